@@ -1,0 +1,1 @@
+//! All that the author of a Tenon plugin sees.
