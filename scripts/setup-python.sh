@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Makes .cache/venv with the pinned onnx, onnxruntime and numpy of tests/models/requirements.txt.
+# Usage: scripts/setup-python.sh [--models] [--train]
+#   --models   also put the networks that the model tests run into .cache/models (1.5 GB)
+#   --train    also install scikit-learn, to train the digits network
+#
+# Where the wheels cannot be had this says so, writes the reason to .cache/models-unavailable, and exits with 0:
+# the model tests then report those networks as skipped. Compiling and running models needs no Python.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+models=false train=false
+for arg in "$@"; do
+  case $arg in
+    --models) models=true ;;
+    --train) train=true ;;
+    *) echo "usage: scripts/setup-python.sh [--models] [--train]" >&2; exit 2 ;;
+  esac
+done
+
+venv=.cache/venv
+mkdir -p .cache
+
+unavailable() {
+  echo "$1" >.cache/models-unavailable
+  echo "setup: $1; models that need Python's wheels will be skipped" >&2
+  exit 0
+}
+
+# Installs a requirements file, unless this very file was installed before and still works.
+install() { # FILE MODULE
+  local stamp
+  stamp=$venv/.$2-$(sha256sum "$1" | cut -c1-16)
+  [ -e "$stamp" ] && "$venv/bin/python" -c "import $2" 2>/dev/null && return
+  if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
+    rm -rf "$venv"
+    python3 -m venv "$venv" >/dev/null 2>&1 || { rm -rf "$venv"; unavailable "python3 cannot make a virtual environment"; }
+  fi
+  echo "setup: installing $(grep -v '^#\|^-\|^$' "$1" | tr '\n' ' ')into $venv"
+  if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --retries 2 \
+      --only-binary :all: -r "$1" >.cache/pip.log 2>&1; then
+    unavailable "pip could not install $1 ($(grep -m1 '^ERROR' .cache/pip.log || echo 'see .cache/pip.log'))"
+  fi
+  touch "$stamp"
+}
+
+command -v python3 >/dev/null || unavailable "python3 is missing"
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+  unavailable "python3 is older than 3.11, which the pinned wheels need"
+install tests/models/requirements.txt onnxruntime
+if $train; then install examples/digits/requirements.txt sklearn; fi
+
+if $models; then
+  stamp=.cache/models/.made-$(cat tests/models/{requirements.txt,fill.py,make_random.py} | sha256sum | cut -c1-16)
+  if [ ! -e "$stamp" ]; then
+    echo "setup: writing the test networks to .cache/models"
+    rm -rf .cache/models
+    mkdir -p .cache/models
+    cp "$("$venv/bin/python" -c 'import os, onnx; print(os.path.dirname(onnx.__file__))')"/backend/test/data/light/light_*.onnx .cache/models/
+    "$venv/bin/python" tests/models/make_random.py .cache/models >/dev/null
+    touch "$stamp"
+  fi
+fi
+rm -f .cache/models-unavailable
