@@ -1,1 +1,3 @@
-//! The Tenon host.
+//! The Tenon host: the IR, the registry of plugins, the pass manager and the lowering backends.
+
+pub mod ir;

@@ -1,0 +1,170 @@
+//! The context: a hash-consed term table that is shared by the modules made in it.
+
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use tenon_plugin_api::abi::read::{TermTable, term_slot};
+use tenon_plugin_api::abi::records::{RawTerm, RawTermTable, TERM_CHUNK_LOG2, TERM_CHUNKS};
+use tenon_plugin_api::ir::{Context, Symbol, Term, TermKind, Terms};
+
+/// A handle to a term table. Cloning it is cheap; all methods may be called from any thread.
+#[derive(Clone)]
+pub struct Cx(Arc<Interner>);
+
+struct Interner {
+    table: RawTermTable,
+    shards: [Mutex<HashTable<u32>>; SHARDS],
+    store: Mutex<Store>,
+}
+
+const SHARDS: usize = 16;
+
+/// The memory behind the table. Nothing in it moves or changes once its term is published.
+#[derive(Default)]
+struct Store {
+    chunks: Vec<Vec<RawTerm>>,
+    children: Vec<Box<[u32]>>,
+    texts: Vec<Box<str>>,
+}
+
+impl Cx {
+    /// An empty context.
+    pub fn new() -> Self {
+        let cx = Cx(Arc::new(Interner {
+            table: RawTermTable {
+                stride: size_of::<RawTerm>() as u32,
+                len: AtomicU32::new(0),
+                chunks: [const { AtomicPtr::new(std::ptr::null_mut()) }; TERM_CHUNKS],
+            },
+            shards: [const { Mutex::new(HashTable::new()) }; SHARDS],
+            store: Mutex::default(),
+        }));
+        // Term 0 is "none".
+        cx.0.append(TermKind::NONE, 0, 0, &[], "");
+        cx
+    }
+
+    /// The table, to hand across the border. It lives as long as any clone of this handle.
+    pub fn table(&self) -> &RawTermTable {
+        &self.0.table
+    }
+
+    /// Number of terms made so far.
+    pub fn term_count(&self) -> u32 {
+        self.0.table.len.load(Ordering::Acquire)
+    }
+
+    /// Whether two handles lead to the same table.
+    pub fn is_same(&self, other: &Cx) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Default for Cx {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Cx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cx({} terms)", self.term_count())
+    }
+}
+
+impl Context for Cx {
+    fn terms(&self) -> Terms<'_> {
+        Terms::new(TermTable::new(&self.0.table))
+    }
+
+    fn intern(&self, kind: TermKind, flags: u16, bits: u64, children: &[Term]) -> Term {
+        debug_assert!(kind != TermKind::STR, "text is interned by `symbol`");
+        let ids: Vec<u32> = children.iter().map(|child| child.0).collect();
+        let hash = hash_of(&(kind.0, flags, bits, &ids));
+        let terms = self.terms();
+        let is_same = |&id: &u32| {
+            let raw = terms.raw(Term(id));
+            raw.kind == kind.0
+                && raw.flags == flags
+                && raw.bits == bits
+                && terms.children(Term(id)).iter().map(|child| child.0).eq(ids.iter().copied())
+        };
+        self.0.find_or_append(hash, is_same, || self.0.append(kind, flags, bits, &ids, ""))
+    }
+
+    fn symbol(&self, text: &str) -> Symbol {
+        let hash = hash_of(&text);
+        let terms = self.terms();
+        let is_same =
+            |&id: &u32| terms.kind(Term(id)) == TermKind::STR && terms.str(Term(id)) == text;
+        Symbol(
+            self.0
+                .find_or_append(hash, is_same, || self.0.append(TermKind::STR, 0, 0, &[], text))
+                .0,
+        )
+    }
+}
+
+impl Interner {
+    fn find_or_append(
+        &self,
+        hash: u64,
+        is_same: impl Fn(&u32) -> bool,
+        append: impl FnOnce() -> u32,
+    ) -> Term {
+        let mut shard = lock(&self.shards[(hash >> 32) as usize % SHARDS]);
+        if let Some(&id) = shard.find(hash, is_same) {
+            return Term(id);
+        }
+        let id = append();
+        let terms = Terms::new(TermTable::new(&self.table));
+        shard.insert_unique(hash, id, |&id| hash_of_term(terms, Term(id)));
+        Term(id)
+    }
+
+    fn append(&self, kind: TermKind, flags: u16, bits: u64, ids: &[u32], text: &str) -> u32 {
+        let mut store = lock(&self.store);
+        let id = self.table.len.load(Ordering::Relaxed);
+        let (children, len) = if kind == TermKind::STR {
+            store.texts.push(text.into());
+            let text = store.texts.last().expect("just pushed");
+            (text.as_ptr().cast(), text.len())
+        } else {
+            store.children.push(ids.into());
+            (store.children.last().expect("just pushed").as_ptr().cast(), ids.len())
+        };
+        let (chunk, _) = term_slot(id);
+        if chunk == store.chunks.len() {
+            let mut fresh = Vec::with_capacity(1 << (TERM_CHUNK_LOG2 as usize + chunk));
+            self.table.chunks[chunk].store(fresh.as_mut_ptr() as *mut _, Ordering::Release);
+            store.chunks.push(fresh);
+        }
+        // The chunk was reserved in full, so pushing never moves it.
+        store.chunks[chunk].push(RawTerm { kind: kind.0, flags, len: len as u32, bits, children });
+        self.table.len.store(id + 1, Ordering::Release);
+        id
+    }
+}
+
+fn hash_of_term(terms: Terms<'_>, term: Term) -> u64 {
+    let raw = terms.raw(term);
+    if raw.kind == TermKind::STR.0 {
+        return hash_of(&terms.str(term));
+    }
+    let ids: Vec<u32> = terms.children(term).iter().map(|child| child.0).collect();
+    hash_of(&(raw.kind, raw.flags, raw.bits, &ids))
+}
+
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Locks; a poisoned lock is taken as it is, because the table is consistent whenever it is released.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

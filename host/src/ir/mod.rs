@@ -1,0 +1,19 @@
+//! The IR as the host owns it: terms, function bodies, transactions, modules.
+//!
+//! Reading goes through the views of `tenon_plugin_api::ir`, the same that plugins use.
+
+mod compact;
+mod constant;
+mod context;
+mod function;
+mod module;
+mod normalize;
+mod transaction;
+
+pub use constant::{Bytes, Constant};
+pub use context::Cx;
+pub use function::Function;
+pub use module::{Module, PHASES};
+pub use normalize::normalize;
+pub use tenon_plugin_api::ir::*;
+pub use transaction::{Transaction, TransactionError};

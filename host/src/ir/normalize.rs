@@ -1,0 +1,211 @@
+//! Block form: every call of a function with bindings is itself bound.
+//!
+//! ```ir
+//! fn @f(%x: f32[4]) {             fn @f(%x: f32[4]) {
+//!   %a = exp(add(%x, %x))    =>     %t = add(%x, %x)
+//!   ret %a                          %a = exp(%t)
+//! }                                 ret %a
+//!                                 }
+//! ```
+//!
+//! A value that is used in several scopes is bound in the innermost scope that encloses all its uses, just
+//! before the binding it is first needed by, so sharing is kept and nothing is evaluated more often.
+//! Leaves and tuples of leaves stay where they are. A function without bindings, a graph, is left alone.
+
+use std::sync::Arc;
+
+use tenon_plugin_api::abi::records::RawNode;
+use tenon_plugin_api::ir::{BodyView, Context, Expr, Kind, Term, View};
+
+use super::Function;
+
+const NONE: u32 = u32::MAX;
+
+/// Brings a function whose body has bindings into block form; any other comes back as it is.
+pub fn normalize(function: &Arc<Function>) -> Arc<Function> {
+    let body = function.view();
+    let View::Function { body: result, .. } = body.view(body.root()) else {
+        return function.clone();
+    };
+    if body.kind(result) != Kind::LET {
+        return function.clone();
+    }
+    let scopes = Scopes::of(body);
+    match scopes.to_bind.iter().any(|&bind| bind) {
+        true => Arc::new(rebuild(function, &scopes)),
+        false => function.clone(),
+    }
+}
+
+/// For each node the scope it belongs to, a scope being the `let` that holds it.
+struct Scopes {
+    /// The `let` whose bindings the node is evaluated among; `NONE` outside of all.
+    home: Vec<u32>,
+    /// Nodes to be bound to a fresh variable.
+    to_bind: Vec<bool>,
+}
+
+impl Scopes {
+    /// One sweep from the root down: users stand behind their operands, so each node's home is final
+    /// when it is reached.
+    fn of(body: BodyView<'_>) -> Self {
+        let count = body.len();
+        let mut home = vec![NONE; count];
+        let mut seen = vec![false; count];
+        let mut depth = vec![0u32; count];
+        let mut to_bind = vec![false; count];
+        // Inside a branch or closure that has no bindings of its own: there is no place to bind in.
+        let mut is_inline = vec![true; count];
+        for expr in body.post_order().rev() {
+            let kind = body.kind(expr);
+            let inner = match kind {
+                Kind::LET => {
+                    depth[expr.index()] = match home[expr.index()] {
+                        NONE => 0,
+                        outer => depth[outer as usize] + 1,
+                    };
+                    expr.0
+                }
+                _ => home[expr.index()],
+            };
+            let operands = body.operands(expr);
+            let last = operands.len().saturating_sub(1);
+            for (position, operand) in operands.iter().enumerate() {
+                if body.kind(operand).is_leaf_value() || body.kind(operand) == Kind::VAR {
+                    continue;
+                }
+                let is_body = (kind == Kind::IF && position > 0) || kind == Kind::FUNCTION;
+                let inline = match kind {
+                    Kind::LET => false,
+                    _ => is_inline[expr.index()] || is_body,
+                };
+                is_inline[operand.index()] &= inline;
+                home[operand.index()] = if seen[operand.index()] {
+                    common(&home, &depth, home[operand.index()], inner)
+                } else {
+                    inner
+                };
+                seen[operand.index()] = true;
+                // The value of a binding is bound already, once; what a branch or a function evaluates
+                // to is its result and may be a `let`.
+                let is_bound_here = kind == Kind::LET && position != last;
+                let is_plain = match body.kind(operand) {
+                    Kind::LET | Kind::FUNCTION => true,
+                    Kind::TUPLE => body.operands(operand).iter().all(|field| is_atom(body, field)),
+                    _ => false,
+                };
+                if !(is_bound_here || is_body || is_plain || inline) && inner != NONE {
+                    to_bind[operand.index()] = true;
+                }
+            }
+        }
+        Self { home, to_bind }
+    }
+}
+
+fn is_atom(body: BodyView<'_>, expr: Expr) -> bool {
+    let kind = body.kind(expr);
+    kind.is_leaf_value() || kind == Kind::VAR || kind == Kind::TUPLE
+}
+
+/// The innermost scope that encloses both.
+fn common(home: &[u32], depth: &[u32], mut a: u32, mut b: u32) -> u32 {
+    while a != b {
+        if a == NONE || b == NONE {
+            return NONE;
+        }
+        if depth[a as usize] >= depth[b as usize] {
+            a = home[a as usize];
+        } else {
+            b = home[b as usize];
+        }
+    }
+    a
+}
+
+/// Copies the nodes in order. A node to be bound leaves its variable in its place, and its binding in
+/// the list of its home; since operands come first, those lists are in dependency order, and a `let`
+/// takes each fresh binding before the first of its own bindings that stands behind it.
+fn rebuild(function: &Function, scopes: &Scopes) -> Function {
+    let body = function.view();
+    let cx = &function.cx;
+    let mut out = Function {
+        cx: cx.clone(),
+        nodes: Vec::with_capacity(body.len() * 2),
+        operands: Vec::with_capacity(function.operands.len() * 2),
+        constants: function.constants.clone(),
+        raw_constants: function.raw_constants.clone(),
+    };
+    let fresh_name = cx.symbol("t").0;
+    let mut number = vec![NONE; body.len()];
+    let mut fresh: std::collections::HashMap<u32, Vec<(u32, u32, u32)>, rustc_hash::FxBuildHasher> =
+        Default::default();
+    for expr in body.post_order() {
+        let node = body.raw_node(expr);
+        let start = out.operands.len() as u32;
+        let mut data = node.data;
+        let added = fresh.remove(&expr.0);
+        match (Kind(node.kind), added) {
+            (Kind::LET, Some(added)) => {
+                data = merge_let(cx, body, expr, &number, &added, &mut out.operands);
+            }
+            _ => out
+                .operands
+                .extend(body.operands(expr).iter().map(|operand| number[operand.index()])),
+        }
+        let id = out.nodes.len() as u32;
+        let len = out.operands.len() as u32 - start;
+        out.nodes.push(RawNode { start, len, data, ..*node });
+        number[expr.index()] = id;
+        if scopes.to_bind[expr.index()] {
+            let var =
+                RawNode { kind: Kind::VAR.0, ty: node.ty, data: fresh_name, ..RawNode::default() };
+            out.nodes.push(RawNode { start: out.operands.len() as u32, ..var });
+            number[expr.index()] = id + 1;
+            let home = scopes.home[expr.index()];
+            fresh.entry(home).or_default().push((expr.0, id + 1, id));
+        }
+    }
+    out
+}
+
+/// Writes the operands of a `let` with its fresh bindings merged in; returns its new block list.
+fn merge_let(
+    cx: &super::Cx,
+    body: BodyView<'_>,
+    expr: Expr,
+    number: &[u32],
+    added: &[(u32, u32, u32)],
+    operands: &mut Vec<u32>,
+) -> u32 {
+    let View::Let(view) = body.view(expr) else { return body.raw_node(expr).data };
+    let mut added = added.iter().peekable();
+    let mut counts = Vec::new();
+    for block in view.blocks() {
+        let before = operands.len();
+        for index in block.first..block.first + block.len {
+            let (var, value) = view.binding(index);
+            // The variable of a binding stands just before its value's own nodes, so a fresh binding
+            // that this value needs has a number up to the value's.
+            while let Some(&(_, fresh, bound)) =
+                added.next_if(|&&(origin, ..)| origin <= value.0.max(var.0))
+            {
+                operands.extend([fresh, bound]);
+            }
+            operands.extend([number[var.index()], number[value.index()]]);
+        }
+        let bindings = (operands.len() - before) / 2;
+        counts.push(2 * bindings as i64 + block.is_dataflow as i64);
+    }
+    let rest: Vec<u32> = added.flat_map(|&(_, fresh, bound)| [fresh, bound]).collect();
+    if !rest.is_empty() {
+        match counts.last_mut() {
+            Some(last) => *last += rest.len() as i64,
+            None => counts.push(rest.len() as i64),
+        }
+        operands.extend(rest);
+    }
+    operands.push(number[view.result().index()]);
+    let list: Vec<Term> = counts.iter().map(|&count| cx.int(count)).collect();
+    cx.list(&list).0
+}
