@@ -1,0 +1,44 @@
+# make demo    compile the digits network and run it on images that it never saw
+# make test    run every test, the networks of the onnx wheel among them
+# make bench   measure, with ONNX Runtime beside it where its wheel can be had
+# make build   the tenon binary and the plugins, optimized, in target/release
+# make lint    format, clippy, documentation: warnings are errors
+
+.DEFAULT_GOAL := build
+.PHONY: demo test bench build lint setup models
+
+TENON := target/release/tenon
+
+setup:
+	@scripts/setup.sh
+
+models: setup
+	@scripts/setup-python.sh --models
+
+build: setup
+	cargo build --release --workspace
+
+demo: build
+	@mkdir -p .cache
+	$(TENON) compile examples/digits/digits.onnx -D batch=360 -o .cache/digits.so
+	cargo run --release --quiet --example digits -- .cache/digits.so
+
+# Plugins are shared libraries which the tests load from target/release, so everything is built first.
+# nextest does not run doc tests, so they come before it.
+test: build models
+	@if cargo nextest --version >/dev/null 2>&1; then \
+	   cargo test --release --workspace --doc --quiet && cargo nextest run --release --workspace; \
+	 else \
+	   cargo test --release --workspace; \
+	 fi
+
+bench: build models
+	cargo bench --workspace
+	@if [ -e .cache/models-unavailable ]; \
+	 then echo "ONNX Runtime is not measured: $$(cat .cache/models-unavailable)"; \
+	 else .cache/venv/bin/python benches/ort_bench.py --threads 1 .cache/models/light_*.onnx; fi
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --quiet
