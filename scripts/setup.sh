@@ -61,8 +61,8 @@ if [ -n "$want" ]; then
     if ! known "$package" >/dev/null; then
       echo "setup: the package sources of this machine have no $package." >&2
       case $package in
-        *-22*) echo "LLVM 22 is in Debian 12 with its security updates and in newer releases; for others, LLVM's own" \
-                    "apt repository has it. Add one of them to the sources, then run this again." >&2 ;;
+        *-22*) echo "Debian 12 has LLVM 22 among its security updates; for other releases LLVM's own apt repository" \
+                    "has it. Add one of them to the sources, then run this again." >&2 ;;
       esac
       exit 1
     fi
