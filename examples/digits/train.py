@@ -9,7 +9,10 @@ them while it learns, and the demo runs on them. Training is plain numpy, takes 
 usage: scripts/setup-python.sh --train && .cache/venv/bin/python examples/digits/train.py
 """
 
+import os
 import pathlib
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # sums in one order: the same file on every run on one kind of processor
 
 import numpy as np
 import onnx
