@@ -1,3 +1,6 @@
 //! The Tenon host: the IR, the registry of plugins, the pass manager and the lowering backends.
 
 pub mod ir;
+#[cfg(feature = "llvm")]
+pub mod llvm;
+pub mod runtime;

@@ -1,0 +1,54 @@
+//! What can go wrong between a module and running code.
+
+use std::path::PathBuf;
+
+/// An error of the LLVM back end, by who can act on it.
+#[derive(Debug, thiserror::Error)]
+pub enum LlvmError {
+    /// The target string is wrong; the text says how and what would be right.
+    #[error("target `{target}`: {problem}")]
+    Target { target: String, problem: String },
+
+    /// LLVM refuses a module that we built: our mistake.
+    #[error("unit `{unit}` is not a valid LLVM module: {message}")]
+    InvalidModule { unit: String, message: String },
+
+    /// LLVM failed on a valid module.
+    #[error("LLVM could not {action} unit `{unit}`: {message}")]
+    Codegen { unit: String, action: &'static str, message: String },
+
+    /// The module calls what no runtime provides: our mistake, found before the user's loader does.
+    #[error("unit `{unit}` needs {}, which nothing provides; allowed are {}", list(.symbols), list(.allowed))]
+    UndefinedSymbols { unit: String, symbols: Vec<String>, allowed: Vec<String> },
+
+    /// The in-process linker refused.
+    #[error("could not {action}: {message}")]
+    Jit { action: &'static str, message: String },
+
+    /// A symbol was asked for that no object defines.
+    #[error("no function `{name}` in the compiled code")]
+    NoSuchFunction { name: String },
+
+    /// There is no linker on this machine.
+    #[error("no linker found; looked for {}. Install one, for example: apt-get install lld-22", list(.searched))]
+    NoLinker { searched: Vec<String> },
+
+    /// The linker ran and failed.
+    #[error("{} failed with {status}:\n{output}", .linker.display())]
+    Link { linker: PathBuf, status: String, output: String },
+
+    /// A name or a size that does not fit the object format.
+    #[error("constants object: {0}")]
+    Constants(String),
+
+    /// The operating system said no.
+    #[error("{action} {}: {source}", .path.display())]
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        return "nothing".to_owned();
+    }
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

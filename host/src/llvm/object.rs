@@ -1,0 +1,188 @@
+//! From units of work to objects, several at a time.
+//!
+//! A unit is whatever the caller makes one LLVM module of. Each is built in a context of its own,
+//! so that units share nothing and threads do not wait for each other: build, verify, optimize,
+//! emit. The results come in the order of the units.
+
+use std::fmt;
+
+use inkwell::{
+    context::Context,
+    module::Module,
+    passes::PassBuilderOptions,
+    targets::{FileType, TargetMachine},
+};
+use rayon::prelude::*;
+
+use super::{LlvmError, intrinsics, target::CpuTarget};
+
+/// LLVM recurses over large basic blocks; rayon's own two megabytes are not meant for that.
+const STACK_BYTES: usize = 16 << 20;
+
+/// What comes out of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Emit {
+    /// A relocatable object file.
+    #[default]
+    Object,
+    /// The processor's assembly as text.
+    Assembly,
+    /// LLVM's IR as text, after the pipeline.
+    LlvmIr,
+    /// LLVM's IR as text, as it was built.
+    RawLlvmIr,
+}
+
+/// What LLVM does to a module between building and emission.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Pipeline {
+    /// Nothing.
+    None,
+    /// Enough for code that comes vectorized and tiled.
+    #[default]
+    Lean,
+    /// LLVM's own `default<O1>` to `default<O3>`, for loops that it shall vectorize itself.
+    Default(u8),
+    /// In the language of `opt -passes=`.
+    Passes(String),
+}
+
+/// The passes of [`Pipeline::Lean`]: accumulators go from the stack into registers, what is
+/// computed twice is computed once and, where it can be, outside of the loop. No vectorizing, no
+/// unrolling, no inlining but of what is marked so: the tensor program has done these.
+pub const LEAN_PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,simplifycfg,\
+     instcombine,loop-mssa(loop-rotate,licm),gvn,instcombine,simplifycfg),globaldce";
+
+impl fmt::Display for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pipeline::None => Ok(()),
+            Pipeline::Lean => f.write_str(LEAN_PASSES),
+            Pipeline::Default(level) => write!(f, "default<O{}>", level.min(&3)),
+            Pipeline::Passes(passes) => f.write_str(passes),
+        }
+    }
+}
+
+/// How to compile.
+#[derive(Debug, Clone, Default)]
+pub struct CompileOptions {
+    pub emit: Emit,
+    pub pipeline: Pipeline,
+    /// How many threads compile; 0 for one a processor.
+    pub threads: usize,
+}
+
+/// Compiles every unit: `build` makes its module in the context it is given.
+///
+/// `build` runs on several threads. Its errors and ours come back as `E`, the first in the order
+/// of the units. A module that LLVM's verifier refuses is an error with the verifier's text.
+pub fn compile_units<U, B, E>(
+    target: &CpuTarget,
+    options: &CompileOptions,
+    units: &[U],
+    build: B,
+) -> Result<Vec<Vec<u8>>, E>
+where
+    U: Sync,
+    B: for<'cx> Fn(&'cx Context, &U) -> Result<Module<'cx>, E> + Sync,
+    E: From<LlvmError> + Send,
+{
+    let compile = |machine: &TargetMachine, unit: &U| -> Result<Vec<u8>, E> {
+        let cx = Context::create();
+        let module = build(&cx, unit)?;
+        Ok(compile_module(machine, options, &module)?)
+    };
+    if units.len() < 2 || options.threads == 1 {
+        let machine = target.machine()?;
+        return units.iter().map(|unit| compile(&machine, unit)).collect();
+    }
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .stack_size(STACK_BYTES)
+        .build()
+        .map_err(|error| LlvmError::Codegen {
+            unit: "all".to_owned(),
+            action: "start threads to compile",
+            message: error.to_string(),
+        })?;
+    let results: Vec<Result<Vec<u8>, E>> = pool.install(|| {
+        units
+            .par_iter()
+            .with_max_len(1)
+            .map_init(
+                || target.machine().ok(),
+                |machine, unit| match machine {
+                    Some(machine) => compile(machine, unit),
+                    None => Err(no_machine(target).into()),
+                },
+            )
+            .collect()
+    });
+    results.into_iter().collect()
+}
+
+/// Verifies, optimizes and emits one module on the calling thread.
+pub fn compile_module(
+    machine: &TargetMachine,
+    options: &CompileOptions,
+    module: &Module<'_>,
+) -> Result<Vec<u8>, LlvmError> {
+    module.set_triple(&machine.get_triple());
+    module.set_data_layout(&machine.get_target_data().get_data_layout());
+    if options.emit == Emit::RawLlvmIr {
+        return Ok(module.print_to_string().to_bytes().to_vec());
+    }
+    verify(module)?;
+    optimize(machine, &options.pipeline, module)?;
+    let file_type = match options.emit {
+        Emit::LlvmIr | Emit::RawLlvmIr => {
+            return Ok(module.print_to_string().to_bytes().to_vec());
+        }
+        Emit::Object => FileType::Object,
+        Emit::Assembly => FileType::Assembly,
+    };
+    let buffer = machine
+        .write_to_memory_buffer(module, file_type)
+        .map_err(|error| codegen_error(module, "emit", error.to_string()))?;
+    Ok(buffer.as_slice().to_vec())
+}
+
+/// Refuses what LLVM would abort on: a malformed module, an intrinsic outside the list.
+pub fn verify(module: &Module<'_>) -> Result<(), LlvmError> {
+    let invalid = |message| LlvmError::InvalidModule { unit: unit_name(module), message };
+    module.verify().map_err(|error| invalid(error.to_string()))?;
+    intrinsics::check(module).map_err(invalid)
+}
+
+fn optimize(
+    machine: &TargetMachine,
+    pipeline: &Pipeline,
+    module: &Module<'_>,
+) -> Result<(), LlvmError> {
+    if *pipeline == Pipeline::None {
+        return Ok(());
+    }
+    let options = PassBuilderOptions::create();
+    options.set_loop_vectorization(true);
+    options.set_loop_slp_vectorization(true);
+    options.set_loop_unrolling(true);
+    module
+        .run_passes(&pipeline.to_string(), machine, options)
+        .map_err(|error| codegen_error(module, "optimize", error.to_string()))
+}
+
+fn no_machine(target: &CpuTarget) -> LlvmError {
+    LlvmError::Target {
+        target: target.to_string(),
+        problem: "LLVM makes no target machine for it".to_owned(),
+    }
+}
+
+fn codegen_error(module: &Module<'_>, action: &'static str, message: String) -> LlvmError {
+    LlvmError::Codegen { unit: unit_name(module), action, message }
+}
+
+fn unit_name(module: &Module<'_>) -> String {
+    module.get_name().to_string_lossy().into_owned()
+}

@@ -1,0 +1,69 @@
+//! What generated code may leave undefined, and the check of it.
+//!
+//! LLVM turns copy and fill loops into calls of the C library even where nobody wrote one, and
+//! every C library and loader provides those four. Anything else that is still undefined is an
+//! operation that should have been lowered before LLVM saw it (`exp` became `expf`); the user
+//! would learn it from a failing `dlopen`, so it is refused here.
+
+use std::collections::HashSet;
+
+use object::{Object, ObjectSymbol};
+
+use super::LlvmError;
+
+/// The calls that LLVM adds by itself and every process can resolve.
+pub const ALLOWED_UNDEFINED: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];
+
+/// Refuses a shared library whose dynamic symbols need more than [`ALLOWED_UNDEFINED`].
+///
+/// `library` is the text for messages, `bytes` the file.
+pub fn check_undefined(library: &str, bytes: &[u8]) -> Result<(), LlvmError> {
+    let symbols = undefined(library, bytes)?;
+    let refused: Vec<String> =
+        symbols.into_iter().filter(|name| !ALLOWED_UNDEFINED.contains(&name.as_str())).collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    Err(LlvmError::UndefinedSymbols {
+        unit: library.to_owned(),
+        symbols: refused,
+        allowed: ALLOWED_UNDEFINED.map(str::to_owned).to_vec(),
+    })
+}
+
+/// Refuses a shared library that does not define each of `exports`.
+pub fn check_exports(library: &str, bytes: &[u8], exports: &[&str]) -> Result<(), LlvmError> {
+    let file = parse(library, bytes)?;
+    let defined: HashSet<&str> = file
+        .dynamic_symbols()
+        .filter(|symbol| !symbol.is_undefined())
+        .filter_map(|symbol| symbol.name().ok())
+        .collect();
+    match exports.iter().find(|name| !defined.contains(*name)) {
+        None => Ok(()),
+        Some(name) => Err(LlvmError::NoSuchFunction { name: (*name).to_owned() }),
+    }
+}
+
+/// The undefined dynamic symbols of a shared library, without versions, sorted.
+pub fn undefined(library: &str, bytes: &[u8]) -> Result<Vec<String>, LlvmError> {
+    let file = parse(library, bytes)?;
+    let mut names: Vec<String> = file
+        .dynamic_symbols()
+        .filter(|symbol| symbol.is_undefined())
+        .filter_map(|symbol| symbol.name().ok())
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect();
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+fn parse<'data>(library: &str, bytes: &'data [u8]) -> Result<object::File<'data>, LlvmError> {
+    object::File::parse(bytes).map_err(|error| LlvmError::Codegen {
+        unit: library.to_owned(),
+        action: "read back",
+        message: error.to_string(),
+    })
+}

@@ -1,0 +1,376 @@
+//! Tensors as DLPack describes them: the arguments of compiled functions.
+//!
+//! [`RawTensor`] is `DLTensor` of DLPack 1.x, to the byte. [`TensorRef`] and [`TensorMut`] are
+//! what Rust hands in: contiguous, row-major, on the CPU. [`TensorBuffer`] owns memory that is
+//! aligned as generated code likes it.
+
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
+    ffi::c_void,
+    fmt,
+    marker::PhantomData,
+    ptr::{NonNull, null_mut},
+};
+
+/// `DLDevice`: where a tensor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct Device {
+    pub device_type: i32,
+    pub device_id: i32,
+}
+
+impl Device {
+    /// `kDLCPU`, number 0.
+    pub const CPU: Device = Device { device_type: 1, device_id: 0 };
+}
+
+/// `DLDataType`: what an element is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct DataType {
+    /// One of the constants `INT` to `BOOL`.
+    pub code: u8,
+    /// Bits of one lane.
+    pub bits: u8,
+    /// 1, or the length of the vector that is one element.
+    pub lanes: u16,
+}
+
+impl DataType {
+    /// `kDLInt`.
+    pub const INT: u8 = 0;
+    /// `kDLUInt`.
+    pub const UINT: u8 = 1;
+    /// `kDLFloat`.
+    pub const FLOAT: u8 = 2;
+    /// `kDLBfloat`.
+    pub const BFLOAT: u8 = 4;
+    /// `kDLBool`.
+    pub const BOOL: u8 = 6;
+
+    pub const F32: DataType = DataType::new(DataType::FLOAT, 32);
+    pub const F64: DataType = DataType::new(DataType::FLOAT, 64);
+    pub const I32: DataType = DataType::new(DataType::INT, 32);
+    pub const I64: DataType = DataType::new(DataType::INT, 64);
+    pub const U8: DataType = DataType::new(DataType::UINT, 8);
+
+    /// One lane of `bits` bits.
+    pub const fn new(code: u8, bits: u8) -> DataType {
+        DataType { code, bits, lanes: 1 }
+    }
+
+    /// Bytes of `count` elements, elements packed where they are smaller than a byte; `None` when
+    /// that is more than can be counted.
+    pub fn bytes(self, count: usize) -> Option<usize> {
+        let bits = usize::from(self.bits) * usize::from(self.lanes);
+        Some(count.checked_mul(bits)?.div_ceil(8))
+    }
+}
+
+/// `DLTensor`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct RawTensor {
+    pub data: *mut c_void,
+    pub device: Device,
+    pub ndim: i32,
+    pub dtype: DataType,
+    pub shape: *mut i64,
+    /// In elements; null for contiguous and row-major.
+    pub strides: *mut i64,
+    pub byte_offset: u64,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    use std::mem::offset_of;
+    assert!(size_of::<Device>() == 8 && size_of::<DataType>() == 4);
+    assert!(size_of::<RawTensor>() == 48 && align_of::<RawTensor>() == 8);
+    assert!(offset_of!(RawTensor, data) == 0);
+    assert!(offset_of!(RawTensor, device) == 8);
+    assert!(offset_of!(RawTensor, ndim) == 16);
+    assert!(offset_of!(RawTensor, dtype) == 20);
+    assert!(offset_of!(RawTensor, shape) == 24);
+    assert!(offset_of!(RawTensor, strides) == 32);
+    assert!(offset_of!(RawTensor, byte_offset) == 40);
+};
+
+/// Bytes and a shape that do not agree, or a shape that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TensorError {
+    #[error(
+        "a tensor of shape {shape:?} cannot be: an extent is negative or the product too large"
+    )]
+    Shape { shape: Vec<i64> },
+    #[error("a tensor of shape {shape:?} has {expected} bytes, not {given}")]
+    Length { shape: Vec<i64>, expected: usize, given: usize },
+}
+
+/// A tensor in memory of somebody else's, to be read.
+#[derive(Debug, Clone, Copy)]
+pub struct TensorRef<'a> {
+    bytes: &'a [u8],
+    shape: &'a [i64],
+    dtype: DataType,
+}
+
+impl<'a> TensorRef<'a> {
+    /// `bytes` as a tensor of `shape`, whose size they must have.
+    pub fn new(
+        bytes: &'a [u8],
+        shape: &'a [i64],
+        dtype: DataType,
+    ) -> Result<TensorRef<'a>, TensorError> {
+        check_length(bytes.len(), shape, dtype)?;
+        Ok(TensorRef { bytes, shape, dtype })
+    }
+
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    pub fn shape(&self) -> &'a [i64] {
+        self.shape
+    }
+
+    pub fn dtype(&self) -> DataType {
+        self.dtype
+    }
+
+    /// For a function that reads it.
+    pub fn as_argument(&self) -> Argument<'a> {
+        argument(self.bytes.as_ptr().cast_mut(), self.shape, self.dtype)
+    }
+}
+
+/// A tensor in memory of somebody else's, to be written.
+#[derive(Debug)]
+pub struct TensorMut<'a> {
+    bytes: &'a mut [u8],
+    shape: &'a [i64],
+    dtype: DataType,
+}
+
+impl<'a> TensorMut<'a> {
+    /// `bytes` as a tensor of `shape`, whose size they must have.
+    pub fn new(
+        bytes: &'a mut [u8],
+        shape: &'a [i64],
+        dtype: DataType,
+    ) -> Result<TensorMut<'a>, TensorError> {
+        check_length(bytes.len(), shape, dtype)?;
+        Ok(TensorMut { bytes, shape, dtype })
+    }
+
+    /// For a function that writes it.
+    pub fn as_argument(&mut self) -> Argument<'_> {
+        argument(self.bytes.as_mut_ptr(), self.shape, self.dtype)
+    }
+}
+
+/// A [`RawTensor`] whose memory is borrowed for `'a`; laid out like it, so that an array of these
+/// is an array of `DLTensor`.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Argument<'a> {
+    raw: RawTensor,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl Argument<'_> {
+    /// For the call; valid while `self` is.
+    pub fn as_ptr(&self) -> *const RawTensor {
+        &raw const self.raw
+    }
+}
+
+fn argument<'a>(data: *mut u8, shape: &'a [i64], dtype: DataType) -> Argument<'a> {
+    let raw = RawTensor {
+        data: data.cast(),
+        device: Device::CPU,
+        // `check_length` has seen to it that this fits.
+        ndim: shape.len() as i32,
+        dtype,
+        shape: shape.as_ptr().cast_mut(),
+        strides: null_mut(),
+        byte_offset: 0,
+    };
+    Argument { raw, memory: PhantomData }
+}
+
+/// A tensor that owns its memory: zeroed, aligned to [`TensorBuffer::ALIGN`].
+pub struct TensorBuffer {
+    data: NonNull<u8>,
+    length: usize,
+    shape: Box<[i64]>,
+    dtype: DataType,
+}
+
+// SAFETY: the memory is the buffer's alone and is reached through it only.
+unsafe impl Send for TensorBuffer {}
+// SAFETY: through `&TensorBuffer` it is only read.
+unsafe impl Sync for TensorBuffer {}
+
+impl TensorBuffer {
+    /// A cache line, and the widest vector.
+    pub const ALIGN: usize = 64;
+
+    /// Zeros of `shape`.
+    pub fn zeros(shape: &[i64], dtype: DataType) -> Result<TensorBuffer, TensorError> {
+        let length = byte_length(shape, dtype)?;
+        let data = match layout(length) {
+            _ if length == 0 => dangling(),
+            Some(layout) => {
+                // SAFETY: the layout is not empty.
+                let data = unsafe { alloc_zeroed(layout) };
+                NonNull::new(data).unwrap_or_else(|| handle_alloc_error(layout))
+            }
+            None => return Err(TensorError::Shape { shape: shape.to_vec() }),
+        };
+        Ok(TensorBuffer { data, length, shape: shape.into(), dtype })
+    }
+
+    /// A copy of `bytes` as a tensor of `shape`.
+    pub fn from_bytes(
+        bytes: &[u8],
+        shape: &[i64],
+        dtype: DataType,
+    ) -> Result<TensorBuffer, TensorError> {
+        check_length(bytes.len(), shape, dtype)?;
+        let mut buffer = TensorBuffer::zeros(shape, dtype)?;
+        buffer.bytes_mut().copy_from_slice(bytes);
+        Ok(buffer)
+    }
+
+    pub fn shape(&self) -> &[i64] {
+        &self.shape
+    }
+
+    pub fn dtype(&self) -> DataType {
+        self.dtype
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `data` is `length` initialized bytes, borrowed with `self`.
+        unsafe { std::slice::from_raw_parts(self.data.as_ptr(), self.length) }
+    }
+
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `self` is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.data.as_ptr(), self.length) }
+    }
+
+    /// To be read.
+    pub fn as_ref(&self) -> TensorRef<'_> {
+        TensorRef { bytes: self.bytes(), shape: &self.shape, dtype: self.dtype }
+    }
+
+    /// For a function that reads or writes it.
+    pub fn as_argument(&mut self) -> Argument<'_> {
+        argument(self.data.as_ptr(), &self.shape, self.dtype)
+    }
+}
+
+impl Clone for TensorBuffer {
+    fn clone(&self) -> Self {
+        let copy = TensorBuffer::from_bytes(self.bytes(), &self.shape, self.dtype);
+        copy.expect("a shape that was possible once is possible again")
+    }
+}
+
+impl Drop for TensorBuffer {
+    fn drop(&mut self) {
+        if self.length > 0
+            && let Some(layout) = layout(self.length)
+        {
+            // SAFETY: allocated in `zeros` with the layout of the same length.
+            unsafe { dealloc(self.data.as_ptr(), layout) };
+        }
+    }
+}
+
+impl fmt::Debug for TensorBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (shape, dtype) = (&self.shape, self.dtype);
+        f.debug_struct("TensorBuffer").field("shape", shape).field("dtype", &dtype).finish()
+    }
+}
+
+fn layout(length: usize) -> Option<Layout> {
+    Layout::from_size_align(length, TensorBuffer::ALIGN).ok()
+}
+
+/// Where an empty buffer points: nowhere, but aligned.
+fn dangling() -> NonNull<u8> {
+    #[repr(align(64))]
+    struct Aligned;
+    const { assert!(align_of::<Aligned>() == TensorBuffer::ALIGN) };
+    NonNull::<Aligned>::dangling().cast()
+}
+
+fn byte_length(shape: &[i64], dtype: DataType) -> Result<usize, TensorError> {
+    let impossible = || TensorError::Shape { shape: shape.to_vec() };
+    i32::try_from(shape.len()).map_err(|_| impossible())?;
+    let mut count = 1usize;
+    for &extent in shape {
+        let extent = usize::try_from(extent).map_err(|_| impossible())?;
+        count = count.checked_mul(extent).ok_or_else(impossible)?;
+    }
+    dtype.bytes(count).ok_or_else(impossible)
+}
+
+fn check_length(given: usize, shape: &[i64], dtype: DataType) -> Result<(), TensorError> {
+    let expected = byte_length(shape, dtype)?;
+    if expected == given {
+        return Ok(());
+    }
+    Err(TensorError::Length { shape: shape.to_vec(), expected, given })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_aligned_zeroed_and_as_large_as_its_shape() {
+        for shape in [&[][..], &[3], &[2, 5], &[0, 7]] {
+            let mut buffer = TensorBuffer::zeros(shape, DataType::F32).unwrap();
+            let count: i64 = shape.iter().product();
+            assert_eq!(buffer.bytes().len(), 4 * count as usize);
+            assert_eq!(buffer.bytes().as_ptr().addr() % TensorBuffer::ALIGN, 0);
+            assert!(buffer.bytes().iter().all(|&byte| byte == 0));
+            buffer.bytes_mut().fill(3);
+            assert_eq!(buffer.clone().bytes(), buffer.bytes());
+        }
+    }
+
+    #[test]
+    fn an_argument_is_the_tensor_in_dlpack() {
+        let bytes = [1u8; 24];
+        let tensor = TensorRef::new(&bytes, &[2, 3], DataType::F32).unwrap();
+        let argument = tensor.as_argument();
+        // SAFETY: it points at the tensor that `argument` holds.
+        let raw = unsafe { *argument.as_ptr() };
+        assert_eq!((raw.data.cast_const().cast(), raw.ndim), (bytes.as_ptr(), 2));
+        assert_eq!((raw.device, raw.dtype), (Device::CPU, DataType::F32));
+        // SAFETY: `shape` has `ndim` extents.
+        assert_eq!(unsafe { *raw.shape.add(1) }, 3);
+        assert!(raw.strides.is_null() && raw.byte_offset == 0);
+    }
+
+    #[test]
+    fn shapes_that_cannot_be_are_refused() {
+        assert!(TensorBuffer::zeros(&[-1], DataType::F32).is_err());
+        assert!(TensorBuffer::zeros(&[i64::MAX, 4], DataType::U8).is_err());
+        assert!(TensorBuffer::zeros(&[i64::MAX], DataType::F32).is_err());
+        let error = TensorRef::new(&[0; 5], &[2], DataType::F32).unwrap_err();
+        assert_eq!(error.to_string(), "a tensor of shape [2] has 8 bytes, not 5");
+    }
+
+    #[test]
+    fn small_elements_are_packed() {
+        assert_eq!(DataType::new(DataType::INT, 4).bytes(3), Some(2));
+        assert_eq!(DataType::F64.bytes(usize::MAX / 4), None);
+    }
+}
