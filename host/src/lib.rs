@@ -1,5 +1,6 @@
 //! The Tenon host: the IR, the registry of plugins, the pass manager and the lowering backends.
 
+pub mod io;
 pub mod ir;
 #[cfg(feature = "llvm")]
 pub mod llvm;

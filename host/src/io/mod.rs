@@ -1,0 +1,23 @@
+//! Files: what the host reads and writes besides programs.
+//!
+//! Reading maps the file where its bytes can be used as they stand ([`Mapping`], [`Weights`]) and
+//! copies where they must be converted (`.npy`, `.npz`). A header is never believed: every size
+//! that a file states is compared with what the file holds before memory is asked for.
+//! Writing goes through [`write_atomically`]: a reader sees the old file or the whole new one.
+
+mod atomic;
+mod error;
+mod mapping;
+mod npy;
+mod npz;
+mod regular;
+mod weights;
+
+pub use atomic::write_atomically;
+pub use error::FileError;
+pub use mapping::{MappedSlice, Mapping};
+pub use npy::{Array, ArrayView, NpyProblem, NpyType, read_npy, write_npy};
+pub use npz::{read_npz, write_npz};
+pub use weights::{Weight, WeightView, Weights, WeightsProblem, write_weights};
+
+pub(crate) use error::quoted;

@@ -1,0 +1,47 @@
+//! Opens regular files and nothing else.
+//!
+//! Opening a FIFO waits for a writer, and reading a device may never end, so the kind is looked
+//! at before the file is opened, and again afterwards on what was really opened.
+
+use std::{
+    fs::{self, File, FileType},
+    path::Path,
+};
+
+use crate::io::FileError;
+
+/// Opens `path` for reading and tells its length.
+pub(crate) fn open_regular(path: &Path) -> Result<(File, u64), FileError> {
+    let open = |cause| FileError::Open { path: path.to_owned(), cause };
+    check_kind(path, fs::metadata(path).map_err(open)?.file_type())?;
+    let file = File::open(path).map_err(open)?;
+    let metadata = file.metadata().map_err(open)?;
+    check_kind(path, metadata.file_type())?;
+    Ok((file, metadata.len()))
+}
+
+/// Refuses everything but regular files, with a word for what it is instead.
+pub(crate) fn check_kind(path: &Path, kind: FileType) -> Result<(), FileError> {
+    if kind.is_file() {
+        return Ok(());
+    }
+    let what = if kind.is_dir() { "a directory" } else { special_kind(kind) };
+    Err(FileError::NotRegular { path: path.to_owned(), what })
+}
+
+#[cfg(unix)]
+fn special_kind(kind: FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    if kind.is_fifo() {
+        "a pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
+
+#[cfg(not(unix))]
+fn special_kind(_kind: FileType) -> &'static str {
+    "a special file"
+}
