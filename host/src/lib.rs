@@ -4,4 +4,5 @@ pub mod io;
 pub mod ir;
 #[cfg(feature = "llvm")]
 pub mod llvm;
+pub mod onnx;
 pub mod runtime;

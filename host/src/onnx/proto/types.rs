@@ -1,0 +1,103 @@
+//! The declared types of values.
+
+use crate::onnx::wire::{Reader, WireError};
+
+/// A value's name and declared type.
+#[derive(Clone, Debug)]
+pub struct ValueInfoProto<'a> {
+    pub name: &'a str,
+    pub ty: TypeProto<'a>,
+}
+
+/// A declared type.
+#[derive(Clone, Debug, Default)]
+pub enum TypeProto<'a> {
+    /// Nothing is declared.
+    #[default]
+    Unknown,
+    /// A tensor; without a shape even its rank is unknown.
+    Tensor { elem_type: i32, shape: Option<Vec<Dimension<'a>>> },
+    /// A sequence, a map and so on, by name; not looked into.
+    Unsupported(&'static str),
+}
+
+/// A dimension of a declared shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dimension<'a> {
+    #[default]
+    Unknown,
+    /// As the file has it, which may be negative.
+    Value(i64),
+    /// A dimension known by name, the same wherever the name appears.
+    Param(&'a str),
+}
+
+impl<'a> ValueInfoProto<'a> {
+    pub(super) fn decode(mut reader: Reader<'a>) -> Result<Self, WireError> {
+        let (mut name, mut ty) = ("", TypeProto::Unknown);
+        while let Some(field) = reader.next_field()? {
+            match field.number {
+                1 => name = field.string()?,
+                2 => ty.merge(field.message("TypeProto")?)?,
+                _ => {}
+            }
+        }
+        if name.is_empty() {
+            return Err(reader.error("has no name"));
+        }
+        Ok(Self { name, ty })
+    }
+}
+
+impl<'a> TypeProto<'a> {
+    fn merge(&mut self, mut reader: Reader<'a>) -> Result<(), WireError> {
+        while let Some(field) = reader.next_field()? {
+            *self = match field.number {
+                1 => tensor_type(field.message("TypeProto.Tensor")?)?,
+                4 => Self::Unsupported("sequence"),
+                5 => Self::Unsupported("map"),
+                7 => Self::Unsupported("opaque"),
+                8 => Self::Unsupported("sparse tensor"),
+                9 => Self::Unsupported("optional"),
+                _ => continue,
+            };
+        }
+        Ok(())
+    }
+}
+
+fn tensor_type<'a>(mut reader: Reader<'a>) -> Result<TypeProto<'a>, WireError> {
+    let (mut elem_type, mut shape) = (0, None);
+    while let Some(field) = reader.next_field()? {
+        match field.number {
+            1 => elem_type = field.int32()?,
+            2 => {
+                let dims = shape.get_or_insert_with(Vec::new);
+                let mut reader = field.message("TensorShapeProto")?;
+                while let Some(field) = reader.next_field()? {
+                    if field.number == 1 {
+                        dims.push(dimension(field.message("TensorShapeProto.Dimension")?)?);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(TypeProto::Tensor { elem_type, shape })
+}
+
+fn dimension<'a>(mut reader: Reader<'a>) -> Result<Dimension<'a>, WireError> {
+    let mut dimension = Dimension::Unknown;
+    while let Some(field) = reader.next_field()? {
+        match field.number {
+            1 => dimension = Dimension::Value(field.int64()?),
+            2 => {
+                let name = field.string()?;
+                dimension =
+                    if name.is_empty() { Dimension::Unknown } else { Dimension::Param(name) };
+            }
+            _ => {}
+        }
+    }
+    Ok(dimension)
+}
