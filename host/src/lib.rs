@@ -1,8 +1,10 @@
 //! The Tenon host: the IR, the registry of plugins, the pass manager and the lowering backends.
 
+pub mod eval;
 pub mod io;
 pub mod ir;
 #[cfg(feature = "llvm")]
 pub mod llvm;
 pub mod onnx;
+pub mod ops;
 pub mod runtime;

@@ -11,6 +11,7 @@ mod dtype;
 mod kind;
 mod prim;
 mod term;
+mod type_text;
 mod view;
 
 pub use build::{Build, NodeSpec};

@@ -1,0 +1,168 @@
+//! What type inference of an operator sees.
+
+use crate::ir::{Context, Cx, DType, Dim, Terms, Type, TypeView};
+
+use super::{OpAttrs, OpDef, OpError};
+
+/// A call whose type is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct InferCx<'a> {
+    /// Where terms are made.
+    pub cx: &'a Cx,
+    /// The operator.
+    pub op: &'static OpDef,
+    /// The types of the arguments. `Type(0)` stands for an argument without a type.
+    pub args: &'a [Type],
+    /// The attributes.
+    pub attrs: OpAttrs<'a>,
+}
+
+/// A tensor type, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TensorTy<'a> {
+    /// The type of each element.
+    pub dtype: DType,
+    /// The dimensions; `None` when the rank is unknown.
+    pub dims: Option<&'a [Dim]>,
+}
+
+impl<'a> InferCx<'a> {
+    /// The terms.
+    pub fn terms(&self) -> Terms<'a> {
+        self.cx.terms()
+    }
+
+    /// The type of argument `index`.
+    pub fn arg(&self, index: usize) -> Result<Type, OpError> {
+        match self.args.get(index) {
+            Some(&ty) if ty.0 != 0 => Ok(ty),
+            _ => Err(self.wrong_arg(index, "a value of known type")),
+        }
+    }
+
+    /// Argument `index`, a tensor.
+    pub fn tensor(&self, index: usize) -> Result<TensorTy<'a>, OpError> {
+        match self.terms().ty(self.arg(index)?) {
+            TypeView::Tensor { dtype, dims } => Ok(TensorTy { dtype, dims }),
+            _ => Err(self.wrong_arg(index, "a tensor")),
+        }
+    }
+
+    /// Argument `index`, a tensor of rank `rank` or of unknown rank.
+    pub fn tensor_of_rank(&self, index: usize, rank: usize) -> Result<TensorTy<'a>, OpError> {
+        let tensor = self.tensor(index)?;
+        match tensor.dims {
+            Some(dims) if dims.len() != rank => {
+                Err(self.wrong_arg(index, &format!("a tensor of {rank} dimensions")))
+            }
+            _ => Ok(tensor),
+        }
+    }
+
+    /// Argument `index`, a shape: its dimensions, or `None` when its rank is unknown.
+    pub fn shape(&self, index: usize) -> Result<Option<&'a [Dim]>, OpError> {
+        match self.terms().ty(self.arg(index)?) {
+            TypeView::Shape(dims) => Ok(dims),
+            _ => Err(self.wrong_arg(index, "a shape")),
+        }
+    }
+
+    /// Argument `index`, a tuple: the types of its fields.
+    pub fn tuple(&self, index: usize) -> Result<&'a [Type], OpError> {
+        match self.terms().ty(self.arg(index)?) {
+            TypeView::Tuple(fields) => Ok(fields),
+            _ => Err(self.wrong_arg(index, "a tuple")),
+        }
+    }
+
+    /// A tensor type; of unknown rank without dimensions.
+    pub fn tensor_type(&self, dtype: DType, dims: Option<&[Dim]>) -> Type {
+        match dims {
+            Some(dims) => self.cx.tensor_type(dtype, dims),
+            None => self.cx.unranked_tensor_type(dtype),
+        }
+    }
+
+    /// That argument `index` is not what is expected.
+    pub fn wrong_arg(&self, index: usize, expected: &str) -> OpError {
+        let found = match self.args.get(index) {
+            Some(&ty) if ty.0 != 0 => self.terms().type_text(ty),
+            Some(_) => "of unknown type".into(),
+            None => "missing".into(),
+        };
+        OpError::WrongArg { index, expected: expected.into(), found }
+    }
+
+    /// That two shapes do not agree.
+    pub fn mismatch(&self, what: &str, left: &[Dim], right: &[Dim]) -> OpError {
+        let text = |dims: &[Dim]| {
+            let dims: Vec<String> = dims.iter().map(|&dim| self.terms().dim_text(dim)).collect();
+            format!("[{}]", dims.join(", "))
+        };
+        OpError::ShapeMismatch { what: what.into(), left: text(left), right: text(right) }
+    }
+
+    /// That this cannot be done.
+    pub fn unsupported<T>(&self, reason: impl Into<String>) -> Result<T, OpError> {
+        Err(OpError::Unsupported(reason.into()))
+    }
+
+    /// That attribute `name` has a value it cannot have.
+    pub fn bad_attr<T>(
+        &self,
+        name: &'static str,
+        value: impl std::fmt::Debug,
+        reason: impl Into<String>,
+    ) -> Result<T, OpError> {
+        Err(OpError::BadAttr { name, value: format!("{value:?}"), reason: reason.into() })
+    }
+
+    /// Whether two dimensions are different whatever the symbols stand for.
+    pub fn is_different(&self, a: Dim, b: Dim) -> bool {
+        a != b && self.terms().dim_value(self.cx.dim_sub(a, b)).is_some_and(|value| value != 0)
+    }
+
+    /// Checks that argument `index` has the element type of argument 0.
+    pub fn check_same_dtype(&self, index: usize) -> Result<(), OpError> {
+        let expected = self.tensor(0)?.dtype;
+        let found = self.tensor(index)?.dtype;
+        match expected == found {
+            true => Ok(()),
+            false => Err(OpError::WrongDType { index, expected: expected.to_string(), found }),
+        }
+    }
+
+    /// Checks that argument `index` has floating point elements.
+    pub fn check_float(&self, index: usize) -> Result<(), OpError> {
+        let found = self.tensor(index)?.dtype;
+        match found.is_float() {
+            true => Ok(()),
+            false => Err(OpError::WrongDType { index, expected: "a float type".into(), found }),
+        }
+    }
+
+    /// An axis, counted from the end when negative.
+    pub fn axis(&self, name: &'static str, axis: i64, rank: usize) -> Result<usize, OpError> {
+        let rank = rank as i64;
+        match axis {
+            axis if (0..rank).contains(&axis) => Ok(axis as usize),
+            axis if (-rank..0).contains(&axis) => Ok((axis + rank) as usize),
+            _ => self.bad_attr(name, axis, format!("there are {rank} dimensions")),
+        }
+    }
+}
+
+/// The type of a call: checks the number of arguments and the attributes, then asks the operator.
+pub fn infer_call(
+    cx: &Cx,
+    op: &'static OpDef,
+    args: &[Type],
+    attrs: crate::ir::Attrs,
+) -> Result<Type, OpError> {
+    if !op.args.accepts(args.len()) {
+        return Err(OpError::WrongArity { expected: op.args, found: args.len() });
+    }
+    let terms = cx.terms();
+    let attrs = OpAttrs::new(op, terms.attrs(attrs), terms)?;
+    (op.infer)(&InferCx { cx, op, args, attrs })
+}

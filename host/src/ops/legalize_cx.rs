@@ -1,0 +1,113 @@
+//! What the legalization of an operator sees: a call to be turned into a tensor program.
+
+use std::sync::Arc;
+
+use crate::ir::{Attrs, Context, Cx, DType, Function, Terms, Transaction, Type, TypeView, View};
+
+use super::{OpAttrs, OpDef, OpError};
+
+/// A call to be turned into a tensor program.
+///
+/// The legalization builds the program in `tx` and sets its root, a tensor program whose parameters are
+/// the buffers of [`LegalizeCx::inputs`], in order, and then those of [`LegalizeCx::outputs`].
+pub struct LegalizeCx<'a> {
+    /// The program being built.
+    pub tx: Transaction,
+    /// The operator.
+    pub op: &'static OpDef,
+    /// The attributes.
+    pub attrs: OpAttrs<'a>,
+    /// The types of the arguments as they stand in the call.
+    pub args: Vec<Type>,
+    /// The type of the result.
+    pub out: Type,
+    /// How many f32 the vector registers of the target hold.
+    pub lanes: i64,
+}
+
+impl LegalizeCx<'_> {
+    /// The types of the tensors that are read: the arguments with tuples flattened; shapes, dimensions
+    /// and other arguments that are no tensors are left out.
+    pub fn inputs(&self) -> Vec<Type> {
+        flatten(self.attrs.terms(), &self.args)
+    }
+
+    /// The types of the tensors that are written: the result, flattened if it is a tuple.
+    pub fn outputs(&self) -> Vec<Type> {
+        flatten(self.attrs.terms(), &[self.out])
+    }
+
+    /// Element type and shape of a tensor type, which must be static.
+    pub fn static_tensor(&self, ty: Type) -> Result<(DType, Vec<i64>), OpError> {
+        let terms = self.attrs.terms();
+        terms.static_tensor(ty).ok_or_else(|| {
+            OpError::Unsupported(format!(
+                "a static tensor is expected, not {}",
+                terms.type_text(ty)
+            ))
+        })
+    }
+}
+
+/// The tensor types among `types`, with tuples flattened, in order.
+pub fn flatten(terms: Terms<'_>, types: &[Type]) -> Vec<Type> {
+    let mut tensors = Vec::with_capacity(types.len());
+    let mut pending: Vec<Type> = types.iter().rev().copied().collect();
+    while let Some(ty) = pending.pop() {
+        match terms.ty(ty) {
+            TypeView::Tensor { .. } => tensors.push(ty),
+            TypeView::Tuple(fields) => pending.extend(fields.iter().rev()),
+            _ => {}
+        }
+    }
+    tensors
+}
+
+/// The tensor program of a call: its parameters are the flattened tensor arguments, then the flattened
+/// tensors of the result.
+pub fn legalize_call(
+    cx: &Cx,
+    op: &'static OpDef,
+    args: &[Type],
+    attrs: Attrs,
+    out: Type,
+    lanes: i64,
+) -> Result<Arc<Function>, OpError> {
+    let Some(legalize) = op.legalize else {
+        return Err(OpError::Unsupported("it cannot be turned into a tensor program".into()));
+    };
+    let terms = cx.terms();
+    let attrs = OpAttrs::new(op, terms.attrs(attrs), terms)?;
+    let tx = Transaction::new(cx.clone());
+    let mut legalizer = LegalizeCx { tx, op, attrs, args: args.to_vec(), out, lanes };
+    let expected: Vec<Type> = legalizer.inputs().into_iter().chain(legalizer.outputs()).collect();
+    let outputs = legalizer.outputs().len();
+    legalize(&mut legalizer)?;
+    let func = legalizer
+        .tx
+        .finish()
+        .map_err(|error| OpError::Unsupported(format!("its tensor program is broken: {error}")))?;
+    check_params(&func, &expected, outputs)?;
+    Ok(func)
+}
+
+/// Checks that a legalization kept its contract.
+fn check_params(func: &Function, expected: &[Type], outputs: usize) -> Result<(), OpError> {
+    let body = func.view();
+    let View::PrimFunc { params, outputs: written, .. } = body.view(body.root()) else {
+        return Err(OpError::Unsupported("its legalization made no tensor program".into()));
+    };
+    let found: Vec<Option<Type>> = params.iter().map(|param| body.ty(param)).collect();
+    if written == outputs && found.iter().copied().eq(expected.iter().map(|&ty| Some(ty))) {
+        return Ok(());
+    }
+    let text = |ty: &Option<Type>| {
+        ty.map_or_else(|| "an untyped value".to_owned(), |ty| body.terms().type_text(ty))
+    };
+    Err(OpError::Unsupported(format!(
+        "its legalization made a tensor program of ({}) with {written} outputs instead of ({}) with \
+         {outputs}",
+        found.iter().map(text).collect::<Vec<_>>().join(", "),
+        expected.iter().map(|&ty| text(&Some(ty))).collect::<Vec<_>>().join(", "),
+    )))
+}

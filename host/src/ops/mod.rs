@@ -1,0 +1,22 @@
+//! Operators: an open set, known by name, each of them one [`OpDef`].
+//!
+//! An operator's item states its attributes, its type, its fusion pattern, how it is evaluated and how it
+//! becomes a tensor program. Items register themselves; [`get`] and [`all`] find them.
+
+mod attrs;
+mod def;
+mod error;
+mod eval_cx;
+mod infer_cx;
+mod legalize_cx;
+mod table;
+
+pub use attrs::OpAttrs;
+pub use def::{
+    Arity, AttrDef, AttrDefault, AttrKind, Evaluate, Infer, Legalize, OpDef, OpPattern, attr,
+};
+pub use error::OpError;
+pub use eval_cx::EvalCx;
+pub use infer_cx::{InferCx, TensorTy, infer_call};
+pub use legalize_cx::{LegalizeCx, flatten, legalize_call};
+pub use table::{all, find, get};
