@@ -14,7 +14,7 @@ use std::{
 
 use tempfile::{NamedTempFile, TempDir};
 
-use super::{LlvmError, linker::Linker, symbols, target::CpuTarget};
+use super::{LlvmError, constants, linker::Linker, symbols, target::CpuTarget};
 
 /// A part of the library.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +96,22 @@ fn arguments(plan: &LibraryPlan<'_>, exports: &Path) -> Vec<OsString> {
         "--hash-style=gnu",
         "-Bsymbolic",
     ];
-    fixed.into_iter().map(OsString::from).chain([soname, script]).collect()
+    let mut words: Vec<OsString> = fixed.into_iter().map(OsString::from).collect();
+    words.extend([soname, script]);
+    if input_bytes(plan) >= constants::LARGE_FROM {
+        // Direct addresses do not reach that far. LLVM's linker would replace GOT entries by them
+        // first and take that back later, without the relocations that the entries then need.
+        words.push("--no-relax".into());
+    }
+    words
+}
+
+fn input_bytes(plan: &LibraryPlan<'_>) -> u64 {
+    let size = |part: &Part<'_>| match part {
+        Part::Object(bytes) => bytes.len() as u64,
+        Part::File(path) => path.metadata().map_or(0, |metadata| metadata.len()),
+    };
+    plan.parts.iter().map(size).sum()
 }
 
 fn version_script(exports: &[&str]) -> String {
@@ -159,4 +174,31 @@ fn publish(library: NamedTempFile, output: &Path) -> Result<(), LlvmError> {
 
 fn io<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -> LlvmError + 'a {
     move |source| LlvmError::Io { action, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exports_are_all_that_is_seen() {
+        assert_eq!(version_script(&[]), "{ local: *; };\n");
+        assert_eq!(version_script(&["a", "b.c"]), "{ global: \"a\"; \"b.c\"; local: *; };\n");
+    }
+
+    #[test]
+    fn large_inputs_keep_their_got_entries() {
+        let target = "x86_64-linux-gnu".parse().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let sparse = directory.path().join("sparse.o");
+        let output = directory.path().join("k.so");
+        for (size, kept) in [(constants::LARGE_FROM - 1, false), (constants::LARGE_FROM, true)] {
+            File::create(&sparse).unwrap().set_len(size).unwrap();
+            let parts = [Part::File(&sparse)];
+            let plan =
+                LibraryPlan { target: &target, parts: &parts, exports: &[], output: &output };
+            let words = arguments(&plan, Path::new("exports"));
+            assert_eq!(words.iter().any(|word| word == "--no-relax"), kept);
+        }
+    }
 }
