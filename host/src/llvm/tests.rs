@@ -398,6 +398,26 @@ fn vectors_are_as_wide_as_the_target_says() {
 }
 
 #[test]
+fn every_pipeline_gives_the_same_function() {
+    let target = CpuTarget::host().unwrap();
+    let own = Pipeline::Passes("function(instcombine,simplifycfg)".to_owned());
+    for pipeline in [Pipeline::None, Pipeline::Lean, Pipeline::Default(1), own] {
+        let options = CompileOptions { pipeline, ..CompileOptions::default() };
+        let units = [Unit::Saxpy, Unit::Scale];
+        let objects = compile_units(&target, &options, &units, |cx, u| build(&target, cx, *u));
+        let objects: Vec<Vec<u8>> = objects.unwrap_or_else(|error: LlvmError| panic!("{error}"));
+        let mut jit = Jit::new().unwrap();
+        // SAFETY: a static of the type that the code reads.
+        unsafe { jit.define("weights", (&raw const WEIGHTS).cast::<c_void>()) }.unwrap();
+        objects.iter().for_each(|object| jit.add_object(object).unwrap());
+        // SAFETY: the type of `saxpy`, called while the JIT lives.
+        check_saxpy(unsafe { jit.function("saxpy") }.unwrap());
+        // SAFETY: the type of `scale`, called while the JIT lives.
+        check_scale(unsafe { jit.function("scale") }.unwrap());
+    }
+}
+
+#[test]
 fn every_form_can_be_had() {
     let target = CpuTarget::host().unwrap();
     let raw = text(&target, Emit::RawLlvmIr, Unit::Saxpy);
