@@ -2,7 +2,7 @@
 
 use crate::ir::{Context, Cx, DType, Dim, Terms, Type, TypeView};
 
-use super::{OpAttrs, OpDef, OpError};
+use super::{Layout, OpAttrs, OpDef, OpError};
 
 /// A call whose type is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +139,54 @@ impl<'a> InferCx<'a> {
             true => Ok(()),
             false => Err(OpError::WrongDType { index, expected: "a float type".into(), found }),
         }
+    }
+
+    /// Axes, counted from the end when negative; none may be named twice.
+    pub fn axes(
+        &self,
+        name: &'static str,
+        axes: &[i64],
+        rank: usize,
+    ) -> Result<Vec<usize>, OpError> {
+        let found: Vec<usize> =
+            axes.iter().map(|&axis| self.axis(name, axis, rank)).collect::<Result<_, _>>()?;
+        let mut sorted = found.clone();
+        sorted.sort_unstable();
+        match sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            true => self.bad_attr(name, axes, "an axis is named twice"),
+            false => Ok(found),
+        }
+    }
+
+    /// A layout with the axes of `axes` in any order.
+    pub fn layout(&self, name: &'static str, axes: &str) -> Result<Layout, OpError> {
+        let text = self.attrs.str(name)?;
+        match Layout::parse(text) {
+            Ok(layout) if layout.has_axes(axes) => Ok(layout),
+            Ok(_) => self.bad_attr(name, text, format!("it must have the axes of {axes}")),
+            Err(reason) => self.bad_attr(name, text, reason),
+        }
+    }
+
+    /// The whole extents of the axes of argument `index`, a tensor of layout `layout`, in the order of
+    /// the letters `axes`; `None` when its rank is unknown.
+    pub fn extents<const N: usize>(
+        &self,
+        index: usize,
+        layout: &Layout,
+        axes: &[u8; N],
+    ) -> Result<Option<[Dim; N]>, OpError> {
+        let Some(dims) = self.tensor(index)?.dims else { return Ok(None) };
+        let extents =
+            layout.extents(self.cx, dims).map_err(|reason| self.wrong_arg(index, &reason))?;
+        Ok(Some(axes.map(|axis| {
+            extents[layout.position(axis).expect("the layout was checked to have the axes")]
+        })))
+    }
+
+    /// The value of a dimension that is a plain integer.
+    pub fn value(&self, dim: Dim) -> Option<i64> {
+        self.terms().dim_value(dim)
     }
 
     /// An axis, counted from the end when negative.

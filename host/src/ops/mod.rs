@@ -4,10 +4,12 @@
 //! becomes a tensor program. Items register themselves; [`get`] and [`all`] find them.
 
 mod attrs;
+pub mod core;
 mod def;
 mod error;
 mod eval_cx;
 mod infer_cx;
+mod layout;
 mod legalize_cx;
 mod table;
 
@@ -18,5 +20,6 @@ pub use def::{
 pub use error::OpError;
 pub use eval_cx::EvalCx;
 pub use infer_cx::{InferCx, TensorTy, infer_call};
+pub use layout::Layout;
 pub use legalize_cx::{LegalizeCx, flatten, legalize_call};
 pub use table::{all, find, get};

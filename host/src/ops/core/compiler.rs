@@ -1,0 +1,110 @@
+//! Operators that the compiler itself brings in: calls of tensor programs, and memory.
+//!
+//! They are evaluated by the evaluator, not by a kernel: they need the module and its memory.
+
+use crate::ir::{Context, Type, TypeView};
+use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
+
+/// Name of the call of a tensor program whose results are new tensors.
+pub const CALL_TIR: &str = "call_tir";
+/// Name of the operator that makes a tensor.
+pub const ALLOC_TENSOR: &str = "builtin.alloc_tensor";
+/// Name of the operator that makes a storage.
+pub const MEMORY_ALLOC_STORAGE: &str = "memory.alloc_storage";
+/// Name of the operator that makes a tensor in a storage.
+pub const MEMORY_ALLOC_TENSOR: &str = "memory.alloc_tensor";
+/// Name of the operator that ends the life of a tensor or storage.
+pub const MEMORY_KILL: &str = "memory.kill";
+/// Class of the object that a storage is.
+pub const STORAGE_CLASS: &str = "storage";
+
+inventory::submit! { OpDef {
+    name: CALL_TIR,
+    summary: "Calls a tensor program with the arguments and new tensors for its outputs, and returns those",
+    args: Arity::at_least(1),
+    attrs: &[attr("out", AttrKind::Type, AttrDefault::Required, "type of the result: a tensor or a tuple of tensors")],
+    pattern: OpPattern::Opaque,
+    infer: call_tir,
+    ..OpDef::ELEMENTWISE
+} }
+
+inventory::submit! { OpDef {
+    name: ALLOC_TENSOR,
+    summary: "A new tensor whose elements are not set",
+    args: Arity::exactly(0),
+    attrs: &[TY],
+    is_pure: false,
+    pattern: OpPattern::Opaque,
+    infer: |cx| cx.attrs.ty("ty"),
+    ..OpDef::ELEMENTWISE
+} }
+
+inventory::submit! { OpDef {
+    name: MEMORY_ALLOC_STORAGE,
+    summary: "Memory for tensors",
+    args: Arity::exactly(0),
+    attrs: &[
+        attr("size", AttrKind::Int, AttrDefault::Required, "bytes"),
+        attr("align", AttrKind::Int, AttrDefault::Int(64), "alignment in bytes, a power of two"),
+    ],
+    is_pure: false,
+    pattern: OpPattern::Opaque,
+    infer: alloc_storage,
+    ..OpDef::ELEMENTWISE
+} }
+
+inventory::submit! { OpDef {
+    name: MEMORY_ALLOC_TENSOR,
+    summary: "A tensor in a storage",
+    args: Arity::exactly(1),
+    attrs: &[attr("offset", AttrKind::Int, AttrDefault::Int(0), "bytes before it"), TY],
+    is_pure: false,
+    pattern: OpPattern::Opaque,
+    infer: alloc_tensor,
+    ..OpDef::ELEMENTWISE
+} }
+
+inventory::submit! { OpDef {
+    name: MEMORY_KILL,
+    summary: "Says that a tensor or storage is not used any more",
+    args: Arity::exactly(1),
+    is_pure: false,
+    pattern: OpPattern::Opaque,
+    infer: |cx| Ok(cx.cx.tuple_type(&[])),
+    ..OpDef::ELEMENTWISE
+} }
+
+const TY: AttrDef = attr("ty", AttrKind::Type, AttrDefault::Required, "type of the tensor");
+
+fn call_tir(cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let out = cx.attrs.ty("out")?;
+    let is_tensor = |&ty: &Type| matches!(cx.terms().ty(ty), TypeView::Tensor { .. });
+    match cx.terms().ty(out) {
+        TypeView::Tensor { .. } => Ok(out),
+        TypeView::Tuple(fields) if fields.iter().all(is_tensor) => Ok(out),
+        _ => cx.bad_attr("out", cx.terms().type_text(out), "it is a tensor or a tuple of tensors"),
+    }
+}
+
+fn alloc_storage(cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let size = cx.attrs.int("size")?;
+    if size < 0 {
+        return cx.bad_attr("size", size, "it must not be negative");
+    }
+    let align = cx.attrs.int("align")?;
+    if align < 1 || align.count_ones() != 1 {
+        return cx.bad_attr("align", align, "it must be a power of two");
+    }
+    Ok(cx.cx.object_type(STORAGE_CLASS))
+}
+
+fn alloc_tensor(cx: &InferCx<'_>) -> Result<Type, OpError> {
+    if cx.arg(0)? != cx.cx.object_type(STORAGE_CLASS) {
+        return Err(cx.wrong_arg(0, "an object<storage>"));
+    }
+    let offset = cx.attrs.int("offset")?;
+    match offset < 0 {
+        true => cx.bad_attr("offset", offset, "it must not be negative"),
+        false => cx.attrs.ty("ty"),
+    }
+}

@@ -1,0 +1,14 @@
+//! The core set of operators: attributes and type inference. Their evaluation is in [`crate::eval`].
+
+mod broadcast;
+pub mod compiler;
+mod conv;
+mod elementwise;
+mod layout_transform;
+mod matmul;
+mod normalize;
+mod pad;
+mod pool;
+mod reduce;
+mod shape;
+mod slice;

@@ -1,0 +1,181 @@
+//! Layouts of tensors: `NCHW`, `NCHW16c`, `OIHW16i16o`.
+//!
+//! A capital letter is an axis. A number with a small letter splits that axis: the capital counts blocks,
+//! and the block itself is an axis at the end. `NCHW16c` has the shape `[N, C/16, H, W, 16]`.
+
+use crate::ir::{Context, Cx, Dim};
+
+/// An order of axes, some of them split into blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    text: String,
+    outer: Vec<u8>,
+    blocks: Vec<(u8, i64)>,
+}
+
+impl Layout {
+    /// Reads a layout; the error says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut layout = Self { text: text.to_owned(), outer: Vec::new(), blocks: Vec::new() };
+        let mut size: Option<i64> = None;
+        for letter in text.bytes() {
+            match letter {
+                b'A'..=b'Z' if size.is_none() && layout.blocks.is_empty() => {
+                    if layout.outer.contains(&letter) {
+                        return Err(format!("it names {} twice", letter as char));
+                    }
+                    layout.outer.push(letter);
+                }
+                b'0'..=b'9' => {
+                    let digits = size.unwrap_or(0) * 10 + (letter - b'0') as i64;
+                    if digits > 65536 {
+                        return Err("it has a block of more than 65536".into());
+                    }
+                    size = Some(digits);
+                }
+                b'a'..=b'z' => {
+                    let axis = letter.to_ascii_uppercase();
+                    match size.take() {
+                        Some(1..) if layout.block(axis).is_some() => {
+                            return Err(format!("it splits {} twice", axis as char));
+                        }
+                        Some(size @ 1..) if layout.outer.contains(&axis) => {
+                            layout.blocks.push((axis, size));
+                        }
+                        Some(1..) => {
+                            return Err(format!("it splits {}, which it lacks", axis as char));
+                        }
+                        _ => return Err(format!("a size is missing before {}", letter as char)),
+                    }
+                }
+                _ => return Err("a layout is like NCHW or NCHW16c".into()),
+            }
+        }
+        match layout.outer.is_empty() || size.is_some() {
+            true => Err("a layout is like NCHW or NCHW16c".into()),
+            false => Ok(layout),
+        }
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Number of axes of a tensor of this layout.
+    pub fn rank(&self) -> usize {
+        self.outer.len() + self.blocks.len()
+    }
+
+    /// The axes as capital letters, in the order of the tensor, blocks not counted.
+    pub fn axes(&self) -> &[u8] {
+        &self.outer
+    }
+
+    /// The blocks: the axis they split and their size, in the order of the tensor.
+    pub fn blocks(&self) -> &[(u8, i64)] {
+        &self.blocks
+    }
+
+    /// The size of the blocks of `axis`, if it is split.
+    pub fn block(&self, axis: u8) -> Option<i64> {
+        self.blocks.iter().find(|&&(letter, _)| letter == axis).map(|&(_, size)| size)
+    }
+
+    /// Where `axis` stands in the tensor.
+    pub fn position(&self, axis: u8) -> Option<usize> {
+        self.outer.iter().position(|&letter| letter == axis)
+    }
+
+    /// Where the blocks of `axis` stand in the tensor.
+    pub fn block_position(&self, axis: u8) -> Option<usize> {
+        let block = self.blocks.iter().position(|&(letter, _)| letter == axis)?;
+        Some(self.outer.len() + block)
+    }
+
+    /// Whether the axes are those of `axes`, in any order.
+    pub fn has_axes(&self, axes: &str) -> bool {
+        self.outer.len() == axes.len() && axes.bytes().all(|axis| self.outer.contains(&axis))
+    }
+
+    /// The whole extent of each axis, in the order of [`Layout::axes`], of a tensor of this layout with
+    /// these dimensions. The error says which dimension cannot be.
+    pub fn extents(&self, cx: &Cx, dims: &[Dim]) -> Result<Vec<Dim>, String> {
+        if dims.len() != self.rank() {
+            return Err(format!("a tensor of layout {} has {} dimensions", self.text, self.rank()));
+        }
+        for (&(axis, size), &dim) in self.blocks.iter().zip(&dims[self.outer.len()..]) {
+            if cx.terms().dim_value(dim).is_some_and(|value| value != size) {
+                return Err(format!(
+                    "layout {} has blocks of {size} along {}",
+                    self.text, axis as char
+                ));
+            }
+        }
+        let whole = |(&axis, &dim): (&u8, &Dim)| match self.block(axis) {
+            Some(size) => cx.dim_mul(dim, cx.dim(size)),
+            None => dim,
+        };
+        Ok(self.outer.iter().zip(dims).map(whole).collect())
+    }
+
+    /// The dimensions of a tensor of this layout whose axes have these whole extents. The error says
+    /// which extent is no multiple of its block.
+    pub fn dims(&self, cx: &Cx, extent: impl Fn(u8) -> Dim) -> Result<Vec<Dim>, String> {
+        let mut dims = Vec::with_capacity(self.rank());
+        for &axis in &self.outer {
+            let whole = extent(axis);
+            dims.push(match self.block(axis) {
+                None => whole,
+                Some(size) => {
+                    let rest = cx.dim_floor_mod(whole, cx.dim(size));
+                    if cx.terms().dim_value(rest).is_some_and(|rest| rest != 0) {
+                        return Err(format!(
+                            "{} = {} is no multiple of {size}, the block of layout {}",
+                            axis as char,
+                            cx.terms().dim_text(whole),
+                            self.text
+                        ));
+                    }
+                    cx.dim_floor_div(whole, cx.dim(size))
+                }
+            });
+        }
+        dims.extend(self.blocks.iter().map(|&(_, size)| cx.dim(size)));
+        Ok(dims)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_read() {
+        let layout = Layout::parse("OIHW16i8o").unwrap();
+        assert_eq!(layout.rank(), 6);
+        assert_eq!(layout.block(b'O'), Some(8));
+        assert_eq!(layout.block_position(b'O'), Some(5));
+        assert_eq!(layout.block(b'H'), None);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in
+            ["", "nchw", "NN", "NCHW16", "NCHWc", "NCHW4c4c", "NHW4c", "NC4cH", "NC0c", "N-C"]
+        {
+            assert!(Layout::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn extents_and_dims_are_inverse() {
+        let cx = Cx::new();
+        let layout = Layout::parse("NCHW16c").unwrap();
+        let dims: Vec<Dim> = [1, 4, 7, 7, 16].iter().map(|&dim| cx.dim(dim)).collect();
+        let extents = layout.extents(&cx, &dims).unwrap();
+        assert_eq!(extents[1], cx.dim(64));
+        let back = layout.dims(&cx, |axis| extents[layout.position(axis).unwrap()]).unwrap();
+        assert_eq!(back, dims);
+    }
+}
