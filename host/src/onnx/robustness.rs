@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{
     TensorReader,
-    proto::{AttributeValue, GraphProto, ModelProto},
+    proto::{AttributeValue, GraphProto, ModelProto, TensorProto},
     writer::Message,
 };
 use crate::io::Mapping;
@@ -82,11 +82,7 @@ fn read_all(bytes: Vec<u8>) {
     }
 }
 
-fn check_tensor<'a>(
-    tensors: &mut TensorReader<'a>,
-    tensor: &super::proto::TensorProto<'a>,
-    length: usize,
-) {
+fn check_tensor(tensors: &mut TensorReader<'_>, tensor: &TensorProto<'_>, length: usize) {
     match tensors.read(tensor) {
         Ok(data) => {
             let count: u64 = data.dims.iter().product();

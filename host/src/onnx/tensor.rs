@@ -84,13 +84,13 @@ impl<'a> TensorReader<'a> {
         Self { model, external: ExternalFiles::beside(model.path()) }
     }
 
-    /// Checks a tensor and finds its bytes.
-    pub fn read(&mut self, tensor: &TensorProto<'a>) -> Result<TensorData, TensorError> {
+    /// Checks a tensor and finds its bytes. A tensor borrowed from elsewhere is copied.
+    pub fn read(&mut self, tensor: &TensorProto<'_>) -> Result<TensorData, TensorError> {
         self.read_unnamed(tensor)
             .map_err(|problem| TensorError { tensor: tensor.name.to_owned(), problem })
     }
 
-    fn read_unnamed(&mut self, tensor: &TensorProto<'a>) -> Result<TensorData, TensorProblem> {
+    fn read_unnamed(&mut self, tensor: &TensorProto<'_>) -> Result<TensorData, TensorProblem> {
         let code = tensor.data_type;
         let element = ElementType::from_code(code)
             .map_err(|name| TensorProblem::ElementType { code, name })?;
@@ -121,7 +121,7 @@ impl<'a> TensorReader<'a> {
 
     fn raw(
         &self,
-        tensor: &TensorProto<'a>,
+        tensor: &TensorProto<'_>,
         element: ElementType,
         expected: usize,
     ) -> Result<TensorBytes, TensorProblem> {
