@@ -1,5 +1,6 @@
 //! The Tenon host: the IR, the registry of plugins, the pass manager and the lowering backends.
 
+pub mod border;
 pub mod eval;
 pub mod io;
 pub mod ir;
@@ -7,4 +8,7 @@ pub mod ir;
 pub mod llvm;
 pub mod onnx;
 pub mod ops;
+pub mod passes;
+pub mod registry;
 pub mod runtime;
+mod services;

@@ -1,6 +1,6 @@
 //! Modules: functions by name, and attributes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use tenon_plugin_api::ir::{Attrs, Context, Symbol};
@@ -17,14 +17,22 @@ pub struct Module {
     cx: Cx,
     /// The module's attributes.
     pub attrs: Attrs,
-    names: Vec<Symbol>,
-    functions: HashMap<Symbol, Arc<Function>, rustc_hash::FxBuildHasher>,
+    /// Copied when it is first written to while shared.
+    table: Arc<Table>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Table {
+    /// Functions by their place. A removed one leaves a gap, so that removing many stays cheap.
+    functions: BTreeMap<u64, (Symbol, Arc<Function>)>,
+    places: HashMap<Symbol, u64, rustc_hash::FxBuildHasher>,
+    next_place: u64,
 }
 
 impl Module {
     /// An empty module.
     pub fn new(cx: Cx) -> Self {
-        Self { cx, attrs: Attrs::NONE, names: Vec::new(), functions: HashMap::default() }
+        Self { cx, attrs: Attrs::NONE, table: Arc::default() }
     }
 
     /// The context of its terms.
@@ -34,22 +42,23 @@ impl Module {
 
     /// The functions in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Symbol, &Arc<Function>)> {
-        self.names.iter().map(|name| (*name, &self.functions[name]))
+        self.table.functions.values().map(|(name, function)| (*name, function))
     }
 
     /// Number of functions.
     pub fn len(&self) -> usize {
-        self.names.len()
+        self.table.functions.len()
     }
 
     /// Whether there is no function.
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.table.functions.is_empty()
     }
 
     /// The function called `name`.
     pub fn get(&self, name: Symbol) -> Option<&Arc<Function>> {
-        self.functions.get(&name)
+        let place = self.table.places.get(&name)?;
+        self.table.functions.get(place).map(|(_, function)| function)
     }
 
     /// The function whose name has this text.
@@ -59,22 +68,36 @@ impl Module {
 
     /// Sets a function: in place when there is one of this name, at the end otherwise.
     pub fn insert(&mut self, name: Symbol, function: Arc<Function>) {
-        debug_assert!(function.cx.is_same(&self.cx), "a function of another context");
-        if self.functions.insert(name, function).is_none() {
-            self.names.push(name);
+        debug_assert!(function.cx().is_same(&self.cx), "a function of another context");
+        let table = Arc::make_mut(&mut self.table);
+        let place = *table.places.entry(name).or_insert_with(|| {
+            table.next_place += 1;
+            table.next_place
+        });
+        table.functions.insert(place, (name, function));
+    }
+
+    /// Removes a function.
+    pub fn remove(&mut self, name: Symbol) {
+        if !self.table.places.contains_key(&name) {
+            return;
+        }
+        let table = Arc::make_mut(&mut self.table);
+        if let Some(place) = table.places.remove(&name) {
+            table.functions.remove(&place);
         }
     }
 
     /// Removes the functions for which `keep` is false.
     pub fn retain(&mut self, mut keep: impl FnMut(Symbol, &Arc<Function>) -> bool) {
-        let functions = &mut self.functions;
-        self.names.retain(|&name| {
-            let kept = keep(name, &functions[&name]);
-            if !kept {
-                functions.remove(&name);
-            }
-            kept
-        });
+        let gone: Vec<Symbol> = self
+            .iter()
+            .filter(|&(name, function)| !keep(name, function))
+            .map(|(name, _)| name)
+            .collect();
+        for name in gone {
+            self.remove(name);
+        }
     }
 
     /// The phase it is in; the first one when nothing is said.
@@ -85,22 +108,22 @@ impl Module {
     /// A name that no function has: `base`, or `base` with the first free number.
     pub fn fresh_name(&self, base: &str) -> Symbol {
         let plain = self.cx.symbol(base);
-        if !self.functions.contains_key(&plain) {
+        if !self.table.places.contains_key(&plain) {
             return plain;
         }
-        (1..)
+        (1u64..)
             .map(|number| self.cx.symbol(&format!("{base}_{number}")))
-            .find(|name| !self.functions.contains_key(name))
+            .find(|name| !self.table.places.contains_key(name))
             .expect("some number is free")
     }
 
     /// Whether both hold the very same function objects under the same names and attributes.
     pub fn is_identical(&self, other: &Module) -> bool {
-        self.attrs == other.attrs
-            && self.names == other.names
-            && self
-                .names
-                .iter()
-                .all(|name| Arc::ptr_eq(&self.functions[name], &other.functions[name]))
+        if self.attrs != other.attrs {
+            return false;
+        }
+        Arc::ptr_eq(&self.table, &other.table)
+            || (self.len() == other.len()
+                && self.iter().zip(other.iter()).all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(a.1, b.1)))
     }
 }

@@ -1,8 +1,14 @@
 //! The border: what crosses between a host and a plugin, and the only unsafe code of this crate.
 //!
 //! Data crosses as plain records with an element stride ([`records`]), so a newer host may append
-//! fields to a record and an older plugin still walks the array. Nothing here allocates, and nothing
-//! here owns memory: every pointer belongs to the host and lives as long as the handle it was read from.
+//! fields to a record and an older plugin still walks the array. Calls cross through tables that only
+//! grow ([`tables`]). [`host`] is the host as a plugin sees it; [`plugin`] is a plugin as a host sees it;
+//! [`note`] is the manifest; [`guard`] turns a panic into an error before it reaches the border.
 
+pub mod guard;
+pub mod host;
+pub mod note;
+pub mod plugin;
 pub mod read;
 pub mod records;
+pub mod tables;

@@ -216,3 +216,21 @@ macro_rules! cast_ids {
     }};
 }
 pub(crate) use cast_ids;
+
+/// The numbers of nodes.
+pub fn expr_ids(exprs: &[crate::ir::Expr]) -> &[u32] {
+    const { assert!(size_of::<crate::ir::Expr>() == 4) };
+    // SAFETY: `Expr` is `repr(transparent)` over u32, and the lifetime is the input's.
+    unsafe { std::slice::from_raw_parts(exprs.as_ptr().cast::<u32>(), exprs.len()) }
+}
+
+/// Describes a transaction's body for the border. Valid until the transaction is edited.
+pub fn raw_transaction(body: &crate::ir::BodyView<'_>) -> super::records::RawTransaction {
+    let (replaced, base_len) = body.replacements();
+    super::records::RawTransaction {
+        body: *body.records().raw(),
+        replaced: replaced.as_ptr(),
+        replaced_len: replaced.len() as u32,
+        base_len: base_len as u32,
+    }
+}

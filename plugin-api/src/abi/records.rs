@@ -126,3 +126,17 @@ const _: () = {
     assert!(size_of::<RawConstant>() == 24);
     assert!(size_of::<RawBody>() == 56);
 };
+
+/// A transaction's body with its replacements. See [`crate::ir::BodyView::with_replacements`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawTransaction {
+    /// The body as it stands.
+    pub body: RawBody,
+    /// For each node, what it is replaced by; may be shorter than the body.
+    pub replaced: *const u32,
+    /// Entries of `replaced`.
+    pub replaced_len: u32,
+    /// Nodes below this number follow replacements.
+    pub base_len: u32,
+}

@@ -48,6 +48,11 @@ impl<'a> BodyView<'a> {
         Self { records, replaced, base_len }
     }
 
+    /// The replacements, and the number of nodes that follow them.
+    pub fn replacements(&self) -> (&'a [u32], usize) {
+        (self.replaced, self.base_len)
+    }
+
     /// The records underneath.
     pub fn records(&self) -> BodyRecords<'a> {
         self.records

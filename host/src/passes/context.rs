@@ -1,0 +1,100 @@
+//! The context of a run of the pass manager, and the instruments around each pass.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tenon_plugin_api::ir::Attrs;
+
+use super::plan::PassStep;
+use crate::border::Report;
+use crate::ir::Module;
+
+/// How passes are run: an explicit value that may be sent to threads.
+pub struct PassContext {
+    /// Passes of a higher level do not run.
+    pub opt_level: u8,
+    /// Passes that do not run, by full name; this wins over everything.
+    pub disabled: Vec<String>,
+    /// Passes that run whatever their level, by full name.
+    pub required: Vec<String>,
+    /// The target's description, as passes read it.
+    pub target: Attrs,
+    /// Set to make the run stop.
+    pub cancelled: Arc<AtomicBool>,
+    /// What watches, in order.
+    pub instruments: Vec<Box<dyn Instrument>>,
+    /// What the passes reported, with their names.
+    pub reports: Vec<(String, Report)>,
+}
+
+impl Default for PassContext {
+    fn default() -> Self {
+        Self {
+            opt_level: 2,
+            disabled: Vec::new(),
+            required: Vec::new(),
+            target: Attrs::NONE,
+            cancelled: Arc::default(),
+            instruments: Vec::new(),
+            reports: Vec::new(),
+        }
+    }
+}
+
+impl PassContext {
+    /// Whether a pass runs: disabled ones never, required ones always, others by level.
+    pub fn is_enabled(&self, name: &str, opt_level: u8) -> bool {
+        let named = |list: &[String]| list.iter().any(|other| other == name);
+        !named(&self.disabled) && (named(&self.required) || self.opt_level >= opt_level)
+    }
+}
+
+/// A step as instruments see it.
+#[derive(Clone, Copy)]
+pub struct StepInfo<'a> {
+    /// The pass.
+    pub step: &'a PassStep,
+    /// Its number in the plan, from 0.
+    pub number: usize,
+    /// Number of steps in the plan.
+    pub total: usize,
+}
+
+/// How a step ended.
+#[derive(Clone, Copy)]
+pub enum StepOutcome<'a> {
+    /// It ran.
+    Ran {
+        /// The module before it.
+        before: &'a Module,
+        /// The module after it.
+        after: &'a Module,
+        /// Wall time of the pass alone.
+        wall: Duration,
+    },
+    /// It was skipped: its level, the lists, or what it establishes still holds.
+    Skipped(&'static str),
+    /// It failed, and the module is as it was.
+    Failed,
+}
+
+/// Watches the passes of a run. A method that fails stops the run with its message.
+pub trait Instrument: Send {
+    /// Before a pass runs.
+    fn before(&mut self, step: StepInfo<'_>, module: &Module) -> Result<(), String> {
+        let _ = (step, module);
+        Ok(())
+    }
+
+    /// After a step, however it ended.
+    fn after(&mut self, step: StepInfo<'_>, outcome: StepOutcome<'_>) -> Result<(), String> {
+        let _ = (step, outcome);
+        Ok(())
+    }
+
+    /// After the run, however it ended: what the instrument has to say.
+    fn finish(&mut self) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,210 @@
+//! The pass manager: runs a plan over a module.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rayon::prelude::*;
+use tenon_plugin_api::ir::{Context, Symbol};
+use thiserror::Error;
+
+use super::context::{PassContext, StepInfo, StepOutcome};
+use super::options;
+use super::plan::{PassStep, Plan, Reason, Step};
+use crate::border::Run;
+use crate::ir::{Function, Module};
+use crate::registry::{LoadError, LoadedPass, PassFailure, PassId, PassKind, Registry};
+
+/// Why a run stopped. The module that was given is as it was.
+#[derive(Debug, Error)]
+pub enum PassError {
+    /// A requirement is disabled.
+    #[error("pass `{pass}` is disabled, but `{by}` requires it")]
+    Disabled {
+        /// The requirement.
+        pass: String,
+        /// The pass that requires it.
+        by: String,
+    },
+    /// A plugin cannot be used.
+    #[error("pass `{pass}`: {error}")]
+    Load {
+        /// The pass.
+        pass: String,
+        /// Why.
+        error: Arc<LoadError>,
+    },
+    /// A pass failed.
+    #[error("pass `{pass}`{}: {}", in_function(.function), .failure.message)]
+    Failed {
+        /// The pass.
+        pass: String,
+        /// The function it worked on.
+        function: Option<(String, Arc<Function>)>,
+        /// How.
+        failure: PassFailure,
+    },
+    /// An instrument stopped the run.
+    #[error("at pass `{pass}`: {message}")]
+    Instrument {
+        /// The pass.
+        pass: String,
+        /// The instrument's message.
+        message: String,
+    },
+}
+
+fn in_function(function: &Option<(String, Arc<Function>)>) -> String {
+    function.as_ref().map_or(String::new(), |(name, _)| format!(" in function @{name}"))
+}
+
+/// Runs a plan. Every plugin that it needs is opened before the first pass runs.
+pub fn run(
+    registry: &Registry,
+    plan: &Plan,
+    module: &Module,
+    cx: &mut PassContext,
+) -> Result<Module, PassError> {
+    let loaded = load_all(registry, plan, cx)?;
+    let mut module = module.clone();
+    // Passes whose effect still holds.
+    let mut holding: HashSet<PassId> = HashSet::new();
+    let total = plan.steps.len();
+    for (number, step) in plan.steps.iter().enumerate() {
+        let step = match step {
+            Step::Phase(phase) => {
+                module.attrs = module.cx().with_attr(module.attrs, "phase", phase.as_str().into());
+                continue;
+            }
+            Step::Pass(step) => step,
+        };
+        let info = StepInfo { step, number, total };
+        let record = registry.record(step.id);
+        let skip = match step.reason {
+            Reason::Required { .. } if holding.contains(&step.id) => Some("it still holds"),
+            Reason::Required { .. } => None,
+            _ if cx.is_enabled(&step.name, record.opt_level) => None,
+            _ => Some("it is above the optimization level or disabled"),
+        };
+        if let Some(why) = skip {
+            notify(cx, info, StepOutcome::Skipped(why))?;
+            continue;
+        }
+        for instrument in &mut cx.instruments {
+            instrument
+                .before(info, &module)
+                .map_err(|message| PassError::Instrument { pass: step.name.clone(), message })?;
+        }
+        let pass = loaded[number].as_ref().expect("a pass that is enabled was loaded");
+        let start = Instant::now();
+        let after = match apply(pass, record.kind, step, &module, cx) {
+            Ok(after) => after,
+            Err(error) => {
+                // The pass's own error comes first; an instrument's would only hide it.
+                let _ = notify(cx, info, StepOutcome::Failed);
+                return Err(error);
+            }
+        };
+        let wall = start.elapsed();
+        notify(cx, info, StepOutcome::Ran { before: &module, after: &after, wall })?;
+        if !after.is_identical(&module) {
+            holding.clear();
+        }
+        holding.insert(step.id);
+        module = after;
+    }
+    Ok(module)
+}
+
+fn load_all(
+    registry: &Registry,
+    plan: &Plan,
+    cx: &PassContext,
+) -> Result<Vec<Option<LoadedPass>>, PassError> {
+    plan.steps
+        .iter()
+        .map(|step| match step {
+            Step::Pass(PassStep { name, reason: Reason::Required { by }, .. })
+                if cx.disabled.contains(name) =>
+            {
+                Err(PassError::Disabled { pass: name.clone(), by: by.clone() })
+            }
+            Step::Pass(step)
+                if matches!(step.reason, Reason::Required { .. })
+                    || cx.is_enabled(&step.name, registry.record(step.id).opt_level) =>
+            {
+                registry
+                    .load(step.id)
+                    .map(Some)
+                    .map_err(|error| PassError::Load { pass: step.name.clone(), error })
+            }
+            _ => Ok(None),
+        })
+        .collect()
+}
+
+fn notify(
+    cx: &mut PassContext,
+    info: StepInfo<'_>,
+    outcome: StepOutcome<'_>,
+) -> Result<(), PassError> {
+    for instrument in &mut cx.instruments {
+        instrument
+            .after(info, outcome)
+            .map_err(|message| PassError::Instrument { pass: info.step.name.clone(), message })?;
+    }
+    Ok(())
+}
+
+/// Runs one pass. Functions are worked on in parallel, and each sees the module as it was before.
+fn apply(
+    pass: &LoadedPass,
+    kind: PassKind,
+    step: &PassStep,
+    module: &Module,
+    cx: &mut PassContext,
+) -> Result<Module, PassError> {
+    let options = options::to_attrs(module.cx(), &step.options);
+    let run = Arc::new(Run::new(module.cx().clone(), options, cx.target, cx.cancelled.clone()));
+    let failed = |function: Option<(String, Arc<Function>)>, failure| PassError::Failed {
+        pass: step.name.clone(),
+        function,
+        failure,
+    };
+    let result = if kind == PassKind::Module {
+        pass.plugin.run_on_module(pass.index, &run, module).map_err(|failure| failed(None, failure))
+    } else {
+        let units: Vec<(Symbol, &Arc<Function>)> = module
+            .iter()
+            .filter(|(_, function)| function.is_prim() == (kind == PassKind::Prim))
+            .collect();
+        let results: Vec<Result<Arc<Function>, PassFailure>> = units
+            .par_iter()
+            .map(|(_, function)| pass.plugin.run_on_function(pass.index, &run, function, module))
+            .collect();
+        collect(module, &units, results, failed)
+    };
+    cx.reports.extend(run.take_reports().into_iter().map(|report| (step.name.clone(), report)));
+    result
+}
+
+/// The module with the functions that changed, or the first failure in the order of the functions.
+fn collect(
+    module: &Module,
+    units: &[(Symbol, &Arc<Function>)],
+    results: Vec<Result<Arc<Function>, PassFailure>>,
+    failed: impl Fn(Option<(String, Arc<Function>)>, PassFailure) -> PassError,
+) -> Result<Module, PassError> {
+    let mut after = module.clone();
+    for ((name, function), result) in units.iter().zip(results) {
+        match result {
+            Ok(new) if Arc::ptr_eq(&new, function) => {}
+            Ok(new) => after.insert(*name, new),
+            Err(failure) => {
+                let name = module.cx().terms().str(*name).to_owned();
+                return Err(failed(Some((name, (*function).clone())), failure));
+            }
+        }
+    }
+    Ok(after)
+}

@@ -1,0 +1,16 @@
+//! Running passes: a textual pipeline becomes a plan, and the manager runs the plan.
+//!
+//! The manager's loop is small. Timing, printing, checking and counting are instruments around it.
+
+mod context;
+mod instruments;
+mod manager;
+mod options;
+mod pipeline;
+mod plan;
+
+pub use context::{Instrument, PassContext, StepInfo, StepOutcome};
+pub use instruments::Timing;
+pub use manager::{PassError, run};
+pub use pipeline::{PassSpec, Pipeline, PipelineError};
+pub use plan::{Plan, PlanError, Reason, Step, plan};

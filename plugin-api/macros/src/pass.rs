@@ -1,0 +1,233 @@
+//! `#[pass]`: the manifest record of a pass and its entry in the plugin's list.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{
+    Error, Expr, ExprArray, ExprLit, FnArg, Ident, ItemFn, Lit, LitStr, Meta, Result, Token, Type,
+};
+
+use crate::record::{Record, note, quoted};
+
+const KEYS: &str = "expected one of: name, aliases, opt_level, phase, requires, after, before, \
+                    establishes, destroys, idempotent, options";
+
+pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let attributes = Punctuated::<Attribute, Token![,]>::parse_terminated.parse2(attributes)?;
+    let function: ItemFn = syn::parse2(item)?;
+    let kind = Kind::of(&function)?;
+
+    let mut record = Record::default();
+    let mut name = None;
+    for attribute in &attributes {
+        match attribute {
+            Attribute::Text(key, value) if key == "name" => {
+                name = Some(value.clone());
+                record.text("pass", &value.value());
+            }
+            Attribute::Text(key, value) => record.text(&key.to_string(), &value.value()),
+            Attribute::Texts(key, values) => record.texts(&key.to_string(), values),
+            Attribute::Raw(key, json) => record.raw(&key.to_string(), json),
+        }
+    }
+    let Some(name) = name else {
+        return Err(Error::new(
+            Span::call_site(),
+            "a pass has a name: #[pass(name = \"vendor.PassName\")]",
+        ));
+    };
+    record.text("kind", kind.text());
+    record.text("doc", &doc_of(&function));
+    let json = record.finish();
+
+    let note = note(&json);
+    let ident = &function.sig.ident;
+    let body = kind.body(ident);
+    Ok(quote! {
+        #function
+
+        const _: () = {
+            #note
+
+            #[::tenon_plugin_api::abi::plugin::linkme::distributed_slice(
+                ::tenon_plugin_api::abi::plugin::PASSES
+            )]
+            #[linkme(crate = ::tenon_plugin_api::abi::plugin::linkme)]
+            static PASS: ::tenon_plugin_api::abi::plugin::PassItem =
+                ::tenon_plugin_api::abi::plugin::PassItem {
+                    name: #name,
+                    manifest: #json,
+                    body: #body,
+                };
+        };
+    })
+}
+
+/// What the pass runs on.
+enum Kind {
+    Module,
+    Function,
+    Prim,
+}
+
+impl Kind {
+    fn of(function: &ItemFn) -> Result<Self> {
+        let message = "a pass is fn(Module, &PassContext) -> Result<Module>, or fn(Function, &Module, \
+                       &PassContext) -> Result<Function>, or the latter with PrimFunc";
+        let wrong = || Error::new_spanned(&function.sig, message);
+        let Some(FnArg::Typed(first)) = function.sig.inputs.first() else { return Err(wrong()) };
+        let Type::Path(path) = &*first.ty else { return Err(wrong()) };
+        let unit = path.path.segments.last().map(|segment| segment.ident.to_string());
+        let kind = match unit.as_deref() {
+            Some("Module") => Kind::Module,
+            Some("Function") => Kind::Function,
+            Some("PrimFunc") => Kind::Prim,
+            _ => return Err(wrong()),
+        };
+        let expected = if matches!(kind, Kind::Module) { 2 } else { 3 };
+        if function.sig.inputs.len() != expected {
+            return Err(wrong());
+        }
+        Ok(kind)
+    }
+
+    fn text(&self) -> &'static str {
+        match self {
+            Kind::Module => "module",
+            Kind::Function => "function",
+            Kind::Prim => "prim",
+        }
+    }
+
+    fn body(&self, ident: &Ident) -> TokenStream {
+        let body = quote!(::tenon_plugin_api::abi::plugin::PassBody);
+        match self {
+            Kind::Module => quote!(#body::Module(#ident)),
+            Kind::Function => quote!(#body::Function(#ident)),
+            Kind::Prim => quote!(#body::Function(|func, module, cx| {
+                #ident(func.into(), module, cx).map(::core::convert::Into::into)
+            })),
+        }
+    }
+}
+
+/// One `key = value` of the attribute.
+enum Attribute {
+    Text(Ident, LitStr),
+    Texts(Ident, Vec<String>),
+    /// A value that is JSON already.
+    Raw(Ident, String),
+}
+
+impl Parse for Attribute {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let key: Ident = input.parse()?;
+        match key.to_string().as_str() {
+            "name" | "phase" => {
+                input.parse::<Token![=]>()?;
+                Ok(Attribute::Text(key, input.parse()?))
+            }
+            "aliases" | "requires" | "after" | "before" | "establishes" | "destroys" => {
+                input.parse::<Token![=]>()?;
+                let values = texts(&input.parse()?)?;
+                Ok(Attribute::Texts(key, values))
+            }
+            "opt_level" => {
+                input.parse::<Token![=]>()?;
+                let level: syn::LitInt = input.parse()?;
+                let level: u8 = level.base10_parse()?;
+                Ok(Attribute::Raw(key, level.to_string()))
+            }
+            "idempotent" => {
+                input.parse::<Token![=]>()?;
+                let value: syn::LitBool = input.parse()?;
+                Ok(Attribute::Raw(key, value.value.to_string()))
+            }
+            "options" => {
+                let content;
+                syn::parenthesized!(content in input);
+                let options = Punctuated::<Meta, Token![,]>::parse_terminated(&content)?;
+                let options: Vec<String> = options.iter().map(option).collect::<Result<_>>()?;
+                Ok(Attribute::Raw(key, format!("[{}]", options.join(","))))
+            }
+            _ => Err(Error::new_spanned(&key, KEYS)),
+        }
+    }
+}
+
+fn texts(array: &ExprArray) -> Result<Vec<String>> {
+    array
+        .elems
+        .iter()
+        .map(|element| match element {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text.value()),
+            other => Err(Error::new_spanned(other, "expected a string")),
+        })
+        .collect()
+}
+
+/// `name(type, default = value, min = value, max = value, help = "…")` as a JSON object.
+fn option(meta: &Meta) -> Result<String> {
+    let wrong =
+        "an option is name(type, default = value, help = \"…\") with type int, float, bool or str";
+    let Meta::List(list) = meta else { return Err(Error::new_spanned(meta, wrong)) };
+    let mut record = Record::default();
+    record.text("name", &list.path.require_ident()?.to_string());
+    let entries = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)?;
+    let mut has_default = false;
+    for (i, entry) in entries.iter().enumerate() {
+        match entry {
+            Meta::Path(path) if i == 0 => {
+                let ty = path.require_ident()?.to_string();
+                if !["int", "float", "bool", "str"].contains(&ty.as_str()) {
+                    return Err(Error::new_spanned(path, wrong));
+                }
+                record.text("type", &ty);
+            }
+            Meta::NameValue(pair) => {
+                let key = pair.path.require_ident()?.to_string();
+                if !["default", "min", "max", "help"].contains(&key.as_str()) {
+                    return Err(Error::new_spanned(&pair.path, wrong));
+                }
+                has_default |= key == "default";
+                record.raw(&key, &literal(&pair.value)?);
+            }
+            other => return Err(Error::new_spanned(other, wrong)),
+        }
+    }
+    match has_default {
+        true => Ok(record.finish()),
+        false => Err(Error::new_spanned(list, "an option has a default")),
+    }
+}
+
+fn literal(value: &Expr) -> Result<String> {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(quoted(&text.value())),
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => Ok(number.base10_digits().to_owned()),
+        Expr::Lit(ExprLit { lit: Lit::Float(number), .. }) => Ok(number.base10_digits().to_owned()),
+        Expr::Lit(ExprLit { lit: Lit::Bool(truth), .. }) => Ok(truth.value.to_string()),
+        Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Neg(_)) => {
+            Ok(format!("-{}", literal(&unary.expr)?))
+        }
+        other => Err(Error::new_spanned(other, "expected a literal")),
+    }
+}
+
+/// The function's doc comment, without the space that starts each line.
+fn doc_of(function: &ItemFn) -> String {
+    let lines: Vec<String> = function
+        .attrs
+        .iter()
+        .filter_map(|attribute| match &attribute.meta {
+            Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+                Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+                _ => None,
+            },
+            _ => None,
+        })
+        .map(|line| line.strip_prefix(' ').unwrap_or(&line).to_owned())
+        .collect();
+    lines.join("\n").trim().to_owned()
+}

@@ -1,0 +1,110 @@
+//! Removes bindings that nothing reads.
+//!
+//! ```ir
+//! fn @main(%x: f32[4]) {          fn @main(%x: f32[4]) {
+//!   %a = exp(%x)           =>       %b = negative(%x)
+//!   %b = negative(%x)               ret %b
+//!   ret %b                        }
+//! }
+//! ```
+//!
+//! A binding survives when something that survives reads its variable, or when its value is impure: a
+//! call of anything but an operator that is known to be pure. Users stand behind what they read, so one
+//! sweep from the result backwards settles every binding, and the pass is idempotent.
+//!
+//! Whole functions are left alone: removing unused ones is `relax.RemoveUnusedFunctions`.
+
+use tenon_plugin_api::prelude::*;
+
+/// Removes bindings that nothing reads.
+#[pass(
+    name = "relax.DeadCodeElimination",
+    aliases = ["relay._transform.DeadCodeElimination", "relax.transform.DeadCodeElimination",
+               "raf.pass_.DeadCodeElimination"],
+    opt_level = 1,
+    phase = "optimize",
+    idempotent = true
+)]
+fn dead_code_elimination(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    let body = func.view();
+    let live = Live::of(body, cx);
+    let mut rw = func.edit();
+    for expr in rw.post_order() {
+        let View::Let(bindings) = body.view(expr) else { continue };
+        let is_live = |var: Expr| live.vars[var.index()];
+        if !live.nodes[expr.index()] || bindings.bindings().all(|(var, _)| is_live(var)) {
+            continue;
+        }
+        let blocks: Vec<(bool, Vec<(Expr, Expr)>)> = bindings
+            .blocks()
+            .into_iter()
+            .map(|block| {
+                let kept = (block.first..block.first + block.len)
+                    .map(|index| bindings.binding(index))
+                    .filter(|&(var, _)| is_live(var))
+                    .collect();
+                (block.is_dataflow, kept)
+            })
+            .collect();
+        let kept = rw.let_blocks(&blocks, bindings.result());
+        rw.set_type(kept, body.ty(expr));
+        rw.replace(expr, kept);
+    }
+    rw.finish()
+}
+
+/// What is needed, walking from the root backwards.
+struct Live {
+    nodes: Vec<bool>,
+    /// For variables bound by a `let`, whether the binding survives.
+    vars: Vec<bool>,
+}
+
+impl Live {
+    fn of(body: BodyView<'_>, cx: &PassContext) -> Self {
+        let impure = impure_nodes(body, cx);
+        let mut live = Self { nodes: vec![false; body.len()], vars: vec![false; body.len()] };
+        // For each variable that a live `let` binds, its value, once the `let` was reached.
+        let mut value_of: Vec<Option<Expr>> = vec![None; body.len()];
+        let mut work = vec![body.root()];
+        while let Some(expr) = work.pop() {
+            if std::mem::replace(&mut live.nodes[expr.index()], true) {
+                continue;
+            }
+            match body.view(expr) {
+                View::Let(bindings) => {
+                    for (var, value) in bindings.bindings() {
+                        value_of[var.index()] = Some(value);
+                        if live.nodes[var.index()] || impure[value.index()] {
+                            live.vars[var.index()] = true;
+                            work.extend([var, value]);
+                        }
+                    }
+                    work.push(bindings.result());
+                }
+                View::Var { .. } => {
+                    live.vars[expr.index()] = true;
+                    work.extend(value_of[expr.index()]);
+                }
+                _ => work.extend(body.operands(expr).iter()),
+            }
+        }
+        live
+    }
+}
+
+/// For each node, whether evaluating it has an effect besides its result. Making a closure has none.
+fn impure_nodes(body: BodyView<'_>, cx: &PassContext) -> Vec<bool> {
+    let mut impure = vec![false; body.len()];
+    for expr in body.post_order() {
+        impure[expr.index()] = match body.view(expr) {
+            View::Function { .. } => false,
+            View::Call { callee, args, .. } => {
+                !body.op_name(callee).is_some_and(|op| cx.is_pure(op))
+                    || args.iter().any(|arg| impure[arg.index()])
+            }
+            _ => body.operands(expr).iter().any(|operand| impure[operand.index()]),
+        };
+    }
+    impure
+}
