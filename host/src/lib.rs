@@ -2,6 +2,7 @@
 
 pub mod border;
 pub mod eval;
+pub mod infer;
 pub mod io;
 pub mod ir;
 #[cfg(feature = "llvm")]

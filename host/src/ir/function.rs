@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenon_plugin_api::abi::read::BodyRecords;
 use tenon_plugin_api::abi::records::{RawConstant, RawNode};
-use tenon_plugin_api::ir::{BodyView, Expr, Kind, View};
+use tenon_plugin_api::ir::{BodyView, Expr, Kind, Type, View};
 
 use super::{Constant, Cx};
 
@@ -59,6 +59,27 @@ impl Function {
             View::Function { params, .. } | View::PrimFunc { params, .. } => params.to_vec(),
             _ => Vec::new(),
         }
+    }
+
+    /// The same function with other types: `types[n]` is the type of node `n`. The function itself comes
+    /// back when no type differs.
+    ///
+    /// # Panics
+    /// When there are not as many types as nodes.
+    pub fn with_types(self: &Arc<Self>, types: &[Option<Type>]) -> Arc<Function> {
+        assert_eq!(types.len(), self.nodes.len(), "one type for each node");
+        let number = |ty: &Option<Type>| ty.map_or(0, |ty| ty.0);
+        if self.nodes.iter().zip(types).all(|(node, ty)| node.ty == number(ty)) {
+            return self.clone();
+        }
+        let typed = |(node, ty): (&RawNode, &Option<Type>)| RawNode { ty: number(ty), ..*node };
+        Arc::new(Function {
+            cx: self.cx.clone(),
+            nodes: self.nodes.iter().zip(types).map(typed).collect(),
+            operands: self.operands.clone(),
+            constants: self.constants.clone(),
+            raw_constants: self.raw_constants.clone(),
+        })
     }
 
     /// Bytes of memory behind it, constants not counted.

@@ -8,6 +8,7 @@ mod context;
 mod function;
 mod module;
 mod normalize;
+mod substitute;
 mod transaction;
 
 pub use constant::{Bytes, Constant};
@@ -15,5 +16,6 @@ pub use context::Cx;
 pub use function::Function;
 pub use module::{Module, PHASES};
 pub use normalize::normalize;
+pub use substitute::{DimBindings, substitute};
 pub use tenon_plugin_api::ir::*;
 pub use transaction::{Transaction, TransactionError};

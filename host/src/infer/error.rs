@@ -1,0 +1,50 @@
+//! What type inference finds wrong.
+
+use thiserror::Error;
+
+use crate::ir::Expr;
+use crate::ops::OpError;
+
+/// Something wrong at a node.
+#[derive(Debug, Error, Clone)]
+#[error("{problem}")]
+pub struct InferError {
+    /// The node.
+    pub node: Expr,
+    /// Where it comes from in the text, plus one; 0 when unknown.
+    pub span: u32,
+    /// What is wrong.
+    pub problem: InferProblem,
+}
+
+/// What is wrong at a node.
+#[derive(Debug, Error, Clone)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum InferProblem {
+    #[error("`{op}`: {error}")]
+    Op { op: String, error: OpError },
+    #[error("there is no function `@{0}` in the module, or its signature is not known")]
+    UnknownGlobal(String),
+    #[error("parameter `%{0}` has no type")]
+    UntypedParam(String),
+    #[error(
+        "`%{0}` has no type here: nothing binds it before; a recursive function needs a type on its variable"
+    )]
+    UntypedVar(String),
+    #[error("a call of the external function `{0}` needs a type")]
+    UntypedExtern(String),
+    #[error("a value of type {0} cannot be called")]
+    NotCallable(String),
+    #[error("the function takes {expected} argument{}, not {found}", if *.expected == 1 { "" } else { "s" })]
+    WrongArgCount { expected: usize, found: usize },
+    #[error("argument {} is {found}, but the parameter is {expected}", .index + 1)]
+    WrongArg { index: usize, expected: String, found: String },
+    #[error("the result is declared as {declared}, but it is {found}")]
+    WrongResult { declared: String, found: String },
+    #[error("there is no field {index} in {found}")]
+    NoField { index: usize, found: String },
+    #[error("the condition is {0}, but a bool without dimensions is expected")]
+    WrongCondition(String),
+    #[error("the branches are {then} and {otherwise}, which have no type in common")]
+    WrongBranches { then: String, otherwise: String },
+}

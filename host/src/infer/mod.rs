@@ -1,0 +1,20 @@
+//! Type inference: fills in the type of every node of a function.
+//!
+//! One sweep in ascending order of the nodes, in which operands come first. A variable that a `let` binds
+//! has the type of its value. Everything is inferred anew from the operands, so types that a pass left
+//! behind do not matter; what is declared and checked are parameters and results of functions. Linear,
+//! and without recursion.
+
+mod error;
+mod join;
+mod module;
+mod signature;
+mod sweep;
+
+pub use error::{InferError, InferProblem};
+pub use module::infer_module;
+pub use signature::{instantiate, signature};
+pub use sweep::{Signatures, infer, infer_expr};
+
+#[cfg(test)]
+mod tests;
