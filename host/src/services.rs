@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::border::Run;
-use crate::ir::{Attrs, Build, Context, Cx, Expr, Function, Symbol, Transaction, Type};
+use crate::infer::infer_expr;
+use crate::ir::{Attrs, Build, Context, Cx, Expr, Function, Kind, Symbol, Transaction, Type};
 use crate::ops;
 
 /// Whether `len` bytes are the contents of a tensor of static type `ty`.
@@ -18,7 +19,18 @@ pub(crate) fn fits(cx: &Cx, ty: Type, len: u64) -> bool {
     count.and_then(|count| dtype.bytes(count)) == Some(len)
 }
 
-/// Publishes a transaction, its missing types inferred.
+/// The type of a node that a pass just built from typed operands; `None` when it is not known yet.
+pub(crate) fn type_of(transaction: &Transaction, expr: Expr) -> Option<Type> {
+    let body = transaction.body();
+    match body.kind(expr) {
+        Kind::CALL | Kind::TUPLE | Kind::TUPLE_GET_ITEM | Kind::IF => {
+            infer_expr(&transaction.cx(), body, expr, &|_| None).ok().flatten()
+        }
+        _ => None,
+    }
+}
+
+/// Publishes a transaction. What has no type yet is inferred when the pass has ended.
 pub(crate) fn finish(transaction: Transaction) -> Result<Arc<Function>, String> {
     transaction.finish().map_err(|error| error.to_string())
 }

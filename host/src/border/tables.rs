@@ -182,6 +182,11 @@ unsafe extern "C" fn push(
         span: record.span,
     };
     let id = edit.transaction.push(spec, &operands);
+    if spec.ty.is_none()
+        && let Ok(Some(ty)) = guard(|| services::type_of(&edit.transaction, id))
+    {
+        edit.transaction.set_type(id, Some(ty));
+    }
     edit.renew();
     id.0
 }
@@ -215,8 +220,12 @@ unsafe extern "C" fn share_constant(
 unsafe extern "C" fn replace(transaction: *mut c_void, old: u32, new: u32) {
     // SAFETY: see `mod.rs`.
     let edit = unsafe { edit_of(transaction) };
-    edit.transaction.replace(Expr(old), Expr(new));
-    edit.renew();
+    // A node that does not exist is refused on the plugin's side, where the author sees it.
+    let count = edit.transaction.body().len() as u32;
+    if old < count && new < count {
+        edit.transaction.replace(Expr(old), Expr(new));
+        edit.renew();
+    }
 }
 
 unsafe extern "C" fn set_root(transaction: *mut c_void, root: u32) {
@@ -229,8 +238,10 @@ unsafe extern "C" fn set_root(transaction: *mut c_void, root: u32) {
 unsafe extern "C" fn set_type(transaction: *mut c_void, node: u32, ty: u32) {
     // SAFETY: see `mod.rs`.
     let edit = unsafe { edit_of(transaction) };
-    edit.transaction.set_type(Expr(node), (ty != 0).then_some(Type(ty)));
-    edit.renew();
+    if node < edit.transaction.body().len() as u32 {
+        edit.transaction.set_type(Expr(node), (ty != 0).then_some(Type(ty)));
+        edit.renew();
+    }
 }
 
 unsafe extern "C" fn finish(transaction: *mut c_void, message: &mut RString) -> *const c_void {

@@ -1,20 +1,39 @@
 //! Inference over a module: callees before their callers.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::ir::{Kind, Module, Symbol};
+use crate::ir::{Function, Kind, Module, Symbol};
 
 use super::{InferError, infer, signature};
 
 /// The module with all types inferred. A function that calls itself, directly or over others, must declare
 /// its result.
 pub fn infer_module(module: &Module) -> Result<Module, Vec<(Symbol, InferError)>> {
+    infer_where(module, |_, _| true)
+}
+
+/// As [`infer_module`], for the functions that differ from those of `before`, which has all types.
+pub fn infer_changed(
+    before: &Module,
+    module: &Module,
+) -> Result<Module, Vec<(Symbol, InferError)>> {
+    if module.is_identical(before) {
+        return Ok(module.clone());
+    }
+    infer_where(module, |name, func| !before.get(name).is_some_and(|old| Arc::ptr_eq(old, func)))
+}
+
+fn infer_where(
+    module: &Module,
+    is_wanted: impl Fn(Symbol, &Arc<Function>) -> bool,
+) -> Result<Module, Vec<(Symbol, InferError)>> {
     let mut typed = module.clone();
     let mut errors = Vec::new();
     for name in callees_first(module) {
-        let Some(func) = module.get(name) else { continue };
+        let Some(func) = module.get(name).filter(|func| is_wanted(name, func)) else { continue };
         match infer(func, &|callee| typed.get(callee).and_then(|func| signature(func))) {
             Ok(func) => typed.insert(name, func),
             Err(found) => errors.extend(found.into_iter().map(|error| (name, error))),

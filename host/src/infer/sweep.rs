@@ -55,7 +55,7 @@ pub fn infer_expr(
     expr: Expr,
     signatures: Signatures<'_>,
 ) -> Result<Option<Type>, InferProblem> {
-    let mut sweep = Sweep { types: Vec::new(), ..Sweep::new(cx, body, signatures) };
+    let mut sweep = Sweep::with_types(cx, body, signatures, Vec::new());
     sweep.node_type(expr).map(|ty| Some(ty).filter(|&ty| ty != POISON && ty != UNTYPED))
 }
 
@@ -76,7 +76,15 @@ struct Sweep<'a> {
 
 impl<'a> Sweep<'a> {
     fn new(cx: &'a Cx, body: BodyView<'a>, signatures: Signatures<'a>) -> Self {
-        let types = vec![UNTYPED; body.len()];
+        Self::with_types(cx, body, signatures, vec![UNTYPED; body.len()])
+    }
+
+    fn with_types(
+        cx: &'a Cx,
+        body: BodyView<'a>,
+        signatures: Signatures<'a>,
+        types: Vec<Type>,
+    ) -> Self {
         Self { cx, body, signatures, types, ops: HashMap::default(), args: Vec::new() }
     }
 

@@ -12,6 +12,7 @@ use super::context::{PassContext, StepInfo, StepOutcome};
 use super::options;
 use super::plan::{PassStep, Plan, Reason, Step};
 use crate::border::Run;
+use crate::infer::{InferError, infer_changed};
 use crate::ir::{Function, Module};
 use crate::registry::{LoadError, LoadedPass, PassFailure, PassId, PassKind, Registry};
 
@@ -44,6 +45,18 @@ pub enum PassError {
         /// How.
         failure: PassFailure,
     },
+    /// A pass left something that has no type.
+    #[error("pass `{pass}` left something wrong in function @{function}: {error}")]
+    Untyped {
+        /// The pass.
+        pass: String,
+        /// The function.
+        function: String,
+        /// The function as the pass left it.
+        body: Arc<Function>,
+        /// What is wrong.
+        error: InferError,
+    },
     /// An instrument stopped the run.
     #[error("at pass `{pass}`: {message}")]
     Instrument {
@@ -52,6 +65,18 @@ pub enum PassError {
         /// The instrument's message.
         message: String,
     },
+}
+
+impl PassError {
+    fn untyped(pass: &str, module: &Module, errors: Vec<(Symbol, InferError)>) -> Self {
+        let (name, error) = errors.into_iter().next().expect("a failure has an error");
+        PassError::Untyped {
+            pass: pass.to_owned(),
+            function: module.cx().terms().str(name).to_owned(),
+            body: module.get(name).expect("an error is about a function of the module").clone(),
+            error,
+        }
+    }
 }
 
 fn in_function(function: &Option<(String, Arc<Function>)>) -> String {
@@ -97,7 +122,11 @@ pub fn run(
         }
         let pass = loaded[number].as_ref().expect("a pass that is enabled was loaded");
         let start = Instant::now();
-        let after = match apply(pass, record.kind, step, &module, cx) {
+        let after = apply(pass, record.kind, step, &module, cx).and_then(|after| {
+            infer_changed(&module, &after)
+                .map_err(|errors| PassError::untyped(&step.name, &after, errors))
+        });
+        let after = match after {
             Ok(after) => after,
             Err(error) => {
                 // The pass's own error comes first; an instrument's would only hide it.

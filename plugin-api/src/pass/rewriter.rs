@@ -68,7 +68,12 @@ impl Rewriter {
 
     /// Makes every use of `old` by the nodes the function had read `new`. Nodes that this rewriter built
     /// keep the operands they were given, so a replacement may be built from what it replaces.
+    ///
+    /// # Panics
+    /// When either is no node of this body.
     pub fn replace(&mut self, old: Expr, new: Expr) {
+        let count = self.body().len();
+        assert!(old.index() < count && new.index() < count, "{old:?} or {new:?} is not in this body");
         self.transaction.replace(old, new);
     }
 
