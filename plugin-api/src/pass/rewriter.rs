@@ -49,13 +49,22 @@ impl Rewriter {
     /// The value that a `let`-bound variable stands for, through variables bound to variables; anything
     /// else is itself.
     pub fn definition(&mut self, expr: Expr) -> Expr {
-        if self.bound.is_none() {
-            self.bound = Some(bindings_of(self.body(), self.base_len));
-        }
-        let body = self.transaction.body();
+        let (body, base_len) = (self.transaction.body(), self.base_len);
+        let bound = self.bound.get_or_insert_with(|| bindings_of(body, base_len));
         let mut expr = body.resolve(expr);
-        while let Some(&value) = self.bound.as_ref().and_then(|bound| bound.get(&expr)) {
+        while let Some(&value) = bound.get(&expr) {
             expr = body.resolve(value);
+        }
+        expr
+    }
+
+    /// As [`Rewriter::definition`], in the function as it was when the edit began.
+    pub fn original_definition(&mut self, expr: Expr) -> Expr {
+        let (body, base_len) = (self.transaction.body(), self.base_len);
+        let bound = self.bound.get_or_insert_with(|| bindings_of(body, base_len));
+        let mut expr = expr;
+        while let Some(&value) = bound.get(&expr) {
+            expr = value;
         }
         expr
     }
@@ -73,7 +82,10 @@ impl Rewriter {
     /// When either is no node of this body.
     pub fn replace(&mut self, old: Expr, new: Expr) {
         let count = self.body().len();
-        assert!(old.index() < count && new.index() < count, "{old:?} or {new:?} is not in this body");
+        assert!(
+            old.index() < count && new.index() < count,
+            "{old:?} or {new:?} is not in this body"
+        );
         self.transaction.replace(old, new);
     }
 
@@ -154,7 +166,9 @@ impl Build for Rewriter {
     }
 }
 
+/// The bindings of the base, before any replacement.
 fn bindings_of(body: BodyView<'_>, count: usize) -> HashMap<Expr, Expr> {
+    let body = BodyView::new(body.records());
     (0..count as u32)
         .filter_map(|id| match body.view(Expr(id)) {
             View::Let(bindings) => Some(bindings.bindings()),

@@ -1,9 +1,17 @@
-//! Target-independent passes over graph functions.
+//! Target-independent passes over graph functions, and the layout choice for CPUs.
 
+mod alter_op_layout;
+mod canonicalize_bindings;
 mod dead_code_elimination;
+mod fold_constant;
+mod fold_scale_axis;
+mod legalize_ops;
+mod normalize;
+mod simplify_expr;
+mod simplify_inference;
 
 tenon_plugin_api::plugin! {
     id = "tenon.graph",
-    summary = "Target-independent passes over graph functions",
+    summary = "Target-independent passes over graph functions, and the layout choice for CPUs",
     license = "Apache-2.0 OR MIT"
 }

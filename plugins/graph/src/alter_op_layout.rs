@@ -1,0 +1,288 @@
+//! Gives convolutions the layouts that vector units want, and packs constant weights for them.
+//!
+//! ```ir
+//! %c = nn.conv2d(%x, %w)                %p = layout_transform(%x)   { NCHW → NCHW16c }
+//! %d = nn.relu(%c)               =>     %q = layout_transform(%w)   { OIHW → OIHW16i16o }
+//! %e = nn.conv2d(%d, %v)                %c = nn.conv2d(%p, %q) { data_layout = "NCHW16c", … }
+//!                                       %d = nn.relu(%c)
+//!                                       %e = nn.conv2d(%d, …)
+//! ```
+//!
+//! In the layout `NCHW16c` the channels of a block lie side by side, so one vector holds one place of all
+//! of them (Liu et al., 2019, "Optimizing CNN Model Inference on CPUs"). Calls that do not care about the
+//! order of axes are carried along in the blocked layout, so that data is transformed only where the
+//! graph enters and leaves such regions. Each carried call has a transform back behind it, which what is
+//! not carried reads; the transforms that nothing reads go with `relax.DeadCodeElimination`.
+//!
+//! Weights must be constants: their transforms fold at compile time. Products with constant weights are
+//! packed likewise, as `NK16n`.
+
+use std::collections::HashMap;
+
+use tenon_plugin_api::prelude::*;
+
+/// Gives convolutions and products the blocked layouts of the target's vector units.
+#[pass(
+    name = "relax.AlterOpLayout",
+    aliases = ["relay._transform.AlterOpLayout"],
+    opt_level = 2,
+    phase = "optimize",
+    after = ["relax.FoldScaleAxis"],
+    requires = ["relax.FoldConstant"]
+)]
+fn alter_op_layout(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    let body = func.view();
+    let lanes = cx.target().int("vector_bits").unwrap_or(128) / 32;
+    let mut alter = Alter { body, cx, lanes, rw: func.edit(), blocked: HashMap::new() };
+    for expr in body.post_order() {
+        alter.call(expr);
+    }
+    alter.rw.finish()
+}
+
+struct Alter<'a> {
+    body: BodyView<'a>,
+    cx: &'a PassContext,
+    /// f32 lanes of a vector.
+    lanes: i64,
+    rw: Rewriter,
+    /// For a call of the function, its value in a blocked layout.
+    blocked: HashMap<Expr, Blocked>,
+}
+
+/// A value in the layout `NCHW{block}c`.
+#[derive(Clone, Copy)]
+struct Blocked {
+    value: Expr,
+    block: i64,
+}
+
+impl Alter<'_> {
+    fn call(&mut self, expr: Expr) {
+        let View::Call { callee, args, attrs } = self.body.view(expr) else { return };
+        let Some(op) = self.body.op_name(callee) else { return };
+        let args = args.to_vec();
+        let blocked = match (op, args.as_slice()) {
+            ("nn.conv2d", &[x, weight]) => self.conv2d(x, weight, attrs),
+            ("nn.dense", &[x, weight]) => {
+                if let Some(dense) = self.dense(x, weight, attrs) {
+                    self.rw.replace(expr, dense);
+                }
+                return;
+            }
+            (
+                "nn.max_pool2d"
+                | "nn.avg_pool2d"
+                | "nn.global_avg_pool2d"
+                | "nn.global_max_pool2d"
+                | "nn.lrn",
+                &[x],
+            ) => self.with_layout_attr(op, x, attrs),
+            ("concatenate", &[fields]) => self.concatenate(fields, attrs),
+            _ => self.elementwise(op, &args, attrs),
+        };
+        if let Some(blocked) = blocked {
+            self.blocked.insert(expr, blocked);
+            let back = self.transform(blocked.value, &nchw(blocked.block), "NCHW");
+            self.rw.replace(expr, back);
+        }
+    }
+
+    /// Blocks a convolution whose channels divide into blocks; `None` leaves it as it is.
+    fn conv2d(&mut self, x: Expr, weight: Expr, attrs: Attrs) -> Option<Blocked> {
+        let read = self.body.terms().attrs(attrs);
+        let is_plain = |key: &str, plain: &str| read.str(key).is_none_or(|text| text == plain);
+        if !(is_plain("data_layout", "NCHW") && is_plain("kernel_layout", "OIHW"))
+            || !read.str("out_layout").unwrap_or("").is_empty()
+            || !self.rw.is_constant(weight)
+        {
+            return None;
+        }
+        let groups = read.int("groups").unwrap_or(1);
+        let input = self.shape(x)?;
+        let kernel = self.shape(weight)?;
+        let (&[_, channels, _, _], &[outputs, per_group, _, _]) =
+            (input.as_slice(), kernel.as_slice())
+        else {
+            return None;
+        };
+        let at_hand = self.blocked_of(x).map(|blocked| blocked.block);
+        let is_depthwise = groups == channels && outputs == channels && per_group == 1;
+        let (input_block, output_block) = if is_depthwise {
+            let block = at_hand.or_else(|| self.block_of(channels))?;
+            (block, block)
+        } else {
+            let input_block = at_hand
+                .filter(|block| per_group % block == 0)
+                .or_else(|| self.block_of(per_group))
+                .or_else(|| (groups == 1 && channels < self.lanes).then_some(channels))?;
+            (input_block, self.block_of(outputs / groups)?)
+        };
+        let kernel_layout = match is_depthwise {
+            true => format!("OIHW1i{output_block}o"),
+            false => format!("OIHW{input_block}i{output_block}o"),
+        };
+        let data = self.as_blocked(x, input_block);
+        let weight = self.transform_of(weight, "OIHW", &kernel_layout);
+        let cx = self.rw.cx();
+        let mut attrs = cx.with_attr(attrs, "data_layout", nchw(input_block).into());
+        attrs = cx.with_attr(attrs, "kernel_layout", kernel_layout.into());
+        if output_block != input_block {
+            attrs = cx.with_attr(attrs, "out_layout", nchw(output_block).into());
+        }
+        let value = self.rw.call_op("nn.conv2d", &[data, weight], attrs);
+        Some(Blocked { value, block: output_block })
+    }
+
+    /// Packs the weights of a product: `[N, K]` becomes `[N/16, K, 16]`.
+    fn dense(&mut self, x: Expr, weight: Expr, attrs: Attrs) -> Option<Expr> {
+        let layout = self.body.terms().attrs(attrs).str("weight_layout").unwrap_or("NK");
+        if layout != "NK" || !self.rw.is_constant(weight) {
+            return None;
+        }
+        let shape = self.shape(weight)?;
+        let block = self.block_of(shape[0])?;
+        let packed = format!("NK{block}n");
+        let weight = self.transform_of(weight, "NK", &packed);
+        let attrs = self.rw.cx().with_attr(attrs, "weight_layout", packed.into());
+        let x = self.rw.body().resolve(x);
+        Some(self.rw.call_op("nn.dense", &[x, weight], attrs))
+    }
+
+    /// Carries a call along that says its layout in an attribute.
+    fn with_layout_attr(&mut self, op: &str, x: Expr, attrs: Attrs) -> Option<Blocked> {
+        let read = self.body.terms().attrs(attrs);
+        if read.str("layout").is_some_and(|layout| layout != "NCHW")
+            || read.int("axis").is_some_and(|axis| axis != 1)
+        {
+            return None;
+        }
+        let Blocked { value, block } = self.blocked_of(x)?;
+        let attrs = self.rw.cx().with_attr(attrs, "layout", nchw(block).into());
+        Some(Blocked { value: self.rw.call_op(op, &[value], attrs), block })
+    }
+
+    /// Carries a concatenation of channels along when all of its fields are blocked alike.
+    fn concatenate(&mut self, fields: Expr, attrs: Attrs) -> Option<Blocked> {
+        let axis = self.body.terms().attrs(attrs).int("axis")?;
+        let tuple = self.origin(fields);
+        let View::Tuple(fields) = self.body.view(tuple) else { return None };
+        let blocked: Option<Vec<Blocked>> =
+            fields.iter().map(|field| self.blocked_of(field)).collect();
+        let blocked = blocked?;
+        let block = blocked.first()?.block;
+        if axis != 1 || blocked.iter().any(|other| other.block != block) {
+            return None;
+        }
+        let values: Vec<Expr> = blocked.iter().map(|field| field.value).collect();
+        let tuple = self.rw.tuple(&values);
+        Some(Blocked { value: self.rw.call_op("concatenate", &[tuple], attrs), block })
+    }
+
+    /// Carries an element-wise call along: at least one argument is blocked already, and the others are
+    /// single numbers or constants of one number a channel, or have the whole shape.
+    fn elementwise(&mut self, op: &str, args: &[Expr], attrs: Attrs) -> Option<Blocked> {
+        if self.cx.op_info(op)?.pattern > OpPattern::Broadcast {
+            return None;
+        }
+        let block = args.iter().find_map(|&arg| self.blocked_of(arg))?.block;
+        let whole =
+            args.iter().find_map(|&arg| self.blocked_of(arg).and_then(|_| self.shape(arg)))?;
+        // All arguments are looked at before anything is built.
+        let forms: Option<Vec<Form>> =
+            args.iter().map(|&arg| self.form_of(arg, &whole, block)).collect();
+        let values: Vec<Expr> =
+            args.iter().zip(forms?).map(|(&arg, form)| self.take_form(arg, form, block)).collect();
+        Some(Blocked { value: self.rw.call_op(op, &values, attrs), block })
+    }
+
+    fn form_of(&mut self, arg: Expr, whole: &[i64], block: i64) -> Option<Form> {
+        if let Some(blocked) = self.blocked_of(arg).filter(|blocked| blocked.block == block) {
+            return (self.shape(arg)? == whole).then_some(Form::Blocked(blocked.value));
+        }
+        let shape = self.shape(arg)?;
+        if shape.len() > 4 {
+            return None;
+        }
+        if shape.iter().all(|&extent| extent == 1) {
+            return Some(Form::Number);
+        }
+        let full: Vec<i64> =
+            std::iter::repeat_n(1, 4 - shape.len()).chain(shape.iter().copied()).collect();
+        let is_channel = full[1] == whole[1] && full[0] == 1 && full[2..] == [1, 1];
+        if full == whole || (is_channel && self.rw.is_constant(arg)) {
+            return Some(Form::Plain(full));
+        }
+        None
+    }
+
+    fn take_form(&mut self, arg: Expr, form: Form, block: i64) -> Expr {
+        let arg = self.rw.body().resolve(arg);
+        match form {
+            Form::Blocked(value) => value,
+            Form::Number => {
+                let shape = self.rw.shape(&[]);
+                self.rw.call_op("reshape", &[arg, shape], Attrs::NONE)
+            }
+            Form::Plain(full) => {
+                let dims: Vec<Dim> = full.iter().map(|&extent| self.rw.cx().dim(extent)).collect();
+                let shape = self.rw.shape(&dims);
+                let arg = self.rw.call_op("reshape", &[arg, shape], Attrs::NONE);
+                self.transform(arg, "NCHW", &nchw(block))
+            }
+        }
+    }
+
+    /// The value in blocks of `block` channels: as it is at hand, or transformed.
+    fn as_blocked(&mut self, x: Expr, block: i64) -> Expr {
+        match self.blocked_of(x) {
+            Some(blocked) if blocked.block == block => blocked.value,
+            _ => self.transform_of(x, "NCHW", &nchw(block)),
+        }
+    }
+
+    fn transform_of(&mut self, x: Expr, from: &str, to: &str) -> Expr {
+        let x = self.rw.body().resolve(x);
+        self.transform(x, from, to)
+    }
+
+    fn transform(&mut self, x: Expr, from: &str, to: &str) -> Expr {
+        let attrs = self.rw.cx().attrs(&[("src_layout", from.into()), ("dst_layout", to.into())]);
+        self.rw.call_op("layout_transform", &[x], attrs)
+    }
+
+    fn blocked_of(&mut self, expr: Expr) -> Option<Blocked> {
+        let origin = self.origin(expr);
+        self.blocked.get(&origin).copied()
+    }
+
+    /// The node of the function, before any change, that an expression stands for.
+    fn origin(&mut self, expr: Expr) -> Expr {
+        self.rw.original_definition(expr)
+    }
+
+    fn shape(&self, expr: Expr) -> Option<Vec<i64>> {
+        self.body.terms().static_tensor(self.body.ty(expr)?).map(|(_, shape)| shape)
+    }
+
+    /// The largest block, down to a quarter of a vector, into which `channels` divide.
+    fn block_of(&self, channels: i64) -> Option<i64> {
+        [self.lanes, self.lanes / 2, self.lanes / 4]
+            .into_iter()
+            .find(|&block| block > 1 && channels % block == 0)
+    }
+}
+
+/// How an argument of a carried call is passed.
+enum Form {
+    /// It is blocked already.
+    Blocked(Expr),
+    /// It is a single number, whatever its rank.
+    Number,
+    /// It has this shape of four axes once axes are added in front, and is then transformed.
+    Plain(Vec<i64>),
+}
+
+fn nchw(block: i64) -> String {
+    format!("NCHW{block}c")
+}

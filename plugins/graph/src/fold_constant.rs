@@ -1,0 +1,141 @@
+//! Evaluates what is known at compile time.
+//!
+//! ```ir
+//! %a = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))       %a = const(f32[2], [4, 6])
+//! %b = multiply(%x, %a)                                   =>   %b = multiply(%x, const(f32[2], [4, 6]))
+//! ret %b                                                       ret %b
+//! ```
+//!
+//! An expression is constant if it is a constant tensor, a tuple of constants, or a variable bound to one.
+//! A call folds when it has arguments, all of them are constant, and its operator is pure; the host's
+//! reference evaluator computes the value. Operands come before their users, so one sweep settles whole
+//! chains, and nothing is looked at twice. A field of a tuple that is spelled out is the field, and a
+//! choice whose condition is constant is the branch taken.
+//!
+//! Kept as they are: calls without arguments and calls whose result is much larger than their arguments,
+//! such as a broadcast or an expansion, since they cost memory and save no work.
+
+use tenon_plugin_api::prelude::*;
+
+/// Results up to this size are folded whatever the size of the arguments.
+const SMALL: u64 = 1 << 16;
+
+/// Evaluates calls whose arguments are all known at compile time.
+#[pass(
+    name = "relax.FoldConstant",
+    aliases = ["relay._transform.FoldConstant", "relax.transform.FoldConstant",
+               "raf.pass_.FoldConstant"],
+    opt_level = 0,
+    phase = "optimize",
+    options(max_growth(int, default = 4, min = 1,
+        help = "largest ratio of the size of a result to that of its arguments"))
+)]
+fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    let growth = cx.option_int("max_growth").unsigned_abs();
+    let body = func.view();
+    let mut rw = func.edit();
+    // Bytes of a constant expression; `None` for any other.
+    let mut size: Vec<Option<u64>> = vec![None; body.len()];
+    let binders = Binders::of(body);
+    for expr in body.post_order() {
+        if cx.is_cancelled() {
+            return Err(PassError::cancelled());
+        }
+        match body.view(expr) {
+            View::Constant(constant) => size[expr.index()] = Some(constant.bytes.len() as u64),
+            View::Shape { .. } => size[expr.index()] = Some(0),
+            View::Tuple(fields) => {
+                size[expr.index()] = fields.iter().map(|field| size[field.index()]).sum();
+            }
+            View::TupleGetItem { tuple, index } => {
+                let tuple = rw.definition(tuple);
+                let field = match rw.view(tuple) {
+                    View::Tuple(fields) => fields.get(index),
+                    _ => None,
+                };
+                if let Some(field) = field {
+                    size[expr.index()] = rw.is_constant(field).then_some(SMALL);
+                    rw.replace(expr, field);
+                }
+            }
+            View::If { cond, then, otherwise } => {
+                let cond = rw.definition(cond);
+                let taken = match rw.view(cond) {
+                    View::Constant(cond) => Some(cond.bytes.first().is_some_and(|&bit| bit != 0)),
+                    _ => None,
+                };
+                if let Some(taken) = taken {
+                    rw.replace(expr, if taken { then } else { otherwise });
+                }
+            }
+            View::Call { callee, args, .. } => {
+                let sizes: Option<u64> = args.iter().map(|arg| size[arg.index()]).sum();
+                let is_foldable =
+                    !args.is_empty() && body.op_name(callee).is_some_and(|op| cx.is_pure(op));
+                if let Some(sizes) = sizes.filter(|_| is_foldable)
+                    && let Some(result) = result_size(body, expr)
+                    && (result <= SMALL || result <= sizes.saturating_mul(growth))
+                {
+                    let value = rw.evaluate(expr)?;
+                    size[expr.index()] = Some(result);
+                    rw.replace(expr, value);
+                }
+            }
+            _ => {}
+        }
+        for var in binders.of_value(expr) {
+            size[var.index()] = size[expr.index()];
+            if size[expr.index()].is_some() {
+                let value = rw.body().resolve(expr);
+                rw.replace(var, value);
+            }
+        }
+    }
+    rw.finish()
+}
+
+/// Bytes of a call's result; `None` when they are not known.
+fn result_size(body: BodyView<'_>, expr: Expr) -> Option<u64> {
+    let terms = body.terms();
+    let mut total = 0u64;
+    let mut pending = vec![body.ty(expr)?];
+    while let Some(ty) = pending.pop() {
+        match terms.ty(ty) {
+            TypeView::Tuple(fields) => pending.extend(fields),
+            _ => {
+                let (dtype, shape) = terms.static_tensor(ty)?;
+                let count = shape.iter().try_fold(1u64, |count, &extent| {
+                    count.checked_mul(u64::try_from(extent).ok()?)
+                })?;
+                total = total.checked_add(dtype.bytes(count)?)?;
+            }
+        }
+    }
+    Some(total)
+}
+
+/// For each node, the variables that a `let` binds it to.
+struct Binders {
+    vars: Vec<(Expr, Expr)>,
+}
+
+impl Binders {
+    fn of(body: BodyView<'_>) -> Self {
+        let mut vars: Vec<(Expr, Expr)> = body
+            .post_order()
+            .filter_map(|expr| match body.view(expr) {
+                View::Let(bindings) => Some(bindings.bindings()),
+                _ => None,
+            })
+            .flatten()
+            .map(|(var, value)| (value, var))
+            .collect();
+        vars.sort_unstable();
+        Self { vars }
+    }
+
+    fn of_value(&self, value: Expr) -> impl Iterator<Item = Expr> {
+        let start = self.vars.partition_point(|&(other, _)| other < value);
+        self.vars[start..].iter().take_while(move |pair| pair.0 == value).map(|pair| pair.1)
+    }
+}
