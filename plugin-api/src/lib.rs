@@ -17,10 +17,10 @@ pub use tenon_plugin_api_macros::{pass, plugin};
 pub mod prelude {
     pub use crate::ir::{
         AttrValue, Attrs, AttrsView, BinaryOp, BodyView, Build, BuildPrim, Context, DType, Dim,
-        Expr, Kind, LoopKind, NodeSpec, Symbol, Term, TermView, Type, TypeView, View,
+        Expr, Kind, LoopKind, NodeSpec, Symbol, Term, TermView, Type, TypeView, View, Walk,
     };
     pub use crate::pass::{
-        Function, Module, OpPattern, PassContext, PassError, PrimFunc, Result, Rewriter,
+        Function, Module, OpPattern, PassContext, PassError, PrimFunc, Result, Rewriter, Template,
     };
     pub use crate::{pass, plugin};
 }

@@ -148,17 +148,7 @@ pub trait Build {
         if let crate::ir::View::Constant(constant) = from.view(expr) {
             return self.constant(constant.ty, constant.bytes);
         }
-        let raw = from.raw_node(expr);
-        let spec = NodeSpec {
-            kind: Kind(raw.kind),
-            flags: raw.flags,
-            ty: (raw.ty != 0).then_some(Type(raw.ty)),
-            data: raw.data,
-            aux: raw.aux,
-            attrs: Attrs(raw.attrs),
-            span: raw.span,
-        };
-        self.push(spec, operands)
+        self.push(from.spec(expr), operands)
     }
 
     /// The text of a name.

@@ -68,9 +68,10 @@ kinds! {
     BLOCK = 67 "block",
     /// A part of a buffer. Operands: buffer, then (first index, extent) for each axis.
     REGION = 68 "region",
-    /// Writes an element. Operands: buffer, value, indices.
+    /// Writes an element. Operands: buffer, value, indices. One index into a buffer of another rank counts
+    /// its elements in row-major order; a vector of indices writes a vector.
     STORE = 69 "store",
-    /// Reads an element. Operands: buffer, indices.
+    /// Reads an element. Operands: buffer, indices, which are as for [`Kind::STORE`].
     LOAD = 70 "load",
     /// Statements in order.
     SEQ = 71 "sequence",

@@ -13,6 +13,7 @@ mod prim;
 mod term;
 mod type_text;
 mod view;
+mod walk;
 
 pub use build::{Build, NodeSpec};
 pub use context::{AttrValue, Context};
@@ -23,3 +24,4 @@ pub use term::{
     Attrs, AttrsView, Dim, DimView, Symbol, Term, TermKind, TermView, Terms, Type, TypeView,
 };
 pub use view::{Args, BodyView, ConstantView, Expr, LetBlock, LetView, PrimBlockView, View};
+pub use walk::{StmtWalk, Walk};

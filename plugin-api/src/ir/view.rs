@@ -2,7 +2,9 @@
 
 use crate::abi::read::BodyRecords;
 use crate::abi::records::RawNode;
-use crate::ir::{Attrs, BinaryOp, DType, Dim, Kind, LoopKind, Symbol, Term, TermView, Terms, Type};
+use crate::ir::{
+    Attrs, BinaryOp, DType, Dim, Kind, LoopKind, NodeSpec, Symbol, Term, TermView, Terms, Type,
+};
 
 /// A node of one body, by its number.
 ///
@@ -101,6 +103,20 @@ impl<'a> BodyView<'a> {
     #[inline]
     pub fn raw_node(&self, expr: Expr) -> &'a RawNode {
         self.records.node(expr.0)
+    }
+
+    /// Everything of a node but its operands.
+    pub fn spec(&self, expr: Expr) -> NodeSpec {
+        let raw = self.raw_node(expr);
+        NodeSpec {
+            kind: Kind(raw.kind),
+            flags: raw.flags,
+            ty: self.ty(expr),
+            data: raw.data,
+            aux: raw.aux,
+            attrs: Attrs(raw.attrs),
+            span: raw.span,
+        }
     }
 
     /// The kind of a node.

@@ -4,8 +4,10 @@ mod context;
 mod error;
 mod function;
 mod rewriter;
+mod template;
 
 pub use context::{OpInfo, OpPattern, PassContext};
 pub use error::{PassError, Result};
 pub use function::{Function, Module, PrimFunc};
 pub use rewriter::Rewriter;
+pub use template::Template;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::abi::host::{Host, TransactionHandle};
-use crate::ir::{BodyView, Build, Expr, Kind, NodeSpec, Terms, Type, View};
+use crate::ir::{Attrs, BodyView, Build, Expr, Kind, NodeSpec, Terms, Type, View};
 use crate::pass::{Function, PassContext, PassError, Result};
 
 /// A function being edited.
@@ -102,6 +102,19 @@ impl Rewriter {
     /// Adds constant number `index` of another function, sharing its bytes.
     pub fn share_constant(&mut self, function: &Function, index: u32) -> Expr {
         self.transaction.share_constant(&function.0, index)
+    }
+
+    /// A copy of node `expr` of this body with other operands.
+    pub fn rebuild(&mut self, expr: Expr, operands: &[Expr]) -> Expr {
+        let spec = self.body().spec(expr);
+        self.push(spec, operands)
+    }
+
+    /// A copy of node `expr` of this body with other attributes.
+    pub fn with_attrs(&mut self, expr: Expr, attrs: Attrs) -> Expr {
+        let spec = NodeSpec { attrs, ..self.body().spec(expr) };
+        let operands: Vec<Expr> = self.body().operands_keeping_binders(expr).collect();
+        self.push(spec, &operands)
     }
 
     /// Evaluates a node whose operands are constants, or variables that stand for constants, by the

@@ -1,0 +1,82 @@
+//! Turns blocks into plain statements.
+//!
+//! ```ir
+//! block "sum" (vi: spatial = i, vk: reduce = k) {        if k == 0 {
+//!   init { y[vi] = 0.0 }                          =>       y[i] = 0.0
+//!   y[vi] = y[vi] + x[vi, vk]                            }
+//! }                                                      y[i] = y[i] + x[i, k]
+//! ```
+//!
+//! An iterator is a name for the value it is bound to, so each use reads that value instead. A block
+//! runs its initial statement when all of its reduction iterators are at their first value, zero; without
+//! reduction iterators it always does. What a block says of the regions it reads and writes is dropped.
+//!
+//! Passes that want blocks come first. `tir.Simplify` afterwards removes conditions that are always true.
+
+use tenon_plugin_api::ir::PrimBlockView;
+use tenon_plugin_api::prelude::*;
+
+/// Turns blocks into plain statements.
+#[pass(
+    name = "tir.LowerBlocks",
+    aliases = ["tir.transform.LowerOpaqueBlock", "tir.transform.ConvertBlocksToOpaque"],
+    phase = "target",
+    idempotent = true
+)]
+fn lower_blocks(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimFunc> {
+    let body = func.view();
+    let mut rw = func.edit();
+    // Iterators go first: what is built below keeps the operands it is given.
+    for expr in rw.post_order() {
+        if let View::Block(block) = body.view(expr) {
+            for pair in block.iters.to_vec().chunks_exact(2) {
+                rw.replace(pair[0], pair[1]);
+            }
+        }
+    }
+    for expr in rw.post_order() {
+        let View::Block(block) = rw.view(expr) else { continue };
+        let (stmt, init) = (block.body, block.init);
+        let lowered = match init {
+            None => stmt,
+            Some(init) => {
+                let firsts = reduction_bindings(&rw, block);
+                let guarded = guard(&mut rw, &firsts, init);
+                rw.seq(&[guarded, stmt])
+            }
+        };
+        rw.replace(expr, lowered);
+    }
+    Ok(rw.finish()?.into())
+}
+
+/// What the reduction iterators of a block are bound to.
+fn reduction_bindings(rw: &Rewriter, block: PrimBlockView<'_>) -> Vec<Expr> {
+    let is_reduction = |kind: Term| rw.terms().view(kind) == TermView::Str("reduce");
+    let bindings = block.iters.to_vec().into_iter().skip(1).step_by(2);
+    block
+        .iter_kinds
+        .iter()
+        .zip(bindings)
+        .filter(|&(&kind, _)| is_reduction(kind))
+        .map(|(_, binding)| binding)
+        .collect()
+}
+
+/// `stmt`, run when all of `values` are zero.
+fn guard(rw: &mut Rewriter, values: &[Expr], stmt: Expr) -> Expr {
+    let mut condition = None;
+    for &value in values {
+        let dtype = rw.body().scalar_ty(value).map_or(DType::I64, |(dtype, _)| dtype);
+        let zero = rw.int_of(dtype, 0);
+        let is_first = rw.binary(BinaryOp::Eq, value, zero);
+        condition = Some(match condition {
+            None => is_first,
+            Some(others) => rw.binary(BinaryOp::And, others, is_first),
+        });
+    }
+    match condition {
+        None => stmt,
+        Some(condition) => rw.if_stmt(condition, stmt, None),
+    }
+}
