@@ -1,37 +1,39 @@
 //! Operators on tensors whose shapes are broadcast against each other, aligned at the last dimension.
 
+use crate::eval::kernels::binary;
 use crate::ir::{Context, DType, Dim, Type};
 use crate::ops::{Arity, InferCx, OpDef, OpError, OpPattern};
 
 macro_rules! binary {
-    ($($name:literal $summary:literal $infer:ident;)*) => {$(
+    ($($name:literal $summary:literal $infer:ident $evaluate:ident;)*) => {$(
         inventory::submit! { OpDef {
             name: $name,
             summary: $summary,
             args: Arity::exactly(2),
             pattern: OpPattern::Broadcast,
             infer: $infer,
+            evaluate: Some(binary::$evaluate),
             ..OpDef::ELEMENTWISE
         } }
     )*};
 }
 
 binary! {
-    "add" "a + b" number;
-    "subtract" "a - b" number;
-    "multiply" "a * b" number;
-    "divide" "a / b; integers are truncated towards zero" number;
-    "maximum" "The larger of two" number;
-    "minimum" "The smaller of two" number;
-    "power" "a to the power of b" number;
-    "equal" "Whether a = b" comparison;
-    "not_equal" "Whether a and b differ" comparison;
-    "less" "Whether a < b" comparison;
-    "less_equal" "Whether a <= b" comparison;
-    "greater" "Whether a > b" comparison;
-    "greater_equal" "Whether a >= b" comparison;
-    "logical_and" "Whether both are true" truth;
-    "logical_or" "Whether one is true" truth;
+    "add" "a + b" number add;
+    "subtract" "a - b" number sub;
+    "multiply" "a * b" number mul;
+    "divide" "a / b; integers are truncated towards zero" number div;
+    "maximum" "The larger of two" number larger;
+    "minimum" "The smaller of two" number smaller;
+    "power" "a to the power of b" number pow;
+    "equal" "Whether a = b" comparison equal;
+    "not_equal" "Whether a and b differ" comparison not_equal;
+    "less" "Whether a < b" comparison less;
+    "less_equal" "Whether a <= b" comparison less_equal;
+    "greater" "Whether a > b" comparison greater;
+    "greater_equal" "Whether a >= b" comparison greater_equal;
+    "logical_and" "Whether both are true" truth logical_and;
+    "logical_or" "Whether one is true" truth logical_or;
 }
 
 inventory::submit! { OpDef {
@@ -40,6 +42,7 @@ inventory::submit! { OpDef {
     args: Arity::exactly(3),
     pattern: OpPattern::Broadcast,
     infer: choose,
+    evaluate: Some(binary::choose),
     ..OpDef::ELEMENTWISE
 } }
 

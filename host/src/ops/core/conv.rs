@@ -1,5 +1,6 @@
 //! Convolution.
 
+use crate::eval::kernels::conv;
 use crate::ir::{Context, Dim, Type};
 use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
 
@@ -10,6 +11,7 @@ inventory::submit! { OpDef {
     attrs: ATTRS,
     pattern: OpPattern::OutFusable,
     infer,
+    evaluate: Some(conv::conv2d),
     ..OpDef::ELEMENTWISE
 } }
 

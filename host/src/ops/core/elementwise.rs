@@ -1,14 +1,16 @@
 //! Operators that work on each element by itself.
 
+use crate::eval::kernels::unary;
 use crate::ir::Type;
 use crate::ops::{AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, attr};
 
 macro_rules! elementwise {
-    ($($name:literal $summary:literal $infer:ident $($attrs:expr)?;)*) => {$(
+    ($($name:literal $summary:literal $infer:ident $evaluate:ident $($attrs:expr)?;)*) => {$(
         inventory::submit! { OpDef {
             name: $name,
             summary: $summary,
             infer: $infer,
+            evaluate: Some(unary::$evaluate),
             $(attrs: $attrs,)?
             ..OpDef::ELEMENTWISE
         } }
@@ -16,28 +18,28 @@ macro_rules! elementwise {
 }
 
 elementwise! {
-    "nn.relu" "The larger of each element and zero" number;
-    "sigmoid" "1 / (1 + exp(-x))" float;
-    "tanh" "Hyperbolic tangent" float;
-    "exp" "Exponential function" float;
-    "log" "Natural logarithm" float;
-    "sqrt" "Square root" float;
-    "rsqrt" "1 / sqrt(x)" float;
-    "negative" "-x" number;
-    "abs" "Absolute value" number;
-    "erf" "Gauss error function" float;
-    "floor" "The largest integer that is not above" float;
-    "ceil" "The smallest integer that is not below" float;
-    "round" "The nearest integer, the even one of two" float;
-    "sin" "Sine" float;
-    "cos" "Cosine" float;
-    "nn.leaky_relu" "x where x > 0, alpha * x elsewhere" float LEAKY_RELU;
-    "nn.gelu" "x * (1 + erf(x / sqrt(2))) / 2" float;
-    "nn.silu" "x * sigmoid(x)" float;
-    "clip" "Each element, but not below min and not above max" number CLIP;
-    "nn.dropout" "The identity: nothing is dropped in inference" number DROPOUT;
-    "logical_not" "Whether each element is false" truth;
-    "cast" "Conversion to another element type; floats are truncated towards zero" cast CAST;
+    "nn.relu" "The larger of each element and zero" number relu;
+    "sigmoid" "1 / (1 + exp(-x))" float sigmoid;
+    "tanh" "Hyperbolic tangent" float tanh;
+    "exp" "Exponential function" float exp;
+    "log" "Natural logarithm" float log;
+    "sqrt" "Square root" float sqrt;
+    "rsqrt" "1 / sqrt(x)" float rsqrt;
+    "negative" "-x" number negative;
+    "abs" "Absolute value" number abs;
+    "erf" "Gauss error function" float erf;
+    "floor" "The largest integer that is not above" float floor;
+    "ceil" "The smallest integer that is not below" float ceil;
+    "round" "The nearest integer, the even one of two" float round;
+    "sin" "Sine" float sin;
+    "cos" "Cosine" float cos;
+    "nn.leaky_relu" "x where x > 0, alpha * x elsewhere" float leaky_relu LEAKY_RELU;
+    "nn.gelu" "x * (1 + erf(x / sqrt(2))) / 2" float gelu;
+    "nn.silu" "x * sigmoid(x)" float silu;
+    "clip" "Each element, but not below min and not above max" number clip CLIP;
+    "nn.dropout" "The identity: nothing is dropped in inference" number identity DROPOUT;
+    "logical_not" "Whether each element is false" truth logical_not;
+    "cast" "Conversion to another element type; floats are truncated towards zero" cast cast CAST;
 }
 
 const LEAKY_RELU: &[AttrDef] =

@@ -1,5 +1,6 @@
 //! Transformation from one layout to another.
 
+use crate::eval::kernels::shape;
 use crate::ir::{Dim, Type};
 use crate::ops::{
     AttrDef, AttrDefault, AttrKind, InferCx, Layout, OpDef, OpError, OpPattern, attr,
@@ -11,6 +12,7 @@ inventory::submit! { OpDef {
     attrs: ATTRS,
     pattern: OpPattern::Injective,
     infer,
+    evaluate: Some(shape::layout_transform),
     ..OpDef::ELEMENTWISE
 } }
 

@@ -1,5 +1,6 @@
 //! Matrix multiplication.
 
+use crate::eval::kernels;
 use crate::ir::{Context, Dim, Type};
 use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
 
@@ -12,6 +13,7 @@ inventory::submit! { OpDef {
     attrs: DENSE,
     pattern: OpPattern::OutFusable,
     infer: dense,
+    evaluate: Some(kernels::matmul::dense),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -22,6 +24,7 @@ inventory::submit! { OpDef {
     attrs: MATMUL,
     pattern: OpPattern::OutFusable,
     infer: matmul,
+    evaluate: Some(kernels::matmul::matmul),
     ..OpDef::ELEMENTWISE
 } }
 

@@ -11,4 +11,4 @@ mod pad;
 mod pool;
 mod reduce;
 mod shape;
-mod slice;
+pub(crate) mod slice;

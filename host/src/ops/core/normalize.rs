@@ -1,5 +1,6 @@
 //! Normalizations.
 
+use crate::eval::kernels::normalize;
 use crate::ir::Type;
 use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
 
@@ -11,6 +12,7 @@ inventory::submit! { OpDef {
     attrs: BATCH_NORM,
     pattern: OpPattern::Broadcast,
     infer: batch_norm,
+    evaluate: Some(normalize::batch_norm),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -20,6 +22,7 @@ inventory::submit! { OpDef {
     attrs: LRN,
     pattern: OpPattern::OutFusable,
     infer: lrn,
+    evaluate: Some(normalize::lrn),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -29,6 +32,7 @@ inventory::submit! { OpDef {
     attrs: SOFTMAX,
     pattern: OpPattern::OutFusable,
     infer: softmax,
+    evaluate: Some(normalize::softmax),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -38,6 +42,7 @@ inventory::submit! { OpDef {
     attrs: SOFTMAX,
     pattern: OpPattern::OutFusable,
     infer: softmax,
+    evaluate: Some(normalize::log_softmax),
     ..OpDef::ELEMENTWISE
 } }
 

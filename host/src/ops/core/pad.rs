@@ -1,5 +1,6 @@
 //! Padding.
 
+use crate::eval::kernels::slice;
 use crate::ir::{Context, Dim, Type};
 use crate::ops::{AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
 
@@ -9,6 +10,7 @@ inventory::submit! { OpDef {
     attrs: ATTRS,
     pattern: OpPattern::Injective,
     infer,
+    evaluate: Some(slice::pad),
     ..OpDef::ELEMENTWISE
 } }
 

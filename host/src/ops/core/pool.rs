@@ -1,5 +1,6 @@
 //! Pooling over two spatial axes.
 
+use crate::eval::kernels;
 use crate::ir::{Context, Type};
 use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
 
@@ -12,6 +13,7 @@ inventory::submit! { OpDef {
     attrs: MAX_POOL,
     pattern: OpPattern::OutFusable,
     infer: pool,
+    evaluate: Some(kernels::pool::max_pool),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -22,6 +24,7 @@ inventory::submit! { OpDef {
     attrs: AVG_POOL,
     pattern: OpPattern::OutFusable,
     infer: avg_pool,
+    evaluate: Some(kernels::pool::avg_pool),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -31,6 +34,7 @@ inventory::submit! { OpDef {
     attrs: GLOBAL,
     pattern: OpPattern::OutFusable,
     infer: global_pool,
+    evaluate: Some(kernels::pool::max_pool),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -40,6 +44,7 @@ inventory::submit! { OpDef {
     attrs: GLOBAL,
     pattern: OpPattern::OutFusable,
     infer: global_avg_pool,
+    evaluate: Some(kernels::pool::avg_pool),
     ..OpDef::ELEMENTWISE
 } }
 

@@ -1,29 +1,31 @@
 //! Reductions along axes.
 
+use crate::eval::kernels;
 use crate::ir::{Context, DType, Dim, Type};
 use crate::ops::{AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
 
 macro_rules! reduction {
-    ($($name:literal $summary:literal $infer:ident $attrs:ident;)*) => {$(
+    ($($name:literal $summary:literal $infer:ident $evaluate:ident $attrs:ident;)*) => {$(
         inventory::submit! { OpDef {
             name: $name,
             summary: $summary,
             attrs: $attrs,
             pattern: OpPattern::Reduction,
             infer: $infer,
+            evaluate: Some(kernels::reduce::$evaluate),
             ..OpDef::ELEMENTWISE
         } }
     )*};
 }
 
 reduction! {
-    "sum" "Sum along axes" reduce REDUCE;
-    "mean" "Mean along axes" mean REDUCE;
-    "max" "The largest element along axes" reduce REDUCE;
-    "min" "The smallest element along axes" reduce REDUCE;
-    "prod" "Product along axes" reduce REDUCE;
-    "argmax" "The index of the largest element along an axis, the first of equal ones" arg ARG;
-    "argmin" "The index of the smallest element along an axis, the first of equal ones" arg ARG;
+    "sum" "Sum along axes" reduce sum REDUCE;
+    "mean" "Mean along axes" mean mean REDUCE;
+    "max" "The largest element along axes" reduce max REDUCE;
+    "min" "The smallest element along axes" reduce min REDUCE;
+    "prod" "Product along axes" reduce prod REDUCE;
+    "argmax" "The index of the largest element along an axis, the first of equal ones" arg argmax ARG;
+    "argmin" "The index of the smallest element along an axis, the first of equal ones" arg argmin ARG;
 }
 
 const KEEPDIMS: AttrDef = attr(

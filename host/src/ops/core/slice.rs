@@ -1,5 +1,6 @@
 //! Operators that put tensors together and take parts of them.
 
+use crate::eval::kernels;
 use crate::ir::{Context, Dim, Type, TypeView};
 use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
 
@@ -9,6 +10,7 @@ inventory::submit! { OpDef {
     attrs: CONCATENATE,
     pattern: OpPattern::Injective,
     infer: concatenate,
+    evaluate: Some(kernels::slice::concatenate),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -18,6 +20,7 @@ inventory::submit! { OpDef {
     attrs: SPLIT,
     pattern: OpPattern::Injective,
     infer: split,
+    evaluate: Some(kernels::slice::split),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -27,6 +30,7 @@ inventory::submit! { OpDef {
     attrs: STRIDED_SLICE,
     pattern: OpPattern::Injective,
     infer: strided_slice,
+    evaluate: Some(kernels::slice::strided_slice),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -37,6 +41,7 @@ inventory::submit! { OpDef {
     attrs: TAKE,
     pattern: OpPattern::Injective,
     infer: take,
+    evaluate: Some(kernels::slice::take),
     ..OpDef::ELEMENTWISE
 } }
 
