@@ -1,6 +1,7 @@
 //! The Tenon host: the IR, the registry of plugins, the pass manager and the lowering backends.
 
 pub mod border;
+pub mod diagnostics;
 pub mod eval;
 pub mod infer;
 pub mod io;
@@ -13,3 +14,5 @@ pub mod passes;
 pub mod registry;
 pub mod runtime;
 mod services;
+mod suggest;
+pub mod text;

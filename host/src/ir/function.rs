@@ -10,8 +10,8 @@ use super::{Constant, Cx};
 
 /// A graph function or a tensor program.
 ///
-/// Operands stand before their users, every node is reachable from the root, and the root is the last
-/// node. It never changes: a pass edits a [`super::Transaction`] and publishes a new function.
+/// Nodes stand in the depth-first post-order of the root, which is the last: operands before their users,
+/// and every node is reachable. So two functions that are built alike are numbered alike. It never changes: a pass edits a [`super::Transaction`] and publishes a new function.
 #[derive(Debug)]
 pub struct Function {
     pub(super) cx: Cx,

@@ -8,6 +8,7 @@ mod context;
 mod function;
 mod module;
 mod normalize;
+mod scope_tree;
 mod substitute;
 mod transaction;
 
@@ -16,6 +17,7 @@ pub use context::Cx;
 pub use function::Function;
 pub use module::{Module, PHASES};
 pub use normalize::normalize;
+pub(crate) use scope_tree::ScopeTree;
 pub use substitute::{DimBindings, substitute};
 pub use tenon_plugin_api::ir::*;
 pub use transaction::{Transaction, TransactionError};

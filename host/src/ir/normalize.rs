@@ -18,6 +18,7 @@ use tenon_plugin_api::abi::records::RawNode;
 use tenon_plugin_api::ir::{BodyView, Context, Expr, Kind, Term, View};
 
 use super::Function;
+use super::compact::compact;
 
 const NONE: u32 = u32::MAX;
 
@@ -32,7 +33,15 @@ pub fn normalize(function: &Arc<Function>) -> Arc<Function> {
     }
     let scopes = Scopes::of(body);
     match scopes.to_bind.iter().any(|&bind| bind) {
-        true => Arc::new(rebuild(function, &scopes)),
+        true => {
+            let rebuilt = rebuild(function, &scopes);
+            let (view, constants) = (rebuilt.view(), &rebuilt.constants);
+            // Fresh bindings stand behind their values; a published body is in depth-first order.
+            match compact(&function.cx, view, view.root(), constants) {
+                Ok(ordered) => Arc::new(ordered),
+                Err(_) => unreachable!("bindings were only moved in front of their uses"),
+            }
+        }
         false => function.clone(),
     }
 }

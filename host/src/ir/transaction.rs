@@ -124,7 +124,14 @@ impl Transaction {
 
     /// Publishes the function. The base itself comes back when nothing was changed. A function in block
     /// form stays in block form: nested calls that were built become bindings.
-    pub fn finish(mut self) -> Result<Arc<Function>, TransactionError> {
+    pub fn finish(self) -> Result<Arc<Function>, TransactionError> {
+        let is_changed = self.is_changed();
+        let function = self.publish()?;
+        Ok(if is_changed { normalize(&function) } else { function })
+    }
+
+    /// Publishes the function as it was built. The base itself comes back when nothing was changed.
+    pub fn publish(mut self) -> Result<Arc<Function>, TransactionError> {
         if let Some(base) = &self.base
             && !self.is_changed()
         {
@@ -136,8 +143,7 @@ impl Transaction {
         if !matches!(kind, Kind::FUNCTION | Kind::PRIM_FUNC) {
             return Err(TransactionError::WrongRoot(kind.name()));
         }
-        let function = compact(&self.cx, self.body(), root, &self.constants)?;
-        Ok(normalize(&Arc::new(function)))
+        compact(&self.cx, self.body(), root, &self.constants).map(Arc::new)
     }
 
     fn copy_base(&mut self) {

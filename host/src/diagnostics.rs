@@ -1,0 +1,171 @@
+//! What is told to a user: a message, the places it is about, and what to do.
+//!
+//! A diagnostic carries the text that its places refer to, so it can be stored, sent to another
+//! thread, and shown at the very end as a person ([`Diagnostic::render`]) or a program
+//! ([`Diagnostic::to_json`]) wants to read it.
+
+mod render;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A text with a name, usually a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// What stands before line and column in messages.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+impl Source {
+    /// A shared source.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
+        Arc::new(Self { name: name.into(), text: text.into() })
+    }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// For information.
+    Note,
+    /// Suspicious, but nothing stops.
+    Warning,
+    /// The input cannot be used, or a pass failed.
+    Error,
+}
+
+impl Severity {
+    /// The word that stands before the message.
+    pub fn text(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// A place in a source, in bytes, and what is to be said about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The bytes that are underlined.
+    pub span: Range<usize>,
+    /// What stands beside the line; may be empty.
+    pub text: String,
+}
+
+/// A message with its places. The first label is the place the message is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// What the labels refer to.
+    pub source: Option<Arc<Source>>,
+    /// The places.
+    pub labels: Vec<Label>,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+    /// What to do.
+    pub help: Vec<String>,
+}
+
+impl Diagnostic {
+    /// An error without a place.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, message)
+    }
+
+    /// A warning without a place.
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, message)
+    }
+
+    /// A diagnostic without a place.
+    pub fn new(severity: Severity, message: impl Into<String>) -> Self {
+        Self {
+            severity,
+            message: message.into(),
+            source: None,
+            labels: Vec::new(),
+            notes: Vec::new(),
+            help: Vec::new(),
+        }
+    }
+
+    /// Sets the text that labels refer to.
+    pub fn in_source(mut self, source: &Arc<Source>) -> Self {
+        self.source = Some(source.clone());
+        self
+    }
+
+    /// Adds a place.
+    pub fn label(mut self, span: Range<usize>, text: impl Into<String>) -> Self {
+        self.labels.push(Label { span, text: text.into() });
+        self
+    }
+
+    /// Adds what else is to be known.
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// Adds what to do.
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help.push(text.into());
+        self
+    }
+
+    /// The text a person reads, with the lines around each place; `in_color` for a terminal.
+    pub fn render(&self, in_color: bool) -> String {
+        render::render(self, in_color)
+    }
+
+    /// The same for programs. Spans are in bytes, lines and columns count from 1, columns in
+    /// characters.
+    pub fn to_json(&self) -> serde_json::Value {
+        render::json(self)
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+/// All that is wrong with an input, in the order of the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// Whether one of them is an error.
+    pub fn has_errors(&self) -> bool {
+        self.0.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Each as a person reads it, a blank line between two.
+    pub fn render(&self, in_color: bool) -> String {
+        let texts: Vec<String> = self.0.iter().map(|each| each.render(in_color)).collect();
+        texts.join("\n\n")
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self(vec![diagnostic])
+    }
+}

@@ -1,0 +1,146 @@
+//! Diagnostics as text and as JSON.
+//!
+//! Only the lines around the labels go to the renderer, and of a very long line only the part around
+//! its labels, so that an error in a large text costs no more than finding its line.
+
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde_json::json;
+
+use super::{Diagnostic, Label, Severity, Source};
+
+/// Lines that are shown before a label's first and after its last line.
+const CONTEXT_LINES: usize = 1;
+/// Bytes that are shown of a line before and after a label.
+const CONTEXT_BYTES: usize = 160;
+/// Bytes of a label that are underlined.
+const LONGEST_LABEL: usize = 400;
+
+pub(super) fn render(diagnostic: &Diagnostic, in_color: bool) -> String {
+    let level = match diagnostic.severity {
+        Severity::Note => Level::NOTE,
+        Severity::Warning => Level::WARNING,
+        Severity::Error => Level::ERROR,
+    };
+    let title = level.primary_title(diagnostic.message.as_str());
+    let mut group = Group::with_title(title);
+    if let Some(source) = &diagnostic.source {
+        for window in windows(source, &diagnostic.labels) {
+            group = group.element(snippet(source, &window));
+        }
+    }
+    let notes = diagnostic.notes.iter().map(|text| Level::NOTE.message(text.as_str()));
+    let help = diagnostic.help.iter().map(|text| Level::HELP.message(text.as_str()));
+    let group = group.elements(notes.chain(help));
+    let renderer = if in_color { Renderer::styled() } else { Renderer::plain() };
+    renderer.render(&[group])
+}
+
+/// A part of the source, with the labels that lie in it and their numbers in the diagnostic.
+struct Window<'d> {
+    range: Range<usize>,
+    line: usize,
+    labels: Vec<(usize, &'d Label)>,
+}
+
+/// One window around each label; those that touch become one.
+fn windows<'d>(source: &Source, labels: &'d [Label]) -> Vec<Window<'d>> {
+    let mut windows: Vec<Window<'d>> = Vec::new();
+    for (number, label) in labels.iter().enumerate() {
+        let mut range = around(&source.text, clamp(&source.text, &label.span));
+        let mut inside = vec![(number, label)];
+        windows.retain_mut(|window| {
+            let is_apart = window.range.end < range.start || range.end < window.range.start;
+            if !is_apart {
+                range = range.start.min(window.range.start)..range.end.max(window.range.end);
+                inside.append(&mut window.labels);
+            }
+            is_apart
+        });
+        let line = line_of(&source.text, range.start);
+        windows.push(Window { range, line, labels: inside });
+    }
+    // The place that the message is about comes first.
+    windows.sort_by_key(|window| window.labels.iter().map(|label| label.0).min());
+    windows
+}
+
+fn snippet<'s>(
+    source: &'s Source,
+    window: &Window<'s>,
+) -> Snippet<'s, annotate_snippets::Annotation<'s>> {
+    let mut snippet = Snippet::source(&source.text[window.range.clone()])
+        .path(source.name.as_str())
+        .line_start(window.line);
+    for &(number, label) in &window.labels {
+        let kind = if number == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
+        let span = clamp(&source.text, &label.span);
+        let span = span.start - window.range.start..span.end - window.range.start;
+        let text = Some(label.text.as_str()).filter(|text| !text.is_empty());
+        snippet = snippet.annotation(kind.span(span).label(text));
+    }
+    snippet
+}
+
+/// The span inside the text, on character boundaries, and not too long.
+fn clamp(text: &str, span: &Range<usize>) -> Range<usize> {
+    let start = floor(text, span.start.min(text.len()));
+    let end = span.end.min(start + LONGEST_LABEL).min(text.len());
+    start..floor(text, end).max(start)
+}
+
+/// The whole lines around a span, less what is far away on a very long line.
+fn around(text: &str, span: Range<usize>) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let limit = floor(text, span.start.saturating_sub(CONTEXT_BYTES));
+    let newlines = bytes[limit..span.start].iter().enumerate().rev();
+    let start = newlines
+        .filter(|&(_, &byte)| byte == b'\n')
+        .nth(CONTEXT_LINES)
+        .map_or(limit, |(offset, _)| limit + offset + 1);
+    let limit = floor(text, (span.end + CONTEXT_BYTES).min(text.len()));
+    let newlines = bytes[span.end..limit].iter().enumerate();
+    let end = newlines
+        .filter(|&(_, &byte)| byte == b'\n')
+        .nth(CONTEXT_LINES)
+        .map_or(limit, |(offset, _)| span.end + offset);
+    start..end
+}
+
+/// The character boundary at or before `at`.
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    1 + text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count()
+}
+
+pub(super) fn json(diagnostic: &Diagnostic) -> serde_json::Value {
+    let place = |label: &Label| match &diagnostic.source {
+        Some(source) => {
+            let span = clamp(&source.text, &label.span);
+            let start = source.text[..span.start].rfind('\n').map_or(0, |newline| newline + 1);
+            json!({
+                "start": label.span.start,
+                "end": label.span.end,
+                "line": line_of(&source.text, span.start),
+                "column": 1 + source.text[start..span.start].chars().count(),
+                "text": label.text,
+            })
+        }
+        None => json!({ "start": label.span.start, "end": label.span.end, "text": label.text }),
+    };
+    json!({
+        "severity": diagnostic.severity.text(),
+        "message": diagnostic.message,
+        "file": diagnostic.source.as_ref().map(|source| source.name.as_str()),
+        "labels": diagnostic.labels.iter().map(place).collect::<Vec<_>>(),
+        "notes": diagnostic.notes,
+        "help": diagnostic.help,
+    })
+}

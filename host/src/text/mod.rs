@@ -1,0 +1,14 @@
+//! The text form: the language of tests, bug reports and diffs. Its grammar stands in `docs/ir.md`.
+//!
+//! Printing and then parsing is the identity. Weights stay outside, in a file beside the text, unless
+//! they are small.
+
+mod element;
+mod implied;
+mod lexer;
+mod names;
+mod parse;
+mod print;
+
+pub use parse::{LoadWeight, NoWeights, parse_module};
+pub use print::{WeightsPolicy, print_function, print_module, print_type};

@@ -1,0 +1,104 @@
+//! Reads modules from text.
+
+mod body;
+mod constant;
+mod cursor;
+mod graph;
+mod graph_scope;
+mod module;
+mod numbers;
+mod scope;
+mod terms;
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::lexer::{Lexer, Token};
+use crate::diagnostics::{Diagnostic, Diagnostics, Source};
+use crate::ir::{Attrs, Constant, Cx, Module, Term, Type};
+
+/// Where the constants come from that do not stand in the text.
+pub trait LoadWeight {
+    /// The constant `key` of the weights file that the text names. It is asked for once.
+    fn load(&mut self, file: Option<&str>, key: &str) -> Result<Constant, Box<dyn Error>>;
+}
+
+impl<F: FnMut(Option<&str>, &str) -> Result<Constant, Box<dyn Error>>> LoadWeight for F {
+    fn load(&mut self, file: Option<&str>, key: &str) -> Result<Constant, Box<dyn Error>> {
+        self(file, key)
+    }
+}
+
+/// For texts that have all their constants inline.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoWeights;
+
+impl LoadWeight for NoWeights {
+    fn load(&mut self, _file: Option<&str>, _key: &str) -> Result<Constant, Box<dyn Error>> {
+        Err("no weights file was given".into())
+    }
+}
+
+/// Reads a module. All errors of the text come back together.
+pub fn parse_module(
+    cx: &Cx,
+    source: &Arc<Source>,
+    weights: &mut dyn LoadWeight,
+) -> Result<Module, Diagnostics> {
+    if source.text.len() >= u32::MAX as usize {
+        let message = format!("`{}` is too long: a text has at most 4 GB", source.name);
+        return Err(Diagnostic::error(message).into());
+    }
+    Parser::new(cx, source, weights).module()
+}
+
+/// The state of reading one text.
+struct Parser<'s, 'w> {
+    cx: &'s Cx,
+    source: &'s Arc<Source>,
+    text: &'s str,
+    lexer: Lexer<'s>,
+    token: Token,
+    last_end: u32,
+    depth: u32,
+    open_dicts: u32,
+    errors: usize,
+    diagnostics: Vec<Diagnostic>,
+    // Terms by their text: the same few types, attributes and names come again and again.
+    types: FxHashMap<&'s str, Type>,
+    dicts: FxHashMap<&'s str, Attrs>,
+    ops: FxHashMap<&'s str, crate::ir::Symbol>,
+    small_ints: Box<[Term; numbers::SMALL]>,
+    weights: &'w mut dyn LoadWeight,
+    weights_file: Option<String>,
+    constants: HashMap<String, Arc<Constant>>,
+}
+
+impl<'s, 'w> Parser<'s, 'w> {
+    fn new(cx: &'s Cx, source: &'s Arc<Source>, weights: &'w mut dyn LoadWeight) -> Self {
+        let mut lexer = Lexer::new(&source.text);
+        let token = lexer.next();
+        Self {
+            cx,
+            source,
+            text: &source.text,
+            lexer,
+            token,
+            last_end: 0,
+            depth: 0,
+            open_dicts: 0,
+            errors: 0,
+            diagnostics: Vec::new(),
+            types: FxHashMap::default(),
+            dicts: FxHashMap::default(),
+            ops: FxHashMap::default(),
+            small_ints: Box::new([Term::NONE; numbers::SMALL]),
+            weights,
+            weights_file: None,
+            constants: HashMap::new(),
+        }
+    }
+}
