@@ -1,7 +1,9 @@
 //! The Tenon host: the IR, the registry of plugins, the pass manager and the lowering backends.
 
 pub mod border;
+pub mod cli;
 pub mod diagnostics;
+pub mod driver;
 pub mod eval;
 pub mod infer;
 pub mod io;

@@ -6,6 +6,7 @@
 //! Writing goes through [`write_atomically`]: a reader sees the old file or the whole new one.
 
 mod atomic;
+mod dtype;
 mod error;
 mod mapping;
 mod npy;
@@ -14,6 +15,7 @@ mod regular;
 mod weights;
 
 pub use atomic::write_atomically;
+pub use dtype::{from_safetensors, to_safetensors};
 pub use error::FileError;
 pub use mapping::{MappedSlice, Mapping};
 pub use npy::{Array, ArrayView, NpyProblem, NpyType, read_npy, write_npy};

@@ -12,6 +12,7 @@ use super::context::{PassContext, StepInfo, StepOutcome};
 use super::options;
 use super::plan::{PassStep, Plan, Reason, Step};
 use crate::border::Run;
+use crate::diagnostics::Diagnostic;
 use crate::infer::{InferError, infer_changed};
 use crate::ir::{Function, Module};
 use crate::registry::{LoadError, LoadedPass, PassFailure, PassId, PassKind, Registry};
@@ -68,6 +69,25 @@ pub enum PassError {
 }
 
 impl PassError {
+    /// The error as a person reads it.
+    pub fn to_diagnostic(&self) -> Diagnostic {
+        let diagnostic = Diagnostic::error(self.to_string());
+        let (function, node) = match self {
+            PassError::Failed { function: Some((_, function)), failure, .. } => {
+                (function, failure.node)
+            }
+            PassError::Untyped { body, error, .. } => (body, Some(error.node)),
+            _ => return diagnostic,
+        };
+        match node.filter(|node| node.index() < function.view().len()) {
+            Some(node) => {
+                let kind = function.view().kind(node).name();
+                diagnostic.note(format!("it is about node {} of the function, a {kind}", node.0))
+            }
+            None => diagnostic,
+        }
+    }
+
     fn untyped(pass: &str, module: &Module, errors: Vec<(Symbol, InferError)>) -> Self {
         let (name, error) = errors.into_iter().next().expect("a failure has an error");
         PassError::Untyped {

@@ -117,8 +117,9 @@ impl Rewriter {
         self.push(spec, &operands)
     }
 
-    /// Evaluates a node whose operands are constants, or variables that stand for constants, by the
-    /// reference evaluator. The result is a new node: a constant or a tuple of constants.
+    /// Evaluates an operator call by the reference evaluator. Its arguments, with the replacements made so
+    /// far, must be constants, tuples of constants or shapes. The result is a new node: a constant or a
+    /// tuple of constants.
     pub fn evaluate(&mut self, expr: Expr) -> Result<Expr> {
         self.transaction.evaluate(expr).map_err(|message| PassError::new(message).at(expr))
     }

@@ -92,10 +92,10 @@ impl Alter<'_> {
     fn conv2d(&mut self, x: Expr, weight: Expr, attrs: Attrs) -> Option<Blocked> {
         let read = self.body.terms().attrs(attrs);
         let is_plain = |key: &str, plain: &str| read.str(key).is_none_or(|text| text == plain);
-        if !(is_plain("data_layout", "NCHW") && is_plain("kernel_layout", "OIHW"))
-            || !read.str("out_layout").unwrap_or("").is_empty()
-            || !self.rw.is_constant(weight)
-        {
+        let is_known = is_plain("data_layout", "NCHW")
+            && is_plain("kernel_layout", "OIHW")
+            && is_plain("out_layout", "");
+        if !is_known || !self.rw.is_constant(weight) {
             return None;
         }
         let groups = read.int("groups").unwrap_or(1);
@@ -224,6 +224,9 @@ impl Alter<'_> {
                 let shape = self.rw.shape(&[]);
                 self.rw.call_op("reshape", &[arg, shape], Attrs::NONE)
             }
+            Form::Plain(full) if rank_of(&self.rw, arg) == Some(full.len()) => {
+                self.transform(arg, "NCHW", &nchw(block))
+            }
             Form::Plain(full) => {
                 let dims: Vec<Dim> = full.iter().map(|&extent| self.rw.cx().dim(extent)).collect();
                 let shape = self.rw.shape(&dims);
@@ -281,6 +284,10 @@ enum Form {
     Number,
     /// It has this shape of four axes once axes are added in front, and is then transformed.
     Plain(Vec<i64>),
+}
+
+fn rank_of(rw: &Rewriter, expr: Expr) -> Option<usize> {
+    rw.terms().tensor(rw.body().ty(expr)?).map(|(_, dims)| dims.len())
 }
 
 fn nchw(block: i64) -> String {

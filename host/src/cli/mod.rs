@@ -1,0 +1,95 @@
+//! The command line.
+//!
+//! Exit codes: 0 done, 1 the input or a pass failed and a diagnostic said so, 2 wrong usage. What was asked
+//! for goes to standard output, everything else to standard error.
+
+mod input;
+mod lists;
+mod opt;
+mod output;
+mod progress;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use tenon_plugin_api::abi::guard::guard;
+
+use crate::registry::{Config, Registry};
+use output::Failure;
+
+/// A tensor compiler whose every transformation is a plugin.
+#[derive(Parser)]
+#[command(name = "tenon", version, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every command.
+#[derive(Args)]
+struct Global {
+    /// The registry's file; by default registry.toml beside the program or above it
+    #[arg(long, global = true, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// Print results and errors as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run passes over a module and print it
+    Opt(opt::OptArgs),
+    /// Parse a module, infer its types and check that it is well formed
+    Check(opt::CheckArgs),
+    /// The passes that plugins offer
+    #[command(subcommand)]
+    Passes(lists::PassesCommand),
+    /// The plugins that the registry leads to
+    #[command(subcommand)]
+    Plugins(lists::PluginsCommand),
+    /// The named pipelines, and what a pipeline would run
+    #[command(subcommand)]
+    Pipeline(lists::PipelineCommand),
+}
+
+/// Runs the program with the process's arguments.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let is_json = cli.global.json;
+    let done = guard(|| dispatch(&cli)).unwrap_or_else(|panic| {
+        Err(Failure::new(format!("internal error: {panic}"))
+            .help("this is a bug in Tenon: please report it with the input that caused it"))
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::report(&failure, is_json);
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<(), Failure> {
+    match &cli.command {
+        Command::Opt(args) => opt::opt(&cli.global, args),
+        Command::Check(args) => opt::check(&cli.global, args),
+        Command::Passes(command) => lists::passes(&cli.global, command),
+        Command::Plugins(command) => lists::plugins(&cli.global, command),
+        Command::Pipeline(command) => lists::pipeline(&cli.global, command),
+    }
+}
+
+impl Global {
+    /// The registry that the command works with.
+    fn open_registry(&self) -> Result<Registry, Failure> {
+        let path = match &self.registry {
+            Some(path) => path.clone(),
+            None => Config::default_path()?,
+        };
+        Ok(Registry::open(&path)?)
+    }
+}

@@ -1,0 +1,93 @@
+//! What the program says: results on standard output, failures on standard error.
+
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+
+use crate::diagnostics::{Diagnostic, Diagnostics};
+
+/// Why a command failed.
+pub(super) struct Failure(Vec<Diagnostic>);
+
+impl Failure {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self(vec![Diagnostic::error(message)])
+    }
+
+    /// Adds what to do to the last message.
+    pub(super) fn help(mut self, text: impl Into<String>) -> Self {
+        if let Some(last) = self.0.pop() {
+            self.0.push(last.help(text));
+        }
+        self
+    }
+
+    pub(super) fn from_diagnostic(diagnostic: Diagnostic) -> Self {
+        Self(vec![diagnostic])
+    }
+
+    pub(super) fn from_diagnostics(diagnostics: Diagnostics) -> Self {
+        Self(diagnostics.0)
+    }
+}
+
+/// Any error of the library is a failure with its text.
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// Tells why a command failed.
+pub(super) fn report(failure: &Failure, is_json: bool) {
+    let mut stderr = std::io::stderr().lock();
+    let in_color = stderr.is_terminal();
+    let text = if is_json {
+        let errors: Vec<serde_json::Value> = failure.0.iter().map(Diagnostic::to_json).collect();
+        serde_json::json!({ "errors": errors }).to_string()
+    } else {
+        let texts: Vec<String> = failure.0.iter().map(|error| error.render(in_color)).collect();
+        texts.join("\n\n")
+    };
+    // Nobody is left to tell when standard error is closed.
+    let _ = writeln!(stderr, "{text}");
+}
+
+/// Writes a result. A reader that has gone, as `head` does, is no failure.
+pub(super) fn print(text: impl Display) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a result as JSON.
+pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    print(format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// Says something on the side.
+pub(super) fn note(text: impl Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Rows as columns, each as wide as its widest cell; the last one is not padded.
+pub(super) fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&format!("{cell:width$}  "));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
