@@ -33,6 +33,7 @@
 //! 4. *Translate*: one function per operator and version range, found in a table, emits bindings.
 //!    Local functions are inlined with their attributes bound; their calls must not be cyclic.
 
+pub mod import;
 pub mod proto;
 pub mod wire;
 

@@ -1,0 +1,187 @@
+//! Why a model cannot be imported.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::io::quoted;
+use crate::onnx::{ModelError, TensorError};
+use crate::ops::OpError;
+
+/// A model that cannot be imported, and why.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum ImportError {
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error("`{}`: {cause}", path.display())]
+    Tensor { path: PathBuf, cause: Box<TensorError> },
+    /// The file is no graph.
+    #[error("`{}` is not a valid model: {problem}", path.display())]
+    Graph { path: PathBuf, problem: GraphProblem },
+    /// What the caller asks for does not fit the model.
+    #[error("`{}`: {problem}", path.display())]
+    Options { path: PathBuf, problem: OptionProblem },
+    /// Everything that has no translation, in one list.
+    #[error("`{}` uses what is not supported:{list}", path.display())]
+    Unsupported { path: PathBuf, list: UnsupportedList },
+}
+
+/// What is wrong with a graph.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum GraphProblem {
+    #[error("{name} is defined twice, as {first} and as {second}")]
+    DefinedTwice { name: String, first: String, second: String },
+    #[error("{node} reads {name}, which is not defined before it{hint}")]
+    NotDefined { node: String, name: String, hint: &'static str },
+    #[error("the output {0} is not defined")]
+    OutputNotDefined(String),
+    #[error("it has no outputs")]
+    NoOutputs,
+    #[error("{place} is declared with dimension {dim}")]
+    BadDimension { place: String, dim: i64 },
+    #[error("the output {name} is declared as {declared}, but it is {found}")]
+    WrongOutput { name: String, declared: String, found: String },
+    #[error("{node}: {reason}")]
+    Node { node: String, reason: String },
+    #[error("the function {0} calls itself")]
+    Cycle(String),
+    #[error("the function {0} is defined twice")]
+    FunctionTwice(String),
+    #[error("its functions expand to more than {0} nodes")]
+    TooManyNodes(usize),
+    #[error("no version of the operators of {0} is given")]
+    NoOperatorSet(String),
+}
+
+/// What is wrong with the options.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum OptionProblem {
+    #[error("there is no dimension {name}; {}", known_text("the dimensions are", known))]
+    UnknownDim { name: String, known: Vec<String> },
+    #[error("dimension {name} cannot be {value}: it must be positive")]
+    BadDim { name: String, value: i64 },
+    #[error("there is no input {name}; {}", known_text("the inputs are", known))]
+    UnknownInput { name: String, known: Vec<String> },
+    #[error("the input {name} is declared as {declared}, but its value is {found}")]
+    WrongInput { name: String, declared: String, found: String },
+}
+
+fn known_text(what: &str, known: &[String]) -> String {
+    match known {
+        [] => "there are none".to_owned(),
+        known => {
+            let names: Vec<String> = known.iter().map(|name| quoted(name)).collect();
+            format!("{what} {}", names.join(", "))
+        }
+    }
+}
+
+/// What stops the translation of one node.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// ONNX allows it, we do not.
+    Unsupported(String),
+    /// ONNX does not allow it.
+    Invalid(String),
+    /// An operator of ours does not take it, for either reason.
+    Op { op: &'static str, error: OpError },
+    /// A tensor in an attribute cannot be read.
+    Tensor(Box<TensorError>),
+}
+
+impl Problem {
+    /// What is wrong.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Unsupported(reason) | Self::Invalid(reason) => reason.clone(),
+            Self::Op { op, error } => format!("`{op}`: {error}"),
+            Self::Tensor(error) => error.to_string(),
+        }
+    }
+}
+
+/// Says that something is not supported.
+pub(super) fn unsupported<T>(reason: impl Into<String>) -> Result<T, Problem> {
+    Err(Problem::Unsupported(reason.into()))
+}
+
+/// Says that the model is wrong.
+pub(super) fn invalid<T>(reason: impl Into<String>) -> Result<T, Problem> {
+    Err(Problem::Invalid(reason.into()))
+}
+
+/// Everything in a model that has no translation.
+#[derive(Debug, Default)]
+pub struct UnsupportedList {
+    /// In the order in which they were found first.
+    pub items: Vec<Unsupported>,
+}
+
+/// One thing without translation, and where it occurs.
+#[derive(Debug, Clone)]
+pub struct Unsupported {
+    /// The operator, empty where it is not about one.
+    pub op_type: String,
+    /// Its domain; that of the standard operators is `ai.onnx`.
+    pub domain: String,
+    /// The version of the domain's operators.
+    pub version: i64,
+    /// What about it is not supported; `None` for the operator altogether.
+    pub reason: Option<String>,
+    /// How often it occurs.
+    pub count: usize,
+    /// The first few places.
+    pub nodes: Vec<String>,
+}
+
+impl UnsupportedList {
+    /// Whether a whole operator of this type is in the list.
+    pub fn has_operator(&self, op_type: &str) -> bool {
+        self.items.iter().any(|item| item.op_type == op_type && item.reason.is_none())
+    }
+}
+
+impl fmt::Display for UnsupportedList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 50;
+        for item in self.items.iter().take(SHOWN) {
+            write!(f, "\n  {item}")?;
+        }
+        match self.items.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n  … and {more} more"),
+        }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.op_type.is_empty() {
+            let (op, domain) = (printable(&self.op_type), printable(&self.domain));
+            write!(f, "{op} ({domain} {})", self.version)?;
+        }
+        if let Some(reason) = &self.reason {
+            write!(f, "{}{reason}", if self.op_type.is_empty() { "" } else { ": " })?;
+        }
+        if self.nodes.is_empty() {
+            return Ok(());
+        }
+        let times = match self.count {
+            1 => "once".to_owned(),
+            count => format!("{count} times"),
+        };
+        let more = if self.count > self.nodes.len() { ", …" } else { "" };
+        write!(f, " — {times}: {}{more}", self.nodes.join(", "))
+    }
+}
+
+/// A name from the file, without the quotation marks where it needs none.
+fn printable(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    match name.len() <= 64 && name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => quoted(name),
+    }
+}

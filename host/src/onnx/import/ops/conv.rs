@@ -1,0 +1,53 @@
+//! Convolution.
+
+use crate::ir::Context;
+use crate::onnx::import::builder::Value;
+use crate::onnx::import::error::{Problem, invalid, unsupported};
+use crate::onnx::import::node::NodeCx;
+
+use super::shape::reshape_to;
+use super::window::{Window, image, pair};
+
+/// `Conv` over two spatial axes; the bias is added for each channel.
+pub(in crate::onnx::import) fn conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Value>, Problem> {
+    cx.check_arity(2, 3)?;
+    let (x, weight) = (cx.input(0)?, cx.input(1)?);
+    let data = image(cx.dims(x)?)?;
+    let kernel_dims = image(cx.dims(weight)?)?;
+    let extents = [2, 3].map(|axis| cx.terms().dim_value(kernel_dims[axis]));
+    let kernel = match (extents, pair(cx, "kernel_shape")?) {
+        ([Some(h), Some(w)], None) => [h, w],
+        ([Some(h), Some(w)], Some(given)) if given == [h, w] => given,
+        ([Some(h), Some(w)], Some(given)) => {
+            return invalid(format!("its kernel_shape is {given:?}, but the weight's is {h}, {w}"));
+        }
+        (_, Some(given)) => given,
+        (_, None) => return unsupported("a kernel of unknown size"),
+    };
+    let window = Window::of(cx, &data, kernel)?;
+    let mut attrs = window.attrs();
+    attrs.push(("groups", cx.int_or("group", 1)?.into()));
+    let y = cx.call("nn.conv2d", &[x, weight], &attrs)?;
+    match cx.optional(2) {
+        None => Ok(vec![y]),
+        Some(bias) => {
+            let bias = per_channel(cx, bias, 2)?;
+            Ok(vec![cx.apply("add", &[y, bias])?])
+        }
+    }
+}
+
+/// A vector of one element per channel, with `spatial` axes of extent 1 behind the channels.
+pub(super) fn per_channel(
+    cx: &mut NodeCx<'_, '_>,
+    vector: Value,
+    spatial: usize,
+) -> Result<Value, Problem> {
+    let &[channels] = cx.dims(vector)?.as_slice() else {
+        return invalid("a vector of one element per channel is expected");
+    };
+    let one = cx.cx().dim(1);
+    let mut dims = vec![one, channels];
+    dims.resize(2 + spatial, one);
+    reshape_to(cx, vector, &dims)
+}

@@ -1,0 +1,126 @@
+//! Reductions along axes.
+
+use crate::onnx::import::builder::Value;
+use crate::onnx::import::error::{Problem, invalid, unsupported};
+use crate::onnx::import::node::NodeCx;
+
+type Outputs = Result<Vec<Value>, Problem>;
+
+macro_rules! reductions {
+    ($($(#[doc = $doc:literal])* $name:ident $op:literal axes as input since $since:literal;)*) => {$(
+        $(#[doc = $doc])*
+        pub(in crate::onnx::import) fn $name(cx: &mut NodeCx<'_, '_>) -> Outputs {
+            let (x, axes) = (cx.input(0)?, axes(cx, $since)?);
+            Ok(vec![reduce(cx, $op, x, &axes)?])
+        }
+    )*};
+}
+
+reductions! {
+    /// `ReduceMax`.
+    max "max" axes as input since 18;
+    /// `ReduceMean`.
+    mean "mean" axes as input since 18;
+    /// `ReduceMin`.
+    min "min" axes as input since 18;
+    /// `ReduceProd`.
+    prod "prod" axes as input since 18;
+    /// `ReduceSum`.
+    sum "sum" axes as input since 13;
+}
+
+/// `ReduceL1`: the sum of the absolute values.
+pub(in crate::onnx::import) fn l1(cx: &mut NodeCx<'_, '_>) -> Outputs {
+    let (x, axes) = (cx.input(0)?, axes(cx, 18)?);
+    let x = cx.apply("abs", &[x])?;
+    Ok(vec![reduce(cx, "sum", x, &axes)?])
+}
+
+/// `ReduceL2`: the root of the sum of squares.
+pub(in crate::onnx::import) fn l2(cx: &mut NodeCx<'_, '_>) -> Outputs {
+    let (x, axes) = (cx.input(0)?, axes(cx, 18)?);
+    let square = cx.apply("multiply", &[x, x])?;
+    let sum = reduce(cx, "sum", square, &axes)?;
+    Ok(vec![cx.apply("sqrt", &[sum])?])
+}
+
+/// `ReduceSumSquare`.
+pub(in crate::onnx::import) fn sum_square(cx: &mut NodeCx<'_, '_>) -> Outputs {
+    let (x, axes) = (cx.input(0)?, axes(cx, 18)?);
+    let square = cx.apply("multiply", &[x, x])?;
+    Ok(vec![reduce(cx, "sum", square, &axes)?])
+}
+
+/// `ReduceLogSum`.
+pub(in crate::onnx::import) fn log_sum(cx: &mut NodeCx<'_, '_>) -> Outputs {
+    let (x, axes) = (cx.input(0)?, axes(cx, 18)?);
+    let sum = reduce(cx, "sum", x, &axes)?;
+    Ok(vec![cx.apply("log", &[sum])?])
+}
+
+/// `ReduceLogSumExp`.
+pub(in crate::onnx::import) fn log_sum_exp(cx: &mut NodeCx<'_, '_>) -> Outputs {
+    let (x, axes) = (cx.input(0)?, axes(cx, 18)?);
+    let exp = cx.apply("exp", &[x])?;
+    let sum = reduce(cx, "sum", exp, &axes)?;
+    Ok(vec![cx.apply("log", &[sum])?])
+}
+
+/// What a reduction reduces.
+struct Axes {
+    /// All axes when there are none.
+    axes: Vec<i64>,
+    keepdims: bool,
+    /// No axes mean that nothing is reduced.
+    is_noop: bool,
+}
+
+/// The axes in an attribute, or in an input since version `since`.
+fn axes(cx: &NodeCx<'_, '_>, since: i64) -> Result<Axes, Problem> {
+    let axes = match cx.version < since {
+        true => cx.ints("axes")?,
+        false => cx.optional_ints(1)?,
+    };
+    let axes = axes.unwrap_or_default();
+    let is_noop = cx.flag("noop_with_empty_axes", false)? && axes.is_empty();
+    Ok(Axes { axes, keepdims: cx.flag("keepdims", true)?, is_noop })
+}
+
+fn reduce(
+    cx: &mut NodeCx<'_, '_>,
+    op: &'static str,
+    x: Value,
+    axes: &Axes,
+) -> Result<Value, Problem> {
+    if axes.is_noop {
+        return Ok(x);
+    }
+    let mut attrs = vec![("keepdims", axes.keepdims.into())];
+    if !axes.axes.is_empty() {
+        attrs.push(("axis", axes.axes.clone().into()));
+    }
+    cx.call(op, &[x], &attrs)
+}
+
+/// `ArgMax`.
+pub(in crate::onnx::import) fn arg_max(cx: &mut NodeCx<'_, '_>) -> Outputs {
+    arg(cx, "argmax")
+}
+
+/// `ArgMin`.
+pub(in crate::onnx::import) fn arg_min(cx: &mut NodeCx<'_, '_>) -> Outputs {
+    arg(cx, "argmin")
+}
+
+fn arg(cx: &mut NodeCx<'_, '_>, op: &'static str) -> Outputs {
+    if cx.flag("select_last_index", false)? {
+        return unsupported("select_last_index = 1");
+    }
+    if cx.inputs.len() != 1 {
+        return invalid(format!("it has {} inputs, expected one", cx.inputs.len()));
+    }
+    let x = cx.input(0)?;
+    let attrs =
+        [("axis", cx.int_or("axis", 0)?.into()), ("keepdims", cx.flag("keepdims", true)?.into())];
+    Ok(vec![cx.call(op, &[x], &attrs)?])
+}

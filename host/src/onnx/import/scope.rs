@@ -1,0 +1,113 @@
+//! What the names of a graph or a function stand for.
+
+use std::collections::HashMap;
+
+use crate::io::quoted;
+use crate::onnx::proto::{FunctionProto, NodeProto, OperatorSet};
+
+use super::GraphProblem;
+use super::attributes::Bound;
+use super::builder::Value;
+use super::problems::describe;
+
+/// A list of nodes in work: the graph, or a function that is being expanded.
+pub(super) struct Frame<'m> {
+    pub(super) nodes: &'m [NodeProto<'m>],
+    /// The number of the next node.
+    pub(super) next: usize,
+    pub(super) values: Values<'m>,
+    /// What the attributes of the function stand for.
+    pub(super) attributes: Bound<'m>,
+    pub(super) operator_sets: &'m [OperatorSet<'m>],
+    /// The call that is expanded.
+    pub(super) call: Option<Call<'m>>,
+}
+
+/// A call of one of the model's own functions.
+pub(super) struct Call<'m> {
+    pub(super) node: &'m NodeProto<'m>,
+    pub(super) function: &'m FunctionProto<'m>,
+}
+
+impl Frame<'_> {
+    /// The version of a domain's operators that the nodes are written in.
+    pub(super) fn version(&self, domain: &str) -> Option<i64> {
+        let domain = standard_domain(domain);
+        let mut sets = self.operator_sets.iter();
+        sets.find(|set| standard_domain(set.domain) == domain).map(|set| set.version)
+    }
+}
+
+/// The domain with one spelling for the standard one.
+pub(super) fn standard_domain(domain: &str) -> &str {
+    if domain == "ai.onnx" { "" } else { domain }
+}
+
+/// Values by their names.
+#[derive(Default)]
+pub(super) struct Values<'m> {
+    definitions: HashMap<&'m str, (Value, Definition<'m>)>,
+}
+
+/// Where a name is defined.
+#[derive(Clone, Copy)]
+pub(super) enum Definition<'m> {
+    Weight,
+    Input,
+    Output(&'m NodeProto<'m>),
+}
+
+impl<'m> Values<'m> {
+    pub(super) fn get(&self, name: &str) -> Option<Value> {
+        self.definitions.get(name).map(|&(value, _)| value)
+    }
+
+    /// Defines a name, which must be new.
+    pub(super) fn define(
+        &mut self,
+        name: &'m str,
+        value: Value,
+        definition: Definition<'m>,
+    ) -> Result<(), GraphProblem> {
+        match self.definitions.insert(name, (value, definition)) {
+            None => Ok(()),
+            Some((_, first)) => Err(GraphProblem::DefinedTwice {
+                name: quoted(name),
+                first: first.text(),
+                second: definition.text(),
+            }),
+        }
+    }
+
+    /// The values that a node reads.
+    pub(super) fn inputs(
+        &self,
+        frame: &'m [NodeProto<'m>],
+        node: &'m NodeProto<'m>,
+    ) -> Result<Vec<Option<Value>>, GraphProblem> {
+        let read = |&name: &&'m str| match (name, self.get(name)) {
+            ("", _) => Ok(None),
+            (_, Some(value)) => Ok(Some(value)),
+            (name, None) => {
+                let is_later = frame.iter().any(|node| node.output.contains(&name));
+                let hint = match is_later {
+                    true => "; a later node defines it: the nodes are out of order, or in a circle",
+                    false => "",
+                };
+                let (node, name) = (describe(node), quoted(name));
+                Err(GraphProblem::NotDefined { node, name, hint })
+            }
+        };
+        node.input.iter().map(read).collect()
+    }
+}
+
+impl Definition<'_> {
+    fn text(self) -> String {
+        match self {
+            Self::Weight => "a weight".into(),
+            Self::Input => "an input".into(),
+            Self::Output(node) => format!("an output of {}", describe(node)),
+        }
+    }
+}

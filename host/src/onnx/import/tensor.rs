@@ -1,0 +1,47 @@
+//! Tensors of the file as constants of the IR.
+
+use crate::ir::{Bytes, Constant, Context, Cx, DType, Symbol};
+use crate::onnx::{ElementType, TensorBytes, TensorData};
+
+/// The constant that a tensor is. Its bytes are not copied.
+pub(super) fn constant_of(cx: &Cx, name: &str, data: TensorData) -> Result<Constant, String> {
+    let dtype = dtype_of(data.element)?;
+    let shape: Vec<i64> = data.dims.iter().map(|&dim| dim.cast_signed()).collect();
+    let name = if name.is_empty() { Symbol(0) } else { cx.symbol(name) };
+    let data = match data.bytes {
+        TensorBytes::Mapped(slice) => Bytes::new(slice),
+        TensorBytes::Owned(bytes) => Bytes::new(bytes),
+    };
+    Ok(Constant { ty: cx.static_tensor_type(dtype, &shape), name, data })
+}
+
+/// The element type for ONNX's code, or why there is none.
+pub(super) fn dtype_of_code(code: i32) -> Result<DType, String> {
+    let element = ElementType::from_code(code)
+        .map_err(|name| format!("the element type {name} (code {code})"))?;
+    dtype_of(element)
+}
+
+fn dtype_of(element: ElementType) -> Result<DType, String> {
+    Ok(match element {
+        ElementType::Float32 => DType::F32,
+        ElementType::Float64 => DType::F64,
+        ElementType::Float16 => DType::F16,
+        ElementType::Bfloat16 => DType::BF16,
+        ElementType::Uint8 => DType::U8,
+        ElementType::Int8 => DType::I8,
+        ElementType::Uint16 => DType::U16,
+        ElementType::Int16 => DType::I16,
+        ElementType::Uint32 => DType::U32,
+        ElementType::Int32 => DType::I32,
+        ElementType::Uint64 => DType::U64,
+        ElementType::Int64 => DType::I64,
+        ElementType::Bool => DType::BOOL,
+        // The 8-bit floats of the IR have no conversions yet, and two of ONNX's are other types.
+        ElementType::Float8E4M3FN
+        | ElementType::Float8E4M3FNUZ
+        | ElementType::Float8E5M2
+        | ElementType::Float8E5M2FNUZ
+        | ElementType::Float8E8M0 => return Err(format!("the element type {}", element.name())),
+    })
+}
