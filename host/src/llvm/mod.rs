@@ -15,6 +15,7 @@
 //! Nothing here aborts or prints: LLVM's complaints come back as [`LlvmError`].
 
 pub mod attributes;
+pub mod codegen;
 pub mod constants;
 mod error;
 mod intrinsics;

@@ -1,4 +1,4 @@
-//! Asks LLVM what a processor can do, by compiling four instructions and reading the answer.
+//! Asks LLVM what a processor can do, by compiling a few instructions and reading the answer.
 //!
 //! LLVM's C interface has no question like "does `znver4` have AVX-512?", and a table of our own
 //! would be wrong with its next release. The registers in the assembly are the fact itself.
@@ -11,6 +11,8 @@ use super::{LlvmError, target::CpuTarget};
 pub(super) struct Probed {
     pub(super) vector_bits: u32,
     pub(super) has_fma: bool,
+    pub(super) has_half: bool,
+    pub(super) has_rounding: bool,
 }
 
 /// Integers, because plain AVX has 256-bit vectors for floats alone.
@@ -25,7 +27,16 @@ define float @fused(float %a, float %b, float %c) {
   %d = call float @llvm.fma.f32(float %a, float %b, float %c)
   ret float %d
 }
+define float @widened(half %a) {
+  %b = fpext half %a to float
+  ret float %b
+}
+define float @rounded(float %a) {
+  %b = call float @llvm.floor.f32(float %a)
+  ret float %b
+}
 declare float @llvm.fma.f32(float, float, float)
+declare float @llvm.floor.f32(float)
 ";
 
 /// Compiles for `target`, whose names must have been checked, and reads the assembly.
@@ -49,8 +60,11 @@ pub(super) fn probe(target: &CpuTarget) -> Result<Probed, LlvmError> {
 }
 
 fn read(target: &CpuTarget, assembly: &str) -> Probed {
+    // What is not an instruction is a call of these.
+    let has_half = !assembly.contains("__extendhfsf2");
+    let has_rounding = !assembly.contains("floorf");
     if target.architecture() != "x86_64" {
-        return Probed { vector_bits: 128, has_fma: true };
+        return Probed { vector_bits: 128, has_fma: true, has_half, has_rounding };
     }
     let vector_bits = if assembly.contains("%zmm") {
         512
@@ -59,5 +73,5 @@ fn read(target: &CpuTarget, assembly: &str) -> Probed {
     } else {
         128
     };
-    Probed { vector_bits, has_fma: assembly.contains("vfmadd") }
+    Probed { vector_bits, has_fma: assembly.contains("vfmadd"), has_half, has_rounding }
 }

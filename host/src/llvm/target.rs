@@ -38,6 +38,8 @@ pub struct CpuTarget {
     features: String,
     vector_bits: u32,
     has_fma: bool,
+    has_half: bool,
+    has_rounding: bool,
 }
 
 impl CpuTarget {
@@ -88,6 +90,17 @@ impl CpuTarget {
     /// into the C library for every lane, and `llvm.fmuladd` is what to emit.
     pub fn has_fma(&self) -> bool {
         self.has_fma
+    }
+
+    /// Whether f16 is converted to f32 and back by an instruction; where it is not, LLVM calls a
+    /// library that is not there.
+    pub fn has_half(&self) -> bool {
+        self.has_half
+    }
+
+    /// Whether a float is rounded to a whole number by an instruction; likewise.
+    pub fn has_rounding(&self) -> bool {
+        self.has_rounding
     }
 
     /// Bytes in a cache line.
@@ -153,7 +166,13 @@ impl FromStr for CpuTarget {
                 )));
             }
         };
-        Ok(CpuTarget { vector_bits, has_fma: probed.has_fma, ..target })
+        Ok(CpuTarget {
+            vector_bits,
+            has_fma: probed.has_fma,
+            has_half: probed.has_half,
+            has_rounding: probed.has_rounding,
+            ..target
+        })
     }
 }
 
@@ -229,6 +248,8 @@ impl<'a> Request<'a> {
             features: features.join(","),
             vector_bits: 128,
             has_fma: false,
+            has_half: false,
+            has_rounding: false,
         })
     }
 }

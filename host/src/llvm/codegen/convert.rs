@@ -1,0 +1,188 @@
+//! Conversions between dtypes.
+//!
+//! Floats become integers by truncation; what is too large becomes the largest, and no number
+//! becomes 0. The 16-bit floats are converted by one instruction where the processor has it, and
+//! otherwise by integer arithmetic, because LLVM would call a library that is not there.
+
+use inkwell::{
+    FloatPredicate, IntPredicate,
+    values::{BasicValueEnum, InstructionOpcode as Op},
+};
+
+use super::{
+    assembler::{Assembler, lanes_of},
+    error::Result,
+    value::{Class, Form, Value, with_lanes},
+};
+use crate::ir::DType;
+
+impl<'cx> Assembler<'cx, '_> {
+    /// `value` as `dtype`.
+    pub(super) fn cast(&self, value: Value<'cx>, dtype: DType) -> Result<Value<'cx>> {
+        if value.dtype == dtype {
+            return Ok(value);
+        }
+        let (from, to) = (Class::of(value.dtype)?, Class::of(dtype)?);
+        let range = value.range.filter(|range| to.is_integer() && range.fits(dtype));
+        let form = match value.form {
+            Form::Uniform(scalar) => Form::Uniform(self.cast_on(from, to, scalar)?),
+            // Lane by lane the same, as no lane overflows.
+            Form::Ramp { base, stride } if range.is_some() && to != Class::Bool => {
+                let base = self.cast_on(from, to, base.into())?.into_int_value();
+                Form::Ramp { base, stride }
+            }
+            Form::Ramp { .. } | Form::Vector(_) => {
+                let vector = self.whole(value, value.lanes)?;
+                Form::Vector(self.cast_on(from, to, vector)?)
+            }
+        };
+        Ok(Value { dtype, lanes: value.lanes, form, range })
+    }
+
+    fn cast_on(
+        &self,
+        from: Class,
+        to: Class,
+        x: BasicValueEnum<'cx>,
+    ) -> Result<BasicValueEnum<'cx>> {
+        use Class::{Bf16, Bool, F16, F32, F64, Signed, Unsigned};
+        match (from, to) {
+            (F16 | Bf16, _) if to != from => self.cast_on(F32, to, self.widen(from, x)?),
+            (F64, F16 | Bf16) => self.narrow(to, self.cast_on(F64, F32, x)?),
+            (Signed(_) | Unsigned(_) | Bool, F16 | Bf16) => {
+                self.narrow(to, self.cast_on(from, F32, x)?)
+            }
+            (F32, F16 | Bf16) => self.narrow(to, x),
+            (F32, F64) => self.convert(Op::FPExt, x, to.register(self.cx)),
+            (F64, F32) => self.convert(Op::FPTrunc, x, to.register(self.cx)),
+            (F32 | F64, Bool) => {
+                self.compare_floats(FloatPredicate::UNE, x, self.float_like(x, 0.0)?)
+            }
+            (F32 | F64, Signed(_) | Unsigned(_)) => {
+                let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
+                let result = with_lanes(to.register(self.cx), lanes_of(x));
+                self.intrinsic(name, &[result, x.get_type()], &[x])
+            }
+            (Signed(_) | Unsigned(_), Bool) => self.is_not_zero(x),
+            (Signed(_), F32 | F64) => self.convert(Op::SIToFP, x, to.register(self.cx)),
+            (Unsigned(_) | Bool, F32 | F64) => self.convert(Op::UIToFP, x, to.register(self.cx)),
+            (Bool, Signed(_) | Unsigned(_)) => self.convert(Op::ZExt, x, to.register(self.cx)),
+            (Signed(a) | Unsigned(a), Signed(b) | Unsigned(b)) => {
+                let ty = to.register(self.cx);
+                match a.cmp(&b) {
+                    std::cmp::Ordering::Equal => Ok(x),
+                    std::cmp::Ordering::Greater => self.convert(Op::Trunc, x, ty),
+                    std::cmp::Ordering::Less if from.is_signed() => self.convert(Op::SExt, x, ty),
+                    std::cmp::Ordering::Less => self.convert(Op::ZExt, x, ty),
+                }
+            }
+            (F32, F32) | (F64, F64) | (F16, F16) | (Bf16, Bf16) | (Bool, Bool) => Ok(x),
+            (F16 | Bf16, _) => Ok(x),
+        }
+    }
+
+    /// A 16-bit float as f32, exactly.
+    pub(super) fn widen(
+        &self,
+        class: Class,
+        x: BasicValueEnum<'cx>,
+    ) -> Result<BasicValueEnum<'cx>> {
+        let (int, float) = (self.cx.i32_type().into(), self.cx.f32_type().into());
+        if class == Class::F16 && self.target.has_half() {
+            let half = self.convert(Op::BitCast, x, self.cx.f16_type().into())?;
+            return self.convert(Op::FPExt, half, float);
+        }
+        let bits = self.convert(Op::ZExt, x, int)?;
+        if class == Class::Bf16 {
+            let bits = self.shift(Op::Shl, bits, 16)?;
+            return self.convert(Op::BitCast, bits, float);
+        }
+        let magnitude = self.masked(bits, 0x7fff)?;
+        let sign = self.shift(Op::Shl, self.masked(bits, 0x8000)?, 16)?;
+        // With the exponent where f32 has it, the value is 2^112 times too small, subnormal or not.
+        let moved = self.shift(Op::Shl, magnitude, 13)?;
+        let small = self.convert(Op::BitCast, moved, float)?;
+        let scale = self.float_like(small, f64::from(2f32.powi(112)))?;
+        let scaled = self.builder_exact_multiply(small, scale)?;
+        let finite = self.convert(Op::BitCast, scaled, int)?;
+        let special = self.int_op(Op::Or, moved, self.int_like(moved, 0x7f80_0000)?)?;
+        let is_special =
+            self.compare_ints(IntPredicate::UGT, magnitude, self.int_like(magnitude, 0x7bff)?)?;
+        let bits = self.select(is_special, special, finite)?;
+        self.convert(Op::BitCast, self.int_op(Op::Or, bits, sign)?, float)
+    }
+
+    /// An f32 as a 16-bit float, the nearest, of two the even one.
+    pub(super) fn narrow(
+        &self,
+        class: Class,
+        x: BasicValueEnum<'cx>,
+    ) -> Result<BasicValueEnum<'cx>> {
+        let (int, short) = (self.cx.i32_type().into(), self.cx.i16_type().into());
+        if class == Class::F16 && self.target.has_half() {
+            let half = self.convert(Op::FPTrunc, x, self.cx.f16_type().into())?;
+            return self.convert(Op::BitCast, half, short);
+        }
+        let bits = self.convert(Op::BitCast, x, int)?;
+        let result = match class {
+            Class::Bf16 => self.bf16_bits(bits)?,
+            _ => self.f16_bits(bits)?,
+        };
+        self.convert(Op::Trunc, result, short)
+    }
+
+    fn bf16_bits(&self, bits: BasicValueEnum<'cx>) -> Result<BasicValueEnum<'cx>> {
+        let odd = self.masked(self.shift(Op::LShr, bits, 16)?, 1)?;
+        let bias = self.int_op(Op::Add, odd, self.int_like(odd, 0x7fff)?)?;
+        let rounded = self.shift(Op::LShr, self.int_op(Op::Add, bits, bias)?, 16)?;
+        let cut = self.shift(Op::LShr, bits, 16)?;
+        let nan = self.int_op(Op::Or, cut, self.int_like(cut, 0x40)?)?;
+        let magnitude = self.masked(bits, 0x7fff_ffff)?;
+        let infinity = self.int_like(bits, 0x7f80_0000)?;
+        let is_nan = self.compare_ints(IntPredicate::UGT, magnitude, infinity)?;
+        self.select(is_nan, nan, rounded)
+    }
+
+    fn f16_bits(&self, bits: BasicValueEnum<'cx>) -> Result<BasicValueEnum<'cx>> {
+        let (int, float) = (self.cx.i32_type().into(), self.cx.f32_type().into());
+        let above = |x, limit| self.compare_ints(IntPredicate::UGT, x, self.int_like(x, limit)?);
+        let magnitude = self.masked(bits, 0x7fff_ffff)?;
+        let sign = self.masked(self.shift(Op::LShr, bits, 16)?, 0x8000)?;
+        // Normal: rebias the exponent, round the thirteen bits that go.
+        let odd = self.masked(self.shift(Op::LShr, magnitude, 13)?, 1)?;
+        let rebias = self.int_like(magnitude, i64::from((-112i32 << 23) + 0xfff))?;
+        let rounded = self.int_op(Op::Add, self.int_op(Op::Add, magnitude, rebias)?, odd)?;
+        let normal = self.shift(Op::LShr, rounded, 13)?;
+        // Subnormal: adding one half puts the last bit where f32 rounds.
+        let half = self.convert(Op::BitCast, magnitude, float)?;
+        let sum = self.builder.build_binop(Op::FAdd, half, self.float_like(half, 0.5)?, "")?;
+        let sum = self.convert(Op::BitCast, sum, int)?;
+        let subnormal =
+            self.int_op(Op::Sub, sum, self.int_like(sum, i64::from(0.5f32.to_bits()))?)?;
+        let is_normal = above(magnitude, 0x387f_ffff)?;
+        let finite = self.select(is_normal, normal, subnormal)?;
+        // 65520 and above round to infinity, as does infinity itself.
+        let infinity = self.int_like(magnitude, 0x7c00)?;
+        let finite = self.select(above(magnitude, 0x477f_efff)?, infinity, finite)?;
+        let nan = self.int_like(magnitude, 0x7e00)?;
+        let result = self.select(above(magnitude, 0x7f80_0000)?, nan, finite)?;
+        self.int_op(Op::Or, result, sign)
+    }
+
+    /// A product that must not be fused with anything.
+    fn builder_exact_multiply(
+        &self,
+        x: BasicValueEnum<'cx>,
+        y: BasicValueEnum<'cx>,
+    ) -> Result<BasicValueEnum<'cx>> {
+        Ok(self.builder.build_binop(Op::FMul, x, y, "")?)
+    }
+
+    fn shift(&self, op: Op, x: BasicValueEnum<'cx>, by: i64) -> Result<BasicValueEnum<'cx>> {
+        self.int_op(op, x, self.int_like(x, by)?)
+    }
+
+    fn masked(&self, x: BasicValueEnum<'cx>, mask: i64) -> Result<BasicValueEnum<'cx>> {
+        self.int_op(Op::And, x, self.int_like(x, mask)?)
+    }
+}

@@ -1,0 +1,53 @@
+//! What keeps a tensor program from becoming code.
+
+use inkwell::builder::BuilderError;
+
+use crate::llvm::LlvmError;
+
+/// An error of the code generator, with the program it is about.
+#[derive(Debug, thiserror::Error)]
+pub enum CodegenError {
+    /// The program, and what is wrong with it.
+    #[error("tensor program `{program}`: {problem}")]
+    Program { program: String, problem: Problem },
+    /// LLVM refused.
+    #[error(transparent)]
+    Llvm(#[from] LlvmError),
+}
+
+/// What is wrong with a tensor program, by who can act on it.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// A pass has not run; the user adds it to the pipeline.
+    #[error("{what} is left over; the pass `{pass}` must run before code is generated")]
+    MissingPass { what: String, pass: &'static str },
+    /// A dimension is not known; the user gives it a value.
+    #[error("{what} has the symbolic shape {shape}; give its dimensions values, as in -D n=1")]
+    Symbolic { what: String, shape: String },
+    /// The code generator does not do this.
+    #[error("{what} cannot be compiled: {reason}")]
+    Unsupported { what: String, reason: String },
+    /// The program breaks a rule of the IR: a mistake of the pass that made it.
+    #[error("the program is broken: {0}")]
+    Malformed(String),
+    /// Our mistake in the use of LLVM.
+    #[error("LLVM refuses an instruction: {0}")]
+    Builder(#[from] BuilderError),
+}
+
+impl Problem {
+    /// The error, once it is known which program is meant.
+    pub(super) fn of(self, program: &str) -> CodegenError {
+        CodegenError::Program { program: program.to_owned(), problem: self }
+    }
+
+    pub(super) fn malformed<T>(what: impl Into<String>) -> Result<T> {
+        Err(Problem::Malformed(what.into()))
+    }
+
+    pub(super) fn unsupported<T>(what: impl Into<String>, reason: impl Into<String>) -> Result<T> {
+        Err(Problem::Unsupported { what: what.into(), reason: reason.into() })
+    }
+}
+
+pub(super) type Result<T> = std::result::Result<T, Problem>;

@@ -1,0 +1,211 @@
+//! A tensor program as a function.
+//!
+//! ```c
+//! int32_t k(const float *a, float *b, void *scratch, const struct tenon_parallel *parallel);
+//! ```
+//!
+//! The parameters of the program in their order, buffers as pointers to their first element,
+//! scalars as they are; then `scratch`, which must have [`scratch_bytes`] bytes and lie on a
+//! boundary of 64, and the threads, or null for none. No two buffers may overlap unless both are
+//! only read. The result is 0, or what `parallel_for` failed with.
+
+use std::rc::Rc;
+
+use inkwell::{
+    AddressSpace,
+    context::Context,
+    module::Module,
+    types::BasicMetadataTypeEnum,
+    values::{BasicValueEnum, FunctionValue},
+};
+
+use super::{
+    access::{Buffer, BufferLayout},
+    assembler::Assembler,
+    error::{CodegenError, Problem, Result},
+    expression::{Memo, Scope},
+    parallel::facts,
+    scratch::{ALIGN, ScratchPlan},
+    statement::{Emitter, Frame, Lent},
+    value::{Class, Value},
+};
+use crate::{
+    ir::{BodyView, Expr, Function, Kind, View},
+    llvm::{
+        attributes::{FloatMode, Pointer, decorate, decorate_pointer},
+        object::Pipeline,
+        target::CpuTarget,
+    },
+};
+
+/// A program to be compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel<'a> {
+    /// Its name in messages.
+    pub name: &'a str,
+    /// The symbol it gets.
+    pub symbol: &'a str,
+    /// A tensor program.
+    pub function: &'a Function,
+}
+
+/// Bytes that the caller of the program must lend it.
+pub fn scratch_bytes(kernel: &Kernel<'_>) -> std::result::Result<u64, CodegenError> {
+    let plan = || {
+        let view = kernel.function.view();
+        let program = Program::of(view)?;
+        Ok(ScratchPlan::of(view, program.stmt)?.bytes)
+    };
+    plan().map_err(|problem: Problem| problem.of(kernel.name))
+}
+
+/// What LLVM should do with it: programs that come vectorized need little, loops over scalars need
+/// LLVM's own vectorizer.
+pub fn pipeline_for(function: &Function) -> Pipeline {
+    let body = function.view();
+    let has_vectors =
+        body.post_order().any(|expr| matches!(body.kind(expr), Kind::RAMP | Kind::BROADCAST));
+    if has_vectors { Pipeline::Lean } else { Pipeline::Default(3) }
+}
+
+/// The module that holds the function of `kernel`.
+pub fn build_kernel<'cx>(
+    cx: &'cx Context,
+    target: &CpuTarget,
+    float: FloatMode,
+    kernel: &Kernel<'_>,
+) -> std::result::Result<Module<'cx>, CodegenError> {
+    let module = cx.create_module(kernel.name);
+    emit(cx, &module, target, float, kernel).map_err(|problem| problem.of(kernel.name))?;
+    Ok(module)
+}
+
+fn emit<'cx>(
+    cx: &'cx Context,
+    module: &Module<'cx>,
+    target: &CpuTarget,
+    float: FloatMode,
+    kernel: &Kernel<'_>,
+) -> Result<()> {
+    let body = kernel.function.view();
+    let program = Program::of(body)?;
+    let scratch = ScratchPlan::of(body, program.stmt)?;
+    let func = declare(cx, module, kernel.symbol, body, &program)?;
+    decorate(func, target);
+    let scope = parameters(func, body, &program)?;
+    for (index, &param) in program.params.iter().enumerate() {
+        if let Some(buffer) = scope.buffers.get(&param) {
+            decorate_pointer(func, index as u32, facts(buffer, true)?);
+        }
+    }
+    let count = program.params.len() as u32;
+    let facts = Pointer { noalias: true, align: ALIGN as u32, ..Pointer::default() };
+    let facts = Pointer { dereferenceable: scratch.bytes, ..facts };
+    if scratch.bytes > 0 {
+        decorate_pointer(func, count, facts);
+    }
+    let (Some(lent_scratch), Some(parallel)) =
+        (func.get_nth_param(count), func.get_nth_param(count + 1))
+    else {
+        return Problem::malformed("a kernel without its last parameters");
+    };
+    let lent = Lent {
+        scratch: lent_scratch.into_pointer_value(),
+        parallel: parallel.into_pointer_value(),
+    };
+    let entry = cx.append_basic_block(func, "entry");
+    let asm = Assembler { cx, module, builder: cx.create_builder(), target, float };
+    asm.builder.position_at_end(cx.append_basic_block(func, "code"));
+    let mut emitter = Emitter {
+        asm,
+        body,
+        symbol: kernel.symbol,
+        scratch,
+        scope,
+        frame: Frame { func, entry, lent: Some(lent) },
+        tasks: Vec::new(),
+        parallel_loops: 0,
+        memo: Memo::new(body),
+    };
+    emitter.run(program.stmt)?;
+    emitter.asm.builder.build_return(Some(&cx.i32_type().const_zero()))?;
+    emitter.close_entry()
+}
+
+impl Emitter<'_, '_> {
+    /// Everything is on the stack that will be: the entry block goes on to the code.
+    pub(super) fn close_entry(&mut self) -> Result<()> {
+        let Some(code) = self.frame.entry.get_next_basic_block() else {
+            return Problem::malformed("a function without code");
+        };
+        self.asm.builder.position_at_end(self.frame.entry);
+        self.asm.builder.build_unconditional_branch(code)?;
+        Ok(())
+    }
+}
+
+/// A tensor program, taken apart.
+struct Program {
+    params: Vec<Expr>,
+    outputs: usize,
+    stmt: Expr,
+}
+
+impl Program {
+    fn of(body: BodyView<'_>) -> Result<Program> {
+        match body.view(body.root()) {
+            View::PrimFunc { params, outputs, body: stmt, .. } => {
+                Ok(Program { params: params.to_vec(), outputs, stmt })
+            }
+            _ => Problem::malformed("it is not a tensor program but a graph function"),
+        }
+    }
+}
+
+fn declare<'cx>(
+    cx: &'cx Context,
+    module: &Module<'cx>,
+    symbol: &str,
+    body: BodyView<'_>,
+    program: &Program,
+) -> Result<FunctionValue<'cx>> {
+    let pointer = cx.ptr_type(AddressSpace::default());
+    let mut types: Vec<BasicMetadataTypeEnum<'cx>> = Vec::with_capacity(program.params.len() + 2);
+    for &param in &program.params {
+        types.push(match body.scalar_ty(param) {
+            Some((dtype, 1)) => Class::of(dtype)?.register(cx).into(),
+            Some(_) => return Problem::malformed("a parameter is a vector"),
+            None => pointer.into(),
+        });
+    }
+    types.extend([BasicMetadataTypeEnum::from(pointer), pointer.into()]);
+    let ty = cx.i32_type().fn_type(&types, false);
+    Ok(module.add_function(symbol, ty, None))
+}
+
+/// What the names of the parameters mean in the function.
+fn parameters<'cx>(
+    func: FunctionValue<'cx>,
+    body: BodyView<'_>,
+    program: &Program,
+) -> Result<Scope<'cx>> {
+    let mut scope = Scope::default();
+    let inputs = program.params.len() - program.outputs;
+    for (index, &param) in program.params.iter().enumerate() {
+        match func.get_nth_param(index as u32) {
+            Some(BasicValueEnum::PointerValue(pointer)) => {
+                let layout = BufferLayout::of(body, param)?;
+                let buffer = Buffer { pointer, layout, is_writable: index >= inputs };
+                scope.buffers.insert(param, Rc::new(buffer));
+            }
+            Some(value) => {
+                let Some((dtype, _)) = body.scalar_ty(param) else {
+                    return Problem::malformed("a parameter has no type");
+                };
+                scope.vars.insert(param, Value::scalar(dtype, value));
+            }
+            None => return Problem::malformed("a parameter is missing"),
+        }
+    }
+    Ok(scope)
+}
