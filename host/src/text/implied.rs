@@ -2,7 +2,7 @@
 //!
 //! The printer leaves a type out only when this is the node's type; the parser puts it in.
 
-use crate::ir::{BodyView, Context, DType, Expr, Kind, Term, Type, TypeView, View};
+use crate::ir::{Args, BodyView, Context, DType, Expr, Kind, Term, Type, TypeView, View};
 
 /// The type a node has when none is written, as far as its operands say.
 pub(super) enum Implied {
@@ -25,6 +25,23 @@ pub(super) fn implied(body: BodyView<'_>, expr: Expr) -> Implied {
         View::Constant(constant) => Implied::Type(constant.ty),
         View::Shape { ty } => Implied::Type(ty),
         View::Prim { .. } => Implied::Scalar(DType::I64, 1),
+        View::Binary { op, a, .. } if op.is_comparison() => match body.scalar_ty(a) {
+            Some((_, lanes)) => Implied::Scalar(DType::BOOL, lanes),
+            None => Implied::Nothing,
+        },
+        View::Binary { a, .. } => known(body.ty(a)),
+        View::Select { then, .. } => known(body.ty(then)),
+        View::Load { buffer, indices } => loaded(body, buffer, indices),
+        View::Ramp { base: scalar, .. } | View::Broadcast { value: scalar } => {
+            // The lanes stand in the text.
+            let dtype = body.scalar_ty(scalar).map_or(DType::I64, |(dtype, _)| dtype);
+            let lanes = body.scalar_ty(expr).map_or(1, |(_, lanes)| lanes);
+            Implied::Scalar(dtype, lanes)
+        }
+        // The type stands in the text.
+        View::Int(_) | View::Float(_) | View::Cast { .. } | View::Intrinsic { .. } => {
+            known(body.ty(expr))
+        }
         View::Tuple(fields) => match fields.iter().all(|field| body.ty(field).is_some()) {
             true => Implied::Tuple,
             false => Implied::Nothing,
@@ -47,9 +64,19 @@ pub(super) fn implied(body: BodyView<'_>, expr: Expr) -> Implied {
     }
 }
 
+/// An element, or as many as the widest index has lanes.
+fn loaded(body: BodyView<'_>, buffer: Expr, indices: Args<'_>) -> Implied {
+    let dtype = match body.ty(buffer).map(|ty| body.terms().ty(ty)) {
+        Some(TypeView::Tensor { dtype, .. }) => dtype,
+        _ => return Implied::Nothing,
+    };
+    let lanes = indices.iter().filter_map(|index| body.scalar_ty(index)).map(|(_, lanes)| lanes);
+    Implied::Scalar(dtype, lanes.max().unwrap_or(1))
+}
+
 /// The type that `expr` has when none is written.
 pub(super) fn implied_type(cx: &impl Context, body: BodyView<'_>, expr: Expr) -> Option<Type> {
-    let types = |args: crate::ir::Args<'_>| args.iter().filter_map(|arg| body.ty(arg)).collect();
+    let types = |args: Args<'_>| args.iter().filter_map(|arg| body.ty(arg)).collect();
     match (implied(body, expr), body.view(expr)) {
         (Implied::Type(ty), _) => Some(ty),
         (Implied::Scalar(dtype, lanes), _) => Some(cx.vector_type(dtype, lanes)),
@@ -90,10 +117,25 @@ pub(super) fn has_implied_type(body: BodyView<'_>, expr: Expr) -> bool {
 /// Whether a node's type is not its own to choose, so that it is never written.
 ///
 /// A function's type follows from its parameters and its result, a `let` has its result's type, and a
-/// name means what it names.
+/// name means what it names. A statement has none.
 pub(super) fn is_type_redundant(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::FUNCTION | Kind::LET | Kind::PRIM_FUNC | Kind::GLOBAL | Kind::OP | Kind::VAR
-    )
+    kind.is_stmt()
+        || matches!(
+            kind,
+            Kind::FUNCTION
+                | Kind::LET
+                | Kind::PRIM_FUNC
+                | Kind::GLOBAL
+                | Kind::OP
+                | Kind::VAR
+                | Kind::BUFFER
+                | Kind::REGION
+        )
+}
+
+/// Whether the type that is written where a node is bound or labelled is its own.
+pub(super) fn takes_annotation(body: BodyView<'_>, expr: Expr) -> bool {
+    let kind = body.kind(expr);
+    let is_leaf = kind.is_leaf_value() && body.operands(expr).is_empty();
+    !is_leaf && !is_type_redundant(kind)
 }

@@ -7,6 +7,7 @@ mod element;
 mod implied;
 mod lexer;
 mod names;
+mod operators;
 mod parse;
 mod print;
 

@@ -182,7 +182,7 @@ coded! {
         Sub = 1 "-",
         Mul = 2 "*",
         Div = 3 "/",
-        FloorDiv = 4 "//",
+        FloorDiv = 4 "floordiv",
         FloorMod = 5 "%",
         Min = 6 "min",
         Max = 7 "max",

@@ -19,15 +19,17 @@ use crate::text::lexer::{Tok, Token};
 
 /// A function that is being read.
 pub(super) struct Body<'s> {
+    cx: &'s Cx,
     pub(super) tx: Transaction,
     pub(super) names: Names<'s>,
     /// Operators, globals and externs: one node for each name.
     leaves: FxHashMap<(u16, Symbol), Expr>,
 }
 
-impl Body<'_> {
-    pub(super) fn new(cx: &Cx) -> Self {
+impl<'s> Body<'s> {
+    pub(super) fn new(cx: &'s Cx) -> Self {
         Self {
+            cx,
             tx: Transaction::new(cx.clone()),
             names: Names::default(),
             leaves: FxHashMap::default(),
@@ -45,16 +47,10 @@ impl Body<'_> {
     /// Adds a node whose type is the implied one.
     pub(super) fn push_implied(&mut self, spec: NodeSpec, operands: &[Expr]) -> Expr {
         let expr = self.tx.push(spec, operands);
-        if let Some(ty) = implied_type(&self.tx.cx(), self.tx.body(), expr) {
+        if let Some(ty) = implied_type(self.cx, self.tx.body(), expr) {
             self.tx.set_type(expr, Some(ty));
         }
         expr
-    }
-
-    /// Whether an annotation is the type of `expr` itself, which was written at this place.
-    pub(super) fn takes_annotation(&self, expr: Expr) -> bool {
-        let kind = self.tx.body().kind(expr);
-        !kind.is_leaf_value() && !crate::text::implied::is_type_redundant(kind)
     }
 }
 

@@ -8,6 +8,7 @@ use super::body::{Body, Header, NewVar};
 use super::cursor::{Halt, Parsed};
 use super::graph_scope::{Role, Scope};
 use crate::ir::{Attrs, Build, Expr, Kind, NodeSpec, Type};
+use crate::text::implied::takes_annotation;
 use crate::text::lexer::{Tok, Token};
 
 /// Reads one graph function.
@@ -369,11 +370,10 @@ impl<'s> Graph<'_, 's, '_> {
     }
 
     fn group(&mut self, value: Written, base: usize, start: u32, is_tuple: bool) -> Parsed<State> {
-        if !is_tuple && self.parser.eat(Tok::Colon) {
-            let ty = match self.parser.eat_word("_") {
-                true => None,
-                false => Some(self.parser.ty()?),
-            };
+        if !is_tuple && self.parser.at(Tok::Colon) {
+            let kind = self.body.tx.body().kind(value.expr);
+            let is_name = !value.is_here && !kind.is_leaf_value();
+            let ty = self.parser.ascription(is_name)?;
             self.parser.expect(Tok::RParen)?;
             self.body.tx.set_type(value.expr, ty);
             return Ok(State::Value(value));
@@ -415,7 +415,7 @@ impl<'s> Graph<'_, 's, '_> {
 
     /// Gives a node that was written here the type of its binding, or none.
     fn annotate(&mut self, value: Written, ty: Option<Type>) {
-        if value.is_here && self.body.takes_annotation(value.expr) {
+        if value.is_here && takes_annotation(self.body.tx.body(), value.expr) {
             self.body.tx.set_type(value.expr, ty);
         }
     }
@@ -428,6 +428,16 @@ impl Parser<'_, '_> {
             return Ok(None);
         }
         self.ty().map(Some)
+    }
+
+    /// `: type` behind an expression in parentheses; a name has its type where it is bound.
+    pub(super) fn ascription(&mut self, is_name: bool) -> Parsed<Option<Type>> {
+        if !is_name {
+            return self.annotation();
+        }
+        let message = "the type of a name is said where it is defined";
+        let span = super::cursor::range(self.token);
+        Err(self.error_at(span, message, "no type can stand here"))
     }
 
     /// `<kind, flags, data, aux>(`: a node of a kind that this build does not know.

@@ -205,7 +205,7 @@ impl<'s> Graph<'_, 's, '_> {
                 Some(_) => {}
             }
         }
-        self.parser.skip_statement()?;
+        self.parser.skip_statement(&["ret"])?;
         Ok(State::Statement)
     }
 }

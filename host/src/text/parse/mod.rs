@@ -7,6 +7,9 @@ mod graph;
 mod graph_scope;
 mod module;
 mod numbers;
+mod prim;
+mod prim_scope;
+mod scalar;
 mod scope;
 mod terms;
 
@@ -72,6 +75,7 @@ struct Parser<'s, 'w> {
     dicts: FxHashMap<&'s str, Attrs>,
     ops: FxHashMap<&'s str, crate::ir::Symbol>,
     small_ints: Box<[Term; numbers::SMALL]>,
+    scalar_types: [Option<Type>; 32],
     weights: &'w mut dyn LoadWeight,
     weights_file: Option<String>,
     constants: HashMap<String, Arc<Constant>>,
@@ -96,6 +100,7 @@ impl<'s, 'w> Parser<'s, 'w> {
             dicts: FxHashMap::default(),
             ops: FxHashMap::default(),
             small_ints: Box::new([Term::NONE; numbers::SMALL]),
+            scalar_types: [None; 32],
             weights,
             weights_file: None,
             constants: HashMap::new(),

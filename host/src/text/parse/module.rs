@@ -8,6 +8,7 @@ use super::Parser;
 use super::body::Body;
 use super::cursor::{Halt, Parsed, range};
 use super::graph::Graph;
+use super::prim::Prim;
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::ir::{Context, Function, Module, Symbol};
 use crate::suggest::nearest;
@@ -96,17 +97,20 @@ impl<'s> Parser<'s, '_> {
 
     /// Reads a function behind its name; `None` when it has errors but was read to its end.
     fn function(&mut self, is_private: bool, is_prim: bool) -> Parsed<Option<Arc<Function>>> {
-        if is_prim {
-            return Err(self.expected("a graph function; tensor programs cannot be read yet"));
-        }
-        let graph = Graph {
-            body: Body::new(self.cx),
-            parser: self,
-            frames: Vec::new(),
-            values: Vec::new(),
-            bindings: Vec::new(),
+        let body = Body::new(self.cx);
+        let read = match is_prim {
+            true => Prim { body, parser: self, frames: Vec::new(), stmts: Vec::new() }
+                .function(is_private)?,
+            false => Graph {
+                body,
+                parser: self,
+                frames: Vec::new(),
+                values: Vec::new(),
+                bindings: Vec::new(),
+            }
+            .function(is_private)?,
         };
-        match graph.function(is_private)? {
+        match read {
             Some((body, root)) => self.publish(body, root).map(Some),
             None => Ok(None),
         }
@@ -139,8 +143,8 @@ impl<'s> Parser<'s, '_> {
     }
 
     /// Skips to where a statement begins, or to the brace that ends the scope. What stands in braces is
-    /// skipped as a whole.
-    pub(super) fn skip_statement(&mut self) -> Parsed<()> {
+    /// skipped as a whole. `words` begin statements.
+    pub(super) fn skip_statement(&mut self, words: &[&str]) -> Parsed<()> {
         // The braces of dictionaries that were being read are still to come.
         let dicts = std::mem::take(&mut self.open_dicts);
         let mut depth = dicts;
@@ -151,7 +155,7 @@ impl<'s> Parser<'s, '_> {
                 Tok::LBrace => depth += 1,
                 Tok::RBrace if depth == 0 => return Ok(()),
                 Tok::RBrace => depth -= 1,
-                _ if depth <= dicts && self.is_statement_start() => return Ok(()),
+                _ if depth <= dicts && self.is_statement_start(words) => return Ok(()),
                 _ => {}
             }
             self.bump();
@@ -159,14 +163,16 @@ impl<'s> Parser<'s, '_> {
     }
 
     /// Whether a statement begins here that is sure to step over its first token.
-    fn is_statement_start(&self) -> bool {
+    fn is_statement_start(&self, words: &[&str]) -> bool {
         if !self.is_line_start() {
             return false;
         }
         let next = self.ahead().next().map(|token| token.tok);
         match self.token.tok {
-            Tok::Var | Tok::Label => matches!(next, Some(Tok::Colon | Tok::Assign)),
-            Tok::Word => self.at_word("ret"),
+            Tok::Var | Tok::Label => {
+                matches!(next, Some(Tok::Colon | Tok::Assign | Tok::LBracket))
+            }
+            Tok::Word => words.contains(&self.slice(self.token)),
             _ => false,
         }
     }

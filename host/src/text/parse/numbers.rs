@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::Parser;
 use super::cursor::{Parsed, range};
-use crate::ir::{Context, Term};
+use crate::ir::{Context, DType, Term, Type};
 use crate::text::lexer::{Tok, Token};
 
 /// Integers below this have their terms at hand.
@@ -22,12 +22,29 @@ impl Parser<'_, '_> {
             value = 10 * value + byte.checked_sub(b'0').filter(|&digit| digit < 10)? as usize;
         }
         self.bump();
-        let known = self.small_ints[value];
-        if !known.is_none() {
-            return Some(known);
+        Some(self.int(value as i64))
+    }
+
+    /// The term of an integer.
+    pub(super) fn int(&mut self, value: i64) -> Term {
+        let slot = usize::try_from(value).ok().and_then(|value| self.small_ints.get_mut(value));
+        match slot {
+            Some(known) if !known.is_none() => *known,
+            Some(unknown) => {
+                *unknown = self.cx.int(value);
+                *unknown
+            }
+            None => self.cx.int(value),
         }
-        self.small_ints[value] = self.cx.int(value as i64);
-        Some(self.small_ints[value])
+    }
+
+    /// The scalar type of a dtype.
+    pub(super) fn scalar_type(&mut self, dtype: DType) -> Type {
+        match self.scalar_types.get_mut(dtype.0 as usize) {
+            Some(Some(ty)) => *ty,
+            Some(unknown) => *unknown.insert(self.cx.scalar_type(dtype)),
+            None => self.cx.scalar_type(dtype),
+        }
     }
 
     /// A number without a sign, as a term.

@@ -1,10 +1,12 @@
 //! Writes modules as text.
 
+mod function;
 mod graph;
 mod layout;
 mod module;
-mod node;
 mod open;
+mod prim;
+mod scalar;
 mod shape;
 mod terms;
 mod vars;

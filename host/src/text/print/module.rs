@@ -1,6 +1,6 @@
 //! Modules and their parts.
 
-use super::graph::Printer;
+use super::function::Printer;
 use super::terms::TermWriter;
 use super::weights::WeightsPolicy;
 use crate::ir::{Context, Cx, Function, Module, TermKind, Type};

@@ -1,22 +1,46 @@
 //! A scope that is being written, and what comes next in it.
 
 use super::layout::Layout;
-use crate::ir::{Expr, LetBlock, LetView};
+use crate::ir::{Args, Expr, LetBlock, LetView};
 
 /// A scope whose brace is open.
 pub(super) struct Open<'a> {
     scope: u32,
     /// Number of its labels that are written.
     labels: usize,
-    /// Bindings, when its braces are those of a `let`.
-    bindings: Option<Bindings<'a>>,
-    pub(super) result: Expr,
-    /// The `if` whose else-branch follows.
-    pub(super) otherwise: Option<Expr>,
+    content: Content<'a>,
+    pub(super) after: After,
 }
 
-struct Bindings<'a> {
-    view: LetView<'a>,
+/// What stands between the braces besides labels.
+pub(super) enum Content<'a> {
+    /// Bindings, then a result.
+    Let(LetView<'a>, Box<Bindings>),
+    /// A result.
+    Result(Expr),
+    /// Statements.
+    Seq(Args<'a>, usize),
+    /// One statement that is still to come.
+    Stmt(Option<Expr>),
+    Nothing,
+}
+
+/// What follows the closing brace.
+#[derive(Clone, Copy)]
+pub(super) enum After {
+    Nothing,
+    /// The else-branch of a graph's `if`.
+    Else(Expr),
+    /// The else-branch of an `if` statement, when it has one.
+    ElseStmt(Expr),
+    /// The regions of a block.
+    Regions(Expr),
+    /// The body of a block.
+    BlockBody(Expr),
+}
+
+/// How far the bindings of a `let` are written.
+pub(super) struct Bindings {
     blocks: std::vec::IntoIter<LetBlock>,
     block: Option<Block>,
     /// Whether the last block was plain and written without braces.
@@ -38,68 +62,87 @@ pub(super) enum Step {
         is_dataflow: bool,
     },
     CloseBlock,
-    /// The result, and the closing brace.
-    Close,
+    Stmt(Expr),
+    /// The result, if there is one, and the closing brace.
+    Close(Option<Expr>),
+}
+
+impl<'a> Content<'a> {
+    pub(super) fn bindings(view: LetView<'a>) -> Self {
+        let blocks = view.blocks().into_iter();
+        let bindings = Bindings { blocks, block: None, is_after_plain: false, next: 0 };
+        Content::Let(view, Box::new(bindings))
+    }
 }
 
 impl<'a> Open<'a> {
-    pub(super) fn new(
-        scope: u32,
-        result: Expr,
-        bindings: Option<LetView<'a>>,
-        otherwise: Option<Expr>,
-    ) -> Self {
-        let bindings = bindings.map(|view| Bindings {
-            view,
-            blocks: view.blocks().into_iter(),
-            block: None,
-            is_after_plain: false,
-            next: 0,
-        });
-        Self { scope, labels: 0, bindings, result, otherwise }
+    pub(super) fn new(scope: u32, content: Content<'a>, after: After) -> Self {
+        Self { scope, labels: 0, content, after }
     }
 
-    /// Whether the next statement stands in the braces of a block.
+    /// Whether the next statement stands in the braces of a block of bindings.
     pub(super) fn has_block_braces(&self) -> bool {
-        let block = self.bindings.as_ref().and_then(|bindings| bindings.block.as_ref());
-        block.is_some_and(|block| block.has_braces)
+        match &self.content {
+            Content::Let(_, bindings) => {
+                bindings.block.as_ref().is_some_and(|block| block.has_braces)
+            }
+            _ => false,
+        }
     }
 
     pub(super) fn step(&mut self, layout: &Layout) -> Step {
-        if let Some(bindings) = &mut self.bindings {
-            if let Some(step) = bindings.block_step() {
-                return step;
-            }
-            if bindings.block.is_some() {
-                let (var, value) = bindings.view.binding(bindings.next);
-                // In post-order, what this binding needs first stands between its variable and its
-                // value.
-                if let Some(label) = self.next_label(layout, var.max(value)) {
-                    return Step::Label(label);
-                }
-                if let Some(bindings) = &mut self.bindings {
-                    bindings.next += 1;
-                }
-                return Step::Bind(var, value);
-            }
-        }
-        match self.next_label(layout, Expr(u32::MAX)) {
-            Some(label) => Step::Label(label),
-            None => Step::Close,
-        }
-    }
-
-    /// The next label up to a node.
-    fn next_label(&mut self, layout: &Layout, up_to: Expr) -> Option<Expr> {
-        let label = layout.labelled(self.scope).get(self.labels).copied()?;
-        (label <= up_to).then(|| {
-            self.labels += 1;
-            label
-        })
+        let (labels, scope) = (&mut self.labels, self.scope);
+        // In post-order, what a statement needs first stands before it, and behind the one before.
+        let mut label = |up_to: Expr| {
+            let label = layout.labelled(scope).get(*labels).copied()?;
+            (label <= up_to).then(|| {
+                *labels += 1;
+                Step::Label(label)
+            })
+        };
+        let step = match &mut self.content {
+            Content::Let(view, bindings) => bindings.step(*view, &mut label),
+            Content::Seq(stmts, next) => stmts.get(*next).map(|stmt| {
+                label(stmt).unwrap_or_else(|| {
+                    *next += 1;
+                    Step::Stmt(stmt)
+                })
+            }),
+            Content::Stmt(stmt) => stmt.map(|next| {
+                label(next).unwrap_or_else(|| {
+                    *stmt = None;
+                    Step::Stmt(next)
+                })
+            }),
+            Content::Result(_) | Content::Nothing => None,
+        };
+        let result = match &self.content {
+            Content::Let(view, _) => Some(view.result()),
+            Content::Result(result) => Some(*result),
+            Content::Seq(..) | Content::Stmt(_) | Content::Nothing => None,
+        };
+        step.or_else(|| label(Expr(u32::MAX))).unwrap_or(Step::Close(result))
     }
 }
 
-impl Bindings<'_> {
+impl Bindings {
+    fn step(
+        &mut self,
+        view: LetView<'_>,
+        label: &mut impl FnMut(Expr) -> Option<Step>,
+    ) -> Option<Step> {
+        if let Some(step) = self.block_step() {
+            return Some(step);
+        }
+        self.block.as_ref()?;
+        let (var, value) = view.binding(self.next);
+        // What the value needs stands between the variable and the value.
+        label(var.max(value)).or_else(|| {
+            self.next += 1;
+            Some(Step::Bind(var, value))
+        })
+    }
+
     /// Opens or closes a block when one begins or ends here.
     fn block_step(&mut self) -> Option<Step> {
         loop {
