@@ -1,52 +1,232 @@
-//! A pass from a shared library is found by name, opened once, run, and leaves what it must not touch.
+//! Plugins from shared libraries: found without being opened, run, and survived.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use tenon_host::ir::{Attrs, Build, Context, Cx, Function, Module, Transaction, View};
+use tenon_host::diagnostics::Source;
+use tenon_host::infer::infer_module;
+use tenon_host::ir::{Cx, Module};
 use tenon_host::passes::{PassContext, plan, run};
 use tenon_host::registry::Registry;
+use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 
-fn registry() -> Registry {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
-    Registry::open(&root.join("registry.toml")).expect("the registry is readable")
+/// A folder with `registry.toml` and a folder `plugins` that holds the faulty plugin.
+struct House {
+    folder: tempfile::TempDir,
 }
 
-/// `%a = exp(%x); %b = negative(%x); ret %b`
-fn with_dead_binding(cx: &Cx) -> Arc<Function> {
-    let mut tx = Transaction::new(cx.clone());
-    let ty = cx.static_tensor_type(tenon_host::ir::DType::F32, &[4]);
-    let x = tx.var("x", Some(ty));
-    let (a, b) = (tx.var("a", None), tx.var("b", None));
-    let exp = tx.call_op("exp", &[x], Attrs::NONE);
-    let negative = tx.call_op("negative", &[x], Attrs::NONE);
-    let body = tx.let_blocks(&[(false, vec![(a, exp), (b, negative)])], b);
-    let root = tx.function(&[x], body, Some(ty), Attrs::NONE);
-    tx.set_root(root);
-    tx.finish().expect("a function")
+impl House {
+    fn new(registry: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("plugins")).expect("a folder in it");
+        fs::copy(faulty(), folder.path().join("plugins/libfaulty.so")).expect("the plugin");
+        let house = Self { folder };
+        house.set_registry(registry);
+        house
+    }
+
+    fn set_registry(&self, rest: &str) {
+        let text =
+            format!("schema = 1\n[[plugins.dir]]\npath = \"plugins\"\nenable = \"all\"\n{rest}");
+        fs::write(self.path("registry.toml"), text).expect("registry.toml");
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn open(&self) -> Registry {
+        Registry::open(&self.path("registry.toml")).expect("the registry is readable")
+    }
+
+    /// Runs a pipeline over a small module and gives its text back.
+    fn run(&self, pipeline: &str) -> Result<String, String> {
+        let registry = self.open();
+        let module = small_module();
+        let before = text_of(&module);
+        let plan = plan(&registry, pipeline).map_err(|error| error.to_string())?;
+        let result = run(&registry, &plan, &module, &mut PassContext::default());
+        assert_eq!(text_of(&module), before, "the module that was given is as it was");
+        result.map(|module| text_of(&module)).map_err(|error| error.to_string())
+    }
+
+    fn error(&self, pipeline: &str) -> String {
+        self.run(pipeline).expect_err("this pipeline fails")
+    }
+}
+
+/// The library that cargo builds from plugin-api's example.
+fn faulty() -> PathBuf {
+    let program = std::env::current_exe().expect("this test's file");
+    let profile = program.ancestors().nth(2).expect("target/<profile>/deps/<test>");
+    let path = profile.join("examples/libfaulty.so");
+    assert!(path.exists(), "{} is built by `cargo build --examples`", path.display());
+    path
+}
+
+fn small_module() -> Module {
+    let text = "fn @main(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n";
+    let module = parse_module(&Cx::new(), &Source::new("small", text), &mut NoWeights);
+    infer_module(&module.expect("it parses")).expect("it has types")
+}
+
+fn text_of(module: &Module) -> String {
+    print_module(module, &mut WeightsPolicy::inline())
 }
 
 #[test]
-fn short_name_and_alias_find_the_same_pass() {
-    let registry = registry();
-    let id = registry.find("DeadCodeElimination").expect("by its short name");
-    assert_eq!(registry.find("relay._transform.DeadCodeElimination"), Ok(id));
-    assert!(registry.find("DeadCodeEliminatoin").unwrap_err().to_string().contains("did you mean"));
+fn a_pass_that_changes_nothing_gives_the_same_functions_back() {
+    let house = House::new("");
+    let registry = house.open();
+    let module = small_module();
+    let plan = plan(&registry, "NoOp, test.NoOp").expect("a plan");
+    let after = run(&registry, &plan, &module, &mut PassContext::default()).expect("it runs");
+    assert!(after.is_identical(&module));
 }
 
 #[test]
-fn dead_binding_goes_and_a_second_run_changes_nothing() {
-    let registry = registry();
-    let cx = Cx::new();
-    let mut module = Module::new(cx.clone());
-    module.insert(cx.symbol("main"), with_dead_binding(&cx));
-    let plan = plan(&registry, "DeadCodeElimination").expect("a plan");
-    let after = run(&registry, &plan, &module, &mut PassContext::default()).expect("runs");
-    let main = after.get_str("main").expect("main");
-    let body = main.view();
-    let View::Function { body: result, .. } = body.view(body.root()) else { panic!("a function") };
-    let View::Let(bindings) = body.view(result) else { panic!("bindings") };
-    assert_eq!(bindings.len(), 1);
-    let again = run(&registry, &plan, &after, &mut PassContext::default()).expect("runs");
-    assert!(again.is_identical(&after));
+fn a_panic_is_an_error_with_its_place() {
+    let error = House::new("").error("test.Panic{at=3}");
+    assert!(error.starts_with("pass `test.Panic` in function @main: panic at "), "{error}");
+    assert!(error.contains("faulty.rs:"), "{error}");
+    assert!(error.contains("index out of bounds: the len is 0 but the index is 3"), "{error}");
+    let error = House::new("").error("test.ModulePanic");
+    assert!(error.ends_with("after all was removed"), "{error}");
+}
+
+#[test]
+fn other_passes_work_after_one_has_failed() {
+    let house = House::new("");
+    for pass in ["test.Panic", "test.Fail", "test.WrongNode", "test.Cycle", "test.Untyped"] {
+        house.error(pass);
+        house.run("test.NoOp").expect("the same library still works");
+    }
+}
+
+#[test]
+fn errors_say_what_and_where() {
+    let house = House::new("");
+    let error = house.error("test.Fail");
+    assert_eq!(error, "pass `test.Fail` in function @main: this is not to my taste");
+    assert!(house.error("test.Cycle").contains("was replaced by something that is built from it"));
+    assert!(house.error("test.WrongNode").contains("is not in this body"));
+    let error = house.error("test.Untyped");
+    assert!(error.contains("left something wrong in function @main: `concatenate`"), "{error}");
+}
+
+#[test]
+fn handles_that_a_plugin_keeps_stay_valid() {
+    let house = House::new("");
+    for _ in 0..3 {
+        house.run("test.KeepHandles").expect("it runs");
+    }
+}
+
+#[test]
+fn options_are_checked_before_anything_runs() {
+    let house = House::new("");
+    let error = house.error("test.Panic{where=1}");
+    assert_eq!(error, "`test.Panic` has no option `where`; it has at");
+    let error = house.error("test.Panic{at=101}");
+    assert_eq!(error, "option `at` of `test.Panic` is at most 100, not 101");
+    let error = house.error("test.Panic{at=many}");
+    assert_eq!(error, "option `at` of `test.Panic` is of type int, and \"many\" is not");
+}
+
+#[test]
+fn requirements_are_resolved_before_anything_runs() {
+    let house = House::new("");
+    let error = house.error("test.NeedsMissing");
+    assert!(error.starts_with("no pass is called `test.Missing`"), "{error}");
+    assert!(error.contains(&house.path("plugins").display().to_string()), "{error}");
+    assert!(error.ends_with("it is required by `test.NeedsMissing`"), "{error}");
+    let error = house.error("test.RingA");
+    assert_eq!(
+        error,
+        "passes require each other: test.RingA requires test.RingB requires test.RingA"
+    );
+    house.set_registry("[passes.\"test.RingB\"]\nenabled = false\n");
+    let error = house.error("test.RingA");
+    assert!(error.starts_with("`test.RingB` is disabled in "), "{error}");
+    assert!(error.ends_with("it is required by `test.RingA`"), "{error}");
+}
+
+#[test]
+fn an_enabled_pass_finds_its_place() {
+    let house = House::new(
+        "[pipelines.p]\nphases = [\"optimize\"]\n\
+         [phases.optimize]\npasses = [\"test.NoOp\", \"test.KeepHandles\"]\n\
+         [passes.\"test.Placed\"]\nenabled = true\n",
+    );
+    let plan = plan(&house.open(), "p").expect("a plan");
+    assert_eq!(plan.to_string(), "test.NoOp, test.Placed, test.KeepHandles");
+}
+
+#[test]
+fn listing_opens_no_plugin_as_code() {
+    let house = House::new("");
+    let registry = house.open();
+    assert!(registry.passes().count() > 5);
+    plan(&registry, "test.NoOp").expect("a plan");
+    let library = house.path("plugins/libfaulty.so").canonicalize().expect("it is there");
+    let is_mapped = || {
+        let maps = fs::read_to_string("/proc/self/maps").expect("a Linux system");
+        maps.lines().any(|line| line.ends_with(&library.display().to_string()))
+    };
+    assert!(!is_mapped(), "listing and planning map no plugin");
+    registry.get_pass("test.NoOp").expect("it loads");
+    assert!(is_mapped(), "the first pass that is needed opens its library");
+}
+
+#[test]
+fn what_is_no_plugin_is_listed_with_the_reason() {
+    let house = House::new("");
+    let plugins = house.path("plugins");
+    fs::write(plugins.join("libempty.so"), b"").expect("written");
+    fs::write(plugins.join("libtext.so"), b"#!/bin/sh\n").expect("written");
+    let whole = fs::read(faulty()).expect("the plugin");
+    fs::write(plugins.join("libcut.so"), &whole[..whole.len() / 3]).expect("written");
+    fs::create_dir(plugins.join("libfolder.so")).expect("made");
+    let registry = house.open();
+    assert_eq!(registry.plugins.len(), 1);
+    let mut reasons: Vec<String> =
+        registry.unusable.iter().map(|(_, error)| error.to_string()).collect();
+    reasons.sort();
+    assert_eq!(reasons.len(), 4, "{reasons:?}");
+    assert!(
+        reasons
+            .iter()
+            .any(|reason| reason.contains("libfolder.so") && reason.contains("not a regular file"))
+    );
+    house.run("test.NoOp").expect("the good one still works");
+}
+
+#[test]
+fn two_providers_of_one_name_are_an_error_that_names_both() {
+    let house = House::new("");
+    fs::copy(faulty(), house.path("plugins/libtwin.so")).expect("copied");
+    let error = house.error("test.NoOp");
+    assert!(error.contains("libfaulty.so") && error.contains("libtwin.so"), "{error}");
+}
+
+#[test]
+fn the_nearest_names_are_suggested() {
+    let error = House::new("").error("test.NoOpp");
+    assert!(error.contains("did you mean `test.NoOp`?"), "{error}");
+}
+
+#[test]
+fn the_registry_says_what_is_wrong_with_it() {
+    let house = House::new("");
+    let error = |text: &str| {
+        fs::write(house.path("registry.toml"), text).expect("written");
+        match Registry::open(Path::new(&house.path("registry.toml"))) {
+            Ok(_) => panic!("`{text}` is accepted"),
+            Err(error) => error.to_string(),
+        }
+    };
+    assert!(error("schema = 2").contains("its schema is 2"));
+    assert!(error("schema = 1\npasse = 3").contains("unknown field `passe`"));
+    assert!(error("schema = 1\n[phases.late]\npasses = []").contains("there is no phase `late`"));
+    assert!(error("schema = 1\n[pipelines.p]").contains("either `phases` or `passes`"));
 }

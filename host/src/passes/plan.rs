@@ -179,7 +179,8 @@ impl Planner<'_> {
             for text in &config.passes {
                 for element in Pipeline::parse(text)?.0 {
                     let Element::Pass(spec) = element else { continue };
-                    let id = self.find(&spec.name, &[])?;
+                    let by = format!("phase {phase} of {}", self.registry.config().path.display());
+                    let id = self.find(&spec.name, &[by])?;
                     listed.push((id, spec, Reason::Phase(phase.to_owned())));
                 }
             }

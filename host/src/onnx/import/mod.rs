@@ -40,4 +40,3 @@ mod tensor;
 
 pub use driver::{ImportOptions, import, import_mapping};
 pub use error::{GraphProblem, ImportError, OptionProblem, Unsupported, UnsupportedList};
-

@@ -1,0 +1,154 @@
+//! A plugin whose passes misbehave in every way that a host must survive.
+
+use tenon_plugin_api::prelude::*;
+
+plugin! { id = "test.faulty", summary = "Passes that misbehave" }
+
+mod no_op {
+    use super::*;
+
+    /// Changes nothing.
+    #[pass(name = "test.NoOp")]
+    fn no_op(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        Ok(func)
+    }
+}
+
+mod panics {
+    use super::*;
+
+    /// Reads behind the end of a vector after it has edited the function.
+    #[pass(name = "test.Panic", options(at(int, default = 7, min = 0, max = 100, help = "where")))]
+    fn panics(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+        let mut rw = func.edit();
+        rw.var("never_published", None);
+        let empty: Vec<u32> = Vec::new();
+        let at = usize::try_from(cx.option_int("at")).expect("not negative");
+        assert_eq!(empty[at], 0);
+        rw.finish()
+    }
+}
+
+mod fails {
+    use super::*;
+
+    /// Finds something wrong with the last node.
+    #[pass(name = "test.Fail")]
+    fn fails(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        Err(PassError::new("this is not to my taste").at(func.view().root()))
+    }
+}
+
+mod wrong_node {
+    use super::*;
+
+    /// Replaces a node that does not exist.
+    #[pass(name = "test.WrongNode")]
+    fn wrong_node(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        let mut rw = func.edit();
+        rw.replace(Expr(1_000_000), Expr(0));
+        rw.finish()
+    }
+}
+
+mod cycle {
+    use super::*;
+
+    /// Replaces each parameter by what is built from the result.
+    #[pass(name = "test.Cycle")]
+    fn cycle(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        let body = func.view();
+        let mut rw = func.edit();
+        let operand = body.post_order().find(|&expr| body.kind(expr) == Kind::CALL);
+        if let (Some(call), Some(result)) = (operand, func.result()) {
+            rw.replace(call, result);
+        }
+        rw.finish()
+    }
+}
+
+mod untyped {
+    use super::*;
+
+    /// Leaves a call of an operator that does not take its argument.
+    #[pass(name = "test.Untyped")]
+    fn untyped(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        let body = func.view();
+        let mut rw = func.edit();
+        if let Some(call) = body.post_order().find(|&expr| body.kind(expr) == Kind::CALL) {
+            let wrong = rw.call_op("concatenate", &[call], Attrs::NONE);
+            rw.replace(call, wrong);
+        }
+        rw.finish()
+    }
+}
+
+mod module_panics {
+    use super::*;
+
+    /// Removes every function, then panics.
+    #[pass(name = "test.ModulePanic")]
+    fn module_panics(mut module: Module, _: &PassContext) -> Result<Module> {
+        for (name, _) in module.functions() {
+            module.remove(name);
+        }
+        panic!("after all was removed");
+    }
+}
+
+mod keeps_handles {
+    use super::*;
+    use std::sync::Mutex;
+
+    static KEPT: Mutex<Vec<Function>> = Mutex::new(Vec::new());
+
+    /// Keeps every function it sees for ever.
+    #[pass(name = "test.KeepHandles")]
+    fn keeps_handles(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        let mut kept = KEPT.lock().expect("no panic while it is held");
+        // What was kept by an earlier run is still readable.
+        assert!(kept.iter().all(|function| !function.view().is_empty()));
+        kept.push(func.clone());
+        Ok(func)
+    }
+}
+
+mod needs_missing {
+    use super::*;
+
+    /// Requires a pass that nobody offers.
+    #[pass(name = "test.NeedsMissing", requires = ["test.Missing"])]
+    fn needs_missing(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        Ok(func)
+    }
+}
+
+mod ring_a {
+    use super::*;
+
+    /// Requires what requires it.
+    #[pass(name = "test.RingA", requires = ["test.RingB"])]
+    fn ring_a(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        Ok(func)
+    }
+}
+
+mod ring_b {
+    use super::*;
+
+    /// Requires what requires it.
+    #[pass(name = "test.RingB", requires = ["test.RingA"])]
+    fn ring_b(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        Ok(func)
+    }
+}
+
+mod placed {
+    use super::*;
+
+    /// Finds its place behind another.
+    #[pass(name = "test.Placed", phase = "optimize", after = ["test.NoOp"])]
+    fn placed(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        Ok(func)
+    }
+}
