@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use tenon_host::diagnostics::{Diagnostics, Source};
 use tenon_host::ir::{Cx, Module};
-use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
+use tenon_host::text::{
+    NoWeights, WeightsPolicy, parse_module, print_module, read_module, write_module,
+};
 
 fn fixtures(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
@@ -50,4 +52,52 @@ fn errors_say_what_was_expected_and_where() {
         let expected = std::fs::read_to_string(&expected).unwrap_or_default();
         assert_eq!(rendered, expected, "{}\n{rendered}", path.display());
     }
+}
+
+#[test]
+fn large_constants_lie_in_a_file_beside_the_text() {
+    let source = Source::new(
+        "small",
+        "fn @main(%x: f32[4]) {
+  %a = add(%x, const(f32[4], [1, 2.5, nan(0x7fc00001), -inf], \"w/0\"))
+  %b = mul(%a, const(bf16[2, 2], [1, 2, 3, 4]))
+  %c = mul(%b, const(i4[4], [-8, 7, 1, 0]))
+  ret %c
+}
+",
+    );
+    let module = parse_module(&Cx::new(), &source, &mut NoWeights).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.ir");
+    write_module(&module, &path, 2).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(
+        text,
+        "weights \"model.safetensors\"
+
+fn @main(%x: f32[4]) {
+  %a = add(%x, const(f32[4], @\"w/0\"))
+  %b = mul(%a, const(bf16[2, 2], @constant))
+  %c = mul(%b, const(i4[4], [-8, 7, 1, 0]))
+  ret %c
+}
+"
+    );
+    let again = read_module(&Cx::new(), &path).unwrap();
+    let inline = |module: &Module| print_module(module, &mut WeightsPolicy::inline());
+    assert_eq!(inline(&again).replace(", \"constant\")", ")"), inline(&module));
+    write_module(&again, &path, 2).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    write_module(&again, &path, 4).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), inline(&again));
+
+    let wrong = text.replace("f32[4], @", "f32[2, 2], @").replace("@constant", "@unknown");
+    std::fs::write(&path, wrong).unwrap();
+    let errors = read_module(&Cx::new(), &path).unwrap_err();
+    let messages: Vec<&str> = errors.0.iter().map(|error| error.message.as_str()).collect();
+    assert_eq!(messages[0], "weight `w/0` is f32[4], not f32[2, 2]");
+    assert!(messages[1].ends_with("no tensor `unknown`; there are 2 others"), "{}", messages[1]);
+    std::fs::write(&path, text.replace("model.safetensors", "../model.safetensors")).unwrap();
+    let errors = read_module(&Cx::new(), &path).unwrap_err();
+    assert!(errors.0[0].message.ends_with("does not lie below the folder of the text"));
 }

@@ -4,6 +4,7 @@
 //! they are small.
 
 mod element;
+mod file;
 mod implied;
 mod lexer;
 mod names;
@@ -11,5 +12,6 @@ mod operators;
 mod parse;
 mod print;
 
+pub use file::{read_module, write_module};
 pub use parse::{LoadWeight, NoWeights, parse_module};
 pub use print::{WeightsPolicy, print_function, print_module, print_type};

@@ -1,0 +1,118 @@
+//! Modules in files: the text, and the weights in a safetensors file beside it.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::io::Write;
+use std::path::{Component, Path};
+
+use safetensors::Dtype;
+
+use super::{LoadWeight, WeightsPolicy, parse_module, print_module};
+use crate::diagnostics::{Diagnostic, Diagnostics, Source};
+use crate::io::{FileError, Mapping, WeightView, Weights, write_atomically, write_weights};
+use crate::ir::{Bytes, Constant, Context, Cx, DType, Module, Symbol};
+
+/// Reads a module; the weights that it names lie in or below the text's own folder, and are mapped.
+pub fn read_module(cx: &Cx, path: &Path) -> Result<Module, Diagnostics> {
+    let failed = |message: String| Diagnostics::from(Diagnostic::error(message));
+    let mapping = Mapping::open(path).map_err(|error| failed(error.to_string()))?;
+    let text = std::str::from_utf8(&mapping).map_err(|error| {
+        failed(format!("`{}` is not UTF-8 from byte {} on", path.display(), error.valid_up_to()))
+    })?;
+    let source = Source::new(path.display().to_string(), text);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    parse_module(cx, &source, &mut WeightsFolder { cx, folder, open: HashMap::new() })
+}
+
+/// Writes a module: the text to `path`, and constants of more than `inline_limit` elements to a file of
+/// the same name that ends in `.safetensors`. Both are replaced in one step each, weights first.
+pub fn write_module(module: &Module, path: &Path, inline_limit: u64) -> Result<(), FileError> {
+    let weights_path = path.with_extension("safetensors");
+    let file = weights_path.file_name().unwrap_or_default().to_string_lossy();
+    let mut policy = WeightsPolicy::external(file, inline_limit);
+    let text = print_module(module, &mut policy);
+    if !policy.collected().is_empty() {
+        write_constants(module, &weights_path, &policy)?;
+    }
+    write_atomically(path, |file| {
+        let failed = |cause| FileError::Write { path: path.to_owned(), cause };
+        file.write_all(text.as_bytes()).map_err(failed)
+    })
+}
+
+fn write_constants(module: &Module, path: &Path, policy: &WeightsPolicy) -> Result<(), FileError> {
+    let terms = module.cx().terms();
+    let mut shapes = Vec::new();
+    for (key, constant) in policy.collected() {
+        let known = terms.static_tensor(constant.ty).and_then(|(dtype, dims)| {
+            let dims = dims.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>();
+            Some((stored(dtype)?, dims.ok()?))
+        });
+        let Some(known) = known else {
+            let ty = super::print_type(module.cx(), constant.ty);
+            let cause = format!("weight `{key}` of type {ty} has no place in a weights file");
+            let cause = std::io::Error::new(std::io::ErrorKind::InvalidData, cause);
+            return Err(FileError::Write { path: path.to_owned(), cause });
+        };
+        shapes.push(known);
+    }
+    let tensors: Vec<(&str, WeightView<'_>)> = policy
+        .collected()
+        .iter()
+        .zip(&shapes)
+        .map(|((key, constant), (dtype, shape))| {
+            (key.as_str(), WeightView { dtype: *dtype, shape, data: &constant.data })
+        })
+        .collect();
+    write_weights(path, &tensors, HashMap::new())
+}
+
+/// Weights files in a folder, opened when they are first asked for.
+struct WeightsFolder<'a> {
+    cx: &'a Cx,
+    folder: &'a Path,
+    open: HashMap<String, Weights>,
+}
+
+impl LoadWeight for WeightsFolder<'_> {
+    fn load(&mut self, file: Option<&str>, key: &str) -> Result<Constant, Box<dyn Error>> {
+        let file = file.ok_or("the text names no file, `weights \"…\"`")?;
+        let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+        if !Path::new(file).components().all(is_below) {
+            return Err(format!("`{file}` does not lie below the folder of the text").into());
+        }
+        if !self.open.contains_key(file) {
+            let weights = Weights::open(&self.folder.join(file))?;
+            self.open.insert(file.to_owned(), weights);
+        }
+        let weight = self.open[file].get(key)?;
+        let dtype = DType::all()
+            .find(|&dtype| stored(dtype) == Some(weight.dtype))
+            .ok_or_else(|| format!("elements of type {} are not known", weight.dtype))?;
+        let shape: Vec<i64> = weight.shape.iter().map(|&extent| extent as i64).collect();
+        let ty = self.cx.static_tensor_type(dtype, &shape);
+        Ok(Constant { ty, name: Symbol(0), data: Bytes::new(weight.data.clone()) })
+    }
+}
+
+/// What elements of a dtype are called in a weights file.
+fn stored(dtype: DType) -> Option<Dtype> {
+    Some(match dtype {
+        DType::F64 => Dtype::F64,
+        DType::F32 => Dtype::F32,
+        DType::F16 => Dtype::F16,
+        DType::BF16 => Dtype::BF16,
+        DType::F8E4M3 => Dtype::F8_E4M3,
+        DType::F8E5M2 => Dtype::F8_E5M2,
+        DType::I64 => Dtype::I64,
+        DType::I32 => Dtype::I32,
+        DType::I16 => Dtype::I16,
+        DType::I8 => Dtype::I8,
+        DType::U64 => Dtype::U64,
+        DType::U32 => Dtype::U32,
+        DType::U16 => Dtype::U16,
+        DType::U8 => Dtype::U8,
+        DType::BOOL => Dtype::BOOL,
+        _ => return None,
+    })
+}
