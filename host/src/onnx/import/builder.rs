@@ -18,6 +18,7 @@ use super::dim_math::is_small;
 use super::error::{Problem, invalid, unsupported};
 use super::known::Known;
 use super::names::Names;
+use super::tensor::check_rank;
 
 /// A value of the function under construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,7 +58,12 @@ pub(super) struct Builder {
     names: Names,
     /// What the values of the node in work are named after.
     node_name: String,
+    /// How many bytes of constants may still be computed.
+    budget: usize,
 }
+
+/// A short model can ask for long constants, once for each node. These many bytes are enough for all.
+const LARGEST_CONSTANTS: usize = 1 << 26;
 
 impl Builder {
     pub(super) fn new(cx: Cx) -> Self {
@@ -70,6 +76,7 @@ impl Builder {
             ops: HashMap::new(),
             names: Names::default(),
             node_name: String::new(),
+            budget: LARGEST_CONSTANTS,
         }
     }
 
@@ -99,6 +106,14 @@ impl Builder {
     pub(super) fn constant(&mut self, constant: Constant) -> Value {
         let known = Known::of_constant(&self.cx, &constant).map(Rc::new);
         self.add(constant.ty, Form::Constant(Arc::new(constant)), known)
+    }
+
+    /// Takes `bytes` of what constants that are computed may take together; false when there is not so
+    /// much left.
+    pub(super) fn spend(&mut self, bytes: usize) -> bool {
+        let left = self.budget.checked_sub(bytes);
+        self.budget = left.unwrap_or(0);
+        left.is_some()
     }
 
     /// A constant of bytes that are computed here.
@@ -321,6 +336,7 @@ impl Builder {
     fn check_size(&self, ty: Type) -> Result<(), Problem> {
         let terms = self.terms();
         let TypeView::Tensor { dims: Some(dims), .. } = terms.ty(ty) else { return Ok(()) };
+        check_rank(dims.len()).map_err(Problem::Unsupported)?;
         match dims.iter().all(|&dim| is_small(terms, dim)) {
             true => Ok(()),
             false => invalid("its dimensions are too complicated"),

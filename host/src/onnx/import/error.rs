@@ -1,10 +1,11 @@
 //! Why a model cannot be imported.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::io::quoted;
-use crate::onnx::{ModelError, TensorError};
+use crate::onnx::wire::WireError;
+use crate::onnx::{ModelError, TensorError, TensorProblem};
 use crate::ops::OpError;
 
 /// A model that cannot be imported, and why.
@@ -78,6 +79,42 @@ fn known_text(what: &str, known: &[String]) -> String {
     }
 }
 
+/// What ends an import.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Graph(GraphProblem),
+    Options(OptionProblem),
+    Tensor(Box<TensorError>),
+    Unsupported(UnsupportedList),
+    Wire(WireError),
+}
+
+impl Stop {
+    /// The error, for the file at `path`.
+    pub(super) fn into_error(self, path: &Path) -> ImportError {
+        let path = path.to_owned();
+        match self {
+            Self::Graph(problem) => ImportError::Graph { path, problem },
+            Self::Options(problem) => ImportError::Options { path, problem },
+            Self::Tensor(cause) => ImportError::Tensor { path, cause },
+            Self::Unsupported(list) => ImportError::Unsupported { path, list },
+            Self::Wire(cause) => ModelError::Wire { path, cause }.into(),
+        }
+    }
+}
+
+impl From<GraphProblem> for Stop {
+    fn from(problem: GraphProblem) -> Self {
+        Self::Graph(problem)
+    }
+}
+
+impl From<OptionProblem> for Stop {
+    fn from(problem: OptionProblem) -> Self {
+        Self::Options(problem)
+    }
+}
+
 /// What stops the translation of one node.
 #[derive(Debug)]
 pub(super) enum Problem {
@@ -110,6 +147,14 @@ pub(super) fn unsupported<T>(reason: impl Into<String>) -> Result<T, Problem> {
 /// Says that the model is wrong.
 pub(super) fn invalid<T>(reason: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::Invalid(reason.into()))
+}
+
+/// The name of an element type that tensors cannot have here, when that is what is wrong.
+pub(super) fn unsupported_tensor(error: &TensorError) -> Option<String> {
+    match &error.problem {
+        TensorProblem::ElementType { name, .. } => Some(format!("the element type {name}")),
+        _ => None,
+    }
 }
 
 /// Everything in a model that has no translation.

@@ -38,7 +38,11 @@ pub(super) fn fold(cx: &mut NodeCx<'_, '_>, op_type: &str) -> Result<Option<Vec<
         known.elements.iter().all(|&element| is_small(cx.terms(), element))
             && known.elements.len() <= LARGEST
     };
-    Ok(folded.filter(is_fine).map(|known| vec![cx.known(known)]))
+    let Some(known) = folded.filter(is_fine) else { return Ok(None) };
+    match cx.spend(size_of_val(known.elements.as_slice())) {
+        true => Ok(Some(vec![cx.known(known)])),
+        false => Ok(None),
+    }
 }
 
 fn folded(
@@ -69,7 +73,6 @@ fn folded(
         "Greater" => compare(&|cx, a, b| is_less(cx, b, a)),
         "Not" => compare_with_zero(dims, first),
         "Where" => choose(dims, inputs),
-        "Identity" => Some((**first).clone()),
         "Cast" => Some(Known { dtype: target(cx)?, ..(**first).clone() }).filter(|known| {
             // A cast to bool is a comparison, and a narrower type may not hold the number.
             is_number(known.dtype) && !known.dtype.is_bool() && fits(dims, known)

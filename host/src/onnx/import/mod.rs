@@ -29,6 +29,7 @@ mod dims;
 mod driver;
 mod error;
 mod fold;
+mod interface;
 mod known;
 mod names;
 mod node;
@@ -36,6 +37,7 @@ mod ops;
 mod problems;
 mod rules;
 mod scope;
+mod sweep;
 mod tensor;
 
 pub use driver::{ImportOptions, import, import_mapping};

@@ -10,7 +10,7 @@ use crate::onnx::proto::{AttributeValue, TensorProto};
 
 use super::builder::{Builder, Value};
 use super::error::{Problem, invalid, unsupported};
-use super::tensor::constant_of;
+use super::tensor::{LARGEST_RANK, constant_of};
 
 /// A node in translation. Values are made by the builder underneath.
 pub(super) struct NodeCx<'m, 'n> {
@@ -20,7 +20,7 @@ pub(super) struct NodeCx<'m, 'n> {
     pub(super) version: i64,
     /// `None` for an optional input that is left out.
     pub(super) inputs: &'n [Option<Value>],
-    /// How many outputs are named, empty names not counted at the end.
+    /// How many outputs it has, those without a name counted.
     pub(super) output_count: usize,
     attributes: &'n [(&'m str, &'n AttributeValue<'m>)],
     /// The attributes that were asked for, one bit each.
@@ -235,6 +235,9 @@ impl<'m, 'n> NodeCx<'m, 'n> {
 
     /// Axes, each at most once.
     pub(super) fn axes(&self, axes: &[i64], rank: usize) -> Result<Vec<usize>, Problem> {
+        if rank > LARGEST_RANK {
+            return unsupported(format!("{rank} dimensions"));
+        }
         let mut is_named = vec![false; rank];
         let mut found = Vec::with_capacity(axes.len().min(rank));
         for &axis in axes {

@@ -6,6 +6,7 @@ use crate::onnx::{ElementType, TensorBytes, TensorData};
 /// The constant that a tensor is. Its bytes are not copied.
 pub(super) fn constant_of(cx: &Cx, name: &str, data: TensorData) -> Result<Constant, String> {
     let dtype = dtype_of(data.element)?;
+    check_rank(data.dims.len())?;
     let shape: Vec<i64> = data.dims.iter().map(|&dim| dim.cast_signed()).collect();
     let name = if name.is_empty() { Symbol(0) } else { cx.symbol(name) };
     let data = match data.bytes {
@@ -13,6 +14,17 @@ pub(super) fn constant_of(cx: &Cx, name: &str, data: TensorData) -> Result<Const
         TensorBytes::Owned(bytes) => Bytes::new(bytes),
     };
     Ok(Constant { ty: cx.static_tensor_type(dtype, &shape), name, data })
+}
+
+/// No tensor has more dimensions. What works on all pairs of axes stays cheap by this.
+pub(super) const LARGEST_RANK: usize = 64;
+
+/// Says that there are too many dimensions.
+pub(super) fn check_rank(rank: usize) -> Result<(), String> {
+    match rank {
+        0..=LARGEST_RANK => Ok(()),
+        _ => Err(format!("{rank} dimensions")),
+    }
 }
 
 /// The element type for ONNX's code, or why there is none.

@@ -52,7 +52,9 @@ pub(in crate::onnx::import) fn constant_of_shape(cx: &mut NodeCx<'_, '_>) -> Out
             }
         }
     };
-    if let Some(known) = small_number(cx, dtype, value, &dims) {
+    if let Some(known) = small_number(cx, dtype, value, &dims)
+        && cx.spend(size_of_val(known.elements.as_slice()))
+    {
         return Ok(vec![cx.known(known)]);
     }
     let value: AttrValue = match value {
@@ -132,6 +134,9 @@ pub(in crate::onnx::import) fn range(cx: &mut NodeCx<'_, '_>) -> Outputs {
         }
         _ => return invalid("a step of zero, or numbers of different types"),
     };
+    if !cx.spend(bytes.len()) {
+        return unsupported("a model that computes so many constants");
+    }
     let count = bytes.len() as i64 * 8 / i64::from(dtype.bits().max(1));
     Ok(vec![cx.constant_of(dtype, &[count], bytes)])
 }

@@ -144,6 +144,7 @@ pub(in crate::onnx::import) fn axes_of(cx: &NodeCx<'_, '_>) -> Result<Option<Vec
 pub(in crate::onnx::import) fn unsqueeze(cx: &mut NodeCx<'_, '_>) -> Outputs {
     let x = cx.input(0)?;
     let Some(axes) = axes_of(cx)? else { return invalid("its axes are missing") };
+    cx.axes(&axes, cx.dims(x)?.len() + axes.len())?;
     Ok(vec![cx.call("expand_dims", &[x], &[("axis", axes.into())])?])
 }
 

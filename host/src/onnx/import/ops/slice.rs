@@ -151,8 +151,8 @@ pub(in crate::onnx::import) fn split(cx: &mut NodeCx<'_, '_>) -> Outputs {
         Some(lengths) => ("indices", indices(&lengths, extent)?.into()),
         None => {
             let count = cx.int("num_outputs")?.unwrap_or(cx.output_count as i64);
-            if count < 1 {
-                return invalid(format!("it has {count} parts"));
+            if count < 1 || count > cx.output_count as i64 {
+                return invalid(format!("it has {} outputs for {count} parts", cx.output_count));
             }
             match extent {
                 Some(extent) if extent % count != 0 => {

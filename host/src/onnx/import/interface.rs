@@ -1,0 +1,184 @@
+//! What a graph has to do with the outside: weights, inputs, outputs.
+
+use std::collections::HashSet;
+
+use crate::eval::Tensor;
+use crate::io::quoted;
+use crate::ir::{Context, Cx, Dim, Type};
+use crate::onnx::proto::{Dimension, TypeProto, ValueInfoProto};
+
+use super::builder::Value;
+use super::driver::Importer;
+use super::error::{Stop, unsupported_tensor};
+use super::scope::{Definition, Values};
+use super::tensor::{check_rank, constant_of, dtype_of_code};
+use super::{GraphProblem, OptionProblem};
+
+impl<'m> Importer<'m> {
+    /// Defines the weights.
+    pub(super) fn weights(&mut self, values: &mut Values<'m>) -> Result<(), Stop> {
+        for tensor in &self.model.graph.initializer {
+            let data = self.tensors.read(tensor);
+            let value = match data.map(|data| constant_of(&self.cx, tensor.name, data)) {
+                Ok(Ok(constant)) => self.builder.constant(constant),
+                Ok(Err(reason)) => self.missing_weight(tensor.name, &reason),
+                Err(error) => match unsupported_tensor(&error) {
+                    Some(reason) => self.missing_weight(tensor.name, &reason),
+                    None => return Err(Stop::Tensor(Box::new(error))),
+                },
+            };
+            values.define(tensor.name, value, Definition::Weight)?;
+        }
+        Ok(())
+    }
+
+    fn missing_weight(&mut self, name: &str, reason: &str) -> Value {
+        self.problems.add(format!("{reason} of the weight {}", quoted(name)));
+        self.builder.missing()
+    }
+
+    /// Defines the inputs that are not weights, and returns the names of the parameters.
+    pub(super) fn inputs(&mut self, values: &mut Values<'m>) -> Result<Vec<&'m str>, Stop> {
+        let mut names = Vec::new();
+        let mut parameters = HashSet::new();
+        for input in &self.model.graph.input {
+            let is_weight = values.get(input.name).is_some() && !parameters.contains(input.name);
+            if is_weight {
+                continue;
+            }
+            parameters.insert(input.name);
+            let value = match self.input_type(input)? {
+                None => self.builder.missing(),
+                Some(ty) => match self.options.inputs.get(input.name) {
+                    Some(tensor) => self.fixed_input(input.name, ty, tensor)?,
+                    None => {
+                        names.push(input.name);
+                        self.builder.param(input.name, ty)
+                    }
+                },
+            };
+            values.define(input.name, value, Definition::Input)?;
+        }
+        match self.options.inputs.keys().find(|name| !parameters.contains(name.as_str())) {
+            None => Ok(names),
+            Some(name) => {
+                let inputs = self.model.graph.input.iter().map(|input| input.name.to_owned());
+                let known = inputs.filter(|name| parameters.contains(name.as_str())).collect();
+                Err(OptionProblem::UnknownInput { name: name.clone(), known }.into())
+            }
+        }
+    }
+
+    /// The type of an input; `None` when it is not supported.
+    fn input_type(&mut self, input: &ValueInfoProto<'m>) -> Result<Option<Type>, Stop> {
+        let place = || format!("the input {}", quoted(input.name));
+        let (elem_type, shape) = match &input.ty {
+            TypeProto::Tensor { elem_type, shape } => (*elem_type, shape),
+            TypeProto::Unknown => {
+                self.problems.add(format!("{} without a type", place()));
+                return Ok(None);
+            }
+            TypeProto::Unsupported(kind) => {
+                self.problems.add(format!("{}, a {kind}", place()));
+                return Ok(None);
+            }
+        };
+        let dtype = match dtype_of_code(elem_type) {
+            Ok(dtype) => dtype,
+            Err(reason) => {
+                self.problems.add(format!("{reason} of {}", place()));
+                return Ok(None);
+            }
+        };
+        if let Err(reason) = check_rank(shape.as_ref().map_or(0, Vec::len)) {
+            self.problems.add(format!("{reason} of {}", place()));
+            return Ok(None);
+        }
+        let Some(shape) = shape else { return Ok(Some(self.cx.unranked_tensor_type(dtype))) };
+        let mut dims: Vec<Dim> = Vec::with_capacity(shape.len());
+        for &dimension in shape {
+            dims.push(self.dims.of_input(dimension).ok_or_else(|| {
+                let dim = match dimension {
+                    Dimension::Value(value) => value,
+                    _ => 0,
+                };
+                GraphProblem::BadDimension { place: place(), dim }
+            })?);
+        }
+        Ok(Some(self.cx.tensor_type(dtype, &dims)))
+    }
+
+    fn fixed_input(&mut self, name: &str, ty: Type, tensor: &Tensor) -> Result<Value, Stop> {
+        let constant = tensor.to_constant(&self.cx);
+        if is_different(&self.cx, ty, constant.ty) {
+            let terms = self.cx.terms();
+            let (declared, found) = (terms.type_text(ty), terms.type_text(constant.ty));
+            let name = quoted(name);
+            return Err(OptionProblem::WrongInput { name, declared, found }.into());
+        }
+        Ok(self.builder.constant(constant))
+    }
+
+    /// The names and values of the outputs.
+    pub(super) fn outputs(
+        &mut self,
+        values: &Values<'m>,
+    ) -> Result<(Vec<&'m str>, Vec<Value>), Stop> {
+        let (mut names, mut outputs) = (Vec::new(), Vec::new());
+        for output in &self.model.graph.output {
+            let Some(value) = values.get(output.name) else {
+                return Err(GraphProblem::OutputNotDefined(quoted(output.name)).into());
+            };
+            self.check_output(output, self.builder.ty(value))?;
+            names.push(output.name);
+            outputs.push(value);
+        }
+        Ok((names, outputs))
+    }
+
+    /// Compares an output with its declaration, as far as that says something.
+    fn check_output(&self, output: &ValueInfoProto<'m>, found: Type) -> Result<(), Stop> {
+        let terms = self.cx.terms();
+        let wrong = |declared: String| {
+            let (name, found) = (quoted(output.name), terms.type_text(found));
+            Err(GraphProblem::WrongOutput { name, declared, found }.into())
+        };
+        let (elem_type, shape) = match &output.ty {
+            TypeProto::Tensor { elem_type, shape } => (*elem_type, shape),
+            TypeProto::Unknown => return Ok(()),
+            TypeProto::Unsupported(kind) => return wrong(format!("a {kind}")),
+        };
+        let Ok(dtype) = dtype_of_code(elem_type) else {
+            return if elem_type == 0 { Ok(()) } else { wrong("of another element type".into()) };
+        };
+        let declared = match shape {
+            None => self.cx.unranked_tensor_type(dtype),
+            Some(shape) => {
+                let dims = shape.iter().enumerate().map(|(axis, &dimension)| {
+                    // A dimension that is not known by its name may be anything.
+                    let unknown = || self.cx.dim_symbol(&format!("unknown.{axis}"));
+                    self.dims.of_output(dimension).unwrap_or_else(unknown)
+                });
+                self.cx.tensor_type(dtype, &dims.collect::<Vec<_>>())
+            }
+        };
+        match is_different(&self.cx, declared, found) {
+            true => wrong(terms.type_text(declared)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Whether two tensor types differ whatever their symbols stand for.
+fn is_different(cx: &Cx, a: Type, b: Type) -> bool {
+    let terms = cx.terms();
+    let differs = |(&a, &b): (&Dim, &Dim)| {
+        terms.dim_value(cx.dim_sub(a, b)).is_some_and(|difference| difference != 0)
+    };
+    match (terms.tensor(a), terms.tensor(b)) {
+        (Some((x, a)), Some((y, b))) => {
+            x != y || a.len() != b.len() || a.iter().zip(b).any(differs)
+        }
+        _ => false,
+    }
+}

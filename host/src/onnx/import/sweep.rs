@@ -1,0 +1,229 @@
+//! The sweep over the nodes.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::io::quoted;
+use crate::onnx::proto::{AttributeValue, FunctionProto, NodeProto};
+
+use super::builder::Value;
+use super::driver::{Absent, Importer};
+use super::error::{Problem, Stop, unsupported_tensor};
+use super::node::NodeCx;
+use super::problems::describe;
+use super::rules::{NEWEST_VERSION, OLDEST_VERSION, find};
+use super::scope::{Call, Definition, Frame, Values, standard_domain};
+use super::{GraphProblem, attributes, fold};
+
+/// A function of functions may expand to as many nodes as there are atoms. This many are enough.
+pub(super) const LARGEST_EXPANSION: usize = 1 << 20;
+
+impl<'m> Importer<'m> {
+    /// Translates the nodes of the graph, with the model's own functions expanded.
+    pub(super) fn nodes(&mut self, values: Values<'m>) -> Result<Values<'m>, Stop> {
+        let mut frame = Frame {
+            nodes: &self.model.graph.node,
+            next: 0,
+            values,
+            attributes: HashMap::new(),
+            operator_sets: &self.model.opset_import,
+            call: None,
+        };
+        let mut callers: Vec<Frame<'m>> = Vec::new();
+        let mut active: HashSet<*const FunctionProto<'m>> = HashSet::new();
+        loop {
+            let Some(node) = frame.nodes.get(frame.next) else {
+                let Some(mut caller) = callers.pop() else { return Ok(frame.values) };
+                if let Some(call) = &frame.call {
+                    active.remove(&std::ptr::from_ref(call.function));
+                    self.leave(call, &frame.values, &mut caller)?;
+                }
+                frame = caller;
+                continue;
+            };
+            frame.next += 1;
+            let inputs = frame.values.inputs(frame.nodes, node)?;
+            let given = attributes::resolve(node, &frame.attributes);
+            let key = (standard_domain(node.domain), node.op_type, node.overload);
+            if let Some(&function) = self.functions.get(&key) {
+                if !active.insert(std::ptr::from_ref(function)) {
+                    return Err(GraphProblem::Cycle(quoted(function.name)).into());
+                }
+                let inner = self.enter(node, function, &inputs, &given)?;
+                callers.push(std::mem::replace(&mut frame, inner));
+                continue;
+            }
+            let outputs = self.node(&frame, node, &inputs, &given)?;
+            for (&name, value) in node.output.iter().zip(outputs) {
+                if !name.is_empty() {
+                    frame.values.define(name, value, Definition::Output(node))?;
+                }
+            }
+        }
+    }
+
+    /// The frame in which the function that `node` calls is expanded.
+    fn enter(
+        &mut self,
+        node: &'m NodeProto<'m>,
+        function: &'m FunctionProto<'m>,
+        inputs: &[Option<Value>],
+        given: &[(&'m str, &'m AttributeValue<'m>)],
+    ) -> Result<Frame<'m>, Stop> {
+        self.budget = self
+            .budget
+            .checked_sub(function.node.len() + 1)
+            .ok_or(GraphProblem::TooManyNodes(LARGEST_EXPANSION))?;
+        if inputs.len() > function.input.len() {
+            let reason = format!("the function takes {} inputs", function.input.len());
+            return Err(GraphProblem::Node { node: describe(node), reason }.into());
+        }
+        let mut values = Values::default();
+        for (position, &name) in function.input.iter().enumerate() {
+            if let Some(value) = inputs.get(position).copied().flatten() {
+                values.define(name, value, Definition::Input)?;
+            }
+        }
+        Ok(Frame {
+            nodes: &function.node,
+            next: 0,
+            values,
+            attributes: attributes::bind(function, given),
+            operator_sets: &function.opset_import,
+            call: Some(Call { node, function }),
+        })
+    }
+
+    /// Defines the outputs of a call in the frame of its caller.
+    fn leave(
+        &mut self,
+        call: &Call<'m>,
+        values: &Values<'m>,
+        caller: &mut Frame<'m>,
+    ) -> Result<(), Stop> {
+        for (position, &name) in call.node.output.iter().enumerate() {
+            if name.is_empty() {
+                continue;
+            }
+            let result = call.function.output.get(position);
+            let Some(value) = result.and_then(|result| values.get(result)) else {
+                let reason = format!("the function has no output {}", position + 1);
+                return Err(GraphProblem::Node { node: describe(call.node), reason }.into());
+            };
+            caller.values.define(name, value, Definition::Output(call.node))?;
+        }
+        Ok(())
+    }
+
+    /// Translates a node; its outputs are missing when that is not possible.
+    fn node(
+        &mut self,
+        frame: &Frame<'m>,
+        node: &'m NodeProto<'m>,
+        inputs: &[Option<Value>],
+        given: &[(&'m str, &'m AttributeValue<'m>)],
+    ) -> Result<Vec<Value>, Stop> {
+        let wanted = node.output.iter().rposition(|name| !name.is_empty()).map_or(0, |at| at + 1);
+        let missing = |this: &mut Self| Ok((0..wanted).map(|_| this.builder.missing()).collect());
+        let domain = standard_domain(node.domain);
+        let Some(version) = frame.version(domain) else {
+            let domain = if domain.is_empty() { "ai.onnx" } else { domain };
+            return Err(GraphProblem::NoOperatorSet(quoted(domain)).into());
+        };
+        let is_known_version = (OLDEST_VERSION..=NEWEST_VERSION).contains(&version);
+        if domain.is_empty() && !is_known_version {
+            self.problems.add(format!(
+                "version {version} of the operators of ai.onnx; {OLDEST_VERSION} to \
+                 {NEWEST_VERSION} are known"
+            ));
+            return missing(self);
+        }
+        let rule = if domain.is_empty() { find(node.op_type, version) } else { None };
+        let Some(rule) = rule else {
+            self.problems.add_node(node, version, None);
+            self.survey_graphs(frame, given)?;
+            return missing(self);
+        };
+        if inputs.iter().flatten().any(|&input| self.builder.is_missing(input)) {
+            inputs.iter().flatten().for_each(|&input| self.report_absent(input));
+            return missing(self);
+        }
+        let name = node.output.iter().find(|name| !name.is_empty()).unwrap_or(&"");
+        self.builder.begin_node(name);
+        let translated = {
+            let (builder, tensors) = (&mut self.builder, &mut self.tensors);
+            NodeCx::new(builder, tensors, version, inputs, node.output.len(), given).and_then(
+                |mut cx| {
+                    let outputs = match fold::fold(&mut cx, node.op_type)? {
+                        Some(outputs) => outputs,
+                        None => rule.translate(&mut cx)?,
+                    };
+                    cx.check_attributes()?;
+                    Ok(outputs)
+                },
+            )
+        };
+        let reason = match translated {
+            Ok(mut outputs) => {
+                for (&name, &value) in node.output.iter().zip(&outputs) {
+                    if !name.is_empty() {
+                        self.builder.define(value, name);
+                    }
+                }
+                for output in outputs.len()..wanted {
+                    let value = self.builder.missing();
+                    self.absent.insert(value, Absent { node, version, output });
+                    outputs.push(value);
+                }
+                return Ok(outputs);
+            }
+            Err(problem) => match problem {
+                Problem::Invalid(reason) => {
+                    return Err(GraphProblem::Node { node: describe(node), reason }.into());
+                }
+                Problem::Tensor(error) => match unsupported_tensor(&error) {
+                    Some(reason) => reason,
+                    None => return Err(Stop::Tensor(error)),
+                },
+                problem => problem.text(),
+            },
+        };
+        self.problems.add_node(node, version, Some(reason));
+        missing(self)
+    }
+
+    /// Takes note that something reads `value`, in case that it cannot be made.
+    pub(super) fn report_absent(&mut self, value: Value) {
+        if let Some(Absent { node, version, output }) = self.absent.remove(&value) {
+            self.problems.add_node(node, version, Some(format!("output {}", output + 1)));
+        }
+    }
+
+    /// Collects operators without translation in the graphs inside of attributes, however deep.
+    fn survey_graphs(
+        &mut self,
+        frame: &Frame<'m>,
+        given: &[(&'m str, &'m AttributeValue<'m>)],
+    ) -> Result<(), Stop> {
+        let mut pending = Vec::new();
+        let collect = |pending: &mut Vec<_>, value: &AttributeValue<'m>| match value {
+            AttributeValue::Graph(graph) => pending.push(**graph),
+            AttributeValue::Graphs(graphs) => pending.extend(graphs.iter().copied()),
+            _ => {}
+        };
+        given.iter().for_each(|(_, value)| collect(&mut pending, value));
+        while let Some(graph) = pending.pop() {
+            let graph = graph.decode().map_err(Stop::Wire)?;
+            for node in &graph.node {
+                let domain = standard_domain(node.domain);
+                let key = (domain, node.op_type, node.overload);
+                let version = frame.version(domain).unwrap_or(0);
+                let is_known = domain.is_empty() && find(node.op_type, version).is_some();
+                if !is_known && !self.functions.contains_key(&key) {
+                    self.problems.add_node(node, version, None);
+                }
+                node.attribute.iter().for_each(|other| collect(&mut pending, &other.value));
+            }
+        }
+        Ok(())
+    }
+}
