@@ -8,6 +8,7 @@ use super::output::Failure;
 use crate::diagnostics::{Diagnostic, Diagnostics, Source};
 use crate::infer::{InferError, infer_module};
 use crate::ir::{Bytes, Constant, Context, Cx, Module, Symbol};
+use crate::onnx::import::{ImportOptions, import};
 use crate::text::{WeightsPolicy, parse_module, print_module};
 use crate::{io, text};
 
@@ -28,6 +29,9 @@ pub(super) fn parse_dim(text: &str) -> Result<(String, i64), String> {
 
 /// Reads a model: an `.onnx` file, or a module's text. All types are inferred, and it is well formed.
 pub(super) fn read_model(path: &Path, dims: Dims) -> Result<Module, Failure> {
+    if path.extension().is_some_and(|extension| extension == "onnx") {
+        return Ok(import(path, &ImportOptions { dims, ..ImportOptions::default() })?);
+    }
     if let Some(name) = dims.keys().next() {
         return Err(Failure::new(format!(
             "-D {name}: dimensions are bound while an ONNX model is imported, and {} is a text",

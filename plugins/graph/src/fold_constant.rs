@@ -13,7 +13,8 @@
 //! choice whose condition is constant is the branch taken.
 //!
 //! Kept as they are: calls without arguments and calls whose result is much larger than their arguments,
-//! such as a broadcast or an expansion, since they cost memory and save no work.
+//! such as a broadcast, since they cost memory and save no work. A tensor that is filled from a shape alone
+//! is folded up to a limit of its own: it is how some models write down their weights.
 
 use tenon_plugin_api::prelude::*;
 
@@ -28,10 +29,17 @@ const SMALL: u64 = 1 << 16;
     opt_level = 0,
     phase = "optimize",
     options(max_growth(int, default = 4, min = 1,
-        help = "largest ratio of the size of a result to that of its arguments"))
+        help = "largest ratio of the size of a result to that of its arguments"),
+        max_fill(int, default = 1073741824, min = 0,
+        help = "largest size in bytes of a result of shapes alone"))
 )]
 fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let growth = cx.option_int("max_growth").unsigned_abs();
+    let fill = cx.option_int("max_fill").unsigned_abs();
+    let limit = |sizes: u64| match sizes {
+        0 => fill,
+        sizes => SMALL.max(sizes.saturating_mul(growth)),
+    };
     let body = func.view();
     let mut rw = func.edit();
     // Bytes of a constant expression; `None` for any other.
@@ -74,7 +82,7 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
                     !args.is_empty() && body.op_name(callee).is_some_and(|op| cx.is_pure(op));
                 if let Some(sizes) = sizes.filter(|_| is_foldable)
                     && let Some(result) = result_size(body, expr)
-                    && (result <= SMALL || result <= sizes.saturating_mul(growth))
+                    && result <= limit(sizes)
                 {
                     let value = rw.evaluate(expr)?;
                     size[expr.index()] = Some(result);
