@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use crate::border::Run;
-use crate::eval::Tensor;
+use crate::eval::{Value, evaluate_expr};
 use crate::infer::infer_expr;
-use crate::ir::{
-    Attrs, Build, Context, Cx, DType, Expr, Function, Kind, Symbol, Transaction, Type, TypeView,
-    View,
-};
-use crate::ops::{self, EvalCx, OpAttrs};
+use crate::ir::{Attrs, Build, Context, Cx, Dim, Expr, Function, Kind, Symbol, Transaction, Type};
+use crate::ops;
 
 /// Whether `len` bytes are the contents of a tensor of static type `ty`.
 pub(crate) fn fits(cx: &Cx, ty: Type, len: u64) -> bool {
@@ -47,86 +44,52 @@ pub(crate) fn op_info(name: &str) -> u32 {
     }
 }
 
-/// Evaluates an operator call whose arguments are constants, tuples of constants or shapes, and adds the
-/// result to the transaction: a constant, or a tuple of constants.
+/// Evaluates a node with constant operands and adds the result to the transaction.
 pub(crate) fn evaluate(transaction: &mut Transaction, expr: Expr) -> Result<Expr, String> {
-    let body = transaction.body();
-    let View::Call { callee, args, attrs } = body.view(expr) else {
-        return Err(format!("a {} is not evaluated, only calls are", body.kind(expr).name()));
-    };
-    let name = body.op_name(callee).ok_or("only calls of operators are evaluated")?;
-    let op = ops::get(name).map_err(|error| error.to_string())?;
-    let evaluate = op.evaluate.ok_or_else(|| format!("`{name}` has no reference evaluation"))?;
     let cx = transaction.cx();
-    let terms = cx.terms();
-    let ty = body
-        .ty(expr)
-        .or_else(|| infer_expr(&cx, body, expr, &|_| None).ok().flatten())
-        .ok_or_else(|| format!("the type of a call of `{name}` is not known"))?;
-    let args = constant_args(transaction, args.to_vec())?;
-    let attrs = OpAttrs::new(op, terms.attrs(attrs), terms).map_err(|error| error.to_string())?;
-    let outs = outputs(&cx, ty)?;
-    let values = evaluate(&EvalCx { op, args: &args, attrs, outs: &outs })
-        .map_err(|error| format!("`{name}`: {error}"))?;
-    let is_tuple = matches!(terms.ty(ty), TypeView::Tuple(_));
-    let constants: Vec<Expr> = values
-        .iter()
-        .map(|value| transaction.shared_constant(Arc::new(value.to_constant(&cx))))
-        .collect();
-    match constants.as_slice() {
-        &[constant] if !is_tuple => Ok(constant),
-        fields => {
-            let tuple = transaction.tuple(fields);
-            transaction.set_type(tuple, Some(ty));
-            Ok(tuple)
-        }
-    }
+    let value = evaluate_expr(&cx, transaction.body(), transaction.constants(), None, expr)
+        .map_err(|error| error.to_string())?;
+    add_value(transaction, value)
 }
 
-/// The tensors of arguments, tuples flattened, shapes and dimensions as tensors of i64.
-fn constant_args(transaction: &Transaction, args: Vec<Expr>) -> Result<Vec<Tensor>, String> {
-    let body = transaction.body();
-    let terms = body.terms();
-    let mut tensors = Vec::with_capacity(args.len());
-    let mut pending: Vec<Expr> = args.into_iter().rev().collect();
-    while let Some(arg) = pending.pop() {
-        let tensor = match body.view(arg) {
-            View::Constant(constant) => {
-                let constant = &transaction.constants()[constant.index as usize];
-                Tensor::from_constant(constant, terms)
-            }
-            View::Shape { ty } => match terms.ty(ty) {
-                TypeView::Shape(Some(dims)) => {
-                    let values: Option<Vec<i64>> =
-                        dims.iter().map(|&dim| terms.dim_value(dim)).collect();
-                    values.map(|values| Tensor::from_vec(vec![values.len()], values))
-                }
-                _ => None,
-            },
-            View::Prim { dim } => terms.dim_value(dim).map(Tensor::scalar),
-            View::Tuple(fields) => {
-                pending.extend(fields.iter().rev());
+/// Adds a value: tensors become constants that share its bytes.
+fn add_value(transaction: &mut Transaction, value: Value) -> Result<Expr, String> {
+    enum Step {
+        Value(Value),
+        Tuple(usize),
+    }
+    let cx = transaction.cx();
+    let mut steps = vec![Step::Value(value)];
+    let mut done: Vec<Expr> = Vec::new();
+    while let Some(step) = steps.pop() {
+        let value = match step {
+            Step::Tuple(count) => {
+                let fields = done.split_off(done.len() - count);
+                let types: Option<Vec<Type>> =
+                    fields.iter().map(|&field| transaction.body().ty(field)).collect();
+                let tuple = transaction.tuple(&fields);
+                transaction.set_type(tuple, types.map(|types| cx.tuple_type(&types)));
+                done.push(tuple);
                 continue;
             }
-            _ => None,
+            Step::Value(value) => value,
         };
-        tensors.push(tensor.ok_or("an argument is not known at compile time")?);
+        done.push(match value {
+            Value::Tensor(tensor) => transaction.shared_constant(Arc::new(tensor.to_constant(&cx))),
+            Value::Shape(dims) => {
+                let dims: Vec<Dim> = dims.iter().map(|&dim| cx.dim(dim)).collect();
+                transaction.shape(&dims)
+            }
+            Value::Scalar(value) => transaction.prim(cx.dim(value)),
+            Value::Tuple(tuple) => {
+                steps.push(Step::Tuple(tuple.fields().len()));
+                steps.extend(tuple.fields().iter().rev().cloned().map(Step::Value));
+                continue;
+            }
+            other => return Err(format!("{} cannot be written as a constant", other.kind())),
+        });
     }
-    Ok(tensors)
-}
-
-/// Element type and shape of each tensor of a type.
-fn outputs(cx: &Cx, ty: Type) -> Result<Vec<(DType, Vec<usize>)>, String> {
-    let terms = cx.terms();
-    ops::flatten(terms, &[ty])
-        .into_iter()
-        .map(|ty| {
-            let (dtype, shape) =
-                terms.static_tensor(ty).ok_or("the shape of the result is not known")?;
-            let shape: Result<Vec<usize>, _> = shape.into_iter().map(usize::try_from).collect();
-            Ok((dtype, shape.map_err(|_| "a dimension is negative")?))
-        })
-        .collect()
+    done.pop().ok_or_else(|| "there is no value".to_owned())
 }
 
 /// The tensor program of an operator call.

@@ -1,6 +1,23 @@
 //! The reference evaluator: the judge of what a program means.
+//!
+//! [`Evaluator`] runs functions of a module, graph functions as well as tensor programs, at every phase.
+//! Operators are evaluated by the kernels in `kernels`, tensor programs by the interpreter in `program`.
+//! Nothing here recurses over a program, and nothing is shared with the code generator.
 
+mod call;
+mod env;
+mod error;
 pub(crate) mod kernels;
+mod machine;
+mod program;
 mod tensor;
+mod value;
 
+pub use error::{EvalError, EvalProblem};
+pub use machine::{Evaluator, evaluate_expr};
+pub use program::ProgramError;
 pub use tensor::{Element, Tensor};
+pub use value::{FunctionValue, Place, Storage, Tuple, Value};
+
+#[cfg(test)]
+mod tests;

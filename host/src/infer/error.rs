@@ -14,7 +14,7 @@ pub struct InferError {
     /// Where it comes from in the text, plus one; 0 when unknown.
     pub span: u32,
     /// What is wrong.
-    pub problem: InferProblem,
+    pub problem: Box<InferProblem>,
 }
 
 /// What is wrong at a node.

@@ -34,7 +34,7 @@ pub fn infer(
             Err(problem) => {
                 sweep.types[expr.index()] = POISON;
                 let span = body.raw_node(expr).span;
-                errors.push(InferError { node: expr, span, problem });
+                errors.push(InferError { node: expr, span, problem: Box::new(problem) });
             }
         }
         for (var, value) in bindings.complete_at(expr) {

@@ -1,0 +1,503 @@
+//! The evaluation of graph functions, with stacks of its own.
+//!
+//! Each node is evaluated when it is first needed and at most once in its function's environment; of a
+//! choice only the branch taken, and bindings in their order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rustc_hash::FxBuildHasher;
+
+use crate::ir::{
+    BodyView, Constant, Context, Cx, Dim, Expr, Function, Module, Symbol, Type, View, substitute,
+};
+
+use super::env::{Env, Envs, matches};
+use super::program::Program;
+use super::value::{Callee, FunctionValue, Place};
+use super::{EvalError, EvalProblem, Tensor, Tuple, Value};
+
+/// Evaluates functions of a module.
+///
+/// ```ignore
+/// let result = Evaluator::new(&module).call("main", vec![Value::Tensor(x)])?;
+/// ```
+#[derive(Debug)]
+pub struct Evaluator<'m> {
+    module: &'m Module,
+    programs: HashMap<Symbol, Arc<Program>, FxBuildHasher>,
+}
+
+impl<'m> Evaluator<'m> {
+    /// An evaluator of the functions of `module`.
+    pub fn new(module: &'m Module) -> Self {
+        Self { module, programs: HashMap::default() }
+    }
+
+    /// The result of function `name` on these arguments. For a tensor program they are the inputs, and the
+    /// result is its outputs: a tensor, or a tuple if there are several.
+    pub fn call(&mut self, name: &str, args: Vec<Value>) -> Result<Value, EvalError> {
+        let mut machine = Machine::new(self.module.cx(), Some(self.module), &mut self.programs);
+        machine.call_global(self.module.cx().symbol(name), args, None).map_err(|problem| {
+            EvalError { function: None, node: Expr(0), span: 0, problem: Box::new(problem) }
+        })?;
+        machine.run()
+    }
+}
+
+/// The value of one expression without variables, such as a call with constant operands. `constants` are
+/// those of the body; a module is needed only when the expression calls functions of it.
+pub fn evaluate_expr(
+    cx: &Cx,
+    body: BodyView<'_>,
+    constants: &[Arc<Constant>],
+    module: Option<&Module>,
+    expr: Expr,
+) -> Result<Value, EvalError> {
+    let mut programs = HashMap::default();
+    let mut machine = Machine::new(cx, module, &mut programs);
+    let env = machine.envs.add(Env::default());
+    let code = Code { body, constants, name: None };
+    machine.frames.push(Frame {
+        code,
+        env,
+        tasks: vec![Task::Need(expr)],
+        result: expr,
+        caller: None,
+    });
+    machine.run()
+}
+
+/// A body that is evaluated.
+#[derive(Clone, Copy)]
+struct Code<'a> {
+    body: BodyView<'a>,
+    constants: &'a [Arc<Constant>],
+    name: Option<Symbol>,
+}
+
+impl<'a> Code<'a> {
+    fn of(func: &'a Function, name: Symbol) -> Self {
+        Self { body: func.view(), constants: func.constants(), name: Some(name) }
+    }
+}
+
+/// A function that runs.
+struct Frame<'a> {
+    code: Code<'a>,
+    env: usize,
+    tasks: Vec<Task>,
+    /// The node whose value is the result.
+    result: Expr,
+    /// The node of the frame below whose value it is.
+    caller: Option<Expr>,
+}
+
+enum Task {
+    /// Evaluate a node.
+    Need(Expr),
+    /// Evaluate the bindings of a `let` from this one on, then its result.
+    Bindings(Expr, usize),
+}
+
+pub(super) struct Machine<'a, 'p> {
+    pub(super) cx: &'a Cx,
+    module: Option<&'a Module>,
+    programs: &'p mut HashMap<Symbol, Arc<Program>, FxBuildHasher>,
+    envs: Envs,
+    frames: Vec<Frame<'a>>,
+    /// The result of the last function that ended at the bottom.
+    result: Option<Value>,
+    /// The bodies that closures belong to, by the environment they were made in.
+    codes: HashMap<usize, Code<'a>, FxBuildHasher>,
+}
+
+type Step<T = ()> = Result<T, EvalProblem>;
+
+impl<'a, 'p> Machine<'a, 'p> {
+    fn new(
+        cx: &'a Cx,
+        module: Option<&'a Module>,
+        programs: &'p mut HashMap<Symbol, Arc<Program>, FxBuildHasher>,
+    ) -> Self {
+        let (envs, frames) = (Envs::default(), Vec::new());
+        Self { cx, module, programs, envs, frames, result: None, codes: HashMap::default() }
+    }
+
+    fn run(&mut self) -> Result<Value, EvalError> {
+        while let Some(frame) = self.frames.last_mut() {
+            let (code, result) = (frame.code, frame.result);
+            let (node, step) = match frame.tasks.pop() {
+                Some(Task::Need(expr)) => (expr, self.evaluate(expr)),
+                Some(Task::Bindings(expr, next)) => (expr, self.bind(expr, next)),
+                None => (result, self.leave()),
+            };
+            step.map_err(|problem| EvalError {
+                function: code.name.map(|name| code.body.terms().str(name).to_owned()),
+                node,
+                span: code.body.raw_node(node).span,
+                problem: Box::new(problem),
+            })?;
+        }
+        Ok(settle(self.result.take().unwrap_or_else(Value::unit)))
+    }
+
+    fn frame(&mut self) -> &mut Frame<'a> {
+        self.frames.last_mut().expect("a step belongs to a frame")
+    }
+
+    fn code(&self) -> Code<'a> {
+        self.frames.last().expect("a step belongs to a frame").code
+    }
+
+    fn env(&self) -> usize {
+        self.frames.last().expect("a step belongs to a frame").env
+    }
+
+    /// The value of a node, if it is known or known at once.
+    fn known(&mut self, expr: Expr) -> Step<Option<Value>> {
+        let (code, env) = (self.code(), self.env());
+        Ok(Some(match code.body.view(expr) {
+            View::Var { name } => match self.envs.variable(env, expr) {
+                Some(value) => value,
+                None => return Err(EvalProblem::Unbound(code.body.terms().str(name).to_owned())),
+            },
+            View::Constant(constant) => {
+                let tensor = code
+                    .constants
+                    .get(constant.index as usize)
+                    .and_then(|constant| Tensor::from_constant(constant, self.cx.terms()));
+                Value::Tensor(tensor.ok_or(EvalProblem::UnknownNode("a broken constant"))?)
+            }
+            View::Shape { ty } => self.shape(self.substituted(ty))?,
+            View::Prim { dim } => {
+                let dims = &self.envs.get(env).dims;
+                let dim = Dim(substitute(self.cx, dim.into(), dims).0);
+                let text = || EvalProblem::Unbound(self.cx.terms().dim_text(dim));
+                Value::Scalar(self.cx.terms().dim_value(dim).ok_or_else(text)?)
+            }
+            View::Global { name } => Value::Function(FunctionValue(Callee::Global(name))),
+            // What is called directly; a call looks at the node itself.
+            View::Op { .. } | View::Extern { .. } => Value::unit(),
+            _ => return Ok(self.envs.get(env).values.get(&expr).cloned()),
+        }))
+    }
+
+    fn shape(&self, ty: Type) -> Step<Value> {
+        let terms = self.cx.terms();
+        let dims: Option<Vec<i64>> =
+            terms.children(ty).iter().map(|&dim| terms.dim_value(Dim(dim.0))).collect();
+        dims.map(Value::Shape).ok_or_else(|| EvalProblem::Unbound(terms.type_text(ty)))
+    }
+
+    /// A type with the dimensions that its symbols stand for.
+    pub(super) fn substituted(&self, ty: Type) -> Type {
+        Type(substitute(self.cx, ty.into(), &self.envs.get(self.env()).dims).0)
+    }
+
+    /// The attributes of a node with the dimensions that symbols stand for.
+    pub(super) fn attrs(&self, expr: Expr) -> crate::ir::Attrs {
+        let attrs = self.code().body.attrs(expr);
+        crate::ir::Attrs(substitute(self.cx, attrs.into(), &self.envs.get(self.env()).dims).0)
+    }
+
+    /// The value of an operand that was evaluated before.
+    fn operand(&mut self, expr: Expr) -> Step<Value> {
+        self.known(expr)?.ok_or(EvalProblem::UnknownNode("an operand behind its user"))
+    }
+
+    pub(super) fn set(&mut self, expr: Expr, value: Value) {
+        let env = self.env();
+        self.envs.get_mut(env).values.insert(expr, value);
+    }
+
+    /// Evaluates a node, or puts what it needs onto the stack and comes again.
+    fn evaluate(&mut self, expr: Expr) -> Step {
+        let body = self.code().body;
+        match body.view(expr) {
+            View::If { cond, then, otherwise } => return self.choose(expr, cond, then, otherwise),
+            View::Let(_) => {
+                self.frame().tasks.push(Task::Bindings(expr, 0));
+                return Ok(());
+            }
+            View::Function { .. } => {
+                let env = self.env();
+                self.envs.get_mut(env).is_captured = true;
+                self.codes.insert(env, self.code());
+                let closure = Callee::Closure { function: expr, env };
+                self.set(expr, Value::Function(FunctionValue(closure)));
+                return Ok(());
+            }
+            _ => {}
+        }
+        if self.known(expr)?.is_some() || !self.has_operands(expr)? {
+            return Ok(());
+        }
+        match body.view(expr) {
+            View::Tuple(fields) => {
+                let fields = fields.iter().map(|field| self.operand(field)).collect::<Step<_>>()?;
+                self.set(expr, Value::Tuple(Tuple::new(fields)));
+                Ok(())
+            }
+            View::TupleGetItem { tuple, index } => {
+                let Value::Tuple(tuple) = self.operand(tuple)? else {
+                    return Err(EvalProblem::UnknownNode("a field of what is no tuple"));
+                };
+                let count = tuple.fields().len();
+                let field = tuple.fields().get(index).cloned();
+                self.set(expr, field.ok_or(EvalProblem::NoField { index, count })?);
+                Ok(())
+            }
+            View::Call { callee, args, .. } => {
+                let values = args.iter().map(|arg| self.operand(arg)).collect::<Step<Vec<_>>>()?;
+                match body.view(callee) {
+                    View::Op { name } => {
+                        let value = self.call_op(expr, name, values)?;
+                        self.set(expr, value);
+                        Ok(())
+                    }
+                    View::Extern { name } => {
+                        Err(EvalProblem::Extern(body.terms().str(name).to_owned()))
+                    }
+                    _ => match self.operand(callee)? {
+                        Value::Function(function) => self.call(function.0, values, Some(expr)),
+                        other => Err(EvalProblem::WrongValue("a function", other.kind())),
+                    },
+                }
+            }
+            _ => Err(EvalProblem::UnknownNode(body.kind(expr).name())),
+        }
+    }
+
+    /// Whether all operands have values. If not, they go onto the stack, and the node below them.
+    fn has_operands(&mut self, expr: Expr) -> Step<bool> {
+        let body = self.code().body;
+        let mut missing = Vec::new();
+        for operand in body.operands(expr).iter() {
+            if self.known(operand)?.is_none() {
+                missing.push(operand);
+            }
+        }
+        if missing.is_empty() {
+            return Ok(true);
+        }
+        let tasks = &mut self.frame().tasks;
+        tasks.push(Task::Need(expr));
+        tasks.extend(missing.into_iter().rev().map(Task::Need));
+        Ok(false)
+    }
+
+    fn choose(&mut self, expr: Expr, cond: Expr, then: Expr, otherwise: Expr) -> Step {
+        if self.known(expr)?.is_some() {
+            return Ok(());
+        }
+        let needed = match self.known(cond)? {
+            None => cond,
+            Some(value) => {
+                let is_true = value
+                    .to_tensor()
+                    .and_then(|tensor| tensor.bytes().first().map(|&byte| byte != 0))
+                    .ok_or(EvalProblem::WrongValue("a condition", value.kind()))?;
+                let taken = if is_true { then } else { otherwise };
+                match self.known(taken)? {
+                    None => taken,
+                    Some(value) => {
+                        self.set(expr, value);
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        self.frame().tasks.extend([Task::Need(expr), Task::Need(needed)]);
+        Ok(())
+    }
+
+    /// Goes on with the bindings of a `let`.
+    fn bind(&mut self, expr: Expr, mut next: usize) -> Step {
+        let View::Let(view) = self.code().body.view(expr) else {
+            return Err(EvalProblem::UnknownNode("a broken let"));
+        };
+        while next < view.len() {
+            let (var, value) = view.binding(next);
+            let Some(known) = self.known(value)? else {
+                self.frame().tasks.extend([Task::Bindings(expr, next), Task::Need(value)]);
+                return Ok(());
+            };
+            self.set(var, known);
+            next += 1;
+        }
+        match self.known(view.result())? {
+            Some(value) => self.set(expr, value),
+            None => {
+                let tasks = [Task::Bindings(expr, next), Task::Need(view.result())];
+                self.frame().tasks.extend(tasks);
+            }
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, callee: Callee, args: Vec<Value>, caller: Option<Expr>) -> Step {
+        match callee {
+            Callee::Global(name) => self.call_global(name, args, caller),
+            Callee::Closure { function, env } => {
+                let dims = self.envs.get(env).dims.clone();
+                let code = self.codes[&env];
+                self.enter(
+                    code,
+                    function,
+                    Env { parent: Some(env), dims, ..Env::default() },
+                    args,
+                    caller,
+                )
+            }
+        }
+    }
+
+    fn call_global(&mut self, name: Symbol, args: Vec<Value>, caller: Option<Expr>) -> Step {
+        let func = self.module.and_then(|module| module.get(name));
+        let Some(func) = func else {
+            return Err(EvalProblem::UnknownFunction(self.cx.terms().str(name).to_owned()));
+        };
+        if func.is_prim() {
+            let result = match caller {
+                Some(_) => self.run_program(name, func, &args).map(|()| Value::unit())?,
+                None => self.run_with_outputs(name, func, args)?,
+            };
+            match caller {
+                Some(expr) => self.set(expr, result),
+                None => self.result = Some(result),
+            }
+            return Ok(());
+        }
+        let code = Code::of(func, name);
+        self.enter(code, code.body.root(), Env::default(), args, caller)
+    }
+
+    /// Starts a function: checks the arguments and binds the parameters.
+    fn enter(
+        &mut self,
+        code: Code<'a>,
+        function: Expr,
+        mut env: Env,
+        args: Vec<Value>,
+        caller: Option<Expr>,
+    ) -> Step {
+        let View::Function { params, body: result, .. } = code.body.view(function) else {
+            return Err(EvalProblem::UnknownNode(code.body.kind(function).name()));
+        };
+        if params.len() != args.len() {
+            return Err(EvalProblem::WrongArgCount { expected: params.len(), found: args.len() });
+        }
+        // The parameters' own symbols hide those around.
+        let mut dims = crate::ir::DimBindings::default();
+        for (index, (param, arg)) in params.iter().zip(args).enumerate() {
+            if let Some(ty) = code.body.ty(param)
+                && !matches(self.cx, ty, &arg, &mut dims)
+            {
+                let terms = self.cx.terms();
+                let ty = Type(substitute(self.cx, ty.into(), &dims).0);
+                let found = arg.ty(self.cx).map(|ty| terms.type_text(ty));
+                return Err(EvalProblem::WrongArg {
+                    index,
+                    expected: terms.type_text(ty),
+                    found: found.unwrap_or_else(|| arg.kind().to_owned()),
+                });
+            }
+            env.values.insert(param, arg);
+        }
+        env.dims.extend(dims);
+        let env = self.envs.add(env);
+        self.frames.push(Frame { code, env, tasks: vec![Task::Need(result)], result, caller });
+        Ok(())
+    }
+
+    /// Ends a function: its result goes to the caller.
+    fn leave(&mut self) -> Step {
+        let result = self.frame().result;
+        let value = self.operand(result)?;
+        if let Some(frame) = self.frames.pop() {
+            self.envs.end(frame.env);
+            match frame.caller {
+                Some(expr) if !self.frames.is_empty() => self.set(expr, value),
+                _ => self.result = Some(value),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a tensor program on values for its parameters, outputs included.
+    pub(super) fn run_program(&mut self, name: Symbol, func: &Function, args: &[Value]) -> Step {
+        let program = self.compiled(name, func)?;
+        program.run(self.cx, args).map_err(EvalProblem::Program)
+    }
+
+    /// Runs a tensor program on its inputs; the result is its outputs.
+    fn run_with_outputs(
+        &mut self,
+        name: Symbol,
+        func: &Function,
+        mut args: Vec<Value>,
+    ) -> Step<Value> {
+        let program = self.compiled(name, func)?;
+        let types = program.output_types(self.cx, &args).ok_or_else(|| {
+            let expected = func.params().len();
+            EvalProblem::WrongArgCount { expected, found: args.len() }
+        })?;
+        let mut outputs = Vec::with_capacity(types.len());
+        for ty in types {
+            let text = || EvalProblem::Alloc(self.cx.terms().type_text(ty));
+            outputs.push(Value::Place(Place::alloc(self.cx, ty).ok_or_else(text)?));
+        }
+        args.extend(outputs.iter().cloned());
+        program.run(self.cx, &args).map_err(EvalProblem::Program)?;
+        match outputs.len() {
+            1 => Ok(outputs.remove(0)),
+            _ => Ok(Value::Tuple(Tuple::new(outputs))),
+        }
+    }
+
+    fn compiled(&mut self, name: Symbol, func: &Function) -> Step<Arc<Program>> {
+        if let Some(program) = self.programs.get(&name) {
+            return Ok(program.clone());
+        }
+        let program = Arc::new(Program::compile(func).map_err(EvalProblem::Program)?);
+        self.programs.insert(name, program.clone());
+        Ok(program)
+    }
+
+    /// The tensor program called `name`.
+    pub(super) fn program(&self, name: Symbol) -> Step<&'a Function> {
+        match self.module.and_then(|module| module.get(name)) {
+            Some(func) if func.is_prim() => Ok(func),
+            _ => Err(EvalProblem::UnknownFunction(self.cx.terms().str(name).to_owned())),
+        }
+    }
+}
+
+/// A value with tensors of its own in the place of those in storages.
+fn settle(value: Value) -> Value {
+    enum Step {
+        Value(Value),
+        Tuple(usize),
+    }
+    let mut steps = vec![Step::Value(value)];
+    let mut done: Vec<Value> = Vec::new();
+    while let Some(step) = steps.pop() {
+        match step {
+            Step::Tuple(count) => {
+                let fields = done.split_off(done.len() - count);
+                done.push(Value::Tuple(Tuple::new(fields)));
+            }
+            Step::Value(Value::Tuple(tuple)) => {
+                steps.push(Step::Tuple(tuple.fields().len()));
+                steps.extend(tuple.fields().iter().rev().cloned().map(Step::Value));
+            }
+            Step::Value(Value::Place(place)) => {
+                let tensor = place.to_tensor().map(Value::Tensor);
+                done.push(tensor.unwrap_or(Value::Place(place)));
+            }
+            Step::Value(value) => done.push(value),
+        }
+    }
+    done.pop().unwrap_or_else(Value::unit)
+}

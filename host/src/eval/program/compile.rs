@@ -1,0 +1,264 @@
+//! From a tensor program to instructions: the statements.
+
+use crate::ir::{
+    Args, BinaryOp, DType, Expr, Function, Kind, PrimBlockView, Symbol, TermView, View,
+};
+
+use super::code::{Access, Instr, Reg};
+use super::expr::{Compiler, Operand};
+use super::flatten::{Item, flatten};
+use super::{Buffer, Index, Param, Program, ProgramError, Stmt};
+use crate::eval::Tensor;
+
+/// What is to be compiled next.
+enum Work {
+    Stmt(Expr),
+    EndLoop { var: Reg, min: Reg, extent: Reg, stmt: u32 },
+    EndThen { cond: Reg, otherwise: Option<Expr>, stmt: u32 },
+    EndElse { cond: Reg, then: usize, stmt: u32 },
+}
+
+impl Program {
+    /// Compiles a tensor program.
+    pub(in crate::eval) fn compile(func: &Function) -> Result<Self, ProgramError> {
+        let body = func.view();
+        let View::PrimFunc { params, outputs, body: root, .. } = body.view(body.root()) else {
+            let what = body.kind(body.root()).name().to_owned();
+            return Err(ProgramError::Unsupported { what, node: body.root().0 });
+        };
+        let mut compiler = Compiler::new(body);
+        let params = params
+            .iter()
+            .map(|param| match body.view(param) {
+                View::Buffer { .. } => compiler.define_buffer(param, None).map(Param::Buffer),
+                _ => compiler.define_param(param),
+            })
+            .collect::<Result<Vec<Param>, _>>()?;
+        let mut work = vec![Work::Stmt(root)];
+        while let Some(next) = work.pop() {
+            match next {
+                Work::Stmt(stmt) => compiler.stmt(stmt, &mut work)?,
+                Work::EndLoop { var, min, extent, stmt } => {
+                    let body = compiler.close_scope();
+                    let limit = compiler.int_reg(1);
+                    compiler.push(Item::Loop { var, min, extent, limit, body }, stmt)?;
+                }
+                Work::EndThen { cond, otherwise, stmt } => {
+                    let then = compiler.close_scope();
+                    match otherwise {
+                        Some(otherwise) => {
+                            compiler.open_scope();
+                            work.push(Work::EndElse { cond, then, stmt });
+                            work.push(Work::Stmt(otherwise));
+                        }
+                        None => compiler.push(Item::If { cond, then, otherwise: None }, stmt)?,
+                    }
+                }
+                Work::EndElse { cond, then, stmt } => {
+                    let otherwise = Some(compiler.close_scope());
+                    compiler.push(Item::If { cond, then, otherwise }, stmt)?;
+                }
+            }
+        }
+        let root = compiler.close_scope();
+        let (code, origins) = flatten(compiler.pieces, root);
+        Ok(Program {
+            code,
+            origins,
+            stmts: compiler.stmts,
+            ints: compiler.ints,
+            floats: compiler.floats,
+            dims: compiler.dims,
+            indices: compiler.indices,
+            params,
+            outputs,
+            buffers: compiler.buffers,
+        })
+    }
+}
+
+impl Compiler<'_> {
+    fn stmt(&mut self, stmt: Expr, work: &mut Vec<Work>) -> Result<(), ProgramError> {
+        let body = self.body;
+        match body.view(stmt) {
+            View::Seq(stmts) => {
+                work.extend(stmts.iter().rev().map(Work::Stmt));
+                return Ok(());
+            }
+            View::For { var, min, extent, body: inner, .. } => {
+                let number = self.begin("the loop over", var, stmt);
+                let (min, extent) = (self.int(min)?, self.int(extent)?);
+                self.end_stmt();
+                self.open_scope();
+                let reg = self.define_var(var)?;
+                work.push(Work::EndLoop {
+                    var: reg,
+                    min: min.reg,
+                    extent: extent.reg,
+                    stmt: number,
+                });
+                work.push(Work::Stmt(inner));
+            }
+            View::IfStmt { cond, then, otherwise } => {
+                let number = self.begin("the condition", stmt, stmt);
+                let cond = self.int(cond)?;
+                self.end_stmt();
+                self.open_scope();
+                work.push(Work::EndThen { cond: cond.reg, otherwise, stmt: number });
+                work.push(Work::Stmt(then));
+            }
+            View::Block(block) => self.block(block, stmt, work)?,
+            View::Store { buffer, value, indices } => {
+                let number = self.begin("the store to", buffer, stmt);
+                let value = self.emit(value)?;
+                let access = self.access(buffer, indices)?;
+                if value.lanes != access.lanes || value.is_float != access.dtype.is_float() {
+                    let what = "a store of a value that does not fit the buffer".to_owned();
+                    return Err(ProgramError::Unsupported { what, node: stmt.0 });
+                }
+                self.push(Item::Instr(Instr::Store { src: value.reg, access }), number)?;
+            }
+            View::LetStmt { var, value } => {
+                self.begin("the let of", var, stmt);
+                let value = self.emit(value)?;
+                self.end_stmt();
+                self.bind(var, value);
+            }
+            View::Alloc { buffer } => {
+                let number = self.begin("the allocation of", buffer, stmt);
+                let buffer = self.define_buffer(buffer, None)?;
+                self.push(Item::Instr(Instr::Alloc { buffer }), number)?;
+            }
+            View::Evaluate { value } => {
+                self.begin("the evaluation", stmt, stmt);
+                self.emit(value)?;
+            }
+            _ => {
+                let what = format!("a statement of kind {}", body.kind(stmt).name());
+                return Err(ProgramError::Unsupported { what, node: stmt.0 });
+            }
+        }
+        self.end_stmt();
+        Ok(())
+    }
+
+    /// A block: its iterators are names for what they are bound to; its initial statement runs when all
+    /// reduction iterators are zero.
+    fn block(
+        &mut self,
+        block: PrimBlockView<'_>,
+        stmt: Expr,
+        work: &mut Vec<Work>,
+    ) -> Result<(), ProgramError> {
+        let number = self.begin("the block", stmt, stmt);
+        let mut is_first: Option<Operand> = None;
+        for (&kind, pair) in block.iter_kinds.iter().zip(block.iters.to_vec().chunks_exact(2)) {
+            let value = self.int(pair[1])?;
+            self.bind(pair[0], value);
+            if block.init.is_some() && self.body.terms().view(kind) == TermView::Str("reduce") {
+                let zero = self.literal_int(0);
+                let here = self.binary_int(BinaryOp::Eq, DType::I64, value, zero)?;
+                is_first = Some(match is_first {
+                    None => here,
+                    Some(others) => self.binary_int(BinaryOp::And, DType::BOOL, others, here)?,
+                });
+            }
+        }
+        self.end_stmt();
+        work.push(Work::Stmt(block.body));
+        match (block.init, is_first) {
+            (Some(init), None) => work.push(Work::Stmt(init)),
+            (Some(init), Some(cond)) => {
+                self.open_scope();
+                work.push(Work::EndThen { cond: cond.reg, otherwise: None, stmt: number });
+                work.push(Work::Stmt(init));
+            }
+            (None, _) => {}
+        }
+        Ok(())
+    }
+
+    /// Starts a statement: what is emitted from here on belongs to it.
+    fn begin(&mut self, what: &'static str, named: Expr, stmt: Expr) -> u32 {
+        let raw = self.body.raw_node(named);
+        let is_named = matches!(Kind(raw.kind), Kind::VAR | Kind::BUFFER | Kind::BLOCK);
+        let name = Symbol(if is_named { raw.data } else { 0 });
+        self.stmts.push(Stmt { what, name, node: stmt.0 });
+        self.stmt = self.stmts.len() as u32 - 1;
+        self.stmt
+    }
+
+    fn access(&mut self, buffer: Expr, indices: Args<'_>) -> Result<Access, ProgramError> {
+        let operands =
+            indices.iter().map(|index| self.int(index)).collect::<Result<Vec<Operand>, _>>()?;
+        self.access_of(buffer, &operands)
+    }
+
+    /// An access at indices that were emitted.
+    pub(super) fn access_of(
+        &mut self,
+        buffer: Expr,
+        operands: &[Operand],
+    ) -> Result<Access, ProgramError> {
+        let number = self.buffer_number(buffer)?;
+        let terms = self.body.terms();
+        let (dtype, dims) = terms
+            .tensor(self.buffers[number as usize].ty)
+            .ok_or(ProgramError::Untyped(buffer.0))?;
+        if operands.len() != dims.len() && operands.len() != 1 {
+            let what = format!("{} indices into {} dimensions", operands.len(), dims.len());
+            return Err(ProgramError::Unsupported { what, node: buffer.0 });
+        }
+        let lanes = operands.iter().map(|index| index.lanes).max().unwrap_or(1);
+        if operands.iter().any(|index| index.lanes != 1 && index.lanes != lanes) {
+            let what = "indices of different lanes".to_owned();
+            return Err(ProgramError::Unsupported { what, node: buffer.0 });
+        }
+        let first = self.indices.len() as u32;
+        let index = |index: &Operand| Index { reg: index.reg, is_vector: index.lanes > 1 };
+        self.indices.extend(operands.iter().map(index));
+        Ok(Access { buffer: number, dtype, first, count: operands.len() as u16, lanes })
+    }
+
+    /// The number of a buffer that is used: a parameter, one that was made before, or a constant.
+    fn buffer_number(&mut self, buffer: Expr) -> Result<u32, ProgramError> {
+        if let Some(&number) = self.buffer_numbers.get(&buffer) {
+            return Ok(number);
+        }
+        let name = Symbol(self.body.raw_node(buffer).data);
+        let View::Constant(constant) = self.body.view(buffer) else {
+            let name = self.body.terms().str(name).to_owned();
+            return Err(ProgramError::Undefined { name, node: buffer.0 });
+        };
+        let tensor = self
+            .body
+            .terms()
+            .static_tensor(constant.ty)
+            .and_then(|(dtype, shape)| {
+                let shape = shape.iter().map(|&dim| dim as usize).collect();
+                Tensor::new(dtype, shape, crate::ir::Bytes::new(constant.bytes.to_vec()))
+            })
+            .ok_or(ProgramError::Untyped(buffer.0))?;
+        self.define_buffer(buffer, Some(tensor))
+    }
+
+    fn define_buffer(
+        &mut self,
+        buffer: Expr,
+        constant: Option<Tensor>,
+    ) -> Result<u32, ProgramError> {
+        let ty = self.body.ty(buffer).ok_or(ProgramError::Untyped(buffer.0))?;
+        let name = match self.body.view(buffer) {
+            View::Buffer { name, .. } => name,
+            View::Constant(constant) => constant.name,
+            _ => return Err(ProgramError::Untyped(buffer.0)),
+        };
+        if let Some(&number) = self.buffer_numbers.get(&buffer) {
+            return Ok(number);
+        }
+        let number = self.buffers.len() as u32;
+        self.buffers.push(Buffer { name, ty, constant });
+        self.buffer_numbers.insert(buffer, number);
+        Ok(number)
+    }
+}

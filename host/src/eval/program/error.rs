@@ -1,0 +1,35 @@
+//! Why a tensor program cannot be evaluated.
+
+use thiserror::Error;
+
+/// Why a tensor program cannot be evaluated.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum ProgramError {
+    #[error("index [{}] is outside of buffer `{buffer}`, which has shape [{}], in {stmt}", list(.index), list(.shape))]
+    OutOfBounds { buffer: String, index: Vec<i64>, shape: Vec<i64>, stmt: String },
+    #[error("an integer is divided by zero in {stmt}")]
+    DivisionByZero { stmt: String },
+    #[error("{what} cannot be evaluated (node {node})")]
+    Unsupported { what: String, node: u32 },
+    #[error("node {0} has no scalar type")]
+    Untyped(u32),
+    #[error("`{name}` is used where it is not defined (node {node})")]
+    Undefined { name: String, node: u32 },
+    #[error("buffer `{0}` is written but was given as a constant")]
+    ReadOnly(String),
+    #[error("the size of buffer `{0}` is not known or too large")]
+    BadBuffer(String),
+    #[error("argument {} is {found}, but the parameter is {expected}", .index + 1)]
+    WrongArg { index: usize, expected: String, found: String },
+    #[error("the tensor program takes {expected} arguments, not {found}")]
+    WrongArgCount { expected: usize, found: usize },
+    #[error("dimension `{0}` is not known from the arguments")]
+    UnknownDim(String),
+    #[error("the program is too large to be evaluated")]
+    TooLarge,
+}
+
+fn list(values: &[i64]) -> String {
+    values.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
+}

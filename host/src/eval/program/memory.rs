@@ -1,0 +1,271 @@
+//! The memory of a tensor program while it runs.
+
+use std::sync::Arc;
+
+use half::{bf16, f16};
+
+use crate::eval::value::{Place, Storage};
+use crate::eval::{Tensor, Value};
+use crate::ir::{Bytes, Context, Cx, DType, Dim, DimBindings, Type, substitute};
+
+use super::code::{Access, Reg};
+use super::{Buffer, Index, ProgramError};
+
+/// Where buffers lie. Storages are borrowed from their owners while the program runs.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    blocks: Vec<Block>,
+    views: Vec<View>,
+}
+
+#[derive(Debug)]
+enum Block {
+    /// Contents that are read only.
+    Shared(Bytes),
+    /// Memory of the program's own.
+    Own(Vec<u8>),
+    /// Memory that was taken from a storage and goes back to it.
+    Borrowed(Storage, Vec<u8>),
+}
+
+/// A buffer: which part of which block, and its shape.
+#[derive(Debug, Default)]
+struct View {
+    block: usize,
+    offset: usize,
+    dims: Vec<i64>,
+    strides: Vec<i64>,
+    count: i64,
+    is_placed: bool,
+}
+
+impl Drop for Memory {
+    /// Gives storages their memory back.
+    fn drop(&mut self) {
+        for block in &mut self.blocks {
+            if let Block::Borrowed(storage, bytes) = block {
+                *storage.lock() = std::mem::take(bytes);
+            }
+        }
+    }
+}
+
+impl Memory {
+    /// Memory for these buffers, none of which has its place yet.
+    pub(super) fn new(count: usize) -> Self {
+        let mut views = Vec::new();
+        views.resize_with(count, View::default);
+        Self { blocks: Vec::new(), views }
+    }
+
+    /// Gives a buffer the contents of a tensor.
+    pub(super) fn place_value(&mut self, number: u32, value: &Value) -> bool {
+        match value {
+            Value::Tensor(tensor) => self.place_tensor(number, tensor),
+            Value::Place(place) => self.place_storage(number, place),
+            _ => return false,
+        }
+        true
+    }
+
+    pub(super) fn place_tensor(&mut self, number: u32, tensor: &Tensor) {
+        self.blocks.push(Block::Shared(tensor.bytes().clone()));
+        self.place(number, self.blocks.len() - 1, 0, tensor.shape());
+    }
+
+    fn place_storage(&mut self, number: u32, place: &Place) {
+        let is_same = |block: &Block| matches!(block, Block::Borrowed(storage, _) if Arc::ptr_eq(&storage.0, &place.storage.0));
+        let block = self.blocks.iter().position(is_same).unwrap_or_else(|| {
+            let bytes = std::mem::take(&mut *place.storage.lock());
+            self.blocks.push(Block::Borrowed(place.storage.clone(), bytes));
+            self.blocks.len() - 1
+        });
+        self.place(number, block, place.offset, &place.shape);
+    }
+
+    fn place(&mut self, number: u32, block: usize, offset: usize, shape: &[usize]) {
+        let dims: Vec<i64> = shape.iter().map(|&dim| dim as i64).collect();
+        let mut strides = vec![1; dims.len()];
+        for axis in (1..dims.len()).rev() {
+            strides[axis - 1] = strides[axis] * dims[axis];
+        }
+        let count = dims.iter().product();
+        self.views[number as usize] = View { block, offset, dims, strides, count, is_placed: true };
+    }
+
+    /// Makes a buffer that the program allocates, or makes it anew. All bytes are 0xff, so that what is
+    /// read before it is written shows.
+    pub(super) fn alloc(
+        &mut self,
+        cx: &Cx,
+        number: u32,
+        buffer: &Buffer,
+        dims: &DimBindings,
+    ) -> Result<(), ProgramError> {
+        let view = &self.views[number as usize];
+        if view.is_placed
+            && let Some(Block::Own(bytes)) = self.blocks.get_mut(view.block)
+        {
+            bytes.fill(0xff);
+            return Ok(());
+        }
+        let bad = || ProgramError::BadBuffer(cx.terms().str(buffer.name).to_owned());
+        let (size, shape) = size_of(cx, buffer.ty, dims).ok_or_else(bad)?;
+        self.blocks.push(Block::Own(vec![0xff; size]));
+        self.place(number, self.blocks.len() - 1, 0, &shape);
+        Ok(())
+    }
+
+    /// The shape of a buffer.
+    pub(super) fn shape(&self, number: u32) -> &[i64] {
+        &self.views[number as usize].dims
+    }
+
+    /// The number of the element at scalar indices; `None` outside.
+    #[inline]
+    fn element(&self, access: Access, indices: &[Index], ints: &[i64]) -> Option<usize> {
+        let view = &self.views[access.buffer as usize];
+        if indices.len() != view.dims.len() {
+            let index = ints[indices.first()?.reg as usize];
+            return (0..view.count).contains(&index).then_some(index as usize);
+        }
+        let mut element = 0;
+        for (axis, index) in indices.iter().enumerate() {
+            let value = ints[index.reg as usize];
+            if !(0..view.dims[axis]).contains(&value) {
+                return None;
+            }
+            element += value * view.strides[axis];
+        }
+        Some(element as usize)
+    }
+
+    /// The number of the element of one lane.
+    fn lane(&self, access: Access, indices: &[Index], ints: &[i64], lane: usize) -> Option<usize> {
+        let view = &self.views[access.buffer as usize];
+        let at = |index: &Index| ints[index.reg as usize + if index.is_vector { lane } else { 0 }];
+        if indices.len() != view.dims.len() {
+            let index = at(indices.first()?);
+            return (0..view.count).contains(&index).then_some(index as usize);
+        }
+        let mut element = 0;
+        for (axis, index) in indices.iter().enumerate() {
+            let value = at(index);
+            if !(0..view.dims[axis]).contains(&value) {
+                return None;
+            }
+            element += value * view.strides[axis];
+        }
+        Some(element as usize)
+    }
+
+    fn bytes(&self, access: Access, element: usize, size: usize) -> Option<&[u8]> {
+        let view = &self.views[access.buffer as usize];
+        let bytes: &[u8] = match self.blocks.get(view.block)? {
+            Block::Shared(bytes) => bytes,
+            Block::Own(bytes) | Block::Borrowed(_, bytes) => bytes,
+        };
+        let start = view.offset + element * size;
+        bytes.get(start..start + size)
+    }
+
+    /// Reads into registers; the lane that lies outside, if one does.
+    pub(super) fn load(
+        &self,
+        access: Access,
+        indices: &[Index],
+        dst: Reg,
+        ints: &mut [i64],
+        floats: &mut [f64],
+    ) -> Result<(), usize> {
+        let size = access.dtype.bits() as usize / 8;
+        for lane in 0..access.lanes as usize {
+            let element = match access.lanes {
+                1 => self.element(access, indices, ints),
+                _ => self.lane(access, indices, ints, lane),
+            };
+            let bytes =
+                element.and_then(|element| self.bytes(access, element, size)).ok_or(lane)?;
+            let at = dst as usize + lane;
+            match access.dtype {
+                DType::F32 => floats[at] = f32::from_le_bytes(array(bytes)) as f64,
+                DType::F64 => floats[at] = f64::from_le_bytes(array(bytes)),
+                DType::F16 => floats[at] = f16::from_le_bytes(array(bytes)).to_f64(),
+                DType::BF16 => floats[at] = bf16::from_le_bytes(array(bytes)).to_f64(),
+                DType::I8 => ints[at] = i8::from_le_bytes(array(bytes)) as i64,
+                DType::I16 => ints[at] = i16::from_le_bytes(array(bytes)) as i64,
+                DType::I32 => ints[at] = i32::from_le_bytes(array(bytes)) as i64,
+                DType::U8 => ints[at] = bytes[0] as i64,
+                DType::BOOL => ints[at] = (bytes[0] != 0) as i64,
+                DType::U16 => ints[at] = u16::from_le_bytes(array(bytes)) as i64,
+                DType::U32 => ints[at] = u32::from_le_bytes(array(bytes)) as i64,
+                DType::I64 | DType::U64 => ints[at] = i64::from_le_bytes(array(bytes)),
+                _ => return Err(lane),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes from registers; the lane that lies outside, if one does.
+    pub(super) fn store(
+        &mut self,
+        access: Access,
+        indices: &[Index],
+        src: Reg,
+        ints: &[i64],
+        floats: &[f64],
+    ) -> Result<(), usize> {
+        let size = access.dtype.bits() as usize / 8;
+        for lane in 0..access.lanes as usize {
+            let element = self.lane(access, indices, ints, lane).ok_or(lane)?;
+            let view = &self.views[access.buffer as usize];
+            let start = view.offset + element * size;
+            let Some(Block::Own(bytes) | Block::Borrowed(_, bytes)) =
+                self.blocks.get_mut(view.block)
+            else {
+                return Err(lane);
+            };
+            let bytes = bytes.get_mut(start..start + size).ok_or(lane)?;
+            let at = src as usize + lane;
+            match access.dtype {
+                DType::F32 => bytes.copy_from_slice(&(floats[at] as f32).to_le_bytes()),
+                DType::F64 => bytes.copy_from_slice(&floats[at].to_le_bytes()),
+                DType::F16 => bytes.copy_from_slice(&f16::from_f64(floats[at]).to_le_bytes()),
+                DType::BF16 => bytes.copy_from_slice(&bf16::from_f64(floats[at]).to_le_bytes()),
+                // The register holds the value of the type, whose bytes are the first ones.
+                _ => bytes.copy_from_slice(&ints[at].to_le_bytes()[..size]),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a buffer is read only.
+    pub(super) fn is_shared(&self, number: u32) -> bool {
+        let view = &self.views[number as usize];
+        matches!(self.blocks.get(view.block), Some(Block::Shared(_)))
+    }
+}
+
+/// Bytes as an array of their number.
+#[inline]
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().unwrap_or([0; N])
+}
+
+/// Bytes and shape of a buffer whose symbols are bound.
+pub(super) fn size_of(cx: &Cx, ty: Type, dims: &DimBindings) -> Option<(usize, Vec<usize>)> {
+    let ty = Type(substitute(cx, ty.into(), dims).0);
+    let (dtype, shape) = cx.terms().static_tensor(ty)?;
+    let shape: Option<Vec<usize>> = shape.iter().map(|&dim| usize::try_from(dim).ok()).collect();
+    let shape = shape?;
+    let count = shape.iter().try_fold(1u64, |count, &dim| count.checked_mul(dim as u64))?;
+    let bytes = dtype.bytes(count).filter(|&bytes| bytes <= isize::MAX as u64)?;
+    (dtype.bits() >= 8).then_some((bytes as usize, shape))
+}
+
+/// The value of a dimension whose symbols are bound.
+pub(super) fn extent(cx: &Cx, dim: Dim, dims: &DimBindings) -> Result<i64, ProgramError> {
+    let dim = Dim(substitute(cx, dim.into(), dims).0);
+    let unknown = || ProgramError::UnknownDim(cx.terms().dim_text(dim));
+    cx.terms().dim_value(dim).ok_or_else(unknown)
+}
