@@ -1,0 +1,62 @@
+//! `sigmoid` and `tanh`.
+//!
+//! Both go through `exp` of a negative number, which cannot leave the range. Near zero `tanh` would lose
+//! its digits that way; there it is the polynomial of Cephes' `tanhf` (Moshier).
+
+use tenon_plugin_api::prelude::*;
+
+use super::{Steps, exponential};
+
+const TANH_F32: [f64; 5] = [
+    -5.704_988_727_45e-3,
+    2.063_908_879_54e-2,
+    -5.373_971_555_31e-2,
+    1.333_144_220_36e-1,
+    -3.333_328_194_22e-1,
+];
+
+/// Below this `tanh` is a polynomial.
+const TANH_BORDER: f64 = 0.625;
+
+/// `1 / (1 + exp(-x))`, which is also `exp(x) / (1 + exp(x))`; of an f32 or an f64.
+pub(super) fn sigmoid(steps: &mut Steps<'_>, x: Expr) -> Expr {
+    let distance = steps.abs(x);
+    let zero = steps.number(x, 0.0);
+    let falling = steps.sub(zero, distance);
+    let falling = steps.name("falling", falling);
+    let is_f64 = steps.rw.body().scalar_ty(x).is_some_and(|(dtype, _)| dtype == DType::F64);
+    let exp = match is_f64 {
+        true => exponential::exp_f64(steps, falling),
+        false => exponential::exp(steps, falling),
+    };
+    let one = steps.number(x, 1.0);
+    let sum = steps.add(one, exp);
+    let is_negative = steps.compare(BinaryOp::Lt, x, 0.0);
+    let numerator = steps.select(is_negative, exp, one);
+    let result = steps.div(numerator, sum);
+    steps.name("sigmoid", result)
+}
+
+/// `tanh(x)` of an f32: `(1 - t) / (1 + t)` with `t = exp(-2*|x|)`, with the sign of `x`.
+pub(super) fn tanh(steps: &mut Steps<'_>, x: Expr) -> Expr {
+    let distance = steps.abs(x);
+    let distance = steps.name("distance", distance);
+    let minus_two = steps.number(x, -2.0);
+    let falling = steps.mul(distance, minus_two);
+    let falling = steps.name("falling", falling);
+    let exp = exponential::exp(steps, falling);
+    let one = steps.number(x, 1.0);
+    let (above, below) = (steps.sub(one, exp), steps.add(one, exp));
+    let far = steps.div(above, below);
+    let far = steps.name("far", far);
+    let far = steps.with_sign_of(far, x);
+
+    let square = steps.mul(x, x);
+    let square = steps.name("square", square);
+    let tail = steps.polynomial(square, &TANH_F32);
+    let tail = steps.mul(tail, square);
+    let near = steps.fma(tail, x, x);
+    let is_near = steps.compare(BinaryOp::Lt, distance, TANH_BORDER);
+    let result = steps.select(is_near, near, far);
+    steps.name("tanh", result)
+}

@@ -1,0 +1,55 @@
+//! Functions of one or two floats as arithmetic that every vector unit has.
+//!
+//! A function is written against [`Steps`], which names what is used more than once by a `let`, so that
+//! the program computes it once. What a function does at infinity, at zero and at nan stands with it.
+
+mod error_function;
+mod exponential;
+mod hyperbolic;
+mod logarithm;
+mod power;
+mod steps;
+mod trigonometric;
+
+pub(crate) use steps::Steps;
+
+use tenon_plugin_api::prelude::*;
+
+/// `name` of `args` as arithmetic; `None` for a function that needs none, or has none for this dtype.
+pub(crate) fn lower(steps: &mut Steps<'_>, name: &str, args: &[Expr]) -> Option<Expr> {
+    let (dtype, _) = steps.rw.body().scalar_ty(*args.first()?)?;
+    let function = match (name, args) {
+        ("exp", _) => exponential::exp,
+        ("log", _) => logarithm::log,
+        ("sigmoid", _) => hyperbolic::sigmoid,
+        ("tanh", _) => hyperbolic::tanh,
+        ("erf", _) => error_function::erf,
+        ("sin", _) => trigonometric::sin,
+        ("cos", _) => trigonometric::cos,
+        ("pow", &[x, y]) => return power::pow(steps, x, y),
+        _ => return None,
+    };
+    match (dtype, args) {
+        (DType::F32, &[x]) => {
+            let x = steps.name("x", x);
+            Some(function(steps, x))
+        }
+        (DType::F64, &[x]) => {
+            let function = match name {
+                "exp" => exponential::exp_f64,
+                "log" => logarithm::log_f64,
+                "sigmoid" => hyperbolic::sigmoid,
+                _ => return None,
+            };
+            let x = steps.name("x", x);
+            Some(function(steps, x))
+        }
+        (DType::F16 | DType::BF16, &[x]) => {
+            let x = steps.rw.cast(x, DType::F32);
+            let x = steps.name("x", x);
+            let result = function(steps, x);
+            Some(steps.rw.cast(result, dtype))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,131 @@
+//! Arithmetic step by step.
+
+use tenon_plugin_api::prelude::*;
+
+/// Arithmetic that is being written: expressions, and the names given to some of them.
+pub(crate) struct Steps<'a> {
+    pub(crate) rw: &'a mut Rewriter,
+    /// The names, as `let` statements in order.
+    pub(crate) lets: Vec<Expr>,
+}
+
+impl<'a> Steps<'a> {
+    pub(crate) fn new(rw: &'a mut Rewriter) -> Self {
+        Self { rw, lets: Vec::new() }
+    }
+
+    /// Names a value, so that using it twice does not compute it twice.
+    pub(crate) fn name(&mut self, name: &str, value: Expr) -> Expr {
+        if matches!(self.rw.view(value), View::Var { .. } | View::Float(_) | View::Int(_)) {
+            return value;
+        }
+        let ty = self.rw.body().ty(value);
+        let var = self.rw.var(name, ty);
+        self.lets.push(self.rw.let_stmt(var, value));
+        var
+    }
+
+    /// A number of the type of `like`.
+    pub(crate) fn number(&mut self, like: Expr, value: f64) -> Expr {
+        let (dtype, lanes) = self.rw.body().scalar_ty(like).unwrap_or((DType::F32, 1));
+        let literal = self.rw.literal(dtype, value);
+        self.rw.broadcast(literal, lanes)
+    }
+
+    pub(crate) fn add(&mut self, a: Expr, b: Expr) -> Expr {
+        self.rw.add(a, b)
+    }
+
+    pub(crate) fn sub(&mut self, a: Expr, b: Expr) -> Expr {
+        self.rw.sub(a, b)
+    }
+
+    pub(crate) fn mul(&mut self, a: Expr, b: Expr) -> Expr {
+        self.rw.mul(a, b)
+    }
+
+    pub(crate) fn div(&mut self, a: Expr, b: Expr) -> Expr {
+        self.rw.binary(BinaryOp::Div, a, b)
+    }
+
+    /// `a*b + c`, rounded once.
+    pub(crate) fn fma(&mut self, a: Expr, b: Expr, c: Expr) -> Expr {
+        self.rw.intrinsic("fma", &[a, b, c])
+    }
+
+    /// `a*factor + c`, rounded once.
+    pub(crate) fn fma_by(&mut self, a: Expr, factor: f64, c: Expr) -> Expr {
+        let factor = self.number(a, factor);
+        self.fma(a, factor, c)
+    }
+
+    pub(crate) fn abs(&mut self, a: Expr) -> Expr {
+        self.rw.intrinsic("abs", &[a])
+    }
+
+    /// A comparison with a number.
+    pub(crate) fn compare(&mut self, op: BinaryOp, a: Expr, value: f64) -> Expr {
+        let value = self.number(a, value);
+        self.rw.binary(op, a, value)
+    }
+
+    pub(crate) fn select(&mut self, cond: Expr, then: Expr, otherwise: Expr) -> Expr {
+        self.rw.select(cond, then, otherwise)
+    }
+
+    /// `a`, but not below `low` nor above `high`; nan stays.
+    pub(crate) fn clamp(&mut self, a: Expr, low: f64, high: f64) -> Expr {
+        let (is_low, is_high) =
+            (self.compare(BinaryOp::Lt, a, low), self.compare(BinaryOp::Gt, a, high));
+        let (low, high) = (self.number(a, low), self.number(a, high));
+        let below = self.select(is_high, high, a);
+        self.select(is_low, low, below)
+    }
+
+    /// `value` with its sign turned where `sign` is negative.
+    pub(crate) fn with_sign_of(&mut self, value: Expr, sign: Expr) -> Expr {
+        let is_negative = self.compare(BinaryOp::Lt, sign, 0.0);
+        let zero = self.number(value, -0.0);
+        let negative = self.sub(zero, value);
+        self.select(is_negative, negative, value)
+    }
+
+    /// `((c[0]*x + c[1])*x + …)*x + c[n]`, each step rounded once.
+    pub(crate) fn polynomial(&mut self, x: Expr, coefficients: &[f64]) -> Expr {
+        let (&first, rest) = coefficients.split_first().expect("a polynomial has a coefficient");
+        let first = self.number(x, first);
+        rest.iter().fold(first, |sum, &coefficient| {
+            let coefficient = self.number(x, coefficient);
+            self.fma(sum, x, coefficient)
+        })
+    }
+
+    /// The bits of a float as an integer of its size.
+    pub(crate) fn bits(&mut self, a: Expr) -> Expr {
+        let (dtype, lanes) = self.rw.body().scalar_ty(a).unwrap_or((DType::F32, 1));
+        let integer = if dtype == DType::F64 { DType::I64 } else { DType::I32 };
+        let ty = self.rw.cx().vector_type(integer, lanes);
+        self.rw.intrinsic_of("reinterpret", &[a], Some(ty))
+    }
+
+    /// The float with these bits.
+    pub(crate) fn from_bits(&mut self, a: Expr) -> Expr {
+        let (dtype, lanes) = self.rw.body().scalar_ty(a).unwrap_or((DType::I32, 1));
+        let float = if dtype == DType::I64 { DType::F64 } else { DType::F32 };
+        let ty = self.rw.cx().vector_type(float, lanes);
+        self.rw.intrinsic_of("reinterpret", &[a], Some(ty))
+    }
+
+    /// An integer of the type of `like`.
+    pub(crate) fn int(&mut self, like: Expr, value: i64) -> Expr {
+        let (dtype, lanes) = self.rw.body().scalar_ty(like).unwrap_or((DType::I32, 1));
+        let literal = self.rw.int_of(dtype, value);
+        self.rw.broadcast(literal, lanes)
+    }
+
+    /// Moves the bits of an integer: `shl` or `shr`.
+    pub(crate) fn shift(&mut self, name: &str, a: Expr, bits: i64) -> Expr {
+        let bits = self.int(a, bits);
+        self.rw.intrinsic(name, &[a, bits])
+    }
+}

@@ -1,0 +1,126 @@
+//! Replaces `exp`, `log` and their like by arithmetic.
+//!
+//! ```ir
+//! y[i] = sigmoid(x[i])            let x_1 = x[i]
+//!                          =>     let falling = 0.0 - abs(x_1)
+//!                                 …
+//!                                 y[i] = sigmoid_1
+//! ```
+//!
+//! A back end would call a library for them, one number at a time. As polynomials on parts of the number's
+//! bits they become vector code like any other arithmetic. The functions, with their accuracy and what
+//! they do at the borders of their ranges, stand in `intrinsics/`, one file for each family. `sqrt`, `abs`,
+//! the roundings and `fma` stay: processors have them.
+//!
+//! The steps stand before the statement that uses them. Values are computed where they are needed
+//! or earlier within the same step of a loop, and reading a float has no effect, so nothing changes but
+//! the last digits.
+//!
+//! It comes before `tir.VectorizeLoop`.
+
+use std::collections::HashMap;
+
+use tenon_plugin_api::prelude::*;
+
+use crate::intrinsics::{Steps, lower};
+
+/// The functions that are replaced.
+const FUNCTIONS: [&str; 8] = ["exp", "log", "sigmoid", "tanh", "erf", "sin", "cos", "pow"];
+
+/// Replaces `exp`, `log` and their like by arithmetic.
+#[pass(
+    name = "tir.LowerIntrinsics",
+    aliases = ["tir.transform.LowerIntrin"],
+    phase = "target",
+    before = ["tir.VectorizeLoop"],
+    idempotent = true
+)]
+fn lower_intrinsics(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimFunc> {
+    let body = func.view();
+    let has_function = functions_inside(body);
+    let mut rw = func.edit();
+    // Sequences that stand for one statement; the sequences around them take them in.
+    let mut expanded: HashMap<Expr, Vec<Expr>> = HashMap::new();
+    for stmt in rw.post_order().filter(|&stmt| body.kind(stmt).is_stmt()) {
+        if let View::Seq(stmts) = rw.view(stmt) {
+            let stmts = stmts.to_vec();
+            if stmts.iter().any(|stmt| expanded.contains_key(stmt)) {
+                let stmts: Vec<Expr> = stmts
+                    .into_iter()
+                    .flat_map(|stmt| expanded.get(&stmt).cloned().unwrap_or_else(|| vec![stmt]))
+                    .collect();
+                let flat = rw.seq(&stmts);
+                rw.replace(stmt, flat);
+            }
+        } else if body.operands(stmt).iter().any(|operand| has_function[operand.index()]) {
+            let stmts = expand(&mut rw, stmt, &has_function)?;
+            let seq = rw.seq(&stmts);
+            rw.replace(stmt, seq);
+            expanded.insert(seq, stmts);
+        }
+    }
+    Ok(rw.finish()?.into())
+}
+
+/// For each expression whether one of the functions is in it.
+fn functions_inside(body: BodyView<'_>) -> Vec<bool> {
+    let mut inside = vec![false; body.len()];
+    for expr in body.post_order() {
+        let is_function = match body.view(expr) {
+            View::Intrinsic { name, .. } => FUNCTIONS.contains(&body.terms().str(name)),
+            _ => false,
+        };
+        let has_operand = || body.operands(expr).iter().any(|operand| inside[operand.index()]);
+        inside[expr.index()] = !body.kind(expr).is_stmt() && (is_function || has_operand());
+    }
+    inside
+}
+
+/// The steps that a statement needs, and the statement that uses them.
+fn expand(rw: &mut Rewriter, stmt: Expr, has_function: &[bool]) -> Result<Vec<Expr>> {
+    let mut steps = Steps::new(rw);
+    let mut copies: HashMap<Expr, Expr> = HashMap::new();
+    let mut stack: Vec<(Expr, bool)> =
+        steps.rw.body().operands(stmt).iter().rev().map(|operand| (operand, false)).collect();
+    while let Some((expr, is_ready)) = stack.pop() {
+        // What this rewriter built is arithmetic already.
+        let is_wanted = has_function.get(expr.index()).copied().unwrap_or(false);
+        if !is_wanted || copies.contains_key(&expr) {
+            continue;
+        }
+        let operands = steps.rw.body().operands(expr);
+        if !is_ready {
+            stack.push((expr, true));
+            stack.extend(operands.iter().rev().map(|operand| (operand, false)));
+            continue;
+        }
+        let operands: Vec<Expr> =
+            operands.iter().map(|operand| *copies.get(&operand).unwrap_or(&operand)).collect();
+        let copy = replace(&mut steps, expr, &operands).map_err(|error| error.at(expr))?;
+        copies.insert(expr, copy);
+    }
+    let mut stmts = steps.lets;
+    let operands: Vec<Expr> = rw
+        .body()
+        .operands_keeping_binders(stmt)
+        .map(|operand| *copies.get(&operand).unwrap_or(&operand))
+        .collect();
+    stmts.push(rw.rebuild(stmt, &operands));
+    Ok(stmts)
+}
+
+/// An expression with these operands, as arithmetic when it is one of the functions.
+fn replace(steps: &mut Steps<'_>, expr: Expr, operands: &[Expr]) -> Result<Expr> {
+    let name = match steps.rw.view(expr) {
+        View::Intrinsic { name, .. } => steps.rw.name_of(name),
+        _ => String::new(),
+    };
+    if !FUNCTIONS.contains(&name.as_str()) {
+        return Ok(steps.rw.rebuild(expr, operands));
+    }
+    lower(steps, &name, operands).ok_or_else(|| {
+        let dtype =
+            steps.rw.body().scalar_ty(expr).map_or("?".to_owned(), |(ty, _)| ty.to_string());
+        PassError::new(format!("`{name}` of {dtype} has no arithmetic; convert to f32 before it"))
+    })
+}

@@ -1,0 +1,86 @@
+//! Replaces unrolled loops by one copy of their body for each step.
+//!
+//! ```ir
+//! for i in 0..2 unrolled {               let a = x[0]
+//!   let a = x[i]                  =>     y[0] = a*a
+//!   y[i] = a*a                           let a_1 = x[1]
+//! }                                      y[1] = a_1*a_1
+//! ```
+//!
+//! Each copy reads the loop's variable as a number, and has variables and buffers of its own. Inner loops
+//! are unrolled before the loops around them. A loop without a constant number of steps, or with more
+//! than `max_extent`, becomes serial, and so does one that would make the program larger than `max_nodes`.
+//!
+//! `tir.VectorizeLoop` comes first where both kinds of loops nest. `tir.Simplify` afterwards joins the
+//! numbers with the indices around them.
+
+use tenon_plugin_api::prelude::*;
+
+use crate::loops::{bound_variable, constant_extent, with_kind};
+
+/// Replaces unrolled loops by one copy of their body for each step.
+#[pass(
+    name = "tir.UnrollLoop",
+    aliases = ["tir.transform.UnrollLoop"],
+    phase = "target",
+    idempotent = true,
+    options(
+        max_extent(int, default = 64, min = 1, help = "loops of more steps become serial"),
+        max_nodes(int, default = 1000000, min = 1, help = "the program does not grow beyond"),
+        auto_extent(int, default = 0, min = 0,
+                    help = "innermost serial loops of at most so many steps are unrolled as well")
+    )
+)]
+fn unroll_loop(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
+    let mut rw = func.edit();
+    let mut has_loop = vec![false; rw.body().len()];
+    for expr in rw.post_order() {
+        let inner = rw.body().inner_stmts(expr);
+        has_loop[expr.index()] = inner.iter().any(|stmt| {
+            rw.body().kind(*stmt) == Kind::FOR || has_loop.get(stmt.index()) == Some(&true)
+        });
+        let View::For { kind, body, .. } = rw.view(expr) else { continue };
+        let Some(steps) = constant_extent(rw.body(), expr) else {
+            if kind == LoopKind::Unrolled {
+                make_serial(&mut rw, expr, cx);
+            }
+            continue;
+        };
+        let is_wanted = match kind {
+            LoopKind::Unrolled => true,
+            LoopKind::Serial => steps <= cx.option_int("auto_extent") && !has_loop[expr.index()],
+            LoopKind::Parallel | LoopKind::Vectorized | LoopKind::ThreadBound => false,
+        };
+        if !is_wanted {
+            continue;
+        }
+        let template = Template::of(rw.body(), body);
+        let growth = steps.saturating_mul(template.nodes().len() as i64);
+        let room = cx.option_int("max_nodes") - rw.body().len() as i64;
+        match steps <= cx.option_int("max_extent") && growth <= room {
+            true => unroll(&mut rw, expr, &template, steps),
+            false => make_serial(&mut rw, expr, cx),
+        }
+    }
+    Ok(rw.finish()?.into())
+}
+
+fn unroll(rw: &mut Rewriter, stmt: Expr, body: &Template, steps: i64) {
+    let View::For { min, .. } = rw.view(stmt) else { return };
+    let var = bound_variable(rw.body(), stmt);
+    let copies: Vec<Expr> = (0..steps)
+        .map(|step| {
+            let step = rw.index(step);
+            let value = rw.add(min, step);
+            body.copy(rw, &[(var, value)])
+        })
+        .collect();
+    let copies = rw.seq(&copies);
+    rw.replace(stmt, copies);
+}
+
+fn make_serial(rw: &mut Rewriter, stmt: Expr, cx: &PassContext) {
+    let serial = with_kind(rw, stmt, LoopKind::Serial);
+    rw.replace(stmt, serial);
+    cx.note("an unrolled loop of too many or unknown steps runs as it is");
+}
