@@ -102,7 +102,7 @@ pub(crate) fn legalize(
 ) -> Result<Arc<Function>, String> {
     let name = run.cx.terms().str(op).to_owned();
     let def = ops::get(&name).map_err(|error| error.to_string())?;
-    let lanes = run.cx.terms().attrs(run.target).int("vector_bits").unwrap_or(128) / 32;
-    ops::legalize_call(&run.cx, def, args, attrs, result, lanes)
+    let vectors = ops::VectorUnit::of_target(run.cx.terms().attrs(run.target));
+    ops::legalize_call(&run.cx, def, args, attrs, result, vectors)
         .map_err(|error| format!("`{name}`: {error}"))
 }

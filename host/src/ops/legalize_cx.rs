@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::ir::{Attrs, Context, Cx, DType, Function, Terms, Transaction, Type, TypeView, View};
+use crate::ir::{
+    Attrs, AttrsView, Context, Cx, DType, Function, Terms, Transaction, Type, TypeView, View,
+};
 
 use super::{OpAttrs, OpDef, OpError};
 
@@ -21,11 +23,36 @@ pub struct LegalizeCx<'a> {
     pub args: Vec<Type>,
     /// The type of the result.
     pub out: Type,
-    /// How many f32 the vector registers of the target hold.
+    /// The vector registers of the target.
+    pub vectors: VectorUnit,
+}
+
+/// The vector registers of a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VectorUnit {
+    /// How many f32 a register holds, a power of two.
     pub lanes: i64,
+    /// How many registers there are.
+    pub registers: i64,
+}
+
+impl VectorUnit {
+    /// The registers that a target states, a dictionary with `vector_bits` and `vector_registers`.
+    pub fn of_target(target: AttrsView<'_>) -> Self {
+        let bits = target.int("vector_bits").unwrap_or(128).max(32);
+        let registers = target.int("vector_registers").unwrap_or(16).max(8);
+        Self { lanes: 1 << (bits / 32).ilog2(), registers }
+    }
 }
 
 impl LegalizeCx<'_> {
+    /// How many elements a vector register holds when they are computed with: floats narrower than f32
+    /// are computed with as f32.
+    pub fn lanes_of(&self, dtype: DType) -> i64 {
+        let bits = if dtype.is_float() { dtype.bits().max(32) } else { dtype.bits().max(8) };
+        (self.vectors.lanes * 32 / bits as i64).max(1)
+    }
+
     /// The types of the tensors that are read: the arguments with tuples flattened; shapes, dimensions
     /// and other arguments that are no tensors are left out.
     pub fn inputs(&self) -> Vec<Type> {
@@ -71,7 +98,7 @@ pub fn legalize_call(
     args: &[Type],
     attrs: Attrs,
     out: Type,
-    lanes: i64,
+    vectors: VectorUnit,
 ) -> Result<Arc<Function>, OpError> {
     let Some(legalize) = op.legalize else {
         return Err(OpError::Unsupported("it cannot be turned into a tensor program".into()));
@@ -79,7 +106,7 @@ pub fn legalize_call(
     let terms = cx.terms();
     let attrs = OpAttrs::new(op, terms.attrs(attrs), terms)?;
     let tx = Transaction::new(cx.clone());
-    let mut legalizer = LegalizeCx { tx, op, attrs, args: args.to_vec(), out, lanes };
+    let mut legalizer = LegalizeCx { tx, op, attrs, args: args.to_vec(), out, vectors };
     let expected: Vec<Type> = legalizer.inputs().into_iter().chain(legalizer.outputs()).collect();
     let outputs = legalizer.outputs().len();
     legalize(&mut legalizer)?;

@@ -10,6 +10,7 @@ mod error;
 mod eval_cx;
 mod infer_cx;
 mod layout;
+pub mod legalize;
 mod legalize_cx;
 mod table;
 
@@ -21,5 +22,5 @@ pub use error::OpError;
 pub use eval_cx::EvalCx;
 pub use infer_cx::{InferCx, TensorTy, infer_call};
 pub use layout::Layout;
-pub use legalize_cx::{LegalizeCx, flatten, legalize_call};
+pub use legalize_cx::{LegalizeCx, VectorUnit, flatten, legalize_call};
 pub use table::{all, find, get};

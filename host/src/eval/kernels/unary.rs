@@ -54,7 +54,7 @@ pub(crate) fn negative(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
 }
 
 pub(crate) fn abs(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
-    with_number!(cx.arg(0)?.dtype(), T => map(cx, |x: T| x.abs()))
+    with_number!(cx.arg(0)?.dtype(), T => map(cx, <T as Number>::abs))
 }
 
 pub(crate) fn leaky_relu(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {

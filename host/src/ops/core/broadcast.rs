@@ -2,7 +2,7 @@
 
 use crate::eval::kernels::binary;
 use crate::ir::{Context, DType, Dim, Type};
-use crate::ops::{Arity, InferCx, OpDef, OpError, OpPattern};
+use crate::ops::{Arity, InferCx, OpDef, OpError, OpPattern, legalize};
 
 macro_rules! binary {
     ($($name:literal $summary:literal $infer:ident $evaluate:ident;)*) => {$(
@@ -13,6 +13,7 @@ macro_rules! binary {
             pattern: OpPattern::Broadcast,
             infer: $infer,
             evaluate: Some(binary::$evaluate),
+            legalize: Some(legalize::binary),
             ..OpDef::ELEMENTWISE
         } }
     )*};
@@ -43,6 +44,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::Broadcast,
     infer: choose,
     evaluate: Some(binary::choose),
+    legalize: Some(legalize::choose),
     ..OpDef::ELEMENTWISE
 } }
 

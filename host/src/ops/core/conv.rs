@@ -2,7 +2,9 @@
 
 use crate::eval::kernels::conv;
 use crate::ir::{Context, Dim, Type};
-use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
+use crate::ops::{
+    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr, legalize,
+};
 
 inventory::submit! { OpDef {
     name: "nn.conv2d",
@@ -12,6 +14,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::OutFusable,
     infer,
     evaluate: Some(conv::conv2d),
+    legalize: Some(legalize::conv2d),
     ..OpDef::ELEMENTWISE
 } }
 

@@ -2,7 +2,7 @@
 
 use crate::eval::kernels::unary;
 use crate::ir::Type;
-use crate::ops::{AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, attr};
+use crate::ops::{AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, attr, legalize};
 
 macro_rules! elementwise {
     ($($name:literal $summary:literal $infer:ident $evaluate:ident $($attrs:expr)?;)*) => {$(
@@ -11,6 +11,7 @@ macro_rules! elementwise {
             summary: $summary,
             infer: $infer,
             evaluate: Some(unary::$evaluate),
+            legalize: Some(legalize::unary),
             $(attrs: $attrs,)?
             ..OpDef::ELEMENTWISE
         } }

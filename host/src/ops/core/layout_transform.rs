@@ -3,7 +3,7 @@
 use crate::eval::kernels::shape;
 use crate::ir::{Dim, Type};
 use crate::ops::{
-    AttrDef, AttrDefault, AttrKind, InferCx, Layout, OpDef, OpError, OpPattern, attr,
+    AttrDef, AttrDefault, AttrKind, InferCx, Layout, OpDef, OpError, OpPattern, attr, legalize,
 };
 
 inventory::submit! { OpDef {
@@ -13,6 +13,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::Injective,
     infer,
     evaluate: Some(shape::layout_transform),
+    legalize: Some(legalize::layout_transform),
     ..OpDef::ELEMENTWISE
 } }
 

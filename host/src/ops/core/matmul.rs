@@ -2,7 +2,9 @@
 
 use crate::eval::kernels;
 use crate::ir::{Context, Dim, Type};
-use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
+use crate::ops::{
+    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr, legalize,
+};
 
 use super::broadcast::broadcast;
 
@@ -14,6 +16,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::OutFusable,
     infer: dense,
     evaluate: Some(kernels::matmul::dense),
+    legalize: Some(legalize::dense),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -25,6 +28,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::OutFusable,
     infer: matmul,
     evaluate: Some(kernels::matmul::matmul),
+    legalize: Some(legalize::matmul),
     ..OpDef::ELEMENTWISE
 } }
 

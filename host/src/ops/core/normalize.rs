@@ -2,7 +2,9 @@
 
 use crate::eval::kernels::normalize;
 use crate::ir::Type;
-use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
+use crate::ops::{
+    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr, legalize,
+};
 
 inventory::submit! { OpDef {
     name: "nn.batch_norm",
@@ -13,6 +15,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::Broadcast,
     infer: batch_norm,
     evaluate: Some(normalize::batch_norm),
+    legalize: Some(legalize::batch_norm),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -23,6 +26,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::OutFusable,
     infer: lrn,
     evaluate: Some(normalize::lrn),
+    legalize: Some(legalize::lrn),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -33,6 +37,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::OutFusable,
     infer: softmax,
     evaluate: Some(normalize::softmax),
+    legalize: Some(legalize::softmax),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -43,6 +48,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::OutFusable,
     infer: softmax,
     evaluate: Some(normalize::log_softmax),
+    legalize: Some(legalize::log_softmax),
     ..OpDef::ELEMENTWISE
 } }
 

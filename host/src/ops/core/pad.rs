@@ -2,7 +2,9 @@
 
 use crate::eval::kernels::slice;
 use crate::ir::{Context, Dim, Type};
-use crate::ops::{AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
+use crate::ops::{
+    AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr, legalize,
+};
 
 inventory::submit! { OpDef {
     name: "nn.pad",
@@ -11,6 +13,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::Injective,
     infer,
     evaluate: Some(slice::pad),
+    legalize: Some(legalize::pad),
     ..OpDef::ELEMENTWISE
 } }
 

@@ -2,7 +2,9 @@
 
 use crate::eval::kernels;
 use crate::ir::{Context, Type};
-use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
+use crate::ops::{
+    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr, legalize,
+};
 
 use super::conv::Window;
 
@@ -14,6 +16,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::OutFusable,
     infer: pool,
     evaluate: Some(kernels::pool::max_pool),
+    legalize: Some(legalize::pool2d),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -25,6 +28,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::OutFusable,
     infer: avg_pool,
     evaluate: Some(kernels::pool::avg_pool),
+    legalize: Some(legalize::pool2d),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -35,6 +39,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::OutFusable,
     infer: global_pool,
     evaluate: Some(kernels::pool::max_pool),
+    legalize: Some(legalize::global_pool2d),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -45,6 +50,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::OutFusable,
     infer: global_avg_pool,
     evaluate: Some(kernels::pool::avg_pool),
+    legalize: Some(legalize::global_pool2d),
     ..OpDef::ELEMENTWISE
 } }
 

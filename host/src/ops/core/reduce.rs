@@ -2,10 +2,13 @@
 
 use crate::eval::kernels;
 use crate::ir::{Context, DType, Dim, Type};
-use crate::ops::{AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
+use crate::ops::{
+    AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr, legalize,
+};
 
 macro_rules! reduction {
-    ($($name:literal $summary:literal $infer:ident $evaluate:ident $attrs:ident;)*) => {$(
+    ($($name:literal $summary:literal $infer:ident $evaluate:ident $legalize:ident
+       $attrs:ident;)*) => {$(
         inventory::submit! { OpDef {
             name: $name,
             summary: $summary,
@@ -13,19 +16,22 @@ macro_rules! reduction {
             pattern: OpPattern::Reduction,
             infer: $infer,
             evaluate: Some(kernels::reduce::$evaluate),
+            legalize: Some(legalize::$legalize),
             ..OpDef::ELEMENTWISE
         } }
     )*};
 }
 
 reduction! {
-    "sum" "Sum along axes" reduce sum REDUCE;
-    "mean" "Mean along axes" mean mean REDUCE;
-    "max" "The largest element along axes" reduce max REDUCE;
-    "min" "The smallest element along axes" reduce min REDUCE;
-    "prod" "Product along axes" reduce prod REDUCE;
-    "argmax" "The index of the largest element along an axis, the first of equal ones" arg argmax ARG;
-    "argmin" "The index of the smallest element along an axis, the first of equal ones" arg argmin ARG;
+    "sum" "Sum along axes" reduce sum reduce REDUCE;
+    "mean" "Mean along axes" mean mean reduce REDUCE;
+    "max" "The largest element along axes" reduce max reduce REDUCE;
+    "min" "The smallest element along axes" reduce min reduce REDUCE;
+    "prod" "Product along axes" reduce prod reduce REDUCE;
+    "argmax" "The index of the largest element along an axis, the first of equal ones"
+        arg argmax arg_extreme ARG;
+    "argmin" "The index of the smallest element along an axis, the first of equal ones"
+        arg argmin arg_extreme ARG;
 }
 
 const KEEPDIMS: AttrDef = attr(

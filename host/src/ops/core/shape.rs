@@ -2,10 +2,13 @@
 
 use crate::eval::kernels;
 use crate::ir::{Context, DType, Dim, Type, TypeView};
-use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
+use crate::ops::{
+    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr, legalize,
+};
 
 macro_rules! shaping {
-    ($($name:literal $summary:literal $count:literal $pattern:ident $infer:ident $evaluate:ident $attrs:expr;)*) => {$(
+    ($($name:literal $summary:literal $count:literal $pattern:ident $infer:ident $evaluate:ident
+       $legalize:expr, $attrs:expr;)*) => {$(
         inventory::submit! { OpDef {
             name: $name,
             summary: $summary,
@@ -14,22 +17,28 @@ macro_rules! shaping {
             pattern: OpPattern::$pattern,
             infer: $infer,
             evaluate: Some(kernels::shape::$evaluate),
+            legalize: $legalize,
             ..OpDef::ELEMENTWISE
         } }
     )*};
 }
 
 shaping! {
-    "reshape" "The same elements in the shape of the second argument" 2 Injective reshape reshape &[];
-    "transpose" "The axes in another order" 1 Injective transpose transpose TRANSPOSE;
-    "expand_dims" "Axes of extent 1 at places of the result" 1 Broadcast expand_dims reshape EXPAND_DIMS;
-    "squeeze" "Without axes of extent 1" 1 Injective squeeze reshape SQUEEZE;
+    "reshape" "The same elements in the shape of the second argument" 2 Injective
+        reshape reshape Some(legalize::reshape), &[];
+    "transpose" "The axes in another order" 1 Injective
+        transpose transpose Some(legalize::transpose), TRANSPOSE;
+    "expand_dims" "Axes of extent 1 at places of the result" 1 Broadcast
+        expand_dims reshape Some(legalize::reshape), EXPAND_DIMS;
+    "squeeze" "Without axes of extent 1" 1 Injective
+        squeeze reshape Some(legalize::reshape), SQUEEZE;
     "broadcast_to" "Repeated along axes, in the shape of the second argument" 2 Broadcast
-        broadcast_to broadcast_to &[];
-    "full" "A tensor of the shape of the argument, of one value" 1 Elementwise full full FULL;
-    "shape_of" "The shape of a tensor" 1 Opaque shape_of shape_of &[];
-    "shape_to_tensor" "A shape as a tensor of i64" 1 Opaque shape_to_tensor identity &[];
-    "tensor_to_shape" "A tensor of i64 as a shape" 1 Opaque tensor_to_shape identity &[];
+        broadcast_to broadcast_to Some(legalize::broadcast_to), &[];
+    "full" "A tensor of the shape of the argument, of one value" 1 Elementwise
+        full full Some(legalize::full), FULL;
+    "shape_of" "The shape of a tensor" 1 Opaque shape_of shape_of None, &[];
+    "shape_to_tensor" "A shape as a tensor of i64" 1 Opaque shape_to_tensor identity None, &[];
+    "tensor_to_shape" "A tensor of i64 as a shape" 1 Opaque tensor_to_shape identity None, &[];
 }
 
 const TRANSPOSE: &[AttrDef] = &[attr(

@@ -2,7 +2,9 @@
 
 use crate::eval::kernels;
 use crate::ir::{Context, Dim, Type, TypeView};
-use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
+use crate::ops::{
+    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr, legalize,
+};
 
 inventory::submit! { OpDef {
     name: "concatenate",
@@ -11,6 +13,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::Injective,
     infer: concatenate,
     evaluate: Some(kernels::slice::concatenate),
+    legalize: Some(legalize::concatenate),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -21,6 +24,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::Injective,
     infer: split,
     evaluate: Some(kernels::slice::split),
+    legalize: Some(legalize::split),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -31,6 +35,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::Injective,
     infer: strided_slice,
     evaluate: Some(kernels::slice::strided_slice),
+    legalize: Some(legalize::strided_slice),
     ..OpDef::ELEMENTWISE
 } }
 
@@ -42,6 +47,7 @@ inventory::submit! { OpDef {
     pattern: OpPattern::Injective,
     infer: take,
     evaluate: Some(kernels::slice::take),
+    legalize: Some(legalize::take),
     ..OpDef::ELEMENTWISE
 } }
 
