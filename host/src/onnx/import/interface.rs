@@ -79,7 +79,7 @@ impl<'m> Importer<'m> {
                 return Ok(None);
             }
             TypeProto::Unsupported(kind) => {
-                self.problems.add(format!("{}, a {kind}", place()));
+                self.problems.add(format!("{} of kind {kind}", place()));
                 return Ok(None);
             }
         };
@@ -146,7 +146,7 @@ impl<'m> Importer<'m> {
         let (elem_type, shape) = match &output.ty {
             TypeProto::Tensor { elem_type, shape } => (*elem_type, shape),
             TypeProto::Unknown => return Ok(()),
-            TypeProto::Unsupported(kind) => return wrong(format!("a {kind}")),
+            TypeProto::Unsupported(kind) => return wrong(format!("of kind {kind}")),
         };
         let Ok(dtype) = dtype_of_code(elem_type) else {
             return if elem_type == 0 { Ok(()) } else { wrong("of another element type".into()) };

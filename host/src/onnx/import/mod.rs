@@ -42,3 +42,6 @@ mod tensor;
 
 pub use driver::{ImportOptions, import, import_mapping};
 pub use error::{GraphProblem, ImportError, OptionProblem, Unsupported, UnsupportedList};
+
+#[cfg(test)]
+mod tests;

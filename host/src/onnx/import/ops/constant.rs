@@ -89,8 +89,6 @@ fn small_number(
 
 /// `Range` of constants.
 pub(in crate::onnx::import) fn range(cx: &mut NodeCx<'_, '_>) -> Outputs {
-    // More than this is no business of a model without data of that size.
-    const LONGEST: i64 = 1 << 16;
     cx.ignore("stash_type");
     let dtype = cx.dtype(cx.input(0)?)?;
     let mut numbers = [Number::Int(0); 3];
@@ -100,43 +98,46 @@ pub(in crate::onnx::import) fn range(cx: &mut NodeCx<'_, '_>) -> Outputs {
             None => return cx.not_constant(index),
         };
     }
-    let too_long = |count: f64| unsupported(format!("a range of {count} numbers"));
     let bytes: Vec<u8> = match numbers {
         [Number::Int(start), Number::Int(limit), Number::Int(delta)] if delta != 0 => {
-            let (start, limit, delta) = (i128::from(start), i128::from(limit), i128::from(delta));
-            let room = if delta > 0 { limit - start } else { start - limit };
-            let count = (room.max(0) + delta.abs() - 1) / delta.abs();
-            if count > i128::from(LONGEST) {
-                return too_long(count as f64);
-            }
+            let room = (i128::from(limit) - i128::from(start)) * i128::from(delta.signum());
+            let count = room.max(0).unsigned_abs().div_ceil(u128::from(delta.unsigned_abs()));
+            let count = length(cx, count as f64)?;
             let size = dtype.bits() as usize / 8;
-            (0..count)
-                .flat_map(|i| (start + i * delta).to_le_bytes().into_iter().take(size))
-                .collect()
+            let at = |i: i64| start.wrapping_add(i.wrapping_mul(delta));
+            (0..count).flat_map(|i| at(i).to_le_bytes().into_iter().take(size)).collect()
         }
         [Number::Float(start), Number::Float(limit), Number::Float(delta)] if delta != 0.0 => {
-            let count = ((limit - start) / delta).ceil().max(0.0);
-            if count.is_nan() || count > LONGEST as f64 {
-                return too_long(count);
-            }
-            let at = |i: i64| start + i as f64 * delta;
+            let count = length(cx, ((limit - start) / delta).ceil())?;
             match dtype {
+                // In the arithmetic of the type itself.
                 DType::F32 => {
-                    // In the arithmetic of the type itself.
-                    let (start, delta) = (start as f32, delta as f32);
-                    (0..count as i64)
-                        .flat_map(|i| (start + i as f32 * delta).to_le_bytes())
-                        .collect()
+                    let at = |i: i64| start as f32 + i as f32 * delta as f32;
+                    (0..count).flat_map(|i| at(i).to_le_bytes()).collect()
                 }
-                DType::F64 => (0..count as i64).flat_map(|i| at(i).to_le_bytes()).collect(),
+                DType::F64 => {
+                    let at = |i: i64| start + i as f64 * delta;
+                    (0..count).flat_map(|i| at(i).to_le_bytes()).collect()
+                }
                 _ => return unsupported(format!("the element type {dtype}")),
             }
         }
         _ => return invalid("a step of zero, or numbers of different types"),
     };
-    if !cx.spend(bytes.len()) {
-        return unsupported("a model that computes so many constants");
-    }
     let count = bytes.len() as i64 * 8 / i64::from(dtype.bits().max(1));
     Ok(vec![cx.constant_of(dtype, &[count], bytes)])
+}
+
+/// The length of a range, when there is room for so many numbers.
+fn length(cx: &mut NodeCx<'_, '_>, count: f64) -> Result<i64, Problem> {
+    // More than this is no business of a model without data of that size.
+    const LONGEST: f64 = 65536.0;
+    let count = count.max(0.0);
+    if count.is_nan() || count > LONGEST {
+        return unsupported(format!("a range of {count} numbers"));
+    }
+    match cx.spend(8 * count as usize) {
+        true => Ok(count as i64),
+        false => unsupported("a model that computes so many constants"),
+    }
 }

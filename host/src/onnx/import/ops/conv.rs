@@ -6,16 +6,16 @@ use crate::onnx::import::error::{Problem, invalid, unsupported};
 use crate::onnx::import::node::NodeCx;
 
 use super::shape::reshape_to;
-use super::window::{Window, image, pair};
+use super::window::{Image, Window};
 
-/// `Conv` over two spatial axes; the bias is added for each channel.
+/// `Conv` over one or two spatial axes; the bias is added for each channel.
 pub(in crate::onnx::import) fn conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Value>, Problem> {
     cx.check_arity(2, 3)?;
     let (x, weight) = (cx.input(0)?, cx.input(1)?);
-    let data = image(cx.dims(x)?)?;
-    let kernel_dims = image(cx.dims(weight)?)?;
-    let extents = [2, 3].map(|axis| cx.terms().dim_value(kernel_dims[axis]));
-    let kernel = match (extents, pair(cx, "kernel_shape")?) {
+    let image = Image::of(cx, x)?;
+    let weight = Image::of(cx, weight)?;
+    let extents = [2, 3].map(|axis| cx.terms().dim_value(weight.dims[axis]));
+    let kernel = match (extents, image.pair(cx, "kernel_shape")?) {
         ([Some(h), Some(w)], None) => [h, w],
         ([Some(h), Some(w)], Some(given)) if given == [h, w] => given,
         ([Some(h), Some(w)], Some(given)) => {
@@ -24,17 +24,15 @@ pub(in crate::onnx::import) fn conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Value
         (_, Some(given)) => given,
         (_, None) => return unsupported("a kernel of unknown size"),
     };
-    let window = Window::of(cx, &data, kernel)?;
+    let window = Window::of(cx, image, kernel)?;
     let mut attrs = window.attrs();
     attrs.push(("groups", cx.int_or("group", 1)?.into()));
-    let y = cx.call("nn.conv2d", &[x, weight], &attrs)?;
-    match cx.optional(2) {
-        None => Ok(vec![y]),
-        Some(bias) => {
-            let bias = per_channel(cx, bias, 2)?;
-            Ok(vec![cx.apply("add", &[y, bias])?])
-        }
+    let mut y = cx.call("nn.conv2d", &[image.value, weight.value], &attrs)?;
+    if let Some(bias) = cx.optional(2) {
+        let bias = per_channel(cx, bias, 2)?;
+        y = cx.apply("add", &[y, bias])?;
     }
+    Ok(vec![image.restore(cx, y)?])
 }
 
 /// A vector of one element per channel, with `spatial` axes of extent 1 behind the channels.

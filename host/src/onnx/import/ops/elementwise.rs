@@ -149,6 +149,45 @@ pub(in crate::onnx::import) fn is_nan(cx: &mut NodeCx<'_, '_>) -> Outputs {
     Ok(vec![cx.apply("not_equal", &[x, x])?])
 }
 
+/// `IsInf`, of both signs or of one.
+pub(in crate::onnx::import) fn is_infinite(cx: &mut NodeCx<'_, '_>) -> Outputs {
+    let x = cx.input(0)?;
+    let signs = (cx.flag("detect_positive", true)?, cx.flag("detect_negative", true)?);
+    let (x, limit) = match signs {
+        (true, true) => (cx.apply("abs", &[x])?, f64::INFINITY),
+        (true, false) => (x, f64::INFINITY),
+        (false, true) => (x, f64::NEG_INFINITY),
+        (false, false) => return invalid("it detects neither sign"),
+    };
+    let limit = scalar_like(cx, x, limit)?;
+    Ok(vec![cx.apply("equal", &[x, limit])?])
+}
+
+/// `Mod` of integers: the remainder has the sign of the divisor, with `fmod` that of the dividend.
+pub(in crate::onnx::import) fn remainder(cx: &mut NodeCx<'_, '_>) -> Outputs {
+    let (a, b) = (cx.input(0)?, cx.input(1)?);
+    let is_truncated = cx.flag("fmod", false)?;
+    let dtype = cx.dtype(a)?;
+    if !dtype.is_int() {
+        return unsupported(format!("the element type {dtype}"));
+    }
+    let quotient = cx.apply("divide", &[a, b])?;
+    let product = cx.apply("multiply", &[quotient, b])?;
+    let rest = cx.apply("subtract", &[a, product])?;
+    if is_truncated || !dtype.is_signed() {
+        return Ok(vec![rest]);
+    }
+    // A remainder of the other sign than the divisor is one divisor too low.
+    let zero = scalar_like(cx, a, 0.0)?;
+    let is_below = cx.apply("less", &[rest, zero])?;
+    let is_divisor_below = cx.apply("less", &[b, zero])?;
+    let is_other_sign = cx.apply("not_equal", &[is_below, is_divisor_below])?;
+    let is_something = cx.apply("not_equal", &[rest, zero])?;
+    let is_low = cx.apply("logical_and", &[is_other_sign, is_something])?;
+    let raised = cx.apply("add", &[rest, b])?;
+    Ok(vec![cx.apply("where", &[is_low, raised, rest])?])
+}
+
 /// `Xor`.
 pub(in crate::onnx::import) fn xor(cx: &mut NodeCx<'_, '_>) -> Outputs {
     let (a, b) = (cx.input(0)?, cx.input(1)?);

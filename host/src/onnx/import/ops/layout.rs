@@ -6,7 +6,6 @@ use crate::onnx::import::error::{Problem, invalid};
 use crate::onnx::import::node::NodeCx;
 
 use super::shape::reshape_to;
-use super::window::image;
 
 type Outputs = Result<Vec<Value>, Problem>;
 
@@ -45,10 +44,10 @@ pub(in crate::onnx::import) fn space_to_depth(cx: &mut NodeCx<'_, '_>) -> Output
 }
 
 fn image_dims(cx: &NodeCx<'_, '_>, x: Value) -> Result<[Dim; 4], Problem> {
-    let dims = image(cx.dims(x)?)?;
+    let dims = cx.dims(x)?;
     match <[Dim; 4]>::try_from(dims.as_slice()) {
         Ok(dims) => Ok(dims),
-        Err(_) => invalid("its data have no four dimensions"),
+        Err(_) => invalid(format!("its data have {} dimensions, expected four", dims.len())),
     }
 }
 

@@ -1,11 +1,10 @@
 //! Pooling.
 
-use crate::ir::Dim;
 use crate::onnx::import::builder::Value;
 use crate::onnx::import::error::{Problem, invalid};
 use crate::onnx::import::node::NodeCx;
 
-use super::window::{Window, image, pair};
+use super::window::{Image, Window};
 
 type Outputs = Result<Vec<Value>, Problem>;
 
@@ -22,19 +21,19 @@ pub(in crate::onnx::import) fn average(cx: &mut NodeCx<'_, '_>) -> Outputs {
 }
 
 fn pool(cx: &mut NodeCx<'_, '_>, op: &'static str) -> Outputs {
-    let x = cx.input(0)?;
-    let data: Vec<Dim> = image(cx.dims(x)?)?;
-    let Some(kernel) = pair(cx, "kernel_shape")? else {
+    let image = Image::of(cx, cx.input(0)?)?;
+    let Some(kernel) = image.pair(cx, "kernel_shape")? else {
         return invalid("its attribute `kernel_shape` is missing");
     };
-    let window = Window::of(cx, &data, kernel)?;
+    let window = Window::of(cx, image, kernel)?;
     let mut attrs = window.attrs();
     attrs.push(("pool_size", window.kernel.to_vec().into()));
     attrs.push(("ceil_mode", cx.flag("ceil_mode", false)?.into()));
     if op == "nn.avg_pool2d" {
         attrs.push(("count_include_pad", cx.flag("count_include_pad", false)?.into()));
     }
-    Ok(vec![cx.call(op, &[x], &attrs)?])
+    let y = cx.call(op, &[image.value], &attrs)?;
+    Ok(vec![image.restore(cx, y)?])
 }
 
 /// `GlobalAveragePool`.

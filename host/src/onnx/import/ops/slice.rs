@@ -156,8 +156,8 @@ pub(in crate::onnx::import) fn split(cx: &mut NodeCx<'_, '_>) -> Outputs {
             }
             match extent {
                 Some(extent) if extent % count != 0 => {
-                    let length = (extent + count - 1) / count;
-                    let starts = (1..count).map(|part| (part * length).min(extent));
+                    let length = extent / count + 1;
+                    let starts = (1..count).map(|part| part.saturating_mul(length).min(extent));
                     ("indices", starts.collect::<Vec<i64>>().into())
                 }
                 _ => ("sections", count.into()),

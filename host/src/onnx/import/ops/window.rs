@@ -1,8 +1,69 @@
 //! Windows of convolution and pooling: steps, padding, automatic padding.
 
-use crate::ir::{AttrValue, Dim};
+use crate::ir::{AttrValue, Context, Dim};
+use crate::onnx::import::builder::Value;
 use crate::onnx::import::error::{Problem, invalid, unsupported};
 use crate::onnx::import::node::NodeCx;
+
+/// Data with one or two spatial axes, as data with two.
+///
+/// One spatial axis gets another one of extent 1 before it, over which the window does not move.
+#[derive(Clone, Copy)]
+pub(super) struct Image {
+    pub(super) value: Value,
+    /// N, C, H, W.
+    pub(super) dims: [Dim; 4],
+    spatial: usize,
+}
+
+impl Image {
+    /// The image that `value` is.
+    pub(super) fn of(cx: &mut NodeCx<'_, '_>, value: Value) -> Result<Self, Problem> {
+        let dims = cx.dims(value)?;
+        match dims.as_slice() {
+            &[n, c, h, w] => Ok(Self { value, dims: [n, c, h, w], spatial: 2 }),
+            &[n, c, w] => {
+                let value = cx.call("expand_dims", &[value], &[("axis", vec![2].into())])?;
+                Ok(Self { value, dims: [n, c, cx.cx().dim(1), w], spatial: 1 })
+            }
+            [] | [_] | [_, _] => invalid(format!("its data have {} dimensions", dims.len())),
+            _ => unsupported(format!("{} spatial dimensions", dims.len() - 2)),
+        }
+    }
+
+    /// A result, with as many spatial axes as the data.
+    pub(super) fn restore(self, cx: &mut NodeCx<'_, '_>, result: Value) -> Result<Value, Problem> {
+        match self.spatial {
+            1 => cx.call("squeeze", &[result], &[("axis", vec![2].into())]),
+            _ => Ok(result),
+        }
+    }
+
+    /// A list with a number for each spatial axis.
+    pub(super) fn pair(self, cx: &NodeCx<'_, '_>, name: &str) -> Result<Option<[i64; 2]>, Problem> {
+        let Some(values) = cx.ints(name)? else { return Ok(None) };
+        match (values.as_slice(), self.spatial) {
+            (&[h, w], 2) => Ok(Some([h, w])),
+            (&[w], 1) => Ok(Some([1, w])),
+            _ => self.wrong_count(name, &values),
+        }
+    }
+
+    /// The padding before and after each spatial axis.
+    fn pads(self, cx: &NodeCx<'_, '_>) -> Result<Option<[i64; 4]>, Problem> {
+        let Some(values) = cx.ints("pads")? else { return Ok(None) };
+        match (values.as_slice(), self.spatial) {
+            (&[top, left, bottom, right], 2) => Ok(Some([top, left, bottom, right])),
+            (&[left, right], 1) => Ok(Some([0, left, 0, right])),
+            _ => self.wrong_count("pads", &values),
+        }
+    }
+
+    fn wrong_count<T>(self, name: &str, values: &[i64]) -> Result<T, Problem> {
+        let axes = self.spatial;
+        invalid(format!("its attribute `{name}` is {values:?} for {axes} spatial dimensions"))
+    }
+}
 
 /// How a window moves over the two spatial axes.
 pub(super) struct Window {
@@ -14,10 +75,10 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// From the attributes of a node whose data have these dimensions (`N, C, H, W`).
-    pub(super) fn of(cx: &NodeCx<'_, '_>, data: &[Dim], kernel: [i64; 2]) -> Result<Self, Problem> {
-        let strides = pair(cx, "strides")?.unwrap_or([1, 1]);
-        let dilations = pair(cx, "dilations")?.unwrap_or([1, 1]);
+    /// From the attributes of a node.
+    pub(super) fn of(cx: &NodeCx<'_, '_>, image: Image, kernel: [i64; 2]) -> Result<Self, Problem> {
+        let strides = image.pair(cx, "strides")?.unwrap_or([1, 1]);
+        let dilations = image.pair(cx, "dilations")?.unwrap_or([1, 1]);
         let in_range = |&value: &i64| (1..=i64::from(i32::MAX)).contains(&value);
         for (name, values) in [("kernel", kernel), ("strides", strides), ("dilations", dilations)] {
             if !values.iter().all(in_range) {
@@ -25,23 +86,25 @@ impl Window {
             }
         }
         let mut window = Self { kernel, strides, dilations, padding: [0; 4] };
-        let pads = cx.ints("pads")?;
-        window.padding = match (cx.text("auto_pad", "NOTSET")?.as_str(), pads) {
-            ("NOTSET", None) | ("VALID", _) => [0; 4],
-            ("NOTSET", Some(pads)) => match <[i64; 4]>::try_from(pads.as_slice()) {
-                Ok(pads) => pads,
-                Err(_) => return invalid(format!("its pads are {pads:?}, expected four numbers")),
-            },
-            ("SAME_UPPER", _) => window.same(cx, data, false)?,
-            ("SAME_LOWER", _) => window.same(cx, data, true)?,
-            (other, _) => return invalid(format!("its attribute `auto_pad` is {other:?}")),
+        let pads = image.pads(cx)?;
+        window.padding = match cx.text("auto_pad", "NOTSET")?.as_str() {
+            "NOTSET" => pads.unwrap_or([0; 4]),
+            "VALID" => [0; 4],
+            "SAME_UPPER" => window.same(cx, image.dims, false)?,
+            "SAME_LOWER" => window.same(cx, image.dims, true)?,
+            other => return invalid(format!("its attribute `auto_pad` is {other:?}")),
         };
         Ok(window)
     }
 
     /// The padding that makes as many places as the extent has strides; the odd one comes last, or first
     /// when `is_lower`.
-    fn same(&self, cx: &NodeCx<'_, '_>, data: &[Dim], is_lower: bool) -> Result<[i64; 4], Problem> {
+    fn same(
+        &self,
+        cx: &NodeCx<'_, '_>,
+        data: [Dim; 4],
+        is_lower: bool,
+    ) -> Result<[i64; 4], Problem> {
         let mut padding = [0; 4];
         for axis in 0..2 {
             let reach = (self.kernel[axis] - 1) * self.dilations[axis] + 1;
@@ -49,7 +112,7 @@ impl Window {
             let total = match cx.terms().dim_value(data[axis + 2]) {
                 Some(extent) => {
                     let places = extent.div_euclid(stride) + i64::from(extent % stride != 0);
-                    (places - 1).saturating_mul(stride).saturating_add(reach) - extent
+                    (places - 1).saturating_mul(stride).saturating_add(reach).saturating_sub(extent)
                 }
                 // With a step of one it does not depend on the extent.
                 None if stride == 1 => reach - 1,
@@ -71,23 +134,5 @@ impl Window {
             ("padding", self.padding.to_vec().into()),
             ("dilation", self.dilations.to_vec().into()),
         ]
-    }
-}
-
-/// A list of two integers.
-pub(super) fn pair(cx: &NodeCx<'_, '_>, name: &str) -> Result<Option<[i64; 2]>, Problem> {
-    let Some(values) = cx.ints(name)? else { return Ok(None) };
-    match <[i64; 2]>::try_from(values.as_slice()) {
-        Ok(pair) => Ok(Some(pair)),
-        Err(_) => invalid(format!("its attribute `{name}` is {values:?}, expected two integers")),
-    }
-}
-
-/// The dimensions of data with two spatial axes.
-pub(super) fn image(dims: Vec<Dim>) -> Result<Vec<Dim>, Problem> {
-    match dims.len() {
-        4 => Ok(dims),
-        rank @ (0..=2) => invalid(format!("its data have {rank} dimensions")),
-        rank => unsupported(format!("{} spatial dimensions; only two are", rank - 2)),
     }
 }

@@ -1,0 +1,133 @@
+//! Symbolic dimensions, and integers that are computed from them.
+
+use super::*;
+
+#[test]
+fn a_shape_is_followed_through_arithmetic() {
+    // x is split into heads: [batch, length, 12] to [batch, length, 3, 4].
+    let model = model(13)
+        .input("x", FLOAT, &[S("batch"), S("length"), N(12)])
+        .int("0", 0)
+        .int("1", 1)
+        .ints("axes", &[0])
+        .ints("tail", &[3, -1])
+        .node("Shape", &["x"], &["s"], &[])
+        .node("Gather", &["s", "0"], &["b"], &[])
+        .node("Gather", &["s", "1"], &["l"], &[])
+        .node("Mul", &["b", "l"], &["bl"], &[])
+        .node("Div", &["bl", "l"], &["b2"], &[])
+        .node("Unsqueeze", &["b2", "axes"], &["bu"], &[])
+        .node("Unsqueeze", &["l", "axes"], &["lu"], &[])
+        .node("Concat", &["bu", "lu", "tail"], &["to"], &[int("axis", 0)])
+        .node("Reshape", &["x", "to"], &["y"], &[])
+        .output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[batch, length, 12]) -> f32[batch, length, 3, 4]\n\
+         %y = reshape(%x, shape(batch, length, 3, 4))\n\
+         ret %y"
+    );
+}
+
+#[test]
+fn a_computed_shape_becomes_a_tensor_where_it_is_read_as_one() {
+    let model = model(13)
+        .input("x", FLOAT, &[S("n"), N(4)])
+        .node("Shape", &["x"], &["s"], &[])
+        .node("Cast", &["s"], &["y"], &[int("to", FLOAT)])
+        .output("y")
+        .output("s");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 4]) -> (f32[2], i64[2])\n\
+         %y_shape_to_tensor = shape_to_tensor(shape(n, 4))\n\
+         %y = cast(%y_shape_to_tensor) { dtype = \"f32\" }\n\
+         ret (%y, %y_shape_to_tensor)"
+    );
+}
+
+#[test]
+fn the_shape_of_a_static_tensor_is_a_constant() {
+    let model = model(15)
+        .input("x", FLOAT, &[N(3), N(4), N(5)])
+        .node("Shape", &["x"], &["y"], &[int("start", 1), int("end", -1)])
+        .output("y");
+    assert_eq!(model.text(), "fn @main(%x: f32[3, 4, 5]) -> i64[1]\nret const(i64[1], 4)");
+}
+
+#[test]
+fn choices_between_dimensions_are_made() {
+    // Expand(x, Where(Equal(wanted, -1), 1, wanted)) as exporters write it.
+    let model = model(13)
+        .input("x", FLOAT, &[S("n"), N(1)])
+        .ints("wanted", &[-1, 5])
+        .ints("none", &[-1, -1])
+        .ints("ones", &[1, 1])
+        .node("Equal", &["wanted", "none"], &["is_none"], &[])
+        .node("Where", &["is_none", "ones", "wanted"], &["to"], &[])
+        .node("Expand", &["x", "to"], &["y"], &[])
+        .output("y");
+    assert!(
+        model.text().ends_with("%y = broadcast_to(%x, shape(n, 5))\nret %y"),
+        "{}",
+        model.text()
+    );
+}
+
+#[test]
+fn dimensions_get_values_and_anonymous_ones_get_names() {
+    let model = model(13)
+        .input("x", FLOAT, &[S("batch size"), Unknown, N(2)])
+        .node("Relu", &["x"], &["y"], &[])
+        .output("y");
+    let head = |dims: &[(&str, i64)]| {
+        let module = model.import(dims).map_err(|error| error.to_string())?;
+        let text = short(&print_module(&module, &mut WeightsPolicy::elided(4)));
+        Ok::<_, String>(text.lines().next().unwrap().to_owned())
+    };
+    assert_eq!(
+        head(&[]).unwrap(),
+        "fn @main(%x: f32[batch_size, unk_0, 2]) -> f32[batch_size, unk_0, 2]"
+    );
+    assert_eq!(
+        head(&[("batch size", 4), ("unk_0", 3)]).unwrap(),
+        "fn @main(%x: f32[4, 3, 2]) -> f32[4, 3, 2]"
+    );
+    assert_eq!(
+        head(&[("n", 4)]).unwrap_err(),
+        "`m.onnx`: there is no dimension n; the dimensions are `batch size`, `unk_0`"
+    );
+    assert_eq!(
+        head(&[("unk_0", 0)]).unwrap_err(),
+        "`m.onnx`: dimension unk_0 cannot be 0: it must be positive"
+    );
+}
+
+#[test]
+fn inputs_can_be_given_as_constants() {
+    let model = model(13)
+        .input("x", FLOAT, &[S("n"), N(6)])
+        .input("to", INT64, &[N(3)])
+        .node("Reshape", &["x", "to"], &["y"], &[])
+        .output("y");
+    assert!(model.error().ends_with(
+        "\n  Reshape (ai.onnx 13): input 2 must be a constant here — once: the one that makes `y`"
+    ));
+    let file = Mapping::in_memory(Path::new("m.onnx"), model.bytes());
+    let tensor = |values: Vec<i64>| crate::eval::Tensor::from_vec(vec![values.len()], values);
+    let import = |name: &str, tensor| {
+        let inputs = [(name.to_owned(), tensor)].into();
+        import_mapping(&file, &ImportOptions { inputs, ..ImportOptions::default() })
+    };
+    let module = import("to", tensor(vec![0, 2, -1])).unwrap();
+    let text = short(&print_module(&module, &mut WeightsPolicy::elided(4)));
+    assert_eq!(text.lines().next().unwrap(), "fn @main(%x: f32[n, 6]) -> f32[n, 2, 3]");
+    assert_eq!(
+        import("to", tensor(vec![0, 2])).unwrap_err().to_string(),
+        "`m.onnx`: the input `to` is declared as i64[3], but its value is i64[2]"
+    );
+    assert_eq!(
+        import("z", tensor(vec![0, 2])).unwrap_err().to_string(),
+        "`m.onnx`: there is no input z; the inputs are `x`, `to`"
+    );
+}

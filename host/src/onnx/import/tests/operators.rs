@@ -1,0 +1,183 @@
+//! What operators become.
+
+use super::*;
+
+fn image() -> Model {
+    model(17).input("x", FLOAT, &[N(1), N(2), N(7), N(7)])
+}
+
+#[test]
+fn a_convolution_adds_its_bias_per_channel() {
+    let model = image()
+        .floats("w", &[2, 1, 3, 3], &[0.0; 18])
+        .floats("b", &[2], &[1.0, 2.0])
+        .node(
+            "Conv",
+            &["x", "w", "b"],
+            &["y"],
+            &[int("group", 2), ints("strides", &[2, 2]), string("auto_pad", "SAME_UPPER")],
+        )
+        .output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[1, 2, 7, 7]) -> f32[1, 2, 4, 4]\n\
+         %y_conv2d = nn.conv2d(%x, const(f32[2, 1, 3, 3], 0, \"w\")) { dilation = [1, 1], groups = 2, padding = [1, 1, 1, 1], strides = [2, 2] }\n\
+         %y = add(%y_conv2d, const(f32[1, 2, 1, 1], [1, 2], \"b\"))\n\
+         ret %y"
+    );
+}
+
+#[test]
+fn automatic_padding_puts_the_odd_one_last_or_first() {
+    let pooled = |auto_pad| {
+        let attributes = [ints("kernel_shape", &[2, 2]), string("auto_pad", auto_pad)];
+        image().node("MaxPool", &["x"], &["y"], &attributes).output("y").text()
+    };
+    assert!(pooled("SAME_UPPER").contains("padding = [0, 0, 1, 1]"), "{}", pooled("SAME_UPPER"));
+    assert!(pooled("SAME_LOWER").contains("padding = [1, 1, 0, 0]"), "{}", pooled("SAME_LOWER"));
+    assert!(pooled("VALID").contains("padding = [0, 0, 0, 0]"), "{}", pooled("VALID"));
+}
+
+#[test]
+fn one_spatial_dimension_is_two() {
+    let model = model(17)
+        .input("x", FLOAT, &[N(1), N(1), N(8)])
+        .floats("w", &[1, 1, 3], &[0.0; 3])
+        .node("Conv", &["x", "w"], &["y"], &[ints("pads", &[1, 0])])
+        .output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[1, 1, 8]) -> f32[1, 1, 7]\n\
+         %y_expand_dims = expand_dims(%x) { axis = [2] }\n\
+         %y_expand_dims_1 = expand_dims(const(f32[1, 1, 3], [0, 0, 0], \"w\")) { axis = [2] }\n\
+         %y_conv2d = nn.conv2d(%y_expand_dims, %y_expand_dims_1) { dilation = [1, 1], groups = 1, padding = [0, 1, 0, 0], strides = [1, 1] }\n\
+         %y = squeeze(%y_conv2d) { axis = [2] }\n\
+         ret %y"
+    );
+}
+
+#[test]
+fn axes_are_attributes_before_version_13_and_inputs_after() {
+    let old = model(11)
+        .input("x", FLOAT, &[N(3)])
+        .node("Unsqueeze", &["x"], &["y"], &[ints("axes", &[0, 2])])
+        .output("y");
+    let new = model(13)
+        .input("x", FLOAT, &[N(3)])
+        .ints("axes", &[0, 2])
+        .node("Unsqueeze", &["x", "axes"], &["y"], &[])
+        .output("y");
+    let text =
+        "fn @main(%x: f32[3]) -> f32[1, 3, 1]\n%y = expand_dims(%x) { axis = [0, 2] }\nret %y";
+    assert_eq!(old.text(), text);
+    assert_eq!(new.text(), text);
+}
+
+#[test]
+fn softmax_was_over_a_matrix() {
+    let softmax = |version, dims: &[D]| {
+        let axis = int("axis", 1);
+        model(version)
+            .input("x", FLOAT, dims)
+            .node("Softmax", &["x"], &["y"], &[axis])
+            .output("y")
+            .text()
+    };
+    assert_eq!(
+        softmax(11, &[S("n"), N(3), N(4)]),
+        "fn @main(%x: f32[n, 3, 4]) -> f32[n, 3, 4]\n\
+         %y_reshape = reshape(%x, shape(n, 12))\n\
+         %y_softmax = nn.softmax(%y_reshape) { axis = -1 }\n\
+         %y = reshape(%y_softmax, shape(n, 3, 4))\n\
+         ret %y"
+    );
+    let plain = "%y = nn.softmax(%x) { axis = 1 }\nret %y";
+    assert!(softmax(11, &[S("n"), N(3), N(1)]).ends_with(plain));
+    assert!(softmax(13, &[S("n"), N(3), N(4)]).ends_with(plain));
+}
+
+#[test]
+fn a_weight_of_gemm_is_turned_for_dense() {
+    let gemm = |attributes: &[Message]| {
+        model(13)
+            .input("x", FLOAT, &[N(1), N(2)])
+            .floats("w", &[2, 2], &[1.0, 2.0, 3.0, 4.0])
+            .node("Gemm", &["x", "w"], &["y"], attributes)
+            .output("y")
+            .text()
+    };
+    let weight = "const(f32[2, 2], [1, 2, 3, 4], \"w\")";
+    assert!(gemm(&[int("transB", 1)]).contains(&format!("%y = nn.dense(%x, {weight})")));
+    let turned = gemm(&[float("alpha", 0.5)]);
+    assert!(turned.contains(&format!("%y_transpose = transpose({weight}) {{ axes = [1, 0] }}")));
+    assert!(turned.contains("%y_dense = nn.dense(%x, %y_transpose)"), "{turned}");
+    assert!(turned.contains("%y = multiply(%y_dense, const(f32[], 0.5))"), "{turned}");
+}
+
+#[test]
+fn clip_takes_constants_or_anything() {
+    let clip = |model: Model| model.node("Clip", &["x", "", "max"], &["y"], &[]).output("y").text();
+    let base = model(13).input("x", FLOAT, &[N(2)]);
+    let fixed = clip(base.clone().floats("max", &[], &[6.0]));
+    assert!(fixed.contains("%y = clip(%x) { max = 6.0 }"), "{fixed}");
+    let open = clip(base.input("max", FLOAT, &[]));
+    assert!(open.contains("%y = minimum(%x, %max)"), "{open}");
+}
+
+#[test]
+fn large_constants_of_a_shape_are_not_made() {
+    let model = model(9)
+        .ints("s", &[1 << 20, 1 << 20])
+        .node("ConstantOfShape", &["s"], &["y"], &[])
+        .output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main() -> f32[1048576, 1048576]\n\
+         %y = full(shape(1048576, 1048576)) { dtype = \"f32\", value = 0.0 }\n\
+         ret %y"
+    );
+}
+
+#[test]
+fn split_names_its_parts() {
+    let model = model(18)
+        .input("x", FLOAT, &[N(7)])
+        .node("Split", &["x"], &["a", "b"], &[int("num_outputs", 2)])
+        .output("b")
+        .output("a");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[7]) -> (f32[3], f32[4])\n\
+         %a_split = split(%x) { axis = 0, indices = [4] }\n\
+         %a = %a_split.0\n\
+         %b = %a_split.1\n\
+         ret (%b, %a)"
+    );
+}
+
+#[test]
+fn a_weight_that_is_also_an_input_is_no_parameter() {
+    let model = model(9)
+        .input("x", FLOAT, &[N(1)])
+        .input("w", FLOAT, &[N(1)])
+        .floats("w", &[1], &[2.0])
+        .node("Mul", &["x", "w"], &["y"], &[])
+        .output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[1]) -> f32[1]\n%y = multiply(%x, const(f32[1], 2, \"w\"))\nret %y"
+    );
+}
+
+#[test]
+fn names_in_the_model_are_kept_beside() {
+    let module = model(13)
+        .input("in/0", FLOAT, &[N(1)])
+        .node("Relu", &["in/0"], &["out:0"], &[])
+        .output("out:0")
+        .import(&[])
+        .unwrap();
+    let text = print_module(&module, &mut WeightsPolicy::elided(4));
+    assert!(text.contains("onnx.inputs = [\"in/0\"], onnx.outputs = [\"out:0\"]"), "{text}");
+    assert!(text.contains("%out_0: f32[1] = nn.relu(%in_0)"), "{text}");
+}

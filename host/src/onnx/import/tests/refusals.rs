@@ -1,0 +1,139 @@
+//! What is wrong with a model is said, all that is not supported in one go.
+
+use super::*;
+
+#[test]
+fn everything_that_is_not_supported_is_listed() {
+    let graph = Message::new().message(1, node("TopK", &["x"], &["z"], &[]));
+    let branch = Message::new().bytes(1, "then_branch").int(20, 5).message(6, graph);
+    let mut model = model(17)
+        .input("x", FLOAT, &[N(2)])
+        .input("s", 8, &[N(2)])
+        .node("Loop", &["x"], &["a"], &[])
+        .node("Relu", &["a"], &["b"], &[])
+        .node("If", &["x"], &["c"], &[branch]);
+    for name in ["p", "q", "r", "t"] {
+        model = model.node("NonZero", &["b"], &[name], &[]);
+    }
+    let model = model
+        .node("Relu", &["x"], &["d"], &[int("speed", 9)])
+        .with(1, node("Gelu", &["x"], &["e"], &[]).bytes(7, "own").bytes(3, "gelu_1"))
+        .output("d");
+    assert_eq!(
+        model.error(),
+        "`m.onnx` uses what is not supported:\n  \
+         the element type string (code 8) of the input `s`\n  \
+         Loop (ai.onnx 17) — once: the one that makes `a`\n  \
+         If (ai.onnx 17) — once: the one that makes `c`\n  \
+         TopK (ai.onnx 17) — once: the one that makes `z`\n  \
+         NonZero (ai.onnx 17) — 4 times: the one that makes `p`, the one that makes `q`, \
+         the one that makes `r`, …\n  \
+         Relu (ai.onnx 17): attribute `speed` — once: the one that makes `d`\n  \
+         Gelu (own 1) — once: `gelu_1`"
+    );
+}
+
+#[test]
+fn an_output_that_nobody_reads_need_not_be_made() {
+    let pool = |model: Model| {
+        let attributes = [ints("kernel_shape", &[2, 2])];
+        model
+            .input("x", FLOAT, &[N(1), N(1), N(4), N(4)])
+            .node("MaxPool", &["x"], &["y", "indices"], &attributes)
+            .output("y")
+    };
+    assert!(pool(model(12)).text().ends_with("ret %y"));
+    assert!(
+        pool(model(12))
+            .output("indices")
+            .error()
+            .ends_with("MaxPool (ai.onnx 12): output 2 — once: the one that makes `y`")
+    );
+}
+
+#[test]
+fn names_are_defined_once_and_before_they_are_read() {
+    let base = || model(13).input("x", FLOAT, &[N(2)]);
+    let error = |model: Model| {
+        let error = model.error();
+        error.strip_prefix("`m.onnx` is not a valid model: ").unwrap_or(&error).to_owned()
+    };
+    assert_eq!(
+        error(base().node("Relu", &["z"], &["y"], &[]).output("y")),
+        "the Relu that makes `y` reads `z`, which is not defined before it"
+    );
+    assert_eq!(
+        error(
+            base().node("Relu", &["b"], &["a"], &[]).node("Relu", &["a"], &["b"], &[]).output("b")
+        ),
+        "the Relu that makes `a` reads `b`, which is not defined before it; a later node defines \
+         it: the nodes are out of order, or in a circle"
+    );
+    assert_eq!(
+        error(base().node("Relu", &["x"], &["x"], &[]).output("x")),
+        "`x` is defined twice, as an input and as an output of the Relu that makes `x`"
+    );
+    assert_eq!(error(base().output("y")), "the output `y` is not defined");
+    assert_eq!(error(base()), "it has no outputs");
+    assert_eq!(
+        error(base().input("x", FLOAT, &[N(2)]).output("x")),
+        "`x` is defined twice, as an input and as an input"
+    );
+    assert_eq!(
+        error(model(13).input("x", FLOAT, &[N(-2)]).output("x")),
+        "the input `x` is declared with dimension -2"
+    );
+}
+
+#[test]
+fn shapes_that_do_not_fit_name_the_node() {
+    let model = model(13)
+        .input("x", FLOAT, &[N(2)])
+        .input("z", FLOAT, &[N(3)])
+        .node("Add", &["x", "z"], &["y"], &[])
+        .output("y");
+    assert!(model.error().contains("Add (ai.onnx 13): `add`: "), "{}", model.error());
+    assert!(model.error().contains("[2] and [3]"), "{}", model.error());
+}
+
+#[test]
+fn declared_outputs_must_agree() {
+    let relu = |output: &[D], element| {
+        model(13)
+            .input("x", FLOAT, &[S("n"), N(3)])
+            .node("Relu", &["x"], &["y"], &[])
+            .typed_output("y", element, output)
+            .text()
+    };
+    assert!(relu(&[S("n"), N(3)], FLOAT).ends_with("ret %y"));
+    assert!(relu(&[S("other"), Unknown], FLOAT).ends_with("ret %y"));
+    let wrong = "`m.onnx` is not a valid model: the output `y` is declared as";
+    assert_eq!(relu(&[S("n"), N(4)], FLOAT), format!("{wrong} f32[n, 4], but it is f32[n, 3]"));
+    assert_eq!(relu(&[S("n")], FLOAT), format!("{wrong} f32[n], but it is f32[n, 3]"));
+    assert_eq!(relu(&[S("n"), N(3)], BOOL), format!("{wrong} bool[n, 3], but it is f32[n, 3]"));
+}
+
+#[test]
+fn versions_that_are_not_known_are_refused() {
+    for version in [6, 29, -1, i64::MAX] {
+        let model =
+            model(version).input("x", FLOAT, &[N(2)]).node("Relu", &["x"], &["y"], &[]).output("y");
+        let expected = format!("version {version} of the operators of ai.onnx; 7 to 28 are known");
+        assert!(model.error().ends_with(&expected), "{}", model.error());
+    }
+}
+
+#[test]
+fn attributes_have_their_kind() {
+    let model = model(13)
+        .input("x", FLOAT, &[N(2)])
+        .node("Softmax", &["x"], &["y"], &[float("axis", 1.0)])
+        .output("y");
+    assert!(
+        model.error().ends_with(
+            "the Softmax that makes `y`: its attribute `axis` is an integer, not a Float"
+        ),
+        "{}",
+        model.error()
+    );
+}
