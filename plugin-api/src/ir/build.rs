@@ -141,6 +141,14 @@ pub trait Build {
         self.push(NodeSpec { data, attrs, ..NodeSpec::new(Kind::FUNCTION) }, &operands)
     }
 
+    /// A copy of a function or tensor program that is private to its module.
+    fn private(&mut self, function: Expr) -> Expr {
+        let body = self.body();
+        let spec = body.spec(function);
+        let operands: Vec<Expr> = body.operands_keeping_binders(function).collect();
+        self.push(NodeSpec { flags: spec.flags | 1, ..spec }, &operands)
+    }
+
     /// A copy of node `expr` of `from` with other operands.
     ///
     /// Both bodies must belong to the same context. A constant's bytes are copied.

@@ -1,6 +1,8 @@
 //! Functions and modules as a pass holds them.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
+use std::sync::{Mutex, PoisonError};
 
 use crate::abi::host::{FunctionHandle, Host, ModuleHandle};
 use crate::ir::{Attrs, BodyView, Context, Expr, Kind, Symbol, Term, Type, View};
@@ -101,64 +103,74 @@ impl From<PrimFunc> for Function {
 }
 
 /// A module: functions by name, in order. The pass holds a copy that shares the functions.
-pub struct Module(pub(crate) ModuleHandle);
+pub struct Module {
+    handle: ModuleHandle,
+    /// For each base that [`Module::fresh_name`] numbered, the number to try next.
+    next_number: Mutex<HashMap<String, u64>>,
+}
 
 impl Module {
     /// # Safety
     /// `raw` must be a module of `host` that is alive.
     pub(crate) unsafe fn copied(host: &Host, raw: *const c_void) -> Self {
         // SAFETY: by this function's contract.
-        Self(unsafe { ModuleHandle::copied(host, raw) })
+        let handle = unsafe { ModuleHandle::copied(host, raw) };
+        Self { handle, next_number: Mutex::default() }
     }
 
     pub(crate) fn into_raw(self) -> *mut c_void {
-        self.0.into_raw()
+        self.handle.into_raw()
     }
 
     /// The functions in order, as they are now.
     pub fn functions(&self) -> Vec<(Symbol, Function)> {
-        self.0
+        self.handle
             .names()
             .into_iter()
-            .filter_map(|name| Some((name, Function(self.0.get(name)?))))
+            .filter_map(|name| Some((name, Function(self.handle.get(name)?))))
             .collect()
     }
 
     /// The function called `name`.
     pub fn get(&self, name: Symbol) -> Option<Function> {
-        self.0.get(name).map(Function)
+        self.handle.get(name).map(Function)
     }
 
     /// Sets a function: in place when there is one of this name, at the end otherwise.
     pub fn insert(&mut self, name: Symbol, function: &Function) {
-        self.0.insert(name, &function.0);
+        self.handle.insert(name, &function.0);
     }
 
     /// Removes a function.
     pub fn remove(&mut self, name: Symbol) {
-        self.0.remove(name);
+        self.handle.remove(name);
     }
 
     /// The module's attributes.
     pub fn attrs(&self) -> Attrs {
-        Attrs(self.0.attrs().0)
+        Attrs(self.handle.attrs().0)
     }
 
     /// Sets the module's attributes.
     pub fn set_attrs(&mut self, attrs: Attrs) {
-        self.0.set_attrs(Term(attrs.0));
+        self.handle.set_attrs(Term(attrs.0));
     }
 
-    /// A name that no function has: `base`, or `base` with the first free number.
+    /// A name that no function has: `base`, or `base` with a number.
     pub fn fresh_name(&self, base: &str) -> Symbol {
-        let host = self.0.host();
+        let host = self.handle.host();
         let plain = host.symbol(base);
-        if self.0.get(plain).is_none() {
+        if self.handle.get(plain).is_none() {
             return plain;
         }
-        (1u64..)
-            .map(|number| host.symbol(&format!("{base}_{number}")))
-            .find(|&name| self.0.get(name).is_none())
-            .expect("some number is free")
+        let mut next = self.next_number.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = next.entry(base.to_owned()).or_insert(1);
+        loop {
+            let name = host.symbol(&format!("{base}_{next}"));
+            if self.handle.get(name).is_none() {
+                return name;
+            }
+            *next += 1;
+        }
     }
 }

@@ -146,18 +146,9 @@ fn flatten(rw: &mut Rewriter, args: &[Expr]) -> Vec<Expr> {
 
 /// The program, marked as private to the module.
 fn private(program: &Function) -> Result<Function> {
-    let body = program.view();
-    let root = body.root();
     let mut rw = program.edit();
-    let raw = body.raw_node(root);
-    let spec = NodeSpec {
-        flags: raw.flags | 1,
-        data: raw.data,
-        aux: raw.aux,
-        attrs: Attrs(raw.attrs),
-        ..NodeSpec::new(Kind::PRIM_FUNC)
-    };
-    let new_root = rw.push(spec, &body.operands(root).to_vec());
-    rw.set_root(new_root);
+    let root = rw.body().root();
+    let hidden = rw.private(root);
+    rw.set_root(hidden);
     rw.finish()
 }

@@ -1,0 +1,147 @@
+//! The graph of a `let`: the calls of tensor programs that it binds, and who reads whose result.
+
+use tenon_plugin_api::ir::Args;
+use tenon_plugin_api::prelude::*;
+
+use super::Programs;
+
+const NONE: u32 = u32::MAX;
+
+/// A bound call of a tensor program with one result.
+pub(super) struct Node {
+    /// The number of its binding.
+    pub(super) binding: usize,
+    pub(super) var: Expr,
+    pub(super) call: Expr,
+    pub(super) program: Symbol,
+    pub(super) pattern: OpPattern,
+    /// Whether anything but nodes of this graph reads its result.
+    pub(super) is_seen_outside: bool,
+}
+
+/// Nodes in the order of their bindings, so each stands before those that read its result.
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    /// Where each node's readers begin; one more entry for the end of the last.
+    first: Vec<u32>,
+    readers: Vec<(u32, OpPattern)>,
+}
+
+/// Tables over the nodes of a function, shared by the graphs of its `let`s.
+pub(super) struct Scratch {
+    /// How often each variable is read.
+    uses: Vec<u32>,
+    /// How many bindings each value has.
+    bound: Vec<u32>,
+    /// The node that each variable stands for.
+    node_of: Vec<u32>,
+}
+
+impl Scratch {
+    pub(super) fn of(body: BodyView<'_>) -> Self {
+        let len = body.len();
+        let mut this = Self { uses: vec![0; len], bound: vec![0; len], node_of: vec![NONE; len] };
+        for expr in body.post_order() {
+            if let View::Let(bindings) = body.view(expr) {
+                bindings.bindings().for_each(|(_, value)| this.bound[value.index()] += 1);
+            }
+            for (position, operand) in body.operands(expr).iter().enumerate() {
+                if body.kind(operand) == Kind::VAR && !body.is_binder(expr, position) {
+                    this.uses[operand.index()] += 1;
+                }
+            }
+        }
+        this
+    }
+}
+
+impl Graph {
+    pub(super) fn of(
+        rw: &Rewriter,
+        expr: Expr,
+        scratch: &mut Scratch,
+        programs: &mut Programs,
+        module: &Module,
+    ) -> Self {
+        let body = rw.body();
+        let mut nodes: Vec<Node> = Vec::new();
+        // Writer, reader and the reader's pattern, in the order of the readers.
+        let mut edges: Vec<(u32, u32, OpPattern)> = Vec::new();
+        let View::Let(bindings) = body.view(expr) else {
+            return Self { nodes, first: vec![0], readers: Vec::new() };
+        };
+        for (binding, (var, call)) in bindings.bindings().enumerate() {
+            let is_shared = scratch.bound.get(call.index()).is_none_or(|&bound| bound != 1);
+            let Some((program, args)) = program_call(body, call, programs.call_tir) else {
+                continue;
+            };
+            let Some(known) = programs.get(program, module, body.terms()) else { continue };
+            let Some(out) = body.ty(call) else { continue };
+            let types = args.iter().map(|arg| body.ty(arg)).chain([Some(out)]);
+            if is_shared || !types.eq(known.params.iter().map(|&ty| Some(ty))) {
+                continue;
+            }
+            let reader = nodes.len() as u32;
+            for (arg, &ty) in args.iter().zip(&known.params) {
+                let writer = scratch.node_of.get(arg.index()).copied().unwrap_or(NONE);
+                if writer != NONE {
+                    let pattern = edge_pattern(body, known.pattern, ty, out);
+                    edges.push((writer, reader, pattern));
+                }
+            }
+            scratch.node_of[var.index()] = reader;
+            let pattern = known.pattern;
+            nodes.push(Node { binding, var, call, program, pattern, is_seen_outside: false });
+        }
+        let mut graph = Self { first: vec![0; nodes.len() + 1], readers: Vec::new(), nodes };
+        graph.sort_edges(&edges);
+        for (index, node) in graph.nodes.iter_mut().enumerate() {
+            let inside = graph.first[index + 1] - graph.first[index];
+            node.is_seen_outside = inside < scratch.uses[node.var.index()];
+            scratch.node_of[node.var.index()] = NONE;
+        }
+        graph
+    }
+
+    fn sort_edges(&mut self, edges: &[(u32, u32, OpPattern)]) {
+        for &(writer, ..) in edges {
+            self.first[writer as usize + 1] += 1;
+        }
+        for index in 1..self.first.len() {
+            self.first[index] += self.first[index - 1];
+        }
+        let mut next = self.first.clone();
+        self.readers = vec![(0, OpPattern::Opaque); edges.len()];
+        for &(writer, reader, pattern) in edges {
+            let place = &mut next[writer as usize];
+            self.readers[*place as usize] = (reader, pattern);
+            *place += 1;
+        }
+    }
+
+    /// The nodes that read a node's result, each with how it reads it.
+    pub(super) fn readers(&self, node: u32) -> &[(u32, OpPattern)] {
+        let node = node as usize;
+        &self.readers[self.first[node] as usize..self.first[node + 1] as usize]
+    }
+}
+
+/// The program and the tensors of a `call_tir` whose tensors are variables and constants.
+fn program_call(body: BodyView<'_>, call: Expr, call_tir: Symbol) -> Option<(Symbol, Args<'_>)> {
+    let View::Call { callee, args, .. } = body.view(call) else { return None };
+    let View::Op { name } = body.view(callee) else { return None };
+    let View::Global { name: program } = body.view(args.get(0)?) else { return None };
+    let tensors = args.skip(1);
+    let is_leaf = |arg: Expr| matches!(body.kind(arg), Kind::VAR | Kind::CONSTANT);
+    (name == call_tir && tensors.iter().all(is_leaf)).then_some((program, tensors))
+}
+
+/// How a program reads one argument: one that broadcasts reads what has the shape of its result element by
+/// element.
+fn edge_pattern(body: BodyView<'_>, pattern: OpPattern, arg: Type, out: Type) -> OpPattern {
+    let dims = |ty| body.terms().tensor(ty).map(|(_, dims)| dims);
+    match pattern {
+        OpPattern::Broadcast if dims(arg) == dims(out) => OpPattern::Elementwise,
+        pattern => pattern,
+    }
+}

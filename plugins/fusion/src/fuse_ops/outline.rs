@@ -1,0 +1,187 @@
+//! Makes groups functions, and calls them.
+
+use std::collections::HashMap;
+
+use tenon_plugin_api::prelude::*;
+
+use super::graph::{Graph, Node};
+use super::groups::Groups;
+
+/// Names of groups that are longer than this tell how many calls they leave out.
+const MAX_NAME: usize = 64;
+
+/// The functions made so far.
+#[derive(Default)]
+pub(super) struct Outlines {
+    by_group: HashMap<Vec<u32>, Symbol>,
+    /// How the calls of a program appear in the names of groups.
+    labels: HashMap<Symbol, String>,
+}
+
+/// Calls of which one function is made.
+struct Group<'g> {
+    members: Vec<&'g Node>,
+    /// What they read from outside, in the order in which they read it.
+    args: Vec<Expr>,
+    /// For each member, what it reads: `2 * m` for the result of member m, `2 * a + 1` for argument a.
+    reads: Vec<Vec<u32>>,
+}
+
+impl Outlines {
+    /// The `let` with its groups replaced by calls.
+    pub(super) fn apply(
+        &mut self,
+        rw: &mut Rewriter,
+        expr: Expr,
+        graph: &Graph,
+        mut groups: Groups,
+        module: &mut Module,
+        cx: &PassContext,
+    ) -> Result<Expr> {
+        let View::Let(bindings) = rw.view(expr) else { return Ok(expr) };
+        let (blocks, result) = (bindings.blocks(), bindings.result());
+        let mut values: Vec<Option<(Expr, Expr)>> = bindings.bindings().map(Some).collect();
+        for group in groups_of(graph, &mut groups, rw.body()) {
+            let name = self.function(rw, &group, module, cx)?;
+            let (last, others) = group.members.split_last().expect("a group has members");
+            others.iter().for_each(|member| values[member.binding] = None);
+            let callee = rw.global(cx.terms().str(name));
+            let ty = rw.body().ty(last.call);
+            let call = rw.call(callee, &group.args, Attrs::NONE, ty);
+            values[last.binding] = Some((last.var, call));
+        }
+        let kept = |first: usize, len: usize| values[first..first + len].iter().flatten().copied();
+        let blocks: Vec<(bool, Vec<(Expr, Expr)>)> = blocks
+            .iter()
+            .map(|block| (block.is_dataflow, kept(block.first, block.len).collect()))
+            .collect();
+        let fused = rw.let_blocks(&blocks, result);
+        let ty = rw.body().ty(expr);
+        rw.set_type(fused, ty);
+        Ok(fused)
+    }
+
+    /// The function of a group: an equal one that was made before, or a new one.
+    fn function(
+        &mut self,
+        rw: &Rewriter,
+        group: &Group<'_>,
+        module: &mut Module,
+        cx: &PassContext,
+    ) -> Result<Symbol> {
+        let body = rw.body();
+        let key = group.key(body);
+        if let Some(&name) = self.by_group.get(&key) {
+            return Ok(name);
+        }
+        let name = module.fresh_name(&self.name(group, module, cx));
+        module.insert(name, &group.build(body, cx)?);
+        self.by_group.insert(key, name);
+        Ok(name)
+    }
+
+    /// `fused_`, then what the members compute.
+    fn name(&mut self, group: &Group<'_>, module: &Module, cx: &PassContext) -> String {
+        let mut name = "fused".to_owned();
+        for (index, member) in group.members.iter().enumerate() {
+            if name.len() > MAX_NAME {
+                return format!("{name}_and_{}_more", group.members.len() - index);
+            }
+            let label = self.labels.entry(member.program).or_insert_with(|| {
+                let terms = cx.terms();
+                let attrs = module.get(member.program).map(|func| func.attrs());
+                let op = attrs.and_then(|attrs| terms.attrs(attrs).str("op_name"));
+                let full = op.unwrap_or(terms.str(member.program));
+                full.rsplit('.').next().unwrap_or(full).to_owned()
+            });
+            name.push('_');
+            name.push_str(label);
+        }
+        name
+    }
+}
+
+/// The groups of two and more in the order of their last calls.
+fn groups_of<'g>(graph: &'g Graph, groups: &mut Groups, body: BodyView<'_>) -> Vec<Group<'g>> {
+    let mut members: Vec<Vec<&Node>> = graph.nodes.iter().map(|_| Vec::new()).collect();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        if !groups.is_alone(index as u32) {
+            members[groups.find(index as u32) as usize].push(node);
+        }
+    }
+    members.retain(|members| !members.is_empty());
+    members.into_iter().map(|members| Group::of(members, body)).collect()
+}
+
+impl<'g> Group<'g> {
+    fn of(members: Vec<&'g Node>, body: BodyView<'_>) -> Self {
+        let mut numbers: HashMap<Expr, u32> = HashMap::new();
+        let mut args: Vec<Expr> = Vec::new();
+        let mut reads = Vec::with_capacity(members.len());
+        for (index, member) in members.iter().enumerate() {
+            let read = tensors(body, member.call).map(|tensor| {
+                *numbers.entry(tensor).or_insert_with(|| {
+                    args.push(tensor);
+                    2 * args.len() as u32 - 1
+                })
+            });
+            reads.push(read.collect());
+            numbers.insert(member.var, 2 * index as u32);
+        }
+        Self { members, args, reads }
+    }
+
+    /// Equal for groups that one function computes: programs, types and who reads whom.
+    fn key(&self, body: BodyView<'_>) -> Vec<u32> {
+        let mut key = vec![self.members.len() as u32];
+        for (member, reads) in self.members.iter().zip(&self.reads) {
+            key.extend([member.program.0, body.raw_node(member.call).ty]);
+            key.extend(reads);
+        }
+        key.extend(self.args.iter().map(|&arg| body.raw_node(arg).ty));
+        key
+    }
+
+    fn build(&self, body: BodyView<'_>, cx: &PassContext) -> Result<Function> {
+        let mut rw = Rewriter::new(cx);
+        let terms = cx.terms();
+        let params: Vec<Expr> = self
+            .args
+            .iter()
+            .map(|&arg| {
+                let name = match body.view(arg) {
+                    View::Var { name } => terms.str(name),
+                    _ => "constant",
+                };
+                rw.var(name, body.ty(arg))
+            })
+            .collect();
+        let call_tir = rw.op("call_tir");
+        let mut bindings: Vec<(Expr, Expr)> = Vec::with_capacity(self.members.len());
+        for (member, reads) in self.members.iter().zip(&self.reads) {
+            let mut operands = vec![rw.global(terms.str(member.program))];
+            operands.extend(reads.iter().map(|&read| match read % 2 {
+                0 => bindings[read as usize / 2].0,
+                _ => params[read as usize / 2],
+            }));
+            let ty = body.ty(member.call);
+            let call = rw.call(call_tir, &operands, body.attrs(member.call), ty);
+            let name = terms.str(Symbol(body.raw_node(member.var).data));
+            bindings.push((rw.var(name, ty), call));
+        }
+        let (result, last) = *bindings.last().expect("a group has members");
+        let ty = rw.body().ty(last);
+        let value = rw.let_blocks(&[(false, bindings)], result);
+        let attrs = cx.attrs(&[("Primitive", 1i64.into())]);
+        let root = rw.function(&params, value, ty, attrs);
+        let root = rw.private(root);
+        rw.set_root(root);
+        rw.finish()
+    }
+}
+
+/// What a `call_tir` reads.
+fn tensors(body: BodyView<'_>, call: Expr) -> impl Iterator<Item = Expr> {
+    // The operator and the program come first.
+    body.operands(call).skip(2).iter()
+}

@@ -1,0 +1,153 @@
+//! Makes the memory of results explicit: a tensor is made, then a program writes to it.
+//!
+//! ```ir
+//! %a: f32[2, 3] = call_tir(@exp, %x) { out = f32[2, 3] }
+//! %b: f32[6] = reshape(%a, shape[6])
+//! ```
+//! becomes
+//! ```ir
+//! %a: f32[2, 3] = builtin.alloc_tensor() { ty = f32[2, 3] }
+//! ^0: () = @exp(%x, %a)
+//! %b: f32[6] = memory.view(%a) { ty = f32[6] }
+//! ```
+//!
+//! A program that writes several tensors gets one for each, and the variable stands for the tuple of them.
+//! The program writes all of its outputs and nothing else, so the tensors hold from then on what the call
+//! returned. A reshape moves no data: its result is the same memory under another type.
+//!
+//! Blocks are plain by then, because what is made here has effects; and every call is bound to a variable,
+//! so that there is a place for what comes before it.
+
+use tenon_plugin_api::prelude::*;
+
+/// Makes the memory of results explicit.
+#[pass(
+    name = "relax.CallTIRRewrite",
+    aliases = ["relax.transform.CallTIRRewrite"],
+    phase = "plan",
+    requires = ["relax.ToNonDataflow"],
+    establishes = ["explicit_memory"],
+    idempotent = true
+)]
+fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    let ops = Ops::new(cx);
+    let mut rw = func.edit();
+    let mut is_bound = vec![false; func.view().len()];
+    for expr in rw.post_order() {
+        let View::Let(bindings) = rw.view(expr) else { continue };
+        let (blocks, result) = (bindings.blocks(), bindings.result());
+        let old: Vec<(Expr, Expr)> = bindings.bindings().collect();
+        if old.iter().all(|&(_, value)| ops.lowering(&rw, value).is_none()) {
+            continue;
+        }
+        let mut new_blocks = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            let mut new = Vec::with_capacity(2 * block.len);
+            for &(var, value) in &old[block.first..block.first + block.len] {
+                let Some(lowering) = ops.lowering(&rw, value) else {
+                    new.push((var, value));
+                    continue;
+                };
+                is_bound[value.index()] = true;
+                match lowering {
+                    Lowering::Program => call_into(&mut rw, var, value, &mut new)?,
+                    Lowering::View => new.push((var, view(&mut rw, value)?)),
+                }
+            }
+            new_blocks.push((block.is_dataflow, new));
+        }
+        let ty = rw.body().ty(expr);
+        let new_let = rw.let_blocks(&new_blocks, result);
+        rw.set_type(new_let, ty);
+        rw.replace(expr, new_let);
+    }
+    let nested = |&expr: &Expr| !is_bound[expr.index()] && ops.lowering(&rw, expr).is_some();
+    if let Some(expr) = rw.post_order().find(nested) {
+        let message = "this call is not bound to a variable; run relax.Normalize first";
+        return Err(PassError::new(message).at(expr));
+    }
+    rw.finish()
+}
+
+/// The operators that do not survive.
+struct Ops {
+    call_tir: Symbol,
+    reshape: Symbol,
+}
+
+#[derive(Clone, Copy)]
+enum Lowering {
+    Program,
+    View,
+}
+
+impl Ops {
+    fn new(cx: &PassContext) -> Self {
+        Self { call_tir: cx.symbol("call_tir"), reshape: cx.symbol("reshape") }
+    }
+
+    fn lowering(&self, rw: &Rewriter, value: Expr) -> Option<Lowering> {
+        let View::Call { callee, .. } = rw.view(value) else { return None };
+        match rw.view(callee) {
+            View::Op { name } if name == self.call_tir => Some(Lowering::Program),
+            View::Op { name } if name == self.reshape => Some(Lowering::View),
+            _ => None,
+        }
+    }
+}
+
+/// Binds the tensors that a program writes, the call of it, and `var` to the result.
+fn call_into(
+    rw: &mut Rewriter,
+    var: Expr,
+    call: Expr,
+    bindings: &mut Vec<(Expr, Expr)>,
+) -> Result<()> {
+    let ty = type_of(rw, call)?;
+    let mut operands = rw.body().operands(call).skip(1).to_vec();
+    let program = operands.remove(0);
+    let fields = match rw.terms().ty(ty) {
+        TypeView::Tuple(fields) => Some(fields.to_vec()),
+        _ => None,
+    };
+    match &fields {
+        None => {
+            bindings.push((var, alloc_tensor(rw, ty)));
+            operands.push(var);
+        }
+        Some(fields) => {
+            for &field in fields {
+                let tensor = rw.var("out", Some(field));
+                bindings.push((tensor, alloc_tensor(rw, field)));
+                operands.push(tensor);
+            }
+        }
+    }
+    let nothing = rw.cx().tuple_type(&[]);
+    let done = rw.var("", Some(nothing));
+    let call = rw.call(program, &operands, Attrs::NONE, Some(nothing));
+    bindings.push((done, call));
+    if let Some(fields) = fields {
+        let first = operands.len() - fields.len();
+        bindings.push((var, rw.tuple(&operands[first..])));
+    }
+    Ok(())
+}
+
+fn alloc_tensor(rw: &mut Rewriter, ty: Type) -> Expr {
+    let alloc = rw.op("builtin.alloc_tensor");
+    let attrs = rw.cx().attrs(&[("ty", Term::from(ty).into())]);
+    rw.call(alloc, &[], attrs, Some(ty))
+}
+
+fn view(rw: &mut Rewriter, reshape: Expr) -> Result<Expr> {
+    let ty = type_of(rw, reshape)?;
+    let tensor = rw.body().operands(reshape).at(1);
+    let view = rw.op("memory.view");
+    let attrs = rw.cx().attrs(&[("ty", Term::from(ty).into())]);
+    Ok(rw.call(view, &[tensor], attrs, Some(ty)))
+}
+
+fn type_of(rw: &Rewriter, call: Expr) -> Result<Type> {
+    rw.body().ty(call).ok_or_else(|| PassError::new("this call has no type").at(call))
+}

@@ -1,0 +1,96 @@
+//! Puts tensors into one storage, at offsets that tensors alive at the same time do not share.
+//!
+//! ```ir
+//! fn @main(%x: f32[256]) {
+//!   %a: f32[256] = builtin.alloc_tensor() { ty = f32[256] }
+//!   ^0 = @exp(%x, %a)
+//!   %b: f32[256] = builtin.alloc_tensor() { ty = f32[256] }
+//!   ^1 = @log(%a, %b)
+//!   ret %b
+//! }
+//! ```
+//! becomes
+//! ```ir
+//! fn @main(%x: f32[256]) {
+//!   %storage: object<storage> = memory.alloc_storage() { align = 64, size = 1024 }
+//!   %a: f32[256] = memory.alloc_tensor(%storage) { offset = 0, ty = f32[256] }
+//!   ^0 = @exp(%x, %a)
+//!   %b: f32[256] = builtin.alloc_tensor() { ty = f32[256] }
+//!   ^1 = @log(%a, %b)
+//!   ret %b
+//! }
+//! ```
+//!
+//! A tensor is alive from the binding that makes it to the last one that may touch it ([`lifetimes`]): a
+//! view or a tuple keeps what it is made of alive. What may be touched after the function or out of its
+//! sight keeps memory of its own: results, and what a branch, a closure or a call of anything but a tensor
+//! program is given. So do tensors whose size is not known. Offsets are found by [`offsets`]; one storage
+//! with offsets takes less memory than a pool of storages that are reused whole, and code that is compiled
+//! ahead of time pays nothing for it.
+//!
+//! `relax.CallTIRRewrite` comes first; it makes what is planned here.
+
+mod lifetimes;
+mod offsets;
+
+use tenon_plugin_api::prelude::*;
+
+use lifetimes::Lifetimes;
+
+/// Bytes that each tensor starts at a multiple of: a cache line, and the widest vector.
+const ALIGN: u64 = 64;
+
+/// Puts tensors into one storage, at offsets that tensors alive at the same time do not share.
+#[pass(
+    name = "relax.StaticPlanBlockMemory",
+    aliases = ["relax.transform.StaticPlanBlockMemory", "relay._transform.MemoryPlan",
+               "raf.pass_.MemoryPlan"],
+    opt_level = 1,
+    phase = "plan",
+    after = ["relax.CallTIRRewrite"],
+    idempotent = true
+)]
+fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -> Result<Function> {
+    let mut rw = func.edit();
+    let Some(value) = func.result() else { return Ok(func) };
+    let View::Let(bindings) = rw.view(value) else { return Ok(func) };
+    let tensors = Lifetimes::of(func.view(), bindings, module, cx).plannable();
+    let Some(first) = tensors.first().map(|tensor| tensor.birth) else { return Ok(func) };
+    let plan = offsets::place(&tensors);
+
+    let (blocks, result) = (bindings.blocks(), bindings.result());
+    let old: Vec<(Expr, Expr)> = bindings.bindings().collect();
+    let storage_type = cx.object_type("storage");
+    let storage = rw.var("storage", Some(storage_type));
+    let alloc_tensor = rw.op("memory.alloc_tensor");
+    let mut planned = tensors.iter().zip(&plan.offsets).peekable();
+    let mut new_blocks = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        let mut new = Vec::with_capacity(block.len + 1);
+        for index in block.first..block.first + block.len {
+            let (var, mut value) = old[index];
+            if index == first {
+                new.push((storage, alloc_storage(&mut rw, plan.size, storage_type)));
+            }
+            if let Some((_, &offset)) = planned.next_if(|(tensor, _)| tensor.birth == index)
+                && let Some(ty) = rw.body().ty(value)
+            {
+                let entries = [("offset", (offset as i64).into()), ("ty", Term::from(ty).into())];
+                value = rw.call(alloc_tensor, &[storage], cx.attrs(&entries), Some(ty));
+            }
+            new.push((var, value));
+        }
+        new_blocks.push((block.is_dataflow, new));
+    }
+    let ty = rw.body().ty(func.result().unwrap_or(result));
+    let new_let = rw.let_blocks(&new_blocks, result);
+    rw.set_type(new_let, ty);
+    rw.replace(func.result().unwrap_or(result), new_let);
+    rw.finish()
+}
+
+fn alloc_storage(rw: &mut Rewriter, size: u64, ty: Type) -> Expr {
+    let alloc = rw.op("memory.alloc_storage");
+    let attrs = rw.cx().attrs(&[("align", (ALIGN as i64).into()), ("size", (size as i64).into())]);
+    rw.call(alloc, &[], attrs, Some(ty))
+}
