@@ -2,7 +2,7 @@
 
 use crate::ir::{Attrs, Context, DType, Expr, Symbol, Terms, Type, TypeView};
 use crate::ops::core::compiler::{
-    ALLOC_TENSOR, CALL_TIR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL,
+    ALLOC_TENSOR, CALL_TIR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
 };
 use crate::ops::{self, EvalCx, OpAttrs, OpDef, OpError, flatten};
 
@@ -42,6 +42,10 @@ impl Machine<'_, '_> {
                 Place::new(cx, storage, offset, ty).map(Value::Place).ok_or_else(|| {
                     EvalProblem::OutsideStorage { ty: cx.terms().type_text(ty), offset }
                 })
+            }
+            MEMORY_VIEW => {
+                let ty = view.ty("ty").map_err(problem)?;
+                view_of(cx, args, ty).ok_or_else(|| EvalProblem::Alloc(cx.terms().type_text(ty)))
             }
             MEMORY_KILL => Ok(Value::unit()),
             _ => self.call_kernel(op, attrs, view, args),
@@ -117,6 +121,18 @@ impl Machine<'_, '_> {
 
 fn alloc(cx: &crate::ir::Cx, ty: Type) -> Result<Place, EvalProblem> {
     Place::alloc(cx, ty).ok_or_else(|| EvalProblem::Alloc(cx.terms().type_text(ty)))
+}
+
+/// The tensor among `args` under another type.
+fn view_of(cx: &crate::ir::Cx, args: Vec<Value>, ty: Type) -> Option<Value> {
+    match args.into_iter().next()? {
+        Value::Place(place) => Place::new(cx, place.storage, place.offset, ty).map(Value::Place),
+        Value::Tensor(tensor) => {
+            let (dtype, shape) = static_shape(cx.terms(), ty)?;
+            Tensor::new(dtype, shape, tensor.bytes().clone()).map(Value::Tensor)
+        }
+        _ => None,
+    }
 }
 
 fn static_shape(terms: Terms<'_>, ty: Type) -> Option<(DType, Vec<usize>)> {

@@ -2,12 +2,12 @@
 //!
 //! ```ir
 //! %a: f32[2, 3] = call_tir(@exp, %x) { out = f32[2, 3] }
-//! %b: f32[6] = reshape(%a, shape[6])
+//! %b: f32[6] = reshape(%a, shape(6))
 //! ```
 //! becomes
 //! ```ir
 //! %a: f32[2, 3] = builtin.alloc_tensor() { ty = f32[2, 3] }
-//! ^0: () = @exp(%x, %a)
+//! %done: () = @exp(%x, %a)
 //! %b: f32[6] = memory.view(%a) { ty = f32[6] }
 //! ```
 //!
@@ -124,7 +124,7 @@ fn call_into(
         }
     }
     let nothing = rw.cx().tuple_type(&[]);
-    let done = rw.var("", Some(nothing));
+    let done = rw.var("done", Some(nothing));
     let call = rw.call(program, &operands, Attrs::NONE, Some(nothing));
     bindings.push((done, call));
     if let Some(fields) = fields {

@@ -13,6 +13,8 @@ pub const ALLOC_TENSOR: &str = "builtin.alloc_tensor";
 pub const MEMORY_ALLOC_STORAGE: &str = "memory.alloc_storage";
 /// Name of the operator that makes a tensor in a storage.
 pub const MEMORY_ALLOC_TENSOR: &str = "memory.alloc_tensor";
+/// Name of the operator that looks at a tensor as one of another shape.
+pub const MEMORY_VIEW: &str = "memory.view";
 /// Name of the operator that ends the life of a tensor or storage.
 pub const MEMORY_KILL: &str = "memory.kill";
 /// Class of the object that a storage is.
@@ -65,6 +67,17 @@ inventory::submit! { OpDef {
 } }
 
 inventory::submit! { OpDef {
+    name: MEMORY_VIEW,
+    summary: "The memory of a tensor as a tensor of another type of the same size",
+    args: Arity::exactly(1),
+    attrs: &[TY],
+    is_pure: false,
+    pattern: OpPattern::Opaque,
+    infer: view,
+    ..OpDef::ELEMENTWISE
+} }
+
+inventory::submit! { OpDef {
     name: MEMORY_KILL,
     summary: "Says that a tensor or storage is not used any more",
     args: Arity::exactly(1),
@@ -106,5 +119,20 @@ fn alloc_tensor(cx: &InferCx<'_>) -> Result<Type, OpError> {
     match offset < 0 {
         true => cx.bad_attr("offset", offset, "it must not be negative"),
         false => cx.attrs.ty("ty"),
+    }
+}
+
+fn view(cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let ty = cx.attrs.ty("ty")?;
+    let terms = cx.terms();
+    let bytes = |ty| {
+        let (dtype, shape) = terms.static_tensor(ty)?;
+        dtype.bytes(shape.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim.try_into().ok()?))?)
+    };
+    match (bytes(cx.arg(0)?), bytes(ty)) {
+        (Some(from), Some(to)) if from != to => {
+            cx.bad_attr("ty", terms.type_text(ty), &format!("it has {to} bytes, its tensor {from}"))
+        }
+        _ => Ok(ty),
     }
 }

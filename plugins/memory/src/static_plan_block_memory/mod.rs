@@ -3,9 +3,9 @@
 //! ```ir
 //! fn @main(%x: f32[256]) {
 //!   %a: f32[256] = builtin.alloc_tensor() { ty = f32[256] }
-//!   ^0 = @exp(%x, %a)
+//!   %done: () = @exp(%x, %a)
 //!   %b: f32[256] = builtin.alloc_tensor() { ty = f32[256] }
-//!   ^1 = @log(%a, %b)
+//!   %done_1: () = @log(%a, %b)
 //!   ret %b
 //! }
 //! ```
@@ -14,9 +14,9 @@
 //! fn @main(%x: f32[256]) {
 //!   %storage: object<storage> = memory.alloc_storage() { align = 64, size = 1024 }
 //!   %a: f32[256] = memory.alloc_tensor(%storage) { offset = 0, ty = f32[256] }
-//!   ^0 = @exp(%x, %a)
+//!   %done: () = @exp(%x, %a)
 //!   %b: f32[256] = builtin.alloc_tensor() { ty = f32[256] }
-//!   ^1 = @log(%a, %b)
+//!   %done_1: () = @log(%a, %b)
 //!   ret %b
 //! }
 //! ```
@@ -52,8 +52,8 @@ const ALIGN: u64 = 64;
 )]
 fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -> Result<Function> {
     let mut rw = func.edit();
-    let Some(value) = func.result() else { return Ok(func) };
-    let View::Let(bindings) = rw.view(value) else { return Ok(func) };
+    let Some(old_let) = func.result() else { return Ok(func) };
+    let View::Let(bindings) = rw.view(old_let) else { return Ok(func) };
     let tensors = Lifetimes::of(func.view(), bindings, module, cx).plannable();
     let Some(first) = tensors.first().map(|tensor| tensor.birth) else { return Ok(func) };
     let plan = offsets::place(&tensors);
@@ -67,8 +67,7 @@ fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -
     let mut new_blocks = Vec::with_capacity(blocks.len());
     for block in blocks {
         let mut new = Vec::with_capacity(block.len + 1);
-        for index in block.first..block.first + block.len {
-            let (var, mut value) = old[index];
+        for (index, &(var, mut value)) in old.iter().enumerate().skip(block.first).take(block.len) {
             if index == first {
                 new.push((storage, alloc_storage(&mut rw, plan.size, storage_type)));
             }
@@ -82,10 +81,10 @@ fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -
         }
         new_blocks.push((block.is_dataflow, new));
     }
-    let ty = rw.body().ty(func.result().unwrap_or(result));
+    let ty = rw.body().ty(old_let);
     let new_let = rw.let_blocks(&new_blocks, result);
     rw.set_type(new_let, ty);
-    rw.replace(func.result().unwrap_or(result), new_let);
+    rw.replace(old_let, new_let);
     rw.finish()
 }
 
