@@ -5,6 +5,8 @@ pub mod cli;
 pub mod diagnostics;
 pub mod driver;
 pub mod eval;
+#[cfg(feature = "llvm")]
+pub mod executable;
 pub mod infer;
 pub mod io;
 pub mod ir;

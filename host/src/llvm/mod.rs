@@ -1,12 +1,14 @@
 //! The LLVM engine room: from LLVM modules to code that runs or to a library on disk.
 //!
-//! What a kernel means is decided elsewhere. This folder knows how to
+//! This folder knows how to
 //!
 //! 1. name a processor and ask LLVM what it can do ([`target`]),
 //! 2. dress functions so that LLVM uses what the processor has ([`attributes`]),
 //! 3. turn modules into objects, several at a time ([`object`]),
 //! 4. lay large constants into an object without LLVM ([`constants`]),
-//! 5. run objects in this process ([`jit`]) or link them into one library ([`link`]).
+//! 5. run objects in this process ([`jit`], [`process`]) or link them into one library ([`link`]).
+//!
+//! What the objects hold is made by [`codegen`].
 //!
 //! The same object serves 5 either way. That rests on two rules for whoever emits the modules:
 //! constants are declared `external` with default visibility (so that they are reached through
@@ -25,6 +27,7 @@ pub mod linker;
 pub mod names;
 pub mod object;
 mod probe;
+pub mod process;
 pub mod symbols;
 pub mod target;
 #[cfg(test)]

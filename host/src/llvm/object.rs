@@ -90,10 +90,28 @@ where
     B: for<'cx> Fn(&'cx Context, &U) -> Result<Module<'cx>, E> + Sync,
     E: From<LlvmError> + Send,
 {
+    compile_units_by(target, options, units, |_| options.pipeline.clone(), build)
+}
+
+/// [`compile_units`] with a pipeline for each unit; that of the options is not used.
+pub fn compile_units_by<U, P, B, E>(
+    target: &CpuTarget,
+    options: &CompileOptions,
+    units: &[U],
+    pipeline: P,
+    build: B,
+) -> Result<Vec<Vec<u8>>, E>
+where
+    U: Sync,
+    P: Fn(&U) -> Pipeline + Sync,
+    B: for<'cx> Fn(&'cx Context, &U) -> Result<Module<'cx>, E> + Sync,
+    E: From<LlvmError> + Send,
+{
     let compile = |machine: &TargetMachine, unit: &U| -> Result<Vec<u8>, E> {
         let cx = Context::create();
         let module = build(&cx, unit)?;
-        Ok(compile_module(machine, options, &module)?)
+        let options = CompileOptions { pipeline: pipeline(unit), ..options.clone() };
+        Ok(compile_module(machine, &options, &module)?)
     };
     if units.len() < 2 || options.threads == 1 {
         let machine = target.machine()?;

@@ -1,8 +1,15 @@
 //! What compiled code meets at run time: a library that is opened, tensors, threads.
 //!
-//! The `repr(C)` types here ([`dlpack`], [`parallel::RawParallel`]) are the border to generated
-//! code and to the users of exported libraries; their layouts are asserted. None of it needs LLVM.
+//! The `repr(C)` types here ([`dlpack`], [`parallel::RawParallel`], [`model::RawLibrary`]) are the
+//! border to generated code and to the users of exported libraries; their layouts are asserted.
+//! None of it needs LLVM: [`model::Model`] runs a library wherever it was compiled.
 
+mod arrays;
 pub mod dlpack;
 pub mod library;
+pub mod model;
 pub mod parallel;
+pub mod signature;
+pub mod status;
+
+pub use arrays::{from_array, to_array};

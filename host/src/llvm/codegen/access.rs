@@ -1,6 +1,6 @@
 //! Elements of buffers: where they lie, reading and writing.
 //!
-//! A buffer is row-major. Vector indices become one scalar offset and a stride as far as they can:
+//! A buffer is row-major; one index alone counts its elements, whatever its axes. Vector indices become one scalar offset and a stride as far as they can:
 //!
 //! ```text
 //! A[i, ramp(16*j, 1, 16)]     one load of 16 elements side by side
@@ -186,7 +186,9 @@ impl<'cx> Assembler<'cx, '_> {
 
     /// Adds the indices up, each times the elements that a step of its axis is.
     fn place(&self, buffer: &Buffer<'cx>, indices: &[Value<'cx>]) -> Result<Place<'cx>> {
-        let shape = &buffer.layout.shape;
+        let whole = [buffer.layout.len()? as i64];
+        // One index counts the elements of the whole buffer, however many axes it has.
+        let shape = if indices.len() == 1 { &whole[..] } else { &buffer.layout.shape };
         if indices.len() != shape.len() {
             let (name, given, rank) = (&buffer.layout.name, indices.len(), shape.len());
             return Problem::malformed(format!(

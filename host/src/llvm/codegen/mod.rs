@@ -7,14 +7,20 @@
 //! known about integers, `scratch` where buffers lie, and `assembler` is the layer over inkwell.
 //!
 //! Loops must come as they shall run: unrolling and vectorizing are passes.
+//!
+//! [`entry`] is the function that runs a whole model by calling its programs, and [`front`] what a
+//! library exports around it.
 
 mod access;
 mod arithmetic;
 mod assembler;
+mod check;
 mod choose;
 mod convert;
+mod entry;
 mod error;
 mod expression;
+mod front;
 mod intrinsic;
 mod kernel;
 mod parallel;
@@ -26,5 +32,7 @@ mod statement;
 mod tests;
 mod value;
 
+pub use entry::{Base, Copy, ENTRY_SYMBOL, Entry, EntryArgument, KernelCall, Place, build_entry};
 pub use error::{CodegenError, Problem};
+pub use front::{Front, build_front};
 pub use kernel::{Kernel, build_kernel, pipeline_for, scratch_bytes};

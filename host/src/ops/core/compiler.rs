@@ -131,7 +131,7 @@ fn view(cx: &InferCx<'_>) -> Result<Type, OpError> {
     };
     match (bytes(cx.arg(0)?), bytes(ty)) {
         (Some(from), Some(to)) if from != to => {
-            cx.bad_attr("ty", terms.type_text(ty), &format!("it has {to} bytes, its tensor {from}"))
+            cx.bad_attr("ty", terms.type_text(ty), format!("it has {to} bytes, its tensor {from}"))
         }
         _ => Ok(ty),
     }

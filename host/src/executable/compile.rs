@@ -1,0 +1,222 @@
+//! Compiles a planned module into objects.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::ir::{Constant, Context, Function, Module};
+use crate::llvm::{
+    attributes::FloatMode,
+    codegen::{
+        CodegenError, Entry, Kernel, build_entry, build_kernel, pipeline_for, scratch_bytes,
+    },
+    inkwell,
+    object::{self, Emit, Pipeline, compile_units_by},
+    process::load_model,
+    target::CpuTarget,
+};
+use crate::runtime::{model::Model, signature::Signature};
+
+use super::error::CompileError;
+use super::identical::Distinct;
+use super::plan::plan;
+
+/// How to compile.
+#[derive(Clone, Debug)]
+pub struct CompileOptions {
+    /// The graph function that is compiled.
+    pub entry: String,
+    /// How many threads compile; 0 for one a processor.
+    pub threads: usize,
+    /// How far float arithmetic may be rearranged.
+    pub float: FloatMode,
+}
+
+impl Default for CompileOptions {
+    fn default() -> Self {
+        Self { entry: "main".to_owned(), threads: 0, float: FloatMode::default() }
+    }
+}
+
+/// A compiled module: objects, constants, and what is known about its function.
+#[derive(Debug)]
+pub struct Executable {
+    pub(super) target: CpuTarget,
+    pub(super) signature: Signature,
+    pub(super) objects: Vec<Unit>,
+    /// Constants by their symbols.
+    pub(super) constants: Vec<(String, Arc<Constant>)>,
+}
+
+/// What has become of one LLVM module.
+pub struct Unit {
+    /// The name of the tensor program, or of the entry function.
+    pub name: String,
+    /// An object, or text.
+    pub bytes: Vec<u8>,
+}
+
+impl fmt::Debug for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Unit({}, {} bytes)", self.name, self.bytes.len())
+    }
+}
+
+impl Deref for Unit {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Executable {
+    /// Compiles the function `options.entry` of `module` and all that it calls.
+    pub fn compile(
+        module: &Module,
+        target: &CpuTarget,
+        options: &CompileOptions,
+    ) -> Result<Executable, CompileError> {
+        let job = Job::new(module, options)?;
+        let objects = job.emit(target, options, Emit::Object)?;
+        let Job { entry, constants, .. } = job;
+        let signature = Signature {
+            tenon: env!("CARGO_PKG_VERSION").to_owned(),
+            target: target.to_string(),
+            workspace_size: entry.workspace,
+            inputs: entry.inputs,
+            outputs: entry.outputs,
+        };
+        let constants = entry.constants.into_iter().zip(constants).collect();
+        Ok(Executable { target: target.clone(), signature, objects, constants })
+    }
+
+    /// Inputs, outputs and memory.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// The objects.
+    pub fn objects(&self) -> &[Unit] {
+        &self.objects
+    }
+
+    /// Loads it into this process. The constants stay where the module has them.
+    pub fn jit(&self) -> Result<Model, CompileError> {
+        let constants: Vec<_> = self
+            .constants
+            .iter()
+            .map(|(symbol, constant)| (symbol.as_str(), constant.data.clone()))
+            .collect();
+        let signature = self.signature.clone();
+        Ok(load_model(signature, &self.objects, &constants)?)
+    }
+}
+
+/// The units of `module` in another form than objects: LLVM's IR, assembly.
+pub fn emit(
+    module: &Module,
+    target: &CpuTarget,
+    options: &CompileOptions,
+    form: Emit,
+) -> Result<Vec<Unit>, CompileError> {
+    Job::new(module, options)?.emit(target, options, form)
+}
+
+/// All that is to be compiled.
+struct Job {
+    entry: Entry,
+    /// Name, symbol and function of each kernel.
+    kernels: Vec<(String, String, Arc<Function>)>,
+    constants: Vec<Arc<Constant>>,
+}
+
+impl Job {
+    fn new(module: &Module, options: &CompileOptions) -> Result<Job, CompileError> {
+        let plan = plan(module, &options.entry)?;
+        let mut entry = plan.entry;
+        let mut distinct = Distinct::default();
+        let mut kernels = Vec::new();
+        let mut numbers = Vec::with_capacity(plan.programs.len());
+        let mut scratch = 0;
+        for (name, function) in plan.programs {
+            let (number, is_new) = distinct.number(&function);
+            numbers.push(number);
+            if is_new {
+                let symbol = symbol_of(&name, number);
+                let kernel = Kernel { name: &name, symbol: &symbol, function: &function };
+                scratch = scratch_bytes(&kernel)?.max(scratch);
+                entry.kernels.push(symbol.clone());
+                kernels.push((name, symbol, function));
+            }
+        }
+        entry.calls.iter_mut().for_each(|call| call.kernel = numbers[call.kernel]);
+        entry.scratch = entry.workspace;
+        entry.workspace += scratch;
+        entry.constants = constant_symbols(module, &plan.constants);
+        Ok(Job { entry, kernels, constants: plan.constants })
+    }
+
+    fn emit(
+        &self,
+        target: &CpuTarget,
+        options: &CompileOptions,
+        form: Emit,
+    ) -> Result<Vec<Unit>, CompileError> {
+        // The entry first: of a large model it is the longest.
+        let units: Vec<Option<usize>> =
+            std::iter::once(None).chain((0..self.kernels.len()).map(Some)).collect();
+        let compile = object::CompileOptions {
+            emit: form,
+            pipeline: Pipeline::Lean,
+            threads: options.threads,
+        };
+        let pipeline = |unit: &Option<usize>| match unit {
+            None => Pipeline::Lean,
+            Some(kernel) => pipeline_for(&self.kernels[*kernel].2),
+        };
+        let outputs = compile_units_by(target, &compile, &units, pipeline, |cx, unit| {
+            self.build(cx, target, options, *unit)
+        })?;
+        let names = units.iter().map(|unit| match unit {
+            None => options.entry.clone(),
+            Some(kernel) => self.kernels[*kernel].0.clone(),
+        });
+        Ok(names.zip(outputs).map(|(name, bytes)| Unit { name, bytes }).collect())
+    }
+
+    fn build<'cx>(
+        &self,
+        cx: &'cx inkwell::context::Context,
+        target: &CpuTarget,
+        options: &CompileOptions,
+        unit: Option<usize>,
+    ) -> Result<inkwell::module::Module<'cx>, CodegenError> {
+        match unit {
+            None => build_entry(cx, target, &self.entry),
+            Some(kernel) => {
+                let (name, symbol, function) = &self.kernels[kernel];
+                build_kernel(cx, target, options.float, &Kernel { name, symbol, function })
+            }
+        }
+    }
+}
+
+/// A symbol that is unique, and still says what it is.
+fn symbol_of(name: &str, number: usize) -> String {
+    format!("kernel{number}.{}", plain(name))
+}
+
+fn constant_symbols(module: &Module, constants: &[Arc<Constant>]) -> Vec<String> {
+    let terms = module.cx().terms();
+    let symbol = |(index, constant): (usize, &Arc<Constant>)| match terms.str(constant.name) {
+        "" => format!("constant{index}"),
+        name => format!("constant{index}.{}", plain(name)),
+    };
+    constants.iter().enumerate().map(symbol).collect()
+}
+
+/// The characters of a name that every tool takes in a symbol.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
+}

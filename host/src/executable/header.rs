@@ -1,0 +1,366 @@
+//! The C header of a library.
+//!
+//! It stands alone: the structures of DLPack are in it, unless the program has included `dlpack.h`.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::ir::DType;
+use crate::runtime::{
+    signature::{Signature, TensorSpec, data_type},
+    status::Failure,
+};
+
+/// The text of the header of the library at `path`.
+pub(super) fn header(prefix: &str, path: &Path, signature: &Signature) -> String {
+    let upper = prefix.to_ascii_uppercase();
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut text = format!(
+        "/* {}: a model compiled by Tenon {} for\n   {}\n",
+        comment(&file),
+        comment(&signature.tenon),
+        comment(&signature.target)
+    );
+    for (title, specs) in [("inputs", &signature.inputs), ("outputs", &signature.outputs)] {
+        let _ = write!(text, "\n   {title}\n");
+        for spec in specs {
+            let _ = writeln!(text, "     {} {}{:?}", comment(&spec.name), spec.dtype, spec.shape);
+        }
+    }
+    let _ = write!(text, "*/\n#ifndef TENON_MODEL_{upper}_H\n#define TENON_MODEL_{upper}_H\n");
+    text.push_str(INCLUDES);
+    text.push_str(DLPACK);
+    text.push_str(&runtime());
+    text.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    constants(&mut text, &upper, signature);
+    text.push_str(&FUNCTIONS.replace("PREFIX", prefix));
+    call(&mut text, prefix, signature);
+    let _ =
+        write!(text, "\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* TENON_MODEL_{upper}_H */\n");
+    text
+}
+
+const INCLUDES: &str = "
+#include <stdint.h>
+#include <stdlib.h>
+";
+
+/// The same structures, under the same names, as in `dlpack.h` 1.x.
+const DLPACK: &str = "
+/* DLPack's tensors. A program that needs more of DLPack includes its header before this one. */
+#ifndef DLPACK_DLPACK_H_
+#define DLPACK_DLPACK_H_
+typedef enum { kDLCPU = 1 } DLDeviceType;
+typedef struct { DLDeviceType device_type; int32_t device_id; } DLDevice;
+typedef enum { kDLInt = 0U, kDLUInt = 1U, kDLFloat = 2U, kDLBfloat = 4U, kDLBool = 6U } DLDataTypeCode;
+typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;
+typedef struct {
+  void *data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t *shape;
+  int64_t *strides; /* in elements; NULL for contiguous and row-major */
+  uint64_t byte_offset;
+} DLTensor;
+#endif
+";
+
+/// What all models share.
+fn runtime() -> String {
+    let mut text = String::from(
+        "
+#ifndef TENON_RUNTIME_H
+#define TENON_RUNTIME_H
+
+/* Threads to run parallel loops on. parallel_for calls task on pieces that together are begin..end,
+   each once, and returns when all are done: 0, or what the first failing piece returned. */
+typedef int (*tenon_task)(void *data, int64_t begin, int64_t end);
+struct tenon_parallel {
+  void *pool;
+  int32_t threads;
+  int (*parallel_for)(void *pool, tenon_task task, void *data, int64_t begin, int64_t end);
+};
+
+/* What a model returns: 0, or one of these, plus 256 times the number of the argument it is about:
+   1 for the first input, and so on through the inputs and then the outputs. */
+enum {
+  TENON_OK = 0,
+",
+    );
+    for &failure in Failure::ALL {
+        let (name, code) = (failure.c_name(), failure as u8);
+        let _ = writeln!(text, "  {name} = {code}, /* {} */", failure.text());
+    }
+    text.push_str(
+        "  TENON_ERROR_MEMORY = 64 /* no memory for the workspace */
+};
+#define TENON_ERROR(status) ((status) & 0xff)
+#define TENON_ERROR_ARGUMENT(status) ((status) >> 8)
+
+/* What tenon_library_info() of every model points to. */
+struct tenon_library {
+  uint32_t version; /* 1 */
+  uint32_t reserved;
+  const char *info; /* inputs and outputs as JSON */
+  int32_t (*run)(const DLTensor *inputs, DLTensor *outputs, void *workspace,
+                 const struct tenon_parallel *parallel);
+};
+#endif
+",
+    );
+    text
+}
+
+/// Shapes and types as macros.
+fn constants(text: &mut String, upper: &str, signature: &Signature) {
+    let _ = writeln!(text, "\n#define {upper}_NUM_INPUTS {}", signature.inputs.len());
+    let _ = writeln!(text, "#define {upper}_NUM_OUTPUTS {}", signature.outputs.len());
+    for (kind, specs) in [("INPUT", &signature.inputs), ("OUTPUT", &signature.outputs)] {
+        for (index, spec) in specs.iter().enumerate() {
+            let name = format!("{upper}_{kind}{index}");
+            let _ = writeln!(text, "\n#define {name}_NAME {}", c_string(&spec.name));
+            let _ = writeln!(text, "#define {name}_NDIM {}", spec.shape.len());
+            let shape: Vec<String> = spec.shape.iter().map(i64::to_string).collect();
+            let shape = if shape.is_empty() { "0".to_owned() } else { shape.join(", ") };
+            let _ = writeln!(text, "#define {name}_SHAPE {{{shape}}}");
+            let _ = writeln!(text, "#define {name}_ELEMENTS {}", spec.len());
+            let _ = writeln!(text, "#define {name}_DTYPE {{{}}}", dtype_fields(spec));
+        }
+    }
+}
+
+const FUNCTIONS: &str = "
+/* Bytes of the workspace that PREFIX_run needs. */
+uint64_t PREFIX_workspace_size(void);
+
+/* Inputs and outputs as JSON. */
+const char *PREFIX_info(void);
+
+/* The same and more under a name that all models share. */
+const struct tenon_library *tenon_library_info(void);
+
+/* Runs the model. inputs and outputs are arrays of tensors, in the order above, contiguous and
+   row-major; outputs are written, and must not overlap anything else. workspace has
+   PREFIX_workspace_size() bytes and is aligned to 64; it may be NULL when that is 0. parallel may
+   be NULL: then the calling thread does it all. Several threads may call this at once, with a
+   workspace each. */
+int32_t PREFIX_run(const DLTensor *inputs, DLTensor *outputs, void *workspace,
+                   const struct tenon_parallel *parallel);
+";
+
+/// A function on plain arrays that brings its own workspace.
+fn call(text: &mut String, prefix: &str, signature: &Signature) {
+    let mut taken = HashSet::from(KEYWORDS.map(str::to_owned));
+    let mut params = Vec::new();
+    let [inputs, outputs] =
+        [(&signature.inputs, true), (&signature.outputs, false)].map(|(specs, is_input)| {
+            let names = specs.iter().map(|spec| {
+                let name = fresh(&mut taken, &identifier(&spec.name));
+                let constness = if is_input { "const " } else { "" };
+                params.push(format!("{constness}{} *{name}", c_type(spec.dtype)));
+                name
+            });
+            names.collect::<Vec<String>>()
+        });
+    let list = if params.is_empty() { "void".to_owned() } else { params.join(", ") };
+    let _ = write!(
+        text,
+        "\n/* Runs the model once on arrays, on the calling thread: allocates the workspace and frees it. */\n\
+         static inline int32_t {prefix}_call({list}) {{\n"
+    );
+    for (kind, names, specs) in
+        [("input", &inputs, &signature.inputs), ("output", &outputs, &signature.outputs)]
+    {
+        for (index, (name, spec)) in names.iter().zip(specs).enumerate() {
+            tensor(text, &format!("tenon_{kind}{index}"), name, spec);
+        }
+        let tensors: Vec<String> =
+            (0..specs.len()).map(|index| format!("tenon_{kind}{index}")).collect();
+        let _ = match tensors.as_slice() {
+            [] => writeln!(text, "  DLTensor *tenon_{kind}s = NULL;"),
+            tensors => {
+                let (count, tensors) = (tensors.len(), tensors.join(", "));
+                writeln!(text, "  DLTensor tenon_{kind}s[{count}] = {{{tensors}}};")
+            }
+        };
+    }
+    let _ = write!(
+        text,
+        "  uint64_t tenon_size = {prefix}_workspace_size();
+  char *tenon_memory = (char *)malloc(tenon_size + 64);
+  if (!tenon_memory) return TENON_ERROR_MEMORY;
+  char *tenon_workspace = tenon_memory + (64 - (uintptr_t)tenon_memory % 64);
+  int32_t tenon_status = {prefix}_run(tenon_inputs, tenon_outputs, tenon_workspace, NULL);
+  free(tenon_memory);
+  return tenon_status;
+}}
+"
+    );
+}
+
+/// A `DLTensor` of the array `data`.
+fn tensor(text: &mut String, name: &str, data: &str, spec: &TensorSpec) {
+    let shape = match spec.shape.as_slice() {
+        [] => "NULL".to_owned(),
+        shape => {
+            let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
+            let (count, extents) = (extents.len(), extents.join(", "));
+            let _ = writeln!(text, "  int64_t {name}_shape[{count}] = {{{extents}}};");
+            format!("{name}_shape")
+        }
+    };
+    let _ = writeln!(
+        text,
+        "  DLTensor {name} = {{(void *){data}, {{kDLCPU, 0}}, {}, {{{}}}, {shape}, NULL, 0}};",
+        spec.shape.len(),
+        dtype_fields(spec)
+    );
+}
+
+fn dtype_fields(spec: &TensorSpec) -> String {
+    match data_type(spec.dtype) {
+        Some(dtype) => format!("{}, {}, {}", dtype.code, dtype.bits, dtype.lanes),
+        None => "0, 0, 0".to_owned(),
+    }
+}
+
+/// What holds an element in C. 16-bit floats are held as their bits.
+fn c_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F64 => "double",
+        DType::F32 => "float",
+        DType::F16 | DType::BF16 | DType::U16 => "uint16_t",
+        DType::I8 => "int8_t",
+        DType::I16 => "int16_t",
+        DType::I32 => "int32_t",
+        DType::I64 => "int64_t",
+        DType::U32 => "uint32_t",
+        DType::U64 => "uint64_t",
+        _ => "uint8_t",
+    }
+}
+
+/// `name` with everything but letters, digits and underscores replaced; never empty.
+pub(super) fn identifier(name: &str) -> String {
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if plain.is_empty() { "model".to_owned() } else { plain }
+}
+
+/// A name that is not taken, and is from now on.
+fn fresh(taken: &mut HashSet<String>, name: &str) -> String {
+    let begins_well = !name.starts_with(|c: char| c.is_ascii_digit() || c == '_');
+    let name = if begins_well { name.to_owned() } else { format!("t{name}") };
+    let candidates = std::iter::once(name.clone());
+    let numbered = (2u64..).map(|number| format!("{name}_{number}"));
+    let free = candidates.chain(numbered).find(|name| taken.insert(name.clone()));
+    free.unwrap_or(name)
+}
+
+/// Text that cannot end a comment.
+fn comment(text: &str) -> String {
+    text.replace("*/", "* /").replace(['\n', '\r'], " ")
+}
+
+/// A C string literal; what is not plain ASCII in octal, so that nothing after it is swallowed.
+fn c_string(text: &str) -> String {
+    let escaped: String = text
+        .bytes()
+        .map(|byte| match byte {
+            b'"' | b'\\' | b'?' => format!("\\{}", char::from(byte)),
+            0x20..0x7f => char::from(byte).to_string(),
+            byte => format!("\\{byte:03o}"),
+        })
+        .collect();
+    format!("\"{escaped}\"")
+}
+
+/// Words that cannot name a parameter in C or C++.
+const KEYWORDS: [&str; 84] = [
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "compl",
+    "const",
+    "const_cast",
+    "constexpr",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "typeof",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+];

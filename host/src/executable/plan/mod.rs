@@ -1,0 +1,278 @@
+//! Reads a planned graph function: what is called, with which addresses.
+//!
+//! ```ir
+//! %storage = memory.alloc_storage() { size = 1024 }                a place in the workspace
+//! %a: f32[256] = memory.alloc_tensor(%storage) { offset = 0, … }   an address in it
+//! ^0 = @exp(%x, %a)                                                a call
+//! %b: f32[2, 128] = memory.view(%a) { … }                          the same address
+//! %c: f32[256] = call_tir(@log, %a) { out = f32[256] }             an address of its own, and a call
+//! ```
+//!
+//! A result is written to the caller's memory where that is possible: its storage becomes the output.
+//! Inputs, constants and what is returned twice are copied at the end.
+//!
+//! `values` knows what a node stands for, `calls` checks the calls of programs, `memory` places
+//! storages, and `addresses` turns it all into what the entry function does.
+
+mod addresses;
+mod calls;
+mod memory;
+mod values;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rustc_hash::FxBuildHasher;
+
+use crate::ir::{
+    Args, Attrs, BodyView, Constant, Context, Expr, Function, Module, Symbol, TermView, Type,
+    TypeView, View,
+};
+use crate::llvm::codegen::Entry;
+use crate::ops::core::compiler::{
+    ALLOC_TENSOR, CALL_TIR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
+};
+
+use super::error::{CompileError, PlanProblem};
+use memory::{Home, Memory, PlannedTensor};
+
+type Step<T> = Result<T, PlanProblem>;
+
+/// What is to be compiled.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// The calls; its kernels have no symbols yet, and its workspace only holds tensors.
+    pub(super) entry: Entry,
+    /// The programs that are called, by their numbers.
+    pub(super) programs: Vec<(String, Arc<Function>)>,
+    /// The constants that are read, by their numbers.
+    pub(super) constants: Vec<Arc<Constant>>,
+}
+
+/// The plan of the graph function `name`.
+pub(super) fn plan(module: &Module, name: &str) -> Result<Plan, CompileError> {
+    let terms = module.cx().terms();
+    let Some(function) = module.get_str(name).filter(|function| !function.is_prim()) else {
+        let graph = module.iter().filter(|(_, function)| !function.is_prim());
+        let found = graph.map(|(name, _)| terms.str(name).to_owned()).collect();
+        return Err(CompileError::NoEntry { name: name.to_owned(), found });
+    };
+    let mut planner = Planner::new(module, function);
+    planner.run().map_err(|problem| CompileError::Plan {
+        function: name.to_owned(),
+        place: planner.place,
+        problem: Box::new(problem),
+    })
+}
+
+/// What a node stands for.
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    /// By its number.
+    Tensor(usize),
+    Storage(Home),
+    /// By its number.
+    Tuple(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Tensor {
+    memory: PlannedTensor,
+    ty: Type,
+}
+
+/// An argument of a call before addresses are known.
+#[derive(Clone, Copy)]
+enum Arg {
+    Tensor(usize),
+    Scalar(i64),
+}
+
+struct Planner<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    body: BodyView<'a>,
+    /// What is being read, for messages.
+    place: String,
+    values: Vec<Option<Value>>,
+    tensors: Vec<Tensor>,
+    tuples: Vec<Vec<Value>>,
+    memory: Memory,
+    calls: Vec<(usize, Vec<Arg>)>,
+    programs: Vec<(String, Arc<Function>)>,
+    program_numbers: HashMap<Symbol, usize, FxBuildHasher>,
+    constants: Vec<Arc<Constant>>,
+    constant_numbers: HashMap<*const Constant, usize, FxBuildHasher>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(module: &'a Module, function: &'a Function) -> Planner<'a> {
+        let body = function.view();
+        Planner {
+            module,
+            function,
+            body,
+            place: "its parameters".to_owned(),
+            values: vec![None; body.len()],
+            tensors: Vec::new(),
+            tuples: Vec::new(),
+            memory: Memory::default(),
+            calls: Vec::new(),
+            programs: Vec::new(),
+            program_numbers: HashMap::default(),
+            constants: Vec::new(),
+            constant_numbers: HashMap::default(),
+        }
+    }
+
+    fn run(&mut self) -> Step<Plan> {
+        let View::Function { params, body: result, .. } = self.body.view(self.body.root()) else {
+            return malformed("it is no graph function");
+        };
+        let mut inputs = Vec::with_capacity(params.len());
+        for (index, param) in params.iter().enumerate() {
+            let name = self.name_of(param);
+            let ty = self.type_of(param, &format!("parameter `{name}`"))?;
+            inputs.push(self.spec(name, ty)?);
+            let tensor = self.tensor(Home::Input(index), 0, ty)?;
+            self.values[param.index()] = Some(Value::Tensor(tensor));
+        }
+        let result = match self.body.view(result) {
+            View::Let(bindings) => {
+                for (var, value) in bindings.bindings() {
+                    self.place = self.describe(var);
+                    let value = self.bound(value)?;
+                    self.values[var.index()] = Some(value);
+                }
+                bindings.result()
+            }
+            _ => result,
+        };
+        self.place = "its result".to_owned();
+        let result = self.resolve(result)?;
+        let results = self.flatten(result)?;
+        self.finish(inputs, &results)
+    }
+
+    /// What a binding's value stands for, after it has been noted what is to be done for it.
+    fn bound(&mut self, expr: Expr) -> Step<Value> {
+        match self.body.view(expr) {
+            View::Call { callee, args, attrs } => self.call(callee, args, attrs),
+            View::Constant(_) | View::Var { .. } | View::Tuple(_) | View::TupleGetItem { .. } => {
+                self.resolve(expr)
+            }
+            View::If { .. } => unsupported("a choice at run time", FOLD),
+            View::Function { .. } => {
+                unsupported("a closure", "relax.LambdaLift makes it a function")
+            }
+            View::Let(_) => unsupported("a nested `let`", "relax.Normalize flattens it"),
+            View::Shape { .. } | View::Prim { .. } => unsupported("a shape at run time", FOLD),
+            _ => unsupported(&format!("a {}", self.body.kind(expr).name()), FOLD),
+        }
+    }
+
+    fn call(&mut self, callee: Expr, args: Args<'a>, attrs: Attrs) -> Step<Value> {
+        let terms = self.body.terms();
+        let attrs = terms.attrs(attrs);
+        let ty = |key| match attrs.get(key) {
+            Some(TermView::Type(ty)) => Ok(ty),
+            _ => malformed(format!("the attribute `{key}` is no type")),
+        };
+        let name = match self.body.view(callee) {
+            View::Op { name } => terms.str(name),
+            View::Global { name } => {
+                let args = self.arguments(args)?;
+                self.call_program(name, args)?;
+                return Ok(self.tuple(Vec::new()));
+            }
+            View::Extern { name } => {
+                let what = format!("a call of the external function `{}`", terms.str(name));
+                return unsupported(&what, "only tensor programs of the module can be called");
+            }
+            _ => return unsupported("a call of a value", "relax.LambdaLift makes it a function"),
+        };
+        match name {
+            MEMORY_ALLOC_STORAGE => {
+                let size = attrs.int("size").and_then(|size| u64::try_from(size).ok());
+                let Some(size) = size else { return malformed("a storage has no size") };
+                let align = attrs.int("align").and_then(|align| u64::try_from(align).ok());
+                Ok(Value::Storage(self.memory.storage(size, align.unwrap_or(1))))
+            }
+            MEMORY_ALLOC_TENSOR => {
+                let Some(storage) = args.get(0) else { return malformed("a tensor in no storage") };
+                let Value::Storage(home) = self.resolve(storage)? else {
+                    return malformed("a tensor is made in something that is no storage");
+                };
+                let offset = u64::try_from(attrs.int("offset").unwrap_or(0));
+                let Ok(offset) = offset else { return malformed("an offset is negative") };
+                Ok(Value::Tensor(self.tensor(home, offset, ty("ty")?)?))
+            }
+            ALLOC_TENSOR => Ok(Value::Tensor(self.fresh_tensor(ty("ty")?)?)),
+            MEMORY_VIEW => self.view(args, ty("ty")?),
+            MEMORY_KILL => Ok(self.tuple(Vec::new())),
+            CALL_TIR => self.call_tir(args, ty("out")?),
+            name => Err(PlanProblem::Operator { op: name.to_owned(), help: operator_help(name) }),
+        }
+    }
+
+    fn view(&mut self, args: Args<'a>, ty: Type) -> Step<Value> {
+        let Some(arg) = args.get(0) else { return malformed("a view of nothing") };
+        let Value::Tensor(tensor) = self.resolve(arg)? else {
+            return malformed("a view of something that is no tensor");
+        };
+        let memory = self.tensors[tensor].memory;
+        let view = self.tensor(memory.home, memory.offset, ty)?;
+        if self.tensors[view].memory.bytes != memory.bytes {
+            let (found, ty) = (memory.bytes, self.body.terms().type_text(ty));
+            return malformed(format!("{found} bytes are viewed as {ty}"));
+        }
+        Ok(Value::Tensor(view))
+    }
+
+    fn call_tir(&mut self, args: Args<'a>, out: Type) -> Step<Value> {
+        let callee = args.get(0).map(|callee| self.body.view(callee));
+        let Some(View::Global { name }) = callee else {
+            return malformed("call_tir of something that is no function of the module");
+        };
+        let mut arguments = self.arguments(args.skip(1))?;
+        let fields = match self.body.terms().ty(out) {
+            TypeView::Tuple(fields) => fields.to_vec(),
+            _ => vec![out],
+        };
+        let mut results = Vec::with_capacity(fields.len());
+        for field in fields {
+            let tensor = self.fresh_tensor(field)?;
+            arguments.push(Arg::Tensor(tensor));
+            results.push(Value::Tensor(tensor));
+        }
+        self.call_program(name, arguments)?;
+        match (self.body.terms().ty(out), results.as_slice()) {
+            (TypeView::Tuple(_), _) => Ok(self.tuple(results)),
+            (_, &[result]) => Ok(result),
+            _ => malformed("a result that is no tensor"),
+        }
+    }
+}
+
+const FOLD: &str =
+    "only what is known at compile time can be left out: relax.FoldConstant computes it";
+
+fn malformed<T>(what: impl Into<String>) -> Step<T> {
+    Err(PlanProblem::Malformed(what.into()))
+}
+
+fn unsupported<T>(what: &str, help: &'static str) -> Step<T> {
+    Err(PlanProblem::Unsupported { what: what.to_owned(), help })
+}
+
+/// What would have removed an operator.
+fn operator_help(name: &str) -> &'static str {
+    match crate::ops::find(name) {
+        None => "no such operator is known, so no pass can make a tensor program of it",
+        Some(op) if op.legalize.is_some() => {
+            "the pass relax.LegalizeOps makes a tensor program of it"
+        }
+        Some(_) if name == "reshape" => "the pass relax.CallTIRRewrite makes a view of it",
+        Some(_) => "it cannot be made a tensor program; a pass must replace it first",
+    }
+}

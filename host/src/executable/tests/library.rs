@@ -1,0 +1,239 @@
+//! Libraries: exported, opened again, and called from C.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::eval::Tensor;
+use crate::io::{Array, NpyType};
+use crate::runtime::{
+    dlpack::{DataType, TensorBuffer},
+    model::{Model, ModelError},
+    status::Failure,
+};
+
+use super::super::{Executable, prefix_of};
+use super::run::{compile, module, numbers, reference, run};
+
+/// Two inputs, one of them with a name that C does not like; a constant; two outputs.
+const MODEL: &str = r#"module { "onnx.inputs" = ["data:0", "int"], "onnx.outputs" = ["sum", "whole"] }
+
+fn @main(%x: f32[6, 4], %n: i32[4]) {
+  %a: f32[6, 4] = call_tir(@add, %x, const(f32[4], [1, 10, 100, 1000]), %n) { out = f32[6, 4] }
+  %b: f32[6, 4] = call_tir(@add, %a, const(f32[4], [1, 10, 100, 1000]), %n) { out = f32[6, 4] }
+  %c: i32[6, 4] = call_tir(@whole, %b) { out = i32[6, 4] }
+  ret (%b, %c)
+}
+
+prim @add(%x: f32[6, 4], %y: f32[4], %n: i32[4], out %z: f32[6, 4]) {
+  for %i in 0..6 parallel {
+    for %j in 0..4 {
+      %z[%i, %j] = %x[%i, %j] + %y[%j] * f32(%n[%j])
+    }
+  }
+}
+
+prim @whole(%x: f32[6, 4], out %z: i32[6, 4]) {
+  for %i in 0..6 {
+    for %j in 0..4 {
+      %z[%i, %j] = i32(%x[%i, %j])
+    }
+  }
+}
+"#;
+
+fn exported(directory: &Path) -> (Executable, std::path::PathBuf) {
+    let executable = compile(&module(MODEL));
+    let path = directory.join("lib2 nets.so");
+    let files = executable.export(&path, None).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((files.library.as_path(), files.prefix.as_str()), (path.as_path(), "m2_nets"));
+    assert!(files.header.ends_with("lib2 nets.h"));
+    (executable, path)
+}
+
+#[test]
+fn a_library_opens_by_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let (executable, path) = exported(directory.path());
+    let module = module(MODEL);
+    let inputs: Vec<Tensor> = executable.signature().inputs.iter().map(numbers).collect();
+    let expected = reference(&module, &inputs);
+    let model = Model::open(&path).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(model.signature(), executable.signature());
+    for threads in [0, 2] {
+        for (found, expected) in run(&model, &inputs, threads).iter().zip(&expected) {
+            assert_eq!(found.bytes().to_vec(), expected.bytes().to_vec());
+        }
+    }
+}
+
+#[test]
+fn arrays_go_in_by_name_and_come_out() {
+    let model = compile(&module(MODEL)).jit().unwrap();
+    let array = |dtype, shape: &[usize]| Array {
+        dtype,
+        shape: shape.to_vec(),
+        data: vec![0; 4 * shape.iter().product::<usize>()],
+    };
+    let (x, n) = (array(NpyType::F32, &[6, 4]), array(NpyType::I32, &[4]));
+    let named = [("int".to_owned(), n.clone()), ("data:0".to_owned(), x.clone())];
+    let inputs = model.arrange(&named).unwrap();
+    let outputs = model.run_arrays(&inputs, None).unwrap();
+    assert_eq!((outputs[0].dtype, outputs[1].dtype), (NpyType::F32, NpyType::I32));
+    assert!(outputs.iter().all(|output| output.shape == [6, 4]));
+
+    let text =
+        |result: Result<_, ModelError>| result.map(|_: Vec<Array>| ()).unwrap_err().to_string();
+    let error = text(model.run_arrays(&[&x], None));
+    assert!(error.contains("2 inputs (`data:0`: f32[6, 4], `int`: i32[4]), and 1"), "{error}");
+    let error = text(model.run_arrays(&[&n, &x], None));
+    assert_eq!(error, "input `data:0`: f32[6, 4] is expected, but i32[4] is given");
+    let error = model.arrange(&named[..1]).unwrap_err().to_string();
+    assert_eq!(error, "input `data:0`: f32[6, 4] is missing");
+    let error = model.arrange(&[("image".to_owned(), x)]).unwrap_err().to_string();
+    assert!(error.contains("no input `image`; the model has `data:0`"), "{error}");
+}
+
+#[test]
+fn what_is_no_library_of_ours_is_refused_unopened() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("other.so");
+    assert!(Model::open(&path).unwrap_err().to_string().contains("other.so"));
+    std::fs::write(&path, "text").unwrap();
+    assert!(Model::open(&path).unwrap_err().to_string().contains("not a library"));
+    let own = std::env::current_exe().unwrap();
+    let error = Model::open(&own).unwrap_err().to_string();
+    assert!(error.contains("tenon_library_info"), "{error}");
+}
+
+#[test]
+fn prefixes_are_names_in_c() {
+    for (path, prefix) in [
+        ("a/resnet50.so", "resnet50"),
+        ("libresnet-18.v2.so", "resnet_18_v2"),
+        ("50.so", "m50"),
+        ("lib.so", "lib"),
+        ("ünïcode", "_n_code"),
+    ] {
+        assert_eq!(prefix_of(Path::new(path)), prefix);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let executable = compile(&module(MODEL));
+    for prefix in ["", "1a", "a-b"] {
+        let error = executable.export(&directory.path().join("m.so"), Some(prefix)).unwrap_err();
+        assert!(error.to_string().contains("cannot be the prefix"), "{error}");
+    }
+}
+
+/// Compiles and runs a C program that is linked with the library; false when there is no compiler.
+fn run_c(directory: &Path, library: &Path, code: &str, compiler: &str, flags: &[&str]) -> bool {
+    let (source, program) = (directory.join("main.c"), directory.join("main"));
+    std::fs::write(&source, code).unwrap();
+    let compiled = Command::new(compiler)
+        .args(flags)
+        .args(["-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(directory)
+        .arg(&source)
+        .args(["-x", "none"])
+        .arg(library)
+        .arg("-o")
+        .arg(&program)
+        .output();
+    let Ok(compiled) = compiled else {
+        eprintln!("skipped: no `{compiler}` here");
+        return false;
+    };
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let run = Command::new(&program).env("LD_LIBRARY_PATH", directory).output().unwrap();
+    assert!(run.status.success(), "{}: {}", run.status, String::from_utf8_lossy(&run.stdout));
+    true
+}
+
+#[test]
+fn a_c_program_includes_the_header() {
+    let directory = tempfile::tempdir().unwrap();
+    let (executable, path) = exported(directory.path());
+    let inputs: Vec<Tensor> = executable.signature().inputs.iter().map(numbers).collect();
+    let expected = reference(&module(MODEL), &inputs);
+    let list = |tensor: &Tensor| match tensor.dtype() {
+        crate::ir::DType::F32 => format!("{:?}", tensor.elements::<f32>()),
+        _ => format!("{:?}", tensor.elements::<i32>()),
+    };
+    let list = |tensor: &Tensor| list(tensor).replace(['[', ']'], "");
+    let code = format!(
+        r#"#include "lib2 nets.h"
+#include <stdio.h>
+#include <string.h>
+#define CHECK(cond) do {{ if (!(cond)) {{ printf("%s\n", #cond); return 1; }} }} while (0)
+int main(void) {{
+  float x[] = {{ {} }}, y[24], sum[] = {{ {} }};
+  int32_t n[] = {{ {} }}, z[24], whole[] = {{ {} }};
+  CHECK(m2_nets_call(x, n, y, z) == TENON_OK);
+  CHECK(memcmp(y, sum, sizeof y) == 0);
+  CHECK(memcmp(z, whole, sizeof z) == 0);
+
+  CHECK(strcmp(M2_NETS_INPUT0_NAME, "data:0") == 0);
+  int64_t shape[] = M2_NETS_INPUT0_SHAPE, bad[] = {{4, 6}}, strides[] = {{4, 1}}, wide[] = {{8, 1}};
+  int64_t counts[] = M2_NETS_INPUT1_SHAPE;
+  DLDataType f32 = M2_NETS_INPUT0_DTYPE, i32 = M2_NETS_INPUT1_DTYPE;
+  DLTensor in[] = {{{{x, {{kDLCPU, 0}}, 2, f32, shape, strides, 0}}, {{n, {{kDLCPU, 0}}, 1, i32, counts, NULL, 0}}}};
+  DLTensor out[] = {{{{y, {{kDLCPU, 0}}, 2, f32, shape, NULL, 0}}, {{z, {{kDLCPU, 0}}, 2, i32, shape, NULL, 0}}}};
+  char *memory = (char *)malloc(m2_nets_workspace_size() + 64);
+  char *workspace = memory + (64 - (uintptr_t)memory % 64);
+  CHECK(m2_nets_run(in, out, workspace, NULL) == 0);
+  CHECK(m2_nets_run(in, out, workspace + 4, NULL) == TENON_ERROR_WORKSPACE);
+  CHECK(m2_nets_run(in, out, NULL, NULL) == TENON_ERROR_WORKSPACE);
+  CHECK(m2_nets_run(NULL, out, workspace, NULL) == TENON_ERROR_NULL);
+#define FAILS(tensor, field, value, error, argument) do {{ \
+    DLTensor kept = tensor; \
+    tensor.field = value; \
+    int32_t status = m2_nets_run(in, out, workspace, NULL); \
+    CHECK(TENON_ERROR(status) == error && TENON_ERROR_ARGUMENT(status) == argument); \
+    tensor = kept; }} while (0)
+  FAILS(in[0], data, NULL, TENON_ERROR_NULL, 1);
+  FAILS(in[0], shape, bad, TENON_ERROR_SHAPE, 1);
+  FAILS(in[0], strides, wide, TENON_ERROR_STRIDES, 1);
+  FAILS(in[0], byte_offset, 2, TENON_ERROR_ALIGNMENT, 1);
+  FAILS(in[1], ndim, 0, TENON_ERROR_RANK, 2);
+  FAILS(in[1], dtype, f32, TENON_ERROR_DTYPE, 2);
+  FAILS(out[0], device.device_type, (DLDeviceType)2, TENON_ERROR_DEVICE, 3);
+  FAILS(out[1], shape, bad, TENON_ERROR_SHAPE, 4);
+
+  const struct tenon_library *library = tenon_library_info();
+  CHECK(library->version == 1 && library->run == m2_nets_run && library->info == m2_nets_info());
+  CHECK(strstr(m2_nets_info(), "\"name\":\"data:0\",\"dtype\":\"f32\",\"shape\":[6,4]"));
+  free(memory);
+  return 0;
+}}
+"#,
+        list(&inputs[0]),
+        list(&expected[0]),
+        list(&inputs[1]),
+        list(&expected[1]),
+    );
+    if run_c(directory.path(), &path, &code, "cc", &["-x", "c", "-std=c11"]) {
+        run_c(directory.path(), &path, &code, "cc", &["-x", "c", "-std=c99"]);
+        run_c(directory.path(), &path, &code, "c++", &["-x", "c++", "-std=c++17"]);
+    }
+}
+
+#[test]
+fn the_header_speaks_the_codes() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, path) = exported(directory.path());
+    let text = std::fs::read_to_string(path.with_extension("h")).unwrap();
+    for &failure in Failure::ALL {
+        assert!(text.contains(&format!("{} = {},", failure.c_name(), failure as u8)));
+    }
+    assert!(text.contains("#ifndef DLPACK_DLPACK_H_"));
+}
+
+#[test]
+fn statuses_become_words() {
+    let model = compile(&module(MODEL)).jit().unwrap();
+    let x = TensorBuffer::zeros(&[6, 4], DataType::F32).unwrap();
+    let n = TensorBuffer::zeros(&[4], DataType::I32).unwrap();
+    let mut session = model.session().unwrap();
+    for _ in 0..3 {
+        assert_eq!(session.run(&[x.as_ref(), n.as_ref()], None).unwrap().len(), 2);
+    }
+}

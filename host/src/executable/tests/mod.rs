@@ -1,0 +1,6 @@
+//! Modules as text, compiled, and run against the reference evaluator.
+
+mod entry;
+mod library;
+mod refusals;
+mod run;

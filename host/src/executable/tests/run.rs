@@ -1,0 +1,95 @@
+//! Parses, compiles and runs modules.
+
+use std::num::NonZeroUsize;
+
+use crate::diagnostics::Source;
+use crate::eval::{Evaluator, Tensor, Value};
+use crate::ir::{Bytes, Cx, DType, Module};
+use crate::llvm::target::CpuTarget;
+use crate::runtime::{
+    dlpack::{TensorBuffer, TensorRef},
+    model::Model,
+    parallel::ThreadPool,
+    signature::{TensorSpec, data_type},
+};
+use crate::text::{NoWeights, parse_module};
+
+use super::super::{CompileOptions, Executable};
+
+pub(super) fn module(text: &str) -> Module {
+    parse_module(&Cx::new(), &Source::new("test.ir", text), &mut NoWeights)
+        .unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+pub(super) fn compile(module: &Module) -> Executable {
+    let options = CompileOptions { threads: 1, ..CompileOptions::default() };
+    Executable::compile(module, &CpuTarget::host().unwrap(), &options)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Some small numbers.
+pub(super) fn numbers(spec: &TensorSpec) -> Tensor {
+    let shape: Vec<usize> = spec.shape.iter().map(|&extent| extent as usize).collect();
+    let count = shape.iter().product::<usize>();
+    let value = |i: usize| ((i * 7 + 3) % 23) as f32 - 11.0;
+    match spec.dtype {
+        DType::F32 => Tensor::from_vec(shape, (0..count).map(value).collect()),
+        DType::I32 => Tensor::from_vec(shape, (0..count).map(|i| value(i) as i32).collect()),
+        dtype => panic!("no numbers of {dtype}"),
+    }
+}
+
+/// What the evaluator makes of the inputs, tuples flattened.
+pub(super) fn reference(module: &Module, inputs: &[Tensor]) -> Vec<Tensor> {
+    let args = inputs.iter().cloned().map(Value::Tensor).collect();
+    let result = Evaluator::new(module).call("main", args).unwrap_or_else(|e| panic!("{e}"));
+    let mut tensors = Vec::new();
+    let mut pending = vec![result];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Tuple(tuple) => pending.extend(tuple.fields().iter().rev().cloned()),
+            value => tensors.push(value.to_tensor().unwrap()),
+        }
+    }
+    tensors
+}
+
+/// Runs a model on `threads` threads; 0 for no pool.
+pub(super) fn run(model: &Model, inputs: &[Tensor], threads: usize) -> Vec<Tensor> {
+    let pool = NonZeroUsize::new(threads).map(|threads| ThreadPool::new(threads).unwrap());
+    let buffers: Vec<TensorBuffer> = inputs
+        .iter()
+        .zip(model.inputs())
+        .map(|(input, spec)| {
+            let dtype = data_type(spec.dtype).unwrap();
+            TensorBuffer::from_bytes(input.bytes(), &spec.shape, dtype).unwrap()
+        })
+        .collect();
+    let inputs: Vec<TensorRef<'_>> = buffers.iter().map(TensorBuffer::as_ref).collect();
+    let outputs = model.run(&inputs, pool.as_ref()).unwrap_or_else(|error| panic!("{error}"));
+    outputs
+        .iter()
+        .zip(model.outputs())
+        .map(|(tensor, spec)| {
+            let shape = spec.shape.iter().map(|&extent| extent as usize).collect();
+            Tensor::new(spec.dtype, shape, Bytes::new(tensor.bytes().to_vec())).unwrap()
+        })
+        .collect()
+}
+
+/// Compiles `text`, runs it on no, one, two and three threads, and compares with the evaluator.
+pub(super) fn check(text: &str) -> Executable {
+    let module = module(text);
+    let executable = compile(&module);
+    let inputs: Vec<Tensor> = executable.signature().inputs.iter().map(numbers).collect();
+    let expected = reference(&module, &inputs);
+    let model = executable.jit().unwrap_or_else(|error| panic!("{error}"));
+    for threads in 0..=3 {
+        let found = run(&model, &inputs, threads);
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found.bytes().to_vec(), expected.bytes().to_vec(), "{threads} threads");
+        }
+    }
+    executable
+}

@@ -1,0 +1,100 @@
+//! The check of a tensor that a user hands in.
+
+/// `i32 tenon.check(const DLTensor *, const spec *)`: 0, or the code of a
+/// [`Failure`](crate::runtime::status::Failure).
+///
+/// A spec is the number of dimensions and the dtype in 32 bits each, the bytes of an element and
+/// the extents in 64 bits each. Strides may be null, and those of extents of 1 say nothing.
+pub(super) const CHECK: &str = "
+define internal i32 @tenon.check(ptr %tensor, ptr %spec) {
+entry:
+  %device.at = getelementptr inbounds i8, ptr %tensor, i64 8
+  %device = load i32, ptr %device.at
+  %is.cpu = icmp eq i32 %device, 1
+  br i1 %is.cpu, label %rank, label %exit
+
+rank:
+  %rank.at = getelementptr inbounds i8, ptr %tensor, i64 16
+  %rank.given = load i32, ptr %rank.at
+  %rank.wanted = load i32, ptr %spec
+  %is.rank = icmp eq i32 %rank.given, %rank.wanted
+  br i1 %is.rank, label %dtype, label %exit
+
+dtype:
+  %dtype.at = getelementptr inbounds i8, ptr %tensor, i64 20
+  %dtype.given = load i32, ptr %dtype.at
+  %dtype.spec.at = getelementptr inbounds i8, ptr %spec, i64 4
+  %dtype.wanted = load i32, ptr %dtype.spec.at
+  %is.dtype = icmp eq i32 %dtype.given, %dtype.wanted
+  br i1 %is.dtype, label %axes, label %exit
+
+axes:
+  %shape.at = getelementptr inbounds i8, ptr %tensor, i64 24
+  %shape = load ptr, ptr %shape.at
+  %strides.at = getelementptr inbounds i8, ptr %tensor, i64 32
+  %strides = load ptr, ptr %strides.at
+  %is.compact = icmp eq ptr %strides, null
+  %extents = getelementptr inbounds i8, ptr %spec, i64 16
+  %count = zext i32 %rank.wanted to i64
+  br label %head
+
+head:
+  %left = phi i64 [ %count, %axes ], [ %i, %next ]
+  %step = phi i64 [ 1, %axes ], [ %step.next, %next ]
+  %is.last = icmp eq i64 %left, 0
+  br i1 %is.last, label %data, label %axis
+
+axis:
+  %i = sub i64 %left, 1
+  %extent.at = getelementptr inbounds i64, ptr %shape, i64 %i
+  %extent = load i64, ptr %extent.at
+  %wanted.at = getelementptr inbounds i64, ptr %extents, i64 %i
+  %wanted = load i64, ptr %wanted.at
+  %is.extent = icmp eq i64 %extent, %wanted
+  br i1 %is.extent, label %maybe.stride, label %exit
+
+maybe.stride:
+  %is.short = icmp ule i64 %extent, 1
+  %is.empty.behind = icmp eq i64 %step, 0
+  %says.nothing = or i1 %is.short, %is.empty.behind
+  %is.skipped = or i1 %is.compact, %says.nothing
+  br i1 %is.skipped, label %next, label %stride
+
+stride:
+  %stride.at = getelementptr inbounds i64, ptr %strides, i64 %i
+  %stride.given = load i64, ptr %stride.at
+  %is.stride = icmp eq i64 %stride.given, %step
+  br i1 %is.stride, label %next, label %exit
+
+next:
+  %step.next = mul i64 %step, %extent
+  br label %head
+
+data:
+  %is.empty = icmp eq i64 %step, 0
+  br i1 %is.empty, label %exit, label %present
+
+present:
+  %base = load ptr, ptr %tensor
+  %is.null = icmp eq ptr %base, null
+  br i1 %is.null, label %exit, label %aligned
+
+aligned:
+  %offset.at = getelementptr inbounds i8, ptr %tensor, i64 40
+  %offset = load i64, ptr %offset.at
+  %bytes.at = getelementptr inbounds i8, ptr %spec, i64 8
+  %bytes = load i64, ptr %bytes.at
+  %base.address = ptrtoint ptr %base to i64
+  %address = add i64 %base.address, %offset
+  %mask = sub i64 %bytes, 1
+  %rest = and i64 %address, %mask
+  %is.aligned = icmp eq i64 %rest, 0
+  %alignment = select i1 %is.aligned, i32 0, i32 7
+  br label %exit
+
+exit:
+  %code = phi i32 [ 2, %entry ], [ 3, %rank ], [ 4, %dtype ], [ 5, %axis ], [ 6, %stride ],
+                  [ 0, %data ], [ 1, %present ], [ %alignment, %aligned ]
+  ret i32 %code
+}
+";

@@ -1,0 +1,110 @@
+//! What a library exports around the entry function.
+//!
+//! ```c
+//! int32_t     <prefix>_run(const DLTensor *, DLTensor *, void *, const struct tenon_parallel *);
+//! uint64_t    <prefix>_workspace_size(void);
+//! const char *<prefix>_info(void);                       the signature as JSON
+//! const struct tenon_library *tenon_library_info(void);  both, under a fixed name
+//! ```
+
+use inkwell::{
+    AddressSpace,
+    context::Context,
+    module::{Linkage, Module},
+    types::FunctionType,
+    values::{BasicMetadataValueEnum, BasicValue, BasicValueEnum, GlobalValue},
+};
+
+use super::{
+    entry::ENTRY_SYMBOL,
+    error::{CodegenError, Problem, Result},
+};
+use crate::{
+    llvm::{attributes::decorate, target::CpuTarget},
+    runtime::model::LIBRARY_INFO,
+};
+
+/// What the functions say.
+#[derive(Clone, Copy, Debug)]
+pub struct Front<'a> {
+    pub prefix: &'a str,
+    pub workspace: u64,
+    /// The signature as JSON.
+    pub info: &'a str,
+}
+
+impl Front<'_> {
+    /// The symbols that the library exports.
+    pub fn exports(&self) -> Vec<String> {
+        let named = ["run", "workspace_size", "info"].map(|name| format!("{}_{name}", self.prefix));
+        named.into_iter().chain([LIBRARY_INFO.to_owned()]).collect()
+    }
+}
+
+/// The module that holds the functions.
+pub fn build_front<'cx>(
+    cx: &'cx Context,
+    target: &CpuTarget,
+    front: &Front<'_>,
+) -> std::result::Result<Module<'cx>, CodegenError> {
+    let module = cx.create_module(front.prefix);
+    build(cx, &module, target, front).map_err(|problem| problem.of(front.prefix))?;
+    Ok(module)
+}
+
+fn build<'cx>(
+    cx: &'cx Context,
+    module: &Module<'cx>,
+    target: &CpuTarget,
+    front: &Front<'_>,
+) -> Result<()> {
+    let pointer = cx.ptr_type(AddressSpace::default());
+    let run_type = cx.i32_type().fn_type(&[pointer.into(); 4], false);
+    let b = cx.create_builder();
+    let begin = |name: &str, ty: FunctionType<'cx>| {
+        let func = module.add_function(&format!("{}_{name}", front.prefix), ty, None);
+        decorate(func, target);
+        b.position_at_end(cx.append_basic_block(func, "entry"));
+        func
+    };
+
+    let main = module.add_function(ENTRY_SYMBOL, run_type, None);
+    let run = begin("run", run_type);
+    let args: Vec<BasicMetadataValueEnum<'cx>> =
+        run.get_param_iter().map(BasicMetadataValueEnum::from).collect();
+    let call = b.build_call(main, &args, "")?;
+    call.set_tail_call(true);
+    match call.try_as_basic_value().basic() {
+        Some(status) => b.build_return(Some(&status))?,
+        None => return Problem::malformed("the entry has no status"),
+    };
+
+    begin("workspace_size", cx.i64_type().fn_type(&[], false));
+    b.build_return(Some(&cx.i64_type().const_int(front.workspace, false)))?;
+
+    let text = constant(module, &cx.const_string(front.info.as_bytes(), true));
+    begin("info", pointer.fn_type(&[], false));
+    b.build_return(Some(&text.as_pointer_value()))?;
+
+    let fields: [BasicValueEnum<'cx>; 4] = [
+        cx.i32_type().const_int(1, false).into(),
+        cx.i32_type().const_zero().into(),
+        text.as_pointer_value().into(),
+        run.as_global_value().as_pointer_value().into(),
+    ];
+    let library = constant(module, &cx.const_struct(&fields, false));
+    let func = module.add_function(LIBRARY_INFO, pointer.fn_type(&[], false), None);
+    decorate(func, target);
+    b.position_at_end(cx.append_basic_block(func, "entry"));
+    b.build_return(Some(&library.as_pointer_value()))?;
+    Ok(())
+}
+
+fn constant<'cx>(module: &Module<'cx>, value: &dyn BasicValue<'cx>) -> GlobalValue<'cx> {
+    let value = value.as_basic_value_enum();
+    let global = module.add_global(value.get_type(), None, "constant");
+    global.set_initializer(&value);
+    global.set_constant(true);
+    global.set_linkage(Linkage::Private);
+    global
+}
