@@ -19,4 +19,6 @@ pub mod registry;
 pub mod runtime;
 mod services;
 mod suggest;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod text;

@@ -9,6 +9,7 @@ mod function;
 mod module;
 mod normalize;
 mod scope_tree;
+mod structural;
 mod substitute;
 mod transaction;
 

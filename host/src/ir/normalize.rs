@@ -18,6 +18,7 @@ use tenon_plugin_api::abi::records::RawNode;
 use tenon_plugin_api::ir::{BodyView, Context, Expr, Kind, Term, View};
 
 use super::Function;
+use super::ScopeTree;
 use super::compact::compact;
 
 const NONE: u32 = u32::MAX;
@@ -32,7 +33,7 @@ pub fn normalize(function: &Arc<Function>) -> Arc<Function> {
         return function.clone();
     }
     let scopes = Scopes::of(body);
-    match scopes.to_bind.iter().any(|&bind| bind) {
+    match scopes.binder.iter().any(|&binder| binder != NONE) {
         true => {
             let rebuilt = rebuild(function, &scopes);
             let (view, constants) = (rebuilt.view(), &rebuilt.constants);
@@ -46,90 +47,73 @@ pub fn normalize(function: &Arc<Function>) -> Arc<Function> {
     }
 }
 
-/// For each node the scope it belongs to, a scope being the `let` that holds it.
+/// Where each node is evaluated.
 struct Scopes {
-    /// The `let` whose bindings the node is evaluated among; `NONE` outside of all.
-    home: Vec<u32>,
-    /// Nodes to be bound to a fresh variable.
-    to_bind: Vec<bool>,
+    /// For a node to be bound to a fresh variable, the `let` that is to hold the binding; else `NONE`.
+    binder: Vec<u32>,
 }
 
 impl Scopes {
-    /// One sweep from the root down: users stand behind their operands, so each node's home is final
-    /// when it is reached.
+    /// One sweep from the root down: users stand behind their operands, so the scope of each node is
+    /// final when it is reached. Bodies of functions and branches are scopes as well, but only a `let`
+    /// has a place to bind in: what belongs to a body without one stays nested.
     fn of(body: BodyView<'_>) -> Self {
         let count = body.len();
+        let mut tree = ScopeTree::new();
+        // The `let` of each scope that is one.
+        let mut lets = vec![NONE];
         let mut home = vec![NONE; count];
-        let mut seen = vec![false; count];
-        let mut depth = vec![0u32; count];
-        let mut to_bind = vec![false; count];
-        // Inside a branch or closure that has no bindings of its own: there is no place to bind in.
-        let mut is_inline = vec![true; count];
+        let mut is_bound = vec![false; count];
+        let mut is_needed = vec![false; count];
+        home[body.root().index()] = ScopeTree::ROOT;
         for expr in body.post_order().rev() {
             let kind = body.kind(expr);
-            let inner = match kind {
-                Kind::LET => {
-                    depth[expr.index()] = match home[expr.index()] {
-                        NONE => 0,
-                        outer => depth[outer as usize] + 1,
-                    };
-                    expr.0
-                }
-                _ => home[expr.index()],
-            };
+            let outer = home[expr.index()];
             let operands = body.operands(expr);
             let last = operands.len().saturating_sub(1);
+            let own = (kind == Kind::LET).then(|| {
+                lets.push(expr.0);
+                tree.add(outer)
+            });
             for (position, operand) in operands.iter().enumerate() {
                 if body.kind(operand).is_leaf_value() || body.kind(operand) == Kind::VAR {
                     continue;
                 }
                 let is_body = (kind == Kind::IF && position > 0) || kind == Kind::FUNCTION;
-                let inline = match kind {
-                    Kind::LET => false,
-                    _ => is_inline[expr.index()] || is_body,
-                };
-                is_inline[operand.index()] &= inline;
-                home[operand.index()] = if seen[operand.index()] {
-                    common(&home, &depth, home[operand.index()], inner)
-                } else {
-                    inner
-                };
-                seen[operand.index()] = true;
-                // The value of a binding is bound already, once; what a branch or a function evaluates
-                // to is its result and may be a `let`.
-                let is_bound_here = kind == Kind::LET && position != last;
-                let is_plain = match body.kind(operand) {
-                    Kind::LET | Kind::FUNCTION => true,
-                    Kind::TUPLE => body.operands(operand).iter().all(|field| is_atom(body, field)),
-                    _ => false,
-                };
-                if !(is_bound_here || is_body || is_plain || inline) && inner != NONE {
-                    to_bind[operand.index()] = true;
-                }
+                let scope = own.unwrap_or_else(|| match is_body {
+                    true => {
+                        lets.push(NONE);
+                        tree.add(outer)
+                    }
+                    false => outer,
+                });
+                let seen = &mut home[operand.index()];
+                *seen = if *seen == NONE { scope } else { tree.common(*seen, scope) };
+                // The value of one binding is bound already.
+                let is_value = kind == Kind::LET && position != last;
+                is_needed[operand.index()] |= !is_value || is_bound[operand.index()];
+                is_bound[operand.index()] |= is_value;
             }
         }
-        Self { home, to_bind }
+        let binder = body.post_order().map(|expr| {
+            let is_plain = match body.kind(expr) {
+                Kind::LET | Kind::FUNCTION => true,
+                Kind::TUPLE => body.operands(expr).iter().all(|field| is_atom(body, field)),
+                _ => false,
+            };
+            let scope = home[expr.index()];
+            match is_needed[expr.index()] && !is_plain && scope != NONE {
+                true => lets[scope as usize],
+                false => NONE,
+            }
+        });
+        Self { binder: binder.collect() }
     }
 }
 
 fn is_atom(body: BodyView<'_>, expr: Expr) -> bool {
     let kind = body.kind(expr);
     kind.is_leaf_value() || kind == Kind::VAR || kind == Kind::TUPLE
-}
-
-/// The innermost scope that encloses both.
-fn common(home: &[u32], depth: &[u32], mut a: u32, mut b: u32) -> u32 {
-    while a != b {
-        if a == NONE || b == NONE {
-            return NONE;
-        }
-        if depth[a as usize] >= depth[b as usize] {
-            a = home[a as usize];
-        } else {
-            b = home[b as usize];
-        }
-    }
-    a
 }
 
 /// Copies the nodes in order. A node to be bound leaves its variable in its place, and its binding in
@@ -166,13 +150,13 @@ fn rebuild(function: &Function, scopes: &Scopes) -> Function {
         let len = out.operands.len() as u32 - start;
         out.nodes.push(RawNode { start, len, data, ..*node });
         number[expr.index()] = id;
-        if scopes.to_bind[expr.index()] {
+        let binder = scopes.binder[expr.index()];
+        if binder != NONE {
             let var =
                 RawNode { kind: Kind::VAR.0, ty: node.ty, data: fresh_name, ..RawNode::default() };
             out.nodes.push(RawNode { start: out.operands.len() as u32, ..var });
             number[expr.index()] = id + 1;
-            let home = scopes.home[expr.index()];
-            fresh.entry(home).or_default().push((expr.0, id + 1, id));
+            fresh.entry(binder).or_default().push((expr.0, id + 1, id));
         }
     }
     out
@@ -218,3 +202,6 @@ fn merge_let(
     let list: Vec<Term> = counts.iter().map(|&count| cx.int(count)).collect();
     cx.list(&list).0
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+use std::sync::Arc;
+
+use super::normalize;
+use crate::diagnostics::Source;
+use crate::ir::{Cx, Function};
+use crate::text::{NoWeights, WeightsPolicy, parse_module, print_function};
+
+fn function(text: &str) -> Arc<Function> {
+    let module = parse_module(&Cx::new(), &Source::new("test", text), &mut NoWeights)
+        .unwrap_or_else(|errors| panic!("{errors}"));
+    module.get_str("f").unwrap().clone()
+}
+
+#[track_caller]
+fn assert_normal_form(before: &str, after: &str) {
+    let (before, after) = (normalize(&function(before)), function(after));
+    let print = |function| print_function("f", function, &mut WeightsPolicy::inline());
+    assert!(before.is_structurally_equal(&after), "{}", print(&before));
+    assert!(Arc::ptr_eq(&normalize(&before), &before), "{}", print(&before));
+}
+
+#[test]
+fn nested_calls_become_bindings() {
+    assert_normal_form(
+        "fn @f(%x) { %a = exp(add(%x, log(%x))) ret neg(%a) }",
+        "fn @f(%x) { %t = log(%x) %u = add(%x, %t) %a = exp(%u) %v = neg(%a) ret %v }",
+    );
+}
+
+#[test]
+fn graphs_are_left_alone() {
+    let graph = function("fn @f(%x) { ret exp(add(%x, %x)) }");
+    assert!(Arc::ptr_eq(&normalize(&graph), &graph));
+}
+
+#[test]
+fn what_two_scopes_share_is_bound_around_both() {
+    assert_normal_form(
+        "fn @f(%x, %c) {
+           ^0 = exp(%x)
+           %a = if %c { %b = log(^0) ret %b } else { ret ^0 }
+           ret %a
+         }",
+        "fn @f(%x, %c) {
+           %t = exp(%x)
+           %a = if %c { %b = log(%t) ret %b } else { ret %t }
+           ret %a
+         }",
+    );
+}
+
+#[test]
+fn the_value_of_two_bindings_is_bound_once() {
+    assert_normal_form(
+        "fn @f(%x) { ^0 = exp(%x) %a = ^0 %b = ^0 ret (%a, %b) }",
+        "fn @f(%x) { %t = exp(%x) %a = %t %b = %t ret (%a, %b) }",
+    );
+}
+
+#[test]
+fn what_uses_a_parameter_stays_in_its_function() {
+    let closure = "fn @f(%x, %c) {
+      %g = fn (%y) {
+        ^0 = exp(%y)
+        ^1 = if %c { %a = log(^0) ret %a } else { ret ^0 }
+        ret ^1
+      }
+      ret %g
+    }";
+    assert_normal_form(closure, closure);
+}

@@ -1,0 +1,303 @@
+//! Random graph functions.
+
+use std::sync::Arc;
+
+use super::{Random, random_attrs, random_tensor};
+use crate::ir::{
+    Attrs, Build, Context, Cx, DType, Expr, Function, Kind, Module, NodeSpec, Symbol, Transaction,
+    Type, TypeView, View,
+};
+
+const UNARY: &[&str] = &["nn.relu", "tanh", "exp", "sigmoid", "negative", "abs"];
+const BINARY: &[&str] = &["add", "subtract", "multiply", "maximum", "minimum"];
+const NAMES: &[&str] = &["x", "y", "x_1", "lv", "a b", "0", "gpu_0/conv", "if", ""];
+
+/// Functions, branches and blocks within each other.
+const DEEPEST: usize = 4;
+
+/// A graph function that may call those of `module`.
+pub(super) fn function(module: &Module, random: &mut Random, size: usize) -> Arc<Function> {
+    let cx = module.cx();
+    let tensor = random_tensor(cx, random, DType::F32);
+    let mut writer = Writer {
+        module,
+        cx,
+        tensor,
+        tx: Transaction::new(cx.clone()),
+        values: Vec::new(),
+        budget: size,
+        has_calls: random.chance(60),
+        random,
+    };
+    let root = writer.function(0);
+    writer.tx.set_root(root);
+    let published = match writer.random.chance(50) {
+        true => writer.tx.publish(),
+        false => writer.tx.finish(),
+    };
+    published.expect("all operands are nodes of this body, and none uses itself")
+}
+
+struct Writer<'a> {
+    module: &'a Module,
+    cx: &'a Cx,
+    random: &'a mut Random,
+    tx: Transaction,
+    /// The type of most values.
+    tensor: Type,
+    /// What may be used here, variables and not.
+    values: Vec<Expr>,
+    /// Nodes that may still be made.
+    budget: usize,
+    /// Whether calls stand inside of other expressions.
+    has_calls: bool,
+}
+
+impl Writer<'_> {
+    fn ty(&self, expr: Expr) -> Type {
+        self.tx.body().ty(expr).expect("all values are typed")
+    }
+
+    fn fresh(&mut self, ty: Type) -> Expr {
+        let name = self.random.pick(NAMES);
+        self.tx.var(name, Some(ty))
+    }
+
+    /// A function of tensors of the one type; what is around it stays visible in it.
+    fn function(&mut self, depth: usize) -> Expr {
+        let visible = self.values.len();
+        let mut params = Vec::new();
+        for _ in 0..1 + self.random.below(3) {
+            params.push(self.fresh(self.tensor));
+        }
+        let truth = self.cx.tensor_type(DType::BOOL, &[]);
+        if depth == 0 {
+            params.push(self.tx.var("flag", Some(truth)));
+        }
+        self.values.extend(&params);
+        let body = self.scope(depth);
+        self.values.truncate(visible);
+        let types: Vec<Type> = params.iter().map(|&param| self.ty(param)).collect();
+        let ty = Some(self.cx.func_type(&types, self.tensor));
+        let operands: Vec<Expr> = params.into_iter().chain([body]).collect();
+        let spec = NodeSpec {
+            ty,
+            flags: (depth == 0 && self.random.chance(30)) as u16,
+            data: self.tensor.0,
+            attrs: random_attrs(self.cx, self.random),
+            ..NodeSpec::new(Kind::FUNCTION)
+        };
+        self.tx.push(spec, &operands)
+    }
+
+    /// An expression of the one type, with bindings before it or not.
+    fn scope(&mut self, depth: usize) -> Expr {
+        let visible = self.values.len();
+        let has_bindings = self.random.chance(70);
+        let mut blocks = Vec::new();
+        let mut operands = Vec::new();
+        if has_bindings {
+            for _ in 0..self.random.below(4) {
+                // A shared branch or function must not be needed first in a dataflow block.
+                let is_dataflow = !self.has_calls && self.random.chance(50);
+                let before = operands.len();
+                for _ in 0..self.random.below(6) {
+                    let value = self.value(if is_dataflow { DEEPEST } else { depth });
+                    let var = self.fresh(self.ty(value));
+                    operands.extend([var, value]);
+                    self.values.push(var);
+                }
+                let count = (operands.len() - before) as i64;
+                blocks.push(self.cx.int(count + is_dataflow as i64));
+            }
+        }
+        let result = self.tensor_value(depth);
+        self.values.truncate(visible);
+        if blocks.is_empty() {
+            return result;
+        }
+        operands.push(result);
+        let spec = NodeSpec {
+            ty: Some(self.tensor),
+            data: self.cx.list(&blocks).0,
+            ..NodeSpec::new(Kind::LET)
+        };
+        self.tx.push(spec, &operands)
+    }
+
+    /// A visible value of a type, or a constant.
+    fn visible(&mut self, ty: Type) -> Expr {
+        let all: Vec<Expr> =
+            self.values.iter().copied().filter(|&value| self.ty(value) == ty).collect();
+        self.random.pick(&all)
+    }
+
+    /// Something of the one type.
+    fn tensor_value(&mut self, depth: usize) -> Expr {
+        if self.budget == 0 || self.random.chance(30) {
+            return self.visible(self.tensor);
+        }
+        self.budget -= 1;
+        match self.random.below(8) {
+            0 if depth < DEEPEST => self.choice(depth),
+            1 if depth < DEEPEST => self.closure_call(depth),
+            2 => self.global_call(),
+            3 => self.through_tuple(depth),
+            4 => self.scalar_operand(depth),
+            5 | 6 => {
+                let name = self.random.pick(BINARY);
+                let args = [self.argument(depth), self.argument(depth)];
+                self.call_op(name, &args)
+            }
+            _ => {
+                let name = self.random.pick(UNARY);
+                let args = [self.argument(depth)];
+                self.call_op(name, &args)
+            }
+        }
+    }
+
+    fn argument(&mut self, depth: usize) -> Expr {
+        match self.has_calls {
+            true => {
+                let value = self.tensor_value(depth);
+                // Used again by chance, so that graphs share.
+                self.values.push(value);
+                value
+            }
+            false => self.visible(self.tensor),
+        }
+    }
+
+    fn call_op(&mut self, name: &str, args: &[Expr]) -> Expr {
+        let op = self.tx.op(name);
+        let attrs = random_attrs(self.cx, self.random);
+        self.tx.call(op, args, attrs, Some(self.tensor))
+    }
+
+    fn choice(&mut self, depth: usize) -> Expr {
+        let truth = self.cx.tensor_type(DType::BOOL, &[]);
+        let cond = match self.random.chance(50) {
+            true => self.visible(truth),
+            false => self.tx.constant(truth, &[self.random.below(2) as u8]),
+        };
+        let then = self.scope(depth + 1);
+        let otherwise = if self.random.chance(10) { then } else { self.scope(depth + 1) };
+        let spec = NodeSpec { ty: Some(self.tensor), ..NodeSpec::new(Kind::IF) };
+        self.tx.push(spec, &[cond, then, otherwise])
+    }
+
+    fn closure_call(&mut self, depth: usize) -> Expr {
+        let function = self.function(depth + 1);
+        let TypeView::Func { params, .. } = self.cx.terms().ty(self.ty(function)) else {
+            return self.visible(self.tensor);
+        };
+        let args: Vec<Expr> = params.iter().map(|_| self.visible(self.tensor)).collect();
+        self.tx.call(function, &args, Attrs::NONE, Some(self.tensor))
+    }
+
+    /// A call of a function of the module with the right types, when there is one.
+    fn global_call(&mut self) -> Expr {
+        let functions: Vec<(Symbol, Arc<Function>)> = self
+            .module
+            .iter()
+            .filter(|(_, function)| !function.is_prim())
+            .map(|(name, function)| (name, function.clone()))
+            .collect();
+        if functions.is_empty() {
+            return self.visible(self.tensor);
+        }
+        let (name, function) = self.random.pick(&functions);
+        let body = function.view();
+        let View::Function { params, result, .. } = body.view(body.root()) else {
+            return self.visible(self.tensor);
+        };
+        let types: Vec<Option<Type>> = params.iter().map(|param| body.ty(param)).collect();
+        let truth = self.cx.tensor_type(DType::BOOL, &[]);
+        let is_known = |&ty: &Option<Type>| ty == Some(self.tensor) || ty == Some(truth);
+        if result != Some(self.tensor) || !types.iter().all(is_known) {
+            return self.visible(self.tensor);
+        }
+        let args: Vec<Expr> = types.into_iter().flatten().map(|ty| self.visible(ty)).collect();
+        let data = name.0;
+        let ty = body.ty(body.root());
+        let callee = self.tx.push(NodeSpec { ty, data, ..NodeSpec::new(Kind::GLOBAL) }, &[]);
+        self.tx.call(callee, &args, Attrs::NONE, Some(self.tensor))
+    }
+
+    fn through_tuple(&mut self, depth: usize) -> Expr {
+        let (a, b) = (self.argument(depth), self.argument(depth));
+        let pair = self.tuple(&[a, b]);
+        let item = self.random.below(2) as u32;
+        let spec =
+            NodeSpec { ty: Some(self.tensor), data: item, ..NodeSpec::new(Kind::TUPLE_GET_ITEM) };
+        self.tx.push(spec, &[pair])
+    }
+
+    fn tuple(&mut self, fields: &[Expr]) -> Expr {
+        let types: Vec<Type> = fields.iter().map(|&field| self.ty(field)).collect();
+        let ty = Some(self.cx.tuple_type(&types));
+        self.tx.push(NodeSpec { ty, ..NodeSpec::new(Kind::TUPLE) }, fields)
+    }
+
+    /// An operation with a small constant that is broadcast.
+    fn scalar_operand(&mut self, depth: usize) -> Expr {
+        let scalar = self.cx.tensor_type(DType::F32, &[]);
+        let bytes = match self.random.below(3) {
+            0 => (self.random.next() as u32).to_le_bytes(),
+            _ => (self.random.below(9) as f32 / 2.0).to_le_bytes(),
+        };
+        let constant = self.tx.constant(scalar, &bytes);
+        let name = self.random.pick(BINARY);
+        let args = [self.argument(depth), constant];
+        self.call_op(name, &args)
+    }
+
+    /// The value of a binding: mostly of the one type.
+    fn value(&mut self, depth: usize) -> Expr {
+        match self.random.below(12) {
+            0 => {
+                let (a, b) = (self.visible(self.tensor), self.visible(self.tensor));
+                self.tuple(&[a, b])
+            }
+            1 => self.tuple(&[]),
+            2 if depth < DEEPEST => self.function(depth + 1),
+            3 => self.constant(),
+            4 => {
+                let dims = [super::random_dim(self.cx, self.random)];
+                self.tx.shape(&dims)
+            }
+            5 => {
+                let dim = super::random_dim(self.cx, self.random);
+                self.tx.prim(dim)
+            }
+            6 => {
+                let ty = Some(self.cx.object_type("storage"));
+                let callee = self.tx.extern_func("make storage");
+                let args = [self.visible(self.tensor)];
+                self.tx.call(callee, &args, Attrs::NONE, ty)
+            }
+            _ => self.tensor_value(depth),
+        }
+    }
+
+    /// A constant of any dtype, short or long.
+    fn constant(&mut self) -> Expr {
+        let dtypes: Vec<DType> = DType::all().collect();
+        let dtype = self.random.pick(&dtypes);
+        let count = self.random.pick(&[0, 1, 3, 8, 9, 20]);
+        let ty = self.cx.static_tensor_type(dtype, &[count]);
+        let len = dtype.bytes(count as u64).unwrap_or(0) as usize;
+        let fill = self.random.chance(20).then(|| self.random.next() as u8 & 1);
+        let mut bytes: Vec<u8> =
+            (0..len).map(|_| fill.unwrap_or(self.random.next() as u8)).collect();
+        if dtype.bits() < 8
+            && count % 2 == 1
+            && let Some(last) = bytes.last_mut()
+        {
+            // Nothing stands in the half of a byte behind the last element.
+            *last &= 15;
+        }
+        self.tx.constant(ty, &bytes)
+    }
+}
