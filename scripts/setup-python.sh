@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes .cache/venv with the pinned onnx, onnxruntime and numpy of tests/models/requirements.txt.
 # Usage: scripts/setup-python.sh [--models] [--train]
-#   --models   also put the networks that the model tests run into .cache/models (1.5 GB)
+#   --models   also put the networks that the model tests run into .cache/models (1.5 GB), and onnx's node tests
+#              into .cache/onnx-nodes (20 MB)
 #   --train    also install scikit-learn, to train the digits network
 #
 # Where the wheels cannot be had this says so, writes the reason to .cache/models-unavailable, and exits with 0:
@@ -58,6 +59,14 @@ if $models; then
     mkdir -p .cache/models
     cp "$("$venv/bin/python" -c 'import os, onnx; print(os.path.dirname(onnx.__file__))')"/backend/test/data/light/light_*.onnx .cache/models/
     "$venv/bin/python" tests/models/make_random.py .cache/models >/dev/null
+    touch "$stamp"
+  fi
+  stamp=.cache/onnx-nodes/.made-$(cat tests/models/requirements.txt tests/onnx_nodes/make_suite.py | sha256sum | cut -c1-16)
+  if [ ! -e "$stamp" ]; then
+    echo "setup: writing onnx's node tests to .cache/onnx-nodes"
+    rm -rf .cache/onnx-nodes
+    mkdir -p .cache/onnx-nodes
+    "$venv/bin/python" tests/onnx_nodes/make_suite.py .cache/onnx-nodes >/dev/null
     touch "$stamp"
   fi
 fi

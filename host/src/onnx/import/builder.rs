@@ -9,13 +9,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::ir::{
-    AttrValue, Attrs, Build, Constant, Context, Cx, DType, Dim, Expr, Function, Terms, Transaction,
-    Type, TypeView,
+    AttrValue, Attrs, Build, Bytes, Constant, Context, Cx, DType, Dim, Expr, Function, Kind,
+    Symbol, Terms, Transaction, Type, TypeView,
 };
-use crate::ops;
+use crate::ops::{self, OpDef};
 
 use super::dim_math::is_small;
 use super::error::{Problem, invalid, unsupported};
+use super::evaluate::evaluate;
 use super::known::Known;
 use super::names::Names;
 use super::tensor::check_rank;
@@ -119,8 +120,8 @@ impl Builder {
     /// A constant of bytes that are computed here.
     pub(super) fn constant_of(&mut self, dtype: DType, shape: &[i64], bytes: Vec<u8>) -> Value {
         let ty = self.cx.static_tensor_type(dtype, shape);
-        let name = crate::ir::Symbol(0);
-        self.constant(Constant { ty, name, data: crate::ir::Bytes::new(bytes) })
+        let name = Symbol(0);
+        self.constant(Constant { ty, name, data: Bytes::new(bytes) })
     }
 
     /// A tensor whose elements are known as dimensions.
@@ -175,6 +176,9 @@ impl Builder {
         let def = ops::get(op).map_err(problem)?;
         let ty = ops::infer_call(&self.cx, def, &types, attrs).map_err(problem)?;
         self.check_size(ty)?;
+        if let Some(value) = self.evaluated(def, args, attrs, ty) {
+            return Ok(value);
+        }
         let mut operands = Vec::with_capacity(args.len());
         for &arg in args {
             operands.push(self.operand(arg)?);
@@ -184,6 +188,23 @@ impl Builder {
         let call = tx.call(callee, &operands, attrs, Some(ty));
         let hint = op.rsplit('.').next().unwrap_or(op);
         Ok(self.add(ty, Form::Unbound(call, hint), None))
+    }
+
+    /// The value of a call on a few constants.
+    fn evaluated(
+        &mut self,
+        op: &'static OpDef,
+        args: &[Value],
+        attrs: Attrs,
+        ty: Type,
+    ) -> Option<Value> {
+        let args: Vec<Arc<Constant>> =
+            args.iter().map(|&arg| self.as_constant(arg)).collect::<Option<_>>()?;
+        if args.is_empty() {
+            return None;
+        }
+        let constant = evaluate(&self.cx, op, &args, attrs, ty)?;
+        self.spend(constant.data.len()).then(|| self.constant(constant))
     }
 
     /// A call without attributes.
@@ -215,10 +236,15 @@ impl Builder {
             Form::Constant(constant) => Some(constant.clone()),
             Form::Ready(expr) => {
                 let raw = self.tx.body().raw_node(*expr);
-                let is_constant = raw.kind == crate::ir::Kind::CONSTANT.0;
+                let is_constant = raw.kind == Kind::CONSTANT.0;
                 is_constant.then(|| self.tx.constants()[raw.data as usize].clone())
             }
-            Form::Unbound(..) | Form::Known | Form::Missing => None,
+            Form::Known => {
+                let bytes = self.elements(value)?.bytes(self.terms())?;
+                let (ty, name) = (self.ty(value), Symbol(0));
+                Some(Arc::new(Constant { ty, name, data: Bytes::new(bytes) }))
+            }
+            Form::Unbound(..) | Form::Missing => None,
         }
     }
 
@@ -275,13 +301,8 @@ impl Builder {
 
     /// Computes a tensor of dimensions at run time, or makes it a constant when all are numbers.
     fn materialize(&mut self, value: Value, known: &Known) -> Result<Expr, Problem> {
-        let made = match known.bytes(self.terms()) {
-            Some(bytes) => {
-                let ty = self.ty(value);
-                let name = crate::ir::Symbol(0);
-                let data = crate::ir::Bytes::new(bytes);
-                self.constant(Constant { ty, name, data })
-            }
+        let made = match self.as_constant(value) {
+            Some(constant) => self.add(constant.ty, Form::Constant(constant), None),
             None => {
                 if !known.is_shape(self.terms()) {
                     return unsupported("a number computed from dimensions that may be negative");

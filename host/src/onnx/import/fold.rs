@@ -71,6 +71,9 @@ fn folded(
         "Equal" => compare(&is_equal),
         "Less" => compare(&is_less),
         "Greater" => compare(&|cx, a, b| is_less(cx, b, a)),
+        "And" => compare(&|cx, a, b| Some(truth(cx, a)? && truth(cx, b)?)),
+        "Or" => compare(&|cx, a, b| Some(truth(cx, a)? || truth(cx, b)?)),
+        "Mod" if !cx.flag("fmod", false)? => same(&remainder),
         "Not" => compare_with_zero(dims, first),
         "Where" => choose(dims, inputs),
         "Cast" => Some(Known { dtype: target(cx)?, ..(**first).clone() }).filter(|known| {
@@ -119,6 +122,16 @@ fn divide(cx: &Cx, a: Dim, b: Dim) -> Option<Dim> {
             })
         }
     }
+}
+
+/// The remainder of a division rounded down, as long as the divisor is positive.
+fn remainder(cx: &Cx, a: Dim, b: Dim) -> Option<Dim> {
+    let is_right = lower_bound(cx.terms(), b)? > 0;
+    is_right.then(|| cx.dim_floor_mod(a, b))
+}
+
+fn truth(cx: &Cx, x: Dim) -> Option<bool> {
+    Some(cx.terms().dim_value(x)? != 0)
 }
 
 fn is_equal(cx: &Cx, a: Dim, b: Dim) -> Option<bool> {

@@ -28,6 +28,7 @@ mod dim_math;
 mod dims;
 mod driver;
 mod error;
+mod evaluate;
 mod fold;
 mod interface;
 mod known;

@@ -37,7 +37,7 @@ fn padded(
 ) -> Result<Vec<Value>, Problem> {
     let mut x = cx.input(0)?;
     let mode = cx.text("mode", "constant")?;
-    if mode != "constant" {
+    if !["constant", "edge", "reflect"].contains(&mode.as_str()) {
         return unsupported(format!("mode {mode:?}"));
     }
     let rank = cx.dims(x)?.len();
@@ -57,7 +57,10 @@ fn padded(
         x = cropped(cx, x, &widths)?;
         widths.iter_mut().for_each(|width| *width = (*width).max(0));
     }
-    let attrs = [("pad_width", widths.into()), ("value", value.into())];
+    let mut attrs = vec![("pad_width", widths.into()), ("mode", mode.as_str().into())];
+    if mode == "constant" {
+        attrs.push(("value", value.into()));
+    }
     Ok(vec![cx.call("nn.pad", &[x], &attrs)?])
 }
 

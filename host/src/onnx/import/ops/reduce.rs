@@ -1,8 +1,11 @@
 //! Reductions along axes.
 
+use crate::ir::{AttrValue, DType};
 use crate::onnx::import::builder::Value;
 use crate::onnx::import::error::{Problem, invalid, unsupported};
 use crate::onnx::import::node::NodeCx;
+
+use super::cast::cast_to;
 
 type Outputs = Result<Vec<Value>, Problem>;
 
@@ -95,11 +98,49 @@ fn reduce(
     if axes.is_noop {
         return Ok(x);
     }
+    let dtype = cx.dtype(x)?;
+    if dtype.is_bool() && matches!(op, "max" | "min") {
+        let number = cast_to(cx, x, DType::U8)?;
+        let number = reduce(cx, op, number, axes)?;
+        return cast_to(cx, number, dtype);
+    }
     let mut attrs = vec![("keepdims", axes.keepdims.into())];
     if !axes.axes.is_empty() {
         attrs.push(("axis", axes.axes.clone().into()));
     }
-    cx.call(op, &[x], &attrs)
+    let y = cx.call(op, &[x], &attrs)?;
+    match op {
+        "max" | "min" if is_of_nothing(cx, x, axes)? => of_nothing(cx, op, y),
+        _ => Ok(y),
+    }
+}
+
+/// Whether there is no element along the axes.
+fn is_of_nothing(cx: &NodeCx<'_, '_>, x: Value, axes: &Axes) -> Result<bool, Problem> {
+    let dims = cx.dims(x)?;
+    let reduced = match axes.axes.as_slice() {
+        [] => (0..dims.len()).collect(),
+        axes => cx.axes(axes, dims.len())?,
+    };
+    Ok(reduced.into_iter().any(|axis| cx.terms().dim_value(dims[axis]) == Some(0)))
+}
+
+/// The largest or smallest of no elements: what any element is not below or not above.
+fn of_nothing(cx: &mut NodeCx<'_, '_>, op: &str, like: Value) -> Result<Value, Problem> {
+    let (dtype, dims) = (cx.dtype(like)?, cx.dims(like)?);
+    let is_max = op == "max";
+    let bits = dtype.bits().min(64);
+    let value: AttrValue = match (dtype.is_float(), dtype.is_signed()) {
+        (true, _) => if is_max { f64::NEG_INFINITY } else { f64::INFINITY }.into(),
+        (false, true) => {
+            if is_max { i64::MIN >> (64 - bits) } else { i64::MAX >> (64 - bits) }.into()
+        }
+        (false, false) if is_max => 0i64.into(),
+        (false, false) if bits < 64 => ((1i64 << bits) - 1).into(),
+        _ => return unsupported("the smallest of no elements of u64"),
+    };
+    let shape = cx.shape(&dims);
+    cx.call("full", &[shape], &[("value", value), ("dtype", dtype.to_string().into())])
 }
 
 /// `ArgMax`.

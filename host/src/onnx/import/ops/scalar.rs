@@ -59,15 +59,7 @@ impl Number {
 
 /// The number that `value` is, when it is a constant of one element.
 pub(in crate::onnx::import) fn number(builder: &Builder, value: Value) -> Option<Number> {
-    if let Some(constant) = builder.as_constant(value) {
-        return number_in(builder.cx(), &constant);
-    }
-    let known = builder.elements(value)?;
-    match (known.numbers(builder.terms())?.as_slice(), known.dtype) {
-        (&[value], DType::BOOL) => Some(Number::Bool(value != 0)),
-        (&[value], _) => Some(Number::Int(value)),
-        _ => None,
-    }
+    number_in(builder.cx(), &*builder.as_constant(value)?)
 }
 
 /// The number in a constant of one element.

@@ -5,6 +5,8 @@ use crate::onnx::import::builder::Value;
 use crate::onnx::import::error::{Problem, invalid, unsupported};
 use crate::onnx::import::node::NodeCx;
 
+use super::shape::reshape_to;
+
 /// Data with one or two spatial axes, as data with two.
 ///
 /// One spatial axis gets another one of extent 1 before it, over which the window does not move.
@@ -23,8 +25,8 @@ impl Image {
         match dims.as_slice() {
             &[n, c, h, w] => Ok(Self { value, dims: [n, c, h, w], spatial: 2 }),
             &[n, c, w] => {
-                let value = cx.call("expand_dims", &[value], &[("axis", vec![2].into())])?;
-                Ok(Self { value, dims: [n, c, cx.cx().dim(1), w], spatial: 1 })
+                let dims = [n, c, cx.cx().dim(1), w];
+                Ok(Self { value: reshape_to(cx, value, &dims)?, dims, spatial: 1 })
             }
             [] | [_] | [_, _] => invalid(format!("its data have {} dimensions", dims.len())),
             _ => unsupported(format!("{} spatial dimensions", dims.len() - 2)),

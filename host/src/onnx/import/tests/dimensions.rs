@@ -75,6 +75,23 @@ fn choices_between_dimensions_are_made() {
 }
 
 #[test]
+fn a_size_times_a_scale_is_a_size() {
+    // As exporters write it: Cast(Floor(Cast(Shape(x)) * scale)).
+    let model = model(13)
+        .input("x", FLOAT, &[N(1), N(3)])
+        .floats("scale", &[2], &[4.0, 1.0])
+        .node("Shape", &["x"], &["s"], &[])
+        .node("Cast", &["s"], &["f"], &[int("to", FLOAT)])
+        .node("Mul", &["f", "scale"], &["scaled"], &[])
+        .node("Floor", &["scaled"], &["floor"], &[])
+        .node("Cast", &["floor"], &["to"], &[int("to", INT64)])
+        .node("Expand", &["x", "to"], &["y"], &[])
+        .output("y");
+    let end = "%y = broadcast_to(%x, shape(4, 3))\nret %y";
+    assert!(model.text().ends_with(end), "{}", model.text());
+}
+
+#[test]
 fn dimensions_get_values_and_anonymous_ones_get_names() {
     let model = model(13)
         .input("x", FLOAT, &[S("batch size"), Unknown, N(2)])

@@ -1,0 +1,52 @@
+//! Comparison with the tolerance of onnx's own runner.
+
+use half::{bf16, f16};
+use tenon_host::{eval::Tensor, ir::DType};
+
+const RTOL: f64 = 1e-3;
+const ATOL: f64 = 1e-7;
+
+/// Whether each element is near enough; integers and truth values must be equal.
+pub(crate) fn compare(have: &Tensor, want: &Tensor) -> Result<(), String> {
+    if (have.dtype(), have.shape()) != (want.dtype(), want.shape()) {
+        let text = |tensor: &Tensor| format!("{}{:?}", tensor.dtype(), tensor.shape());
+        return Err(format!("it is {}, expected {}", text(have), text(want)));
+    }
+    // One step of a short float may be more than the tolerance.
+    let rtol = match have.dtype() {
+        DType::F16 => 2e-3,
+        DType::BF16 => 1.6e-2,
+        _ => RTOL,
+    };
+    if !have.dtype().is_float() {
+        let size = have.dtype().bits() as usize / 8;
+        let pairs = have.bytes().chunks(size).zip(want.bytes().chunks(size));
+        return match pairs.into_iter().position(|(have, want)| have != want) {
+            None => Ok(()),
+            Some(at) => Err(format!("element {at} of {} differs", have.len())),
+        };
+    }
+    let is_near = |have: f64, want: f64| {
+        have == want
+            || (have.is_nan() && want.is_nan())
+            || (have - want).abs() <= ATOL + rtol * want.abs()
+    };
+    let pairs: Vec<(f64, f64)> = floats(have).into_iter().zip(floats(want)).collect();
+    match pairs.iter().position(|&(have, want)| !is_near(have, want)) {
+        None => Ok(()),
+        Some(at) => {
+            let (have, want) = pairs[at];
+            Err(format!("element {at} of {} is {have}, expected {want}", pairs.len()))
+        }
+    }
+}
+
+fn floats(tensor: &Tensor) -> Vec<f64> {
+    match tensor.dtype() {
+        DType::F64 => tensor.elements::<f64>().to_vec(),
+        DType::F32 => tensor.elements::<f32>().iter().map(|&x| f64::from(x)).collect(),
+        DType::F16 => tensor.elements::<f16>().iter().map(|&x| x.to_f64()).collect(),
+        DType::BF16 => tensor.elements::<bf16>().iter().map(|&x| x.to_f64()).collect(),
+        other => panic!("{other} is not compared"),
+    }
+}
