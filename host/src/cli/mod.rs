@@ -3,11 +3,15 @@
 //! Exit codes: 0 done, 1 the input or a pass failed and a diagnostic said so, 2 wrong usage. What was asked
 //! for goes to standard output, everything else to standard error.
 
+#[cfg(feature = "llvm")]
+mod compile;
 mod input;
 mod lists;
 mod opt;
 mod output;
 mod progress;
+#[cfg(feature = "llvm")]
+mod run;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,6 +45,12 @@ struct Global {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Compile a model into a native library
+    #[cfg(feature = "llvm")]
+    Compile(compile::CompileArgs),
+    /// Run a model or a compiled library
+    #[cfg(feature = "llvm")]
+    Run(run::RunArgs),
     /// Run passes over a module and print it
     Opt(opt::OptArgs),
     /// Parse a module, infer its types and check that it is well formed
@@ -75,6 +85,10 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
+        #[cfg(feature = "llvm")]
+        Command::Compile(args) => compile::compile(&cli.global, args),
+        #[cfg(feature = "llvm")]
+        Command::Run(args) => run::run(&cli.global, args),
         Command::Opt(args) => opt::opt(&cli.global, args),
         Command::Check(args) => opt::check(&cli.global, args),
         Command::Passes(command) => lists::passes(&cli.global, command),

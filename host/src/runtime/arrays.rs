@@ -79,6 +79,7 @@ fn dtype_of(ty: NpyType) -> DType {
     TYPES.iter().find(|entry| entry.0 == ty).map_or(DType::U8, |entry| entry.1)
 }
 
-fn npy_type(dtype: DType) -> Option<NpyType> {
+/// The element type of files for a dtype; bf16 has none.
+pub fn npy_type(dtype: DType) -> Option<NpyType> {
     TYPES.iter().find(|entry| entry.1 == dtype).map(|entry| entry.0)
 }

@@ -12,4 +12,4 @@ pub mod parallel;
 pub mod signature;
 pub mod status;
 
-pub use arrays::{from_array, to_array};
+pub use arrays::{from_array, npy_type, to_array};

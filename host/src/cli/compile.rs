@@ -1,0 +1,142 @@
+//! `compile`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+
+use super::Global;
+use super::input::{parse_dim, read_model, write_module};
+use super::opt::{PassArgs, run_passes};
+use super::output::{Failure, note, print, print_json};
+use super::progress::Progress;
+use crate::driver::Target;
+use crate::executable::{CompileOptions, Executable, Unit, emit};
+use crate::io::{FileError, write_atomically};
+use crate::llvm::object;
+
+#[derive(Args)]
+pub(super) struct CompileArgs {
+    /// An .onnx model or a module's text
+    model: PathBuf,
+    /// Where the result goes; by default beside the working directory's name of the model
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// A pipeline's name or text
+    #[arg(long, default_value = "default")]
+    pipeline: String,
+    /// Bind a symbolic dimension
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
+    dims: Vec<(String, i64)>,
+    /// What to produce
+    #[arg(long, value_enum, default_value_t = Emit::So)]
+    emit: Emit,
+    #[command(flatten)]
+    passes: PassArgs,
+}
+
+/// What `compile` produces.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Emit {
+    /// The module's text after the pipeline
+    Ir,
+    /// LLVM's text
+    Llvm,
+    /// Assembly
+    Asm,
+    /// A folder of object files, one a tensor program
+    Obj,
+    /// A shared library and its C header
+    So,
+}
+
+impl Emit {
+    fn extension(self) -> &'static str {
+        match self {
+            Emit::Ir => "ir",
+            Emit::Llvm => "ll",
+            Emit::Asm => "s",
+            Emit::Obj => "objects",
+            Emit::So => "so",
+        }
+    }
+}
+
+pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure> {
+    let start = Instant::now();
+    let progress = Progress::new();
+    let registry = global.open_registry()?;
+    let target = Target::parse(&args.passes.target)?;
+    progress.say(format!("reading {}", args.model.display()));
+    let module = read_model(&args.model, args.dims.iter().cloned().collect())?;
+    let module =
+        run_passes(&registry, &args.pipeline, &module, &target, &args.passes, Some(&progress));
+    let module = module.inspect_err(|_| progress.done())?;
+    let output = match &args.output {
+        Some(path) => path.clone(),
+        None => default_output(&args.model, args.emit),
+    };
+    progress.say("generating code");
+    let written = write(args.emit, &module, &target, &output);
+    progress.done();
+    written?;
+    let seconds = start.elapsed().as_secs_f64();
+    if args.passes.time_passes {
+        note(format!("{seconds:8.3} s in all"));
+    }
+    match global.json {
+        true => print_json(&serde_json::json!({ "output": output, "seconds": seconds })),
+        false => print(format!("{} ({seconds:.2} s)\n", output.display())),
+    }
+}
+
+fn write(
+    kind: Emit,
+    module: &crate::ir::Module,
+    target: &Target,
+    output: &Path,
+) -> Result<(), Failure> {
+    let options = CompileOptions::default();
+    let form = match kind {
+        Emit::Ir => return write_module(module, output),
+        Emit::So => {
+            Executable::compile(module, target.cpu(), &options)?.export(output, None)?;
+            return Ok(());
+        }
+        Emit::Llvm => object::Emit::LlvmIr,
+        Emit::Asm => object::Emit::Assembly,
+        Emit::Obj => object::Emit::Object,
+    };
+    let units = emit(module, target.cpu(), &options, form)?;
+    if kind == Emit::Obj {
+        return write_objects(&units, output);
+    }
+    write_atomically(output, |out| {
+        units
+            .iter()
+            .try_for_each(|unit| out.write_all(&unit.bytes))
+            .map_err(|cause| FileError::Write { path: output.to_owned(), cause })
+    })?;
+    Ok(())
+}
+
+/// One object a tensor program, in a folder.
+fn write_objects(units: &[Unit], folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::new(format!("cannot make `{}`: {error}", folder.display())))?;
+    for unit in units {
+        let path = folder.join(format!("{}.o", unit.name));
+        write_atomically(&path, |out| {
+            out.write_all(&unit.bytes)
+                .map_err(|cause| FileError::Write { path: path.clone(), cause })
+        })?;
+    }
+    Ok(())
+}
+
+/// The model's file name with the kind's extension, in the working directory.
+fn default_output(model: &Path, emit: Emit) -> PathBuf {
+    let name = model.file_stem().unwrap_or_default();
+    PathBuf::from(name).with_extension(emit.extension())
+}

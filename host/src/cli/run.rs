@@ -1,0 +1,203 @@
+//! `run`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+
+use super::Global;
+use super::input::{parse_dim, read_model};
+use super::opt::{PassArgs, run_passes};
+use super::output::{Failure, note, print, print_json};
+use super::progress::Progress;
+use crate::driver::Target;
+use crate::executable::{CompileOptions, Executable};
+use crate::io::{Array, ArrayView, NpyType, read_npy, read_npz, write_npz};
+use crate::runtime::dlpack::{TensorBuffer, TensorError, TensorRef};
+use crate::runtime::model::{Model, ModelError};
+use crate::runtime::parallel::ThreadPool;
+use crate::runtime::signature::TensorSpec;
+use crate::runtime::{from_array, npy_type, to_array};
+
+#[derive(Args)]
+pub(super) struct RunArgs {
+    /// A compiled library, an .onnx model or a module's text
+    model: PathBuf,
+    /// An input from a file of one array
+    #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = parse_input)]
+    input: Vec<(String, PathBuf)>,
+    /// Inputs by their names from an archive of arrays; other arrays in it are left alone
+    #[arg(long, value_name = "FILE.npz")]
+    inputs: Option<PathBuf>,
+    /// Where the outputs go
+    #[arg(long, value_name = "FILE.npz")]
+    output: Option<PathBuf>,
+    /// Threads that work on a run; 0 is one for each core
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    threads: usize,
+    /// Run so often, and say how long it took
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Say how long a run took
+    #[arg(long)]
+    profile: bool,
+    /// A pipeline's name or text, for a model that is not compiled yet
+    #[arg(long, default_value = "default")]
+    pipeline: String,
+    /// Bind a symbolic dimension
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
+    dims: Vec<(String, i64)>,
+    #[command(flatten)]
+    passes: PassArgs,
+}
+
+fn parse_input(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => {
+            Ok((name.to_owned(), file.into()))
+        }
+        _ => Err("expected NAME=FILE.npy".to_owned()),
+    }
+}
+
+pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
+    let model = open(global, args)?;
+    let inputs = match_inputs(model.inputs(), given_inputs(args)?)?;
+    let inputs: Vec<TensorBuffer> =
+        inputs.iter().map(from_array).collect::<Result<_, TensorError>>()?;
+    let inputs: Vec<TensorRef<'_>> = inputs.iter().map(TensorBuffer::as_ref).collect();
+    let pool = match NonZeroUsize::new(args.threads) {
+        Some(threads) => ThreadPool::new(threads)?,
+        None => ThreadPool::with_all_threads()?,
+    };
+    let mut session = model.session()?;
+    let mut times = Vec::with_capacity(args.repeat as usize);
+    for _ in 0..args.repeat {
+        let start = Instant::now();
+        session.run(&inputs, Some(&pool))?;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    let outputs: Vec<(&str, Array)> = model
+        .outputs()
+        .iter()
+        .zip(session.outputs())
+        .map(|(spec, tensor)| Ok((spec.name.as_str(), to_array(tensor, spec)?)))
+        .collect::<Result<_, ModelError>>()?;
+    if let Some(path) = &args.output {
+        let views: Vec<(&str, ArrayView<'_>)> =
+            outputs.iter().map(|(name, array)| (*name, array.view())).collect();
+        write_npz(path, &views)?;
+    }
+    times.sort_by(f64::total_cmp);
+    let (min, median) = (times[0], times[times.len() / 2]);
+    if global.json {
+        let outputs: Vec<_> = outputs
+            .iter()
+            .map(|(name, array)| {
+                serde_json::json!({ "name": name, "dtype": array.dtype.name(), "shape": array.shape })
+            })
+            .collect();
+        return print_json(&serde_json::json!({
+            "runs": times.len(), "threads": pool.threads(), "min_ms": min, "median_ms": median,
+            "outputs": outputs,
+        }));
+    }
+    if args.profile || args.repeat > 1 {
+        let (runs, threads) = (times.len(), pool.threads());
+        note(format!("{runs} runs on {threads} threads: min {min:.3} ms, median {median:.3} ms"));
+    }
+    match &args.output {
+        Some(_) => Ok(()),
+        None => print(summary(&outputs)),
+    }
+}
+
+/// Opens a library, or compiles a model in memory.
+fn open(global: &Global, args: &RunArgs) -> Result<Model, Failure> {
+    if args.model.extension().is_some_and(|extension| extension == "so") {
+        return Ok(Model::open(&args.model)?);
+    }
+    let progress = Progress::new();
+    let registry = global.open_registry()?;
+    let target = Target::parse(&args.passes.target)?;
+    let module = read_model(&args.model, args.dims.iter().cloned().collect())?;
+    let module =
+        run_passes(&registry, &args.pipeline, &module, &target, &args.passes, Some(&progress))?;
+    progress.say("generating code");
+    let model = Executable::compile(&module, target.cpu(), &CompileOptions::default())?.jit()?;
+    progress.done();
+    Ok(model)
+}
+
+fn given_inputs(args: &RunArgs) -> Result<Vec<(String, Array, bool)>, Failure> {
+    let mut given: Vec<(String, Array, bool)> = Vec::new();
+    if let Some(path) = &args.inputs {
+        given.extend(read_npz(path)?.into_iter().map(|(name, array)| (name, array, false)));
+    }
+    for (name, path) in &args.input {
+        given.retain(|(other, ..)| other != name);
+        given.push((name.clone(), read_npy(path)?, true));
+    }
+    Ok(given)
+}
+
+/// The arrays in the order of the model's inputs. Every mismatch says what was expected; an array that
+/// was named on the command line must be an input.
+fn match_inputs(
+    expected: &[TensorSpec],
+    mut given: Vec<(String, Array, bool)>,
+) -> Result<Vec<Array>, Failure> {
+    let signature = || expected.iter().map(TensorSpec::to_string).collect::<Vec<_>>().join(", ");
+    if let Some((name, ..)) = given
+        .iter()
+        .find(|(name, _, named)| *named && !expected.iter().any(|input| input.name == *name))
+    {
+        return Err(Failure::new(format!("the model has no input `{name}`"))
+            .help(format!("its inputs are {}", signature())));
+    }
+    let mut inputs = Vec::with_capacity(expected.len());
+    for info in expected {
+        let Some(at) = given.iter().position(|(name, ..)| *name == info.name) else {
+            return Err(Failure::new(format!("input `{}` is missing", info.name))
+                .help(format!("expected {}", signature())));
+        };
+        let (name, array, _) = given.swap_remove(at);
+        let shape: Vec<i64> = array.shape.iter().map(|&extent| extent as i64).collect();
+        if Some(array.dtype) != npy_type(info.dtype) || shape != info.shape {
+            return Err(Failure::new(format!(
+                "input `{name}` is {}{:?}, but the model expects {info}",
+                array.dtype.name(),
+                array.shape
+            )));
+        }
+        inputs.push(array);
+    }
+    Ok(inputs)
+}
+
+/// Names, types and the first values of outputs.
+fn summary(outputs: &[(&str, Array)]) -> String {
+    outputs
+        .iter()
+        .map(|(name, array)| {
+            format!("{name}: {}{:?} {}\n", array.dtype.name(), array.shape, first_values(array))
+        })
+        .collect()
+}
+
+fn first_values(array: &Array) -> String {
+    let texts: Vec<String> = match array.dtype {
+        NpyType::F32 => texts(array, |bytes| f32::from_le_bytes(bytes).to_string()),
+        NpyType::F64 => texts(array, |bytes| f64::from_le_bytes(bytes).to_string()),
+        NpyType::I32 => texts(array, |bytes| i32::from_le_bytes(bytes).to_string()),
+        NpyType::I64 => texts(array, |bytes| i64::from_le_bytes(bytes).to_string()),
+        _ => return String::new(),
+    };
+    let more = if array.shape.iter().product::<usize>() > texts.len() { ", …" } else { "" };
+    format!("[{}{more}]", texts.join(", "))
+}
+
+fn texts<const N: usize>(array: &Array, text: impl Fn([u8; N]) -> String) -> Vec<String> {
+    array.data.as_chunks::<N>().0.iter().take(8).map(|&bytes| text(bytes)).collect()
+}
