@@ -127,6 +127,7 @@ pub(super) fn bit_op(op: BitOp, ty: DType, a: i64, b: i64) -> i64 {
         BitOp::Or => a | b,
         BitOp::Xor => a ^ b,
         BitOp::Not => !a,
+        BitOp::Abs if ty == DType::U64 => a,
         BitOp::Abs => a.wrapping_abs(),
         BitOp::Shl => u32::try_from(b).ok().and_then(|by| a.checked_shl(by)).unwrap_or(0),
         BitOp::Shr if ty == DType::U64 => {

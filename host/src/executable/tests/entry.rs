@@ -89,7 +89,7 @@ fn several_outputs_of_one_program() {
 
 prim @both(%x: i32[5], out %y: i32[5], out %z: f32[5]) {
   for %i in 0..5 {
-    %y[%i] = %x[%i] // 3i32
+    %y[%i] = %x[%i] floordiv 3i32
     %z[%i] = f32(%x[%i] % 3i32)
   }
 }"#,

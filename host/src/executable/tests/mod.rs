@@ -2,5 +2,6 @@
 
 mod entry;
 mod library;
+mod random;
 mod refusals;
 mod run;

@@ -289,7 +289,8 @@ impl<'cx> Assembler<'cx, '_> {
                 let predicate =
                     if op == BinaryOp::Max { FloatPredicate::OGT } else { FloatPredicate::OLT };
                 // The instruction gives its second operand when either is no number.
-                let (first, second) = if is_literal(x) { (x, y) } else { (y, x) };
+                let only_x_is_literal = is_literal(x) && !is_literal(y);
+                let (first, second) = if only_x_is_literal { (x, y) } else { (y, x) };
                 let wins = self.compare_floats(predicate, first, second)?;
                 self.select(wins, first, second)
             }

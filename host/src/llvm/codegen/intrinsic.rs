@@ -4,7 +4,7 @@
 //! would make calls of a math library out of them.
 
 use inkwell::{
-    FloatPredicate,
+    FloatPredicate, IntPredicate,
     values::{BasicValueEnum, InstructionOpcode as Op},
 };
 
@@ -136,11 +136,9 @@ impl<'cx> Assembler<'cx, '_> {
             Function::BitOr => self.int_op(Op::Or, x, args[1]),
             Function::BitXor => self.int_op(Op::Xor, x, args[1]),
             Function::BitNot => self.int_op(Op::Xor, x, self.int_like(x, -1)?),
-            Function::Shl => self.int_op(Op::Shl, x, self.shift_amount(class, args[1])?),
-            Function::Shr => {
-                let op = if class.is_signed() { Op::AShr } else { Op::LShr };
-                self.int_op(op, x, self.shift_amount(class, args[1])?)
-            }
+            Function::Shl => self.shift_by(Op::Shl, class, x, args[1]),
+            Function::Shr if class.is_signed() => self.shift_by(Op::AShr, class, x, args[1]),
+            Function::Shr => self.shift_by(Op::LShr, class, x, args[1]),
             Function::Fma => self.int_op(Op::Add, self.int_op(Op::Mul, x, args[1])?, args[2]),
             Function::IsNan => self.int_of(with_lanes(self.cx.bool_type().into(), lanes_of(x)), 0),
             Function::Sqrt
@@ -151,18 +149,24 @@ impl<'cx> Assembler<'cx, '_> {
         }
     }
 
-    /// Shifting by the width or more is by the width modulo.
-    fn shift_amount(
+    /// A shift; by the width or more it leaves nothing but signs.
+    fn shift_by(
         &self,
+        op: Op,
         class: Class,
-        amount: BasicValueEnum<'cx>,
+        x: BasicValueEnum<'cx>,
+        by: BasicValueEnum<'cx>,
     ) -> Result<BasicValueEnum<'cx>> {
-        match class {
-            Class::Signed(bits) | Class::Unsigned(bits) => {
-                self.int_op(Op::And, amount, self.int_like(amount, i64::from(bits) - 1)?)
-            }
-            _ => Problem::malformed("a shift of truth values"),
+        let (Class::Signed(bits) | Class::Unsigned(bits)) = class else {
+            return Problem::malformed("a shift of truth values");
+        };
+        let most = self.int_like(by, i64::from(bits) - 1)?;
+        let is_too_far = self.compare_ints(IntPredicate::UGT, by, most)?;
+        let shifted = self.int_op(op, x, self.select(is_too_far, most, by)?)?;
+        if op == Op::AShr {
+            return Ok(shifted);
         }
+        self.select(is_too_far, self.int_like(x, 0)?, shifted)
     }
 
     /// The same bits as another dtype of the same size.

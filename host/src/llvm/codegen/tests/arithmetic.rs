@@ -310,8 +310,8 @@ fn bits_are_moved_and_combined() {
             ("bitand", (|x, y| x & y) as fn(u32, u32) -> u32),
             ("bitor", |x, y| x | y),
             ("bitxor", |x, y| x ^ y),
-            ("shl", u32::wrapping_shl),
-            ("shr", u32::wrapping_shr),
+            ("shl", |x, y| x.checked_shl(y).unwrap_or(0)),
+            ("shr", |x, y| x.checked_shr(y).unwrap_or(0)),
         ] {
             let found: Vec<u32> =
                 map(&a, &b, DType::U32, target, |p, x, y| p.tx.intrinsic(name, &[x, y]));
