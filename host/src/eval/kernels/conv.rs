@@ -119,6 +119,9 @@ impl Tap {
         let plane = sums.len() / N;
         let (places_h, start_h) = self.rows.places(self.tap_h);
         let (places_w, start_w) = self.columns.places(self.tap_w);
+        if places_h.is_empty() || places_w.is_empty() {
+            return;
+        }
         let (stride, width) = (self.columns.stride, self.columns.extent);
         let mut planes = sums.chunks_exact_mut(plane);
         let mut planes: [&mut [T::Sum]; N] =

@@ -15,6 +15,9 @@ use crate::ir::{Attrs, Build, BuildPrim, Context, Cx, DType, Expr, LoopKind, Tra
 
 use super::scalar::{Scalar, compute_dtype, int_bounds};
 
+/// A vectorized loop of up to so many vectors is written out, a longer one stays a loop.
+pub(super) const MAX_VECTORS: i64 = 4;
+
 /// A tensor program that is being written.
 pub(super) struct Kernel {
     pub(super) tx: RefCell<Transaction>,
@@ -162,7 +165,8 @@ impl Kernel {
         self.each(name, extent, LoopKind::Unrolled, body)
     }
 
-    /// A loop that becomes vectors of `extent` lanes.
+    /// A loop that becomes vectors: as many of the target's length as go in, then shorter ones. Up to
+    /// [`MAX_VECTORS`] are written out.
     pub(super) fn vectorized<'k>(
         &'k self,
         name: &str,
@@ -188,21 +192,7 @@ impl Kernel {
         })
     }
 
-    /// A loop over `0 .. extent`, in vectors of up to `lanes` lanes as far as they divide `extent`.
-    pub(super) fn in_vectors<'k>(
-        &'k self,
-        name: &str,
-        extent: i64,
-        lanes: i64,
-        body: impl FnOnce(Scalar<'k>) -> Stmt,
-    ) -> Stmt {
-        let width = vector_width(extent, lanes);
-        self.serial(&format!("{name}o"), extent / width, |outer| {
-            self.vectorized(name, width, |inner| body(outer * width + inner))
-        })
-    }
-
-    /// The same with the loop over the vectors written out, for what shall stay in registers.
+    /// The same, written out however many vectors it takes, for what shall stay in registers.
     pub(super) fn in_registers<'k>(
         &'k self,
         name: &str,
@@ -210,6 +200,9 @@ impl Kernel {
         lanes: i64,
         body: impl FnOnce(Scalar<'k>) -> Stmt,
     ) -> Stmt {
+        if extent <= MAX_VECTORS * lanes {
+            return self.vectorized(name, extent, body);
+        }
         let width = vector_width(extent, lanes);
         self.unrolled(&format!("{name}o"), extent / width, |outer| {
             self.vectorized(name, width, |inner| body(outer * width + inner))
@@ -270,6 +263,12 @@ pub(super) fn vector_width(extent: i64, lanes: i64) -> i64 {
         width *= 2;
     }
     width
+}
+
+/// The largest divisor of `extent` that is written out as vectors of `lanes` lanes.
+pub(super) fn vector_chunk(extent: i64, lanes: i64) -> i64 {
+    let limit = extent.min(MAX_VECTORS * lanes);
+    (1..=limit).rev().find(|chunk| extent % chunk == 0).unwrap_or(1)
 }
 
 /// A sequence that is being written. What it names and makes is known until its end.

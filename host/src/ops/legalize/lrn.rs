@@ -6,7 +6,7 @@
 
 use crate::ops::{Layout, LegalizeCx, OpError, OpPattern};
 
-use super::kernel::{Buffer, Kernel, Stmt};
+use super::kernel::{Buffer, Kernel, Stmt, vector_chunk};
 use super::layout_index::{Coordinate, extent, place};
 use super::pool::channel_block;
 use super::program::{check_count, program};
@@ -86,9 +86,7 @@ impl Lrn {
         let blocks = self.channels / self.block;
         let zero = kernel.literal(dtype, 0.0);
         let channels = |body: &dyn Fn(Scalar<'k>, Scalar<'k>) -> Stmt| {
-            kernel.serial("cb", blocks, |cb| {
-                kernel.in_vectors("c", self.block, self.lanes, |c| body(cb, c))
-            })
+            kernel.serial("cb", blocks, |cb| kernel.vectorized("c", self.block, |c| body(cb, c)))
         };
         kernel.parallel("p", self.batch * self.height, |p| {
             let mut task = kernel.block();
@@ -146,7 +144,7 @@ impl Lrn {
             let y = task.bind("y", p % self.height);
             let first = task.bind("c0", (channel - self.before()).max(0));
             let end = task.bind("c1", (channel + (self.size / 2 + 1)).min(self.channels));
-            let width = super::kernel::vector_width(self.width, self.lanes);
+            let width = vector_chunk(self.width, self.lanes);
             task.push(kernel.serial("xo", self.width / width, |xo| {
                 let mut body = kernel.block();
                 let element = |channel: Scalar<'k>, lane: Scalar<'k>| {

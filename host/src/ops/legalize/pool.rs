@@ -14,7 +14,7 @@
 
 use crate::ops::{Layout, LegalizeCx, OpError, OpPattern};
 
-use super::kernel::{Block, Buffer, Kernel, Stmt, vector_width};
+use super::kernel::{Block, Buffer, Kernel, Stmt, vector_chunk};
 use super::layout_index::{Coordinate, extent, place};
 use super::program::{check_count, program};
 use super::scalar::{Scalar, compute_dtype, lowest};
@@ -188,12 +188,12 @@ impl Pool {
     }
 }
 
-/// Channels that lie side by side in a tensor of layout `layout`: a block, or a vector where channels are
-/// the last axis, or one.
+/// Channels that lie side by side in a tensor of layout `layout`: a block, or some where channels are the
+/// last axis, or one.
 pub(super) fn channel_block(layout: &Layout, channels: i64, lanes: i64) -> i64 {
     match (layout.block(b'C'), layout.axes()) {
         (Some(block), _) => block,
-        (None, [.., b'C']) if layout.blocks().is_empty() => vector_width(channels, lanes),
+        (None, [.., b'C']) if layout.blocks().is_empty() => vector_chunk(channels, lanes),
         _ => 1,
     }
 }

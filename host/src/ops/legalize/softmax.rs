@@ -84,7 +84,11 @@ impl<'k> Row<'_, 'k> {
         let zero = kernel.literal(dtype, 0.0);
         body.push(kernel.vectorized("l", width, |l| sum.set(&[l], zero)));
         if let Some(power) = &power {
-            body.push(self.each(|_, i| power.set(&[i], (self.element(i) - max).call("exp"))));
+            body.push(
+                kernel.vectorized("i", length, |i| {
+                    power.set(&[i], (self.element(i) - max).call("exp"))
+                }),
+            );
         }
         let power_at = |i| match &power {
             Some(power) => power.at(&[i]),
@@ -99,7 +103,7 @@ impl<'k> Row<'_, 'k> {
             false => kernel.literal(dtype, 1.0) / sum.at(&first),
         };
         body.push(sum.set(&first, last));
-        body.push(self.each(|_, i| {
+        body.push(kernel.vectorized("i", length, |i| {
             let value = match is_log {
                 true => self.element(i) - sum.at(&first),
                 false => power_at(i) * sum.at(&first),
@@ -109,7 +113,7 @@ impl<'k> Row<'_, 'k> {
         body.finish()
     }
 
-    /// A loop over the row: lane and index.
+    /// A loop over the row in vectors of one width: lane and index.
     fn each(&self, body: impl FnOnce(Scalar<'k>, Scalar<'k>) -> Stmt) -> Stmt {
         let length = self.data.shape[self.axis];
         self.kernel.serial("i", length / self.width, |i| {

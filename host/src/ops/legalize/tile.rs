@@ -48,6 +48,18 @@ impl Tile {
     }
 }
 
+/// How many vectors a row of `extent` elements takes: as many of `lanes` lanes as go in, then shorter ones,
+/// down to four lanes, then single elements. Beyond four of the longest, a row is a loop over vectors.
+pub(super) fn vectors_of(extent: i64, lanes: i64) -> i64 {
+    let (mut rest, mut width, mut vectors) = (extent, lanes, 0);
+    while rest > 0 {
+        vectors += rest / width;
+        rest %= width;
+        width = if width > 4 { width / 2 } else { 1 };
+    }
+    vectors
+}
+
 /// How many tiles of `size` cover `extent`.
 pub(super) fn tiles(extent: i64, size: i64) -> i64 {
     (extent + size - 1) / size
@@ -76,6 +88,14 @@ mod tests {
     fn few_rows_take_more_vectors() {
         assert_eq!(best(1, 8), (1, 8));
         assert_eq!(best(2, 16), (2, 8));
+    }
+
+    #[test]
+    fn rows_are_cut_into_falling_widths() {
+        assert_eq!(vectors_of(28, 16), 3);
+        assert_eq!(vectors_of(56, 16), 4);
+        assert_eq!(vectors_of(7, 16), 4);
+        assert_eq!(vectors_of(3, 4), 3);
     }
 
     #[test]

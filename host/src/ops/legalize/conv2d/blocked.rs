@@ -11,9 +11,9 @@
 //!       out[n, ob + b, y, x + tx, o] = acc[tx, b, o]
 //! ```
 
-use super::super::kernel::{Stmt, vector_width};
+use super::super::kernel::Stmt;
 use super::super::layout_index::Coordinate;
-use super::super::tile::{Tile, tiles};
+use super::super::tile::{Tile, tiles, vectors_of};
 use super::padding::source;
 use super::pixel_tile::{TileShape, for_each_tile};
 use super::{Args, Conv};
@@ -58,7 +58,7 @@ pub(super) fn blocked(args: Args<'_, '_>, conv: &Conv) -> Stmt {
 
 fn best_shape(conv: &Conv, size: i64) -> TileShape {
     // Vectors of a block stay together, and the blocks of a tile lie in one group of channels.
-    let block = size / vector_width(size, conv.lanes);
+    let block = vectors_of(size, conv.lanes);
     let vectors = conv.out_channels / conv.groups / size * block;
     let [height, width] = conv.out;
     let shape = |height: i64, tile: Tile| TileShape {

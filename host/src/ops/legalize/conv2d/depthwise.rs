@@ -4,9 +4,9 @@
 //! acc[tx, o] += data[n, ob, y + ky, x + tx + kx, o] * weight[ob, 0, ky, kx, 0, o]
 //! ```
 
-use super::super::kernel::{Stmt, vector_width};
+use super::super::kernel::Stmt;
 use super::super::layout_index::Coordinate;
-use super::super::tile::Tile;
+use super::super::tile::{Tile, vectors_of};
 use super::padding::source;
 use super::pixel_tile::{TileShape, for_each_tile};
 use super::{Args, Conv};
@@ -17,7 +17,7 @@ const UNROLLED_TAPS: i64 = 3;
 pub(super) fn depthwise(args: Args<'_, '_>, conv: &Conv) -> Stmt {
     let Args { kernel, data, weight, .. } = args;
     let size = conv.kernel_layout.block(b'O').unwrap_or(1);
-    let vectors = size / vector_width(size, conv.lanes);
+    let vectors = vectors_of(size, conv.lanes);
     // A quarter of the registers is for the data.
     let tile = Tile::best(conv.out[1], vectors, vectors, conv.registers * 3 / 4);
     let shape = TileShape { height: 1, width: tile.rows, blocks: 1, size };

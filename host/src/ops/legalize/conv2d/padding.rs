@@ -71,13 +71,13 @@ fn copy<'k>(
         let y = block.bind("y", p % height);
         let zero = kernel.literal(data.dtype, 0.0);
         let fill = |first: i64, count: i64| {
-            cells(kernel, conv, count, size, |x, inner| {
+            cells(kernel, count, size, |x, inner| {
                 let channel = Coordinate::split(c, inner, size);
                 let target = indices(&padded.layout, n, channel, y, x + first);
                 padded.buffer.set(&target, zero)
             })
         };
-        let copied = cells(kernel, conv, columns, size, |x, inner| {
+        let copied = cells(kernel, columns, size, |x, inner| {
             let channel = Coordinate::split(c, inner, size);
             let from = indices(&conv.data_layout, n, channel, y - top, x);
             let target = indices(&padded.layout, n, channel, y, x + left);
@@ -96,17 +96,14 @@ fn copy<'k>(
 /// Loops over `count` places of a row and the channels of a block, in vectors of what is innermost.
 fn cells<'k>(
     kernel: &'k Kernel,
-    conv: &Conv,
     count: i64,
     size: i64,
     body: impl FnOnce(Scalar<'k>, Scalar<'k>) -> Stmt,
 ) -> Stmt {
     match (count, size) {
         (0, _) => kernel.seq(&[]),
-        (_, 1) => kernel.in_vectors("x", count, conv.lanes, |x| body(x, kernel.index(0))),
-        _ => kernel.serial("x", count, |x| {
-            kernel.in_vectors("ci", size, conv.lanes, |inner| body(x, inner))
-        }),
+        (_, 1) => kernel.vectorized("x", count, |x| body(x, kernel.index(0))),
+        _ => kernel.serial("x", count, |x| kernel.vectorized("ci", size, |inner| body(x, inner))),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::ir::DType;
 use crate::ops::{LegalizeCx, OpError, OpPattern};
 
 use super::elementwise::broadcast;
-use super::kernel::{Buffer, Kernel, Stmt, vector_width};
+use super::kernel::{Buffer, Kernel, Stmt};
 use super::layout_index::{Coordinate, place};
 use super::program::{check_count, program};
 use super::reshape::regroup;
@@ -67,7 +67,7 @@ pub(crate) fn dense(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
             write: &|_, row, column, value| out.set(&in_row(out, row, column.index()), value),
         };
         Ok(match (layout.axes(), layout.blocks()) {
-            (b"NK", &[(b'N', size)]) => tiled::tiled(&product, size),
+            (b"NK", &[(b'N', size)]) => tiled::tiled(&product, &[size]),
             (b"NK", []) => dots::dots(&product),
             _ => plain::plain(&product),
         })
@@ -112,7 +112,7 @@ pub(crate) fn matmul(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
             },
         };
         Ok(match (is_left_flipped, is_right_flipped) {
-            (_, false) => tiled::tiled(&product, vector_width(matrix[1], lanes)),
+            (_, false) => tiled::tiled(&product, &tiled::sizes(matrix[1], lanes)),
             (false, true) => dots::dots(&product),
             (true, true) => plain::plain(&product),
         })

@@ -14,10 +14,10 @@
 //! that run side by side. The last tile of rows may begin earlier and writes what is left; columns that
 //! only fill up the last panel are not written.
 
-use super::super::kernel::{Block, Buffer, Stmt, vector_width};
+use super::super::kernel::{Block, Buffer, MAX_VECTORS, Stmt, vector_width};
 use super::super::layout_index::Coordinate;
 use super::super::scalar::Scalar;
-use super::super::tile::{SUMS_IN_FLIGHT, Tile, tiles};
+use super::super::tile::{SUMS_IN_FLIGHT, Tile, tiles, vectors_of};
 use super::Product;
 
 /// The tile: rows, blocks of `size` columns, and how many sums are added up in the end.
@@ -28,18 +28,37 @@ struct Shape {
     sums: i64,
 }
 
-pub(super) fn tiled(product: &Product<'_, '_>, size: i64) -> Stmt {
+impl Shape {
+    fn of(product: &Product<'_, '_>, size: i64, tile: Tile) -> Self {
+        let sums = SUMS_IN_FLIGHT / (tile.rows * tile.vectors).min(SUMS_IN_FLIGHT);
+        Shape {
+            rows: tile.rows,
+            blocks: tile.vectors / vectors_of(size, product.lanes),
+            size,
+            sums: vector_width(product.depth, sums),
+        }
+    }
+}
+
+/// The sizes of blocks of a right matrix of `columns` columns that lie row by row: what divides them and
+/// is written out as vectors.
+pub(super) fn sizes(columns: i64, lanes: i64) -> Vec<i64> {
+    (1..=columns.min(MAX_VECTORS * lanes)).filter(|size| columns % size == 0).collect()
+}
+
+/// The product in blocks of the best of these sizes.
+pub(super) fn tiled(product: &Product<'_, '_>, sizes: &[i64]) -> Stmt {
     let kernel = product.kernel;
-    let blocks = tiles(product.columns, size);
-    let group = size / vector_width(size, product.lanes);
-    let tile = Tile::best(product.rows, blocks * group, group, product.registers);
-    let sums = SUMS_IN_FLIGHT / (tile.rows * tile.vectors).min(SUMS_IN_FLIGHT);
-    let shape = Shape {
-        rows: tile.rows,
-        blocks: tile.vectors / group,
-        size,
-        sums: vector_width(product.depth, sums),
-    };
+    let candidates = sizes.iter().map(|&size| {
+        let group = vectors_of(size, product.lanes);
+        let vectors = tiles(product.columns, size) * group;
+        let tile = Tile::best(product.rows, vectors, group, product.registers);
+        let count = tiles(product.rows, tile.rows) * (vectors / tile.vectors);
+        (count as f64 * tile.cost(), Shape::of(product, size, tile))
+    });
+    let best = candidates.min_by(|(a, _), (b, _)| a.total_cmp(b));
+    let Some((_, shape)) = best else { return kernel.seq(&[]) };
+    let blocks = tiles(product.columns, shape.size);
     let row_tiles = tiles(product.rows, shape.rows);
     let block_tiles = blocks / shape.blocks;
     kernel.parallel("p", product.batch * block_tiles * row_tiles, |p| {
