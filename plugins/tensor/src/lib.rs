@@ -1,14 +1,22 @@
-//! Passes over tensor programs, in the order in which they usually run.
+//! Passes over tensor programs, and behind them what they share. Their order stands in `registry.toml`.
 
-mod arith;
+mod annotate_op_pattern;
 mod flatten_buffer;
-mod intrinsics;
-mod loops;
+mod fuse_loops;
 mod lower_blocks;
 mod lower_intrinsics;
+mod parallelize;
+mod remove_no_op;
 mod simplify;
 mod unroll_loop;
+mod vectorize_innermost;
 mod vectorize_loop;
+mod vectorize_reduction;
+
+mod arith;
+mod intrinsics;
+mod loops;
+mod nest;
 mod widen;
 
 tenon_plugin_api::plugin! {

@@ -112,5 +112,5 @@ fn power_of_two(steps: &mut Steps<'_>, n: Expr, format: &Format) -> Expr {
     let bias = steps.int(n, format.exponent_bias);
     let biased = steps.add(n, bias);
     let exponent = steps.shift("shl", biased, format.mantissa_bits);
-    steps.from_bits(exponent)
+    steps.float_of_bits(exponent)
 }

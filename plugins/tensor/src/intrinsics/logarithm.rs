@@ -135,7 +135,7 @@ fn split(steps: &mut Steps<'_>, x: Expr, format: &Format) -> (Expr, Expr) {
     let fraction = steps.rw.intrinsic("bitand", &[moved, mask]);
     let start = steps.int(moved, format.root_half_bits);
     let mantissa = steps.add(fraction, start);
-    let mantissa = steps.from_bits(mantissa);
+    let mantissa = steps.float_of_bits(mantissa);
     let mantissa = steps.name("m", mantissa);
     (exponent, mantissa)
 }

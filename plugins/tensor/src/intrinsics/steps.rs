@@ -109,7 +109,7 @@ impl<'a> Steps<'a> {
     }
 
     /// The float with these bits.
-    pub(crate) fn from_bits(&mut self, a: Expr) -> Expr {
+    pub(crate) fn float_of_bits(&mut self, a: Expr) -> Expr {
         let (dtype, lanes) = self.rw.body().scalar_ty(a).unwrap_or((DType::I32, 1));
         let float = if dtype == DType::I64 { DType::F64 } else { DType::F32 };
         let ty = self.rw.cx().vector_type(float, lanes);

@@ -64,6 +64,6 @@ fn reduced_sine(steps: &mut Steps<'_>, x: Expr, n: Expr, parity: Expr) -> Expr {
     // An odd parity turns the sign.
     let sign = steps.shift("shl", parity, 31);
     let turned = steps.rw.intrinsic("bitxor", &[bits, sign]);
-    let result = steps.from_bits(turned);
+    let result = steps.float_of_bits(turned);
     steps.name("sine", result)
 }

@@ -1,0 +1,134 @@
+//! Says of a tensor program how it may be fused.
+//!
+//! ```ir
+//! prim @add(x: f32[4, 8], b: f32[8], out y: f32[4, 8]) {      attribute op_pattern = 1
+//!   for i in 0..4 { for j in 0..8 { y[i, j] = x[i, j] + b[j] } }
+//! ```
+//!
+//! The pattern follows from where the program reads, compared with where it writes:
+//!
+//! | reads                                                     | pattern              |
+//! |-----------------------------------------------------------|----------------------|
+//! | all at the indices that are written                       | 0, elementwise       |
+//! | some at a part of these indices, in their order           | 1, broadcast         |
+//! | some at indices computed from those that are written      | 2, injective         |
+//! | an element of one tensor goes into a sum with others      | 3, reduction         |
+//! | products of elements of several tensors do                | 4, fusable at output |
+//! | anything else, several stores, buffers of its own, calls  | 8, opaque            |
+//!
+//! A program that has the attribute, such as one made from an operator, keeps it.
+
+use tenon_plugin_api::prelude::*;
+
+use crate::arith::{Forms, Linear};
+
+/// Says of a tensor program how it may be fused.
+#[pass(
+    name = "tir.AnnotateOpPattern",
+    aliases = ["relax.transform.AnnotateTIROpPattern", "relax.AnnotateTIROpPattern"],
+    phase = "fuse",
+    idempotent = true
+)]
+fn annotate_op_pattern(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
+    let body = func.view();
+    let attrs = body.attrs(body.root());
+    if body.terms().attrs(attrs).get("op_pattern").is_some() {
+        return Ok(func);
+    }
+    let pattern = pattern(body) as i64;
+    let mut rw = func.edit();
+    let root = rw.with_attrs(body.root(), cx.with_attr(attrs, "op_pattern", pattern.into()));
+    rw.set_root(root);
+    Ok(rw.finish()?.into())
+}
+
+fn pattern(body: BodyView<'_>) -> OpPattern {
+    let Some(stores) = plain_stores(body) else { return OpPattern::Opaque };
+    let Some(&update) = stores.last() else { return OpPattern::Opaque };
+    let View::Store { buffer: out, value, indices } = body.view(update) else {
+        return OpPattern::Opaque;
+    };
+    let forms = Forms::of(body);
+    let form_of = |indices: tenon_plugin_api::ir::Args<'_>| -> Vec<Linear> {
+        indices.iter().map(|index| forms.form(index)).collect()
+    };
+    let written = form_of(indices);
+    let reads = loads(body, value);
+    let (own, others): (Vec<Expr>, Vec<Expr>) =
+        reads.into_iter().partition(|&load| body.operands(load).at(0) == out);
+    let is_sum = !own.is_empty();
+    // Besides the update, a sum has one statement that sets the first value.
+    if stores.len() > 1 + is_sum as usize {
+        return OpPattern::Opaque;
+    }
+    let at = |load: Expr| form_of(body.operands(load).skip(1));
+    if is_sum {
+        let is_at_place = own.iter().all(|&load| at(load) == written);
+        return match others.len() {
+            _ if !is_at_place => OpPattern::Opaque,
+            0 | 1 => OpPattern::Reduction,
+            _ => OpPattern::OutFusable,
+        };
+    }
+    others
+        .into_iter()
+        .map(|load| read_pattern(body, &at(load), &written))
+        .max()
+        .unwrap_or(OpPattern::Elementwise)
+}
+
+/// The stores of a program that stores to one parameter only and does nothing else; `None` for another.
+fn plain_stores(body: BodyView<'_>) -> Option<Vec<Expr>> {
+    let mut stores = Vec::new();
+    let mut buffer_of_all = None;
+    for stmt in body.post_order() {
+        match body.view(stmt) {
+            View::Store { buffer, .. } => {
+                if *buffer_of_all.get_or_insert(buffer) != buffer {
+                    return None;
+                }
+                stores.push(stmt);
+            }
+            View::Alloc { .. } | View::Evaluate { .. } | View::LetStmt { .. } => return None,
+            View::Unknown { .. } | View::Call { .. } | View::Extern { .. } => return None,
+            _ => {}
+        }
+    }
+    Some(stores)
+}
+
+/// The loads in an expression.
+fn loads(body: BodyView<'_>, value: Expr) -> Vec<Expr> {
+    Template::of(body, value)
+        .nodes()
+        .iter()
+        .copied()
+        .filter(|&expr| body.kind(expr) == Kind::LOAD)
+        .collect()
+}
+
+/// The pattern of one read at `read`, of a program that writes at `written`.
+fn read_pattern(body: BodyView<'_>, read: &[Linear], written: &[Linear]) -> OpPattern {
+    if read == written {
+        return OpPattern::Elementwise;
+    }
+    let mut rest = written.iter();
+    let is_part = |index: &Linear| index.value() == Some(0) || rest.any(|other| other == index);
+    if read.iter().all(is_part) {
+        return OpPattern::Broadcast;
+    }
+    let is_written =
+        |var: Expr| written.iter().any(|index| index.terms.iter().any(|&(atom, _)| atom == var));
+    let is_known = |&(atom, _): &(Expr, i64)| {
+        let template = Template::of(body, atom);
+        let mut nodes = template.nodes().iter();
+        nodes.all(|&expr| match body.kind(expr) {
+            Kind::VAR => is_written(expr),
+            kind => kind != Kind::LOAD,
+        })
+    };
+    match read.iter().all(|index| index.terms.iter().all(is_known)) {
+        true => OpPattern::Injective,
+        false => OpPattern::Opaque,
+    }
+}

@@ -1,0 +1,343 @@
+//! Loops, and which elements the statements inside them touch.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use tenon_plugin_api::prelude::*;
+
+use crate::arith::{Forms, Interval, Linear};
+use crate::loops::constant_extent;
+
+/// What an expression depends on when it reads memory or is not understood: on every loop.
+const ALL_LOOPS: u32 = u32::MAX;
+
+/// Questions about loops are only asked down to this depth, so that the answers stay linear in the size of
+/// the program.
+const MAX_DEPTH: usize = 16;
+
+/// The loops of a program in the order in which they open.
+pub(crate) struct Nest<'a> {
+    pub(crate) body: BodyView<'a>,
+    pub(crate) loops: Vec<Loop>,
+    pub(crate) accesses: Vec<Access>,
+    forms: Forms,
+    /// For each node the last position of a variable that it depends on.
+    latest: Vec<u32>,
+    /// The same without what decides only where loads read.
+    latest_value: Vec<u32>,
+    /// Where the buffers that the program makes are made.
+    alloc_position: HashMap<Expr, u32>,
+    /// Where the variables of loops are bound.
+    loop_position: HashMap<Expr, u32>,
+    /// For each statement that reads numbers its position, and the last variable they depend on.
+    values: Vec<(u32, u32)>,
+    /// The positions of statements with an effect that is no access.
+    opaque: Vec<u32>,
+}
+
+/// A loop.
+pub(crate) struct Loop {
+    pub(crate) stmt: Expr,
+    pub(crate) var: Expr,
+    pub(crate) kind: LoopKind,
+    pub(crate) steps: Option<i64>,
+    pub(crate) depth: usize,
+    /// The loop directly around it.
+    pub(crate) parent: Option<usize>,
+    /// The loops inside.
+    pub(crate) inner: Range<usize>,
+    /// The accesses inside.
+    pub(crate) accesses: Range<usize>,
+    /// The positions of the statements inside; that of the loop is the one before.
+    positions: Range<u32>,
+}
+
+/// An element, or the elements of a vector, that a statement reads or writes.
+pub(crate) struct Access {
+    pub(crate) buffer: Expr,
+    pub(crate) is_store: bool,
+    /// The only index, of a vector the first; `None` when there are several or it is not understood.
+    pub(crate) index: Option<Linear>,
+    /// How far the lanes of a vector reach beyond the first.
+    reach: Interval,
+}
+
+impl<'a> Nest<'a> {
+    pub(crate) fn of(body: BodyView<'a>) -> Self {
+        let mut nest = Self {
+            body,
+            loops: Vec::new(),
+            accesses: Vec::new(),
+            forms: Forms::of(body),
+            latest: vec![0; body.len()],
+            latest_value: vec![0; body.len()],
+            alloc_position: HashMap::new(),
+            loop_position: HashMap::new(),
+            values: Vec::new(),
+            opaque: Vec::new(),
+        };
+        nest.walk();
+        nest.find_dependences();
+        nest.find_values();
+        nest
+    }
+
+    /// Whether a loop lies too deep for questions.
+    pub(crate) fn is_too_deep(&self, index: usize) -> bool {
+        self.loops[index].depth > MAX_DEPTH
+    }
+
+    /// Whether the steps of a loop may run in any order: no step reads or writes an element that another
+    /// one writes.
+    pub(crate) fn is_independent(&self, index: usize) -> bool {
+        let this = &self.loops[index];
+        if self.is_too_deep(index) || self.has_opaque(this) {
+            return false;
+        }
+        let accesses = &self.accesses[this.accesses.clone()];
+        let mut written: HashMap<Expr, Vec<&Access>> = accesses
+            .iter()
+            .filter(|access| access.is_store && !self.is_local(this, access.buffer))
+            .map(|access| (access.buffer, Vec::new()))
+            .collect();
+        for access in accesses {
+            if let Some(all) = written.get_mut(&access.buffer) {
+                all.push(access);
+            }
+        }
+        written.values().all(|accesses| self.are_apart(this, accesses))
+    }
+
+    /// Whether the elements that the accesses touch in one step of a loop are none of those of another.
+    fn are_apart(&self, this: &Loop, accesses: &[&Access]) -> bool {
+        let mut common: Option<(i64, Linear, Interval)> = None;
+        for access in accesses {
+            let Some(index) = &access.index else { return false };
+            let stride = index.coefficient(this.var);
+            let Some((outer, inner)) = self.split(this, index) else { return false };
+            let inner = self.forms.bounds(&inner).add(access.reach);
+            let hull = match &common {
+                None => inner,
+                Some((other, base, hull)) if *other == stride && *base == outer => {
+                    hull.union(inner)
+                }
+                Some(_) => return false,
+            };
+            common = Some((stride, outer, hull));
+        }
+        common.is_some_and(|(stride, _, hull)| stride != 0 && hull.extent() <= stride.abs())
+    }
+
+    /// An index without the loop's own variable: what stays the same in all steps, and what moves inside of
+    /// a step. `None` when that cannot be told apart.
+    fn split(&self, this: &Loop, index: &Linear) -> Option<(Linear, Linear)> {
+        let (mut outer, mut inner) = (Linear::default(), Linear::of(index.constant));
+        for &(atom, coefficient) in index.terms.iter().filter(|&&(atom, _)| atom != this.var) {
+            if !self.moves(this, atom) {
+                outer.terms.push((atom, coefficient));
+            } else if self.loop_position.contains_key(&atom) {
+                inner.terms.push((atom, coefficient));
+            } else {
+                return None;
+            }
+        }
+        Some((outer, inner))
+    }
+
+    /// Whether an expression may differ from step to step of a loop, or inside of a step.
+    fn moves(&self, this: &Loop, expr: Expr) -> bool {
+        self.latest[expr.index()] >= this.position()
+    }
+
+    /// Whether a buffer is made inside of a loop.
+    pub(crate) fn is_local(&self, this: &Loop, buffer: Expr) -> bool {
+        self.alloc_position.get(&buffer).is_some_and(|position| this.positions.contains(position))
+    }
+
+    /// Whether something inside of a loop has an effect that is not an access.
+    fn has_opaque(&self, this: &Loop) -> bool {
+        let first = self.opaque.partition_point(|&position| position < this.positions.start);
+        self.opaque.get(first).is_some_and(|position| this.positions.contains(position))
+    }
+
+    /// Whether, inside of a loop, its variable is read for more than to say where an element lies.
+    /// Variables of the loops inside count as well.
+    pub(crate) fn has_value_of_variable(&self, index: usize) -> bool {
+        let this = &self.loops[index];
+        let first = self.values.partition_point(|&(position, _)| position < this.positions.start);
+        self.values[first..]
+            .iter()
+            .take_while(|(position, _)| this.positions.contains(position))
+            .any(|&(_, latest)| latest >= this.position())
+    }
+
+    /// Whether an expression may differ from step to step of a loop, or inside of a step.
+    pub(crate) fn varies(&self, index: usize, expr: Expr) -> bool {
+        self.moves(&self.loops[index], expr)
+    }
+
+    /// How many elements lie between those that two neighbouring steps of a loop access; `None` when
+    /// that is no constant.
+    pub(crate) fn stride(&self, index: usize, access: &Access) -> Option<i64> {
+        let this = &self.loops[index];
+        let form = access.index.as_ref()?;
+        let is_plain = |&(atom, _): &(Expr, i64)| {
+            self.loop_position.contains_key(&atom) || !self.moves(this, atom)
+        };
+        form.terms.iter().all(is_plain).then(|| form.coefficient(this.var))
+    }
+
+    /// The only loop directly inside of a loop, when there is nothing else in it.
+    pub(crate) fn perfect_inner(&self, index: usize) -> Option<usize> {
+        let View::For { body, .. } = self.body.view(self.loops[index].stmt) else { return None };
+        let first = self.loops[index].inner.start;
+        self.loops.get(first).is_some_and(|inner| inner.stmt == body).then_some(first)
+    }
+
+    /// Numbers the statements, and finds loops and accesses.
+    fn walk(&mut self) {
+        let mut position = 0u32;
+        let mut open: Vec<usize> = Vec::new();
+        for step in self.body.walk(self.body.root()) {
+            let (stmt, is_enter) = match step {
+                Walk::Enter(stmt) => (stmt, true),
+                Walk::Leave(stmt) => (stmt, false),
+            };
+            if !is_enter {
+                if self.body.kind(stmt) == Kind::FOR {
+                    let index = open.pop().expect("a loop that closes was opened");
+                    let (loops, accesses) = (self.loops.len(), self.accesses.len());
+                    let this = &mut self.loops[index];
+                    this.inner.end = loops;
+                    this.accesses.end = accesses;
+                    this.positions.end = position + 1;
+                }
+                continue;
+            }
+            position += 1;
+            match self.body.view(stmt) {
+                View::For { var, kind, .. } => {
+                    self.find_accesses(stmt, &[1, 2]);
+                    self.loop_position.insert(var, position);
+                    let (loops, accesses) = (self.loops.len() + 1, self.accesses.len());
+                    self.loops.push(Loop {
+                        stmt,
+                        var,
+                        kind,
+                        steps: constant_extent(self.body, stmt),
+                        depth: open.len(),
+                        parent: open.last().copied(),
+                        inner: loops..loops,
+                        accesses: accesses..accesses,
+                        positions: position + 1..position + 1,
+                    });
+                    open.push(self.loops.len() - 1);
+                }
+                View::LetStmt { .. } => self.find_accesses(stmt, &[1]),
+                View::Alloc { buffer } => {
+                    self.alloc_position.insert(buffer, position);
+                }
+                View::IfStmt { .. } => self.find_accesses(stmt, &[0]),
+                View::Store { buffer, indices, .. } => {
+                    let count = self.body.operands(stmt).len();
+                    let operands: Vec<usize> = (1..count).collect();
+                    self.find_accesses(stmt, &operands);
+                    let indices = indices.to_vec();
+                    self.add_access(buffer, true, &indices);
+                }
+                View::Seq(_) | View::PrimFunc { .. } => {}
+                // Calls, blocks, and what this build does not know.
+                _ => self.opaque.push(position),
+            }
+        }
+    }
+
+    /// The elements that some operands of a statement read.
+    fn find_accesses(&mut self, stmt: Expr, operands: &[usize]) {
+        let args = self.body.operands(stmt);
+        let mut stack: Vec<Expr> = operands.iter().map(|&operand| args.at(operand)).collect();
+        let mut seen = std::collections::HashSet::new();
+        while let Some(expr) = stack.pop() {
+            if !seen.insert(expr) {
+                continue;
+            }
+            if let View::Load { buffer, indices } = self.body.view(expr) {
+                let indices = indices.to_vec();
+                self.add_access(buffer, false, &indices);
+            }
+            stack.extend(self.body.operands(expr).iter());
+        }
+    }
+
+    fn add_access(&mut self, buffer: Expr, is_store: bool, indices: &[Expr]) {
+        let mut access = Access { buffer, is_store, index: None, reach: Interval::of(0) };
+        if let &[index] = indices {
+            match self.body.view(index) {
+                View::Ramp { base, stride } => {
+                    let lanes = self.body.scalar_ty(index).map_or(1, |(_, lanes)| lanes as i64);
+                    if let View::Int(stride) = self.body.view(stride) {
+                        let last = Interval::of(stride).scale(lanes - 1);
+                        access.reach = last.union(Interval::of(0));
+                        access.index = Some(self.forms.form(base));
+                    }
+                }
+                _ if self.body.scalar_ty(index) == Some((DType::I64, 1)) => {
+                    access.index = Some(self.forms.form(index));
+                }
+                _ => {}
+            }
+        }
+        self.accesses.push(access);
+    }
+
+    /// For each node the last of the loops it depends on.
+    fn find_dependences(&mut self) {
+        for expr in self.body.post_order() {
+            let operands = self.body.operands(expr);
+            let last = |latest: &[u32]| {
+                operands.iter().map(|operand| latest[operand.index()]).max().unwrap_or(0)
+            };
+            let (latest, latest_value) = match self.body.view(expr) {
+                View::Var { .. } => {
+                    let position = self.loop_position.get(&expr).copied().unwrap_or(0);
+                    (position, position)
+                }
+                View::Load { .. } => (ALL_LOOPS, 0),
+                View::LetStmt { var, value } => {
+                    // The value's nodes stand behind the variable, and its uses behind both.
+                    self.latest[var.index()] = self.latest[value.index()];
+                    self.latest_value[var.index()] = self.latest_value[value.index()];
+                    continue;
+                }
+                _ => (last(&self.latest), last(&self.latest_value)),
+            };
+            self.latest[expr.index()] = latest;
+            self.latest_value[expr.index()] = latest_value;
+        }
+    }
+
+    /// For each statement the last of the loops that the numbers it reads depend on.
+    fn find_values(&mut self) {
+        let mut position = 0;
+        for step in self.body.walk(self.body.root()) {
+            let Walk::Enter(stmt) = step else { continue };
+            position += 1;
+            let args = self.body.operands(stmt);
+            let latest = |operand: usize| self.latest_value[args.at(operand).index()];
+            let value = match self.body.view(stmt) {
+                View::For { .. } => latest(1).max(latest(2)),
+                View::LetStmt { .. } | View::Store { .. } => latest(1),
+                View::IfStmt { .. } => latest(0),
+                _ => continue,
+            };
+            self.values.push((position, value));
+        }
+    }
+}
+
+impl Loop {
+    /// The number of the loop among the statements.
+    fn position(&self) -> u32 {
+        self.positions.start - 1
+    }
+}

@@ -1,0 +1,148 @@
+//! Sums along rows in vectors, one part of the sum in each lane.
+//!
+//! ```ir
+//! for k in 0..100 {                        alloc part: f32[16]
+//!   s[0] = s[0] + x[k]                     for l in 0..16 vectorized { part[l] = 0.0 }
+//! }                                        for k in 0..6 {
+//!                                  =>        for l in 0..16 vectorized {
+//!                                              part[l] = part[l] + x[k*16 + l]
+//!                                          for l in 0..16 unrolled { s[0] = s[0] + part[l] }
+//!                                          for k in 0..4 { s[0] = s[0] + x[k + 96] }
+//! ```
+//!
+//! A loop that does nothing but add to one element, or take the maximum or the minimum, depends on
+//! itself from step to step and has no vector code. With a part for each lane it has; the parts are put
+//! together behind the loop. For maxima and minima, and for integers, the result is the same; floats are
+//! added in another order, which `reassociate=false` forbids.
+//!
+//! `tir.FlattenBuffer`, `tir.Simplify` and `tir.FuseLoops` come first, so that short rows are one; then
+//! `tir.VectorizeLoop` and `tir.UnrollLoop`.
+
+use tenon_plugin_api::prelude::*;
+
+use crate::loops::bound_variable;
+use crate::nest::Nest;
+use crate::vectorize_loop::lanes;
+
+/// A loop of fewer vectors is not worth the parts.
+const MIN_VECTORS: i64 = 2;
+
+/// Sums along rows in vectors, one part of the sum in each lane.
+#[pass(
+    name = "tir.VectorizeReduction",
+    phase = "target",
+    requires = ["tir.FlattenBuffer"],
+    before = ["tir.VectorizeLoop"],
+    idempotent = true,
+    options(
+        lanes(int, default = 0, min = 0, max = 1024,
+              help = "parts of a sum; 0 for what the target's registers hold"),
+        reassociate(bool, default = true, help = "floats may be added in another order")
+    )
+)]
+fn vectorize_reduction(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
+    let nest = Nest::of(func.view());
+    let (lanes, may_reorder) = (lanes(cx), cx.option_bool("reassociate"));
+    let mut rw = func.edit();
+    for (index, this) in nest.loops.iter().enumerate() {
+        if this.kind == LoopKind::Serial
+            && this.steps.is_some_and(|steps| steps >= lanes * MIN_VECTORS)
+            && lanes > 1
+            && let Some(sum) = Sum::of(&nest, index)
+            && (may_reorder || sum.is_exact(nest.body))
+        {
+            let in_parts = sum.in_parts(&mut rw, this.stmt, this.steps.unwrap_or(0), lanes);
+            rw.replace(this.stmt, in_parts);
+        }
+    }
+    Ok(rw.finish()?.into())
+}
+
+/// `buffer[place] = buffer[place] op value` as the only statement of a loop.
+struct Sum {
+    op: BinaryOp,
+    store: Expr,
+    buffer: Expr,
+    place: Expr,
+    value: Expr,
+}
+
+impl Sum {
+    fn of(nest: &Nest<'_>, index: usize) -> Option<Sum> {
+        let (body, this) = (nest.body, &nest.loops[index]);
+        let View::For { body: store, .. } = body.view(this.stmt) else { return None };
+        let View::Store { buffer, value: sum, indices } = body.view(store) else { return None };
+        let View::Binary { op, a, b } = body.view(sum) else { return None };
+        let place =
+            indices.get(0).filter(|&place| indices.len() == 1 && !nest.varies(index, place))?;
+        let is_old = |expr: Expr| match body.view(expr) {
+            View::Load { buffer: from, indices } => {
+                from == buffer && indices.len() == 1 && indices.at(0) == place
+            }
+            _ => false,
+        };
+        let (old, value) = if is_old(a) { (a, b) } else { (b, a) };
+        let is_sum = matches!(op, BinaryOp::Add | BinaryOp::Max | BinaryOp::Min) && is_old(old);
+        // The only read of the buffer is that of the sum, and the others are side by side or all one.
+        let accesses = &nest.accesses[this.accesses.clone()];
+        let own = accesses.iter().filter(|access| access.buffer == buffer).count();
+        let are_near = accesses.iter().all(|access| {
+            access.buffer == buffer || matches!(nest.stride(index, access), Some(0 | 1))
+        });
+        let is_scalar = body.scalar_ty(sum).is_some_and(|(_, lanes)| lanes == 1);
+        let is_plain = is_sum && own == 2 && are_near && is_scalar;
+        (is_plain && !nest.is_too_deep(index)).then_some(Sum { op, store, buffer, place, value })
+    }
+
+    /// Whether the order does not matter.
+    fn is_exact(&self, body: BodyView<'_>) -> bool {
+        let is_float = body.scalar_ty(self.value).is_none_or(|(dtype, _)| dtype.is_float());
+        self.op != BinaryOp::Add || !is_float
+    }
+
+    fn in_parts(&self, rw: &mut Rewriter, stmt: Expr, steps: i64, lanes: i64) -> Expr {
+        let View::For { min, .. } = rw.view(stmt) else { return stmt };
+        let var = bound_variable(rw.body(), stmt);
+        let dtype = rw.body().scalar_ty(self.value).map_or(DType::F32, |(dtype, _)| dtype);
+        let ty = rw.cx().static_tensor_type(dtype, &[lanes]);
+        let parts = rw.buffer("part", ty, "local");
+        let made = rw.alloc(parts);
+
+        // For a maximum every part may start at the element itself: taking it again changes nothing.
+        let lane = rw.scalar_var("l", DType::I64);
+        let first = match self.op {
+            BinaryOp::Add => rw.literal(dtype, 0.0),
+            _ => rw.load(self.buffer, &[self.place]),
+        };
+        let set = rw.store(parts, first, &[lane]);
+        let set = rw.for_range(lane, lanes, LoopKind::Vectorized, set);
+
+        let vectors = steps / lanes;
+        let (outer, lane) = (rw.rebuild(var, &[]), rw.scalar_var("l", DType::I64));
+        let step = rw.scaled(outer, lanes, lane);
+        let step = rw.add(step, min);
+        let value = Template::of(rw.body(), self.value).copy(rw, &[(var, step)]);
+        let old = rw.load(parts, &[lane]);
+        let sum = rw.binary(self.op, old, value);
+        let add = rw.store(parts, sum, &[lane]);
+        let add = rw.for_range(lane, lanes, LoopKind::Vectorized, add);
+        let add = rw.for_range(outer, vectors, LoopKind::Serial, add);
+
+        let lane = rw.scalar_var("l", DType::I64);
+        let (old, part) = (rw.load(self.buffer, &[self.place]), rw.load(parts, &[lane]));
+        let sum = rw.binary(self.op, old, part);
+        let join = rw.store(self.buffer, sum, &[self.place]);
+        let join = rw.for_range(lane, lanes, LoopKind::Unrolled, join);
+
+        let mut stmts = vec![made, set, add, join];
+        if steps > vectors * lanes {
+            let rest = rw.rebuild(var, &[]);
+            let start = rw.index(vectors * lanes);
+            let step = rw.add(rest, start);
+            let step = rw.add(step, min);
+            let single = Template::of(rw.body(), self.store).copy(rw, &[(var, step)]);
+            stmts.push(rw.for_range(rest, steps - vectors * lanes, LoopKind::Serial, single));
+        }
+        rw.seq(&stmts)
+    }
+}
