@@ -10,6 +10,7 @@ mod dim;
 mod dtype;
 mod kind;
 mod prim;
+mod structure;
 mod term;
 mod type_text;
 mod view;
@@ -20,6 +21,7 @@ pub use context::{AttrValue, Context};
 pub use dtype::DType;
 pub use kind::{BinaryOp, Kind, LoopKind};
 pub use prim::BuildPrim;
+pub use structure::Structure;
 pub use term::{
     Attrs, AttrsView, Dim, DimView, Symbol, Term, TermKind, TermView, Terms, Type, TypeView,
 };

@@ -2,7 +2,11 @@
 
 mod fuse_ops;
 
+mod fuse_tir;
+
 mod remove_unused_functions;
+
+mod names;
 
 tenon_plugin_api::plugin! {
     id = "tenon.fusion",

@@ -6,9 +6,7 @@ use tenon_plugin_api::prelude::*;
 
 use super::graph::{Graph, Node};
 use super::groups::Groups;
-
-/// Names of groups that are longer than this tell how many calls they leave out.
-const MAX_NAME: usize = 64;
+use crate::names;
 
 /// The functions made so far.
 #[derive(Default)]
@@ -82,22 +80,15 @@ impl Outlines {
 
     /// `fused_`, then what the members compute.
     fn name(&mut self, group: &Group<'_>, module: &Module, cx: &PassContext) -> String {
-        let mut name = "fused".to_owned();
-        for (index, member) in group.members.iter().enumerate() {
-            if name.len() > MAX_NAME {
-                return format!("{name}_and_{}_more", group.members.len() - index);
-            }
-            let label = self.labels.entry(member.program).or_insert_with(|| {
-                let terms = cx.terms();
-                let attrs = module.get(member.program).map(|func| func.attrs());
-                let op = attrs.and_then(|attrs| terms.attrs(attrs).str("op_name"));
-                let full = op.unwrap_or(terms.str(member.program));
-                full.rsplit('.').next().unwrap_or(full).to_owned()
+        let terms = cx.terms();
+        for member in &group.members {
+            self.labels.entry(member.program).or_insert_with(|| {
+                let attrs = module.get(member.program).map_or(Attrs::NONE, |func| func.attrs());
+                names::label(terms, attrs, terms.str(member.program)).to_owned()
             });
-            name.push('_');
-            name.push_str(label);
         }
-        name
+        let labels = group.members.iter().map(|member| self.labels[&member.program].as_str());
+        format!("fused_{}", names::join(labels))
     }
 }
 

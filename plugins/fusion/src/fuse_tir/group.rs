@@ -1,0 +1,189 @@
+//! Reads a group: a function whose bindings are calls of tensor programs.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use tenon_plugin_api::prelude::*;
+
+use super::program::Program;
+
+/// A group as members that read and write buffers.
+pub(super) struct Group {
+    pub(super) members: Vec<Member>,
+    pub(super) buffers: Vec<Buffer>,
+    /// The parameters with tuples field by field: number of the parameter, field of a tuple.
+    pub(super) inputs: Vec<(usize, Option<u32>)>,
+    /// The buffers that the group returns.
+    pub(super) outputs: Vec<usize>,
+    /// What it returns.
+    pub(super) result: Type,
+}
+
+/// A call of a tensor program.
+pub(super) struct Member {
+    pub(super) name: Symbol,
+    pub(super) program: Rc<Program>,
+    /// The buffer for each parameter of the program.
+    pub(super) buffers: Vec<usize>,
+}
+
+/// A tensor of a group. The inputs come first.
+pub(super) struct Buffer {
+    pub(super) name: String,
+    pub(super) ty: Type,
+    pub(super) shape: Vec<i64>,
+    /// The member that writes it; `None` for an input.
+    pub(super) writer: Option<usize>,
+    pub(super) is_output: bool,
+}
+
+#[derive(Clone)]
+enum Value {
+    Tensor(usize),
+    Tuple(Vec<usize>),
+}
+
+/// The programs of the module, each analysed once.
+pub(super) struct Programs {
+    call_tir: Symbol,
+    known: HashMap<Symbol, Option<Rc<Program>>>,
+}
+
+impl Programs {
+    pub(super) fn new(cx: &PassContext) -> Self {
+        Self { call_tir: cx.symbol("call_tir"), known: HashMap::new() }
+    }
+
+    fn get(&mut self, name: Symbol, module: &Module) -> Option<Rc<Program>> {
+        let read = || module.get(name).and_then(Program::of).map(Rc::new);
+        self.known.entry(name).or_insert_with(read).clone()
+    }
+}
+
+impl Group {
+    /// `None` when the function does anything but call tensor programs.
+    pub(super) fn of(func: &Function, module: &Module, programs: &mut Programs) -> Option<Self> {
+        let body = func.view();
+        let View::Function { params, body: value, .. } = body.view(body.root()) else {
+            return None;
+        };
+        let View::Let(bindings) = body.view(value) else { return None };
+        let mut this = Self {
+            members: Vec::new(),
+            buffers: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            result: body.ty(value)?,
+        };
+        let mut values: HashMap<Expr, Value> = HashMap::new();
+        for (number, param) in params.iter().enumerate() {
+            let value = this.input(body, param, number)?;
+            values.insert(param, value);
+        }
+        for (var, value) in bindings.bindings() {
+            let value = match body.view(value) {
+                View::Call { callee, args, .. } if is_op(body, callee, programs.call_tir) => {
+                    this.member(body, var, &args.to_vec(), &values, module, programs)?
+                }
+                _ => read(body, value, &values)?,
+            };
+            values.insert(var, value);
+        }
+        this.outputs = match read(body, bindings.result(), &values)? {
+            Value::Tensor(buffer) => vec![buffer],
+            Value::Tuple(buffers) => buffers,
+        };
+        for &output in &this.outputs {
+            let buffer = &mut this.buffers[output];
+            // What is passed through, or returned twice, would have to be copied.
+            if buffer.writer.is_none() || std::mem::replace(&mut buffer.is_output, true) {
+                return None;
+            }
+        }
+        Some(this)
+    }
+
+    fn input(&mut self, body: BodyView<'_>, param: Expr, number: usize) -> Option<Value> {
+        let ty = body.ty(param)?;
+        let name = body.terms().str(Symbol(body.raw_node(param).data));
+        let mut input = |ty, field| {
+            let (_, shape) = body.terms().static_tensor(ty)?;
+            self.inputs.push((number, field));
+            let name = field.map_or(name.to_owned(), |field| format!("{name}_{field}"));
+            self.buffers.push(Buffer { name, ty, shape, writer: None, is_output: false });
+            Some(self.buffers.len() - 1)
+        };
+        match body.terms().ty(ty) {
+            TypeView::Tuple(fields) => {
+                let fields = (0..).zip(fields).map(|(field, &ty)| input(ty, Some(field)));
+                Some(Value::Tuple(fields.collect::<Option<_>>()?))
+            }
+            _ => input(ty, None).map(Value::Tensor),
+        }
+    }
+
+    fn member(
+        &mut self,
+        body: BodyView<'_>,
+        var: Expr,
+        args: &[Expr],
+        values: &HashMap<Expr, Value>,
+        module: &Module,
+        programs: &mut Programs,
+    ) -> Option<Value> {
+        let (&callee, args) = args.split_first()?;
+        let View::Global { name: callee } = body.view(callee) else { return None };
+        let program = programs.get(callee, module)?;
+        let mut buffers = Vec::with_capacity(program.params.len());
+        for &arg in args {
+            match read(body, arg, values)? {
+                Value::Tensor(buffer) => buffers.push(buffer),
+                Value::Tuple(fields) => buffers.extend(fields),
+            }
+        }
+        let types = program.func.param_types();
+        let are_right = buffers.len() == program.first_output
+            && buffers.iter().zip(&types).all(|(&at, &ty)| Some(self.buffers[at].ty) == ty);
+        if !are_right {
+            return None;
+        }
+        let name = body.terms().str(Symbol(body.raw_node(var).data));
+        let first = self.buffers.len();
+        for &ty in &types[program.first_output..] {
+            let writer = Some(self.members.len());
+            let (name, ty) = (name.to_owned(), ty?);
+            let (_, shape) = body.terms().static_tensor(ty)?;
+            self.buffers.push(Buffer { name, ty, shape, writer, is_output: false });
+        }
+        let outputs: Vec<usize> = (first..self.buffers.len()).collect();
+        buffers.extend(&outputs);
+        self.members.push(Member { name: callee, program, buffers });
+        match body.terms().ty(body.ty(var)?) {
+            TypeView::Tuple(_) => Some(Value::Tuple(outputs)),
+            _ => outputs.first().map(|&output| Value::Tensor(output)),
+        }
+    }
+}
+
+fn is_op(body: BodyView<'_>, callee: Expr, op: Symbol) -> bool {
+    matches!(body.view(callee), View::Op { name } if name == op)
+}
+
+/// What a variable, a flat tuple or a field of one stands for.
+fn read(body: BodyView<'_>, expr: Expr, values: &HashMap<Expr, Value>) -> Option<Value> {
+    let tensor = |expr: Expr| match values.get(&expr) {
+        Some(&Value::Tensor(buffer)) => Some(buffer),
+        _ => None,
+    };
+    match body.view(expr) {
+        View::Var { .. } => values.get(&expr).cloned(),
+        View::Tuple(fields) => {
+            Some(Value::Tuple(fields.iter().map(tensor).collect::<Option<_>>()?))
+        }
+        View::TupleGetItem { tuple, index } => match values.get(&tuple) {
+            Some(Value::Tuple(fields)) => fields.get(index).map(|&field| Value::Tensor(field)),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,268 @@
+//! What fusion has to know of one tensor program.
+
+use std::collections::HashMap;
+
+use tenon_plugin_api::ir::Args;
+use tenon_plugin_api::prelude::*;
+
+/// A tensor program, analysed.
+pub(super) struct Program {
+    pub(super) func: Function,
+    pub(super) params: Vec<Expr>,
+    /// The number of each parameter.
+    pub(super) param_of: HashMap<Expr, usize>,
+    /// The number of the first parameter that is written; all behind it are written as well.
+    pub(super) first_output: usize,
+    pub(super) body: Expr,
+    /// The program as loops around one store, if it is that.
+    pub(super) nest: Option<Nest>,
+    /// Loads from parameters.
+    pub(super) loads: Vec<Load>,
+    /// Stores to parameters, with the number of the parameter.
+    pub(super) stores: Vec<(Expr, usize)>,
+    /// For each parameter, whether it is used in a way that fusion does not look into.
+    pub(super) is_pinned: Vec<bool>,
+    pub(super) attrs: Attrs,
+}
+
+/// Loops around scalar definitions and one store, whose indices are the loop variables.
+pub(super) struct Nest {
+    /// Outermost first.
+    pub(super) loops: Vec<Loop>,
+    pub(super) value: Expr,
+    pub(super) store: Expr,
+    /// For each axis of the result, its index.
+    pub(super) axes: Vec<Axis>,
+    pub(super) has_lets: bool,
+    /// Whether computing an element again costs less than keeping it.
+    pub(super) is_cheap: bool,
+}
+
+pub(super) struct Loop {
+    pub(super) stmt: Expr,
+    pub(super) var: Expr,
+    pub(super) extent: i64,
+}
+
+/// An index: the variable of a loop of a nest, or zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Axis {
+    Loop(usize),
+    Zero,
+}
+
+pub(super) struct Load {
+    pub(super) param: usize,
+    /// Its indices, in a nest, if each is one.
+    pub(super) axes: Option<Vec<Axis>>,
+    /// How often it runs.
+    pub(super) trips: u64,
+    /// How many expressions and statements read it.
+    pub(super) uses: u32,
+}
+
+/// The most nodes of an element that is computed again rather than kept.
+const MAX_CHEAP: usize = 32;
+/// Scalar functions that are a few instructions.
+const CHEAP_INTRINSICS: [&str; 4] = ["abs", "floor", "ceil", "round"];
+
+impl Program {
+    /// `None` when the function is no tensor program, or when it has parameters that are no static buffers.
+    pub(super) fn of(func: Function) -> Option<Self> {
+        let body = func.view();
+        let View::PrimFunc { params, outputs, body: stmt, attrs } = body.view(body.root()) else {
+            return None;
+        };
+        let params = params.to_vec();
+        let is_static = |&param: &Expr| {
+            let ty = body.ty(param).filter(|_| body.kind(param) == Kind::BUFFER);
+            ty.is_some_and(|ty| body.terms().static_tensor(ty).is_some())
+        };
+        if !params.iter().all(is_static) {
+            return None;
+        }
+        let first_output = params.len() - outputs;
+        let nest = Nest::of(body, &params[first_output..], stmt);
+        let param_of = params.iter().enumerate().map(|(index, &param)| (param, index)).collect();
+        let mut this = Self {
+            params,
+            param_of,
+            first_output,
+            body: stmt,
+            nest,
+            loads: Vec::new(),
+            stores: Vec::new(),
+            is_pinned: Vec::new(),
+            attrs,
+            func: func.clone(),
+        };
+        this.find_accesses(body);
+        Some(this)
+    }
+
+    fn find_accesses(&mut self, body: BodyView<'_>) {
+        self.is_pinned = vec![false; self.params.len()];
+        let trips = Trips::of(body, self.body);
+        for expr in body.post_order().filter(|&expr| expr != body.root()) {
+            let view = body.view(expr);
+            let (buffer, indices, value) = match view {
+                View::Load { buffer, indices } => (Some(buffer), indices, expr),
+                View::Store { buffer, indices, value } => (Some(buffer), indices, value),
+                _ => (None, body.operands(expr), expr),
+            };
+            let first = usize::from(buffer.is_some());
+            for operand in body.operands(expr).skip(first).iter() {
+                if let Some(&param) = self.param_of.get(&operand) {
+                    self.is_pinned[param] = true;
+                }
+            }
+            let Some(buffer) = buffer else { continue };
+            let Some(&param) = self.param_of.get(&buffer) else { continue };
+            if !is_element(body, buffer, indices, value) {
+                self.is_pinned[param] = true;
+            }
+            if body.kind(expr) == Kind::STORE {
+                self.stores.push((expr, param));
+                continue;
+            }
+            self.loads.push(Load {
+                param,
+                axes: self.nest.as_ref().and_then(|nest| nest.axes_of(body, indices)),
+                trips: trips.count[expr.index()],
+                uses: trips.uses[expr.index()],
+            });
+        }
+    }
+
+    /// Whether it reads what it writes.
+    pub(super) fn reads_outputs(&self) -> bool {
+        self.loads.iter().any(|load| load.param >= self.first_output)
+    }
+}
+
+/// Whether an access is that of one element, with an index for each axis.
+fn is_element(body: BodyView<'_>, buffer: Expr, indices: Args<'_>, value: Expr) -> bool {
+    let rank = body.ty(buffer).and_then(|ty| body.terms().tensor(ty)).map(|(_, dims)| dims.len());
+    rank == Some(indices.len()) && body.scalar_ty(value).is_some_and(|(_, lanes)| lanes == 1)
+}
+
+impl Nest {
+    fn of(body: BodyView<'_>, outputs: &[Expr], stmt: Expr) -> Option<Self> {
+        let &[output] = outputs else { return None };
+        let mut loops = Vec::new();
+        let mut inner = stmt;
+        while let View::For { var, min, extent, body: next, kind, .. } = body.view(inner) {
+            let (View::Int(0), View::Int(extent)) = (body.view(min), body.view(extent)) else {
+                return None;
+            };
+            if kind == LoopKind::ThreadBound {
+                return None;
+            }
+            loops.push(Loop { stmt: inner, var, extent });
+            inner = next;
+        }
+        let (lets, store) = match body.view(inner) {
+            View::Store { .. } => (Vec::new(), inner),
+            View::Seq(stmts) => {
+                let mut stmts = stmts.to_vec();
+                let store = stmts.pop()?;
+                (stmts, store)
+            }
+            _ => return None,
+        };
+        let is_let = |&stmt: &Expr| body.kind(stmt) == Kind::LET_STMT;
+        let View::Store { buffer, value, indices } = body.view(store) else { return None };
+        if buffer != output || !lets.iter().all(is_let) {
+            return None;
+        }
+        let is_cheap = is_cheap(body);
+        let mut nest =
+            Self { loops, value, store, axes: Vec::new(), has_lets: !lets.is_empty(), is_cheap };
+        nest.axes = nest.axes_of(body, indices)?;
+        let (_, shape) = body.terms().static_tensor(body.ty(output)?)?;
+        nest.is_over(&nest.axes, &shape).then_some(nest)
+    }
+
+    /// How often the store runs: once for each element of the result.
+    pub(super) fn elements(&self) -> u64 {
+        self.loops.iter().fold(1, |product, each| product.saturating_mul(each.extent.max(0) as u64))
+    }
+
+    /// Whether the loops, with their variables as these indices, run over each element of a tensor of this
+    /// shape once.
+    pub(super) fn is_over(&self, axes: &[Axis], shape: &[i64]) -> bool {
+        let mut is_used: Vec<bool> = self.loops.iter().map(|each| each.extent == 1).collect();
+        let each_axis = axes.iter().zip(shape).all(|(&axis, &extent)| match axis {
+            Axis::Zero => extent == 1,
+            Axis::Loop(index) => {
+                let is_first = !std::mem::replace(&mut is_used[index], true);
+                self.loops[index].extent == extent && (is_first || extent == 1)
+            }
+        });
+        each_axis && axes.len() == shape.len() && is_used.iter().all(|&used| used)
+    }
+
+    /// Indices as axes, if each is a loop variable or zero.
+    fn axes_of(&self, body: BodyView<'_>, indices: Args<'_>) -> Option<Vec<Axis>> {
+        let axis = |index: Expr| match body.view(index) {
+            View::Int(0) => Some(Axis::Zero),
+            View::Var { .. } => {
+                self.loops.iter().position(|each| each.var == index).map(Axis::Loop)
+            }
+            _ => None,
+        };
+        indices.iter().map(axis).collect()
+    }
+}
+
+/// Whether a program that is a nest computes an element in a few instructions.
+fn is_cheap(body: BodyView<'_>) -> bool {
+    let is_dear = |expr: Expr| match body.view(expr) {
+        View::Intrinsic { name, .. } => !CHEAP_INTRINSICS.contains(&body.terms().str(name)),
+        _ => false,
+    };
+    let is_work = |expr: &Expr| {
+        matches!(body.kind(*expr), Kind::BINARY | Kind::SELECT | Kind::CAST | Kind::LOAD)
+    };
+    body.post_order().filter(is_work).count() <= MAX_CHEAP && !body.post_order().any(is_dear)
+}
+
+/// How often each node runs, and in how many places it is read. What an expression reads several times runs
+/// once for it.
+struct Trips {
+    count: Vec<u64>,
+    uses: Vec<u32>,
+}
+
+impl Trips {
+    fn of(body: BodyView<'_>, root: Expr) -> Self {
+        let mut this = Self { count: vec![0; body.len()], uses: vec![0; body.len()] };
+        // What statements add up to, and the most that an expression asks for.
+        let mut by_stmts = vec![0u64; body.len()];
+        let mut by_exprs = vec![0u64; body.len()];
+        by_stmts[root.index()] = 1;
+        for expr in body.post_order().rev() {
+            let count = by_stmts[expr.index()].saturating_add(by_exprs[expr.index()]);
+            this.count[expr.index()] = count;
+            let inner = match body.view(expr) {
+                View::For { extent, .. } => match body.view(extent) {
+                    View::Int(extent) => count.saturating_mul(extent.max(0) as u64),
+                    _ => u64::MAX,
+                },
+                _ => count,
+            };
+            for operand in body.operands(expr).iter() {
+                this.uses[operand.index()] += 1;
+                if body.kind(expr).is_stmt() {
+                    let is_inner = body.kind(operand).is_stmt();
+                    let sum = &mut by_stmts[operand.index()];
+                    *sum = sum.saturating_add(if is_inner { inner } else { count });
+                } else {
+                    let most = &mut by_exprs[operand.index()];
+                    *most = count.max(*most);
+                }
+            }
+        }
+        this
+    }
+}
