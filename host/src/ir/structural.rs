@@ -80,13 +80,15 @@ struct Canonical<'a> {
 impl PartialEq for Canonical<'_> {
     fn eq(&self, other: &Self) -> bool {
         // A constant's type stands in the record that names it.
-        let is_same = |(a, b): (&(u64, &Arc<Constant>), &(u64, &Arc<Constant>))| {
-            a.0 == b.0 && (Arc::ptr_eq(a.1, b.1) || a.1.data[..] == b.1.data[..])
+        let is_same = |(hash, constant): &(u64, &Arc<Constant>),
+                       (other_hash, other): &(u64, &Arc<Constant>)| {
+            hash == other_hash
+                && (Arc::ptr_eq(constant, other) || constant.data[..] == other.data[..])
         };
         self.words == other.words
             && self.terms == other.terms
             && self.constants.len() == other.constants.len()
-            && self.constants.iter().zip(&other.constants).all(is_same)
+            && self.constants.iter().zip(&other.constants).all(|(a, b)| is_same(a, b))
     }
 }
 

@@ -7,7 +7,7 @@ use tenon_host::ops::OpPattern;
 use tenon_host::ops::legalize::{OP_NAME, OP_PATTERN};
 
 /// What is wrong with the form of a program.
-pub fn check_contract(func: &Function) -> Result<(), String> {
+pub(crate) fn check_contract(func: &Function) -> Result<(), String> {
     let body = func.view();
     let View::PrimFunc { params, outputs, body: stmt, attrs } = body.view(body.root()) else {
         return Err("it is no tensor program".into());

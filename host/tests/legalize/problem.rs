@@ -10,17 +10,17 @@ use tenon_host::testing::Random;
 use super::contract::check_contract;
 
 /// AVX-512, AVX2 and SSE.
-pub const VECTOR_UNITS: [VectorUnit; 3] = [
+pub(crate) const VECTOR_UNITS: [VectorUnit; 3] = [
     VectorUnit { lanes: 16, registers: 32 },
     VectorUnit { lanes: 8, registers: 16 },
     VectorUnit { lanes: 4, registers: 16 },
 ];
 
-pub type Attrs = Vec<(&'static str, AttrValue)>;
+pub(crate) type Attrs = Vec<(&'static str, AttrValue)>;
 
 /// An argument of a call.
 #[derive(Clone, Debug)]
-pub enum Arg {
+pub(crate) enum Arg {
     /// A tensor of numbers around zero.
     Any(DType, Vec<i64>),
     /// A tensor of numbers above zero.
@@ -33,7 +33,7 @@ pub enum Arg {
 
 /// A call of an operator.
 #[derive(Clone, Debug)]
-pub struct Problem {
+pub(crate) struct Problem {
     pub op: &'static str,
     pub args: Vec<Arg>,
     pub attrs: Attrs,
@@ -41,12 +41,12 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub fn new(op: &'static str, args: Vec<Arg>, attrs: Attrs) -> Self {
+    pub(crate) fn new(op: &'static str, args: Vec<Arg>, attrs: Attrs) -> Self {
         Self { op, args, attrs, vectors: VECTOR_UNITS[0] }
     }
 
     /// Whether the call has a type at all.
-    pub fn is_well_typed(&self) -> bool {
+    pub(crate) fn is_well_typed(&self) -> bool {
         let cx = Cx::new();
         let types: Vec<Type> = self.args.iter().map(|arg| arg.ty(&cx)).collect();
         let op = get(self.op).expect("the operator exists");
@@ -54,7 +54,7 @@ impl Problem {
     }
 
     /// Computes it both ways.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         let cx = Cx::new();
         let op = get(self.op).expect("the operator exists");
         let attrs = cx.attrs(&self.attrs);
@@ -198,11 +198,11 @@ fn elements(tensor: &Tensor) -> Vec<f64> {
     }
 }
 
-pub fn ints(values: &[i64]) -> AttrValue {
+pub(crate) fn ints(values: &[i64]) -> AttrValue {
     AttrValue::Ints(values.to_vec())
 }
 
 /// A number from `low` to `high`, both included.
-pub fn between(random: &mut Random, low: i64, high: i64) -> i64 {
+pub(crate) fn between(random: &mut Random, low: i64, high: i64) -> i64 {
     low + random.below((high - low + 1) as usize) as i64
 }

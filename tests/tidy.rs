@@ -1,0 +1,114 @@
+//! The rules of the house that no compiler checks.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The files with an extension below a folder.
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of the house").flatten() {
+            let path = entry.path();
+            if path.is_dir() && !path.ends_with("target") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|other| other == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The source files of the passes.
+fn pass_files() -> Vec<PathBuf> {
+    let mut all = files(&root().join("plugins"), "rs");
+    all.retain(|path| read(path).lines().any(|line| line.starts_with("#[pass(")));
+    assert!(!all.is_empty(), "there are passes");
+    all
+}
+
+#[test]
+fn plugins_depend_on_the_api_alone() {
+    for path in files(&root().join("plugins"), "toml") {
+        let manifest: toml::Table = read(&path).parse().expect("a manifest");
+        let Some(dependencies) = manifest.get("dependencies").and_then(|table| table.as_table())
+        else {
+            continue;
+        };
+        for name in dependencies.keys() {
+            assert!(
+                name != "tenon-host" && (!name.starts_with("tenon-") || name == "tenon-plugin-api"),
+                "{} depends on {name}",
+                path.display()
+            );
+        }
+    }
+    let api = read(&root().join("plugin-api/Cargo.toml"));
+    assert!(!api.contains("tenon-host"), "plugin-api depends on the host");
+}
+
+#[test]
+fn the_host_names_no_plugin_and_no_pass() {
+    let plugins: Vec<String> = fs::read_dir(root().join("plugins"))
+        .expect("plugins")
+        .flatten()
+        .map(|entry| format!("tenon_{}", entry.file_name().to_string_lossy()))
+        .collect();
+    for path in files(&root().join("host/src"), "rs") {
+        let text = read(&path);
+        for plugin in &plugins {
+            assert!(!text.contains(plugin.as_str()), "{} names {plugin}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_pass_has_a_header_and_fixtures() {
+    for path in pass_files() {
+        let text = read(&path);
+        assert!(text.starts_with("//! "), "{} has no header", path.display());
+        let plugin = path
+            .ancestors()
+            .find(|folder| folder.parent() == Some(&root().join("plugins")))
+            .expect("below plugins/");
+        let mut name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        if name == "mod" {
+            let folder = path.parent().and_then(Path::file_name).expect("a folder");
+            name = folder.to_string_lossy().into_owned();
+        }
+        let fixtures = plugin.join("tests").join(&name);
+        let count = fs::read_dir(&fixtures).map_or(0, |entries| entries.count());
+        assert!(count > 0, "{} has no fixtures in {}", path.display(), fixtures.display());
+    }
+}
+
+#[test]
+fn plugins_have_no_unsafe() {
+    for path in files(&root().join("plugins"), "rs") {
+        assert!(!read(&path).contains("unsafe"), "{} says unsafe", path.display());
+    }
+}
+
+#[test]
+fn every_document_that_is_named_exists() {
+    let documents = ["README.md", "ARCHITECTURE.md"].map(|name| root().join(name));
+    for path in documents.into_iter().chain(files(&root().join("docs"), "md")) {
+        let folder = path.parent().expect("a folder");
+        for link in read(&path).split("](").skip(1) {
+            let target = link.split([')', '#']).next().unwrap_or("");
+            if !target.is_empty() && !target.contains("://") {
+                assert!(folder.join(target).exists(), "{}: no {target}", path.display());
+            }
+        }
+    }
+}
