@@ -1,58 +1,72 @@
 //! Operators on elements of several tensors that are broadcast against each other.
 
-use rayon::prelude::*;
-
 use super::number::Number;
+use super::parallel::fill;
 use super::space::Space;
 use super::{Result, with_bits, with_number};
 use crate::eval::{Element, Tensor};
 use crate::ir::DType;
 use crate::ops::{EvalCx, OpError};
 
-/// Elements of two tensors put through a function.
-fn zip<T: Element, U: Element + Default>(
+/// Sets a row of results from two rows of elements.
+type Row<T, U> = fn(&[T], &[T], &mut [U]);
+
+/// Elements that are brought together for a row at once where they do not lie so.
+const BLOCK: usize = 256;
+
+/// Elements of two tensors put through a function, row by row.
+fn zip<T: Element + Default, U: Element + Default>(
     cx: &EvalCx<'_>,
-    f: impl Fn(T, T) -> U + Sync,
+    f: Row<T, U>,
 ) -> Result<Vec<Tensor>> {
     let (dtype, shape) = cx.out()?;
     let (a, b) = (cx.arg(0)?, cx.arg(1)?);
     let space = Space::broadcast(shape, [a.shape(), b.shape()]);
     let (a, b) = (a.elements::<T>(), b.elements::<T>());
     let mut out = vec![U::default(); shape.iter().product()];
-    let (row, steps) = space.row();
+    let (row, [step_a, step_b]) = space.row();
     let rows_at_once = space.rows_at_once();
-    out.par_chunks_mut((row * rows_at_once).max(1)).enumerate().for_each(|(chunk, out)| {
+    fill(&mut out, row * rows_at_once, &|chunk, out| {
         let rows = space.rows(chunk * rows_at_once);
+        let (mut block_a, mut block_b) = ([T::default(); BLOCK], [T::default(); BLOCK]);
         for (out, [x, y]) in out.chunks_exact_mut(row).zip(rows) {
-            let (x, y) = (x as usize, y as usize);
-            match steps {
-                [1, 1] => {
-                    let pairs = a[x..x + row].iter().zip(&b[y..y + row]);
-                    out.iter_mut().zip(pairs).for_each(|(out, (&x, &y))| *out = f(x, y));
-                }
-                [1, 0] => {
-                    let y = b[y];
-                    out.iter_mut().zip(&a[x..x + row]).for_each(|(out, &x)| *out = f(x, y));
-                }
-                [0, 1] => {
-                    let x = a[x];
-                    out.iter_mut().zip(&b[y..y + row]).for_each(|(out, &y)| *out = f(x, y));
-                }
-                [p, q] => {
-                    for (i, out) in out.iter_mut().enumerate() {
-                        *out = f(a[x + i * p as usize], b[y + i * q as usize]);
-                    }
-                }
+            for (number, out) in out.chunks_mut(BLOCK).enumerate() {
+                let at = (number * BLOCK) as isize;
+                let x = part(&a, x + at * step_a, step_a, &mut block_a[..out.len()]);
+                let y = part(&b, y + at * step_b, step_b, &mut block_b[..out.len()]);
+                f(x, y, out);
             }
         }
     });
     Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
 }
 
+/// The elements from `start` on, `step` apart: as they lie when they are neighbours, otherwise copied.
+#[inline]
+fn part<'a, T: Copy>(elements: &'a [T], start: isize, step: isize, block: &'a mut [T]) -> &'a [T] {
+    let start = start as usize;
+    match step {
+        1 => return &elements[start..start + block.len()],
+        0 => block.fill(elements[start]),
+        _ => {
+            let elements = elements[start..].iter().step_by(step as usize);
+            block.iter_mut().zip(elements).for_each(|(to, &x)| *to = x);
+        }
+    }
+    block
+}
+
+#[inline]
+fn each<T: Copy, U>(a: &[T], b: &[T], out: &mut [U], f: impl Fn(T, T) -> U) {
+    out.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (&x, &y))| *out = f(x, y));
+}
+
 macro_rules! arithmetic {
     ($($name:ident)*) => {$(
         pub(crate) fn $name(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
-            with_number!(cx.arg(0)?.dtype(), T => zip(cx, <T as Number>::$name))
+            with_number!(cx.arg(0)?.dtype(), T => zip(cx, |a: &[T], b: &[T], out: &mut [T]| {
+                each(a, b, out, <T as Number>::$name)
+            }))
         }
     )*};
 }
@@ -60,7 +74,9 @@ macro_rules! arithmetic {
 macro_rules! comparisons {
     ($($name:ident = $op:tt;)*) => {$(
         pub(crate) fn $name(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
-            with_number!(cx.arg(0)?.dtype(), T => zip(cx, |x: T, y: T| (x $op y) as u8))
+            with_number!(cx.arg(0)?.dtype(), T => zip(cx, |a: &[T], b: &[T], out: &mut [u8]| {
+                each(a, b, out, |x, y| (x $op y) as u8)
+            }))
         }
     )*};
 }
@@ -83,16 +99,16 @@ pub(crate) fn div(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         if !T::IS_FLOAT && divisor.contains(&T::default()) {
             return Err(OpError::Value("an integer is divided by zero".into()));
         }
-        zip(cx, <T as Number>::div)
+        zip(cx, |a: &[T], b: &[T], out: &mut [T]| each(a, b, out, <T as Number>::div))
     })
 }
 
 pub(crate) fn logical_and(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
-    zip(cx, |x: u8, y: u8| (x != 0 && y != 0) as u8)
+    zip(cx, |a: &[u8], b: &[u8], out: &mut [u8]| each(a, b, out, |x, y| (x != 0 && y != 0) as u8))
 }
 
 pub(crate) fn logical_or(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
-    zip(cx, |x: u8, y: u8| (x != 0 || y != 0) as u8)
+    zip(cx, |a: &[u8], b: &[u8], out: &mut [u8]| each(a, b, out, |x, y| (x != 0 || y != 0) as u8))
 }
 
 pub(crate) fn choose(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
@@ -105,7 +121,7 @@ pub(crate) fn choose(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
     with_bits!(dtype, T => {
         let (a, b) = (a.elements::<T>(), b.elements::<T>());
         let mut out = vec![T::default(); shape.iter().product()];
-        out.par_chunks_mut((row * rows_at_once).max(1)).enumerate().for_each(|(chunk, out)| {
+        fill(&mut out, row * rows_at_once, &|chunk, out| {
             let rows = space.rows(chunk * rows_at_once);
             for (out, offsets) in out.chunks_exact_mut(row).zip(rows) {
                 for (i, out) in out.iter_mut().enumerate() {

@@ -1,8 +1,7 @@
 //! Convolution: the taps of the kernel are added, one after the other, to planes of the result.
 
-use rayon::prelude::*;
-
 use super::number::{Number, Sum};
+use super::parallel::fill;
 use super::shape::{parse, relayout};
 use super::{Result, with_number};
 use crate::eval::Tensor;
@@ -71,7 +70,7 @@ fn convolve<T: Number>(cx: &EvalCx<'_>, data: &Tensor, kernel: &Tensor) -> Resul
     let planes = if per_group.is_multiple_of(PLANES) { PLANES } else { 1 };
     let taps: Vec<(usize, usize)> =
         (0..kernel_h).flat_map(|h| (0..kernel_w).map(move |w| (h, w))).collect();
-    out.par_chunks_mut((planes * plane).max(1)).enumerate().for_each(|(chunk, out)| {
+    fill(&mut out, planes * plane, &|chunk, out| {
         let (image, output) = (chunk * planes / outputs, chunk * planes % outputs);
         let first_input = output / per_group * inputs;
         let mut sums = vec![T::Sum::default(); planes * plane];

@@ -1,8 +1,7 @@
 //! Matrix multiplication: every element is a dot product of two rows.
 
-use rayon::prelude::*;
-
 use super::number::{Number, Sum};
+use super::parallel::fill;
 use super::shape::{parse, permute, relayout};
 use super::space::{Rows, Space, broadcast_strides};
 use super::{Result, with_number};
@@ -56,9 +55,8 @@ fn multiply<T: Number>(
         }
     };
     if n > 0 {
-        out.par_chunks_mut(n).enumerate().for_each(|(row, out)| {
-            let blocks = out.par_chunks_mut(BLOCK).enumerate();
-            blocks.for_each(|(block, out)| each(row, out, block * BLOCK));
+        fill(&mut out, n, &|row, out| {
+            fill(out, BLOCK, &|block, out| each(row, out, block * BLOCK));
         });
     }
     out

@@ -8,6 +8,7 @@ pub(crate) mod conv;
 pub(crate) mod matmul;
 pub(crate) mod normalize;
 mod number;
+mod parallel;
 pub(crate) mod pool;
 pub(crate) mod reduce;
 pub(crate) mod shape;

@@ -1,8 +1,7 @@
 //! Normalizations.
 
-use rayon::prelude::*;
-
 use super::number::Number;
+use super::parallel::fill;
 use super::shape::{parse, permute, relayout, wrap_axis};
 use super::{Result, with_float};
 use crate::eval::Tensor;
@@ -20,11 +19,10 @@ pub(crate) fn batch_norm(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         let (mean, var): (Vec<f64>, Vec<f64>) = (param(3)?, param(4)?);
         let x = cx.arg(0)?.elements::<T>();
         let mut out = vec![T::default(); x.len()];
-        let chunks = out.par_chunks_mut(inner.max(1)).zip(x.par_chunks(inner.max(1)));
-        chunks.enumerate().for_each(|(row, (out, x))| {
+        fill(&mut out, inner, &|row, out| {
             let channel = row % gamma.len();
             let scale = gamma[channel] / (var[channel] + epsilon).sqrt();
-            for (out, x) in out.iter_mut().zip(x) {
+            for (out, x) in out.iter_mut().zip(&x[row * inner..]) {
                 *out = T::from_f64((x.to_f64() - mean[channel]) * scale + beta[channel]);
             }
         });
@@ -43,8 +41,8 @@ pub(crate) fn lrn(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
     with_float!(data.dtype(), T => {
         let x = data.elements::<T>();
         let mut out = vec![T::default(); x.len()];
-        let rows = out.par_chunks_mut(channels.max(1)).zip(x.par_chunks(channels.max(1)));
-        rows.for_each(|(out, x)| {
+        fill(&mut out, channels, &|row, out| {
+            let x = &x[row * channels..][..channels];
             for (channel, out) in out.iter_mut().enumerate() {
                 let first = channel.saturating_sub((size - 1) / 2);
                 let end = (channel + size / 2 + 1).min(channels);
@@ -76,7 +74,7 @@ pub(crate) fn log_softmax(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
 }
 
 /// Puts each row along the axis of the attribute through a function.
-fn along_axis(cx: &EvalCx<'_>, f: impl Fn(&mut [f64]) + Sync) -> Result<Vec<Tensor>> {
+fn along_axis(cx: &EvalCx<'_>, f: fn(&mut [f64])) -> Result<Vec<Tensor>> {
     let tensor = cx.arg(0)?;
     let rank = tensor.shape().len();
     let axis = wrap_axis(cx.attrs.int("axis")?, rank);
@@ -88,9 +86,9 @@ fn along_axis(cx: &EvalCx<'_>, f: impl Fn(&mut [f64]) + Sync) -> Result<Vec<Tens
     with_float!(tensor.dtype(), T => {
         let x = moved.elements::<T>();
         let mut out = vec![T::default(); x.len()];
-        let rows = out.par_chunks_mut(length.max(1)).zip(x.par_chunks(length.max(1)));
-        rows.for_each(|(out, x)| {
-            let mut row: Vec<f64> = x.iter().map(|x| x.to_f64()).collect();
+        fill(&mut out, length, &|number, out| {
+            let mut row: Vec<f64> =
+                x[number * length..][..length].iter().map(|x| x.to_f64()).collect();
             f(&mut row);
             out.iter_mut().zip(row).for_each(|(out, x)| *out = T::from_f64(x));
         });

@@ -1,8 +1,7 @@
 //! Pooling over two spatial axes.
 
-use rayon::prelude::*;
-
 use super::number::Number;
+use super::parallel::fill;
 use super::shape::{parse, relayout};
 use super::{Result, with_float, with_number};
 use crate::eval::Tensor;
@@ -55,7 +54,10 @@ impl<T: Number> Window<'_, T> {
 }
 
 /// Each window put through a function.
-fn pool<T: Number>(cx: &EvalCx<'_>, f: impl Fn(Window<'_, T>) -> T + Sync) -> Result<Vec<Tensor>> {
+fn pool<T: Number>(
+    cx: &EvalCx<'_>,
+    f: &(dyn Fn(Window<'_, T>) -> T + Sync),
+) -> Result<Vec<Tensor>> {
     let layout = parse(cx.attrs.str("layout")?)?;
     let plain = parse("NCHW")?;
     let data = relayout(cx.arg(0)?, &layout, &plain)?;
@@ -89,7 +91,7 @@ fn pool<T: Number>(cx: &EvalCx<'_>, f: impl Fn(Window<'_, T>) -> T + Sync) -> Re
     };
     let elements = data.elements::<T>();
     let mut out = vec![T::default(); batch * channels * out_h * out_w];
-    out.par_chunks_mut((out_h * out_w).max(1)).enumerate().for_each(|(number, out)| {
+    fill(&mut out, out_h * out_w, &|number, out| {
         let plane = &elements[number * height * width..(number + 1) * height * width];
         for (out, &rows) in out.chunks_exact_mut(out_w).zip(&rows) {
             for (out, &columns) in out.iter_mut().zip(&columns) {
@@ -103,7 +105,7 @@ fn pool<T: Number>(cx: &EvalCx<'_>, f: impl Fn(Window<'_, T>) -> T + Sync) -> Re
 }
 
 pub(crate) fn max_pool(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
-    with_number!(cx.arg(0)?.dtype(), T => pool(cx, |window: Window<'_, T>| {
+    with_number!(cx.arg(0)?.dtype(), T => pool(cx, &|window: Window<'_, T>| {
         window.elements().reduce(T::larger).unwrap_or_default()
     }))
 }
@@ -111,7 +113,7 @@ pub(crate) fn max_pool(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
 pub(crate) fn avg_pool(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
     let is_padding_counted =
         cx.op.attr("count_include_pad").is_some() && cx.attrs.bool("count_include_pad")?;
-    with_float!(cx.arg(0)?.dtype(), T => pool(cx, |window: Window<'_, T>| {
+    with_float!(cx.arg(0)?.dtype(), T => pool(cx, &|window: Window<'_, T>| {
         let sum = window.elements().fold(0.0, |sum: f64, x| sum + x.to_f64());
         let count = match is_padding_counted {
             true => window.rows.padded * window.columns.padded,

@@ -1,8 +1,7 @@
 //! Reductions along axes.
 
-use rayon::prelude::*;
-
 use super::number::{Number, Sum};
+use super::parallel::fill;
 use super::shape::{permute, wrap_axis};
 use super::{Result, with_number};
 use crate::eval::Tensor;
@@ -13,7 +12,7 @@ use crate::ops::{EvalCx, OpError};
 fn reduce<T: Number, U: Number>(
     cx: &EvalCx<'_>,
     axes: &[usize],
-    f: impl Fn(&[T]) -> U + Sync,
+    f: &(dyn Fn(&[T]) -> U + Sync),
 ) -> Result<Vec<Tensor>> {
     let (dtype, shape) = cx.out()?;
     let tensor = cx.arg(0)?;
@@ -25,11 +24,14 @@ fn reduce<T: Number, U: Number>(
     let count: usize = shape.iter().product();
     let moved = permute(tensor, &order)?;
     let elements = moved.elements::<T>();
-    let out: Vec<U> = (0..count)
-        .into_par_iter()
-        .with_min_len((super::GRAIN / row.max(1)).max(1))
-        .map(|index| f(&elements[index * row..(index + 1) * row]))
-        .collect();
+    let mut out = vec![U::default(); count];
+    let rows_at_once = (super::GRAIN / row.max(1)).max(1);
+    fill(&mut out, rows_at_once, &|chunk, out| {
+        for (number, out) in out.iter_mut().enumerate() {
+            let start = (chunk * rows_at_once + number) * row;
+            *out = f(&elements[start..start + row]);
+        }
+    });
     Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
 }
 
@@ -61,19 +63,19 @@ fn sum_row<T: Number>(row: &[T]) -> T::Sum {
 
 pub(crate) fn sum(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
     let axes = axes(cx)?;
-    with_number!(cx.arg(0)?.dtype(), T => reduce(cx, &axes, |row: &[T]| T::narrow(sum_row(row))))
+    with_number!(cx.arg(0)?.dtype(), T => reduce(cx, &axes, &|row: &[T]| T::narrow(sum_row(row))))
 }
 
 pub(crate) fn mean(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
     let axes = axes(cx)?;
     super::with_float!(cx.arg(0)?.dtype(), T => {
-        reduce(cx, &axes, |row: &[T]| T::from_f64(sum_row(row) / row.len() as f64))
+        reduce(cx, &axes, &|row: &[T]| T::from_f64(sum_row(row) / row.len() as f64))
     })
 }
 
 pub(crate) fn prod(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
     let axes = axes(cx)?;
-    with_number!(cx.arg(0)?.dtype(), T => reduce(cx, &axes, |row: &[T]| {
+    with_number!(cx.arg(0)?.dtype(), T => reduce(cx, &axes, &|row: &[T]| {
         T::narrow(row.iter().fold(<T as Number>::Sum::ONE, |product, &x| Sum::mul(product, x.widen())))
     }))
 }
@@ -92,7 +94,7 @@ fn extreme(cx: &EvalCx<'_>, is_max: bool) -> Result<Vec<Tensor>> {
     if axes.iter().any(|&axis| shape[axis] == 0) {
         return Err(OpError::Value("there is no element to choose from".into()));
     }
-    with_number!(cx.arg(0)?.dtype(), T => reduce(cx, &axes, |row: &[T]| {
+    with_number!(cx.arg(0)?.dtype(), T => reduce(cx, &axes, &|row: &[T]| {
         let pick = if is_max { T::larger } else { T::smaller };
         row[1..].iter().fold(row[0], |best, &x| pick(best, x))
     }))
@@ -108,7 +110,7 @@ pub(crate) fn argmin(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
 
 fn place(cx: &EvalCx<'_>, is_max: bool) -> Result<Vec<Tensor>> {
     let axis = wrap_axis(cx.attrs.int("axis")?, cx.arg(0)?.shape().len());
-    with_number!(cx.arg(0)?.dtype(), T => reduce(cx, &[axis], |row: &[T]| {
+    with_number!(cx.arg(0)?.dtype(), T => reduce(cx, &[axis], &|row: &[T]| {
         let is_better = |x: T, y: T| if is_max { x > y } else { x < y };
         let best = (1..row.len()).fold(0, |best, i| if is_better(row[i], row[best]) { i } else { best });
         best as i64

@@ -1,7 +1,6 @@
 //! Copies by strides: transpositions, layouts, slices and broadcasts are all of this form.
 
-use rayon::prelude::*;
-
+use super::parallel::fill;
 use super::space::{Rows, Space, row_major};
 use crate::eval::Element;
 
@@ -28,12 +27,12 @@ pub(super) fn copy<T: Element + Default>(
         1 => copy_rows(source, first, &space, &mut out),
         _ if space.dims.len() == 1 => {
             let at = |index: usize| source[(first as isize + index as isize * step) as usize];
-            out.par_chunks_mut(super::GRAIN).enumerate().for_each(|(chunk, out)| {
+            fill(&mut out, super::GRAIN, &|chunk, out| {
                 let start = chunk * super::GRAIN;
                 out.iter_mut().enumerate().for_each(|(i, out)| *out = at(start + i));
             });
         }
-        0 => out.par_chunks_mut(row * space.rows_at_once()).enumerate().for_each(|(chunk, out)| {
+        0 => fill(&mut out, row * space.rows_at_once(), &|chunk, out| {
             let rows = space.rows(chunk * space.rows_at_once());
             for (out, [offset]) in out.chunks_exact_mut(row).zip(rows) {
                 out.fill(source[(first as isize + offset) as usize]);
@@ -47,7 +46,7 @@ pub(super) fn copy<T: Element + Default>(
 /// Copies where the innermost axis is contiguous.
 fn copy_rows<T: Element>(source: &[T], first: usize, space: &Space<1>, out: &mut [T]) {
     let (row, _) = space.row();
-    out.par_chunks_mut(row * space.rows_at_once()).enumerate().for_each(|(chunk, out)| {
+    fill(out, row * space.rows_at_once(), &|chunk, out| {
         let rows = space.rows(chunk * space.rows_at_once());
         for (out, [offset]) in out.chunks_exact_mut(row).zip(rows) {
             let start = (first as isize + offset) as usize;
@@ -73,7 +72,7 @@ fn copy_bands<T: Element>(source: &[T], first: usize, space: &Space<1>, cut: usi
     let last = space.dims.len() - 1;
     let part: usize = space.dims[cut..].iter().product();
     let (row, [step]) = space.row();
-    out.par_chunks_mut(part * ROWS).enumerate().for_each(|(chunk, out)| {
+    fill(out, part * ROWS, &|chunk, out| {
         let starts: Vec<isize> = Rows::new(&space.dims[..cut], &space.strides, chunk * ROWS)
             .take(out.len() / part)
             .map(|[offset]| first as isize + offset)
@@ -110,7 +109,7 @@ fn copy_blocks<T: Element>(
     let count: usize = walk_dims.iter().product();
     let line = own[contiguous] as usize;
     let group = (super::GRAIN / part).max(1);
-    out.par_chunks_mut(part * group).enumerate().for_each(|(chunk, out)| {
+    fill(out, part * group, &|chunk, out| {
         let starts = Rows::new(&space.dims[..contiguous], &space.strides, chunk * group);
         for (out, [start]) in out.chunks_exact_mut(part).zip(starts) {
             let start = first as isize + start;

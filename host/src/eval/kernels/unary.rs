@@ -1,29 +1,39 @@
 //! Operators on each element by itself.
 
-use rayon::prelude::*;
-
 use super::number::Number;
+use super::parallel::fill;
 use super::{GRAIN, Result, with_float, with_number};
 use crate::eval::{Element, Tensor};
 use crate::ir::DType;
 use crate::ops::EvalCx;
 
 /// Each element of the argument put through a function.
-fn map<T: Element, U: Element>(cx: &EvalCx<'_>, f: impl Fn(T) -> U + Sync) -> Result<Vec<Tensor>> {
-    let (dtype, shape) = cx.out()?;
+fn map<T: Element + Default>(cx: &EvalCx<'_>, f: impl Fn(T) -> T + Sync) -> Result<Vec<Tensor>> {
     let elements = cx.arg(0)?.elements::<T>();
-    let mapped: Vec<U> = elements.par_iter().with_min_len(GRAIN).map(|&x| f(x)).collect();
-    Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), mapped)])
+    produce(cx, &|first, out: &mut [T]| {
+        out.iter_mut().zip(&elements[first..]).for_each(|(out, &x)| *out = f(x));
+    })
 }
 
-fn float(cx: &EvalCx<'_>, f: impl Fn(f64) -> f64 + Sync) -> Result<Vec<Tensor>> {
+/// A result whose elements are set by a function, which gets the number of the first of a piece.
+fn produce<U: Element + Default>(
+    cx: &EvalCx<'_>,
+    f: &(dyn Fn(usize, &mut [U]) + Sync),
+) -> Result<Vec<Tensor>> {
+    let (dtype, shape) = cx.out()?;
+    let mut out = vec![U::default(); shape.iter().product()];
+    fill(&mut out, GRAIN, &|chunk, out| f(chunk * GRAIN, out));
+    Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
+}
+
+fn float(cx: &EvalCx<'_>, f: &(dyn Fn(f64) -> f64 + Sync)) -> Result<Vec<Tensor>> {
     with_float!(cx.arg(0)?.dtype(), T => map(cx, |x: T| T::from_f64(f(x.to_f64()))))
 }
 
 macro_rules! float_functions {
     ($($name:ident = $f:expr;)*) => {$(
         pub(crate) fn $name(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
-            float(cx, $f)
+            float(cx, &$f)
         }
     )*};
 }
@@ -59,7 +69,7 @@ pub(crate) fn abs(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
 
 pub(crate) fn leaky_relu(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
     let alpha = cx.attrs.float("alpha")?;
-    float(cx, |x| if x > 0.0 { x } else { alpha * x })
+    float(cx, &|x: f64| if x > 0.0 { x } else { alpha * x })
 }
 
 pub(crate) fn clip(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
@@ -86,16 +96,51 @@ pub(crate) fn cast(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
     if from == to {
         return identity(cx);
     }
-    with_number!(from, T => match to {
-        DType::BOOL => map(cx, |x: T| (x != T::default()) as u8),
-        to => with_number!(to, U => map(cx, convert::<T, U>)),
-    })
+    // Over f64 from floats, over i64 from integers, so that types are not taken in pairs.
+    let is_float = from.is_float() || (from == DType::U64 && to.is_float());
+    let (mut floats, mut ints): (Option<Reader<'_, f64>>, Option<Reader<'_, i64>>) = (None, None);
+    with_number!(from, T => {
+        let elements = cx.arg(0)?.elements::<T>();
+        match is_float {
+            true => floats = Some(Box::new(move |first, to| read(&elements[first..], to, T::to_f64))),
+            false => ints = Some(Box::new(move |first, to| read(&elements[first..], to, T::to_i64))),
+        }
+        Ok(())
+    })?;
+    with_number!(to, U => produce(cx, &|first, out: &mut [U]| {
+        let one = U::from_i64(1);
+        for (number, out) in out.chunks_mut(BLOCK).enumerate() {
+            let first = first + number * BLOCK;
+            match (&floats, &ints) {
+                (Some(read), _) => {
+                    let mut block = [0.0; BLOCK];
+                    read(first, &mut block[..out.len()]);
+                    for (out, x) in out.iter_mut().zip(block) {
+                        *out = match to.is_bool() {
+                            true => if x != 0.0 { one } else { U::default() },
+                            false => U::from_f64(x),
+                        };
+                    }
+                }
+                (None, Some(read)) => {
+                    let mut block = [0; BLOCK];
+                    read(first, &mut block[..out.len()]);
+                    for (out, x) in out.iter_mut().zip(block) {
+                        *out = U::from_i64(if to.is_bool() { (x != 0) as i64 } else { x });
+                    }
+                }
+                (None, None) => {}
+            }
+        }
+    }))
 }
 
-fn convert<T: Number, U: Number>(x: T) -> U {
-    match T::IS_FLOAT {
-        true => U::from_f64(x.to_f64()),
-        // An i64 above 2^53 would lose bits on the way over f64.
-        false => U::from_i64(x.to_i64()),
-    }
+/// Elements that are converted at once.
+const BLOCK: usize = 256;
+
+/// Reads elements from a number on.
+type Reader<'a, X> = Box<dyn Fn(usize, &mut [X]) + Sync + 'a>;
+
+fn read<T: Number, X>(from: &[T], to: &mut [X], convert: impl Fn(T) -> X) {
+    to.iter_mut().zip(from).for_each(|(to, &x)| *to = convert(x));
 }

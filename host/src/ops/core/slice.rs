@@ -192,19 +192,16 @@ fn slice_extent(
         return cx.unsupported("a negative step along a symbolic dimension");
     }
     let zero = cx.cx.dim(0);
+    let at_least = |dim: Dim, bound: i64| cx.lower_bound(dim).is_some_and(|least| least >= bound);
+    let positive = |dim: Dim| if at_least(dim, 0) { dim } else { cx.cx.dim_max(dim, zero) };
     let clamp = |index: i64| match index {
-        0 => zero,
         _ if index >= i32::MAX as i64 => dim,
         _ if index <= -(i32::MAX as i64) => zero,
-        1.. => cx.cx.dim_min(cx.cx.dim(index), dim),
-        _ => cx.cx.dim_max(cx.cx.dim_add(dim, cx.cx.dim(index)), zero),
+        0.. if at_least(dim, index) => cx.cx.dim(index),
+        0.. => cx.cx.dim_min(cx.cx.dim(index), dim),
+        _ => positive(cx.cx.dim_add(dim, cx.cx.dim(index))),
     };
-    // A dimension is at least 1, so the first index 0 needs no clamping, nor does an end of 1.
-    let end = if end == 1 { cx.cx.dim(1) } else { clamp(end) };
-    let room = match (begin, end) {
-        (0, end) => end,
-        (_, end) => cx.cx.dim_max(cx.cx.dim_sub(end, clamp(begin)), zero),
-    };
+    let room = positive(cx.cx.dim_sub(clamp(end), clamp(begin)));
     let room = cx.cx.dim_add(room, cx.cx.dim(stride - 1));
     Ok(cx.cx.dim_floor_div(room, cx.cx.dim(stride)))
 }

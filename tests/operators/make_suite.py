@@ -1,0 +1,536 @@
+"""Writes the operator suite: cases/<family>.ir, what is computed, and cases/<family>.npz, what comes out.
+
+    python make_suite.py            needs numpy, onnx and onnxruntime, see ../models/requirements.txt
+
+The expected numbers come from NumPy in f64 or from ONNX Runtime, never from Tenon. Inputs are not stored: input
+`p` of case `c` is made from `fill("c/p", shape)`, uniform in [-1, 1), see ../models/fill.py:
+
+    float                 4 * fill, or fill + 1.0625 for a name that begins with `pos`
+    signed integer        floor(8 * fill)
+    unsigned integer      floor(8 * (fill + 1)); the name `nonzero` adds 1 to integers of either kind that are >= 0
+    bool                  fill > 0
+"""
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "models"))
+from fill import fill  # noqa: E402
+
+DTYPES = {
+    "f64": np.float64, "f32": np.float32, "f16": np.float16, "i8": np.int8, "i16": np.int16, "i32": np.int32,
+    "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "bool": np.bool_,
+}
+
+erf = np.vectorize(math.erf)
+
+
+class In:
+    """An argument that is an input: `In("f32", 2, 3)`."""
+
+    def __init__(self, dtype, *shape, name=None):
+        self.dtype, self.shape, self.name = dtype, shape, name
+
+    def type(self):
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+    def values(self, case):
+        x = fill(f"{case}/{self.name}", self.shape)
+        kind = np.dtype(DTYPES[self.dtype]).kind
+        if kind == "b":
+            return x > 0
+        if kind == "f":
+            x = x + np.float32(1.0625) if self.name.startswith("pos") else np.float32(4) * x
+            return x.astype(DTYPES[self.dtype])
+        x = np.floor(np.float32(8) * (x if kind == "i" else x + 1)).astype(np.int64)
+        if self.name == "nonzero":
+            x = x + (x >= 0)
+        return x.astype(DTYPES[self.dtype])
+
+
+class Const:
+    """An argument that is written out."""
+
+    def __init__(self, dtype, values):
+        self.dtype, self.array = dtype, np.array(values, DTYPES[dtype])
+
+    def text(self):
+        def element(x):
+            if self.array.dtype.kind == "b":
+                return "true" if x else "false"
+            return str(int(x)) if self.array.dtype.kind in "iu" else repr(float(x))
+
+        elements = ", ".join(element(x) for x in self.array.ravel())
+        shape = ", ".join(map(str, self.array.shape))
+        return f"const({self.dtype}[{shape}], [{elements}])"
+
+
+class Shape:
+    """An argument that is a shape."""
+
+    def __init__(self, *dims):
+        self.dims = dims
+
+
+def attr_text(value):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(attr_text, value)) + "]"
+    return repr(value)
+
+
+class Family:
+    """A file of cases."""
+
+    def __init__(self, name):
+        self.name, self.texts, self.expected = name, [], {}
+
+    def case(self, name, op, args, expected, **attrs):
+        """One call of an operator. `expected` maps the arguments' values to the result or results."""
+        params, values = [], []
+
+        def arg(a):
+            if isinstance(a, (tuple, list)):
+                return "(" + ", ".join(arg(x) for x in a) + ("," if len(a) == 1 else "") + ")"
+            if isinstance(a, Shape):
+                values.append(a.dims)
+                return f"shape({', '.join(map(str, a.dims))})"
+            if isinstance(a, Const):
+                values.append(a.array)
+                return a.text()
+            a.name = a.name or "abcdefgh"[len(params)]
+            params.append(f"%{a.name}: {a.type()}")
+            values.append(a.values(name))
+            return f"%{a.name}"
+
+        call = f"{op}({', '.join(arg(a) for a in args)})"
+        if attrs:
+            call += " { " + ", ".join(f"{k} = {attr_text(v)}" for k, v in sorted(attrs.items())) + " }"
+        self.texts.append(f"fn @{name}({', '.join(params)}) {{\n  %r = {call}\n  ret %r\n}}\n")
+        with np.errstate(all="ignore"):
+            results = expected(*values)
+        if not isinstance(results, (tuple, list)):
+            results = [results]
+        for index, result in enumerate(results):
+            self.expected[f"{name}/{index}"] = np.array(result, order="C")
+
+    def write(self):
+        folder = HERE / "cases"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{self.name}.ir").write_text("\n".join(self.texts))
+        np.savez(folder / f"{self.name}.npz", **self.expected)
+        print(f"{self.name}: {len(self.texts)} cases")
+
+
+def ort(op, inputs, outputs=1, opset=21, **attrs):
+    """The outputs of one ONNX operator under ONNX Runtime."""
+    info = onnx.helper.make_tensor_value_info
+    types = [onnx.helper.np_dtype_to_tensor_dtype(x.dtype) for x in inputs]
+    names = [f"x{i}" for i in range(len(inputs))]
+    results = [f"y{i}" for i in range(outputs)]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node(op, names, results, **attrs)], "g",
+        [info(n, t, x.shape) for n, t, x in zip(names, types, inputs)],
+        [onnx.helper.make_empty_tensor_value_info(r) for r in results])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
+    model.ir_version = 10
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    found = session.run(None, dict(zip(names, inputs)))
+    return found[0] if outputs == 1 else found
+
+
+def wide(f):
+    """A function that is computed in f64 and rounded once."""
+    return lambda *xs: np.asarray(f(*(x.astype(np.float64) for x in xs))).astype(xs[0].dtype)
+
+
+def elementwise():
+    family = Family("elementwise")
+    sigmoid = lambda x: 1 / (1 + np.exp(-x))
+    functions = {
+        "nn.relu": lambda x: np.maximum(x, 0), "sigmoid": sigmoid, "tanh": np.tanh, "exp": np.exp, "log": np.log,
+        "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "negative": np.negative, "abs": np.abs, "erf": erf,
+        "floor": np.floor, "ceil": np.ceil, "round": np.rint, "sin": np.sin, "cos": np.cos,
+        "nn.gelu": lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2))), "nn.silu": lambda x: x * sigmoid(x),
+        "nn.dropout": lambda x: x,
+    }
+    specials = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-6, 20.0, -20.0, 88.0, -88.0, math.inf, -math.inf]
+    for op, f in functions.items():
+        name = op.replace(".", "_")
+        positive = op in ("log", "sqrt", "rsqrt")
+        # 37 elements: no multiple of any vector.
+        x = lambda dtype, *shape: In(dtype, *shape, name="pos" if positive else "x")
+        family.case(f"{name}_f32", op, [x("f32", 37)], wide(f))
+        family.case(f"{name}_4d", op, [x("f32", 2, 3, 5, 4)], wide(f))
+        family.case(f"{name}_f16", op, [x("f16", 3, 7)], wide(f))
+        family.case(f"{name}_f64", op, [x("f64", 9)], wide(f))
+        if not positive and op not in ("sin", "cos", "nn.gelu", "nn.silu"):
+            family.case(f"{name}_special", op, [Const("f32", specials)], wide(f))
+    family.case("relu_i32", "nn.relu", [In("i32", 11)], lambda x: np.maximum(x, 0))
+    family.case("negative_i64", "negative", [In("i64", 11)], np.negative)
+    family.case("abs_i8", "abs", [In("i8", 11)], np.abs)
+    family.case("leaky_relu", "nn.leaky_relu", [In("f32", 3, 9)], wide(lambda x: np.where(x > 0, x, 0.1 * x)), alpha=0.1)
+    family.case("leaky_relu_default", "nn.leaky_relu", [In("f32", 9)], wide(lambda x: np.where(x > 0, x, 0.01 * x)))
+    family.case("clip", "clip", [In("f32", 3, 9)], lambda x: np.clip(x, np.float32(0), np.float32(6)), min=0.0, max=6.0)
+    family.case("clip_i32", "clip", [In("i32", 9)], lambda x: np.clip(x, -2, 3), min=-2.0, max=3.0)
+    family.case("clip_below", "clip", [In("f32", 9)], lambda x: np.maximum(x, np.float32(-1)), min=-1.0)
+    family.case("clip_nan", "clip", [Const("f32", [math.nan, 1, 9])], lambda x: np.clip(x, 0, 6), min=0.0, max=6.0)
+    family.case("logical_not", "logical_not", [In("bool", 9)], np.logical_not)
+    for source, target in [("f32", "f16"), ("f16", "f32"), ("f32", "i32"), ("f32", "i8"), ("i64", "f32"), ("i32", "i64"),
+                           ("i64", "i8"), ("u8", "f32"), ("bool", "f32"), ("f32", "bool"), ("i32", "bool"), ("bool", "i64"),
+                           ("f64", "f32"), ("f32", "f64"), ("i8", "u8"), ("f32", "f32")]:
+        family.case(f"cast_{source}_{target}", "cast", [In(source, 3, 7)],
+                    lambda x, target=target: x.astype(DTYPES[target]), dtype=target)
+    family.write()
+
+
+def broadcast():
+    family = Family("broadcast")
+    trunc = lambda a, b: (np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(a.dtype)
+    arithmetic = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide,
+                  "maximum": np.maximum, "minimum": np.minimum}
+    shapes = {"same": [(3, 5), (3, 5)], "row": [(3, 5), (5,)], "column": [(3, 5), (3, 1)], "outer": [(3, 1), (1, 5)],
+              "scalar": [(2, 3), ()], "channel": [(2, 4, 3, 5), (4, 1, 1)], "left": [(5,), (2, 3, 5)],
+              "one": [(1, 1), (2, 3)], "blocked": [(1, 2, 3, 3, 4), (1, 2, 1, 1, 4)], "mixed": [(2, 1, 3, 1), (1, 4, 1, 5)]}
+    for op, f in arithmetic.items():
+        for kind, (a, b) in shapes.items():
+            name = "nonzero" if op == "divide" else "b"
+            family.case(f"{op}_{kind}", op, [In("f32", *a), In("f32", *b, name=name)], f)
+        for dtype in ("f64", "f16", "i32", "i64", "u8"):
+            b = In(dtype, 7, name="nonzero" if op == "divide" else "b")
+            exact = trunc if op == "divide" and dtype[0] in "iu" else f
+            family.case(f"{op}_{dtype}", op, [In(dtype, 7), b], exact)
+    family.case("maximum_nan", "maximum", [Const("f32", [math.nan, 1, 2]), Const("f32", [1, math.nan, 3])], np.maximum)
+    family.case("minimum_nan", "minimum", [Const("f32", [math.nan, 1, 2]), Const("f32", [1, math.nan, 3])], np.minimum)
+    family.case("add_wraps", "add", [Const("i8", [127, -128]), Const("i8", [1, -1])], np.add)
+    family.case("power", "power", [In("f32", 3, 5, name="pos"), In("f32", 5)], wide(np.power))
+    family.case("power_square", "power", [In("f32", 3, 5), Const("f32", 2.0)], wide(np.power))
+    family.case("power_i64", "power", [In("i64", 7), Const("i64", 3)], np.power)
+    comparisons = {"equal": np.equal, "not_equal": np.not_equal, "less": np.less, "less_equal": np.less_equal,
+                   "greater": np.greater, "greater_equal": np.greater_equal}
+    for op, f in comparisons.items():
+        for dtype in ("f32", "i64", "u8"):
+            family.case(f"{op}_{dtype}", op, [In(dtype, 4, 6), In(dtype, 6)], f)
+        family.case(f"{op}_nan", op, [Const("f32", [math.nan, 1, 2]), Const("f32", [math.nan, 1, 3])], f)
+    family.case("equal_bool", "equal", [In("bool", 9), In("bool", 9)], np.equal)
+    family.case("logical_and", "logical_and", [In("bool", 3, 5), In("bool", 5)], np.logical_and)
+    family.case("logical_or", "logical_or", [In("bool", 3, 1), In("bool", 3, 5)], np.logical_or)
+    family.case("where", "where", [In("bool", 3, 5), In("f32", 3, 5), In("f32", 3, 5)], np.where)
+    family.case("where_broadcast", "where", [In("bool", 3, 1), In("f32", 5), In("f32", 2, 1, 1)], np.where)
+    family.case("where_i64", "where", [In("bool", 7), In("i64", 7), In("i64", 1)], np.where)
+    family.write()
+
+
+def to_blocks(x, axis, size):
+    """Splits an axis; the block becomes the last axis."""
+    shape = x.shape[:axis] + (x.shape[axis] // size, size) + x.shape[axis + 1:]
+    return np.moveaxis(x.reshape(shape), axis + 1, -1)
+
+
+def from_blocks(x, axis):
+    """The inverse of `to_blocks`."""
+    x = np.moveaxis(x, -1, axis + 1)
+    return x.reshape(x.shape[:axis] + (x.shape[axis] * x.shape[axis + 1],) + x.shape[axis + 2:])
+
+
+def conv():
+    family = Family("conv")
+
+    def conv2d(x, w, strides=(1, 1), padding=(0, 0, 0, 0), dilation=(1, 1), groups=1):
+        """In f64, tap by tap; ONNX Runtime, which sums in f32, must agree."""
+        top, left, bottom, right = padding
+        padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
+        n, c, height, width = padded.shape
+        o, i, kernel_h, kernel_w = w.shape
+        out_h = (height - dilation[0] * (kernel_h - 1) - 1) // strides[0] + 1
+        out_w = (width - dilation[1] * (kernel_w - 1) - 1) // strides[1] + 1
+        out = np.zeros((n, groups, o // groups, out_h, out_w))
+        kernel = w.astype(np.float64).reshape(groups, o // groups, i, kernel_h, kernel_w)
+        for h in range(kernel_h):
+            for v in range(kernel_w):
+                rows = slice(h * dilation[0], h * dilation[0] + (out_h - 1) * strides[0] + 1, strides[0])
+                columns = slice(v * dilation[1], v * dilation[1] + (out_w - 1) * strides[1] + 1, strides[1])
+                part = padded[:, :, rows, columns].reshape(n, groups, i, out_h, out_w)
+                out += np.einsum("ngihw,goi->ngohw", part, kernel[..., h, v])
+        out = out.reshape(n, o, out_h, out_w)
+        single = ort("Conv", [x.astype(np.float32), w.astype(np.float32)], strides=strides, pads=padding,
+                     dilations=dilation, group=groups)
+        np.testing.assert_allclose(single, out, rtol=1e-3, atol=1e-3)
+        return out.astype(x.dtype)
+
+    cases = {
+        "plain": ((1, 3, 8, 8), (4, 3, 3, 3), {}),
+        "pointwise": ((2, 5, 4, 7), (6, 5, 1, 1), {}),
+        "pointwise_strided": ((1, 4, 7, 7), (8, 4, 1, 1), dict(strides=[2, 2])),
+        "padded": ((2, 3, 7, 9), (4, 3, 3, 3), dict(padding=[1, 1, 1, 1])),
+        "uneven_padding": ((1, 2, 6, 5), (3, 2, 3, 3), dict(padding=[0, 2, 1, 0])),
+        "strided": ((1, 3, 11, 10), (5, 3, 3, 3), dict(strides=[2, 2], padding=[1, 1, 1, 1])),
+        "uneven_strides": ((1, 2, 9, 9), (3, 2, 3, 2), dict(strides=[3, 1])),
+        "stem": ((1, 3, 23, 23), (8, 3, 7, 7), dict(strides=[2, 2], padding=[3, 3, 3, 3])),
+        "dilated": ((1, 2, 9, 9), (3, 2, 3, 3), dict(dilation=[2, 2], padding=[2, 2, 2, 2])),
+        "dilated_strided": ((1, 2, 12, 9), (3, 2, 3, 3), dict(dilation=[2, 1], strides=[2, 3])),
+        "grouped": ((1, 6, 5, 5), (9, 2, 3, 3), dict(groups=3, padding=[1, 1, 1, 1])),
+        "depthwise": ((1, 8, 7, 7), (8, 1, 3, 3), dict(groups=8, padding=[1, 1, 1, 1])),
+        "depthwise_multiplied": ((1, 4, 6, 6), (8, 1, 3, 3), dict(groups=4, strides=[2, 2], padding=[1, 1, 1, 1])),
+        "wide_kernel": ((1, 2, 5, 12), (3, 2, 1, 7), dict(padding=[0, 3, 0, 3])),
+        "one_pixel": ((1, 4, 1, 1), (3, 4, 1, 1), {}),
+        "kernel_as_large_as_data": ((1, 2, 5, 5), (7, 2, 5, 5), {}),
+        "many_channels": ((1, 40, 6, 6), (20, 40, 3, 3), dict(padding=[1, 1, 1, 1])),
+    }
+    for name, (x, w, attrs) in cases.items():
+        family.case(f"conv2d_{name}", "nn.conv2d", [In("f32", *x), In("f32", *w)],
+                    lambda x, w, attrs=attrs: conv2d(x, w, **attrs), **attrs)
+    family.case("conv2d_f16", "nn.conv2d", [In("f16", 1, 3, 5, 5), In("f16", 2, 3, 3, 3)], conv2d)
+    nhwc = lambda x: np.transpose(x, (0, 3, 1, 2))
+    family.case("conv2d_nhwc", "nn.conv2d", [In("f32", 1, 7, 6, 3), In("f32", 4, 3, 3, 3)],
+                lambda x, w: np.transpose(conv2d(nhwc(x), w, strides=[2, 2]), (0, 2, 3, 1)),
+                data_layout="NHWC", strides=[2, 2])
+    family.case("conv2d_hwio", "nn.conv2d", [In("f32", 1, 7, 6, 3), In("f32", 3, 3, 3, 4)],
+                lambda x, w: np.transpose(conv2d(nhwc(x), np.transpose(w, (3, 2, 0, 1))), (0, 2, 3, 1)),
+                data_layout="NHWC", kernel_layout="HWIO")
+    # Blocked: the kernel's axes are O, I, H, W, i, o.
+    kernel = lambda w: from_blocks(from_blocks(w, 0), 1)
+    for size in (4, 8, 16):
+        attrs = dict(strides=[2, 2], padding=[1, 1, 1, 1])
+        family.case(f"conv2d_blocked_{size}", "nn.conv2d",
+                    [In("f32", 1, 2, 7, 7, size), In("f32", 3, 2, 3, 3, size, size)],
+                    lambda x, w, size=size, attrs=attrs: to_blocks(conv2d(from_blocks(x, 1), kernel(w), **attrs), 1, size),
+                    data_layout=f"NCHW{size}c", kernel_layout=f"OIHW{size}i{size}o", **attrs)
+        family.case(f"conv2d_blocked_pointwise_{size}", "nn.conv2d",
+                    [In("f32", 1, 2, 9, 9, size), In("f32", 2, 2, 1, 1, size, size)],
+                    lambda x, w, size=size: to_blocks(conv2d(from_blocks(x, 1), kernel(w)), 1, size),
+                    data_layout=f"NCHW{size}c", kernel_layout=f"OIHW{size}i{size}o")
+        attrs = dict(strides=[2, 2], padding=[3, 3, 3, 3])
+        family.case(f"conv2d_blocked_stem_{size}", "nn.conv2d",
+                    [In("f32", 1, 3, 15, 15), In("f32", 2, 3, 7, 7, size)],
+                    lambda x, w, size=size, attrs=attrs: to_blocks(conv2d(x, from_blocks(w, 0), **attrs), 1, size),
+                    data_layout="NCHW", kernel_layout=f"OIHW{size}o", out_layout=f"NCHW{size}c", **attrs)
+        attrs = dict(groups=2 * size, padding=[1, 1, 1, 1])
+        family.case(f"conv2d_blocked_depthwise_{size}", "nn.conv2d",
+                    [In("f32", 1, 2, 6, 6, size), In("f32", 2, 1, 3, 3, 1, size)],
+                    lambda x, w, size=size, attrs=attrs: to_blocks(conv2d(from_blocks(x, 1), kernel(w), **attrs), 1, size),
+                    data_layout=f"NCHW{size}c", kernel_layout=f"OIHW1i{size}o", **attrs)
+    family.write()
+
+
+def matmul():
+    family = Family("matmul")
+    product = wide(np.matmul)
+    for m, k, n in [(1, 1, 1), (3, 4, 5), (1, 37, 19), (17, 8, 33), (5, 64, 16)]:
+        family.case(f"dense_{m}_{k}_{n}", "nn.dense", [In("f32", m, k), In("f32", n, k)], lambda x, w: product(x, w.T))
+        family.case(f"matmul_{m}_{k}_{n}", "matmul", [In("f32", m, k), In("f32", k, n)], product)
+    family.case("dense_leading", "nn.dense", [In("f32", 2, 3, 8), In("f32", 5, 8)], lambda x, w: product(x, w.T))
+    family.case("dense_f16", "nn.dense", [In("f16", 3, 8), In("f16", 5, 8)], lambda x, w: product(x, w.T))
+    for size, n in [(16, 32), (16, 20), (8, 13), (4, 4)]:
+        blocks = -(-n // size)
+        family.case(f"dense_packed_{size}_{n}", "nn.dense", [In("f32", 3, 9), In("f32", blocks, 9, size)],
+                    lambda x, w, n=n: product(x, from_blocks(w, 0).T)[:, :n],
+                    weight_layout=f"NK{size}n", units=n)
+    family.case("matmul_transposed_a", "matmul", [In("f32", 4, 3), In("f32", 4, 5)],
+                lambda a, b: product(a.T, b), transpose_a=True)
+    family.case("matmul_transposed_b", "matmul", [In("f32", 3, 4), In("f32", 5, 4)],
+                lambda a, b: product(a, b.T), transpose_b=True)
+    family.case("matmul_transposed_both", "matmul", [In("f32", 2, 4, 3), In("f32", 2, 5, 4)],
+                lambda a, b: product(np.swapaxes(a, 1, 2), np.swapaxes(b, 1, 2)), transpose_a=True, transpose_b=True)
+    family.case("matmul_batch", "matmul", [In("f32", 2, 3, 4, 5), In("f32", 2, 3, 5, 6)], product)
+    family.case("matmul_batch_broadcast", "matmul", [In("f32", 2, 1, 4, 5), In("f32", 3, 5, 2)], product)
+    family.case("matmul_shared_matrix", "matmul", [In("f32", 3, 4, 5), In("f32", 5, 2)], product)
+    family.case("matmul_i32", "matmul", [In("i32", 3, 4), In("i32", 4, 5)], np.matmul)
+    family.case("matmul_f64", "matmul", [In("f64", 3, 4), In("f64", 4, 5)], np.matmul)
+    family.write()
+
+
+def pool():
+    family = Family("pool")
+
+    def max_pool(x, pool_size, strides=(1, 1), padding=(0,) * 4, dilation=(1, 1), ceil_mode=False):
+        return ort("MaxPool", [x], kernel_shape=pool_size, strides=strides, pads=padding, dilations=dilation,
+                   ceil_mode=int(ceil_mode))
+
+    def avg_pool(x, pool_size, strides=(1, 1), padding=(0,) * 4, dilation=(1, 1), ceil_mode=False,
+                 count_include_pad=False):
+        return ort("AveragePool", [x], kernel_shape=pool_size, strides=strides, pads=padding, dilations=dilation,
+                   ceil_mode=int(ceil_mode), count_include_pad=int(count_include_pad))
+
+    cases = {
+        "plain": ((1, 2, 6, 6), dict(pool_size=[2, 2], strides=[2, 2])),
+        "overlapping": ((2, 3, 9, 8), dict(pool_size=[3, 3], strides=[2, 2])),
+        "padded": ((1, 2, 8, 7), dict(pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1])),
+        "uneven_padding": ((1, 2, 6, 7), dict(pool_size=[3, 2], padding=[0, 1, 2, 0])),
+        "ceil": ((1, 2, 6, 6), dict(pool_size=[3, 3], strides=[2, 2], ceil_mode=True)),
+        "ceil_padded": ((1, 2, 7, 8), dict(pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1], ceil_mode=True)),
+        "ceil_dropped": ((1, 1, 4, 4), dict(pool_size=[1, 2], strides=[2, 3], padding=[0, 1, 0, 1], ceil_mode=True)),
+        "dilated": ((1, 2, 9, 9), dict(pool_size=[3, 3], dilation=[2, 2])),
+        "whole": ((1, 3, 5, 4), dict(pool_size=[5, 4])),
+    }
+    for name, (shape, attrs) in cases.items():
+        family.case(f"max_pool2d_{name}", "nn.max_pool2d", [In("f32", *shape)],
+                    lambda x, attrs=attrs: max_pool(x, **attrs), **attrs)
+        family.case(f"avg_pool2d_{name}", "nn.avg_pool2d", [In("f32", *shape)],
+                    lambda x, attrs=attrs: avg_pool(x, **attrs), **attrs)
+        if "padding" in attrs and not attrs.get("ceil_mode"):
+            family.case(f"avg_pool2d_{name}_counted", "nn.avg_pool2d", [In("f32", *shape)],
+                        lambda x, attrs=attrs: avg_pool(x, count_include_pad=True, **attrs), count_include_pad=True, **attrs)
+    attrs = dict(pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1])
+    for kind, f in [("max", max_pool), ("avg", avg_pool)]:
+        family.case(f"{kind}_pool2d_blocked", f"nn.{kind}_pool2d", [In("f32", 1, 2, 7, 7, 8)],
+                    lambda x, f=f: to_blocks(f(from_blocks(x, 1), **attrs), 1, 8), layout="NCHW8c", **attrs)
+        family.case(f"{kind}_pool2d_nhwc", f"nn.{kind}_pool2d", [In("f32", 1, 7, 6, 3)],
+                    lambda x, f=f: np.transpose(f(np.transpose(x, (0, 3, 1, 2)), **attrs), (0, 2, 3, 1)),
+                    layout="NHWC", **attrs)
+    for kind, f in [("avg", lambda x, axes: wide(lambda x: np.mean(x, axes, keepdims=True))(x)),
+                    ("max", lambda x, axes: np.max(x, axes, keepdims=True))]:
+        op = f"nn.global_{kind}_pool2d"
+        family.case(f"global_{kind}_pool2d", op, [In("f32", 2, 5, 7, 6)], lambda x, f=f: f(x, (2, 3)))
+        family.case(f"global_{kind}_pool2d_blocked", op, [In("f32", 1, 2, 5, 5, 16)], lambda x, f=f: f(x, (2, 3)),
+                    layout="NCHW16c")
+        family.case(f"global_{kind}_pool2d_nhwc", op, [In("f32", 1, 5, 4, 3)], lambda x, f=f: f(x, (1, 2)), layout="NHWC")
+    family.write()
+
+
+def normalize():
+    family = Family("normalize")
+
+    def batch_norm(x, gamma, beta, mean, var, epsilon=1e-5, axis=1):
+        x, gamma, beta, mean, var = (a.astype(np.float64) for a in (x, gamma, beta, mean, var))
+        shape = [-1 if i == axis else 1 for i in range(x.ndim)]
+        gamma, beta, mean, var = (a.reshape(shape) for a in (gamma, beta, mean, var))
+        return ((x - mean) / np.sqrt(var + epsilon) * gamma + beta).astype(np.float32)
+
+    params = lambda c: [In("f32", c), In("f32", c), In("f32", c), In("f32", c, name="pos")]
+    family.case("batch_norm", "nn.batch_norm", [In("f32", 2, 5, 3, 4), *params(5)], batch_norm)
+    family.case("batch_norm_2d", "nn.batch_norm", [In("f32", 3, 7), *params(7)], batch_norm)
+    family.case("batch_norm_last", "nn.batch_norm", [In("f32", 2, 3, 6), *params(6)],
+                lambda *a: batch_norm(*a, epsilon=1e-3, axis=2), axis=-1, epsilon=1e-3)
+    for size, attrs in [(5, {}), (3, dict(alpha=0.01, beta=0.5, bias=2.0)), (1, dict(alpha=0.3))]:
+        lrn = lambda x, size=size, attrs=attrs: ort("LRN", [x], size=size, **attrs)
+        family.case(f"lrn_{size}", "nn.lrn", [In("f32", 2, 7, 3, 4)], lrn, size=size, **attrs)
+    # ONNX Runtime takes odd sizes only.
+    even = lambda x: x / (1 + 0.5 / 4 * sum(np.pad(x * x, ((0, 0), (1, 2), (0, 0), (0, 0)))[:, i:i + 7] for i in range(4))) ** 0.75
+    family.case("lrn_even", "nn.lrn", [In("f32", 2, 7, 3, 4)], wide(even), size=4, alpha=0.5)
+    family.case("lrn_blocked", "nn.lrn", [In("f32", 1, 2, 3, 3, 8)],
+                lambda x: to_blocks(ort("LRN", [from_blocks(x, 1)], size=5, alpha=0.2), 1, 8),
+                size=5, alpha=0.2, layout="NCHW8c")
+    exp = lambda x, axis: np.exp(x - x.max(axis, keepdims=True))
+    softmax = lambda axis: wide(lambda x: exp(x, axis) / exp(x, axis).sum(axis, keepdims=True))
+    log_softmax = lambda axis: wide(lambda x: np.log(exp(x, axis) / exp(x, axis).sum(axis, keepdims=True)))
+    for axis, shape in [(-1, (3, 10)), (1, (2, 5, 3, 4)), (0, (6,)), (1, (2, 19)), (2, (2, 3, 17))]:
+        name = f"{len(shape)}d_{axis}".replace("-", "last")
+        family.case(f"softmax_{name}", "nn.softmax", [In("f32", *shape)], softmax(axis), axis=axis)
+        family.case(f"log_softmax_{name}", "nn.log_softmax", [In("f32", *shape)], log_softmax(axis), axis=axis)
+    family.case("softmax_large", "nn.softmax", [Const("f32", [[1000, 1001, 999], [-1000, -1000, -1e4]])], softmax(-1))
+    family.case("softmax_f16", "nn.softmax", [In("f16", 2, 9)], softmax(-1))
+    family.write()
+
+
+def reduce():
+    family = Family("reduce")
+    functions = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
+    for op, f in functions.items():
+        for name, axis in [("last", [-1]), ("first", [0]), ("two", [1, 3]), ("outer", [0, 1]), ("spatial", [2, 3])]:
+            reduced = lambda x, f=f, axis=axis: wide(lambda x: f(x, tuple(axis)))(x)
+            family.case(f"{op}_{name}", op, [In("f32", 2, 3, 4, 5)], reduced, axis=axis)
+        family.case(f"{op}_kept", op, [In("f32", 3, 17)], lambda x, f=f: wide(lambda x: f(x, 1, keepdims=True))(x),
+                    axis=[1], keepdims=True)
+        family.case(f"{op}_all", op, [In("f32", 3, 5)], lambda x, f=f: wide(lambda x: f(x))(x))
+        if op != "mean":
+            family.case(f"{op}_i64", op, [In("i64", 3, 5)], lambda x, f=f: f(x, 0), axis=[0])
+    for op, f in [("argmax", np.argmax), ("argmin", np.argmin)]:
+        for axis in (0, 1, -1):
+            name = str(axis).replace("-", "last")
+            family.case(f"{op}_{name}", op, [In("f32", 4, 3, 7)], lambda x, f=f, axis=axis: f(x, axis), axis=axis)
+        family.case(f"{op}_ties", op, [In("i32", 5, 40)], lambda x, f=f: f(x, 1, keepdims=True), axis=1, keepdims=True)
+    family.write()
+
+
+def shape():
+    family = Family("shape")
+    family.case("reshape", "reshape", [In("f32", 2, 6), Shape(3, 4)], lambda x, s: x.reshape(s))
+    family.case("reshape_flat", "reshape", [In("f32", 2, 3, 4), Shape(24)], lambda x, s: x.reshape(s))
+    family.case("reshape_scalar", "reshape", [In("f32", 1, 1), Shape()], lambda x, s: x.reshape(s))
+    for axes in [(0, 2, 3, 1), (0, 3, 1, 2), (3, 2, 1, 0), (1, 0, 2, 3), (2, 3, 0, 1)]:
+        family.case("transpose_" + "".join(map(str, axes)), "transpose", [In("f32", 2, 3, 4, 5)],
+                    lambda x, axes=axes: np.transpose(x, axes), axes=axes)
+    family.case("transpose_2d", "transpose", [In("f32", 33, 18)], lambda x: x.T)
+    family.case("transpose_i8", "transpose", [In("i8", 5, 7)], lambda x: x.T)
+    family.case("transpose_f64", "transpose", [In("f64", 5, 7, 2)], lambda x: np.transpose(x, (2, 0, 1)), axes=[2, 0, 1])
+    family.case("expand_dims", "expand_dims", [In("f32", 3, 4)], lambda x: x.reshape(1, 3, 1, 4), axis=[0, 2])
+    family.case("expand_dims_last", "expand_dims", [In("f32", 3)], lambda x: x.reshape(3, 1), axis=[-1])
+    family.case("squeeze", "squeeze", [In("f32", 1, 3, 1, 4)], lambda x: x.reshape(3, 1, 4), axis=[0])
+    family.case("squeeze_all", "squeeze", [In("f32", 1, 3, 1, 4)], np.squeeze)
+    family.case("broadcast_to", "broadcast_to", [In("f32", 3, 1), Shape(2, 3, 4)], np.broadcast_to)
+    family.case("broadcast_to_scalar", "broadcast_to", [In("f32"), Shape(2, 3)], np.broadcast_to)
+    family.case("broadcast_to_row", "broadcast_to", [In("f32", 5), Shape(3, 5)], np.broadcast_to)
+    family.case("full", "full", [Shape(2, 3)], lambda s: np.full(s, 1.5, np.float32), value=1.5)
+    family.case("full_i64", "full", [Shape(4)], lambda s: np.full(s, -7, np.int64), value=-7, dtype="i64")
+    family.case("full_bool", "full", [Shape(4)], lambda s: np.full(s, True), value=True, dtype="bool")
+    for source, target, dims, f in [
+        ("NCHW", "NHWC", (2, 3, 4, 5), lambda x: np.transpose(x, (0, 2, 3, 1))),
+        ("NHWC", "NCHW", (2, 4, 5, 3), lambda x: np.transpose(x, (0, 3, 1, 2))),
+        ("NCHW", "NCHW16c", (1, 32, 3, 5), lambda x: to_blocks(x, 1, 16)),
+        ("NCHW16c", "NCHW", (1, 2, 3, 5, 16), lambda x: from_blocks(x, 1)),
+        ("NCHW8c", "NCHW16c", (1, 4, 3, 3, 8), lambda x: to_blocks(from_blocks(x, 1), 1, 16)),
+        ("NCHW16c", "NCHW4c", (1, 2, 3, 3, 16), lambda x: to_blocks(from_blocks(x, 1), 1, 4)),
+        ("NHWC", "NCHW4c", (1, 3, 3, 8), lambda x: to_blocks(np.transpose(x, (0, 3, 1, 2)), 1, 4)),
+        ("OIHW", "OIHW16i16o", (32, 16, 3, 3), lambda x: to_blocks(to_blocks(x, 1, 16), 0, 16)),
+        ("OIHW", "OIHW4i8o", (16, 8, 1, 1), lambda x: to_blocks(to_blocks(x, 1, 4), 0, 8)),
+        ("OIHW", "OIHW16o", (16, 3, 7, 7), lambda x: to_blocks(x, 0, 16)),
+        ("OIHW", "OIHW1i16o", (32, 1, 3, 3), lambda x: to_blocks(to_blocks(x, 1, 1), 0, 16)),
+        ("NK", "NK16n", (32, 9), lambda x: to_blocks(x, 0, 16)),
+    ]:
+        family.case(f"layout_{source}_{target}", "layout_transform", [In("f32", *dims)], f,
+                    src_layout=source, dst_layout=target)
+    family.write()
+
+
+def slices():
+    family = Family("slice")
+    join = lambda axis: lambda *x: np.concatenate(x, axis)
+    family.case("concatenate", "concatenate", [[In("f32", 2, 3), In("f32", 4, 3)]], join(0))
+    family.case("concatenate_channels", "concatenate",
+                [[In("f32", 2, 3, 4, 4), In("f32", 2, 5, 4, 4), In("f32", 2, 1, 4, 4)]], join(1), axis=1)
+    family.case("concatenate_last", "concatenate", [[In("i64", 3, 2), In("i64", 3, 4)]], join(-1), axis=-1)
+    family.case("concatenate_one", "concatenate", [[In("f32", 3)]], join(0))
+    family.case("split_sections", "split", [In("f32", 2, 6, 3)], lambda x: np.split(x, 3, 1), sections=3, axis=1)
+    family.case("split_indices", "split", [In("f32", 7, 2)], lambda x: np.split(x, [2, 5]), indices=[2, 5])
+    family.case("split_last", "split", [In("f32", 2, 3, 8)], lambda x: np.split(x, [3], -1), indices=[3], axis=-1)
+    for name, begin, end, extra, f in [
+        ("plain", [1, 0], [3, 2], {}, lambda x: x[1:3, 0:2]),
+        ("steps", [0, 1], [4, 6], dict(strides=[2, 3]), lambda x: x[0:4:2, 1:6:3]),
+        ("axes", [2], [5], dict(axes=[1]), lambda x: x[:, 2:5]),
+        ("negative", [-3], [-1], dict(axes=[-1]), lambda x: x[:, -3:-1]),
+        ("clamped", [-100, 2], [100, 2**62], {}, lambda x: x[-100:100, 2:]),
+        ("backwards", [5, 3], [-100, 0], dict(axes=[1, 0], strides=[-2, -1]), lambda x: x[3:0:-1, 5::-2]),
+    ]:
+        family.case(f"strided_slice_{name}", "strided_slice", [In("f32", 4, 6)], f, begin=begin, end=end, **extra)
+    family.case("take", "take", [In("f32", 5, 3), Const("i64", [0, 4, 2, 2])], lambda x, i: np.take(x, i, 0))
+    family.case("take_last", "take", [In("f32", 2, 5), Const("i32", [[1, 0], [-1, 4]])],
+                lambda x, i: np.take(x, i, 1), axis=1)
+    family.case("take_scalar", "take", [In("f32", 5, 3), Const("i64", 2)], lambda x, i: np.take(x, i, 0))
+    family.case("pad", "nn.pad", [In("f32", 2, 3)], lambda x: np.pad(x, ((1, 0), (2, 3))), pad_width=[1, 0, 2, 3])
+    family.case("pad_value", "nn.pad", [In("f32", 1, 2, 3, 3)],
+                lambda x: np.pad(x, ((0, 0), (0, 0), (1, 1), (2, 0)), constant_values=-1.5),
+                pad_width=[0, 0, 0, 0, 1, 1, 2, 0], value=-1.5)
+    family.case("pad_edge", "nn.pad", [In("f32", 3, 4)], lambda x: np.pad(x, ((2, 1), (0, 3)), "edge"),
+                pad_width=[2, 1, 0, 3], mode="edge")
+    family.case("pad_reflect", "nn.pad", [In("f32", 3, 4)], lambda x: np.pad(x, ((2, 1), (0, 3)), "reflect"),
+                pad_width=[2, 1, 0, 3], mode="reflect")
+    family.case("pad_i64", "nn.pad", [In("i64", 3)], lambda x: np.pad(x, (1, 2), constant_values=7),
+                pad_width=[1, 2], value=7.0)
+    family.write()
+
+
+if __name__ == "__main__":
+    for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices):
+        make()
