@@ -79,14 +79,13 @@ struct Canonical<'a> {
 
 impl PartialEq for Canonical<'_> {
     fn eq(&self, other: &Self) -> bool {
-        // A constant's type stands in the record that names it.
-        let is_same = |(a, b): (&(u64, &Arc<Constant>), &(u64, &Arc<Constant>))| {
-            a.0 == b.0 && (Arc::ptr_eq(a.1, b.1) || a.1.data[..] == b.1.data[..])
-        };
         self.words == other.words
             && self.terms == other.terms
             && self.constants.len() == other.constants.len()
-            && self.constants.iter().zip(&other.constants).all(is_same)
+            // A constant's type stands in the record that names it.
+            && self.constants.iter().zip(&other.constants).all(|(a, b)| {
+                a.0 == b.0 && (Arc::ptr_eq(a.1, b.1) || a.1.data[..] == b.1.data[..])
+            })
     }
 }
 

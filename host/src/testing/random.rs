@@ -38,7 +38,7 @@ impl Random {
     }
 
     /// Any number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -48,7 +48,7 @@ impl Random {
 
     /// A number below `end`, which must not be 0.
     pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
+        (self.number() % end as u64) as usize
     }
 
     /// True in so many of a hundred cases.
@@ -83,10 +83,10 @@ fn random_tensor(cx: &Cx, random: &mut Random, dtype: DType) -> Type {
 fn random_attrs(cx: &Cx, random: &mut Random) -> crate::ir::Attrs {
     let mut entries: Vec<(&str, AttrValue)> = Vec::new();
     if random.chance(30) {
-        entries.push(("tenon.int", (random.next() as i64 >> random.below(64)).into()));
+        entries.push(("tenon.int", (random.number() as i64 >> random.below(64)).into()));
     }
     if random.chance(20) {
-        entries.push(("tenon.float", f64::from_bits(random.next()).into()));
+        entries.push(("tenon.float", f64::from_bits(random.number()).into()));
     }
     if random.chance(20) {
         entries.push(("tenon.ints", vec![1, -2, random.below(9) as i64].into()));

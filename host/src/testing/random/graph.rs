@@ -244,7 +244,7 @@ impl Writer<'_> {
     fn scalar_operand(&mut self, depth: usize) -> Expr {
         let scalar = self.cx.tensor_type(DType::F32, &[]);
         let bytes = match self.random.below(3) {
-            0 => (self.random.next() as u32).to_le_bytes(),
+            0 => (self.random.number() as u32).to_le_bytes(),
             _ => (self.random.below(9) as f32 / 2.0).to_le_bytes(),
         };
         let constant = self.tx.constant(scalar, &bytes);
@@ -288,9 +288,9 @@ impl Writer<'_> {
         let count = self.random.pick(&[0, 1, 3, 8, 9, 20]);
         let ty = self.cx.static_tensor_type(dtype, &[count]);
         let len = dtype.bytes(count as u64).unwrap_or(0) as usize;
-        let fill = self.random.chance(20).then(|| self.random.next() as u8 & 1);
+        let fill = self.random.chance(20).then(|| self.random.number() as u8 & 1);
         let mut bytes: Vec<u8> =
-            (0..len).map(|_| fill.unwrap_or(self.random.next() as u8)).collect();
+            (0..len).map(|_| fill.unwrap_or(self.random.number() as u8)).collect();
         if dtype.bits() < 8
             && count % 2 == 1
             && let Some(last) = bytes.last_mut()
