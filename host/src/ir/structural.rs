@@ -79,16 +79,13 @@ struct Canonical<'a> {
 
 impl PartialEq for Canonical<'_> {
     fn eq(&self, other: &Self) -> bool {
-        // A constant's type stands in the record that names it.
-        let is_same = |(hash, constant): &(u64, &Arc<Constant>),
-                       (other_hash, other): &(u64, &Arc<Constant>)| {
-            hash == other_hash
-                && (Arc::ptr_eq(constant, other) || constant.data[..] == other.data[..])
-        };
         self.words == other.words
             && self.terms == other.terms
             && self.constants.len() == other.constants.len()
-            && self.constants.iter().zip(&other.constants).all(|(a, b)| is_same(a, b))
+            // A constant's type stands in the record that names it.
+            && self.constants.iter().zip(&other.constants).all(|(a, b)| {
+                a.0 == b.0 && (Arc::ptr_eq(a.1, b.1) || a.1.data[..] == b.1.data[..])
+            })
     }
 }
 
@@ -108,41 +105,34 @@ impl<'a> Canonical<'a> {
             constants: Vec::new(),
         };
         let constants = form.number_constants(function);
-        let mut number: Vec<u32> = Vec::with_capacity(function.nodes.len());
-        // Records of nodes that may be shared: number, first word, length.
-        let mut shared: HashTable<(u32, u32, u32)> = HashTable::new();
-        let mut count = 0;
         let is_prim = function.is_prim();
+        let mut number: Vec<u32> = Vec::with_capacity(function.nodes.len());
+        // The first word of each record, and the hashes and numbers of those that may be shared.
+        let mut starts: Vec<usize> = Vec::with_capacity(function.nodes.len());
+        let mut shared: HashTable<(u64, u32)> = HashTable::new();
         for node in &function.nodes {
             let start = form.words.len();
             form.push_record(node, &constants);
             let operands = &function.operands[node.start as usize..][..node.len as usize];
             form.words.extend(operands.iter().map(|&operand| number[operand as usize]));
+            let fresh = starts.len() as u32;
             let kind = Kind(node.kind);
-            if !(is_value(kind) || is_prim && kind == Kind::CALL) {
-                number.push(count);
-                count += 1;
-                continue;
-            }
-            let words = &form.words;
-            let record = |start: u32, len: u32| &words[start as usize..][..len as usize];
-            let own = &words[start..];
-            let found = shared.entry(
-                hash_of(&own),
-                |&(_, start, len)| record(start, len) == own,
-                |&(_, start, len)| hash_of(&record(start, len)),
-            );
-            match found {
-                hashbrown::hash_table::Entry::Occupied(known) => {
-                    number.push(known.get().0);
+            if is_value(kind) || (is_prim && kind == Kind::CALL) {
+                let own = &form.words[start..];
+                let hash = hash_of(&own);
+                let is_same = |&(known, number): &(u64, u32)| {
+                    // Operands are the last of a record, and their count stands before them.
+                    known == hash && form.words[starts[number as usize]..].starts_with(own)
+                };
+                if let Some(&(_, known)) = shared.find(hash, is_same) {
+                    number.push(known);
                     form.words.truncate(start);
+                    continue;
                 }
-                hashbrown::hash_table::Entry::Vacant(slot) => {
-                    slot.insert((count, start as u32, own.len() as u32));
-                    number.push(count);
-                    count += 1;
-                }
+                shared.insert_unique(hash, (hash, fresh), |&(hash, _)| hash);
             }
+            number.push(fresh);
+            starts.push(start);
         }
         form
     }

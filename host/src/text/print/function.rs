@@ -7,7 +7,7 @@ use super::scalar::Pending;
 use super::terms::TermWriter;
 use super::vars::Vars;
 use super::weights::{Style, WeightsPolicy};
-use crate::ir::{Attrs, BodyView, Expr, Function, Kind, Symbol, Type, View};
+use crate::ir::{Attrs, BodyView, Expr, Function, Symbol, Type, View};
 
 /// Levels of indentation that are written; deeper ones look alike, so that nesting costs no more than
 /// its own text.
@@ -65,9 +65,9 @@ impl<'a, 'w> Printer<'a, 'w> {
     /// Writes parameters and body of the root.
     pub(super) fn function(mut self) {
         let root = self.body.root();
-        match self.body.kind(root) {
-            Kind::PRIM_FUNC => self.prim_header(root),
-            _ => self.header(root),
+        match self.layout.is_prim {
+            true => self.prim_header(root),
+            false => self.header(root),
         }
         while let Some(open) = self.open.last_mut() {
             match open.step(&self.layout) {
@@ -95,7 +95,7 @@ impl<'a, 'w> Printer<'a, 'w> {
         self.labels[expr.index()] = self.next_label;
         self.next_label += 1;
         self.label_use(expr);
-        if self.body.kind(self.body.root()) == Kind::PRIM_FUNC {
+        if self.layout.is_prim {
             self.out.push_str(" = ");
             return self.prim_label(expr);
         }
@@ -156,9 +156,7 @@ impl<'a, 'w> Printer<'a, 'w> {
         let content = match self.body.view(content) {
             View::Let(view) if self.layout.is_body(content) => Content::bindings(view),
             View::Seq(stmts) if self.layout.is_body(content) => Content::Seq(stmts, 0),
-            _ if self.body.kind(self.body.root()) == Kind::PRIM_FUNC => {
-                Content::Stmt(Some(content))
-            }
+            _ if self.layout.is_prim => Content::Stmt(Some(content)),
             _ => Content::Result(content),
         };
         self.open_scope(opener, index, content, after);

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use super::function::Printer;
 use super::open::{After, Content};
-use super::shape::is_raw;
 use super::weights::write_constant;
 use crate::ir::{Args, Expr, Kind, TypeView, View};
 use crate::text::implied::{has_implied_type, is_type_redundant, takes_annotation};
@@ -60,7 +59,7 @@ impl Printer<'_, '_> {
     }
 
     pub(super) fn is_raw(&self, expr: Expr) -> bool {
-        is_raw(self.body, expr)
+        self.layout.is_raw(expr)
     }
 
     /// Whether the type of a labelled node is written.
@@ -71,7 +70,7 @@ impl Printer<'_, '_> {
     /// An operand: its label, or itself when it has none. What has none nests no deeper than a tuple of
     /// leaves.
     pub(super) fn operand(&mut self, expr: Expr) {
-        if self.layout.has_label(self.body, expr) {
+        if self.layout.has_label(expr) {
             return self.label_use(expr);
         }
         if matches!(self.body.kind(expr), Kind::VAR | Kind::BUFFER) {

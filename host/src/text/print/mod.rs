@@ -5,6 +5,7 @@ mod graph;
 mod layout;
 mod module;
 mod open;
+mod place;
 mod prim;
 mod scalar;
 mod shape;

@@ -62,7 +62,7 @@ impl Printer<'_, '_> {
 
     /// A statement at the start of its line.
     pub(super) fn stmt(&mut self, stmt: Expr) {
-        if self.layout.has_label(self.body, stmt) {
+        if self.layout.has_label(stmt) {
             self.label_use(stmt);
             return self.out.push('\n');
         }

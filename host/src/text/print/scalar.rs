@@ -75,7 +75,7 @@ impl Printer<'_, '_> {
     fn used(&mut self, expr: Expr, tightness: u8) {
         match self.body.kind(expr) {
             Kind::VAR | Kind::BUFFER => self.var(expr),
-            _ if self.layout.has_label(self.body, expr) => self.label_use(expr),
+            _ if self.layout.has_label(expr) => self.label_use(expr),
             _ => self.written(expr, tightness),
         }
     }
