@@ -80,7 +80,8 @@ fn interpret(case: &Case, lanes: i64) -> Result<Vec<Tensor>, String> {
     let types: Option<Vec<Type>> = args.iter().map(|arg| body.ty(arg)).collect();
     let types = types.ok_or("an argument has no type")?;
     let out = body.ty(expr).ok_or("the call has no type")?;
-    let program = ops::legalize_call(cx, op, &types, body.attrs(expr), out, lanes)
+    let unit = ops::VectorUnit { lanes, registers: 32 };
+    let program = ops::legalize_call(cx, op, &types, body.attrs(expr), out, unit)
         .map_err(|error| error.to_string())?;
     let mut module = Module::new(cx.clone());
     module.insert(cx.symbol("main"), program);
