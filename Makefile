@@ -26,6 +26,7 @@ demo: build
 # Plugins are shared libraries which the tests load from target/release, so everything is built first.
 # nextest does not run doc tests, so they come before it.
 test: build models
+	cargo build --release --workspace --examples
 	@if cargo nextest --version >/dev/null 2>&1; then \
 	   cargo test --release --workspace --doc --quiet && cargo nextest run --release --workspace; \
 	 else \

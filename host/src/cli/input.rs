@@ -27,7 +27,7 @@ pub(super) fn parse_dim(text: &str) -> Result<(String, i64), String> {
     }
 }
 
-/// Reads a model: an `.onnx` file, or a module's text. All types are inferred, and it is well formed.
+/// Reads a model: an `.onnx` file, or a module's text. All types are inferred.
 pub(super) fn read_model(path: &Path, dims: Dims) -> Result<Module, Failure> {
     if path.extension().is_some_and(|extension| extension == "onnx") {
         return Ok(import(path, &ImportOptions { dims, ..ImportOptions::default() })?);

@@ -83,7 +83,7 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
             &serde_json::json!({ "functions": module.len(), "phase": phase }),
         );
     }
-    print(format!("{}: {} functions, well formed\n", args.file.display(), module.len()))
+    print(format!("{}: {} functions, all types inferred\n", args.file.display(), module.len()))
 }
 
 pub(super) fn opt(global: &Global, args: &OptArgs) -> Result<(), Failure> {

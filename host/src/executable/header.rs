@@ -189,11 +189,11 @@ fn call(text: &mut String, prefix: &str, signature: &Signature) {
     let _ = write!(
         text,
         "  uint64_t tenon_size = {prefix}_workspace_size();
-  char *tenon_memory = (char *)malloc(tenon_size + 64);
-  if (!tenon_memory) return TENON_ERROR_MEMORY;
-  char *tenon_workspace = tenon_memory + (64 - (uintptr_t)tenon_memory % 64);
+  char *tenon_block = (char *)malloc(tenon_size + 64);
+  if (!tenon_block) return TENON_ERROR_MEMORY;
+  char *tenon_workspace = tenon_block + (64 - (uintptr_t)tenon_block % 64);
   int32_t tenon_status = {prefix}_run(tenon_inputs, tenon_outputs, tenon_workspace, NULL);
-  free(tenon_memory);
+  free(tenon_block);
   return tenon_status;
 }}
 "
