@@ -1,4 +1,4 @@
-//! File tests: IR in, a pipeline, IR or an error out.
+//! File tests: IR in, IR or an error out.
 //!
 //! Each `.ir` file under `plugins/*/tests/` and `tests/ir/` is a test. The grammar stands in
 //! `docs/testing.md`. With `TENON_BLESS=1` the expected parts are rewritten.
@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use tenon_host::check::Violation;
 use tenon_host::diagnostics::Source;
 use tenon_host::driver::run_plan;
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Context, Cx, Module};
-use tenon_host::passes::{PassContext, plan};
+use tenon_host::passes::{Instrument, PassContext, VerifyEach, plan};
 use tenon_host::registry::Registry;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 
@@ -47,9 +48,18 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
+/// What is done with the input.
+enum Directive<'a> {
+    /// A pipeline runs over it, and the module is checked before and after each pass.
+    Pass(&'a str),
+    /// It is checked.
+    Check,
+}
+
 /// A file's directive and parts.
 struct FileTest<'a> {
-    pipeline: &'a str,
+    first: &'a str,
+    directive: Directive<'a>,
     input: &'a str,
     /// `expect` or `error`.
     kind: &'a str,
@@ -59,13 +69,16 @@ struct FileTest<'a> {
 impl<'a> FileTest<'a> {
     fn parse(text: &'a str) -> Result<Self, Failed> {
         let (first, rest) = text.split_once('\n').ok_or("the file is empty")?;
-        let pipeline =
-            first.strip_prefix("//! pass ").ok_or("the first line is not `//! pass PIPELINE`")?;
+        let directive = match first.strip_prefix("//! pass ") {
+            Some(pipeline) => Directive::Pass(pipeline),
+            None if first == "//! check" => Directive::Check,
+            None => return Err("the first line is not `//! pass PIPELINE` or `//! check`".into()),
+        };
         for kind in ["expect", "error"] {
             let marker = format!("//! {kind}\n");
             if let Some((input, expected)) = rest.split_once(marker.as_str()) {
                 let kind = if kind == "expect" { "expect" } else { "error" };
-                return Ok(Self { pipeline, input, kind, expected });
+                return Ok(Self { first, directive, input, kind, expected });
             }
         }
         Err("there is no line `//! expect` or `//! error`".into())
@@ -76,7 +89,7 @@ fn check(root: &Path, path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let test = FileTest::parse(&text)?;
     let (kind, found) = match run(root, path, &test) {
-        Ok(module) => ("expect", print_module(&module, &mut WeightsPolicy::inline())),
+        Ok(found) => ("expect", found),
         Err(error) => ("error", error),
     };
     let found = found.trim_end();
@@ -84,7 +97,7 @@ fn check(root: &Path, path: &Path) -> Result<(), Failed> {
         return Ok(());
     }
     if std::env::var_os("TENON_BLESS").is_some() {
-        let blessed = format!("//! pass {}\n{}//! {kind}\n{found}\n", test.pipeline, test.input);
+        let blessed = format!("{}\n{}//! {kind}\n{found}\n", test.first, test.input);
         fs::write(path, blessed)?;
         return Ok(());
     }
@@ -92,22 +105,42 @@ fn check(root: &Path, path: &Path) -> Result<(), Failed> {
     Err(format!("expected ({}):\n{expected}\n\nfound ({kind}):\n{found}", test.kind).into())
 }
 
-fn run(root: &Path, path: &Path, test: &FileTest<'_>) -> Result<Module, String> {
-    let registry =
-        Registry::open(&root.join("registry.toml")).map_err(|error| error.to_string())?;
+/// What the test finds: the text of the module that came out, or of the error.
+fn run(root: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, String> {
     let cx = Cx::new();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let source = Source::new(name, test.input);
     let module =
         parse_module(&cx, &source, &mut NoWeights).map_err(|errors| errors.render(false))?;
     let module = infer_module(&module).map_err(|errors| errors[0].1.to_string())?;
-    let plan = plan(&registry, test.pipeline).map_err(|error| error.to_string())?;
+    match test.directive {
+        Directive::Pass(pipeline) => run_passes(root, pipeline, &module)
+            .map(|module| print_module(&module, &mut WeightsPolicy::inline())),
+        Directive::Check => {
+            let violations = tenon_host::check::check(&module);
+            let line = |violation: &Violation| {
+                let function = cx.terms().str(violation.function);
+                format!("{}: @{function}: {}", violation.rule, violation.problem)
+            };
+            match violations.is_empty() {
+                true => Ok("well formed".to_owned()),
+                false => Err(violations.iter().map(line).collect::<Vec<_>>().join("\n")),
+            }
+        }
+    }
+}
+
+fn run_passes(root: &Path, pipeline: &str, module: &Module) -> Result<Module, String> {
+    let registry =
+        Registry::open(&root.join("registry.toml")).map_err(|error| error.to_string())?;
+    let plan = plan(&registry, pipeline).map_err(|error| error.to_string())?;
     // A fixed target: what a fixture shows does not depend on the machine.
-    let target = cx.attrs(&[
+    let target = module.cx().attrs(&[
         ("kind", "cpu".into()),
         ("vector_bits", 512i64.into()),
         ("vector_registers", 32i64.into()),
     ]);
-    let mut context = PassContext { target, ..PassContext::default() };
-    run_plan(&registry, &plan, &module, &mut context).map_err(|error| error.to_string())
+    let instruments: Vec<Box<dyn Instrument>> = vec![Box::new(VerifyEach::default())];
+    let mut context = PassContext { target, instruments, ..PassContext::default() };
+    run_plan(&registry, &plan, module, &mut context).map_err(|error| error.to_string())
 }

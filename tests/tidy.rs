@@ -112,3 +112,14 @@ fn every_document_that_is_named_exists() {
         }
     }
 }
+
+#[test]
+fn every_rule_has_fixtures_or_tests() {
+    let tests = read(&root().join("host/src/check/tests.rs"));
+    for rule in tenon_host::check::rules() {
+        let folder = root().join("tests/ir/check").join(rule.name);
+        let has_fixtures = fs::read_dir(folder).is_ok_and(|entries| entries.count() > 0);
+        let is_tested = tests.contains(&format!("\"{}: ", rule.name));
+        assert!(has_fixtures || is_tested, "the rule `{}` has no test", rule.name);
+    }
+}

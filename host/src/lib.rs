@@ -1,6 +1,7 @@
 //! The Tenon host: the IR, the registry of plugins, the pass manager and the lowering backends.
 
 pub mod border;
+pub mod check;
 pub mod cli;
 pub mod diagnostics;
 pub mod driver;

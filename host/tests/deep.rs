@@ -4,7 +4,9 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use tenon_host::check::{PER_RULE, check, rules};
 use tenon_host::diagnostics::Source;
+use tenon_host::infer::infer_module;
 use tenon_host::ir::{Build, Cx, Function, Kind, Module, Transaction};
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 
@@ -31,7 +33,7 @@ fn print(module: &Module) -> String {
     print_module(module, &mut WeightsPolicy::inline())
 }
 
-/// Parses, prints, parses again, compares, hashes, edits, drops.
+/// Parses, prints, parses again, compares, hashes, checks, edits, drops.
 fn assert_lives(text: &str) {
     let module = parse(text);
     let printed = print(&module);
@@ -39,6 +41,8 @@ fn assert_lives(text: &str) {
     assert!(module.is_structurally_equal(&again));
     assert_eq!(module.structural_hash(), again.structural_hash());
     assert!(print(&again) == printed);
+    // Not all of it has types, which the checker says a few times.
+    assert!(check(&module).len() <= rules().len() * PER_RULE);
     let edited = without_first(module.iter().next().unwrap().1);
     assert!(!edited.is_structurally_equal(again.iter().next().unwrap().1));
 }
@@ -72,6 +76,7 @@ fn a_million_bindings() {
         writeln!(text, "  ret %x{MANY}\n}}").unwrap();
         let module = parse(&text);
         assert!(print(&module) == text);
+        assert!(check(&infer_module(&module).unwrap()).is_empty());
         assert_lives(&text);
     });
 }

@@ -1,6 +1,7 @@
 //! What holds for every module, tried on random ones.
 
 use proptest::prelude::*;
+use tenon_host::check::check;
 use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Cx, Module};
@@ -35,6 +36,13 @@ proptest! {
         let typed = infer_module(&module)
             .unwrap_or_else(|errors| panic!("{}\n{}", errors[0].1, print(&module)));
         prop_assert!(typed.is_structurally_equal(&module), "{}\n{}", print(&module), print(&typed));
+    }
+
+    #[test]
+    fn random_modules_are_well_formed(seed: u64, size in 0..200usize) {
+        let module = random_module(&Cx::new(), seed, size);
+        let violations = check(&module);
+        prop_assert!(violations.is_empty(), "{}\n{}", violations[0].to_diagnostic(), print(&module));
     }
 
     #[test]

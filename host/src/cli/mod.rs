@@ -53,7 +53,7 @@ enum Command {
     Run(run::RunArgs),
     /// Run passes over a module and print it
     Opt(opt::OptArgs),
-    /// Parse a module and infer its types
+    /// Parse a module, infer its types, and check that it is well formed
     Check(opt::CheckArgs),
     /// The passes that plugins offer
     #[command(subcommand)]

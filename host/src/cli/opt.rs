@@ -9,10 +9,12 @@ use super::output::{Failure, note, print};
 use super::progress::Progress;
 use super::{Global, input};
 use crate::border::ReportLevel;
+use crate::check;
+use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::driver::{self, Target};
 use crate::ir::Module;
 use crate::passes::{
-    Instrument, PassContext, PrintIr, PrintWhen, StepInfo, StepOutcome, Timing, plan,
+    Instrument, PassContext, PrintIr, PrintWhen, StepInfo, StepOutcome, Timing, VerifyEach, plan,
 };
 use crate::registry::Registry;
 use crate::text::{WeightsPolicy, print_module};
@@ -61,6 +63,9 @@ pub(super) struct PassArgs {
     /// Print the functions that these passes, or all, change
     #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "NAMES")]
     print_changed: Option<Vec<String>>,
+    /// Check that the module is well formed before the first pass and after each
+    #[arg(long)]
+    verify_each: bool,
     /// Print how long each pass took
     #[arg(long)]
     pub(super) time_passes: bool,
@@ -77,13 +82,23 @@ pub(super) struct CheckArgs {
 
 pub(super) fn check(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
     let module = read_model(&args.file, Dims::new())?;
+    let violations = check::check(&module);
+    if !violations.is_empty() {
+        let diagnostics = violations.iter().map(check::Violation::to_diagnostic).collect();
+        return Err(Failure::from_diagnostics(Diagnostics(diagnostics)));
+    }
     if global.json {
         let phase = module.phase().to_owned();
         return super::output::print_json(
             &serde_json::json!({ "functions": module.len(), "phase": phase }),
         );
     }
-    print(format!("{}: {} functions, all types inferred\n", args.file.display(), module.len()))
+    print(format!(
+        "{}: {} functions in phase {}, well formed\n",
+        args.file.display(),
+        module.len(),
+        module.phase()
+    ))
 }
 
 pub(super) fn opt(global: &Global, args: &OptArgs) -> Result<(), Failure> {
@@ -127,6 +142,9 @@ pub(super) fn run_passes(
     if let Some(progress) = progress {
         cx.instruments.push(Box::new(progress.clone()));
     }
+    if args.verify_each {
+        cx.instruments.push(Box::new(VerifyEach::default()));
+    }
     let mut print_ir = |when: PrintWhen, names: &Option<Vec<String>>| -> Result<(), Failure> {
         if let Some(names) = names {
             let names = full_names(names)?;
@@ -167,9 +185,14 @@ struct Dump {
 }
 
 impl Instrument for Dump {
-    fn after(&mut self, info: StepInfo<'_>, outcome: StepOutcome<'_>) -> Result<(), String> {
+    fn after(
+        &mut self,
+        info: StepInfo<'_>,
+        outcome: StepOutcome<'_>,
+    ) -> Result<(), Box<Diagnostic>> {
         let StepOutcome::Ran { after, .. } = outcome else { return Ok(()) };
         let file = self.dir.join(format!("{:03}_{}.ir", info.number, info.step.name));
-        write_module(after, &file).map_err(|_| format!("cannot write {}", file.display()))
+        write_module(after, &file)
+            .map_err(|_| Diagnostic::error(format!("cannot write {}", file.display())).into())
     }
 }

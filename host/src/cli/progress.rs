@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::diagnostics::Diagnostic;
 use crate::ir::Module;
 use crate::passes::{Instrument, StepInfo, StepOutcome};
 
@@ -38,12 +39,12 @@ impl Progress {
 }
 
 impl Instrument for Progress {
-    fn before(&mut self, info: StepInfo<'_>, _: &Module) -> Result<(), String> {
+    fn before(&mut self, info: StepInfo<'_>, _: &Module) -> Result<(), Box<Diagnostic>> {
         self.say(format!("[{}/{}] {}", info.number + 1, info.total, info.step.name));
         Ok(())
     }
 
-    fn after(&mut self, _: StepInfo<'_>, _: StepOutcome<'_>) -> Result<(), String> {
+    fn after(&mut self, _: StepInfo<'_>, _: StepOutcome<'_>) -> Result<(), Box<Diagnostic>> {
         Ok(())
     }
 }

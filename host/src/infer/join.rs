@@ -4,7 +4,7 @@ use crate::ir::{Context, Cx, Dim, DimBindings, DimView, Type, TypeView, substitu
 
 /// Whether a value of type `found` may stand where `expected` is declared, as far as can be known. Symbols
 /// that `expected` holds by themselves are bound to the dimensions that they meet, when `bindings` asks.
-pub(super) fn fits(
+pub(crate) fn fits(
     cx: &Cx,
     expected: Type,
     found: Type,

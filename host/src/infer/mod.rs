@@ -12,6 +12,7 @@ mod signature;
 mod sweep;
 
 pub use error::{InferError, InferProblem};
+pub(crate) use join::fits;
 pub use module::{infer_changed, infer_module};
 pub use signature::{instantiate, signature};
 pub use sweep::{Signatures, infer, infer_expr};

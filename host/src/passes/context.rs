@@ -8,6 +8,7 @@ use tenon_plugin_api::ir::Attrs;
 
 use super::plan::PassStep;
 use crate::border::Report;
+use crate::diagnostics::Diagnostic;
 use crate::ir::Module;
 
 /// How passes are run: an explicit value that may be sent to threads.
@@ -79,16 +80,20 @@ pub enum StepOutcome<'a> {
     Failed,
 }
 
-/// Watches the passes of a run. A method that fails stops the run with its message.
+/// Watches the passes of a run. A method that fails stops the run with its diagnostic.
 pub trait Instrument: Send {
     /// Before a pass runs.
-    fn before(&mut self, step: StepInfo<'_>, module: &Module) -> Result<(), String> {
+    fn before(&mut self, step: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
         let _ = (step, module);
         Ok(())
     }
 
     /// After a step, however it ended.
-    fn after(&mut self, step: StepInfo<'_>, outcome: StepOutcome<'_>) -> Result<(), String> {
+    fn after(
+        &mut self,
+        step: StepInfo<'_>,
+        outcome: StepOutcome<'_>,
+    ) -> Result<(), Box<Diagnostic>> {
         let _ = (step, outcome);
         Ok(())
     }

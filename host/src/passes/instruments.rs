@@ -5,6 +5,8 @@ use std::time::Duration;
 use tenon_plugin_api::ir::Context;
 
 use super::context::{Instrument, StepInfo, StepOutcome};
+use crate::check::{Violation, check, check_changed};
+use crate::diagnostics::Diagnostic;
 use crate::ir::Module;
 use crate::text::{WeightsPolicy, print_function, print_module};
 
@@ -15,7 +17,11 @@ pub struct Timing {
 }
 
 impl Instrument for Timing {
-    fn after(&mut self, step: StepInfo<'_>, outcome: StepOutcome<'_>) -> Result<(), String> {
+    fn after(
+        &mut self,
+        step: StepInfo<'_>,
+        outcome: StepOutcome<'_>,
+    ) -> Result<(), Box<Diagnostic>> {
         let row = match outcome {
             StepOutcome::Ran { before, after, wall } => {
                 (step.step.name.clone(), Some(wall), !after.is_identical(before))
@@ -46,6 +52,49 @@ impl Instrument for Timing {
     }
 }
 
+/// Checks that the module is well formed: the one that the passes are given, and what each pass makes of it.
+#[derive(Default)]
+pub struct VerifyEach {
+    /// The module that was checked last.
+    checked: Option<Module>,
+}
+
+impl VerifyEach {
+    fn verify(&mut self, module: &Module, whose: &str) -> Result<(), Box<Diagnostic>> {
+        let violations = match &self.checked {
+            Some(checked) => check_changed(checked, module),
+            None => check(module),
+        };
+        self.checked = Some(module.clone());
+        match violations.first() {
+            Some(first) => Err(Box::new(describe(first, violations.len() - 1, whose))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn describe(first: &Violation, others: usize, whose: &str) -> Diagnostic {
+    let mut diagnostic = first.to_diagnostic();
+    diagnostic.message = format!("{whose} is not well formed: {}", diagnostic.message);
+    match others {
+        0 => diagnostic,
+        _ => diagnostic.note(format!("{others} more places are wrong")),
+    }
+}
+
+impl Instrument for VerifyEach {
+    fn before(&mut self, _: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
+        self.verify(module, "the module before it")
+    }
+
+    fn after(&mut self, _: StepInfo<'_>, outcome: StepOutcome<'_>) -> Result<(), Box<Diagnostic>> {
+        match outcome {
+            StepOutcome::Ran { after, .. } => self.verify(after, "the module that it left"),
+            StepOutcome::Skipped(_) | StepOutcome::Failed => Ok(()),
+        }
+    }
+}
+
 /// When a module is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrintWhen {
@@ -70,18 +119,18 @@ impl PrintIr {
         self.when == when && (self.names.is_empty() || self.names.contains(&info.step.name))
     }
 
-    fn print(&self, title: &str, info: StepInfo<'_>, text: &str) -> Result<(), String> {
+    fn print(&self, title: &str, info: StepInfo<'_>, text: &str) -> Result<(), Box<Diagnostic>> {
         let mut stderr = std::io::stderr().lock();
         std::io::Write::write_all(
             &mut stderr,
             format!("// {title} {}\n{text}\n", info.step.name).as_bytes(),
         )
-        .map_err(|error| format!("cannot print the module: {error}"))
+        .map_err(|error| Diagnostic::error(format!("cannot print the module: {error}")).into())
     }
 }
 
 impl Instrument for PrintIr {
-    fn before(&mut self, info: StepInfo<'_>, module: &Module) -> Result<(), String> {
+    fn before(&mut self, info: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
         match self.is_wanted(info, PrintWhen::Before) {
             true => {
                 self.print("before", info, &print_module(module, &mut WeightsPolicy::elided(64)))
@@ -90,7 +139,11 @@ impl Instrument for PrintIr {
         }
     }
 
-    fn after(&mut self, info: StepInfo<'_>, outcome: StepOutcome<'_>) -> Result<(), String> {
+    fn after(
+        &mut self,
+        info: StepInfo<'_>,
+        outcome: StepOutcome<'_>,
+    ) -> Result<(), Box<Diagnostic>> {
         let StepOutcome::Ran { before, after, .. } = outcome else { return Ok(()) };
         if self.is_wanted(info, PrintWhen::After) {
             self.print("after", info, &print_module(after, &mut WeightsPolicy::elided(64)))?;

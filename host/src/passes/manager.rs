@@ -59,18 +59,21 @@ pub enum PassError {
         error: InferError,
     },
     /// An instrument stopped the run.
-    #[error("at pass `{pass}`: {message}")]
+    #[error("at pass `{pass}`: {}", .diagnostic.message)]
     Instrument {
         /// The pass.
         pass: String,
-        /// The instrument's message.
-        message: String,
+        /// What the instrument has to say.
+        diagnostic: Box<Diagnostic>,
     },
 }
 
 impl PassError {
     /// The error as a person reads it.
     pub fn to_diagnostic(&self) -> Diagnostic {
+        if let PassError::Instrument { diagnostic, .. } = self {
+            return Diagnostic { message: self.to_string(), ..(**diagnostic).clone() };
+        }
         let diagnostic = Diagnostic::error(self.to_string());
         let (function, node) = match self {
             PassError::Failed { function: Some((_, function)), failure, .. } => {
@@ -136,9 +139,10 @@ pub fn run(
             continue;
         }
         for instrument in &mut cx.instruments {
-            instrument
-                .before(info, &module)
-                .map_err(|message| PassError::Instrument { pass: step.name.clone(), message })?;
+            instrument.before(info, &module).map_err(|diagnostic| PassError::Instrument {
+                pass: step.name.clone(),
+                diagnostic,
+            })?;
         }
         let pass = loaded[number].as_ref().expect("a pass that is enabled was loaded");
         let start = Instant::now();
@@ -198,9 +202,10 @@ fn notify(
     outcome: StepOutcome<'_>,
 ) -> Result<(), PassError> {
     for instrument in &mut cx.instruments {
-        instrument
-            .after(info, outcome)
-            .map_err(|message| PassError::Instrument { pass: info.step.name.clone(), message })?;
+        instrument.after(info, outcome).map_err(|diagnostic| PassError::Instrument {
+            pass: info.step.name.clone(),
+            diagnostic,
+        })?;
     }
     Ok(())
 }

@@ -1,0 +1,169 @@
+//! The well-formed checker: what holds of every module, and what each phase promises the next.
+//!
+//! One rule is one file under `rules`. A rule reads, and reports every place that breaks it; it changes
+//! nothing and repairs nothing. Rules of one function see that function and the signatures of its siblings, so
+//! after a pass only the functions that it changed are looked at again. Each rule is linear in the nodes.
+
+mod purity;
+mod rules;
+mod scopes;
+
+use std::sync::Arc;
+
+use purity::Purity;
+use scopes::Scopes;
+
+use crate::diagnostics::Diagnostic;
+use crate::ir::{BodyView, Expr, Function, Module, PHASES, Symbol, Type};
+
+/// A rule: its name in messages, and what it demands.
+pub struct Rule {
+    /// Its name: that of its file under `rules` and of its folder of fixtures.
+    pub name: &'static str,
+    /// What it demands, in one sentence.
+    pub demands: &'static str,
+    /// The phase from which on it holds; always when there is none.
+    pub since: Option<&'static str>,
+    check: fn(&Subject<'_>, &mut Report),
+}
+
+/// All rules, in the order they are checked. The first says that nodes have the parts of their kind; the others
+/// are for functions of which it holds.
+pub fn rules() -> &'static [Rule] {
+    rules::ALL
+}
+
+/// A place that breaks a rule.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// The function.
+    pub function: Symbol,
+    /// The function's body, which `node` is a node of.
+    pub body: Arc<Function>,
+    /// The node.
+    pub node: Expr,
+    /// What is wrong, in one sentence without a full stop.
+    pub problem: String,
+}
+
+impl Violation {
+    /// The violation as a person reads it.
+    pub fn to_diagnostic(&self) -> Diagnostic {
+        let name = self.body.view().terms().str(self.function);
+        let demands = rules().iter().find(|rule| rule.name == self.rule).map(|rule| rule.demands);
+        Diagnostic::error(format!("function @{name}: {}", self.problem)).note(format!(
+            "rule `{}`: {}",
+            self.rule,
+            demands.unwrap_or_default()
+        ))
+    }
+}
+
+/// Everything in a module that breaks a rule: functions in order, rules in order, nodes in order. Of one rule
+/// in one function at most [`PER_RULE`] places.
+pub fn check(module: &Module) -> Vec<Violation> {
+    check_where(module, |_, _| true)
+}
+
+/// As [`check`], for what differs from `before`, a module that keeps all rules. All functions when the phase
+/// differs, because other rules hold.
+pub fn check_changed(before: &Module, module: &Module) -> Vec<Violation> {
+    if module.is_identical(before) {
+        return Vec::new();
+    }
+    let same_rules = before.phase() == module.phase();
+    check_where(module, |name, function| {
+        !(same_rules && before.get(name).is_some_and(|old| Arc::ptr_eq(old, function)))
+    })
+}
+
+/// So many places are reported of one rule in one function.
+pub const PER_RULE: usize = 20;
+
+fn check_where(
+    module: &Module,
+    is_wanted: impl Fn(Symbol, &Arc<Function>) -> bool,
+) -> Vec<Violation> {
+    let phase = phase_number(module.phase());
+    let purity = Purity::of(module);
+    let mut violations = Vec::new();
+    for (name, function) in module.iter().filter(|(name, function)| is_wanted(*name, function)) {
+        let mut broken = check_rule(&rules::ALL[0], |report| rules::check_parts(function, report));
+        if broken.is_empty() {
+            let body = function.view();
+            let scopes = Scopes::of(body);
+            let subject = Subject { module, name, function, body, scopes, purity: &purity };
+            for rule in &rules::ALL[1..] {
+                if rule.since.is_none_or(|since| phase >= phase_number(since)) {
+                    broken.extend(check_rule(rule, |report| (rule.check)(&subject, report)));
+                }
+            }
+        }
+        violations.extend(broken.into_iter().map(|(rule, node, problem)| Violation {
+            rule,
+            function: name,
+            body: function.clone(),
+            node,
+            problem,
+        }));
+    }
+    violations
+}
+
+fn check_rule(rule: &Rule, check: impl FnOnce(&mut Report)) -> Vec<(&'static str, Expr, String)> {
+    let mut report = Report::default();
+    check(&mut report);
+    report.found.into_iter().map(|(node, problem)| (rule.name, node, problem)).collect()
+}
+
+/// A name that is no phase counts as the first one; that it is none is said by the rule `phase`.
+fn phase_number(phase: &str) -> usize {
+    PHASES.iter().position(|&other| other == phase).unwrap_or(0)
+}
+
+/// What a rule looks at: a function whose nodes have the parts of their kinds.
+struct Subject<'a> {
+    module: &'a Module,
+    name: Symbol,
+    function: &'a Arc<Function>,
+    body: BodyView<'a>,
+    scopes: Scopes,
+    purity: &'a Purity,
+}
+
+impl<'a> Subject<'a> {
+    /// A symbol's text.
+    fn str(&self, symbol: Symbol) -> &'a str {
+        self.body.terms().str(symbol)
+    }
+
+    /// The name of a variable or buffer as it is written.
+    fn name_of(&self, binder: Expr) -> String {
+        format!("`%{}`", self.str(Symbol(self.body.raw_node(binder).data)))
+    }
+
+    /// A node's type as it is written.
+    fn type_text(&self, ty: Option<Type>) -> String {
+        ty.map_or_else(|| "no type".to_owned(), |ty| self.body.terms().type_text(ty))
+    }
+}
+
+/// Collects the places that break one rule.
+#[derive(Default)]
+struct Report {
+    found: Vec<(Expr, String)>,
+}
+
+impl Report {
+    /// Reports a place; `problem` is made only when it will be shown.
+    fn at(&mut self, node: Expr, problem: impl FnOnce() -> String) {
+        if self.found.len() < PER_RULE {
+            self.found.push((node, problem()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! A tensor program that `call_tir` calls takes what it is given, and makes what is expected.
+
+use crate::check::{Report, Rule, Subject};
+use crate::infer::fits;
+use crate::ir::{BodyView, DimBindings, Expr, Type, TypeView, View};
+use crate::ops::core::compiler::CALL_TIR;
+
+pub(super) const RULE: Rule = Rule {
+    name: "calls",
+    demands: "`call_tir` gives a tensor program what its parameters say",
+    since: None,
+    check,
+};
+
+fn check(subject: &Subject<'_>, report: &mut Report) {
+    let body = subject.body;
+    for expr in body.post_order() {
+        let View::Call { callee, args, attrs } = body.view(expr) else { continue };
+        if body.op_name(callee) != Some(CALL_TIR) {
+            continue;
+        }
+        let mut given: Vec<Option<Type>> = args.skip(1).iter().map(|arg| body.ty(arg)).collect();
+        let out = body.terms().attrs(attrs).term("out").map(|out| Type(out.0));
+        match out.map(|out| body.terms().ty(out)) {
+            Some(TypeView::Tuple(fields)) => given.extend(fields.iter().map(|&field| Some(field))),
+            _ => given.push(out),
+        }
+        if let Some(problem) = mismatch(subject, body, args.at(0), &given) {
+            report.at(expr, || problem);
+        }
+    }
+}
+
+/// What is wrong with calling `callee` with arguments and results of types `given`.
+fn mismatch(
+    subject: &Subject<'_>,
+    body: BodyView<'_>,
+    callee: Expr,
+    given: &[Option<Type>],
+) -> Option<String> {
+    let View::Global { name } = body.view(callee) else {
+        return Some(format!(
+            "`{CALL_TIR}` calls a {}, not a function of the module",
+            body.kind(callee).name()
+        ));
+    };
+    let text = subject.str(name);
+    let Some(program) = subject.module.get(name) else {
+        return Some(format!("there is no function `@{text}` in the module"));
+    };
+    if !program.is_prim() {
+        return Some(format!("`{CALL_TIR}` calls `@{text}`, which is not a tensor program"));
+    }
+    let params = program.params();
+    if params.len() != given.len() {
+        return Some(format!(
+            "`@{text}` has {} parameters, but {} arguments and results are given",
+            params.len(),
+            given.len()
+        ));
+    }
+    let mut bindings = DimBindings::default();
+    params.iter().zip(given).enumerate().find_map(|(index, (&param, &given))| {
+        let (wanted, given) = (program.view().ty(param)?, given?);
+        (!fits(subject.module.cx(), wanted, given, Some(&mut bindings))).then(|| {
+            format!(
+                "parameter {} of `@{text}` is {}, but {} is given",
+                index + 1,
+                subject.type_text(Some(wanted)),
+                subject.type_text(Some(given))
+            )
+        })
+    })
+}

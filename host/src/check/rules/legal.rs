@@ -1,0 +1,26 @@
+//! Behind legalization what computes is a tensor program: no operator is left that has one.
+
+use crate::check::{Report, Rule, Subject};
+use crate::ir::View;
+use crate::ops;
+
+/// Reshaping moves no data: it stays, and becomes a view when memory is planned.
+const VIEW: &str = "reshape";
+
+pub(super) const RULE: Rule = Rule {
+    name: "legal",
+    demands: "no operator is called that has a tensor program",
+    since: Some("fuse"),
+    check,
+};
+
+fn check(subject: &Subject<'_>, report: &mut Report) {
+    let body = subject.body;
+    for expr in body.post_order() {
+        let View::Call { callee, .. } = body.view(expr) else { continue };
+        let Some(name) = body.op_name(callee).filter(|&name| name != VIEW) else { continue };
+        if ops::find(name).is_some_and(|op| op.legalize.is_some()) {
+            report.at(expr, || format!("`{name}` is still called, not its tensor program"));
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Scalars of a tensor program have types that fit: operands of one dtype and of one lane or equally many, what
+//! is stored of the buffer's dtype, indices integers and as many as axes, or one.
+
+use crate::check::{Report, Rule, Subject};
+use crate::ir::{BinaryOp, DType, Expr, TypeView, View};
+
+pub(super) const RULE: Rule = Rule {
+    name: "scalars",
+    demands: "scalars of a tensor program have types that fit",
+    since: None,
+    check,
+};
+
+fn check(subject: &Subject<'_>, report: &mut Report) {
+    let body = subject.body;
+    if !subject.function.is_prim() {
+        return;
+    }
+    for expr in body.post_order() {
+        let problem = match body.view(expr) {
+            View::Buffer { .. } => buffer(subject, expr),
+            View::Int(_) => literal(subject, expr, "an integer literal", |dtype| !dtype.is_float()),
+            View::Float(_) => literal(subject, expr, "a float literal", DType::is_float),
+            View::Binary { op, a, b } => binary(subject, expr, op, a, b),
+            View::Select { cond, then, otherwise } => {
+                select(subject, expr, [cond, then, otherwise])
+            }
+            View::Cast { value } => result(subject, expr, &[value], None),
+            View::Intrinsic { .. } => scalar(subject, expr).err(),
+            View::Ramp { base, stride } => ramp(subject, expr, &[base, stride]),
+            View::Broadcast { value } => ramp(subject, expr, &[value]),
+            View::Load { buffer, indices } => load(subject, expr, buffer, &indices.to_vec()),
+            View::Store { buffer, value, indices } => {
+                store(subject, buffer, value, &indices.to_vec())
+            }
+            View::For { var, min, extent, .. } => bounds(subject, var, &[min, extent]),
+            View::LetStmt { var, value } => same(subject, "a scalar is named", var, value),
+            View::IfStmt { cond, .. } => condition(subject, cond),
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            report.at(expr, || problem);
+        }
+    }
+}
+
+type Problem = Option<String>;
+type Scalar = (DType, u16);
+
+/// Dtype and lanes of a node, or that it has none.
+fn scalar(subject: &Subject<'_>, expr: Expr) -> Result<Scalar, String> {
+    let body = subject.body;
+    match (body.scalar_ty(expr), body.view(expr)) {
+        (Some((_, 0)), _) | (None, _) => {
+            let (kind, ty) = (body.kind(expr).name(), subject.type_text(body.ty(expr)));
+            Err(format!("a {kind} has {ty}, which is no type of a scalar"))
+        }
+        (Some(scalar), _) => Ok(scalar),
+    }
+}
+
+fn text((dtype, lanes): Scalar) -> String {
+    if lanes == 1 { dtype.to_string() } else { format!("{dtype}x{lanes}") }
+}
+
+/// The lanes that operands have in common: those with one are repeated.
+fn lanes(operands: &[Scalar]) -> Result<u16, String> {
+    let all = operands.iter().map(|&(_, lanes)| lanes);
+    let most = all.clone().max().unwrap_or(1);
+    match all.into_iter().find(|&lanes| lanes != 1 && lanes != most) {
+        Some(lanes) => Err(format!("vectors of {lanes} and {most} lanes meet")),
+        None => Ok(most),
+    }
+}
+
+/// Compares a node's lanes with those of its operands, and its dtype with `dtype` when one is expected.
+fn result(subject: &Subject<'_>, expr: Expr, operands: &[Expr], dtype: Option<DType>) -> Problem {
+    let check = || {
+        let found = scalar(subject, expr)?;
+        let operands: Vec<Scalar> =
+            operands.iter().map(|&operand| scalar(subject, operand)).collect::<Result<_, _>>()?;
+        let wanted = (dtype.unwrap_or(found.0), lanes(&operands)?);
+        match found == wanted {
+            true => Ok(()),
+            false => Err(format!("it has type {}, but {} is expected", text(found), text(wanted))),
+        }
+    };
+    check().err()
+}
+
+fn same(subject: &Subject<'_>, what: &str, a: Expr, b: Expr) -> Problem {
+    match (scalar(subject, a), scalar(subject, b)) {
+        (Ok((a, _)), Ok((b, _))) if a != b => Some(format!("{what} of {a} and {b}")),
+        (Err(problem), _) | (_, Err(problem)) => Some(problem),
+        _ => None,
+    }
+}
+
+fn buffer(subject: &Subject<'_>, expr: Expr) -> Problem {
+    let ty = subject.body.ty(expr);
+    let is_tensor = ty.is_some_and(|ty| subject.body.terms().tensor(ty).is_some());
+    (!is_tensor).then(|| {
+        let (name, ty) = (subject.name_of(expr), subject.type_text(ty));
+        format!("buffer {name} has {ty}, not the type of a tensor of known rank")
+    })
+}
+
+fn literal(subject: &Subject<'_>, expr: Expr, what: &str, fits: fn(DType) -> bool) -> Problem {
+    match scalar(subject, expr) {
+        Ok((dtype, 1)) if fits(dtype) => None,
+        Ok(found) => Some(format!("{what} has type {}", text(found))),
+        Err(problem) => Some(problem),
+    }
+}
+
+fn binary(subject: &Subject<'_>, expr: Expr, op: BinaryOp, a: Expr, b: Expr) -> Problem {
+    let dtype = subject.body.scalar_ty(a).map(|(dtype, _)| dtype);
+    let wanted = if op.is_comparison() { Some(DType::BOOL) } else { dtype };
+    same(subject, &format!("`{}`", op.text()), a, b)
+        .or_else(|| result(subject, expr, &[a, b], wanted))
+}
+
+fn select(subject: &Subject<'_>, expr: Expr, operands: [Expr; 3]) -> Problem {
+    let [cond, then, otherwise] = operands;
+    let dtype = subject.body.scalar_ty(then).map(|(dtype, _)| dtype);
+    truth(subject, cond)
+        .or_else(|| same(subject, "a select", then, otherwise))
+        .or_else(|| result(subject, expr, &operands, dtype))
+}
+
+fn truth(subject: &Subject<'_>, cond: Expr) -> Problem {
+    match scalar(subject, cond) {
+        Ok((dtype, _)) if dtype.is_bool() => None,
+        Ok(found) => Some(format!("a condition is {}, not bool", text(found))),
+        Err(problem) => Some(problem),
+    }
+}
+
+fn condition(subject: &Subject<'_>, cond: Expr) -> Problem {
+    truth(subject, cond).or_else(|| match subject.body.scalar_ty(cond) {
+        Some((_, lanes)) if lanes > 1 => Some(format!("a condition has {lanes} lanes")),
+        _ => None,
+    })
+}
+
+/// A vector made of scalars.
+fn ramp(subject: &Subject<'_>, expr: Expr, parts: &[Expr]) -> Problem {
+    let dtype = match scalar(subject, expr) {
+        Ok((dtype, _)) => dtype,
+        Err(problem) => return Some(problem),
+    };
+    parts.iter().find_map(|&part| match scalar(subject, part) {
+        Ok(found) if found == (dtype, 1) => None,
+        Ok(found) => Some(format!("a vector of {dtype} is made of {}", text(found))),
+        Err(problem) => Some(problem),
+    })
+}
+
+/// The dtype of a buffer's elements, and the lanes of an access with these indices.
+fn access(subject: &Subject<'_>, buffer: Expr, indices: &[Expr]) -> Result<Scalar, String> {
+    let ty = subject.body.ty(buffer).map(|ty| subject.body.terms().ty(ty));
+    let Some(TypeView::Tensor { dtype, dims: Some(dims) }) = ty else {
+        return Err(format!("buffer {} is no tensor of known rank", subject.name_of(buffer)));
+    };
+    if indices.len() != dims.len() && indices.len() != 1 {
+        let (name, rank) = (subject.name_of(buffer), dims.len());
+        return Err(format!("{name} has {rank} axes, but {} indices are given", indices.len()));
+    }
+    let mut found = Vec::with_capacity(indices.len());
+    for &index in indices {
+        let (index, lanes) = scalar(subject, index)?;
+        if index.is_float() || index.is_bool() {
+            return Err(format!("an index is {index}, not an integer"));
+        }
+        found.push((index, lanes));
+    }
+    Ok((dtype, lanes(&found)?))
+}
+
+fn load(subject: &Subject<'_>, expr: Expr, buffer: Expr, indices: &[Expr]) -> Problem {
+    match (access(subject, buffer, indices), scalar(subject, expr)) {
+        (Ok(wanted), Ok(found)) if wanted == found => None,
+        (Ok(wanted), Ok(found)) => {
+            Some(format!("it has type {}, but {} is read", text(found), text(wanted)))
+        }
+        (Err(problem), _) | (_, Err(problem)) => Some(problem),
+    }
+}
+
+fn store(subject: &Subject<'_>, buffer: Expr, value: Expr, indices: &[Expr]) -> Problem {
+    match (access(subject, buffer, indices), scalar(subject, value)) {
+        (Ok((dtype, lanes)), Ok(found)) if dtype == found.0 && [1, lanes].contains(&found.1) => {
+            None
+        }
+        (Ok(wanted), Ok(found)) => {
+            Some(format!("{} is stored where {} is written", text(found), text(wanted)))
+        }
+        (Err(problem), _) | (_, Err(problem)) => Some(problem),
+    }
+}
+
+fn bounds(subject: &Subject<'_>, var: Expr, bounds: &[Expr]) -> Problem {
+    let (dtype, lanes) = match scalar(subject, var) {
+        Ok(found) => found,
+        Err(problem) => return Some(problem),
+    };
+    if dtype.is_float() || dtype.is_bool() || lanes != 1 {
+        return Some(format!("a loop counts in {}", text((dtype, lanes))));
+    }
+    bounds.iter().find_map(|&bound| match scalar(subject, bound) {
+        Ok(found) if found == (dtype, 1) => None,
+        Ok(found) => Some(format!("a loop over {dtype} has a bound of {}", text(found))),
+        Err(problem) => Some(problem),
+    })
+}
