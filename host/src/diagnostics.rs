@@ -4,11 +4,17 @@
 //! thread, and shown at the very end as a person ([`Diagnostic::render`]) or a program
 //! ([`Diagnostic::to_json`]) wants to read it.
 
+mod excerpt;
 mod render;
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+
+use excerpt::{Margin, around, clamp, line_of};
+
+/// What an excerpt keeps around its place.
+const KEPT: Margin = Margin { lines: 20, bytes: 1 << 14 };
 
 /// A text with a name, usually a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,12 +23,40 @@ pub struct Source {
     pub name: String,
     /// The text.
     pub text: String,
+    /// The number of its first line, where the text is an excerpt of a longer one.
+    first_line: Option<usize>,
 }
 
 impl Source {
     /// A shared source.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
-        Arc::new(Self { name: name.into(), text: text.into() })
+        Arc::new(Self { name: name.into(), text: text.into(), first_line: None })
+    }
+
+    /// The lines around a place of a text, and the place in them. Lines keep their numbers.
+    pub fn excerpt(
+        name: impl Into<String>,
+        text: &str,
+        place: &Range<usize>,
+    ) -> (Arc<Self>, Range<usize>) {
+        let place = clamp(text, place);
+        let kept = around(text, place.clone(), KEPT);
+        let source = Self {
+            name: name.into(),
+            text: text[kept.clone()].to_owned(),
+            first_line: Some(line_of(text, kept.start)),
+        };
+        (Arc::new(source), place.start - kept.start..place.end - kept.start)
+    }
+
+    /// Whether the text is a part of a longer one, which nobody may have.
+    pub fn is_excerpt(&self) -> bool {
+        self.first_line.is_some()
+    }
+
+    /// The number of the line that holds a byte of the text.
+    fn line_of(&self, at: usize) -> usize {
+        self.first_line.map_or(0, |first| first - 1) + line_of(&self.text, at)
     }
 }
 
@@ -126,8 +160,8 @@ impl Diagnostic {
         render::render(self, in_color)
     }
 
-    /// The same for programs. Spans are in bytes, lines and columns count from 1, columns in
-    /// characters.
+    /// The same for programs. Spans are in bytes of the file, or of the `excerpt` where there is one; lines
+    /// and columns count from 1, columns in characters.
     pub fn to_json(&self) -> serde_json::Value {
         render::json(self)
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Cx, Module};
-use tenon_host::passes::{PassContext, plan, run};
+use tenon_host::passes::{PassContext, PassError, Plan, plan, run};
 use tenon_host::registry::Registry;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 
@@ -41,13 +41,16 @@ impl House {
 
     /// Runs a pipeline over a small module and gives its text back.
     fn run(&self, pipeline: &str) -> Result<String, String> {
-        let registry = self.open();
+        let plan = plan(&self.open(), pipeline).map_err(|error| error.to_string())?;
+        self.run_plan(&plan).map(|module| text_of(&module)).map_err(|error| error.to_string())
+    }
+
+    fn run_plan(&self, plan: &Plan) -> Result<Module, PassError> {
         let module = small_module();
         let before = text_of(&module);
-        let plan = plan(&registry, pipeline).map_err(|error| error.to_string())?;
-        let result = run(&registry, &plan, &module, &mut PassContext::default());
+        let result = run(&self.open(), plan, &module, &mut PassContext::default());
         assert_eq!(text_of(&module), before, "the module that was given is as it was");
-        result.map(|module| text_of(&module)).map_err(|error| error.to_string())
+        result
     }
 
     fn error(&self, pipeline: &str) -> String {
@@ -112,6 +115,22 @@ fn errors_say_what_and_where() {
     assert!(house.error("test.WrongNode").contains("is not in this body"));
     let error = house.error("test.Untyped");
     assert!(error.contains("left something wrong in function @main: `concatenate`"), "{error}");
+}
+
+/// What a user reads; written anew where `UPDATE_EXPECT` is set.
+#[test]
+fn a_failing_pass_underlines_its_node() {
+    let house = House::new("");
+    for (pass, file) in [("test.Fail", "fail.txt"), ("test.Untyped", "untyped.txt")] {
+        let plan = plan(&house.open(), pass).expect("a plan");
+        let error = house.run_plan(&plan).expect_err("this pass fails");
+        let found = format!("{}\n", error.to_diagnostic());
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugin").join(file);
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            fs::write(&path, &found).expect("written");
+        }
+        assert_eq!(found, fs::read_to_string(&path).unwrap_or_default(), "{}", path.display());
+    }
 }
 
 #[test]

@@ -1,14 +1,16 @@
 //! The text form, by the fixtures under `text/`.
 //!
 //! `*.ir` parses and prints as it stands. `errors/*.ir` does not parse; the `.txt` file beside it says
-//! what a user reads, and is written anew where `UPDATE_EXPECT` is set.
+//! what a user reads. `places/*.txt` says where the text has each node. Both are written anew where
+//! `UPDATE_EXPECT` is set.
 
 use std::path::{Path, PathBuf};
 
-use tenon_host::diagnostics::{Diagnostics, Source};
-use tenon_host::ir::{Cx, Module};
+use tenon_host::diagnostics::{Diagnostic, Diagnostics, Source};
+use tenon_host::ir::{Context, Cx, Expr, Module};
 use tenon_host::text::{
-    NoWeights, WeightsPolicy, parse_module, print_module, read_module, write_module,
+    NoWeights, WeightsPolicy, parse_module, point_at, print_function, print_function_marking,
+    print_module, read_module, write_module,
 };
 
 fn fixtures(folder: &str) -> Vec<PathBuf> {
@@ -44,14 +46,60 @@ fn fixtures_print_as_they_stand() {
 fn errors_say_what_was_expected_and_where() {
     for path in fixtures("text/errors") {
         let Err(errors) = parse(&path).1 else { panic!("{} parses", path.display()) };
-        let rendered = format!("{errors}\n");
-        let expected = path.with_extension("txt");
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&expected, &rendered).unwrap();
-        }
-        let expected = std::fs::read_to_string(&expected).unwrap_or_default();
-        assert_eq!(rendered, expected, "{}\n{rendered}", path.display());
+        expect(&path.with_extension("txt"), &format!("{errors}\n"));
     }
+}
+
+/// Compares a text with the one in a file, or writes the file.
+fn expect(path: &Path, found: &str) {
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(found, expected, "{}\n{found}", path.display());
+}
+
+#[test]
+fn every_node_has_a_place() {
+    for path in fixtures("text") {
+        let module = parse(&path).1.unwrap();
+        let mut found = String::new();
+        for (name, function) in module.iter() {
+            let name = module.cx().terms().str(name);
+            let body = function.view();
+            let mut weights = WeightsPolicy::inline();
+            let nodes: Vec<Expr> = body.post_order().collect();
+            let (text, places) = print_function_marking(name, function, &mut weights, &nodes);
+            assert_eq!(text, print_function(name, function, &mut weights));
+            for (node, place) in nodes.into_iter().zip(places) {
+                let written = place.map(|place| &text[place]);
+                let written = written.unwrap_or_else(|| panic!("{:?} has none", body.kind(node)));
+                found.push_str(&format!("{:16}{written}\n", body.kind(node).name()));
+            }
+        }
+        let name = path.with_extension("txt").file_name().unwrap().to_owned();
+        expect(&path.with_file_name("places").join(name), &found);
+    }
+}
+
+#[test]
+fn the_lines_around_a_node_are_few_and_keep_their_numbers() {
+    let chain: Vec<String> =
+        (1..=10_000).map(|at| format!("  %v{at} = exp(%v{})\n", at - 1)).collect();
+    let text = format!("fn @main(%v0: f32[4]) {{\n{}  ret %v10000\n}}\n", chain.concat());
+    let module = parse_module(&Cx::new(), &Source::new("long", text), &mut NoWeights).unwrap();
+    let (_, function) = module.iter().next().unwrap();
+    let body = function.view();
+    let mut calls = body.post_order().filter(|&node| body.kind(node).name() == "call");
+    let node = calls.nth(4999).unwrap();
+    let (source, place) = point_at("@main", "main", function, node).unwrap();
+    assert_eq!(&source.text[place.clone()], "exp(%v4999)");
+    assert_eq!(source.text.lines().count(), 41);
+    let shown = Diagnostic::error("wrong").in_source(&source).label(place, "");
+    let label = &shown.to_json()["labels"][0];
+    assert_eq!((label["line"].as_u64(), label["column"].as_u64()), (Some(5001), Some(12)));
+    assert!(shown.to_string().contains("\n5001 |   %v5000 = exp(%v4999)\n"), "{shown}");
+    assert!(point_at("@main", "main", function, Expr(1 << 30)).is_none());
 }
 
 #[test]

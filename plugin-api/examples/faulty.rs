@@ -32,10 +32,12 @@ mod panics {
 mod fails {
     use super::*;
 
-    /// Finds something wrong with the last node.
+    /// Finds something wrong with the first call.
     #[pass(name = "test.Fail")]
     fn fails(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
-        Err(PassError::new("this is not to my taste").at(func.view().root()))
+        let body = func.view();
+        let call = body.post_order().find(|&expr| body.kind(expr) == Kind::CALL);
+        Err(PassError::new("this is not to my taste").at(call.unwrap_or(body.root())))
     }
 }
 

@@ -8,14 +8,11 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde_json::json;
 
+use super::excerpt::{Margin, around, clamp};
 use super::{Diagnostic, Label, Severity, Source};
 
-/// Lines that are shown before a label's first and after its last line.
-const CONTEXT_LINES: usize = 1;
-/// Bytes that are shown of a line before and after a label.
-const CONTEXT_BYTES: usize = 160;
-/// Bytes of a label that are underlined.
-const LONGEST_LABEL: usize = 400;
+/// What is shown around a label.
+const SHOWN: Margin = Margin { lines: 1, bytes: 160 };
 
 pub(super) fn render(diagnostic: &Diagnostic, in_color: bool) -> String {
     let level = match diagnostic.severity {
@@ -48,7 +45,7 @@ struct Window<'d> {
 fn windows<'d>(source: &Source, labels: &'d [Label]) -> Vec<Window<'d>> {
     let mut windows: Vec<Window<'d>> = Vec::new();
     for (number, label) in labels.iter().enumerate() {
-        let mut range = around(&source.text, clamp(&source.text, &label.span));
+        let mut range = around(&source.text, clamp(&source.text, &label.span), SHOWN);
         let mut inside = vec![(number, label)];
         windows.retain_mut(|window| {
             let is_apart = window.range.end < range.start || range.end < window.range.start;
@@ -58,7 +55,7 @@ fn windows<'d>(source: &Source, labels: &'d [Label]) -> Vec<Window<'d>> {
             }
             is_apart
         });
-        let line = line_of(&source.text, range.start);
+        let line = source.line_of(range.start);
         windows.push(Window { range, line, labels: inside });
     }
     // The place that the message is about comes first.
@@ -83,43 +80,6 @@ fn snippet<'s>(
     snippet
 }
 
-/// The span inside the text, on character boundaries, and not too long.
-fn clamp(text: &str, span: &Range<usize>) -> Range<usize> {
-    let start = floor(text, span.start.min(text.len()));
-    let end = span.end.min(start + LONGEST_LABEL).min(text.len());
-    start..floor(text, end).max(start)
-}
-
-/// The whole lines around a span, less what is far away on a very long line.
-fn around(text: &str, span: Range<usize>) -> Range<usize> {
-    let bytes = text.as_bytes();
-    let limit = floor(text, span.start.saturating_sub(CONTEXT_BYTES));
-    let newlines = bytes[limit..span.start].iter().enumerate().rev();
-    let start = newlines
-        .filter(|&(_, &byte)| byte == b'\n')
-        .nth(CONTEXT_LINES)
-        .map_or(limit, |(offset, _)| limit + offset + 1);
-    let limit = floor(text, (span.end + CONTEXT_BYTES).min(text.len()));
-    let newlines = bytes[span.end..limit].iter().enumerate();
-    let end = newlines
-        .filter(|&(_, &byte)| byte == b'\n')
-        .nth(CONTEXT_LINES)
-        .map_or(limit, |(offset, _)| span.end + offset);
-    start..end
-}
-
-/// The character boundary at or before `at`.
-fn floor(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    1 + text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count()
-}
-
 pub(super) fn json(diagnostic: &Diagnostic) -> serde_json::Value {
     let place = |label: &Label| match &diagnostic.source {
         Some(source) => {
@@ -128,19 +88,23 @@ pub(super) fn json(diagnostic: &Diagnostic) -> serde_json::Value {
             json!({
                 "start": label.span.start,
                 "end": label.span.end,
-                "line": line_of(&source.text, span.start),
+                "line": source.line_of(span.start),
                 "column": 1 + source.text[start..span.start].chars().count(),
                 "text": label.text,
             })
         }
         None => json!({ "start": label.span.start, "end": label.span.end, "text": label.text }),
     };
-    json!({
+    let mut json = json!({
         "severity": diagnostic.severity.text(),
         "message": diagnostic.message,
         "file": diagnostic.source.as_ref().map(|source| source.name.as_str()),
         "labels": diagnostic.labels.iter().map(place).collect::<Vec<_>>(),
         "notes": diagnostic.notes,
         "help": diagnostic.help,
-    })
+    });
+    if let Some(source) = diagnostic.source.as_ref().filter(|source| source.is_excerpt()) {
+        json["excerpt"] = source.text.as_str().into();
+    }
+    json
 }

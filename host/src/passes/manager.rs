@@ -16,6 +16,7 @@ use crate::diagnostics::Diagnostic;
 use crate::infer::{InferError, infer_changed};
 use crate::ir::{Function, Module};
 use crate::registry::{LoadError, LoadedPass, PassFailure, PassId, PassKind, Registry};
+use crate::text::point_at;
 
 /// Why a run stopped. The module that was given is as it was.
 #[derive(Debug, Error)]
@@ -69,24 +70,24 @@ pub enum PassError {
 }
 
 impl PassError {
-    /// The error as a person reads it.
+    /// The error as a person reads it, with the lines of the function around the node it is about.
     pub fn to_diagnostic(&self) -> Diagnostic {
         if let PassError::Instrument { diagnostic, .. } = self {
             return Diagnostic { message: self.to_string(), ..(**diagnostic).clone() };
         }
         let diagnostic = Diagnostic::error(self.to_string());
-        let (function, node) = match self {
-            PassError::Failed { function: Some((_, function)), failure, .. } => {
-                (function, failure.node)
+        let (name, function, node, source) = match self {
+            PassError::Failed { pass, function: Some((name, function)), failure } => {
+                let Some(node) = failure.node else { return diagnostic };
+                (name, function, node, format!("@{name} before {pass}"))
             }
-            PassError::Untyped { body, error, .. } => (body, Some(error.node)),
+            PassError::Untyped { pass, function: name, body, error } => {
+                (name, body, error.node, format!("@{name} after {pass}"))
+            }
             _ => return diagnostic,
         };
-        match node.filter(|node| node.index() < function.view().len()) {
-            Some(node) => {
-                let kind = function.view().kind(node).name();
-                diagnostic.note(format!("it is about node {} of the function, a {kind}", node.0))
-            }
+        match point_at(source, name, function, node) {
+            Some((source, place)) => diagnostic.in_source(&source).label(place, ""),
             None => diagnostic,
         }
     }

@@ -10,8 +10,10 @@ mod lexer;
 mod names;
 mod operators;
 mod parse;
+mod point;
 mod print;
 
 pub use file::{read_module, write_module};
 pub use parse::{LoadWeight, NoWeights, parse_module};
-pub use print::{WeightsPolicy, print_function, print_module, print_type};
+pub use point::point_at;
+pub use print::{WeightsPolicy, print_function, print_function_marking, print_module, print_type};

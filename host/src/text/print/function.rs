@@ -2,6 +2,7 @@
 //! of its own opens the first of them, and the loop goes on in there.
 
 use super::layout::Layout;
+use super::marks::Marks;
 use super::open::{After, Content, Open, Step};
 use super::scalar::Pending;
 use super::terms::TermWriter;
@@ -28,6 +29,7 @@ pub(super) struct Printer<'a, 'w> {
     labels: Vec<u32>,
     next_label: u32,
     open: Vec<Open<'a>>,
+    pub(super) marks: Marks,
 }
 
 impl<'a, 'w> Printer<'a, 'w> {
@@ -35,6 +37,7 @@ impl<'a, 'w> Printer<'a, 'w> {
         function: &'a Function,
         weights: &'w mut WeightsPolicy,
         out: &'w mut String,
+        marks: Marks,
     ) -> Self {
         let body = function.view();
         let styles: Vec<Style> = function
@@ -59,16 +62,18 @@ impl<'a, 'w> Printer<'a, 'w> {
             labels: vec![0; body.len()],
             next_label: 0,
             open: Vec::new(),
+            marks,
         }
     }
 
-    /// Writes parameters and body of the root.
-    pub(super) fn function(mut self) {
+    /// Writes parameters and body of the root; the marks say where nodes are written.
+    pub(super) fn function(mut self) -> Marks {
         let root = self.body.root();
         match self.layout.is_prim {
             true => self.prim_header(root),
             false => self.header(root),
         }
+        self.mark(root, 0);
         while let Some(open) = self.open.last_mut() {
             match open.step(&self.layout) {
                 Step::Label(expr) => self.label(expr),
@@ -88,6 +93,7 @@ impl<'a, 'w> Printer<'a, 'w> {
                 Step::Close(result) => self.close(result),
             }
         }
+        self.marks
     }
 
     fn label(&mut self, expr: Expr) {
@@ -95,16 +101,19 @@ impl<'a, 'w> Printer<'a, 'w> {
         self.labels[expr.index()] = self.next_label;
         self.next_label += 1;
         self.label_use(expr);
-        if self.layout.is_prim {
-            self.out.push_str(" = ");
-            return self.prim_label(expr);
-        }
-        if let Some(ty) = self.body.ty(expr).filter(|_| self.has_own_type(expr)) {
+        if !self.layout.is_prim
+            && let Some(ty) = self.body.ty(expr).filter(|_| self.has_own_type(expr))
+        {
             self.out.push_str(": ");
             self.terms.ty(self.out, ty);
         }
         self.out.push_str(" = ");
-        self.value(expr);
+        let start = self.out.len();
+        match self.layout.is_prim {
+            true => self.prim_label(expr),
+            false => self.value(expr),
+        }
+        self.mark(expr, start);
     }
 
     fn bind(&mut self, var: Expr, value: Expr) {
@@ -112,7 +121,11 @@ impl<'a, 'w> Printer<'a, 'w> {
         self.typed_var(var);
         self.out.push_str(" = ");
         match self.layout.is_direct(value) {
-            true => self.value(value),
+            true => {
+                let start = self.out.len();
+                self.value(value);
+                self.mark(value, start);
+            }
             false => {
                 self.operand(value);
                 self.out.push('\n');
@@ -151,8 +164,11 @@ impl<'a, 'w> Printer<'a, 'w> {
         }
     }
 
-    /// Opens scope `index` of a node, whose content is `content`.
+    /// Opens scope `index` of a node, whose content is `content`, behind its brace.
     pub(super) fn open_body(&mut self, opener: Expr, index: u32, content: Expr, after: After) {
+        if self.layout.is_body(content) {
+            self.mark(content, self.out.len() - "{\n".len());
+        }
         let content = match self.body.view(content) {
             View::Let(view) if self.layout.is_body(content) => Content::bindings(view),
             View::Seq(stmts) if self.layout.is_body(content) => Content::Seq(stmts, 0),
@@ -175,7 +191,18 @@ impl<'a, 'w> Printer<'a, 'w> {
 
     /// A variable or buffer.
     pub(super) fn var(&mut self, var: Expr) {
+        let start = self.out.len();
         self.vars.write(self.out, var, Symbol(self.body.raw_node(var).data));
+        self.mark(var, start);
+    }
+
+    /// Says that a node was written from `start` on, its first scope not yet.
+    pub(super) fn mark(&mut self, expr: Expr, start: usize) {
+        if self.marks.is_wanted(expr) {
+            let written = self.out[start..].trim_end();
+            let written = written.strip_suffix(" {").unwrap_or(written);
+            self.marks.set(expr, start..start + written.len());
+        }
     }
 
     /// A variable where it is bound, with its type.

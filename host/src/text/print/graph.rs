@@ -80,14 +80,17 @@ impl Printer<'_, '_> {
             true => self.body.ty(expr).is_none(),
             false => has_implied_type(self.body, expr),
         };
+        let start = self.out.len();
         if is_implied || is_type_redundant(self.body.kind(expr)) {
-            return self.node(expr);
+            self.node(expr);
+        } else {
+            self.out.push('(');
+            self.node(expr);
+            self.out.push_str(" : ");
+            self.ty_or_none(self.body.ty(expr));
+            self.out.push(')');
         }
-        self.out.push('(');
-        self.node(expr);
-        self.out.push_str(" : ");
-        self.ty_or_none(self.body.ty(expr));
-        self.out.push(')');
+        self.mark(expr, start);
     }
 
     /// A node that opens no scope.

@@ -3,6 +3,7 @@
 mod function;
 mod graph;
 mod layout;
+mod marks;
 mod module;
 mod open;
 mod place;
@@ -15,5 +16,5 @@ mod weights;
 
 pub(in crate::text) use terms::DIM_CALLS;
 
-pub use module::{print_function, print_module, print_type};
+pub use module::{print_function, print_function_marking, print_module, print_type};
 pub use weights::WeightsPolicy;

@@ -1,9 +1,12 @@
 //! Modules and their parts.
 
+use std::ops::Range;
+
 use super::function::Printer;
+use super::marks::Marks;
 use super::terms::TermWriter;
 use super::weights::WeightsPolicy;
-use crate::ir::{Context, Cx, Function, Module, TermKind, Type};
+use crate::ir::{Context, Cx, Expr, Function, Module, TermKind, Type};
 use crate::text::names::{is_bare_global, write_name, write_quoted};
 
 /// The text of a module.
@@ -37,6 +40,17 @@ pub fn print_module(module: &Module, weights: &mut WeightsPolicy) -> String {
 
 /// The text of one function of a module.
 pub fn print_function(name: &str, function: &Function, weights: &mut WeightsPolicy) -> String {
+    print_function_marking(name, function, weights, &[]).0
+}
+
+/// The text of one function, and for each of `nodes` where it is first written: the bytes of a binding's
+/// value, an operand, a statement up to its brace, or a variable's name.
+pub fn print_function_marking(
+    name: &str,
+    function: &Function,
+    weights: &mut WeightsPolicy,
+    nodes: &[Expr],
+) -> (String, Vec<Option<Range<usize>>>) {
     // Most nodes are a line.
     let mut out = String::with_capacity(32 * function.view().len());
     if function.is_private() {
@@ -44,9 +58,9 @@ pub fn print_function(name: &str, function: &Function, weights: &mut WeightsPoli
     }
     out.push_str(if function.is_prim() { "prim @" } else { "fn @" });
     write_name(&mut out, name, is_bare_global(name));
-    Printer::new(function, weights, &mut out).function();
+    let marks = Printer::new(function, weights, &mut out, Marks::of(nodes)).function();
     out.push('\n');
-    out
+    (out, nodes.iter().map(|&node| marks.get(node)).collect())
 }
 
 /// The text of a type.

@@ -70,6 +70,13 @@ impl Printer<'_, '_> {
     }
 
     fn written_stmt(&mut self, stmt: Expr) {
+        let start = self.out.len();
+        self.open_stmt(stmt);
+        self.mark(stmt, start);
+    }
+
+    /// All of a statement, or up to the brace of its first scope.
+    fn open_stmt(&mut self, stmt: Expr) {
         if self.is_raw(stmt) {
             self.scalar_itself(stmt);
             return self.out.push('\n');
@@ -134,7 +141,9 @@ impl Printer<'_, '_> {
             }
             Some(RangeEnd::Value(end)) => {
                 self.out.push_str("..");
+                let start = self.out.len();
                 super::terms::write_int(self.out, end);
+                self.mark(extent, start);
             }
             None => {
                 self.out.push_str(" : ");
@@ -193,7 +202,9 @@ impl Printer<'_, '_> {
             && self.layout.labelled(self.layout.scope(stmt, 1)).is_empty();
         match (is_chain, self.body.view(otherwise)) {
             (true, View::IfStmt { then, .. }) => {
+                let start = self.out.len();
                 self.if_head(otherwise);
+                self.mark(otherwise, start);
                 self.open_body(otherwise, 0, then, After::ElseStmt(otherwise));
             }
             _ => {
@@ -264,6 +275,7 @@ impl Printer<'_, '_> {
 
     fn region(&mut self, region: Expr) {
         let View::Region { buffer, ranges } = self.body.view(region) else { return };
+        let start = self.out.len();
         self.var(buffer);
         self.out.push('[');
         for axis in 0..ranges.len() / 2 {
@@ -275,6 +287,7 @@ impl Printer<'_, '_> {
             self.scalar(ranges.at(2 * axis + 1));
         }
         self.out.push(']');
+        self.mark(region, start);
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) enum Pending {
     /// Lanes of a vector, and the closing parenthesis.
     Lanes(Expr),
     Attrs(Expr),
+    /// The end of a node that is looked for, and where it began.
+    Mark(Expr, usize),
 }
 
 impl Printer<'_, '_> {
@@ -58,6 +60,7 @@ impl Printer<'_, '_> {
                     write!(self.out, ", {lanes})").expect("a string takes all");
                 }
                 Pending::Attrs(expr) => self.attrs(self.body.attrs(expr)),
+                Pending::Mark(expr, start) => self.mark(expr, start),
             }
         }
     }
@@ -76,7 +79,12 @@ impl Printer<'_, '_> {
         match self.body.kind(expr) {
             Kind::VAR | Kind::BUFFER => self.var(expr),
             _ if self.layout.has_label(expr) => self.label_use(expr),
-            _ => self.written(expr, tightness),
+            _ => {
+                if self.marks.is_wanted(expr) {
+                    self.pending.push(Pending::Mark(expr, self.out.len()));
+                }
+                self.written(expr, tightness);
+            }
         }
     }
 
