@@ -112,7 +112,8 @@ fn run(root: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, String> 
     let source = Source::new(name, test.input);
     let module =
         parse_module(&cx, &source, &mut NoWeights).map_err(|errors| errors.render(false))?;
-    let module = infer_module(&module).map_err(|errors| errors[0].1.to_string())?;
+    let module =
+        infer_module(&module).map_err(|errors| errors[0].1.to_diagnostic(&source).render(false))?;
     match test.directive {
         Directive::Pass(pipeline) => run_passes(root, pipeline, &module)
             .map(|module| print_module(&module, &mut WeightsPolicy::inline())),
@@ -142,5 +143,6 @@ fn run_passes(root: &Path, pipeline: &str, module: &Module) -> Result<Module, St
     ]);
     let instruments: Vec<Box<dyn Instrument>> = vec![Box::new(VerifyEach::default())];
     let mut context = PassContext { target, instruments, ..PassContext::default() };
-    run_plan(&registry, &plan, module, &mut context).map_err(|error| error.to_string())
+    run_plan(&registry, &plan, module, &mut context)
+        .map_err(|error| error.to_diagnostic().render(false))
 }

@@ -1,7 +1,11 @@
 //! What type inference finds wrong.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use thiserror::Error;
 
+use crate::diagnostics::{Diagnostic, Source};
 use crate::ir::Expr;
 use crate::ops::OpError;
 
@@ -15,6 +19,26 @@ pub struct InferError {
     pub span: u32,
     /// What is wrong.
     pub problem: Box<InferProblem>,
+}
+
+impl InferError {
+    /// The error as a person reads it, underlined where the node stands in the text it was parsed from.
+    pub fn to_diagnostic(&self, source: &Arc<Source>) -> Diagnostic {
+        let diagnostic = Diagnostic::error(self.problem.to_string()).in_source(source);
+        match self.span.checked_sub(1) {
+            Some(at) => diagnostic.label(word_at(&source.text, at as usize), ""),
+            None => diagnostic,
+        }
+    }
+}
+
+/// The bytes of the word that starts at `at`.
+fn word_at(text: &str, at: usize) -> Range<usize> {
+    let rest = text.get(at..).unwrap_or("");
+    let len = rest
+        .find(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '{'))
+        .unwrap_or(rest.len());
+    at..at + len.max(1).min(rest.len())
 }
 
 /// What is wrong at a node.

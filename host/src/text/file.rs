@@ -4,24 +4,42 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::io::Write;
 use std::path::{Component, Path};
-
-use safetensors::Dtype;
+use std::sync::Arc;
 
 use super::{LoadWeight, WeightsPolicy, parse_module, print_module};
 use crate::diagnostics::{Diagnostic, Diagnostics, Source};
-use crate::io::{FileError, Mapping, WeightView, Weights, write_atomically, write_weights};
-use crate::ir::{Bytes, Constant, Context, Cx, DType, Module, Symbol};
+use crate::infer::infer_module;
+use crate::io::{
+    FileError, WeightView, Weights, from_safetensors, to_safetensors, write_atomically,
+    write_weights,
+};
+use crate::ir::{Bytes, Constant, Context, Cx, Module, Symbol};
 
 /// Reads a module; the weights that it names lie in or below the text's own folder, and are mapped.
 pub fn read_module(cx: &Cx, path: &Path) -> Result<Module, Diagnostics> {
+    parse_file(cx, path).map(|(module, _)| module)
+}
+
+/// Reads a module and infers all its types.
+pub fn read_typed_module(cx: &Cx, path: &Path) -> Result<Module, Diagnostics> {
+    let (module, source) = parse_file(cx, path)?;
+    infer_module(&module).map_err(|errors| {
+        Diagnostics(errors.iter().map(|(_, error)| error.to_diagnostic(&source)).collect())
+    })
+}
+
+fn parse_file(cx: &Cx, path: &Path) -> Result<(Module, Arc<Source>), Diagnostics> {
     let failed = |message: String| Diagnostics::from(Diagnostic::error(message));
-    let mapping = Mapping::open(path).map_err(|error| failed(error.to_string()))?;
-    let text = std::str::from_utf8(&mapping).map_err(|error| {
-        failed(format!("`{}` is not UTF-8 from byte {} on", path.display(), error.valid_up_to()))
+    let bytes = std::fs::read(path)
+        .map_err(|cause| failed(FileError::Read { path: path.to_owned(), cause }.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        failed(format!("`{}` is no text: byte {valid} is not UTF-8", path.display()))
     })?;
     let source = Source::new(path.display().to_string(), text);
     let folder = path.parent().unwrap_or(Path::new(""));
-    parse_module(cx, &source, &mut WeightsFolder { cx, folder, open: HashMap::new() })
+    let mut weights = WeightsFolder { cx, folder, open: HashMap::new() };
+    Ok((parse_module(cx, &source, &mut weights)?, source))
 }
 
 /// Writes a module: the text to `path`, and constants of more than `inline_limit` elements to a file of
@@ -46,7 +64,7 @@ fn write_constants(module: &Module, path: &Path, policy: &WeightsPolicy) -> Resu
     for (key, constant) in policy.collected() {
         let known = terms.static_tensor(constant.ty).and_then(|(dtype, dims)| {
             let dims = dims.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>();
-            Some((stored(dtype)?, dims.ok()?))
+            Some((to_safetensors(dtype)?, dims.ok()?))
         });
         let Some(known) = known else {
             let ty = super::print_type(module.cx(), constant.ty);
@@ -76,7 +94,7 @@ struct WeightsFolder<'a> {
 
 impl LoadWeight for WeightsFolder<'_> {
     fn load(&mut self, file: Option<&str>, key: &str) -> Result<Constant, Box<dyn Error>> {
-        let file = file.ok_or("the text names no file, `weights \"…\"`")?;
+        let file = file.ok_or("the text names no weights file; write `weights \"file\"` on top")?;
         let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         if !Path::new(file).components().all(is_below) {
             return Err(format!("`{file}` does not lie below the folder of the text").into());
@@ -86,33 +104,10 @@ impl LoadWeight for WeightsFolder<'_> {
             self.open.insert(file.to_owned(), weights);
         }
         let weight = self.open[file].get(key)?;
-        let dtype = DType::all()
-            .find(|&dtype| stored(dtype) == Some(weight.dtype))
+        let dtype = from_safetensors(weight.dtype)
             .ok_or_else(|| format!("elements of type {} are not known", weight.dtype))?;
         let shape: Vec<i64> = weight.shape.iter().map(|&extent| extent as i64).collect();
         let ty = self.cx.static_tensor_type(dtype, &shape);
         Ok(Constant { ty, name: Symbol(0), data: Bytes::new(weight.data.clone()) })
     }
-}
-
-/// What elements of a dtype are called in a weights file.
-fn stored(dtype: DType) -> Option<Dtype> {
-    Some(match dtype {
-        DType::F64 => Dtype::F64,
-        DType::F32 => Dtype::F32,
-        DType::F16 => Dtype::F16,
-        DType::BF16 => Dtype::BF16,
-        DType::F8E4M3 => Dtype::F8_E4M3,
-        DType::F8E5M2 => Dtype::F8_E5M2,
-        DType::I64 => Dtype::I64,
-        DType::I32 => Dtype::I32,
-        DType::I16 => Dtype::I16,
-        DType::I8 => Dtype::I8,
-        DType::U64 => Dtype::U64,
-        DType::U32 => Dtype::U32,
-        DType::U16 => Dtype::U16,
-        DType::U8 => Dtype::U8,
-        DType::BOOL => Dtype::BOOL,
-        _ => return None,
-    })
 }
