@@ -1,70 +1,107 @@
-//! The node tests of onnx: each model is imported, evaluated by the reference and compared.
+//! The node tests of onnx, each a test of its own: the model is imported, evaluated by the reference and
+//! compared.
 //!
-//! The tests come out of the onnx wheel (`scripts/setup-python.sh --models`); where that was not run this
-//! says so. What cannot be imported is counted by its reason, and these counts are those of
-//! `unsupported.txt`. `TENON_BLESS=1` rewrites that file. `TENON_NODES=abs` runs the tests with `abs` in
-//! their names alone.
+//! They come out of the onnx wheel (`scripts/setup-python.sh --models`); where that was not run they count as
+//! ignored. So do the cases of `unsupported.txt`, which `unsupported_cases_are_listed` compares with what the
+//! importer says; `TENON_BLESS=1` makes that test rewrite the list.
 
 mod compare;
 mod suite;
+mod unsupported;
 
-use std::collections::BTreeMap;
-use std::{env, fs, path::Path};
+use std::path::Path;
+use std::process::ExitCode;
+use std::{env, fs};
 
-use suite::{Outcome, Suite};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-#[test]
-fn every_supported_node_test_passes() {
+use suite::{Outcome, run};
+use unsupported::UnsupportedCases;
+
+fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = root.join(".cache/onnx-nodes");
-    if !folder.exists() {
-        let reason = fs::read_to_string(root.join(".cache/models-unavailable"))
-            .unwrap_or_else(|_| "scripts/setup-python.sh --models was not run".into());
-        eprintln!("the node tests of onnx are skipped: {}", reason.trim());
-        return;
-    }
-    let filter = env::var("TENON_NODES").ok();
-    let suite = Suite::open(&folder, filter.as_deref());
+    let trials = match folder.exists() {
+        true => trials(&folder, &root.join("tests/onnx_nodes/unsupported.txt")),
+        false => vec![missing(root)],
+    };
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
 
-    let (mut passed, mut failures) = (0, Vec::new());
-    let mut unsupported: BTreeMap<String, usize> = BTreeMap::new();
-    for (name, outcome) in suite.run() {
-        match outcome {
-            Outcome::Passed => passed += 1,
-            Outcome::Unsupported(reason) => *unsupported.entry(reason).or_default() += 1,
-            Outcome::Failed(problem) => failures.push(format!("{name}: {problem}")),
-        }
+/// What stands for all cases where they are not there.
+fn missing(root: &Path) -> Trial {
+    let reason = fs::read_to_string(root.join(".cache/models-unavailable"))
+        .unwrap_or_else(|_| "scripts/setup-python.sh --models was not run".into());
+    let reason = format!("the node tests of onnx are skipped: {}", reason.trim());
+    if !env::args().any(|arg| arg == "--list") {
+        eprintln!("{reason}");
     }
-    println!(
-        "{passed} node tests pass, {} are not supported, {} fail",
-        unsupported.values().sum::<usize>(),
-        failures.len()
-    );
-    assert!(failures.is_empty(), "{} fail:\n{}", failures.len(), failures.join("\n"));
-    if filter.is_none() {
-        check_list(&root.join("tests/onnx_nodes/unsupported.txt"), &unsupported);
+    Trial::test("all_cases", move || Err(reason.into())).with_ignored_flag(true)
+}
+
+fn trials(folder: &Path, list: &Path) -> Vec<Trial> {
+    let listed = UnsupportedCases::read(list);
+    let names = suite::names(folder);
+    let mut trials: Vec<Trial> = names
+        .iter()
+        .map(|name| {
+            let case = folder.join(name);
+            match listed.reason(name).map(str::to_owned) {
+                Some(reason) => {
+                    let ignored = move || Ok(Completion::ignored_with(reason));
+                    Trial::ignorable_test(name, ignored).with_ignored_flag(true)
+                }
+                None => Trial::test(name, move || check(&case)),
+            }
+        })
+        .collect();
+    let (folder, list) = (folder.to_owned(), list.to_owned());
+    trials.push(Trial::test("unsupported_cases_are_listed", move || {
+        match env::var_os("TENON_BLESS") {
+            Some(_) => Ok(fs::write(list, unsupported(&folder, &names).to_string())?),
+            None => check_listed(&folder, &names, &listed),
+        }
+    }));
+    trials
+}
+
+fn check(case: &Path) -> Result<(), Failed> {
+    match run(case) {
+        Outcome::Passed => Ok(()),
+        Outcome::Unsupported(reason) => Err(format!("it is not supported: {reason}").into()),
+        Outcome::Failed(problem) => Err(problem.into()),
     }
 }
 
-/// Compares what is not supported with the list of it.
-fn check_list(path: &Path, found: &BTreeMap<String, usize>) {
-    let header = "# What node tests of onnx are not supported for, and how many: TENON_BLESS=1 rewrites this.\n";
-    let lines = found.iter().map(|(reason, count)| format!("{count:4} {reason}\n"));
-    let found = header.to_owned() + &lines.collect::<String>();
-    if env::var_os("TENON_BLESS").is_some() {
-        fs::write(path, found).expect("the list can be written");
-        return;
+/// Whether each listed case is there, and is not supported for its reason.
+fn check_listed(folder: &Path, names: &[String], listed: &UnsupportedCases) -> Result<(), Failed> {
+    let mut problems = Vec::new();
+    for (name, reason) in listed.iter() {
+        let problem = match names.iter().any(|other| other == name) {
+            false => "there is no such case".to_owned(),
+            true => match suite::run_caught(&folder.join(name)) {
+                Outcome::Unsupported(found) if found == reason => continue,
+                Outcome::Unsupported(found) => format!("the reason is {found}, not {reason}"),
+                Outcome::Passed => "it passes".to_owned(),
+                Outcome::Failed(problem) => format!("it is supported, but fails: {problem}"),
+            },
+        };
+        problems.push(format!("{name}: {problem}"));
     }
-    let expected = fs::read_to_string(path).unwrap_or_default();
-    let differs = |a: &str, b: &str| {
-        a.lines().filter(|line| !b.contains(*line)).map(str::to_owned).collect::<Vec<_>>()
+    match problems.is_empty() {
+        true => Ok(()),
+        false => {
+            let problems = problems.join("\n");
+            Err(format!("TENON_BLESS=1 rewrites unsupported.txt, where\n{problems}").into())
+        }
+    }
+}
+
+/// The cases that cannot be imported today.
+fn unsupported(folder: &Path, names: &[String]) -> UnsupportedCases {
+    let reason = |name: &String| match suite::run_caught(&folder.join(name)) {
+        Outcome::Unsupported(reason) => Some((name.clone(), reason)),
+        Outcome::Passed | Outcome::Failed(_) => None,
     };
-    let (more, less) = (differs(&found, &expected), differs(&expected, &found));
-    assert!(
-        found == expected,
-        "{} differs; TENON_BLESS=1 rewrites it.\nfound:\n{}\nexpected:\n{}",
-        path.display(),
-        more.join("\n"),
-        less.join("\n")
-    );
+    names.iter().filter_map(reason).collect()
 }

@@ -1,8 +1,9 @@
 //! The folder of tests, and how one is run.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::{fs, thread};
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::Path;
 
 use tenon_host::{
     eval::{Evaluator, Tensor, Value},
@@ -14,12 +15,6 @@ use tenon_host::{
 
 use crate::compare::compare;
 
-/// The tests, by name.
-pub(crate) struct Suite {
-    folder: PathBuf,
-    names: Vec<String>,
-}
-
 /// How a test ended.
 pub(crate) enum Outcome {
     Passed,
@@ -28,49 +23,35 @@ pub(crate) enum Outcome {
     Failed(String),
 }
 
-impl Suite {
-    /// The tests in a folder whose names have `filter` in them.
-    pub(crate) fn open(folder: &Path, filter: Option<&str>) -> Self {
-        let entries = fs::read_dir(folder).expect("the folder can be read");
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
-            .filter(|name| name.starts_with("test_"))
-            .filter(|name| filter.is_none_or(|filter| name.contains(filter)))
-            .collect();
-        names.sort_unstable();
-        Self { folder: folder.to_owned(), names }
-    }
+/// The names of the tests in a folder.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the folder can be read");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("test_"))
+        .collect();
+    names.sort_unstable();
+    names
+}
 
-    /// The outcomes of all tests, in order.
-    pub(crate) fn run(&self) -> Vec<(&str, Outcome)> {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let run = |first: usize| {
-            let mine = self.names.iter().enumerate().skip(first).step_by(threads);
-            mine.map(|(at, name)| (at, name.as_str(), self.outcome(name))).collect::<Vec<_>>()
-        };
-        let mut all: Vec<_> = thread::scope(|scope| {
-            let workers: Vec<_> =
-                (0..threads).map(|first| scope.spawn(move || run(first))).collect();
-            workers.into_iter().flat_map(|worker| worker.join().expect("no test panics")).collect()
-        });
-        all.sort_by_key(|&(at, ..)| at);
-        all.into_iter().map(|(_, name, outcome)| (name, outcome)).collect()
-    }
-
-    fn outcome(&self, name: &str) -> Outcome {
-        let folder = self.folder.join(name);
-        let module = match import_with_fixed_inputs(&folder) {
-            Ok(module) => module,
-            Err(ImportError::Unsupported { list, .. }) => {
-                return Outcome::Unsupported(reason(&list.items[0]));
-            }
-            Err(error) => return Outcome::Failed(error.to_string()),
-        };
-        match evaluate(&folder, &module) {
-            Ok(()) => Outcome::Passed,
-            Err(problem) => Outcome::Failed(problem),
+/// Runs the test in a folder.
+pub(crate) fn run(folder: &Path) -> Outcome {
+    let module = match import_with_fixed_inputs(folder) {
+        Ok(module) => module,
+        Err(ImportError::Unsupported { list, .. }) => {
+            return Outcome::Unsupported(reason(&list.items[0]));
         }
+        Err(error) => return Outcome::Failed(error.to_string()),
+    };
+    match evaluate(folder, &module) {
+        Ok(()) => Outcome::Passed,
+        Err(problem) => Outcome::Failed(problem),
     }
+}
+
+/// Runs the test in a folder; a panic is a failure.
+pub(crate) fn run_caught(folder: &Path) -> Outcome {
+    catch_unwind(|| run(folder)).unwrap_or_else(|_| Outcome::Failed("it panics".to_owned()))
 }
 
 /// A reason that many tests have in common: without the names of the nodes and inputs.
@@ -118,7 +99,7 @@ fn import_with_fixed_inputs(folder: &Path) -> Result<Module, ImportError> {
 fn evaluate(folder: &Path, module: &Module) -> Result<(), String> {
     let inputs: BTreeMap<String, Tensor> =
         (0..).map_while(|number| read_tensor(&folder.join(format!("input_{number}.pb")))).collect();
-    let arguments: Vec<Value> = names(module, "onnx.inputs")
+    let arguments: Vec<Value> = names_in(module, "onnx.inputs")
         .iter()
         .map(|name| inputs.get(name).cloned().map(Value::Tensor))
         .collect::<Option<_>>()
@@ -129,7 +110,7 @@ fn evaluate(folder: &Path, module: &Module) -> Result<(), String> {
         Value::Tuple(tuple) => tuple.fields().iter().filter_map(Value::to_tensor).collect(),
         other => other.to_tensor().into_iter().collect(),
     };
-    let names = names(module, "onnx.outputs");
+    let names = names_in(module, "onnx.outputs");
     if names.len() != results.len() {
         return Err(format!("{} results for {} outputs", results.len(), names.len()));
     }
@@ -142,7 +123,7 @@ fn evaluate(folder: &Path, module: &Module) -> Result<(), String> {
 }
 
 /// The names in an attribute of the module.
-fn names(module: &Module, key: &str) -> Vec<String> {
+fn names_in(module: &Module, key: &str) -> Vec<String> {
     let terms = module.cx().terms();
     let Some(TermView::List(names)) = terms.attrs(module.attrs).get(key) else { return Vec::new() };
     names.iter().map(|&name| terms.str(name).to_owned()).collect()
