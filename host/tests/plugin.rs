@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
@@ -195,6 +196,41 @@ fn listing_opens_no_plugin_as_code() {
     assert!(!is_mapped(), "listing and planning map no plugin");
     registry.get_pass("test.NoOp").expect("it loads");
     assert!(is_mapped(), "the first pass that is needed opens its library");
+}
+
+/// The dynamic loader writes down which libraries the program opens.
+#[test]
+fn the_program_opens_no_plugin_to_list_it() {
+    let house = House::new(
+        "[pipelines.p]\nphases = [\"optimize\"]\n[phases.optimize]\npasses = [\"NoOp\"]\n",
+    );
+    let model = house.path("small.ir");
+    fs::write(&model, text_of(&small_module())).expect("written");
+    let opens_plugin = |arguments: &[&str]| {
+        let log = tempfile::tempdir().expect("a folder");
+        let output = Command::new(env!("CARGO_BIN_EXE_tenon"))
+            .args(arguments)
+            .arg("--registry")
+            .arg(house.path("registry.toml"))
+            .env("LD_DEBUG", "files")
+            .env("LD_DEBUG_OUTPUT", log.path().join("log"))
+            .output()
+            .expect("the program runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let file = fs::read_dir(log.path()).expect("a folder").flatten().next();
+        let log = fs::read_to_string(file.expect("the loader's log").path()).expect("a text");
+        log.contains("libfaulty.so")
+    };
+    for listing in [
+        &["plugins", "list"][..],
+        &["passes", "list"],
+        &["passes", "show", "test.NoOp"],
+        &["pipeline", "list"],
+        &["pipeline", "explain", "p"],
+    ] {
+        assert!(!opens_plugin(listing), "{listing:?}");
+    }
+    assert!(opens_plugin(&["opt", "-p", "p", &model.display().to_string()]));
 }
 
 #[test]

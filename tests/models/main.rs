@@ -5,17 +5,19 @@
 //! is not there is skipped, and says why.
 
 mod fill;
+mod program;
 
 use std::{
     collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::ExitCode,
 };
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde::Deserialize;
 
+use program::{succeed, tenon};
 use tenon_host::io::{Array, ArrayView, NpyType, read_npz, write_npz};
 
 const RTOL: f32 = 1e-3;
@@ -152,28 +154,6 @@ fn compare(have: &Array, want: &Array) -> Result<(), String> {
         w[worst],
         distances[worst],
     ))
-}
-
-/// The program under test: it lies in the folder above this test's own.
-fn tenon() -> Command {
-    let here = env::current_exe().expect("a running test has a path");
-    let profile = here.ancestors().nth(2).expect("tests lie in target/<profile>/deps");
-    Command::new(profile.join("tenon"))
-}
-
-fn succeed(command: &mut Command) -> Result<(), Failed> {
-    let program = command.get_program().to_owned();
-    let output = command.output().map_err(|e| {
-        format!(
-            "{} cannot be run: {e}; cargo build --release --workspace builds it",
-            program.display()
-        )
-    })?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{command:?}: {}\n{said}", output.status).into())
 }
 
 /// `python3 -c 'from fill import fill; print([hex(x) for x in fill("tenon", [4]).view("u4")])'`
