@@ -118,6 +118,16 @@ fn errors_say_what_and_where() {
     assert!(error.contains("left something wrong in function @main: `concatenate`"), "{error}");
 }
 
+#[test]
+fn bytes_that_are_no_text_are_refused() {
+    let house = House::new("");
+    let error = house.error("test.NoText");
+    assert_eq!(error, "pass `test.NoText`: the name \"a\u{fffd}b\" is not UTF-8");
+    let error = house.error("test.NoTextInError");
+    assert_eq!(error, "pass `test.NoTextInError` in function @main: a\u{fffd}b");
+    house.run("test.NoOp").expect("the same library still works");
+}
+
 /// What a user reads; written anew where `UPDATE_EXPECT` is set.
 #[test]
 fn a_failing_pass_underlines_its_node() {

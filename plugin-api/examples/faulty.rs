@@ -41,6 +41,38 @@ mod fails {
     }
 }
 
+mod no_text {
+    use super::*;
+
+    /// Names a variable by bytes that are not UTF-8.
+    #[pass(name = "test.NoText")]
+    fn no_text(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+        let bytes = vec![b'a', 0xff, b'b'];
+        // SAFETY: there is none; that the host looks at the bytes before it uses them is what is tested.
+        let name = unsafe { str::from_utf8_unchecked(&bytes) };
+        cx.note(name);
+        let mut rw = func.edit();
+        let var = rw.var(name, None);
+        let call = func.view().post_order().find(|&expr| func.view().kind(expr) == Kind::CALL);
+        if let Some(call) = call {
+            rw.replace(call, var);
+        }
+        rw.finish()
+    }
+}
+
+mod no_text_in_error {
+    use super::*;
+
+    /// Fails with a message that is not UTF-8.
+    #[pass(name = "test.NoTextInError")]
+    fn no_text_in_error(_: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        // SAFETY: as above.
+        let message = unsafe { String::from_utf8_unchecked(vec![b'a', 0xff, b'b']) };
+        Err(PassError::new(message))
+    }
+}
+
 mod wrong_node {
     use super::*;
 

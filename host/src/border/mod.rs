@@ -6,6 +6,7 @@
 
 mod run;
 mod tables;
+pub(crate) mod text;
 
 pub use run::{Report, ReportLevel, Run};
 pub use tables::host_ref;

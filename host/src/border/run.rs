@@ -1,7 +1,7 @@
 //! The state of one run of a pass.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tenon_plugin_api::ir::Attrs;
 
@@ -18,6 +18,7 @@ pub struct Run {
     /// Set to ask the pass to stop.
     pub cancelled: Arc<AtomicBool>,
     reports: Mutex<Vec<Report>>,
+    refused: OnceLock<String>,
 }
 
 /// How serious a report is.
@@ -45,12 +46,22 @@ pub struct Report {
 impl Run {
     /// The state for a run.
     pub fn new(cx: Cx, options: Attrs, target: Attrs, cancelled: Arc<AtomicBool>) -> Self {
-        Self { cx, options, target, cancelled, reports: Mutex::default() }
+        Self { cx, options, target, cancelled, reports: Mutex::default(), refused: OnceLock::new() }
     }
 
     /// Whether the pass is asked to stop.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that the plugin gave something that cannot be used. Its pass fails when it has ended.
+    pub fn refuse(&self, what: String) {
+        self.refused.get_or_init(|| what);
+    }
+
+    /// The first thing that was refused.
+    pub fn refused(&self) -> Option<&str> {
+        self.refused.get().map(String::as_str)
     }
 
     /// Adds a report.

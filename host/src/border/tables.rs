@@ -17,7 +17,7 @@ use tenon_plugin_api::ir::{
     Attrs, Build, Context, Expr, Kind, NodeSpec, Symbol, Term, TermKind, Type,
 };
 
-use super::{ReportLevel, Run};
+use super::{ReportLevel, Run, text};
 use crate::ir::{Function, Module, Transaction};
 use crate::services;
 
@@ -115,7 +115,14 @@ unsafe extern "C" fn intern(
 
 unsafe extern "C" fn symbol(run: *const c_void, text: RStr<'_>) -> u32 {
     // SAFETY: see `mod.rs`.
-    unsafe { run_of(run) }.cx.symbol(text.as_str()).0
+    let run = unsafe { run_of(run) };
+    match text::checked(text) {
+        Ok(text) => run.cx.symbol(text).0,
+        Err(readable) => {
+            run.refuse(format!("the name {readable:?} is not UTF-8"));
+            0
+        }
+    }
 }
 
 unsafe extern "C" fn function_retain(function: *const c_void) {
@@ -313,8 +320,9 @@ unsafe extern "C" fn report(run: *const c_void, level: u32, text: RStr<'_>) {
         3 => ReportLevel::Note,
         _ => ReportLevel::Trace,
     };
+    let text = text::checked(text).map_or_else(|readable| readable, str::to_owned);
     // SAFETY: see `mod.rs`.
-    unsafe { run_of(run) }.report(level, text.as_str().to_owned());
+    unsafe { run_of(run) }.report(level, text);
 }
 
 unsafe extern "C" fn is_cancelled(run: *const c_void) -> bool {
@@ -325,7 +333,10 @@ unsafe extern "C" fn is_cancelled(run: *const c_void) -> bool {
 unsafe extern "C" fn op_info(run: *const c_void, name: u32) -> u32 {
     // SAFETY: see `mod.rs`.
     let run = unsafe { run_of(run) };
-    services::op_info(run.cx.terms().str(Symbol(name)))
+    match name < run.cx.term_count() {
+        true => services::op_info(run.cx.terms().str(Symbol(name))),
+        false => 0,
+    }
 }
 
 unsafe extern "C" fn evaluate(
@@ -447,6 +458,6 @@ fn interfaces() -> &'static [InterfaceDesc] {
 unsafe extern "C" fn query(id: RStr<'_>) -> *const InterfaceDesc {
     interfaces()
         .iter()
-        .find(|interface| interface.id.as_str() == id.as_str())
+        .find(|interface| text::checked(id).is_ok_and(|id| interface.id.as_str() == id))
         .map_or(std::ptr::null(), std::ptr::from_ref)
 }

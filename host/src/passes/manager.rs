@@ -239,6 +239,10 @@ fn apply(
             .collect();
         collect(module, &units, results, failed)
     };
+    let result = result.and_then(|after| match run.refused() {
+        Some(what) => Err(failed(None, PassFailure::refused(what))),
+        None => Ok(after),
+    });
     cx.reports.extend(run.take_reports().into_iter().map(|report| (step.name.clone(), report)));
     result
 }

@@ -7,6 +7,7 @@ use abi_stable::StableAbi;
 use abi_stable::abi_stability::abi_checking::check_layout_compatibility;
 use abi_stable::library::{AbiHeaderRef, ROOT_MODULE_LOADER_NAME_WITH_NUL};
 use abi_stable::prefix_type::PrefixRef;
+use abi_stable::std_types::RStr;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use tenon_plugin_api::abi::tables::{
     Outcome, PASS_INTERFACE, PassTable_Prefix, PassTable_Ref, PluginRoot_Ref, ROOT_ABI, Status,
@@ -14,7 +15,7 @@ use tenon_plugin_api::abi::tables::{
 use thiserror::Error;
 
 use super::Manifest;
-use crate::border::{Run, host_ref};
+use crate::border::{Run, host_ref, text};
 use crate::ir::{Function, Module};
 
 /// `RTLD_NODELETE`: a library stays for as long as the process, since thread-local destructors and
@@ -71,6 +72,13 @@ pub struct PassFailure {
     pub is_panic: bool,
 }
 
+impl PassFailure {
+    /// The pass gave the host something that cannot be used.
+    pub(crate) fn refused(what: &str) -> Self {
+        Self { message: what.to_owned(), node: None, is_cancelled: false, is_panic: false }
+    }
+}
+
 impl Plugin {
     /// Opens the library at `path`, checks it against this host and against its manifest.
     pub fn open(path: &Path, manifest: &Manifest) -> Result<Plugin, LoadError> {
@@ -106,7 +114,7 @@ impl Plugin {
             )));
         }
 
-        let said = root.manifest()().into_string();
+        let said = text::readable(root.manifest()());
         let records: Vec<String> = said.lines().map(str::to_owned).collect();
         let loaded = Manifest::parse(&records)
             .map_err(|difference| LoadError::Lie { path: path.to_owned(), difference })?;
@@ -119,7 +127,7 @@ impl Plugin {
 
         let passes = pass_table(root).map_err(incompatible)?;
         let names: Vec<String> =
-            (0..passes.count()()).map(|index| passes.name()(index).to_string()).collect();
+            (0..passes.count()()).map(|index| readable(passes.name()(index))).collect();
         let expected: Vec<&str> = manifest.passes.iter().map(|pass| pass.name.as_str()).collect();
         if names != expected {
             return Err(LoadError::Lie {
@@ -186,7 +194,7 @@ impl Plugin {
         }
         let message = match status {
             Status::OK => "the pass returned nothing".to_owned(),
-            _ => outcome.message.into_string(),
+            _ => text::readable(outcome.message),
         };
         Err(PassFailure {
             message,
@@ -201,8 +209,8 @@ impl Plugin {
 /// one layout is a prefix of the other.
 fn pass_table(root: PluginRoot_Ref) -> Result<PassTable_Ref, String> {
     let interfaces = root.interfaces()();
-    let Some(desc) = interfaces.iter().find(|desc| desc.id.as_str() == PASS_INTERFACE) else {
-        let offered: Vec<&str> = interfaces.iter().map(|desc| desc.id.as_str()).collect();
+    let Some(desc) = interfaces.iter().find(|desc| readable(desc.id) == PASS_INTERFACE) else {
+        let offered: Vec<String> = interfaces.iter().map(|desc| readable(desc.id)).collect();
         return Err(format!("it offers no {PASS_INTERFACE}, only {offered:?}"));
     };
     let ours = <PassTable_Ref as StableAbi>::LAYOUT;
@@ -242,6 +250,11 @@ fn difference(file: &Manifest, loaded: &Manifest) -> String {
     let differs = file.passes.iter().zip(&loaded.passes).find(|(a, b)| a != b);
     let name = differs.map_or("", |(pass, _)| pass.name.as_str());
     format!("they describe the pass `{name}` differently")
+}
+
+/// What can be read of a text of the plugin's.
+fn readable(text: RStr<'_>) -> String {
+    text::checked(text).map_or_else(|readable| readable, str::to_owned)
 }
 
 fn first_line(text: &str) -> String {

@@ -142,7 +142,7 @@ pub struct HostIr {
         bits: u64,
         children: RSlice<'_, u32>,
     ) -> u32,
-    /// Makes a name. Any thread.
+    /// Makes a name; 0 for bytes that are not UTF-8, and the pass fails when it has ended. Any thread.
     pub symbol: unsafe extern "C" fn(run: *const c_void, text: RStr<'_>) -> u32,
 
     /// Another owner of a function. Any thread.
