@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub use tenon_plugin_api::pass::OpPattern;
+
 use crate::eval::Tensor;
 use crate::ir::{AttrsView, Term, TermView, Terms, Type};
 
@@ -134,26 +136,6 @@ impl fmt::Display for Arity {
             (min, None) => write!(f, "at least {min} argument{}", plural(min)),
         }
     }
-}
-
-/// How an operator may be fused with its neighbours. The numbers are those of the `op_pattern` attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum OpPattern {
-    /// Each element of the result comes from the element at the same place.
-    Elementwise = 0,
-    /// Elements are repeated along axes.
-    Broadcast = 1,
-    /// Each element of the result comes from one place, by an index map.
-    Injective = 2,
-    /// Elements along axes become one.
-    Reduction = 3,
-    /// A computation whose result may take element-wise work at its end.
-    OutFusable = 4,
-    /// A tuple.
-    Tuple = 7,
-    /// Nothing may be fused.
-    Opaque = 8,
 }
 
 /// An attribute of an operator.

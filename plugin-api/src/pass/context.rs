@@ -10,7 +10,8 @@ pub struct PassContext {
     host: Host,
 }
 
-/// How an operator's calls may be fused, from the freest to none.
+/// How an operator's calls may be fused, from the freest to none. The numbers are those of the attribute
+/// `op_pattern`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u32)]
 pub enum OpPattern {
