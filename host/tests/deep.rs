@@ -7,8 +7,10 @@ use std::sync::Arc;
 use tenon_host::check::{PER_RULE, check, rules};
 use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Build, Cx, Function, Kind, Module, Transaction};
-use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
+use tenon_host::ir::{Attrs, Build, Context, Cx, DType, Function, Kind, Module, Transaction};
+use tenon_host::text::{
+    NoWeights, WeightsPolicy, parse_module, print_module, print_type, write_module,
+};
 
 /// Unoptimized code is given less to do.
 const MANY: usize = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
@@ -201,4 +203,34 @@ fn deep_nonsense_is_an_error() {
             assert!(!result.unwrap_err().to_string().is_empty());
         }
     });
+}
+
+/// Each level is one term, and twice as long as the one below it.
+#[test]
+fn shared_parts_do_not_make_texts_without_end() {
+    let cx = Cx::new();
+    let mut ty = cx.static_tensor_type(DType::F32, &[4]);
+    let mut dim = cx.dim_symbol("n");
+    for _ in 0..60 {
+        ty = cx.tuple_type(&[ty, ty]);
+        let (half, rest) = (cx.dim_floor_div(dim, cx.dim(2)), cx.dim_floor_mod(dim, cx.dim(3)));
+        dim = cx.dim_add(half, rest);
+    }
+    for text in [cx.terms().type_text(ty), cx.terms().dim_text(dim)] {
+        assert!(text.len() < 1010 && text.ends_with('…'), "{text}");
+    }
+    assert_eq!(print_type(&cx, ty), "...");
+
+    let mut builder = Transaction::new(cx.clone());
+    let param = builder.var("x", Some(ty));
+    let root = builder.function(&[param], param, None, Attrs::NONE);
+    builder.set_root(root);
+    let mut module = Module::new(cx.clone());
+    module.insert(cx.symbol("main"), builder.finish().unwrap());
+    let mut policy = WeightsPolicy::inline();
+    assert_eq!(print_module(&module, &mut policy), "fn @main(%x: ...) {\n  ret %x\n}\n");
+    assert!(policy.has_elided_terms());
+    let folder = tempfile::tempdir().unwrap();
+    let error = write_module(&module, &folder.path().join("m.ir"), 8).unwrap_err();
+    assert!(error.to_string().ends_with("too long to be written as text"), "{error}");
 }

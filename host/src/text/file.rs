@@ -49,6 +49,11 @@ pub fn write_module(module: &Module, path: &Path, inline_limit: u64) -> Result<(
     let file = weights_path.file_name().unwrap_or_default().to_string_lossy();
     let mut policy = WeightsPolicy::external(file, inline_limit);
     let text = print_module(module, &mut policy);
+    if policy.has_elided_terms() {
+        let cause = "a type or an attribute is too long to be written as text";
+        let cause = std::io::Error::new(std::io::ErrorKind::InvalidData, cause);
+        return Err(FileError::Write { path: path.to_owned(), cause });
+    }
     if !policy.collected().is_empty() {
         write_constants(module, &weights_path, &policy)?;
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::type_text::{LONGEST_TEXT, cut};
 use crate::ir::{Context, Dim, DimView, Term, TermKind, Terms};
 
 /// The sum of `coefficient * dimension` over `parts`.
@@ -23,8 +24,8 @@ pub(super) fn mul(cx: &impl Context, a: Dim, b: Dim) -> Dim {
     left.add(terms, a, 1);
     right.add(terms, b, 1);
     let mut product = Polynomial::default();
-    for (atoms_a, coefficient_a) in left.monomials.values() {
-        for (atoms_b, coefficient_b) in right.monomials.values() {
+    for ((_, atoms_a), coefficient_a) in &left.monomials {
+        for ((_, atoms_b), coefficient_b) in &right.monomials {
             let atoms = atoms_a.iter().chain(atoms_b).copied().collect();
             product.insert(terms, atoms, coefficient_a.wrapping_mul(*coefficient_b));
         }
@@ -53,10 +54,11 @@ pub(super) fn binary(cx: &impl Context, kind: TermKind, a: Dim, b: Dim) -> Dim {
     }
 }
 
-/// A sum of monomials, keyed by their text so that the order does not depend on term numbers.
+/// A sum of monomials with their coefficients. They are sorted by their text, so that the order does not depend
+/// on term numbers; the numbers tell those apart whose text is cut.
 #[derive(Default)]
 struct Polynomial {
-    monomials: BTreeMap<String, (Vec<Dim>, i64)>,
+    monomials: BTreeMap<(String, Vec<Dim>), i64>,
 }
 
 impl Polynomial {
@@ -89,17 +91,17 @@ impl Polynomial {
     }
 
     fn insert(&mut self, terms: Terms<'_>, mut atoms: Vec<Dim>, coefficient: i64) {
-        atoms.sort_by_cached_key(|&atom| terms.dim_text(atom));
+        atoms.sort_by_cached_key(|&atom| (terms.dim_text(atom), atom.0));
         let names: Vec<String> = atoms.iter().map(|&atom| terms.dim_text(atom)).collect();
         // Constants come last: "~" sorts after every name.
-        let key = if names.is_empty() { "~".to_owned() } else { names.join("*") };
-        let entry = self.monomials.entry(key).or_insert((atoms, 0));
-        entry.1 = entry.1.wrapping_add(coefficient);
+        let text = if names.is_empty() { "~".to_owned() } else { names.join("*") };
+        let sum = self.monomials.entry((text, atoms)).or_insert(0);
+        *sum = sum.wrapping_add(coefficient);
     }
 
     fn build(self, cx: &impl Context) -> Dim {
         let mut parts = Vec::new();
-        for (atoms, coefficient) in self.monomials.into_values() {
+        for ((_, atoms), coefficient) in self.monomials {
             match (coefficient, atoms.as_slice()) {
                 (0, _) => {}
                 (value, []) => parts.push(cx.dim(value)),
@@ -129,7 +131,8 @@ fn product(cx: &impl Context, factors: &[Dim]) -> Dim {
 }
 
 impl Terms<'_> {
-    /// The text form of a dimension: `4*n + 1`, `floordiv(n - 1, 2) + 1`. Does not recurse.
+    /// The text form of a dimension: `4*n + 1`, `floordiv(n - 1, 2) + 1`. For messages: a long one is cut,
+    /// and ends in `…`. Does not recurse.
     pub fn dim_text(self, dim: Dim) -> String {
         enum Step {
             Dim(Dim, bool),
@@ -138,6 +141,9 @@ impl Terms<'_> {
         let mut out = String::new();
         let mut stack = vec![Step::Dim(dim, false)];
         while let Some(step) = stack.pop() {
+            if out.len() > LONGEST_TEXT {
+                break;
+            }
             let (dim, is_factor) = match step {
                 Step::Text(text) => {
                     out.push_str(text);
@@ -186,6 +192,6 @@ impl Terms<'_> {
                 }
             }
         }
-        out
+        cut(out)
     }
 }

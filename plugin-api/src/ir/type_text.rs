@@ -4,6 +4,19 @@ use std::fmt::Write;
 
 use crate::ir::{Dim, Terms, Type, TypeView};
 
+/// Bytes behind which a text for people is cut: parts that are shared are one term, but are written each
+/// time, so a small term may have a text that fills the memory.
+pub(super) const LONGEST_TEXT: usize = 1000;
+
+/// The text, or what there is room for and `…`.
+pub(super) fn cut(mut text: String) -> String {
+    if text.len() > LONGEST_TEXT {
+        text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+        text.push('…');
+    }
+    text
+}
+
 /// What is still to be written, last first.
 enum Step {
     Type(Type),
@@ -12,11 +25,15 @@ enum Step {
 
 impl Terms<'_> {
     /// The text form of a type: `f32[1, n]`, `(f32[4], i64)`, `fn(f32[4]) -> f32[4]`, `shape[n, 4]`,
-    /// `object<storage>`; `[*]` for an unknown rank, `f32x8` for a vector. Does not recurse.
+    /// `object<storage>`; `[*]` for an unknown rank, `f32x8` for a vector. For messages: a long one is cut,
+    /// and ends in `…`. Does not recurse.
     pub fn type_text(self, ty: Type) -> String {
         let mut out = String::new();
         let mut stack = vec![Step::Type(ty)];
         while let Some(step) = stack.pop() {
+            if out.len() > LONGEST_TEXT {
+                break;
+            }
             let ty = match step {
                 Step::Text(text) => {
                     out.push_str(text);
@@ -56,15 +73,21 @@ impl Terms<'_> {
                 }
             }
         }
-        out
+        cut(out)
     }
 
     fn write_dims(self, out: &mut String, dims: Option<&[Dim]>) {
-        let dims = match dims {
-            Some(dims) => dims.iter().map(|&dim| self.dim_text(dim)).collect::<Vec<_>>().join(", "),
-            None => "*".to_owned(),
-        };
-        write!(out, "[{dims}]").expect("a string takes all");
+        out.push('[');
+        for (axis, &dim) in dims.unwrap_or_default().iter().enumerate() {
+            if out.len() > LONGEST_TEXT {
+                return;
+            }
+            if axis > 0 {
+                out.push_str(", ");
+            }
+            out.push_str(&self.dim_text(dim));
+        }
+        out.push_str(if dims.is_some() { "]" } else { "*]" });
     }
 }
 

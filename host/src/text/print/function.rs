@@ -93,6 +93,7 @@ impl<'a, 'w> Printer<'a, 'w> {
                 Step::Close(result) => self.close(result),
             }
         }
+        self.weights.after(&self.terms);
         self.marks
     }
 

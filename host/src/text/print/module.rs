@@ -15,7 +15,9 @@ pub fn print_module(module: &Module, weights: &mut WeightsPolicy) -> String {
     let mut out = String::new();
     if terms.kind(module.attrs) == TermKind::DICT {
         out.push_str("module ");
-        TermWriter::new(terms).attrs(&mut out, module.attrs);
+        let mut writer = TermWriter::new(terms);
+        writer.attrs(&mut out, module.attrs);
+        weights.after(&writer);
         out.push('\n');
     }
     let header_end = out.len();

@@ -8,11 +8,17 @@ use rustc_hash::FxHashMap;
 use crate::ir::{Attrs, DType, Dim, DimView, Term, TermKind, TermView, Terms, Type, TypeView};
 use crate::text::names::{is_word, write_name, write_quoted};
 
-/// Writes terms. A type or a dictionary that was written before is copied from the output.
+/// Bytes of one type, dictionary or dimension. Parts that are shared are one term, but are written each time,
+/// so a small term may have a text that fills the memory.
+const LONGEST_TERM: usize = 1 << 24;
+
+/// Writes terms. A type or a dictionary that was written before is copied from the output. One that is too long
+/// is written as `...`, which does not parse.
 pub(in crate::text) struct TermWriter<'a> {
     terms: Terms<'a>,
     stack: Vec<Step>,
     written: FxHashMap<u32, Range<usize>>,
+    has_elided: bool,
 }
 
 /// What is still to be written.
@@ -37,7 +43,12 @@ enum Place {
 
 impl<'a> TermWriter<'a> {
     pub(in crate::text) fn new(terms: Terms<'a>) -> Self {
-        Self { terms, stack: Vec::new(), written: FxHashMap::default() }
+        Self { terms, stack: Vec::new(), written: FxHashMap::default(), has_elided: false }
+    }
+
+    /// Whether a term was too long to be written.
+    pub(in crate::text) fn has_elided(&self) -> bool {
+        self.has_elided
     }
 
     /// A type. `out` must be the same text every time, and may only have grown.
@@ -73,7 +84,15 @@ impl<'a> TermWriter<'a> {
     }
 
     fn run(&mut self, out: &mut String) {
+        let start = out.len();
         while let Some(step) = self.stack.pop() {
+            if out.len() - start > LONGEST_TERM {
+                self.stack.clear();
+                out.truncate(start);
+                out.push_str("...");
+                self.has_elided = true;
+                return;
+            }
             match step {
                 Step::Text(text) => out.push_str(text),
                 Step::Value(term) => self.value(out, term),

@@ -18,6 +18,7 @@ const LARGEST_FILL: usize = 1 << 26;
 pub struct WeightsPolicy {
     inline_limit: u64,
     large: Large,
+    has_elided_terms: bool,
 }
 
 #[derive(Debug)]
@@ -38,20 +39,34 @@ struct External {
 impl WeightsPolicy {
     /// All elements stand in the text.
     pub fn inline() -> Self {
-        Self { inline_limit: u64::MAX, large: Large::Elided }
+        Self::new(u64::MAX, Large::Elided)
     }
 
     /// Constants of more than `inline_limit` elements are shown as `...`, which does not parse: for
     /// people, not for files.
     pub fn elided(inline_limit: u64) -> Self {
-        Self { inline_limit, large: Large::Elided }
+        Self::new(inline_limit, Large::Elided)
     }
 
     /// Constants of more than `inline_limit` elements are referred to by key, and are to be written to
     /// the weights file of the given name, which is relative to the text's own place.
     pub fn external(file: impl Into<String>, inline_limit: u64) -> Self {
         let external = External { file: file.into(), ..External::default() };
-        Self { inline_limit, large: Large::External(external) }
+        Self::new(inline_limit, Large::External(external))
+    }
+
+    fn new(inline_limit: u64, large: Large) -> Self {
+        Self { inline_limit, large, has_elided_terms: false }
+    }
+
+    /// Whether what was printed has types or attributes that are too long to be written, which stand as `...`.
+    pub fn has_elided_terms(&self) -> bool {
+        self.has_elided_terms
+    }
+
+    /// Remembers what a writer of terms has left out.
+    pub(super) fn after(&mut self, terms: &TermWriter<'_>) {
+        self.has_elided_terms |= terms.has_elided();
     }
 
     /// The constants to be written to the weights file, by key, in the order of their first use.
