@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tenon_host::check::Violation;
+use tenon_host::check::{Violation, check};
 use tenon_host::diagnostics::Source;
 use tenon_host::driver::run_plan;
 use tenon_host::infer::infer_module;
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         .into_iter()
         .map(|path| {
             let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            Trial::test(name, move || check(root, &path))
+            Trial::test(name, move || run_file(root, &path))
         })
         .collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -85,7 +85,7 @@ impl<'a> FileTest<'a> {
     }
 }
 
-fn check(root: &Path, path: &Path) -> Result<(), Failed> {
+fn run_file(root: &Path, path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let test = FileTest::parse(&text)?;
     let (kind, found) = match run(root, path, &test) {
@@ -118,14 +118,11 @@ fn run(root: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, String> 
         Directive::Pass(pipeline) => run_passes(root, pipeline, &module)
             .map(|module| print_module(&module, &mut WeightsPolicy::inline())),
         Directive::Check => {
-            let violations = tenon_host::check::check(&module);
-            let line = |violation: &Violation| {
-                let function = cx.terms().str(violation.function);
-                format!("{}: @{function}: {}", violation.rule, violation.problem)
-            };
+            let violations = check(&module);
+            let text = |violation: &Violation| violation.in_text(&source).render(false);
             match violations.is_empty() {
                 true => Ok("well formed".to_owned()),
-                false => Err(violations.iter().map(line).collect::<Vec<_>>().join("\n")),
+                false => Err(violations.iter().map(text).collect::<Vec<_>>().join("\n\n")),
             }
         }
     }

@@ -49,6 +49,14 @@ impl Source {
         (Arc::new(source), place.start - kept.start..place.end - kept.start)
     }
 
+    /// The bytes of the word that starts at `at`, which is where a node stands that was parsed there.
+    pub fn word_at(&self, at: usize) -> Range<usize> {
+        let rest = self.text.get(at..).unwrap_or("");
+        let ends = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '{');
+        let len = rest.find(ends).unwrap_or(rest.len());
+        at..at + len.max(1).min(rest.len())
+    }
+
     /// Whether the text is a part of a longer one, which nobody may have.
     pub fn is_excerpt(&self) -> bool {
         self.first_line.is_some()

@@ -74,6 +74,7 @@ fn check(root: &Path, model: &Model) -> Result<(), Failed> {
 
     let mut compile = tenon();
     compile.arg("compile").arg(root.join(&model.file)).arg("-o").arg(at("model.so"));
+    compile.arg("--verify-each");
     for (name, value) in &model.dims {
         compile.arg("-D").arg(format!("{name}={value}"));
     }

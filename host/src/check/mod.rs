@@ -13,8 +13,9 @@ use std::sync::Arc;
 use purity::Purity;
 use scopes::Scopes;
 
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, Source};
 use crate::ir::{BodyView, Expr, Function, Module, PHASES, Symbol, Type};
+use crate::text::point_at;
 
 /// A rule: its name in messages, and what it demands.
 pub struct Rule {
@@ -49,15 +50,29 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// The violation as a person reads it.
+    /// The violation as a person reads it, with the lines of the function around its node.
     pub fn to_diagnostic(&self) -> Diagnostic {
         let name = self.body.view().terms().str(self.function);
-        let demands = rules().iter().find(|rule| rule.name == self.rule).map(|rule| rule.demands);
-        Diagnostic::error(format!("function @{name}: {}", self.problem)).note(format!(
-            "rule `{}`: {}",
-            self.rule,
-            demands.unwrap_or_default()
-        ))
+        match point_at(format!("@{name}"), name, &self.body, self.node) {
+            Some((source, place)) => self.message().in_source(&source).label(place, ""),
+            None => self.message(),
+        }
+    }
+
+    /// The same, underlined where the node stands in the text that the module was parsed from.
+    pub fn in_text(&self, source: &Arc<Source>) -> Diagnostic {
+        match self.body.view().raw_node(self.node).span.checked_sub(1) {
+            Some(at) => self.message().in_source(source).label(source.word_at(at as usize), ""),
+            None => self.message(),
+        }
+    }
+
+    fn message(&self) -> Diagnostic {
+        let name = self.body.view().terms().str(self.function);
+        let rule = rules().iter().find(|rule| rule.name == self.rule);
+        let demands = rule.map_or("", |rule| rule.demands);
+        Diagnostic::error(format!("@{name}: {}", self.problem))
+            .note(format!("rule `{}`: {demands}", self.rule))
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::output::Failure;
 use crate::ir::{Cx, Module};
 use crate::onnx::import::{ImportOptions, import};
-use crate::text::{self, read_typed_module};
+use crate::text::{self, read_checked_module};
 
 /// Constants of up to this many elements stand in a text that is written to a file.
 const INLINE_LIMIT: u64 = 64;
@@ -23,7 +23,7 @@ pub(super) fn parse_dim(text: &str) -> Result<(String, i64), String> {
     }
 }
 
-/// Reads a model: an `.onnx` file, or a module's text. All types are inferred.
+/// Reads a model: an `.onnx` file, or a module's text. All types are inferred, and it is well formed.
 pub(super) fn read_model(path: &Path, dims: Dims) -> Result<Module, Failure> {
     if path.extension().is_some_and(|extension| extension == "onnx") {
         return Ok(import(path, &ImportOptions { dims, ..ImportOptions::default() })?);
@@ -34,7 +34,7 @@ pub(super) fn read_model(path: &Path, dims: Dims) -> Result<Module, Failure> {
             path.display()
         )));
     }
-    read_typed_module(&Cx::new(), path).map_err(Failure::from_diagnostics)
+    read_checked_module(&Cx::new(), path).map_err(Failure::from_diagnostics)
 }
 
 /// Writes a module as text, its large constants into a safetensors file beside it.

@@ -9,7 +9,7 @@ use super::output::{Failure, note, print};
 use super::progress::Progress;
 use super::{Global, input};
 use crate::border::ReportLevel;
-use crate::check;
+use crate::check::{Violation, check as check_module};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::driver::{self, Target};
 use crate::ir::Module;
@@ -82,9 +82,10 @@ pub(super) struct CheckArgs {
 
 pub(super) fn check(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
     let module = read_model(&args.file, Dims::new())?;
-    let violations = check::check(&module);
+    // A text was checked when it was read; an imported model is now.
+    let violations = check_module(&module);
     if !violations.is_empty() {
-        let diagnostics = violations.iter().map(check::Violation::to_diagnostic).collect();
+        let diagnostics = violations.iter().map(Violation::to_diagnostic).collect();
         return Err(Failure::from_diagnostics(Diagnostics(diagnostics)));
     }
     if global.json {

@@ -1,6 +1,5 @@
 //! What type inference finds wrong.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -26,19 +25,10 @@ impl InferError {
     pub fn to_diagnostic(&self, source: &Arc<Source>) -> Diagnostic {
         let diagnostic = Diagnostic::error(self.problem.to_string()).in_source(source);
         match self.span.checked_sub(1) {
-            Some(at) => diagnostic.label(word_at(&source.text, at as usize), ""),
+            Some(at) => diagnostic.label(source.word_at(at as usize), ""),
             None => diagnostic,
         }
     }
-}
-
-/// The bytes of the word that starts at `at`.
-fn word_at(text: &str, at: usize) -> Range<usize> {
-    let rest = text.get(at..).unwrap_or("");
-    let len = rest
-        .find(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '{'))
-        .unwrap_or(rest.len());
-    at..at + len.max(1).min(rest.len())
 }
 
 /// What is wrong at a node.

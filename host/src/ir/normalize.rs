@@ -192,7 +192,8 @@ fn merge_let(
     }
     let rest: Vec<u32> = added.flat_map(|&(_, fresh, bound)| [fresh, bound]).collect();
     if !rest.is_empty() {
-        match counts.last_mut() {
+        // What only the result needs stands outside of a dataflow block: it may have effects.
+        match counts.last_mut().filter(|last| **last % 2 == 0) {
             Some(last) => *last += rest.len() as i64,
             None => counts.push(rest.len() as i64),
         }

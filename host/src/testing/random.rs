@@ -14,8 +14,8 @@ pub fn random_module(cx: &Cx, seed: u64, size: usize) -> Module {
     let mut random = Random::new(seed);
     let mut module = Module::new(cx.clone());
     if random.chance(50) {
-        let phase = crate::ir::PHASES[random.below(crate::ir::PHASES.len())];
-        module.attrs = cx.attrs(&[("phase", phase.into()), ("seed", (seed as i64).into())]);
+        // No later phase: functions within functions and graphs belong to this one.
+        module.attrs = cx.attrs(&[("phase", "ingest".into()), ("seed", (seed as i64).into())]);
     }
     for number in 0..1 + random.below(2 + size / 40) {
         let (name, function) = match random.below(3) {
@@ -62,9 +62,18 @@ impl Random {
     }
 }
 
+/// The symbols that dimensions are made of.
+const SYMBOLS: &[&str] = &["n", "m", "batch size"];
+
+/// The type of a shape that has all symbols.
+fn sizes(cx: &Cx) -> Type {
+    let dims: Vec<Dim> = SYMBOLS.iter().map(|name| cx.dim_symbol(name)).collect();
+    cx.shape_type(Some(&dims))
+}
+
 /// A dimension, symbolic in a third of the cases.
 fn random_dim(cx: &Cx, random: &mut Random) -> Dim {
-    let n = cx.dim_symbol(random.pick(&["n", "m", "batch size"]));
+    let n = cx.dim_symbol(random.pick(SYMBOLS));
     match random.below(9) {
         0 => n,
         1 => cx.dim_add(cx.dim_mul(n, cx.dim(2)), cx.dim(random.below(5) as i64 - 2)),

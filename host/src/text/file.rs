@@ -7,6 +7,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use super::{LoadWeight, WeightsPolicy, parse_module, print_module};
+use crate::check::check;
 use crate::diagnostics::{Diagnostic, Diagnostics, Source};
 use crate::infer::infer_module;
 use crate::io::{
@@ -20,12 +21,17 @@ pub fn read_module(cx: &Cx, path: &Path) -> Result<Module, Diagnostics> {
     parse_file(cx, path).map(|(module, _)| module)
 }
 
-/// Reads a module and infers all its types.
-pub fn read_typed_module(cx: &Cx, path: &Path) -> Result<Module, Diagnostics> {
+/// Reads a module, infers all its types, and checks that it is well formed.
+pub fn read_checked_module(cx: &Cx, path: &Path) -> Result<Module, Diagnostics> {
     let (module, source) = parse_file(cx, path)?;
-    infer_module(&module).map_err(|errors| {
+    let module = infer_module(&module).map_err(|errors| {
         Diagnostics(errors.iter().map(|(_, error)| error.to_diagnostic(&source)).collect())
-    })
+    })?;
+    let violations = check(&module);
+    match violations.is_empty() {
+        true => Ok(module),
+        false => Err(Diagnostics(violations.iter().map(|each| each.in_text(&source)).collect())),
+    }
 }
 
 fn parse_file(cx: &Cx, path: &Path) -> Result<(Module, Arc<Source>), Diagnostics> {

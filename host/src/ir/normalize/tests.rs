@@ -50,6 +50,22 @@ fn what_two_scopes_share_is_bound_around_both() {
 }
 
 #[test]
+fn what_the_result_needs_stands_behind_a_dataflow_block() {
+    assert_normal_form(
+        "fn @f(%x, %c) {
+           dataflow { %a = exp(%x) }
+           ret log(if %c { ret %a } else { ret %x })
+         }",
+        "fn @f(%x, %c) {
+           dataflow { %a = exp(%x) }
+           %t = if %c { ret %a } else { ret %x }
+           %u = log(%t)
+           ret %u
+         }",
+    );
+}
+
+#[test]
 fn the_value_of_two_bindings_is_bound_once() {
     assert_normal_form(
         "fn @f(%x) { ^0 = exp(%x) %a = ^0 %b = ^0 ret (%a, %b) }",

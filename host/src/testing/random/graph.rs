@@ -27,6 +27,8 @@ pub(super) fn function(module: &Module, random: &mut Random, size: usize) -> Arc
         values: Vec::new(),
         budget: size,
         has_calls: random.chance(60),
+        is_dataflow: false,
+        sizes: super::sizes(cx),
         random,
     };
     let root = writer.function(0);
@@ -51,6 +53,10 @@ struct Writer<'a> {
     budget: usize,
     /// Whether calls stand inside of other expressions.
     has_calls: bool,
+    /// Whether effects may not stand here.
+    is_dataflow: bool,
+    /// The type of the parameter that all symbols come from.
+    sizes: Type,
 }
 
 impl Writer<'_> {
@@ -73,6 +79,7 @@ impl Writer<'_> {
         let truth = self.cx.tensor_type(DType::BOOL, &[]);
         if depth == 0 {
             params.push(self.tx.var("flag", Some(truth)));
+            params.push(self.tx.var("sizes", Some(self.sizes)));
         }
         self.values.extend(&params);
         let body = self.scope(depth);
@@ -101,12 +108,14 @@ impl Writer<'_> {
                 // A shared branch or function must not be needed first in a dataflow block.
                 let is_dataflow = !self.has_calls && self.random.chance(50);
                 let before = operands.len();
+                let outside = std::mem::replace(&mut self.is_dataflow, is_dataflow);
                 for _ in 0..self.random.below(6) {
                     let value = self.value(if is_dataflow { DEEPEST } else { depth });
                     let var = self.fresh(self.ty(value));
                     operands.extend([var, value]);
                     self.values.push(var);
                 }
+                self.is_dataflow = outside;
                 let count = (operands.len() - before) as i64;
                 blocks.push(self.cx.int(count + is_dataflow as i64));
             }
@@ -141,7 +150,7 @@ impl Writer<'_> {
         match self.random.below(8) {
             0 if depth < DEEPEST => self.choice(depth),
             1 if depth < DEEPEST => self.closure_call(depth),
-            2 => self.global_call(),
+            2 if !self.is_dataflow => self.global_call(),
             3 => self.through_tuple(depth),
             4 => self.scalar_operand(depth),
             5 | 6 => {
@@ -214,7 +223,8 @@ impl Writer<'_> {
         };
         let types: Vec<Option<Type>> = params.iter().map(|param| body.ty(param)).collect();
         let truth = self.cx.tensor_type(DType::BOOL, &[]);
-        let is_known = |&ty: &Option<Type>| ty == Some(self.tensor) || ty == Some(truth);
+        let known = [Some(self.tensor), Some(truth), Some(self.sizes)];
+        let is_known = |ty: &Option<Type>| known.contains(ty);
         if result != Some(self.tensor) || !types.iter().all(is_known) {
             return self.visible(self.tensor);
         }
@@ -271,7 +281,7 @@ impl Writer<'_> {
                 let dim = super::random_dim(self.cx, self.random);
                 self.tx.prim(dim)
             }
-            6 => {
+            6 if !self.is_dataflow => {
                 let ty = Some(self.cx.object_type("storage"));
                 let callee = self.tx.extern_func("make storage");
                 let args = [self.visible(self.tensor)];

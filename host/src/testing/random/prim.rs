@@ -22,6 +22,7 @@ pub(super) fn function(cx: &Cx, random: &mut Random, size: usize) -> Arc<Functio
         tx: Transaction::new(cx.clone()),
         indices: Vec::new(),
         buffers: Vec::new(),
+        inputs: 0,
         budget: size,
     };
     let root = writer.root();
@@ -37,6 +38,8 @@ struct Writer<'a> {
     indices: Vec<Expr>,
     /// Visible buffers with their ranks; all are of type f32.
     buffers: Vec<(Expr, usize)>,
+    /// How many of the buffers, the first, are only read.
+    inputs: usize,
     budget: usize,
 }
 
@@ -46,11 +49,14 @@ impl Writer<'_> {
         for _ in 0..1 + self.random.below(3) {
             params.push(self.buffer(""));
         }
+        self.inputs = params.len() - 1;
         if self.random.chance(50) {
             let n = self.tx.scalar_var("n", DType::I64);
             self.indices.push(n);
             params.insert(0, n);
         }
+        let sizes = self.tx.var("sizes", Some(super::sizes(self.cx)));
+        params.insert(0, sizes);
         let body = self.body(0);
         let spec = NodeSpec {
             flags: self.random.chance(30) as u16,
@@ -127,7 +133,7 @@ impl Writer<'_> {
     }
 
     fn store(&mut self) -> Expr {
-        let (buffer, rank) = self.random.pick(&self.buffers.clone());
+        let (buffer, rank) = self.random.pick(&self.buffers[self.inputs..]);
         let mut indices: Vec<Expr> = (0..rank).map(|_| self.in_bounds()).collect();
         let value = self.float(4);
         if rank > 0 && self.random.chance(15) {
