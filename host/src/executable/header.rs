@@ -16,11 +16,13 @@ use crate::runtime::{
 pub(super) fn header(prefix: &str, path: &Path, signature: &Signature) -> String {
     let upper = prefix.to_ascii_uppercase();
     let file = path.file_name().unwrap_or_default().to_string_lossy();
+    // What the processor can do in detail stands in the library's info.
+    let target = signature.target.split(",features=").next().unwrap_or_default();
     let mut text = format!(
-        "/* {}: a model compiled by Tenon {} for\n   {}\n",
+        "/* {0}: a model compiled by Tenon {1} for {2}\n\n   cc main.c {0} -Wl,-rpath,'$ORIGIN'\n",
         comment(&file),
         comment(&signature.tenon),
-        comment(&signature.target)
+        comment(target)
     );
     for (title, specs) in [("inputs", &signature.inputs), ("outputs", &signature.outputs)] {
         let _ = write!(text, "\n   {title}\n");
