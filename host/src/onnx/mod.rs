@@ -7,7 +7,7 @@
 //!   ↓           wire: fields, lengths, depth                      Reader
 //! ModelProto    names, nodes, attributes, borrowed from the file  ModelProto::decode
 //!   ↓           tensor: element types, sizes, external files      TensorReader
-//! Module        values, operators, shapes                         importer
+//! Module        values, operators, shapes                         import::import
 //! ```
 //!
 //! **Mapping → proto.** [`open_model`] maps the file, [`decode_model`] reads it. The result borrows
@@ -19,19 +19,10 @@
 //! of the file with external data) wherever the file has them as they are needed. The slices keep
 //! their mapping alive, so constants outlive the decoded model. They have *no alignment*.
 //!
-//! **Importer.** It works on one graph at a time with an explicit worklist for the graphs in
-//! attributes, so neither depth nor length of a model uses the stack:
-//!
-//! 1. *Survey*: pick the operator set of each domain, collect every operator that has no
-//!    translation (with node names, versions and counts, over all graphs and local functions) and
-//!    refuse the model with one error if there is any; refuse sparse weights, training
-//!    information and types other than tensors in the same way.
-//! 2. *Names*: map each value name to its definition. Initializers first, then inputs that are
-//!    not initializers, then node outputs in order; a name that is defined twice or used before
-//!    its definition (which is also how a cycle shows) is an error that names both nodes.
-//! 3. *Dimensions*: `-D name=value` replaces named dimensions; others become symbolic.
-//! 4. *Translate*: one function per operator and version range, found in a table, emits bindings.
-//!    Local functions are inlined with their attributes bound; their calls must not be cyclic.
+//! **Importer.** [`import`] translates in one sweep over the nodes; a call of a local function is swept where
+//! it stands, on a stack of its own. Dimensions without a number become symbols, unless the caller binds them.
+//! An operator is translated by the rule of its name and version, of which there is one table. All that has no
+//! translation ends up in one error; what is wrong with the model itself is an error at once, with the node.
 
 pub mod import;
 pub mod proto;

@@ -10,8 +10,8 @@ use super::builder::Value;
 use super::error::Problem;
 use super::node::NodeCx;
 use super::ops::{
-    activation, cast, constant, conv, elementwise, layout, matrix, normalize, pad, pool, reduce,
-    shape, slice,
+    activation, cast, constant, conv, elementwise, layout, matrix, normalize, pad, pool, position,
+    quantize, reduce, shape, slice,
 };
 
 /// The oldest version of the standard operators that is known.
@@ -93,6 +93,7 @@ const RULES: &[Rule] = &[
     by("Conv", 1, conv::conv),
     same("Cos", 7, "cos"),
     by("DepthToSpace", 1, layout::depth_to_space),
+    by("DequantizeLinear", 10, quantize::dequantize),
     same("Div", 7, "divide"),
     by("Dropout", 7, elementwise::dropout_by_attribute),
     by("Dropout", 12, elementwise::dropout),
@@ -125,6 +126,7 @@ const RULES: &[Rule] = &[
     same("Log", 6, "log"),
     by("LogSoftmax", 1, normalize::log_softmax_of_matrix),
     by("LogSoftmax", 13, normalize::log_softmax),
+    by("LpNormalization", 1, normalize::lp),
     by("MatMul", 1, matrix::matmul),
     by("Max", 6, elementwise::max),
     by("MaxPool", 1, pool::max),
@@ -136,11 +138,13 @@ const RULES: &[Rule] = &[
     same("Mul", 7, "multiply"),
     same("Neg", 6, "negative"),
     same("Not", 1, "logical_not"),
+    by("OneHot", 9, position::one_hot),
     same("Or", 7, "logical_or"),
     by("PRelu", 7, activation::prelu),
     by("Pad", 2, pad::by_attributes),
     by("Pad", 11, pad::pad),
     by("Pow", 7, elementwise::pow),
+    by("QuantizeLinear", 10, quantize::quantize),
     by("RMSNormalization", 23, normalize::root_mean_square),
     by("Range", 11, constant::range),
     by("Reciprocal", 6, elementwise::reciprocal),
@@ -159,6 +163,7 @@ const RULES: &[Rule] = &[
     same("Round", 11, "round"),
     by("Selu", 6, activation::selu),
     by("Shape", 1, shape::shape),
+    by("Shrink", 9, activation::shrink),
     same("Sigmoid", 6, "sigmoid"),
     by("Sign", 9, elementwise::sign),
     same("Sin", 7, "sin"),
@@ -180,6 +185,7 @@ const RULES: &[Rule] = &[
     by("ThresholdedRelu", 10, activation::thresholded_relu),
     by("Tile", 6, layout::tile),
     by("Transpose", 1, shape::transpose),
+    by("Trilu", 14, position::triangle),
     by("Unsqueeze", 1, shape::unsqueeze),
     same("Where", 9, "where"),
     by("Xor", 7, elementwise::xor),

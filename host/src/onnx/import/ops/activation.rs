@@ -125,6 +125,23 @@ pub(in crate::onnx::import) fn thresholded_relu(cx: &mut NodeCx<'_, '_>) -> Outp
     Ok(vec![cx.apply("where", &[is_above, x, zero])?])
 }
 
+/// `Shrink`: nearer to zero by the bias where x is farther from it than lambd, zero elsewhere.
+pub(in crate::onnx::import) fn shrink(cx: &mut NodeCx<'_, '_>) -> Outputs {
+    let x = cx.input(0)?;
+    let (bias, lambd) = (cx.float_or("bias", 0.0)?, cx.float_or("lambd", 0.5)?);
+    let dtype = cx.dtype(x)?;
+    if !dtype.is_float() {
+        return unsupported(format!("the element type {dtype}"));
+    }
+    let (zero, low, high) =
+        (scalar_like(cx, x, 0.0)?, scalar_like(cx, x, -lambd)?, scalar_like(cx, x, lambd)?);
+    let (raised, lowered) = (shifted(cx, x, bias)?, shifted(cx, x, -bias)?);
+    let is_high = cx.apply("greater", &[x, high])?;
+    let y = cx.apply("where", &[is_high, lowered, zero])?;
+    let is_low = cx.apply("less", &[x, low])?;
+    Ok(vec![cx.apply("where", &[is_low, raised, y])?])
+}
+
 /// `PRelu`: slope * x below zero.
 pub(in crate::onnx::import) fn prelu(cx: &mut NodeCx<'_, '_>) -> Outputs {
     let (x, slope) = (cx.input(0)?, cx.input(1)?);

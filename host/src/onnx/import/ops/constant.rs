@@ -1,5 +1,7 @@
 //! Constants.
 
+use half::{bf16, f16};
+
 use crate::ir::{AttrValue, Context, DType};
 use crate::onnx::import::builder::Value;
 use crate::onnx::import::error::{Problem, invalid, unsupported};
@@ -109,11 +111,13 @@ pub(in crate::onnx::import) fn range(cx: &mut NodeCx<'_, '_>) -> Outputs {
         }
         [Number::Float(start), Number::Float(limit), Number::Float(delta)] if delta != 0.0 => {
             let count = length(cx, ((limit - start) / delta).ceil())?;
+            // In the arithmetic of the type itself; short floats in that of f32.
+            let at = |i: i64| start as f32 + i as f32 * delta as f32;
             match dtype {
-                // In the arithmetic of the type itself.
-                DType::F32 => {
-                    let at = |i: i64| start as f32 + i as f32 * delta as f32;
-                    (0..count).flat_map(|i| at(i).to_le_bytes()).collect()
+                DType::F32 => (0..count).flat_map(|i| at(i).to_le_bytes()).collect(),
+                DType::F16 => (0..count).flat_map(|i| f16::from_f32(at(i)).to_le_bytes()).collect(),
+                DType::BF16 => {
+                    (0..count).flat_map(|i| bf16::from_f32(at(i)).to_le_bytes()).collect()
                 }
                 DType::F64 => {
                     let at = |i: i64| start + i as f64 * delta;

@@ -10,6 +10,8 @@ pub(super) mod matrix;
 pub(super) mod normalize;
 pub(super) mod pad;
 pub(super) mod pool;
+pub(super) mod position;
+pub(super) mod quantize;
 pub(super) mod reduce;
 pub(super) mod scalar;
 pub(super) mod shape;

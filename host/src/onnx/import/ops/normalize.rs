@@ -163,6 +163,30 @@ pub(in crate::onnx::import) fn mean_variance(cx: &mut NodeCx<'_, '_>) -> Outputs
     Ok(vec![normalized(cx, x, &axes, 1e-9)?.y])
 }
 
+/// `LpNormalization`: by the sum of absolute values or the root of the sum of squares along an axis. Where
+/// all are zero they stay zero.
+pub(in crate::onnx::import) fn lp(cx: &mut NodeCx<'_, '_>) -> Outputs {
+    let x = cx.input(0)?;
+    let axis = cx.int_or("axis", -1)?;
+    let attrs = [("axis", vec![axis].into()), ("keepdims", true.into())];
+    let norm = match cx.int_or("p", 2)? {
+        1 => {
+            let size = cx.apply("abs", &[x])?;
+            cx.call("sum", &[size], &attrs)?
+        }
+        2 => {
+            let square = cx.apply("multiply", &[x, x])?;
+            let sum = cx.call("sum", &[square], &attrs)?;
+            cx.apply("sqrt", &[sum])?
+        }
+        p => return invalid(format!("its attribute `p` is {p}, expected 1 or 2")),
+    };
+    let zero = scalar_like(cx, x, 0.0)?;
+    let is_zero = cx.apply("equal", &[norm, zero])?;
+    let y = cx.apply("divide", &[x, norm])?;
+    Ok(vec![cx.apply("where", &[is_zero, zero, y])?])
+}
+
 /// The axes of a normalization over the last ones; the arithmetic is that of float32 or wider.
 fn last_axes(cx: &NodeCx<'_, '_>, x: Value) -> Result<Vec<i64>, Problem> {
     if cx.int_or("stash_type", 1)? != 1 {

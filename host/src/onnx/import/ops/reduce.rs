@@ -6,6 +6,7 @@ use crate::onnx::import::error::{Problem, invalid, unsupported};
 use crate::onnx::import::node::NodeCx;
 
 use super::cast::cast_to;
+use super::scalar::scalar_like;
 
 type Outputs = Result<Vec<Value>, Problem>;
 
@@ -154,14 +155,28 @@ pub(in crate::onnx::import) fn arg_min(cx: &mut NodeCx<'_, '_>) -> Outputs {
 }
 
 fn arg(cx: &mut NodeCx<'_, '_>, op: &'static str) -> Outputs {
-    if cx.flag("select_last_index", false)? {
-        return unsupported("select_last_index = 1");
-    }
     if cx.inputs.len() != 1 {
         return invalid(format!("it has {} inputs, expected one", cx.inputs.len()));
     }
     let x = cx.input(0)?;
-    let attrs =
-        [("axis", cx.int_or("axis", 0)?.into()), ("keepdims", cx.flag("keepdims", true)?.into())];
-    Ok(vec![cx.call(op, &[x], &attrs)?])
+    let axis = cx.int_or("axis", 0)?;
+    let attrs = [("axis", axis.into()), ("keepdims", cx.flag("keepdims", true)?.into())];
+    if !cx.flag("select_last_index", false)? {
+        return Ok(vec![cx.call(op, &[x], &attrs)?]);
+    }
+    // The last one is the first from the end.
+    let dims = cx.dims(x)?;
+    let Some(extent) = cx.terms().dim_value(dims[cx.axis(axis, dims.len())?]) else {
+        return unsupported("the last index of a symbolic dimension");
+    };
+    let backwards = [
+        ("begin", vec![-1].into()),
+        ("end", vec![i64::MIN].into()),
+        ("strides", vec![-1].into()),
+        ("axes", vec![axis].into()),
+    ];
+    let x = cx.call("strided_slice", &[x], &backwards)?;
+    let from_the_end = cx.call(op, &[x], &attrs)?;
+    let last = scalar_like(cx, from_the_end, (extent - 1) as f64)?;
+    Ok(vec![cx.apply("subtract", &[last, from_the_end])?])
 }

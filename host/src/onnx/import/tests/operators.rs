@@ -182,3 +182,35 @@ fn names_in_the_model_are_kept_beside() {
     assert!(text.contains("onnx.inputs = [\"in/0\"], onnx.outputs = [\"out:0\"]"), "{text}");
     assert!(text.contains("%out_0: f32[1] = nn.relu(%in_0)"), "{text}");
 }
+
+#[test]
+fn a_triangle_is_a_mask() {
+    let model = model(14)
+        .input("x", FLOAT, &[S("n"), N(2), N(2)])
+        .node("Trilu", &["x"], &["y"], &[int("upper", 0)])
+        .output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 2, 2]) -> f32[n, 2, 2]\n\
+         %y = where(const(bool[2, 2], [true, false, true, true]), %x, const(f32[], 0))\n\
+         ret %y"
+    );
+}
+
+#[test]
+fn a_scale_per_channel_stands_before_the_axes_behind_it() {
+    let model = model(13)
+        .input("x", FLOAT, &[N(1), N(2), N(4)])
+        .floats("scale", &[2], &[0.5, 2.0])
+        .node("QuantizeLinear", &["x", "scale"], &["y"], &[])
+        .output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[1, 2, 4]) -> u8[1, 2, 4]\n\
+         %y_divide = divide(%x, const(f32[2, 1], [0.5, 2], \"scale\"))\n\
+         %y_round = round(%y_divide)\n\
+         %y_clip = clip(%y_round) { max = 255.0, min = 0.0 }\n\
+         %y = cast(%y_clip) { dtype = \"u8\" }\n\
+         ret %y"
+    );
+}
