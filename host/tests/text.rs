@@ -4,13 +4,16 @@
 //! what a user reads. `places/*.txt` says where the text has each node. Both are written anew where
 //! `UPDATE_EXPECT` is set.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 
+use tenon_host::check::check;
 use tenon_host::diagnostics::{Diagnostic, Diagnostics, Source};
-use tenon_host::ir::{Context, Cx, Expr, Module};
+use tenon_host::infer::infer_module;
+use tenon_host::ir::{Bytes, Constant, Context, Cx, DType, Expr, Module, Symbol};
 use tenon_host::text::{
-    NoWeights, WeightsPolicy, parse_module, point_at, print_function, print_function_marking,
-    print_module, read_module, write_module,
+    LoadWeight, NoWeights, WeightsPolicy, parse_module, point_at, print_function,
+    print_function_marking, print_module, read_module, write_module,
 };
 
 fn fixtures(folder: &str) -> Vec<PathBuf> {
@@ -148,4 +151,38 @@ fn @main(%x: f32[4]) {
     std::fs::write(&path, text.replace("model.safetensors", "../model.safetensors")).unwrap();
     let errors = read_module(&Cx::new(), &path).unwrap_err();
     assert!(errors.0[0].message.ends_with("does not lie below the folder of the text"));
+}
+
+/// The weight that the example names.
+struct OneWeight(Cx);
+
+impl LoadWeight for OneWeight {
+    fn load(&mut self, _: Option<&str>, _: &str) -> Result<Constant, Box<dyn Error>> {
+        let ty = self.0.static_tensor_type(DType::F32, &[8, 3, 1, 1]);
+        Ok(Constant { ty, name: Symbol(0), data: Bytes::new(vec![0; 96]) })
+    }
+}
+
+#[test]
+fn the_examples_of_the_documents_are_modules() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let document = std::fs::read_to_string(&path).unwrap();
+        for block in document.split("\n```ir\n").skip(1) {
+            let text = block.split("\n```").next().unwrap();
+            let source = Source::new(path.display().to_string(), text);
+            let cx = Cx::new();
+            let module = parse_module(&cx, &source, &mut OneWeight(cx.clone()));
+            let module = module.unwrap_or_else(|errors| panic!("{errors}"));
+            let typed = infer_module(&module)
+                .unwrap_or_else(|errors| panic!("{}", errors[0].1.to_diagnostic(&source)));
+            let violations: Vec<Diagnostic> =
+                check(&typed).iter().map(|violation| violation.to_diagnostic()).collect();
+            assert!(violations.is_empty(), "{}", Diagnostics(violations));
+            count += 1;
+        }
+    }
+    assert!(count >= 2, "there are {count} examples");
 }

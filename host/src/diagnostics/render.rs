@@ -108,3 +108,60 @@ pub(super) fn json(diagnostic: &Diagnostic) -> serde_json::Value {
     }
     json
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::diagnostics::{Diagnostic, Source};
+
+    #[test]
+    fn json_says_where_in_bytes_lines_and_characters() {
+        let source = Source::new("model.ir", "a\nüb c\n");
+        let error = Diagnostic::error("wrong").in_source(&source).label(4..5, "this");
+        let error = error.label(100..200, "beyond").note("so it is").help("change it");
+        assert_eq!(
+            error.to_json(),
+            json!({
+                "severity": "error",
+                "message": "wrong",
+                "file": "model.ir",
+                "labels": [
+                    { "start": 4, "end": 5, "line": 2, "column": 2, "text": "this" },
+                    { "start": 100, "end": 200, "line": 3, "column": 1, "text": "beyond" },
+                ],
+                "notes": ["so it is"],
+                "help": ["change it"],
+            })
+        );
+    }
+
+    #[test]
+    fn json_without_a_source_has_no_lines() {
+        assert_eq!(
+            Diagnostic::warning("odd").label(1..2, "").to_json(),
+            json!({
+                "severity": "warning",
+                "message": "odd",
+                "file": null,
+                "labels": [{ "start": 1, "end": 2, "text": "" }],
+                "notes": [],
+                "help": [],
+            })
+        );
+    }
+
+    #[test]
+    fn json_has_the_lines_of_an_excerpt() {
+        let lines: String = (1..=100).map(|line| format!("line {line}\n")).collect();
+        let at = lines.find("line 50").expect("it is there");
+        let (source, place) = Source::excerpt("@main", &lines, &(at..at + 7));
+        let json = Diagnostic::error("wrong").in_source(&source).label(place, "").to_json();
+        let label = &json["labels"][0];
+        assert_eq!((&label["line"], &label["column"]), (&json!(50), &json!(1)));
+        let excerpt = json["excerpt"].as_str().expect("a text");
+        assert!(excerpt.starts_with("line 30\n") && excerpt.ends_with("\nline 70"), "{excerpt}");
+        let start = label["start"].as_u64().expect("a number") as usize;
+        assert!(excerpt[start..].starts_with("line 50\n"));
+    }
+}
