@@ -34,7 +34,8 @@ test: build models
 	 fi
 
 bench: build models
-	cargo bench --workspace
+	cargo build --release -p tenon-plugin-api --examples
+	cargo bench --workspace --bench '*'
 	@if [ -e .cache/models-unavailable ]; \
 	 then echo "ONNX Runtime is not measured: $$(cat .cache/models-unavailable)"; \
 	 else .cache/venv/bin/python benches/ort_bench.py --threads 1 .cache/models/light_*.onnx; fi

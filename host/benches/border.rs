@@ -1,0 +1,239 @@
+//! What the border costs: `cargo bench -p tenon-host --bench border`.
+//!
+//! The plugin is the shared library of `plugin-api/examples/bench`, loaded by a registry like any other. The
+//! same work, compiled into this program, runs beside it over the host's own functions.
+
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+use std::{fs, hint};
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use tenon_host::border::Run;
+use tenon_host::ir::{Attrs, Function, Module, Transaction};
+use tenon_host::passes::{PassContext, plan, run};
+use tenon_host::registry::{LoadedPass, Registry};
+
+mod input;
+#[path = "../../plugin-api/examples/bench/work.rs"]
+mod work;
+
+fn main() {
+    divan::main();
+}
+
+/// Bindings of a function of a million nodes: a variable and a call each.
+const BINDINGS: usize = 500_000;
+
+static LARGE: LazyLock<Module> = LazyLock::new(|| input::layers(BINDINGS));
+
+static HOUSE: LazyLock<House> = LazyLock::new(|| {
+    let house = House::new();
+    house.add_plugin(0);
+    house
+});
+
+/// A folder with `registry.toml` and a folder of plugins.
+struct House {
+    folder: tempfile::TempDir,
+}
+
+impl House {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("plugins")).expect("a folder in it");
+        let registry = "schema = 1\n[[plugins.dir]]\npath = \"plugins\"\nenable = \"all\"\n";
+        fs::write(folder.path().join("registry.toml"), registry).expect("registry.toml");
+        Self { folder }
+    }
+
+    /// Adds a copy of the library, which the dynamic linker takes for another one.
+    fn add_plugin(&self, number: usize) -> PathBuf {
+        let path = self.folder.path().join(format!("plugins/libbench{number}.so"));
+        fs::copy(library(), &path).expect("the plugin");
+        path
+    }
+
+    fn open(&self) -> Registry {
+        Registry::open(&self.folder.path().join("registry.toml")).expect("the registry is readable")
+    }
+}
+
+/// The library that cargo builds from plugin-api's example.
+fn library() -> PathBuf {
+    let program = std::env::current_exe().expect("this program's file");
+    let profile = program.ancestors().nth(2).expect("target/<profile>/deps/<bench>");
+    let path = profile.join("examples/libbench.so");
+    let command = "cargo build --release -p tenon-plugin-api --examples";
+    assert!(path.exists(), "{} is built by `{command}`", path.display());
+    path
+}
+
+/// One pass over one function, without the manager around it.
+struct Direct<'a> {
+    pass: LoadedPass,
+    run: Arc<Run>,
+    module: &'a Module,
+    function: &'a Arc<Function>,
+}
+
+impl<'a> Direct<'a> {
+    fn new(name: &str, module: &'a Module) -> Self {
+        let pass = HOUSE.open().get_pass(name).expect("the plugin has it");
+        let run = Run::new(module.cx().clone(), Attrs::NONE, Attrs::NONE, Arc::default());
+        let function = module.get_str("main").expect("there is one");
+        Self { pass, run: Arc::new(run), module, function }
+    }
+
+    fn run(&self) -> Arc<Function> {
+        let LoadedPass { plugin, index } = &self.pass;
+        plugin.run_on_function(*index, &self.run, self.function, self.module).expect("it runs")
+    }
+}
+
+fn large() -> &'static Arc<Function> {
+    LARGE.get_str("main").expect("there is one")
+}
+
+fn nodes() -> ItemsCount {
+    ItemsCount::new(large().view().len())
+}
+
+/// Kind, type and operands of every node of a function of a million. Items are nodes.
+#[divan::bench_group(sample_count = 20)]
+mod reads {
+    use super::*;
+
+    #[divan::bench]
+    fn in_process(bencher: Bencher<'_, '_>) {
+        let body = large().view();
+        bencher.counter(nodes()).bench_local(|| work::read(hint::black_box(body)));
+    }
+
+    #[divan::bench]
+    fn in_a_plugin(bencher: Bencher<'_, '_>) {
+        let direct = Direct::new("bench.Read", &LARGE);
+        bencher.counter(nodes()).bench_local(|| direct.run());
+    }
+}
+
+/// A copy of every call of that function, not published. Items are calls.
+#[divan::bench_group(sample_count = 10)]
+mod builds {
+    use super::*;
+
+    #[divan::bench]
+    fn in_process(bencher: Bencher<'_, '_>) {
+        bencher.counter(ItemsCount::new(BINDINGS)).bench_local(|| {
+            let mut transaction = Transaction::edit(large());
+            work::copy_calls(&mut transaction, 1)
+        });
+    }
+
+    #[divan::bench]
+    fn in_a_plugin(bencher: Bencher<'_, '_>) {
+        let direct = Direct::new("bench.Build", &LARGE);
+        bencher.counter(ItemsCount::new(BINDINGS)).bench_local(|| direct.run());
+    }
+}
+
+/// Every tenth call of that function replaced by a copy, and the function published. Items are nodes.
+#[divan::bench_group(sample_count = 10)]
+mod edits {
+    use super::*;
+
+    #[divan::bench]
+    fn in_process(bencher: Bencher<'_, '_>) {
+        bencher.counter(nodes()).bench_local(|| {
+            let mut transaction = Transaction::edit(large());
+            for (old, new) in work::copy_calls(&mut transaction, 10) {
+                transaction.replace(old, new);
+            }
+            transaction.finish().expect("it is whole")
+        });
+    }
+
+    #[divan::bench]
+    fn in_a_plugin(bencher: Bencher<'_, '_>) {
+        let direct = Direct::new("bench.Edit", &LARGE);
+        bencher.counter(nodes()).bench_local(|| direct.run());
+    }
+}
+
+/// Passes that do nothing, run by the manager: what is left is the cost of a pass.
+mod no_ops {
+    use super::*;
+
+    fn bench(bencher: Bencher<'_, '_>, module: &Module, pipeline: &str) {
+        let registry = HOUSE.open();
+        let plan = plan(&registry, pipeline).expect("a plan");
+        let mut cx = PassContext::default();
+        // The first run opens the library.
+        run(&registry, &plan, module, &mut cx).expect("it runs");
+        bencher.bench_local(|| run(&registry, &plan, module, &mut cx).expect("it runs"));
+    }
+
+    const PASSES: &[&str] = &["bench.Noop", "bench.NoopModule"];
+
+    #[divan::bench(args = PASSES)]
+    fn one_binding(bencher: Bencher<'_, '_>, pass: &str) {
+        bench(bencher, &input::layers(1), pass);
+    }
+
+    #[divan::bench(args = PASSES)]
+    fn a_million_nodes(bencher: Bencher<'_, '_>, pass: &str) {
+        bench(bencher, &LARGE, pass);
+    }
+
+    #[divan::bench(args = PASSES)]
+    fn a_thousand_functions(bencher: Bencher<'_, '_>, pass: &str) {
+        let function = |number| format!("fn @f{number}(%x: f32[16]) {{\n  ret exp(%x)\n}}\n");
+        let text: String = (0..1000).map(function).collect();
+        bench(bencher, &input::module(&text), pass);
+    }
+
+    #[divan::bench(args = PASSES)]
+    fn ten_in_a_pipeline(bencher: Bencher<'_, '_>, pass: &str) {
+        bench(bencher, &LARGE, &[pass; 10].join(", "));
+    }
+}
+
+/// Finding and opening plugins.
+mod registry {
+    use super::*;
+
+    /// The first pass of a library: it is opened and checked.
+    #[divan::bench(sample_count = 50, sample_size = 1)]
+    fn first_pass(bencher: Bencher<'_, '_>) {
+        // One folder for each library: an opened one is never closed, so none may be opened twice.
+        let house = || {
+            let house = House::new();
+            house.add_plugin(0);
+            let registry = house.open();
+            (house, registry)
+        };
+        bencher.with_inputs(house).bench_local_refs(|(_, registry)| {
+            registry.get_pass("bench.Noop").expect("it loads").index
+        });
+    }
+
+    /// A pass of a library that is open.
+    #[divan::bench]
+    fn later_pass(bencher: Bencher<'_, '_>) {
+        let registry = HOUSE.open();
+        registry.get_pass("bench.Noop").expect("it loads");
+        bencher.bench_local(|| registry.get_pass("bench.Noop").expect("it loads").index);
+    }
+
+    /// A folder of 500 plugins is listed; none of them is opened.
+    #[divan::bench(sample_count = 10)]
+    fn list_of_500(bencher: Bencher<'_, '_>) {
+        let house = House::new();
+        let first = house.add_plugin(0);
+        for number in 1..500 {
+            let path = first.with_file_name(format!("libbench{number}.so"));
+            fs::hard_link(&first, path).expect("a link");
+        }
+        bencher.bench_local(|| house.open().passes().count());
+    }
+}

@@ -1,0 +1,33 @@
+//! Modules to measure with.
+
+use std::fmt::Write;
+
+use tenon_host::diagnostics::Source;
+use tenon_host::infer::infer_module;
+use tenon_host::ir::{Cx, Module};
+use tenon_host::text::{NoWeights, parse_module};
+
+/// Layers of a network, all of one shape: a product, a bias, an activation, a sum with what was before. One
+/// function of `bindings` bindings, types inferred.
+pub(crate) fn layers(bindings: usize) -> Module {
+    let ty = "f32[16, 16]";
+    let mut text =
+        format!("fn @main(%v0: {ty}, %w: {ty}, %b: f32[16]) -> {ty} {{\n  dataflow {{\n");
+    for i in 0..bindings {
+        let value = match i % 4 {
+            0 => format!("matmul(%v{i}, %w)"),
+            1 => format!("add(%v{i}, %b)"),
+            2 => format!("nn.relu(%v{i})"),
+            _ => format!("add(%v{i}, %v{})", i - 3),
+        };
+        writeln!(text, "    %v{}: {ty} = {value}", i + 1).expect("memory");
+    }
+    write!(text, "  }}\n  ret %v{bindings}\n}}\n").expect("memory");
+    module(&text)
+}
+
+/// The module of a text, types inferred.
+pub(crate) fn module(text: &str) -> Module {
+    let module = parse_module(&Cx::new(), &Source::new("bench", text), &mut NoWeights);
+    infer_module(&module.expect("it parses")).expect("it has types")
+}
