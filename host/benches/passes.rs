@@ -1,0 +1,127 @@
+//! What each pass over graph functions costs: `cargo bench -p tenon-host --bench passes`.
+//!
+//! The passes are those that the registry finds for functions and modules, up to the phase `plan`. Each is
+//! run by the manager, inference included, over what the default pipeline makes of a program up to the pass's
+//! first place in it. The plugins are loaded from `target/release`. Items are bindings of that program, so a
+//! pass is linear when its rate stays.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use tenon_host::ir::{Context, Module, PHASES};
+use tenon_host::passes::{PassContext, Plan, Step, plan, run};
+use tenon_host::registry::{PassKind, Registry};
+
+mod input;
+
+fn main() {
+    divan::main();
+}
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../registry.toml");
+    Registry::open(&path).expect("the registry is readable")
+});
+
+static PIPELINE: LazyLock<Plan> =
+    LazyLock::new(|| plan(&REGISTRY, "default").expect("a plan of the default pipeline"));
+
+/// The passes to measure.
+fn passes() -> Vec<String> {
+    let last = phase_number("plan");
+    let enabled = REGISTRY.passes().filter(|&id| REGISTRY.is_enabled(id));
+    enabled
+        .map(|id| REGISTRY.record(id))
+        .filter(|record| record.kind != PassKind::Prim && phase_number(&record.phase) <= last)
+        .map(|record| record.name.clone())
+        .collect()
+}
+
+fn phase_number(phase: &str) -> usize {
+    PHASES.iter().position(|other| *other == phase).unwrap_or(PHASES.len())
+}
+
+/// Where a pass first stands in the default pipeline; one that does not comes last in its phase.
+fn place(pass: &str) -> usize {
+    let steps = &PIPELINE.steps;
+    let is_named = |step: &Step| matches!(step, Step::Pass(step) if step.name == pass);
+    steps.iter().position(is_named).unwrap_or_else(|| {
+        let record = REGISTRY.record(REGISTRY.find(pass).expect("it was listed"));
+        let own = phase_number(&record.phase);
+        let is_later = |step: &Step| matches!(step, Step::Phase(next) if phase_number(next) > own);
+        steps.iter().position(is_later).unwrap_or(steps.len())
+    })
+}
+
+/// A program at every place that a pass is measured at.
+struct Program {
+    bindings: usize,
+    /// What each step of the default pipeline is given, the last one what is left at the end.
+    stages: Vec<Module>,
+}
+
+impl Program {
+    fn new(make: fn(usize) -> Module, bindings: usize) -> Self {
+        let last = passes().iter().map(|pass| place(pass)).max().unwrap_or(0);
+        let mut stages = vec![make(bindings)];
+        for step in &PIPELINE.steps[..last] {
+            let given = stages.last().expect("there is the first");
+            stages.push(run_plan(&Plan { steps: vec![step.clone()] }, given));
+        }
+        Self { bindings, stages }
+    }
+
+    fn bench(&self, bencher: Bencher<'_, '_>, pass: &str) {
+        let module = &self.stages[place(pass)];
+        // The pass alone: what it requires has run.
+        let mut alone = plan(&REGISTRY, pass).expect("a plan");
+        alone.steps.drain(..alone.steps.len() - 1);
+        let items = ItemsCount::new(self.bindings);
+        bencher.counter(items).bench_local(|| run_plan(&alone, module));
+    }
+}
+
+fn run_plan(plan: &Plan, module: &Module) -> Module {
+    let cx = module.cx();
+    let target = cx.attrs(&[
+        ("kind", "cpu".into()),
+        ("vector_bits", 512i64.into()),
+        ("vector_registers", 32i64.into()),
+    ]);
+    let mut cx = PassContext { target, ..PassContext::default() };
+    run(&REGISTRY, plan, module, &mut cx).expect("it runs")
+}
+
+#[divan::bench(args = passes(), sample_count = 20, sample_size = 1)]
+fn layers_10_000(bencher: Bencher<'_, '_>, pass: &str) {
+    static PROGRAM: LazyLock<Program> = LazyLock::new(|| Program::new(input::layers, 10_000));
+    PROGRAM.bench(bencher, pass);
+}
+
+#[divan::bench(args = passes(), sample_count = 3, sample_size = 1)]
+fn layers_1_000_000(bencher: Bencher<'_, '_>, pass: &str) {
+    static PROGRAM: LazyLock<Program> = LazyLock::new(|| Program::new(input::layers, 1_000_000));
+    PROGRAM.bench(bencher, pass);
+}
+
+#[divan::bench(args = passes(), sample_count = 10, sample_size = 1)]
+fn shapes_10_000(bencher: Bencher<'_, '_>, pass: &str) {
+    static PROGRAM: LazyLock<Program> = LazyLock::new(|| Program::new(shapes, 10_000));
+    PROGRAM.bench(bencher, pass);
+}
+
+/// A chain in which each binding has a shape of its own, and so a tensor program of its own.
+fn shapes(bindings: usize) -> Module {
+    let mut text = format!("fn @main(%x: f32[16]) -> f32[{bindings}, 16] {{\n  dataflow {{\n");
+    text.push_str("    %v1: f32[1, 16] = reshape(%x, shape(1, 16))\n");
+    for i in 1..bindings {
+        let rows = i + 1;
+        let value = format!("concatenate((%v{i}, %v1)) {{ axis = 0 }}");
+        writeln!(text, "    %v{rows}: f32[{rows}, 16] = {value}").expect("memory");
+    }
+    write!(text, "  }}\n  ret %v{bindings}\n}}\n").expect("memory");
+    input::module(&text)
+}
