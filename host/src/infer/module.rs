@@ -32,10 +32,10 @@ fn infer_where(
 ) -> Result<Module, Vec<(Symbol, InferError)>> {
     let mut typed = module.clone();
     let mut errors = Vec::new();
-    for name in callees_first(module) {
-        let Some(func) = module.get(name).filter(|func| is_wanted(name, func)) else { continue };
+    for (name, func) in callees_first(module, is_wanted) {
         match infer(func, &|callee| typed.get(callee).and_then(|func| signature(func))) {
-            Ok(func) => typed.insert(name, func),
+            Ok(new) if Arc::ptr_eq(&new, func) => {}
+            Ok(new) => typed.insert(name, new),
             Err(found) => errors.extend(found.into_iter().map(|error| (name, error))),
         }
     }
@@ -45,29 +45,31 @@ fn infer_where(
     }
 }
 
-/// The names of the functions, each after those that it calls; on a cycle in no special order.
-fn callees_first(module: &Module) -> Vec<Symbol> {
-    enum Step {
+/// The graph functions that are wanted, each after those that it calls; on a cycle in no special order.
+/// Tensor programs are typed as they are built.
+fn callees_first(
+    module: &Module,
+    is_wanted: impl Fn(Symbol, &Arc<Function>) -> bool,
+) -> Vec<(Symbol, &Arc<Function>)> {
+    enum Step<'a> {
         Enter(Symbol),
-        Leave(Symbol),
+        Leave(Symbol, &'a Arc<Function>),
     }
-    let mut order = Vec::with_capacity(module.len());
-    let mut is_seen: HashMap<Symbol, (), FxBuildHasher> = HashMap::default();
-    let names: Vec<Symbol> = module.iter().map(|(name, _)| name).collect();
-    let mut steps: Vec<Step> = names.into_iter().rev().map(Step::Enter).collect();
+    let mut order = Vec::new();
+    let mut unseen: HashMap<Symbol, &Arc<Function>, FxBuildHasher> =
+        module.iter().filter(|&(name, func)| !func.is_prim() && is_wanted(name, func)).collect();
+    let mut steps: Vec<Step<'_>> = module.iter().map(|(name, _)| Step::Enter(name)).collect();
+    steps.reverse();
     while let Some(step) = steps.pop() {
         let name = match step {
-            Step::Leave(name) => {
-                order.push(name);
+            Step::Leave(name, func) => {
+                order.push((name, func));
                 continue;
             }
             Step::Enter(name) => name,
         };
-        let Some(func) = module.get(name) else { continue };
-        if is_seen.insert(name, ()).is_some() {
-            continue;
-        }
-        steps.push(Step::Leave(name));
+        let Some(func) = unseen.remove(&name) else { continue };
+        steps.push(Step::Leave(name, func));
         let body = func.view();
         let globals = body.post_order().filter(|&expr| body.kind(expr) == Kind::GLOBAL);
         steps.extend(globals.map(|expr| Step::Enter(Symbol(body.raw_node(expr).data))));
