@@ -13,8 +13,9 @@ use crate::pass::{Function, PassContext, PassError, Result};
 /// rewriter that is dropped leaves nothing behind.
 pub struct Rewriter {
     transaction: TransactionHandle,
-    /// For each `let`-bound variable of the base, its value; made when first asked for.
-    bound: Option<HashMap<Expr, Expr>>,
+    /// For each node of the base what it stands for: a `let`-bound variable for its value, any other for
+    /// itself. Made when first asked for.
+    bound: Option<Vec<Expr>>,
     base_len: usize,
 }
 
@@ -52,7 +53,7 @@ impl Rewriter {
         let (body, base_len) = (self.transaction.body(), self.base_len);
         let bound = self.bound.get_or_insert_with(|| bindings_of(body, base_len));
         let mut expr = body.resolve(expr);
-        while let Some(&value) = bound.get(&expr) {
+        while let Some(&value) = bound.get(expr.index()).filter(|&&value| value != expr) {
             expr = body.resolve(value);
         }
         expr
@@ -63,7 +64,7 @@ impl Rewriter {
         let (body, base_len) = (self.transaction.body(), self.base_len);
         let bound = self.bound.get_or_insert_with(|| bindings_of(body, base_len));
         let mut expr = expr;
-        while let Some(&value) = bound.get(&expr) {
+        while let Some(&value) = bound.get(expr.index()).filter(|&&value| value != expr) {
             expr = value;
         }
         expr
@@ -181,13 +182,14 @@ impl Build for Rewriter {
 }
 
 /// The bindings of the base, before any replacement.
-fn bindings_of(body: BodyView<'_>, count: usize) -> HashMap<Expr, Expr> {
+fn bindings_of(body: BodyView<'_>, count: usize) -> Vec<Expr> {
     let body = BodyView::new(body.records());
-    (0..count as u32)
-        .filter_map(|id| match body.view(Expr(id)) {
-            View::Let(bindings) => Some(bindings.bindings()),
-            _ => None,
-        })
-        .flatten()
-        .collect()
+    let mut bound: Vec<Expr> = (0..count as u32).map(Expr).collect();
+    for expr in body.post_order().take(count) {
+        let View::Let(bindings) = body.view(expr) else { continue };
+        for (var, value) in bindings.bindings() {
+            bound[var.index()] = value;
+        }
+    }
+    bound
 }
