@@ -7,7 +7,7 @@ use abi_stable::StableAbi;
 use abi_stable::prefix_type::WithMetadata;
 use abi_stable::std_types::{RSlice, RStr, RString, RVec};
 use tenon_plugin_api::abi::guard::guard;
-use tenon_plugin_api::abi::read::raw_transaction;
+use tenon_plugin_api::abi::read::{self, raw_transaction};
 use tenon_plugin_api::abi::records::{RawBody, RawNode, RawTransaction};
 use tenon_plugin_api::abi::tables::{
     HOST_IR_INTERFACE, HOST_SERVICES_INTERFACE, HostIr, HostIr_Ref, HostRef, HostServices,
@@ -104,12 +104,16 @@ unsafe extern "C" fn intern(
     // SAFETY: see `mod.rs`.
     let cx = &unsafe { run_of(run) }.cx;
     let count = cx.term_count();
-    // A child that does not exist reads as "none" rather than as somebody's future term.
-    let children: Vec<Term> =
-        children.iter().map(|&id| Term(if id < count { id } else { 0 })).collect();
     if kind == TermKind::STR.0 {
         return cx.symbol("").0;
     }
+    let children = read::terms(children.as_slice());
+    if children.iter().all(|child| child.0 < count) {
+        return cx.intern(TermKind(kind), flags, bits, children).0;
+    }
+    // A child that does not exist reads as "none" rather than as somebody's future term.
+    let known = |child: &Term| if child.0 < count { *child } else { Term(0) };
+    let children: Vec<Term> = children.iter().map(known).collect();
     cx.intern(TermKind(kind), flags, bits, &children).0
 }
 
@@ -178,7 +182,6 @@ unsafe extern "C" fn push(
     }
     // SAFETY: see `mod.rs`.
     let edit = unsafe { edit_of(transaction) };
-    let operands: Vec<Expr> = operands.iter().map(|&id| Expr(id)).collect();
     let spec = NodeSpec {
         kind: Kind(record.kind),
         flags: record.flags,
@@ -188,7 +191,7 @@ unsafe extern "C" fn push(
         attrs: Attrs(record.attrs),
         span: record.span,
     };
-    let id = edit.transaction.push(spec, &operands);
+    let id = edit.transaction.push(spec, read::exprs(operands.as_slice()));
     if spec.ty.is_none()
         && let Ok(Some(ty)) = guard(|| services::type_of(&edit.transaction, id))
     {

@@ -26,7 +26,7 @@ const SHARDS: usize = 16;
 #[derive(Default)]
 struct Store {
     chunks: Vec<Vec<RawTerm>>,
-    children: Vec<Box<[u32]>>,
+    children: Vec<Box<[Term]>>,
     texts: Vec<Box<str>>,
 }
 
@@ -82,17 +82,16 @@ impl Context for Cx {
 
     fn intern(&self, kind: TermKind, flags: u16, bits: u64, children: &[Term]) -> Term {
         debug_assert!(kind != TermKind::STR, "text is interned by `symbol`");
-        let ids: Vec<u32> = children.iter().map(|child| child.0).collect();
-        let hash = hash_of(&(kind.0, flags, bits, &ids));
+        let hash = hash_of(&(kind.0, flags, bits, children));
         let terms = self.terms();
         let is_same = |&id: &u32| {
             let raw = terms.raw(Term(id));
             raw.kind == kind.0
                 && raw.flags == flags
                 && raw.bits == bits
-                && terms.children(Term(id)).iter().map(|child| child.0).eq(ids.iter().copied())
+                && terms.children(Term(id)) == children
         };
-        self.0.find_or_append(hash, is_same, || self.0.append(kind, flags, bits, &ids, ""))
+        self.0.find_or_append(hash, is_same, || self.0.append(kind, flags, bits, children, ""))
     }
 
     fn symbol(&self, text: &str) -> Symbol {
@@ -125,7 +124,7 @@ impl Interner {
         Term(id)
     }
 
-    fn append(&self, kind: TermKind, flags: u16, bits: u64, ids: &[u32], text: &str) -> u32 {
+    fn append(&self, kind: TermKind, flags: u16, bits: u64, children: &[Term], text: &str) -> u32 {
         let mut store = lock(&self.store);
         let id = self.table.len.load(Ordering::Relaxed);
         let (children, len) = if kind == TermKind::STR {
@@ -133,8 +132,9 @@ impl Interner {
             let text = store.texts.last().expect("just pushed");
             (text.as_ptr().cast(), text.len())
         } else {
-            store.children.push(ids.into());
-            (store.children.last().expect("just pushed").as_ptr().cast(), ids.len())
+            store.children.push(children.into());
+            let children = store.children.last().expect("just pushed");
+            (children.as_ptr().cast(), children.len())
         };
         let (chunk, _) = term_slot(id);
         if chunk == store.chunks.len() {
@@ -154,8 +154,7 @@ fn hash_of_term(terms: Terms<'_>, term: Term) -> u64 {
     if raw.kind == TermKind::STR.0 {
         return hash_of(&terms.str(term));
     }
-    let ids: Vec<u32> = terms.children(term).iter().map(|child| child.0).collect();
-    hash_of(&(raw.kind, raw.flags, raw.bits, &ids))
+    hash_of(&(raw.kind, raw.flags, raw.bits, terms.children(term)))
 }
 
 fn hash_of(value: &impl Hash) -> u64 {

@@ -151,11 +151,9 @@ impl Context for Host {
     }
 
     fn intern(&self, kind: TermKind, flags: u16, bits: u64, children: &[Term]) -> Term {
-        let ids: Vec<u32> = children.iter().map(|child| child.0).collect();
+        let ids = RSlice::from_slice(super::read::term_ids(children));
         // SAFETY: `run` is alive.
-        let id =
-            unsafe { (self.ir.intern())(self.run, kind.0, flags, bits, RSlice::from_slice(&ids)) };
-        Term(id)
+        Term(unsafe { (self.ir.intern())(self.run, kind.0, flags, bits, ids) })
     }
 
     fn symbol(&self, text: &str) -> Symbol {

@@ -225,6 +225,23 @@ pub fn expr_ids(exprs: &[crate::ir::Expr]) -> &[u32] {
     unsafe { std::slice::from_raw_parts(exprs.as_ptr().cast::<u32>(), exprs.len()) }
 }
 
+/// The nodes that have these numbers.
+pub fn exprs(ids: &[u32]) -> &[crate::ir::Expr] {
+    cast_ids!(ids, crate::ir::Expr)
+}
+
+/// The numbers of terms.
+pub fn term_ids(terms: &[crate::ir::Term]) -> &[u32] {
+    const { assert!(size_of::<crate::ir::Term>() == 4) };
+    // SAFETY: `Term` is `repr(transparent)` over u32, and the lifetime is the input's.
+    unsafe { std::slice::from_raw_parts(terms.as_ptr().cast::<u32>(), terms.len()) }
+}
+
+/// The terms that have these numbers.
+pub fn terms(ids: &[u32]) -> &[crate::ir::Term] {
+    cast_ids!(ids, crate::ir::Term)
+}
+
 /// Describes a transaction's body for the border. Valid until the transaction is edited.
 pub fn raw_transaction(body: &crate::ir::BodyView<'_>) -> super::records::RawTransaction {
     let (replaced, base_len) = body.replacements();
