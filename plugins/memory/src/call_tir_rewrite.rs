@@ -18,6 +18,8 @@
 //! Blocks are plain by then, because what is made here has effects; and every call is bound to a variable,
 //! so that there is a place for what comes before it.
 
+use std::collections::HashMap;
+
 use tenon_plugin_api::prelude::*;
 
 /// Makes the memory of results explicit.
@@ -30,7 +32,7 @@ use tenon_plugin_api::prelude::*;
     idempotent = true
 )]
 fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
-    let ops = Ops::new(cx);
+    let mut ops = Ops::new(cx);
     let mut rw = func.edit();
     let mut is_bound = vec![false; func.view().len()];
     for expr in rw.post_order() {
@@ -50,8 +52,8 @@ fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Func
                 };
                 is_bound[value.index()] = true;
                 match lowering {
-                    Lowering::Program => call_into(&mut rw, var, value, &mut new)?,
-                    Lowering::View => new.push((var, view(&mut rw, value)?)),
+                    Lowering::Program => ops.call_into(&mut rw, var, value, &mut new)?,
+                    Lowering::View => new.push((var, ops.view(&mut rw, value)?)),
                 }
             }
             new_blocks.push((block.is_dataflow, new));
@@ -69,10 +71,19 @@ fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Func
     rw.finish()
 }
 
-/// The operators that do not survive.
+/// The operators that do not survive, and what takes their place. Names and attributes are looked up once,
+/// not for each call.
 struct Ops {
     call_tir: Symbol,
     reshape: Symbol,
+    alloc_tensor: Symbol,
+    view: Symbol,
+    out: Symbol,
+    done: Symbol,
+    /// The type of a call that returns nothing.
+    nothing: Type,
+    /// `{ ty = … }` for each type.
+    attrs: HashMap<Type, Attrs>,
 }
 
 #[derive(Clone, Copy)]
@@ -83,7 +94,16 @@ enum Lowering {
 
 impl Ops {
     fn new(cx: &PassContext) -> Self {
-        Self { call_tir: cx.symbol("call_tir"), reshape: cx.symbol("reshape") }
+        Self {
+            call_tir: cx.symbol("call_tir"),
+            reshape: cx.symbol("reshape"),
+            alloc_tensor: cx.symbol("builtin.alloc_tensor"),
+            view: cx.symbol("memory.view"),
+            out: cx.symbol("out"),
+            done: cx.symbol("done"),
+            nothing: cx.tuple_type(&[]),
+            attrs: HashMap::new(),
+        }
     }
 
     fn lowering(&self, rw: &Rewriter, value: Expr) -> Option<Lowering> {
@@ -94,58 +114,65 @@ impl Ops {
             _ => None,
         }
     }
-}
 
-/// Binds the tensors that a program writes, the call of it, and `var` to the result.
-fn call_into(
-    rw: &mut Rewriter,
-    var: Expr,
-    call: Expr,
-    bindings: &mut Vec<(Expr, Expr)>,
-) -> Result<()> {
-    let ty = type_of(rw, call)?;
-    let mut operands = rw.body().operands(call).skip(1).to_vec();
-    let program = operands.remove(0);
-    let fields = match rw.terms().ty(ty) {
-        TypeView::Tuple(fields) => Some(fields.to_vec()),
-        _ => None,
-    };
-    match &fields {
-        None => {
-            bindings.push((var, alloc_tensor(rw, ty)));
-            operands.push(var);
-        }
-        Some(fields) => {
-            for &field in fields {
-                let tensor = rw.var("out", Some(field));
-                bindings.push((tensor, alloc_tensor(rw, field)));
-                operands.push(tensor);
+    /// Binds the tensors that a program writes, the call of it, and `var` to the result.
+    fn call_into(
+        &mut self,
+        rw: &mut Rewriter,
+        var: Expr,
+        call: Expr,
+        bindings: &mut Vec<(Expr, Expr)>,
+    ) -> Result<()> {
+        let ty = type_of(rw, call)?;
+        let mut operands = rw.body().operands(call).skip(1).to_vec();
+        let program = operands.remove(0);
+        let fields = match rw.terms().ty(ty) {
+            TypeView::Tuple(fields) => Some(fields.to_vec()),
+            _ => None,
+        };
+        match &fields {
+            None => {
+                bindings.push((var, self.alloc_tensor(rw, ty)));
+                operands.push(var);
+            }
+            Some(fields) => {
+                for &field in fields {
+                    let tensor = variable(rw, self.out, field);
+                    bindings.push((tensor, self.alloc_tensor(rw, field)));
+                    operands.push(tensor);
+                }
             }
         }
+        let done = variable(rw, self.done, self.nothing);
+        let call = rw.call(program, &operands, Attrs::NONE, Some(self.nothing));
+        bindings.push((done, call));
+        if let Some(fields) = fields {
+            let first = operands.len() - fields.len();
+            bindings.push((var, rw.tuple(&operands[first..])));
+        }
+        Ok(())
     }
-    let nothing = rw.cx().tuple_type(&[]);
-    let done = rw.var("done", Some(nothing));
-    let call = rw.call(program, &operands, Attrs::NONE, Some(nothing));
-    bindings.push((done, call));
-    if let Some(fields) = fields {
-        let first = operands.len() - fields.len();
-        bindings.push((var, rw.tuple(&operands[first..])));
+
+    fn alloc_tensor(&mut self, rw: &mut Rewriter, ty: Type) -> Expr {
+        self.typed_call(rw, self.alloc_tensor, &[], ty)
     }
-    Ok(())
+
+    fn view(&mut self, rw: &mut Rewriter, reshape: Expr) -> Result<Expr> {
+        let ty = type_of(rw, reshape)?;
+        let tensor = rw.body().operands(reshape).at(1);
+        Ok(self.typed_call(rw, self.view, &[tensor], ty))
+    }
+
+    /// A call of an operator that is told the type of its result.
+    fn typed_call(&mut self, rw: &mut Rewriter, op: Symbol, args: &[Expr], ty: Type) -> Expr {
+        let attrs = self.attrs.entry(ty).or_insert_with(|| rw.cx().attrs(&[("ty", ty.into())]));
+        let op = rw.push(NodeSpec { data: op.0, ..NodeSpec::new(Kind::OP) }, &[]);
+        rw.call(op, args, *attrs, Some(ty))
+    }
 }
 
-fn alloc_tensor(rw: &mut Rewriter, ty: Type) -> Expr {
-    let alloc = rw.op("builtin.alloc_tensor");
-    let attrs = rw.cx().attrs(&[("ty", Term::from(ty).into())]);
-    rw.call(alloc, &[], attrs, Some(ty))
-}
-
-fn view(rw: &mut Rewriter, reshape: Expr) -> Result<Expr> {
-    let ty = type_of(rw, reshape)?;
-    let tensor = rw.body().operands(reshape).at(1);
-    let view = rw.op("memory.view");
-    let attrs = rw.cx().attrs(&[("ty", Term::from(ty).into())]);
-    Ok(rw.call(view, &[tensor], attrs, Some(ty)))
+fn variable(rw: &mut Rewriter, name: Symbol, ty: Type) -> Expr {
+    rw.push(NodeSpec { ty: Some(ty), data: name.0, ..NodeSpec::new(Kind::VAR) }, &[])
 }
 
 fn type_of(rw: &Rewriter, call: Expr) -> Result<Type> {

@@ -33,6 +33,8 @@
 mod lifetimes;
 mod offsets;
 
+use std::collections::HashMap;
+
 use tenon_plugin_api::prelude::*;
 
 use lifetimes::Lifetimes;
@@ -63,6 +65,7 @@ fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -
     let storage_type = cx.object_type("storage");
     let storage = rw.var("storage", Some(storage_type));
     let alloc_tensor = rw.op("memory.alloc_tensor");
+    let mut attrs: HashMap<(u64, Type), Attrs> = HashMap::new();
     let mut planned = tensors.iter().zip(&plan.offsets).peekable();
     let mut new_blocks = Vec::with_capacity(blocks.len());
     for block in blocks {
@@ -74,8 +77,9 @@ fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -
             if let Some((_, &offset)) = planned.next_if(|(tensor, _)| tensor.birth == index)
                 && let Some(ty) = rw.body().ty(value)
             {
-                let entries = [("offset", (offset as i64).into()), ("ty", Term::from(ty).into())];
-                value = rw.call(alloc_tensor, &[storage], cx.attrs(&entries), Some(ty));
+                let entries = || [("offset", (offset as i64).into()), ("ty", ty.into())];
+                let attrs = attrs.entry((offset, ty)).or_insert_with(|| cx.attrs(&entries()));
+                value = rw.call(alloc_tensor, &[storage], *attrs, Some(ty));
             }
             new.push((var, value));
         }
