@@ -37,8 +37,8 @@ bench: build models
 	cargo build --release -p tenon-plugin-api --examples
 	cargo bench --workspace --bench '*'
 	@if [ -e .cache/models-unavailable ]; \
-	 then echo "ONNX Runtime is not measured: $$(cat .cache/models-unavailable)"; \
-	 else .cache/venv/bin/python benches/ort_bench.py --threads 1 .cache/models/light_*.onnx; fi
+	 then echo "Models and ONNX Runtime are not measured: $$(cat .cache/models-unavailable)"; \
+	 else .cache/venv/bin/python benches/models.py .cache/models/light_*.onnx; fi
 
 lint: setup
 	cargo fmt --all --check
