@@ -93,6 +93,14 @@ impl Transaction {
         self.root = Some(root);
     }
 
+    /// Makes the function private to its module. Its root must be set.
+    pub fn make_private(&mut self) {
+        if let Some(root) = self.root {
+            self.copy_base();
+            self.nodes[root.index()].flags |= 1;
+        }
+    }
+
     /// Sets the type of a node, or clears it to have it inferred again.
     pub fn set_type(&mut self, expr: Expr, ty: Option<Type>) {
         self.copy_base();

@@ -90,8 +90,8 @@ pub fn flatten(terms: Terms<'_>, types: &[Type]) -> Vec<Type> {
     tensors
 }
 
-/// The tensor program of a call: its parameters are the flattened tensor arguments, then the flattened
-/// tensors of the result.
+/// The tensor program of a call, private: its parameters are the flattened tensor arguments, then the
+/// flattened tensors of the result.
 pub fn legalize_call(
     cx: &Cx,
     op: &'static OpDef,
@@ -110,6 +110,7 @@ pub fn legalize_call(
     let expected: Vec<Type> = legalizer.inputs().into_iter().chain(legalizer.outputs()).collect();
     let outputs = legalizer.outputs().len();
     legalize(&mut legalizer)?;
+    legalizer.tx.make_private();
     let func = legalizer
         .tx
         .finish()

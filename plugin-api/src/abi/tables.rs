@@ -225,7 +225,7 @@ pub struct HostServices {
         message: &mut RString,
     ) -> u32,
     /// The tensor program of an operator call: of an operator, attributes, argument types and a result
-    /// type. Owned by the caller; null and a message when the operator has none.
+    /// type. It is private. Owned by the caller; null and a message when the operator has none.
     #[sabi(last_prefix_field)]
     pub legalize: unsafe extern "C" fn(
         run: *const c_void,

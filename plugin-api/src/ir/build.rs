@@ -57,20 +57,25 @@ pub trait Build {
 
     /// The operator called `name`.
     fn op(&mut self, name: &str) -> Expr {
-        let data = self.cx().symbol(name).0;
-        self.push(NodeSpec { data, ..NodeSpec::new(Kind::OP) }, &[])
+        let name = self.cx().symbol(name);
+        self.named(Kind::OP, name)
     }
 
     /// The module's function called `name`.
     fn global(&mut self, name: &str) -> Expr {
-        let data = self.cx().symbol(name).0;
-        self.push(NodeSpec { data, ..NodeSpec::new(Kind::GLOBAL) }, &[])
+        let name = self.cx().symbol(name);
+        self.named(Kind::GLOBAL, name)
     }
 
     /// The function outside of the module with link name `name`.
     fn extern_func(&mut self, name: &str) -> Expr {
-        let data = self.cx().symbol(name).0;
-        self.push(NodeSpec { data, ..NodeSpec::new(Kind::EXTERN) }, &[])
+        let name = self.cx().symbol(name);
+        self.named(Kind::EXTERN, name)
+    }
+
+    /// An operator, a global or an external function by a name that was looked up before.
+    fn named(&mut self, kind: Kind, name: Symbol) -> Expr {
+        self.push(NodeSpec { data: name.0, ..NodeSpec::new(kind) }, &[])
     }
 
     /// A call of any callee.

@@ -127,7 +127,7 @@ impl PassContext {
     }
 
     /// The tensor program that computes a call of an operator: inputs first (tuples flattened), outputs
-    /// last. An error when the operator has none for these types.
+    /// last, private to the module it is put into. An error when the operator has none for these types.
     pub fn legalize(
         &self,
         op: Symbol,

@@ -41,10 +41,42 @@ fn legalize_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
     Ok(module)
 }
 
-/// The programs made so far, by what they compute.
+/// The programs made so far, by what they compute, and what is known of operators.
 #[derive(Default)]
 struct Programs {
-    by_call: HashMap<(Symbol, Attrs, Vec<Type>, Type), Symbol>,
+    by_call: HashMap<(Symbol, Attrs, Vec<Type>, Type), Program>,
+    roles: HashMap<Symbol, Role>,
+}
+
+/// A program of the module.
+#[derive(Clone, Copy)]
+struct Program {
+    name: Symbol,
+    /// The attributes of its calls: `{ out = type }`.
+    attrs: Attrs,
+}
+
+/// What becomes of an operator's calls.
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    /// They stay: views, which memory planning handles, effects, and what is below operators already.
+    Stays,
+    /// They become reshapes.
+    Reshape,
+    /// They become calls of a tensor program.
+    Program,
+}
+
+impl Role {
+    fn of(op: &str, cx: &PassContext) -> Self {
+        match op {
+            "call_tir" | "reshape" | "shape_of" => Self::Stays,
+            _ if op.starts_with("memory.") || op.starts_with("builtin.") => Self::Stays,
+            _ if !cx.is_pure(op) => Self::Stays,
+            "expand_dims" | "squeeze" => Self::Reshape,
+            _ => Self::Program,
+        }
+    }
 }
 
 fn legalize_function(
@@ -55,6 +87,7 @@ fn legalize_function(
 ) -> Result<Function> {
     let body = func.view();
     let mut rw = func.edit();
+    let call_op = cx.symbol("call_tir");
     for expr in body.post_order() {
         if cx.is_cancelled() {
             return Err(PassError::cancelled());
@@ -62,13 +95,14 @@ fn legalize_function(
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
         let View::Op { name: op } = body.view(callee) else { continue };
         let op_name = body.terms().str(op);
-        if !is_legalized(op_name) || !cx.is_pure(op_name) {
+        let role = *programs.roles.entry(op).or_insert_with(|| Role::of(op_name, cx));
+        if role == Role::Stays {
             continue;
         }
         let Some(out) = body.ty(expr) else {
             return Err(PassError::new(format!("`{op_name}` has no type")).at(expr));
         };
-        if matches!(op_name, "expand_dims" | "squeeze") {
+        if role == Role::Reshape {
             let view = as_reshape(&mut rw, body, args.at(0), out)
                 .ok_or_else(|| PassError::new(format!("`{op_name}` has no known rank")).at(expr))?;
             rw.replace(expr, view);
@@ -83,33 +117,33 @@ fn legalize_function(
                 let made = cx
                     .legalize(op, attrs, &key.2, out)
                     .map_err(|error| PassError::new(error.message().to_owned()).at(expr))?;
-                let program = module.fresh_name(&op_name.replace('.', "_"));
-                module.insert(program, &private(&made)?);
+                let name = module.fresh_name(&op_name.replace('.', "_"));
+                module.insert(name, &made);
+                let program = Program { name, attrs: cx.attrs(&[("out", out.into())]) };
                 programs.by_call.insert(key, program);
                 program
             }
         };
         let operands = rw.body().operands(expr).skip(1).to_vec();
         let tensors = flatten(&mut rw, &operands);
-        let call = call_tir(&mut rw, program, &tensors, out);
+        let call = call_tir(&mut rw, call_op, program, &tensors, out);
         rw.replace(expr, call);
     }
     rw.finish()
 }
 
-/// Operators that stay: views, which memory planning handles, and what is below operators already.
-fn is_legalized(op: &str) -> bool {
-    let is_low = matches!(op, "call_tir" | "reshape" | "shape_of");
-    !is_low && !op.starts_with("memory.") && !op.starts_with("builtin.")
-}
-
 /// `call_tir(@program, tensors…) { out = type }`.
-fn call_tir(rw: &mut Rewriter, program: Symbol, tensors: &[Expr], out: Type) -> Expr {
-    let name = rw.name_of(program);
-    let callee = rw.op("call_tir");
-    let args: Vec<Expr> = [rw.global(&name)].iter().chain(tensors).copied().collect();
-    let attrs = rw.cx().attrs(&[("out", out.into())]);
-    rw.call(callee, &args, attrs, Some(out))
+fn call_tir(
+    rw: &mut Rewriter,
+    call_op: Symbol,
+    program: Program,
+    tensors: &[Expr],
+    out: Type,
+) -> Expr {
+    let callee = rw.named(Kind::OP, call_op);
+    let global = rw.named(Kind::GLOBAL, program.name);
+    let args: Vec<Expr> = [global].iter().chain(tensors).copied().collect();
+    rw.call(callee, &args, program.attrs, Some(out))
 }
 
 fn as_reshape(rw: &mut Rewriter, body: BodyView<'_>, x: Expr, out: Type) -> Option<Expr> {
@@ -142,13 +176,4 @@ fn flatten(rw: &mut Rewriter, args: &[Expr]) -> Vec<Expr> {
         pending.extend(fields.into_iter().rev());
     }
     tensors
-}
-
-/// The program, marked as private to the module.
-fn private(program: &Function) -> Result<Function> {
-    let mut rw = program.edit();
-    let root = rw.body().root();
-    let hidden = rw.private(root);
-    rw.set_root(hidden);
-    rw.finish()
 }

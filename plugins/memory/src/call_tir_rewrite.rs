@@ -166,7 +166,7 @@ impl Ops {
     /// A call of an operator that is told the type of its result.
     fn typed_call(&mut self, rw: &mut Rewriter, op: Symbol, args: &[Expr], ty: Type) -> Expr {
         let attrs = self.attrs.entry(ty).or_insert_with(|| rw.cx().attrs(&[("ty", ty.into())]));
-        let op = rw.push(NodeSpec { data: op.0, ..NodeSpec::new(Kind::OP) }, &[]);
+        let op = rw.named(Kind::OP, op);
         rw.call(op, args, *attrs, Some(ty))
     }
 }
