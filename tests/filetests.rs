@@ -13,7 +13,7 @@ use tenon_host::diagnostics::Source;
 use tenon_host::driver::run_plan;
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Context, Cx, Module};
-use tenon_host::passes::{Instrument, PassContext, VerifyEach, plan};
+use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::Registry;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 
@@ -138,7 +138,8 @@ fn run_passes(root: &Path, pipeline: &str, module: &Module) -> Result<Module, St
         ("vector_bits", 512i64.into()),
         ("vector_registers", 32i64.into()),
     ]);
-    let instruments: Vec<Box<dyn Instrument>> = vec![Box::new(VerifyEach::default())];
+    let instruments: Vec<Box<dyn Instrument>> =
+        vec![Box::new(VerifyEach::default()), Box::new(Validate::new(0))];
     let mut context = PassContext { target, instruments, ..PassContext::default() };
     run_plan(&registry, &plan, module, &mut context)
         .map_err(|error| error.to_diagnostic().render(false))

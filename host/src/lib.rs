@@ -23,3 +23,4 @@ mod suggest;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod text;
+pub mod validate;

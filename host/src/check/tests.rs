@@ -91,7 +91,7 @@ fn nodes_of_a_kind_that_is_not_known() {
     let found = broken(|tx, ty| {
         let (x, a) = (tx.var("x", Some(ty)), tx.var("a", Some(ty)));
         let spec = NodeSpec { ty: Some(ty), ..NodeSpec::new(Kind(4000)) };
-        let value = tx.push(spec.clone(), &[x]);
+        let value = tx.push(spec, &[x]);
         function(tx, &[x], vec![(a, value)], a)
     });
     assert_eq!(found, [""; 0]);

@@ -14,7 +14,8 @@ use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::driver::{self, Target};
 use crate::ir::Module;
 use crate::passes::{
-    Instrument, PassContext, PrintIr, PrintWhen, StepInfo, StepOutcome, Timing, VerifyEach, plan,
+    Instrument, PassContext, PrintIr, PrintWhen, StepInfo, StepOutcome, Timing, Validate,
+    VerifyEach, plan,
 };
 use crate::registry::Registry;
 use crate::text::{WeightsPolicy, print_module};
@@ -66,6 +67,9 @@ pub(super) struct PassArgs {
     /// Check that the module is well formed before the first pass and after each
     #[arg(long)]
     verify_each: bool,
+    /// Compare what the module computes before and after each pass, on random inputs from this seed
+    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "0")]
+    validate: Option<u64>,
     /// Print how long each pass took
     #[arg(long)]
     pub(super) time_passes: bool,
@@ -145,6 +149,9 @@ pub(super) fn run_passes(
     }
     if args.verify_each {
         cx.instruments.push(Box::new(VerifyEach::default()));
+    }
+    if let Some(seed) = args.validate {
+        cx.instruments.push(Box::new(Validate::new(seed)));
     }
     let mut print_ir = |when: PrintWhen, names: &Option<Vec<String>>| -> Result<(), Failure> {
         if let Some(names) = names {

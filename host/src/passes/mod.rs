@@ -10,7 +10,7 @@ mod pipeline;
 mod plan;
 
 pub use context::{Instrument, PassContext, StepInfo, StepOutcome};
-pub use instruments::{PrintIr, PrintWhen, Timing, VerifyEach};
+pub use instruments::{PrintIr, PrintWhen, Timing, Validate, VerifyEach};
 pub use manager::{PassError, run};
 pub use pipeline::{PassSpec, Pipeline, PipelineError};
 pub use plan::{Plan, PlanError, Reason, Step, plan};

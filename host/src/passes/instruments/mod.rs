@@ -1,0 +1,11 @@
+//! The built-in instruments.
+
+mod print_ir;
+mod timing;
+mod validate;
+mod verify;
+
+pub use print_ir::{PrintIr, PrintWhen};
+pub use timing::Timing;
+pub use validate::Validate;
+pub use verify::VerifyEach;

@@ -1,0 +1,47 @@
+//! Compares what the module computes, between passes.
+
+use crate::diagnostics::Diagnostic;
+use crate::ir::{Context, Module};
+use crate::passes::{Instrument, StepInfo, StepOutcome};
+use crate::validate::Reference;
+
+/// Evaluates the module's public functions on random inputs before the first pass and after each that changes
+/// something, and stops at the first that changes a result.
+pub struct Validate {
+    seed: u64,
+    reference: Option<Reference>,
+}
+
+impl Validate {
+    /// Inputs come from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self { seed, reference: None }
+    }
+}
+
+impl Instrument for Validate {
+    fn before(&mut self, _: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
+        self.reference.get_or_insert_with(|| Reference::new(module, self.seed));
+        Ok(())
+    }
+
+    fn after(&mut self, _: StepInfo<'_>, outcome: StepOutcome<'_>) -> Result<(), Box<Diagnostic>> {
+        let StepOutcome::Ran { before, after, .. } = outcome else { return Ok(()) };
+        let Some(reference) = self.reference.as_ref().filter(|_| !after.is_identical(before))
+        else {
+            return Ok(());
+        };
+        match reference.advance(after) {
+            Ok(next) => {
+                self.reference = Some(next);
+                Ok(())
+            }
+            Err(difference) => {
+                let name = after.cx().terms().str(difference.function);
+                let message = format!("it changed what @{name} computes: {}", difference.how);
+                let note = format!("the inputs are those of seed {}", self.seed);
+                Err(Box::new(Diagnostic::error(message).note(note)))
+            }
+        }
+    }
+}

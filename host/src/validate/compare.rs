@@ -1,0 +1,177 @@
+//! Comparing results.
+
+use thiserror::Error;
+
+use half::{bf16, f16};
+
+use crate::eval::{Tensor, Value};
+use crate::ir::DType;
+
+/// How much floats may differ: by `absolute` of the largest number in the tensor plus `relative` of the expected
+/// number. What is exact, integers and truth values, must be equal, and so must infinities and what is no
+/// number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// Part of the expected number.
+    pub relative: f64,
+    /// Part of the largest number of the tensor, or of 1 when all are smaller.
+    pub absolute: f64,
+}
+
+impl Default for Tolerance {
+    /// What reordering the sums of a network in f32 may do.
+    fn default() -> Self {
+        Self { relative: 1e-3, absolute: 1e-4 }
+    }
+}
+
+/// A place where two results differ.
+#[derive(Debug, Error, Clone, PartialEq)]
+pub enum Mismatch {
+    /// An element of a tensor.
+    #[error(
+        "tensor {leaf} of the result: element {index} was {expected}, and is {found}; {count} of {of} differ"
+    )]
+    Element {
+        /// Which part of the result: the tensors in it are counted from 0.
+        leaf: usize,
+        /// The row-major number of the first element that differs.
+        index: usize,
+        /// Its value before.
+        expected: f64,
+        /// Its value now.
+        found: f64,
+        /// Elements that differ.
+        count: usize,
+        /// Elements that there are.
+        of: usize,
+    },
+    /// Something of another kind or shape.
+    #[error("part {leaf} of the result was {expected}, and is {found}")]
+    Kind {
+        /// Which part of the result, counted from 0.
+        leaf: usize,
+        /// What it was.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+}
+
+impl Tolerance {
+    /// Compares a result with the expected one. Tuples may be nested to any depth.
+    pub fn compare(&self, expected: &Value, found: &Value) -> Result<(), Mismatch> {
+        let mut leaves = 0;
+        let mut waiting = vec![(expected.clone(), found.clone())];
+        while let Some((expected, found)) = waiting.pop() {
+            if let (Value::Tuple(a), Value::Tuple(b)) = (&expected, &found)
+                && a.fields().len() == b.fields().len()
+            {
+                let fields = a.fields().iter().zip(b.fields()).rev();
+                waiting.extend(fields.map(|(a, b)| (a.clone(), b.clone())));
+                continue;
+            }
+            self.compare_leaves(leaves, &expected, &found)?;
+            leaves += 1;
+        }
+        Ok(())
+    }
+
+    fn compare_leaves(&self, leaf: usize, expected: &Value, found: &Value) -> Result<(), Mismatch> {
+        match (expected, found) {
+            (Value::Shape(a), Value::Shape(b)) if a == b => return Ok(()),
+            (Value::Scalar(a), Value::Scalar(b)) if a == b => return Ok(()),
+            // What these are is known to the evaluation that made them alone.
+            (Value::Function(_), Value::Function(_)) | (Value::Storage(_), Value::Storage(_)) => {
+                return Ok(());
+            }
+            _ => {}
+        }
+        match (expected.to_tensor(), found.to_tensor()) {
+            (Some(a), Some(b)) if a.dtype() == b.dtype() && a.shape() == b.shape() => {
+                self.compare_tensors(leaf, &a, &b)
+            }
+            _ => {
+                let (expected, found) = (describe(expected), describe(found));
+                Err(Mismatch::Kind { leaf, expected, found })
+            }
+        }
+    }
+
+    fn compare_tensors(&self, leaf: usize, a: &Tensor, b: &Tensor) -> Result<(), Mismatch> {
+        if a.bytes()[..] == b.bytes()[..] {
+            return Ok(());
+        }
+        let dtype = a.dtype();
+        let (expected, found) = (numbers(a), numbers(b));
+        let finite = expected.iter().filter(|x| x.is_finite());
+        let largest = finite.fold(1.0f64, |most, x| most.max(x.abs()));
+        // Narrow floats are rounded at every step.
+        let step = match dtype {
+            DType::F16 => 4.0 / 1024.0,
+            DType::BF16 => 4.0 / 128.0,
+            _ => 0.0,
+        };
+        let width = dtype.bits().div_ceil(8) as usize;
+        let element = |tensor: &'_ Tensor, index: usize| {
+            tensor.bytes()[width * index..width * (index + 1)].to_vec()
+        };
+        let differs = |index: &usize| {
+            let (x, y) = (expected[*index], found[*index]);
+            if !dtype.is_float() {
+                return element(a, *index) != element(b, *index);
+            }
+            match x.is_finite() && y.is_finite() {
+                true => {
+                    let allowed = (self.absolute + step) * largest + self.relative * x.abs();
+                    (x - y).abs() > allowed
+                }
+                false => x != y && !(x.is_nan() && y.is_nan()),
+            }
+        };
+        let mut different = (0..expected.len()).filter(differs);
+        match different.next() {
+            None => Ok(()),
+            Some(index) => Err(Mismatch::Element {
+                leaf,
+                index,
+                expected: expected[index],
+                found: found[index],
+                count: 1 + different.count(),
+                of: expected.len(),
+            }),
+        }
+    }
+}
+
+fn describe(value: &Value) -> String {
+    match (value, value.to_tensor()) {
+        (_, Some(tensor)) => format!("{}{:?}", tensor.dtype(), tensor.shape()),
+        (Value::Shape(dims), _) => format!("the shape {dims:?}"),
+        (Value::Scalar(extent), _) => format!("the dimension {extent}"),
+        (value, _) => value.kind().to_owned(),
+    }
+}
+
+/// The elements as f64, the nearest one for integers beyond 2^53.
+fn numbers(tensor: &Tensor) -> Vec<f64> {
+    macro_rules! as_f64 {
+        ($ty:ty, $convert:expr) => {
+            tensor.elements::<$ty>().iter().map(|&x| $convert(x)).collect()
+        };
+    }
+    match tensor.dtype() {
+        DType::F64 => as_f64!(f64, |x| x),
+        DType::F32 => as_f64!(f32, f64::from),
+        DType::F16 => as_f64!(f16, f64::from),
+        DType::BF16 => as_f64!(bf16, f64::from),
+        DType::I64 => as_f64!(i64, |x| x as f64),
+        DType::U64 => as_f64!(u64, |x| x as f64),
+        DType::I32 => as_f64!(i32, f64::from),
+        DType::U32 => as_f64!(u32, f64::from),
+        DType::I16 => as_f64!(i16, f64::from),
+        DType::U16 => as_f64!(u16, f64::from),
+        DType::I8 => as_f64!(i8, f64::from),
+        _ => as_f64!(u8, f64::from),
+    }
+}

@@ -1,0 +1,127 @@
+//! Random arguments.
+
+use std::hash::{Hash, Hasher};
+
+use half::{bf16, f16};
+use rustc_hash::{FxHashSet, FxHasher};
+
+use crate::eval::{Tensor, Tuple, Value};
+use crate::ir::{
+    Context, Cx, DType, Dim, DimBindings, DimView, Function, Symbol, Term, TermKind, Type,
+    TypeView, View, substitute,
+};
+
+/// Extents that symbolic dimensions stand for, one after the other: small, and different from each other.
+const EXTENTS: &[i64] = &[3, 5, 2, 7, 4, 6];
+
+/// So many elements an argument may have.
+const MAX_ELEMENTS: usize = 1 << 26;
+
+/// Arguments for a function, the same ones for the same seed and name; `None` when it takes something that
+/// cannot be made, such as a function.
+pub(super) fn random(function: &Function, seed: u64, name: &str) -> Option<Vec<Value>> {
+    let body = function.view();
+    let params = match body.view(body.root()) {
+        View::Function { params, .. } => params,
+        // The results of a tensor program are made by who calls it.
+        View::PrimFunc { params, outputs, .. } => params.take(params.len() - outputs),
+        _ => return None,
+    };
+    let types: Vec<Type> = params.iter().map(|param| body.ty(param)).collect::<Option<_>>()?;
+    let cx = function.cx();
+    let bindings = bind_symbols(cx, &types);
+    let mut hasher = FxHasher::default();
+    (seed, name).hash(&mut hasher);
+    let mut random = fastrand::Rng::with_seed(hasher.finish());
+    types
+        .into_iter()
+        .map(|ty| value(cx, Type(substitute(cx, ty.into(), &bindings).0), &mut random))
+        .collect()
+}
+
+/// An extent for each symbol in the types, in the order of their first appearance.
+fn bind_symbols(cx: &Cx, types: &[Type]) -> DimBindings {
+    let terms = cx.terms();
+    let mut bindings = DimBindings::default();
+    let mut seen: FxHashSet<Term> = FxHashSet::default();
+    let mut waiting: Vec<Term> = types.iter().rev().map(|&ty| ty.into()).collect();
+    while let Some(term) = waiting.pop() {
+        if !seen.insert(term) || terms.kind(term) == TermKind::FUNC {
+            continue;
+        }
+        if let DimView::Symbol(name) = terms.dim(Dim(term.0)) {
+            let extent = EXTENTS[bindings.len() % EXTENTS.len()];
+            bindings.entry(Symbol(name.0)).or_insert_with(|| cx.dim(extent));
+        } else {
+            waiting.extend(terms.children(term).iter().rev());
+        }
+    }
+    bindings
+}
+
+/// A value of a type without symbols.
+fn value(cx: &Cx, ty: Type, random: &mut fastrand::Rng) -> Option<Value> {
+    enum Step {
+        Make(Type),
+        Tuple(usize),
+    }
+    let terms = cx.terms();
+    let mut steps = vec![Step::Make(ty)];
+    let mut done = Vec::new();
+    while let Some(step) = steps.pop() {
+        let ty = match step {
+            Step::Tuple(count) => {
+                let fields = done.split_off(done.len() - count);
+                done.push(Value::Tuple(Tuple::new(fields)));
+                continue;
+            }
+            Step::Make(ty) => ty,
+        };
+        done.push(match terms.ty(ty) {
+            TypeView::Tensor { .. } => Value::Tensor(tensor(cx, ty, random)?),
+            TypeView::Scalar { dtype: DType::I64, lanes: 1 } => Value::Scalar(random.i64(0..4)),
+            TypeView::Scalar { dtype, lanes: 1 } => {
+                Value::Tensor(tensor(cx, cx.static_tensor_type(dtype, &[]), random)?)
+            }
+            TypeView::Shape(Some(dims)) => {
+                Value::Shape(dims.iter().map(|&dim| terms.dim_value(dim)).collect::<Option<_>>()?)
+            }
+            TypeView::Tuple(fields) => {
+                steps.push(Step::Tuple(fields.len()));
+                steps.extend(fields.iter().rev().map(|&field| Step::Make(field)));
+                continue;
+            }
+            _ => return None,
+        });
+    }
+    done.pop()
+}
+
+/// Floats between -1 and 1, small integers that are not negative, truth values.
+fn tensor(cx: &Cx, ty: Type, random: &mut fastrand::Rng) -> Option<Tensor> {
+    let (dtype, shape) = cx.terms().static_tensor(ty)?;
+    let shape: Vec<usize> =
+        shape.into_iter().map(|extent| usize::try_from(extent).ok()).collect::<Option<_>>()?;
+    let count = shape.iter().try_fold(1usize, |count, &extent| count.checked_mul(extent))?;
+    if count > MAX_ELEMENTS {
+        return None;
+    }
+    macro_rules! elements {
+        ($value:expr) => {{
+            let values = (0..count).map(|_| $value).collect();
+            Tensor::from_vec_as(dtype, shape, values)
+        }};
+    }
+    Some(match dtype {
+        DType::F64 => elements!(random.f64() * 2.0 - 1.0),
+        DType::F32 => elements!(random.f32() * 2.0 - 1.0),
+        DType::F16 => elements!(f16::from_f32(random.f32() * 2.0 - 1.0)),
+        DType::BF16 => elements!(bf16::from_f32(random.f32() * 2.0 - 1.0)),
+        DType::I64 | DType::U64 => elements!(random.i64(0..4)),
+        DType::I32 | DType::U32 => elements!(random.i32(0..4)),
+        DType::I16 | DType::U16 => elements!(random.i16(0..4)),
+        DType::I8 | DType::U8 => elements!(random.i8(0..4)),
+        DType::BOOL => elements!(random.u8(0..2)),
+        _ => return None,
+    })
+}
