@@ -47,6 +47,8 @@ pub enum InferProblem {
     UntypedVar(String),
     #[error("a call of the external function `{0}` needs a type")]
     UntypedExtern(String),
+    #[error("`{0}` can be called, but is no value")]
+    NotAValue(String),
     #[error("a value of type {0} cannot be called")]
     NotCallable(String),
     #[error("the function takes {expected} argument{}, not {found}", if *.expected == 1 { "" } else { "s" })]

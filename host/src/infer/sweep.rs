@@ -96,7 +96,8 @@ impl<'a> Sweep<'a> {
     }
 
     fn known_types(&self) -> Vec<Option<Type>> {
-        self.types.iter().map(|&ty| Some(ty).filter(|&ty| ty != UNTYPED)).collect()
+        let is_known = |ty: &Type| *ty != UNTYPED && *ty != POISON;
+        self.types.iter().map(|&ty| Some(ty).filter(is_known)).collect()
     }
 
     /// Gives a bound variable the type of its value.
@@ -139,6 +140,9 @@ impl<'a> Sweep<'a> {
         match (self.ty(expr), self.body.view(expr)) {
             (UNTYPED, View::Var { name }) if !self.types.is_empty() => {
                 Err(InferProblem::UntypedVar(self.body.terms().str(name).to_owned()))
+            }
+            (UNTYPED, View::Op { name } | View::Extern { name }) => {
+                Err(InferProblem::NotAValue(self.body.terms().str(name).to_owned()))
             }
             (UNTYPED, _) => Ok(POISON),
             (ty, _) => Ok(ty),

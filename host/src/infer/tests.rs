@@ -63,6 +63,17 @@ fn every_wrong_node_is_reported_once() {
 }
 
 #[test]
+fn an_operator_is_no_value() {
+    let cx = Cx::new();
+    let func = function(&cx, tensor(&cx, &[2]), |tx, x| {
+        let op = tx.op("exp");
+        let sum = tx.call_op("add", &[x, op], Attrs::NONE);
+        tx.call_op("exp", &[sum], Attrs::NONE)
+    });
+    assert_eq!(result_of(&func).unwrap_err(), "`exp` can be called, but is no value");
+}
+
+#[test]
 fn symbols_of_a_callee_stand_for_what_they_meet() {
     let cx = Cx::new();
     let n = cx.dim_symbol("n");
