@@ -3,6 +3,8 @@
 //! As for graph functions, one loop reads statements, and what it is in the middle of stands on a stack
 //! of frames.
 
+use std::ops::Range;
+
 use super::Parser;
 use super::body::{Body, Header};
 use super::cursor::{Halt, Parsed, range};
@@ -13,6 +15,7 @@ use crate::ir::{
 };
 use crate::suggest::nearest;
 use crate::text::lexer::{Tok, Token};
+use crate::text::print::may_be_stmt;
 
 /// Reads one tensor program.
 pub(super) struct Prim<'p, 's, 'w> {
@@ -118,7 +121,10 @@ impl<'s> Prim<'_, 's, '_> {
                 let value = self.parser.scalar(&mut self.body)?;
                 Ok(self.push(NodeSpec { span, ..NodeSpec::new(Kind::EVALUATE) }, &[value]))
             }
-            "unknown" => Ok(State::Ready(self.parser.scalar(&mut self.body)?)),
+            "unknown" => {
+                let stmt = self.parser.scalar(&mut self.body)?;
+                self.as_stmt(range(token), stmt)
+            }
             _ => {
                 let known = ["for", "if", "block", "let", "alloc", "eval"];
                 let mut diagnostic = Diagnostic::error(format!("`{word}` begins no statement"))
@@ -136,11 +142,25 @@ impl<'s> Prim<'_, 's, '_> {
         State::Ready(self.body.tx.push(spec, operands))
     }
 
+    /// A node that stands as a statement.
+    fn as_stmt(&mut self, span: Range<usize>, stmt: Expr) -> Parsed<State> {
+        match may_be_stmt(self.body.tx.body().kind(stmt)) {
+            true => Ok(State::Ready(stmt)),
+            false => {
+                let message = "an expression is no statement";
+                let diagnostic = Diagnostic::error(message).label(span, "expected a statement");
+                let help = "`eval` before an expression evaluates it for its effect";
+                Err(self.parser.report(diagnostic.help(help)))
+            }
+        }
+    }
+
     /// `^1 = expression`, `^1 = do statement`, or `^1` where it is a statement.
     fn label(&mut self, token: Token) -> Parsed<State> {
         let next = self.parser.ahead().next().map(|token| token.tok);
         if next != Some(Tok::Assign) {
-            return Ok(State::Ready(self.parser.name_use(&self.body)?));
+            let stmt = self.parser.name_use(&self.body)?;
+            return self.as_stmt(range(token), stmt);
         }
         self.parser.bump();
         self.parser.bump();
@@ -156,6 +176,7 @@ impl<'s> Prim<'_, 's, '_> {
     /// `%A[…] = value`
     fn store(&mut self, token: Token) -> Parsed<State> {
         let buffer = self.parser.name_use(&self.body)?;
+        self.parser.check_has_elements(&self.body, buffer)?;
         self.parser.expect(Tok::LBracket)?;
         let body = &mut self.body;
         let indices = self.parser.list(Tok::RBracket, |parser| parser.scalar(body))?;
@@ -386,6 +407,15 @@ impl<'s> Parser<'s, '_> {
         Ok(expr)
     }
 
+    /// Refuses indices, which stand next, into what is no buffer.
+    pub(super) fn check_has_elements(&mut self, body: &Body<'s>, expr: Expr) -> Parsed<()> {
+        if !self.at(Tok::LBracket) || body.tx.body().kind(expr) == Kind::BUFFER {
+            return Ok(());
+        }
+        let label = "what stands before this is no buffer";
+        Err(self.error_at(range(self.token), "only a buffer has elements", label))
+    }
+
     /// `%A[first : extent, …]`
     fn region(&mut self, body: &mut Body<'s>) -> Parsed<Expr> {
         let span = self.token.start + 1;
@@ -393,6 +423,7 @@ impl<'s> Parser<'s, '_> {
             return Err(self.expected("a part of a buffer"));
         }
         let buffer = self.name_use(body)?;
+        self.check_has_elements(body, buffer)?;
         self.expect(Tok::LBracket)?;
         let mut operands = vec![buffer];
         self.list(Tok::RBracket, |parser| {

@@ -76,7 +76,10 @@ impl Scalar<'_, '_, '_> {
     fn after(&mut self, value: Expr) -> Parsed<Next> {
         let token = self.parser.token;
         match token.tok {
-            Tok::LBracket => return self.open(value, Args::Load, Tok::RBracket),
+            Tok::LBracket => {
+                self.parser.check_has_elements(self.body, value)?;
+                return self.open(value, Args::Load, Tok::RBracket);
+            }
             Tok::LParen => return self.open(value, Args::Call, Tok::RParen),
             _ => {}
         }

@@ -14,6 +14,7 @@ mod terms;
 mod vars;
 mod weights;
 
+pub(in crate::text) use shape::may_be_stmt;
 pub(in crate::text) use terms::DIM_CALLS;
 
 pub use module::{print_function, print_function_marking, print_module, print_type};

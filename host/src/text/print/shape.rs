@@ -95,8 +95,11 @@ fn is_plain_prim(body: BodyView<'_>, expr: Expr) -> bool {
     }
 }
 
-/// Whether a node can be written where a statement stands.
 fn is_stmt(body: BodyView<'_>, expr: Expr) -> bool {
-    let kind = body.kind(expr);
+    may_be_stmt(body.kind(expr))
+}
+
+/// Whether nodes of this kind may stand as statements: so may those of a kind that this build does not know.
+pub(in crate::text) fn may_be_stmt(kind: Kind) -> bool {
     kind.is_stmt() || !Kind::ALL.contains(&kind)
 }
