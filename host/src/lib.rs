@@ -16,6 +16,7 @@ pub mod llvm;
 pub mod onnx;
 pub mod ops;
 pub mod passes;
+pub mod reduce;
 pub mod registry;
 pub mod runtime;
 mod services;

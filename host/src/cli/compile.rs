@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 
 use super::Global;
 use super::input::{parse_dim, read_model, write_module};
-use super::opt::{PassArgs, run_passes};
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
+use super::run_passes::{PassArgs, run_passes};
 use crate::driver::Target;
 use crate::executable::{CompileOptions, Executable, Unit, emit};
 use crate::io::{FileError, write_atomically};

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::output::Failure;
 use crate::ir::{Cx, Module};
 use crate::onnx::import::{ImportOptions, import};
+use crate::passes::Reproducer;
 use crate::text::{self, read_checked_module};
 
 /// Constants of up to this many elements stand in a text that is written to a file.
@@ -37,7 +38,21 @@ pub(super) fn read_model(path: &Path, dims: Dims) -> Result<Module, Failure> {
     read_checked_module(&Cx::new(), path).map_err(Failure::from_diagnostics)
 }
 
+/// What stands above the module of a reproducer; `None` when a file is none.
+pub(super) fn read_reproducer(path: &Path) -> Option<Reproducer> {
+    Reproducer::of_text(&std::fs::read_to_string(path).ok()?)
+}
+
 /// Writes a module as text, its large constants into a safetensors file beside it.
 pub(super) fn write_module(module: &Module, path: &Path) -> Result<(), Failure> {
     Ok(text::write_module(module, path, INLINE_LIMIT)?)
+}
+
+/// The same below some lines of comments.
+pub(super) fn write_module_below(
+    comments: &str,
+    module: &Module,
+    path: &Path,
+) -> Result<(), Failure> {
+    Ok(text::write_module_below(comments, module, path, INLINE_LIMIT)?)
 }

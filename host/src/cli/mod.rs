@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 the input or a pass failed and a diagnostic said so, 2 wrong usage. What was asked
 //! for goes to standard output, everything else to standard error.
 
+mod bisect;
 #[cfg(feature = "llvm")]
 mod compile;
 mod input;
@@ -10,8 +11,11 @@ mod lists;
 mod opt;
 mod output;
 mod progress;
+mod reduce;
 #[cfg(feature = "llvm")]
 mod run;
+mod run_passes;
+mod trial;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -53,6 +57,10 @@ enum Command {
     Run(run::RunArgs),
     /// Run passes over a module and print it
     Opt(opt::OptArgs),
+    /// Find the pass after which a command fails or a result is wrong
+    Bisect(bisect::BisectArgs),
+    /// Shrink a module while a command, or a pass, keeps failing
+    Reduce(reduce::ReduceArgs),
     /// Parse a module, infer its types, and check that it is well formed
     Check(opt::CheckArgs),
     /// The passes that plugins offer
@@ -90,6 +98,8 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         #[cfg(feature = "llvm")]
         Command::Run(args) => run::run(&cli.global, args),
         Command::Opt(args) => opt::opt(&cli.global, args),
+        Command::Bisect(args) => bisect::bisect(&cli.global, args),
+        Command::Reduce(args) => reduce::reduce(&cli.global, args),
         Command::Check(args) => opt::check(&cli.global, args),
         Command::Passes(command) => lists::passes(&cli.global, command),
         Command::Plugins(command) => lists::plugins(&cli.global, command),

@@ -1,22 +1,16 @@
 //! `opt` and `check`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::input::{Dims, parse_dim, read_model, write_module};
+use super::Global;
+use super::input::{Dims, parse_dim, read_model, read_reproducer, write_module};
 use super::output::{Failure, note, print};
-use super::progress::Progress;
-use super::{Global, input};
-use crate::border::ReportLevel;
+use super::run_passes::{PassArgs, run_passes};
 use crate::check::{Violation, check as check_module};
-use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::driver::{self, Target};
-use crate::ir::Module;
-use crate::passes::{
-    Instrument, PassContext, PrintIr, PrintWhen, StepInfo, StepOutcome, Timing, Validate,
-    VerifyEach, plan,
-};
+use crate::diagnostics::Diagnostics;
+use crate::driver::Target;
 use crate::registry::Registry;
 use crate::text::{WeightsPolicy, print_module};
 
@@ -24,9 +18,9 @@ use crate::text::{WeightsPolicy, print_module};
 pub(super) struct OptArgs {
     /// A module's text or an .onnx model
     file: PathBuf,
-    /// A pipeline's name or text: 'FoldConstant, FuseOps{max_depth=8}'
+    /// A pipeline's name or text: 'FoldConstant, FuseOps{max_depth=8}'; a reproducer brings its own
     #[arg(long, short = 'p')]
-    pipeline: String,
+    pipeline: Option<String>,
     /// Where the module goes; standard output when left out
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -38,44 +32,6 @@ pub(super) struct OptArgs {
     /// Write large constants out in full on standard output
     #[arg(long)]
     full_constants: bool,
-}
-
-/// How passes run, for every command that runs them.
-#[derive(Args)]
-pub(super) struct PassArgs {
-    /// The target: `llvm` is this machine; `x86_64-linux-gnu,cpu=znver4` another
-    #[arg(long, default_value = "llvm")]
-    pub(super) target: String,
-    /// Passes above this level do not run
-    #[arg(long, default_value_t = 2, value_name = "N")]
-    opt_level: u8,
-    /// Passes that do not run
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    disable: Vec<String>,
-    /// Passes that run whatever their level
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    require: Vec<String>,
-    /// Print the module before these passes, or before all
-    #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "NAMES")]
-    print_before: Option<Vec<String>>,
-    /// Print the module after these passes, or after all
-    #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "NAMES")]
-    print_after: Option<Vec<String>>,
-    /// Print the functions that these passes, or all, change
-    #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "NAMES")]
-    print_changed: Option<Vec<String>>,
-    /// Check that the module is well formed before the first pass and after each
-    #[arg(long)]
-    verify_each: bool,
-    /// Compare what the module computes before and after each pass, on random inputs from this seed
-    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "0")]
-    validate: Option<u64>,
-    /// Print how long each pass took
-    #[arg(long)]
-    pub(super) time_passes: bool,
-    /// Write the module after each pass into this folder
-    #[arg(long, value_name = "DIR")]
-    dump_dir: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -109,10 +65,11 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
 pub(super) fn opt(global: &Global, args: &OptArgs) -> Result<(), Failure> {
     let registry = global.open_registry()?;
     let module = read_model(&args.file, args.dims.iter().cloned().collect())?;
-    let target = Target::parse(&args.passes.target)?;
-    let module = run_passes(&registry, &args.pipeline, &module, &target, &args.passes, None)?;
+    let (pipeline, passes) = pipeline_of(&registry, &args.file, &args.pipeline, &args.passes)?;
+    let target = Target::parse(&passes.target)?;
+    let module = run_passes(&registry, &pipeline, &module, &target, &passes, None)?;
     match &args.output {
-        Some(path) => input::write_module(&module, path),
+        Some(path) => write_module(&module, path),
         None => {
             let mut policy = match args.full_constants {
                 true => WeightsPolicy::inline(),
@@ -123,84 +80,25 @@ pub(super) fn opt(global: &Global, args: &OptArgs) -> Result<(), Failure> {
     }
 }
 
-/// Runs a pipeline with the instruments that the arguments ask for.
-pub(super) fn run_passes(
+/// The pipeline that a user gave, or the one of a reproducer with its level and target.
+pub(super) fn pipeline_of(
     registry: &Registry,
-    pipeline: &str,
-    module: &Module,
-    target: &Target,
-    args: &PassArgs,
-    progress: Option<&Progress>,
-) -> Result<Module, Failure> {
-    let plan = plan(registry, pipeline)?;
-    let full_names = |names: &[String]| -> Result<Vec<String>, Failure> {
-        let name = |name: &String| Ok(registry.record(registry.find(name)?).name.clone());
-        names.iter().map(name).collect()
+    file: &Path,
+    given: &Option<String>,
+    passes: &PassArgs,
+) -> Result<(String, PassArgs), Failure> {
+    if let Some(pipeline) = given {
+        return Ok((pipeline.clone(), passes.clone()));
+    }
+    let Some(reproducer) = read_reproducer(file) else {
+        let message = format!("no pipeline is given, and {} is no reproducer", file.display());
+        return Err(Failure::new(message).help("name one: --pipeline default"));
     };
-    let mut cx = PassContext {
-        opt_level: args.opt_level,
-        disabled: full_names(&args.disable)?,
-        required: full_names(&args.require)?,
-        target: target.attrs(module.cx()),
-        ..PassContext::default()
-    };
-    if let Some(progress) = progress {
-        cx.instruments.push(Box::new(progress.clone()));
+    note(format!("reproducer of: {}", reproducer.error));
+    for plugin in reproducer.other_plugins(registry) {
+        note(format!("note: plugin {} {} is another file now", plugin.id, plugin.version));
     }
-    if args.verify_each {
-        cx.instruments.push(Box::new(VerifyEach::default()));
-    }
-    if let Some(seed) = args.validate {
-        cx.instruments.push(Box::new(Validate::new(seed)));
-    }
-    let mut print_ir = |when: PrintWhen, names: &Option<Vec<String>>| -> Result<(), Failure> {
-        if let Some(names) = names {
-            let names = full_names(names)?;
-            cx.instruments.push(Box::new(PrintIr { when, names }));
-        }
-        Ok(())
-    };
-    print_ir(PrintWhen::Before, &args.print_before)?;
-    print_ir(PrintWhen::After, &args.print_after)?;
-    print_ir(PrintWhen::Changed, &args.print_changed)?;
-    if let Some(dir) = &args.dump_dir {
-        std::fs::create_dir_all(dir)?;
-        cx.instruments.push(Box::new(Dump { dir: dir.clone() }));
-    }
-    if args.time_passes {
-        cx.instruments.push(Box::new(Timing::default()));
-    }
-    let result = driver::run_plan(registry, &plan, module, &mut cx);
-    for instrument in &mut cx.instruments {
-        if let Some(text) = instrument.finish() {
-            note(text);
-        }
-    }
-    for (pass, report) in &cx.reports {
-        match report.level {
-            ReportLevel::Error => note(format!("error: {pass}: {}", report.text)),
-            ReportLevel::Warning => note(format!("warning: {pass}: {}", report.text)),
-            ReportLevel::Note => note(format!("note: {pass}: {}", report.text)),
-            ReportLevel::Trace => {}
-        }
-    }
-    result.map_err(|error| Failure::from_diagnostic(error.to_diagnostic()))
-}
-
-/// Writes the module after each pass into a folder.
-struct Dump {
-    dir: PathBuf,
-}
-
-impl Instrument for Dump {
-    fn after(
-        &mut self,
-        info: StepInfo<'_>,
-        outcome: StepOutcome<'_>,
-    ) -> Result<(), Box<Diagnostic>> {
-        let StepOutcome::Ran { after, .. } = outcome else { return Ok(()) };
-        let file = self.dir.join(format!("{:03}_{}.ir", info.number, info.step.name));
-        write_module(after, &file)
-            .map_err(|_| Diagnostic::error(format!("cannot write {}", file.display())).into())
-    }
+    let mut passes = passes.clone();
+    (passes.opt_level, passes.target) = (reproducer.opt_level, reproducer.target);
+    Ok((reproducer.pipeline, passes))
 }

@@ -30,6 +30,14 @@ impl Failure {
     }
 }
 
+/// The messages alone.
+impl Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let messages: Vec<&str> = self.0.iter().map(|error| error.message.as_str()).collect();
+        f.write_str(&messages.join("; "))
+    }
+}
+
 /// Any error of the library is a failure with its text.
 impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {

@@ -8,9 +8,9 @@ use clap::Args;
 
 use super::Global;
 use super::input::{parse_dim, read_model};
-use super::opt::{PassArgs, run_passes};
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
+use super::run_passes::{PassArgs, run_passes};
 use crate::driver::Target;
 use crate::executable::{CompileOptions, Executable};
 use crate::io::{Array, ArrayView, NpyType, read_npy, read_npz, write_npz};

@@ -70,6 +70,17 @@ pub enum PassError {
 }
 
 impl PassError {
+    /// The pass that it is about.
+    pub fn pass(&self) -> &str {
+        match self {
+            PassError::Disabled { pass, .. }
+            | PassError::Load { pass, .. }
+            | PassError::Failed { pass, .. }
+            | PassError::Untyped { pass, .. }
+            | PassError::Instrument { pass, .. } => pass,
+        }
+    }
+
     /// The error as a person reads it, with the lines of the function around the node it is about.
     pub fn to_diagnostic(&self) -> Diagnostic {
         if let PassError::Instrument { diagnostic, .. } = self {

@@ -8,9 +8,11 @@ mod manager;
 mod options;
 mod pipeline;
 mod plan;
+mod reproducer;
 
 pub use context::{Instrument, PassContext, StepInfo, StepOutcome};
-pub use instruments::{PrintIr, PrintWhen, Timing, Validate, VerifyEach};
+pub use instruments::{PrintIr, PrintWhen, Record, Snapshot, Timing, Validate, VerifyEach};
 pub use manager::{PassError, run};
 pub use pipeline::{PassSpec, Pipeline, PipelineError};
 pub use plan::{Plan, PlanError, Reason, Step, plan};
+pub use reproducer::{PluginDigest, Reproducer};

@@ -48,9 +48,19 @@ fn parse_file(cx: &Cx, path: &Path) -> Result<(Module, Arc<Source>), Diagnostics
     Ok((parse_module(cx, &source, &mut weights)?, source))
 }
 
-/// Writes a module: the text to `path`, and constants of more than `inline_limit` elements to a file of
-/// the same name that ends in `.safetensors`. Both are replaced in one step each, weights first.
+/// Writes a module as [`write_module_below`] does, with nothing above it.
 pub fn write_module(module: &Module, path: &Path, inline_limit: u64) -> Result<(), FileError> {
+    write_module_below("", module, path, inline_limit)
+}
+
+/// Writes a module below some lines of comments: the text to `path`, and constants of more than `inline_limit` elements to a file of
+/// the same name that ends in `.safetensors`. Both are replaced in one step each, weights first.
+pub fn write_module_below(
+    comments: &str,
+    module: &Module,
+    path: &Path,
+    inline_limit: u64,
+) -> Result<(), FileError> {
     let weights_path = path.with_extension("safetensors");
     let file = weights_path.file_name().unwrap_or_default().to_string_lossy();
     let mut policy = WeightsPolicy::external(file, inline_limit);
@@ -65,6 +75,7 @@ pub fn write_module(module: &Module, path: &Path, inline_limit: u64) -> Result<(
     }
     write_atomically(path, |file| {
         let failed = |cause| FileError::Write { path: path.to_owned(), cause };
+        file.write_all(comments.as_bytes()).map_err(failed)?;
         file.write_all(text.as_bytes()).map_err(failed)
     })
 }

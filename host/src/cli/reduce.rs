@@ -1,0 +1,139 @@
+//! `reduce`: a smaller module that fails in the same way.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Global;
+use super::input::{parse_dim, read_model, read_reproducer, write_module_below};
+use super::opt::pipeline_of;
+use super::output::{Failure, print};
+use super::progress::Progress;
+use super::run_passes::{PassArgs, context};
+use super::trial::Trial;
+use crate::driver::{self, Target};
+use crate::ir::Module;
+use crate::passes::{PassError, Plan, plan};
+use crate::registry::Registry;
+
+#[derive(Args)]
+pub(super) struct ReduceArgs {
+    /// A module's text or an .onnx model
+    file: PathBuf,
+    /// Where the smaller module goes
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// The pipeline that fails, where no command is given; a reproducer brings its own
+    #[arg(long, short = 'p')]
+    pipeline: Option<String>,
+    /// What the failing command or pass must say
+    #[arg(long, value_name = "TEXT")]
+    expect: Option<String>,
+    #[command(flatten)]
+    passes: PassArgs,
+    /// Bind a symbolic dimension of an ONNX model
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
+    dims: Vec<(String, i64)>,
+    /// A command that fails on the module, whose path stands for `{}`
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub(super) fn reduce(global: &Global, args: &ReduceArgs) -> Result<(), Failure> {
+    let module = read_model(&args.file, args.dims.iter().cloned().collect())?;
+    let judge = Judge::new(global, args, &module)?;
+    if !judge.fails(&module)? {
+        let what = if args.expect.is_some() { " and says that" } else { "" };
+        return Err(Failure::new(format!("nothing fails{what}, so there is nothing to keep")));
+    }
+    let progress = Progress::new();
+    let mut problem = None;
+    let mut tried = 0;
+    let reduced = crate::reduce::reduce(
+        &module,
+        |candidate| match judge.fails(candidate) {
+            Ok(fails) => fails,
+            Err(failure) => {
+                problem.get_or_insert(failure);
+                false
+            }
+        },
+        |step| {
+            tried = step.tried;
+            progress.say(format!(
+                "{} functions, {} nodes after {} trials",
+                step.functions, step.nodes, step.tried
+            ));
+        },
+    );
+    progress.done();
+    if let Some(problem) = problem {
+        return Err(problem);
+    }
+    let comments = read_reproducer(&args.file).map_or(String::new(), |each| each.to_comments());
+    write_module_below(&comments, &reduced, &args.output)?;
+    let nodes = |module: &Module| -> usize {
+        module.iter().map(|(_, function)| function.view().len()).sum()
+    };
+    print(format!(
+        "{}: {} of {} functions, {} of {} nodes, after {tried} trials\n",
+        args.output.display(),
+        reduced.len(),
+        module.len(),
+        nodes(&reduced),
+        nodes(&module)
+    ))
+}
+
+/// What says whether a module fails.
+enum Judge<'a> {
+    Command { trial: Trial<'a>, expect: Option<&'a str> },
+    Passes(Box<FailingPass<'a>>),
+}
+
+/// A pipeline that fails in one of its passes.
+struct FailingPass<'a> {
+    registry: Registry,
+    plan: Plan,
+    target: Target,
+    passes: PassArgs,
+    expect: Option<&'a str>,
+    /// The pass that failed first.
+    pass: Option<String>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(global: &Global, args: &'a ReduceArgs, module: &Module) -> Result<Self, Failure> {
+        let expect = args.expect.as_deref();
+        if !args.command.is_empty() {
+            return Ok(Judge::Command { trial: Trial::new(&args.command)?, expect });
+        }
+        let registry = global.open_registry()?;
+        let (pipeline, passes) = pipeline_of(&registry, &args.file, &args.pipeline, &args.passes)?;
+        let target = Target::parse(&passes.target)?;
+        let plan = plan(&registry, &pipeline)?;
+        let mut failing = FailingPass { registry, plan, target, passes, expect, pass: None };
+        failing.pass = failing.run(module)?.map(|error| error.pass().to_owned());
+        Ok(Judge::Passes(Box::new(failing)))
+    }
+
+    fn fails(&self, module: &Module) -> Result<bool, Failure> {
+        match self {
+            Judge::Command { trial, expect } => {
+                let ended = trial.run(module)?;
+                Ok(!ended.is_success && expect.is_none_or(|text| ended.output.contains(text)))
+            }
+            Judge::Passes(failing) => Ok(failing.run(module)?.is_some_and(|error| {
+                Some(error.pass()) == failing.pass.as_deref()
+                    && failing.expect.is_none_or(|text| error.to_string().contains(text))
+            })),
+        }
+    }
+}
+
+impl FailingPass<'_> {
+    fn run(&self, module: &Module) -> Result<Option<PassError>, Failure> {
+        let mut cx = context(&self.registry, module, &self.target, &self.passes)?;
+        Ok(driver::run_plan(&self.registry, &self.plan, module, &mut cx).err())
+    }
+}

@@ -1,0 +1,218 @@
+//! Running passes for a command: their arguments, instruments, and what is said when one fails.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::input::{write_module, write_module_below};
+use super::output::{Failure, note};
+use super::progress::Progress;
+use crate::border::ReportLevel;
+use crate::diagnostics::Diagnostic;
+use crate::driver::{self, Target};
+use crate::ir::{Function, Module};
+use crate::passes::{
+    Instrument, PassContext, Plan, PrintIr, PrintWhen, Record, Reproducer, Snapshot, StepInfo,
+    StepOutcome, Timing, Validate, VerifyEach, plan,
+};
+use crate::registry::Registry;
+
+const DEFAULT_TARGET: &str = "llvm";
+const DEFAULT_LEVEL: u8 = 2;
+
+/// Weights of so many bytes are written only where a user asked for them.
+const LARGE_WEIGHTS: usize = 64 << 20;
+
+/// How passes run, for every command that runs them.
+#[derive(Args, Clone)]
+pub(super) struct PassArgs {
+    /// The target: `llvm` is this machine; `x86_64-linux-gnu,cpu=znver4` another
+    #[arg(long, default_value = DEFAULT_TARGET)]
+    pub(super) target: String,
+    /// Passes above this level do not run
+    #[arg(long, default_value_t = DEFAULT_LEVEL, value_name = "N")]
+    pub(super) opt_level: u8,
+    /// Passes that do not run
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    disable: Vec<String>,
+    /// Passes that run whatever their level
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    require: Vec<String>,
+    /// Print the module before these passes, or before all
+    #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "NAMES")]
+    print_before: Option<Vec<String>>,
+    /// Print the module after these passes, or after all
+    #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "NAMES")]
+    print_after: Option<Vec<String>>,
+    /// Print the functions that these passes, or all, change
+    #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "NAMES")]
+    print_changed: Option<Vec<String>>,
+    /// Check that the module is well formed before the first pass and after each
+    #[arg(long)]
+    verify_each: bool,
+    /// Compare what the module computes before and after each pass, on random inputs from this seed
+    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "0")]
+    validate: Option<u64>,
+    /// Print how long each pass took
+    #[arg(long)]
+    pub(super) time_passes: bool,
+    /// Write the module after each pass into this folder
+    #[arg(long, value_name = "DIR")]
+    dump_dir: Option<PathBuf>,
+    /// Where the reproducer goes when a pass fails: a module that `tenon opt` sees fail again. By default a
+    /// file among the temporary ones, if the weights are small
+    #[arg(long, value_name = "FILE")]
+    reproducer: Option<PathBuf>,
+}
+
+impl PassArgs {
+    /// The seed of random inputs.
+    pub(super) fn seed(&self) -> u64 {
+        self.validate.unwrap_or(0)
+    }
+}
+
+/// Runs a pipeline with the instruments that the arguments ask for.
+pub(super) fn run_passes(
+    registry: &Registry,
+    pipeline: &str,
+    module: &Module,
+    target: &Target,
+    args: &PassArgs,
+    progress: Option<&Progress>,
+) -> Result<Module, Failure> {
+    let plan = plan(registry, pipeline)?;
+    let record = Record::default();
+    let mut cx = context(registry, module, target, args)?;
+    cx.instruments.insert(0, Box::new(record.clone()));
+    let full_names = |names: &[String]| full_names(registry, names);
+    if let Some(progress) = progress {
+        cx.instruments.push(Box::new(progress.clone()));
+    }
+    let mut print_ir = |when: PrintWhen, names: &Option<Vec<String>>| -> Result<(), Failure> {
+        if let Some(names) = names {
+            let names = full_names(names)?;
+            cx.instruments.push(Box::new(PrintIr { when, names }));
+        }
+        Ok(())
+    };
+    print_ir(PrintWhen::Before, &args.print_before)?;
+    print_ir(PrintWhen::After, &args.print_after)?;
+    print_ir(PrintWhen::Changed, &args.print_changed)?;
+    if let Some(dir) = &args.dump_dir {
+        std::fs::create_dir_all(dir)?;
+        cx.instruments.push(Box::new(Dump { dir: dir.clone() }));
+    }
+    if args.time_passes {
+        cx.instruments.push(Box::new(Timing::default()));
+    }
+    let result = driver::run_plan(registry, &plan, module, &mut cx);
+    for instrument in &mut cx.instruments {
+        if let Some(text) = instrument.finish() {
+            note(text);
+        }
+    }
+    for (pass, report) in &cx.reports {
+        match report.level {
+            ReportLevel::Error => note(format!("error: {pass}: {}", report.text)),
+            ReportLevel::Warning => note(format!("warning: {pass}: {}", report.text)),
+            ReportLevel::Note => note(format!("note: {pass}: {}", report.text)),
+            ReportLevel::Trace => {}
+        }
+    }
+    result.map_err(|error| {
+        let diagnostic = error.to_diagnostic();
+        let Some(failed) = record.before() else { return Failure::from_diagnostic(diagnostic) };
+        let comments = reproducer(registry, &plan, args, failed.step, error.to_string());
+        let written = write_reproducer(&comments, &failed, args.reproducer.as_deref());
+        Failure::from_diagnostic(match written {
+            Ok(Some(path)) => {
+                diagnostic.help(format!("to see it again: tenon opt {}", path.display()))
+            }
+            Ok(None) => diagnostic.help("--reproducer FILE writes a module to see it again with"),
+            Err(message) => diagnostic.note(format!("the reproducer was not written: {message}")),
+        })
+    })
+}
+
+/// The context that the arguments ask for, with the instruments that may stop a run.
+pub(super) fn context(
+    registry: &Registry,
+    module: &Module,
+    target: &Target,
+    args: &PassArgs,
+) -> Result<PassContext, Failure> {
+    let mut cx = PassContext {
+        opt_level: args.opt_level,
+        disabled: full_names(registry, &args.disable)?,
+        required: full_names(registry, &args.require)?,
+        target: target.attrs(module.cx()),
+        ..PassContext::default()
+    };
+    if args.verify_each {
+        cx.instruments.push(Box::new(VerifyEach::default()));
+    }
+    if let Some(seed) = args.validate {
+        cx.instruments.push(Box::new(Validate::new(seed)));
+    }
+    Ok(cx)
+}
+
+fn full_names(registry: &Registry, names: &[String]) -> Result<Vec<String>, Failure> {
+    let name = |name: &String| Ok(registry.record(registry.find(name)?).name.clone());
+    names.iter().map(name).collect()
+}
+
+/// What stands above the module that a plan failed with at a step.
+pub(super) fn reproducer(
+    registry: &Registry,
+    plan: &Plan,
+    args: &PassArgs,
+    step: usize,
+    error: String,
+) -> Reproducer {
+    Reproducer::of_plan(registry, plan, step, args.opt_level, args.target.clone(), error)
+}
+
+/// Writes the module before a pass that failed. Without a path it goes to the temporary files, unless its
+/// weights are large: then nothing is written.
+pub(super) fn write_reproducer(
+    reproducer: &Reproducer,
+    failed: &Snapshot,
+    path: Option<&Path>,
+) -> Result<Option<PathBuf>, String> {
+    let weights = |function: &Arc<Function>| {
+        function.constants().iter().map(|constant| constant.data.len()).sum::<usize>()
+    };
+    let size: usize = failed.module.iter().map(|(_, function)| weights(function)).sum();
+    let path = match path {
+        Some(path) => path.to_owned(),
+        None if size > LARGE_WEIGHTS => return Ok(None),
+        None => {
+            let name = format!("tenon-{}-{}.ir", std::process::id(), failed.pass);
+            std::env::temp_dir().join(name)
+        }
+    };
+    write_module_below(&reproducer.to_comments(), &failed.module, &path)
+        .map(|()| Some(path))
+        .map_err(|failure| failure.to_string())
+}
+
+/// Writes the module after each pass into a folder.
+struct Dump {
+    dir: PathBuf,
+}
+
+impl Instrument for Dump {
+    fn after(
+        &mut self,
+        info: StepInfo<'_>,
+        outcome: StepOutcome<'_>,
+    ) -> Result<(), Box<Diagnostic>> {
+        let StepOutcome::Ran { after, .. } = outcome else { return Ok(()) };
+        let file = self.dir.join(format!("{:03}_{}.ir", info.number, info.step.name));
+        write_module(after, &file)
+            .map_err(|_| Diagnostic::error(format!("cannot write {}", file.display())).into())
+    }
+}

@@ -1,0 +1,48 @@
+//! A plugin whose passes make mistakes of the kind that compiler engineers look for.
+
+use tenon_plugin_api::prelude::*;
+
+plugin! { id = "test.wrong", summary = "Passes that make mistakes" }
+
+/// The operator that a node calls.
+fn called<'a>(body: BodyView<'a>, expr: Expr) -> Option<&'a str> {
+    match body.view(expr) {
+        View::Call { callee, .. } => body.op_name(callee),
+        _ => None,
+    }
+}
+
+mod miscompile {
+    use super::*;
+
+    /// Takes `exp` for `tanh`.
+    #[pass(name = "test.Miscompile")]
+    fn miscompile(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        let body = func.view();
+        let mut rw = func.edit();
+        for expr in rw.post_order() {
+            if let View::Call { args, .. } = body.view(expr)
+                && called(body, expr) == Some("exp")
+            {
+                let args: Vec<Expr> = args.iter().map(|arg| rw.body().resolve(arg)).collect();
+                let wrong = rw.call_op("tanh", &args, Attrs::NONE);
+                rw.replace(expr, wrong);
+            }
+        }
+        rw.finish()
+    }
+}
+
+mod refuse {
+    use super::*;
+
+    /// Fails at the first `tanh`.
+    #[pass(name = "test.RefuseTanh")]
+    fn refuse(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        let body = func.view();
+        match body.post_order().find(|&expr| called(body, expr) == Some("tanh")) {
+            Some(expr) => Err(PassError::new("tanh is not to my taste").at(expr)),
+            None => Ok(func),
+        }
+    }
+}

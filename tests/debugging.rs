@@ -1,0 +1,171 @@
+//! From a failing command to a small module that shows why: reproducers, `bisect`, `reduce`, `--validate`.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "models/program.rs"]
+mod program;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use program::{profile, tenon};
+
+/// A folder with a registry of our own plugins and of one whose passes make mistakes.
+struct House(tempfile::TempDir);
+
+impl House {
+    fn new() -> Self {
+        let house = Self(tempfile::tempdir().expect("a folder"));
+        let registry = format!(
+            "schema = 1\n[[plugins.dir]]\npath = {:?}\nenable = \"all\"\n\
+             [[plugins.dir]]\npath = \"wrong\"\nenable = \"all\"\n",
+            profile()
+        );
+        fs::write(house.path("registry.toml"), registry).expect("it can be written");
+        fs::create_dir(house.path("wrong")).expect("a folder in it");
+        let library = profile().join("examples/libwrong.so");
+        fs::copy(library, house.path("wrong/libwrong.so")).expect("the plugin was built");
+        house
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Sixty bindings, one of them a `tanh` and one an `exp`, and a function that nothing calls.
+    fn module(&self) -> PathBuf {
+        let mut text = String::from("fn @other(%x: f32[4]) { ret %x }\nfn @main(%x0: f32[4]) {\n");
+        for i in 0..60 {
+            let op = match i {
+                37 => "tanh",
+                45 => "exp",
+                _ => "nn.relu",
+            };
+            text.push_str(&format!("  %x{} = {op}(%x{i})\n", i + 1));
+        }
+        text.push_str("  ret %x60\n}\n");
+        let path = self.path("module.ir");
+        fs::write(&path, text).expect("it can be written");
+        path
+    }
+
+    fn tenon(&self, command: &str) -> Command {
+        let mut tenon = tenon();
+        tenon.arg(command).arg("--registry").arg(self.path("registry.toml"));
+        tenon
+    }
+}
+
+/// Runs a command to its end: its exit code, and what it said on both outputs.
+#[track_caller]
+fn say(command: &mut Command) -> (i32, String) {
+    let Output { status, stdout, stderr } = command.output().expect("the program was built");
+    let said = [stdout, stderr].map(|bytes| String::from_utf8(bytes).expect("it says text"));
+    (status.code().expect("it exits"), said.concat())
+}
+
+#[test]
+fn a_failing_pass_leaves_a_reproducer_that_fails_again_and_can_be_reduced() {
+    let house = House::new();
+    let (reproducer, small) = (house.path("again.ir"), house.path("small.ir"));
+    let mut opt = house.tenon("opt");
+    opt.arg(house.module()).args(["-p", "relax.CanonicalizeBindings, test.RefuseTanh"]);
+    let (code, said) = say(opt.arg("--reproducer").arg(&reproducer));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("tanh is not to my taste"), "{said}");
+    assert!(said.contains(&format!("tenon opt {}", reproducer.display())), "{said}");
+
+    let (code, said) = say(house.tenon("opt").arg(&reproducer));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("pass `test.RefuseTanh` in function @main"), "{said}");
+
+    let (code, said) = say(house.tenon("reduce").arg(&reproducer).arg("-o").arg(&small));
+    assert_eq!(code, 0, "{said}");
+    let text = fs::read_to_string(&small).expect("the smaller module");
+    let program: Vec<&str> = text.lines().filter(|line| !line.starts_with("//")).collect();
+    assert_eq!(program.len(), 4, "{text}");
+    assert!(program[1].contains("tanh(%x0)"), "{text}");
+
+    let (code, said) = say(house.tenon("opt").arg(&small));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("tanh is not to my taste"), "{said}");
+}
+
+#[test]
+fn a_file_that_is_no_reproducer_needs_a_pipeline() {
+    let house = House::new();
+    let (code, said) = say(house.tenon("opt").arg(house.module()));
+    assert_eq!(code, 1);
+    assert!(said.contains("no pipeline is given") && said.contains("--pipeline"), "{said}");
+}
+
+const PASSES: &str =
+    "relax.Normalize, relax.CanonicalizeBindings, test.Miscompile, relax.DeadCodeElimination";
+
+#[test]
+fn validation_names_the_pass_that_changes_a_result() {
+    let house = House::new();
+    let mut opt = house.tenon("opt");
+    opt.arg(house.module()).args(["-p", PASSES]);
+    let (code, said) = say(&mut opt);
+    assert_eq!(code, 0, "{said}");
+    let (code, said) = say(opt.arg("--validate"));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("at pass `test.Miscompile`: it changed what @main computes"), "{said}");
+}
+
+#[test]
+fn bisect_finds_the_pass_that_changes_a_result() {
+    let house = House::new();
+    let mut bisect = house.tenon("bisect");
+    bisect.arg(house.module()).args(["-p", PASSES, "--json", "-o"]).arg(house.path("before.ir"));
+    let (code, said) = say(&mut bisect);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("\"pass\": \"test.Miscompile\""), "{said}");
+    let (code, said) = say(house.tenon("opt").arg(house.path("before.ir")).arg("--validate"));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("it changed what @main computes"), "{said}");
+}
+
+#[test]
+fn bisect_asks_a_command() {
+    let house = House::new();
+    // Good is what still calls exp.
+    let mut bisect = house.tenon("bisect");
+    bisect.arg(house.module()).args(["-p", PASSES, "--", "grep", "-q", "exp", "{}"]);
+    let (code, said) = say(&mut bisect);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("test.Miscompile"), "{said}");
+    // Good is what is there: nothing is wrong in the end.
+    let mut bisect = house.tenon("bisect");
+    bisect.arg(house.module()).args(["-p", PASSES, "--", "test", "-f"]);
+    let (code, said) = say(&mut bisect);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("nothing is wrong after the last pass"), "{said}");
+    // And nothing is good before the first pass.
+    let mut bisect = house.tenon("bisect");
+    bisect.arg(house.module()).args(["-p", PASSES, "--", "false"]);
+    let (code, said) = say(&mut bisect);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("the command fails before any pass runs"), "{said}");
+}
+
+#[test]
+fn reduce_keeps_what_makes_a_command_fail() {
+    let house = House::new();
+    let small = house.path("small.ir");
+    let mut reduce = house.tenon("reduce");
+    reduce.arg(house.module()).arg("-o").arg(&small);
+    // Fails where there is a tanh.
+    let (code, said) = say(reduce.args(["--", "sh", "-c", "! grep -q tanh {}"]));
+    assert_eq!(code, 0, "{said}");
+    let text = fs::read_to_string(&small).expect("the smaller module");
+    assert_eq!(text.lines().count(), 4, "{text}");
+    assert!(text.contains("tanh(%x0)") && !text.contains("@other"), "{text}");
+    // What does not fail cannot be reduced, and nothing is written.
+    let mut reduce = house.tenon("reduce");
+    reduce.arg(house.module()).arg("-o").arg(house.path("none.ir")).args(["--", "true"]);
+    let (code, said) = say(&mut reduce);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("nothing fails") && !house.path("none.ir").exists(), "{said}");
+}
