@@ -113,7 +113,7 @@ impl<'a> Judge<'a> {
         let target = Target::parse(&passes.target)?;
         let plan = plan(&registry, &pipeline)?;
         let mut failing = FailingPass { registry, plan, target, passes, expect, pass: None };
-        failing.pass = failing.run(module)?.map(|error| error.pass().to_owned());
+        failing.pass = failing.run(module)?.and_then(|error| error.pass().map(str::to_owned));
         Ok(Judge::Passes(Box::new(failing)))
     }
 
@@ -124,7 +124,7 @@ impl<'a> Judge<'a> {
                 Ok(!ended.is_success && expect.is_none_or(|text| ended.output.contains(text)))
             }
             Judge::Passes(failing) => Ok(failing.run(module)?.is_some_and(|error| {
-                Some(error.pass()) == failing.pass.as_deref()
+                error.pass() == failing.pass.as_deref()
                     && failing.expect.is_none_or(|text| error.to_string().contains(text))
             })),
         }

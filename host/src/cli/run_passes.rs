@@ -13,8 +13,8 @@ use crate::diagnostics::Diagnostic;
 use crate::driver::{self, Target};
 use crate::ir::{Function, Module};
 use crate::passes::{
-    Instrument, PassContext, Plan, PrintIr, PrintWhen, Record, Reproducer, Snapshot, StepInfo,
-    StepOutcome, Timing, Validate, VerifyEach, plan,
+    Hashes, Instrument, PassContext, PassLimit, Plan, PrintIr, PrintWhen, Record, Reproducer,
+    Snapshot, Statistics, StepInfo, StepOutcome, Timing, Trace, Validate, VerifyEach, plan,
 };
 use crate::registry::Registry;
 
@@ -45,7 +45,7 @@ pub(super) struct PassArgs {
     /// Print the module after these passes, or after all
     #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "NAMES")]
     print_after: Option<Vec<String>>,
-    /// Print the functions that these passes, or all, change
+    /// Print what these passes, or all, change, as unified diffs
     #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "NAMES")]
     print_changed: Option<Vec<String>>,
     /// Check that the module is well formed before the first pass and after each
@@ -57,6 +57,18 @@ pub(super) struct PassArgs {
     /// Print how long each pass took
     #[arg(long)]
     pub(super) time_passes: bool,
+    /// Write when passes and functions began and ended, for trace viewers
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Print how many functions, nodes and bytes there are after each pass
+    #[arg(long)]
+    stats: bool,
+    /// Print the structural hash of the module after each pass
+    #[arg(long)]
+    hashes: bool,
+    /// Run no pass after the first so many
+    #[arg(long, value_name = "N")]
+    pass_limit: Option<usize>,
     /// Write the module after each pass into this folder
     #[arg(long, value_name = "DIR")]
     dump_dir: Option<PathBuf>,
@@ -107,9 +119,18 @@ pub(super) fn run_passes(
     if args.time_passes {
         cx.instruments.push(Box::new(Timing::default()));
     }
+    if let Some(path) = &args.trace {
+        cx.instruments.push(Box::new(Trace::new(path.clone())));
+    }
+    if args.stats {
+        cx.instruments.push(Box::new(Statistics::default()));
+    }
+    if args.hashes {
+        cx.instruments.push(Box::new(Hashes::default()));
+    }
     let result = driver::run_plan(registry, &plan, module, &mut cx);
     for instrument in &mut cx.instruments {
-        if let Some(text) = instrument.finish() {
+        if let Some(text) = instrument.report() {
             note(text);
         }
     }
@@ -150,6 +171,9 @@ pub(super) fn context(
         target: target.attrs(module.cx()),
         ..PassContext::default()
     };
+    if let Some(count) = args.pass_limit {
+        cx.instruments.push(Box::new(PassLimit::new(count)));
+    }
     if args.verify_each {
         cx.instruments.push(Box::new(VerifyEach::default()));
     }

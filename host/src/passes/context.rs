@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tenon_plugin_api::ir::Attrs;
+use tenon_plugin_api::ir::{Attrs, Symbol};
 
 use super::plan::PassStep;
 use crate::border::Report;
@@ -73,6 +73,8 @@ pub enum StepOutcome<'a> {
         after: &'a Module,
         /// Wall time of the pass alone.
         wall: Duration,
+        /// How long it took on each function, when an instrument asks for that.
+        functions: &'a [FunctionTime],
     },
     /// It was skipped: its level, the lists, or what it establishes still holds.
     Skipped(&'static str),
@@ -80,8 +82,37 @@ pub enum StepOutcome<'a> {
     Failed,
 }
 
-/// Watches the passes of a run. A method that fails stops the run with its diagnostic.
+/// How long a pass took on one function.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionTime {
+    /// The function.
+    pub name: Symbol,
+    /// When it began.
+    pub start: Instant,
+    /// How long it took.
+    pub wall: Duration,
+    /// The thread, counted from 0.
+    pub thread: usize,
+}
+
+/// Watches the passes of a run, or stops it.
+///
+/// A method that fails stops the run with its diagnostic, but one that is called while the run ends anyway: the
+/// error of a pass comes first. Instruments are asked in their order, and all of them: one that refuses a pass
+/// does not keep the others from being asked.
 pub trait Instrument: Send {
+    /// Before the first pass. When it fails, those that were entered before are exited, the last first.
+    fn enter(&mut self, module: &Module) -> Result<(), Box<Diagnostic>> {
+        let _ = module;
+        Ok(())
+    }
+
+    /// Whether a pass may run. Not asked for passes that the context requires.
+    fn should_run(&mut self, step: StepInfo<'_>, module: &Module) -> Result<bool, Box<Diagnostic>> {
+        let _ = (step, module);
+        Ok(true)
+    }
+
     /// Before a pass runs.
     fn before(&mut self, step: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
         let _ = (step, module);
@@ -98,8 +129,18 @@ pub trait Instrument: Send {
         Ok(())
     }
 
-    /// After the run, however it ended: what the instrument has to say.
-    fn finish(&mut self) -> Option<String> {
+    /// After the run, however it ended, if it was entered. All are called, whatever the others do.
+    fn exit(&mut self) -> Result<(), Box<Diagnostic>> {
+        Ok(())
+    }
+
+    /// What it has to say once the run is over.
+    fn report(&mut self) -> Option<String> {
         None
+    }
+
+    /// Whether passes are to be timed on each function.
+    fn times_functions(&self) -> bool {
+        false
     }
 }

@@ -8,10 +8,10 @@ use rayon::prelude::*;
 use tenon_plugin_api::ir::{Context, Symbol};
 use thiserror::Error;
 
-use super::context::{PassContext, StepInfo, StepOutcome};
+use super::context::{FunctionTime, PassContext, StepInfo, StepOutcome};
 use super::options;
 use super::plan::{PassStep, Plan, Reason, Step};
-use crate::border::Run;
+use crate::border::{Report, ReportLevel, Run};
 use crate::diagnostics::Diagnostic;
 use crate::infer::{InferError, infer_changed};
 use crate::ir::{Function, Module};
@@ -59,6 +59,14 @@ pub enum PassError {
         /// What is wrong.
         error: InferError,
     },
+    /// An instrument failed before the first pass or after the last.
+    #[error("{when}: {}", .diagnostic.message)]
+    Context {
+        /// When.
+        when: &'static str,
+        /// What the instrument has to say.
+        diagnostic: Box<Diagnostic>,
+    },
     /// An instrument stopped the run.
     #[error("at pass `{pass}`: {}", .diagnostic.message)]
     Instrument {
@@ -70,20 +78,23 @@ pub enum PassError {
 }
 
 impl PassError {
-    /// The pass that it is about.
-    pub fn pass(&self) -> &str {
+    /// The pass that it is about; none when the run did not begin or end.
+    pub fn pass(&self) -> Option<&str> {
         match self {
+            PassError::Context { .. } => None,
             PassError::Disabled { pass, .. }
             | PassError::Load { pass, .. }
             | PassError::Failed { pass, .. }
             | PassError::Untyped { pass, .. }
-            | PassError::Instrument { pass, .. } => pass,
+            | PassError::Instrument { pass, .. } => Some(pass),
         }
     }
 
     /// The error as a person reads it, with the lines of the function around the node it is about.
     pub fn to_diagnostic(&self) -> Diagnostic {
-        if let PassError::Instrument { diagnostic, .. } = self {
+        if let PassError::Instrument { diagnostic, .. } | PassError::Context { diagnostic, .. } =
+            self
+        {
             return Diagnostic { message: self.to_string(), ..(**diagnostic).clone() };
         }
         let diagnostic = Diagnostic::error(self.to_string());
@@ -126,6 +137,43 @@ pub fn run(
     cx: &mut PassContext,
 ) -> Result<Module, PassError> {
     let loaded = load_all(registry, plan, cx)?;
+    enter(cx, module)?;
+    let result = run_steps(registry, plan, &loaded, module, cx);
+    let mut failed = cx.instruments.iter_mut().filter_map(|each| each.exit().err());
+    // All are exited; the first error is told, and a pass's own before it.
+    let first = failed.next();
+    failed.for_each(drop);
+    match (result, first) {
+        (Ok(_), Some(diagnostic)) => {
+            Err(PassError::Context { when: "at the end of the run", diagnostic })
+        }
+        (result, _) => result,
+    }
+}
+
+/// Enters the instruments. When one fails, those before it are exited from the last to the first, and none is
+/// left in the context.
+fn enter(cx: &mut PassContext, module: &Module) -> Result<(), PassError> {
+    for number in 0..cx.instruments.len() {
+        if let Err(diagnostic) = cx.instruments[number].enter(module) {
+            for entered in cx.instruments[..number].iter_mut().rev() {
+                // What brought the run to an end is told.
+                let _ = entered.exit();
+            }
+            cx.instruments.clear();
+            return Err(PassError::Context { when: "before the first pass", diagnostic });
+        }
+    }
+    Ok(())
+}
+
+fn run_steps(
+    registry: &Registry,
+    plan: &Plan,
+    loaded: &[Option<LoadedPass>],
+    module: &Module,
+    cx: &mut PassContext,
+) -> Result<Module, PassError> {
     let mut module = module.clone();
     // Passes whose effect still holds.
     let mut holding: HashSet<PassId> = HashSet::new();
@@ -146,19 +194,21 @@ pub fn run(
             _ if cx.is_enabled(&step.name, record.opt_level) => None,
             _ => Some("it is above the optimization level or disabled"),
         };
+        let skip = match skip {
+            None if is_refused(cx, info, &module)? => Some("an instrument refused it"),
+            skip => skip,
+        };
         if let Some(why) = skip {
             notify(cx, info, StepOutcome::Skipped(why))?;
             continue;
         }
         for instrument in &mut cx.instruments {
-            instrument.before(info, &module).map_err(|diagnostic| PassError::Instrument {
-                pass: step.name.clone(),
-                diagnostic,
-            })?;
+            instrument.before(info, &module).map_err(|error| stopped(info, error))?;
         }
         let pass = loaded[number].as_ref().expect("a pass that is enabled was loaded");
+        let mut functions = Vec::new();
         let start = Instant::now();
-        let after = apply(pass, record.kind, step, &module, cx).and_then(|after| {
+        let after = apply(pass, record.kind, step, &module, cx, &mut functions).and_then(|after| {
             infer_changed(&module, &after)
                 .map_err(|errors| PassError::untyped(&step.name, &after, errors))
         });
@@ -171,7 +221,8 @@ pub fn run(
             }
         };
         let wall = start.elapsed();
-        notify(cx, info, StepOutcome::Ran { before: &module, after: &after, wall })?;
+        let functions = &functions;
+        notify(cx, info, StepOutcome::Ran { before: &module, after: &after, wall, functions })?;
         if !after.is_identical(&module) {
             holding.clear();
         }
@@ -179,6 +230,32 @@ pub fn run(
         module = after;
     }
     Ok(module)
+}
+
+/// Asks every instrument, but about passes that the context requires.
+fn is_refused(
+    cx: &mut PassContext,
+    info: StepInfo<'_>,
+    module: &Module,
+) -> Result<bool, PassError> {
+    if cx.required.contains(&info.step.name) {
+        return Ok(false);
+    }
+    let mut is_refused = false;
+    for instrument in &mut cx.instruments {
+        let may_run = instrument.should_run(info, module).map_err(|error| stopped(info, error))?;
+        is_refused |= !may_run;
+    }
+    if let (true, Reason::Required { by }) = (is_refused, &info.step.reason) {
+        let text = format!("an instrument refused it, though `{by}` requires it");
+        let report = Report { level: ReportLevel::Warning, text };
+        cx.reports.push((info.step.name.clone(), report));
+    }
+    Ok(is_refused)
+}
+
+fn stopped(info: StepInfo<'_>, diagnostic: Box<Diagnostic>) -> PassError {
+    PassError::Instrument { pass: info.step.name.clone(), diagnostic }
 }
 
 fn load_all(
@@ -214,10 +291,7 @@ fn notify(
     outcome: StepOutcome<'_>,
 ) -> Result<(), PassError> {
     for instrument in &mut cx.instruments {
-        instrument.after(info, outcome).map_err(|diagnostic| PassError::Instrument {
-            pass: info.step.name.clone(),
-            diagnostic,
-        })?;
+        instrument.after(info, outcome).map_err(|error| stopped(info, error))?;
     }
     Ok(())
 }
@@ -229,6 +303,7 @@ fn apply(
     step: &PassStep,
     module: &Module,
     cx: &mut PassContext,
+    times: &mut Vec<FunctionTime>,
 ) -> Result<Module, PassError> {
     let options = options::to_attrs(module.cx(), &step.options);
     let run = Arc::new(Run::new(module.cx().clone(), options, cx.target, cx.cancelled.clone()));
@@ -244,10 +319,21 @@ fn apply(
             .iter()
             .filter(|(_, function)| function.is_prim() == (kind == PassKind::Prim))
             .collect();
-        let results: Vec<Result<Arc<Function>, PassFailure>> = units
-            .par_iter()
-            .map(|(_, function)| pass.plugin.run_on_function(pass.index, &run, function, module))
-            .collect();
+        let run_on = |function: &Arc<Function>| {
+            pass.plugin.run_on_function(pass.index, &run, function, module)
+        };
+        let results: Vec<Result<Arc<Function>, PassFailure>>;
+        if cx.instruments.iter().any(|instrument| instrument.times_functions()) {
+            let timed = |&(name, function): &(Symbol, &Arc<Function>)| {
+                let start = Instant::now();
+                let result = run_on(function);
+                let thread = rayon::current_thread_index().unwrap_or(0);
+                (result, FunctionTime { name, start, wall: start.elapsed(), thread })
+            };
+            (results, *times) = units.par_iter().map(timed).unzip();
+        } else {
+            results = units.par_iter().map(|&(_, function)| run_on(function)).collect();
+        }
         collect(module, &units, results, failed)
     };
     let result = result.and_then(|after| match run.refused() {

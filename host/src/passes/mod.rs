@@ -10,8 +10,11 @@ mod pipeline;
 mod plan;
 mod reproducer;
 
-pub use context::{Instrument, PassContext, StepInfo, StepOutcome};
-pub use instruments::{PrintIr, PrintWhen, Record, Snapshot, Timing, Validate, VerifyEach};
+pub use context::{FunctionTime, Instrument, PassContext, StepInfo, StepOutcome};
+pub use instruments::{
+    Hashes, PassLimit, PrintIr, PrintWhen, Record, Snapshot, Statistics, Timing, Trace, Validate,
+    VerifyEach,
+};
 pub use manager::{PassError, run};
 pub use pipeline::{PassSpec, Pipeline, PipelineError};
 pub use plan::{Plan, PlanError, Reason, Step, plan};

@@ -1,13 +1,17 @@
 //! The built-in instruments.
 
+mod limit;
 mod print_ir;
 mod record;
+mod statistics;
 mod timing;
 mod validate;
 mod verify;
 
+pub use limit::PassLimit;
 pub use print_ir::{PrintIr, PrintWhen};
 pub use record::{Record, Snapshot};
-pub use timing::Timing;
+pub use statistics::{Hashes, Statistics};
+pub use timing::{Timing, Trace};
 pub use validate::Validate;
 pub use verify::VerifyEach;

@@ -1,11 +1,20 @@
 //! Prints modules between passes.
 
-use tenon_plugin_api::ir::Context;
+use std::sync::Arc;
+use std::time::Duration;
+
+use similar::TextDiff;
 
 use crate::diagnostics::Diagnostic;
-use crate::ir::Module;
+use crate::ir::{Context, Function, Module, Symbol};
 use crate::passes::{Instrument, StepInfo, StepOutcome};
 use crate::text::{WeightsPolicy, print_function, print_module};
+
+/// Elements that a constant may have to be shown.
+const SHOWN_ELEMENTS: u64 = 64;
+
+/// After this time a diff need not be the shortest any more.
+const DIFF_TIME: Duration = Duration::from_millis(500);
 
 /// When a module is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +23,7 @@ pub enum PrintWhen {
     Before,
     /// After it.
     After,
-    /// After it, the functions that it changed.
+    /// After it, what it changed, as a unified diff.
     Changed,
 }
 
@@ -44,9 +53,11 @@ impl PrintIr {
 impl Instrument for PrintIr {
     fn before(&mut self, info: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
         match self.is_wanted(info, PrintWhen::Before) {
-            true => {
-                self.print("before", info, &print_module(module, &mut WeightsPolicy::elided(64)))
-            }
+            true => self.print(
+                "before",
+                info,
+                &print_module(module, &mut WeightsPolicy::elided(SHOWN_ELEMENTS)),
+            ),
             false => Ok(()),
         }
     }
@@ -58,27 +69,40 @@ impl Instrument for PrintIr {
     ) -> Result<(), Box<Diagnostic>> {
         let StepOutcome::Ran { before, after, .. } = outcome else { return Ok(()) };
         if self.is_wanted(info, PrintWhen::After) {
-            self.print("after", info, &print_module(after, &mut WeightsPolicy::elided(64)))?;
+            self.print(
+                "after",
+                info,
+                &print_module(after, &mut WeightsPolicy::elided(SHOWN_ELEMENTS)),
+            )?;
         }
         if self.is_wanted(info, PrintWhen::Changed) && !after.is_identical(before) {
-            self.print("changed by", info, &changed_functions(before, after))?;
+            self.print("changed by", info, &differences(before, after))?;
         }
         Ok(())
     }
 }
 
-/// The functions of `after` that `before` does not have, and the names of those that went.
-fn changed_functions(before: &Module, after: &Module) -> String {
+/// What a pass changed, function by function, as a unified diff.
+fn differences(before: &Module, after: &Module) -> String {
     let terms = after.cx().terms();
+    let print = |module: &Module, name: Symbol| {
+        let policy = &mut WeightsPolicy::elided(SHOWN_ELEMENTS);
+        module
+            .get(name)
+            .map_or(String::new(), |function| print_function(terms.str(name), function, policy))
+    };
+    let is_gone = |name: &Symbol| after.get(*name).is_none();
+    let gone = before.iter().map(|(name, _)| name).filter(is_gone);
+    let is_new = |&(name, function): &(Symbol, &Arc<Function>)| {
+        !before.get(name).is_some_and(|old| Arc::ptr_eq(old, function))
+    };
+    let changed = after.iter().filter(is_new).map(|(name, _)| name);
     let mut text = String::new();
-    for (name, function) in after.iter() {
-        if !before.get(name).is_some_and(|old| std::sync::Arc::ptr_eq(old, function)) {
-            let policy = &mut WeightsPolicy::elided(64);
-            text.push_str(&print_function(terms.str(name), function, policy));
-        }
-    }
-    for (name, _) in before.iter().filter(|(name, _)| after.get(*name).is_none()) {
-        text.push_str(&format!("// removed @{}\n", terms.str(name)));
+    for name in changed.chain(gone) {
+        let (old, new) = (print(before, name), print(after, name));
+        let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(&old, &new);
+        let title = format!("@{}", terms.str(name));
+        text.push_str(&diff.unified_diff().context_radius(3).header(&title, &title).to_string());
     }
     text
 }
