@@ -31,7 +31,7 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
             View::Global { .. } | View::Function { .. } => continue,
             _ => body.ty(expr).map(Term::from),
         };
-        let Some(dims) = dims else { continue };
+        let Some(dims) = dims.filter(|dims| !used.seen.contains(dims)) else { continue };
         used.find(dims, |symbol| {
             if !known.contains(&symbol) {
                 report.at(expr, || {
