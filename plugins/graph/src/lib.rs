@@ -3,6 +3,7 @@
 mod alter_op_layout;
 mod canonicalize_bindings;
 mod dead_code_elimination;
+mod eliminate_common_subexpr;
 mod fold_constant;
 mod fold_scale_axis;
 mod legalize_ops;

@@ -1,0 +1,298 @@
+//! Computes what is written twice once.
+//!
+//! ```ir
+//! %a = add(%x, %y)             %a = add(%x, %y)
+//! %b = add(%x, %y)      =>     %b = %a
+//! %c = multiply(%a, %b)        %c = multiply(%a, %a)
+//! ret %c                       ret %c
+//! ```
+//!
+//! Values are numbered: two nodes get one number when they are calls of one pure operator, or projections, with
+//! equal attributes and types, of operands with equal numbers. The first binding of a number that is visible
+//! stands for the later ones, whose values become its variable; `relax.CanonicalizeBindings` removes these. What
+//! a branch or a closure binds is forgotten behind it. Impure calls, and calls of functions, which may be impure,
+//! are never merged; leaves and tuples never become bindings. In a function without bindings, branches and
+//! closures the nodes themselves are shared.
+//!
+//! After J. Cocke and J. T. Schwartz, "Programming Languages and Their Compilers", 1970: value numbering.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use tenon_plugin_api::prelude::*;
+
+/// Computes what is written twice once.
+#[pass(
+    name = "relax.EliminateCommonSubexpr",
+    aliases = ["relay._transform.EliminateCommonSubexpr", "relax.transform.EliminateCommonSubexpr"],
+    opt_level = 1,
+    phase = "optimize",
+    idempotent = true,
+    options(call_only(bool, default = false, help = "merge calls alone, no projections"))
+)]
+fn eliminate_common_subexpr(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    let body = func.view();
+    let mut rw = func.edit();
+    let mut values = Values::new(body, cx);
+    let is_graph = body.post_order().all(|expr| match body.kind(expr) {
+        Kind::LET | Kind::IF => false,
+        Kind::FUNCTION => expr == body.root(),
+        _ => true,
+    });
+    if is_graph {
+        let mut first = Visible::default();
+        for expr in body.post_order() {
+            if let Some(number) = values.candidate(expr) {
+                match first.get(number) {
+                    Some((earlier, _)) => rw.replace(expr, earlier),
+                    None => first.set(number, Some((expr, expr))),
+                }
+            }
+        }
+    } else {
+        merge_bindings(body, &mut values, &mut rw);
+    }
+    rw.finish()
+}
+
+/// A part of the walk over bindings, in the order in which they are evaluated.
+enum Step {
+    /// The bindings of a `let` from this one on.
+    Bindings(Expr, usize),
+    /// Bindings made since the log had this length are not visible any more.
+    Forget(usize),
+}
+
+/// By number, the binding that is visible: its variable and its value.
+#[derive(Default)]
+struct Visible(Vec<Option<(Expr, Expr)>>);
+
+impl Visible {
+    fn get(&self, number: u32) -> Option<(Expr, Expr)> {
+        self.0.get(number as usize).copied().flatten()
+    }
+
+    fn set(&mut self, number: u32, binding: Option<(Expr, Expr)>) {
+        let place = number as usize;
+        if self.0.len() <= place {
+            self.0.resize((place + 1).next_power_of_two(), None);
+        }
+        self.0[place] = binding;
+    }
+}
+
+fn merge_bindings(body: BodyView<'_>, values: &mut Values<'_>, rw: &mut Rewriter) {
+    let mut visible = Visible::default();
+    let mut log: Vec<u32> = Vec::new();
+    let mut steps: Vec<Step> = Vec::new();
+    enter(body, body.root(), 0, &mut steps);
+    while let Some(step) = steps.pop() {
+        let (list, index) = match step {
+            Step::Bindings(list, index) => (list, index),
+            Step::Forget(len) => {
+                for number in log.drain(len..) {
+                    visible.set(number, None);
+                }
+                continue;
+            }
+        };
+        let View::Let(bindings) = body.view(list) else { continue };
+        if index == bindings.len() {
+            enter(body, bindings.result(), log.len(), &mut steps);
+            continue;
+        }
+        steps.push(Step::Bindings(list, index + 1));
+        let (var, value) = bindings.binding(index);
+        let number = values.number(value);
+        values.numbers[var.index()] = number;
+        enter(body, value, log.len(), &mut steps);
+        if values.candidate(value).is_none() {
+            continue;
+        }
+        match visible.get(number) {
+            Some((earlier, same)) if same != value && body.ty(earlier) == body.ty(var) => {
+                rw.replace(value, earlier);
+                rw.replace(var, earlier);
+            }
+            Some(_) => {}
+            None => {
+                visible.set(number, Some((var, value)));
+                log.push(number);
+            }
+        }
+    }
+}
+
+/// Walks into the bodies that a node has, those of a choice or a function, each a scope of its own; and through
+/// choices and functions that are bodies of each other.
+fn enter(body: BodyView<'_>, expr: Expr, visible: usize, steps: &mut Vec<Step>) {
+    if !matches!(body.kind(expr), Kind::IF | Kind::FUNCTION) {
+        return;
+    }
+    let mut waiting = vec![expr];
+    while let Some(expr) = waiting.pop() {
+        match body.view(expr) {
+            View::Let(_) => steps.extend([Step::Forget(visible), Step::Bindings(expr, 0)]),
+            View::If { then, otherwise, .. } => waiting.extend([then, otherwise]),
+            View::Function { body: inner, .. } => waiting.push(inner),
+            _ => {}
+        }
+    }
+}
+
+/// Constants of up to so many bytes are equal when their bytes are, larger ones when they share them.
+const SMALL: usize = 64;
+
+/// The numbers of values.
+struct Values<'a> {
+    body: BodyView<'a>,
+    /// By node; 0 while it has none.
+    numbers: Vec<u32>,
+    /// For each node, whether it is a call of a pure operator.
+    is_pure_call: Vec<bool>,
+    call_only: bool,
+    /// By hash, the last node with a number of its own that has it.
+    nodes: HashMap<u64, Expr, BuildHasherDefault<Hashed>>,
+    /// For such a node, the one before it of equal hash.
+    before: HashMap<Expr, Expr>,
+    last: u32,
+}
+
+impl<'a> Values<'a> {
+    fn new(body: BodyView<'a>, cx: &PassContext) -> Self {
+        let mut is_pure: HashMap<Symbol, bool> = HashMap::new();
+        let mut is_pure_callee = vec![false; body.len()];
+        let mut is_pure_call = vec![false; body.len()];
+        for expr in body.post_order() {
+            match body.view(expr) {
+                View::Op { name } => {
+                    let op = body.terms().str(name);
+                    is_pure_callee[expr.index()] =
+                        *is_pure.entry(name).or_insert_with(|| cx.is_pure(op));
+                }
+                View::Call { callee, .. } => {
+                    is_pure_call[expr.index()] = is_pure_callee[callee.index()];
+                }
+                _ => {}
+            }
+        }
+        Self {
+            body,
+            numbers: vec![0; body.len()],
+            is_pure_call,
+            call_only: cx.option_bool("call_only"),
+            nodes: HashMap::default(),
+            before: HashMap::new(),
+            last: 0,
+        }
+    }
+
+    /// The number of a node that may be merged with an equal one.
+    fn candidate(&mut self, expr: Expr) -> Option<u32> {
+        let is_item = !self.call_only && self.body.kind(expr) == Kind::TUPLE_GET_ITEM;
+        (is_item || self.is_pure_call[expr.index()]).then(|| self.number(expr))
+    }
+
+    /// The number of a node. Variables have those of their values, which were numbered before.
+    fn number(&mut self, expr: Expr) -> u32 {
+        if self.numbers[expr.index()] != 0 {
+            return self.numbers[expr.index()];
+        }
+        let mut waiting = vec![expr];
+        while let Some(&next) = waiting.last() {
+            let before = waiting.len();
+            if self.numbers[next.index()] == 0 && self.has_structure(next) {
+                let operands = self.body.operands(next);
+                waiting.extend(operands.iter().filter(|each| self.numbers[each.index()] == 0));
+            }
+            if waiting.len() == before {
+                waiting.pop();
+                if self.numbers[next.index()] == 0 {
+                    self.numbers[next.index()] = self.own_number(next);
+                }
+            }
+        }
+        self.numbers[expr.index()]
+    }
+
+    /// Whether a node is what its parts are: evaluating it twice is evaluating it once.
+    fn has_structure(&self, expr: Expr) -> bool {
+        let kind = self.body.kind(expr);
+        self.is_pure_call[expr.index()]
+            || matches!(kind, Kind::TUPLE_GET_ITEM | Kind::TUPLE)
+            || kind.is_leaf_value()
+    }
+
+    /// The number of an equal node, or a new one.
+    fn own_number(&mut self, expr: Expr) -> u32 {
+        if self.has_structure(expr) {
+            let hash = self.hash(expr);
+            let mut other = self.nodes.get(&hash).copied();
+            while let Some(node) = other {
+                if self.is_equal(node, expr) {
+                    return self.numbers[node.index()];
+                }
+                other = self.before.get(&node).copied();
+            }
+            if let Some(before) = self.nodes.insert(hash, expr) {
+                self.before.insert(expr, before);
+            }
+        }
+        self.last += 1;
+        self.last
+    }
+
+    fn hash(&self, expr: Expr) -> u64 {
+        let node = self.body.raw_node(expr);
+        let mut hash = Hashed::default();
+        hash.add((node.kind as u64) << 32 | node.ty as u64);
+        hash.add(node.attrs as u64);
+        if self.body.kind(expr) != Kind::CONSTANT {
+            hash.add(node.data as u64);
+        }
+        for operand in self.body.operands(expr).iter() {
+            hash.add(self.numbers[operand.index()] as u64);
+        }
+        hash.finish()
+    }
+
+    fn is_equal(&self, a: Expr, b: Expr) -> bool {
+        let (x, y) = (self.body.raw_node(a), self.body.raw_node(b));
+        if (x.kind, x.ty, x.attrs, x.len) != (y.kind, y.ty, y.attrs, y.len) {
+            return false;
+        }
+        if let (View::Constant(x), View::Constant(y)) = (self.body.view(a), self.body.view(b)) {
+            let is_small = x.bytes.len() <= SMALL;
+            return std::ptr::eq(x.bytes, y.bytes) || (is_small && x.bytes == y.bytes);
+        }
+        let number = |operand: Expr| self.numbers[operand.index()];
+        let (p, q) = (self.body.operands(a), self.body.operands(b));
+        x.data == y.data && p.iter().map(number).eq(q.iter().map(number))
+    }
+}
+
+/// A hash made word by word, and its own hash in a table.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hashed {
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = word;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.add(byte as u64);
+        }
+    }
+}
