@@ -69,7 +69,7 @@ impl Program {
         let mut stages = vec![make(bindings)];
         for step in &PIPELINE.steps[..last] {
             let given = stages.last().expect("there is the first");
-            stages.push(run_plan(&Plan { steps: vec![step.clone()] }, given));
+            stages.push(run_plan(&Plan { steps: vec![step.clone()], ..Plan::default() }, given));
         }
         Self { bindings, stages }
     }

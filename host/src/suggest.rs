@@ -1,10 +1,12 @@
 //! "Did you mean": the names nearest to one that does not exist.
 
-/// The name in `names` nearest to `wanted`, if it is near enough to be a slip of the finger.
+/// The name in `names` nearest to `wanted`, if it is near enough to be a slip of the finger. The case of
+/// letters is no difference; of names that are equally near the shortest counts, then the first.
 pub(crate) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = (wanted.chars().count() / 3).max(1);
+    let wanted = wanted.to_lowercase();
     names
-        .filter_map(|name| Some((distance(wanted, name, limit)?, name)))
+        .filter_map(|name| Some((distance(&wanted, &name.to_lowercase(), limit)?, name)))
         .min_by_key(|&(distance, name)| (distance, name.len()))
         .map(|(_, name)| name)
 }
@@ -44,6 +46,7 @@ mod tests {
         assert_eq!(nearest("paralel", names.into_iter()), Some("parallel"));
         assert_eq!(nearest("vectorised", names.into_iter()), Some("vectorized"));
         assert_eq!(nearest("htread", names.into_iter()), Some("thread"));
+        assert_eq!(nearest("THREAD", names.into_iter()), Some("thread"));
         assert_eq!(nearest("blocked", names.into_iter()), None);
     }
 }

@@ -42,7 +42,8 @@ impl House {
 
     /// Runs a pipeline over a small module and gives its text back.
     fn run(&self, pipeline: &str) -> Result<String, String> {
-        let plan = plan(&self.open(), pipeline).map_err(|error| error.to_string())?;
+        let plan =
+            plan(&self.open(), pipeline).map_err(|error| error.to_diagnostic().render(false))?;
         self.run_plan(&plan).map(|module| text_of(&module)).map_err(|error| error.to_string())
     }
 
@@ -156,29 +157,29 @@ fn handles_that_a_plugin_keeps_stay_valid() {
 fn options_are_checked_before_anything_runs() {
     let house = House::new("");
     let error = house.error("test.Panic{where=1}");
-    assert_eq!(error, "`test.Panic` has no option `where`; it has at");
+    assert!(error.starts_with("error: `test.Panic` has no option `where`\n"), "{error}");
     let error = house.error("test.Panic{at=101}");
-    assert_eq!(error, "option `at` of `test.Panic` is at most 100, not 101");
+    let wanted = "error: option `at` of `test.Panic` is at most 100, not 101\n";
+    assert!(error.starts_with(wanted), "{error}");
     let error = house.error("test.Panic{at=many}");
-    assert_eq!(error, "option `at` of `test.Panic` is of type int, and \"many\" is not");
+    let wanted = "error: option `at` of `test.Panic` is of type int, and \"many\" is not\n";
+    assert!(error.starts_with(wanted), "{error}");
 }
 
 #[test]
 fn requirements_are_resolved_before_anything_runs() {
     let house = House::new("");
     let error = house.error("test.NeedsMissing");
-    assert!(error.starts_with("no pass is called `test.Missing`"), "{error}");
+    assert!(error.starts_with("error: no pass is called `test.Missing`"), "{error}");
     assert!(error.contains(&house.path("plugins").display().to_string()), "{error}");
-    assert!(error.ends_with("it is required by `test.NeedsMissing`"), "{error}");
+    assert!(error.contains("it is required by `test.NeedsMissing`"), "{error}");
     let error = house.error("test.RingA");
-    assert_eq!(
-        error,
-        "passes require each other: test.RingA requires test.RingB requires test.RingA"
-    );
+    let wanted = "passes require each other: test.RingA requires test.RingB requires test.RingA\n";
+    assert!(error.contains(wanted), "{error}");
     house.set_registry("[passes.\"test.RingB\"]\nenabled = false\n");
     let error = house.error("test.RingA");
-    assert!(error.starts_with("`test.RingB` is disabled in "), "{error}");
-    assert!(error.ends_with("it is required by `test.RingA`"), "{error}");
+    assert!(error.starts_with("error: `test.RingB` is disabled\n"), "{error}");
+    assert!(error.contains("it is required by `test.RingA`"), "{error}");
 }
 
 #[test]
@@ -220,8 +221,7 @@ fn the_program_opens_no_plugin_to_list_it() {
         let log = tempfile::tempdir().expect("a folder");
         let output = Command::new(env!("CARGO_BIN_EXE_tenon"))
             .args(arguments)
-            .arg("--registry")
-            .arg(house.path("registry.toml"))
+            .env("TENON_REGISTRY", house.path("registry.toml"))
             .env("LD_DEBUG", "files")
             .env("LD_DEBUG_OUTPUT", log.path().join("log"))
             .output()
@@ -261,7 +261,7 @@ fn what_is_no_plugin_is_listed_with_the_reason() {
     assert!(
         reasons
             .iter()
-            .any(|reason| reason.contains("libfolder.so") && reason.contains("not a regular file"))
+            .any(|reason| reason.contains("libfolder.so") && reason.contains("is a directory"))
     );
     house.run("test.NoOp").expect("the good one still works");
 }
@@ -291,7 +291,7 @@ fn the_registry_says_what_is_wrong_with_it() {
         }
     };
     assert!(error("schema = 2").contains("its schema is 2"));
-    assert!(error("schema = 1\npasse = 3").contains("unknown field `passe`"));
+    assert!(error("schema = 1\npasse = 3").contains("a registry has no `passe`"));
     assert!(error("schema = 1\n[phases.late]\npasses = []").contains("there is no phase `late`"));
     assert!(error("schema = 1\n[pipelines.p]").contains("either `phases` or `passes`"));
 }

@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Output},
 };
 
@@ -14,9 +14,11 @@ pub(crate) fn profile() -> PathBuf {
     here.ancestors().nth(2).expect("tests lie in target/<profile>/deps").to_owned()
 }
 
-/// The program.
+/// The program, with the registry of the house and nobody else's.
 pub(crate) fn tenon() -> Command {
-    Command::new(profile().join("tenon"))
+    let mut command = Command::new(profile().join("tenon"));
+    command.env("TENON_REGISTRY", Path::new(env!("CARGO_MANIFEST_DIR")).join("registry.toml"));
+    command
 }
 
 /// Runs a command to its end, however that is.

@@ -7,9 +7,11 @@ mod bisect;
 #[cfg(feature = "llvm")]
 mod compile;
 mod input;
-mod lists;
 mod opt;
 mod output;
+mod passes;
+mod pipelines;
+mod plugins;
 mod progress;
 mod reduce;
 #[cfg(feature = "llvm")]
@@ -39,9 +41,9 @@ struct Cli {
 /// Options of every command.
 #[derive(Args)]
 struct Global {
-    /// The registry's file; by default registry.toml beside the program or above it
+    /// A project's registry.toml, above those of the program, the system and the user; may be repeated
     #[arg(long, global = true, value_name = "FILE")]
-    registry: Option<PathBuf>,
+    registry: Vec<PathBuf>,
     /// Print results and errors as JSON
     #[arg(long, global = true)]
     json: bool,
@@ -65,13 +67,13 @@ enum Command {
     Check(opt::CheckArgs),
     /// The passes that plugins offer
     #[command(subcommand)]
-    Passes(lists::PassesCommand),
+    Passes(passes::PassesCommand),
     /// The plugins that the registry leads to
     #[command(subcommand)]
-    Plugins(lists::PluginsCommand),
+    Plugins(plugins::PluginsCommand),
     /// The named pipelines, and what a pipeline would run
     #[command(subcommand)]
-    Pipeline(lists::PipelineCommand),
+    Pipeline(pipelines::PipelineCommand),
 }
 
 /// Runs the program with the process's arguments.
@@ -101,19 +103,15 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Bisect(args) => bisect::bisect(&cli.global, args),
         Command::Reduce(args) => reduce::reduce(&cli.global, args),
         Command::Check(args) => opt::check(&cli.global, args),
-        Command::Passes(command) => lists::passes(&cli.global, command),
-        Command::Plugins(command) => lists::plugins(&cli.global, command),
-        Command::Pipeline(command) => lists::pipeline(&cli.global, command),
+        Command::Passes(command) => passes::passes(&cli.global, command),
+        Command::Plugins(command) => plugins::plugins(&cli.global, command),
+        Command::Pipeline(command) => pipelines::pipeline(&cli.global, command),
     }
 }
 
 impl Global {
     /// The registry that the command works with.
     fn open_registry(&self) -> Result<Registry, Failure> {
-        let path = match &self.registry {
-            Some(path) => path.clone(),
-            None => Config::default_path()?,
-        };
-        Ok(Registry::open(&path)?)
+        Ok(Registry::from_config(Config::load(&self.registry)?))
     }
 }

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::passes::PlanError;
+use crate::registry::{ConfigError, LookupError, Place};
 
 /// Why a command failed.
 pub(super) struct Failure(Vec<Diagnostic>);
@@ -38,10 +40,19 @@ impl Display for Failure {
     }
 }
 
-/// Any error of the library is a failure with its text.
-impl<E: std::error::Error> From<E> for Failure {
+/// Any error of the library is a failure with its text; one that knows more of itself tells that.
+impl<E: std::error::Error + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::new(error.to_string())
+        let any: &(dyn std::error::Error + 'static) = &error;
+        if let Some(error) = any.downcast_ref::<ConfigError>() {
+            Self::from_diagnostics(error.to_diagnostics())
+        } else if let Some(error) = any.downcast_ref::<PlanError>() {
+            Self::from_diagnostic(error.to_diagnostic())
+        } else if let Some(error) = any.downcast_ref::<LookupError>() {
+            Self::from_diagnostic(error.to_diagnostic())
+        } else {
+            Self::new(error.to_string())
+        }
     }
 }
 
@@ -81,15 +92,39 @@ pub(super) fn note(text: impl Display) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
+/// A place as JSON.
+pub(super) fn place_json(place: &Place) -> serde_json::Value {
+    serde_json::json!({ "file": place.file(), "line": place.line() })
+}
+
+/// Labels and values, empty ones left out.
+pub(super) fn labelled(rows: &[(&str, String)]) -> String {
+    rows.iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(label, value)| format!("{label:12} {}\n", printable(value)))
+        .collect()
+}
+
+/// The text with control characters escaped: a file's name may hold what a terminal would obey.
+fn printable(text: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_debug().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(escaped).collect()
+}
+
 /// Rows as columns, each as wide as its widest cell; the last one is not padded.
 pub(super) fn table(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| printable(cell)).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
     };
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
             line.push_str(&format!("{cell:width$}  "));

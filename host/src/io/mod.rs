@@ -23,3 +23,4 @@ pub use npz::{read_npz, write_npz};
 pub use weights::{Weight, WeightView, Weights, WeightsProblem, write_weights};
 
 pub(crate) use error::quoted;
+pub(crate) use regular::{open_regular, read_text};

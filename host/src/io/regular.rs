@@ -5,6 +5,7 @@
 
 use std::{
     fs::{self, File, FileType},
+    io::Read,
     path::Path,
 };
 
@@ -18,6 +19,15 @@ pub(crate) fn open_regular(path: &Path) -> Result<(File, u64), FileError> {
     let metadata = file.metadata().map_err(open)?;
     check_kind(path, metadata.file_type())?;
     Ok((file, metadata.len()))
+}
+
+/// Reads a regular file that is a text.
+pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
+    let (mut file, _) = open_regular(path)?;
+    let mut text = String::new();
+    file.read_to_string(&mut text)
+        .map_err(|cause| FileError::Read { path: path.to_owned(), cause })?;
+    Ok(text)
 }
 
 /// Refuses everything but regular files, with a word for what it is instead.

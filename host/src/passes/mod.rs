@@ -7,6 +7,7 @@ mod instruments;
 mod manager;
 mod options;
 mod pipeline;
+mod placement;
 mod plan;
 mod reproducer;
 
@@ -16,6 +17,7 @@ pub use instruments::{
     VerifyEach,
 };
 pub use manager::{PassError, run};
-pub use pipeline::{PassSpec, Pipeline, PipelineError};
-pub use plan::{Plan, PlanError, Reason, Step, plan};
+pub use options::StepOption;
+pub use pipeline::{Element, OptionSpec, PassSpec, Pipeline, PipelineError, Word};
+pub use plan::{LeftOut, PassStep, Plan, PlanError, Reason, Step, configured_options, plan};
 pub use reproducer::{PluginDigest, Reproducer};

@@ -1,116 +1,87 @@
-//! The options of a pass: what it declares, what the registry sets, what the pipeline sets.
+//! The options of a step: what the pass declares, what the registry sets, what the pipeline sets.
 
 use std::collections::BTreeMap;
 
-use tenon_plugin_api::ir::{AttrValue, Attrs, Context};
+use tenon_plugin_api::ir::{Attrs, Context, Term};
 
-use super::pipeline::OptionValue;
+use crate::diagnostics::Diagnostic;
 use crate::ir::Cx;
-use crate::registry::{OptionRecord, PassRecord};
+use crate::registry::{OptionValue, PassRecord, Place, Set};
+use crate::suggest::nearest;
 
-/// Checks values against a pass's declarations: the last of equal keys stands. Errors say what the pass
-/// declares.
-pub(super) fn check(
-    pass: &PassRecord,
-    given: &[(String, OptionValue)],
-) -> Result<BTreeMap<String, OptionValue>, String> {
-    let mut values: BTreeMap<String, OptionValue> = BTreeMap::new();
-    for option in &pass.options {
-        values.insert(option.name.clone(), from_json(&option.default));
-    }
-    for (key, value) in given {
-        let Some(option) = pass.options.iter().find(|option| option.name == *key) else {
-            let known: Vec<&str> = pass.options.iter().map(|option| option.name.as_str()).collect();
-            return Err(match known.is_empty() {
-                true => format!("`{}` has no options, and so no `{key}`", pass.name),
-                false => {
-                    format!("`{}` has no option `{key}`; it has {}", pass.name, known.join(", "))
-                }
-            });
-        };
-        values.insert(key.clone(), fit(pass, option, value)?);
-    }
-    Ok(values)
+/// An option of a step.
+#[derive(Clone, Debug)]
+pub struct StepOption {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: OptionValue,
+    /// The place that set it; none where the default stands.
+    pub set_by: Option<Place>,
 }
 
-fn fit(
+/// A value that is given.
+#[derive(Clone)]
+pub(super) struct Given {
+    pub(super) name: Set<String>,
+    pub(super) value: Set<OptionValue>,
+}
+
+/// The values of all options of a pass, in the order of its manifest: of those that are given the last
+/// one stands.
+pub(super) fn settle(
     pass: &PassRecord,
-    option: &OptionRecord,
-    value: &OptionValue,
-) -> Result<OptionValue, String> {
-    let fitted = match (option.ty.as_str(), value) {
-        ("int", OptionValue::Int(_))
-        | ("float", OptionValue::Float(_))
-        | ("bool", OptionValue::Bool(_))
-        | ("str", OptionValue::Str(_)) => value.clone(),
-        ("float", OptionValue::Int(value)) => OptionValue::Float(*value as f64),
-        (ty, value) => {
-            return Err(format!(
-                "option `{}` of `{}` is of type {ty}, and {value} is not",
-                option.name, pass.name
-            ));
-        }
-    };
-    let number = |value: &OptionValue| match value {
-        OptionValue::Int(value) => Some(*value as f64),
-        OptionValue::Float(value) => Some(*value),
-        OptionValue::Bool(_) | OptionValue::Str(_) => None,
-    };
-    let limit = |json: &Option<serde_json::Value>| json.as_ref().and_then(|json| json.as_f64());
-    if let Some(number) = number(&fitted) {
-        if let Some(min) = limit(&option.min).filter(|&min| number < min) {
-            return Err(format!(
-                "option `{}` of `{}` is at least {min}, not {fitted}",
-                option.name, pass.name
-            ));
-        }
-        if let Some(max) = limit(&option.max).filter(|&max| number > max) {
-            return Err(format!(
-                "option `{}` of `{}` is at most {max}, not {fitted}",
-                option.name, pass.name
-            ));
-        }
+    given: impl Iterator<Item = Given>,
+) -> Result<Vec<StepOption>, Box<Diagnostic>> {
+    let mut set: BTreeMap<&str, Set<OptionValue>> = BTreeMap::new();
+    for Given { name, value } in given {
+        let Some(option) = pass.options.iter().find(|option| option.name == name.value) else {
+            return Err(unknown(pass, &name).into());
+        };
+        let fitted = option.fit(&value.value).map_err(|misfit| {
+            let message = format!("option `{}` of `{}` {}", name.value, pass.name, misfit.message);
+            let error = value.place.error(message, "");
+            Box::new(misfit.help.into_iter().fold(error, Diagnostic::help))
+        })?;
+        set.insert(&option.name, Set { value: fitted, place: value.place });
     }
-    Ok(fitted)
+    let settled = pass.options.iter().map(|option| {
+        let (value, set_by) = match set.remove(option.name.as_str()) {
+            Some(set) => (set.value, Some(set.place)),
+            None => (option.default_value(), None),
+        };
+        StepOption { name: option.name.clone(), value, set_by }
+    });
+    Ok(settled.collect())
+}
+
+fn unknown(pass: &PassRecord, name: &Set<String>) -> Diagnostic {
+    let Set { value: name, place } = name;
+    let known: Vec<&str> = pass.options.iter().map(|option| option.name.as_str()).collect();
+    let error = place.error(format!("`{}` has no option `{name}`", pass.name), "");
+    match nearest(name, known.iter().copied()) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None if known.is_empty() => error.note("it has no options at all"),
+        None => error.note(format!("it has {}", known.join(", "))),
+    }
 }
 
 /// The options as the dictionary that a pass reads.
-pub(super) fn to_attrs(cx: &Cx, values: &BTreeMap<String, OptionValue>) -> Attrs {
-    let entries: Vec<(&str, AttrValue)> = values
-        .iter()
-        .map(|(key, value)| {
-            let value = match value {
-                OptionValue::Int(value) => AttrValue::Int(*value),
-                OptionValue::Float(value) => AttrValue::Float(*value),
-                OptionValue::Bool(value) => AttrValue::Bool(*value),
-                OptionValue::Str(value) => AttrValue::Str(value.clone()),
-            };
-            (key.as_str(), value)
-        })
-        .collect();
-    cx.attrs(&entries)
+pub(super) fn to_attrs(cx: &Cx, options: &[StepOption]) -> Attrs {
+    let entries = options.iter().map(|option| (option.name.as_str(), term(cx, &option.value)));
+    cx.dict(&entries.collect())
 }
 
-/// A default as it stands in a manifest.
-fn from_json(json: &serde_json::Value) -> OptionValue {
-    match json {
-        serde_json::Value::Bool(value) => OptionValue::Bool(*value),
-        serde_json::Value::Number(value) => match value.as_i64() {
-            Some(value) => OptionValue::Int(value),
-            None => OptionValue::Float(value.as_f64().unwrap_or(f64::NAN)),
-        },
-        serde_json::Value::String(value) => OptionValue::Str(value.clone()),
-        other => OptionValue::Str(other.to_string()),
-    }
-}
-
-/// A value of the registry's file.
-pub(super) fn from_toml(value: &toml::Value) -> OptionValue {
+fn term(cx: &Cx, value: &OptionValue) -> Term {
     match value {
-        toml::Value::Integer(value) => OptionValue::Int(*value),
-        toml::Value::Float(value) => OptionValue::Float(*value),
-        toml::Value::Boolean(value) => OptionValue::Bool(*value),
-        toml::Value::String(value) => OptionValue::Str(value.clone()),
-        other => OptionValue::Str(other.to_string()),
+        OptionValue::Int(value) => cx.int(*value),
+        OptionValue::Float(value) => cx.float(*value),
+        OptionValue::Bool(value) => cx.bool(*value),
+        OptionValue::Str(text) => cx.symbol(text).into(),
+        // Lists hold no lists.
+        OptionValue::List(items) => {
+            let items: Vec<Term> = items.iter().map(|item| term(cx, item)).collect();
+            cx.list(&items)
+        }
     }
 }

@@ -1,8 +1,11 @@
 //! Textual pipelines: `FoldConstant, FuseOps{max_depth=8}, phase(fuse)`.
 
 use std::fmt;
+use std::ops::Range;
 
 use thiserror::Error;
+
+use crate::registry::OptionValue;
 
 /// Elements in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,26 +17,36 @@ pub enum Element {
     /// A pass.
     Pass(PassSpec),
     /// All passes of a phase, or the marker of it in a plan.
-    Phase(String),
+    Phase(Word),
+}
+
+/// A name, and its bytes in the text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Word {
+    /// The name, as it was written.
+    pub text: String,
+    /// Where.
+    pub at: Range<usize>,
 }
 
 /// A pass with values of some of its options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PassSpec {
-    /// Its name, as it was written.
-    pub name: String,
+    /// Its name.
+    pub name: Word,
     /// Options and values.
-    pub options: Vec<(String, OptionValue)>,
+    pub options: Vec<OptionSpec>,
 }
 
-/// The value of an option.
+/// A value of an option.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs, reason = "each variant is the kind of value it holds")]
-pub enum OptionValue {
-    Int(i64),
-    Float(f64),
-    Bool(bool),
-    Str(String),
+pub struct OptionSpec {
+    /// The option.
+    pub name: Word,
+    /// The value.
+    pub value: OptionValue,
+    /// The value's bytes in the text.
+    pub at: Range<usize>,
 }
 
 /// What is wrong with a pipeline's text.
@@ -96,7 +109,14 @@ impl<'a> Parser<'a> {
         if self.eat(expected) { Ok(()) } else { self.error(format!("expected {what}")) }
     }
 
-    fn word(&mut self, what: &str) -> Result<&'a str, PipelineError> {
+    fn word(&mut self, what: &str) -> Result<Word, PipelineError> {
+        let start = self.at;
+        let text = self.bare(what)?.to_owned();
+        Ok(Word { text, at: start..self.at })
+    }
+
+    /// Letters, digits, and what else stands in names and numbers.
+    fn bare(&mut self, what: &str) -> Result<&'a str, PipelineError> {
         let rest = self.rest();
         let end = rest
             .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '+')))
@@ -110,44 +130,63 @@ impl<'a> Parser<'a> {
 
     fn element(&mut self) -> Result<Element, PipelineError> {
         let name = self.word("the name of a pass")?;
-        if name == "phase" && self.eat('(') {
+        if name.text == "phase" && self.eat('(') {
             self.skip_space();
             let phase = self.word("the name of a phase")?;
             self.skip_space();
             self.expect(')', "`)`")?;
-            return Ok(Element::Phase(phase.to_owned()));
+            return Ok(Element::Phase(phase));
         }
         let mut options = Vec::new();
         self.skip_space();
         if self.eat('{') {
             self.skip_space();
             while !self.eat('}') {
-                let key = self.word("the name of an option or `}`")?;
-                self.skip_space();
-                self.expect('=', "`=` and a value")?;
-                self.skip_space();
-                options.push((key.to_owned(), self.value()?));
-                self.skip_space();
-                if !self.rest().starts_with('}') {
-                    self.expect(',', "`,` or `}`")?;
-                    self.skip_space();
-                }
+                options.push(self.option()?);
+                self.comma_before('}', "`,` or `}`")?;
             }
         }
-        Ok(Element::Pass(PassSpec { name: name.to_owned(), options }))
+        Ok(Element::Pass(PassSpec { name, options }))
     }
 
-    fn value(&mut self) -> Result<OptionValue, PipelineError> {
-        if self.eat('"') {
-            let Some(end) = self.rest().find('"') else {
-                return self.error("expected the end of a string, `\"`");
-            };
-            let text = self.rest()[..end].to_owned();
-            self.at += end + 1;
-            return Ok(OptionValue::Str(text));
+    fn option(&mut self) -> Result<OptionSpec, PipelineError> {
+        let name = self.word("the name of an option or `}`")?;
+        self.skip_space();
+        self.expect('=', "`=` and a value")?;
+        self.skip_space();
+        let start = self.at;
+        let value = match self.eat('[') {
+            true => self.list()?,
+            false => self.scalar()?,
+        };
+        Ok(OptionSpec { name, value, at: start..self.at })
+    }
+
+    fn list(&mut self) -> Result<OptionValue, PipelineError> {
+        let mut items = Vec::new();
+        self.skip_space();
+        while !self.eat(']') {
+            items.push(self.scalar()?);
+            self.comma_before(']', "`,` or `]`")?;
         }
-        let word = self.word("a value")?;
-        Ok(match word {
+        Ok(OptionValue::List(items))
+    }
+
+    /// A comma, unless the list ends here.
+    fn comma_before(&mut self, end: char, what: &str) -> Result<(), PipelineError> {
+        self.skip_space();
+        if !self.rest().starts_with(end) {
+            self.expect(',', what)?;
+            self.skip_space();
+        }
+        Ok(())
+    }
+
+    fn scalar(&mut self) -> Result<OptionValue, PipelineError> {
+        if self.eat('"') {
+            return self.string();
+        }
+        Ok(match self.bare("a value")? {
             "true" => OptionValue::Bool(true),
             "false" => OptionValue::Bool(false),
             word => {
@@ -161,6 +200,23 @@ impl<'a> Parser<'a> {
             }
         })
     }
+
+    /// The rest of a text in quotes; `\"` and `\\` stand for the characters themselves.
+    fn string(&mut self) -> Result<OptionValue, PipelineError> {
+        let mut text = String::new();
+        let mut chars = self.rest().char_indices();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.at += at + 1;
+                    return Ok(OptionValue::Str(text));
+                }
+                '\\' => text.extend(chars.next().map(|(_, escaped)| escaped)),
+                c => text.push(c),
+            }
+        }
+        self.error("expected the end of a text, `\"`")
+    }
 }
 
 impl fmt::Display for Pipeline {
@@ -171,7 +227,7 @@ impl fmt::Display for Pipeline {
             }
             match element {
                 Element::Pass(pass) => write!(f, "{pass}")?,
-                Element::Phase(phase) => write!(f, "phase({phase})")?,
+                Element::Phase(phase) => write!(f, "phase({})", phase.text)?,
             }
         }
         Ok(())
@@ -180,24 +236,13 @@ impl fmt::Display for Pipeline {
 
 impl fmt::Display for PassSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
+        f.write_str(&self.name.text)?;
         if self.options.is_empty() {
             return Ok(());
         }
         let options: Vec<String> =
-            self.options.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            self.options.iter().map(|set| format!("{}={}", set.name.text, set.value)).collect();
         write!(f, "{{{}}}", options.join(", "))
-    }
-}
-
-impl fmt::Display for OptionValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OptionValue::Int(value) => write!(f, "{value}"),
-            OptionValue::Float(value) => write!(f, "{value:?}"),
-            OptionValue::Bool(value) => write!(f, "{value}"),
-            OptionValue::Str(value) => write!(f, "\"{value}\""),
-        }
     }
 }
 
@@ -207,7 +252,8 @@ mod tests {
 
     #[test]
     fn prints_what_it_parses() {
-        let text = "a.B, c{x=1, y=-2.5, z=true, w=\"v v\"}, phase(fuse)";
+        let text =
+            r#"a.B, c{x=1, y=-2.5, z=true, w="v v"}, d{s="a\\\"b", l=[1, "2"], e=[]}, phase(fuse)"#;
         assert_eq!(Pipeline::parse(text).unwrap().to_string(), text);
     }
 

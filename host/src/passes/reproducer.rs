@@ -1,12 +1,9 @@
 //! Reproducers: all that it takes to see a pass fail again, in one file that `tenon opt` runs.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::plan::{Plan, Step};
-use crate::registry::Registry;
+use crate::registry::{Registry, sha256};
 
 /// What stands on top of a module's text, as comments: how it was run, by whom, and what went wrong.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,7 +49,7 @@ impl Reproducer {
         let rest = plan.steps.iter().skip(from);
         let steps: Vec<Step> =
             rest.take_while(|step| matches!(step, Step::Pass(_))).cloned().collect();
-        let suffix = Plan { steps };
+        let suffix = Plan { steps, ..Plan::default() };
         let mut plugins = Vec::new();
         for step in &suffix.steps {
             let Step::Pass(step) = step else { continue };
@@ -61,7 +58,7 @@ impl Reproducer {
             if plugins.iter().any(|known: &PluginDigest| known.id == record.id) {
                 continue;
             }
-            if let Some(sha256) = digest(&entry.path) {
+            if let Ok(sha256) = sha256(&entry.path) {
                 let (id, version) = (record.id.clone(), record.version.to_string());
                 plugins.push(PluginDigest { id, version, sha256 });
             }
@@ -97,16 +94,11 @@ impl Reproducer {
         let is_same = |known: &&PluginDigest| {
             registry.plugins.iter().any(|entry| {
                 entry.manifest.plugin.id == known.id
-                    && digest(&entry.path).is_some_and(|digest| digest == known.sha256)
+                    && sha256(&entry.path).is_ok_and(|digest| digest == known.sha256)
             })
         };
         self.plugins.iter().filter(|known| !is_same(known)).collect()
     }
-}
-
-fn digest(path: &Path) -> Option<String> {
-    let bytes = std::fs::read(path).ok()?;
-    Some(Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]

@@ -1,12 +1,17 @@
 //! Manifests: what a plugin says of itself, read from its file without running any of it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{Endianness, ReadCache};
+use object::{Endianness, FileKind, ReadCache, ReadRef};
+use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
 use tenon_plugin_api::abi::note::{NOTE_FORMAT, NOTE_OWNER, NOTE_TYPE};
 use thiserror::Error;
+
+use super::OptionRecord;
+use crate::io::{FileError, open_regular};
 
 /// What a plugin says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -26,7 +31,10 @@ pub struct PluginRecord {
     /// Version of the records' format.
     pub format: u32,
     /// Version of the plugin.
-    pub version: semver::Version,
+    pub version: Version,
+    /// Version of the plugin API that it was built with.
+    #[serde(default = "first_api")]
+    pub api: Version,
     /// What it is.
     #[serde(default)]
     pub summary: String,
@@ -39,6 +47,14 @@ pub struct PluginRecord {
     /// Under which licence it is.
     #[serde(default)]
     pub license: String,
+    /// What a newer version of the format says besides.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, serde_json::Value>,
+}
+
+/// What a plugin was built with that does not say so.
+fn first_api() -> Version {
+    Version::new(1, 0, 0)
 }
 
 /// What a pass runs on.
@@ -72,7 +88,7 @@ pub struct PassRecord {
     pub phase: String,
     /// Passes whose result it needs.
     #[serde(default)]
-    pub requires: Vec<String>,
+    pub requires: Vec<Requirement>,
     /// Passes it runs after, when both run.
     #[serde(default)]
     pub after: Vec<String>,
@@ -94,6 +110,9 @@ pub struct PassRecord {
     /// Its documentation.
     #[serde(default)]
     pub doc: String,
+    /// What a newer version of the format says besides.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, serde_json::Value>,
 }
 
 impl PassRecord {
@@ -103,38 +122,52 @@ impl PassRecord {
     }
 }
 
-/// An option of a pass.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OptionRecord {
-    /// Its name.
+/// A pass that another one needs: its name, and the versions of its plugin that will do, as in
+/// `relax.Normalize ^1`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Requirement {
+    /// The pass's name.
     pub name: String,
-    /// `int`, `float`, `bool` or `str`.
-    #[serde(rename = "type")]
-    pub ty: String,
-    /// Its value when nothing is said.
-    pub default: serde_json::Value,
-    /// Its least value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min: Option<serde_json::Value>,
-    /// Its greatest value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max: Option<serde_json::Value>,
-    /// What it does.
-    #[serde(default)]
-    pub help: String,
+    /// Versions of the plugin that it is from.
+    pub version: Option<VersionReq>,
+}
+
+impl TryFrom<String> for Requirement {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let Some((name, range)) = text.trim().split_once(char::is_whitespace) else {
+            return Ok(Self { name: text.trim().to_owned(), version: None });
+        };
+        match range.parse() {
+            Ok(range) => Ok(Self { name: name.to_owned(), version: Some(range) }),
+            Err(error) => Err(format!("`{range}` is no range of versions: {error}")),
+        }
+    }
+}
+
+impl std::fmt::Display for Requirement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.version {
+            Some(range) => write!(f, "{} {range}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl From<Requirement> for String {
+    fn from(requirement: Requirement) -> Self {
+        requirement.to_string()
+    }
 }
 
 /// Why a file is no plugin that can be used.
 #[derive(Debug, Error)]
 pub enum ManifestError {
     /// The file cannot be read.
-    #[error("{}: cannot be read: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// It is not a shared library of this kind of system.
     #[error("{}: not a 64-bit ELF shared library: {reason}", path.display())]
     NotALibrary {
@@ -157,6 +190,26 @@ pub enum ManifestError {
         /// Why.
         reason: String,
     },
+    /// It is a plugin, but not for this host.
+    #[error("{}: {reason}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is for, what this host is, and the remedy.
+        reason: String,
+        /// What it says of itself.
+        manifest: Box<Manifest>,
+    },
+}
+
+impl ManifestError {
+    /// The passes that the file would offer if it could be used.
+    pub fn passes(&self) -> &[PassRecord] {
+        match self {
+            ManifestError::Foreign { manifest, .. } => &manifest.passes,
+            _ => &[],
+        }
+    }
 }
 
 /// Bytes of notes that a library may have. Real ones have a few kilobytes.
@@ -165,22 +218,43 @@ const MAX_NOTES: u64 = 1 << 20;
 impl Manifest {
     /// Reads the manifest of a library. Only headers and notes are read, and nothing is executed.
     pub fn read(path: &Path) -> Result<Manifest, ManifestError> {
-        let io = |source| ManifestError::Io { path: path.to_owned(), source };
-        let metadata = std::fs::metadata(path).map_err(io)?;
-        if !metadata.is_file() {
-            return Err(ManifestError::NotALibrary {
-                path: path.to_owned(),
-                reason: "it is not a regular file".to_owned(),
-            });
+        let (file, _) = open_regular(path)?;
+        Self::read_from(&ReadCache::new(file), path)
+    }
+
+    /// Reads the manifest of the library with these bytes, called `path` in messages.
+    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Manifest, ManifestError> {
+        Self::read_from(bytes, path)
+    }
+
+    fn read_from<'d>(data: impl ReadRef<'d>, path: &Path) -> Result<Manifest, ManifestError> {
+        let path = || path.to_owned();
+        let notes = Notes::read(data)
+            .map_err(|reason| ManifestError::NotALibrary { path: path(), reason })?;
+        if notes.texts.is_empty() && notes.machine == NATIVE_MACHINE {
+            return Err(ManifestError::NoManifest { path: path() });
         }
-        let file = std::fs::File::open(path).map_err(io)?;
-        let records = notes(&file)
-            .map_err(|reason| ManifestError::NotALibrary { path: path.to_owned(), reason })?;
-        if records.is_empty() {
-            return Err(ManifestError::NoManifest { path: path.to_owned() });
+        let foreign_machine = (notes.machine != NATIVE_MACHINE).then(|| {
+            format!(
+                "it is built for {}, and this host is {}: use a build for {}",
+                machine_name(notes.machine),
+                machine_name(NATIVE_MACHINE),
+                machine_name(NATIVE_MACHINE)
+            )
+        });
+        let manifest = match (Manifest::parse(&notes.texts), foreign_machine.clone()) {
+            (Ok(manifest), _) => manifest,
+            (Err(_), Some(reason)) => {
+                return Err(ManifestError::NotALibrary { path: path(), reason });
+            }
+            (Err(reason), None) => return Err(ManifestError::Broken { path: path(), reason }),
+        };
+        match foreign_machine.or_else(|| foreign_api(&manifest.plugin.api)) {
+            Some(reason) => {
+                Err(ManifestError::Foreign { path: path(), reason, manifest: Box::new(manifest) })
+            }
+            None => Ok(manifest),
         }
-        Manifest::parse(&records)
-            .map_err(|reason| ManifestError::Broken { path: path.to_owned(), reason })
     }
 
     /// Parses records: one of a plugin, any number of passes, in any order.
@@ -195,15 +269,23 @@ impl Manifest {
                     serde_json::from_value(value).map_err(|error| error.to_string())?;
                 if record.format != NOTE_FORMAT {
                     return Err(format!(
-                        "its format is {}, this host reads {NOTE_FORMAT}",
-                        record.format
+                        "its format is {}, this host reads {NOTE_FORMAT}: use a newer Tenon, or a \
+                         build of `{}` for this one",
+                        record.format, record.id
                     ));
                 }
                 if plugin.replace(record).is_some() {
                     return Err("two records of a plugin".to_owned());
                 }
-            } else if value.get("pass").is_some() {
-                passes.push(serde_json::from_value(value).map_err(|error| error.to_string())?);
+            } else if let Some(name) = value.get("pass") {
+                let name = name.as_str().unwrap_or("").to_owned();
+                let wrong = |what: String| format!("pass `{name}`: {what}");
+                let record: PassRecord =
+                    serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
+                if let Some(what) = record.options.iter().find_map(OptionRecord::contradiction) {
+                    return Err(wrong(what));
+                }
+                passes.push(record);
             }
             // A record of another kind is one that a later format adds.
         }
@@ -217,43 +299,81 @@ impl Manifest {
     }
 }
 
-/// The texts of Tenon's notes in an ELF file.
-fn notes(file: &std::fs::File) -> Result<Vec<String>, String> {
-    let cache = ReadCache::new(file);
-    let elf: ElfFile64<'_, Endianness, _> =
-        ElfFile64::parse(&cache).map_err(|error| error.to_string())?;
-    let endian = elf.endian();
-    let header = elf.elf_header();
-    if header.e_type(endian) != object::elf::ET_DYN {
-        return Err("it is not a shared object".to_owned());
-    }
-    let machine = header.e_machine(endian);
-    if machine != NATIVE_MACHINE {
-        return Err(format!(
-            "it is built for another architecture (ELF machine {machine}, here {NATIVE_MACHINE})"
-        ));
-    }
-    let mut texts = Vec::new();
-    for segment in elf.elf_program_headers() {
-        if segment.p_type(endian) != object::elf::PT_NOTE {
-            continue;
+/// What the host looks at in a file.
+struct Notes {
+    /// The architecture it is built for, as ELF numbers them.
+    machine: u16,
+    /// The texts of Tenon's notes.
+    texts: Vec<String>,
+}
+
+impl Notes {
+    fn read<'d>(data: impl ReadRef<'d>) -> Result<Notes, String> {
+        match FileKind::parse(data) {
+            Ok(FileKind::Elf64) => {}
+            Ok(FileKind::Elf32) => return Err("it is built for a 32-bit system".to_owned()),
+            Ok(_) => return Err("it is of another system's format".to_owned()),
+            Err(_) if data.len() == Ok(0) => return Err("it is empty".to_owned()),
+            Err(_) => return Err("it does not begin as one".to_owned()),
         }
-        if segment.p_filesz(endian) > MAX_NOTES {
-            return Err(format!("its notes are larger than {MAX_NOTES} bytes"));
+        let elf: ElfFile64<'d, Endianness, _> =
+            ElfFile64::parse(data).map_err(|error| error.to_string())?;
+        let endian = elf.endian();
+        let header = elf.elf_header();
+        if header.e_type(endian) != object::elf::ET_DYN {
+            return Err("it is not a shared object".to_owned());
         }
-        let notes = segment.notes(endian, &cache).map_err(|error| error.to_string())?;
-        let Some(mut notes) = notes else { continue };
-        while let Some(note) = notes.next().map_err(|error| error.to_string())? {
-            if note.name() == &NOTE_OWNER[..NOTE_OWNER.len() - 1]
-                && note.n_type(endian) == NOTE_TYPE
-            {
-                let text = std::str::from_utf8(note.desc())
-                    .map_err(|_| "a record is not UTF-8".to_owned())?;
-                texts.push(text.to_owned());
+        let mut texts = Vec::new();
+        for segment in elf.elf_program_headers() {
+            if segment.p_type(endian) != object::elf::PT_NOTE {
+                continue;
+            }
+            if segment.p_filesz(endian) > MAX_NOTES {
+                return Err(format!("its notes are larger than {MAX_NOTES} bytes"));
+            }
+            let notes = segment.notes(endian, data).map_err(|error| error.to_string())?;
+            let Some(mut notes) = notes else { continue };
+            while let Some(note) = notes.next().map_err(|error| error.to_string())? {
+                if note.name() == &NOTE_OWNER[..NOTE_OWNER.len() - 1]
+                    && note.n_type(endian) == NOTE_TYPE
+                {
+                    let text = std::str::from_utf8(note.desc())
+                        .map_err(|_| "a record is not UTF-8".to_owned())?;
+                    texts.push(text.to_owned());
+                }
             }
         }
+        Ok(Notes { machine: header.e_machine(endian), texts })
     }
-    Ok(texts)
+}
+
+/// Why a plugin that was built with this version of the API is not for this host.
+fn foreign_api(api: &Version) -> Option<String> {
+    (api.major != API_MAJOR).then(|| {
+        format!(
+            "it is built for plugin API {api}, and this host offers {API_MAJOR}.x: use Tenon \
+             {}.x, or a build with tenon-plugin-api {API_MAJOR}.x",
+            api.major
+        )
+    })
+}
+
+/// The plugin API that this host offers.
+const API_MAJOR: u64 = 1;
+
+fn machine_name(machine: u16) -> String {
+    let name = match machine {
+        object::elf::EM_X86_64 => "x86_64",
+        object::elf::EM_AARCH64 => "aarch64",
+        object::elf::EM_RISCV => "riscv64",
+        object::elf::EM_PPC64 => "powerpc64",
+        object::elf::EM_S390 => "s390x",
+        object::elf::EM_LOONGARCH => "loongarch64",
+        object::elf::EM_MIPS => "mips64",
+        object::elf::EM_SPARCV9 => "sparc64",
+        other => return format!("the ELF machine {other}"),
+    };
+    name.to_owned()
 }
 
 #[cfg(target_arch = "x86_64")]

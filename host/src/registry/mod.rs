@@ -4,18 +4,32 @@
 //! [`names`] finds a pass by name; [`load`] opens a library when the first of its passes is needed.
 
 mod config;
+mod digest;
 mod load;
 mod manifest;
 mod names;
+mod option;
 
+use std::collections::{HashMap, HashSet};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-pub use config::{Config, ConfigError, Enable, PassConfig, PhaseConfig, PipelineConfig};
+use rayon::prelude::*;
+
+pub use config::{
+    Config, ConfigError, DirConfig, Edit, Enable, PassConfig, PinConfig, PipelineConfig,
+    PipelineContent, Place, Set,
+};
+pub use digest::sha256;
 pub use load::{LoadError, PassFailure, Plugin};
-pub use manifest::{Manifest, ManifestError, OptionRecord, PassKind, PassRecord, PluginRecord};
-pub use names::LookupError;
+pub use manifest::{Manifest, ManifestError, PassKind, PassRecord, PluginRecord, Requirement};
 use names::Names;
+pub use names::{Candidate, LookupError};
+pub use option::{Misfit, OptionRecord, OptionType, OptionValue, Scalar};
+
+use crate::io::FileError;
+use crate::suggest::nearest;
 
 /// Plugins that were found, by manifest alone, and those of them that were opened.
 pub struct Registry {
@@ -27,6 +41,44 @@ pub struct Registry {
     names: Names,
 }
 
+/// Whether a plugin's passes may be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PluginState {
+    /// They may.
+    Usable,
+    /// The registry wants other versions; the text says which and where.
+    PinnedAway(String),
+    /// There are several files of this plugin, so none of them.
+    Twice,
+}
+
+/// Why an id leads to no plugin.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginLookupError {
+    /// There is none.
+    #[error(
+        "no plugin is called `{id}`{}",
+        .nearest.as_ref().map_or(String::new(), |near| format!(": did you mean `{near}`?"))
+    )]
+    Unknown {
+        /// The id.
+        id: String,
+        /// The nearest id there is.
+        nearest: Option<String>,
+    },
+    /// It has several files.
+    #[error(
+        "`{id}` has several files, name one: {}",
+        .files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    Several {
+        /// The id.
+        id: String,
+        /// The files.
+        files: Vec<PathBuf>,
+    },
+}
+
 /// A plugin in a directory.
 pub struct PluginEntry {
     /// Its file, a canonical path.
@@ -35,6 +87,9 @@ pub struct PluginEntry {
     pub manifest: Manifest,
     /// Whether all of its passes are on, or the named ones only.
     pub enable: Enable,
+    /// Whether its passes may be used.
+    pub state: PluginState,
+    digest: OnceLock<Result<String, String>>,
     opened: OnceLock<Result<Arc<Plugin>, Arc<LoadError>>>,
 }
 
@@ -55,7 +110,7 @@ pub struct LoadedPass {
 }
 
 impl Registry {
-    /// Reads `registry.toml` at `path`, then the manifests of the plugins in its directories.
+    /// Reads the one file `path`, then the manifests of the plugins in its directories.
     pub fn open(path: &Path) -> Result<Registry, ConfigError> {
         Ok(Self::from_config(Config::read(path)?))
     }
@@ -64,19 +119,35 @@ impl Registry {
     pub fn from_config(config: Config) -> Registry {
         let mut plugins = Vec::new();
         let mut unusable = Vec::new();
+        let mut seen: HashSet<PathBuf> = HashSet::new();
         for dir in &config.dirs {
-            for path in libraries(&dir.path) {
-                match Manifest::read(&path) {
+            let mut paths = match libraries(&dir.path) {
+                Ok(paths) => paths,
+                Err(cause) => {
+                    let error = FileError::Open { path: dir.path.clone(), cause };
+                    unusable.push((dir.path.clone(), error.into()));
+                    continue;
+                }
+            };
+            paths.retain(|path| seen.insert(path.clone()));
+            // A manifest takes microseconds to read: threads are for hundreds of them.
+            let manifests: Vec<Result<Manifest, ManifestError>> =
+                paths.par_iter().with_min_len(64).map(|path| Manifest::read(path)).collect();
+            for (path, manifest) in paths.into_iter().zip(manifests) {
+                match manifest {
                     Ok(manifest) => plugins.push(PluginEntry {
                         path,
                         manifest,
                         enable: dir.enable,
+                        state: PluginState::Usable,
+                        digest: OnceLock::new(),
                         opened: OnceLock::new(),
                     }),
                     Err(error) => unusable.push((path, error)),
                 }
             }
         }
+        settle_states(&config, &mut plugins);
         let names = Names::new(&config, &plugins);
         Registry { config, plugins, unusable, names }
     }
@@ -84,6 +155,25 @@ impl Registry {
     /// The configuration.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The plugin with this id, in its one file.
+    pub fn find_plugin(&self, id: &str) -> Result<&PluginEntry, PluginLookupError> {
+        let all: Vec<&PluginEntry> =
+            self.plugins.iter().filter(|entry| entry.manifest.plugin.id == id).collect();
+        let mut usable = all.iter().filter(|entry| entry.state == PluginState::Usable);
+        match usable.next() {
+            Some(entry) => Ok(entry),
+            None if all.is_empty() => {
+                let ids = self.plugins.iter().map(|entry| entry.manifest.plugin.id.as_str());
+                let nearest = nearest(id, ids).map(str::to_owned);
+                Err(PluginLookupError::Unknown { id: id.to_owned(), nearest })
+            }
+            None => Err(PluginLookupError::Several {
+                id: id.to_owned(),
+                files: all.iter().map(|entry| entry.path.clone()).collect(),
+            }),
+        }
     }
 
     /// All passes, in the order of their names.
@@ -104,10 +194,20 @@ impl Registry {
     /// Whether a pass may run: its directory enables all, or the registry enables it by name, and the
     /// registry does not disable it.
     pub fn is_enabled(&self, id: PassId) -> bool {
-        match self.config.passes.get(&self.record(id).name).and_then(|pass| pass.enabled) {
-            Some(enabled) => enabled,
+        match self.enabled_by(id) {
+            Some(set) => set.value,
             None => self.plugin_of(id).enable == Enable::All,
         }
+    }
+
+    /// What the registry's files say of a pass.
+    pub fn config_of(&self, id: PassId) -> Option<&PassConfig> {
+        self.config.passes.get(&self.record(id).name)
+    }
+
+    /// Whether the registry's files enable or disable a pass by name.
+    pub fn enabled_by(&self, id: PassId) -> Option<&Set<bool>> {
+        self.config_of(id)?.enabled.as_ref()
     }
 
     /// The pass with this id, alias, or last part of an id where only one has it.
@@ -124,6 +224,7 @@ impl Registry {
     /// Opens the plugin of a pass, the first time it is asked for.
     pub fn load(&self, id: PassId) -> Result<LoadedPass, Arc<LoadError>> {
         let entry = self.plugin_of(id);
+        self.check_digest(id).map_err(Arc::new)?;
         let plugin = entry
             .opened
             .get_or_init(|| {
@@ -138,6 +239,52 @@ impl Registry {
         })?;
         Ok(LoadedPass { plugin, index })
     }
+
+    /// Compares the file of a pass with the digests that the registry demands of it.
+    fn check_digest(&self, id: PassId) -> Result<(), LoadError> {
+        let entry = self.plugin_of(id);
+        let of_pass = self.config_of(id).and_then(|config| config.sha256.as_ref());
+        let pin = self.config.pins.get(&entry.manifest.plugin.id);
+        let of_plugin = pin.and_then(|pin| pin.sha256.as_ref());
+        for wanted in of_pass.into_iter().chain(of_plugin) {
+            let digest =
+                entry.digest.get_or_init(|| sha256(&entry.path).map_err(|error| error.to_string()));
+            let reason = match digest {
+                Ok(digest) if *digest == wanted.value => continue,
+                Ok(digest) => format!(
+                    "its SHA-256 digest is {digest}, and {} demands {}: use the file that was \
+                     pinned, or pin this one with `tenon plugins pin {}`",
+                    wanted.place,
+                    wanted.value,
+                    entry.path.display()
+                ),
+                Err(error) => error.clone(),
+            };
+            return Err(LoadError::Incompatible { path: entry.path.clone(), reason });
+        }
+        Ok(())
+    }
+
+    /// The files that would offer a pass of this name if they could be used, with the reasons.
+    fn unusable_offers(&self, name: &str) -> Vec<String> {
+        let offers = |error: &ManifestError| {
+            let named =
+                |pass: &PassRecord| pass.name == name || pass.aliases.iter().any(|it| it == name);
+            error.passes().iter().any(named)
+        };
+        let all = self.unusable.iter().filter(|(_, error)| offers(error));
+        all.map(|(_, error)| error.to_string()).collect()
+    }
+
+    fn candidate(&self, id: PassId) -> Candidate {
+        let entry = self.plugin_of(id);
+        Candidate {
+            pass: self.record(id).name.clone(),
+            plugin: entry.manifest.plugin.id.clone(),
+            version: entry.manifest.plugin.version.clone(),
+            path: entry.path.clone(),
+        }
+    }
 }
 
 /// Why a pass cannot be had.
@@ -151,17 +298,46 @@ pub enum GetPassError {
     Load(#[from] Arc<LoadError>),
 }
 
+/// Finds the plugins that pins exclude, and those of which there is more than one file.
+fn settle_states(config: &Config, plugins: &mut [PluginEntry]) {
+    let mut files: HashMap<String, usize> = HashMap::new();
+    for entry in plugins.iter_mut() {
+        let plugin = &entry.manifest.plugin;
+        let pinned = config.pins.get(&plugin.id).and_then(|pin| pin.version.as_ref());
+        match pinned.filter(|range| !range.value.matches(&plugin.version)) {
+            Some(Set { value: range, place }) => {
+                entry.state = PluginState::PinnedAway(format!("{place} pins version {range}"));
+            }
+            None => *files.entry(plugin.id.clone()).or_default() += 1,
+        }
+    }
+    for entry in plugins {
+        if entry.state == PluginState::Usable && files[&entry.manifest.plugin.id] > 1 {
+            entry.state = PluginState::Twice;
+        }
+    }
+}
+
 /// The shared libraries in a directory, as canonical paths in the order of their names. A directory that
-/// is not there has none.
-fn libraries(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
-    let mut paths: Vec<PathBuf> = entries
-        .filter_map(|entry| entry.ok())
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "so"))
-        .filter_map(|path| path.canonicalize().ok())
-        .collect();
+/// is not there has none; a link that leads nowhere stands for itself.
+fn libraries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let dir = match dir.canonicalize() {
+        Ok(dir) => dir,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(&dir)? {
+        let entry = entry?;
+        let path = entry.path();
+        if path.extension().is_none_or(|extension| extension != "so") {
+            continue;
+        }
+        // In a canonical directory only a link's path is not canonical.
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        paths.push(if is_link { path.canonicalize().unwrap_or(path) } else { path });
+    }
     paths.sort();
     paths.dedup();
-    paths
+    Ok(paths)
 }

@@ -1,83 +1,174 @@
 //! Finding a pass by name: one namespace over all plugins.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::path::PathBuf;
 
+use semver::Version;
 use thiserror::Error;
 
-use super::{Config, PassId, PluginEntry, Registry};
+use super::{Config, PassId, PluginEntry, PluginState, Registry};
+use crate::diagnostics::Diagnostic;
+use crate::suggest::nearest;
 
 /// The names of all passes.
 pub(super) struct Names {
-    /// All passes, in the order of their names.
+    /// The passes that may be used, in the order of their names, then of their plugins.
     sorted: Vec<PassId>,
     /// Ids and aliases.
     full: HashMap<String, Vec<PassId>>,
     /// The last part of each id.
     short: HashMap<String, Vec<PassId>>,
+    /// Why the registry's files keep a pass from being used.
+    excluded: HashMap<PassId, String>,
+}
+
+/// A pass as several plugins may offer it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its name.
+    pub pass: String,
+    /// The id of its plugin.
+    pub plugin: String,
+    /// The version of its plugin.
+    pub version: Version,
+    /// The file of its plugin.
+    pub path: PathBuf,
 }
 
 /// Why a name leads to no pass.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum LookupError {
     /// There is none.
-    #[error("no pass is called `{name}`{}; searched in {}", near(.nearest), places(.searched))]
+    #[error("no pass is called `{name}`")]
     Unknown {
         /// The name.
         name: String,
-        /// The nearest names there are.
-        nearest: Vec<String>,
+        /// The nearest name there is.
+        nearest: Option<String>,
         /// Where plugins were looked for.
         searched: Vec<PathBuf>,
     },
     /// Several have it.
-    #[error(
-        "`{name}` is offered by {}; choose one with `provider` in [passes.\"{name}\"] of \
-         registry.toml, or use its full name",
-        .candidates.join(" and ")
-    )]
+    #[error("`{name}` is offered by several plugins or files")]
     Ambiguous {
         /// The name.
         name: String,
-        /// Pass and plugin of each.
-        candidates: Vec<String>,
+        /// Those that offer it.
+        candidates: Vec<Candidate>,
+    },
+    /// The registry's files exclude whatever offers it.
+    #[error("`{name}` is offered, but not as the registry wants it")]
+    Excluded {
+        /// The name.
+        name: String,
+        /// Those that offer it, and why each will not do.
+        candidates: Vec<(Candidate, String)>,
+    },
+    /// Only files that cannot be used offer it.
+    #[error("`{name}` is offered by a plugin that cannot be used: {}", .reasons.join("; "))]
+    Unusable {
+        /// The name.
+        name: String,
+        /// Files and reasons.
+        reasons: Vec<String>,
     },
 }
 
-fn near(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        names => format!(" (did you mean `{}`?)", names.join("` or `")),
+impl LookupError {
+    /// The error as a person reads it, with the remedy.
+    pub fn to_diagnostic(&self) -> Diagnostic {
+        self.explain(Diagnostic::error(self.to_string()))
+    }
+
+    /// Adds to a diagnostic what there is, and the remedy.
+    pub(crate) fn explain(&self, mut diagnostic: Diagnostic) -> Diagnostic {
+        match self {
+            LookupError::Unknown { nearest, searched, .. } => {
+                if let Some(near) = nearest {
+                    diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+                }
+                diagnostic.note(match searched.as_slice() {
+                    [] => "the registry names no directory of plugins".to_owned(),
+                    dirs => {
+                        let dirs = dirs.iter().map(|dir| dir.display().to_string());
+                        format!("searched in {}", dirs.collect::<Vec<_>>().join(", "))
+                    }
+                })
+            }
+            LookupError::Ambiguous { candidates, .. } => candidates
+                .iter()
+                .fold(diagnostic, |all, each| all.note(each.to_string()))
+                .help(remedy(candidates)),
+            LookupError::Excluded { candidates, .. } => candidates
+                .iter()
+                .fold(diagnostic, |all, (each, why)| all.note(format!("{each}: {why}"))),
+            LookupError::Unusable { .. } => diagnostic,
+        }
     }
 }
 
-fn places(dirs: &[PathBuf]) -> String {
-    match dirs {
-        [] => "no directory: registry.toml lists none".to_owned(),
-        dirs => dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", "),
+/// What to write so that one of several is meant.
+fn remedy(candidates: &[Candidate]) -> String {
+    let [first, second, ..] = candidates else { return String::new() };
+    if first.pass != second.pass {
+        return format!("use the full name, such as `{}`", first.pass);
+    }
+    if first.plugin != second.plugin {
+        return format!(
+            "choose one in registry.toml, such as [passes.\"{}\"] provider = \"{}\"",
+            first.pass, first.plugin
+        );
+    }
+    if first.version != second.version {
+        return format!(
+            "remove a file, or choose one in registry.toml, such as [plugins.pin.\"{}\"] version = \
+             \"={}\"; `tenon plugins pin FILE` writes it",
+            first.plugin, first.version
+        );
+    }
+    format!("remove one of the files: both are `{}` {}", first.plugin, first.version)
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` of {} {} ({})", self.pass, self.plugin, self.version, self.path.display())
     }
 }
 
 impl Names {
     pub(super) fn new(config: &Config, plugins: &[PluginEntry]) -> Self {
-        let mut names = Names { sorted: Vec::new(), full: HashMap::new(), short: HashMap::new() };
+        let mut names = Names {
+            sorted: Vec::new(),
+            full: HashMap::new(),
+            short: HashMap::new(),
+            excluded: HashMap::new(),
+        };
         for (plugin, entry) in plugins.iter().enumerate() {
+            let pinned_away = match &entry.state {
+                PluginState::PinnedAway(why) => Some(why.clone()),
+                PluginState::Usable | PluginState::Twice => None,
+            };
             for (pass, record) in entry.manifest.passes.iter().enumerate() {
                 let id = PassId { plugin, pass };
-                let wanted =
-                    config.passes.get(&record.name).and_then(|pass| pass.provider.as_ref());
-                if wanted.is_some_and(|provider| *provider != entry.manifest.plugin.id) {
-                    continue;
+                let why = pinned_away.clone().or_else(|| unwanted(config, entry, &record.name));
+                match why {
+                    Some(why) => drop(names.excluded.insert(id, why)),
+                    None => names.sorted.push(id),
                 }
-                names.sorted.push(id);
                 for name in record.aliases.iter().chain([&record.name]) {
                     push(&mut names.full, name, id);
                 }
                 push(&mut names.short, last_part(&record.name), id);
             }
         }
-        let name_of = |id: &PassId| &plugins[id.plugin].manifest.passes[id.pass].name;
-        names.sorted.sort_by(|a, b| name_of(a).cmp(name_of(b)));
+        names.sorted.sort_by(|a, b| {
+            let key = |id: &PassId| {
+                let manifest = &plugins[id.plugin].manifest;
+                (&manifest.passes[id.pass].name, &manifest.plugin.id, id.plugin)
+            };
+            key(a).cmp(&key(b))
+        });
         names
     }
 
@@ -86,67 +177,63 @@ impl Names {
     }
 
     pub(super) fn find(&self, name: &str, registry: &Registry) -> Result<PassId, LookupError> {
-        let candidates = self.full.get(name).or_else(|| self.short.get(name));
-        match candidates.map(Vec::as_slice) {
-            Some(&[id]) => Ok(id),
-            Some(several) => Err(LookupError::Ambiguous {
-                name: name.to_owned(),
-                candidates: several
-                    .iter()
-                    .map(|&id| {
-                        let plugin = registry.plugin_of(id);
-                        format!(
-                            "`{}` of {} ({})",
-                            registry.record(id).name,
-                            plugin.manifest.plugin.id,
-                            plugin.path.display()
-                        )
-                    })
-                    .collect(),
+        let offered = self.full.get(name).or_else(|| self.short.get(name));
+        let offered = offered.map_or(&[][..], Vec::as_slice);
+        let wanted: Vec<PassId> =
+            offered.iter().copied().filter(|id| !self.excluded.contains_key(id)).collect();
+        let name = name.to_owned();
+        match (wanted.as_slice(), offered) {
+            (&[id], _) => Ok(id),
+            ([], []) => Err(match registry.unusable_offers(&name) {
+                reasons if !reasons.is_empty() => LookupError::Unusable { name, reasons },
+                _ => LookupError::Unknown {
+                    nearest: nearest(&name, self.usable().into_iter()).map(str::to_owned),
+                    searched: registry.config().dirs.iter().map(|dir| dir.path.clone()).collect(),
+                    name,
+                },
             }),
-            None => Err(LookupError::Unknown {
-                name: name.to_owned(),
-                nearest: nearest(name, self.full.keys().chain(self.short.keys())),
-                searched: registry.config().dirs.iter().map(|dir| dir.path.clone()).collect(),
+            ([], offered) => {
+                let excluded = |&id| (registry.candidate(id), self.excluded[&id].clone());
+                Err(LookupError::Excluded {
+                    name,
+                    candidates: offered.iter().map(excluded).collect(),
+                })
+            }
+            (several, _) => Err(LookupError::Ambiguous {
+                name,
+                candidates: several.iter().map(|&id| registry.candidate(id)).collect(),
             }),
         }
     }
+
+    /// The names of passes that may be used, in the order of their letters.
+    fn usable(&self) -> BTreeSet<&str> {
+        let is_usable = |ids: &Vec<PassId>| ids.iter().any(|id| !self.excluded.contains_key(id));
+        let names = self.full.iter().chain(&self.short);
+        names.filter(|(_, ids)| is_usable(ids)).map(|(name, _)| name.as_str()).collect()
+    }
+}
+
+/// Why the pass of this name is not wanted from a plugin.
+fn unwanted(config: &Config, entry: &PluginEntry, pass: &str) -> Option<String> {
+    let config = config.passes.get(pass)?;
+    let plugin = &entry.manifest.plugin;
+    if let Some(provider) = config.provider.as_ref().filter(|set| set.value != plugin.id) {
+        return Some(format!("{} wants it from {}", provider.place, provider.value));
+    }
+    let range = config.version.as_ref()?;
+    (!range.value.matches(&plugin.version))
+        .then(|| format!("{} wants version {}", range.place, range.value))
 }
 
 fn push(map: &mut HashMap<String, Vec<PassId>>, name: &str, id: PassId) {
     let ids = map.entry(name.to_owned()).or_default();
-    if !ids.contains(&id) {
+    // The names of a pass come one after the other.
+    if ids.last() != Some(&id) {
         ids.push(id);
     }
 }
 
 fn last_part(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
-}
-
-/// Up to three names within an edit distance of a third of the length, the nearest first.
-pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let limit = (name.len() / 3).max(2);
-    let mut scored: Vec<(usize, &String)> = names
-        .map(|other| (distance(&name.to_lowercase(), &other.to_lowercase()), other))
-        .filter(|&(distance, _)| distance <= limit)
-        .collect();
-    scored.sort();
-    scored.dedup();
-    scored.into_iter().take(3).map(|(_, name)| name.clone()).collect()
-}
-
-/// Levenshtein's edit distance, row by row.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, &y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

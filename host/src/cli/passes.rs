@@ -1,0 +1,168 @@
+//! `passes`: what plugins offer. No plugin's code runs here.
+
+use clap::Subcommand;
+use serde_json::{Map, Value, json};
+
+use super::Global;
+use super::output::{Failure, labelled, place_json, print, print_json, table};
+use crate::passes::{StepOption, configured_options};
+use crate::registry::{
+    Enable, OptionRecord, PassConfig, PassId, PassRecord, Registry, Requirement, Set,
+};
+
+#[derive(Subcommand)]
+pub(super) enum PassesCommand {
+    /// List all passes
+    List,
+    /// Show what a pass says of itself, and what the registry says of it
+    Show {
+        /// Its id, an alias, or the last part of its id
+        name: String,
+    },
+}
+
+pub(super) fn passes(global: &Global, command: &PassesCommand) -> Result<(), Failure> {
+    let registry = global.open_registry()?;
+    match command {
+        PassesCommand::List => {
+            if global.json {
+                let passes: Vec<_> = registry.passes().map(|id| pass_json(&registry, id)).collect();
+                return print_json(&passes);
+            }
+            let rows: Vec<Vec<String>> = registry
+                .passes()
+                .map(|id| {
+                    let record = registry.record(id);
+                    let state = if registry.is_enabled(id) { "" } else { "(off)" };
+                    vec![record.name.clone(), state.to_owned(), record.summary().to_owned()]
+                })
+                .collect();
+            print(table(&rows))
+        }
+        PassesCommand::Show { name } => {
+            let id = registry.find(name)?;
+            let options = configured_options(&registry, id)?;
+            match global.json {
+                true => print_json(&pass_json(&registry, id)),
+                false => print(pass_text(&registry, id, &options)),
+            }
+        }
+    }
+}
+
+fn pass_json(registry: &Registry, id: PassId) -> Value {
+    let entry = registry.plugin_of(id);
+    json!({
+        "pass": registry.record(id),
+        "plugin": entry.manifest.plugin.id,
+        "version": entry.manifest.plugin.version,
+        "file": entry.path.display().to_string(),
+        "enabled": registry.is_enabled(id),
+        "settings": registry.config_of(id).map(settings_json),
+    })
+}
+
+/// What the registry's files set for a pass, each value with its place.
+pub(super) fn settings_json(config: &PassConfig) -> Value {
+    fn set<T>(set: &Set<T>, value: impl Fn(&T) -> Value) -> Value {
+        let mut json = place_json(&set.place);
+        json["value"] = value(&set.value);
+        json
+    }
+    let text = |text: &String| Value::from(text.as_str());
+    let options: Map<String, Value> = config
+        .options
+        .iter()
+        .map(|(name, value)| (name.clone(), set(value, |value| Value::from(value))))
+        .collect();
+    json!({
+        "enabled": config.enabled.as_ref().map(|it| set(it, |&value| value.into())),
+        "provider": config.provider.as_ref().map(|it| set(it, text)),
+        "version": config.version.as_ref().map(|it| set(it, |range| range.to_string().into())),
+        "sha256": config.sha256.as_ref().map(|it| set(it, text)),
+        "options": options,
+    })
+}
+
+/// The same in words.
+pub(super) fn settings_text(config: &PassConfig) -> Vec<String> {
+    let mut settings = Vec::new();
+    if let Some(set) = &config.enabled {
+        let word = if set.value { "enabled" } else { "disabled" };
+        settings.push(format!("{word} in {}", set.place));
+    }
+    settings.extend(config.provider.iter().map(|it| format!("from {} by {}", it.value, it.place)));
+    settings
+        .extend(config.version.iter().map(|it| format!("version {} by {}", it.value, it.place)));
+    settings.extend(config.sha256.iter().map(|it| format!("sha256 {} by {}", it.value, it.place)));
+    let options = config.options.iter();
+    settings.extend(options.map(|(name, it)| format!("{name} = {} by {}", it.value, it.place)));
+    settings
+}
+
+fn pass_text(registry: &Registry, id: PassId, options: &[StepOption]) -> String {
+    let record = registry.record(id);
+    let entry = registry.plugin_of(id);
+    let plugin = &entry.manifest.plugin;
+    let enabled = match (registry.enabled_by(id), entry.enable) {
+        (Some(set), _) => {
+            format!("{}, by {}", if set.value { "yes" } else { "no" }, set.place)
+        }
+        (None, Enable::All) => "yes, as all of its directory".to_owned(),
+        (None, Enable::Named) => "when a pipeline names it".to_owned(),
+    };
+    let mut text = labelled(&[
+        ("pass", record.name.clone()),
+        ("aliases", record.aliases.join(", ")),
+        ("plugin", format!("{} {} ({})", plugin.id, plugin.version, entry.path.display())),
+        ("enabled", enabled),
+    ]);
+    text.push_str(&labelled(&facts(record)));
+    if !options.is_empty() {
+        let rows = record.options.iter().zip(options).map(|(declared, option)| {
+            let set_by = option.set_by.as_ref().map_or("default".to_owned(), ToString::to_string);
+            vec![
+                format!("  {}", option.name),
+                declared.ty.to_string(),
+                option.value.to_string(),
+                range(declared),
+                set_by,
+                declared.help.clone(),
+            ]
+        });
+        let header = ["  option", "type", "value", "range", "set by", ""].map(str::to_owned);
+        let rows: Vec<Vec<String>> = [header.to_vec()].into_iter().chain(rows).collect();
+        text.push_str(&format!("\n{}", table(&rows)));
+    }
+    text.push_str(&format!("\n{}\n", record.doc));
+    text
+}
+
+/// What a manifest says of a pass besides its name, its options and its documentation.
+pub(super) fn facts(record: &PassRecord) -> Vec<(&'static str, String)> {
+    let requires: Vec<String> = record.requires.iter().map(Requirement::to_string).collect();
+    let more = record.more.iter().map(|(key, value)| format!("{key} = {value}"));
+    vec![
+        ("kind", format!("{:?}", record.kind).to_lowercase()),
+        ("level", record.opt_level.to_string()),
+        ("phase", record.phase.clone()),
+        ("requires", requires.join(", ")),
+        ("after", record.after.join(", ")),
+        ("before", record.before.join(", ")),
+        ("establishes", record.establishes.join(", ")),
+        ("destroys", record.destroys.join(", ")),
+        ("idempotent", if record.idempotent { "yes" } else { "" }.to_owned()),
+        ("more", more.collect::<Vec<_>>().join(", ")),
+    ]
+}
+
+/// The values that an option may have, beyond its type.
+pub(super) fn range(option: &OptionRecord) -> String {
+    match (&option.min, &option.max) {
+        _ if !option.one_of.is_empty() => option.one_of.join(" | "),
+        (Some(min), Some(max)) => format!("{min} to {max}"),
+        (Some(min), None) => format!("{min} or more"),
+        (None, Some(max)) => format!("{max} or less"),
+        (None, None) => String::new(),
+    }
+}

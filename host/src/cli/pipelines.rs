@@ -1,0 +1,183 @@
+//! `pipeline`: what pipelines there are, and what one would run. No plugin's code runs here.
+
+use std::collections::BTreeMap;
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::Global;
+use super::output::{Failure, place_json, print, print_json, table};
+use crate::passes::{PassStep, Plan, Reason, Step, plan};
+use crate::registry::{PipelineConfig, PipelineContent, Registry, Set};
+
+#[derive(Subcommand)]
+pub(super) enum PipelineCommand {
+    /// List the named pipelines
+    List,
+    /// Show the passes of a pipeline, as a pipeline's text
+    Show {
+        /// A name, or a pipeline's text
+        name: String,
+    },
+    /// Show the passes of a pipeline, one a line, with the reason each is there
+    Explain {
+        /// A name, or a pipeline's text
+        name: String,
+    },
+}
+
+pub(super) fn pipeline(global: &Global, command: &PipelineCommand) -> Result<(), Failure> {
+    let registry = global.open_registry()?;
+    match command {
+        PipelineCommand::List => {
+            let pipelines = &registry.config().pipelines;
+            if global.json {
+                let pipelines = pipelines.iter().map(|(name, config)| list_json(name, config));
+                return print_json(&pipelines.collect::<Vec<_>>());
+            }
+            let rows: Vec<Vec<String>> = pipelines
+                .iter()
+                .map(|(name, config)| {
+                    let (what, items) = content(config);
+                    vec![
+                        name.clone(),
+                        format!("{what}: {}", items.join(", ")),
+                        config.place.to_string(),
+                    ]
+                })
+                .collect();
+            print(table(&rows))
+        }
+        PipelineCommand::Show { name } => {
+            let plan = plan(&registry, name)?;
+            match global.json {
+                true => print_json(&plan.to_string()),
+                false => print(format!("{plan}\n")),
+            }
+        }
+        PipelineCommand::Explain { name } => {
+            let plan = plan(&registry, name)?;
+            match global.json {
+                true => print_json(&explain_json(&registry, &plan)),
+                false => print(explain_text(&registry, &plan)),
+            }
+        }
+    }
+}
+
+fn content(config: &PipelineConfig) -> (&'static str, Vec<&str>) {
+    let (what, items) = match &config.content {
+        PipelineContent::Phases(phases) => ("phases", phases),
+        PipelineContent::Passes(passes) => ("passes", passes),
+    };
+    (what, items.iter().map(|Set { value, .. }| value.as_str()).collect())
+}
+
+fn list_json(name: &str, config: &PipelineConfig) -> Value {
+    let (what, items) = content(config);
+    let mut json = place_json(&config.place);
+    json["name"] = name.into();
+    json[what] = items.into();
+    json
+}
+
+fn explain_json(registry: &Registry, plan: &Plan) -> Value {
+    let mut number = 0;
+    let steps = plan.steps.iter().map(|step| match step {
+        Step::Phase(phase) => json!({ "phase": phase }),
+        Step::Pass(pass) => {
+            number += 1;
+            let entry = registry.plugin_of(pass.id);
+            let options = pass.options.iter().map(|option| {
+                json!({
+                    "name": option.name,
+                    "value": Value::from(&option.value),
+                    "set_by": option.set_by.as_ref().map(place_json),
+                })
+            });
+            json!({
+                "number": number,
+                "pass": pass.name,
+                "plugin": entry.manifest.plugin.id,
+                "version": entry.manifest.plugin.version,
+                "file": entry.path.display().to_string(),
+                "why": why_json(&pass.reason),
+                "reason": pass.reason.to_string(),
+                "options": options.collect::<Vec<_>>(),
+            })
+        }
+    });
+    let left_out = plan.left_out.iter().map(|pass| {
+        json!({
+            "pass": pass.name,
+            "listed": place_json(&pass.listed),
+            "disabled": place_json(&pass.disabled),
+        })
+    });
+    json!({ "steps": steps.collect::<Vec<_>>(), "left_out": left_out.collect::<Vec<_>>() })
+}
+
+fn why_json(reason: &Reason) -> Value {
+    match reason {
+        Reason::Named(place) => json!({ "named": place_json(place) }),
+        Reason::Listed(place) => json!({ "listed": place_json(place) }),
+        Reason::Placed { enabled, beside } => {
+            json!({ "enabled": place_json(enabled), "beside": beside })
+        }
+        Reason::Required { by } => json!({ "required_by": by }),
+    }
+}
+
+fn explain_text(registry: &Registry, plan: &Plan) -> String {
+    let mut number = 0;
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for step in &plan.steps {
+        match step {
+            Step::Phase(phase) => rows.push(vec![format!("phase {phase}")]),
+            Step::Pass(pass) => {
+                number += 1;
+                let plugin = &registry.plugin_of(pass.id).manifest.plugin;
+                rows.push(vec![
+                    format!("{number:5}  {}", pass.name),
+                    format!("{} {}", plugin.id, plugin.version),
+                    pass.reason.to_string(),
+                ]);
+                rows.extend(set_options(pass));
+            }
+        }
+    }
+    let mut text = table(&rows);
+    if !plan.left_out.is_empty() {
+        let rows = plan.left_out.iter().map(|pass| {
+            let why = format!("listed in {}, disabled in {}", pass.listed, pass.disabled);
+            vec![format!("       {}", pass.name), why]
+        });
+        text.push_str(&format!("left out\n{}", table(&rows.collect::<Vec<_>>())));
+    }
+    let files: BTreeMap<String, String> = plan
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Phase(_) => None,
+            Step::Pass(pass) => {
+                let entry = registry.plugin_of(pass.id);
+                let plugin = &entry.manifest.plugin;
+                let name = format!("       {} {}", plugin.id, plugin.version);
+                Some((name, entry.path.display().to_string()))
+            }
+        })
+        .collect();
+    let rows: Vec<Vec<String>> = files.into_iter().map(|(name, file)| vec![name, file]).collect();
+    text.push_str(&format!("plugins\n{}", table(&rows)));
+    text
+}
+
+/// The options that are not as the pass has them, one a row.
+fn set_options(pass: &PassStep) -> Vec<Vec<String>> {
+    let set = |option: &crate::passes::StepOption| {
+        let place = option.set_by.as_ref()?;
+        let value = format!("         {} = {}", option.name, option.value);
+        Some(vec![value, String::new(), format!("set in {place}")])
+    };
+    pass.options.iter().filter_map(set).collect()
+}
