@@ -1,5 +1,6 @@
 //! Plugins from shared libraries: found without being opened, run, and survived.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +11,9 @@ use tenon_host::ir::{Cx, Module};
 use tenon_host::passes::{PassContext, PassError, Plan, plan, run};
 use tenon_host::registry::Registry;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
+
+#[path = "../../tests/registry/library.rs"]
+mod library;
 
 /// A folder with `registry.toml` and a folder `plugins` that holds the faulty plugin.
 struct House {
@@ -164,6 +168,42 @@ fn options_are_checked_before_anything_runs() {
     let error = house.error("test.Panic{at=many}");
     let wanted = "error: option `at` of `test.Panic` is of type int, and \"many\" is not\n";
     assert!(error.starts_with(wanted), "{error}");
+}
+
+#[test]
+fn options_of_every_type_reach_the_pass() {
+    let house = House::new("[passes.\"test.Options\".options]\nsizes = [1, 2]\nscale = 2\n");
+    let error = house.error("test.Options");
+    let wanted = "pass `test.Options` in function @main: -3 2 true fast [Int(1), Int(2)] []";
+    assert_eq!(error, wanted);
+    let error = house.error("test.Options{count=5, on=false, mode=small, names=[x, y], sizes=[]}");
+    let wanted =
+        "pass `test.Options` in function @main: 5 2 false small [] [Str(\"x\"), Str(\"y\")]";
+    assert_eq!(error, wanted);
+}
+
+#[test]
+fn the_first_pass_of_one_in_500_plugins_opens_one() {
+    let house = House::new("");
+    let plugins = house.path("plugins").canonicalize().expect("it is there");
+    for number in 0..500 {
+        let plugin = format!(r#"{{"plugin":"acme.p{number}","format":1,"version":"1.0.0"}}"#);
+        let pass = format!(r#"{{"pass":"acme.P{number}","kind":"function"}}"#);
+        let path = plugins.join(format!("libp{number}.so"));
+        fs::write(path, library::library(&[&plugin, &pass])).expect("written");
+    }
+    let registry = house.open();
+    assert_eq!(registry.plugins.len(), 501);
+    let mapped = || -> BTreeSet<String> {
+        let maps = fs::read_to_string("/proc/self/maps").expect("a Linux system");
+        let folder = plugins.display().to_string();
+        let files = maps.lines().filter_map(|line| Some(line[line.find(&folder)?..].to_owned()));
+        files.collect()
+    };
+    assert!(mapped().is_empty(), "listing opens nothing");
+    registry.get_pass("test.NoOp").expect("it loads");
+    let library = plugins.join("libfaulty.so").display().to_string();
+    assert_eq!(mapped().into_iter().collect::<Vec<_>>(), [library]);
 }
 
 #[test]

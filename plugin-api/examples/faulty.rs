@@ -29,6 +29,31 @@ mod panics {
     }
 }
 
+mod options {
+    use super::*;
+
+    /// Fails with the values of its options.
+    #[pass(
+        name = "test.Options",
+        options(
+            count(int, default = -3, min = -5, max = 5, help = "how many"),
+            scale(float, default = 1.5, min = 0, help = "how large"),
+            on(bool, default = true, help = "whether"),
+            mode(str, default = "fast", one_of = ["fast", "small"], help = "how"),
+            sizes([int], default = [8, 8], min = 1, help = "of each axis"),
+            names([str], default = [], one_of = ["x", "y"])
+        )
+    )]
+    fn options(_: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+        let sizes: Vec<_> = cx.option_list("sizes").collect();
+        let names: Vec<_> = cx.option_list("names").collect();
+        let (count, scale, on) =
+            (cx.option_int("count"), cx.option_float("scale"), cx.option_bool("on"));
+        let mode = cx.option_str("mode");
+        Err(PassError::new(format!("{count} {scale} {on} {mode} {sizes:?} {names:?}")))
+    }
+}
+
 mod fails {
     use super::*;
 

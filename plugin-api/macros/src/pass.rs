@@ -8,7 +8,8 @@ use syn::{
     Error, Expr, ExprArray, ExprLit, FnArg, Ident, ItemFn, Lit, LitStr, Meta, Result, Token, Type,
 };
 
-use crate::record::{Record, note, quoted};
+use crate::option::PassOption;
+use crate::record::{Record, note};
 
 const KEYS: &str = "expected one of: name, aliases, opt_level, phase, requires, after, before, \
                     establishes, destroys, idempotent, options";
@@ -147,8 +148,9 @@ impl Parse for Attribute {
             "options" => {
                 let content;
                 syn::parenthesized!(content in input);
-                let options = Punctuated::<Meta, Token![,]>::parse_terminated(&content)?;
-                let options: Vec<String> = options.iter().map(option).collect::<Result<_>>()?;
+                let options = Punctuated::<PassOption, Token![,]>::parse_terminated(&content)?;
+                let options: Vec<String> =
+                    options.iter().map(PassOption::to_json).collect::<Result<_>>()?;
                 Ok(Attribute::Raw(key, format!("[{}]", options.join(","))))
             }
             _ => Err(Error::new_spanned(&key, KEYS)),
@@ -165,54 +167,6 @@ fn texts(array: &ExprArray) -> Result<Vec<String>> {
             other => Err(Error::new_spanned(other, "expected a string")),
         })
         .collect()
-}
-
-/// `name(type, default = value, min = value, max = value, help = "…")` as a JSON object.
-fn option(meta: &Meta) -> Result<String> {
-    let wrong =
-        "an option is name(type, default = value, help = \"…\") with type int, float, bool or str";
-    let Meta::List(list) = meta else { return Err(Error::new_spanned(meta, wrong)) };
-    let mut record = Record::default();
-    record.text("name", &list.path.require_ident()?.to_string());
-    let entries = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)?;
-    let mut has_default = false;
-    for (i, entry) in entries.iter().enumerate() {
-        match entry {
-            Meta::Path(path) if i == 0 => {
-                let ty = path.require_ident()?.to_string();
-                if !["int", "float", "bool", "str"].contains(&ty.as_str()) {
-                    return Err(Error::new_spanned(path, wrong));
-                }
-                record.text("type", &ty);
-            }
-            Meta::NameValue(pair) => {
-                let key = pair.path.require_ident()?.to_string();
-                if !["default", "min", "max", "help"].contains(&key.as_str()) {
-                    return Err(Error::new_spanned(&pair.path, wrong));
-                }
-                has_default |= key == "default";
-                record.raw(&key, &literal(&pair.value)?);
-            }
-            other => return Err(Error::new_spanned(other, wrong)),
-        }
-    }
-    match has_default {
-        true => Ok(record.finish()),
-        false => Err(Error::new_spanned(list, "an option has a default")),
-    }
-}
-
-fn literal(value: &Expr) -> Result<String> {
-    match value {
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(quoted(&text.value())),
-        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => Ok(number.base10_digits().to_owned()),
-        Expr::Lit(ExprLit { lit: Lit::Float(number), .. }) => Ok(number.base10_digits().to_owned()),
-        Expr::Lit(ExprLit { lit: Lit::Bool(truth), .. }) => Ok(truth.value.to_string()),
-        Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Neg(_)) => {
-            Ok(format!("-{}", literal(&unary.expr)?))
-        }
-        other => Err(Error::new_spanned(other, "expected a literal")),
-    }
 }
 
 /// The function's doc comment, without the space that starts each line.
