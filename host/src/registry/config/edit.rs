@@ -23,10 +23,19 @@ impl Edit {
             fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound);
         let text = if is_missing { "schema = 1\n".to_owned() } else { read_text(path)? };
         // A link to a file stays a link.
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        read::text(&text, &path)?;
+        Self::parse(&text, &path.canonicalize().unwrap_or_else(|_| path.to_owned()))
+    }
+
+    /// Parses the text of the file at `path`.
+    pub fn parse(text: &str, path: &Path) -> Result<Edit, ConfigError> {
+        read::text(text, path)?;
         let document = text.parse().expect("both readers of TOML read the same texts");
-        Ok(Edit { path, document })
+        Ok(Edit { path: path.to_owned(), document })
+    }
+
+    /// The text as it is now.
+    pub fn text(&self) -> String {
+        self.document.to_string()
     }
 
     /// Enables or disables a pass, by its full name.
@@ -46,7 +55,7 @@ impl Edit {
 
     /// Writes the file, and gives what it says now.
     pub fn save(self) -> Result<Config, ConfigError> {
-        let text = self.document.to_string();
+        let text = self.text();
         let config = read::text(&text, &self.path)?;
         let failed = |cause| FileError::Write { path: self.path.clone(), cause };
         fs::create_dir_all(self.path.parent().unwrap_or(Path::new("/"))).map_err(failed)?;
