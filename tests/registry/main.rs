@@ -4,6 +4,7 @@ mod faults;
 mod library;
 #[path = "../models/program.rs"]
 mod program;
+mod scaffold;
 
 use std::fs;
 use std::path::Path;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         })
         .collect();
     trials.extend(faults::trials());
+    trials.push(Trial::test("scaffold::builds_tests_and_loads", scaffold::builds_tests_and_loads));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -55,7 +57,7 @@ fn check(path: &Path) -> Result<(), Failed> {
                 write(&folder.join(path), &library)?;
             }
             "run" => said = tenon(&folder, rest)?,
-            "show" => said = without_digests(&fs::read_to_string(folder.join(rest))?),
+            "show" => said = everywhere(&fs::read_to_string(folder.join(rest))?, &folder)?,
             "expect" => {}
             _ => return Err(format!("`//! {word}` is nothing that a case may say").into()),
         }
@@ -114,10 +116,15 @@ fn tenon(folder: &Path, arguments: &str) -> Result<String, Failed> {
     if !output.status.success() {
         said.push_str(&format!("{}\n", output.status));
     }
+    everywhere(&said, folder)
+}
+
+/// The text as it is in every folder and on every computer.
+fn everywhere(text: &str, folder: &Path) -> Result<String, Failed> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize()?;
-    said = said.replace(&folder.display().to_string(), "$DIR");
-    said = said.replace(&root.display().to_string(), "$ROOT");
-    Ok(without_digests(&said).replace(std::env::consts::ARCH, "$ARCH"))
+    let text = text.replace(&folder.display().to_string(), "$DIR");
+    let text = text.replace(&root.display().to_string(), "$ROOT");
+    Ok(without_digests(&text).replace(std::env::consts::ARCH, "$ARCH"))
 }
 
 /// The text with `$SHA256` for each digest: that of a library depends on its architecture.

@@ -7,6 +7,7 @@ mod bisect;
 #[cfg(feature = "llvm")]
 mod compile;
 mod input;
+mod new;
 mod opt;
 mod output;
 mod passes;

@@ -8,6 +8,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::Global;
+use super::new::{self, NewArgs};
 use super::output::{Failure, labelled, place_json, print, print_json, table};
 use super::passes::{facts, range, settings_json, settings_text};
 use crate::registry::{Config, ConfigError, Edit, Manifest, Place, PluginState, sha256};
@@ -40,6 +41,8 @@ pub(super) enum PluginsCommand {
         #[arg(value_name = "FILE|ID")]
         plugin: PathBuf,
     },
+    /// Make a folder with a new plugin that builds, tests and loads as it is
+    New(NewArgs),
 }
 
 pub(super) fn plugins(global: &Global, command: &PluginsCommand) -> Result<(), Failure> {
@@ -49,6 +52,7 @@ pub(super) fn plugins(global: &Global, command: &PluginsCommand) -> Result<(), F
         PluginsCommand::Enable { names } => switch(global, names, true),
         PluginsCommand::Disable { names } => switch(global, names, false),
         PluginsCommand::Pin { plugin } => pin(global, plugin),
+        PluginsCommand::New(args) => new::new(global, args),
     }
 }
 

@@ -1,0 +1,103 @@
+//! `plugins new`: a folder that builds, tests and loads as it is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::Global;
+use super::output::{Failure, print, print_json};
+
+#[derive(Args)]
+pub(super) struct NewArgs {
+    /// The folder to make; its last part is the plugin's name
+    #[arg(value_name = "NAME")]
+    folder: PathBuf,
+    /// With a pass in Rust
+    #[arg(long, required = true)]
+    pass: bool,
+    /// The folder of tenon-plugin-api; by default that which this program was built from
+    #[arg(long, value_name = "PATH")]
+    api: Option<PathBuf>,
+}
+
+/// Where this program's own plugin API lies when it was built on this computer.
+const BUILT_FROM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin-api");
+
+/// Files and what is in them.
+const FILES: &[(&str, &str)] = &[
+    ("Cargo.toml", include_str!("template/Cargo.toml.txt")),
+    ("README.md", include_str!("template/README.md.txt")),
+    ("registry.toml", include_str!("template/registry.toml.txt")),
+    (".gitignore", "/target\n"),
+    ("rustfmt.toml", include_str!("../../../rustfmt.toml")),
+    ("src/lib.rs", include_str!("template/lib.rs.txt")),
+    ("src/double_negation.rs", include_str!("template/double_negation.rs.txt")),
+    ("tests/fixtures.rs", include_str!("template/fixtures.rs.txt")),
+    ("tests/double_negation/pair.ir", include_str!("template/pair.ir.txt")),
+    ("tests/double_negation/single.ir", include_str!("template/single.ir.txt")),
+];
+
+pub(super) fn new(global: &Global, args: &NewArgs) -> Result<(), Failure> {
+    let folder = &args.folder;
+    let name = name_of(folder)?;
+    let values = [
+        ("{name}", name.to_owned()),
+        ("{library}", name.replace('-', "_")),
+        ("{api}", api(args.api.as_deref())?),
+        ("{tenon}", quoted(&std::env::current_exe()?)?),
+    ];
+    fs::create_dir_all(folder.parent().unwrap_or(Path::new(".")))?;
+    fs::create_dir(folder)
+        .map_err(|error| Failure::new(format!("cannot make `{}`: {error}", folder.display())))?;
+    for (file, template) in FILES {
+        let text =
+            values.iter().fold(template.to_string(), |text, (key, value)| text.replace(key, value));
+        let path = folder.join(file);
+        fs::create_dir_all(path.parent().unwrap_or(folder))?;
+        fs::write(path, text)?;
+    }
+    match global.json {
+        true => print_json(&json!({ "folder": folder.display().to_string(), "plugin": name })),
+        false => print(format!(
+            "{} is a plugin with one pass; README.md says how to build and test it\n",
+            folder.display()
+        )),
+    }
+}
+
+/// The name of the package and the plugin.
+fn name_of(folder: &Path) -> Result<&str, Failure> {
+    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    match name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_inside) {
+        true => Ok(name),
+        false => Err(Failure::new(format!(
+            "`{name}` is no name of a plugin: use lowercase letters, digits, `-` and `_`"
+        ))),
+    }
+}
+
+/// What stands behind `tenon-plugin-api =`.
+fn api(named: Option<&Path>) -> Result<String, Failure> {
+    let is_there = |folder: &Path| folder.join("Cargo.toml").is_file();
+    let folder = match named {
+        Some(folder) if !is_there(folder) => {
+            let message = format!("there is no crate in `{}`", folder.display());
+            return Err(Failure::new(message).help("name the folder of tenon-plugin-api"));
+        }
+        Some(folder) => folder.canonicalize()?,
+        None if is_there(Path::new(BUILT_FROM)) => Path::new(BUILT_FROM).canonicalize()?,
+        None => return Ok("\"1\"".to_owned()),
+    };
+    Ok(format!("{{ path = {} }}", quoted(&folder)?))
+}
+
+/// A path as a text of Rust's and of TOML's.
+fn quoted(path: &Path) -> Result<String, Failure> {
+    let text = path.to_str().ok_or_else(|| {
+        Failure::new(format!("`{}` cannot be written into a source file", path.display()))
+    })?;
+    Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+}

@@ -1,0 +1,39 @@
+//! The folder that `plugins new` makes, used as its README.md says.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use libtest_mimic::Failed;
+
+use crate::program::{profile, run, succeed, tenon};
+
+pub(crate) fn builds_tests_and_loads() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let plugin = folder.path().join("acme-passes");
+    succeed(tenon().args(["plugins", "new", "--pass"]).arg(&plugin))?;
+    // The versions of the house, so that nothing has to be fetched.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    fs::copy(root.join("Cargo.lock"), plugin.join("Cargo.lock"))?;
+    // Kept between runs, since the API takes its time to build.
+    let target = profile().with_file_name("scaffold");
+    let cargo = |arguments: &[&str]| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(arguments).current_dir(&plugin);
+        cargo.env("CARGO_TARGET_DIR", &target).env("CARGO_NET_OFFLINE", "true");
+        // The fixtures run the program that made the folder.
+        cargo.env_remove("TENON").env_remove("TENON_BLESS");
+        cargo.env("TENON_REGISTRY", root.join("registry.toml"));
+        succeed(&mut cargo)
+    };
+    cargo(&["test", "--quiet"])?;
+    cargo(&["fmt", "--check"])?;
+
+    let library = target.join("debug/libacme_passes.so");
+    let shown = run(tenon().args(["plugins", "show", "--json"]).arg(&library))?;
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout)?;
+    let manifest = &shown["manifest"];
+    let said = (&manifest["plugin"]["plugin"], &manifest["passes"][0]["pass"]);
+    let wanted = (&"acme-passes".into(), &"acme-passes.DoubleNegation".into());
+    if said == wanted { Ok(()) } else { Err(format!("{said:?}").into()) }
+}
