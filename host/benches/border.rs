@@ -4,6 +4,7 @@
 //! same work, compiled into this program, runs beside it over the host's own functions.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, LazyLock};
 use std::{fs, hint};
 
@@ -12,9 +13,11 @@ use divan::counter::ItemsCount;
 use tenon_host::border::Run;
 use tenon_host::ir::{Attrs, Function, Module, Transaction};
 use tenon_host::passes::{PassContext, plan, run};
-use tenon_host::registry::{LoadedPass, Registry};
+use tenon_host::registry::{LoadedPass, Manifest, Registry};
 
 mod input;
+#[path = "../../tests/registry/library.rs"]
+mod library;
 #[path = "../../plugin-api/examples/bench/work.rs"]
 mod work;
 
@@ -50,8 +53,32 @@ impl House {
     /// Adds a copy of the library, which the dynamic linker takes for another one.
     fn add_plugin(&self, number: usize) -> PathBuf {
         let path = self.folder.path().join(format!("plugins/libbench{number}.so"));
-        fs::copy(library(), &path).expect("the plugin");
+        fs::copy(bench_library(), &path).expect("the plugin");
         path
+    }
+
+    /// Adds plugins with code of their own.
+    fn add_plugins(&self, count: usize) {
+        (0..count).for_each(|number| drop(self.add_plugin(number)));
+    }
+
+    /// Adds plugins that are nothing but a manifest.
+    fn add_manifests(&self, count: usize) {
+        for number in 0..count {
+            let plugin = format!(r#"{{"plugin":"acme.p{number}","format":1,"version":"1.0.0"}}"#);
+            let pass = format!(r#"{{"pass":"acme.P{number}","kind":"function"}}"#);
+            let path = self.folder.path().join(format!("plugins/libp{number}.so"));
+            fs::write(path, library::library(&[&plugin, &pass])).expect("a plugin");
+        }
+    }
+
+    /// Drops the files from the system's cache.
+    fn forget(&self) {
+        let drop_each = "for file in plugins/*; do \
+                         dd if=$file iflag=nocache count=0 status=none; sync $file; done";
+        let mut command = Command::new("sh");
+        command.args(["-c", drop_each]).current_dir(self.folder.path());
+        assert!(command.status().expect("a shell").success());
     }
 
     fn open(&self) -> Registry {
@@ -60,7 +87,7 @@ impl House {
 }
 
 /// The library that cargo builds from plugin-api's example.
-fn library() -> PathBuf {
+fn bench_library() -> PathBuf {
     let program = std::env::current_exe().expect("this program's file");
     let profile = program.ancestors().nth(2).expect("target/<profile>/deps/<bench>");
     let path = profile.join("examples/libbench.so");
@@ -225,15 +252,61 @@ mod registry {
         bencher.bench_local(|| registry.get_pass("bench.Noop").expect("it loads").index);
     }
 
+    /// The first pass of one of 500 plugins: it is opened, and the others are not.
+    #[divan::bench(sample_count = 20, sample_size = 1)]
+    fn first_pass_of_500(bencher: Bencher<'_, '_>) {
+        let house = || {
+            let house = House::new();
+            house.add_manifests(499);
+            house.add_plugin(0);
+            let registry = house.open();
+            (house, registry)
+        };
+        bencher.with_inputs(house).bench_local_refs(|(_, registry)| {
+            registry.get_pass("bench.Noop").expect("it loads").index
+        });
+    }
+
     /// A folder of 500 plugins is listed; none of them is opened.
-    #[divan::bench(sample_count = 10)]
+    #[divan::bench(sample_count = 50)]
     fn list_of_500(bencher: Bencher<'_, '_>) {
         let house = House::new();
-        let first = house.add_plugin(0);
-        for number in 1..500 {
-            let path = first.with_file_name(format!("libbench{number}.so"));
-            fs::hard_link(&first, path).expect("a link");
-        }
+        house.add_plugins(500);
         bencher.bench_local(|| house.open().passes().count());
+    }
+
+    /// The same when nothing of the files is in memory.
+    #[divan::bench(sample_count = 5, sample_size = 1)]
+    fn list_of_500_cold(bencher: Bencher<'_, '_>) {
+        let house = House::new();
+        house.add_plugins(500);
+        let forget = || house.forget();
+        bencher.with_inputs(forget).bench_local_values(|()| house.open().passes().count());
+    }
+
+    /// What an index of 500 plugins could not save: looking at each file's size and times, and parsing
+    /// the records.
+    #[divan::bench(sample_count = 50)]
+    fn least_for_500(bencher: Bencher<'_, '_>) {
+        let house = House::new();
+        house.add_plugins(500);
+        let registry = house.open();
+        let index: Vec<(PathBuf, Vec<String>)> = registry
+            .plugins
+            .iter()
+            .map(|entry| {
+                let passes = entry.manifest.passes.iter();
+                let passes = passes.map(|pass| serde_json::to_string(pass).expect("JSON"));
+                let plugin = serde_json::to_string(&entry.manifest.plugin).expect("JSON");
+                (entry.path.clone(), [plugin].into_iter().chain(passes).collect())
+            })
+            .collect();
+        bencher.bench_local(|| {
+            let parsed = index.iter().map(|(path, records)| {
+                let metadata = fs::metadata(path).expect("it is there");
+                (metadata.len(), Manifest::parse(records).expect("it parses"))
+            });
+            parsed.collect::<Vec<_>>().len()
+        });
     }
 }

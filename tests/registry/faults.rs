@@ -22,7 +22,7 @@ type Make = fn(&Path) -> Result<(), Failed>;
 const FAULTS: &[(&str, Make, &str)] = &[
     ("empty_file", |path| Ok(fs::write(path, b"")?), "it is empty"),
     ("text_file", |path| Ok(fs::write(path, b"#!/bin/sh\n")?), "does not begin as one"),
-    ("truncated", truncated, "libbad.so: not a 64-bit ELF shared library: "),
+    ("truncated", truncated, "it is cut short"),
     (
         "only_the_magic",
         |path| Ok(fs::write(path, b"\x7fELF\x02\x01\x01")?),

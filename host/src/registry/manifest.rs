@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, ReadCache, ReadRef};
 use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
@@ -262,11 +263,10 @@ impl Manifest {
         let mut plugin: Option<PluginRecord> = None;
         let mut passes: Vec<PassRecord> = Vec::new();
         for record in records {
-            let value: serde_json::Value =
-                serde_json::from_str(record).map_err(|error| error.to_string())?;
-            if value.get("plugin").is_some() {
+            let keys: Keys = serde_json::from_str(record).map_err(|error| error.to_string())?;
+            if keys.plugin.is_some() {
                 let record: PluginRecord =
-                    serde_json::from_value(value).map_err(|error| error.to_string())?;
+                    serde_json::from_str(record).map_err(|error| error.to_string())?;
                 if record.format != NOTE_FORMAT {
                     return Err(format!(
                         "its format is {}, this host reads {NOTE_FORMAT}: use a newer Tenon, or a \
@@ -277,11 +277,11 @@ impl Manifest {
                 if plugin.replace(record).is_some() {
                     return Err("two records of a plugin".to_owned());
                 }
-            } else if let Some(name) = value.get("pass") {
-                let name = name.as_str().unwrap_or("").to_owned();
+            } else if let Some(name) = keys.pass {
+                let name = name.as_str().unwrap_or("");
                 let wrong = |what: String| format!("pass `{name}`: {what}");
                 let record: PassRecord =
-                    serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
+                    serde_json::from_str(record).map_err(|error| wrong(error.to_string()))?;
                 if let Some(what) = record.options.iter().find_map(OptionRecord::contradiction) {
                     return Err(wrong(what));
                 }
@@ -297,6 +297,13 @@ impl Manifest {
             plugin.ok_or("no record of a plugin: its lib.rs needs `plugin! { id = … }`")?;
         Ok(Manifest { plugin, passes })
     }
+}
+
+/// The keys that tell what a record is of.
+#[derive(Deserialize)]
+struct Keys {
+    plugin: Option<serde::de::IgnoredAny>,
+    pass: Option<serde_json::Value>,
 }
 
 /// What the host looks at in a file.
@@ -316,24 +323,31 @@ impl Notes {
             Err(_) if data.len() == Ok(0) => return Err("it is empty".to_owned()),
             Err(_) => return Err("it does not begin as one".to_owned()),
         }
-        let elf: ElfFile64<'d, Endianness, _> =
-            ElfFile64::parse(data).map_err(|error| error.to_string())?;
-        let endian = elf.endian();
-        let header = elf.elf_header();
+        let wrong = |error: object::Error| error.to_string();
+        let header = FileHeader64::<Endianness>::parse(data).map_err(wrong)?;
+        let endian = header.endian().map_err(wrong)?;
         if header.e_type(endian) != object::elf::ET_DYN {
             return Err("it is not a shared object".to_owned());
         }
+        let size = data.len().map_err(|()| "its size is not known".to_owned())?;
+        let sections = u64::from(header.e_shnum(endian)) * u64::from(header.e_shentsize(endian));
+        if header.e_shoff(endian).saturating_add(sections) > size {
+            return Err("it is cut short: its section table is missing".to_owned());
+        }
         let mut texts = Vec::new();
-        for segment in elf.elf_program_headers() {
+        for segment in header.program_headers(endian, data).map_err(wrong)? {
+            if segment.p_offset(endian).saturating_add(segment.p_filesz(endian)) > size {
+                return Err("it is cut short: a segment ends behind the file".to_owned());
+            }
             if segment.p_type(endian) != object::elf::PT_NOTE {
                 continue;
             }
             if segment.p_filesz(endian) > MAX_NOTES {
                 return Err(format!("its notes are larger than {MAX_NOTES} bytes"));
             }
-            let notes = segment.notes(endian, data).map_err(|error| error.to_string())?;
+            let notes = segment.notes(endian, data).map_err(wrong)?;
             let Some(mut notes) = notes else { continue };
-            while let Some(note) = notes.next().map_err(|error| error.to_string())? {
+            while let Some(note) = notes.next().map_err(wrong)? {
                 if note.name() == &NOTE_OWNER[..NOTE_OWNER.len() - 1]
                     && note.n_type(endian) == NOTE_TYPE
                 {
