@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use crate::border::Run;
+use crate::check::broken_part;
 use crate::eval::{Value, evaluate_expr};
 use crate::infer::infer_expr;
-use crate::ir::{Attrs, Build, Context, Cx, Dim, Expr, Function, Kind, Symbol, Transaction, Type};
+use crate::ir::{
+    Attrs, Build, Context, Cx, Dim, Expr, Function, Kind, Symbol, Transaction, Type, normalize,
+};
 use crate::ops;
 
 /// Whether `len` bytes are the contents of a tensor of static type `ty`.
@@ -31,9 +34,18 @@ pub(crate) fn type_of(transaction: &Transaction, expr: Expr) -> Option<Type> {
     }
 }
 
-/// Publishes a transaction. What has no type yet is inferred when the pass has ended.
+/// Publishes a transaction whose nodes have the parts of their kinds. What has no type yet is inferred when
+/// the pass has ended.
 pub(crate) fn finish(transaction: Transaction) -> Result<Arc<Function>, String> {
-    transaction.finish().map_err(|error| error.to_string())
+    let is_changed = transaction.is_changed();
+    let function = transaction.publish().map_err(|error| error.to_string())?;
+    if !is_changed {
+        return Ok(function);
+    }
+    match broken_part(&function) {
+        Some(problem) => Err(problem),
+        None => Ok(normalize(&function)),
+    }
 }
 
 /// See `HostServices::op_info`.

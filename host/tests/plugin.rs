@@ -1,6 +1,6 @@
 //! Plugins from shared libraries: found without being opened, run, and survived.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -147,6 +147,42 @@ fn a_failing_pass_underlines_its_node() {
         }
         assert_eq!(found, fs::read_to_string(&path).unwrap_or_default(), "{}", path.display());
     }
+}
+
+#[test]
+fn whatever_a_plugin_builds_the_host_goes_on() {
+    let house = House::new("");
+    let mut messages = HashSet::new();
+    for seed in 0..400 {
+        if let Err(error) = house.run(&format!("test.RandomNodes{{seed={seed}}}")) {
+            assert!(!error.contains("panic at host/"), "seed {seed}: {error}");
+            messages.insert(error.replace(|c: char| c.is_ascii_digit(), ""));
+        }
+    }
+    // The nodes are not all wrong in the same way.
+    assert!(messages.len() > 20, "{messages:#?}");
+}
+
+#[test]
+fn unknown_kinds_survive_passes_and_the_text() {
+    let house = House::new("");
+    let made = house.run("test.MakeUnknown").expect("an unknown kind is legal");
+    let unknown = "unknown<1000, 2, 3, 4>(%a, %a) { later = term<900, 1, 77>(5) }";
+    assert!(made.contains(unknown), "{made}");
+    let rewritten = house.run("test.MakeUnknown, test.Rewrite, test.NoOp").expect("it runs");
+    assert!(rewritten.contains("negative(%x)") && rewritten.contains(unknown), "{rewritten}");
+    let again = parse_module(&Cx::new(), &Source::new("again", made.as_str()), &mut NoWeights);
+    assert_eq!(text_of(&again.expect("it parses")), made);
+}
+
+#[test]
+fn destructors_that_panic_are_errors() {
+    let house = House::new("");
+    let error = house.error("test.PanicInDrop");
+    assert!(error.ends_with(": a destructor panics"), "{error}");
+    let error = house.error("test.PanicPayload");
+    assert!(error.ends_with(": a panic without a message"), "{error}");
+    house.run("test.NoOp").expect("the same library still works");
 }
 
 #[test]

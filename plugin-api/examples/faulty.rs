@@ -4,6 +4,14 @@ use tenon_plugin_api::prelude::*;
 
 plugin! { id = "test.faulty", summary = "Passes that misbehave" }
 
+/// What a function evaluates, behind its bindings.
+fn value(func: &Function) -> Option<Expr> {
+    match func.view().view(func.result()?) {
+        View::Let(bindings) => Some(bindings.result()),
+        _ => func.result(),
+    }
+}
+
 mod no_op {
     use super::*;
 
@@ -209,5 +217,110 @@ mod placed {
     #[pass(name = "test.Placed", phase = "optimize", after = ["test.NoOp"])]
     fn placed(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
         Ok(func)
+    }
+}
+
+mod random_nodes {
+    use super::*;
+
+    /// Builds nodes of every kind from any payload and any operands, and returns the last.
+    #[pass(name = "test.RandomNodes", options(seed(int, default = 0, help = "where to start")))]
+    fn random_nodes(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+        let Some(result) = value(&func) else { return Ok(func) };
+        let mut state = cx.option_int("seed") as u64 + 1;
+        // Numbers like those of `next`, over a small range, so that many of them are there.
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        let mut rw = func.edit();
+        let is_bound = |expr: &Expr| matches!(rw.body().kind(*expr), Kind::VAR | Kind::CALL);
+        let mut nodes: Vec<Expr> = rw.post_order().filter(is_bound).collect();
+        for _ in 0..1 + next(6) {
+            let kind = Kind::ALL[next(Kind::ALL.len() as u64) as usize];
+            let operands: Vec<Expr> =
+                (0..next(5)).map(|_| nodes[next(nodes.len() as u64) as usize]).collect();
+            let spec = NodeSpec {
+                flags: next(2) as u16,
+                ty: (next(2) == 0).then(|| Type(next(14) as u32)),
+                data: next(14) as u32,
+                aux: next(14) as u32,
+                attrs: Attrs(next(14) as u32),
+                ..NodeSpec::new(kind)
+            };
+            nodes.push(rw.push(spec, &operands));
+        }
+        let last = nodes.pop().expect("some were built");
+        rw.replace(result, last);
+        rw.finish()
+    }
+}
+
+mod unknown {
+    use super::*;
+    use tenon_plugin_api::ir::TermKind;
+
+    /// Wraps what each function evaluates in a node of a kind that nobody knows, of its type, with attributes
+    /// that nobody knows.
+    #[pass(name = "test.MakeUnknown")]
+    fn make_unknown(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+        let Some(result) = value(&func) else { return Ok(func) };
+        let ty = func.view().ty(result);
+        let child = cx.int(5);
+        let value = cx.intern(TermKind(900), 1, 77, &[child]);
+        let attrs = cx.attrs(&[("later", AttrValue::Term(value))]);
+        let mut rw = func.edit();
+        let spec = NodeSpec { flags: 2, ty, data: 3, aux: 4, attrs, ..NodeSpec::new(Kind(1000)) };
+        let wrapped = rw.push(spec, &[result, result]);
+        rw.replace(result, wrapped);
+        rw.finish()
+    }
+}
+
+mod rename_operators {
+    use super::*;
+
+    /// Calls `negative` where `exp` is called, whatever the call stands in.
+    #[pass(name = "test.Rewrite")]
+    fn rename_operators(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        let body = func.view();
+        let mut rw = func.edit();
+        for expr in rw.post_order() {
+            let View::Call { callee, args, attrs } = body.view(expr) else { continue };
+            if body.op_name(callee) == Some("exp") {
+                let call = rw.call_op("negative", &args.to_vec(), attrs);
+                rw.replace(expr, call);
+            }
+        }
+        rw.finish()
+    }
+}
+
+mod panics_in_destructors {
+    use super::*;
+
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("a destructor panics");
+        }
+    }
+
+    /// Panics when it is done.
+    #[pass(name = "test.PanicInDrop")]
+    fn panics_in_drop(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        let _bomb = Bomb;
+        Ok(func)
+    }
+
+    mod payload {
+        use super::*;
+
+        /// Panics with something that panics when it is dropped.
+        #[pass(name = "test.PanicPayload")]
+        fn panic_payload(_: Function, _: &Module, _: &PassContext) -> Result<Function> {
+            std::panic::panic_any(Bomb)
+        }
     }
 }

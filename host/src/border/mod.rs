@@ -2,11 +2,16 @@
 //!
 //! Each function of [`tables`] turns raw pointers back into the host's own values and does one thing.
 //! Its unsafe blocks rest on one contract, that of `tenon_plugin_api::abi::tables`: a pointer that a
-//! plugin passes is one that the host gave it, of the kind the parameter says, and still owned.
+//! plugin passes is null, or one that the host gave it, of the kind the parameter says, and still owned.
+//! Numbers are not trusted: of nodes, terms and constants only those that are there are taken.
 
+mod edit;
 mod run;
 mod tables;
-pub(crate) mod text;
 
-pub use run::{Report, ReportLevel, Run};
-pub use tables::host_ref;
+pub(crate) use run::Call;
+pub use run::{PassFailure, Report, ReportLevel, Run};
+pub(crate) use tables::{INTERFACES, host_ref};
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,11 @@
-//! The state of one run of a pass.
+//! The state of one run of a pass, and of each call that it makes of the plugin.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
 
-use tenon_plugin_api::ir::Attrs;
+use tenon_plugin_api::abi::tables::Failure;
+use tenon_plugin_api::ir::{Attrs, Expr};
 
 use crate::ir::Cx;
 
@@ -43,6 +45,35 @@ pub struct Report {
     pub text: String,
 }
 
+/// How a pass ended when it did not end well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassFailure {
+    /// The plugin's message, or where it panicked.
+    pub message: String,
+    /// The node of the function that it is about.
+    pub node: Option<Expr>,
+    /// Whether the pass stopped because it was told to.
+    pub is_cancelled: bool,
+    /// Whether it panicked.
+    pub is_panic: bool,
+}
+
+impl PassFailure {
+    /// The pass gave the host something that cannot be used.
+    pub(crate) fn refused(what: &str) -> Self {
+        Self { message: what.to_owned(), node: None, is_cancelled: false, is_panic: false }
+    }
+
+    pub(super) fn new(failure: Failure, message: String, node: Option<Expr>) -> Self {
+        Self {
+            message,
+            node,
+            is_cancelled: failure == Failure::CANCELLED,
+            is_panic: failure == Failure::PANIC,
+        }
+    }
+}
+
 impl Run {
     /// The state for a run.
     pub fn new(cx: Cx, options: Attrs, target: Attrs, cancelled: Arc<AtomicBool>) -> Self {
@@ -66,12 +97,57 @@ impl Run {
 
     /// Adds a report.
     pub fn report(&self, level: ReportLevel, text: String) {
-        let mut reports = self.reports.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        reports.push(Report { level, text });
+        lock(&self.reports).push(Report { level, text });
     }
 
     /// Takes the reports made so far.
     pub fn take_reports(&self) -> Vec<Report> {
-        std::mem::take(&mut self.reports.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        std::mem::take(&mut lock(&self.reports))
     }
+}
+
+/// One call of a pass, over one unit: what a plugin's pointer to a run leads to.
+pub(crate) struct Call {
+    pub(super) run: Arc<Run>,
+    failure: OnceLock<PassFailure>,
+    /// Why the last call of each thread failed. A text stays where it is until it is replaced.
+    errors: Mutex<Vec<(ThreadId, Box<str>)>>,
+}
+
+impl Call {
+    pub(crate) fn new(run: Arc<Run>) -> Self {
+        Self { run, failure: OnceLock::new(), errors: Mutex::default() }
+    }
+
+    /// How the pass says that it failed; the first time counts.
+    pub(super) fn fail(&self, failure: PassFailure) {
+        self.failure.get_or_init(|| failure);
+    }
+
+    /// How the pass says that it failed.
+    pub(crate) fn failure(&self) -> Option<&PassFailure> {
+        self.failure.get()
+    }
+
+    /// Remembers why a call of this thread failed.
+    pub(super) fn set_error(&self, error: &str) {
+        let thread = thread::current().id();
+        let mut errors = lock(&self.errors);
+        match errors.iter_mut().find(|(other, _)| *other == thread) {
+            Some((_, text)) => *text = error.into(),
+            None => errors.push((thread, error.into())),
+        }
+    }
+
+    /// Gives `read` why the last call of this thread failed.
+    pub(super) fn with_error<T>(&self, read: impl FnOnce(&str) -> T) -> T {
+        let thread = thread::current().id();
+        let errors = lock(&self.errors);
+        read(errors.iter().find(|(other, _)| *other == thread).map_or("", |(_, text)| text))
+    }
+}
+
+/// Locks; what is behind a poisoned lock is whole, since nothing panics while it is held.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,113 +1,140 @@
 //! The functions behind `tenon.host.ir/1` and `tenon.host.services/1`.
+//!
+//! A pointer that is null, or not aligned as what it should lead to, is answered like something that is not
+//! there.
 
-use std::ffi::c_void;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use abi_stable::StableAbi;
-use abi_stable::prefix_type::WithMetadata;
-use abi_stable::std_types::{RSlice, RStr, RString, RVec};
+use abi_stable::std_types::{RSlice, RStr};
 use tenon_plugin_api::abi::guard::guard;
-use tenon_plugin_api::abi::read::{self, raw_transaction};
-use tenon_plugin_api::abi::records::{RawBody, RawNode, RawTransaction};
+use tenon_plugin_api::abi::read;
+use tenon_plugin_api::abi::records::{RawBody, RawNode, RawTermTable};
 use tenon_plugin_api::abi::tables::{
-    HOST_IR_INTERFACE, HOST_SERVICES_INTERFACE, HostIr, HostIr_Ref, HostRef, HostServices,
-    HostServices_Ref, InterfaceDesc,
+    Failure, HostIr, HostRef, HostServices, Interface, NONE, PassTable, RECORDS, RawEdit,
+    RawFunction, RawModule, RawRun,
 };
-use tenon_plugin_api::ir::{
-    Attrs, Build, Context, Expr, Kind, NodeSpec, Symbol, Term, TermKind, Type,
-};
+use tenon_plugin_api::ir::{Attrs, Context, Expr, NodeSpec, Symbol, Term, TermKind, Type};
 
-use super::{ReportLevel, Run, text};
-use crate::ir::{Function, Module, Transaction};
+use super::edit::{Edit, has_term};
+use super::run::{Call, PassFailure, ReportLevel};
+use crate::ir::{Function, Module};
 use crate::services;
 
-const NONE: u32 = u32::MAX;
-
-/// The host as a plugin is handed it, for one run.
-pub fn host_ref(run: &Arc<Run>) -> HostRef {
-    HostRef { run: Arc::as_ptr(run).cast(), query }
+/// The host as a plugin is handed it, for one call.
+pub(crate) fn host_ref(call: &Arc<Call>) -> HostRef {
+    HostRef { run: Arc::as_ptr(call).cast(), query }
 }
 
-/// A transaction with the view of it that a plugin reads.
-struct Edit {
-    transaction: Transaction,
-    view: RawTransaction,
-}
-
-impl Edit {
-    fn renew(&mut self) {
-        self.view = raw_transaction(&self.transaction.body());
-    }
-}
-
-/// Borrows the run behind a pointer that came from [`host_ref`].
+/// Borrows what a plugin's pointer leads to.
 ///
 /// # Safety
 /// See the contract in this folder's `mod.rs`.
-unsafe fn run_of<'a>(run: *const c_void) -> &'a Run {
-    // SAFETY: by this function's contract.
-    unsafe { &*run.cast::<Run>() }
+unsafe fn borrowed<'a, T>(raw: *const T) -> Option<&'a T> {
+    if !raw.is_aligned() {
+        return None;
+    }
+    // SAFETY: by this function's contract, where it is not null.
+    unsafe { raw.as_ref() }
 }
 
 /// # Safety
-/// As for [`run_of`].
-unsafe fn edit_of<'a>(edit: *mut c_void) -> &'a mut Edit {
-    // SAFETY: by this function's contract; a transaction is used by one thread at a time.
-    unsafe { &mut *edit.cast::<Edit>() }
+/// As for [`borrowed`].
+unsafe fn borrowed_mut<'a, T>(raw: *mut T) -> Option<&'a mut T> {
+    if !raw.is_aligned() {
+        return None;
+    }
+    // SAFETY: by this function's contract; what is edited is used by one thread at a time.
+    unsafe { raw.as_mut() }
 }
 
 /// # Safety
-/// As for [`run_of`].
-unsafe fn module_of<'a>(module: *const c_void) -> &'a Module {
-    // SAFETY: by this function's contract.
-    unsafe { &*module.cast::<Module>() }
+/// As for [`borrowed`].
+unsafe fn call_of<'a>(run: *const RawRun) -> Option<&'a Call> {
+    // SAFETY: a run is a `Call` that is alive.
+    unsafe { borrowed(run.cast::<Call>()) }
 }
 
-/// Another owner of the function behind a pointer.
+/// Another owner of what an `Arc` of the host's holds.
 ///
 /// # Safety
-/// As for [`run_of`].
-unsafe fn function_of(function: *const c_void) -> Arc<Function> {
-    let function = function.cast::<Function>();
-    // SAFETY: by this function's contract the pointer is that of an `Arc` that is alive.
-    unsafe { Arc::increment_strong_count(function) };
+/// As for [`borrowed`].
+unsafe fn owned<T>(raw: *const T) -> Option<Arc<T>> {
+    // SAFETY: by this function's contract.
+    unsafe { borrowed(raw) }?;
+    // SAFETY: the pointer is that of an `Arc` that is alive.
+    unsafe { Arc::increment_strong_count(raw) };
     // SAFETY: the count was just taken.
-    unsafe { Arc::from_raw(function) }
+    Some(unsafe { Arc::from_raw(raw) })
 }
 
-fn give(function: Arc<Function>) -> *const c_void {
+/// # Safety
+/// As for [`borrowed`].
+unsafe fn function_of(function: *const RawFunction) -> Option<Arc<Function>> {
+    // SAFETY: a function is an `Arc<Function>` of the host's.
+    unsafe { owned(function.cast::<Function>()) }
+}
+
+/// # Safety
+/// As for [`borrowed`].
+unsafe fn edit_of<'a>(transaction: *mut RawEdit) -> Option<&'a mut Edit> {
+    // SAFETY: a transaction is a box of an `Edit`.
+    unsafe { borrowed_mut(transaction.cast::<Edit>()) }
+}
+
+/// # Safety
+/// As for [`borrowed`].
+unsafe fn module_of<'a>(module: *const RawModule) -> Option<&'a Module> {
+    // SAFETY: a module is a `Module` of the host's, or a box of one.
+    unsafe { borrowed(module.cast::<Module>()) }
+}
+
+/// # Safety
+/// As for [`borrowed`], and the caller owns the module.
+unsafe fn own_module<'a>(module: *mut RawModule) -> Option<&'a mut Module> {
+    // SAFETY: an owned module is a box of one.
+    unsafe { borrowed_mut(module.cast::<Module>()) }
+}
+
+fn give(function: Arc<Function>) -> *const RawFunction {
     Arc::into_raw(function).cast()
 }
 
-unsafe extern "C" fn run_retain(run: *const c_void) {
-    // SAFETY: `run` came from an `Arc` that is alive.
-    unsafe { Arc::increment_strong_count(run.cast::<Run>()) };
-}
-
-unsafe extern "C" fn run_release(run: *const c_void) {
-    // SAFETY: the caller owns a count.
-    unsafe { Arc::decrement_strong_count(run.cast::<Run>()) };
-}
-
-unsafe extern "C" fn terms(run: *const c_void) -> *const c_void {
+unsafe extern "C" fn run_retain(run: *const RawRun) {
     // SAFETY: see `mod.rs`.
-    std::ptr::from_ref(unsafe { run_of(run) }.cx.table()).cast()
+    if unsafe { call_of(run) }.is_some() {
+        // SAFETY: `run` came from an `Arc` that is alive.
+        unsafe { Arc::increment_strong_count(run.cast::<Call>()) };
+    }
+}
+
+unsafe extern "C" fn run_release(run: *const RawRun) {
+    // SAFETY: see `mod.rs`.
+    if unsafe { call_of(run) }.is_some() {
+        // SAFETY: the caller owns a count.
+        unsafe { Arc::decrement_strong_count(run.cast::<Call>()) };
+    }
+}
+
+unsafe extern "C" fn terms(run: *const RawRun) -> *const RawTermTable {
+    // SAFETY: see `mod.rs`.
+    unsafe { call_of(run) }.map_or(std::ptr::null(), |call| call.run.cx.table())
 }
 
 unsafe extern "C" fn intern(
-    run: *const c_void,
+    run: *const RawRun,
     kind: u16,
     flags: u16,
     bits: u64,
     children: RSlice<'_, u32>,
 ) -> u32 {
     // SAFETY: see `mod.rs`.
-    let cx = &unsafe { run_of(run) }.cx;
+    let Some(call) = (unsafe { call_of(run) }) else { return 0 };
+    let cx = &call.run.cx;
     let count = cx.term_count();
     if kind == TermKind::STR.0 {
         return cx.symbol("").0;
     }
-    let children = read::terms(children.as_slice());
+    let children = read::terms(read::slice(children));
     if children.iter().all(|child| child.0 < count) {
         return cx.intern(TermKind(kind), flags, bits, children).0;
     }
@@ -117,279 +144,312 @@ unsafe extern "C" fn intern(
     cx.intern(TermKind(kind), flags, bits, &children).0
 }
 
-unsafe extern "C" fn symbol(run: *const c_void, text: RStr<'_>) -> u32 {
+unsafe extern "C" fn symbol(run: *const RawRun, text: RStr<'_>) -> u32 {
     // SAFETY: see `mod.rs`.
-    let run = unsafe { run_of(run) };
-    match text::checked(text) {
-        Ok(text) => run.cx.symbol(text).0,
+    let Some(call) = (unsafe { call_of(run) }) else { return 0 };
+    match read::text(text) {
+        Ok(text) => call.run.cx.symbol(text).0,
         Err(readable) => {
-            run.refuse(format!("the name {readable:?} is not UTF-8"));
+            call.run.refuse(format!("the name {readable:?} is not UTF-8"));
             0
         }
     }
 }
 
-unsafe extern "C" fn function_retain(function: *const c_void) {
-    // SAFETY: the pointer is that of an `Arc` that is alive.
-    unsafe { Arc::increment_strong_count(function.cast::<Function>()) };
-}
-
-unsafe extern "C" fn function_release(function: *const c_void) {
-    // SAFETY: the caller owns a count.
-    unsafe { Arc::decrement_strong_count(function.cast::<Function>()) };
-}
-
-unsafe extern "C" fn function_body(function: *const c_void, body: *mut c_void) {
-    // SAFETY: see `mod.rs`; the plugin keeps an owner while it reads.
-    let function = unsafe { &*function.cast::<Function>() };
-    // SAFETY: `body` is room for a `RawBody`.
-    unsafe { body.cast::<RawBody>().write(*function.view().records().raw()) };
-}
-
-unsafe extern "C" fn edit(run: *const c_void, base: *const c_void) -> *mut c_void {
-    let transaction = if base.is_null() {
-        // SAFETY: see `mod.rs`.
-        Transaction::new(unsafe { run_of(run) }.cx.clone())
-    } else {
-        // SAFETY: see `mod.rs`.
-        Transaction::edit(&unsafe { function_of(base) })
-    };
-    let view = raw_transaction(&transaction.body());
-    Box::into_raw(Box::new(Edit { transaction, view })).cast()
-}
-
-unsafe extern "C" fn abandon(transaction: *mut c_void) {
-    // SAFETY: the caller owns the box that `edit` made.
-    drop(unsafe { Box::from_raw(transaction.cast::<Edit>()) });
-}
-
-unsafe extern "C" fn transaction_view(transaction: *mut c_void) -> *const c_void {
+unsafe extern "C" fn function_retain(function: *const RawFunction) {
     // SAFETY: see `mod.rs`.
-    std::ptr::from_ref(&unsafe { edit_of(transaction) }.view).cast()
+    if let Some(function) = unsafe { function_of(function) } {
+        std::mem::forget(function);
+    }
+}
+
+unsafe extern "C" fn function_release(function: *const RawFunction) {
+    // SAFETY: see `mod.rs`.
+    if unsafe { borrowed(function.cast::<Function>()) }.is_some() {
+        // SAFETY: the caller owns a count.
+        unsafe { Arc::decrement_strong_count(function.cast::<Function>()) };
+    }
+}
+
+unsafe extern "C" fn function_body(function: *const RawFunction, body: *mut RawBody, room: usize) {
+    // SAFETY: see `mod.rs`; the plugin keeps an owner while it reads.
+    let Some(function) = (unsafe { borrowed(function.cast::<Function>()) }) else { return };
+    let known = room.min(size_of::<RawBody>());
+    if body.is_null() || known < size_of::<u32>() {
+        return;
+    }
+    let record = RawBody { size: known as u32, ..*function.view().records().raw() };
+    // SAFETY: there is room for so many bytes.
+    unsafe {
+        std::ptr::copy_nonoverlapping((&raw const record).cast::<u8>(), body.cast::<u8>(), known);
+    }
+}
+
+unsafe extern "C" fn edit(run: *const RawRun, base: *const RawFunction) -> *mut RawEdit {
+    // SAFETY: see `mod.rs`.
+    let Some(call) = (unsafe { owned(run.cast::<Call>()) }) else { return std::ptr::null_mut() };
+    // SAFETY: see `mod.rs`.
+    let base = unsafe { function_of(base) };
+    if base.as_ref().is_some_and(|base| !base.cx().is_same(&call.run.cx)) {
+        call.set_error("the function belongs to another run's terms");
+        return std::ptr::null_mut();
+    }
+    Box::into_raw(Box::new(Edit::new(call, base.as_ref()))).cast()
+}
+
+unsafe extern "C" fn abandon(transaction: *mut RawEdit) {
+    // SAFETY: see `mod.rs`.
+    if unsafe { edit_of(transaction) }.is_some() {
+        // SAFETY: the caller owns the box that `edit` made.
+        drop(unsafe { Box::from_raw(transaction.cast::<Edit>()) });
+    }
+}
+
+unsafe extern "C" fn transaction_body(transaction: *mut RawEdit) -> *const RawBody {
+    // SAFETY: see `mod.rs`.
+    unsafe { edit_of(transaction) }.map_or(std::ptr::null(), |edit| edit.view())
 }
 
 unsafe extern "C" fn push(
-    transaction: *mut c_void,
-    node: *const c_void,
-    size: u32,
+    transaction: *mut RawEdit,
+    node: *const RawNode,
+    size: usize,
     operands: RSlice<'_, u32>,
 ) -> u32 {
-    let mut record = RawNode::default();
-    let known = (size as usize).min(size_of::<RawNode>());
-    // SAFETY: `node` is a record of `size` bytes; a shorter one leaves the tail zero.
-    unsafe {
-        std::ptr::copy_nonoverlapping(node.cast::<u8>(), (&raw mut record).cast::<u8>(), known);
-    }
     // SAFETY: see `mod.rs`.
-    let edit = unsafe { edit_of(transaction) };
-    let spec = NodeSpec {
-        kind: Kind(record.kind),
-        flags: record.flags,
-        ty: (record.ty != 0).then_some(Type(record.ty)),
-        data: record.data,
-        aux: record.aux,
-        attrs: Attrs(record.attrs),
-        span: record.span,
-    };
-    let id = edit.transaction.push(spec, read::exprs(operands.as_slice()));
-    if spec.ty.is_none()
-        && let Ok(Some(ty)) = guard(|| services::type_of(&edit.transaction, id))
-    {
-        edit.transaction.set_type(id, Some(ty));
-    }
-    edit.renew();
-    id.0
-}
-
-unsafe extern "C" fn constant(transaction: *mut c_void, ty: u32, bytes: RSlice<'_, u8>) -> u32 {
-    // SAFETY: see `mod.rs`.
-    let edit = unsafe { edit_of(transaction) };
-    if !services::fits(&edit.transaction.cx(), Type(ty), bytes.len() as u64) {
+    let Some(edit) = (unsafe { edit_of(transaction) }) else { return NONE };
+    if node.is_null() || !node.is_aligned() {
         return NONE;
     }
-    let id = edit.transaction.constant(Type(ty), bytes.as_slice());
-    edit.renew();
-    id.0
+    // SAFETY: `node` is a record of `size` bytes.
+    let node: RawNode = unsafe { read::record(node.cast(), size) };
+    edit.push(NodeSpec::of(node), read::exprs(read::slice(operands)))
+}
+
+unsafe extern "C" fn constant(transaction: *mut RawEdit, ty: u32, bytes: RSlice<'_, u8>) -> u32 {
+    // SAFETY: see `mod.rs`.
+    let edit = unsafe { edit_of(transaction) };
+    edit.map_or(NONE, |edit| edit.constant(ty, read::slice(bytes)))
 }
 
 unsafe extern "C" fn share_constant(
-    transaction: *mut c_void,
-    function: *const c_void,
+    transaction: *mut RawEdit,
+    function: *const RawFunction,
     index: u32,
 ) -> u32 {
     // SAFETY: see `mod.rs`.
-    let edit = unsafe { edit_of(transaction) };
-    // SAFETY: see `mod.rs`.
-    let function = unsafe { function_of(function) };
-    let Some(constant) = function.constants().get(index as usize) else { return NONE };
-    let id = edit.transaction.shared_constant(constant.clone());
-    edit.renew();
-    id.0
+    let (edit, function) = unsafe { (edit_of(transaction), function_of(function)) };
+    let Some(edit) = edit else { return NONE };
+    let is_ours = |function: &Arc<Function>| function.cx().is_same(&edit.call.run.cx);
+    let function = function.filter(is_ours);
+    edit.share_constant(
+        function.as_ref().and_then(|function| function.constants().get(index as usize)),
+    )
 }
 
-unsafe extern "C" fn replace(transaction: *mut c_void, old: u32, new: u32) {
+unsafe extern "C" fn replace(transaction: *mut RawEdit, old: u32, new: u32) {
     // SAFETY: see `mod.rs`.
-    let edit = unsafe { edit_of(transaction) };
-    // A node that does not exist is refused on the plugin's side, where the author sees it.
-    let count = edit.transaction.body().len() as u32;
-    if old < count && new < count {
-        edit.transaction.replace(Expr(old), Expr(new));
-        edit.renew();
+    if let Some(edit) = unsafe { edit_of(transaction) } {
+        edit.replace(old, new);
     }
 }
 
-unsafe extern "C" fn set_root(transaction: *mut c_void, root: u32) {
+unsafe extern "C" fn set_root(transaction: *mut RawEdit, root: u32) {
     // SAFETY: see `mod.rs`.
-    let edit = unsafe { edit_of(transaction) };
-    edit.transaction.set_root(Expr(root));
-    edit.renew();
-}
-
-unsafe extern "C" fn set_type(transaction: *mut c_void, node: u32, ty: u32) {
-    // SAFETY: see `mod.rs`.
-    let edit = unsafe { edit_of(transaction) };
-    if node < edit.transaction.body().len() as u32 {
-        edit.transaction.set_type(Expr(node), (ty != 0).then_some(Type(ty)));
-        edit.renew();
+    if let Some(edit) = unsafe { edit_of(transaction) } {
+        edit.set_root(root);
     }
 }
 
-unsafe extern "C" fn finish(transaction: *mut c_void, message: &mut RString) -> *const c_void {
+unsafe extern "C" fn set_type(transaction: *mut RawEdit, node: u32, ty: u32) {
+    // SAFETY: see `mod.rs`.
+    if let Some(edit) = unsafe { edit_of(transaction) } {
+        edit.set_type(node, ty);
+    }
+}
+
+unsafe extern "C" fn finish(transaction: *mut RawEdit) -> *const RawFunction {
+    // SAFETY: see `mod.rs`.
+    if unsafe { edit_of(transaction) }.is_none() {
+        return std::ptr::null();
+    }
     // SAFETY: the caller gives up the box that `edit` made.
     let edit = unsafe { Box::from_raw(transaction.cast::<Edit>()) };
-    outcome(message, || services::finish(edit.transaction))
+    let call = edit.call.clone();
+    outcome(&call, || edit.finish())
 }
 
-unsafe extern "C" fn module_names(module: *const c_void, names: &mut RVec<u32>) {
+unsafe extern "C" fn module_names(module: *const RawModule, names: *mut u32, room: usize) -> usize {
     // SAFETY: see `mod.rs`.
-    names.extend(unsafe { module_of(module) }.iter().map(|(name, _)| name.0));
+    let Some(module) = (unsafe { module_of(module) }) else { return 0 };
+    if !names.is_null() && names.is_aligned() {
+        for (place, (name, _)) in module.iter().take(room).enumerate() {
+            // SAFETY: there is room for `room` names.
+            unsafe { names.add(place).write(name.0) };
+        }
+    }
+    module.len()
 }
 
-unsafe extern "C" fn module_get(module: *const c_void, name: u32) -> *const c_void {
+unsafe extern "C" fn module_get(module: *const RawModule, name: u32) -> *const RawFunction {
     // SAFETY: see `mod.rs`.
     unsafe { module_of(module) }
-        .get(Symbol(name))
+        .and_then(|module| module.get(Symbol(name)))
         .map_or(std::ptr::null(), |function| give(function.clone()))
 }
 
-unsafe extern "C" fn module_attrs(module: *const c_void) -> u32 {
+unsafe extern "C" fn module_attrs(module: *const RawModule) -> u32 {
     // SAFETY: see `mod.rs`.
-    unsafe { module_of(module) }.attrs.0
+    unsafe { module_of(module) }.map_or(0, |module| module.attrs.0)
 }
 
-unsafe extern "C" fn module_clone(module: *const c_void) -> *mut c_void {
+unsafe extern "C" fn module_clone(module: *const RawModule) -> *mut RawModule {
     // SAFETY: see `mod.rs`.
-    let copy = unsafe { module_of(module) }.clone();
-    Box::into_raw(Box::new(copy)).cast()
+    match unsafe { module_of(module) } {
+        Some(module) => Box::into_raw(Box::new(module.clone())).cast(),
+        None => std::ptr::null_mut(),
+    }
 }
 
-unsafe extern "C" fn module_release(module: *mut c_void) {
-    // SAFETY: the caller owns the box that `module_clone` made.
-    drop(unsafe { Box::from_raw(module.cast::<Module>()) });
+unsafe extern "C" fn module_release(module: *mut RawModule) {
+    // SAFETY: see `mod.rs`.
+    if unsafe { own_module(module) }.is_some() {
+        // SAFETY: the caller owns the box that `module_clone` made.
+        drop(unsafe { Box::from_raw(module.cast::<Module>()) });
+    }
 }
 
-unsafe extern "C" fn module_insert(module: *mut c_void, name: u32, function: *const c_void) {
+unsafe extern "C" fn module_insert(
+    module: *mut RawModule,
+    name: u32,
+    function: *const RawFunction,
+) -> bool {
     // SAFETY: see `mod.rs`; the caller owns the module.
-    let module = unsafe { &mut *module.cast::<Module>() };
-    // SAFETY: see `mod.rs`.
-    module.insert(Symbol(name), unsafe { function_of(function) });
+    let (module, function) = unsafe { (own_module(module), function_of(function)) };
+    let (Some(module), Some(function)) = (module, function) else { return false };
+    let cx = module.cx();
+    let is_name = has_term(cx, name) && cx.terms().kind(Term(name)) == TermKind::STR;
+    if !is_name || !function.cx().is_same(cx) {
+        return false;
+    }
+    module.insert(Symbol(name), function);
+    true
 }
 
-unsafe extern "C" fn module_remove(module: *mut c_void, name: u32) {
+unsafe extern "C" fn module_remove(module: *mut RawModule, name: u32) {
     // SAFETY: see `mod.rs`; the caller owns the module.
-    let module = unsafe { &mut *module.cast::<Module>() };
-    module.remove(Symbol(name));
+    if let Some(module) = unsafe { own_module(module) } {
+        module.remove(Symbol(name));
+    }
 }
 
-unsafe extern "C" fn module_set_attrs(module: *mut c_void, attrs: u32) {
+unsafe extern "C" fn module_set_attrs(module: *mut RawModule, attrs: u32) -> bool {
     // SAFETY: see `mod.rs`; the caller owns the module.
-    unsafe { &mut *module.cast::<Module>() }.attrs = Attrs(attrs);
+    let Some(module) = (unsafe { own_module(module) }) else { return false };
+    let is_there = has_term(module.cx(), attrs);
+    if is_there {
+        module.attrs = Attrs(attrs);
+    }
+    is_there
 }
 
-unsafe extern "C" fn options(run: *const c_void) -> u32 {
+unsafe extern "C" fn options(run: *const RawRun) -> u32 {
     // SAFETY: see `mod.rs`.
-    unsafe { run_of(run) }.options.0
+    unsafe { call_of(run) }.map_or(0, |call| call.run.options.0)
 }
 
-unsafe extern "C" fn target(run: *const c_void) -> u32 {
+unsafe extern "C" fn target(run: *const RawRun) -> u32 {
     // SAFETY: see `mod.rs`.
-    unsafe { run_of(run) }.target.0
+    unsafe { call_of(run) }.map_or(0, |call| call.run.target.0)
 }
 
-unsafe extern "C" fn report(run: *const c_void, level: u32, text: RStr<'_>) {
+unsafe extern "C" fn report(run: *const RawRun, level: u32, text: RStr<'_>) {
     let level = match level {
         1 => ReportLevel::Error,
         2 => ReportLevel::Warning,
         3 => ReportLevel::Note,
         _ => ReportLevel::Trace,
     };
-    let text = text::checked(text).map_or_else(|readable| readable, str::to_owned);
     // SAFETY: see `mod.rs`.
-    unsafe { run_of(run) }.report(level, text);
-}
-
-unsafe extern "C" fn is_cancelled(run: *const c_void) -> bool {
-    // SAFETY: see `mod.rs`.
-    unsafe { run_of(run) }.is_cancelled()
-}
-
-unsafe extern "C" fn op_info(run: *const c_void, name: u32) -> u32 {
-    // SAFETY: see `mod.rs`.
-    let run = unsafe { run_of(run) };
-    match name < run.cx.term_count() {
-        true => services::op_info(run.cx.terms().str(Symbol(name))),
-        false => 0,
+    if let Some(call) = unsafe { call_of(run) } {
+        call.run.report(level, read::readable(text));
     }
 }
 
-unsafe extern "C" fn evaluate(
-    _run: *const c_void,
-    transaction: *mut c_void,
-    node: u32,
-    message: &mut RString,
-) -> u32 {
+unsafe extern "C" fn is_cancelled(run: *const RawRun) -> bool {
     // SAFETY: see `mod.rs`.
-    let edit = unsafe { edit_of(transaction) };
-    let evaluated = guard(|| services::evaluate(&mut edit.transaction, Expr(node)));
-    edit.renew();
-    match evaluated {
-        Ok(Ok(expr)) => expr.0,
-        Ok(Err(error)) | Err(error) => {
-            *message = error.into();
-            NONE
+    unsafe { call_of(run) }.is_some_and(|call| call.run.is_cancelled())
+}
+
+unsafe extern "C" fn fail(run: *const RawRun, failure: u32, text: RStr<'_>, node: u32) {
+    let node = (node != NONE).then_some(Expr(node));
+    // SAFETY: see `mod.rs`.
+    if let Some(call) = unsafe { call_of(run) } {
+        call.fail(PassFailure::new(Failure(failure), read::readable(text), node));
+    }
+}
+
+unsafe extern "C" fn last_error(run: *const RawRun) -> RStr<'static> {
+    // SAFETY: see `mod.rs`.
+    let Some(call) = (unsafe { call_of(run) }) else { return RStr::empty() };
+    call.with_error(|text| {
+        // SAFETY: the text stays where it is until this thread's next error; the lifetime is the plugin's
+        // promise not to read it then.
+        unsafe { RStr::from_raw_parts(text.as_ptr(), text.len()) }
+    })
+}
+
+unsafe extern "C" fn op_info(run: *const RawRun, name: u32) -> u32 {
+    // SAFETY: see `mod.rs`.
+    match unsafe { call_of(run) } {
+        Some(call) if has_term(&call.run.cx, name) => {
+            services::op_info(call.run.cx.terms().str(Symbol(name)))
         }
+        _ => 0,
+    }
+}
+
+unsafe extern "C" fn evaluate(run: *const RawRun, transaction: *mut RawEdit, node: u32) -> u32 {
+    // SAFETY: see `mod.rs`.
+    match unsafe { (call_of(run), edit_of(transaction)) } {
+        (Some(_), Some(edit)) => edit.evaluate(node),
+        _ => NONE,
     }
 }
 
 unsafe extern "C" fn legalize(
-    run: *const c_void,
+    run: *const RawRun,
     op: u32,
     attrs: u32,
     args: RSlice<'_, u32>,
     result: u32,
-    message: &mut RString,
-) -> *const c_void {
+) -> *const RawFunction {
     // SAFETY: see `mod.rs`.
-    let run = unsafe { run_of(run) };
-    let args: Vec<Type> = args.iter().map(|&ty| Type(ty)).collect();
-    outcome(message, || services::legalize(run, Symbol(op), Attrs(attrs), &args, Type(result)))
+    let Some(call) = (unsafe { call_of(run) }) else { return std::ptr::null() };
+    let args = read::slice(args);
+    outcome(call, || {
+        let all = [op, attrs, result].into_iter().chain(args.iter().copied());
+        if let Some(missing) = all.into_iter().find(|&term| !has_term(&call.run.cx, term)) {
+            return Err(format!("there is no term {missing}"));
+        }
+        let args: Vec<Type> = args.iter().map(|&ty| Type(ty)).collect();
+        services::legalize(&call.run, Symbol(op), Attrs(attrs), &args, Type(result))
+    })
 }
 
-/// A function, or null and a message; a panic of the host's own is a message too.
-fn outcome(
-    message: &mut RString,
-    f: impl FnOnce() -> Result<Arc<Function>, String>,
-) -> *const c_void {
+/// A function, or null and an error; a panic of the host's own is an error too.
+fn outcome(call: &Call, f: impl FnOnce() -> Result<Arc<Function>, String>) -> *const RawFunction {
     match guard(f) {
         Ok(Ok(function)) => give(function),
         Ok(Err(error)) | Err(error) => {
-            *message = error.into();
+            call.set_error(&error);
             std::ptr::null()
         }
     }
 }
 
-static IR: &WithMetadata<HostIr> = &WithMetadata::new(HostIr {
+static IR: HostIr = HostIr {
+    size: size_of::<HostIr>(),
     run_retain,
     run_release,
     terms,
@@ -400,7 +460,7 @@ static IR: &WithMetadata<HostIr> = &WithMetadata::new(HostIr {
     function_body,
     edit,
     abandon,
-    transaction_view,
+    transaction_body,
     push,
     constant,
     share_constant,
@@ -416,51 +476,39 @@ static IR: &WithMetadata<HostIr> = &WithMetadata::new(HostIr {
     module_insert,
     module_remove,
     module_set_attrs,
-});
+};
 
-static SERVICES: &WithMetadata<HostServices> = &WithMetadata::new(HostServices {
+static SERVICES: HostServices = HostServices {
+    size: size_of::<HostServices>(),
     options,
     target,
     report,
     is_cancelled,
+    fail,
+    last_error,
     op_info,
     evaluate,
     legalize,
-});
+};
 
-struct Interfaces([InterfaceDesc; 2]);
-// SAFETY: the descriptors point to statics.
-unsafe impl Send for Interfaces {}
-// SAFETY: as above.
-unsafe impl Sync for Interfaces {}
+/// What crosses the border, as this host knows it: what it offers, what it uses of a plugin, the records.
+pub(crate) static INTERFACES: [Interface; 3 + RECORDS.len()] = {
+    let [node, term, constant, body] = RECORDS;
+    [
+        Interface::offered(&IR),
+        Interface::offered(&SERVICES),
+        Interface::used::<PassTable>(),
+        node,
+        term,
+        constant,
+        body,
+    ]
+};
 
-/// The tables that this host offers.
-fn interfaces() -> &'static [InterfaceDesc] {
-    static LIST: OnceLock<Interfaces> = OnceLock::new();
-    let list = LIST.get_or_init(|| {
-        let ir = HostIr_Ref(IR.static_as_prefix());
-        let services = HostServices_Ref(SERVICES.static_as_prefix());
-        Interfaces([
-            InterfaceDesc {
-                id: RStr::from_str(HOST_IR_INTERFACE),
-                revision: 26,
-                layout: <HostIr_Ref as StableAbi>::LAYOUT,
-                table: ir.0.to_raw_ptr().cast(),
-            },
-            InterfaceDesc {
-                id: RStr::from_str(HOST_SERVICES_INTERFACE),
-                revision: 7,
-                layout: <HostServices_Ref as StableAbi>::LAYOUT,
-                table: services.0.to_raw_ptr().cast(),
-            },
-        ])
-    });
-    &list.0
-}
-
-unsafe extern "C" fn query(id: RStr<'_>) -> *const InterfaceDesc {
-    interfaces()
+unsafe extern "C" fn query(id: RStr<'_>) -> *const Interface {
+    INTERFACES
         .iter()
-        .find(|interface| text::checked(id).is_ok_and(|id| interface.id.as_str() == id))
+        .filter(|interface| !interface.table.is_null())
+        .find(|interface| read::text(id).is_ok_and(|id| interface.id.as_str() == id))
         .map_or(std::ptr::null(), std::ptr::from_ref)
 }

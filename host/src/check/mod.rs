@@ -94,6 +94,13 @@ pub fn check_changed(before: &Module, module: &Module) -> Vec<Violation> {
     })
 }
 
+/// What is wrong with the first node that has not the parts of its kind.
+pub(crate) fn broken_part(function: &Arc<Function>) -> Option<String> {
+    let mut report = Report::default();
+    rules::check_parts(function, &mut report);
+    report.found.into_iter().next().map(|(_, problem)| problem)
+}
+
 /// So many places are reported of one rule in one function.
 pub const PER_RULE: usize = 20;
 

@@ -45,6 +45,8 @@ pub enum InferProblem {
         "`%{0}` has no type here: nothing binds it before; a recursive function needs a type on its variable"
     )]
     UntypedVar(String),
+    #[error("this {0} has no type, and stands where a value is needed")]
+    Untyped(&'static str),
     #[error("a call of the external function `{0}` needs a type")]
     UntypedExtern(String),
     #[error("`{0}` can be called, but is no value")]

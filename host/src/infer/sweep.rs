@@ -144,7 +144,8 @@ impl<'a> Sweep<'a> {
             (UNTYPED, View::Op { name } | View::Extern { name }) => {
                 Err(InferProblem::NotAValue(self.body.terms().str(name).to_owned()))
             }
-            (UNTYPED, _) => Ok(POISON),
+            (UNTYPED, _) if self.types.is_empty() => Ok(POISON),
+            (UNTYPED, _) => Err(InferProblem::Untyped(self.body.kind(expr).name())),
             (ty, _) => Ok(ty),
         }
     }

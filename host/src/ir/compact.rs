@@ -73,7 +73,7 @@ pub(super) fn compact(
             }
             data = *slot;
         }
-        out.nodes.push(RawNode { start, data, ..*node });
+        out.nodes.push(RawNode { start, data, ..node });
     }
     out.nodes.shrink_to_fit();
     Ok(out)

@@ -148,7 +148,7 @@ fn rebuild(function: &Function, scopes: &Scopes) -> Function {
         }
         let id = out.nodes.len() as u32;
         let len = out.operands.len() as u32 - start;
-        out.nodes.push(RawNode { start, len, data, ..*node });
+        out.nodes.push(RawNode { start, len, data, ..node });
         number[expr.index()] = id;
         let binder = scopes.binder[expr.index()];
         if binder != NONE {

@@ -200,17 +200,8 @@ impl Build for Transaction {
     fn push(&mut self, spec: NodeSpec, operands: &[Expr]) -> Expr {
         self.copy_base();
         let id = Expr(u32::try_from(self.nodes.len()).expect("at most 2^32 nodes in a body"));
-        self.nodes.push(RawNode {
-            kind: spec.kind.0,
-            flags: spec.flags,
-            ty: spec.ty.map_or(0, |ty| ty.0),
-            start: self.operands.len() as u32,
-            len: operands.len() as u32,
-            data: spec.data,
-            aux: spec.aux,
-            attrs: spec.attrs.0,
-            span: spec.span,
-        });
+        let (start, len) = (self.operands.len() as u32, operands.len() as u32);
+        self.nodes.push(spec.record(start, len));
         self.operands.extend(operands.iter().map(|operand| operand.0));
         id
     }

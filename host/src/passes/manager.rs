@@ -336,10 +336,11 @@ fn apply(
         }
         collect(module, &units, results, failed)
     };
-    let result = result.and_then(|after| match run.refused() {
+    // What follows from something that was refused would only hide it.
+    let result = match run.refused() {
         Some(what) => Err(failed(None, PassFailure::refused(what))),
-        None => Ok(after),
-    });
+        None => result,
+    };
     cx.reports.extend(run.take_reports().into_iter().map(|report| (step.name.clone(), report)));
     result
 }

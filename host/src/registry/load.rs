@@ -1,21 +1,20 @@
 //! Opening a plugin: once, for ever, after its manifest was read.
 
+use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use abi_stable::StableAbi;
-use abi_stable::abi_stability::abi_checking::check_layout_compatibility;
 use abi_stable::library::{AbiHeaderRef, ROOT_MODULE_LOADER_NAME_WITH_NUL};
-use abi_stable::prefix_type::PrefixRef;
-use abi_stable::std_types::RStr;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use tenon_plugin_api::abi::layout::Table;
+use tenon_plugin_api::abi::read::{readable, slice};
 use tenon_plugin_api::abi::tables::{
-    Outcome, PASS_INTERFACE, PassTable_Prefix, PassTable_Ref, PluginRoot_Ref, ROOT_ABI, Status,
+    C_ROOT_SYMBOL, CRoot, Interface, PASS_INTERFACE, PassTable, PluginRoot_Ref, ROOT_ABI,
 };
 use thiserror::Error;
 
-use super::Manifest;
-use crate::border::{Run, host_ref, text};
+use super::{Manifest, PassRecord, layout};
+use crate::border::{Call, INTERFACES, PassFailure, Run, host_ref};
 use crate::ir::{Function, Module};
 
 /// `RTLD_NODELETE`: a library stays for as long as the process, since thread-local destructors and
@@ -25,7 +24,7 @@ const NO_DELETE: i32 = 0x1000;
 /// A plugin's library, opened. It is never closed.
 pub struct Plugin {
     path: PathBuf,
-    passes: PassTable_Ref,
+    passes: Table<PassTable>,
     /// The plugin's names of its passes, by their number.
     names: Vec<String>,
 }
@@ -59,26 +58,6 @@ pub enum LoadError {
     },
 }
 
-/// How a pass ended when it did not end well.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PassFailure {
-    /// The plugin's message, or where it panicked.
-    pub message: String,
-    /// The node of the function that it is about.
-    pub node: Option<tenon_plugin_api::ir::Expr>,
-    /// Whether the pass stopped because it was told to.
-    pub is_cancelled: bool,
-    /// Whether it panicked.
-    pub is_panic: bool,
-}
-
-impl PassFailure {
-    /// The pass gave the host something that cannot be used.
-    pub(crate) fn refused(what: &str) -> Self {
-        Self { message: what.to_owned(), node: None, is_cancelled: false, is_panic: false }
-    }
-}
-
 impl Plugin {
     /// Opens the library at `path`, checks it against this host and against its manifest.
     pub fn open(path: &Path, manifest: &Manifest) -> Result<Plugin, LoadError> {
@@ -90,52 +69,28 @@ impl Plugin {
             unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | NO_DELETE) }.map_err(
                 |error| LoadError::Open { path: path.to_owned(), reason: error.to_string() },
             )?;
-        // SAFETY: the symbol is that of abi_stable's header, whose magic is checked below.
-        let header =
-            unsafe { library.get::<AbiHeaderRef>(ROOT_MODULE_LOADER_NAME_WITH_NUL.as_bytes()) }
-                .map(|symbol| *symbol)
-                .map_err(|_| {
-                    incompatible(
-                        "it exports no plugin root: build it with tenon-plugin-api and `plugin!`"
-                            .to_owned(),
-                    )
-                })?;
-        let header = header.upgrade().map_err(|error| incompatible(error.to_string()))?;
-        let root = header
-            .init_root_module::<PluginRoot_Ref>()
-            .map_err(|error| incompatible(first_line(&error.to_string())))?;
+        let root = root(&library).map_err(incompatible)?;
         // The library must stay: it is never closed.
         std::mem::forget(library);
-        if root.root_abi() != ROOT_ABI {
-            return Err(incompatible(format!(
-                "its root is version {}, this host's {ROOT_ABI}: use a plugin built with \
-                 tenon-plugin-api 1.x",
-                root.root_abi()
-            )));
-        }
 
-        let said = text::readable(root.manifest()());
-        let records: Vec<String> = said.lines().map(str::to_owned).collect();
-        let loaded = Manifest::parse(&records)
-            .map_err(|difference| LoadError::Lie { path: path.to_owned(), difference })?;
+        let lie = |difference| LoadError::Lie { path: path.to_owned(), difference };
+        let records: Vec<String> = root.manifest.lines().map(str::to_owned).collect();
+        let loaded = Manifest::parse(&records).map_err(lie)?;
         if &loaded != manifest {
-            return Err(LoadError::Lie {
-                path: path.to_owned(),
-                difference: difference(manifest, &loaded),
-            });
+            return Err(lie(difference(manifest, &loaded)));
         }
 
-        let passes = pass_table(root).map_err(incompatible)?;
+        let passes = pass_table(root.interfaces).map_err(incompatible)?;
+        // SAFETY: the table's layout was checked; these entries take anything.
         let names: Vec<String> =
-            (0..passes.count()()).map(|index| readable(passes.name()(index))).collect();
-        let expected: Vec<&str> = manifest.passes.iter().map(|pass| pass.name.as_str()).collect();
-        if names != expected {
-            return Err(LoadError::Lie {
-                path: path.to_owned(),
-                difference: format!(
-                    "the manifest lists the passes {expected:?}, the library has {names:?}"
-                ),
-            });
+            unsafe { (0..passes.count()()).map(|index| readable(passes.name()(index))).collect() };
+        let listed: Vec<&str> = manifest.passes.iter().map(|pass| pass.name.as_str()).collect();
+        let mut present: Vec<&str> = names.iter().map(String::as_str).collect();
+        present.sort_unstable();
+        if present != listed {
+            return Err(lie(format!(
+                "the manifest lists the passes {listed:?}, the table has {present:?}"
+            )));
         }
         Ok(Plugin { path: path.to_owned(), passes, names })
     }
@@ -157,10 +112,10 @@ impl Plugin {
         run: &Arc<Run>,
         module: &Module,
     ) -> Result<Module, PassFailure> {
-        let unit = std::ptr::from_ref(module).cast();
-        let result = self.call(index, run, unit, unit)?;
-        // SAFETY: a module pass that succeeds returns a module that it owns, a box of this host.
-        Ok(*unsafe { Box::from_raw(result.cast::<Module>()) })
+        let (result, call) = self.call(index, run, std::ptr::from_ref(module).cast(), module);
+        // SAFETY: a module pass returns null or a module that it owns, a box of this host.
+        let after = (!result.is_null()).then(|| *unsafe { Box::from_raw(result.cast::<Module>()) });
+        outcome(&call, after, |after| after.cx().is_same(module.cx()))
     }
 
     /// Runs pass `index`, a function pass, over a function of a module.
@@ -171,62 +126,110 @@ impl Plugin {
         function: &Arc<Function>,
         module: &Module,
     ) -> Result<Arc<Function>, PassFailure> {
-        let unit = Arc::as_ptr(function).cast();
-        let result = self.call(index, run, unit, std::ptr::from_ref(module).cast())?;
-        // SAFETY: a function pass that succeeds returns a function with a count that it owned.
-        Ok(unsafe { Arc::from_raw(result.cast::<Function>()) })
+        let (result, call) = self.call(index, run, Arc::as_ptr(function).cast(), module);
+        // SAFETY: a function pass returns null or a function with a count that it owned.
+        let after =
+            (!result.is_null()).then(|| unsafe { Arc::from_raw(result.cast::<Function>()) });
+        outcome(&call, after, |after| after.cx().is_same(module.cx()))
     }
 
+    /// Calls a pass. What comes back is owned by the caller.
     fn call(
         &self,
         index: u32,
         run: &Arc<Run>,
-        unit: *const std::ffi::c_void,
-        module: *const std::ffi::c_void,
-    ) -> Result<*mut std::ffi::c_void, PassFailure> {
-        let mut outcome =
-            Outcome { unit: std::ptr::null_mut(), message: Default::default(), node: 0 };
+        unit: *const c_void,
+        module: &Module,
+    ) -> (*mut c_void, Arc<Call>) {
+        let call = Arc::new(Call::new(run.clone()));
+        let module = std::ptr::from_ref(module).cast();
         // SAFETY: the table's layout was checked; `unit` and `module` are what the pass's kind says and
         // live during the call.
-        let status = unsafe { self.passes.run()(index, host_ref(run), unit, module, &mut outcome) };
-        if status == Status::OK && !outcome.unit.is_null() {
-            return Ok(outcome.unit);
-        }
-        let message = match status {
-            Status::OK => "the pass returned nothing".to_owned(),
-            _ => text::readable(outcome.message),
-        };
-        Err(PassFailure {
-            message,
-            node: outcome.node.checked_sub(1).map(tenon_plugin_api::ir::Expr),
-            is_cancelled: status == Status::CANCELLED,
-            is_panic: status == Status::PANIC,
-        })
+        let result = unsafe { self.passes.run()(index, host_ref(&call), unit, module) };
+        (result, call)
     }
 }
 
-/// The plugin's pass table, its layout checked in both directions: a table only grows, so of two builds
-/// one layout is a prefix of the other.
-fn pass_table(root: PluginRoot_Ref) -> Result<PassTable_Ref, String> {
-    let interfaces = root.interfaces()();
-    let Some(desc) = interfaces.iter().find(|desc| readable(desc.id) == PASS_INTERFACE) else {
-        let offered: Vec<String> = interfaces.iter().map(|desc| readable(desc.id)).collect();
-        return Err(format!("it offers no {PASS_INTERFACE}, only {offered:?}"));
+/// What a pass returned, unless it says that it failed.
+fn outcome<T>(
+    call: &Call,
+    unit: Option<T>,
+    is_of_this_run: impl FnOnce(&T) -> bool,
+) -> Result<T, PassFailure> {
+    match (call.failure(), unit) {
+        (Some(failure), _) => Err(failure.clone()),
+        (None, None) => Err(PassFailure::refused("the pass returned nothing and does not say why")),
+        (None, Some(unit)) if is_of_this_run(&unit) => Ok(unit),
+        (None, Some(_)) => {
+            Err(PassFailure::refused("the pass returned what belongs to another run's terms"))
+        }
+    }
+}
+
+/// What either of the two roots says.
+struct Root {
+    manifest: String,
+    interfaces: &'static [Interface],
+}
+
+/// The root of a library, if it is one that this host understands.
+fn root(library: &Library) -> Result<Root, String> {
+    // SAFETY: the symbol is that of abi_stable's header, whose magic is checked below.
+    let header =
+        unsafe { library.get::<AbiHeaderRef>(ROOT_MODULE_LOADER_NAME_WITH_NUL.as_bytes()) };
+    if let Ok(header) = header {
+        // What abi_stable has to say of a difference is up to a megabyte long.
+        let foreign =
+            || "its root is not that of Tenon 1.x: rebuild it with tenon-plugin-api 1.x".to_owned();
+        let header = header.upgrade().map_err(|_| foreign())?;
+        let root = header.init_root_module::<PluginRoot_Ref>().map_err(|_| foreign())?;
+        check_root(root.root_abi())?;
+        let manifest = readable(root.manifest()());
+        return Ok(Root { manifest, interfaces: slice(root.interfaces()()) });
+    }
+    // SAFETY: the symbol is that of a C root, which starts with its version.
+    let Ok(symbol) = (unsafe { library.get::<*const CRoot>(C_ROOT_SYMBOL.as_bytes()) }) else {
+        return Err(
+            "it exports no plugin root: build it with tenon-plugin-api and `plugin!`, or with \
+                    tenon_plugin.h and TENON_PLUGIN"
+                .to_owned(),
+        );
     };
-    let ours = <PassTable_Ref as StableAbi>::LAYOUT;
-    if check_layout_compatibility(ours, desc.layout).is_err()
-        && let Err(error) = check_layout_compatibility(desc.layout, ours)
-    {
+    // SAFETY: a symbol's address is not null, and every version of the root starts with this word.
+    check_root(unsafe { (&raw const (**symbol).root_abi).read() })?;
+    // SAFETY: a root of this version is this record, valid for ever.
+    let root: CRoot = unsafe { symbol.read() };
+    Ok(Root { manifest: readable(root.manifest), interfaces: slice(root.interfaces) })
+}
+
+fn check_root(root_abi: u32) -> Result<(), String> {
+    match root_abi {
+        ROOT_ABI => Ok(()),
+        other => Err(format!(
+            "its root is version {other}, this host's {ROOT_ABI}: use a plugin built for Tenon 1.x"
+        )),
+    }
+}
+
+/// The plugin's pass table, after all layouts that both sides list were compared.
+fn pass_table(interfaces: &'static [Interface]) -> Result<Table<PassTable>, String> {
+    let differences = layout::differences(&INTERFACES, interfaces);
+    if !differences.is_empty() {
         return Err(format!(
-            "its {PASS_INTERFACE} (revision {}) has another layout than this host's: {}. Rebuild it \
-             with tenon-plugin-api 1.x",
-            desc.revision,
-            first_line(&error.to_string())
+            "its layouts are not those of Tenon 1.x:\n  {}\nrebuild it with tenon-plugin-api 1.x or \
+             its tenon_plugin.h",
+            differences.join("\n  ")
         ));
     }
-    type Table = abi_stable::prefix_type::WithMetadata_<PassTable_Prefix, PassTable_Prefix>;
-    // SAFETY: the table is valid for ever and of the layout that was just checked.
-    Ok(PassTable_Ref(unsafe { PrefixRef::from_raw(desc.table.cast::<Table>()) }))
+    let Some(interface) = interfaces.iter().find(|other| readable(other.id) == PASS_INTERFACE)
+    else {
+        let offered: Vec<String> = interfaces.iter().map(|other| readable(other.id)).collect();
+        return Err(format!("it offers no {PASS_INTERFACE}, only {offered:?}"));
+    };
+    // SAFETY: the table is valid for ever, and its layout was just checked.
+    unsafe { Table::new(interface.table.cast()) }.map_err(|error| {
+        format!("{error}: rebuild it with tenon-plugin-api 1.x or its tenon_plugin.h")
+    })
 }
 
 /// The first thing in which two manifests differ.
@@ -247,16 +250,18 @@ fn difference(file: &Manifest, loaded: &Manifest) -> String {
     if let Some(name) = present.iter().find(|name| !listed.contains(name)) {
         return format!("the library has the pass `{name}`, which the file does not list");
     }
-    let differs = file.passes.iter().zip(&loaded.passes).find(|(a, b)| a != b);
-    let name = differs.map_or("", |(pass, _)| pass.name.as_str());
-    format!("they describe the pass `{name}` differently")
-}
-
-/// What can be read of a text of the plugin's.
-fn readable(text: RStr<'_>) -> String {
-    text::checked(text).map_or_else(|readable| readable, str::to_owned)
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim().to_owned()
+    let mut pairs = file.passes.iter().zip(&loaded.passes);
+    let Some((file, loaded)) = pairs.find(|(file, loaded)| file != loaded) else {
+        return "the records of their passes differ".to_owned();
+    };
+    let value = |record: &PassRecord| serde_json::to_value(record).unwrap_or_default();
+    let (said, found) = (value(file), value(loaded));
+    let keys = said.as_object().into_iter().flat_map(|record| record.keys());
+    let differing: Vec<String> = keys
+        .filter(|&key| said.get(key) != found.get(key))
+        .map(|key| {
+            format!("`{key}` is {} in the file and {} in the library", said[key], found[key])
+        })
+        .collect();
+    format!("of the pass `{}` {}", file.name, differing.join(", "))
 }

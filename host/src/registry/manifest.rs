@@ -353,7 +353,9 @@ impl Notes {
                 {
                     let text = std::str::from_utf8(note.desc())
                         .map_err(|_| "a record is not UTF-8".to_owned())?;
-                    texts.push(text.to_owned());
+                    // A note holds one record or several, one a line.
+                    let lines = text.trim_end_matches('\0').lines();
+                    texts.extend(lines.filter(|line| !line.is_empty()).map(str::to_owned));
                 }
             }
         }

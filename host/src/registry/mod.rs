@@ -1,10 +1,12 @@
 //! The registry: which plugins there are, which passes they offer, and under which names.
 //!
 //! [`config`] is `registry.toml`; [`manifest`] reads what a plugin says of itself without running it;
-//! [`names`] finds a pass by name; [`load`] opens a library when the first of its passes is needed.
+//! [`names`] finds a pass by name; [`load`] opens a library when the first of its passes is needed, and [`layout`] compares what
+//! it says of the border with what the host says.
 
 mod config;
 mod digest;
+mod layout;
 mod load;
 mod manifest;
 mod names;
@@ -17,12 +19,13 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
+pub use crate::border::PassFailure;
 pub use config::{
     Config, ConfigError, DirConfig, Edit, Enable, PassConfig, PinConfig, PipelineConfig,
     PipelineContent, Place, Set,
 };
 pub use digest::sha256;
-pub use load::{LoadError, PassFailure, Plugin};
+pub use load::{LoadError, Plugin};
 pub use manifest::{Manifest, ManifestError, PassKind, PassRecord, PluginRecord, Requirement};
 use names::Names;
 pub use names::{Candidate, LookupError};

@@ -1,26 +1,22 @@
 //! The host as a plugin sees it: safe calls over the host's tables.
 
-use std::ffi::c_void;
 use std::marker::PhantomData;
 
-use abi_stable::prefix_type::PrefixRef;
-use abi_stable::std_types::{RSlice, RStr, RString, RVec};
+use abi_stable::std_types::{RSlice, RStr};
 
-use super::read::{BodyRecords, TermTable};
-use super::records::{RawBody, RawNode, RawTermTable, RawTransaction};
+use super::layout::{RawTable, Table};
+use super::read::{self, BodyRecords, TermTable};
+use super::records::{RawBody, RawNode};
 use super::tables::{
-    HOST_IR_INTERFACE, HOST_SERVICES_INTERFACE, HostIr_Ref, HostRef, HostServices_Ref,
+    Failure, HostIr, HostRef, HostServices, NONE, RawEdit, RawFunction, RawModule, RawRun,
 };
 use crate::ir::{BodyView, Context, Expr, NodeSpec, Symbol, Term, TermKind, Terms};
 
-/// Id that a call of the host returns for "none".
-const NONE: u32 = u32::MAX;
-
 /// A counted reference to the state of one run, with the host's tables. It may be sent to threads.
 pub struct Host {
-    run: *const c_void,
-    ir: HostIr_Ref,
-    services: HostServices_Ref,
+    run: *const RawRun,
+    ir: Table<HostIr>,
+    services: Table<HostServices>,
 }
 
 // SAFETY: the host's tables promise that the calls made here on a shared host are for any thread, and
@@ -50,21 +46,8 @@ impl Host {
     /// # Safety
     /// `raw` must come from a host that upholds the contract of [`HostRef`].
     pub(super) unsafe fn new(raw: HostRef) -> Result<Self, String> {
-        let table = |id: &'static str| {
-            // SAFETY: by this function's contract.
-            let desc = unsafe { (raw.query)(RStr::from_str(id)) };
-            // SAFETY: a descriptor that is not null is valid for ever.
-            unsafe { desc.as_ref() }
-                .map(|desc| desc.table)
-                .ok_or_else(|| format!("this host does not offer {id}"))
-        };
-        let ir = table(HOST_IR_INTERFACE)?;
-        let services = table(HOST_SERVICES_INTERFACE)?;
-        // SAFETY: the host compared this interface's layout with the one of this build before the call.
-        let ir = HostIr_Ref(unsafe { PrefixRef::from_raw(ir.cast::<WithIr>()) });
-        // SAFETY: as above.
-        let services =
-            HostServices_Ref(unsafe { PrefixRef::from_raw(services.cast::<WithServices>()) });
+        // SAFETY: by this function's contract.
+        let (ir, services) = unsafe { (table::<HostIr>(raw)?, table::<HostServices>(raw)?) };
         // SAFETY: `run` is borrowed for the call.
         unsafe { (ir.run_retain())(raw.run) };
         Ok(Self { run: raw.run, ir, services })
@@ -108,19 +91,24 @@ impl Host {
         args: &[u32],
         result: Term,
     ) -> Result<FunctionHandle, String> {
-        let mut message = RString::new();
+        let args = RSlice::from_slice(args);
         // SAFETY: `run` is alive.
-        let function = unsafe {
-            (self.services.legalize())(
-                self.run,
-                op.0,
-                attrs.0,
-                RSlice::from_slice(args),
-                result.0,
-                &mut message,
-            )
-        };
-        FunctionHandle::adopt(self, function).ok_or_else(|| message.into_string())
+        let function =
+            unsafe { (self.services.legalize())(self.run, op.0, attrs.0, args, result.0) };
+        FunctionHandle::adopt(self, function).ok_or_else(|| self.last_error())
+    }
+
+    /// Says that the pass fails.
+    pub(super) fn fail(&self, failure: Failure, text: &str, node: Option<Expr>) {
+        let (text, node) = (RStr::from_str(text), node.map_or(NONE, |node| node.0));
+        // SAFETY: `run` is alive.
+        unsafe { (self.services.fail())(self.run, failure.0, text, node) };
+    }
+
+    /// Why the last call of this thread failed.
+    fn last_error(&self) -> String {
+        // SAFETY: `run` is alive; the text is copied before the next call.
+        read::readable(unsafe { (self.services.last_error())(self.run) })
     }
 
     /// Starts a transaction.
@@ -128,30 +116,37 @@ impl Host {
         let base = base.map_or(std::ptr::null(), |base| base.raw);
         // SAFETY: `run` and `base` are alive.
         let raw = unsafe { (self.ir.edit())(self.run, base) };
+        assert!(!raw.is_null(), "{}", self.last_error());
         // SAFETY: the host hands out a transaction whose view stays at its address.
-        let view = unsafe { (self.ir.transaction_view())(raw) }.cast();
+        let view = unsafe { (self.ir.transaction_body())(raw) };
         TransactionHandle { host: self.clone(), raw, view, not_sync: PhantomData }
     }
 }
 
-type WithIr = abi_stable::prefix_type::WithMetadata_<
-    super::tables::HostIr_Prefix,
-    super::tables::HostIr_Prefix,
->;
-type WithServices = abi_stable::prefix_type::WithMetadata_<
-    super::tables::HostServices_Prefix,
-    super::tables::HostServices_Prefix,
->;
+/// A table of the host's. The host compared its layout with that of this build before the first call.
+///
+/// # Safety
+/// As for [`Host::new`].
+unsafe fn table<T: RawTable>(raw: HostRef) -> Result<Table<T>, String> {
+    // SAFETY: by this function's contract.
+    let interface = unsafe { (raw.query)(RStr::from_str(T::ID)) };
+    // SAFETY: an interface that is not null is valid for ever.
+    let Some(interface) = (unsafe { interface.as_ref() }) else {
+        return Err(format!("this host does not offer {}", T::ID));
+    };
+    // SAFETY: by this function's contract; it is the table of this id.
+    unsafe { Table::new(interface.table.cast()) }
+}
 
 impl Context for Host {
     fn terms(&self) -> Terms<'_> {
         // SAFETY: the table lives as long as the run, of which `self` owns a count.
-        let table = unsafe { &*(self.ir.terms())(self.run).cast::<RawTermTable>() };
+        let table = unsafe { &*(self.ir.terms())(self.run) };
         Terms::new(TermTable::new(table))
     }
 
     fn intern(&self, kind: TermKind, flags: u16, bits: u64, children: &[Term]) -> Term {
-        let ids = RSlice::from_slice(super::read::term_ids(children));
+        let ids = RSlice::from_slice(read::term_ids(children));
         // SAFETY: `run` is alive.
         Term(unsafe { (self.ir.intern())(self.run, kind.0, flags, bits, ids) })
     }
@@ -165,7 +160,7 @@ impl Context for Host {
 /// A counted reference to a published function.
 pub(crate) struct FunctionHandle {
     host: Host,
-    raw: *const c_void,
+    raw: *const RawFunction,
 }
 
 // SAFETY: a published function is immutable and counted atomically.
@@ -192,22 +187,22 @@ impl FunctionHandle {
     ///
     /// # Safety
     /// `raw` must be a function of this host that is alive.
-    pub(crate) unsafe fn retained(host: &Host, raw: *const c_void) -> Self {
+    pub(crate) unsafe fn retained(host: &Host, raw: *const RawFunction) -> Self {
         // SAFETY: by this function's contract.
         unsafe { (host.ir.function_retain())(raw) };
         Self { host: host.clone(), raw }
     }
 
     /// Takes over a count that the host gave; `None` for null.
-    fn adopt(host: &Host, raw: *const c_void) -> Option<Self> {
+    fn adopt(host: &Host, raw: *const RawFunction) -> Option<Self> {
         (!raw.is_null()).then(|| Self { host: host.clone(), raw })
     }
 
     /// Gives the count away.
-    pub(crate) fn into_raw(self) -> *mut c_void {
+    pub(crate) fn into_raw(self) -> *const RawFunction {
         // SAFETY: `self` owns a count, so the function is alive; this one outlives the drop below.
         unsafe { (self.host.ir.function_retain())(self.raw) };
-        self.raw.cast_mut()
+        self.raw
     }
 
     /// The host.
@@ -217,12 +212,9 @@ impl FunctionHandle {
 
     /// Reads the function.
     pub(crate) fn body(&self) -> BodyView<'_> {
-        let mut body = std::mem::MaybeUninit::<RawBody>::uninit();
-        // SAFETY: the function is alive, and the host fills in the whole record.
-        let body = unsafe {
-            (self.host.ir.function_body())(self.raw, body.as_mut_ptr().cast());
-            body.assume_init()
-        };
+        let mut body = RawBody::EMPTY;
+        // SAFETY: the function is alive, and there is room for the record.
+        unsafe { (self.host.ir.function_body())(self.raw, &mut body, size_of::<RawBody>()) };
         // SAFETY: the arrays live as long as the function, which `self` keeps.
         BodyView::new(unsafe { BodyRecords::from_raw(body) })
     }
@@ -236,8 +228,8 @@ impl FunctionHandle {
 /// A transaction, owned.
 pub(crate) struct TransactionHandle {
     host: Host,
-    raw: *mut c_void,
-    view: *const RawTransaction,
+    raw: *mut RawEdit,
+    view: *const RawBody,
     /// Edits are for one thread at a time.
     not_sync: PhantomData<*mut ()>,
 }
@@ -259,41 +251,20 @@ impl TransactionHandle {
 
     /// The body as it stands.
     pub(crate) fn body(&self) -> BodyView<'_> {
-        // SAFETY: the view lives as long as the transaction, and is only renewed through `&mut self`.
-        let view = unsafe { *self.view };
-        // SAFETY: as above.
-        let records = unsafe { BodyRecords::from_raw(view.body) };
-        let replaced = match view.replaced_len {
-            0 => &[],
-            // SAFETY: the host publishes `replaced_len` entries, valid like the body.
-            len => unsafe { std::slice::from_raw_parts(view.replaced, len as usize) },
-        };
-        BodyView::with_replacements(records, replaced, view.base_len as usize)
+        // SAFETY: the record lives as long as the transaction, and starts with its size.
+        let view = unsafe { read::record::<RawBody>(self.view.cast(), (*self.view).size as usize) };
+        // SAFETY: it is only renewed through `&mut self`.
+        unsafe { read::transaction_view(view) }
     }
 
     /// Adds a node.
     pub(crate) fn push(&mut self, spec: NodeSpec, operands: &[Expr]) -> Expr {
-        let node = RawNode {
-            kind: spec.kind.0,
-            flags: spec.flags,
-            ty: spec.ty.map_or(0, |ty| ty.0),
-            start: 0,
-            len: 0,
-            data: spec.data,
-            aux: spec.aux,
-            attrs: spec.attrs.0,
-            span: spec.span,
-        };
-        let operands = super::read::expr_ids(operands);
+        let node = spec.record(0, 0);
+        let operands = RSlice::from_slice(read::expr_ids(operands));
         // SAFETY: `self` owns the transaction; the record is of the size that is said.
-        Expr(unsafe {
-            (self.host.ir.push())(
-                self.raw,
-                (&raw const node).cast(),
-                size_of::<RawNode>() as u32,
-                RSlice::from_slice(operands),
-            )
-        })
+        let id = unsafe { (self.host.ir.push())(self.raw, &node, size_of::<RawNode>(), operands) };
+        assert!(id != NONE, "{}", self.host.last_error());
+        Expr(id)
     }
 
     /// Adds a constant.
@@ -306,7 +277,9 @@ impl TransactionHandle {
     /// Adds a constant of a function, sharing its bytes.
     pub(crate) fn share_constant(&mut self, function: &FunctionHandle, index: u32) -> Expr {
         // SAFETY: both are alive.
-        Expr(unsafe { (self.host.ir.share_constant())(self.raw, function.raw, index) })
+        let id = unsafe { (self.host.ir.share_constant())(self.raw, function.raw, index) };
+        assert!(id != NONE, "{}", self.host.last_error());
+        Expr(id)
     }
 
     /// Replaces the uses of a node.
@@ -329,28 +302,24 @@ impl TransactionHandle {
 
     /// Evaluates a node with constant operands.
     pub(crate) fn evaluate(&mut self, expr: Expr) -> Result<Expr, String> {
-        let mut message = RString::new();
         // SAFETY: `self` owns the transaction and a count of the run.
-        let id = unsafe {
-            (self.host.services.evaluate())(self.host.run, self.raw, expr.0, &mut message)
-        };
-        if id == NONE { Err(message.into_string()) } else { Ok(Expr(id)) }
+        let id = unsafe { (self.host.services.evaluate())(self.host.run, self.raw, expr.0) };
+        if id == NONE { Err(self.host.last_error()) } else { Ok(Expr(id)) }
     }
 
     /// Publishes.
     pub(crate) fn finish(mut self) -> Result<FunctionHandle, String> {
-        let mut message = RString::new();
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
         // SAFETY: `self` owned the transaction and gives it up.
-        let function = unsafe { (self.host.ir.finish())(raw, &mut message) };
-        FunctionHandle::adopt(&self.host, function).ok_or_else(|| message.into_string())
+        let function = unsafe { (self.host.ir.finish())(raw) };
+        FunctionHandle::adopt(&self.host, function).ok_or_else(|| self.host.last_error())
     }
 }
 
 /// A module, owned: a copy that shares its functions.
 pub(crate) struct ModuleHandle {
     host: Host,
-    raw: *mut c_void,
+    raw: *mut RawModule,
 }
 
 // SAFETY: reading is for any thread, and edits take `&mut`.
@@ -372,14 +341,14 @@ impl ModuleHandle {
     ///
     /// # Safety
     /// `raw` must be a module of this host that is alive.
-    pub(crate) unsafe fn copied(host: &Host, raw: *const c_void) -> Self {
+    pub(crate) unsafe fn copied(host: &Host, raw: *const RawModule) -> Self {
         // SAFETY: by this function's contract.
         let raw = unsafe { (host.ir.module_clone())(raw) };
         Self { host: host.clone(), raw }
     }
 
     /// Gives the module away.
-    pub(crate) fn into_raw(mut self) -> *mut c_void {
+    pub(crate) fn into_raw(mut self) -> *mut RawModule {
         std::mem::replace(&mut self.raw, std::ptr::null_mut())
     }
 
@@ -390,10 +359,17 @@ impl ModuleHandle {
 
     /// Names of the functions, in order.
     pub(crate) fn names(&self) -> Vec<Symbol> {
-        let mut names = RVec::new();
-        // SAFETY: `self` owns the module.
-        unsafe { (self.host.ir.module_names())(self.raw, &mut names) };
-        names.into_iter().map(Symbol).collect()
+        let mut names: Vec<u32> = Vec::new();
+        loop {
+            let room = names.len();
+            // SAFETY: `self` owns the module, and there is room for so many names.
+            let count =
+                unsafe { (self.host.ir.module_names())(self.raw, names.as_mut_ptr(), room) };
+            names.resize(count, 0);
+            if count <= room {
+                return names.into_iter().map(Symbol).collect();
+            }
+        }
     }
 
     /// The function called `name`.
@@ -412,13 +388,15 @@ impl ModuleHandle {
     /// Sets the attributes.
     pub(crate) fn set_attrs(&mut self, attrs: Term) {
         // SAFETY: `self` owns the module.
-        unsafe { (self.host.ir.module_set_attrs())(self.raw, attrs.0) };
+        let is_set = unsafe { (self.host.ir.module_set_attrs())(self.raw, attrs.0) };
+        assert!(is_set, "no term {} in this context", attrs.0);
     }
 
     /// Sets a function.
     pub(crate) fn insert(&mut self, name: Symbol, function: &FunctionHandle) {
         // SAFETY: `self` owns the module, and the function is alive.
-        unsafe { (self.host.ir.module_insert())(self.raw, name.0, function.raw) };
+        let is_set = unsafe { (self.host.ir.module_insert())(self.raw, name.0, function.raw) };
+        assert!(is_set, "{name:?} is no name, or the function belongs to another run's terms");
     }
 
     /// Removes a function.

@@ -2,15 +2,16 @@
 
 use std::ffi::c_void;
 
-use abi_stable::StableAbi;
-use abi_stable::prefix_type::{PrefixTypeTrait, WithMetadata};
-use abi_stable::std_types::{RSlice, RStr, RString};
+use std::sync::OnceLock;
+
+use abi_stable::prefix_type::PrefixTypeTrait;
+use abi_stable::std_types::{RSlice, RStr};
 
 use super::guard::guard;
 use super::host::Host;
 use super::tables::{
-    HostRef, InterfaceDesc, Outcome, PASS_INTERFACE, PassTable, PassTable_Ref, PluginRoot,
-    PluginRoot_Ref, ROOT_ABI, Status,
+    Failure, HostIr, HostRef, HostServices, Interface, PassTable, PluginRoot, PluginRoot_Ref,
+    RECORDS, ROOT_ABI, RawModule,
 };
 use crate::pass::{Function, Module, PassContext, PassError, Result};
 
@@ -46,7 +47,7 @@ pub static PLUGINS: [&'static str];
 
 /// The passes in the order of their names: the linker's order differs between builds.
 fn passes() -> &'static [&'static PassItem] {
-    static SORTED: std::sync::OnceLock<Vec<&'static PassItem>> = std::sync::OnceLock::new();
+    static SORTED: OnceLock<Vec<&'static PassItem>> = OnceLock::new();
     SORTED.get_or_init(|| {
         let mut items: Vec<_> = PASSES.iter().collect();
         items.sort_by_key(|item| item.name);
@@ -54,17 +55,20 @@ fn passes() -> &'static [&'static PassItem] {
     })
 }
 
-extern "C" fn manifest() -> RString {
-    let records = PLUGINS.iter().copied().chain(passes().iter().map(|item| item.manifest));
-    let records: Vec<&str> = records.collect();
-    records.join("\n").into()
+extern "C" fn manifest() -> RStr<'static> {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    let text = TEXT.get_or_init(|| {
+        let records = PLUGINS.iter().copied().chain(passes().iter().map(|item| item.manifest));
+        records.collect::<Vec<_>>().join("\n")
+    });
+    RStr::from_str(text)
 }
 
-extern "C" fn count() -> u32 {
+unsafe extern "C" fn count() -> u32 {
     passes().len() as u32
 }
 
-extern "C" fn name(index: u32) -> RStr<'static> {
+unsafe extern "C" fn name(index: u32) -> RStr<'static> {
     RStr::from_str(passes().get(index as usize).map_or("", |item| item.name))
 }
 
@@ -72,73 +76,69 @@ unsafe extern "C" fn run(
     index: u32,
     host: HostRef,
     unit: *const c_void,
-    module: *const c_void,
-    outcome: &mut Outcome,
-) -> Status {
-    let ran = guard(|| {
-        let Some(item) = passes().get(index as usize) else {
-            return Err(PassError::new(format!("this library has no pass {index}")));
-        };
-        // SAFETY: the caller is a host that upholds the contract of `PassTable::run`: `host` is valid
-        // during the call.
-        let host = unsafe { Host::new(host) }.map_err(PassError::new)?;
-        let cx = PassContext::new(host);
-        match item.body {
-            PassBody::Module(body) => {
-                // SAFETY: the pass's kind is in the manifest, so `unit` is a module of this host.
-                let module = unsafe { Module::copied(cx.host(), unit) };
-                Ok(body(module, &cx)?.into_raw())
-            }
-            PassBody::Function(body) => {
-                // SAFETY: as above: `unit` is a function and `module` its module.
-                let module = unsafe { Module::copied(cx.host(), module) };
-                // SAFETY: as above.
-                let function = unsafe { Function::retained(cx.host(), unit) };
-                Ok(body(function, &module, &cx)?.into_raw())
-            }
+    module: *const RawModule,
+) -> *mut c_void {
+    // SAFETY: the caller is a host that upholds the contract of `PassTable::run`: `host` is valid during
+    // the call.
+    let Ok(host) = (unsafe { Host::new(host) }) else { return std::ptr::null_mut() };
+    // SAFETY: as above: the pass's kind is in the manifest, so `unit` is what it says, and `module` its
+    // module.
+    let ran = guard(|| unsafe { run_pass(index, &host, unit, module) });
+    let (failure, text, node) = match ran {
+        Ok(Ok(unit)) => return unit,
+        Ok(Err(error)) if error.is_cancelled => (Failure::CANCELLED, error.message, error.node),
+        Ok(Err(error)) => (Failure::ERROR, error.message, error.node),
+        Err(panic) => (Failure::PANIC, panic, None),
+    };
+    host.fail(failure, &text, node);
+    std::ptr::null_mut()
+}
+
+/// # Safety
+/// `unit` is a module or a function of this host, as the kind of the pass says, and `module` a module.
+unsafe fn run_pass(
+    index: u32,
+    host: &Host,
+    unit: *const c_void,
+    module: *const RawModule,
+) -> Result<*mut c_void> {
+    let Some(item) = passes().get(index as usize) else {
+        return Err(PassError::new(format!("this library has no pass {index}")));
+    };
+    let cx = PassContext::new(host.clone());
+    match item.body {
+        PassBody::Module(body) => {
+            // SAFETY: by this function's contract.
+            let module = unsafe { Module::copied(host, unit.cast()) };
+            Ok(body(module, &cx)?.into_raw().cast())
         }
-    });
-    match ran {
-        Ok(Ok(unit)) => {
-            outcome.unit = unit;
-            Status::OK
-        }
-        Ok(Err(error)) => {
-            outcome.message = error.message.into();
-            outcome.node = error.node.map_or(0, |node| node.0 + 1);
-            if error.is_cancelled { Status::CANCELLED } else { Status::ERROR }
-        }
-        Err(panic) => {
-            outcome.message = panic.into();
-            Status::PANIC
+        PassBody::Function(body) => {
+            // SAFETY: by this function's contract.
+            let module = unsafe { Module::copied(host, module) };
+            // SAFETY: by this function's contract.
+            let function = unsafe { Function::retained(host, unit.cast()) };
+            Ok(body(function, &module, &cx)?.into_raw().cast_mut().cast())
         }
     }
 }
 
-const PASS_TABLE: WithMetadata<PassTable> = WithMetadata::new(PassTable { count, name, run });
+static PASS_TABLE: PassTable = PassTable { size: size_of::<PassTable>(), count, name, run };
 
-/// Number of fields of [`PassTable`] in this build.
-const PASS_REVISION: u32 = 3;
+static INTERFACES: [Interface; 3 + RECORDS.len()] = {
+    let [node, term, constant, body] = RECORDS;
+    [
+        Interface::offered(&PASS_TABLE),
+        Interface::used::<HostIr>(),
+        Interface::used::<HostServices>(),
+        node,
+        term,
+        constant,
+        body,
+    ]
+};
 
-struct Interfaces([InterfaceDesc; 1]);
-// SAFETY: the descriptors point to constants.
-unsafe impl Send for Interfaces {}
-// SAFETY: as above.
-unsafe impl Sync for Interfaces {}
-
-extern "C" fn interfaces() -> RSlice<'static, InterfaceDesc> {
-    static LIST: std::sync::OnceLock<Interfaces> = std::sync::OnceLock::new();
-    static TABLE: &WithMetadata<PassTable> = &PASS_TABLE;
-    let list = LIST.get_or_init(|| {
-        let table = PassTable_Ref(TABLE.static_as_prefix());
-        Interfaces([InterfaceDesc {
-            id: RStr::from_str(PASS_INTERFACE),
-            revision: PASS_REVISION,
-            layout: <PassTable_Ref as StableAbi>::LAYOUT,
-            table: table.0.to_raw_ptr().cast(),
-        }])
-    });
-    RSlice::from_slice(&list.0)
+extern "C" fn interfaces() -> RSlice<'static, Interface> {
+    RSlice::from_slice(&INTERFACES)
 }
 
 /// The root module of this library, for the header that `plugin!` exports.

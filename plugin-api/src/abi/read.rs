@@ -1,11 +1,57 @@
 //! Reads the border's records: each function here is one pointer step with its bounds check.
 
+use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 
+use abi_stable::std_types::{RSlice, RStr};
+
+use super::layout::Record;
 use super::records::{
     RawBody, RawConstant, RawNode, RawTerm, RawTermTable, TERM_CHUNK_LOG2, TERM_CHUNKS,
 };
+
+/// Reads a record of which `size` bytes are there; what it lacks is zero.
+///
+/// # Safety
+/// `size` bytes at `at` are valid, and `at` is aligned for `T`.
+#[inline]
+pub unsafe fn record<T: Record>(at: *const c_void, size: usize) -> T {
+    if size >= size_of::<T>() {
+        // SAFETY: by this function's contract all of the record is there.
+        return unsafe { at.cast::<T>().read() };
+    }
+    // SAFETY: by this function's contract.
+    unsafe { short_record(at, size) }
+}
+
+/// # Safety
+/// As for [`record`], and `size` is less than that of `T`.
+#[cold]
+unsafe fn short_record<T: Record>(at: *const c_void, size: usize) -> T {
+    let mut record = MaybeUninit::<T>::zeroed();
+    // SAFETY: `size` bytes are there, and there is room for more.
+    unsafe { std::ptr::copy_nonoverlapping(at.cast::<u8>(), record.as_mut_ptr().cast(), size) };
+    // SAFETY: a `Record` is plain data for which zero is valid.
+    unsafe { record.assume_init() }
+}
+
+/// The elements of a borrowed array of the other side's. Null is an empty one.
+pub fn slice<'a, T>(array: RSlice<'a, T>) -> &'a [T] {
+    if array.as_ptr().is_null() { &[] } else { array.as_slice() }
+}
+
+/// The text that the other side's bytes are; the error is what can be read of them.
+pub fn text(text: RStr<'_>) -> Result<&str, String> {
+    let bytes = slice(text.as_rslice());
+    std::str::from_utf8(bytes).map_err(|_| String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// What can be read of a text of the other side's.
+pub fn readable(raw: RStr<'_>) -> String {
+    text(raw).map_or_else(|readable| readable, str::to_owned)
+}
 
 /// A term table borrowed for `'a`. Copying it is free; it may be sent to threads.
 #[derive(Clone, Copy, Debug)]
@@ -24,18 +70,19 @@ impl<'a> TermTable<'a> {
     /// # Panics
     /// When the table holds no such term.
     #[inline]
-    pub fn get(self, term: u32) -> &'a RawTerm {
+    pub fn get(self, term: u32) -> RawTerm {
         assert!(term < self.raw.len.load(Ordering::Acquire), "no term {term} in this context");
         let (chunk, offset) = term_slot(term);
         let base = self.raw.chunks[chunk].load(Ordering::Acquire).cast::<u8>();
+        let stride = self.raw.stride as usize;
         // SAFETY: `term` is below the published length, so the host has written this slot of this
         // chunk, and neither moves nor changes while the table lives, which `'a` witnesses.
-        unsafe { &*base.add(offset * self.raw.stride as usize).cast::<RawTerm>() }
+        unsafe { record(base.add(offset * stride).cast(), stride) }
     }
 
     /// The children of `term`; empty for a string.
     #[inline]
-    pub fn children(self, term: &'a RawTerm) -> &'a [u32] {
+    pub fn children(self, term: RawTerm) -> &'a [u32] {
         if term.kind == crate::ir::TermKind::STR.0 || term.len == 0 {
             return &[];
         }
@@ -45,7 +92,7 @@ impl<'a> TermTable<'a> {
 
     /// The text of a string term; empty for any other kind.
     #[inline]
-    pub fn text(self, term: &'a RawTerm) -> &'a str {
+    pub fn text(self, term: RawTerm) -> &'a str {
         if term.kind != crate::ir::TermKind::STR.0 || term.len == 0 {
             return "";
         }
@@ -134,12 +181,12 @@ impl<'a> BodyRecords<'a> {
     /// # Panics
     /// When the body has no such node.
     #[inline]
-    pub fn node(&self, index: u32) -> &'a RawNode {
+    pub fn node(&self, index: u32) -> RawNode {
         assert!(index < self.raw.node_count, "no node {index} in this body");
-        let base = self.raw.nodes.cast::<u8>();
-        // SAFETY: `index` is in bounds, the stride is at least the size of a `RawNode` and a multiple of
-        // its alignment, and the array lives for `'a`.
-        unsafe { &*base.add(index as usize * self.raw.node_stride as usize).cast::<RawNode>() }
+        let stride = self.raw.node_stride as usize;
+        // SAFETY: `index` is in bounds, the stride is a multiple of the alignment, and the array lives
+        // for `'a`.
+        unsafe { record(self.raw.nodes.cast::<u8>().add(index as usize * stride).cast(), stride) }
     }
 
     /// The operands of a node.
@@ -147,7 +194,7 @@ impl<'a> BodyRecords<'a> {
     /// # Panics
     /// When the node's range lies outside the pool.
     #[inline]
-    pub fn operands(&self, node: &RawNode) -> &'a [u32] {
+    pub fn operands(&self, node: RawNode) -> &'a [u32] {
         let end = node.start as u64 + node.len as u64;
         assert!(end <= self.raw.operand_count as u64, "operands outside the pool");
         if node.len == 0 {
@@ -166,17 +213,17 @@ impl<'a> BodyRecords<'a> {
     ///
     /// # Panics
     /// When the body has no such constant.
-    pub fn constant(&self, index: u32) -> &'a RawConstant {
+    pub fn constant(&self, index: u32) -> RawConstant {
         assert!(index < self.raw.constant_count, "no constant {index} in this body");
-        let base = self.raw.constants.cast::<u8>();
+        let stride = self.raw.constant_stride as usize;
         // SAFETY: as for `node`.
         unsafe {
-            &*base.add(index as usize * self.raw.constant_stride as usize).cast::<RawConstant>()
+            record(self.raw.constants.cast::<u8>().add(index as usize * stride).cast(), stride)
         }
     }
 
     /// The bytes of a constant.
-    pub fn constant_bytes(&self, constant: &'a RawConstant) -> &'a [u8] {
+    pub fn constant_bytes(&self, constant: RawConstant) -> &'a [u8] {
         if constant.len == 0 {
             return &[];
         }
@@ -194,16 +241,18 @@ pub fn raw_body(
     terms: &RawTermTable,
 ) -> RawBody {
     RawBody {
+        size: size_of::<RawBody>() as u32,
+        root,
         nodes: nodes.as_ptr().cast(),
         node_stride: size_of::<RawNode>() as u32,
         node_count: nodes.len() as u32,
         operands: operands.as_ptr(),
         operand_count: operands.len() as u32,
-        root,
         constants: constants.as_ptr().cast(),
         constant_stride: size_of::<RawConstant>() as u32,
         constant_count: constants.len() as u32,
         terms,
+        ..RawBody::EMPTY
     }
 }
 
@@ -243,12 +292,27 @@ pub fn terms(ids: &[u32]) -> &[crate::ir::Term] {
 }
 
 /// Describes a transaction's body for the border. Valid until the transaction is edited.
-pub fn raw_transaction(body: &crate::ir::BodyView<'_>) -> super::records::RawTransaction {
+pub fn raw_transaction(body: &crate::ir::BodyView<'_>) -> RawBody {
     let (replaced, base_len) = body.replacements();
-    super::records::RawTransaction {
-        body: *body.records().raw(),
+    RawBody {
         replaced: replaced.as_ptr(),
         replaced_len: replaced.len() as u32,
         base_len: base_len as u32,
+        ..*body.records().raw()
     }
+}
+
+/// The view of a transaction's body.
+///
+/// # Safety
+/// As for [`BodyRecords::from_raw`].
+pub unsafe fn transaction_view<'a>(raw: RawBody) -> crate::ir::BodyView<'a> {
+    let replaced = match raw.replaced_len {
+        0 => &[],
+        // SAFETY: by this function's contract.
+        len => unsafe { std::slice::from_raw_parts(raw.replaced, len as usize) },
+    };
+    // SAFETY: by this function's contract.
+    let records = unsafe { BodyRecords::from_raw(raw) };
+    crate::ir::BodyView::with_replacements(records, replaced, raw.base_len as usize)
 }

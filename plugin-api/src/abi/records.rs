@@ -1,50 +1,55 @@
 //! The records of the IR as they cross the border.
 //!
-//! A record is only ever appended to. A reader steps through an array by the stride that came with it
-//! and reads the fields it knows. Zero means "none" in every id field, so a zero-filled tail is valid.
+//! A record only ever grows, at its end. A reader steps through an array by the stride that came with it
+//! and reads the fields it knows; what a shorter record lacks reads as zero. Zero means "none" in every id
+//! field.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 
-/// One node of a function body. Its children are `operands[start .. start + len]`, whatever its kind.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct RawNode {
-    /// What the node is, see [`crate::ir::Kind`]. A reader treats a kind it does not know as opaque.
-    pub kind: u16,
-    /// Bits whose meaning belongs to the kind.
-    pub flags: u16,
-    /// The term of the node's type; 0 while it is not inferred.
-    pub ty: u32,
-    /// First operand in the body's operand pool.
-    pub start: u32,
-    /// Number of operands.
-    pub len: u32,
-    /// Payload whose meaning belongs to the kind: a name, an index, a term, a constant's number.
-    pub data: u32,
-    /// Second payload.
-    pub aux: u32,
-    /// The term of the attribute dictionary; 0 when empty.
-    pub attrs: u32,
-    /// Byte offset in the text the node was read from, plus one; 0 when unknown.
-    pub span: u32,
+use super::layout::{c_types, record};
+
+record! {
+    /// One node of a function body. Its children are `operands[start .. start + len]`, whatever its kind.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    RawNode = "tenon_node" {
+        /// What the node is, see `tenon_kind`. A reader treats a kind it does not know as opaque.
+        kind: u16,
+        /// Bits whose meaning belongs to the kind.
+        flags: u16,
+        /// The term of the node's type; 0 while it is not inferred.
+        ty: u32,
+        /// First operand in the body's operand pool.
+        start: u32,
+        /// Number of operands.
+        len: u32,
+        /// Payload whose meaning belongs to the kind: a name, an index, a term, a constant's number.
+        data: u32,
+        /// Second payload.
+        aux: u32,
+        /// The term of the attribute dictionary; 0 when empty.
+        attrs: u32,
+        /// Byte offset in the text the node was read from, plus one; 0 when unknown.
+        span: u32,
+    }
 }
 
-/// One hash-consed term: a type, a dimension, an attribute or a string.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct RawTerm {
-    /// What the term is, see [`crate::ir::TermKind`].
-    pub kind: u16,
-    /// Bits whose meaning belongs to the kind.
-    pub flags: u16,
-    /// Number of children, or of bytes for a string.
-    pub len: u32,
-    /// The scalar payload: an integer, the bits of a float, a dtype with lanes.
-    pub bits: u64,
-    /// `len` child terms (`u32`), or `len` bytes of UTF-8 for a string. Owned by the host for as long as
-    /// the term table lives.
-    pub children: *const c_void,
+record! {
+    /// One hash-consed term: a type, a dimension, an attribute or a string.
+    #[derive(Clone, Copy, Debug)]
+    RawTerm = "tenon_term" {
+        /// What the term is, see `tenon_term_kind`.
+        kind: u16,
+        /// Bits whose meaning belongs to the kind.
+        flags: u16,
+        /// Number of children, or of bytes for a string.
+        len: u32,
+        /// The scalar payload: an integer, the bits of a float, a dtype with lanes.
+        bits: u64,
+        /// `len` child terms (`uint32_t`), or `len` bytes of UTF-8 for a string. Owned by the host for as
+        /// long as the term table lives.
+        children: *const c_void,
+    }
 }
 
 // SAFETY: the memory behind `children` is written before the record is published and never again.
@@ -57,7 +62,8 @@ pub const TERM_CHUNKS: usize = 32;
 /// log2 of the size of the first chunk; chunk `k` holds `1 << (TERM_CHUNK_LOG2 + k)` terms.
 pub const TERM_CHUNK_LOG2: u32 = 10;
 
-/// The term table of a context. Chunks never move, so a reader may keep the table's address.
+/// The term table of a context. Chunks never move, so a reader may keep the table's address. Frozen: it is
+/// read in place, and holds every number that a term can have.
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawTermTable {
@@ -69,18 +75,19 @@ pub struct RawTermTable {
     pub chunks: [AtomicPtr<c_void>; TERM_CHUNKS],
 }
 
-/// One constant tensor of a body.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct RawConstant {
-    /// The term of its tensor type; all dimensions are integers.
-    pub ty: u32,
-    /// The term of its name; 0 when it has none.
-    pub name: u32,
-    /// Its bytes, little-endian, row-major, without padding; not necessarily aligned.
-    pub data: *const u8,
-    /// Number of bytes.
-    pub len: u64,
+record! {
+    /// One constant tensor of a body.
+    #[derive(Clone, Copy, Debug)]
+    RawConstant = "tenon_constant" {
+        /// The term of its tensor type; all dimensions are integers.
+        ty: u32,
+        /// The term of its name; 0 when it has none.
+        name: u32,
+        /// Its bytes, little-endian, row-major, without padding; not necessarily aligned.
+        data: *const u8,
+        /// Number of bytes.
+        len: u64,
+    }
 }
 
 // SAFETY: a constant's bytes are immutable for as long as the record lives.
@@ -88,30 +95,41 @@ unsafe impl Send for RawConstant {}
 // SAFETY: as above.
 unsafe impl Sync for RawConstant {}
 
-/// A borrowed view of one function body.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct RawBody {
-    /// Array of [`RawNode`].
-    pub nodes: *const c_void,
-    /// Bytes from one node to the next.
-    pub node_stride: u32,
-    /// Number of nodes.
-    pub node_count: u32,
-    /// The operand pool.
-    pub operands: *const u32,
-    /// Number of operands in the pool.
-    pub operand_count: u32,
-    /// The root node: a function or a tensor program.
-    pub root: u32,
-    /// Array of [`RawConstant`].
-    pub constants: *const c_void,
-    /// Bytes from one constant to the next.
-    pub constant_stride: u32,
-    /// Number of constants.
-    pub constant_count: u32,
-    /// The terms that the body's types, names and attributes refer to.
-    pub terms: *const RawTermTable,
+record! {
+    /// A borrowed view of one function body, published or inside a transaction.
+    #[derive(Clone, Copy, Debug)]
+    RawBody = "tenon_body" {
+        /// Bytes of this record that its writer has filled in.
+        size: u32,
+        /// The root node: a function or a tensor program.
+        root: u32,
+        /// Array of `tenon_node`.
+        nodes: *const c_void,
+        /// Bytes from one node to the next.
+        node_stride: u32,
+        /// Number of nodes.
+        node_count: u32,
+        /// The operand pool.
+        operands: *const u32,
+        /// Array of `tenon_constant`.
+        constants: *const c_void,
+        /// Number of operands in the pool.
+        operand_count: u32,
+        /// Bytes from one constant to the next.
+        constant_stride: u32,
+        /// Number of constants.
+        constant_count: u32,
+        /// Nodes below this number follow replacements; 0 for a published body.
+        base_len: u32,
+        /// The terms that the body's types, names and attributes refer to.
+        terms: *const RawTermTable,
+        /// For each node, what it is replaced by, itself when it is not; may be shorter than the body.
+        replaced: *const u32,
+        /// Entries of `replaced`.
+        replaced_len: u32,
+        /// Zero.
+        reserved: u32,
+    }
 }
 
 // SAFETY: a published body is immutable; a transaction's body is only ever read by the thread that
@@ -120,23 +138,41 @@ unsafe impl Send for RawBody {}
 // SAFETY: as above.
 unsafe impl Sync for RawBody {}
 
-const _: () = {
-    assert!(size_of::<RawNode>() == 32);
-    assert!(size_of::<RawTerm>() == 24);
-    assert!(size_of::<RawConstant>() == 24);
-    assert!(size_of::<RawBody>() == 56);
-};
+impl RawBody {
+    /// A body of which nothing is known.
+    pub const EMPTY: Self = Self {
+        size: 0,
+        root: 0,
+        nodes: std::ptr::null(),
+        node_stride: 0,
+        node_count: 0,
+        operands: std::ptr::null(),
+        constants: std::ptr::null(),
+        operand_count: 0,
+        constant_stride: 0,
+        constant_count: 0,
+        base_len: 0,
+        terms: std::ptr::null(),
+        replaced: std::ptr::null(),
+        replaced_len: 0,
+        reserved: 0,
+    };
+}
 
-/// A transaction's body with its replacements. See [`crate::ir::BodyView::with_replacements`].
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct RawTransaction {
-    /// The body as it stands.
-    pub body: RawBody,
-    /// For each node, what it is replaced by; may be shorter than the body.
-    pub replaced: *const u32,
-    /// Entries of `replaced`.
-    pub replaced_len: u32,
-    /// Nodes below this number follow replacements.
-    pub base_len: u32,
+c_types! {
+    () => "void",
+    bool => "bool",
+    u16 => "uint16_t",
+    u32 => "uint32_t",
+    u64 => "uint64_t",
+    usize => "size_t",
+    *const u8 => "const uint8_t *",
+    *const u32 => "const uint32_t *",
+    *mut u32 => "uint32_t *",
+    *const c_void => "const void *",
+    *mut c_void => "void *",
+    *const RawNode => "const tenon_node *",
+    *const RawBody => "const tenon_body *",
+    *mut RawBody => "tenon_body *",
+    *const RawTermTable => "const tenon_term_table *",
 }

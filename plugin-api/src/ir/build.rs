@@ -1,5 +1,6 @@
 //! Building graph nodes.
 
+use crate::abi::records::RawNode;
 use crate::ir::{Attrs, BodyView, Context, Dim, Expr, Kind, Symbol, Term, Type};
 
 /// Everything of a node but its operands.
@@ -25,6 +26,34 @@ impl NodeSpec {
     /// A node of this kind with nothing else set.
     pub fn new(kind: Kind) -> Self {
         Self { kind, flags: 0, ty: None, data: 0, aux: 0, attrs: Attrs::NONE, span: 0 }
+    }
+
+    /// What a record says.
+    pub fn of(node: RawNode) -> Self {
+        Self {
+            kind: Kind(node.kind),
+            flags: node.flags,
+            ty: (node.ty != 0).then_some(Type(node.ty)),
+            data: node.data,
+            aux: node.aux,
+            attrs: Attrs(node.attrs),
+            span: node.span,
+        }
+    }
+
+    /// The record of a node with `len` operands from `start` on in the pool.
+    pub fn record(self, start: u32, len: u32) -> RawNode {
+        RawNode {
+            kind: self.kind.0,
+            flags: self.flags,
+            ty: self.ty.map_or(0, |ty| ty.0),
+            start,
+            len,
+            data: self.data,
+            aux: self.aux,
+            attrs: self.attrs.0,
+            span: self.span,
+        }
     }
 }
 

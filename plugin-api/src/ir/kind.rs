@@ -7,6 +7,16 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Kind(pub u16);
 
+/// A code that crosses the border, with its name and what it means.
+pub struct Named {
+    /// As it is called in source text.
+    pub name: &'static str,
+    /// The code.
+    pub code: u16,
+    /// What it means, one line each.
+    pub doc: &'static [&'static str],
+}
+
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])* $name:ident = $code:literal $text:literal,)*) => {
         impl Kind {
@@ -19,6 +29,10 @@ macro_rules! kinds {
 
             /// Every kind this build knows.
             pub const ALL: &'static [Kind] = &[$(Kind($code)),*];
+
+            /// Every kind with its name in source text and its documentation, for the C header.
+            pub const NAMED: &'static [Named] =
+                &[$(Named { name: stringify!($name), code: $code, doc: &[$($doc),*] }),*];
         }
     };
 }

@@ -19,7 +19,7 @@ mod walk;
 pub use build::{Build, NodeSpec};
 pub use context::{AttrValue, Context};
 pub use dtype::DType;
-pub use kind::{BinaryOp, Kind, LoopKind};
+pub use kind::{BinaryOp, Kind, LoopKind, Named};
 pub use prim::BuildPrim;
 pub use structure::Structure;
 pub use term::{

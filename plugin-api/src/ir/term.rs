@@ -2,56 +2,68 @@
 
 use crate::abi::read::TermTable;
 use crate::abi::records::RawTerm;
-use crate::ir::DType;
+use crate::ir::{DType, Named};
 
 /// What a term is. An unknown code reads as [`TermView::Unknown`] with its children.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TermKind(pub u16);
 
-impl TermKind {
+macro_rules! term_kinds {
+    ($($(#[doc = $doc:literal])* $name:ident = $code:literal,)*) => {
+        impl TermKind {
+            $($(#[doc = $doc])* pub const $name: TermKind = TermKind($code);)*
+
+            /// Every kind with its name in source text and its documentation, for the C header.
+            pub const NAMED: &'static [Named] =
+                &[$(Named { name: stringify!($name), code: $code, doc: &[$($doc),*] }),*];
+        }
+    };
+}
+
+term_kinds! {
     /// The absent term, id 0.
-    pub const NONE: TermKind = TermKind(0);
+    NONE = 0,
     /// An integer, `bits` as i64. Also a constant dimension.
-    pub const INT: TermKind = TermKind(1);
+    INT = 1,
     /// A float, `bits` as the bits of an f64.
-    pub const FLOAT: TermKind = TermKind(2);
+    FLOAT = 2,
     /// A truth value, `bits` 0 or 1.
-    pub const BOOL: TermKind = TermKind(3);
+    BOOL = 3,
     /// UTF-8 text.
-    pub const STR: TermKind = TermKind(4);
+    STR = 4,
     /// A list of its children.
-    pub const LIST: TermKind = TermKind(5);
+    LIST = 5,
     /// Key, value, key, value, …; keys are strings in ascending order of their text.
-    pub const DICT: TermKind = TermKind(6);
+    DICT = 6,
 
     /// A symbolic dimension; its child is the name. It is a positive integer.
-    pub const DIM_SYMBOL: TermKind = TermKind(16);
+    DIM_SYMBOL = 16,
     /// The sum of its children.
-    pub const DIM_ADD: TermKind = TermKind(17);
+    DIM_ADD = 17,
     /// The product of its children.
-    pub const DIM_MUL: TermKind = TermKind(18);
+    DIM_MUL = 18,
     /// First child divided by second, rounded down.
-    pub const DIM_FLOOR_DIV: TermKind = TermKind(19);
+    DIM_FLOOR_DIV = 19,
     /// Remainder of the division rounded down.
-    pub const DIM_FLOOR_MOD: TermKind = TermKind(20);
+    DIM_FLOOR_MOD = 20,
     /// The smaller of two.
-    pub const DIM_MIN: TermKind = TermKind(21);
+    DIM_MIN = 21,
     /// The larger of two.
-    pub const DIM_MAX: TermKind = TermKind(22);
+    DIM_MAX = 22,
 
     /// A scalar or vector; `bits` = dtype code + (lanes << 16).
-    pub const SCALAR: TermKind = TermKind(32);
+    SCALAR = 32,
     /// A tensor; `bits` = dtype code, children are dimensions. `flags` bit 0: the rank is unknown.
-    pub const TENSOR: TermKind = TermKind(33);
+    TENSOR = 33,
     /// A tuple of its children.
-    pub const TUPLE: TermKind = TermKind(34);
+    TUPLE = 34,
     /// A function; children are the parameters, then the result.
-    pub const FUNC: TermKind = TermKind(35);
+    FUNC = 35,
     /// A shape; children are its dimensions. `flags` bit 0: the rank is unknown.
-    pub const SHAPE: TermKind = TermKind(36);
+    SHAPE = 36,
     /// An opaque runtime object; its child is the name of its class.
-    pub const OBJECT: TermKind = TermKind(37);
+    OBJECT = 37,
 }
 
 macro_rules! ids {
@@ -190,7 +202,7 @@ impl<'a> Terms<'a> {
     }
 
     /// The record of a term.
-    pub fn raw(self, term: impl Into<Term>) -> &'a RawTerm {
+    pub fn raw(self, term: impl Into<Term>) -> RawTerm {
         self.table.get(term.into().0)
     }
 

@@ -101,22 +101,13 @@ impl<'a> BodyView<'a> {
 
     /// The record of a node.
     #[inline]
-    pub fn raw_node(&self, expr: Expr) -> &'a RawNode {
+    pub fn raw_node(&self, expr: Expr) -> RawNode {
         self.records.node(expr.0)
     }
 
     /// Everything of a node but its operands.
     pub fn spec(&self, expr: Expr) -> NodeSpec {
-        let raw = self.raw_node(expr);
-        NodeSpec {
-            kind: Kind(raw.kind),
-            flags: raw.flags,
-            ty: self.ty(expr),
-            data: raw.data,
-            aux: raw.aux,
-            attrs: Attrs(raw.attrs),
-            span: raw.span,
-        }
+        NodeSpec::of(self.raw_node(expr))
     }
 
     /// The kind of a node.
@@ -296,7 +287,7 @@ enum Binders {
 
 impl Binders {
     #[inline]
-    fn of(node: &RawNode, terms: Terms<'_>) -> Self {
+    fn of(node: RawNode, terms: Terms<'_>) -> Self {
         match Kind(node.kind) {
             Kind::LET => Binders::EvenBefore((node.len as usize).saturating_sub(1)),
             Kind::FUNCTION | Kind::PRIM_FUNC => Binders::AllButLast,
@@ -581,7 +572,7 @@ impl<'a> LetView<'a> {
                 };
                 let block =
                     LetBlock { first, len: (code >> 1) as usize, is_dataflow: code & 1 == 1 };
-                first += block.len;
+                first = first.saturating_add(block.len);
                 block
             })
             .collect()
@@ -615,7 +606,7 @@ pub struct PrimBlockView<'a> {
 }
 
 impl<'a> PrimBlockView<'a> {
-    fn new(node: &RawNode, args: Args<'a>, terms: Terms<'a>) -> Option<Self> {
+    fn new(node: RawNode, args: Args<'a>, terms: Terms<'a>) -> Option<Self> {
         let TermView::List(layout) = terms.view(Term(node.aux)) else { return None };
         let (iter_kinds, &[reads, writes]) = layout.split_last_chunk::<2>()?;
         let count = |term| match terms.view(term) {
@@ -624,7 +615,8 @@ impl<'a> PrimBlockView<'a> {
         };
         let (iters, reads, writes) = (2 * iter_kinds.len(), count(reads)?, count(writes)?);
         let has_init = node.flags & 1 == 1;
-        if args.len() != iters + reads + writes + has_init as usize + 1 {
+        let regions = reads.checked_add(writes)?;
+        if args.len() != iters.checked_add(regions)? + has_init as usize + 1 {
             return None;
         }
         Some(Self {

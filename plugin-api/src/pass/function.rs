@@ -1,10 +1,10 @@
 //! Functions and modules as a pass holds them.
 
 use std::collections::HashMap;
-use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
 use crate::abi::host::{FunctionHandle, Host, ModuleHandle};
+use crate::abi::tables::{RawFunction, RawModule};
 use crate::ir::{Attrs, BodyView, Context, Expr, Kind, Symbol, Term, Type, View};
 use crate::pass::Rewriter;
 
@@ -15,12 +15,12 @@ pub struct Function(pub(crate) FunctionHandle);
 impl Function {
     /// # Safety
     /// `raw` must be a function of `host` that is alive.
-    pub(crate) unsafe fn retained(host: &Host, raw: *const c_void) -> Self {
+    pub(crate) unsafe fn retained(host: &Host, raw: *const RawFunction) -> Self {
         // SAFETY: by this function's contract.
         Self(unsafe { FunctionHandle::retained(host, raw) })
     }
 
-    pub(crate) fn into_raw(self) -> *mut c_void {
+    pub(crate) fn into_raw(self) -> *const RawFunction {
         self.0.into_raw()
     }
 
@@ -112,13 +112,13 @@ pub struct Module {
 impl Module {
     /// # Safety
     /// `raw` must be a module of `host` that is alive.
-    pub(crate) unsafe fn copied(host: &Host, raw: *const c_void) -> Self {
+    pub(crate) unsafe fn copied(host: &Host, raw: *const RawModule) -> Self {
         // SAFETY: by this function's contract.
         let handle = unsafe { ModuleHandle::copied(host, raw) };
         Self { handle, next_number: Mutex::default() }
     }
 
-    pub(crate) fn into_raw(self) -> *mut c_void {
+    pub(crate) fn into_raw(self) -> *mut RawModule {
         self.handle.into_raw()
     }
 

@@ -1,0 +1,189 @@
+//! A transaction as a plugin holds it: what it refers to is looked at before it is believed.
+
+use std::sync::Arc;
+
+use tenon_plugin_api::abi::guard::guard;
+use tenon_plugin_api::abi::read::raw_transaction;
+use tenon_plugin_api::abi::records::RawBody;
+use tenon_plugin_api::abi::tables::NONE;
+use tenon_plugin_api::ir::{Build, Expr, Kind, NodeSpec, Type};
+
+use super::run::Call;
+use crate::ir::{Constant, Cx, Function, Transaction};
+use crate::services;
+
+/// A transaction with the view of it that a plugin reads.
+pub(super) struct Edit {
+    pub(super) call: Arc<Call>,
+    transaction: Transaction,
+    view: RawBody,
+    /// The first thing that was refused: what was built without it is not what the pass meant.
+    error: Option<String>,
+}
+
+impl Edit {
+    pub(super) fn new(call: Arc<Call>, base: Option<&Arc<Function>>) -> Self {
+        let transaction = match base {
+            Some(base) => Transaction::edit(base),
+            None => Transaction::new(call.run.cx.clone()),
+        };
+        let view = raw_transaction(&transaction.body());
+        Self { call, transaction, view, error: None }
+    }
+
+    /// The record that a plugin reads; it stays where it is.
+    pub(super) fn view(&self) -> *const RawBody {
+        &self.view
+    }
+
+    pub(super) fn push(&mut self, spec: NodeSpec, operands: &[Expr]) -> u32 {
+        if let Err(error) = self.check_node(spec, operands) {
+            return self.refuse(format!("a {} {error}", spec.kind.name()));
+        }
+        let id = self.transaction.push(spec, operands);
+        if spec.ty.is_none()
+            && let Ok(Some(ty)) = guard(|| services::type_of(&self.transaction, id))
+        {
+            self.transaction.set_type(id, Some(ty));
+        }
+        self.renewed(id)
+    }
+
+    pub(super) fn constant(&mut self, ty: u32, bytes: &[u8]) -> u32 {
+        if !services::fits(&self.transaction.cx(), Type(ty), bytes.len() as u64) {
+            return self.refuse(format!("{} bytes do not fit the type of a constant", bytes.len()));
+        }
+        let id = self.transaction.constant(Type(ty), bytes);
+        self.renewed(id)
+    }
+
+    pub(super) fn share_constant(&mut self, constant: Option<&Arc<Constant>>) -> u32 {
+        let Some(constant) = constant else {
+            return self.refuse("a constant that the function does not hold".to_owned());
+        };
+        let id = self.transaction.shared_constant(constant.clone());
+        self.renewed(id)
+    }
+
+    pub(super) fn replace(&mut self, old: u32, new: u32) {
+        match self.has_node(old) && self.has_node(new) {
+            true => self.transaction.replace(Expr(old), Expr(new)),
+            false => drop(self.refuse(format!("node {old} or {new} is not in this body"))),
+        }
+        self.renew();
+    }
+
+    pub(super) fn set_root(&mut self, root: u32) {
+        match self.has_node(root) {
+            true => self.transaction.set_root(Expr(root)),
+            false => drop(self.refuse(format!("the root {root} is not in this body"))),
+        }
+        self.renew();
+    }
+
+    pub(super) fn set_type(&mut self, node: u32, ty: u32) {
+        match self.has_node(node) && self.has_term(ty) {
+            true => self.transaction.set_type(Expr(node), (ty != 0).then_some(Type(ty))),
+            false => drop(self.refuse(format!("node {node} or type {ty} is not there"))),
+        }
+        self.renew();
+    }
+
+    pub(super) fn evaluate(&mut self, node: u32) -> u32 {
+        let evaluated = match self.has_node(node) {
+            true => guard(|| services::evaluate(&mut self.transaction, Expr(node))),
+            false => Ok(Err(format!("node {node} is not in this body"))),
+        };
+        match evaluated {
+            Ok(Ok(expr)) => self.renewed(expr),
+            // That something cannot be evaluated leaves the transaction as it is.
+            Ok(Err(error)) | Err(error) => {
+                self.call.set_error(&error);
+                self.renew();
+                NONE
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<Arc<Function>, String> {
+        match self.error {
+            Some(error) => Err(error),
+            None => services::finish(self.transaction),
+        }
+    }
+
+    /// What a node refers to is there.
+    fn check_node(&self, spec: NodeSpec, operands: &[Expr]) -> Result<(), String> {
+        let missing =
+            |what: &str, number: u32| Err(format!("has the {what} {number}, which is not there"));
+        if let Some(operand) = operands.iter().find(|operand| !self.has_node(operand.0)) {
+            return missing("operand", operand.0);
+        }
+        let ty = spec.ty.map_or(0, |ty| ty.0);
+        let (is_data_term, is_aux_term) = payload_terms(spec.kind);
+        let terms = [
+            ("type", ty, true),
+            ("attributes", spec.attrs.0, true),
+            ("payload", spec.data, is_data_term),
+            ("second payload", spec.aux, is_aux_term),
+        ];
+        for (what, number, is_term) in terms {
+            if is_term && !self.has_term(number) {
+                return missing(what, number);
+            }
+        }
+        let is_constant = spec.kind == Kind::CONSTANT;
+        if is_constant && spec.data as usize >= self.transaction.constants().len() {
+            return missing("constant", spec.data);
+        }
+        Ok(())
+    }
+
+    fn has_node(&self, node: u32) -> bool {
+        node < self.view.node_count
+    }
+
+    fn has_term(&self, term: u32) -> bool {
+        has_term(&self.call.run.cx, term)
+    }
+
+    fn refuse(&mut self, error: String) -> u32 {
+        self.call.set_error(&error);
+        self.error.get_or_insert(error);
+        NONE
+    }
+
+    fn renewed(&mut self, expr: Expr) -> u32 {
+        self.renew();
+        expr.0
+    }
+
+    fn renew(&mut self) {
+        self.view = raw_transaction(&self.transaction.body());
+    }
+}
+
+/// Whether a context has a term of this number.
+pub(super) fn has_term(cx: &Cx, term: u32) -> bool {
+    term < cx.term_count()
+}
+
+/// Whether the payload, and the second payload, of a kind are numbers of terms.
+fn payload_terms(kind: Kind) -> (bool, bool) {
+    match kind {
+        Kind::BUFFER | Kind::BLOCK => (true, true),
+        Kind::FOR => (false, true),
+        Kind::VAR
+        | Kind::GLOBAL
+        | Kind::OP
+        | Kind::EXTERN
+        | Kind::LET
+        | Kind::FUNCTION
+        | Kind::SHAPE
+        | Kind::PRIM
+        | Kind::INT
+        | Kind::FLOAT
+        | Kind::INTRINSIC => (true, false),
+        _ => (false, false),
+    }
+}
