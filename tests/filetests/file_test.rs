@@ -1,13 +1,9 @@
-//! File tests: IR in, IR or an error out.
-//!
-//! Each `.ir` file under `plugins/*/tests/` and `tests/ir/` is a test. The grammar stands in
-//! `docs/testing.md`. With `TENON_BLESS=1` the expected parts are rewritten.
+//! One file test: IR in, IR or an error out. The grammar stands in `docs/testing.md`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use tenon_host::check::{Violation, check};
 use tenon_host::diagnostics::Source;
 use tenon_host::driver::run_plan;
@@ -17,23 +13,23 @@ use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::Registry;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 
-fn main() -> ExitCode {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+/// A test for each `.ir` file below the folders, with the passes that a registry leads to. It is named after its
+/// path from `root` on.
+pub(crate) fn trials(root: &Path, folders: &[PathBuf], registry: &Path) -> Vec<Trial> {
     let mut files = Vec::new();
-    collect(&root.join("plugins"), &mut files);
-    collect(&root.join("tests/ir"), &mut files);
+    for folder in folders {
+        collect(folder, &mut files);
+    }
     files.sort();
-    let trials = files
-        .into_iter()
-        .map(|path| {
-            let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            Trial::test(name, move || run_file(root, &path))
-        })
-        .collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let trial = |path: PathBuf| {
+        let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        let registry = registry.to_owned();
+        Trial::test(name, move || run_file(&registry, &path))
+    };
+    files.into_iter().map(trial).collect()
 }
 
-/// The `.ir` files below a folder that lie in a folder called `tests` or `ir`.
+/// The `.ir` files below a folder.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -85,10 +81,10 @@ impl<'a> FileTest<'a> {
     }
 }
 
-fn run_file(root: &Path, path: &Path) -> Result<(), Failed> {
+fn run_file(registry: &Path, path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let test = FileTest::parse(&text)?;
-    let (kind, found) = match run(root, path, &test) {
+    let (kind, found) = match run(registry, path, &test) {
         Ok(found) => ("expect", found),
         Err(error) => ("error", error),
     };
@@ -106,7 +102,7 @@ fn run_file(root: &Path, path: &Path) -> Result<(), Failed> {
 }
 
 /// What the test finds: the text of the module that came out, or of the error.
-fn run(root: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, String> {
+fn run(registry: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, String> {
     let cx = Cx::new();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let source = Source::new(name, test.input);
@@ -115,7 +111,7 @@ fn run(root: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, String> 
     let module =
         infer_module(&module).map_err(|errors| errors[0].1.to_diagnostic(&source).render(false))?;
     match test.directive {
-        Directive::Pass(pipeline) => run_passes(root, pipeline, &module)
+        Directive::Pass(pipeline) => run_passes(registry, pipeline, &module)
             .map(|module| print_module(&module, &mut WeightsPolicy::inline())),
         Directive::Check => {
             let violations = check(&module);
@@ -128,9 +124,8 @@ fn run(root: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, String> 
     }
 }
 
-fn run_passes(root: &Path, pipeline: &str, module: &Module) -> Result<Module, String> {
-    let registry =
-        Registry::open(&root.join("registry.toml")).map_err(|error| error.to_string())?;
+fn run_passes(registry: &Path, pipeline: &str, module: &Module) -> Result<Module, String> {
+    let registry = Registry::open(registry).map_err(|error| error.to_string())?;
     let plan = plan(&registry, pipeline).map_err(|error| error.to_string())?;
     // A fixed target: what a fixture shows does not depend on the machine.
     let target = module.cx().attrs(&[

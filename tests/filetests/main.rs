@@ -1,0 +1,18 @@
+//! File tests: IR in, IR or an error out.
+//!
+//! Each `.ir` file under `plugins/*/tests/` and `tests/ir/` is a test. The grammar stands in
+//! `docs/testing.md`. With `TENON_BLESS=1` the expected parts are rewritten.
+
+mod file_test;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+
+fn main() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = [root.join("plugins"), root.join("tests/ir")];
+    let trials = file_test::trials(root, &folders, &root.join("registry.toml"));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

@@ -1,0 +1,129 @@
+//! The example plugins, built as their authors build them: `examples/c-pass` with a C compiler alone,
+//! `examples/custom-pass` with cargo in a workspace of its own. Their fixtures run like those of the house.
+
+#[path = "../filetests/file_test.rs"]
+mod file_test;
+#[path = "../models/program.rs"]
+mod program;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use program::{run, succeed, tenon};
+
+fn main() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let arguments = Arguments::from_args();
+    let house = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("out_of_tree");
+    let registry = house.join("registry.toml");
+    // Each test is a process of its own when nextest runs them; the plugins are built by each that runs one,
+    // and cargo and the compiler do nothing when there is nothing to do.
+    let folders =
+        ["c-pass", "custom-pass"].map(|name| root.join("examples").join(name).join("tests"));
+    let mut trials = file_test::trials(root, &folders, &registry);
+    if !arguments.list
+        && let Err(error) = build(root, &house)
+    {
+        eprintln!("{}", error.message().unwrap_or("the example plugins cannot be built"));
+        return ExitCode::FAILURE;
+    }
+    trials.push(Trial::test("a_c_plugin_links_nothing_of_the_host", move || links_nothing(&house)));
+    trials.push(Trial::test("a_plugin_that_was_built_again_is_picked_up", move || rebuilt(root)));
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Builds both plugins into a house with a registry.
+fn build(root: &Path, house: &Path) -> Result<(), Failed> {
+    let plugins = house.join("plugins");
+    fs::create_dir_all(&plugins)?;
+    build_c(root, &plugins.join("libc_pass.so"))?;
+    let library = build_custom(&root.join("examples/custom-pass"), house)?;
+    install(&library, &plugins.join("libacme_passes.so"))?;
+    let text = "schema = 1\n[[plugins.dir]]\npath = \"plugins\"\nenable = \"all\"\n";
+    Ok(fs::write(house.join("registry.toml"), text)?)
+}
+
+fn build_c(root: &Path, library: &Path) -> Result<(), Failed> {
+    let folder = root.join("examples/c-pass");
+    // Nothing may be left for a host to resolve.
+    let flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fPIC", "-shared"];
+    let fresh = library.with_extension(format!("so.{}", std::process::id()));
+    let mut cc = Command::new("cc");
+    cc.args(flags).args(["-fvisibility=hidden", "-Wl,-z,defs", "-I"]);
+    cc.arg(root.join("plugin-api/include")).arg("-o").arg(&fresh);
+    succeed(cc.arg(folder.join("multiply_by_one.c")))?;
+    Ok(fs::rename(fresh, library)?)
+}
+
+/// Builds the Rust plugin in `folder`; the path of its library.
+fn build_custom(folder: &Path, house: &Path) -> Result<PathBuf, Failed> {
+    let target = house.join("target");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.args(["build", "--release", "--offline", "--quiet", "--manifest-path"]);
+    cargo.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(&target);
+    succeed(&mut cargo)?;
+    Ok(target.join("release/libacme_passes.so"))
+}
+
+/// Puts a library in its place in one step, as somebody may be reading the one that is there.
+fn install(library: &Path, place: &Path) -> Result<(), Failed> {
+    let fresh = place.with_extension(format!("so.{}", std::process::id()));
+    fs::copy(library, &fresh)?;
+    Ok(fs::rename(fresh, place)?)
+}
+
+/// The plugin exports its root and nothing else; that it imports nothing but libc is what `-z defs` checked.
+fn links_nothing(house: &Path) -> Result<(), Failed> {
+    let nm = run(Command::new("nm")
+        .args(["-D", "--defined-only"])
+        .arg(house.join("plugins/libc_pass.so")))?;
+    let symbols = String::from_utf8_lossy(&nm.stdout).into_owned();
+    let names: Vec<&str> = symbols.lines().filter_map(|line| line.split(' ').next_back()).collect();
+    match names == ["tenon_plugin_root"] {
+        true => Ok(()),
+        false => Err(format!("it exports {names:?}").into()),
+    }
+}
+
+/// An edit of a pass shows in the next run of the program, with the same registry.
+fn rebuilt(root: &Path) -> Result<(), Failed> {
+    let house = tempfile::tempdir()?;
+    let (folder, plugins) = (house.path().join("custom-pass"), house.path().join("plugins"));
+    fs::create_dir_all(folder.join("src"))?;
+    fs::create_dir_all(&plugins)?;
+    let example = root.join("examples/custom-pass");
+    for file in ["src/lib.rs", "src/double_negation.rs", "Cargo.lock"] {
+        fs::copy(example.join(file), folder.join(file))?;
+    }
+    let manifest = fs::read_to_string(example.join("Cargo.toml"))?;
+    let api = root.join("plugin-api").display().to_string();
+    fs::write(folder.join("Cargo.toml"), manifest.replace("../../plugin-api", &api))?;
+    let text = "schema = 1\n[[plugins.dir]]\npath = \"plugins\"\nenable = \"all\"\n";
+    fs::write(house.path().join("registry.toml"), text)?;
+    let model = house.path().join("model.ir");
+    fs::write(&model, "fn @main(%x: f32[4]) -> f32[4] {\n  ret negative(negative(%x))\n}\n")?;
+    let found = || -> Result<String, Failed> {
+        let library =
+            build_custom(&folder, &PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("rebuilt"))?;
+        install(&library, &plugins.join("libacme_passes.so"))?;
+        let mut opt = tenon();
+        opt.arg("opt").arg(&model).args(["-p", "acme.DoubleNegation", "--registry"]);
+        let output = run(opt.arg(house.path().join("registry.toml")))?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned().into()),
+        }
+    };
+    let before = found()?;
+    let pass = folder.join("src/double_negation.rs");
+    let source = fs::read_to_string(&pass)?;
+    fs::write(&pass, source.replace("Some(\"negative\")", "Some(\"nothing\")"))?;
+    let after = found()?;
+    match (before.contains("negative"), after.contains("negative")) {
+        (false, true) => Ok(()),
+        _ => Err(format!("before the edit:\n{before}\nafter it:\n{after}").into()),
+    }
+}
