@@ -5,7 +5,8 @@ use quote::quote;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{
-    Error, Expr, ExprArray, ExprLit, FnArg, Ident, ItemFn, Lit, LitStr, Meta, Result, Token, Type,
+    Error, Expr, ExprArray, ExprLit, FnArg, Ident, ItemFn, Lit, LitStr, Meta, Result, ReturnType,
+    Token, Type,
 };
 
 use crate::option::PassOption;
@@ -21,9 +22,14 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
 
     let mut record = Record::default();
     let mut name = None;
-    for attribute in &attributes {
+    for (index, attribute) in attributes.iter().enumerate() {
+        let key = attribute.key();
+        if attributes.iter().take(index).any(|earlier| earlier.key() == key) {
+            return Err(Error::new_spanned(key, format!("`{key}` is given twice")));
+        }
         match attribute {
             Attribute::Text(key, value) if key == "name" => {
+                check_name(value)?;
                 name = Some(value.clone());
                 record.text("pass", &value.value());
             }
@@ -77,6 +83,18 @@ impl Kind {
         let message = "a pass is fn(Module, &PassContext) -> Result<Module>, or fn(Function, &Module, \
                        &PassContext) -> Result<Function>, or the latter with PrimFunc";
         let wrong = || Error::new_spanned(&function.sig, message);
+        let sig = &function.sig;
+        let is_plain =
+            sig.asyncness.is_none() && sig.unsafety.is_none() && sig.generics.params.is_empty();
+        if !is_plain {
+            return Err(Error::new_spanned(
+                sig,
+                "a pass is a plain function: neither async, unsafe nor generic",
+            ));
+        }
+        if !returns_result(&sig.output) {
+            return Err(wrong());
+        }
         let Some(FnArg::Typed(first)) = function.sig.inputs.first() else { return Err(wrong()) };
         let Type::Path(path) = &*first.ty else { return Err(wrong()) };
         let unit = path.path.segments.last().map(|segment| segment.ident.to_string());
@@ -113,12 +131,39 @@ impl Kind {
     }
 }
 
+fn returns_result(output: &ReturnType) -> bool {
+    let ReturnType::Type(_, ty) = output else { return false };
+    let Type::Path(path) = &**ty else { return false };
+    path.path.segments.last().is_some_and(|last| last.ident == "Result")
+}
+
+/// A name stands in pipelines, between commas and in front of braces.
+fn check_name(name: &LitStr) -> Result<()> {
+    let text = name.value();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.' || c == '-';
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(Error::new_spanned(
+            name,
+            "a pass is called vendor.PassName, of letters, digits, `_`, `-` and `.`",
+        )),
+    }
+}
+
 /// One `key = value` of the attribute.
 enum Attribute {
     Text(Ident, LitStr),
     Texts(Ident, Vec<String>),
     /// A value that is JSON already.
     Raw(Ident, String),
+}
+
+impl Attribute {
+    fn key(&self) -> &Ident {
+        match self {
+            Attribute::Text(key, _) | Attribute::Texts(key, _) | Attribute::Raw(key, _) => key,
+        }
+    }
 }
 
 impl Parse for Attribute {
