@@ -14,6 +14,11 @@ use tenon_host::text::{NoWeights, parse_module};
 
 /// Runs the pass of the plugin with a fault over a small module.
 fn run_with(fault: &str) -> Result<Module, String> {
+    run_beside(fault, "")
+}
+
+/// The same, with a manifest beside the library where it is not empty.
+fn run_beside(fault: &str, manifest: &str) -> Result<Module, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let house = tempfile::tempdir().expect("a folder");
     let plugins = house.path().join("plugins");
@@ -28,11 +33,14 @@ fn run_with(fault: &str) -> Result<Module, String> {
         .output()
         .expect("a Rust toolchain links with cc");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    if !manifest.is_empty() {
+        fs::write(plugins.join("libfault.so.tenon.json"), manifest).expect("written");
+    }
     let registry = "schema = 1\n[[plugins.dir]]\npath = \"plugins\"\nenable = \"all\"\n";
     fs::write(house.path().join("registry.toml"), registry).expect("registry.toml");
 
     let registry = Registry::open(&house.path().join("registry.toml")).expect("it is readable");
-    let plan = plan(&registry, "test.C").expect("a plan");
+    let plan = plan(&registry, "test.C").map_err(|error| error.to_string())?;
     let text = "fn @main(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n";
     let module = parse_module(&Cx::new(), &Source::new("small", text), &mut NoWeights);
     let module = infer_module(&module.expect("it parses")).expect("it has types");
@@ -114,4 +122,20 @@ fn a_pass_that_fails_says_why_or_the_host_does() {
     assert_eq!(error("FINISHES_NOTHING"), format!("{at}the function has no root"));
     let refused = "a call has the operand 12345, which is not there";
     assert_eq!(error("IGNORES_REFUSALS"), format!("{at}{refused}"));
+}
+
+#[test]
+fn a_library_without_a_note_has_its_manifest_beside_it() {
+    assert!(error("NO_NOTE").starts_with("no pass is called `test.C`"));
+    let manifest = |doc: &str| {
+        format!(
+            r#"[{{"plugin": "test.c", "format": 1, "version": "1.0.0", "summary": "Wrong in one way"}},
+                {{"pass": "test.C", "kind": "function", "doc": "{doc}"}}]"#
+        )
+    };
+    run_beside("NO_NOTE", &manifest("Does nothing.")).expect("it is what the library says");
+    let lie = run_beside("NO_NOTE", &manifest("Does much.")).expect_err("it is not");
+    assert!(lie.contains("`doc` is \"Does much.\" in the file and \"Does nothing.\" in"), "{lie}");
+    let broken = run_beside("NO_NOTE", "{").expect_err("it is no manifest");
+    assert!(broken.starts_with("no pass is called `test.C`"), "{broken}");
 }

@@ -178,7 +178,10 @@ pub enum ManifestError {
         reason: String,
     },
     /// It has no manifest.
-    #[error("{}: no Tenon manifest: the library has no note of owner TENON", path.display())]
+    #[error(
+        "{path}: no Tenon manifest: the library has no note of owner TENON, and there is no {path}.tenon.json",
+        path = path.display()
+    )]
     NoManifest {
         /// The file.
         path: PathBuf,
@@ -220,18 +223,27 @@ impl Manifest {
     /// Reads the manifest of a library. Only headers and notes are read, and nothing is executed.
     pub fn read(path: &Path) -> Result<Manifest, ManifestError> {
         let (file, _) = open_regular(path)?;
-        Self::read_from(&ReadCache::new(file), path)
+        Self::read_from(&ReadCache::new(file), path, || beside(path))
     }
 
     /// Reads the manifest of the library with these bytes, called `path` in messages.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Manifest, ManifestError> {
-        Self::read_from(bytes, path)
+        Self::read_from(bytes, path, || Ok(Vec::new()))
     }
 
-    fn read_from<'d>(data: impl ReadRef<'d>, path: &Path) -> Result<Manifest, ManifestError> {
+    /// `beside` gives the records of a library that has no notes.
+    fn read_from<'d>(
+        data: impl ReadRef<'d>,
+        path: &Path,
+        beside: impl FnOnce() -> Result<Vec<String>, String>,
+    ) -> Result<Manifest, ManifestError> {
         let path = || path.to_owned();
-        let notes = Notes::read(data)
+        let mut notes = Notes::read(data)
             .map_err(|reason| ManifestError::NotALibrary { path: path(), reason })?;
+        if notes.texts.is_empty() {
+            notes.texts =
+                beside().map_err(|reason| ManifestError::Broken { path: path(), reason })?;
+        }
         if notes.texts.is_empty() && notes.machine == NATIVE_MACHINE {
             return Err(ManifestError::NoManifest { path: path() });
         }
@@ -297,6 +309,17 @@ impl Manifest {
             plugin.ok_or("no record of a plugin: its lib.rs needs `plugin! { id = … }`")?;
         Ok(Manifest { plugin, passes })
     }
+}
+
+/// The records in the file beside a library without notes, `libx.so.tenon.json`: a JSON array of them. None when
+/// there is no such file. That the library says the same is checked when it is opened.
+fn beside(library: &Path) -> Result<Vec<String>, String> {
+    let mut path = library.as_os_str().to_owned();
+    path.push(".tenon.json");
+    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(Vec::new()) };
+    let records: Vec<serde_json::Value> = serde_json::from_str(&text)
+        .map_err(|error| format!("{}: {error}", Path::new(&path).display()))?;
+    Ok(records.iter().map(serde_json::Value::to_string).collect())
 }
 
 /// The keys that tell what a record is of.

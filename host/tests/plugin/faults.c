@@ -16,6 +16,7 @@
 #define CANCELS 12
 #define FINISHES_NOTHING 13
 #define IGNORES_REFUSALS 14
+#define NO_NOTE 15
 
 #ifndef FAULT
 #define FAULT NO_FAULT
@@ -113,12 +114,15 @@ static const tenon_interface interfaces[] = {
 #define MANIFEST PLUGIN PASS("Does nothing.")
 #define OTHER PLUGIN PASS("Does something.")
 
+
+#if FAULT != NO_NOTE
 static const struct {
   uint32_t name_size, text_size, type;
   char name[8];
   char text[(sizeof(MANIFEST) + 3) / 4 * 4];
 } note __attribute__((section(TENON_NOTE_SECTION), used, aligned(4))) = {
     6, (sizeof(MANIFEST) + 3) / 4 * 4, 0x54435031u, "TENON", MANIFEST};
+#endif
 
 const tenon_root tenon_plugin_root = {
     FAULT == ROOT_VERSION ? 2 : TENON_ROOT_ABI, 0,
@@ -130,4 +134,4 @@ const tenon_root tenon_plugin_root = {
     {interfaces, sizeof(interfaces) / sizeof(tenon_interface)}};
 
 /* Each plugin uses some of these. */
-const void *const tenon_unused[] = {wrong_layout, wrong_node_layout, longer_layout, &note};
+const void *const tenon_unused[] = {wrong_layout, wrong_node_layout, longer_layout};
