@@ -40,7 +40,9 @@ fn build(root: &Path, house: &Path) -> Result<(), Failed> {
     let plugins = house.join("plugins");
     fs::create_dir_all(&plugins)?;
     build_c(root, &plugins.join("libc_pass.so"))?;
-    let library = build_custom(&root.join("examples/custom-pass"), house)?;
+    let folder = house.join("custom-pass");
+    check_out(root, &folder)?;
+    let library = build_custom(&folder, &house.join("target"))?;
     install(&library, &plugins.join("libacme_passes.so"))?;
     let text = "schema = 1\n[[plugins.dir]]\npath = \"plugins\"\nenable = \"all\"\n";
     Ok(fs::write(house.join("registry.toml"), text)?)
@@ -58,12 +60,35 @@ fn build_c(root: &Path, library: &Path) -> Result<(), Failed> {
     Ok(fs::rename(fresh, library)?)
 }
 
+/// Copies the Rust plugin to `folder`, with the versions of packages that the house has.
+fn check_out(root: &Path, folder: &Path) -> Result<(), Failed> {
+    let example = root.join("examples/custom-pass");
+    fs::create_dir_all(folder.join("src"))?;
+    for file in ["src/lib.rs", "src/double_negation.rs"] {
+        write_changed(&folder.join(file), &fs::read_to_string(example.join(file))?)?;
+    }
+    let api = root.join("plugin-api").display().to_string();
+    let manifest = fs::read_to_string(example.join("Cargo.toml"))?;
+    write_changed(&folder.join("Cargo.toml"), &manifest.replace("../../plugin-api", &api))?;
+    if !folder.join("Cargo.lock").exists() {
+        fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
+    }
+    Ok(())
+}
+
+/// Writes a file unless it is as it should be: what is not written anew is not compiled anew.
+fn write_changed(path: &Path, text: &str) -> Result<(), Failed> {
+    match fs::read_to_string(path).is_ok_and(|found| found == text) {
+        true => Ok(()),
+        false => Ok(fs::write(path, text)?),
+    }
+}
+
 /// Builds the Rust plugin in `folder`; the path of its library.
-fn build_custom(folder: &Path, house: &Path) -> Result<PathBuf, Failed> {
-    let target = house.join("target");
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+fn build_custom(folder: &Path, target: &Path) -> Result<PathBuf, Failed> {
+    let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--offline", "--quiet", "--manifest-path"]);
-    cargo.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(&target);
+    cargo.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(target);
     succeed(&mut cargo)?;
     Ok(target.join("release/libacme_passes.so"))
 }
@@ -92,22 +117,15 @@ fn links_nothing(house: &Path) -> Result<(), Failed> {
 fn rebuilt(root: &Path) -> Result<(), Failed> {
     let house = tempfile::tempdir()?;
     let (folder, plugins) = (house.path().join("custom-pass"), house.path().join("plugins"));
-    fs::create_dir_all(folder.join("src"))?;
+    check_out(root, &folder)?;
     fs::create_dir_all(&plugins)?;
-    let example = root.join("examples/custom-pass");
-    for file in ["src/lib.rs", "src/double_negation.rs", "Cargo.lock"] {
-        fs::copy(example.join(file), folder.join(file))?;
-    }
-    let manifest = fs::read_to_string(example.join("Cargo.toml"))?;
-    let api = root.join("plugin-api").display().to_string();
-    fs::write(folder.join("Cargo.toml"), manifest.replace("../../plugin-api", &api))?;
     let text = "schema = 1\n[[plugins.dir]]\npath = \"plugins\"\nenable = \"all\"\n";
     fs::write(house.path().join("registry.toml"), text)?;
     let model = house.path().join("model.ir");
     fs::write(&model, "fn @main(%x: f32[4]) -> f32[4] {\n  ret negative(negative(%x))\n}\n")?;
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("out_of_tree/target");
     let found = || -> Result<String, Failed> {
-        let library =
-            build_custom(&folder, &PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("rebuilt"))?;
+        let library = build_custom(&folder, &target)?;
         install(&library, &plugins.join("libacme_passes.so"))?;
         let mut opt = tenon();
         opt.arg("opt").arg(&model).args(["-p", "acme.DoubleNegation", "--registry"]);
