@@ -13,7 +13,7 @@ use divan::counter::ItemsCount;
 use tenon_host::border::Run;
 use tenon_host::ir::{Attrs, Function, Module, Transaction};
 use tenon_host::passes::{PassContext, plan, run};
-use tenon_host::registry::{LoadedPass, Manifest, Registry};
+use tenon_host::registry::{LoadedPass, Manifest, Plugin, Registry};
 
 mod input;
 #[path = "../../tests/registry/library.rs"]
@@ -242,6 +242,15 @@ mod registry {
         bencher.with_inputs(house).bench_local_refs(|(_, registry)| {
             registry.get_pass("bench.Noop").expect("it loads").index
         });
+    }
+
+    /// A library that is open is checked again: its root, its manifest, its layouts, its names.
+    #[divan::bench]
+    fn layout_check(bencher: Bencher<'_, '_>) {
+        let path = HOUSE.folder.path().join("plugins/libbench0.so");
+        let manifest = Manifest::read(&path).expect("it has one");
+        Plugin::open(&path, &manifest).expect("it opens");
+        bencher.bench_local(|| Plugin::open(&path, &manifest).expect("it opens"));
     }
 
     /// A pass of a library that is open.
