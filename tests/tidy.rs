@@ -99,6 +99,45 @@ fn plugins_have_no_unsafe() {
     }
 }
 
+/// FNV-1a over the paths and texts of the frozen sources below a folder.
+fn hash_of(folder: &Path) -> u64 {
+    let sources = files(folder, "rs").into_iter().chain(files(folder, "toml"));
+    sources.fold(0xcbf29ce484222325, |hash, path| {
+        let name = path.strip_prefix(folder).expect("it is below").display().to_string();
+        let text = name + "\0" + &read(&path);
+        text.bytes().fold(hash, |hash, byte| (hash ^ byte as u64).wrapping_mul(0x100000001b3))
+    })
+}
+
+#[test]
+fn what_is_frozen_never_changes() {
+    let frozen = [("1.0", 0xdb334e2ae9f0ac36)];
+    let folder = root().join("tests/compat");
+    for (version, hash) in frozen {
+        let found = hash_of(&folder.join(version));
+        assert_eq!(found, hash, "tests/compat/{version} is frozen: {found:#x}");
+    }
+    let versions = fs::read_dir(&folder).expect("a folder of the house").flatten();
+    let count = versions.filter(|entry| entry.path().join("plugin-api").exists()).count();
+    assert_eq!(count, frozen.len(), "each frozen version has its hash here");
+}
+
+/// The lines of a file of pins that say where something stands.
+fn pins(api: &Path) -> Vec<String> {
+    let text = read(&api.join("src/abi/pins.rs"));
+    text.lines().filter(|line| line.contains("offset_of!(")).map(str::to_owned).collect()
+}
+
+#[test]
+fn todays_tables_are_those_of_1_0_or_longer() {
+    let today = pins(&root().join("plugin-api"));
+    let frozen = pins(&root().join("tests/compat/1.0/plugin-api"));
+    assert!(frozen.len() > 50, "1.0 has pins");
+    for pin in frozen {
+        assert!(today.contains(&pin), "1.0 has {pin}");
+    }
+}
+
 #[test]
 fn every_document_that_is_named_exists() {
     let documents = ["README.md", "ARCHITECTURE.md"].map(|name| root().join(name));

@@ -296,9 +296,9 @@ macro_rules! table {
             pub size: usize,
             $($(#[doc = $base_doc])*
               pub $base: unsafe extern "C" fn($($base_param: $base_ty),*) -> $base_ret,)*
-            $($(#[doc = $later_doc])*
+            $($($(#[doc = $later_doc])*
               #[doc = concat!("\n\nSince ", $version, ".")]
-              pub $later: unsafe extern "C" fn($($later_param: $later_ty),*) -> $later_ret,)*
+              pub $later: unsafe extern "C" fn($($later_param: $later_ty),*) -> $later_ret,)*)*
         }
 
         // SAFETY: the fields are a size and function pointers; the layout is the compiler's.

@@ -3,7 +3,8 @@
 use crate::abi::records::RawNode;
 use crate::ir::{Attrs, BodyView, Context, Dim, Expr, Kind, Symbol, Term, Type};
 
-/// Everything of a node but its operands.
+/// Everything of a node but its operands. It may gain fields: start from [`NodeSpec::new`] or
+/// [`BodyView::spec`].
 #[derive(Clone, Copy, Debug)]
 pub struct NodeSpec {
     /// What it is.

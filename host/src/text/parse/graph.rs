@@ -7,7 +7,7 @@ use super::Parser;
 use super::body::{Body, Header, NewVar};
 use super::cursor::{Halt, Parsed};
 use super::graph_scope::{Role, Scope};
-use crate::ir::{Attrs, Build, Expr, Kind, NodeSpec, Type};
+use crate::ir::{Build, Expr, Kind, NodeSpec, Type};
 use crate::text::implied::takes_annotation;
 use crate::text::lexer::{Tok, Token};
 
@@ -452,6 +452,6 @@ impl Parser<'_, '_> {
         let aux = self.small()?;
         self.expect(Tok::Gt)?;
         self.expect(Tok::LParen)?;
-        Ok(NodeSpec { kind, flags, ty: None, data, aux, attrs: Attrs::NONE, span })
+        Ok(NodeSpec { flags, data, aux, span, ..NodeSpec::new(kind) })
     }
 }

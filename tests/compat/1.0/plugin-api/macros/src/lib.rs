@@ -1,0 +1,32 @@
+//! The attribute macros of `tenon-plugin-api`.
+
+mod pass;
+mod plugin;
+mod record;
+
+use proc_macro::TokenStream;
+
+/// Makes a function a pass.
+///
+/// ```ignore
+/// /// Removes bindings that nothing reads.
+/// #[pass(name = "relax.DeadCodeElimination", aliases = ["relay._transform.DeadCodeElimination"],
+///        opt_level = 1, phase = "optimize", requires = ["relax.Normalize"],
+///        options(max_size(int, default = 64, help = "largest size")))]
+/// fn dead_code_elimination(func: Function, module: &Module, cx: &PassContext) -> Result<Function>
+/// ```
+///
+/// The signature decides the kind: a `Module` is a module pass, a `Function` a pass over the graph
+/// functions, a `PrimFunc` one over the tensor programs. The doc comment is the pass's documentation.
+#[proc_macro_attribute]
+pub fn pass(attributes: TokenStream, item: TokenStream) -> TokenStream {
+    pass::expand(attributes.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Names the plugin, once, in `lib.rs`: `plugin! { id = "tenon.graph", summary = "…" }`.
+#[proc_macro]
+pub fn plugin(input: TokenStream) -> TokenStream {
+    plugin::expand(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}

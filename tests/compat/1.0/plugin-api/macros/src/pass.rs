@@ -1,0 +1,287 @@
+//! `#[pass]`: the manifest record of a pass and its entry in the plugin's list.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{
+    Error, Expr, ExprArray, ExprLit, FnArg, Ident, ItemFn, Lit, LitStr, Meta, Result, ReturnType,
+    Token, Type,
+};
+
+use crate::record::{Record, note, quoted};
+
+const KEYS: &str = "expected one of: name, aliases, opt_level, phase, requires, after, before, \
+                    establishes, destroys, idempotent, options";
+
+pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let attributes = Punctuated::<Attribute, Token![,]>::parse_terminated.parse2(attributes)?;
+    let function: ItemFn = syn::parse2(item)?;
+    let kind = Kind::of(&function)?;
+
+    let mut record = Record::default();
+    let mut name = None;
+    for (index, attribute) in attributes.iter().enumerate() {
+        let key = attribute.key();
+        if attributes.iter().take(index).any(|earlier| earlier.key() == key) {
+            return Err(Error::new_spanned(key, format!("`{key}` is given twice")));
+        }
+        match attribute {
+            Attribute::Text(key, value) if key == "name" => {
+                check_name(value)?;
+                name = Some(value.clone());
+                record.text("pass", &value.value());
+            }
+            Attribute::Text(key, value) => record.text(&key.to_string(), &value.value()),
+            Attribute::Texts(key, values) => record.texts(&key.to_string(), values),
+            Attribute::Raw(key, json) => record.raw(&key.to_string(), json),
+        }
+    }
+    let Some(name) = name else {
+        return Err(Error::new(
+            Span::call_site(),
+            "a pass has a name: #[pass(name = \"vendor.PassName\")]",
+        ));
+    };
+    record.text("kind", kind.text());
+    record.text("doc", &doc_of(&function));
+    let json = record.finish();
+
+    let note = note(&json);
+    let ident = &function.sig.ident;
+    let body = kind.body(ident);
+    Ok(quote! {
+        #function
+
+        const _: () = {
+            #note
+
+            #[::tenon_plugin_api::abi::plugin::linkme::distributed_slice(
+                ::tenon_plugin_api::abi::plugin::PASSES
+            )]
+            #[linkme(crate = ::tenon_plugin_api::abi::plugin::linkme)]
+            static PASS: ::tenon_plugin_api::abi::plugin::PassItem =
+                ::tenon_plugin_api::abi::plugin::PassItem {
+                    name: #name,
+                    manifest: #json,
+                    body: #body,
+                };
+        };
+    })
+}
+
+/// What the pass runs on.
+enum Kind {
+    Module,
+    Function,
+    Prim,
+}
+
+impl Kind {
+    fn of(function: &ItemFn) -> Result<Self> {
+        let message = "a pass is fn(Module, &PassContext) -> Result<Module>, or fn(Function, &Module, \
+                       &PassContext) -> Result<Function>, or the latter with PrimFunc";
+        let wrong = || Error::new_spanned(&function.sig, message);
+        let sig = &function.sig;
+        let is_plain =
+            sig.asyncness.is_none() && sig.unsafety.is_none() && sig.generics.params.is_empty();
+        if !is_plain {
+            return Err(Error::new_spanned(
+                sig,
+                "a pass is a plain function: neither async, unsafe nor generic",
+            ));
+        }
+        if !returns_result(&sig.output) {
+            return Err(wrong());
+        }
+        let Some(FnArg::Typed(first)) = function.sig.inputs.first() else { return Err(wrong()) };
+        let Type::Path(path) = &*first.ty else { return Err(wrong()) };
+        let unit = path.path.segments.last().map(|segment| segment.ident.to_string());
+        let kind = match unit.as_deref() {
+            Some("Module") => Kind::Module,
+            Some("Function") => Kind::Function,
+            Some("PrimFunc") => Kind::Prim,
+            _ => return Err(wrong()),
+        };
+        let expected = if matches!(kind, Kind::Module) { 2 } else { 3 };
+        if function.sig.inputs.len() != expected {
+            return Err(wrong());
+        }
+        Ok(kind)
+    }
+
+    fn text(&self) -> &'static str {
+        match self {
+            Kind::Module => "module",
+            Kind::Function => "function",
+            Kind::Prim => "prim",
+        }
+    }
+
+    fn body(&self, ident: &Ident) -> TokenStream {
+        let body = quote!(::tenon_plugin_api::abi::plugin::PassBody);
+        match self {
+            Kind::Module => quote!(#body::Module(#ident)),
+            Kind::Function => quote!(#body::Function(#ident)),
+            Kind::Prim => quote!(#body::Function(|func, module, cx| {
+                #ident(func.into(), module, cx).map(::core::convert::Into::into)
+            })),
+        }
+    }
+}
+
+fn returns_result(output: &ReturnType) -> bool {
+    let ReturnType::Type(_, ty) = output else { return false };
+    let Type::Path(path) = &**ty else { return false };
+    path.path.segments.last().is_some_and(|last| last.ident == "Result")
+}
+
+/// A name stands in pipelines, between commas and in front of braces.
+fn check_name(name: &LitStr) -> Result<()> {
+    let text = name.value();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.' || c == '-';
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(Error::new_spanned(
+            name,
+            "a pass is called vendor.PassName, of letters, digits, `_`, `-` and `.`",
+        )),
+    }
+}
+
+/// One `key = value` of the attribute.
+enum Attribute {
+    Text(Ident, LitStr),
+    Texts(Ident, Vec<String>),
+    /// A value that is JSON already.
+    Raw(Ident, String),
+}
+
+impl Attribute {
+    fn key(&self) -> &Ident {
+        match self {
+            Attribute::Text(key, _) | Attribute::Texts(key, _) | Attribute::Raw(key, _) => key,
+        }
+    }
+}
+
+impl Parse for Attribute {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let key: Ident = input.parse()?;
+        match key.to_string().as_str() {
+            "name" | "phase" => {
+                input.parse::<Token![=]>()?;
+                Ok(Attribute::Text(key, input.parse()?))
+            }
+            "aliases" | "requires" | "after" | "before" | "establishes" | "destroys" => {
+                input.parse::<Token![=]>()?;
+                let values = texts(&input.parse()?)?;
+                Ok(Attribute::Texts(key, values))
+            }
+            "opt_level" => {
+                input.parse::<Token![=]>()?;
+                let level: syn::LitInt = input.parse()?;
+                let level: u8 = level.base10_parse()?;
+                Ok(Attribute::Raw(key, level.to_string()))
+            }
+            "idempotent" => {
+                input.parse::<Token![=]>()?;
+                let value: syn::LitBool = input.parse()?;
+                Ok(Attribute::Raw(key, value.value.to_string()))
+            }
+            "options" => {
+                let content;
+                syn::parenthesized!(content in input);
+                let options = Punctuated::<Meta, Token![,]>::parse_terminated(&content)?;
+                let options: Vec<String> = options.iter().map(option).collect::<Result<_>>()?;
+                Ok(Attribute::Raw(key, format!("[{}]", options.join(","))))
+            }
+            _ => Err(Error::new_spanned(&key, KEYS)),
+        }
+    }
+}
+
+fn texts(array: &ExprArray) -> Result<Vec<String>> {
+    array
+        .elems
+        .iter()
+        .map(|element| match element {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text.value()),
+            other => Err(Error::new_spanned(other, "expected a string")),
+        })
+        .collect()
+}
+
+/// `name(type, default = value, min = value, max = value, help = "…")` as a JSON object.
+fn option(meta: &Meta) -> Result<String> {
+    let wrong =
+        "an option is name(type, default = value, help = \"…\") with type int, float, bool or str";
+    let Meta::List(list) = meta else { return Err(Error::new_spanned(meta, wrong)) };
+    let mut record = Record::default();
+    record.text("name", &list.path.require_ident()?.to_string());
+    let entries = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)?;
+    let mut entries = entries.iter();
+    let ty = match entries.next() {
+        Some(Meta::Path(path)) => path.require_ident()?,
+        other => return Err(Error::new_spanned(other.unwrap_or(meta), wrong)),
+    };
+    if !["int", "float", "bool", "str"].contains(&ty.to_string().as_str()) {
+        return Err(Error::new_spanned(ty, wrong));
+    }
+    record.text("type", &ty.to_string());
+    let mut has_default = false;
+    for entry in entries {
+        let Meta::NameValue(pair) = entry else { return Err(Error::new_spanned(entry, wrong)) };
+        let key = pair.path.require_ident()?.to_string();
+        let ty = match key.as_str() {
+            "default" | "min" | "max" => ty.to_string(),
+            "help" => "str".to_owned(),
+            _ => return Err(Error::new_spanned(&pair.path, wrong)),
+        };
+        has_default |= key == "default";
+        record.raw(&key, &literal(&ty, &pair.value)?);
+    }
+    match has_default {
+        true => Ok(record.finish()),
+        false => Err(Error::new_spanned(list, "an option has a default")),
+    }
+}
+
+/// A literal of an option's type as JSON.
+fn literal(ty: &str, value: &Expr) -> Result<String> {
+    let (is_negative, inner) = match value {
+        Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Neg(_)) => (true, &*unary.expr),
+        other => (false, other),
+    };
+    let sign = if is_negative { "-" } else { "" };
+    let wrong = || Error::new_spanned(value, format!("expected a literal of type {ty}"));
+    let Expr::Lit(ExprLit { lit, .. }) = inner else { return Err(wrong()) };
+    match (ty, lit) {
+        ("int", Lit::Int(number)) => format!("{sign}{}", number.base10_digits())
+            .parse::<i64>()
+            .map_err(|_| wrong())
+            .map(|number| number.to_string()),
+        ("float", Lit::Float(number)) => Ok(format!("{sign}{:?}", number.base10_parse::<f64>()?)),
+        ("float", Lit::Int(number)) => Ok(format!("{sign}{}", number.base10_digits())),
+        ("bool", Lit::Bool(truth)) if !is_negative => Ok(truth.value.to_string()),
+        ("str", Lit::Str(text)) if !is_negative => Ok(quoted(&text.value())),
+        _ => Err(wrong()),
+    }
+}
+
+/// The function's doc comment, without the space that starts each line.
+fn doc_of(function: &ItemFn) -> String {
+    let lines: Vec<String> = function
+        .attrs
+        .iter()
+        .filter_map(|attribute| match &attribute.meta {
+            Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+                Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+                _ => None,
+            },
+            _ => None,
+        })
+        .map(|line| line.strip_prefix(' ').unwrap_or(&line).to_owned())
+        .collect();
+    lines.join("\n").trim().to_owned()
+}

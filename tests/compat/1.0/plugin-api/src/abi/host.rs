@@ -1,0 +1,407 @@
+//! The host as a plugin sees it: safe calls over the host's tables.
+
+use std::marker::PhantomData;
+
+use abi_stable::std_types::{RSlice, RStr};
+
+use super::layout::{RawTable, Table};
+use super::read::{self, BodyRecords, TermTable};
+use super::records::{RawBody, RawNode};
+use super::tables::{
+    Failure, HostIr, HostRef, HostServices, NONE, RawEdit, RawFunction, RawModule, RawRun,
+};
+use crate::ir::{BodyView, Context, Expr, NodeSpec, Symbol, Term, TermKind, Terms};
+
+/// A counted reference to the state of one run, with the host's tables. It may be sent to threads.
+pub struct Host {
+    run: *const RawRun,
+    ir: Table<HostIr>,
+    services: Table<HostServices>,
+}
+
+// SAFETY: the host's tables promise that the calls made here on a shared host are for any thread, and
+// the run's state is counted atomically.
+unsafe impl Send for Host {}
+// SAFETY: as above.
+unsafe impl Sync for Host {}
+
+impl Clone for Host {
+    fn clone(&self) -> Self {
+        // SAFETY: `run` is alive because `self` owns it.
+        unsafe { (self.ir.run_retain())(self.run) };
+        Self { run: self.run, ir: self.ir, services: self.services }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // SAFETY: `self` owns one count of `run`.
+        unsafe { (self.ir.run_release())(self.run) };
+    }
+}
+
+impl Host {
+    /// Takes the host's tables, and a count of the run.
+    ///
+    /// # Safety
+    /// `raw` must come from a host that upholds the contract of [`HostRef`].
+    pub(super) unsafe fn new(raw: HostRef) -> Result<Self, String> {
+        // SAFETY: by this function's contract.
+        let (ir, services) = unsafe { (table::<HostIr>(raw)?, table::<HostServices>(raw)?) };
+        // SAFETY: `run` is borrowed for the call.
+        unsafe { (ir.run_retain())(raw.run) };
+        Ok(Self { run: raw.run, ir, services })
+    }
+
+    /// The options of the pass, a dictionary term.
+    pub(crate) fn options(&self) -> Term {
+        // SAFETY: `run` is alive.
+        Term(unsafe { (self.services.options())(self.run) })
+    }
+
+    /// The target, a dictionary term.
+    pub(crate) fn target(&self) -> Term {
+        // SAFETY: `run` is alive.
+        Term(unsafe { (self.services.target())(self.run) })
+    }
+
+    /// Reports a message.
+    pub(crate) fn report(&self, level: u32, text: &str) {
+        // SAFETY: `run` is alive.
+        unsafe { (self.services.report())(self.run, level, RStr::from_str(text)) };
+    }
+
+    /// Whether the pass should stop.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        // SAFETY: `run` is alive.
+        unsafe { (self.services.is_cancelled())(self.run) }
+    }
+
+    /// What is known of an operator.
+    pub(crate) fn op_info(&self, name: Symbol) -> u32 {
+        // SAFETY: `run` is alive.
+        unsafe { (self.services.op_info())(self.run, name.0) }
+    }
+
+    /// The tensor program of an operator call.
+    pub(crate) fn legalize(
+        &self,
+        op: Symbol,
+        attrs: Term,
+        args: &[u32],
+        result: Term,
+    ) -> Result<FunctionHandle, String> {
+        let args = RSlice::from_slice(args);
+        // SAFETY: `run` is alive.
+        let function =
+            unsafe { (self.services.legalize())(self.run, op.0, attrs.0, args, result.0) };
+        FunctionHandle::adopt(self, function).ok_or_else(|| self.last_error())
+    }
+
+    /// Says that the pass fails.
+    pub(super) fn fail(&self, failure: Failure, text: &str, node: Option<Expr>) {
+        let (text, node) = (RStr::from_str(text), node.map_or(NONE, |node| node.0));
+        // SAFETY: `run` is alive.
+        unsafe { (self.services.fail())(self.run, failure.0, text, node) };
+    }
+
+    /// Why the last call of this thread failed.
+    fn last_error(&self) -> String {
+        // SAFETY: `run` is alive; the text is copied before the next call.
+        read::readable(unsafe { (self.services.last_error())(self.run) })
+    }
+
+    /// Starts a transaction.
+    pub(crate) fn edit(&self, base: Option<&FunctionHandle>) -> TransactionHandle {
+        let base = base.map_or(std::ptr::null(), |base| base.raw);
+        // SAFETY: `run` and `base` are alive.
+        let raw = unsafe { (self.ir.edit())(self.run, base) };
+        assert!(!raw.is_null(), "{}", self.last_error());
+        // SAFETY: the host hands out a transaction whose view stays at its address.
+        let view = unsafe { (self.ir.transaction_body())(raw) };
+        TransactionHandle { host: self.clone(), raw, view, not_sync: PhantomData }
+    }
+}
+
+/// A table of the host's. The host compared its layout with that of this build before the first call.
+///
+/// # Safety
+/// As for [`Host::new`].
+unsafe fn table<T: RawTable>(raw: HostRef) -> Result<Table<T>, String> {
+    // SAFETY: by this function's contract.
+    let interface = unsafe { (raw.query)(RStr::from_str(T::ID)) };
+    // SAFETY: an interface that is not null is valid for ever.
+    let Some(interface) = (unsafe { interface.as_ref() }) else {
+        return Err(format!("this host does not offer {}", T::ID));
+    };
+    // SAFETY: by this function's contract; it is the table of this id.
+    unsafe { Table::new(interface.table.cast()) }
+}
+
+impl Context for Host {
+    fn terms(&self) -> Terms<'_> {
+        // SAFETY: the table lives as long as the run, of which `self` owns a count.
+        let table = unsafe { &*(self.ir.terms())(self.run) };
+        Terms::new(TermTable::new(table))
+    }
+
+    fn intern(&self, kind: TermKind, flags: u16, bits: u64, children: &[Term]) -> Term {
+        let ids = RSlice::from_slice(read::term_ids(children));
+        // SAFETY: `run` is alive.
+        Term(unsafe { (self.ir.intern())(self.run, kind.0, flags, bits, ids) })
+    }
+
+    fn symbol(&self, text: &str) -> Symbol {
+        // SAFETY: `run` is alive.
+        Symbol(unsafe { (self.ir.symbol())(self.run, RStr::from_str(text)) })
+    }
+}
+
+/// A counted reference to a published function.
+pub(crate) struct FunctionHandle {
+    host: Host,
+    raw: *const RawFunction,
+}
+
+// SAFETY: a published function is immutable and counted atomically.
+unsafe impl Send for FunctionHandle {}
+// SAFETY: as above.
+unsafe impl Sync for FunctionHandle {}
+
+impl Clone for FunctionHandle {
+    fn clone(&self) -> Self {
+        // SAFETY: `self` owns a count.
+        unsafe { Self::retained(&self.host, self.raw) }
+    }
+}
+
+impl Drop for FunctionHandle {
+    fn drop(&mut self) {
+        // SAFETY: `self` owns a count.
+        unsafe { (self.host.ir.function_release())(self.raw) };
+    }
+}
+
+impl FunctionHandle {
+    /// Adds an owner.
+    ///
+    /// # Safety
+    /// `raw` must be a function of this host that is alive.
+    pub(crate) unsafe fn retained(host: &Host, raw: *const RawFunction) -> Self {
+        // SAFETY: by this function's contract.
+        unsafe { (host.ir.function_retain())(raw) };
+        Self { host: host.clone(), raw }
+    }
+
+    /// Takes over a count that the host gave; `None` for null.
+    fn adopt(host: &Host, raw: *const RawFunction) -> Option<Self> {
+        (!raw.is_null()).then(|| Self { host: host.clone(), raw })
+    }
+
+    /// Gives the count away.
+    pub(crate) fn into_raw(self) -> *const RawFunction {
+        // SAFETY: `self` owns a count, so the function is alive; this one outlives the drop below.
+        unsafe { (self.host.ir.function_retain())(self.raw) };
+        self.raw
+    }
+
+    /// The host.
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Reads the function.
+    pub(crate) fn body(&self) -> BodyView<'_> {
+        let mut body = RawBody::EMPTY;
+        // SAFETY: the function is alive, and there is room for the record.
+        unsafe { (self.host.ir.function_body())(self.raw, &mut body, size_of::<RawBody>()) };
+        // SAFETY: the arrays live as long as the function, which `self` keeps.
+        BodyView::new(unsafe { BodyRecords::from_raw(body) })
+    }
+
+    /// Whether both are the very same function.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+/// A transaction, owned.
+pub(crate) struct TransactionHandle {
+    host: Host,
+    raw: *mut RawEdit,
+    view: *const RawBody,
+    /// Edits are for one thread at a time.
+    not_sync: PhantomData<*mut ()>,
+}
+
+impl Drop for TransactionHandle {
+    fn drop(&mut self) {
+        if !self.raw.is_null() {
+            // SAFETY: `self` owns the transaction.
+            unsafe { (self.host.ir.abandon())(self.raw) };
+        }
+    }
+}
+
+impl TransactionHandle {
+    /// The host.
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The body as it stands.
+    pub(crate) fn body(&self) -> BodyView<'_> {
+        // SAFETY: the record lives as long as the transaction, and starts with its size.
+        let view = unsafe { read::record::<RawBody>(self.view.cast(), (*self.view).size as usize) };
+        // SAFETY: it is only renewed through `&mut self`.
+        unsafe { read::transaction_view(view) }
+    }
+
+    /// Adds a node.
+    pub(crate) fn push(&mut self, spec: NodeSpec, operands: &[Expr]) -> Expr {
+        let node = spec.record(0, 0);
+        let operands = RSlice::from_slice(read::expr_ids(operands));
+        // SAFETY: `self` owns the transaction; the record is of the size that is said.
+        let id = unsafe { (self.host.ir.push())(self.raw, &node, size_of::<RawNode>(), operands) };
+        assert!(id != NONE, "{}", self.host.last_error());
+        Expr(id)
+    }
+
+    /// Adds a constant.
+    pub(crate) fn constant(&mut self, ty: u32, bytes: &[u8]) -> Option<Expr> {
+        // SAFETY: `self` owns the transaction.
+        let id = unsafe { (self.host.ir.constant())(self.raw, ty, RSlice::from_slice(bytes)) };
+        (id != NONE).then_some(Expr(id))
+    }
+
+    /// Adds a constant of a function, sharing its bytes.
+    pub(crate) fn share_constant(&mut self, function: &FunctionHandle, index: u32) -> Expr {
+        // SAFETY: both are alive.
+        let id = unsafe { (self.host.ir.share_constant())(self.raw, function.raw, index) };
+        assert!(id != NONE, "{}", self.host.last_error());
+        Expr(id)
+    }
+
+    /// Replaces the uses of a node.
+    pub(crate) fn replace(&mut self, old: Expr, new: Expr) {
+        // SAFETY: `self` owns the transaction.
+        unsafe { (self.host.ir.replace())(self.raw, old.0, new.0) };
+    }
+
+    /// Sets the root.
+    pub(crate) fn set_root(&mut self, root: Expr) {
+        // SAFETY: `self` owns the transaction.
+        unsafe { (self.host.ir.set_root())(self.raw, root.0) };
+    }
+
+    /// Sets the type of a node; 0 has it inferred again.
+    pub(crate) fn set_type(&mut self, expr: Expr, ty: u32) {
+        // SAFETY: `self` owns the transaction.
+        unsafe { (self.host.ir.set_type())(self.raw, expr.0, ty) };
+    }
+
+    /// Evaluates a node with constant operands.
+    pub(crate) fn evaluate(&mut self, expr: Expr) -> Result<Expr, String> {
+        // SAFETY: `self` owns the transaction and a count of the run.
+        let id = unsafe { (self.host.services.evaluate())(self.host.run, self.raw, expr.0) };
+        if id == NONE { Err(self.host.last_error()) } else { Ok(Expr(id)) }
+    }
+
+    /// Publishes.
+    pub(crate) fn finish(mut self) -> Result<FunctionHandle, String> {
+        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
+        // SAFETY: `self` owned the transaction and gives it up.
+        let function = unsafe { (self.host.ir.finish())(raw) };
+        FunctionHandle::adopt(&self.host, function).ok_or_else(|| self.host.last_error())
+    }
+}
+
+/// A module, owned: a copy that shares its functions.
+pub(crate) struct ModuleHandle {
+    host: Host,
+    raw: *mut RawModule,
+}
+
+// SAFETY: reading is for any thread, and edits take `&mut`.
+unsafe impl Send for ModuleHandle {}
+// SAFETY: as above.
+unsafe impl Sync for ModuleHandle {}
+
+impl Drop for ModuleHandle {
+    fn drop(&mut self) {
+        if !self.raw.is_null() {
+            // SAFETY: `self` owns the module.
+            unsafe { (self.host.ir.module_release())(self.raw) };
+        }
+    }
+}
+
+impl ModuleHandle {
+    /// Copies a module.
+    ///
+    /// # Safety
+    /// `raw` must be a module of this host that is alive.
+    pub(crate) unsafe fn copied(host: &Host, raw: *const RawModule) -> Self {
+        // SAFETY: by this function's contract.
+        let raw = unsafe { (host.ir.module_clone())(raw) };
+        Self { host: host.clone(), raw }
+    }
+
+    /// Gives the module away.
+    pub(crate) fn into_raw(mut self) -> *mut RawModule {
+        std::mem::replace(&mut self.raw, std::ptr::null_mut())
+    }
+
+    /// The host.
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Names of the functions, in order.
+    pub(crate) fn names(&self) -> Vec<Symbol> {
+        let mut names: Vec<u32> = Vec::new();
+        loop {
+            let room = names.len();
+            // SAFETY: `self` owns the module, and there is room for so many names.
+            let count =
+                unsafe { (self.host.ir.module_names())(self.raw, names.as_mut_ptr(), room) };
+            names.resize(count, 0);
+            if count <= room {
+                return names.into_iter().map(Symbol).collect();
+            }
+        }
+    }
+
+    /// The function called `name`.
+    pub(crate) fn get(&self, name: Symbol) -> Option<FunctionHandle> {
+        // SAFETY: `self` owns the module.
+        let function = unsafe { (self.host.ir.module_get())(self.raw, name.0) };
+        FunctionHandle::adopt(&self.host, function)
+    }
+
+    /// The attributes.
+    pub(crate) fn attrs(&self) -> Term {
+        // SAFETY: `self` owns the module.
+        Term(unsafe { (self.host.ir.module_attrs())(self.raw) })
+    }
+
+    /// Sets the attributes.
+    pub(crate) fn set_attrs(&mut self, attrs: Term) {
+        // SAFETY: `self` owns the module.
+        let is_set = unsafe { (self.host.ir.module_set_attrs())(self.raw, attrs.0) };
+        assert!(is_set, "no term {} in this context", attrs.0);
+    }
+
+    /// Sets a function.
+    pub(crate) fn insert(&mut self, name: Symbol, function: &FunctionHandle) {
+        // SAFETY: `self` owns the module, and the function is alive.
+        let is_set = unsafe { (self.host.ir.module_insert())(self.raw, name.0, function.raw) };
+        assert!(is_set, "{name:?} is no name, or the function belongs to another run's terms");
+    }
+
+    /// Removes a function.
+    pub(crate) fn remove(&mut self, name: Symbol) {
+        // SAFETY: `self` owns the module.
+        unsafe { (self.host.ir.module_remove())(self.raw, name.0) };
+    }
+}

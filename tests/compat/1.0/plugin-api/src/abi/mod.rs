@@ -1,0 +1,16 @@
+//! The border: what crosses between a host and a plugin, and the only unsafe code of this crate.
+//!
+//! Data crosses as plain records with an element stride ([`records`]), so a newer host may append
+//! fields to a record and an older plugin still walks the array. Calls cross through tables that only
+//! grow ([`tables`]); [`layout`] describes both as data, for the check and for C. [`host`] is the host as a plugin sees it; [`plugin`] is a plugin as a host sees it;
+//! [`note`] is the manifest; [`guard`] turns a panic into an error before it reaches the border.
+
+pub mod guard;
+pub mod host;
+pub mod layout;
+pub mod note;
+mod pins;
+pub mod plugin;
+pub mod read;
+pub mod records;
+pub mod tables;

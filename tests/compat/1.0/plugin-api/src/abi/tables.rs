@@ -1,0 +1,355 @@
+//! The roots of a plugin and the interface tables.
+//!
+//! A plugin exports one symbol. One that is written in Rust exports an `abi_stable` header, which leads to
+//! [`PluginRoot`]; one that is written in C exports [`C_ROOT_SYMBOL`], a [`CRoot`]. Both are frozen and say
+//! the same: the version of the root, the manifest, and the interfaces as data: an id, a layout, a table.
+//! A plugin lists what it offers, with its table, and what it uses of the host, without one. The host
+//! compares each layout with its own. A table only grows, so of two versions one layout is a prefix of the
+//! other, and every pair of 1.x works together.
+//!
+//! Every entry says who owns what and on which thread it may be called. `[any thread]`: from any thread, at
+//! any time while its arguments live. `[one thread]`: from the thread that holds the transaction or the
+//! changed module, one call at a time. What no entry says is borrowed for the call. Nothing unwinds.
+
+#![allow(missing_docs, reason = "abi_stable derives accessors without docs")]
+#![allow(non_camel_case_types, reason = "abi_stable derives the name PluginRoot_Ref")]
+
+use std::ffi::c_void;
+
+use abi_stable::StableAbi;
+use abi_stable::library::RootModule;
+use abi_stable::sabi_types::VersionStrings;
+use abi_stable::std_types::{RSlice, RStr};
+
+use super::layout::{Description, Field, RawTable, Record, c_types, record, table};
+use super::records::{RawBody, RawConstant, RawNode, RawTerm, RawTermTable};
+
+/// Version of both roots. It is checked before anything else and has only ever been 1.
+pub const ROOT_ABI: u32 = 1;
+
+/// The symbol of a plugin that is written in C.
+pub const C_ROOT_SYMBOL: &str = "tenon_plugin_root";
+
+/// A number that stands for "none" where a node is returned.
+pub const NONE: u32 = u32::MAX;
+
+record! {
+    /// A table or a record of one side, as data. Frozen.
+    #[derive(StableAbi, Clone, Copy)]
+    Interface = "tenon_interface" {
+        /// Such as `tenon.pass/1`; of a record its name in C.
+        id: RStr<'static>,
+        /// Its layout as this side knows it.
+        layout: RSlice<'static, Field>,
+        /// The table, valid for ever; null of a record, and of what this side only uses.
+        table: *const c_void,
+    }
+}
+
+// SAFETY: an interface points to what is never written and lives for ever.
+unsafe impl Send for Interface {}
+// SAFETY: as above.
+unsafe impl Sync for Interface {}
+
+impl Interface {
+    /// A table that this side offers.
+    pub const fn offered<T: RawTable>(table: &'static T) -> Self {
+        Self { table: std::ptr::from_ref(table).cast(), ..Self::used::<T>() }
+    }
+
+    /// A table of the other side.
+    pub const fn used<T: RawTable>() -> Self {
+        Self {
+            id: RStr::from_str(T::ID),
+            layout: RSlice::from_slice(T::LAYOUT),
+            table: std::ptr::null(),
+        }
+    }
+
+    /// A record.
+    pub const fn record<T: Record>() -> Self {
+        Self {
+            id: RStr::from_str(T::DESCRIPTION.c_name),
+            layout: RSlice::from_slice(T::LAYOUT),
+            table: std::ptr::null(),
+        }
+    }
+}
+
+/// The records that cross, as data. Both sides list them.
+pub const RECORDS: [Interface; 4] = [
+    Interface::record::<RawNode>(),
+    Interface::record::<RawTerm>(),
+    Interface::record::<RawConstant>(),
+    Interface::record::<RawBody>(),
+];
+
+/// What a plugin exports that is written in Rust.
+#[repr(C)]
+#[derive(StableAbi)]
+#[sabi(kind(Prefix(prefix_ref = PluginRoot_Ref, prefix_fields = PluginRoot_Prefix)))]
+pub struct PluginRoot {
+    /// [`ROOT_ABI`].
+    pub root_abi: u32,
+    /// The manifest as it stands in the loaded library: its JSON records, one a line.
+    pub manifest: extern "C" fn() -> RStr<'static>,
+    /// The tables that the plugin offers, and the tables and records that it uses.
+    #[sabi(last_prefix_field)]
+    pub interfaces: extern "C" fn() -> RSlice<'static, Interface>,
+}
+
+impl RootModule for PluginRoot_Ref {
+    abi_stable::declare_root_module_statics! {PluginRoot_Ref}
+    const BASE_NAME: &'static str = "tenon_plugin";
+    const NAME: &'static str = "tenon_plugin";
+    const VERSION_STRINGS: VersionStrings = abi_stable::package_version_strings!();
+}
+
+record! {
+    /// What a plugin exports that is written in C, as the symbol `tenon_plugin_root`. Frozen.
+    #[derive(Clone, Copy)]
+    CRoot = "tenon_root" {
+        /// TENON_ROOT_ABI.
+        root_abi: u32,
+        /// Zero.
+        reserved: u32,
+        /// The manifest: its JSON records, one a line. The same text stands in the library's note.
+        manifest: RStr<'static>,
+        /// The tables that the plugin offers, and the tables and records that it uses.
+        interfaces: RSlice<'static, Interface>,
+    }
+}
+
+/// Names opaque types, which only pointers to are handed about.
+macro_rules! opaque {
+    ($($(#[doc = $doc:literal])* $name:ident = $const:literal $mut:literal,)*) => {$(
+        $(#[doc = $doc])*
+        #[repr(C)]
+        pub struct $name {
+            opaque: [u8; 0],
+        }
+
+        c_types! { *const $name => $const, *mut $name => $mut, }
+    )*};
+}
+
+opaque! {
+    /// The state of one run of a pass.
+    RawRun = "const tenon_run *" "tenon_run *",
+    /// A published function.
+    RawFunction = "const tenon_function *" "tenon_function *",
+    /// A module.
+    RawModule = "const tenon_module *" "tenon_module *",
+    /// A transaction.
+    RawEdit = "const tenon_transaction *" "tenon_transaction *",
+}
+
+c_types! {
+    RStr<'_> => "tenon_str",
+    RSlice<'_, u8> => "tenon_bytes",
+    RSlice<'_, u32> => "tenon_ids",
+    RSlice<'_, Field> => "tenon_fields",
+    RSlice<'_, Interface> => "tenon_interfaces",
+    *const Interface => "const tenon_interface *",
+    HostRef => "tenon_host",
+    Query => "const tenon_interface *(tenon_str)",
+}
+
+/// Answers with the interface of an id, or with null. What it answers with is valid for ever.
+pub type Query = unsafe extern "C" fn(id: RStr<'_>) -> *const Interface;
+
+record! {
+    /// The host as a plugin is handed it, borrowed for one run of a pass. Frozen.
+    #[derive(Clone, Copy)]
+    HostRef = "tenon_host" {
+        /// The state of this run.
+        run: *const RawRun,
+        /// Answers with the interface of an id, or with null. What it answers with is valid for ever.
+        query: Query,
+    }
+}
+
+/// How a pass failed: what [`HostServices`] is told by `fail`.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Failure(pub u32);
+
+impl Failure {
+    /// The pass reports an error.
+    pub const ERROR: Failure = Failure(1);
+    /// The pass panicked; the text says where.
+    pub const PANIC: Failure = Failure(2);
+    /// The pass stopped because it was told to.
+    pub const CANCELLED: Failure = Failure(3);
+}
+
+table! {
+    /// The passes of a plugin.
+    PassTable = "tenon_pass_table" "tenon.pass/1" {
+        /// Number of passes. [any thread]
+        fn count() -> u32;
+        /// Name of a pass, as the manifest has it, borrowed for ever; empty when there is none. [any thread]
+        fn name(index: u32) -> RStr<'static>;
+        /// Runs a pass on `unit`: a `tenon_module` or a `tenon_function`, by the kind that the manifest says.
+        /// `unit` and `module` stay the caller's. Returns the resulting function or module, which is the
+        /// caller's from then on: a count of `unit` itself (`function_retain`, `module_clone`) when nothing
+        /// changed. Null when the pass failed, after it has told `fail`. [any thread]
+        fn run(
+            index: u32,
+            host: HostRef,
+            unit: *const c_void,
+            module: *const RawModule,
+        ) -> *mut c_void;
+    }
+}
+
+table! {
+    /// Reads and edits the IR.
+    HostIr = "tenon_host_ir" "tenon.host.ir/1" {
+        /// Adds an owner of the run's state, which outlives the run for as long as it has one. [any thread]
+        fn run_retain(run: *const RawRun) -> ();
+        /// Takes an owner away. [any thread]
+        fn run_release(run: *const RawRun) -> ();
+        /// The term table, borrowed for as long as the run has an owner. [any thread]
+        fn terms(run: *const RawRun) -> *const RawTermTable;
+        /// The one term of this kind, payload and children; not for strings. [any thread]
+        fn intern(
+            run: *const RawRun,
+            kind: u16,
+            flags: u16,
+            bits: u64,
+            children: RSlice<'_, u32>,
+        ) -> u32;
+        /// The one string of these bytes; 0 for what is not UTF-8, and then the pass fails. [any thread]
+        fn symbol(run: *const RawRun, text: RStr<'_>) -> u32;
+
+        /// Adds an owner of a function. [any thread]
+        fn function_retain(function: *const RawFunction) -> ();
+        /// Takes an owner away. [any thread]
+        fn function_release(function: *const RawFunction) -> ();
+        /// Writes the first `room` bytes of the function's body, and into its `size` how many those were.
+        /// The arrays are borrowed for as long as the function has an owner. [any thread]
+        fn function_body(function: *const RawFunction, body: *mut RawBody, room: usize) -> ();
+
+        /// Starts a transaction, owned by the caller: of `base`, or from nothing when it is null. Null and
+        /// `last_error` when `base` belongs to another run's terms. [any thread]
+        fn edit(run: *const RawRun, base: *const RawFunction) -> *mut RawEdit;
+        /// Gives a transaction up. [one thread]
+        fn abandon(transaction: *mut RawEdit) -> ();
+        /// The body as it stands, borrowed until the transaction ends. The record stays where it is; what it
+        /// says, and where its arrays are, is renewed by every edit. [one thread]
+        fn transaction_body(transaction: *mut RawEdit) -> *const RawBody;
+        /// Adds a node, of which `size` bytes are given; its `start` and `len` are not read. Its type is
+        /// inferred when it is 0. Returns its number; 0xffffffff and `last_error` when it refers to what is
+        /// not there, and then `finish` fails. [one thread]
+        fn push(
+            transaction: *mut RawEdit,
+            node: *const RawNode,
+            size: usize,
+            operands: RSlice<'_, u32>,
+        ) -> u32;
+        /// Adds a constant of a static tensor type, copying its bytes. Returns its node; 0xffffffff and
+        /// `last_error` when they do not fit the type. [one thread]
+        fn constant(transaction: *mut RawEdit, ty: u32, bytes: RSlice<'_, u8>) -> u32;
+        /// Adds constant `index` of `function`, sharing its bytes. Returns its node; 0xffffffff and
+        /// `last_error` when there is none. [one thread]
+        fn share_constant(
+            transaction: *mut RawEdit,
+            function: *const RawFunction,
+            index: u32,
+        ) -> u32;
+        /// Makes every use of `node` by nodes of the base read `replacement`. When either is not there
+        /// `finish` fails. [one thread]
+        fn replace(transaction: *mut RawEdit, node: u32, replacement: u32) -> ();
+        /// Sets the root. When it is not there `finish` fails. [one thread]
+        fn set_root(transaction: *mut RawEdit, root: u32) -> ();
+        /// Sets the type of a node; 0 has it inferred again. When either is not there `finish` fails.
+        /// [one thread]
+        fn set_type(transaction: *mut RawEdit, node: u32, ty: u32) -> ();
+        /// Publishes and ends the transaction. Returns a function that the caller owns, the base itself when
+        /// nothing was changed; null and `last_error` when it is not whole. [one thread]
+        fn finish(transaction: *mut RawEdit) -> *const RawFunction;
+
+        /// Writes the names of a module's functions in order, `room` at most, and returns how many functions
+        /// there are. [any thread]
+        fn module_names(module: *const RawModule, names: *mut u32, room: usize) -> usize;
+        /// The function called `name`, owned by the caller; null when there is none. [any thread]
+        fn module_get(module: *const RawModule, name: u32) -> *const RawFunction;
+        /// The module's attributes, a dictionary term. [any thread]
+        fn module_attrs(module: *const RawModule) -> u32;
+        /// A copy of the module that shares its functions, owned by the caller. [any thread]
+        fn module_clone(module: *const RawModule) -> *mut RawModule;
+        /// Gives a module up. [one thread]
+        fn module_release(module: *mut RawModule) -> ();
+        /// Sets a function, which the module becomes another owner of. False when `name` is no name or the
+        /// function belongs to another run's terms. [one thread]
+        fn module_insert(module: *mut RawModule, name: u32, function: *const RawFunction) -> bool;
+        /// Removes a function. [one thread]
+        fn module_remove(module: *mut RawModule, name: u32) -> ();
+        /// Sets the module's attributes. False when there is no such term. [one thread]
+        fn module_set_attrs(module: *mut RawModule, attrs: u32) -> bool;
+    }
+}
+
+table! {
+    /// What the host does for a pass.
+    HostServices = "tenon_host_services" "tenon.host.services/1" {
+        /// The pass's options, a dictionary term with defaults filled in. [any thread]
+        fn options(run: *const RawRun) -> u32;
+        /// The target, a dictionary term: `kind`, `vector_bits`, `vector_registers`, `threads`. [any thread]
+        fn target(run: *const RawRun) -> u32;
+        /// Reports a message: 1 error, 2 warning, 3 note, 4 trace. [any thread]
+        fn report(run: *const RawRun, level: u32, text: RStr<'_>) -> ();
+        /// Whether the pass should stop. [any thread]
+        fn is_cancelled(run: *const RawRun) -> bool;
+        /// Says that the pass fails, and why; the text is copied. `failure`: 1 an error, 2 a panic, 3 it was
+        /// cancelled. `node`: the node of the pass's unit that it is about, 0xffffffff for none. The first
+        /// call counts, and the pass has failed whatever it returns. [any thread]
+        fn fail(run: *const RawRun, failure: u32, text: RStr<'_>, node: u32) -> ();
+        /// Why the last call of this thread failed, borrowed until its next call that fails; empty when none
+        /// has. [any thread]
+        fn last_error(run: *const RawRun) -> RStr<'static>;
+        /// What is known of an operator: bit 0 known, bit 1 pure, bits 8.. the fusion pattern. [any thread]
+        fn op_info(run: *const RawRun, name: u32) -> u32;
+        /// Evaluates a node whose operands are constants, by the reference evaluator, and adds the result to
+        /// the transaction. Returns its node; 0xffffffff and `last_error` when it cannot. [one thread]
+        fn evaluate(run: *const RawRun, transaction: *mut RawEdit, node: u32) -> u32;
+        /// The tensor program of an operator call: of an operator's name, attributes, argument types and a
+        /// result type. It is private, and owned by the caller; null and `last_error` when there is none.
+        /// [any thread]
+        fn legalize(
+            run: *const RawRun,
+            op: u32,
+            attrs: u32,
+            args: RSlice<'_, u32>,
+            result: u32,
+        ) -> *const RawFunction;
+    }
+}
+
+c_types! {
+    Field => "tenon_field",
+    Interface => "tenon_interface",
+}
+
+/// Id of [`PassTable`].
+pub const PASS_INTERFACE: &str = PassTable::ID;
+/// Id of [`HostIr`].
+pub const HOST_IR_INTERFACE: &str = HostIr::ID;
+/// Id of [`HostServices`].
+pub const HOST_SERVICES_INTERFACE: &str = HostServices::ID;
+
+/// All records and tables in the order in which C must define them.
+pub const DESCRIPTIONS: [Description; 11] = [
+    Field::DESCRIPTION,
+    Interface::DESCRIPTION,
+    CRoot::DESCRIPTION,
+    HostRef::DESCRIPTION,
+    RawNode::DESCRIPTION,
+    RawTerm::DESCRIPTION,
+    RawConstant::DESCRIPTION,
+    RawBody::DESCRIPTION,
+    PassTable::DESCRIPTION,
+    HostIr::DESCRIPTION,
+    HostServices::DESCRIPTION,
+];

@@ -1,0 +1,29 @@
+//! The IR: terms (types, dimensions, attributes), nodes, and how both are read and built.
+//!
+//! Terms are hash-consed in a [`Context`]: two equal terms have the same id, so equality of types and
+//! attributes is equality of ids. Nodes live in the arena of one function body. In a published body the
+//! operands of a node stand before it, so ascending ids are a post-order and no traversal recurses.
+
+mod build;
+mod context;
+mod dim;
+mod dtype;
+mod kind;
+mod prim;
+mod structure;
+mod term;
+mod type_text;
+mod view;
+mod walk;
+
+pub use build::{Build, NodeSpec};
+pub use context::{AttrValue, Context};
+pub use dtype::DType;
+pub use kind::{BinaryOp, Kind, LoopKind, Named};
+pub use prim::BuildPrim;
+pub use structure::Structure;
+pub use term::{
+    Attrs, AttrsView, Dim, DimView, Symbol, Term, TermKind, TermView, Terms, Type, TypeView,
+};
+pub use view::{Args, BodyView, ConstantView, Expr, LetBlock, LetView, PrimBlockView, View};
+pub use walk::{StmtWalk, Walk};

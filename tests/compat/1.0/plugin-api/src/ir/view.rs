@@ -1,0 +1,633 @@
+//! Reading nodes.
+
+use crate::abi::read::BodyRecords;
+use crate::abi::records::RawNode;
+use crate::ir::{
+    Attrs, BinaryOp, DType, Dim, Kind, LoopKind, NodeSpec, Symbol, Term, TermView, Terms, Type,
+};
+
+/// A node of one body, by its number.
+///
+/// An id means nothing without its body; ids of two bodies must not be mixed.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Expr(pub u32);
+
+impl Expr {
+    /// The number as an index into a dense side table.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A body, borrowed for `'a`. Free to copy.
+///
+/// Inside a transaction it shows the body with the replacements made so far: operands of the nodes the
+/// transaction started from read as what they were replaced by.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyView<'a> {
+    records: BodyRecords<'a>,
+    /// For each node, what it is replaced by (itself when it is not); may be shorter than the body.
+    replaced: &'a [u32],
+    /// The nodes below this number follow replacements.
+    base_len: usize,
+}
+
+impl<'a> BodyView<'a> {
+    /// A published body.
+    pub fn new(records: BodyRecords<'a>) -> Self {
+        Self { records, replaced: &[], base_len: 0 }
+    }
+
+    /// A transaction's body. `replaced[n]` is what node `n` is replaced by; the operands of the first
+    /// `base_len` nodes, those that the transaction started from, follow it.
+    pub fn with_replacements(
+        records: BodyRecords<'a>,
+        replaced: &'a [u32],
+        base_len: usize,
+    ) -> Self {
+        Self { records, replaced, base_len }
+    }
+
+    /// The replacements, and the number of nodes that follow them.
+    pub fn replacements(&self) -> (&'a [u32], usize) {
+        (self.replaced, self.base_len)
+    }
+
+    /// The records underneath.
+    pub fn records(&self) -> BodyRecords<'a> {
+        self.records
+    }
+
+    /// The terms that types, names and attributes refer to.
+    #[inline]
+    pub fn terms(&self) -> Terms<'a> {
+        Terms::new(self.records.terms())
+    }
+
+    /// Number of nodes; ids run from 0 to this.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The root: a function or a tensor program.
+    pub fn root(&self) -> Expr {
+        self.resolve(Expr(self.records.raw().root))
+    }
+
+    /// All nodes. In a published body operands come before their users.
+    pub fn post_order(&self) -> impl DoubleEndedIterator<Item = Expr> + use<> {
+        (0..self.len() as u32).map(Expr)
+    }
+
+    /// What a node is replaced by in this transaction; itself when it is not.
+    #[inline]
+    pub fn resolve(&self, expr: Expr) -> Expr {
+        let mut id = expr.0;
+        while let Some(&next) = self.replaced.get(id as usize)
+            && next != id
+        {
+            id = next;
+        }
+        Expr(id)
+    }
+
+    /// The record of a node.
+    #[inline]
+    pub fn raw_node(&self, expr: Expr) -> RawNode {
+        self.records.node(expr.0)
+    }
+
+    /// Everything of a node but its operands.
+    pub fn spec(&self, expr: Expr) -> NodeSpec {
+        NodeSpec::of(self.raw_node(expr))
+    }
+
+    /// The kind of a node.
+    #[inline]
+    pub fn kind(&self, expr: Expr) -> Kind {
+        Kind(self.raw_node(expr).kind)
+    }
+
+    /// The type of a node; `None` while it is not inferred.
+    #[inline]
+    pub fn ty(&self, expr: Expr) -> Option<Type> {
+        Some(Type(self.raw_node(expr).ty)).filter(|ty| ty.0 != 0)
+    }
+
+    /// The children of a node, whatever its kind.
+    #[inline]
+    pub fn operands(&self, expr: Expr) -> Args<'a> {
+        let node = self.raw_node(expr);
+        let replaced = if expr.index() < self.base_len { self.replaced } else { &[] };
+        Args { ids: self.records.operands(node), replaced }
+    }
+
+    /// The children of a node as they are read when it is rebuilt: a place that binds a variable or a
+    /// buffer keeps its node, every other one follows the replacements.
+    pub fn operands_keeping_binders(&self, expr: Expr) -> impl Iterator<Item = Expr> + use<'a> {
+        let args = self.operands(expr);
+        let node = self.raw_node(expr);
+        let binders = Binders::of(node, self.terms());
+        (0..args.len()).map(move |position| {
+            if binders.contains(position, args.len()) {
+                Expr(args.ids[position])
+            } else {
+                args.at(position)
+            }
+        })
+    }
+
+    /// Whether operand `position` of a node is a place that binds rather than a use.
+    pub fn is_binder(&self, expr: Expr, position: usize) -> bool {
+        let node = self.raw_node(expr);
+        Binders::of(node, self.terms()).contains(position, node.len as usize)
+    }
+
+    /// The attributes of a node.
+    pub fn attrs(&self, expr: Expr) -> Attrs {
+        Attrs(self.raw_node(expr).attrs)
+    }
+
+    /// A constant of the body by its number.
+    pub fn constant(&self, index: u32) -> ConstantView<'a> {
+        let raw = self.records.constant(index);
+        ConstantView {
+            index,
+            ty: Type(raw.ty),
+            name: Symbol(raw.name),
+            bytes: self.records.constant_bytes(raw),
+        }
+    }
+
+    /// Takes a node apart.
+    #[inline]
+    pub fn view(&self, expr: Expr) -> View<'a> {
+        let node = self.raw_node(expr);
+        let args = self.operands(expr);
+        let attrs = Attrs(node.attrs);
+        match (Kind(node.kind), args.len()) {
+            (Kind::CONSTANT, 0) => View::Constant(self.constant(node.data)),
+            (Kind::VAR, 0) => View::Var { name: Symbol(node.data) },
+            (Kind::GLOBAL, 0) => View::Global { name: Symbol(node.data) },
+            (Kind::OP, 0) => View::Op { name: Symbol(node.data) },
+            (Kind::EXTERN, 0) => View::Extern { name: Symbol(node.data) },
+            (Kind::TUPLE, _) => View::Tuple(args),
+            (Kind::TUPLE_GET_ITEM, 1) => {
+                View::TupleGetItem { tuple: args.at(0), index: node.data as usize }
+            }
+            (Kind::CALL, 1..) => View::Call { callee: args.at(0), args: args.skip(1), attrs },
+            (Kind::IF, 3) => View::If { cond: args.at(0), then: args.at(1), otherwise: args.at(2) },
+            (Kind::LET, 1..) if args.len() % 2 == 1 => {
+                View::Let(LetView { args, blocks: Term(node.data), terms: self.terms() })
+            }
+            (Kind::FUNCTION, 1..) => View::Function {
+                params: args.take(args.len() - 1),
+                body: args.at(args.len() - 1),
+                result: Some(Type(node.data)).filter(|ty| ty.0 != 0),
+                attrs,
+            },
+            (Kind::SHAPE, 0) => View::Shape { ty: Type(node.data) },
+            (Kind::PRIM, 0) => View::Prim { dim: Dim(node.data) },
+            _ => self.view_tensor_program(expr, args),
+        }
+    }
+
+    fn view_tensor_program(&self, expr: Expr, args: Args<'a>) -> View<'a> {
+        let node = self.raw_node(expr);
+        let attrs = Attrs(node.attrs);
+        let terms = self.terms();
+        match (Kind(node.kind), args.len()) {
+            (Kind::PRIM_FUNC, 1..) if (node.data as usize) < args.len() => View::PrimFunc {
+                params: args.take(args.len() - 1),
+                outputs: node.data as usize,
+                body: args.at(args.len() - 1),
+                attrs,
+            },
+            (Kind::BUFFER, _) => View::Buffer { name: Symbol(node.data), scope: Symbol(node.aux) },
+            (Kind::FOR, 4) => match LoopKind::from_code(node.data) {
+                Some(kind) => View::For {
+                    var: args.at(0),
+                    min: args.at(1),
+                    extent: args.at(2),
+                    body: args.at(3),
+                    kind,
+                    thread: Symbol(node.aux),
+                    attrs,
+                },
+                None => View::Unknown { kind: Kind(node.kind), children: args },
+            },
+            (Kind::BLOCK, 1..) => match PrimBlockView::new(node, args, terms) {
+                Some(block) => View::Block(block),
+                None => View::Unknown { kind: Kind(node.kind), children: args },
+            },
+            (Kind::REGION, 1..) => View::Region { buffer: args.at(0), ranges: args.skip(1) },
+            (Kind::STORE, 2..) => {
+                View::Store { buffer: args.at(0), value: args.at(1), indices: args.skip(2) }
+            }
+            (Kind::LOAD, 1..) => View::Load { buffer: args.at(0), indices: args.skip(1) },
+            (Kind::SEQ, _) => View::Seq(args),
+            (Kind::ALLOC, 1) => View::Alloc { buffer: args.at(0) },
+            (Kind::LET_STMT, 2) => View::LetStmt { var: args.at(0), value: args.at(1) },
+            (Kind::IF_STMT, 2 | 3) => {
+                View::IfStmt { cond: args.at(0), then: args.at(1), otherwise: args.get(2) }
+            }
+            (Kind::EVALUATE, 1) => View::Evaluate { value: args.at(0) },
+            (Kind::INT, 0) => match terms.view(Term(node.data)) {
+                TermView::Int(value) => View::Int(value),
+                _ => View::Int(0),
+            },
+            (Kind::FLOAT, 0) => match terms.view(Term(node.data)) {
+                TermView::Float(value) => View::Float(value),
+                _ => View::Float(0.0),
+            },
+            (Kind::BINARY, 2) => match BinaryOp::from_code(node.data) {
+                Some(op) => View::Binary { op, a: args.at(0), b: args.at(1) },
+                None => View::Unknown { kind: Kind(node.kind), children: args },
+            },
+            (Kind::SELECT, 3) => {
+                View::Select { cond: args.at(0), then: args.at(1), otherwise: args.at(2) }
+            }
+            (Kind::CAST, 1) => View::Cast { value: args.at(0) },
+            (Kind::INTRINSIC, _) => View::Intrinsic { name: Symbol(node.data), args },
+            (Kind::RAMP, 2) => View::Ramp { base: args.at(0), stride: args.at(1) },
+            (Kind::BROADCAST, 1) => View::Broadcast { value: args.at(0) },
+            _ => View::Unknown { kind: Kind(node.kind), children: args },
+        }
+    }
+
+    /// Name of the operator that `callee` is.
+    #[inline]
+    pub fn op_name(&self, callee: Expr) -> Option<&'a str> {
+        let node = self.raw_node(callee);
+        (node.kind == Kind::OP.0).then(|| self.terms().str(Symbol(node.data)))
+    }
+
+    /// Dtype and lanes of a scalar expression.
+    pub fn scalar_ty(&self, expr: Expr) -> Option<(DType, u16)> {
+        self.terms().scalar(self.ty(expr)?)
+    }
+}
+
+/// Which operands of a node bind.
+#[derive(Clone, Copy)]
+enum Binders {
+    None,
+    First,
+    AllButLast,
+    EvenBefore(usize),
+}
+
+impl Binders {
+    #[inline]
+    fn of(node: RawNode, terms: Terms<'_>) -> Self {
+        match Kind(node.kind) {
+            Kind::LET => Binders::EvenBefore((node.len as usize).saturating_sub(1)),
+            Kind::FUNCTION | Kind::PRIM_FUNC => Binders::AllButLast,
+            Kind::FOR | Kind::ALLOC | Kind::LET_STMT => Binders::First,
+            Kind::BLOCK => {
+                let kinds = terms.children(Term(node.aux)).len().saturating_sub(2);
+                Binders::EvenBefore(2 * kinds)
+            }
+            _ => Binders::None,
+        }
+    }
+
+    #[inline]
+    fn contains(self, position: usize, len: usize) -> bool {
+        match self {
+            Binders::None => false,
+            Binders::First => position == 0,
+            Binders::AllButLast => position + 1 < len,
+            Binders::EvenBefore(end) => position < end && position.is_multiple_of(2),
+        }
+    }
+}
+
+/// Operands of a node, with the transaction's replacements applied.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    ids: &'a [u32],
+    replaced: &'a [u32],
+}
+
+impl<'a> Args<'a> {
+    /// Number of operands.
+    #[inline]
+    pub fn len(self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Operand `index`, if there is one.
+    #[inline]
+    pub fn get(self, index: usize) -> Option<Expr> {
+        let mut id = *self.ids.get(index)?;
+        while let Some(&next) = self.replaced.get(id as usize)
+            && next != id
+        {
+            id = next;
+        }
+        Some(Expr(id))
+    }
+
+    /// Operand `index`.
+    ///
+    /// # Panics
+    /// When there is no such operand.
+    #[inline]
+    pub fn at(self, index: usize) -> Expr {
+        match self.get(index) {
+            Some(expr) => expr,
+            None => panic!("operand {index} of {}", self.ids.len()),
+        }
+    }
+
+    /// The operands in order.
+    #[inline]
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = Expr> + ExactSizeIterator {
+        (0..self.ids.len()).map(move |index| self.at(index))
+    }
+
+    /// All but the first `count`.
+    pub fn skip(self, count: usize) -> Args<'a> {
+        Args { ids: self.ids.get(count..).unwrap_or(&[]), ..self }
+    }
+
+    /// The first `count`.
+    pub fn take(self, count: usize) -> Args<'a> {
+        Args { ids: self.ids.get(..count).unwrap_or(self.ids), ..self }
+    }
+
+    /// The operands as a vector.
+    pub fn to_vec(self) -> Vec<Expr> {
+        self.iter().collect()
+    }
+}
+
+/// A constant tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct ConstantView<'a> {
+    /// Its number in the body.
+    pub index: u32,
+    /// Its tensor type; all dimensions are integers.
+    pub ty: Type,
+    /// Its name; the empty symbol 0 when it has none.
+    pub name: Symbol,
+    /// Its bytes: little-endian, row-major, not necessarily aligned.
+    pub bytes: &'a [u8],
+}
+
+/// A node, taken apart. See [`Kind`] for what each is.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the fields are the operands that Kind documents")]
+pub enum View<'a> {
+    Constant(ConstantView<'a>),
+    Var {
+        name: Symbol,
+    },
+    Global {
+        name: Symbol,
+    },
+    Op {
+        name: Symbol,
+    },
+    Extern {
+        name: Symbol,
+    },
+    Tuple(Args<'a>),
+    TupleGetItem {
+        tuple: Expr,
+        index: usize,
+    },
+    Call {
+        callee: Expr,
+        args: Args<'a>,
+        attrs: Attrs,
+    },
+    If {
+        cond: Expr,
+        then: Expr,
+        otherwise: Expr,
+    },
+    Let(LetView<'a>),
+    Function {
+        params: Args<'a>,
+        body: Expr,
+        result: Option<Type>,
+        attrs: Attrs,
+    },
+    Shape {
+        ty: Type,
+    },
+    Prim {
+        dim: Dim,
+    },
+
+    PrimFunc {
+        params: Args<'a>,
+        outputs: usize,
+        body: Expr,
+        attrs: Attrs,
+    },
+    Buffer {
+        name: Symbol,
+        scope: Symbol,
+    },
+    For {
+        var: Expr,
+        min: Expr,
+        extent: Expr,
+        body: Expr,
+        kind: LoopKind,
+        thread: Symbol,
+        attrs: Attrs,
+    },
+    Block(PrimBlockView<'a>),
+    Region {
+        buffer: Expr,
+        ranges: Args<'a>,
+    },
+    Store {
+        buffer: Expr,
+        value: Expr,
+        indices: Args<'a>,
+    },
+    Load {
+        buffer: Expr,
+        indices: Args<'a>,
+    },
+    Seq(Args<'a>),
+    Alloc {
+        buffer: Expr,
+    },
+    LetStmt {
+        var: Expr,
+        value: Expr,
+    },
+    IfStmt {
+        cond: Expr,
+        then: Expr,
+        otherwise: Option<Expr>,
+    },
+    Evaluate {
+        value: Expr,
+    },
+    Int(i64),
+    Float(f64),
+    Binary {
+        op: BinaryOp,
+        a: Expr,
+        b: Expr,
+    },
+    Select {
+        cond: Expr,
+        then: Expr,
+        otherwise: Expr,
+    },
+    Cast {
+        value: Expr,
+    },
+    Intrinsic {
+        name: Symbol,
+        args: Args<'a>,
+    },
+    Ramp {
+        base: Expr,
+        stride: Expr,
+    },
+    Broadcast {
+        value: Expr,
+    },
+
+    /// A kind that this build does not know, or a node that does not have the operands of its kind.
+    Unknown {
+        kind: Kind,
+        children: Args<'a>,
+    },
+}
+
+/// Bindings in blocks, and a result.
+#[derive(Clone, Copy, Debug)]
+pub struct LetView<'a> {
+    args: Args<'a>,
+    blocks: Term,
+    terms: Terms<'a>,
+}
+
+/// A block of bindings of a [`LetView`]: a range of binding numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LetBlock {
+    /// Number of its first binding.
+    pub first: usize,
+    /// Number of its bindings.
+    pub len: usize,
+    /// Whether it is a dataflow block: no side effect, no control flow.
+    pub is_dataflow: bool,
+}
+
+impl<'a> LetView<'a> {
+    /// Number of bindings.
+    pub fn len(self) -> usize {
+        self.args.len() / 2
+    }
+
+    /// Whether there is no binding.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Variable and value of binding `index`.
+    pub fn binding(self, index: usize) -> (Expr, Expr) {
+        // A binder is a place, not a use: it is never replaced.
+        (Expr(self.args.ids[2 * index]), self.args.at(2 * index + 1))
+    }
+
+    /// All bindings in order, over all blocks.
+    pub fn bindings(self) -> impl DoubleEndedIterator<Item = (Expr, Expr)> + ExactSizeIterator {
+        (0..self.len()).map(move |index| self.binding(index))
+    }
+
+    /// The blocks in order.
+    pub fn blocks(self) -> Vec<LetBlock> {
+        let TermView::List(counts) = self.terms.view(self.blocks) else { return Vec::new() };
+        let mut first = 0;
+        counts
+            .iter()
+            .map(|&count| {
+                let code = match self.terms.view(count) {
+                    TermView::Int(code) => code,
+                    _ => 0,
+                };
+                let block =
+                    LetBlock { first, len: (code >> 1) as usize, is_dataflow: code & 1 == 1 };
+                first = first.saturating_add(block.len);
+                block
+            })
+            .collect()
+    }
+
+    /// The result.
+    pub fn result(self) -> Expr {
+        self.args.at(self.args.len() - 1)
+    }
+}
+
+/// A block of a tensor program.
+#[derive(Clone, Copy, Debug)]
+pub struct PrimBlockView<'a> {
+    /// Its name.
+    pub name: Symbol,
+    /// The iterators: variable, binding, variable, binding, ….
+    pub iters: Args<'a>,
+    /// The kind of each iterator, `spatial` or `reduce`.
+    pub iter_kinds: &'a [Term],
+    /// The regions it reads.
+    pub reads: Args<'a>,
+    /// The regions it writes.
+    pub writes: Args<'a>,
+    /// The statement that runs when all reduction iterators are at their first value.
+    pub init: Option<Expr>,
+    /// The body.
+    pub body: Expr,
+    /// Its annotations.
+    pub attrs: Attrs,
+}
+
+impl<'a> PrimBlockView<'a> {
+    fn new(node: RawNode, args: Args<'a>, terms: Terms<'a>) -> Option<Self> {
+        let TermView::List(layout) = terms.view(Term(node.aux)) else { return None };
+        let (iter_kinds, &[reads, writes]) = layout.split_last_chunk::<2>()?;
+        let count = |term| match terms.view(term) {
+            TermView::Int(value) => usize::try_from(value).ok(),
+            _ => None,
+        };
+        let (iters, reads, writes) = (2 * iter_kinds.len(), count(reads)?, count(writes)?);
+        let has_init = node.flags & 1 == 1;
+        let regions = reads.checked_add(writes)?;
+        if args.len() != iters.checked_add(regions)? + has_init as usize + 1 {
+            return None;
+        }
+        Some(Self {
+            name: Symbol(node.data),
+            iters: args.take(iters),
+            iter_kinds,
+            reads: args.skip(iters).take(reads),
+            writes: args.skip(iters + reads).take(writes),
+            init: has_init.then(|| args.at(args.len() - 2)),
+            body: args.at(args.len() - 1),
+            attrs: Attrs(node.attrs),
+        })
+    }
+}

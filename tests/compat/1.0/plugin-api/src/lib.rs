@@ -1,0 +1,26 @@
+//! All that the author of a Tenon plugin sees.
+//!
+//! A plugin is a shared library. Its `lib.rs` names it with [`plugin!`]; each pass is one file with one
+//! function under [`macro@pass`]. [`ir`] reads and builds the IR, [`mod@pass`] holds what a pass is given.
+//! [`abi`] is the border beneath; an author needs nothing of it and writes no unsafe.
+
+// The macros expand to paths that start with the crate's name.
+extern crate self as tenon_plugin_api;
+
+pub mod abi;
+pub mod ir;
+pub mod pass;
+
+pub use tenon_plugin_api_macros::{pass, plugin};
+
+/// All that a pass file usually needs.
+pub mod prelude {
+    pub use crate::ir::{
+        AttrValue, Attrs, AttrsView, BinaryOp, BodyView, Build, BuildPrim, Context, DType, Dim,
+        Expr, Kind, LoopKind, NodeSpec, Symbol, Term, TermView, Type, TypeView, View, Walk,
+    };
+    pub use crate::pass::{
+        Function, Module, OpPattern, PassContext, PassError, PrimFunc, Result, Rewriter, Template,
+    };
+    pub use crate::{pass, plugin};
+}

@@ -1,0 +1,158 @@
+//! The context of one run of a pass.
+
+use crate::abi::host::Host;
+use crate::ir::{Attrs, AttrsView, Context, Symbol, Term, TermKind, Terms, Type};
+use crate::pass::{Function, PassError, Result};
+
+/// What a pass knows of its run: options, target, operators, and the host's services. It may be shared
+/// with threads.
+pub struct PassContext {
+    host: Host,
+}
+
+/// How an operator's calls may be fused, from the freest to none. The numbers are those of the attribute
+/// `op_pattern`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u32)]
+pub enum OpPattern {
+    /// One element in, one element out, at the same place.
+    Elementwise = 0,
+    /// As elementwise, with inputs that are repeated along axes.
+    Broadcast = 1,
+    /// Each output element reads one place of each input.
+    Injective = 2,
+    /// Reduces axes.
+    Reduction = 3,
+    /// Heavy, and takes elementwise work on its output.
+    OutFusable = 4,
+    /// Makes or takes a tuple.
+    Tuple = 7,
+    /// Not to be fused.
+    Opaque = 8,
+}
+
+impl OpPattern {
+    /// The pattern with this code; opaque for one that this build does not know.
+    pub fn from_code(code: i64) -> Self {
+        match code {
+            0 => Self::Elementwise,
+            1 => Self::Broadcast,
+            2 => Self::Injective,
+            3 => Self::Reduction,
+            4 => Self::OutFusable,
+            7 => Self::Tuple,
+            _ => Self::Opaque,
+        }
+    }
+}
+
+/// What is known of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpInfo {
+    /// Whether a call may be moved, merged or dropped.
+    pub is_pure: bool,
+    /// How it fuses.
+    pub pattern: OpPattern,
+}
+
+impl PassContext {
+    pub(crate) fn new(host: Host) -> Self {
+        Self { host }
+    }
+
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The options of this run, as the pass declares them, with defaults filled in.
+    pub fn options(&self) -> AttrsView<'_> {
+        self.host.terms().attrs(Attrs(self.host.options().0))
+    }
+
+    /// An integer option.
+    ///
+    /// # Panics
+    /// When the pass does not declare it.
+    pub fn option_int(&self, name: &str) -> i64 {
+        match self.options().int(name) {
+            Some(value) => value,
+            None => panic!("the pass declares no integer option `{name}`"),
+        }
+    }
+
+    /// A truth option.
+    ///
+    /// # Panics
+    /// When the pass does not declare it.
+    pub fn option_bool(&self, name: &str) -> bool {
+        match self.options().bool(name) {
+            Some(value) => value,
+            None => panic!("the pass declares no bool option `{name}`"),
+        }
+    }
+
+    /// The target: `kind`, `vector_bits`, `vector_registers`, `threads`.
+    pub fn target(&self) -> AttrsView<'_> {
+        self.host.terms().attrs(Attrs(self.host.target().0))
+    }
+
+    /// Tells the user something worth knowing that is no error.
+    pub fn note(&self, text: &str) {
+        self.host.report(3, text);
+    }
+
+    /// Warns the user.
+    pub fn warn(&self, text: &str) {
+        self.host.report(2, text);
+    }
+
+    /// Whether the run was cancelled; a long pass asks now and then and returns
+    /// [`PassError::cancelled`].
+    pub fn is_cancelled(&self) -> bool {
+        self.host.is_cancelled()
+    }
+
+    /// What is known of an operator; `None` for one that the host does not know.
+    pub fn op_info(&self, name: &str) -> Option<OpInfo> {
+        let code = self.host.op_info(self.host.symbol(name));
+        (code & 1 == 1).then(|| OpInfo {
+            is_pure: code & 2 != 0,
+            pattern: OpPattern::from_code((code >> 8) as i64),
+        })
+    }
+
+    /// Whether a call of this operator may be moved, merged or dropped; an unknown one may not.
+    pub fn is_pure(&self, op: &str) -> bool {
+        self.op_info(op).is_some_and(|info| info.is_pure)
+    }
+
+    /// The tensor program that computes a call of an operator: inputs first (tuples flattened), outputs
+    /// last, private to the module it is put into. An error when the operator has none for these types.
+    pub fn legalize(
+        &self,
+        op: Symbol,
+        attrs: Attrs,
+        args: &[Type],
+        result: Type,
+    ) -> Result<Function> {
+        let args: Vec<u32> = args.iter().map(|ty| ty.0).collect();
+        self.host
+            .legalize(op, Term(attrs.0), &args, result.into())
+            .map(Function)
+            .map_err(PassError::new)
+    }
+}
+
+impl Context for PassContext {
+    fn terms(&self) -> Terms<'_> {
+        self.host.terms()
+    }
+
+    fn intern(&self, kind: TermKind, flags: u16, bits: u64, children: &[Term]) -> Term {
+        self.host.intern(kind, flags, bits, children)
+    }
+
+    fn symbol(&self, text: &str) -> Symbol {
+        self.host.symbol(text)
+    }
+}

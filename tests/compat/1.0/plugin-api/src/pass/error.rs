@@ -1,0 +1,46 @@
+//! How a pass fails.
+
+use std::fmt;
+
+use crate::ir::Expr;
+
+/// The result of a pass.
+pub type Result<T> = std::result::Result<T, PassError>;
+
+/// Why a pass failed. The host adds the pass's name, and underlines the node in the function's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassError {
+    pub(crate) message: String,
+    pub(crate) node: Option<Expr>,
+    pub(crate) is_cancelled: bool,
+}
+
+impl PassError {
+    /// An error with a message: what is wrong and what to do, in one sentence.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), node: None, is_cancelled: false }
+    }
+
+    /// The same error about a node of the function that the pass was given.
+    pub fn at(self, node: Expr) -> Self {
+        Self { node: Some(node), ..self }
+    }
+
+    /// What a pass returns when [`crate::pass::PassContext::is_cancelled`] told it to stop.
+    pub fn cancelled() -> Self {
+        Self { message: "cancelled".to_owned(), node: None, is_cancelled: true }
+    }
+
+    /// The message.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for PassError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for PassError {}

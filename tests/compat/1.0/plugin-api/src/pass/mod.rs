@@ -1,0 +1,13 @@
+//! What a pass is given, and what it gives back.
+
+mod context;
+mod error;
+mod function;
+mod rewriter;
+mod template;
+
+pub use context::{OpInfo, OpPattern, PassContext};
+pub use error::{PassError, Result};
+pub use function::{Function, Module, PrimFunc};
+pub use rewriter::Rewriter;
+pub use template::Template;

@@ -1,0 +1,195 @@
+//! Editing a function.
+
+use std::collections::HashMap;
+
+use crate::abi::host::{Host, TransactionHandle};
+use crate::ir::{Attrs, BodyView, Build, Expr, Kind, NodeSpec, Terms, Type, View};
+use crate::pass::{Function, PassContext, PassError, Result};
+
+/// A function being edited.
+///
+/// It shows the function with the replacements made so far. [`Rewriter::finish`] publishes: it applies
+/// them, drops what is unreachable, and binds nested calls where the function is in block form. A
+/// rewriter that is dropped leaves nothing behind.
+pub struct Rewriter {
+    transaction: TransactionHandle,
+    /// For each node of the base what it stands for: a `let`-bound variable for its value, any other for
+    /// itself. Made when first asked for.
+    bound: Option<Vec<Expr>>,
+    base_len: usize,
+}
+
+impl Rewriter {
+    /// Edits a function.
+    pub fn edit(function: &Function) -> Self {
+        let transaction = function.0.host().edit(Some(&function.0));
+        let base_len = transaction.body().len();
+        Self { transaction, bound: None, base_len }
+    }
+
+    /// Builds a new function; [`Rewriter::set_root`] must be called.
+    pub fn new(cx: &PassContext) -> Self {
+        Self { transaction: cx.host().edit(None), bound: None, base_len: 0 }
+    }
+
+    /// Takes a node apart.
+    pub fn view(&self, expr: Expr) -> View<'_> {
+        self.body().view(expr)
+    }
+
+    /// The terms that types, names and attributes refer to.
+    pub fn terms(&self) -> Terms<'_> {
+        self.body().terms()
+    }
+
+    /// The nodes that the function had when the edit began, operands before their users.
+    pub fn post_order(&self) -> impl DoubleEndedIterator<Item = Expr> + use<> {
+        (0..self.base_len as u32).map(Expr)
+    }
+
+    /// The value that a `let`-bound variable stands for, through variables bound to variables; anything
+    /// else is itself.
+    pub fn definition(&mut self, expr: Expr) -> Expr {
+        let (body, base_len) = (self.transaction.body(), self.base_len);
+        let bound = self.bound.get_or_insert_with(|| bindings_of(body, base_len));
+        let mut expr = body.resolve(expr);
+        while let Some(&value) = bound.get(expr.index()).filter(|&&value| value != expr) {
+            expr = body.resolve(value);
+        }
+        expr
+    }
+
+    /// As [`Rewriter::definition`], in the function as it was when the edit began.
+    pub fn original_definition(&mut self, expr: Expr) -> Expr {
+        let (body, base_len) = (self.transaction.body(), self.base_len);
+        let bound = self.bound.get_or_insert_with(|| bindings_of(body, base_len));
+        let mut expr = expr;
+        while let Some(&value) = bound.get(expr.index()).filter(|&&value| value != expr) {
+            expr = value;
+        }
+        expr
+    }
+
+    /// Whether a node is a constant tensor, or a variable that stands for one.
+    pub fn is_constant(&mut self, expr: Expr) -> bool {
+        let definition = self.definition(expr);
+        self.body().kind(definition) == Kind::CONSTANT
+    }
+
+    /// Makes every use of `old` by the nodes the function had read `new`. Nodes that this rewriter built
+    /// keep the operands they were given, so a replacement may be built from what it replaces.
+    ///
+    /// # Panics
+    /// When either is no node of this body.
+    pub fn replace(&mut self, old: Expr, new: Expr) {
+        let count = self.body().len();
+        assert!(
+            old.index() < count && new.index() < count,
+            "{old:?} or {new:?} is not in this body"
+        );
+        self.transaction.replace(old, new);
+    }
+
+    /// Sets the root: a function or a tensor program.
+    pub fn set_root(&mut self, root: Expr) {
+        self.transaction.set_root(root);
+    }
+
+    /// Sets the type of a node; `None` has it inferred again.
+    pub fn set_type(&mut self, expr: Expr, ty: Option<Type>) {
+        self.transaction.set_type(expr, ty.map_or(0, |ty| ty.0));
+    }
+
+    /// Adds constant number `index` of another function, sharing its bytes.
+    pub fn share_constant(&mut self, function: &Function, index: u32) -> Expr {
+        self.transaction.share_constant(&function.0, index)
+    }
+
+    /// A copy of node `expr` of this body with other operands.
+    pub fn rebuild(&mut self, expr: Expr, operands: &[Expr]) -> Expr {
+        let spec = self.body().spec(expr);
+        self.push(spec, operands)
+    }
+
+    /// A copy of node `expr` of this body with other attributes.
+    pub fn with_attrs(&mut self, expr: Expr, attrs: Attrs) -> Expr {
+        let spec = NodeSpec { attrs, ..self.body().spec(expr) };
+        let operands: Vec<Expr> = self.body().operands_keeping_binders(expr).collect();
+        self.push(spec, &operands)
+    }
+
+    /// Evaluates an operator call by the reference evaluator. Its arguments, with the replacements made so
+    /// far, must be constants, tuples of constants or shapes. The result is a new node: a constant or a
+    /// tuple of constants.
+    pub fn evaluate(&mut self, expr: Expr) -> Result<Expr> {
+        self.transaction.evaluate(expr).map_err(|message| PassError::new(message).at(expr))
+    }
+
+    /// Copies what `root` of `from` reaches into this body. Nodes in `map` are taken as they are mapped;
+    /// copied nodes are added to it. Constants share their bytes.
+    pub fn import(&mut self, from: &Function, root: Expr, map: &mut HashMap<Expr, Expr>) -> Expr {
+        let body = from.view();
+        let mut stack = vec![(root, false)];
+        while let Some((expr, is_ready)) = stack.pop() {
+            if map.contains_key(&expr) {
+                continue;
+            }
+            if !is_ready {
+                stack.push((expr, true));
+                stack.extend(body.operands(expr).iter().rev().map(|operand| (operand, false)));
+                continue;
+            }
+            let copy = match body.view(expr) {
+                View::Constant(constant) => self.share_constant(from, constant.index),
+                _ => {
+                    let operands: Vec<Expr> =
+                        body.operands(expr).iter().map(|operand| map[&operand]).collect();
+                    self.copy_node(body, expr, &operands)
+                }
+            };
+            map.insert(expr, copy);
+        }
+        map[&root]
+    }
+
+    /// Publishes the function: the same object when nothing was changed.
+    pub fn finish(self) -> Result<Function> {
+        self.transaction.finish().map(Function).map_err(PassError::new)
+    }
+}
+
+impl Build for Rewriter {
+    type Cx = Host;
+
+    fn cx(&self) -> Host {
+        self.transaction.host().clone()
+    }
+
+    fn body(&self) -> BodyView<'_> {
+        self.transaction.body()
+    }
+
+    fn push(&mut self, spec: NodeSpec, operands: &[Expr]) -> Expr {
+        self.transaction.push(spec, operands)
+    }
+
+    fn constant(&mut self, ty: Type, bytes: &[u8]) -> Expr {
+        match self.transaction.constant(ty.0, bytes) {
+            Some(constant) => constant,
+            None => panic!("{} bytes do not fit the type of this constant", bytes.len()),
+        }
+    }
+}
+
+/// The bindings of the base, before any replacement.
+fn bindings_of(body: BodyView<'_>, count: usize) -> Vec<Expr> {
+    let body = BodyView::new(body.records());
+    let mut bound: Vec<Expr> = (0..count as u32).map(Expr).collect();
+    for expr in body.post_order().take(count) {
+        let View::Let(bindings) = body.view(expr) else { continue };
+        for (var, value) in bindings.bindings() {
+            bound[var.index()] = value;
+        }
+    }
+    bound
+}

@@ -1,0 +1,90 @@
+//! Copying parts of a function.
+
+use std::collections::HashMap;
+
+use crate::ir::{BodyView, BuildPrim, Expr, View};
+use crate::pass::Rewriter;
+
+/// A part of a function to be copied, once or many times: everything that a node reaches.
+///
+/// A copy is hygienic: the variables and buffers that the part binds are fresh in it, so two copies may
+/// stand in one function. What comes out as it was is shared, not copied, and integer arithmetic that
+/// a substitution makes constant is folded.
+pub struct Template {
+    /// Operands before their users; the root is the last.
+    nodes: Vec<Expr>,
+    /// For each node, where its operands stand among `nodes`.
+    operands: Vec<Vec<u32>>,
+    place: HashMap<Expr, u32>,
+    bound: Vec<u32>,
+}
+
+impl Template {
+    /// Everything that `root` reaches, as `body` shows it now.
+    pub fn of(body: BodyView<'_>, root: Expr) -> Self {
+        let mut template = Self {
+            nodes: Vec::new(),
+            operands: Vec::new(),
+            place: HashMap::new(),
+            bound: Vec::new(),
+        };
+        let mut stack = vec![(root, false)];
+        while let Some((expr, is_ready)) = stack.pop() {
+            if template.place.contains_key(&expr) {
+                continue;
+            }
+            let operands = body.operands_keeping_binders(expr);
+            if !is_ready {
+                stack.push((expr, true));
+                let first = stack.len();
+                stack.extend(operands.map(|operand| (operand, false)));
+                stack[first..].reverse();
+                continue;
+            }
+            let places: Vec<u32> = operands.map(|operand| template.place[&operand]).collect();
+            for (position, &place) in places.iter().enumerate() {
+                if body.is_binder(expr, position) {
+                    template.bound.push(place);
+                }
+            }
+            template.place.insert(expr, template.nodes.len() as u32);
+            template.nodes.push(expr);
+            template.operands.push(places);
+        }
+        template
+    }
+
+    /// The nodes of the part, operands before their users; the root is the last.
+    pub fn nodes(&self) -> &[Expr] {
+        &self.nodes
+    }
+
+    /// Copies the part; uses of the first of each pair in `substitution` read the second.
+    pub fn copy(&self, rw: &mut Rewriter, substitution: &[(Expr, Expr)]) -> Expr {
+        let mut copies = self.nodes.clone();
+        let mut is_settled = vec![false; copies.len()];
+        for &place in &self.bound {
+            if !std::mem::replace(&mut is_settled[place as usize], true) {
+                copies[place as usize] = rw.rebuild(self.nodes[place as usize], &[]);
+            }
+        }
+        for (old, new) in substitution {
+            if let Some(&place) = self.place.get(old) {
+                copies[place as usize] = *new;
+                is_settled[place as usize] = true;
+            }
+        }
+        for (index, places) in self.operands.iter().enumerate() {
+            let is_same = |&place: &u32| copies[place as usize] == self.nodes[place as usize];
+            if is_settled[index] || places.iter().all(is_same) {
+                continue;
+            }
+            let operands: Vec<Expr> = places.iter().map(|&place| copies[place as usize]).collect();
+            copies[index] = match (rw.view(self.nodes[index]), operands.as_slice()) {
+                (View::Binary { op, .. }, &[a, b]) => rw.binary(op, a, b),
+                _ => rw.rebuild(self.nodes[index], &operands),
+            };
+        }
+        copies.pop().expect("a part holds its root")
+    }
+}
