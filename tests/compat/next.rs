@@ -105,7 +105,7 @@ pub(crate) fn write(root: &Path, folder: &Path) {
     for part in ["plugin-api/src", "plugin-api/macros", "host/src"] {
         copy(root, Path::new(part), folder);
     }
-    for manifest in ["Cargo.lock", "plugin-api/Cargo.toml", "host/Cargo.toml"] {
+    for manifest in ["Cargo.lock", "rustfmt.toml", "plugin-api/Cargo.toml", "host/Cargo.toml"] {
         copy(root, Path::new(manifest), folder);
     }
     for (file, text) in [

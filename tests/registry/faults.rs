@@ -155,7 +155,7 @@ fn wrong_requirement(path: &Path) -> Result<(), Failed> {
 
 fn unreadable(path: &Path) -> Result<(), Failed> {
     fs::write(path, library(&[r#"{"plugin":"acme.shy","format":1,"version":"1.0.0"}"#]))?;
-    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0))?)
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o0))?)
 }
 
 fn pipe(path: &Path) -> Result<(), Failed> {
