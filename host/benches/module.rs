@@ -6,7 +6,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use tenon_host::check::check;
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Cx, Module};
+use tenon_host::ir::{Context, Module};
 use tenon_host::text::{WeightsPolicy, print_module};
 
 mod input;
@@ -49,12 +49,7 @@ fn checks_functions(bencher: Bencher<'_, '_>, functions: usize) {
     let (_, function) = one.iter().next().expect("there is one function");
     let mut module = Module::new(one.cx().clone());
     for number in 0..functions {
-        module.insert(symbol(one.cx(), number), function.clone());
+        module.insert(one.cx().symbol(&format!("f{number}")), function.clone());
     }
     bencher.counter(ItemsCount::new(10_000usize)).bench_local(|| check(black_box(&module)));
-}
-
-fn symbol(cx: &Cx, number: usize) -> tenon_host::ir::Symbol {
-    use tenon_host::ir::Context;
-    cx.symbol(&format!("f{number}"))
 }

@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
-use super::input::{parse_dim, read_model};
-use super::opt::pipeline_of;
 use super::output::{Failure, print, print_json};
 use super::progress::Progress;
-use super::run_passes::{PassArgs, context, reproducer, write_reproducer};
+use super::run_passes::{Job, PassArgs, context, reproducer, write_reproducer};
 use super::trial::Trial;
 use crate::driver::{self, Target};
 use crate::ir::Module;
@@ -18,19 +16,11 @@ use crate::validate::Reference;
 
 #[derive(Args)]
 pub(super) struct BisectArgs {
-    /// A module's text or an .onnx model
-    file: PathBuf,
-    /// A pipeline's name or text; a reproducer brings its own
-    #[arg(long, short = 'p')]
-    pipeline: Option<String>,
+    #[command(flatten)]
+    job: Job,
     /// Where the module before that pass goes
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    #[command(flatten)]
-    passes: PassArgs,
-    /// Bind a symbolic dimension of an ONNX model
-    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
-    dims: Vec<(String, i64)>,
     /// A command that succeeds on a good module, whose path stands for `{}`. Without one a module is good that
     /// computes what the first one does
     #[arg(last = true, value_name = "COMMAND")]
@@ -39,8 +29,8 @@ pub(super) struct BisectArgs {
 
 pub(super) fn bisect(global: &Global, args: &BisectArgs) -> Result<(), Failure> {
     let registry = global.open_registry()?;
-    let module = read_model(&args.file, args.dims.iter().cloned().collect())?;
-    let (pipeline, passes) = pipeline_of(&registry, &args.file, &args.pipeline, &args.passes)?;
+    let module = args.job.read()?;
+    let (pipeline, passes) = args.job.pipeline(&registry)?;
     let target = Target::parse(&passes.target)?;
     let plan = plan(&registry, &pipeline)?;
     let record = Record::of_all();

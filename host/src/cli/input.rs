@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::output::Failure;
+use crate::check::{Violation, check};
+use crate::diagnostics::Diagnostics;
 use crate::ir::{Cx, Module};
 use crate::onnx::import::{ImportOptions, import};
 use crate::passes::Reproducer;
@@ -27,7 +29,14 @@ pub(super) fn parse_dim(text: &str) -> Result<(String, i64), String> {
 /// Reads a model: an `.onnx` file, or a module's text. All types are inferred, and it is well formed.
 pub(super) fn read_model(path: &Path, dims: Dims) -> Result<Module, Failure> {
     if path.extension().is_some_and(|extension| extension == "onnx") {
-        return Ok(import(path, &ImportOptions { dims, ..ImportOptions::default() })?);
+        let module = import(path, &ImportOptions { dims, ..ImportOptions::default() })?;
+        let violations = check(&module);
+        return match violations.is_empty() {
+            true => Ok(module),
+            false => Err(Failure::from_diagnostics(Diagnostics(
+                violations.iter().map(Violation::to_diagnostic).collect(),
+            ))),
+        };
     }
     if let Some(name) = dims.keys().next() {
         return Err(Failure::new(format!(

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
-use super::input::{parse_dim, read_model, read_reproducer, write_module_below};
-use super::opt::pipeline_of;
+use super::input::{read_reproducer, write_module_below};
 use super::output::{Failure, print};
 use super::progress::Progress;
-use super::run_passes::{PassArgs, context};
+use super::run_passes::{Job, PassArgs, context};
 use super::trial::Trial;
 use crate::driver::{self, Target};
 use crate::ir::Module;
@@ -18,29 +17,21 @@ use crate::registry::Registry;
 
 #[derive(Args)]
 pub(super) struct ReduceArgs {
-    /// A module's text or an .onnx model
-    file: PathBuf,
+    #[command(flatten)]
+    job: Job,
     /// Where the smaller module goes
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// The pipeline that fails, where no command is given; a reproducer brings its own
-    #[arg(long, short = 'p')]
-    pipeline: Option<String>,
     /// What the failing command or pass must say
     #[arg(long, value_name = "TEXT")]
     expect: Option<String>,
-    #[command(flatten)]
-    passes: PassArgs,
-    /// Bind a symbolic dimension of an ONNX model
-    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
-    dims: Vec<(String, i64)>,
     /// A command that fails on the module, whose path stands for `{}`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
 pub(super) fn reduce(global: &Global, args: &ReduceArgs) -> Result<(), Failure> {
-    let module = read_model(&args.file, args.dims.iter().cloned().collect())?;
+    let module = args.job.read()?;
     let judge = Judge::new(global, args, &module)?;
     if !judge.fails(&module)? {
         let what = if args.expect.is_some() { " and says that" } else { "" };
@@ -70,7 +61,7 @@ pub(super) fn reduce(global: &Global, args: &ReduceArgs) -> Result<(), Failure> 
     if let Some(problem) = problem {
         return Err(problem);
     }
-    let comments = read_reproducer(&args.file).map_or(String::new(), |each| each.to_comments());
+    let comments = read_reproducer(&args.job.file).map_or(String::new(), |each| each.to_comments());
     write_module_below(&comments, &reduced, &args.output)?;
     let nodes = |module: &Module| -> usize {
         module.iter().map(|(_, function)| function.view().len()).sum()
@@ -109,7 +100,7 @@ impl<'a> Judge<'a> {
             return Ok(Judge::Command { trial: Trial::new(&args.command)?, expect });
         }
         let registry = global.open_registry()?;
-        let (pipeline, passes) = pipeline_of(&registry, &args.file, &args.pipeline, &args.passes)?;
+        let (pipeline, passes) = args.job.pipeline(&registry)?;
         let target = Target::parse(&passes.target)?;
         let plan = plan(&registry, &pipeline)?;
         let mut failing = FailingPass { registry, plan, target, passes, expect, pass: None };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::input::{write_module, write_module_below};
+use super::input::{parse_dim, read_model, read_reproducer, write_module, write_module_below};
 use super::output::{Failure, note};
 use super::progress::Progress;
 use crate::border::ReportLevel;
@@ -23,6 +23,47 @@ const DEFAULT_LEVEL: u8 = 2;
 
 /// Weights of so many bytes are written only where a user asked for them.
 const LARGE_WEIGHTS: usize = 64 << 20;
+
+/// What passes run on, and which ones: for every command whose pipeline a reproducer may bring.
+#[derive(Args)]
+pub(super) struct Job {
+    /// A module's text or an .onnx model
+    pub(super) file: PathBuf,
+    /// A pipeline's name or text: 'FoldConstant, FuseOps{max_depth=8}'; a reproducer brings its own
+    #[arg(long, short = 'p')]
+    pipeline: Option<String>,
+    /// Bind a symbolic dimension of an ONNX model
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
+    dims: Vec<(String, i64)>,
+    #[command(flatten)]
+    passes: PassArgs,
+}
+
+impl Job {
+    /// The module.
+    pub(super) fn read(&self) -> Result<Module, Failure> {
+        read_model(&self.file, self.dims.iter().cloned().collect())
+    }
+
+    /// The pipeline that a user gave, or the one of a reproducer with its level and target.
+    pub(super) fn pipeline(&self, registry: &Registry) -> Result<(String, PassArgs), Failure> {
+        let mut passes = self.passes.clone();
+        if let Some(pipeline) = &self.pipeline {
+            return Ok((pipeline.clone(), passes));
+        }
+        let Some(reproducer) = read_reproducer(&self.file) else {
+            let file = self.file.display();
+            return Err(Failure::new(format!("no pipeline is given, and {file} is no reproducer"))
+                .help("name one: --pipeline default"));
+        };
+        note(format!("reproducer of: {}", reproducer.error));
+        for plugin in reproducer.other_plugins(registry) {
+            note(format!("note: plugin {} {} is another file now", plugin.id, plugin.version));
+        }
+        (passes.opt_level, passes.target) = (reproducer.opt_level, reproducer.target);
+        Ok((reproducer.pipeline, passes))
+    }
+}
 
 /// How passes run, for every command that runs them.
 #[derive(Args, Clone)]

@@ -14,7 +14,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::check::check;
 use crate::infer::infer_module;
-use crate::ir::{Attrs, Module, Symbol};
+use crate::ir::{Attrs, Context, Function, Module, Symbol};
 
 /// What a reduction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,7 +145,6 @@ fn apply(module: &Module, steps: &[Step]) -> Option<Module> {
 }
 
 fn phase_alone(module: &Module) -> Attrs {
-    use crate::ir::Context;
     match module.cx().terms().attrs(module.attrs).term("phase") {
         Some(phase) => module.cx().with_attr(Attrs::NONE, "phase", phase.into()),
         None => Attrs::NONE,
@@ -158,7 +157,7 @@ fn nodes(module: &Module) -> usize {
 
 /// Functions count most, then what they are made of.
 fn weight(module: &Module) -> (usize, usize, bool) {
-    let parts = |function: &crate::ir::Function| {
+    let parts = |function: &Function| {
         let body = function.view();
         body.len() + body.post_order().map(|expr| body.operands(expr).len()).sum::<usize>()
     };

@@ -113,13 +113,11 @@ impl Tolerance {
             _ => 0.0,
         };
         let width = dtype.bits().div_ceil(8) as usize;
-        let element = |tensor: &'_ Tensor, index: usize| {
-            tensor.bytes()[width * index..width * (index + 1)].to_vec()
-        };
         let differs = |index: &usize| {
             let (x, y) = (expected[*index], found[*index]);
             if !dtype.is_float() {
-                return element(a, *index) != element(b, *index);
+                let bytes = width * index..width * (index + 1);
+                return a.bytes()[bytes.clone()] != b.bytes()[bytes];
             }
             match x.is_finite() && y.is_finite() {
                 true => {

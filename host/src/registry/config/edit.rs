@@ -121,10 +121,10 @@ mod tests {
     fn values_change_where_they_stand() {
         let text = edited(
             "schema = 1 # of the file\n\n# why\n[passes.\"acme.B\"]\nprovider   = \"x\"\n\
-             enabled = true   # for now\n\n[plugins.pin.\"acme.npu\"]\nversion = \"^1\" # old\n",
+             enabled = true   # until 2.0\n\n[plugins.pin.\"acme.npu\"]\nversion = \"^1\" # old\n",
         );
         assert!(text.contains("schema = 1 # of the file\n\n# why\n"), "{text}");
-        assert!(text.contains("provider   = \"x\"\nenabled = false   # for now\n"), "{text}");
+        assert!(text.contains("provider   = \"x\"\nenabled = false   # until 2.0\n"), "{text}");
         assert!(text.contains("version = \"=1.2.0\" # old\nsha256 = \"abab"), "{text}");
     }
 

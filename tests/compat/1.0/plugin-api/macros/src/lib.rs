@@ -1,5 +1,6 @@
 //! The attribute macros of `tenon-plugin-api`.
 
+mod option;
 mod pass;
 mod plugin;
 mod record;
@@ -18,6 +19,11 @@ use proc_macro::TokenStream;
 ///
 /// The signature decides the kind: a `Module` is a module pass, a `Function` a pass over the graph
 /// functions, a `PrimFunc` one over the tensor programs. The doc comment is the pass's documentation.
+///
+/// A requirement may name versions of the plugin that it is from: `requires = ["relax.Normalize ^1.2"]`.
+///
+/// An option is of type `int`, `float`, `bool` or `str`, or a list of these such as `[int]`. It has a
+/// `default`, and may have a range (`min`, `max`), texts of which it is `one_of`, and a `help`.
 #[proc_macro_attribute]
 pub fn pass(attributes: TokenStream, item: TokenStream) -> TokenStream {
     pass::expand(attributes.into(), item.into())

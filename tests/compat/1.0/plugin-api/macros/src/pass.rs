@@ -9,7 +9,8 @@ use syn::{
     Token, Type,
 };
 
-use crate::record::{Record, note, quoted};
+use crate::option::PassOption;
+use crate::record::{Record, note};
 
 const KEYS: &str = "expected one of: name, aliases, opt_level, phase, requires, after, before, \
                     establishes, destroys, idempotent, options";
@@ -192,8 +193,9 @@ impl Parse for Attribute {
             "options" => {
                 let content;
                 syn::parenthesized!(content in input);
-                let options = Punctuated::<Meta, Token![,]>::parse_terminated(&content)?;
-                let options: Vec<String> = options.iter().map(option).collect::<Result<_>>()?;
+                let options = Punctuated::<PassOption, Token![,]>::parse_terminated(&content)?;
+                let options: Vec<String> =
+                    options.iter().map(PassOption::to_json).collect::<Result<_>>()?;
                 Ok(Attribute::Raw(key, format!("[{}]", options.join(","))))
             }
             _ => Err(Error::new_spanned(&key, KEYS)),
@@ -210,63 +212,6 @@ fn texts(array: &ExprArray) -> Result<Vec<String>> {
             other => Err(Error::new_spanned(other, "expected a string")),
         })
         .collect()
-}
-
-/// `name(type, default = value, min = value, max = value, help = "…")` as a JSON object.
-fn option(meta: &Meta) -> Result<String> {
-    let wrong =
-        "an option is name(type, default = value, help = \"…\") with type int, float, bool or str";
-    let Meta::List(list) = meta else { return Err(Error::new_spanned(meta, wrong)) };
-    let mut record = Record::default();
-    record.text("name", &list.path.require_ident()?.to_string());
-    let entries = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)?;
-    let mut entries = entries.iter();
-    let ty = match entries.next() {
-        Some(Meta::Path(path)) => path.require_ident()?,
-        other => return Err(Error::new_spanned(other.unwrap_or(meta), wrong)),
-    };
-    if !["int", "float", "bool", "str"].contains(&ty.to_string().as_str()) {
-        return Err(Error::new_spanned(ty, wrong));
-    }
-    record.text("type", &ty.to_string());
-    let mut has_default = false;
-    for entry in entries {
-        let Meta::NameValue(pair) = entry else { return Err(Error::new_spanned(entry, wrong)) };
-        let key = pair.path.require_ident()?.to_string();
-        let ty = match key.as_str() {
-            "default" | "min" | "max" => ty.to_string(),
-            "help" => "str".to_owned(),
-            _ => return Err(Error::new_spanned(&pair.path, wrong)),
-        };
-        has_default |= key == "default";
-        record.raw(&key, &literal(&ty, &pair.value)?);
-    }
-    match has_default {
-        true => Ok(record.finish()),
-        false => Err(Error::new_spanned(list, "an option has a default")),
-    }
-}
-
-/// A literal of an option's type as JSON.
-fn literal(ty: &str, value: &Expr) -> Result<String> {
-    let (is_negative, inner) = match value {
-        Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Neg(_)) => (true, &*unary.expr),
-        other => (false, other),
-    };
-    let sign = if is_negative { "-" } else { "" };
-    let wrong = || Error::new_spanned(value, format!("expected a literal of type {ty}"));
-    let Expr::Lit(ExprLit { lit, .. }) = inner else { return Err(wrong()) };
-    match (ty, lit) {
-        ("int", Lit::Int(number)) => format!("{sign}{}", number.base10_digits())
-            .parse::<i64>()
-            .map_err(|_| wrong())
-            .map(|number| number.to_string()),
-        ("float", Lit::Float(number)) => Ok(format!("{sign}{:?}", number.base10_parse::<f64>()?)),
-        ("float", Lit::Int(number)) => Ok(format!("{sign}{}", number.base10_digits())),
-        ("bool", Lit::Bool(truth)) if !is_negative => Ok(truth.value.to_string()),
-        ("str", Lit::Str(text)) if !is_negative => Ok(quoted(&text.value())),
-        _ => Err(wrong()),
-    }
 }
 
 /// The function's doc comment, without the space that starts each line.

@@ -38,6 +38,8 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         ));
     }
     record.raw("format", "1");
+    // The crates of the API are released together, under one version.
+    record.text("api", env!("CARGO_PKG_VERSION"));
     record.text("version", &std::env::var("CARGO_PKG_VERSION").unwrap_or_default());
     let json = record.finish();
     let note = note(&json);

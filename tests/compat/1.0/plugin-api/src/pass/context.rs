@@ -1,7 +1,7 @@
 //! The context of one run of a pass.
 
 use crate::abi::host::Host;
-use crate::ir::{Attrs, AttrsView, Context, Symbol, Term, TermKind, Terms, Type};
+use crate::ir::{Attrs, AttrsView, Context, Symbol, Term, TermKind, TermView, Terms, Type};
 use crate::pass::{Function, PassError, Result};
 
 /// What a pass knows of its run: options, target, operators, and the host's services. It may be shared
@@ -88,6 +88,40 @@ impl PassContext {
         match self.options().bool(name) {
             Some(value) => value,
             None => panic!("the pass declares no bool option `{name}`"),
+        }
+    }
+
+    /// A float option.
+    ///
+    /// # Panics
+    /// When the pass does not declare it.
+    pub fn option_float(&self, name: &str) -> f64 {
+        match self.options().float(name) {
+            Some(value) => value,
+            None => panic!("the pass declares no float option `{name}`"),
+        }
+    }
+
+    /// A text option.
+    ///
+    /// # Panics
+    /// When the pass does not declare it.
+    pub fn option_str(&self, name: &str) -> &str {
+        match self.options().str(name) {
+            Some(value) => value,
+            None => panic!("the pass declares no text option `{name}`"),
+        }
+    }
+
+    /// An option that is a list, as views of its elements.
+    ///
+    /// # Panics
+    /// When the pass does not declare it.
+    pub fn option_list(&self, name: &str) -> impl Iterator<Item = TermView<'_>> {
+        let terms = self.host.terms();
+        match self.options().get(name) {
+            Some(TermView::List(items)) => items.iter().map(move |&item| terms.view(item)),
+            _ => panic!("the pass declares no list option `{name}`"),
         }
     }
 
