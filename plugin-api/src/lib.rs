@@ -20,7 +20,8 @@ pub mod prelude {
         Expr, Kind, LoopKind, NodeSpec, Symbol, Term, TermView, Type, TypeView, View, Walk,
     };
     pub use crate::pass::{
-        Function, Module, OpPattern, PassContext, PassError, PrimFunc, Result, Rewriter, Template,
+        Call, Function, Module, OpPattern, PassContext, PassError, PrimFunc, Result, Rewriter,
+        Template, Uses,
     };
     pub use crate::{pass, plugin};
 }

@@ -9,6 +9,7 @@ mod context;
 mod dim;
 mod dtype;
 mod kind;
+mod number;
 mod prim;
 mod structure;
 mod term;

@@ -1,0 +1,134 @@
+//! What rewrites of operator calls share: matching calls, reading shapes and numbers, building.
+
+use crate::ir::{AttrValue, Attrs, BodyView, Build, Context, DType, Dim, Expr, Type, View};
+use crate::pass::Rewriter;
+
+/// A call of an operator, taken apart. The arguments follow the replacements made so far.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The call itself; where it was asked for by a variable, what the variable stands for.
+    pub expr: Expr,
+    /// The arguments, mostly variables.
+    pub args: Vec<Expr>,
+    /// The attributes.
+    pub attrs: Attrs,
+    /// The type of the result.
+    pub ty: Option<Type>,
+}
+
+impl Rewriter {
+    /// The call of operator `op` that an expression is, or a variable stands for.
+    pub fn call_of(&mut self, expr: Expr, op: &str) -> Option<Call> {
+        let expr = self.definition(expr);
+        let body = self.body();
+        match body.view(expr) {
+            View::Call { callee, args, attrs } if body.op_name(callee) == Some(op) => {
+                Some(Call { expr, args: args.to_vec(), attrs, ty: body.ty(expr) })
+            }
+            _ => None,
+        }
+    }
+
+    /// Element type and dimensions of a tensor of known rank.
+    pub fn tensor(&self, expr: Expr) -> Option<(DType, Vec<Dim>)> {
+        let (dtype, dims) = self.terms().tensor(self.body().ty(expr)?)?;
+        Some((dtype, dims.to_vec()))
+    }
+
+    /// The extents of a tensor whose dimensions are all integers.
+    pub fn extents(&self, expr: Expr) -> Option<Vec<i64>> {
+        let (_, shape) = self.terms().static_tensor(self.body().ty(expr)?)?;
+        Some(shape)
+    }
+
+    /// The number of dimensions of a tensor.
+    pub fn rank(&self, expr: Expr) -> Option<usize> {
+        let (_, dims) = self.terms().tensor(self.body().ty(expr)?)?;
+        Some(dims.len())
+    }
+
+    /// The number that every element of a constant, or of a variable that stands for one, is. The time it
+    /// takes is that of reading the constant.
+    pub fn splat(&mut self, expr: Expr) -> Option<f64> {
+        let definition = self.definition(expr);
+        let View::Constant(constant) = self.view(definition) else { return None };
+        let (dtype, _) = self.terms().tensor(constant.ty)?;
+        let width = dtype.bits() as usize / 8;
+        let mut elements = constant.bytes.chunks_exact(width.max(1));
+        let first = elements.next()?;
+        elements.all(|element| element == first).then(|| dtype.decode(first))?
+    }
+
+    /// A constant without dimensions; `None` when the element type has no such number.
+    pub fn number(&mut self, dtype: DType, value: f64) -> Option<Expr> {
+        let bytes = dtype.encode(value)?;
+        let ty = self.cx().static_tensor_type(dtype, &[]);
+        Some(self.constant(ty, &bytes))
+    }
+
+    /// A call of an operator without attributes.
+    pub fn apply(&mut self, op: &str, args: &[Expr]) -> Expr {
+        self.call_op(op, args, Attrs::NONE)
+    }
+
+    /// A call of an operator with these attributes.
+    pub fn apply_with(&mut self, op: &str, args: &[Expr], attrs: &[(&str, AttrValue)]) -> Expr {
+        let attrs = self.cx().attrs(attrs);
+        self.call_op(op, args, attrs)
+    }
+
+    /// The elements of a tensor in another shape; the tensor itself when it has that shape.
+    pub fn reshape(&mut self, x: Expr, dims: &[Dim]) -> Expr {
+        if self.tensor(x).is_some_and(|(_, own)| own == dims) {
+            return x;
+        }
+        let shape = self.shape(dims);
+        self.apply("reshape", &[x, shape])
+    }
+
+    /// The axes of a tensor in another order; the tensor itself when no axis moves.
+    pub fn transpose(&mut self, x: Expr, axes: &[i64]) -> Expr {
+        match axes.iter().copied().eq(0..axes.len() as i64) {
+            true => x,
+            false => self.apply_with("transpose", &[x], &[("axes", axes.into())]),
+        }
+    }
+
+    /// The indices `begin .. end` along one axis.
+    pub fn slice(&mut self, x: Expr, axis: i64, begin: i64, end: i64) -> Expr {
+        let one = |value: i64| AttrValue::Ints(vec![value]);
+        let attrs = [("axes", one(axis)), ("begin", one(begin)), ("end", one(end))];
+        self.apply_with("strided_slice", &[x], &attrs)
+    }
+}
+
+/// How often the nodes of a body are read, as it was when the count was made.
+pub struct Uses {
+    counts: Vec<u32>,
+}
+
+impl Uses {
+    /// Counts the uses in a body; the place that binds a variable is none.
+    pub fn of(body: BodyView<'_>) -> Self {
+        let mut counts = vec![0u32; body.len()];
+        for expr in body.post_order() {
+            for (position, operand) in body.operands(expr).iter().enumerate() {
+                if !body.is_binder(expr, position) {
+                    counts[operand.index()] += 1;
+                }
+            }
+        }
+        Self { counts }
+    }
+
+    /// How many places read a node. Nodes that are younger than the count are read once.
+    pub fn count(&self, expr: Expr) -> u32 {
+        self.counts.get(expr.index()).copied().unwrap_or(1)
+    }
+
+    /// Whether one place alone reads a node and, where it is a variable, what the variable stands for.
+    pub fn is_single(&self, rw: &mut Rewriter, expr: Expr) -> bool {
+        let definition = rw.definition(expr);
+        self.count(expr) == 1 && self.count(definition) == 1
+    }
+}

@@ -1,0 +1,287 @@
+//! What the passes that combine parallel branches share: finding branches, joining them, taking them apart.
+//!
+//! Branches are calls of one operator on one value with weights that differ along one axis, in one list of
+//! bindings. What follows each branch in the same way, an addition of one number a column or an element-wise
+//! call, is joined as well, as long as nothing else reads what is in between. The joined call stands where the
+//! first branch stood, so all weights and addends must be known before that branch.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use tenon_plugin_api::prelude::*;
+
+/// A call that may be joined with others.
+pub(crate) struct Branch<K> {
+    /// The call.
+    pub(crate) call: Call,
+    /// What branches that may be joined have in common, besides the operator and the shared argument.
+    pub(crate) key: K,
+    /// The axis of the weight, argument 1, along which weights are joined.
+    pub(crate) weight_axis: i64,
+    /// The axis of the result that this becomes.
+    pub(crate) out_axis: usize,
+    /// The extent of both axes.
+    pub(crate) width: Dim,
+}
+
+/// Joins the branches that `describe` finds, at least `min_branches` of them and up to `max_width` wide.
+pub(crate) fn combine<K: Hash + Eq + Clone>(
+    func: &Function,
+    cx: &PassContext,
+    op: &str,
+    limits: Limits,
+    describe: impl Fn(&Rewriter, &Call) -> Option<Branch<K>>,
+) -> Result<Function> {
+    let body = func.view();
+    let home = homes(body);
+    let mut rw = func.edit();
+    let mut groups: Vec<Vec<Branch<K>>> = Vec::new();
+    let mut open: HashMap<(Option<Expr>, Expr, K), usize> = HashMap::new();
+    for expr in body.post_order() {
+        let View::Call { callee, .. } = body.view(expr) else { continue };
+        if body.op_name(callee) != Some(op) {
+            continue;
+        }
+        let Some(branch) = rw.call_of(expr, op).and_then(|call| describe(&rw, &call)) else {
+            continue;
+        };
+        let key = (home[expr.index()], branch.call.args[0], branch.key.clone());
+        let group = *open.entry(key).or_insert_with(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        // A weight that is computed behind the first branch may be computed from it.
+        let first = groups[group].first().map_or(expr, |first| first.call.expr);
+        if is_known_before(&mut rw, branch.call.args[1], first) {
+            groups[group].push(branch);
+        }
+    }
+    groups.retain(|group| group.len() >= limits.min_branches);
+    if !groups.is_empty() {
+        let followers = Followers { body, cx, uses: Uses::of(body), reader: readers(body) };
+        for group in groups {
+            join(&mut rw, &followers, op, limits, group);
+        }
+    }
+    rw.finish()
+}
+
+/// What groups are joined.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    min_branches: usize,
+    max_width: i64,
+}
+
+impl Limits {
+    /// The options `min_branches` and `max_width`.
+    pub(crate) fn of(cx: &PassContext) -> Self {
+        Self {
+            min_branches: cx.option_int("min_branches").max(2) as usize,
+            max_width: cx.option_int("max_width"),
+        }
+    }
+}
+
+fn join<K>(
+    rw: &mut Rewriter,
+    followers: &Followers<'_>,
+    op: &str,
+    limits: Limits,
+    mut group: Vec<Branch<K>>,
+) {
+    let width = |rw: &Rewriter, branch: &Branch<K>| rw.terms().dim_value(branch.width);
+    // The parts begin at numbers, so only the last one may have a symbolic width.
+    group.sort_by_key(|branch| width(rw, branch).is_none());
+    let known: Vec<i64> = group.iter().map_while(|branch| width(rw, branch)).collect();
+    let total: i64 = known.iter().sum();
+    let is_too_wide =
+        limits.max_width > 0 && (total > limits.max_width || known.len() < group.len());
+    if known.len() + 1 < group.len() || is_too_wide {
+        return;
+    }
+    let first = group.iter().map(|branch| branch.call.expr).min().expect("a group has branches");
+    let Branch { call, weight_axis, out_axis, .. } = &group[0];
+    let (out_axis, attrs) = (*out_axis, call.attrs);
+
+    let shared = rw.body().resolve(call.args[0]);
+    let weights: Vec<Expr> =
+        group.iter().map(|branch| rw.body().resolve(branch.call.args[1])).collect();
+    let weight = concatenate(rw, &weights, *weight_axis);
+    let mut value = rw.call_op(op, &[shared, weight], attrs);
+    let mut ends: Vec<Expr> = group.iter().map(|branch| branch.call.expr).collect();
+    while let Some(next) = followers.all(rw, &ends) {
+        value = match next.follower {
+            Follower::Map { op, attrs } => rw.call_op(op, &[value], attrs),
+            Follower::Add => {
+                let widths: Vec<Dim> = group.iter().map(|branch| branch.width).collect();
+                let Some(axis) = column_axis(rw, &next.addends, &widths, first, ends[0], out_axis)
+                else {
+                    break;
+                };
+                let addend = concatenate(rw, &next.addends, axis);
+                rw.apply("add", &[value, addend])
+            }
+        };
+        ends = next.ends;
+    }
+
+    let starts: Vec<i64> = known
+        .iter()
+        .take(group.len() - 1)
+        .scan(0, |start, width| {
+            *start += width;
+            Some(*start)
+        })
+        .collect();
+    let attrs = [("indices", starts.into()), ("axis", (out_axis as i64).into())];
+    let parts = rw.apply_with("split", &[value], &attrs);
+    for (index, end) in ends.into_iter().enumerate() {
+        let part = rw.tuple_get_item(parts, index as u32);
+        rw.replace(end, part);
+    }
+}
+
+/// Whether a value of the function is known when `call` is evaluated: bindings ascend.
+fn is_known_before(rw: &mut Rewriter, expr: Expr, call: Expr) -> bool {
+    let definition = rw.original_definition(expr);
+    definition < call || rw.body().kind(definition).is_leaf_value()
+}
+
+fn concatenate(rw: &mut Rewriter, fields: &[Expr], axis: i64) -> Expr {
+    let tuple = rw.tuple(fields);
+    rw.apply_with("concatenate", &[tuple], &[("axis", axis.into())])
+}
+
+/// The axis along which addends hold one number a column, and 1 along the others; all of them known before
+/// the first branch.
+fn column_axis(
+    rw: &mut Rewriter,
+    addends: &[Expr],
+    widths: &[Dim],
+    first: Expr,
+    result: Expr,
+    out_axis: usize,
+) -> Option<i64> {
+    let rank = rw.rank(result)?;
+    let own = rw.rank(addends[0])?;
+    let axis = (out_axis + own).checked_sub(rank)?;
+    for (&addend, &width) in addends.iter().zip(widths) {
+        let (_, dims) = rw.tensor(addend)?;
+        let one = rw.cx().dim(1);
+        let is_column = dims.len() == own
+            && dims
+                .iter()
+                .enumerate()
+                .all(|(at, &dim)| dim == if at == axis { width } else { one });
+        if !is_column || !is_known_before(rw, addend, first) {
+            return None;
+        }
+    }
+    Some(axis as i64)
+}
+
+/// What stands behind branches.
+struct Followers<'a> {
+    body: BodyView<'a>,
+    cx: &'a PassContext,
+    uses: Uses,
+    /// For each node, the last call that reads it.
+    reader: Vec<Option<Expr>>,
+}
+
+/// The same step behind every branch.
+struct Step<'a> {
+    follower: Follower<'a>,
+    ends: Vec<Expr>,
+    /// For an addition, the other argument of each.
+    addends: Vec<Expr>,
+}
+
+#[derive(Clone, PartialEq)]
+enum Follower<'a> {
+    Map { op: &'a str, attrs: Attrs },
+    Add,
+}
+
+impl<'a> Followers<'a> {
+    /// The step that all branches take next; `None` when they part.
+    fn all(&self, rw: &mut Rewriter, ends: &[Expr]) -> Option<Step<'a>> {
+        let mut step: Option<Step<'a>> = None;
+        for &end in ends {
+            let (follower, next, addend) = self.behind(rw, end)?;
+            let step = step.get_or_insert_with(|| Step {
+                follower: follower.clone(),
+                ends: Vec::new(),
+                addends: Vec::new(),
+            });
+            if step.follower != follower {
+                return None;
+            }
+            step.ends.push(next);
+            step.addends.extend(addend.map(|addend| rw.body().resolve(addend)));
+        }
+        step
+    }
+
+    /// The only reader of a call, when it is one of the steps that can be joined.
+    fn behind(&self, rw: &mut Rewriter, end: Expr) -> Option<(Follower<'a>, Expr, Option<Expr>)> {
+        let mut reader = self.only_reader(end)?;
+        let mut read = end;
+        if self.body.kind(reader) == Kind::VAR {
+            read = reader;
+            reader = self.only_reader(reader)?;
+        }
+        let View::Call { callee, args, attrs } = self.body.view(reader) else { return None };
+        let op = self.body.op_name(callee)?;
+        let info = self.cx.op_info(op)?;
+        if args.len() == 1 && info.is_pure && info.pattern == OpPattern::Elementwise {
+            return Some((Follower::Map { op, attrs }, reader, None));
+        }
+        let is_same_shape = rw.body().ty(reader) == rw.body().ty(end);
+        if op != "add" || !is_same_shape {
+            return None;
+        }
+        let other = if args.at(0) == read { args.at(1) } else { args.at(0) };
+        Some((Follower::Add, reader, Some(other)))
+    }
+
+    /// What reads a node, when one place does: the variable that is bound to it, or a call.
+    fn only_reader(&self, expr: Expr) -> Option<Expr> {
+        (self.uses.count(expr) == 1).then_some(self.reader[expr.index()])?
+    }
+}
+
+/// For each node that a call reads or a variable is bound to, the last such call or variable.
+fn readers(body: BodyView<'_>) -> Vec<Option<Expr>> {
+    let mut reader = vec![None; body.len()];
+    for expr in body.post_order() {
+        match body.view(expr) {
+            View::Let(bindings) => {
+                for (var, value) in bindings.bindings() {
+                    reader[value.index()] = Some(var);
+                }
+            }
+            View::Call { args, .. } => {
+                for arg in args.iter() {
+                    reader[arg.index()] = Some(expr);
+                }
+            }
+            _ => {}
+        }
+    }
+    reader
+}
+
+/// For each node that a variable is bound to, the list of bindings that does it.
+fn homes(body: BodyView<'_>) -> Vec<Option<Expr>> {
+    let mut home = vec![None; body.len()];
+    for expr in body.post_order() {
+        if let View::Let(bindings) = body.view(expr) {
+            for (_, value) in bindings.bindings() {
+                home[value.index()] = Some(expr);
+            }
+        }
+    }
+    home
+}
