@@ -292,6 +292,9 @@ def conv():
         family.case(f"conv2d_{name}", "nn.conv2d", [In("f32", *x), In("f32", *w)],
                     lambda x, w, attrs=attrs: conv2d(x, w, **attrs), **attrs)
     family.case("conv2d_f16", "nn.conv2d", [In("f16", 1, 3, 5, 5), In("f16", 2, 3, 3, 3)], conv2d)
+    singles = lambda *args: [x.astype(np.float32) for x in args]
+    family.case("conv2d_f16_to_f32", "nn.conv2d", [In("f16", 1, 3, 5, 6), In("f16", 2, 3, 3, 3)],
+                lambda x, w: conv2d(*singles(x, w)), out_dtype="f32")
     nhwc = lambda x: np.transpose(x, (0, 3, 1, 2))
     family.case("conv2d_nhwc", "nn.conv2d", [In("f32", 1, 7, 6, 3), In("f32", 4, 3, 3, 3)],
                 lambda x, w: np.transpose(conv2d(nhwc(x), w, strides=[2, 2]), (0, 2, 3, 1)),
@@ -332,6 +335,11 @@ def matmul():
         family.case(f"matmul_{m}_{k}_{n}", "matmul", [In("f32", m, k), In("f32", k, n)], product)
     family.case("dense_leading", "nn.dense", [In("f32", 2, 3, 8), In("f32", 5, 8)], lambda x, w: product(x, w.T))
     family.case("dense_f16", "nn.dense", [In("f16", 3, 8), In("f16", 5, 8)], lambda x, w: product(x, w.T))
+    singles = lambda *args: [x.astype(np.float32) for x in args]
+    family.case("dense_f16_to_f32", "nn.dense", [In("f16", 3, 8), In("f16", 5, 8)],
+                lambda x, w: product(*singles(x, w.T)), out_dtype="f32")
+    family.case("matmul_f16_to_f32", "matmul", [In("f16", 2, 3, 8), In("f16", 8, 5)],
+                lambda x, w: product(*singles(x, w)), out_dtype="f32")
     for size, n in [(16, 32), (16, 20), (8, 13), (4, 4)]:
         blocks = -(-n // size)
         family.case(f"dense_packed_{size}_{n}", "nn.dense", [In("f32", 3, 9), In("f32", blocks, 9, size)],
@@ -413,6 +421,9 @@ def normalize():
     family.case("batch_norm_2d", "nn.batch_norm", [In("f32", 3, 7), *params(7)], batch_norm)
     family.case("batch_norm_last", "nn.batch_norm", [In("f32", 2, 3, 6), *params(6)],
                 lambda *a: batch_norm(*a, epsilon=1e-3, axis=2), axis=-1, epsilon=1e-3)
+    family.case("bias_add", "nn.bias_add", [In("f32", 2, 5, 3, 4), In("f32", 5)],
+                lambda x, b: x + b[:, None, None])
+    family.case("bias_add_last", "nn.bias_add", [In("i32", 2, 3, 4), In("i32", 4)], lambda x, b: x + b, axis=-1)
     for size, attrs in [(5, {}), (3, dict(alpha=0.01, beta=0.5, bias=2.0)), (1, dict(alpha=0.3))]:
         lrn = lambda x, size=size, attrs=attrs: ort("LRN", [x], size=size, **attrs)
         family.case(f"lrn_{size}", "nn.lrn", [In("f32", 2, 7, 3, 4)], lrn, size=size, **attrs)
@@ -514,6 +525,19 @@ def slices():
         ("backwards", [5, 3], [-100, 0], dict(axes=[1, 0], strides=[-2, -1]), lambda x: x[3:0:-1, 5::-2]),
     ]:
         family.case(f"strided_slice_{name}", "strided_slice", [In("f32", 4, 6)], f, begin=begin, end=end, **extra)
+    def index_add(x, indices, parts, axis=0):
+        """Parts one after the other: equal indices add up."""
+        out = np.moveaxis(x.astype(np.float64), axis, 0).copy()
+        rank = indices.ndim
+        moved = np.moveaxis(parts, range(axis, axis + rank), range(rank)) if rank else parts
+        np.add.at(out, indices, moved)
+        return np.moveaxis(out, 0, axis).astype(x.dtype)
+
+    family.case("index_add", "index_add", [In("f32", 5, 3), Const("i64", [0, 4, 2, 2]), In("f32", 4, 3)], index_add)
+    family.case("index_add_last", "index_add", [In("f32", 2, 5), Const("i32", [[1, 0], [-1, 4]]), In("f32", 2, 2, 2)],
+                lambda *a: index_add(*a, axis=1), axis=-1)
+    family.case("index_add_scalar", "index_add", [In("i64", 5, 3), Const("i64", 2), In("i64", 3)], index_add)
+    family.case("index_add_f16", "index_add", [In("f16", 4), Const("i64", [3, 1, 3]), In("f16", 3)], index_add)
     family.case("take", "take", [In("f32", 5, 3), Const("i64", [0, 4, 2, 2])], lambda x, i: np.take(x, i, 0))
     family.case("take_last", "take", [In("f32", 2, 5), Const("i32", [[1, 0], [-1, 4]])],
                 lambda x, i: np.take(x, i, 1), axis=1)

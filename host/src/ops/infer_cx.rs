@@ -2,7 +2,15 @@
 
 use crate::ir::{Context, Cx, DType, Dim, DimView, Terms, Type, TypeView};
 
-use super::{Layout, OpAttrs, OpDef, OpError};
+use super::{AttrDef, AttrDefault, AttrKind, Layout, OpAttrs, OpDef, OpError, attr};
+
+/// The attribute of products for their element type.
+pub const OUT_DTYPE: AttrDef = attr(
+    "out_dtype",
+    AttrKind::Str,
+    AttrDefault::Str(""),
+    "element type of the result: that of the data when empty, or f32 for f16 and bf16",
+);
 
 /// A call whose type is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +146,23 @@ impl<'a> InferCx<'a> {
         match found.is_float() {
             true => Ok(()),
             false => Err(OpError::WrongDType { index, expected: "a float type".into(), found }),
+        }
+    }
+
+    /// The element type of a product, the attribute `out_dtype`: that of the data, or f32 where it is narrower.
+    pub fn product_dtype(&self) -> Result<DType, OpError> {
+        let data = self.tensor(0)?.dtype;
+        if self.attrs.str(OUT_DTYPE.name)?.is_empty() {
+            return Ok(data);
+        }
+        let dtype = self.attrs.dtype(OUT_DTYPE.name)?;
+        let is_wider = dtype == DType::F32 && matches!(data, DType::F16 | DType::BF16);
+        match dtype == data || is_wider {
+            true => Ok(dtype),
+            false => {
+                let reason = "it is the element type of the data, or f32 for f16 and bf16";
+                self.bad_attr(OUT_DTYPE.name, dtype.to_string(), reason)
+            }
         }
     }
 

@@ -20,7 +20,7 @@ pub use def::{
 };
 pub use error::OpError;
 pub use eval_cx::EvalCx;
-pub use infer_cx::{InferCx, TensorTy, infer_call};
+pub use infer_cx::{InferCx, OUT_DTYPE, TensorTy, infer_call};
 pub use layout::Layout;
 pub use legalize_cx::{LegalizeCx, VectorUnit, flatten, legalize_call};
 pub use table::{all, find, get};

@@ -3,6 +3,7 @@
 use super::number::{Number, Sum};
 use super::parallel::fill;
 use super::shape::{parse, relayout};
+use super::unary::convert;
 use super::{Result, with_number};
 use crate::eval::Tensor;
 use crate::ir::DType;
@@ -19,8 +20,10 @@ pub(crate) fn conv2d(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         layout => layout,
     };
     let (plain, plain_kernel) = (parse("NCHW")?, parse("OIHW")?);
-    let data = relayout(cx.arg(0)?, &parse(data_layout)?, &plain)?;
-    let kernel = relayout(cx.arg(1)?, &parse(cx.attrs.str("kernel_layout")?)?, &plain_kernel)?;
+    // Elements of a wider type hold what the narrow ones are.
+    let (data, kernel) = (convert(cx.arg(0)?, dtype)?, convert(cx.arg(1)?, dtype)?);
+    let data = relayout(&data, &parse(data_layout)?, &plain)?;
+    let kernel = relayout(&kernel, &parse(cx.attrs.str("kernel_layout")?)?, &plain_kernel)?;
     let out = with_number!(dtype, T => convolve::<T>(cx, &data, &kernel))?;
     Ok(vec![relayout(&out, &plain, &parse(out_layout)?)?])
 }

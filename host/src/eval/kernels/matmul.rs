@@ -4,6 +4,7 @@ use super::number::{Number, Sum};
 use super::parallel::fill;
 use super::shape::{parse, permute, relayout};
 use super::space::{Rows, Space, broadcast_strides};
+use super::unary::convert;
 use super::{Result, with_number};
 use crate::eval::Tensor;
 use crate::ir::DType;
@@ -65,12 +66,14 @@ fn multiply<T: Number>(
 pub(crate) fn dense(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
     let (dtype, shape) = cx.out()?;
     let layout = parse(cx.attrs.str("weight_layout")?)?;
-    let weight = relayout(cx.arg(1)?, &layout, &parse("NK")?)?;
+    // Elements of a wider type hold what the narrow ones are.
+    let (data, weight) = (convert(cx.arg(0)?, dtype)?, convert(cx.arg(1)?, dtype)?);
+    let weight = relayout(&weight, &layout, &parse("NK")?)?;
     let depth = weight.shape()[1];
     let n = shape.last().copied().unwrap_or(0);
     let m = shape[..shape.len() - 1].iter().product();
     with_number!(dtype, T => {
-        let (x, w) = (cx.arg(0)?.elements::<T>(), weight.elements::<T>());
+        let (x, w) = (data.elements::<T>(), weight.elements::<T>());
         let out = multiply(&x, &w, [m, n, depth], &[[0, 0]]);
         Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
     })
@@ -78,8 +81,9 @@ pub(crate) fn dense(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
 
 pub(crate) fn matmul(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
     let (dtype, shape) = cx.out()?;
-    let a = with_last_axes(cx.arg(0)?, cx.attrs.bool("transpose_a")?)?;
-    let b = with_last_axes(cx.arg(1)?, !cx.attrs.bool("transpose_b")?)?;
+    let (a, b) = (convert(cx.arg(0)?, dtype)?, convert(cx.arg(1)?, dtype)?);
+    let a = with_last_axes(&a, cx.attrs.bool("transpose_a")?)?;
+    let b = with_last_axes(&b, !cx.attrs.bool("transpose_b")?)?;
     let (batch, [m, n]) = split_matrix(shape);
     let (a_batch, [_, depth]) = split_matrix(a.shape());
     let (b_batch, _) = split_matrix(b.shape());

@@ -3,7 +3,7 @@
 use super::number::Number;
 use super::parallel::fill;
 use super::shape::{parse, permute, relayout, wrap_axis};
-use super::{Result, with_float};
+use super::{Result, with_float, with_number};
 use crate::eval::Tensor;
 use crate::ir::DType;
 use crate::ops::EvalCx;
@@ -25,6 +25,21 @@ pub(crate) fn batch_norm(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
             for (out, x) in out.iter_mut().zip(&x[row * inner..]) {
                 *out = T::from_f64((x.to_f64() - mean[channel]) * scale + beta[channel]);
             }
+        });
+        Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
+    })
+}
+
+pub(crate) fn bias_add(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+    let (dtype, shape) = cx.out()?;
+    let axis = wrap_axis(cx.attrs.int("axis")?, shape.len());
+    let inner: usize = shape[axis + 1..].iter().product();
+    with_number!(dtype, T => {
+        let (x, bias) = (cx.arg(0)?.elements::<T>(), cx.arg(1)?.elements::<T>());
+        let mut out = vec![T::default(); x.len()];
+        fill(&mut out, inner, &|row, out| {
+            let bias = bias[row % bias.len()];
+            out.iter_mut().zip(&x[row * inner..]).for_each(|(out, &x)| *out = x.add(bias));
         });
         Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
     })

@@ -86,18 +86,7 @@ pub(crate) fn take(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
     let (dtype, shape) = cx.out()?;
     let axis = wrap_axis(cx.attrs.int("axis")?, tensor.shape().len());
     let (outer, extent, inner) = around(tensor.shape(), axis);
-    let places = indices_of(indices)?
-        .into_iter()
-        .map(|index| {
-            let place = if index < 0 { index + extent as i64 } else { index };
-            match (0..extent as i64).contains(&place) {
-                true => Ok(place as usize),
-                false => Err(OpError::Value(format!(
-                    "index {index} is outside of axis {axis}, which has extent {extent}"
-                ))),
-            }
-        })
-        .collect::<Result<Vec<usize>>>()?;
+    let places = places_of(indices, axis, extent)?;
     with_bits!(dtype, T => {
         let elements = tensor.elements::<T>();
         let mut out: Vec<T> = Vec::with_capacity(shape.iter().product());
@@ -109,6 +98,39 @@ pub(crate) fn take(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         }
         Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
     })
+}
+
+pub(crate) fn index_add(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+    let (tensor, added) = (cx.arg(0)?, cx.arg(2)?);
+    let axis = wrap_axis(cx.attrs.int("axis")?, tensor.shape().len());
+    let (outer, extent, inner) = around(tensor.shape(), axis);
+    let places = places_of(cx.arg(1)?, axis, extent)?;
+    super::with_number!(tensor.dtype(), T => {
+        let added = added.elements::<T>();
+        let mut out = tensor.elements::<T>().to_vec();
+        for row in 0..outer {
+            for (number, place) in places.iter().enumerate() {
+                let out = &mut out[(row * extent + place) * inner..][..inner];
+                let added = &added[(row * places.len() + number) * inner..][..inner];
+                out.iter_mut().zip(added).for_each(|(out, &added)| *out = out.add(added));
+            }
+        }
+        Ok(vec![Tensor::from_vec_as(tensor.dtype(), tensor.shape().to_vec(), out)])
+    })
+}
+
+/// The indices along an axis that a tensor holds; one below zero counts from the end.
+fn places_of(indices: &Tensor, axis: usize, extent: usize) -> Result<Vec<usize>> {
+    let place = |index: i64| {
+        let place = if index < 0 { index + extent as i64 } else { index };
+        match (0..extent as i64).contains(&place) {
+            true => Ok(place as usize),
+            false => Err(OpError::Value(format!(
+                "index {index} is outside of axis {axis}, which has extent {extent}"
+            ))),
+        }
+    };
+    indices_of(indices)?.into_iter().map(place).collect()
 }
 
 fn indices_of(tensor: &Tensor) -> Result<Vec<i64>> {

@@ -21,9 +21,17 @@ fn produce<U: Element + Default>(
     f: &(dyn Fn(usize, &mut [U]) + Sync),
 ) -> Result<Vec<Tensor>> {
     let (dtype, shape) = cx.out()?;
+    Ok(vec![filled(dtype, shape, f)])
+}
+
+fn filled<U: Element + Default>(
+    dtype: DType,
+    shape: &[usize],
+    f: &(dyn Fn(usize, &mut [U]) + Sync),
+) -> Tensor {
     let mut out = vec![U::default(); shape.iter().product()];
     fill(&mut out, GRAIN, &|chunk, out| f(chunk * GRAIN, out));
-    Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
+    Tensor::from_vec_as(dtype, shape.to_vec(), out)
 }
 
 fn float(cx: &EvalCx<'_>, f: &(dyn Fn(f64) -> f64 + Sync)) -> Result<Vec<Tensor>> {
@@ -91,23 +99,28 @@ pub(crate) fn identity(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
 }
 
 pub(crate) fn cast(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
-    let from = cx.arg(0)?.dtype();
     let (to, _) = cx.out()?;
+    Ok(vec![convert(cx.arg(0)?, to)?])
+}
+
+/// A tensor in another element type.
+pub(super) fn convert(tensor: &Tensor, to: DType) -> Result<Tensor> {
+    let from = tensor.dtype();
     if from == to {
-        return identity(cx);
+        return Ok(tensor.clone());
     }
     // Over f64 from floats, over i64 from integers, so that types are not taken in pairs.
     let is_float = from.is_float() || (from == DType::U64 && to.is_float());
     let (mut floats, mut ints): (Option<Reader<'_, f64>>, Option<Reader<'_, i64>>) = (None, None);
     with_number!(from, T => {
-        let elements = cx.arg(0)?.elements::<T>();
+        let elements = tensor.elements::<T>();
         match is_float {
             true => floats = Some(Box::new(move |first, to| read(&elements[first..], to, T::to_f64))),
             false => ints = Some(Box::new(move |first, to| read(&elements[first..], to, T::to_i64))),
         }
         Ok(())
     })?;
-    with_number!(to, U => produce(cx, &|first, out: &mut [U]| {
+    with_number!(to, U => Ok(filled(to, tensor.shape(), &|first, out: &mut [U]| {
         let one = U::from_i64(1);
         for (number, out) in out.chunks_mut(BLOCK).enumerate() {
             let first = first + number * BLOCK;
@@ -132,7 +145,7 @@ pub(crate) fn cast(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
                 (None, None) => {}
             }
         }
-    }))
+    })))
 }
 
 /// Elements that are converted at once.

@@ -3,7 +3,8 @@
 use crate::eval::kernels::conv;
 use crate::ir::{Context, Dim, Type};
 use crate::ops::{
-    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr, legalize,
+    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OUT_DTYPE, OpDef, OpError, OpPattern, attr,
+    legalize,
 };
 
 inventory::submit! { OpDef {
@@ -26,6 +27,7 @@ const ATTRS: &[AttrDef] = &[
     attr("data_layout", AttrKind::Str, AttrDefault::Str("NCHW"), "NCHW, NHWC, NCHW16c, …"),
     attr("kernel_layout", AttrKind::Str, AttrDefault::Str("OIHW"), "OIHW, OIHW16i16o, OIHW16o, …"),
     attr("out_layout", AttrKind::Str, AttrDefault::Str(""), "data_layout when empty"),
+    OUT_DTYPE,
 ];
 
 fn infer(cx: &InferCx<'_>) -> Result<Type, OpError> {
@@ -41,7 +43,7 @@ fn infer(cx: &InferCx<'_>) -> Result<Type, OpError> {
         return cx.bad_attr("groups", groups, "it must be positive");
     }
     cx.check_same_dtype(1)?;
-    let dtype = cx.tensor(0)?.dtype;
+    let dtype = cx.product_dtype()?;
     let data = cx.extents(0, &data_layout, b"NCHW")?;
     let kernel = cx.extents(1, &kernel_layout, b"OIHW")?;
     let (Some([n, c, h, w]), Some([o, i, kernel_h, kernel_w])) = (data, kernel) else {

@@ -3,7 +3,8 @@
 use crate::eval::kernels;
 use crate::ir::{Context, Dim, Type};
 use crate::ops::{
-    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr, legalize,
+    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OUT_DTYPE, OpDef, OpError, OpPattern, attr,
+    legalize,
 };
 
 use super::broadcast::broadcast;
@@ -35,11 +36,13 @@ inventory::submit! { OpDef {
 const DENSE: &[AttrDef] = &[
     attr("weight_layout", AttrKind::Str, AttrDefault::Str("NK"), "NK, or packed: NK16n, …"),
     attr("units", AttrKind::Int, AttrDefault::Absent, "N, where packing rounded it up"),
+    OUT_DTYPE,
 ];
 
 const MATMUL: &[AttrDef] = &[
     attr("transpose_a", AttrKind::Bool, AttrDefault::Bool(false), "a is given transposed"),
     attr("transpose_b", AttrKind::Bool, AttrDefault::Bool(false), "b is given transposed"),
+    OUT_DTYPE,
 ];
 
 fn dense(cx: &InferCx<'_>) -> Result<Type, OpError> {
@@ -47,8 +50,9 @@ fn dense(cx: &InferCx<'_>) -> Result<Type, OpError> {
     cx.check_same_dtype(1)?;
     let x = cx.tensor(0)?;
     let weight = cx.extents(1, &layout, b"NK")?;
+    let dtype = cx.product_dtype()?;
     let (Some(dims), Some([packed, depth])) = (x.dims, weight) else {
-        return Ok(cx.tensor_type(x.dtype, None));
+        return Ok(cx.tensor_type(dtype, None));
     };
     let Some((&last, rows)) = dims.split_last() else {
         return Err(cx.wrong_arg(0, "a tensor of at least one dimension"));
@@ -76,14 +80,15 @@ fn dense(cx: &InferCx<'_>) -> Result<Type, OpError> {
     }
     let units = units.map_or(packed, |units| cx.cx.dim(units));
     let dims: Vec<Dim> = rows.iter().copied().chain([units]).collect();
-    Ok(cx.tensor_type(x.dtype, Some(&dims)))
+    Ok(cx.tensor_type(dtype, Some(&dims)))
 }
 
 fn matmul(cx: &InferCx<'_>) -> Result<Type, OpError> {
     cx.check_same_dtype(1)?;
     let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
+    let dtype = cx.product_dtype()?;
     let (Some(a_dims), Some(b_dims)) = (a.dims, b.dims) else {
-        return Ok(cx.tensor_type(a.dtype, None));
+        return Ok(cx.tensor_type(dtype, None));
     };
     let Some((a_batch, &a_matrix)) = a_dims.split_last_chunk::<2>() else {
         return Err(cx.wrong_arg(0, "a tensor of at least two dimensions"));
@@ -99,5 +104,5 @@ fn matmul(cx: &InferCx<'_>) -> Result<Type, OpError> {
     }
     let mut dims = broadcast(cx, a_batch, b_batch)?;
     dims.extend([m, n]);
-    Ok(cx.tensor_type(a.dtype, Some(&dims)))
+    Ok(cx.tensor_type(dtype, Some(&dims)))
 }

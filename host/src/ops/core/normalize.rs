@@ -20,6 +20,18 @@ inventory::submit! { OpDef {
 } }
 
 inventory::submit! { OpDef {
+    name: "nn.bias_add",
+    summary: "x + b, with a number of b for each channel; arguments x, b",
+    args: Arity::exactly(2),
+    attrs: BIAS_ADD,
+    pattern: OpPattern::Broadcast,
+    infer: bias_add,
+    evaluate: Some(normalize::bias_add),
+    legalize: Some(legalize::bias_add),
+    ..OpDef::ELEMENTWISE
+} }
+
+inventory::submit! { OpDef {
     name: "nn.lrn",
     summary: "x / (bias + alpha / size * sum of squares of the near channels) ^ beta",
     attrs: LRN,
@@ -57,6 +69,9 @@ const BATCH_NORM: &[AttrDef] = &[
     attr("axis", AttrKind::Int, AttrDefault::Int(1), "the axis of the channels"),
 ];
 
+const BIAS_ADD: &[AttrDef] =
+    &[attr("axis", AttrKind::Int, AttrDefault::Int(1), "the axis of the channels")];
+
 const LRN: &[AttrDef] = &[
     attr("size", AttrKind::Int, AttrDefault::Required, "how many channels are near, all counted"),
     attr("alpha", AttrKind::Float, AttrDefault::Float(1e-4), "scale of the sum"),
@@ -71,8 +86,21 @@ const SOFTMAX: &[AttrDef] =
 
 fn batch_norm(cx: &InferCx<'_>) -> Result<Type, OpError> {
     cx.check_float(0)?;
+    per_channel(cx, 1..5)
+}
+
+fn bias_add(cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let found = cx.tensor(0)?.dtype;
+    match found.is_bool() {
+        true => Err(OpError::WrongDType { index: 0, expected: "a number".into(), found }),
+        false => per_channel(cx, 1..2),
+    }
+}
+
+/// The type of the first argument, where each of `params` has a number for each of its channels.
+fn per_channel(cx: &InferCx<'_>, params: std::ops::Range<usize>) -> Result<Type, OpError> {
     let axis = cx.attrs.int("axis")?;
-    for index in 1..5 {
+    for index in params {
         cx.check_same_dtype(index)?;
         let channels = cx.tensor_of_rank(index, 1)?.dims;
         let (Some(dims), Some(&[channels])) = (cx.tensor(0)?.dims, channels) else { continue };

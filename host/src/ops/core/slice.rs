@@ -51,6 +51,18 @@ inventory::submit! { OpDef {
     ..OpDef::ELEMENTWISE
 } }
 
+inventory::submit! { OpDef {
+    name: "index_add",
+    summary: "The first argument with parts added along an axis: the third argument, at the indices in the second",
+    args: Arity::exactly(3),
+    attrs: TAKE,
+    pattern: OpPattern::Opaque,
+    infer: index_add,
+    evaluate: Some(kernels::slice::index_add),
+    legalize: Some(legalize::index_add),
+    ..OpDef::ELEMENTWISE
+} }
+
 const CONCATENATE: &[AttrDef] =
     &[attr("axis", AttrKind::Int, AttrDefault::Int(0), "the axis they are joined along")];
 const SPLIT: &[AttrDef] = &[
@@ -219,6 +231,23 @@ pub(crate) fn slice_range(extent: i64, begin: i64, end: i64, stride: i64) -> (i6
         false => (begin - end - stride - 1).div_euclid(stride.saturating_neg()),
     };
     (begin, count.max(0))
+}
+
+/// What is added has the shape of `take` with the same indices.
+fn index_add(cx: &InferCx<'_>) -> Result<Type, OpError> {
+    cx.check_same_dtype(2)?;
+    let found = cx.tensor(0)?.dtype;
+    if found.is_bool() {
+        return Err(OpError::WrongDType { index: 0, expected: "a number".into(), found });
+    }
+    let parts = cx.terms().ty(take(cx)?);
+    if let (TypeView::Tensor { dims: Some(parts), .. }, Some(added)) = (parts, cx.tensor(2)?.dims) {
+        let is_different = |(&a, &b): (&Dim, &Dim)| cx.is_different(a, b);
+        if parts.len() != added.len() || parts.iter().zip(added).any(is_different) {
+            return Err(cx.mismatch("the shapes of the parts and of what is added", parts, added));
+        }
+    }
+    cx.arg(0)
 }
 
 fn take(cx: &InferCx<'_>) -> Result<Type, OpError> {

@@ -46,6 +46,16 @@ pub(crate) fn batch_norm(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
     })
 }
 
+/// `nn.bias_add` over the arguments x, b.
+pub(crate) fn bias_add(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
+    let axis = cx.attrs.int("axis")?;
+    program(cx, OpPattern::Broadcast, move |kernel, inputs, outputs| {
+        let out = &outputs[0];
+        let axis = super::program::axis_of(axis, out.shape.len())?;
+        Ok(kernel.nest(&out.shape, |i| out.set(i, inputs[0].wide(i) + inputs[1].wide(&[i[axis]]))))
+    })
+}
+
 /// A program of one statement: the element of the result from those of the arguments, which are read in
 /// the dtype that arithmetic is done in.
 fn elementwise(

@@ -6,7 +6,7 @@
 //!
 //! One loop for each axis of the result and one store, as with the element-wise operators.
 
-use crate::ir::TermView;
+use crate::ir::{DType, TermView};
 use crate::ops::core::slice::slice_range;
 use crate::ops::{LegalizeCx, OpError, OpPattern};
 
@@ -141,14 +141,19 @@ pub(crate) fn take(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
         let index_rank = indices.shape.len();
         let extent = data.shape[axis];
         Ok(kernel.nest(&outputs[0].shape, |i| {
-            let at = indices.at(&i[axis..axis + index_rank]).cast(crate::ir::DType::I64);
-            let at = at.lt(0).select(at + extent, at).max(0).min(extent - 1);
+            let at = index_at(indices, &i[axis..axis + index_rank], extent);
             let mut source = i[..axis].to_vec();
             source.push(at);
             source.extend(&i[axis + index_rank..]);
             outputs[0].set(i, data.at(&source))
         }))
     })
+}
+
+/// An index that a buffer holds: one below zero counts from the end, one outside is moved to the nearest.
+pub(super) fn index_at<'k>(indices: &Buffer<'k>, place: &[Scalar<'k>], extent: i64) -> Scalar<'k> {
+    let at = indices.at(place).cast(DType::I64);
+    at.lt(0).select(at + extent, at).max(0).min(extent - 1)
 }
 
 /// A program of one statement over the axes of the result, each element of which is what `element` makes
