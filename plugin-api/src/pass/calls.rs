@@ -47,13 +47,16 @@ impl Rewriter {
         Some(dims.len())
     }
 
-    /// The number that every element of a constant, or of a variable that stands for one, is. The time it
-    /// takes is that of reading the constant.
+    /// The number that every element of a constant, or of a variable that stands for one, is. A constant of
+    /// more than 4096 elements is not looked at, so asking at every call takes time in the number of calls.
     pub fn splat(&mut self, expr: Expr) -> Option<f64> {
         let definition = self.definition(expr);
         let View::Constant(constant) = self.view(definition) else { return None };
         let (dtype, _) = self.terms().tensor(constant.ty)?;
         let width = dtype.bits() as usize / 8;
+        if constant.bytes.len() > 4096 * width {
+            return None;
+        }
         let mut elements = constant.bytes.chunks_exact(width.max(1));
         let first = elements.next()?;
         elements.all(|element| element == first).then(|| dtype.decode(first))?

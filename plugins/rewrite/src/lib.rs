@@ -2,6 +2,7 @@
 
 mod adjust_matmul_order;
 mod canonicalize_cast;
+mod canonicalize_ops;
 mod combine_parallel_conv2d;
 mod combine_parallel_dense;
 mod combine_parallel_matmul;
