@@ -1,13 +1,16 @@
 //! Target-independent passes over graph functions, and the layout choice for CPUs.
 
 mod alter_op_layout;
+mod backward_fold_scale_axis;
 mod canonicalize_bindings;
 mod dead_code_elimination;
 mod eliminate_common_subexpr;
 mod fold_constant;
 mod fold_scale_axis;
+mod forward_fold_scale_axis;
 mod legalize_ops;
 mod normalize;
+mod product;
 mod simplify_expr;
 mod simplify_inference;
 

@@ -68,8 +68,7 @@ fn batch_norm(
     let rank = dims.len() as i64;
     let axis = if axis < 0 { axis + rank } else { axis };
     let none = Attrs::NONE;
-    let scalar = rw.cx().static_tensor_type(dtype, &[]);
-    let epsilon = rw.constant(scalar, &scalar_bytes(dtype, stats.epsilon)?);
+    let epsilon = rw.number(dtype, stats.epsilon)?;
     let spread = rw.call_op("add", &[stats.variance, epsilon], none);
     let inverse = rw.call_op("rsqrt", &[spread], none);
     let scale = rw.call_op("multiply", &[stats.gamma, inverse], none);
@@ -85,13 +84,4 @@ fn batch_norm(
     };
     let scaled = rw.call_op("multiply", &[x, scale], none);
     Some(rw.call_op("add", &[scaled, shift], none))
-}
-
-/// The bytes of a scalar of a float dtype; `None` for one that has no arithmetic here.
-fn scalar_bytes(dtype: DType, value: f64) -> Option<Vec<u8>> {
-    match dtype {
-        DType::F32 => Some((value as f32).to_le_bytes().to_vec()),
-        DType::F64 => Some(value.to_le_bytes().to_vec()),
-        _ => None,
-    }
 }
