@@ -17,11 +17,12 @@ pub use tenon_plugin_api_macros::{pass, plugin};
 pub mod prelude {
     pub use crate::ir::{
         AttrValue, Attrs, AttrsView, BinaryOp, BodyView, Build, BuildPrim, Context, DType, Dim,
-        Expr, Kind, LoopKind, NodeSpec, Symbol, Term, TermView, Type, TypeView, View, Walk,
+        Expr, Kind, LoopKind, NodeSpec, Substitution, Symbol, Term, TermView, Type, TypeView, View,
+        Walk,
     };
     pub use crate::pass::{
-        Call, Function, Module, OpPattern, PassContext, PassError, PrimFunc, Result, Rewriter,
-        Template, Uses,
+        Call, CallGraph, Function, LetList, Module, OpPattern, PassContext, PassError, PrimFunc,
+        Result, Rewriter, Template, Uses,
     };
     pub use crate::{pass, plugin};
 }

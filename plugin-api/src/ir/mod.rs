@@ -12,6 +12,7 @@ mod kind;
 mod number;
 mod prim;
 mod structure;
+mod substitute;
 mod term;
 mod type_text;
 mod view;
@@ -23,6 +24,7 @@ pub use dtype::DType;
 pub use kind::{BinaryOp, Kind, LoopKind, Named};
 pub use prim::BuildPrim;
 pub use structure::Structure;
+pub use substitute::{Substitution, substitute};
 pub use term::{
     Attrs, AttrsView, Dim, DimView, Symbol, Term, TermKind, TermView, Terms, Type, TypeView,
 };

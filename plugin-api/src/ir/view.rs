@@ -151,6 +151,15 @@ impl<'a> BodyView<'a> {
         Binders::of(node, self.terms()).contains(position, node.len as usize)
     }
 
+    /// The functions of the module that are named, each with its node; one that several nodes name comes
+    /// several times.
+    pub fn globals(self) -> impl Iterator<Item = (Expr, Symbol)> + use<'a> {
+        self.post_order().filter_map(move |expr| match self.raw_node(expr) {
+            node if node.kind == Kind::GLOBAL.0 => Some((expr, Symbol(node.data))),
+            _ => None,
+        })
+    }
+
     /// The attributes of a node.
     pub fn attrs(&self, expr: Expr) -> Attrs {
         Attrs(self.raw_node(expr).attrs)

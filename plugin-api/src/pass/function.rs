@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi::host::{FunctionHandle, Host, ModuleHandle};
 use crate::abi::tables::{RawFunction, RawModule};
-use crate::ir::{Attrs, BodyView, Context, Expr, Kind, Symbol, Term, Type, View};
-use crate::pass::Rewriter;
+use crate::ir::{Attrs, BodyView, Build, Context, Expr, Kind, NodeSpec, Symbol, Term, Type, View};
+use crate::pass::{Result, Rewriter};
 
 /// A published graph function or tensor program: immutable and shared. Cloning it counts an owner.
 #[derive(Clone)]
@@ -154,6 +154,31 @@ impl Module {
     /// Sets the module's attributes.
     pub fn set_attrs(&mut self, attrs: Attrs) {
         self.handle.set_attrs(Term(attrs.0));
+    }
+
+    /// Gives functions other names: each that is a key gets its value, and so does every mention of it. The
+    /// order stays. Names must stay distinct.
+    pub fn rename(&mut self, names: &HashMap<Symbol, Symbol>) -> Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let functions = self.functions();
+        for &(name, _) in &functions {
+            self.remove(name);
+        }
+        for (name, function) in &functions {
+            let body = function.view();
+            let mut rw = function.edit();
+            for (expr, global) in body.globals() {
+                if let Some(&new) = names.get(&global) {
+                    let renamed = NodeSpec { data: new.0, ..body.spec(expr) };
+                    let renamed = rw.push(renamed, &[]);
+                    rw.replace(expr, renamed);
+                }
+            }
+            self.insert(*names.get(name).unwrap_or(name), &rw.finish()?);
+        }
+        Ok(())
     }
 
     /// A name that no function has: `base`, or `base` with a number.

@@ -1,15 +1,19 @@
 //! What a pass is given, and what it gives back.
 
 mod calls;
+mod call_graph;
 mod context;
 mod error;
 mod function;
+mod let_list;
 mod rewriter;
 mod template;
 
 pub use calls::{Call, Uses};
+pub use call_graph::CallGraph;
 pub use context::{OpInfo, OpPattern, PassContext};
 pub use error::{PassError, Result};
 pub use function::{Function, Module, PrimFunc};
+pub use let_list::LetList;
 pub use rewriter::Rewriter;
 pub use template::Template;

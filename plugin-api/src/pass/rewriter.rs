@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use crate::abi::host::{Host, TransactionHandle};
-use crate::ir::{Attrs, BodyView, Build, Expr, Kind, NodeSpec, Terms, Type, View};
-use crate::pass::{Function, PassContext, PassError, Result};
+use crate::ir::{
+    Attrs, BodyView, Build, Expr, Kind, NodeSpec, Substitution, Term, Terms, Type, View,
+};
+use crate::pass::{Function, LetList, PassContext, PassError, Result};
 
 /// A function being edited.
 ///
@@ -128,6 +130,17 @@ impl Rewriter {
     /// Copies what `root` of `from` reaches into this body. Nodes in `map` are taken as they are mapped;
     /// copied nodes are added to it. Constants share their bytes.
     pub fn import(&mut self, from: &Function, root: Expr, map: &mut HashMap<Expr, Expr>) -> Expr {
+        self.import_with(from, root, map, &mut Substitution::new())
+    }
+
+    /// As [`Rewriter::import`], with dimensions in the place of symbols.
+    pub fn import_with(
+        &mut self,
+        from: &Function,
+        root: Expr,
+        map: &mut HashMap<Expr, Expr>,
+        dims: &mut Substitution,
+    ) -> Expr {
         let body = from.view();
         let mut stack = vec![(root, false)];
         while let Some((expr, is_ready)) = stack.pop() {
@@ -139,17 +152,71 @@ impl Rewriter {
                 stack.extend(body.operands(expr).iter().rev().map(|operand| (operand, false)));
                 continue;
             }
-            let copy = match body.view(expr) {
-                View::Constant(constant) => self.share_constant(from, constant.index),
-                _ => {
-                    let operands: Vec<Expr> =
-                        body.operands(expr).iter().map(|operand| map[&operand]).collect();
-                    self.copy_node(body, expr, &operands)
-                }
-            };
+            let operands: Vec<Expr> =
+                body.operands(expr).iter().map(|operand| map[&operand]).collect();
+            let copy = self.copy_from(from, expr, &operands, dims);
             map.insert(expr, copy);
         }
         map[&root]
+    }
+
+    /// A copy of node `expr` of `from` with other operands, and with dimensions in the place of symbols. A
+    /// constant shares its bytes.
+    pub fn copy_from(
+        &mut self,
+        from: &Function,
+        expr: Expr,
+        operands: &[Expr],
+        dims: &mut Substitution,
+    ) -> Expr {
+        let body = from.view();
+        if let View::Constant(constant) = body.view(expr) {
+            return self.share_constant(from, constant.index);
+        }
+        let mut spec = body.spec(expr);
+        if !dims.is_empty() {
+            let cx = self.cx();
+            spec.ty = spec.ty.map(|ty| Type(dims.apply(&cx, ty).0));
+            spec.attrs = Attrs(dims.apply(&cx, spec.attrs).0);
+            if matches!(spec.kind, Kind::SHAPE | Kind::PRIM | Kind::FUNCTION) {
+                spec.data = dims.apply(&cx, Term(spec.data)).0;
+            }
+        }
+        self.push(spec, operands)
+    }
+
+    /// Writes the bindings of `block`, a `let` of the function that is edited, anew: `rewrite` is given each in
+    /// order, as whether its block is a dataflow block, variable and value, and binds what is to take its place.
+    /// A `let` whose bindings stay as they were is left alone.
+    pub fn rewrite_bindings(
+        &mut self,
+        block: Expr,
+        mut rewrite: impl FnMut(&mut Self, &mut LetList, bool, Expr, Expr) -> Result<()>,
+    ) -> Result<()> {
+        let View::Let(view) = self.view(block) else { return Ok(()) };
+        let old: Vec<(bool, Expr, Expr)> = view
+            .blocks()
+            .iter()
+            .flat_map(|block| {
+                (block.first..block.first + block.len).map(|at| (block.is_dataflow, at))
+            })
+            .map(|(is_dataflow, at)| {
+                let (var, value) = view.binding(at);
+                (is_dataflow, var, value)
+            })
+            .collect();
+        let result = view.result();
+        let mut list = LetList::new();
+        for &(is_dataflow, var, value) in &old {
+            rewrite(self, &mut list, is_dataflow, var, value)?;
+        }
+        if !list.iter().eq(old.iter().copied()) {
+            let ty = self.body().ty(block);
+            let new = list.finish(self, result);
+            self.set_type(new, ty);
+            self.replace(block, new);
+        }
+        Ok(())
     }
 
     /// Publishes the function: the same object when nothing was changed.
