@@ -2,12 +2,13 @@
 
 use crate::ir::{Attrs, Context, DType, Expr, Symbol, Terms, Type, TypeView};
 use crate::ops::core::compiler::{
-    ALLOC_TENSOR, CALL_TIR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
+    ALLOC_TENSOR, CALL_TIR, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL,
+    MEMORY_VIEW,
 };
 use crate::ops::{self, EvalCx, OpAttrs, OpDef, OpError, flatten};
 
 use super::machine::Machine;
-use super::value::{Callee, Place, Storage};
+use super::value::{Callee, FunctionValue, Place, Storage};
 use super::{EvalProblem, Tensor, Tuple, Value};
 
 impl Machine<'_, '_> {
@@ -25,6 +26,15 @@ impl Machine<'_, '_> {
         let view = OpAttrs::new(op, cx.terms().attrs(attrs), cx.terms()).map_err(problem)?;
         match name {
             CALL_TIR => self.call_tir(view.ty("out").map_err(problem)?, args),
+            MAKE_CLOSURE => {
+                let mut args = args.into_iter();
+                match args.next() {
+                    Some(Value::Function(FunctionValue(callee))) => {
+                        Ok(Value::Function(FunctionValue(callee.with_captured(args.collect()))))
+                    }
+                    _ => Err(EvalProblem::WrongValue("a function", "something else")),
+                }
+            }
             ALLOC_TENSOR => alloc(cx, view.ty("ty").map_err(problem)?).map(Value::Place),
             MEMORY_ALLOC_STORAGE => {
                 let size = view.int("size").map_err(problem)?;
@@ -57,7 +67,7 @@ impl Machine<'_, '_> {
         let name = match args.next() {
             Some(Value::Function(function)) => match function.0 {
                 Callee::Global(name) => name,
-                Callee::Closure { .. } => {
+                Callee::Closure { .. } | Callee::Partial { .. } => {
                     return Err(EvalProblem::WrongValue("a tensor program", "a closure"));
                 }
             },

@@ -336,8 +336,13 @@ impl<'a, 'p> Machine<'a, 'p> {
         Ok(())
     }
 
-    fn call(&mut self, callee: Callee, args: Vec<Value>, caller: Option<Expr>) -> Step {
+    fn call(&mut self, mut callee: Callee, mut args: Vec<Value>, caller: Option<Expr>) -> Step {
+        if let Callee::Partial { function, captured } = callee {
+            args.extend_from_slice(captured.fields());
+            callee = *function;
+        }
         match callee {
+            Callee::Partial { .. } => Err(EvalProblem::UnknownNode("a closure of a closure")),
             Callee::Global(name) => self.call_global(name, args, caller),
             Callee::Closure { function, env } => {
                 let dims = self.envs.get(env).dims.clone();

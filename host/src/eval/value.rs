@@ -117,7 +117,10 @@ impl Drop for Tuple {
     fn drop(&mut self) {
         let mut pending = self.take();
         while let Some(mut value) = pending.pop() {
-            if let Value::Tuple(tuple) = &mut value {
+            if let Value::Tuple(tuple)
+            | Value::Function(FunctionValue(Callee::Partial { captured: tuple, .. })) =
+                &mut value
+            {
                 pending.append(&mut tuple.take());
             }
         }
@@ -134,6 +137,24 @@ pub(super) enum Callee {
     Global(Symbol),
     /// The function at a node, with the environment it was made in.
     Closure { function: Expr, env: usize },
+    /// A function with values for its last parameters.
+    Partial { function: Box<Callee>, captured: Tuple },
+}
+
+impl Callee {
+    /// The same function with values for its last parameters.
+    pub(super) fn with_captured(self, mut captured: Vec<Value>) -> Self {
+        match self {
+            // One that has values already takes more in front of them, so none is ever within another.
+            Self::Partial { function, captured: more } => {
+                captured.extend_from_slice(more.fields());
+                Self::Partial { function, captured: Tuple::new(captured) }
+            }
+            function => {
+                Self::Partial { function: Box::new(function), captured: Tuple::new(captured) }
+            }
+        }
+    }
 }
 
 /// Memory that tensors lie in.

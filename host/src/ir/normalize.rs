@@ -138,6 +138,15 @@ fn rebuild(function: &Function, scopes: &Scopes) -> Function {
         let start = out.operands.len() as u32;
         let mut data = node.data;
         let added = fresh.remove(&expr.0);
+        // A block around what turned out to be bound outside of it is not needed.
+        if Kind(node.kind) == Kind::LET && node.len == 1 && added.is_none() {
+            let result = number[body.operands(expr).at(0).index()];
+            let kind = Kind(out.nodes[result as usize].kind);
+            if kind == Kind::VAR || kind.is_leaf_value() {
+                number[expr.index()] = result;
+                continue;
+            }
+        }
         match (Kind(node.kind), added) {
             (Kind::LET, Some(added)) => {
                 data = merge_let(cx, body, expr, &number, &added, &mut out.operands);

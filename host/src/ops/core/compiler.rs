@@ -1,12 +1,15 @@
-//! Operators that the compiler itself brings in: calls of tensor programs, and memory.
+//! Operators that the compiler itself brings in: calls of tensor programs, closures, and memory.
 //!
 //! They are evaluated by the evaluator, not by a kernel: they need the module and its memory.
 
-use crate::ir::{Context, Type, TypeView};
+use crate::infer::fits;
+use crate::ir::{Context, DimBindings, Type, TypeView, substitute};
 use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
 
 /// Name of the call of a tensor program whose results are new tensors.
 pub const CALL_TIR: &str = "call_tir";
+/// Name of the operator that makes a closure.
+pub const MAKE_CLOSURE: &str = "make_closure";
 /// Name of the operator that makes a tensor.
 pub const ALLOC_TENSOR: &str = "builtin.alloc_tensor";
 /// Name of the operator that makes a storage.
@@ -27,6 +30,15 @@ inventory::submit! { OpDef {
     attrs: &[attr("out", AttrKind::Type, AttrDefault::Required, "type of the result: a tensor or a tuple of tensors")],
     pattern: OpPattern::Opaque,
     infer: call_tir,
+    ..OpDef::ELEMENTWISE
+} }
+
+inventory::submit! { OpDef {
+    name: MAKE_CLOSURE,
+    summary: "A function of the module with values for its last parameters; a call of it gives the others",
+    args: Arity::at_least(1),
+    pattern: OpPattern::Opaque,
+    infer: make_closure,
     ..OpDef::ELEMENTWISE
 } }
 
@@ -97,6 +109,25 @@ fn call_tir(cx: &InferCx<'_>) -> Result<Type, OpError> {
         TypeView::Tuple(fields) if fields.iter().all(is_tensor) => Ok(out),
         _ => cx.bad_attr("out", cx.terms().type_text(out), "it is a tensor or a tuple of tensors"),
     }
+}
+
+fn make_closure(cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let TypeView::Func { params, result } = cx.terms().ty(cx.arg(0)?) else {
+        return Err(cx.wrong_arg(0, "a function"));
+    };
+    let captured = &cx.args[1..];
+    let Some(free) = params.len().checked_sub(captured.len()) else {
+        let count = captured.len();
+        return Err(cx.wrong_arg(0, &format!("a function of {count} parameters or more")));
+    };
+    let mut dims = DimBindings::default();
+    for (index, &param) in params[free..].iter().enumerate() {
+        if !fits(cx.cx, param, cx.arg(index + 1)?, Some(&mut dims)) {
+            return Err(cx.wrong_arg(index + 1, &cx.terms().type_text(param)));
+        }
+    }
+    let ty = cx.cx.func_type(&params[..free], result);
+    Ok(Type(substitute(cx.cx, ty.into(), &dims).0))
 }
 
 fn alloc_storage(cx: &InferCx<'_>) -> Result<Type, OpError> {
