@@ -4,8 +4,6 @@ mod fuse_ops;
 
 mod fuse_tir;
 
-mod remove_unused_functions;
-
 mod names;
 
 tenon_plugin_api::plugin! {

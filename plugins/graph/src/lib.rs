@@ -9,7 +9,6 @@ mod fold_constant;
 mod fold_scale_axis;
 mod forward_fold_scale_axis;
 mod legalize_ops;
-mod normalize;
 mod product;
 mod simplify_expr;
 mod simplify_inference;

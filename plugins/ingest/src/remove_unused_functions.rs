@@ -1,0 +1,34 @@
+//! Removes private functions that nothing reaches.
+//!
+//! ```ir
+//! fn @main(%x: f32[4]) {                fn @main(%x: f32[4]) {
+//!   %a = call_tir(@exp, %x) { … }         %a = call_tir(@exp, %x) { … }
+//!   ret %a                        =>      ret %a
+//! }                                     }
+//! private prim @exp(…) { … }            private prim @exp(…) { … }
+//! private prim @log(…) { … }
+//! ```
+//!
+//! Whoever uses the module may call its public functions, so these stay, and with them all that they name,
+//! directly or over others. Private functions that only name each other go. Passes that merge functions or
+//! drop calls leave such functions behind, so it runs after them.
+
+use tenon_plugin_api::prelude::*;
+
+/// Removes private functions that nothing reaches.
+#[pass(
+    name = "relax.RemoveUnusedFunctions",
+    aliases = ["relax.transform.RemoveUnusedFunctions", "relay._transform.RemoveUnusedFunctions"],
+    phase = "ingest",
+    idempotent = true
+)]
+fn remove_unused_functions(mut module: Module, _: &PassContext) -> Result<Module> {
+    let graph = CallGraph::of(&module);
+    let functions = module.functions();
+    let public = functions.iter().filter(|(_, func)| !func.is_private()).map(|&(name, _)| name);
+    let reached = graph.reachable(public);
+    for (name, _) in functions.iter().filter(|(name, _)| !reached.contains(name)) {
+        module.remove(*name);
+    }
+    Ok(module)
+}
