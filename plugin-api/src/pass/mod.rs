@@ -1,7 +1,7 @@
 //! What a pass is given, and what it gives back.
 
-mod calls;
 mod call_graph;
+mod calls;
 mod context;
 mod error;
 mod function;
@@ -9,8 +9,8 @@ mod let_list;
 mod rewriter;
 mod template;
 
-pub use calls::{Call, Uses};
 pub use call_graph::CallGraph;
+pub use calls::{Call, Uses};
 pub use context::{OpInfo, OpPattern, PassContext};
 pub use error::{PassError, Result};
 pub use function::{Function, Module, PrimFunc};

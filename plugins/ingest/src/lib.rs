@@ -1,8 +1,24 @@
 //! Passes that bring what was read into one form, and those over the functions of a module.
 
 mod normalize;
+mod to_graph_normal_form;
 
+mod infer_type;
+mod normalize_global_var;
+
+mod bind_params;
+mod bind_symbolic_vars;
+mod specialize;
+
+mod eta_expand;
+mod lambda_lift;
+mod symbols;
+
+mod call_sites;
+mod inline_private_functions;
 mod remove_unused_functions;
+mod remove_unused_outputs;
+mod remove_unused_parameters;
 
 tenon_plugin_api::plugin! {
     id = "tenon.ingest",
