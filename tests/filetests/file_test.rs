@@ -12,6 +12,7 @@ use tenon_host::ir::{Context, Cx, Module};
 use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::Registry;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
+use tenon_host::validate::Tolerance;
 
 /// A test for each `.ir` file below the folders, with the passes that a registry leads to. It is named after its
 /// path from `root` on.
@@ -56,6 +57,8 @@ enum Directive<'a> {
 struct FileTest<'a> {
     first: &'a str,
     directive: Directive<'a>,
+    /// How much results may differ, where the file says it.
+    tolerance: Option<f64>,
     input: &'a str,
     /// `expect` or `error`.
     kind: &'a str,
@@ -70,11 +73,15 @@ impl<'a> FileTest<'a> {
             None if first == "//! check" => Directive::Check,
             None => return Err("the first line is not `//! pass PIPELINE` or `//! check`".into()),
         };
+        let tolerance = match rest.strip_prefix("//! tolerance ") {
+            Some(rest) => Some(rest.lines().next().unwrap_or("").trim().parse::<f64>()?),
+            None => None,
+        };
         for kind in ["expect", "error"] {
             let marker = format!("//! {kind}\n");
             if let Some((input, expected)) = rest.split_once(marker.as_str()) {
                 let kind = if kind == "expect" { "expect" } else { "error" };
-                return Ok(Self { first, directive, input, kind, expected });
+                return Ok(Self { first, directive, tolerance, input, kind, expected });
             }
         }
         Err("there is no line `//! expect` or `//! error`".into())
@@ -111,7 +118,7 @@ fn run(registry: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, Stri
     let module =
         infer_module(&module).map_err(|errors| errors[0].1.to_diagnostic(&source).render(false))?;
     match test.directive {
-        Directive::Pass(pipeline) => run_passes(registry, pipeline, &module)
+        Directive::Pass(pipeline) => run_passes(registry, pipeline, test.tolerance, &module)
             .map(|module| print_module(&module, &mut WeightsPolicy::inline())),
         Directive::Check => {
             let violations = check(&module);
@@ -124,7 +131,12 @@ fn run(registry: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, Stri
     }
 }
 
-fn run_passes(registry: &Path, pipeline: &str, module: &Module) -> Result<Module, String> {
+fn run_passes(
+    registry: &Path,
+    pipeline: &str,
+    tolerance: Option<f64>,
+    module: &Module,
+) -> Result<Module, String> {
     let registry = Registry::open(registry).map_err(|error| error.to_string())?;
     let plan = plan(&registry, pipeline).map_err(|error| error.to_string())?;
     // A fixed target: what a fixture shows does not depend on the machine.
@@ -133,8 +145,11 @@ fn run_passes(registry: &Path, pipeline: &str, module: &Module) -> Result<Module
         ("vector_bits", 512i64.into()),
         ("vector_registers", 32i64.into()),
     ]);
+    let tolerance = tolerance
+        .map_or_else(Tolerance::default, |part| Tolerance { relative: part, absolute: part });
+    let validate = Validate::new(0).with_tolerance(tolerance);
     let instruments: Vec<Box<dyn Instrument>> =
-        vec![Box::new(VerifyEach::default()), Box::new(Validate::new(0))];
+        vec![Box::new(VerifyEach::default()), Box::new(validate)];
     let mut context = PassContext { target, instruments, ..PassContext::default() };
     run_plan(&registry, &plan, module, &mut context)
         .map_err(|error| error.to_diagnostic().render(false))

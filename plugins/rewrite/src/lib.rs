@@ -11,6 +11,7 @@ mod fast_math;
 mod parallel;
 mod reorder_permute_dims_after_concat;
 mod reorder_take_after_matmul;
+mod to_mixed_precision;
 
 tenon_plugin_api::plugin! {
     id = "tenon.rewrite",

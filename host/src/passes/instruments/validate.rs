@@ -3,25 +3,34 @@
 use crate::diagnostics::Diagnostic;
 use crate::ir::{Context, Module};
 use crate::passes::{Instrument, StepInfo, StepOutcome};
-use crate::validate::Reference;
+use crate::validate::{Reference, Tolerance};
 
 /// Evaluates the module's public functions on random inputs before the first pass and after each that changes
 /// something, and stops at the first that changes a result.
 pub struct Validate {
     seed: u64,
+    tolerance: Tolerance,
     reference: Option<Reference>,
 }
 
 impl Validate {
     /// Inputs come from `seed`.
     pub fn new(seed: u64) -> Self {
-        Self { seed, reference: None }
+        Self { seed, tolerance: Tolerance::default(), reference: None }
+    }
+
+    /// Sets how much floats may differ.
+    pub fn with_tolerance(mut self, tolerance: Tolerance) -> Self {
+        self.tolerance = tolerance;
+        self
     }
 }
 
 impl Instrument for Validate {
     fn before(&mut self, _: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
-        self.reference.get_or_insert_with(|| Reference::new(module, self.seed));
+        let (seed, tolerance) = (self.seed, self.tolerance);
+        self.reference
+            .get_or_insert_with(|| Reference::new(module, seed).with_tolerance(tolerance));
         Ok(())
     }
 

@@ -1,0 +1,243 @@
+//! Computes in f16 or bf16 what gains by it, and keeps the rest in f32.
+//!
+//! ```ir
+//! %c = nn.conv2d(%x, %w)                %h = cast(%x) { dtype = "f16" }
+//! %d = nn.relu(%c)                      %v = cast(%w) { dtype = "f16" }
+//! %e = nn.softmax(%d)             =>    %c = nn.conv2d(%h, %v) { out_dtype = "f32" }
+//!                                       %t = cast(%c) { dtype = "f16" }
+//!                                       %d = nn.relu(%t)
+//!                                       %e = nn.softmax(cast(%d) { dtype = "f32" })
+//! ```
+//!
+//! Each operator has a [`policy`]: it is always computed narrow, or follows its arguments, or never. What is
+//! computed narrow has a cast back to f32 behind it, which all that is not narrow reads; casts that nothing reads
+//! go with `relax.DeadCodeElimination`, casts of weights with `relax.FoldConstant`. Products are summed in f32
+//! and give f32, unless `out_dtype` says otherwise. Calls of functions and tensor programs, choices and results
+//! stay f32, so signatures do; parameters that are named in `narrow_params` become narrow.
+//!
+//! After P. Micikevicius et al., "Mixed Precision Training", 2018.
+
+use std::collections::{HashMap, HashSet};
+
+use tenon_plugin_api::prelude::*;
+
+mod policy;
+
+use policy::{Policies, Policy};
+
+/// Computes in f16 or bf16 what gains by it, and keeps the rest in f32.
+#[pass(
+    name = "relax.ToMixedPrecision",
+    aliases = ["relax.transform.ToMixedPrecision", "relay._transform.ToMixedPrecision",
+               "raf.pass_.AutoCast"],
+    opt_level = 0,
+    phase = "optimize",
+    requires = ["relax.Normalize"],
+    before = ["relax.FoldConstant"],
+    idempotent = true,
+    options(dtype(str, default = "f16", one_of = ["f16", "bf16"], help = "the narrow element type"),
+        out_dtype(str, default = "f32", one_of = ["f32", "f16", "bf16"],
+            help = "element type of products: f32 or the narrow one"),
+        narrow_params([str], default = [], help = "names of parameters that become narrow"),
+        always([str], default = [], help = "operators that are computed narrow"),
+        follow([str], default = [], help = "operators that are computed as their arguments are"),
+        never([str], default = [], help = "operators that are computed in f32"))
+)]
+fn to_mixed_precision(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    let narrow = cx.option_str("dtype");
+    let out = cx.option_str("out_dtype");
+    if out != "f32" && out != narrow {
+        return Err(PassError::new(format!("`out_dtype` is f32 or {narrow}, not {out}")));
+    }
+    let body = func.view();
+    let mut pass = Mixed {
+        body,
+        rw: func.edit(),
+        narrow: narrow.to_owned(),
+        dtype: DType::from_name(narrow).unwrap_or(DType::F16),
+        keeps_sums: out == "f32",
+        policies: Policies::of(cx),
+        forms: HashMap::new(),
+        sources: HashSet::new(),
+    };
+    pass.narrow_params(cx);
+    for expr in body.post_order() {
+        match body.view(expr) {
+            View::Call { callee, attrs, .. } => {
+                if let Some(op) = body.op_name(callee) {
+                    pass.call(expr, op, attrs);
+                }
+            }
+            View::TupleGetItem { tuple, index } => pass.item(expr, tuple, index),
+            _ => {}
+        }
+    }
+    pass.rw.finish()
+}
+
+struct Mixed<'a> {
+    /// The function as it was.
+    body: BodyView<'a>,
+    rw: Rewriter,
+    /// The name of the narrow element type.
+    narrow: String,
+    dtype: DType,
+    /// Whether products give f32.
+    keeps_sums: bool,
+    policies: Policies,
+    /// For values of the function, their narrow form once there is one.
+    forms: HashMap<Expr, Expr>,
+    /// The values that are computed narrow.
+    sources: HashSet<Expr>,
+}
+
+impl Mixed<'_> {
+    fn call(&mut self, expr: Expr, op: &str, attrs: Attrs) {
+        let args = self.body.operands(expr).skip(1).to_vec();
+        let policy = self.policies.of_op(op);
+        let is_narrow = match policy {
+            Policy::Always => args.iter().all(|&arg| self.is_wide(arg)),
+            Policy::Follow => self.follows(&args),
+            Policy::Never => false,
+        };
+        if !is_narrow {
+            return;
+        }
+        let keeps_sum = policy == Policy::Always && self.keeps_sums && policy::has_out_dtype(op);
+        let attrs = match keeps_sum {
+            true => self.rw.cx().with_attr(attrs, "out_dtype", "f32".into()),
+            false => attrs,
+        };
+        let args: Vec<Expr> = args.iter().map(|&arg| self.narrow(arg)).collect();
+        let value = self.rw.call_op(op, &args, attrs);
+        self.sources.insert(expr);
+        if keeps_sum {
+            self.rw.replace(expr, value);
+        } else {
+            self.set_narrow(expr, value);
+        }
+    }
+
+    /// A field of a tuple that is computed narrow is narrow.
+    fn item(&mut self, expr: Expr, tuple: Expr, index: usize) {
+        let tuple = self.rw.original_definition(tuple);
+        if let Some(&narrow) = self.forms.get(&tuple).filter(|_| self.sources.contains(&tuple)) {
+            let value = self.rw.tuple_get_item(narrow, index as u32);
+            self.sources.insert(expr);
+            self.set_narrow(expr, value);
+        }
+    }
+
+    /// Sets what a value is in its narrow form; what reads it wide reads a cast. A tuple has no cast: its fields
+    /// do.
+    fn set_narrow(&mut self, expr: Expr, value: Expr) {
+        self.forms.insert(expr, value);
+        if self.element_type(expr) == Some(DType::F32) {
+            let wide = self.rw.apply_with("cast", &[value], &[("dtype", "f32".into())]);
+            self.rw.replace(expr, wide);
+        }
+    }
+
+    /// Whether a call that follows is computed narrow: an argument is, and all others can be without a loss,
+    /// or are constants.
+    fn follows(&mut self, args: &[Expr]) -> bool {
+        let mut leaves: Vec<Expr> = Vec::new();
+        for &arg in args {
+            let definition = self.rw.original_definition(arg);
+            match self.body.view(definition) {
+                View::Tuple(fields) => leaves.extend(fields.to_vec()),
+                _ => leaves.push(arg),
+            }
+        }
+        let mut is_source = false;
+        for leaf in leaves {
+            let definition = self.rw.original_definition(leaf);
+            let is_narrow = self.sources.contains(&definition);
+            is_source |= is_narrow;
+            let is_fit = is_narrow || !self.is_float(leaf) || self.rw.is_constant(leaf);
+            if !is_fit {
+                return false;
+            }
+        }
+        is_source
+    }
+
+    /// The narrow form of a value; of a tuple that is spelled out, field by field. What is no f32 is itself.
+    fn narrow(&mut self, expr: Expr) -> Expr {
+        let definition = self.rw.original_definition(expr);
+        if let Some(&form) = self.forms.get(&definition) {
+            return form;
+        }
+        if let View::Tuple(fields) = self.body.view(definition) {
+            let fields: Vec<Expr> = fields.iter().map(|field| self.narrow_leaf(field)).collect();
+            return self.rw.tuple(&fields);
+        }
+        self.narrow_leaf(expr)
+    }
+
+    fn narrow_leaf(&mut self, expr: Expr) -> Expr {
+        let definition = self.rw.original_definition(expr);
+        if let Some(&form) = self.forms.get(&definition) {
+            return form;
+        }
+        if !self.is_wide(expr) {
+            return self.rw.body().resolve(expr);
+        }
+        let name = self.narrow.as_str().into();
+        let wide = self.rw.body().resolve(expr);
+        let form = self.rw.apply_with("cast", &[wide], &[("dtype", name)]);
+        self.forms.insert(definition, form);
+        form
+    }
+
+    fn is_wide(&self, expr: Expr) -> bool {
+        self.element_type(expr) == Some(DType::F32)
+    }
+
+    fn is_float(&self, expr: Expr) -> bool {
+        self.element_type(expr).is_some_and(DType::is_float)
+    }
+
+    fn element_type(&self, expr: Expr) -> Option<DType> {
+        let ty = self.body.ty(expr)?;
+        match self.body.terms().ty(ty) {
+            TypeView::Tensor { dtype, .. } => Some(dtype),
+            _ => None,
+        }
+    }
+
+    /// Makes the parameters of the function that are named narrow.
+    fn narrow_params(&mut self, cx: &PassContext) {
+        let body = self.body;
+        let names: HashSet<&str> = cx
+            .option_list("narrow_params")
+            .filter_map(|name| if let TermView::Str(name) = name { Some(name) } else { None })
+            .collect();
+        let View::Function { params, body: result, result: ty, attrs } = body.view(body.root())
+        else {
+            return;
+        };
+        let mut params = params.to_vec();
+        let mut is_changed = false;
+        for param in &mut params {
+            let View::Var { name } = body.view(*param) else { continue };
+            let name = body.terms().str(name);
+            let Some((DType::F32, dims)) = self.rw.tensor(*param) else { continue };
+            if names.contains(name) {
+                let narrow = self.rw.cx().tensor_type(self.dtype, &dims);
+                let own = self.rw.var(name, Some(narrow));
+                self.sources.insert(*param);
+                self.set_narrow(*param, own);
+                *param = own;
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            let root = self.rw.function(&params, result, ty, attrs);
+            let operands = self.rw.body().operands(root).to_vec();
+            let root = self.rw.copy_node(body, body.root(), &operands);
+            self.rw.set_type(root, None);
+            self.rw.set_root(root);
+        }
+    }
+}
