@@ -13,7 +13,7 @@ use divan::counter::ItemsCount;
 use tenon_host::border::Run;
 use tenon_host::ir::{Attrs, Function, Module, Transaction};
 use tenon_host::passes::{PassContext, plan, run};
-use tenon_host::registry::{LoadedPass, Manifest, Plugin, Registry};
+use tenon_host::registry::{LibraryFile, LoadedPass, Manifest, Plugin, Registry};
 
 mod input;
 #[path = "../../tests/registry/library.rs"]
@@ -248,9 +248,10 @@ mod registry {
     #[divan::bench]
     fn layout_check(bencher: Bencher<'_, '_>) {
         let path = HOUSE.folder.path().join("plugins/libbench0.so");
-        let manifest = Manifest::read(&path).expect("it has one");
-        Plugin::open(&path, &manifest).expect("it opens");
-        bencher.bench_local(|| Plugin::open(&path, &manifest).expect("it opens"));
+        let file = LibraryFile::open(&path).expect("it is there");
+        let manifest = file.manifest().expect("it has one");
+        Plugin::open(&file, &manifest).expect("it opens");
+        bencher.bench_local(|| Plugin::open(&file, &manifest).expect("it opens"));
     }
 
     /// A pass of a library that is open.

@@ -142,6 +142,7 @@ impl House {
         let path = self.0.path().join("model.ir");
         fs::write(&path, model).expect("written");
         let mut command = Command::new(host);
+        command.env("TENON_STATE", self.0.path().join("state"));
         command.arg("opt").arg(path).args(["-p", pipeline, "--registry"]);
         command.arg(self.0.path().join("registry.toml")).output().expect("the program runs")
     }

@@ -14,9 +14,15 @@ pub(crate) fn profile() -> PathBuf {
     here.ancestors().nth(2).expect("tests lie in target/<profile>/deps").to_owned()
 }
 
+/// Where the program remembers what it knows of plugins, for all tests.
+pub(crate) fn state() -> PathBuf {
+    profile().with_file_name("tmp").join("state")
+}
+
 /// The program, with the registry of the house and nobody else's.
 pub(crate) fn tenon() -> Command {
     let mut command = Command::new(profile().join("tenon"));
+    command.env("TENON_STATE", state());
     command.env("TENON_REGISTRY", Path::new(env!("CARGO_MANIFEST_DIR")).join("registry.toml"));
     command
 }

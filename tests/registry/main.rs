@@ -1,6 +1,7 @@
 //! What the program says of registries and plugins. docs/testing.md describes the cases.
 
 mod faults;
+mod harm;
 mod library;
 #[path = "../models/program.rs"]
 mod program;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         })
         .collect();
     trials.extend(faults::trials());
+    trials.extend(harm::trials());
     trials.push(Trial::test("scaffold::builds_tests_and_loads", scaffold::builds_tests_and_loads));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -105,6 +107,7 @@ fn tenon(folder: &Path, arguments: &str) -> Result<String, Failed> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("tenon {arguments}")).current_dir(folder).env("PATH", path);
     command.env("HOME", folder.join("home")).env_remove("XDG_CONFIG_HOME");
+    command.env_remove("XDG_STATE_HOME").env_remove("TENON_STATE");
     command.env_remove("TENON_REGISTRY");
     let registry = folder.join("registry.toml");
     if registry.exists() {

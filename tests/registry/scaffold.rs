@@ -6,7 +6,7 @@ use std::process::Command;
 
 use libtest_mimic::Failed;
 
-use crate::program::{profile, run, succeed, tenon};
+use crate::program::{profile, run, state, succeed, tenon};
 
 pub(crate) fn builds_tests_and_loads() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
@@ -23,6 +23,7 @@ pub(crate) fn builds_tests_and_loads() -> Result<(), Failed> {
         cargo.env("CARGO_TARGET_DIR", &target).env("CARGO_NET_OFFLINE", "true");
         // The fixtures run the program that made the folder.
         cargo.env_remove("TENON").env_remove("TENON_BLESS");
+        cargo.env("TENON_STATE", state());
         cargo.env("TENON_REGISTRY", root.join("registry.toml"));
         succeed(&mut cargo)
     };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
-use super::output::{Failure, print, print_json};
+use super::output::{Failure, print, print_json, warn_of_plugins};
 use super::progress::Progress;
 use super::run_passes::{Job, PassArgs, context, reproducer, write_reproducer};
 use super::trial::Trial;
@@ -39,6 +39,7 @@ pub(super) fn bisect(global: &Global, args: &BisectArgs) -> Result<(), Failure> 
     let progress = Progress::new();
     progress.say("running the passes");
     let outcome = driver::run_plan(&registry, &plan, &module, &mut cx);
+    warn_of_plugins(&registry);
     let snapshots = record.after();
 
     let (bad, before, what) = match outcome {

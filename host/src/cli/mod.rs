@@ -14,6 +14,7 @@ mod passes;
 mod pipelines;
 mod plugins;
 mod progress;
+mod quarantine;
 mod reduce;
 #[cfg(feature = "llvm")]
 mod run;
@@ -26,8 +27,8 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use tenon_plugin_api::abi::guard::guard;
 
-use crate::registry::{Config, Registry};
-use output::Failure;
+use crate::registry::{Config, Guard, PROBE_COMMAND, Registry, State, probe_here};
+use output::{Failure, warn_of_plugins};
 
 /// A tensor compiler whose every transformation is a plugin.
 #[derive(Parser)]
@@ -75,11 +76,21 @@ enum Command {
     /// The named pipelines, and what a pipeline would run
     #[command(subcommand)]
     Pipeline(pipelines::PipelineCommand),
+    /// Open a library for a host that never saw it; not for people
+    #[command(name = PROBE_COMMAND, hide = true)]
+    PluginProbe {
+        library: PathBuf,
+        /// Bytes of memory that it may take
+        memory: u64,
+    },
 }
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Command::PluginProbe { library, memory } = &cli.command {
+        return probe_here(library, *memory);
+    }
     let is_json = cli.global.json;
     let done = guard(|| dispatch(&cli)).unwrap_or_else(|panic| {
         Err(Failure::new(format!("internal error: {panic}"))
@@ -107,12 +118,22 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Passes(command) => passes::passes(&cli.global, command),
         Command::Plugins(command) => plugins::plugins(&cli.global, command),
         Command::Pipeline(command) => pipelines::pipeline(&cli.global, command),
+        Command::PluginProbe { .. } => unreachable!("it has no registry to work with"),
     }
+}
+
+/// This program's own file. The kernel's name leads to it even where a new build stands at its path.
+fn this_program() -> Result<PathBuf, Failure> {
+    let link = PathBuf::from("/proc/self/exe");
+    if link.exists() { Ok(link) } else { Ok(std::env::current_exe()?) }
 }
 
 impl Global {
     /// The registry that the command works with.
     fn open_registry(&self) -> Result<Registry, Failure> {
-        Ok(Registry::from_config(Config::load(&self.registry)?))
+        let registry = Registry::from_config(Config::load(&self.registry)?);
+        let registry = registry.guarded(Guard::new(this_program()?, State::of_user()));
+        warn_of_plugins(&registry);
+        Ok(registry)
     }
 }

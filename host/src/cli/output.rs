@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::passes::PlanError;
-use crate::registry::{ConfigError, LookupError, Place};
+use crate::registry::{ConfigError, LookupError, Place, Registry};
 
 /// Why a command failed.
 pub(super) struct Failure(Vec<Diagnostic>);
@@ -90,6 +90,13 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 /// Says something on the side.
 pub(super) fn note(text: impl Display) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Says what a user should know of the plugins that were opened.
+pub(super) fn warn_of_plugins(registry: &Registry) {
+    for warning in registry.take_warnings() {
+        note(format!("warning: {warning}"));
+    }
 }
 
 /// A place as JSON.

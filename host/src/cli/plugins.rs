@@ -11,6 +11,7 @@ use super::Global;
 use super::new::{self, NewArgs};
 use super::output::{Failure, labelled, place_json, print, print_json, table};
 use super::passes::{facts, range, settings_json, settings_text};
+use super::quarantine::{self, QuarantineCommand};
 use crate::registry::{Config, ConfigError, Edit, Manifest, Place, PluginState, sha256};
 
 #[derive(Subcommand)]
@@ -43,6 +44,9 @@ pub(super) enum PluginsCommand {
     },
     /// Make a folder with a new plugin that builds, tests and loads as it is
     New(NewArgs),
+    /// The libraries that did harm when they were opened
+    #[command(subcommand)]
+    Quarantine(QuarantineCommand),
 }
 
 pub(super) fn plugins(global: &Global, command: &PluginsCommand) -> Result<(), Failure> {
@@ -53,6 +57,7 @@ pub(super) fn plugins(global: &Global, command: &PluginsCommand) -> Result<(), F
         PluginsCommand::Disable { names } => switch(global, names, false),
         PluginsCommand::Pin { plugin } => pin(global, plugin),
         PluginsCommand::New(args) => new::new(global, args),
+        PluginsCommand::Quarantine(command) => quarantine::quarantine(global, command),
     }
 }
 
@@ -63,6 +68,8 @@ fn list(global: &Global) -> Result<(), Failure> {
             json!({
                 "file": entry.path.display().to_string(),
                 "state": state_word(&entry.state),
+                "quarantined": entry.quarantined,
+                "untrusted": entry.untrusted,
                 "manifest": entry.manifest,
             })
         });
@@ -80,6 +87,9 @@ fn list(global: &Global) -> Result<(), Failure> {
         .map(|entry| {
             let plugin = &entry.manifest.plugin;
             let state = match &entry.state {
+                _ if entry.quarantined.is_some() => {
+                    format!("(in quarantine: {})", entry.quarantined.as_deref().unwrap_or_default())
+                }
                 PluginState::Usable => String::new(),
                 PluginState::PinnedAway(why) => format!("(not used: {why})"),
                 PluginState::Twice => "(there is another file of this plugin)".to_owned(),

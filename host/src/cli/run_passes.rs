@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::input::{parse_dim, read_model, read_reproducer, write_module, write_module_below};
-use super::output::{Failure, note};
+use super::output::{Failure, note, warn_of_plugins};
 use super::progress::Progress;
 use crate::border::ReportLevel;
 use crate::diagnostics::Diagnostic;
@@ -170,6 +170,7 @@ pub(super) fn run_passes(
         cx.instruments.push(Box::new(Hashes::default()));
     }
     let result = driver::run_plan(registry, &plan, module, &mut cx);
+    warn_of_plugins(registry);
     for instrument in &mut cx.instruments {
         if let Some(text) = instrument.report() {
             note(text);

@@ -1,8 +1,9 @@
 //! Opening a plugin: once, for ever, after its manifest was read.
 
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use abi_stable::library::{AbiHeaderRef, ROOT_MODULE_LOADER_NAME_WITH_NUL};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -13,13 +14,19 @@ use tenon_plugin_api::abi::tables::{
 };
 use thiserror::Error;
 
-use super::{Manifest, PassRecord, layout};
+use super::guard::REMEDY;
+use super::library_file::Identity;
+use super::{LibraryFile, Manifest, PassRecord, layout};
 use crate::border::{Call, INTERFACES, PassFailure, Run, host_ref};
+use crate::io::FileError;
 use crate::ir::{Function, Module};
 
 /// `RTLD_NODELETE`: a library stays for as long as the process, since thread-local destructors and
 /// `'static` data may outlive every handle.
 const NO_DELETE: i32 = 0x1000;
+
+/// The files that were opened, by their paths: of another one the linker would give the first again.
+static OPENED: Mutex<BTreeMap<PathBuf, Identity>> = Mutex::new(BTreeMap::new());
 
 /// A plugin's library, opened. It is never closed.
 pub struct Plugin {
@@ -32,6 +39,46 @@ pub struct Plugin {
 /// Why a plugin cannot be used.
 #[derive(Debug, Error)]
 pub enum LoadError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Another file stands at its path than when it was looked at.
+    #[error(
+        "{}: it was replaced while it was looked at or opened: run the command again",
+        path.display()
+    )]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It did harm to the process that opened it.
+    #[error("{}: it is in quarantine: {reason}. {REMEDY}", path.display())]
+    Quarantined {
+        /// The file.
+        path: PathBuf,
+        /// What it did.
+        reason: String,
+    },
+    /// It was never opened, and cannot be tried out in a child process.
+    #[error("{}: it cannot be tried out before it is opened: {reason}", path.display())]
+    Untried {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// A child process that tried it out refuses it, with the message that this one would give.
+    #[error("{0}")]
+    Refused(String),
+    /// Another file of this path is open in this process, and a library is never closed.
+    #[error(
+        "{}: another build of it is open in this process: start a new one",
+        path.display()
+    )]
+    OpenAlready {
+        /// The file.
+        path: PathBuf,
+    },
     /// The dynamic linker refused it.
     #[error("{}: cannot be opened: {reason}", path.display())]
     Open {
@@ -59,16 +106,27 @@ pub enum LoadError {
 }
 
 impl Plugin {
-    /// Opens the library at `path`, checks it against this host and against its manifest.
-    pub fn open(path: &Path, manifest: &Manifest) -> Result<Plugin, LoadError> {
+    /// Opens a library, checks it against this host and against its manifest.
+    pub fn open(file: &LibraryFile, manifest: &Manifest) -> Result<Plugin, LoadError> {
+        let path = file.path();
         let incompatible =
             |reason: String| LoadError::Incompatible { path: path.to_owned(), reason };
+        file.check_unchanged()?;
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        if opened.get(path).is_some_and(|identity| *identity != file.identity()) {
+            return Err(LoadError::OpenAlready { path: path.to_owned() });
+        }
         // SAFETY: opening runs the library's initialisers; that this file may do so is what enabling it
         // in the registry decides.
         let library =
             unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | NO_DELETE) }.map_err(
                 |error| LoadError::Open { path: path.to_owned(), reason: error.to_string() },
             )?;
+        opened.insert(path.to_owned(), file.identity());
+        drop(opened);
+        // The linker opens a path. The file that was held is the one that it opened when it stood there before
+        // and after: nobody else may write to the folder, so nobody puts it back in between.
+        file.check_unchanged()?;
         let root = root(&library).map_err(incompatible)?;
         // The library must stay: it is never closed.
         std::mem::forget(library);

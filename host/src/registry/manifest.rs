@@ -1,6 +1,7 @@
 //! Manifests: what a plugin says of itself, read from its file without running any of it.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use object::elf::FileHeader64;
@@ -204,13 +205,29 @@ pub enum ManifestError {
         /// What it says of itself.
         manifest: Box<Manifest>,
     },
+    /// Others can write it, and the registry does not want such files.
+    #[error(
+        "{}: {reason}: whoever can write a library decides what runs here. Take the permission away, or see \
+         `policy` in docs/registry.md",
+        path.display()
+    )]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// Who can write what.
+        reason: String,
+        /// What it says of itself.
+        manifest: Box<Manifest>,
+    },
 }
 
 impl ManifestError {
     /// The passes that the file would offer if it could be used.
     pub fn passes(&self) -> &[PassRecord] {
         match self {
-            ManifestError::Foreign { manifest, .. } => &manifest.passes,
+            ManifestError::Foreign { manifest, .. } | ManifestError::Untrusted { manifest, .. } => {
+                &manifest.passes
+            }
             _ => &[],
         }
     }
@@ -223,6 +240,11 @@ impl Manifest {
     /// Reads the manifest of a library. Only headers and notes are read, and nothing is executed.
     pub fn read(path: &Path) -> Result<Manifest, ManifestError> {
         let (file, _) = open_regular(path)?;
+        Self::read_open(&file, path)
+    }
+
+    /// Reads the manifest of the library at `path`, which is open.
+    pub(super) fn read_open(file: &File, path: &Path) -> Result<Manifest, ManifestError> {
         Self::read_from(&ReadCache::new(file), path, || beside(path))
     }
 

@@ -1,16 +1,23 @@
 //! The registry: which plugins there are, which passes they offer, and under which names.
 //!
 //! [`config`] is `registry.toml`; [`manifest`] reads what a plugin says of itself without running it;
-//! [`names`] finds a pass by name; [`load`] opens a library when the first of its passes is needed, and [`layout`] compares what
-//! it says of the border with what the host says.
+//! [`names`] finds a pass by name; [`trust`] says who else could have written a library; [`library_file`] keeps
+//! what was checked and what is opened one file; [`load`] opens a library when the first of its passes is
+//! needed, and [`layout`] compares what it says of the border with what the host says.
 
+mod child;
 mod config;
 mod digest;
+mod guard;
 mod layout;
+mod library_file;
 mod load;
 mod manifest;
 mod names;
 mod option;
+mod probe;
+mod state;
+mod trust;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
@@ -22,14 +29,21 @@ use rayon::prelude::*;
 pub use crate::border::PassFailure;
 pub use config::{
     Config, ConfigError, DirConfig, Edit, Enable, PassConfig, PinConfig, PipelineConfig,
-    PipelineContent, Place, Set,
+    PipelineContent, Place, Set, TrustConfig,
 };
 pub use digest::sha256;
+pub use guard::Guard;
+use guard::Notes;
+pub use library_file::LibraryFile;
 pub use load::{LoadError, Plugin};
 pub use manifest::{Manifest, ManifestError, PassKind, PassRecord, PluginRecord, Requirement};
 use names::Names;
 pub use names::{Candidate, LookupError};
 pub use option::{Misfit, OptionRecord, OptionType, OptionValue, Scalar};
+pub use probe::{PROBE_COMMAND, ProbeLimits, probe_here};
+pub use state::{Quarantined, State};
+pub use trust::TrustPolicy;
+use trust::{Trust, trusted_users};
 
 use crate::io::FileError;
 use crate::suggest::nearest;
@@ -42,6 +56,8 @@ pub struct Registry {
     /// Files in the plugin directories that are no usable plugins, with the reason.
     pub unusable: Vec<(PathBuf, ManifestError)>,
     names: Names,
+    guard: Option<Guard>,
+    notes: Notes,
 }
 
 /// Whether a plugin's passes may be used.
@@ -92,8 +108,18 @@ pub struct PluginEntry {
     pub enable: Enable,
     /// Whether its passes may be used.
     pub state: PluginState,
-    digest: OnceLock<Result<String, String>>,
+    /// Who else can write it, where the registry wants it used all the same.
+    pub untrusted: Option<String>,
+    /// Why it is in quarantine, where it is.
+    pub quarantined: Option<String>,
+    held: OnceLock<Result<Held, Arc<LoadError>>>,
     opened: OnceLock<Result<Arc<Plugin>, Arc<LoadError>>>,
+}
+
+/// A plugin's file between its check and its opening.
+struct Held {
+    file: LibraryFile,
+    digest: OnceLock<Result<String, Arc<LoadError>>>,
 }
 
 /// A pass, by the numbers of its plugin and of its record.
@@ -123,6 +149,8 @@ impl Registry {
         let mut plugins = Vec::new();
         let mut unusable = Vec::new();
         let mut seen: HashSet<PathBuf> = HashSet::new();
+        let mut trust = Trust::default();
+        let policy = trust.policy(config.trust.policy.as_ref());
         for dir in &config.dirs {
             let mut paths = match libraries(&dir.path) {
                 Ok(paths) => paths,
@@ -136,23 +164,61 @@ impl Registry {
             // A manifest takes microseconds to read: threads are for hundreds of them.
             let manifests: Vec<Result<Manifest, ManifestError>> =
                 paths.par_iter().with_min_len(64).map(|path| Manifest::read(path)).collect();
+            let registry = Path::new(dir.place.file());
+            let users = trusted_users(registry);
             for (path, manifest) in paths.into_iter().zip(manifests) {
-                match manifest {
-                    Ok(manifest) => plugins.push(PluginEntry {
+                let untrusted = match policy {
+                    TrustPolicy::Allow => None,
+                    // What everybody can name is as unsafe as what everybody can write.
+                    _ => trust.writers(registry, &users).or_else(|| trust.writers(&path, &users)),
+                };
+                match (manifest, untrusted) {
+                    (Ok(manifest), Some(reason)) if policy == TrustPolicy::Deny => {
+                        let manifest = Box::new(manifest);
+                        let error =
+                            ManifestError::Untrusted { path: path.clone(), reason, manifest };
+                        unusable.push((path, error));
+                    }
+                    (Ok(manifest), untrusted) => plugins.push(PluginEntry {
                         path,
                         manifest,
                         enable: dir.enable,
                         state: PluginState::Usable,
-                        digest: OnceLock::new(),
+                        untrusted,
+                        quarantined: None,
+                        held: OnceLock::new(),
                         opened: OnceLock::new(),
                     }),
-                    Err(error) => unusable.push((path, error)),
+                    (Err(error), _) => unusable.push((path, error)),
                 }
             }
         }
         settle_states(&config, &mut plugins);
         let names = Names::new(&config, &plugins);
-        Registry { config, plugins, unusable, names }
+        Registry { config, plugins, unusable, names, guard: None, notes: Notes::default() }
+    }
+
+    /// The same registry with a guard: a library that was never opened is first opened in a child process, and one that
+    /// did harm is not opened again. Without one, as in a program that uses this crate and is not `tenon`,
+    /// libraries are opened right away, and no pass can be isolated.
+    pub fn guarded(mut self, mut guard: Guard) -> Registry {
+        guard.begin().into_iter().for_each(|note| self.notes.add(note));
+        let quarantine = guard.state().map(State::quarantine).unwrap_or_default();
+        for library in quarantine {
+            let mut entries = self.plugins.iter_mut();
+            let entry = entries.find(|entry| entry.path.display().to_string() == library.file);
+            let Some(entry) = entry else { continue };
+            let file = LibraryFile::open(&entry.path).ok();
+            let digest = file.and_then(|file| guard.digest(&file, &self.notes).ok());
+            entry.quarantined = digest.filter(|it| *it == library.sha256).map(|_| library.reason);
+        }
+        self.guard = Some(guard);
+        self
+    }
+
+    /// What guards it.
+    pub fn guard(&self) -> Option<&Guard> {
+        self.guard.as_ref()
     }
 
     /// The configuration.
@@ -227,13 +293,10 @@ impl Registry {
     /// Opens the plugin of a pass, the first time it is asked for.
     pub fn load(&self, id: PassId) -> Result<LoadedPass, Arc<LoadError>> {
         let entry = self.plugin_of(id);
-        self.check_digest(id).map_err(Arc::new)?;
-        let plugin = entry
-            .opened
-            .get_or_init(|| {
-                Plugin::open(&entry.path, &entry.manifest).map(Arc::new).map_err(Arc::new)
-            })
-            .clone()?;
+        let held = entry.held.get_or_init(|| hold(entry).map_err(Arc::new));
+        let held = held.as_ref().map_err(Arc::clone)?;
+        self.check_digest(id, held)?;
+        let plugin = entry.opened.get_or_init(|| self.open_held(entry, held)).clone()?;
         let index = plugin.index_of(&self.record(id).name).ok_or_else(|| {
             Arc::new(LoadError::Lie {
                 path: entry.path.clone(),
@@ -243,27 +306,54 @@ impl Registry {
         Ok(LoadedPass { plugin, index })
     }
 
+    fn open_held(&self, entry: &PluginEntry, held: &Held) -> Result<Arc<Plugin>, Arc<LoadError>> {
+        let admitted = match &self.guard {
+            Some(guard) => {
+                let (digest, limits) = (self.digest(held)?, self.config.probe_limits());
+                Some(guard.admit(&held.file, digest, limits, &self.notes).map_err(Arc::new)?)
+            }
+            None => None,
+        };
+        if let Some(reason) = &entry.untrusted {
+            self.notes.add(format!("{}: {reason}, and it is used", entry.path.display()));
+        }
+        let plugin = Plugin::open(&held.file, &entry.manifest);
+        drop(admitted);
+        Ok(Arc::new(plugin.map_err(Arc::new)?))
+    }
+
+    fn digest<'h>(&self, held: &'h Held) -> Result<&'h str, Arc<LoadError>> {
+        let digest = || match &self.guard {
+            Some(guard) => guard.digest(&held.file, &self.notes),
+            None => Ok(held.file.sha256()?),
+        };
+        let digest = held.digest.get_or_init(|| digest().map_err(Arc::new));
+        digest.as_deref().map_err(Arc::clone)
+    }
+
+    /// What a user should know of the plugins that were opened; each is told once.
+    pub fn take_warnings(&self) -> Vec<String> {
+        self.notes.take()
+    }
+
     /// Compares the file of a pass with the digests that the registry demands of it.
-    fn check_digest(&self, id: PassId) -> Result<(), LoadError> {
+    fn check_digest(&self, id: PassId, held: &Held) -> Result<(), Arc<LoadError>> {
         let entry = self.plugin_of(id);
         let of_pass = self.config_of(id).and_then(|config| config.sha256.as_ref());
         let pin = self.config.pins.get(&entry.manifest.plugin.id);
         let of_plugin = pin.and_then(|pin| pin.sha256.as_ref());
         for wanted in of_pass.into_iter().chain(of_plugin) {
-            let digest =
-                entry.digest.get_or_init(|| sha256(&entry.path).map_err(|error| error.to_string()));
-            let reason = match digest {
-                Ok(digest) if *digest == wanted.value => continue,
-                Ok(digest) => format!(
+            let digest = self.digest(held)?;
+            if digest != wanted.value {
+                let reason = format!(
                     "its SHA-256 digest is {digest}, and {} demands {}: use the file that was \
                      pinned, or pin this one with `tenon plugins pin {}`",
                     wanted.place,
                     wanted.value,
                     entry.path.display()
-                ),
-                Err(error) => error.clone(),
-            };
-            return Err(LoadError::Incompatible { path: entry.path.clone(), reason });
+                );
+                return Err(LoadError::Incompatible { path: entry.path.clone(), reason }.into());
+            }
         }
         Ok(())
     }
@@ -287,6 +377,15 @@ impl Registry {
             version: entry.manifest.plugin.version.clone(),
             path: entry.path.clone(),
         }
+    }
+}
+
+/// Opens the file of a plugin, which must still say what it said when it was listed.
+fn hold(entry: &PluginEntry) -> Result<Held, LoadError> {
+    let file = LibraryFile::open(&entry.path)?;
+    match file.manifest() {
+        Ok(manifest) if manifest == entry.manifest => Ok(Held { file, digest: OnceLock::new() }),
+        _ => Err(LoadError::Replaced { path: entry.path.clone() }),
     }
 }
 

@@ -11,6 +11,7 @@ mod read;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use semver::VersionReq;
 use thiserror::Error;
@@ -18,7 +19,7 @@ use thiserror::Error;
 pub use edit::Edit;
 pub use place::{Place, Set};
 
-use super::OptionValue;
+use super::{OptionValue, ProbeLimits, TrustPolicy};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::io::FileError;
 
@@ -27,6 +28,8 @@ use crate::io::FileError;
 pub struct Config {
     /// The files, the lowest layer first.
     pub files: Vec<PathBuf>,
+    /// How far libraries are trusted.
+    pub trust: TrustConfig,
     /// Directories of plugins, in search order.
     pub dirs: Vec<DirConfig>,
     /// Which builds of a plugin may be used, by the plugin's id.
@@ -37,6 +40,17 @@ pub struct Config {
     pub phases: BTreeMap<String, Vec<Set<String>>>,
     /// The named pipelines.
     pub pipelines: BTreeMap<String, PipelineConfig>,
+}
+
+/// How far libraries are trusted.
+#[derive(Clone, Debug, Default)]
+pub struct TrustConfig {
+    /// What happens with those that others can write; where nothing is said they are not used.
+    pub policy: Option<Set<TrustPolicy>>,
+    /// Seconds that opening one for the first time may take.
+    pub time_limit: Option<Set<u64>>,
+    /// MiB of memory that it may take.
+    pub memory_limit: Option<Set<u64>>,
 }
 
 /// A directory of plugins.
@@ -161,10 +175,25 @@ impl Config {
         layers::file_to_edit(named)
     }
 
+    /// What a library may take when it is opened for the first time.
+    pub(super) fn probe_limits(&self) -> ProbeLimits {
+        let mut limits = ProbeLimits::default();
+        if let Some(seconds) = &self.trust.time_limit {
+            limits.time = Duration::from_secs(seconds.value);
+        }
+        if let Some(mebibytes) = &self.trust.memory_limit {
+            limits.memory = mebibytes.value.saturating_mul(1 << 20);
+        }
+        limits
+    }
+
     /// Puts a higher layer above this one: its values replace those of the same name, and its lists
     /// replace whole lists. Directories add up, and one that is named again is as it was named last.
     fn absorb(&mut self, above: Config) {
         self.files.extend(above.files);
+        replace(&mut self.trust.policy, above.trust.policy);
+        replace(&mut self.trust.time_limit, above.trust.time_limit);
+        replace(&mut self.trust.memory_limit, above.trust.memory_limit);
         for dir in above.dirs {
             match self.dirs.iter_mut().find(|other| other.path == dir.path) {
                 Some(other) => *other = dir,

@@ -12,19 +12,19 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     Config, ConfigError, DirConfig, Enable, PassConfig, PinConfig, PipelineConfig, PipelineContent,
-    Place, Set,
+    Place, Set, TrustConfig,
 };
 use crate::diagnostics::{Diagnostic, Diagnostics, Source};
 use crate::io::{FileError, read_text};
 use crate::ir::PHASES;
-use crate::registry::OptionValue;
+use crate::registry::{OptionValue, TrustPolicy};
 use crate::suggest::nearest;
 
 /// Version of the file's layout.
 const SCHEMA: &str = "1";
 
 /// The files' own keys, in the order of their documentation.
-const KEYS: &[&str] = &["schema", "plugins", "passes", "phases", "pipelines"];
+const KEYS: &[&str] = &["schema", "trust", "plugins", "passes", "phases", "pipelines"];
 
 pub(super) fn file(path: &Path) -> Result<Config, ConfigError> {
     let text = read_text(path)?;
@@ -80,6 +80,7 @@ impl Reader {
         for (key, value) in root {
             match key.get_ref().as_ref() {
                 "schema" => {}
+                "trust" => self.trust(value, &mut config.trust),
                 "plugins" => self.plugins(value, folder, &mut config),
                 "passes" => config.passes = self.entries(value, "passes", Self::pass),
                 "phases" => config.phases = self.entries(value, "phases", Self::phase),
@@ -102,6 +103,34 @@ impl Reader {
             let help = "a newer schema needs a newer Tenon; docs/registry.md describes schema 1";
             self.errors.push(written.error(message, "").help(help));
         }
+    }
+
+    fn trust(&mut self, value: &Value<'_>, trust: &mut TrustConfig) {
+        for (key, value) in self.table(value, "trust") {
+            match key.get_ref().as_ref() {
+                "policy" => trust.policy = self.policy(value),
+                "time_limit" => trust.time_limit = self.count(value, "time_limit", "seconds"),
+                "memory_limit" => trust.memory_limit = self.count(value, "memory_limit", "MiB"),
+                _ => {
+                    self.unknown_key(key, "`trust`", &["policy", "time_limit", "memory_limit"]);
+                }
+            }
+        }
+    }
+
+    fn policy(&mut self, value: &Value<'_>) -> Option<Set<TrustPolicy>> {
+        let Set { value: word, place } = self.string(value, "policy")?;
+        let policy = match word.as_str() {
+            "allow" => TrustPolicy::Allow,
+            "warn" => TrustPolicy::Warn,
+            "deny" => TrustPolicy::Deny,
+            other => {
+                let message = format!("there is no policy `{other}`");
+                self.slip(value.span(), message, other, &["allow", "warn", "deny"]);
+                return None;
+            }
+        };
+        Some(Set { value: policy, place })
     }
 
     fn plugins(&mut self, value: &Value<'_>, folder: &Path, config: &mut Config) {
@@ -305,6 +334,15 @@ impl Reader {
 
     fn truth(&mut self, value: &Value<'_>, what: &str) -> Option<Set<bool>> {
         self.set(value, value.get_ref().as_bool(), what, "`true` or `false`")
+    }
+
+    /// A number of at least one.
+    fn count(&mut self, value: &Value<'_>, what: &str, unit: &str) -> Option<Set<u64>> {
+        let integer = value.get_ref().as_integer();
+        let count = integer
+            .and_then(|integer| u64::from_str_radix(integer.as_str(), integer.radix()).ok())
+            .filter(|&count| count > 0);
+        self.set(value, count, what, &format!("a number of {unit}, 1 or more"))
     }
 
     fn version(&mut self, value: &Value<'_>) -> Option<Set<VersionReq>> {

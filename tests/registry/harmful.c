@@ -1,0 +1,140 @@
+/* Plugins that do harm: HARM says what, WHEN says when. */
+#define _GNU_SOURCE
+#include <tenon_plugin.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NOTHING 0
+#define ABORT 1
+#define SEGFAULT 2
+#define EXIT 3
+#define HANG 4
+#define HOG 5
+#define DOUBLE_FREE 6
+#define THREAD 7
+#define REPLACE 8
+#define TALK 9
+#define FAIL 10
+#define SLOW 11
+#define FORK 12
+
+#define OPENING 0
+#define OPENING_IN_HOST 1
+#define CLOSING 2
+#define RUNNING 3
+
+#ifndef HARM
+#define HARM NOTHING
+#endif
+#ifndef WHEN
+#define WHEN RUNNING
+#endif
+#ifndef ID
+#define ID "test.harmful"
+#define PASS "test.Harm"
+#endif
+
+static void *for_ever(void *argument) {
+  for (;;) pause();
+  return argument;
+}
+
+/* Puts libother.so, which stands beside this library, into its place. */
+static void replace(void) {
+  Dl_info info;
+  char other[4096];
+  if (!dladdr((void *)replace, &info) || strlen(info.dli_fname) > 4000) abort();
+  snprintf(other, sizeof other, "%s.other", info.dli_fname);
+  rename(other, info.dli_fname);
+}
+
+static int is_child;
+
+static void do_harm(void) {
+  volatile char *nowhere = NULL;
+  void *volatile block;
+  pthread_t thread;
+  switch (HARM) {
+    case ABORT:
+      fprintf(stderr, "this is the end\n");
+      abort();
+    case SEGFAULT:
+      *nowhere = 1;
+      break;
+    case EXIT:
+      exit(0);
+    case HANG:
+      for (;;) pause();
+    case HOG:
+      for (;;) {
+        block = malloc(16 << 20);
+        if (!block) abort();
+        memset(block, 1, 16 << 20);
+      }
+    case DOUBLE_FREE:
+      block = malloc(64);
+      free(block);
+      free(block);
+      break;
+    case THREAD:
+      if (pthread_create(&thread, NULL, for_ever, NULL)) abort();
+      break;
+    case REPLACE:
+      replace();
+      break;
+    case FORK:
+      /* In the child that tries the library out: nobody would end what the host starts. */
+      if (is_child && fork() == 0) for (;;) pause();
+      break;
+    case SLOW:
+      sleep(1);
+      break;
+    case TALK:
+      printf("{\"sha256\": \"of the plugin's own\"}\n");
+      fflush(stdout);
+      break;
+  }
+}
+
+static void __attribute__((constructor)) opening(int argc, char **argv) {
+  is_child = argc > 1 && strncmp(argv[1], "plugin-", 7) == 0;
+  if (WHEN == OPENING || (WHEN == OPENING_IN_HOST && !is_child)) do_harm();
+}
+
+static void __attribute__((destructor)) closing(void) {
+  if (WHEN == CLOSING) do_harm();
+}
+
+static uint32_t count(void) { return 1; }
+
+static tenon_str name(uint32_t index) { return tenon_text(index == 0 ? PASS : ""); }
+
+static void *run(uint32_t index, tenon_host host, const void *unit, const tenon_module *module) {
+  const tenon_host_ir *ir = (const tenon_host_ir *)tenon_table(host, TENON_HOST_IR_INTERFACE);
+  const tenon_host_services *services =
+      (const tenon_host_services *)tenon_table(host, TENON_HOST_SERVICES_INTERFACE);
+  (void)index, (void)module;
+  if (!ir || !services) return NULL;
+  if (WHEN == RUNNING) {
+    services->report(host.run, TENON_REPORT_WARNING, tenon_text("about to begin"));
+    if (HARM == FAIL) {
+      services->fail(host.run, TENON_FAIL_ERROR, tenon_text("not this one"), 1);
+      return NULL;
+    }
+    do_harm();
+  }
+  ir->function_retain((const tenon_function *)unit);
+  return (void *)unit;
+}
+
+static const tenon_pass_table passes = {sizeof(tenon_pass_table), count, name, run};
+
+TENON_PLUGIN(
+    TENON_PLUGIN_RECORD(ID, "1.0.0", "Does harm")
+    TENON_PASS_RECORD(PASS, "function", "Does harm.", TENON_TEXT_KEY("phase", "optimize")),
+    passes);
