@@ -57,7 +57,16 @@ impl Machine<'_, '_> {
                 let ty = view.ty("ty").map_err(problem)?;
                 view_of(cx, args, ty).ok_or_else(|| EvalProblem::Alloc(cx.terms().type_text(ty)))
             }
-            MEMORY_KILL => Ok(Value::unit()),
+            MEMORY_KILL => {
+                match args.first() {
+                    Some(Value::Place(place)) => {
+                        place.storage.spoil(place.offset, place.len().unwrap_or(0));
+                    }
+                    Some(Value::Storage(storage)) => storage.spoil(0, usize::MAX),
+                    _ => {}
+                }
+                Ok(Value::unit())
+            }
             _ => self.call_kernel(op, attrs, view, args),
         }
     }

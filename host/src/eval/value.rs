@@ -168,6 +168,13 @@ impl Storage {
         Self(Arc::new(Mutex::new(vec![0xff; size])))
     }
 
+    /// Takes the contents of `len` bytes away, or of as many as there are: they are again as in new memory.
+    pub(super) fn spoil(&self, offset: usize, len: usize) {
+        let mut bytes = self.lock();
+        let end = offset.saturating_add(len).min(bytes.len());
+        bytes[offset.min(end)..end].fill(0xff);
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,7 @@
 use super::*;
+use crate::diagnostics::Source;
+use crate::infer::infer_module;
+use crate::text::{NoWeights, parse_module};
 
 #[test]
 fn bindings_and_graphs_mean_the_same() {
@@ -144,4 +147,30 @@ fn an_expression_is_evaluated_by_itself() {
     let call = body.operands(body.root()).at(0);
     let value = evaluate_expr(&cx, body, func.constants(), None, call).unwrap();
     assert_eq!(elements(&value), [1.0, 2.0, 1.0, 2.0]);
+}
+
+#[test]
+fn what_is_killed_loses_its_contents() {
+    let text = |kill: &str| {
+        format!(
+            "fn @main(%x: f32[2]) {{\n  %s = memory.alloc_storage() {{ size = 16 }}\n  \
+             %a = memory.alloc_tensor(%s) {{ offset = 8, ty = f32[2] }}\n  %d = @copy(%x, %a)\n  \
+             {kill}\n  ret %a\n}}\n\
+             private prim @copy(%A: f32[2], out %B: f32[2]) {{\n  for %i in 0..2 {{\n    \
+             %B[%i] = %A[%i]\n  }}\n}}\n"
+        )
+    };
+    for (kill, is_there) in [
+        ("", true),
+        ("%b = memory.alloc_tensor(%s) { ty = f32[2] }\n  %k = memory.kill(%b)", true),
+        ("%k = memory.kill(%a)", false),
+        ("%k = memory.kill(%s)", false),
+    ] {
+        let source = Source::new("kill.ir", &text(kill));
+        let module = parse_module(&Cx::new(), &source, &mut NoWeights);
+        let module = module.unwrap_or_else(|errors| panic!("{}", errors.render(false)));
+        let module = infer_module(&module).unwrap();
+        let result = Evaluator::new(&module).call("main", vec![vector(&[1.0, 2.0])]).unwrap();
+        assert_eq!(elements(&result) == [1.0, 2.0], is_there, "{kill}");
+    }
 }
