@@ -1,4 +1,4 @@
-//! Passes that make memory explicit and give functions their link names, in the order in which they run.
+//! Passes that plan memory and give functions their link names, in the order in which they run.
 
 mod to_non_dataflow;
 
@@ -6,10 +6,17 @@ mod call_tir_rewrite;
 
 mod static_plan_block_memory;
 
+mod lower_alloc_tensor;
+
+mod kill_after_last_use;
+
 mod attach_global_symbol;
+
+mod lifetimes;
+mod roles;
 
 tenon_plugin_api::plugin! {
     id = "tenon.memory",
-    summary = "Passes that make memory explicit and give functions their link names",
+    summary = "Passes that plan memory and give functions their link names",
     license = "Apache-2.0 OR MIT"
 }

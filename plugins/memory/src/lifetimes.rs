@@ -1,154 +1,130 @@
-//! When each tensor is alive.
+//! When the memory of each value is alive.
 //!
 //! One sweep over the bindings from the last to the first. The time of a node is that of the last binding
 //! that may touch what it stands for; since users come later, it is final when the sweep reaches the binding
 //! that makes it. An alias passes its time on to what it is made of.
 
-use std::collections::HashMap;
-
 use tenon_plugin_api::ir::LetView;
 use tenon_plugin_api::prelude::*;
 
-use super::ALIGN;
-
-/// A tensor that may share memory with others.
-pub(super) struct Tensor {
-    /// The binding that makes it.
-    pub(super) birth: usize,
-    /// The last binding that may touch it.
-    pub(super) death: usize,
-    /// Its bytes, a multiple of the alignment.
-    pub(super) size: u64,
+/// Memory that a binding makes.
+pub(crate) struct Made {
+    /// The number of the binding.
+    pub(crate) birth: usize,
+    /// The number of the last binding that may touch it; `None` when that is after the function, or out of its
+    /// sight.
+    pub(crate) death: Option<usize>,
 }
 
-/// After the function, or out of its sight.
-const FOREVER: u32 = u32::MAX;
-
-pub(super) struct Lifetimes<'a> {
-    body: BodyView<'a>,
-    /// For each node one more than the last binding that may touch it; 0 for none.
-    last: Vec<u32>,
-    /// The tensors that are made, last first.
-    tensors: Vec<Tensor>,
+/// What a binding does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Role {
+    /// Whether it makes memory.
+    pub(crate) makes: bool,
+    /// What it does with its operands.
+    pub(crate) operands: Operands,
 }
 
 /// What a binding does with its operands.
-enum Role {
-    Alloc,
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operands {
     /// Touches them now.
     Use,
     /// Stands for them, or for parts of them.
     Alias,
+    /// Touches now, or stands for, anything that is named inside.
+    AliasAll,
     /// Anything else: they may be touched at any time.
     Escape,
 }
 
-impl<'a> Lifetimes<'a> {
-    pub(super) fn of(
-        body: BodyView<'a>,
-        bindings: LetView<'a>,
-        module: &Module,
-        cx: &PassContext,
-    ) -> Self {
-        let mut roles = Roles::new(body, module, cx);
-        let mut this = Self { body, last: vec![0; body.len()], tensors: Vec::new() };
-        this.touch(bindings.result(), FOREVER);
-        for (index, (var, value)) in bindings.bindings().enumerate().rev() {
-            let now = index as u32 + 1;
-            let death = this.last[var.index()].max(now);
-            match roles.of(value) {
-                Role::Alloc if death != FOREVER => this.add(value, index, death as usize - 1),
-                Role::Alloc => {}
-                Role::Use => body.operands(value).iter().for_each(|arg| this.touch(arg, now)),
-                Role::Alias if body.kind(value) == Kind::VAR => this.touch(value, death),
-                Role::Alias => body.operands(value).iter().for_each(|arg| this.touch(arg, death)),
-                Role::Escape => this.touch(value, FOREVER),
-            }
+impl Role {
+    pub(crate) const fn new(makes: bool, operands: Operands) -> Self {
+        Self { makes, operands }
+    }
+}
+
+const FOREVER: u32 = u32::MAX;
+
+struct Lifetimes<'a> {
+    body: BodyView<'a>,
+    /// For each node one more than the last binding that may touch it; 0 for none.
+    last: Vec<u32>,
+}
+
+/// The memory that bindings make, in their order. `role` tells what the value of a binding does.
+pub(crate) fn lifetimes(
+    body: BodyView<'_>,
+    bindings: LetView<'_>,
+    mut role: impl FnMut(Expr) -> Role,
+) -> Vec<Made> {
+    let mut lifetimes = Lifetimes { body, last: vec![0; body.len()] };
+    let mut made = Vec::new();
+    lifetimes.touch(bindings.result(), FOREVER);
+    for (birth, (var, value)) in bindings.bindings().enumerate().rev() {
+        let now = birth as u32 + 1;
+        let death = lifetimes.last[var.index()].max(now);
+        let role = role(value);
+        if role.makes {
+            let death = (death != FOREVER).then_some(death as usize - 1);
+            made.push(Made { birth, death });
         }
-        this
+        match role.operands {
+            Operands::Use => {
+                body.operands(value).iter().for_each(|arg| lifetimes.touch(arg, now));
+            }
+            Operands::Alias if body.kind(value) == Kind::VAR => lifetimes.touch(value, death),
+            Operands::Alias => {
+                body.operands(value).iter().for_each(|arg| lifetimes.touch(arg, death));
+            }
+            Operands::AliasAll => lifetimes.touch_all(value, death),
+            Operands::Escape => lifetimes.touch_all(value, FOREVER),
+        }
     }
+    made.reverse();
+    made
+}
 
-    /// The tensors in the order in which they are made.
-    pub(super) fn plannable(mut self) -> Vec<Tensor> {
-        self.tensors.reverse();
-        self.tensors
-    }
-
+impl Lifetimes<'_> {
     /// Notes that what `expr` stands for may be touched at `time`.
     fn touch(&mut self, expr: Expr, time: u32) {
+        self.note(expr, time, |kind| kind == Kind::TUPLE);
+    }
+
+    /// Notes that whatever is named inside of `expr` may be touched at `time`.
+    fn touch_all(&mut self, expr: Expr, time: u32) {
+        self.note(expr, time, |_| true);
+    }
+
+    fn note(&mut self, expr: Expr, time: u32, enters: impl Fn(Kind) -> bool) {
         let mut work = vec![expr];
         while let Some(expr) = work.pop() {
             if self.last[expr.index()] >= time {
                 continue;
             }
             self.last[expr.index()] = time;
-            if time == FOREVER || self.body.kind(expr) == Kind::TUPLE {
+            if enters(self.body.kind(expr)) {
                 work.extend(self.body.operands(expr).iter());
             }
         }
     }
+}
 
-    fn add(&mut self, alloc: Expr, birth: usize, death: usize) {
-        if let Some(size) = self.size(alloc) {
-            self.tensors.push(Tensor { birth, death, size });
+/// The bytes of a value: of a tensor, or of the tensors in a tuple. `None` when they are not known.
+pub(crate) fn bytes_of(body: BodyView<'_>, expr: Expr) -> Option<u64> {
+    let terms = body.terms();
+    let mut pending = vec![body.ty(expr)?];
+    let mut bytes = 0u64;
+    while let Some(ty) = pending.pop() {
+        if let TypeView::Tuple(fields) = terms.ty(ty) {
+            pending.extend(fields);
+            continue;
         }
-    }
-
-    /// The bytes of a tensor; `None` when they are not known.
-    fn size(&self, alloc: Expr) -> Option<u64> {
-        let (dtype, shape) = self.body.terms().static_tensor(self.body.ty(alloc)?)?;
+        let (dtype, shape) = terms.static_tensor(ty)?;
         let count = shape
             .iter()
             .try_fold(1u64, |count, &extent| count.checked_mul(u64::try_from(extent).ok()?))?;
-        dtype.bytes(count)?.checked_next_multiple_of(ALIGN)
+        bytes = bytes.checked_add(dtype.bytes(count)?)?;
     }
-}
-
-/// Tells the roles of bindings.
-struct Roles<'a> {
-    body: BodyView<'a>,
-    module: &'a Module,
-    alloc: Symbol,
-    view: Symbol,
-    kill: Symbol,
-    /// Whether each function of the module that was asked for is a tensor program.
-    is_prim: HashMap<Symbol, bool>,
-}
-
-impl<'a> Roles<'a> {
-    fn new(body: BodyView<'a>, module: &'a Module, cx: &PassContext) -> Self {
-        Self {
-            body,
-            module,
-            alloc: cx.symbol("builtin.alloc_tensor"),
-            view: cx.symbol("memory.view"),
-            kill: cx.symbol("memory.kill"),
-            is_prim: HashMap::new(),
-        }
-    }
-
-    fn of(&mut self, value: Expr) -> Role {
-        match self.body.view(value) {
-            View::Var { .. } | View::Tuple(_) | View::TupleGetItem { .. } => Role::Alias,
-            View::Constant(_) | View::Global { .. } | View::Shape { .. } | View::Prim { .. } => {
-                Role::Use
-            }
-            View::Call { callee, .. } => match self.body.view(callee) {
-                View::Op { name } if name == self.alloc => Role::Alloc,
-                View::Op { name } if name == self.view => Role::Alias,
-                View::Op { name } if name == self.kill => Role::Use,
-                View::Global { name } if self.is_prim(name) => Role::Use,
-                _ => Role::Escape,
-            },
-            _ => Role::Escape,
-        }
-    }
-
-    fn is_prim(&mut self, name: Symbol) -> bool {
-        let module = self.module;
-        *self
-            .is_prim
-            .entry(name)
-            .or_insert_with(|| module.get(name).is_some_and(|func| func.is_prim()))
-    }
+    Some(bytes)
 }

@@ -21,7 +21,7 @@
 //! }
 //! ```
 //!
-//! A tensor is alive from the binding that makes it to the last one that may touch it ([`lifetimes`]): a
+//! A tensor is alive from the binding that makes it to the last one that may touch it ([`mod@crate::lifetimes`]): a
 //! view or a tuple keeps what it is made of alive. What may be touched after the function or out of its
 //! sight keeps memory of its own: results, and what a branch, a closure or a call of anything but a tensor
 //! program is given. So do tensors whose size is not known. Offsets are found by [`offsets`]; one storage
@@ -30,14 +30,16 @@
 //!
 //! `relax.CallTIRRewrite` comes first; it makes what is planned here.
 
-mod lifetimes;
 mod offsets;
 
 use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
 
-use lifetimes::Lifetimes;
+use offsets::Tensor;
+
+use crate::lifetimes::{bytes_of, lifetimes};
+use crate::roles::Roles;
 
 /// Bytes that each tensor starts at a multiple of: a cache line, and the widest vector.
 const ALIGN: u64 = 64;
@@ -56,7 +58,18 @@ fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -
     let mut rw = func.edit();
     let Some(old_let) = func.result() else { return Ok(func) };
     let View::Let(bindings) = rw.view(old_let) else { return Ok(func) };
-    let tensors = Lifetimes::of(func.view(), bindings, module, cx).plannable();
+    let body = func.view();
+    let mut roles = Roles::new(body, module, cx);
+    let made = lifetimes(body, bindings, |value| roles.of(value));
+    let tensors: Vec<Tensor> = made
+        .into_iter()
+        .filter_map(|made| {
+            let (_, value) = bindings.binding(made.birth);
+            let size = bytes_of(body, value)?.checked_next_multiple_of(ALIGN)?;
+            let is_unplaced = roles.is_unplaced(value);
+            is_unplaced.then_some(Tensor { birth: made.birth, death: made.death?, size })
+        })
+        .collect();
     let Some(first) = tensors.first().map(|tensor| tensor.birth) else { return Ok(func) };
     let plan = offsets::place(&tensors);
 

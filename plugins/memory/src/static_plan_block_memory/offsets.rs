@@ -11,9 +11,17 @@
 
 use std::collections::BTreeSet;
 
-use super::lifetimes::Tensor;
-
 const MOST_ALIVE: usize = 64;
+
+/// A tensor that may share memory with others.
+pub(super) struct Tensor {
+    /// The binding that makes it.
+    pub(super) birth: usize,
+    /// The last binding that may touch it.
+    pub(super) death: usize,
+    /// Its bytes, a multiple of the alignment.
+    pub(super) size: u64,
+}
 
 /// Where tensors lie.
 pub(super) struct Plan {

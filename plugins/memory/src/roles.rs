@@ -1,0 +1,84 @@
+//! What bindings do with memory that is made explicitly.
+
+use std::collections::HashMap;
+
+use tenon_plugin_api::prelude::*;
+
+use crate::lifetimes::{Operands, Role};
+
+/// Tells the roles of bindings.
+pub(crate) struct Roles<'a> {
+    body: BodyView<'a>,
+    module: &'a Module,
+    alloc_tensor: Symbol,
+    storage: Symbol,
+    tensor_in_storage: Symbol,
+    view: Symbol,
+    kill: Symbol,
+    /// Whether each function of the module that was asked for is a tensor program.
+    is_prim: HashMap<Symbol, bool>,
+}
+
+impl<'a> Roles<'a> {
+    pub(crate) fn new(body: BodyView<'a>, module: &'a Module, cx: &PassContext) -> Self {
+        Self {
+            body,
+            module,
+            alloc_tensor: cx.symbol("builtin.alloc_tensor"),
+            storage: cx.symbol("memory.alloc_storage"),
+            tensor_in_storage: cx.symbol("memory.alloc_tensor"),
+            view: cx.symbol("memory.view"),
+            kill: cx.symbol("memory.kill"),
+            is_prim: HashMap::new(),
+        }
+    }
+
+    /// The role of the value of a binding.
+    pub(crate) fn of(&mut self, value: Expr) -> Role {
+        let escape = Role::new(false, Operands::Escape);
+        match self.body.view(value) {
+            View::Var { .. } | View::Tuple(_) | View::TupleGetItem { .. } => {
+                Role::new(false, Operands::Alias)
+            }
+            View::Constant(_) | View::Global { .. } | View::Shape { .. } | View::Prim { .. } => {
+                Role::new(false, Operands::Use)
+            }
+            View::Call { callee, .. } => match self.body.view(callee) {
+                View::Op { name } if name == self.alloc_tensor || name == self.storage => {
+                    Role::new(true, Operands::Use)
+                }
+                View::Op { name } if name == self.tensor_in_storage => {
+                    Role::new(true, Operands::Alias)
+                }
+                View::Op { name } if name == self.view => Role::new(false, Operands::Alias),
+                View::Op { name } if name == self.kill => Role::new(false, Operands::Use),
+                View::Global { name } if self.is_prim(name) => Role::new(false, Operands::Use),
+                _ => escape,
+            },
+            _ => escape,
+        }
+    }
+
+    /// Whether a value is a tensor that has no place in a storage yet.
+    pub(crate) fn is_unplaced(&self, value: Expr) -> bool {
+        self.is_call_of(value, self.alloc_tensor)
+    }
+
+    /// What a value ends the life of, if it does.
+    pub(crate) fn killed(&self, value: Expr) -> Option<Expr> {
+        self.is_call_of(value, self.kill).then(|| self.body.operands(value).at(1))
+    }
+
+    fn is_call_of(&self, value: Expr, op: Symbol) -> bool {
+        let View::Call { callee, .. } = self.body.view(value) else { return false };
+        matches!(self.body.view(callee), View::Op { name } if name == op)
+    }
+
+    fn is_prim(&mut self, name: Symbol) -> bool {
+        let module = self.module;
+        *self
+            .is_prim
+            .entry(name)
+            .or_insert_with(|| module.get(name).is_some_and(|func| func.is_prim()))
+    }
+}
