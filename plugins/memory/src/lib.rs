@@ -1,5 +1,11 @@
 //! Passes that plan memory and give functions their link names, in the order in which they run.
 
+mod liveness_analysis;
+
+mod memory_schedule;
+
+mod rematerialization;
+
 mod to_non_dataflow;
 
 mod call_tir_rewrite;
@@ -12,6 +18,7 @@ mod kill_after_last_use;
 
 mod attach_global_symbol;
 
+mod graph_memory;
 mod lifetimes;
 mod roles;
 

@@ -1,0 +1,50 @@
+//! Says how much memory the values of each function take.
+//!
+//! ```ir
+//! fn @main(%x: f32[256]) {          fn @main(%x: f32[256]) { peak_bytes = 2048 } {
+//!   %a = exp(%x)                      %a = exp(%x)
+//!   %b = negative(%a)          =>     %b = negative(%a)
+//!   ret %b                            ret %b
+//! }                                 }
+//! ```
+//!
+//! `peak_bytes` is the most that is alive at a time, and a note says at which binding. The memory of parameters and
+//! constants does not count, nor does that within branches and called functions. The attribute tells of the
+//! function as it was then; `raf.MemorySchedule` and `raf.Rematerialization` make it smaller.
+
+use tenon_plugin_api::prelude::*;
+
+use crate::graph_memory::Usage;
+
+/// Says how much memory the values of each function take.
+#[pass(
+    name = "raf.LivenessAnalysis",
+    aliases = ["raf.pass_.LivenessAnalysis", "raf.pass_.EstimateMemory"],
+    phase = "optimize",
+    requires = ["relax.Normalize"],
+    idempotent = true
+)]
+fn liveness_analysis(mut module: Module, cx: &PassContext) -> Result<Module> {
+    for (name, func) in module.functions().into_iter().filter(|(_, func)| !func.is_prim()) {
+        let body = func.view();
+        let usage = match func.result().map(|result| body.view(result)) {
+            Some(View::Let(bindings)) => {
+                let usage = Usage::of(body, bindings, &module);
+                let (var, _) = bindings.binding(usage.peak_at);
+                let [func, var] =
+                    [name, Symbol(body.raw_node(var).data)].map(|name| cx.terms().str(name));
+                cx.note(&format!("@{func}: at most {} bytes are alive, at %{var}", usage.peak));
+                usage.peak
+            }
+            _ => 0,
+        };
+        let attrs = cx.with_attr(func.attrs(), "peak_bytes", (usage as i64).into());
+        if attrs != func.attrs() {
+            let mut rw = func.edit();
+            let root = rw.with_attrs(body.root(), attrs);
+            rw.set_root(root);
+            module.insert(name, &rw.finish()?);
+        }
+    }
+    Ok(module)
+}
