@@ -18,7 +18,7 @@ use tenon_plugin_api::prelude::*;
 /// Removes bindings that only rename, and projections of known tuples.
 #[pass(
     name = "relax.CanonicalizeBindings",
-    aliases = ["relax.transform.CanonicalizeBindings"],
+    aliases = ["relax.transform.CanonicalizeBindings", "raf.pass_.InlineLet"],
     opt_level = 0,
     phase = "optimize",
     idempotent = true

@@ -8,6 +8,7 @@ mod normalize_global_var;
 
 mod bind_params;
 mod bind_symbolic_vars;
+mod extract_binding;
 mod specialize;
 
 mod eta_expand;
