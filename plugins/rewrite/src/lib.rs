@@ -6,6 +6,7 @@ mod canonicalize_ops;
 mod combine_parallel_conv2d;
 mod combine_parallel_dense;
 mod combine_parallel_matmul;
+mod convert_layout;
 mod expand_matmul_of_sum;
 mod fast_math;
 mod parallel;
