@@ -37,7 +37,19 @@ fn passes() -> Vec<String> {
         .map(|id| REGISTRY.record(id))
         .filter(|record| record.kind != PassKind::Prim && phase_number(&record.phase) <= last)
         .map(|record| record.name.clone())
+        .filter(|name| name != GRADIENT)
         .collect()
+}
+
+/// The pass that needs a program with a loss.
+const GRADIENT: &str = "relax.Gradient";
+
+#[divan::bench(args = [10_000, 1_000_000], sample_count = 3, sample_size = 1)]
+fn gradient(bencher: Bencher<'_, '_>, bindings: usize) {
+    let module = input::loss(bindings);
+    let plan = plan(&REGISTRY, GRADIENT).expect("a plan");
+    let items = ItemsCount::new(bindings);
+    bencher.counter(items).bench_local(|| run_plan(&plan, &module));
 }
 
 fn phase_number(phase: &str) -> usize {

@@ -10,9 +10,20 @@ use tenon_host::text::{NoWeights, parse_module};
 /// Layers of a network, all of one shape: a product, a bias, an activation, a sum with what was before. One
 /// function of `bindings` bindings, types inferred.
 pub(crate) fn layers(bindings: usize) -> Module {
+    module(&layers_text(bindings, "f32[16, 16]", &format!("%v{bindings}"), ""))
+}
+
+/// The same, and the sum of the elements of the result.
+#[allow(dead_code, reason = "not every benchmark has a use for it")]
+pub(crate) fn loss(bindings: usize) -> Module {
+    let sum = format!("    %loss: f32[] = sum(%v{bindings})\n");
+    module(&layers_text(bindings, "f32[]", "%loss", &sum))
+}
+
+fn layers_text(bindings: usize, result_type: &str, result: &str, last: &str) -> String {
     let ty = "f32[16, 16]";
     let mut text =
-        format!("fn @main(%v0: {ty}, %w: {ty}, %b: f32[16]) -> {ty} {{\n  dataflow {{\n");
+        format!("fn @main(%v0: {ty}, %w: {ty}, %b: f32[16]) -> {result_type} {{\n  dataflow {{\n");
     for i in 0..bindings {
         let value = match i % 4 {
             0 => format!("matmul(%v{i}, %w)"),
@@ -22,8 +33,8 @@ pub(crate) fn layers(bindings: usize) -> Module {
         };
         writeln!(text, "    %v{}: {ty} = {value}", i + 1).expect("memory");
     }
-    write!(text, "  }}\n  ret %v{bindings}\n}}\n").expect("memory");
-    module(&text)
+    write!(text, "{last}  }}\n  ret {result}\n}}\n").expect("memory");
+    text
 }
 
 /// The module of a text, types inferred.
