@@ -9,6 +9,7 @@ mod combine_parallel_matmul;
 mod convert_layout;
 mod expand_matmul_of_sum;
 mod fast_math;
+mod lift_transform_params;
 mod parallel;
 mod reorder_permute_dims_after_concat;
 mod reorder_take_after_matmul;
