@@ -7,7 +7,8 @@ use crate::check::broken_part;
 use crate::eval::{Value, evaluate_expr};
 use crate::infer::infer_expr;
 use crate::ir::{
-    Attrs, Build, Context, Cx, Dim, Expr, Function, Kind, Symbol, Transaction, Type, normalize,
+    Attrs, Build, Context, Cx, Dim, Expr, Function, Kind, Symbol, Transaction, Type, flatten,
+    normalize,
 };
 use crate::ops;
 
@@ -42,6 +43,7 @@ pub(crate) fn finish(transaction: Transaction) -> Result<Arc<Function>, String> 
     if !is_changed {
         return Ok(function);
     }
+    let function = flatten(&function);
     match broken_part(&function) {
         Some(problem) => Err(problem),
         None => Ok(normalize(&function)),

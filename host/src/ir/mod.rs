@@ -5,6 +5,7 @@
 mod compact;
 mod constant;
 mod context;
+mod flatten;
 mod function;
 mod module;
 mod normalize;
@@ -15,6 +16,7 @@ mod transaction;
 
 pub use constant::{Bytes, Constant};
 pub use context::Cx;
+pub(crate) use flatten::flatten;
 pub use function::Function;
 pub use module::{Module, PHASES};
 pub use normalize::normalize;
