@@ -6,6 +6,8 @@ mod memory_schedule;
 
 mod rematerialization;
 
+mod rewrite_dataflow_reshape;
+
 mod to_non_dataflow;
 
 mod call_tir_rewrite;
