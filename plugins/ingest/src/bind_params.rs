@@ -28,6 +28,9 @@ use crate::specialize::{Bound, Value, specialize};
     )
 )]
 fn bind_params(mut module: Module, cx: &PassContext) -> Result<Module> {
+    if cx.option_list("params").next().is_none() {
+        return Ok(module);
+    }
     let name = cx.option_str("function");
     let symbol = cx.symbol(name);
     let func = module.get(symbol).filter(|func| !func.is_prim());
@@ -62,9 +65,6 @@ fn bind_params(mut module: Module, cx: &PassContext) -> Result<Module> {
             return Err(PassError::new(format!("`{wanted}` is {ty}, but its value is {given}")));
         }
         bound.push(Bound { param, value });
-    }
-    if bound.is_empty() {
-        return Ok(module);
     }
     if CallGraph::of(&module)
         .callees_first()

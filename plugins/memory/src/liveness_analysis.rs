@@ -28,7 +28,7 @@ fn liveness_analysis(mut module: Module, cx: &PassContext) -> Result<Module> {
     for (name, func) in module.functions().into_iter().filter(|(_, func)| !func.is_prim()) {
         let body = func.view();
         let usage = match func.result().map(|result| body.view(result)) {
-            Some(View::Let(bindings)) => {
+            Some(View::Let(bindings)) if !bindings.is_empty() => {
                 let usage = Usage::of(body, bindings, &module);
                 let (var, _) = bindings.binding(usage.peak_at);
                 let [func, var] =

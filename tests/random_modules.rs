@@ -1,0 +1,76 @@
+//! Every pass over graph functions, on random modules: what it leaves is well-formed and computes the same.
+//!
+//! The passes are those of the phases `ingest` and `optimize` that the registry has, with their default options.
+//! Each runs behind the phase `ingest`, and those of that phase by themselves too.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use tenon_host::driver::run_plan;
+use tenon_host::infer::infer_module;
+use tenon_host::ir::{Context, Cx, Module, Transaction};
+use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
+use tenon_host::registry::{PassKind, Registry};
+use tenon_host::testing::{Random, random_module};
+use tenon_host::text::{WeightsPolicy, print_module};
+
+/// Modules for each pipeline.
+const SEEDS: u64 = 60;
+
+fn main() -> ExitCode {
+    let registry = || {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        Registry::open(&root.join("registry.toml")).expect("the registry is readable")
+    };
+    let mut pipelines = Vec::new();
+    let known = registry();
+    for record in known.passes().map(|id| known.record(id)) {
+        if record.kind == PassKind::Prim {
+            continue;
+        }
+        match record.phase.as_str() {
+            "ingest" => {
+                pipelines.extend([record.name.clone(), format!("phase(ingest), {}", record.name)])
+            }
+            "optimize" => pipelines.push(format!("phase(ingest), {}", record.name)),
+            _ => {}
+        }
+    }
+    let trial = |pipeline: String| {
+        Trial::test(pipeline.clone(), move || {
+            let registry = registry();
+            (0..SEEDS).try_for_each(|seed| run(&registry, &pipeline, seed))
+        })
+    };
+    let trials = pipelines.into_iter().map(trial).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn run(registry: &Registry, pipeline: &str, seed: u64) -> Result<(), Failed> {
+    let module = with_private_functions(random_module(&Cx::new(), seed, 80), seed);
+    let plan = plan(registry, pipeline).map_err(|error| error.to_string())?;
+    let target = module.cx().attrs(&[("kind", "cpu".into()), ("vector_bits", 512i64.into())]);
+    let instruments: Vec<Box<dyn Instrument>> =
+        vec![Box::new(VerifyEach::default()), Box::new(Validate::new(seed))];
+    let mut context = PassContext { target, instruments, ..PassContext::default() };
+    run_plan(registry, &plan, &module, &mut context).map_err(|error| {
+        let text = print_module(&module, &mut WeightsPolicy::inline());
+        format!("seed {seed}: {}\n{text}", error.to_diagnostic().render(false))
+    })?;
+    Ok(())
+}
+
+/// The module with some of its functions private.
+fn with_private_functions(mut module: Module, seed: u64) -> Module {
+    let mut random = Random::new(seed);
+    let functions: Vec<_> = module.iter().map(|(name, func)| (name, func.clone())).collect();
+    for (name, func) in functions {
+        if random.chance(50) {
+            let mut tx = Transaction::edit(&func);
+            tx.make_private();
+            module.insert(name, tx.publish().expect("nothing else was changed"));
+        }
+    }
+    infer_module(&module).unwrap_or(module)
+}
