@@ -73,6 +73,10 @@ fn canonicalize_bindings(func: Function, _: &Module, _: &PassContext) -> Result<
             })
             .collect();
         let result = rw.body().resolve(bindings.result());
+        if kept.iter().all(|(_, kept)| kept.is_empty()) {
+            rw.replace(expr, result);
+            continue;
+        }
         let block = rw.let_blocks(&kept, result);
         rw.set_type(block, body.ty(expr));
         rw.replace(expr, block);

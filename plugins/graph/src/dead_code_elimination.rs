@@ -46,6 +46,10 @@ fn dead_code_elimination(func: Function, _: &Module, cx: &PassContext) -> Result
                 (block.is_dataflow, kept)
             })
             .collect();
+        if blocks.iter().all(|(_, kept)| kept.is_empty()) {
+            rw.replace(expr, bindings.result());
+            continue;
+        }
         let kept = rw.let_blocks(&blocks, bindings.result());
         rw.set_type(kept, body.ty(expr));
         rw.replace(expr, kept);

@@ -9,10 +9,12 @@
 //! An expression is constant if it is a constant tensor, a tuple of constants, or a variable bound to one.
 //! A call folds when it has arguments, all of them are constant, and its operator is pure; the host's
 //! reference evaluator computes the value. Operands come before their users, so one sweep settles whole
-//! chains, and nothing is looked at twice. A field of a tuple that is spelled out is the field, and a
-//! choice whose condition is constant is the branch taken.
+//! chains, and nothing is looked at twice. A field of a tuple that is spelled out is the field, a choice whose
+//! condition is constant is the branch taken, and the shape of a tensor whose extents are known is that shape.
+//! Where a shape becomes known, the types of what is made with it are inferred anew.
 //!
-//! Kept as they are: calls without arguments and calls whose result is much larger than their arguments,
+//! Kept as they are: calls that fail when they are evaluated, which may stand where nobody comes by, calls without
+//! arguments, and calls whose result is much larger than their arguments,
 //! such as a broadcast, since they cost memory and save no work. A tensor that is filled from a shape alone
 //! is folded up to a limit of its own: it is how some models write down their weights.
 
@@ -45,13 +47,17 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
     // Bytes of a constant expression; `None` for any other.
     let mut size: Vec<Option<u64>> = vec![None; body.len()];
     let binders = Binders::of(body);
+    // Whether a shape whose rank was not known is known now.
+    let mut has_new_shape = false;
     for expr in body.post_order() {
         if cx.is_cancelled() {
             return Err(PassError::cancelled());
         }
         match body.view(expr) {
             View::Constant(constant) => size[expr.index()] = Some(constant.bytes.len() as u64),
-            View::Shape { .. } => size[expr.index()] = Some(0),
+            View::Shape { ty } => {
+                size[expr.index()] = is_static_shape(body, ty).then_some(0);
+            }
             View::Tuple(fields) => {
                 size[expr.index()] = fields.iter().map(|field| size[field.index()]).sum();
             }
@@ -80,18 +86,33 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
                 let sizes: Option<u64> = args.iter().map(|arg| size[arg.index()]).sum();
                 let is_foldable =
                     !args.is_empty() && body.op_name(callee).is_some_and(|op| cx.is_pure(op));
+                let is_shape_of = body.op_name(callee) == Some("shape_of");
                 if let Some(sizes) = sizes.filter(|_| is_foldable)
                     && let Some(result) = result_size(body, expr)
                     && result <= limit(sizes)
+                    && let Ok(value) = rw.evaluate(expr)
                 {
-                    let value = rw.evaluate(expr)?;
                     size[expr.index()] = Some(result);
+                    has_new_shape |= is_unknown(body, expr);
                     rw.replace(expr, value);
+                } else if is_shape_of
+                    && let Some(shape) = body.ty(expr).filter(|&ty| is_static_shape(body, ty))
+                {
+                    let TypeView::Shape(Some(dims)) = body.terms().ty(shape) else { continue };
+                    let dims = dims.to_vec();
+                    let value = rw.shape(&dims);
+                    size[expr.index()] = Some(0);
+                    rw.replace(expr, value);
+                } else if has_new_shape && is_unknown(body, expr) {
+                    rw.set_type(expr, None);
                 }
             }
             _ => {}
         }
         for var in binders.of_value(expr) {
+            if has_new_shape && is_unknown(body, var) {
+                rw.set_type(var, None);
+            }
             size[var.index()] = size[expr.index()];
             if size[expr.index()].is_some() {
                 let value = rw.body().resolve(expr);
@@ -102,6 +123,20 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
     rw.finish()
 }
 
+/// Whether all extents of a shape type are known.
+fn is_static_shape(body: BodyView<'_>, ty: Type) -> bool {
+    let terms = body.terms();
+    let is_known = |&dim: &Dim| terms.dim_value(dim).is_some();
+    matches!(terms.ty(ty), TypeView::Shape(Some(dims)) if dims.iter().all(is_known))
+}
+
+/// Whether a node is a tensor or shape of unknown rank.
+fn is_unknown(body: BodyView<'_>, expr: Expr) -> bool {
+    body.ty(expr).is_some_and(|ty| {
+        matches!(body.terms().ty(ty), TypeView::Tensor { dims: None, .. } | TypeView::Shape(None))
+    })
+}
+
 /// Bytes of a call's result; `None` when they are not known.
 fn result_size(body: BodyView<'_>, expr: Expr) -> Option<u64> {
     let terms = body.terms();
@@ -110,6 +145,7 @@ fn result_size(body: BodyView<'_>, expr: Expr) -> Option<u64> {
     while let Some(ty) = pending.pop() {
         match terms.ty(ty) {
             TypeView::Tuple(fields) => pending.extend(fields),
+            TypeView::Shape(_) => {}
             _ => {
                 let (dtype, shape) = terms.static_tensor(ty)?;
                 let count = shape.iter().try_fold(1u64, |count, &extent| {

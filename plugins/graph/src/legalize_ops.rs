@@ -25,10 +25,16 @@ use tenon_plugin_api::prelude::*;
     phase = "legalize",
     requires = ["relax.Normalize"],
     establishes = ["no_tensor_ops"],
-    idempotent = true
+    idempotent = true,
+    options(skip([str], default = [], help = "operators that are left alone"))
 )]
 fn legalize_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
     let mut programs = Programs::default();
+    for op in cx.option_list("skip") {
+        if let TermView::Str(op) = op {
+            programs.roles.insert(cx.symbol(op), Role::Stays);
+        }
+    }
     for (name, func) in module.functions() {
         if func.is_prim() {
             continue;
