@@ -33,15 +33,21 @@ pub(crate) fn combine<K: Hash + Eq + Clone>(
     describe: impl Fn(&Rewriter, &Call) -> Option<Branch<K>>,
 ) -> Result<Function> {
     let body = func.view();
+    let calls: Vec<Expr> = body.post_order().filter(|&expr| is_call_of(body, expr, op)).collect();
+    let mut count = vec![0; body.len()];
+    for &call in &calls {
+        count[body.operands(call).at(1).index()] += 1;
+    }
+    let is_shared = |&call: &Expr| count[body.operands(call).at(1).index()] >= limits.min_branches;
+    let calls: Vec<Expr> = calls.into_iter().filter(is_shared).collect();
+    if calls.is_empty() {
+        return Ok(func.clone());
+    }
     let home = homes(body);
     let mut rw = func.edit();
     let mut groups: Vec<Vec<Branch<K>>> = Vec::new();
     let mut open: HashMap<(Option<Expr>, Expr, K), usize> = HashMap::new();
-    for expr in body.post_order() {
-        let View::Call { callee, .. } = body.view(expr) else { continue };
-        if body.op_name(callee) != Some(op) {
-            continue;
-        }
+    for expr in calls {
         let Some(branch) = rw.call_of(expr, op).and_then(|call| describe(&rw, &call)) else {
             continue;
         };
@@ -64,6 +70,14 @@ pub(crate) fn combine<K: Hash + Eq + Clone>(
         }
     }
     rw.finish()
+}
+
+/// Whether a node is a call of an operator with a first argument.
+fn is_call_of(body: BodyView<'_>, expr: Expr, op: &str) -> bool {
+    match body.view(expr) {
+        View::Call { callee, args, .. } => body.op_name(callee) == Some(op) && !args.is_empty(),
+        _ => false,
+    }
 }
 
 /// What groups are joined.
