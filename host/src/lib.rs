@@ -8,6 +8,7 @@ pub mod driver;
 pub mod eval;
 #[cfg(feature = "llvm")]
 pub mod executable;
+mod external;
 pub mod infer;
 pub mod io;
 pub mod ir;

@@ -12,6 +12,8 @@ use crate::ir::{
 };
 use crate::ops;
 
+pub(crate) use crate::external::generate;
+
 /// Whether `len` bytes are the contents of a tensor of static type `ty`.
 pub(crate) fn fits(cx: &Cx, ty: Type, len: u64) -> bool {
     if ty.0 >= cx.term_count() {

@@ -479,6 +479,46 @@ typedef struct tenon_host_services {
   const tenon_function *(*legalize)(const tenon_run *run, uint32_t op, uint32_t attrs, tenon_ids args, uint32_t result);
 } tenon_host_services;
 
+/* The code generators of a plugin. */
+#define TENON_CODEGEN_INTERFACE "tenon.byoc.codegen/1"
+typedef struct tenon_codegen_table {
+  /* Bytes of this table. An entry that ends behind them is absent. */
+  size_t size;
+  /* Number of code generators. [any thread] */
+  uint32_t (*count)(void);
+  /* Name of a code generator, as the manifest has it, borrowed for ever; empty when there is none. [any
+   * thread] */
+  tenon_str (*name)(uint32_t index);
+  /* Whether a code generator takes what one of its patterns matched, as a graph function, which stays
+   * the caller's. [any thread] */
+  bool (*accepts)(uint32_t index, tenon_host host, const tenon_function *function);
+  /* Compiles functions `names` of `module`, which stays the caller's, and hands the result to `object`
+   * of tenon.host.codegen/1: a relocatable object for the target that defines for each a function of
+   * its name. That takes a pointer to each tensor, dense and row-major, parameters first and then
+   * results, scratch memory of no bytes and a `tenon_parallel`, and returns 0 when it has done its
+   * work. False when that failed, after `fail` was told. [any thread] */
+  bool (*generate)(uint32_t index, tenon_host host, const tenon_module *module, tenon_ids names);
+} tenon_codegen_table;
+
+/* What the host does for code generators, and for the passes that share a module out among them. */
+#define TENON_HOST_CODEGEN_INTERFACE "tenon.host.codegen/1"
+typedef struct tenon_host_codegen {
+  /* Bytes of this table. An entry that ends behind them is absent. */
+  size_t size;
+  /* The patterns of what a code generator takes, a list term of strings `name = pattern`; 0 and
+   * `last_error` when there is none of this name. [any thread] */
+  uint32_t (*patterns)(const tenon_run *run, uint32_t generator);
+  /* Whether a code generator takes a graph function that one of its patterns matched. [any thread] */
+  bool (*accepts)(const tenon_run *run, uint32_t generator, const tenon_function *function);
+  /* Has a code generator compile functions `names` of `module`. Writes into `programs`, which has room
+   * for as many, for each the tensor program that calls its code, private and owned by the caller.
+   * False and `last_error` when that failed; then nothing is written. [any thread] */
+  bool (*generate)(const tenon_run *run, uint32_t generator, const tenon_module *module, tenon_ids names, const tenon_function **programs);
+  /* Takes what a code generator made, a relocatable object, copying its bytes. The last call counts.
+   * [any thread] */
+  void (*object)(const tenon_run *run, tenon_bytes bytes);
+} tenon_host_codegen;
+
 
 /* The root of this plugin. TENON_PLUGIN defines it. */
 extern TENON_EXPORT const tenon_root tenon_plugin_root;
@@ -584,6 +624,22 @@ static const tenon_field tenon_host_services_layout[] = {
     TENON_FIELD(tenon_host_services, op_info, "uint32_t(const tenon_run *, uint32_t)"),
     TENON_FIELD(tenon_host_services, evaluate, "uint32_t(const tenon_run *, tenon_transaction *, uint32_t)"),
     TENON_FIELD(tenon_host_services, legalize, "const tenon_function *(const tenon_run *, uint32_t, uint32_t, tenon_ids, uint32_t)"),
+};
+
+static const tenon_field tenon_codegen_table_layout[] = {
+    TENON_FIELD(tenon_codegen_table, size, "size_t"),
+    TENON_FIELD(tenon_codegen_table, count, "uint32_t()"),
+    TENON_FIELD(tenon_codegen_table, name, "tenon_str(uint32_t)"),
+    TENON_FIELD(tenon_codegen_table, accepts, "bool(uint32_t, tenon_host, const tenon_function *)"),
+    TENON_FIELD(tenon_codegen_table, generate, "bool(uint32_t, tenon_host, const tenon_module *, tenon_ids)"),
+};
+
+static const tenon_field tenon_host_codegen_layout[] = {
+    TENON_FIELD(tenon_host_codegen, size, "size_t"),
+    TENON_FIELD(tenon_host_codegen, patterns, "uint32_t(const tenon_run *, uint32_t)"),
+    TENON_FIELD(tenon_host_codegen, accepts, "bool(const tenon_run *, uint32_t, const tenon_function *)"),
+    TENON_FIELD(tenon_host_codegen, generate, "bool(const tenon_run *, uint32_t, const tenon_module *, tenon_ids, const tenon_function **)"),
+    TENON_FIELD(tenon_host_codegen, object, "void(const tenon_run *, tenon_bytes)"),
 };
 
 
@@ -698,6 +754,20 @@ TENON_ASSERT(offsetof(tenon_host_services, op_info) == 56);
 TENON_ASSERT(offsetof(tenon_host_services, evaluate) == 64);
 TENON_ASSERT(offsetof(tenon_host_services, legalize) == 72);
 
+TENON_ASSERT(sizeof(tenon_codegen_table) == 40);
+TENON_ASSERT(offsetof(tenon_codegen_table, size) == 0);
+TENON_ASSERT(offsetof(tenon_codegen_table, count) == 8);
+TENON_ASSERT(offsetof(tenon_codegen_table, name) == 16);
+TENON_ASSERT(offsetof(tenon_codegen_table, accepts) == 24);
+TENON_ASSERT(offsetof(tenon_codegen_table, generate) == 32);
+
+TENON_ASSERT(sizeof(tenon_host_codegen) == 40);
+TENON_ASSERT(offsetof(tenon_host_codegen, size) == 0);
+TENON_ASSERT(offsetof(tenon_host_codegen, patterns) == 8);
+TENON_ASSERT(offsetof(tenon_host_codegen, accepts) == 16);
+TENON_ASSERT(offsetof(tenon_host_codegen, generate) == 24);
+TENON_ASSERT(offsetof(tenon_host_codegen, object) == 32);
+
 
 /* -- A plugin: its manifest, its passes, its root. -- */
 
@@ -734,6 +804,8 @@ TENON_ASSERT(offsetof(tenon_host_services, legalize) == 72);
       TENON_INTERFACE("tenon.pass/1", tenon_pass_table, &(passes)),                                         \
       TENON_INTERFACE("tenon.host.ir/1", tenon_host_ir, NULL),                                              \
       TENON_INTERFACE("tenon.host.services/1", tenon_host_services, NULL),                                  \
+      TENON_INTERFACE("tenon.byoc.codegen/1", tenon_codegen_table, NULL),                                   \
+      TENON_INTERFACE("tenon.host.codegen/1", tenon_host_codegen, NULL),                                    \
   };                                \
   const tenon_root tenon_plugin_root = {                                                                    \
       TENON_ROOT_ABI,                                                                                       \

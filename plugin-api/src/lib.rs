@@ -10,8 +10,9 @@ extern crate self as tenon_plugin_api;
 pub mod abi;
 pub mod ir;
 pub mod pass;
+pub mod pattern;
 
-pub use tenon_plugin_api_macros::{pass, plugin};
+pub use tenon_plugin_api_macros::{codegen, pass, plugin};
 
 /// All that a pass file usually needs.
 pub mod prelude {
@@ -24,5 +25,5 @@ pub mod prelude {
         Call, CallGraph, Function, LetList, Module, OpPattern, PassContext, PassError, PrimFunc,
         Result, Rewriter, Template, Uses,
     };
-    pub use crate::{pass, plugin};
+    pub use crate::{codegen, pass, plugin};
 }

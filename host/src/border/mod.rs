@@ -10,7 +10,7 @@ mod run;
 mod tables;
 
 pub(crate) use run::Call;
-pub use run::{PassFailure, Report, ReportLevel, Run};
+pub use run::{Generators, PassFailure, Report, ReportLevel, Run};
 pub(crate) use tables::{INTERFACES, host_ref};
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::thread::{self, ThreadId};
 use tenon_plugin_api::abi::tables::Failure;
 use tenon_plugin_api::ir::{Attrs, Expr};
 
-use crate::ir::Cx;
+use crate::ir::{Cx, Function, Module, Symbol};
 
 /// What a plugin's calls refer to while one of its passes runs.
 pub struct Run {
@@ -19,8 +19,28 @@ pub struct Run {
     pub target: Attrs,
     /// Set to ask the pass to stop.
     pub cancelled: Arc<AtomicBool>,
+    generators: Option<Arc<dyn Generators>>,
     reports: Mutex<Vec<Report>>,
     refused: OnceLock<String>,
+}
+
+/// The code generators that a pass may ask for.
+pub trait Generators: Send + Sync {
+    /// The patterns of what the generator called `name` takes, each `name = pattern`.
+    fn patterns(&self, name: &str) -> Result<Vec<String>, String>;
+
+    /// Whether the generator called `name` takes what one of its patterns matched.
+    fn accepts(&self, name: &str, run: &Arc<Run>, function: &Arc<Function>)
+    -> Result<bool, String>;
+
+    /// Has the generator called `name` compile functions `names` of `module`. Returns a relocatable object.
+    fn generate(
+        &self,
+        name: &str,
+        run: &Arc<Run>,
+        module: &Module,
+        names: &[Symbol],
+    ) -> Result<Vec<u8>, String>;
 }
 
 /// How serious a report is.
@@ -77,7 +97,25 @@ impl PassFailure {
 impl Run {
     /// The state for a run.
     pub fn new(cx: Cx, options: Attrs, target: Attrs, cancelled: Arc<AtomicBool>) -> Self {
-        Self { cx, options, target, cancelled, reports: Mutex::default(), refused: OnceLock::new() }
+        Self {
+            cx,
+            options,
+            target,
+            cancelled,
+            generators: None,
+            reports: Mutex::default(),
+            refused: OnceLock::new(),
+        }
+    }
+
+    /// This run with code generators, which there are none of otherwise.
+    pub fn with_generators(self, generators: Arc<dyn Generators>) -> Self {
+        Self { generators: Some(generators), ..self }
+    }
+
+    /// The code generators.
+    pub(crate) fn generators(&self) -> Result<&dyn Generators, String> {
+        self.generators.as_deref().ok_or_else(|| "there are no code generators here".to_owned())
     }
 
     /// Whether the pass is asked to stop.
@@ -112,11 +150,13 @@ pub(crate) struct Call {
     failure: OnceLock<PassFailure>,
     /// Why the last call of each thread failed. A text stays where it is until it is replaced.
     errors: Mutex<Vec<(ThreadId, Box<str>)>>,
+    /// What a code generator made.
+    object: Mutex<Option<Vec<u8>>>,
 }
 
 impl Call {
     pub(crate) fn new(run: Arc<Run>) -> Self {
-        Self { run, failure: OnceLock::new(), errors: Mutex::default() }
+        Self { run, failure: OnceLock::new(), errors: Mutex::default(), object: Mutex::default() }
     }
 
     /// How the pass says that it failed; the first time counts.
@@ -127,6 +167,16 @@ impl Call {
     /// How the pass says that it failed.
     pub(crate) fn failure(&self) -> Option<&PassFailure> {
         self.failure.get()
+    }
+
+    /// Takes what a code generator made.
+    pub(super) fn set_object(&self, bytes: Vec<u8>) {
+        *lock(&self.object) = Some(bytes);
+    }
+
+    /// Gives out what a code generator made.
+    pub(crate) fn take_object(&self) -> Option<Vec<u8>> {
+        lock(&self.object).take()
     }
 
     /// Remembers why a call of this thread failed.

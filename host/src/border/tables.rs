@@ -10,14 +10,14 @@ use tenon_plugin_api::abi::guard::guard;
 use tenon_plugin_api::abi::read;
 use tenon_plugin_api::abi::records::{RawBody, RawNode, RawTermTable};
 use tenon_plugin_api::abi::tables::{
-    Failure, HostIr, HostRef, HostServices, Interface, NONE, PassTable, RECORDS, RawEdit,
-    RawFunction, RawModule, RawRun,
+    CodegenTable, Failure, HostCodegen, HostIr, HostRef, HostServices, Interface, NONE, PassTable,
+    RECORDS, RawEdit, RawFunction, RawModule, RawRun,
 };
 use tenon_plugin_api::ir::{Attrs, Context, Expr, NodeSpec, Symbol, Term, TermKind, Type};
 
 use super::edit::{Edit, has_term};
 use super::run::{Call, PassFailure, ReportLevel};
-use crate::ir::{Function, Module};
+use crate::ir::{Cx, Function, Module};
 use crate::services;
 
 /// The host as a plugin is handed it, for one call.
@@ -437,15 +437,92 @@ unsafe extern "C" fn legalize(
     })
 }
 
-/// A function, or null and an error; a panic of the host's own is an error too.
-fn outcome(call: &Call, f: impl FnOnce() -> Result<Arc<Function>, String>) -> *const RawFunction {
+unsafe extern "C" fn patterns(run: *const RawRun, generator: u32) -> u32 {
+    // SAFETY: see `mod.rs`.
+    let Some(call) = (unsafe { call_of(run) }) else { return 0 };
+    let cx = &call.run.cx;
+    let list = || {
+        let patterns = call.run.generators()?.patterns(name_of(cx, generator)?)?;
+        let patterns: Vec<Term> = patterns.iter().map(|text| cx.symbol(text).into()).collect();
+        Ok(cx.list(&patterns).0)
+    };
+    answered(call, list).unwrap_or(0)
+}
+
+unsafe extern "C" fn accepts(
+    run: *const RawRun,
+    generator: u32,
+    function: *const RawFunction,
+) -> bool {
+    // SAFETY: see `mod.rs`.
+    let (Some(call), Some(function)) = (unsafe { (call_of(run), function_of(function)) }) else {
+        return false;
+    };
+    let run = &call.run;
+    let ask = || run.generators()?.accepts(name_of(&run.cx, generator)?, run, &function);
+    answered(call, ask).unwrap_or(false)
+}
+
+unsafe extern "C" fn generate(
+    run: *const RawRun,
+    generator: u32,
+    module: *const RawModule,
+    names: RSlice<'_, u32>,
+    programs: *mut *const RawFunction,
+) -> bool {
+    // SAFETY: see `mod.rs`.
+    let (Some(call), Some(module)) = (unsafe { (call_of(run), module_of(module)) }) else {
+        return false;
+    };
+    let names = read::slice(names);
+    let cx = &call.run.cx;
+    let made = answered(call, || {
+        if programs.is_null() || !programs.is_aligned() || !module.cx().is_same(cx) {
+            return Err("the module or the room for its programs is not there".to_owned());
+        }
+        let names: Vec<Symbol> = names
+            .iter()
+            .map(|&name| name_of(cx, name).map(|_| Symbol(name)))
+            .collect::<Result<_, _>>()?;
+        services::generate(&call.run, name_of(cx, generator)?, module, &names)
+    });
+    let Some(made) = made else { return false };
+    for (index, program) in made.into_iter().enumerate() {
+        // SAFETY: there is room for as many programs as names.
+        unsafe { programs.add(index).write(give(program)) };
+    }
+    true
+}
+
+unsafe extern "C" fn object(run: *const RawRun, bytes: RSlice<'_, u8>) {
+    // SAFETY: see `mod.rs`.
+    if let Some(call) = unsafe { call_of(run) } {
+        call.set_object(read::slice(bytes).to_vec());
+    }
+}
+
+/// The text of a name that a plugin gave.
+fn name_of(cx: &Cx, name: u32) -> Result<&str, String> {
+    match has_term(cx, name) && cx.terms().kind(Term(name)) == TermKind::STR {
+        true => Ok(cx.terms().str(Symbol(name))),
+        false => Err(format!("{name} is no name")),
+    }
+}
+
+/// What a service answers, or nothing and an error; a panic of the host's own is an error too.
+fn answered<T>(call: &Call, f: impl FnOnce() -> Result<T, String>) -> Option<T> {
     match guard(f) {
-        Ok(Ok(function)) => give(function),
+        Ok(Ok(value)) => Some(value),
         Ok(Err(error)) | Err(error) => {
             call.set_error(&error);
-            std::ptr::null()
+            None
         }
     }
+}
+
+/// A function, or null and an error.
+fn outcome(call: &Call, f: impl FnOnce() -> Result<Arc<Function>, String>) -> *const RawFunction {
+    answered(call, f).map_or(std::ptr::null(), give)
 }
 
 static IR: HostIr = HostIr {
@@ -491,13 +568,18 @@ static SERVICES: HostServices = HostServices {
     legalize,
 };
 
+static CODEGEN: HostCodegen =
+    HostCodegen { size: size_of::<HostCodegen>(), patterns, accepts, generate, object };
+
 /// What crosses the border, as this host knows it: what it offers, what it uses of a plugin, the records.
-pub(crate) static INTERFACES: [Interface; 3 + RECORDS.len()] = {
+pub(crate) static INTERFACES: [Interface; 5 + RECORDS.len()] = {
     let [node, term, constant, body] = RECORDS;
     [
         Interface::offered(&IR),
         Interface::offered(&SERVICES),
+        Interface::offered(&CODEGEN),
         Interface::used::<PassTable>(),
+        Interface::used::<CodegenTable>(),
         node,
         term,
         constant,

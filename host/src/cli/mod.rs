@@ -131,8 +131,8 @@ fn this_program() -> Result<PathBuf, Failure> {
 impl Global {
     /// The registry that the command works with.
     fn open_registry(&self) -> Result<Registry, Failure> {
-        let registry = Registry::from_config(Config::load(&self.registry)?);
-        let registry = registry.guarded(Guard::new(this_program()?, State::of_user()));
+        let guard = Guard::new(this_program()?, State::of_user());
+        let registry = Registry::guarded(Config::load(&self.registry)?, guard);
         warn_of_plugins(&registry);
         Ok(registry)
     }

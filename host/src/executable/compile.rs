@@ -1,9 +1,11 @@
 //! Compiles a planned module into objects.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Function, Module};
 use crate::llvm::{
     attributes::FloatMode,
@@ -78,8 +80,12 @@ impl Executable {
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
         let job = Job::new(module, options)?;
-        let objects = job.emit(target, options, Emit::Object)?;
-        let Job { entry, constants, .. } = job;
+        let mut objects = job.emit(target, options, Emit::Object)?;
+        let Job { entry, constants, external, .. } = job;
+        objects.extend(external.into_iter().map(|(name, object)| {
+            let bytes = object.data.to_vec();
+            Unit { name, bytes }
+        }));
         let signature = Signature {
             tenon: env!("CARGO_PKG_VERSION").to_owned(),
             target: target.to_string(),
@@ -129,6 +135,8 @@ struct Job {
     /// Name, symbol and function of each kernel.
     kernels: Vec<(String, String, Arc<Function>)>,
     constants: Vec<Arc<Constant>>,
+    /// Objects that code generators made, each with the name of the first program that is in it.
+    external: Vec<(String, Arc<Constant>)>,
 }
 
 impl Job {
@@ -139,10 +147,17 @@ impl Job {
         let mut kernels = Vec::new();
         let mut numbers = Vec::with_capacity(plan.programs.len());
         let mut scratch = 0;
+        let mut external: Vec<(String, Arc<Constant>)> = Vec::new();
+        let mut external_bytes: HashSet<Arc<[u8]>> = HashSet::new();
         for (name, function) in plan.programs {
             let (number, is_new) = distinct.number(&function);
             numbers.push(number);
-            if is_new {
+            if let Some(code) = ExternalCode::of(&function).filter(|_| is_new) {
+                entry.kernels.push(code.symbol.to_owned());
+                if external_bytes.insert(code.object.data[..].into()) {
+                    external.push((name, Arc::clone(code.object)));
+                }
+            } else if is_new {
                 let symbol = symbol_of(&name, number);
                 let kernel = Kernel { name: &name, symbol: &symbol, function: &function };
                 scratch = scratch_bytes(&kernel)?.max(scratch);
@@ -154,7 +169,7 @@ impl Job {
         entry.scratch = entry.workspace;
         entry.workspace += scratch;
         entry.constants = constant_symbols(module, &plan.constants);
-        Ok(Job { entry, kernels, constants: plan.constants })
+        Ok(Job { entry, kernels, constants: plan.constants, external })
     }
 
     fn emit(

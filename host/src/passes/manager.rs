@@ -208,10 +208,12 @@ fn run_steps(
         let pass = loaded[number].as_ref().expect("a pass that is enabled was loaded");
         let mut functions = Vec::new();
         let start = Instant::now();
-        let after = apply(pass, record.kind, step, &module, cx, &mut functions).and_then(|after| {
-            infer_changed(&module, &after)
-                .map_err(|errors| PassError::untyped(&step.name, &after, errors))
-        });
+        let after = apply(pass, record.kind, step, registry, &module, cx, &mut functions).and_then(
+            |after| {
+                infer_changed(&module, &after)
+                    .map_err(|errors| PassError::untyped(&step.name, &after, errors))
+            },
+        );
         let after = match after {
             Ok(after) => after,
             Err(error) => {
@@ -301,12 +303,14 @@ fn apply(
     pass: &LoadedPass,
     kind: PassKind,
     step: &PassStep,
+    registry: &Registry,
     module: &Module,
     cx: &mut PassContext,
     times: &mut Vec<FunctionTime>,
 ) -> Result<Module, PassError> {
     let options = options::to_attrs(module.cx(), &step.options);
-    let run = Arc::new(Run::new(module.cx().clone(), options, cx.target, cx.cancelled.clone()));
+    let run = Run::new(module.cx().clone(), options, cx.target, cx.cancelled.clone());
+    let run = Arc::new(run.with_generators(Arc::new(registry.clone())));
     let failed = |function: Option<(String, Arc<Function>)>, failure| PassError::Failed {
         pass: step.name.clone(),
         function,

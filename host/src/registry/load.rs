@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use abi_stable::library::{AbiHeaderRef, ROOT_MODULE_LOADER_NAME_WITH_NUL};
+use abi_stable::std_types::RSlice;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use tenon_plugin_api::abi::layout::Table;
+use tenon_plugin_api::abi::layout::{RawTable, Table};
 use tenon_plugin_api::abi::read::{readable, slice};
 use tenon_plugin_api::abi::tables::{
-    C_ROOT_SYMBOL, CRoot, Interface, PASS_INTERFACE, PassTable, PluginRoot_Ref, ROOT_ABI,
+    C_ROOT_SYMBOL, CRoot, CodegenTable, Interface, PASS_INTERFACE, PassTable, PluginRoot_Ref,
+    ROOT_ABI,
 };
 use thiserror::Error;
 
@@ -19,7 +21,7 @@ use super::library_file::Identity;
 use super::{LibraryFile, Manifest, PassRecord, layout};
 use crate::border::{Call, INTERFACES, PassFailure, Run, host_ref};
 use crate::io::FileError;
-use crate::ir::{Function, Module};
+use crate::ir::{Function, Module, Symbol};
 
 /// `RTLD_NODELETE`: a library stays for as long as the process, since thread-local destructors and
 /// `'static` data may outlive every handle.
@@ -34,6 +36,10 @@ pub struct Plugin {
     passes: Table<PassTable>,
     /// The plugin's names of its passes, by their number.
     names: Vec<String>,
+    /// Absent in a plugin that knows of no code generators.
+    codegen: Option<Table<CodegenTable>>,
+    /// The plugin's names of its code generators, by their number.
+    generators: Vec<String>,
 }
 
 /// Why a plugin cannot be used.
@@ -138,7 +144,13 @@ impl Plugin {
             return Err(lie(difference(manifest, &loaded)));
         }
 
-        let passes = pass_table(root.interfaces).map_err(incompatible)?;
+        check_layouts(root.interfaces).map_err(incompatible)?;
+        let passes = table::<PassTable>(root.interfaces).map_err(incompatible)?;
+        let passes = passes.ok_or_else(|| incompatible(no_passes(root.interfaces)))?;
+        let codegen = match offers::<CodegenTable>(root.interfaces) {
+            true => table::<CodegenTable>(root.interfaces).map_err(incompatible)?,
+            false => None,
+        };
         // SAFETY: the table's layout was checked; these entries take anything.
         let names: Vec<String> =
             unsafe { (0..passes.count()()).map(|index| readable(passes.name()(index))).collect() };
@@ -150,7 +162,19 @@ impl Plugin {
                 "the manifest lists the passes {listed:?}, the table has {present:?}"
             )));
         }
-        Ok(Plugin { path: path.to_owned(), passes, names })
+        let generators: Vec<String> = codegen.map_or_else(Vec::new, |table| {
+            // SAFETY: the table's layout was checked; these entries take anything.
+            unsafe { (0..table.count()()).map(|index| readable(table.name()(index))).collect() }
+        });
+        let listed: Vec<&str> = manifest.generators.iter().map(|it| it.name.as_str()).collect();
+        let mut present: Vec<&str> = generators.iter().map(String::as_str).collect();
+        present.sort_unstable();
+        if present != listed {
+            return Err(lie(format!(
+                "the manifest lists the code generators {listed:?}, the table has {present:?}"
+            )));
+        }
+        Ok(Plugin { path: path.to_owned(), passes, names, codegen, generators })
     }
 
     /// The library's file.
@@ -189,6 +213,51 @@ impl Plugin {
         let after =
             (!result.is_null()).then(|| unsafe { Arc::from_raw(result.cast::<Function>()) });
         outcome(&call, after, |after| after.cx().is_same(module.cx()))
+    }
+
+    /// Whether code generator `name` takes what one of its patterns matched.
+    pub fn accepts(
+        &self,
+        name: &str,
+        run: &Arc<Run>,
+        function: &Arc<Function>,
+    ) -> Result<bool, PassFailure> {
+        let (table, index) = self.generator(name)?;
+        let call = Arc::new(Call::new(run.clone()));
+        let function = Arc::as_ptr(function).cast();
+        // SAFETY: the table's layout was checked; the function lives during the call.
+        let accepts = unsafe { table.accepts()(index, host_ref(&call), function) };
+        call.failure().map_or(Ok(accepts), |failure| Err(failure.clone()))
+    }
+
+    fn generator(&self, name: &str) -> Result<(&Table<CodegenTable>, u32), PassFailure> {
+        let index = self.generators.iter().position(|own| own == name);
+        self.codegen
+            .as_ref()
+            .zip(index.map(|index| index as u32))
+            .ok_or_else(|| PassFailure::refused("the library lacks it"))
+    }
+
+    /// Has code generator `name` compile functions `names` of `module`. Returns a relocatable object.
+    pub fn generate(
+        &self,
+        name: &str,
+        run: &Arc<Run>,
+        module: &Module,
+        names: &[Symbol],
+    ) -> Result<Vec<u8>, PassFailure> {
+        let (table, index) = self.generator(name)?;
+        let call = Arc::new(Call::new(run.clone()));
+        let names: Vec<u32> = names.iter().map(|name| name.0).collect();
+        let module = std::ptr::from_ref(module).cast();
+        // SAFETY: the table's layout was checked; the module lives during the call.
+        let is_done =
+            unsafe { table.generate()(index, host_ref(&call), module, RSlice::from_slice(&names)) };
+        match (call.failure(), is_done, call.take_object()) {
+            (Some(failure), ..) => Err(failure.clone()),
+            (None, true, Some(object)) => Ok(object),
+            (None, ..) => Err(PassFailure::refused("it made nothing and does not say why")),
+        }
     }
 
     /// Calls a pass. What comes back is owned by the caller.
@@ -269,25 +338,38 @@ fn check_root(root_abi: u32) -> Result<(), String> {
     }
 }
 
-/// The plugin's pass table, after all layouts that both sides list were compared.
-fn pass_table(interfaces: &'static [Interface]) -> Result<Table<PassTable>, String> {
+/// Compares all layouts that both sides list.
+fn check_layouts(interfaces: &[Interface]) -> Result<(), String> {
     let differences = layout::differences(&INTERFACES, interfaces);
-    if !differences.is_empty() {
-        return Err(format!(
+    match differences.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
             "its layouts are not those of Tenon 1.x:\n  {}\nrebuild it with tenon-plugin-api 1.x or \
              its tenon_plugin.h",
             differences.join("\n  ")
-        ));
+        )),
     }
-    let Some(interface) = interfaces.iter().find(|other| readable(other.id) == PASS_INTERFACE)
-    else {
-        let offered: Vec<String> = interfaces.iter().map(|other| readable(other.id)).collect();
-        return Err(format!("it offers no {PASS_INTERFACE}, only {offered:?}"));
-    };
+}
+
+/// Whether a plugin has a table of this kind of its own; C plugins list what they do not have, without a table.
+fn offers<T: RawTable>(interfaces: &[Interface]) -> bool {
+    interfaces.iter().any(|other| readable(other.id) == T::ID && !other.table.is_null())
+}
+
+/// A table of the plugin's, after the layouts were compared; none when the plugin does not offer it.
+fn table<T: RawTable>(interfaces: &'static [Interface]) -> Result<Option<Table<T>>, String> {
+    let offered = interfaces.iter().find(|other| readable(other.id) == T::ID);
+    let Some(interface) = offered else { return Ok(None) };
     // SAFETY: the table is valid for ever, and its layout was just checked.
-    unsafe { Table::new(interface.table.cast()) }.map_err(|error| {
+    let table = unsafe { Table::new(interface.table.cast()) };
+    table.map(Some).map_err(|error| {
         format!("{error}: rebuild it with tenon-plugin-api 1.x or its tenon_plugin.h")
     })
+}
+
+fn no_passes(interfaces: &[Interface]) -> String {
+    let offered: Vec<String> = interfaces.iter().map(|other| readable(other.id)).collect();
+    format!("it offers no {PASS_INTERFACE}, only {offered:?}")
 }
 
 /// The first thing in which two manifests differ.

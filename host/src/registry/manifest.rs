@@ -10,6 +10,7 @@ use object::{Endianness, FileKind, ReadCache, ReadRef};
 use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
 use tenon_plugin_api::abi::note::{NOTE_FORMAT, NOTE_OWNER, NOTE_TYPE};
+use tenon_plugin_api::pattern::Pattern;
 use thiserror::Error;
 
 use super::OptionRecord;
@@ -22,6 +23,36 @@ pub struct Manifest {
     pub plugin: PluginRecord,
     /// Its passes, in the order of their names.
     pub passes: Vec<PassRecord>,
+    /// Its code generators, in the order of their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<CodegenRecord>,
+}
+
+/// The record of a code generator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CodegenRecord {
+    /// Its name.
+    #[serde(rename = "codegen")]
+    pub name: String,
+    /// What it takes: `name = pattern`, in the language of `tenon_plugin_api::pattern`.
+    #[serde(default)]
+    pub patterns: Vec<String>,
+    /// Its documentation.
+    #[serde(default)]
+    pub doc: String,
+    /// What a newer version of the format says besides.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, serde_json::Value>,
+}
+
+impl CodegenRecord {
+    /// What is wrong with its patterns.
+    fn contradiction(&self) -> Option<String> {
+        self.patterns.iter().find_map(|text| match text.split_once('=') {
+            None => Some(format!("`{text}` is no `name = pattern`")),
+            Some((_, pattern)) => pattern.parse::<Pattern>().err().map(|error| error.to_string()),
+        })
+    }
 }
 
 /// The record of a library.
@@ -112,6 +143,9 @@ pub struct PassRecord {
     /// Its documentation.
     #[serde(default)]
     pub doc: String,
+    /// How it works, with what is before and after: what the file says at its top.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub header: String,
     /// What a newer version of the format says besides.
     #[serde(flatten)]
     pub more: BTreeMap<String, serde_json::Value>,
@@ -296,6 +330,7 @@ impl Manifest {
     pub fn parse(records: &[String]) -> Result<Manifest, String> {
         let mut plugin: Option<PluginRecord> = None;
         let mut passes: Vec<PassRecord> = Vec::new();
+        let mut generators: Vec<CodegenRecord> = Vec::new();
         for record in records {
             let keys: Keys = serde_json::from_str(record).map_err(|error| error.to_string())?;
             if keys.plugin.is_some() {
@@ -320,6 +355,15 @@ impl Manifest {
                     return Err(wrong(what));
                 }
                 passes.push(record);
+            } else if let Some(name) = keys.codegen {
+                let name = name.as_str().unwrap_or("");
+                let wrong = |what: String| format!("code generator `{name}`: {what}");
+                let record: CodegenRecord =
+                    serde_json::from_str(record).map_err(|error| wrong(error.to_string()))?;
+                match record.contradiction() {
+                    Some(what) => return Err(wrong(what)),
+                    None => generators.push(record),
+                }
             }
             // A record of another kind is one that a later format adds.
         }
@@ -327,9 +371,13 @@ impl Manifest {
         if let Some(pair) = passes.windows(2).find(|pair| pair[0].name == pair[1].name) {
             return Err(format!("two passes are called `{}`", pair[0].name));
         }
+        generators.sort_by(|a, b| a.name.cmp(&b.name));
+        if let Some(pair) = generators.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            return Err(format!("two code generators are called `{}`", pair[0].name));
+        }
         let plugin =
             plugin.ok_or("no record of a plugin: its lib.rs needs `plugin! { id = … }`")?;
-        Ok(Manifest { plugin, passes })
+        Ok(Manifest { plugin, passes, generators })
     }
 }
 
@@ -349,6 +397,7 @@ fn beside(library: &Path) -> Result<Vec<String>, String> {
 struct Keys {
     plugin: Option<serde::de::IgnoredAny>,
     pass: Option<serde_json::Value>,
+    codegen: Option<serde_json::Value>,
 }
 
 /// What the host looks at in a file.

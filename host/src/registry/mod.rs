@@ -6,6 +6,7 @@
 //! needed, and [`layout`] compares what it says of the border with what the host says.
 
 mod child;
+mod codegen;
 mod config;
 mod digest;
 mod guard;
@@ -21,6 +22,7 @@ mod trust;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -36,7 +38,9 @@ pub use guard::Guard;
 use guard::Notes;
 pub use library_file::LibraryFile;
 pub use load::{LoadError, Plugin};
-pub use manifest::{Manifest, ManifestError, PassKind, PassRecord, PluginRecord, Requirement};
+pub use manifest::{
+    CodegenRecord, Manifest, ManifestError, PassKind, PassRecord, PluginRecord, Requirement,
+};
 use names::Names;
 pub use names::{Candidate, LookupError};
 pub use option::{Misfit, OptionRecord, OptionType, OptionValue, Scalar};
@@ -48,8 +52,12 @@ use trust::{Trust, trusted_users};
 use crate::io::FileError;
 use crate::suggest::nearest;
 
-/// Plugins that were found, by manifest alone, and those of them that were opened.
-pub struct Registry {
+/// Plugins that were found, by manifest alone, and those of them that were opened. A clone is the same registry.
+#[derive(Clone)]
+pub struct Registry(Arc<Found>);
+
+/// What a registry holds.
+pub struct Found {
     config: Config,
     /// The plugins, in the order of their directories and file names.
     pub plugins: Vec<PluginEntry>,
@@ -58,6 +66,14 @@ pub struct Registry {
     names: Names,
     guard: Option<Guard>,
     notes: Notes,
+}
+
+impl Deref for Registry {
+    type Target = Found;
+
+    fn deref(&self) -> &Found {
+        &self.0
+    }
 }
 
 /// Whether a plugin's passes may be used.
@@ -138,14 +154,9 @@ pub struct LoadedPass {
     pub index: u32,
 }
 
-impl Registry {
-    /// Reads the one file `path`, then the manifests of the plugins in its directories.
-    pub fn open(path: &Path) -> Result<Registry, ConfigError> {
-        Ok(Self::from_config(Config::read(path)?))
-    }
-
+impl Found {
     /// Finds the plugins that a configuration leads to.
-    pub fn from_config(config: Config) -> Registry {
+    fn of(config: Config) -> Found {
         let mut plugins = Vec::new();
         let mut unusable = Vec::new();
         let mut seen: HashSet<PathBuf> = HashSet::new();
@@ -195,25 +206,38 @@ impl Registry {
         }
         settle_states(&config, &mut plugins);
         let names = Names::new(&config, &plugins);
-        Registry { config, plugins, unusable, names, guard: None, notes: Notes::default() }
+        Found { config, plugins, unusable, names, guard: None, notes: Notes::default() }
+    }
+}
+
+impl Registry {
+    /// Finds the plugins that a configuration leads to. Without a guard, as in a program that uses this crate and
+    /// is not `tenon`, libraries are opened right away, and no pass can be isolated.
+    pub fn from_config(config: Config) -> Registry {
+        Registry(Arc::new(Found::of(config)))
     }
 
-    /// The same registry with a guard: a library that was never opened is first opened in a child process, and one that
-    /// did harm is not opened again. Without one, as in a program that uses this crate and is not `tenon`,
-    /// libraries are opened right away, and no pass can be isolated.
-    pub fn guarded(mut self, mut guard: Guard) -> Registry {
-        guard.begin().into_iter().for_each(|note| self.notes.add(note));
+    /// As [`Registry::from_config`], with a guard: a library that was never opened is first opened in a child
+    /// process, and one that did harm is not opened again.
+    pub fn guarded(config: Config, mut guard: Guard) -> Registry {
+        let mut found = Found::of(config);
+        guard.begin().into_iter().for_each(|note| found.notes.add(note));
         let quarantine = guard.state().map(State::quarantine).unwrap_or_default();
         for library in quarantine {
-            let mut entries = self.plugins.iter_mut();
+            let mut entries = found.plugins.iter_mut();
             let entry = entries.find(|entry| entry.path.display().to_string() == library.file);
             let Some(entry) = entry else { continue };
             let file = LibraryFile::open(&entry.path).ok();
-            let digest = file.and_then(|file| guard.digest(&file, &self.notes).ok());
+            let digest = file.and_then(|file| guard.digest(&file, &found.notes).ok());
             entry.quarantined = digest.filter(|it| *it == library.sha256).map(|_| library.reason);
         }
-        self.guard = Some(guard);
-        self
+        found.guard = Some(guard);
+        Registry(Arc::new(found))
+    }
+
+    /// Reads the one file `path`, then the manifests of the plugins in its directories.
+    pub fn open(path: &Path) -> Result<Registry, ConfigError> {
+        Ok(Self::from_config(Config::read(path)?))
     }
 
     /// What guards it.
@@ -293,10 +317,8 @@ impl Registry {
     /// Opens the plugin of a pass, the first time it is asked for.
     pub fn load(&self, id: PassId) -> Result<LoadedPass, Arc<LoadError>> {
         let entry = self.plugin_of(id);
-        let held = entry.held.get_or_init(|| hold(entry).map_err(Arc::new));
-        let held = held.as_ref().map_err(Arc::clone)?;
-        self.check_digest(id, held)?;
-        let plugin = entry.opened.get_or_init(|| self.open_held(entry, held)).clone()?;
+        let of_pass = self.config_of(id).and_then(|config| config.sha256.as_ref());
+        let plugin = self.open_plugin(entry, of_pass)?;
         let index = plugin.index_of(&self.record(id).name).ok_or_else(|| {
             Arc::new(LoadError::Lie {
                 path: entry.path.clone(),
@@ -304,6 +326,18 @@ impl Registry {
             })
         })?;
         Ok(LoadedPass { plugin, index })
+    }
+
+    /// Opens a plugin, the first time it is asked for. `wanted` is a digest that its file must have besides.
+    fn open_plugin(
+        &self,
+        entry: &PluginEntry,
+        wanted: Option<&Set<String>>,
+    ) -> Result<Arc<Plugin>, Arc<LoadError>> {
+        let held = entry.held.get_or_init(|| hold(entry).map_err(Arc::new));
+        let held = held.as_ref().map_err(Arc::clone)?;
+        self.check_digest(entry, wanted, held)?;
+        entry.opened.get_or_init(|| self.open_held(entry, held)).clone()
     }
 
     fn open_held(&self, entry: &PluginEntry, held: &Held) -> Result<Arc<Plugin>, Arc<LoadError>> {
@@ -336,13 +370,16 @@ impl Registry {
         self.notes.take()
     }
 
-    /// Compares the file of a pass with the digests that the registry demands of it.
-    fn check_digest(&self, id: PassId, held: &Held) -> Result<(), Arc<LoadError>> {
-        let entry = self.plugin_of(id);
-        let of_pass = self.config_of(id).and_then(|config| config.sha256.as_ref());
+    /// Compares the file of a plugin with the digests that the registry demands of it.
+    fn check_digest(
+        &self,
+        entry: &PluginEntry,
+        wanted: Option<&Set<String>>,
+        held: &Held,
+    ) -> Result<(), Arc<LoadError>> {
         let pin = self.config.pins.get(&entry.manifest.plugin.id);
         let of_plugin = pin.and_then(|pin| pin.sha256.as_ref());
-        for wanted in of_pass.into_iter().chain(of_plugin) {
+        for wanted in wanted.into_iter().chain(of_plugin) {
             let digest = self.digest(held)?;
             if digest != wanted.value {
                 let reason = format!(

@@ -1,5 +1,6 @@
 //! The attribute macros of `tenon-plugin-api`.
 
+mod codegen;
 mod option;
 mod pass;
 mod plugin;
@@ -18,7 +19,8 @@ use proc_macro::TokenStream;
 /// ```
 ///
 /// The signature decides the kind: a `Module` is a module pass, a `Function` a pass over the graph
-/// functions, a `PrimFunc` one over the tensor programs. The doc comment is the pass's documentation.
+/// functions, a `PrimFunc` one over the tensor programs. The doc comment is the pass's documentation, and so is
+/// the `//!` comment at the top of the file, which shows it before and after.
 ///
 /// A requirement may name versions of the plugin that it is from: `requires = ["relax.Normalize ^1.2"]`.
 ///
@@ -27,6 +29,24 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn pass(attributes: TokenStream, item: TokenStream) -> TokenStream {
     pass::expand(attributes.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Makes a function a code generator.
+///
+/// ```ignore
+/// /// Code for element-wise operators.
+/// #[codegen(name = "acme", patterns = ["add = add(*, *)", "relu = nn.relu(*)"])]
+/// fn acme(module: &Module, names: &[Symbol], cx: &PassContext) -> Result<Vec<u8>>
+/// ```
+///
+/// The patterns say what it takes; `tenon_plugin_api::pattern` has their language. What more it demands says
+/// `accepts = function`, a `fn(&Function, &PassContext) -> bool` over what a pattern matched. It compiles functions of a
+/// module, those called `names`, into one relocatable object; `docs/byoc.md` says what that must define.
+#[proc_macro_attribute]
+pub fn codegen(attributes: TokenStream, item: TokenStream) -> TokenStream {
+    codegen::expand(attributes.into(), item.into())
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

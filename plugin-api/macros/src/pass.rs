@@ -46,6 +46,9 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
     };
     record.text("kind", kind.text());
     record.text("doc", &doc_of(&function));
+    if let Some(header) = header() {
+        record.text("header", &header);
+    }
     let json = record.finish();
 
     let note = note(&json);
@@ -131,7 +134,7 @@ impl Kind {
     }
 }
 
-fn returns_result(output: &ReturnType) -> bool {
+pub(crate) fn returns_result(output: &ReturnType) -> bool {
     let ReturnType::Type(_, ty) = output else { return false };
     let Type::Path(path) = &**ty else { return false };
     path.path.segments.last().is_some_and(|last| last.ident == "Result")
@@ -203,7 +206,7 @@ impl Parse for Attribute {
     }
 }
 
-fn texts(array: &ExprArray) -> Result<Vec<String>> {
+pub(crate) fn texts(array: &ExprArray) -> Result<Vec<String>> {
     array
         .elems
         .iter()
@@ -214,8 +217,19 @@ fn texts(array: &ExprArray) -> Result<Vec<String>> {
         .collect()
 }
 
+/// What the file says of itself at its top: how the pass works, before and after.
+fn header() -> Option<String> {
+    let text = std::fs::read_to_string(proc_macro::Span::call_site().local_file()?).ok()?;
+    let lines: Vec<&str> = text
+        .lines()
+        .map_while(|line| line.strip_prefix("//!"))
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
+        .collect();
+    Some(lines.join("\n")).filter(|text| !text.is_empty())
+}
+
 /// The function's doc comment, without the space that starts each line.
-fn doc_of(function: &ItemFn) -> String {
+pub(crate) fn doc_of(function: &ItemFn) -> String {
     let lines: Vec<String> = function
         .attrs
         .iter()

@@ -8,7 +8,8 @@ use super::layout::{RawTable, Table};
 use super::read::{self, BodyRecords, TermTable};
 use super::records::{RawBody, RawNode};
 use super::tables::{
-    Failure, HostIr, HostRef, HostServices, NONE, RawEdit, RawFunction, RawModule, RawRun,
+    Failure, HostCodegen, HostIr, HostRef, HostServices, NONE, RawEdit, RawFunction, RawModule,
+    RawRun,
 };
 use crate::ir::{BodyView, Context, Expr, NodeSpec, Symbol, Term, TermKind, Terms};
 
@@ -17,6 +18,8 @@ pub struct Host {
     run: *const RawRun,
     ir: Table<HostIr>,
     services: Table<HostServices>,
+    /// Absent in a host that knows of no code generators.
+    codegen: Option<Table<HostCodegen>>,
 }
 
 // SAFETY: the host's tables promise that the calls made here on a shared host are for any thread, and
@@ -29,7 +32,7 @@ impl Clone for Host {
     fn clone(&self) -> Self {
         // SAFETY: `run` is alive because `self` owns it.
         unsafe { (self.ir.run_retain())(self.run) };
-        Self { run: self.run, ir: self.ir, services: self.services }
+        Self { run: self.run, ir: self.ir, services: self.services, codegen: self.codegen }
     }
 }
 
@@ -50,7 +53,9 @@ impl Host {
         let (ir, services) = unsafe { (table::<HostIr>(raw)?, table::<HostServices>(raw)?) };
         // SAFETY: `run` is borrowed for the call.
         unsafe { (ir.run_retain())(raw.run) };
-        Ok(Self { run: raw.run, ir, services })
+        // SAFETY: by this function's contract.
+        let codegen = unsafe { table::<HostCodegen>(raw) }.ok();
+        Ok(Self { run: raw.run, ir, services, codegen })
     }
 
     /// The options of the pass, a dictionary term.
@@ -98,6 +103,52 @@ impl Host {
         FunctionHandle::adopt(self, function).ok_or_else(|| self.last_error())
     }
 
+    /// The patterns of a code generator, a list term of strings.
+    pub(crate) fn codegen_patterns(&self, generator: Symbol) -> Result<Term, String> {
+        let table = self.codegen.ok_or_else(no_codegen)?;
+        // SAFETY: `run` is alive.
+        match unsafe { (table.patterns())(self.run, generator.0) } {
+            0 => Err(self.last_error()),
+            list => Ok(Term(list)),
+        }
+    }
+
+    /// Whether a code generator takes a function that one of its patterns matched.
+    pub(crate) fn accepts(&self, generator: Symbol, function: &FunctionHandle) -> bool {
+        // SAFETY: `run` and the function are alive.
+        self.codegen
+            .is_some_and(|table| unsafe { (table.accepts())(self.run, generator.0, function.raw) })
+    }
+
+    /// Has a code generator compile functions of a module.
+    pub(crate) fn generate(
+        &self,
+        generator: Symbol,
+        module: &ModuleHandle,
+        names: &[u32],
+    ) -> Result<Vec<FunctionHandle>, String> {
+        let table = self.codegen.ok_or_else(no_codegen)?;
+        let mut programs = vec![std::ptr::null(); names.len()];
+        let names = RSlice::from_slice(names);
+        // SAFETY: `run` and the module are alive, and there is room for so many functions.
+        let is_done = unsafe {
+            (table.generate())(self.run, generator.0, module.raw, names, programs.as_mut_ptr())
+        };
+        if !is_done {
+            return Err(self.last_error());
+        }
+        let adopt = |raw| FunctionHandle::adopt(self, raw).ok_or_else(|| self.last_error());
+        programs.into_iter().map(adopt).collect()
+    }
+
+    /// Hands over what a code generator made.
+    pub(super) fn object(&self, bytes: &[u8]) -> Result<(), String> {
+        let table = self.codegen.ok_or_else(no_codegen)?;
+        // SAFETY: `run` is alive; the bytes are copied.
+        unsafe { (table.object())(self.run, RSlice::from_slice(bytes)) };
+        Ok(())
+    }
+
     /// Says that the pass fails.
     pub(super) fn fail(&self, failure: Failure, text: &str, node: Option<Expr>) {
         let (text, node) = (RStr::from_str(text), node.map_or(NONE, |node| node.0));
@@ -121,6 +172,10 @@ impl Host {
         let view = unsafe { (self.ir.transaction_body())(raw) };
         TransactionHandle { host: self.clone(), raw, view, not_sync: PhantomData }
     }
+}
+
+fn no_codegen() -> String {
+    format!("this host does not offer {}", HostCodegen::ID)
 }
 
 /// A table of the host's. The host compared its layout with that of this build before the first call.

@@ -5,6 +5,7 @@
 //! grow ([`tables`]); [`layout`] describes both as data, for the check and for C. [`host`] is the host as a plugin sees it; [`plugin`] is a plugin as a host sees it;
 //! [`note`] is the manifest; [`guard`] turns a panic into an error before it reaches the border.
 
+mod codegen;
 pub mod guard;
 pub mod host;
 pub mod layout;

@@ -148,3 +148,23 @@ const _: () = {
     assert!(offset_of!(HostServices, evaluate) == 64);
     assert!(offset_of!(HostServices, legalize) == 72);
 };
+
+const _: () = {
+    assert!(size_of::<CodegenTable>() >= 40);
+    assert!(<CodegenTable as RawTable>::LAYOUT.len() >= 5);
+    assert!(offset_of!(CodegenTable, size) == 0);
+    assert!(offset_of!(CodegenTable, count) == 8);
+    assert!(offset_of!(CodegenTable, name) == 16);
+    assert!(offset_of!(CodegenTable, accepts) == 24);
+    assert!(offset_of!(CodegenTable, generate) == 32);
+};
+
+const _: () = {
+    assert!(size_of::<HostCodegen>() >= 40);
+    assert!(<HostCodegen as RawTable>::LAYOUT.len() >= 5);
+    assert!(offset_of!(HostCodegen, size) == 0);
+    assert!(offset_of!(HostCodegen, patterns) == 8);
+    assert!(offset_of!(HostCodegen, accepts) == 16);
+    assert!(offset_of!(HostCodegen, generate) == 24);
+    assert!(offset_of!(HostCodegen, object) == 32);
+};

@@ -7,13 +7,16 @@ use std::sync::OnceLock;
 use abi_stable::prefix_type::PrefixTypeTrait;
 use abi_stable::std_types::{RSlice, RStr};
 
+use super::codegen;
 use super::guard::guard;
 use super::host::Host;
 use super::tables::{
-    Failure, HostIr, HostRef, HostServices, Interface, PassTable, PluginRoot, PluginRoot_Ref,
-    RECORDS, ROOT_ABI, RawModule,
+    Failure, HostCodegen, HostIr, HostRef, HostServices, Interface, PassTable, PluginRoot,
+    PluginRoot_Ref, RECORDS, ROOT_ABI, RawModule,
 };
 use crate::pass::{Function, Module, PassContext, PassError, Result};
+
+pub use super::codegen::{GENERATORS, GeneratorBody, GeneratorCheck, GeneratorItem};
 
 pub use abi_stable::library::LibHeader;
 pub use linkme;
@@ -58,7 +61,9 @@ fn passes() -> &'static [&'static PassItem] {
 extern "C" fn manifest() -> RStr<'static> {
     static TEXT: OnceLock<String> = OnceLock::new();
     let text = TEXT.get_or_init(|| {
-        let records = PLUGINS.iter().copied().chain(passes().iter().map(|item| item.manifest));
+        let passes = passes().iter().map(|item| item.manifest);
+        let generators = codegen::generators().iter().map(|item| item.manifest);
+        let records = PLUGINS.iter().copied().chain(passes).chain(generators);
         records.collect::<Vec<_>>().join("\n")
     });
     RStr::from_str(text)
@@ -84,14 +89,19 @@ unsafe extern "C" fn run(
     // SAFETY: as above: the pass's kind is in the manifest, so `unit` is what it says, and `module` its
     // module.
     let ran = guard(|| unsafe { run_pass(index, &host, unit, module) });
+    told(&host, ran).unwrap_or(std::ptr::null_mut())
+}
+
+/// What an author's function returned; its failure is told to the host.
+pub(super) fn told<T>(host: &Host, ran: std::result::Result<Result<T>, String>) -> Option<T> {
     let (failure, text, node) = match ran {
-        Ok(Ok(unit)) => return unit,
+        Ok(Ok(value)) => return Some(value),
         Ok(Err(error)) if error.is_cancelled => (Failure::CANCELLED, error.message, error.node),
         Ok(Err(error)) => (Failure::ERROR, error.message, error.node),
         Err(panic) => (Failure::PANIC, panic, None),
     };
     host.fail(failure, &text, node);
-    std::ptr::null_mut()
+    None
 }
 
 /// # Safety
@@ -124,12 +134,14 @@ unsafe fn run_pass(
 
 static PASS_TABLE: PassTable = PassTable { size: size_of::<PassTable>(), count, name, run };
 
-static INTERFACES: [Interface; 3 + RECORDS.len()] = {
+static INTERFACES: [Interface; 5 + RECORDS.len()] = {
     let [node, term, constant, body] = RECORDS;
     [
         Interface::offered(&PASS_TABLE),
+        Interface::offered(&codegen::TABLE),
         Interface::used::<HostIr>(),
         Interface::used::<HostServices>(),
+        Interface::used::<HostCodegen>(),
         node,
         term,
         constant,

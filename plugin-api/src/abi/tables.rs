@@ -327,9 +327,59 @@ table! {
     }
 }
 
+table! {
+    /// The code generators of a plugin.
+    CodegenTable = "tenon_codegen_table" "tenon.byoc.codegen/1" {
+        /// Number of code generators. [any thread]
+        fn count() -> u32;
+        /// Name of a code generator, as the manifest has it, borrowed for ever; empty when there is none.
+        /// [any thread]
+        fn name(index: u32) -> RStr<'static>;
+        /// Whether a code generator takes what one of its patterns matched, as a graph function, which stays the
+        /// caller's. [any thread]
+        fn accepts(index: u32, host: HostRef, function: *const RawFunction) -> bool;
+        /// Compiles functions `names` of `module`, which stays the caller's, and hands the result to `object` of
+        /// tenon.host.codegen/1: a relocatable object for the target that defines for each a function of its
+        /// name. That takes a pointer to each tensor, dense and row-major, parameters first and then results,
+        /// scratch memory of no bytes and a `tenon_parallel`, and returns 0 when it has done its work. False when
+        /// that failed, after `fail` was told. [any thread]
+        fn generate(
+            index: u32,
+            host: HostRef,
+            module: *const RawModule,
+            names: RSlice<'_, u32>,
+        ) -> bool;
+    }
+}
+
+table! {
+    /// What the host does for code generators, and for the passes that share a module out among them.
+    HostCodegen = "tenon_host_codegen" "tenon.host.codegen/1" {
+        /// The patterns of what a code generator takes, a list term of strings `name = pattern`; 0 and
+        /// `last_error` when there is none of this name. [any thread]
+        fn patterns(run: *const RawRun, generator: u32) -> u32;
+        /// Whether a code generator takes a graph function that one of its patterns matched. [any thread]
+        fn accepts(run: *const RawRun, generator: u32, function: *const RawFunction) -> bool;
+        /// Has a code generator compile functions `names` of `module`. Writes into `programs`, which has room
+        /// for as many, for each the tensor program that calls its code, private and owned by the caller.
+        /// False and `last_error` when that failed; then nothing is written. [any thread]
+        fn generate(
+            run: *const RawRun,
+            generator: u32,
+            module: *const RawModule,
+            names: RSlice<'_, u32>,
+            programs: *mut *const RawFunction,
+        ) -> bool;
+        /// Takes what a code generator made, a relocatable object, copying its bytes. The last call counts.
+        /// [any thread]
+        fn object(run: *const RawRun, bytes: RSlice<'_, u8>) -> ();
+    }
+}
+
 c_types! {
     Field => "tenon_field",
     Interface => "tenon_interface",
+    *mut *const RawFunction => "const tenon_function **",
 }
 
 /// Id of [`PassTable`].
@@ -340,7 +390,7 @@ pub const HOST_IR_INTERFACE: &str = HostIr::ID;
 pub const HOST_SERVICES_INTERFACE: &str = HostServices::ID;
 
 /// All records and tables in the order in which C must define them.
-pub const DESCRIPTIONS: [Description; 11] = [
+pub const DESCRIPTIONS: [Description; 13] = [
     Field::DESCRIPTION,
     Interface::DESCRIPTION,
     CRoot::DESCRIPTION,
@@ -352,4 +402,6 @@ pub const DESCRIPTIONS: [Description; 11] = [
     PassTable::DESCRIPTION,
     HostIr::DESCRIPTION,
     HostServices::DESCRIPTION,
+    CodegenTable::DESCRIPTION,
+    HostCodegen::DESCRIPTION,
 ];

@@ -2,7 +2,7 @@
 
 use crate::abi::host::Host;
 use crate::ir::{Attrs, AttrsView, Context, Symbol, Term, TermKind, TermView, Terms, Type};
-use crate::pass::{Function, PassError, Result};
+use crate::pass::{Function, Module, PassError, Result};
 
 /// What a pass knows of its run: options, target, operators, and the host's services. It may be shared
 /// with threads.
@@ -174,6 +174,32 @@ impl PassContext {
             .legalize(op, Term(attrs.0), &args, result.into())
             .map(Function)
             .map_err(PassError::new)
+    }
+
+    /// The patterns of what a code generator takes, each `name = pattern`; see [`crate::pattern`].
+    pub fn codegen_patterns(&self, generator: &str) -> Result<Vec<String>> {
+        let list = self.host.codegen_patterns(self.symbol(generator)).map_err(PassError::new)?;
+        let text = |&item: &Term| self.terms().str(item).to_owned();
+        Ok(self.terms().children(list).iter().map(text).collect())
+    }
+
+    /// Whether a code generator takes what one of its patterns matched, as a function.
+    pub fn is_accepted(&self, generator: &str, function: &Function) -> bool {
+        self.host.accepts(self.symbol(generator), &function.0)
+    }
+
+    /// Has a code generator compile the functions `names` of `module`: for each a tensor program, private to
+    /// the module it is put into, that calls its code. Parameters and results are tensors of known size, the
+    /// results in the order of the fields of a tuple.
+    pub fn generate_code(
+        &self,
+        generator: &str,
+        module: &Module,
+        names: &[Symbol],
+    ) -> Result<Vec<Function>> {
+        let ids: Vec<u32> = names.iter().map(|name| name.0).collect();
+        let programs = self.host.generate(self.symbol(generator), module.handle(), &ids);
+        Ok(programs.map_err(PassError::new)?.into_iter().map(Function).collect())
     }
 }
 

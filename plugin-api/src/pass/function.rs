@@ -122,6 +122,10 @@ impl Module {
         self.handle.into_raw()
     }
 
+    pub(crate) fn handle(&self) -> &ModuleHandle {
+        &self.handle
+    }
+
     /// The functions in order, as they are now.
     pub fn functions(&self) -> Vec<(Symbol, Function)> {
         self.handle

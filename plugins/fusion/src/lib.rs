@@ -1,10 +1,19 @@
 //! Passes that merge operators into one tensor program, in the order in which they run.
 
+mod alter_op_impl;
+
+mod fuse_ops_by_pattern;
+
+mod merge_composite_functions;
+
+mod run_codegen;
+
 mod fuse_ops;
 
 mod fuse_tir;
 
 mod names;
+mod partition;
 
 tenon_plugin_api::plugin! {
     id = "tenon.fusion",

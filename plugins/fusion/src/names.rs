@@ -1,10 +1,16 @@
-//! Names of what several programs compute together.
+//! Names of what several programs compute together, and which functions are such groups.
 
 use tenon_plugin_api::ir::Terms;
 use tenon_plugin_api::prelude::*;
 
 /// Longer names tell how many programs they leave out.
 const MAX_LEN: usize = 64;
+
+/// Whether a function is a group already, of this pass or of a vendor's.
+pub(crate) fn is_group(cx: &PassContext, func: &Function) -> bool {
+    let attrs = cx.terms().attrs(func.attrs());
+    ["Primitive", "Composite", "Codegen"].iter().any(|key| attrs.term(key).is_some())
+}
 
 /// How a program appears in names: the last part of the name of the operator that it computes, or `name`
 /// where it does not say.

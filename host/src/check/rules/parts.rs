@@ -67,6 +67,11 @@ fn has_payload(body: BodyView<'_>, expr: Expr) -> bool {
     }
 }
 
+/// Whether a call is of a function outside of the module.
+fn is_external(body: BodyView<'_>, call: Expr) -> bool {
+    body.operands(call).get(0).is_some_and(|callee| body.kind(callee) == Kind::EXTERN)
+}
+
 /// What may stand at a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -79,6 +84,10 @@ enum Place {
     Param,
     Statement,
     Scalar,
+    /// What a statement evaluates: a scalar, or a call of code that is not ours.
+    Evaluated,
+    /// What such a call hands over: a value, a buffer or a scalar.
+    Argument,
     Region,
 }
 
@@ -119,13 +128,14 @@ impl Place {
             | Kind::LOAD
             | Kind::LET_STMT
             | Kind::IF_STMT
-            | Kind::EVALUATE
             | Kind::BINARY
             | Kind::SELECT
             | Kind::CAST
             | Kind::INTRINSIC
             | Kind::RAMP
             | Kind::BROADCAST => Place::Scalar,
+            Kind::EVALUATE => Place::Evaluated,
+            Kind::CALL if position > 0 && is_external(body, expr) => Place::Argument,
             _ => Place::Value,
         }
     }
@@ -150,6 +160,20 @@ impl Place {
                 | Kind::SHAPE
                 | Kind::PRIM
         );
+        let is_scalar = matches!(
+            kind,
+            Kind::VAR
+                | Kind::PRIM
+                | Kind::LOAD
+                | Kind::INT
+                | Kind::FLOAT
+                | Kind::BINARY
+                | Kind::SELECT
+                | Kind::CAST
+                | Kind::INTRINSIC
+                | Kind::RAMP
+                | Kind::BROADCAST
+        );
         match self {
             Place::Value => is_value,
             Place::Body => is_value || kind == Kind::LET,
@@ -157,20 +181,9 @@ impl Place {
             Place::Buffer => kind == Kind::BUFFER,
             Place::Param => matches!(kind, Kind::VAR | Kind::BUFFER),
             Place::Statement => kind.is_stmt(),
-            Place::Scalar => matches!(
-                kind,
-                Kind::VAR
-                    | Kind::PRIM
-                    | Kind::LOAD
-                    | Kind::INT
-                    | Kind::FLOAT
-                    | Kind::BINARY
-                    | Kind::SELECT
-                    | Kind::CAST
-                    | Kind::INTRINSIC
-                    | Kind::RAMP
-                    | Kind::BROADCAST
-            ),
+            Place::Scalar => is_scalar,
+            Place::Evaluated => is_scalar || kind == Kind::CALL,
+            Place::Argument => is_value || is_scalar || kind == Kind::BUFFER,
             Place::Region => kind == Kind::REGION,
         }
     }
@@ -184,6 +197,8 @@ impl Place {
             Place::Param => "a buffer or a variable",
             Place::Statement => "a statement",
             Place::Scalar => "a scalar",
+            Place::Evaluated => "a scalar or a call",
+            Place::Argument => "a value, a buffer or a scalar",
             Place::Region => "a region",
         }
     }

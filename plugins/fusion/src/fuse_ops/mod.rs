@@ -47,6 +47,8 @@ use graph::{Graph, Scratch};
 use groups::Groups;
 use outline::Outlines;
 
+use crate::names;
+
 /// Groups calls of tensor programs that are worth one program.
 #[pass(
     name = "relax.FuseOps",
@@ -62,7 +64,7 @@ fn fuse_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
     let mut programs = Programs::new(cx);
     let mut outlines = Outlines::default();
     for (name, func) in module.functions() {
-        if func.is_prim() || is_group(cx, &func) {
+        if func.is_prim() || names::is_group(cx, &func) {
             continue;
         }
         if cx.is_cancelled() {
@@ -89,12 +91,6 @@ fn fuse_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
         }
     }
     Ok(module)
-}
-
-/// Whether a function is a group already, of this pass or of a vendor's.
-fn is_group(cx: &PassContext, func: &Function) -> bool {
-    let attrs = cx.terms().attrs(func.attrs());
-    ["Primitive", "Composite", "Codegen"].iter().any(|key| attrs.term(key).is_some())
 }
 
 /// What is known of the module's tensor programs, each looked at once.

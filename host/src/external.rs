@@ -1,0 +1,152 @@
+//! Tensor programs whose code is not ours: it came from a code generator, as an object.
+//!
+//! ```ir
+//! private prim @f(%x: f32[8], out %y: f32[8]) {
+//!   eval extern "f"(const(u8[1024], …), %x, %y)
+//! }
+//! ```
+//!
+//! The constant is the object, and the string the symbol that it defines, a function like those that the
+//! compiler makes of tensor programs: pointers to the buffers, scratch memory, threads, a status.
+
+use std::sync::Arc;
+
+use object::{Object, ObjectKind, ObjectSymbol};
+use tenon_plugin_api::ir::{Attrs, BuildPrim, Context};
+
+use crate::border::Run;
+use crate::ir::{
+    Build, Bytes, Constant, Cx, DType, Expr, Function, Kind, Module, NodeSpec, Symbol, Terms,
+    Transaction, Type, TypeView, View,
+};
+
+/// The code of a program that has its own.
+pub(crate) struct ExternalCode<'a> {
+    /// The function in the object.
+    pub(crate) symbol: &'a str,
+    /// A relocatable object, as bytes.
+    pub(crate) object: &'a Arc<Constant>,
+}
+
+impl<'a> ExternalCode<'a> {
+    /// The code of `program`; `None` when it is a tensor program like any other.
+    pub(crate) fn of(program: &'a Function) -> Option<Self> {
+        let body = program.view();
+        let View::PrimFunc { params, body: stmt, .. } = body.view(body.root()) else { return None };
+        let View::Evaluate { value } = body.view(stmt) else { return None };
+        let View::Call { callee, args, .. } = body.view(value) else { return None };
+        let View::Extern { name } = body.view(callee) else { return None };
+        let View::Constant(object) = body.view(args.get(0)?) else { return None };
+        let object = &program.constants()[object.index as usize];
+        let passes_on = args.skip(1).iter().eq(params.iter());
+        passes_on.then(|| Self { symbol: body.terms().str(name), object })
+    }
+}
+
+/// Has a code generator compile functions of a module, and makes the tensor programs that call its code.
+pub(crate) fn generate(
+    run: &Arc<Run>,
+    generator: &str,
+    module: &Module,
+    names: &[Symbol],
+) -> Result<Vec<Arc<Function>>, String> {
+    let cx = &run.cx;
+    let functions: Vec<(Symbol, Interface)> = names
+        .iter()
+        .map(|&name| Ok((name, Interface::of(module, name)?)))
+        .collect::<Result<_, String>>()?;
+    let bytes = run.generators()?.generate(generator, run, module, names)?;
+    let defined = defined_functions(&bytes).map_err(|reason| {
+        format!("what code generator `{generator}` made is no object: {reason}")
+    })?;
+    let missing = names.iter().map(|&name| cx.terms().str(name));
+    if let Some(missing) = missing.into_iter().find(|name| !defined.iter().any(|it| it == name)) {
+        return Err(format!(
+            "the object of code generator `{generator}` defines no function `{missing}`, only {defined:?}"
+        ));
+    }
+    let ty = cx.static_tensor_type(DType::U8, &[bytes.len() as i64]);
+    let name = cx.symbol(&format!("{generator}.o"));
+    let object = Arc::new(Constant { ty, name, data: Bytes::new(bytes) });
+    functions.iter().map(|(name, interface)| program(cx, *name, interface, &object)).collect()
+}
+
+/// What a function takes and gives, as tensors of known size.
+struct Interface {
+    params: Vec<(Symbol, Type)>,
+    results: Vec<Type>,
+}
+
+impl Interface {
+    fn of(module: &Module, name: Symbol) -> Result<Self, String> {
+        let text = module.cx().terms().str(name);
+        let Some(function) = module.get(name) else {
+            return Err(format!("there is no function `{text}`"));
+        };
+        let body = function.view();
+        let View::Function { params, result, .. } = body.view(body.root()) else {
+            return Err(format!("`{text}` is no graph function"));
+        };
+        let terms = body.terms();
+        let params = params
+            .iter()
+            .map(|param| match (body.view(param), body.ty(param)) {
+                (View::Var { name }, Some(ty)) => Ok((name, known(terms, ty, text)?)),
+                _ => Err(format!("a parameter of `{text}` has no type")),
+            })
+            .collect::<Result<_, String>>()?;
+        let result = result.ok_or_else(|| format!("`{text}` has no type of its result"))?;
+        let results = match terms.ty(result) {
+            TypeView::Tuple(fields) => fields.to_vec(),
+            _ => vec![result],
+        };
+        results.iter().try_for_each(|&ty| known(terms, ty, text).map(drop))?;
+        Ok(Self { params, results })
+    }
+}
+
+/// A tensor type of known size.
+fn known(terms: Terms<'_>, ty: Type, function: &str) -> Result<Type, String> {
+    match terms.static_tensor(ty) {
+        Some(_) => Ok(ty),
+        None => Err(format!(
+            "code generators take tensors of known size, and `{function}` has a {}",
+            terms.type_text(ty)
+        )),
+    }
+}
+
+/// The functions that an object defines for others.
+fn defined_functions(bytes: &[u8]) -> Result<Vec<String>, String> {
+    let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
+    if file.kind() != ObjectKind::Relocatable {
+        return Err(format!("it is {:?}, not relocatable", file.kind()));
+    }
+    let defined = file.symbols().filter(|symbol| symbol.is_global() && symbol.is_definition());
+    let names = defined.filter_map(|symbol| symbol.name().ok()).map(str::to_owned);
+    Ok(names.collect())
+}
+
+fn program(
+    cx: &Cx,
+    name: Symbol,
+    interface: &Interface,
+    object: &Arc<Constant>,
+) -> Result<Arc<Function>, String> {
+    let mut tx = Transaction::new(cx.clone());
+    let terms = cx.terms();
+    let mut params: Vec<Expr> =
+        interface.params.iter().map(|&(name, ty)| tx.buffer(terms.str(name), ty, "")).collect();
+    for (index, &ty) in interface.results.iter().enumerate() {
+        params.push(tx.buffer(&format!("result{index}"), ty, ""));
+    }
+    let callee = tx.named(Kind::EXTERN, name);
+    let object = tx.shared_constant(Arc::clone(object));
+    let args: Vec<Expr> = [object].into_iter().chain(params.iter().copied()).collect();
+    let call = tx.call(callee, &args, Attrs::NONE, None);
+    let body = tx.push(NodeSpec::new(Kind::EVALUATE), &[call]);
+    let root = tx.prim_func(&params, interface.results.len() as u32, body, Attrs::NONE);
+    let root = tx.private(root);
+    tx.set_root(root);
+    tx.publish().map_err(|error| error.to_string())
+}
