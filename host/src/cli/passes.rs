@@ -18,6 +18,9 @@ pub(super) enum PassesCommand {
     Show {
         /// Its id, an alias, or the last part of its id
         name: String,
+        /// As a page of documentation
+        #[arg(long)]
+        markdown: bool,
     },
 }
 
@@ -39,7 +42,10 @@ pub(super) fn passes(global: &Global, command: &PassesCommand) -> Result<(), Fai
                 .collect();
             print(table(&rows))
         }
-        PassesCommand::Show { name } => {
+        PassesCommand::Show { name, markdown: true } => {
+            print(pass_markdown(&registry, registry.find(name)?))
+        }
+        PassesCommand::Show { name, markdown: false } => {
             let id = registry.find(name)?;
             let options = configured_options(&registry, id)?;
             match global.json {
@@ -135,7 +141,44 @@ fn pass_text(registry: &Registry, id: PassId, options: &[StepOption]) -> String 
         text.push_str(&format!("\n{}", table(&rows)));
     }
     text.push_str(&format!("\n{}\n", record.doc));
+    if !record.header.is_empty() {
+        text.push_str(&format!("\n{}\n", record.header));
+    }
     text
+}
+
+/// A page on a pass, of what its manifest says: the same wherever the plugin lies and whatever the registry sets.
+fn pass_markdown(registry: &Registry, id: PassId) -> String {
+    let record = registry.record(id);
+    let code = |name: &String| format!("`{name}`");
+    let mut text = format!("# {}\n\n{}\n\n", record.name, record.doc);
+    let plugin = &registry.plugin_of(id).manifest.plugin.id;
+    let aliases = record.aliases.iter().map(code).collect::<Vec<_>>().join(", ");
+    let rows = [("plugin", plugin.clone()), ("aliases", aliases)].into_iter().chain(facts(record));
+    text.push_str("| | |\n|---|---|\n");
+    for (label, value) in rows.filter(|(_, value)| !value.is_empty()) {
+        text.push_str(&format!("| {label} | {} |\n", cell(&value)));
+    }
+    if !record.options.is_empty() {
+        text.push_str(
+            "\n## Options\n\n| option | type | default | range | |\n|---|---|---|---|---|\n",
+        );
+        for option in &record.options {
+            let default = cell(&option.default.to_string());
+            let (ty, range) = (cell(&option.ty.to_string()), cell(&range(option)));
+            let (name, help) = (&option.name, cell(&option.help));
+            text.push_str(&format!("| `{name}` | {ty} | `{default}` | {range} | {help} |\n"));
+        }
+    }
+    if !record.header.is_empty() {
+        text.push_str(&format!("\n## How\n\n{}\n", record.header));
+    }
+    text
+}
+
+/// A text as it stands in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
 }
 
 /// What a manifest says of a pass besides its name, its options and its documentation.
