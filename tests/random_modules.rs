@@ -15,6 +15,9 @@ use tenon_host::registry::{PassKind, Registry};
 use tenon_host::testing::{Random, random_module};
 use tenon_host::text::{WeightsPolicy, print_module};
 
+/// Left out: passes of one function that they are told of, which refuse a module without it.
+const ARE_TOLD: &[&str] = &["relax.Gradient"];
+
 /// Modules for each pipeline.
 const SEEDS: u64 = 60;
 
@@ -26,7 +29,7 @@ fn main() -> ExitCode {
     let mut pipelines = Vec::new();
     let known = registry();
     for record in known.passes().map(|id| known.record(id)) {
-        if record.kind == PassKind::Prim {
+        if record.kind == PassKind::Prim || ARE_TOLD.contains(&record.name.as_str()) {
             continue;
         }
         match record.phase.as_str() {
