@@ -100,11 +100,30 @@ impl<'a> GraphRoles<'a> {
     }
 }
 
-/// Whether a value may be moved, merged or computed again: a constant, a tuple, a call of a pure operator.
-pub(crate) fn is_pure(body: BodyView<'_>, value: Expr, cx: &PassContext) -> bool {
-    match body.view(value) {
-        View::Call { callee, .. } => body.op_name(callee).is_some_and(|op| cx.is_pure(op)),
-        View::If { .. } | View::Function { .. } | View::Let(_) | View::Unknown { .. } => false,
-        _ => true,
+/// Tells which values are pure. Each operator is looked up once.
+pub(crate) struct Purity<'a> {
+    body: BodyView<'a>,
+    cx: &'a PassContext,
+    ops: HashMap<Symbol, bool>,
+}
+
+impl<'a> Purity<'a> {
+    pub(crate) fn new(body: BodyView<'a>, cx: &'a PassContext) -> Self {
+        Self { body, cx, ops: HashMap::new() }
+    }
+
+    /// Whether a value may be moved, merged or computed again: a constant, a tuple, a call of a pure operator.
+    pub(crate) fn is_pure(&mut self, value: Expr) -> bool {
+        match self.body.view(value) {
+            View::Call { callee, .. } => match self.body.view(callee) {
+                View::Op { name } => {
+                    let (terms, cx) = (self.body.terms(), self.cx);
+                    *self.ops.entry(name).or_insert_with(|| cx.is_pure(terms.str(name)))
+                }
+                _ => false,
+            },
+            View::If { .. } | View::Function { .. } | View::Let(_) | View::Unknown { .. } => false,
+            _ => true,
+        }
     }
 }

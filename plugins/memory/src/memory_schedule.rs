@@ -13,12 +13,11 @@
 //! moves across it. The new order is taken when its peak is lower. It takes `n log n` steps.
 
 use std::collections::BTreeSet;
-use std::collections::HashMap;
 
 use tenon_plugin_api::ir::LetView;
 use tenon_plugin_api::prelude::*;
 
-use crate::graph_memory::{GraphRoles, Usage, is_pure};
+use crate::graph_memory::{GraphRoles, Purity, Usage};
 use crate::lifetimes::Operands;
 
 /// Orders bindings so that less memory is alive at a time.
@@ -36,15 +35,18 @@ fn memory_schedule(func: Function, module: &Module, cx: &PassContext) -> Result<
     let View::Let(bindings) = body.view(block) else { return Ok(func) };
     let before = Usage::of(body, bindings, module);
     let values = Values::of(body, bindings, module, &before);
+    let mut purity = Purity::new(body, cx);
+    let mut state =
+        State { left: vec![(0, 0); bindings.len()], is_freed: vec![false; bindings.len()] };
     let mut rw = func.edit();
     let mut list = LetList::new();
     for part in bindings.blocks() {
         let end = part.first + part.len;
         let mut first = part.first;
         while first < end {
-            let may_move = |&at: &usize| is_pure(body, bindings.binding(at).1, cx);
+            let may_move = |&at: &usize| purity.is_pure(bindings.binding(at).1);
             let len = (first..end).take_while(may_move).count().max(1);
-            for at in values.order(first..first + len) {
+            for at in values.order(first..first + len, &mut state) {
                 let (var, value) = bindings.binding(at);
                 list.bind(part.is_dataflow, var, value);
             }
@@ -68,82 +70,133 @@ fn memory_schedule(func: Function, module: &Module, cx: &PassContext) -> Result<
 /// What bindings read, and whose memory that is.
 struct Values {
     /// For each binding, the bindings that it reads.
-    reads: Vec<Vec<usize>>,
+    reads: Lists,
     /// For each binding, whose memory it touches besides its own.
-    touches: Vec<Vec<usize>>,
+    touches: Lists,
     /// For each binding, how often its memory is touched; more often than that when it is seen outside.
-    touched: Vec<usize>,
+    touched: Vec<u64>,
     bytes: Vec<u64>,
 }
+
+/// Many lists in one vector.
+struct Lists {
+    ends: Vec<u32>,
+    items: Vec<u32>,
+}
+
+impl Lists {
+    fn of(&self, index: usize) -> &[u32] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.items[start..self.ends[index] as usize]
+    }
+
+    fn push(&mut self, items: &[u32]) {
+        self.items.extend_from_slice(items);
+        self.ends.push(self.items.len() as u32);
+    }
+}
+
+/// No binding.
+const NONE: u32 = u32::MAX;
 
 impl Values {
     fn of(body: BodyView<'_>, bindings: LetView<'_>, module: &Module, usage: &Usage) -> Self {
         let count = bindings.len();
         let mut roles = GraphRoles::new(body, module);
-        let number: HashMap<Expr, usize> =
-            bindings.bindings().enumerate().map(|(at, (var, _))| (var, at)).collect();
+        let mut number = vec![NONE; body.len()];
+        for (at, (var, _)) in bindings.bindings().enumerate() {
+            number[var.index()] = at as u32;
+        }
+        let lists =
+            || Lists { ends: Vec::with_capacity(count), items: Vec::with_capacity(2 * count) };
         let mut values = Self {
-            reads: Vec::with_capacity(count),
-            touches: Vec::with_capacity(count),
+            reads: lists(),
+            touches: lists(),
             touched: vec![0; count],
             bytes: usage.bytes.clone(),
         };
         // For each binding, whose memory it stands for; none for what stands for several.
-        let mut owner: Vec<Option<usize>> = Vec::with_capacity(count);
-        let mut seen = vec![0; body.len()];
+        let mut owner: Vec<u32> = Vec::with_capacity(count);
+        let mut seen = vec![NONE; body.len()];
+        let (mut reads, mut touches, mut pending) = (Vec::new(), Vec::new(), Vec::new());
         for (at, (_, value)) in bindings.bindings().enumerate() {
-            let reads = reads(body, value, &number, &mut seen, at + 1);
-            let role = roles.of(value);
-            let mut touches: Vec<usize> = reads.iter().filter_map(|&read| owner[read]).collect();
+            reads.clear();
+            pending.push(value);
+            // Through tuples and branches; each node is looked at once for each binding.
+            while let Some(expr) = pending.pop() {
+                if std::mem::replace(&mut seen[expr.index()], at as u32) == at as u32 {
+                    continue;
+                }
+                match number[expr.index()] {
+                    NONE => pending.extend(body.operands(expr).iter()),
+                    read => reads.push(read),
+                }
+            }
+            touches.clear();
+            touches.extend(reads.iter().map(|&read| owner[read as usize]).filter(|&of| of != NONE));
             touches.sort_unstable();
             touches.dedup();
-            touches.iter().for_each(|&owner| values.touched[owner] += 1);
-            owner.push(match (role.operands, touches.as_slice()) {
-                (Operands::Alias, &[only]) if body.kind(value) != Kind::TUPLE => Some(only),
-                (Operands::Alias, _) => None,
-                _ => Some(at),
+            touches.iter().for_each(|&of| values.touched[of as usize] += 1);
+            owner.push(match (roles.of(value).operands, touches.as_slice()) {
+                (Operands::Alias, &[only]) if body.kind(value) != Kind::TUPLE => only,
+                (Operands::Alias, _) => NONE,
+                _ => at as u32,
             });
-            if owner[at].is_none() {
+            if owner[at] == NONE {
                 // What stands for several keeps them: nobody is the last to touch them.
-                touches.iter().for_each(|&owner| values.touched[owner] += count);
+                touches.iter().for_each(|&of| values.touched[of as usize] += count as u64);
             }
-            values.reads.push(reads);
-            values.touches.push(touches);
+            values.reads.push(&reads);
+            values.touches.push(&touches);
         }
         for made in usage.made.iter().filter(|made| made.death.is_none()) {
-            values.touched[made.birth] += count;
+            values.touched[made.birth] += count as u64;
         }
         values
     }
 
     /// A good order of bindings that follow each other and may change places.
-    fn order(&self, range: std::ops::Range<usize>) -> Vec<usize> {
+    fn order(&self, range: std::ops::Range<usize>, state: &mut State) -> Vec<usize> {
         if range.len() < 3 {
             return range.collect();
         }
         let start = range.start;
-        let mut waiting_for = vec![0usize; range.len()];
-        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); range.len()];
-        // For memory touched in the range: how often still, and the exclusive or of those who do.
-        let mut left: HashMap<usize, (usize, usize)> = HashMap::new();
+        let mut cost: Vec<i128> = range.clone().map(|at| self.bytes[at] as i128).collect();
+        let mut waiting_for = vec![0u32; range.len()];
+        let mut readers = vec![0u32; range.len() + 1];
         for at in range.clone() {
-            for &read in self.reads[at].iter().filter(|&&read| read >= start) {
+            for &read in self.reads.of(at).iter().filter(|&&read| read as usize >= start) {
                 waiting_for[at - start] += 1;
-                readers[read - start].push(at);
+                readers[read as usize - start + 1] += 1;
             }
-            for &owner in &self.touches[at] {
-                let (count, who) = left.entry(owner).or_default();
+            for &of in self.touches.of(at) {
+                let (count, who) = &mut state.left[of as usize];
                 *count += 1;
-                *who ^= at;
+                *who ^= at as u32;
+            }
+        }
+        (1..readers.len()).for_each(|at| readers[at] += readers[at - 1]);
+        let mut read_by = vec![0u32; readers[range.len()] as usize];
+        let mut next = readers.clone();
+        for at in range.clone() {
+            for &read in self.reads.of(at).iter().filter(|&&read| read as usize >= start) {
+                let place = &mut next[read as usize - start];
+                read_by[*place as usize] = at as u32;
+                *place += 1;
+            }
+        }
+        let touched = || range.clone().flat_map(|at| self.touches.of(at)).map(|&of| of as usize);
+        for of in touched() {
+            let (count, who) = state.left[of];
+            if count == 1 && self.touched[of] == 1 {
+                cost[who as usize - start] -= self.bytes[of] as i128;
             }
         }
         // What bindings outside of the range touch is not freed in it.
-        left.retain(|&owner, (count, _)| *count == self.touched[owner]);
-        let mut cost: Vec<i128> = range.clone().map(|at| self.bytes[at] as i128).collect();
-        for (&owner, &(count, who)) in &left {
-            if count == 1 {
-                cost[who - start] -= self.bytes[owner] as i128;
-            }
+        let is_freed = |left: &[(u32, u32)], of: usize| left[of].0 as u64 == self.touched[of];
+        let freed: Vec<bool> = touched().map(|of| is_freed(&state.left, of)).collect();
+        for (of, is_freed) in touched().zip(freed) {
+            state.is_freed[of] = is_freed;
         }
         let mut ready: BTreeSet<(i128, usize)> = range
             .clone()
@@ -153,20 +206,22 @@ impl Values {
         let mut order = Vec::with_capacity(range.len());
         while let Some((_, at)) = ready.pop_first() {
             order.push(at);
-            for owner in &self.touches[at] {
-                let Some((count, who)) = left.get_mut(owner) else { continue };
+            for &of in self.touches.of(at) {
+                let (count, who) = &mut state.left[of as usize];
                 *count -= 1;
-                *who ^= at;
-                if *count == 1 {
-                    let (last, freed) = (*who, self.bytes[*owner] as i128);
+                *who ^= at as u32;
+                if *count == 1 && state.is_freed[of as usize] {
+                    let last = *who as usize;
                     let is_ready = ready.remove(&(cost[last - start], last));
-                    cost[last - start] -= freed;
+                    cost[last - start] -= self.bytes[of as usize] as i128;
                     if is_ready {
                         ready.insert((cost[last - start], last));
                     }
                 }
             }
-            for &reader in &readers[at - start] {
+            let readers = readers[at - start] as usize..readers[at - start + 1] as usize;
+            for &reader in &read_by[readers] {
+                let reader = reader as usize;
                 waiting_for[reader - start] -= 1;
                 if waiting_for[reader - start] == 0 {
                     ready.insert((cost[reader - start], reader));
@@ -177,25 +232,10 @@ impl Values {
     }
 }
 
-/// The bindings that a value reads, through tuples and branches, each once. What was seen carries `mark`.
-fn reads(
-    body: BodyView<'_>,
-    value: Expr,
-    number: &HashMap<Expr, usize>,
-    seen: &mut [usize],
-    mark: usize,
-) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut pending = vec![value];
-    while let Some(expr) = pending.pop() {
-        if std::mem::replace(&mut seen[expr.index()], mark) == mark {
-            continue;
-        }
-        match number.get(&expr) {
-            Some(&at) => found.push(at),
-            None => pending.extend(body.operands(expr).iter()),
-        }
-    }
-    found.sort_unstable();
-    found
+/// For memory touched in a range: by how many that are still to come, and the exclusive or of those. It is as it was,
+/// all zero, when the range is done.
+struct State {
+    left: Vec<(u32, u32)>,
+    /// Whether nobody outside of the range touches it.
+    is_freed: Vec<bool>,
 }
