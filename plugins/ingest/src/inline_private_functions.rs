@@ -16,12 +16,16 @@
 //! become those of the arguments. A function that nobody names any more is removed. One that calls itself,
 //! directly or over others, is kept, and one that is a value is kept for those who do not call it by its name.
 //!
-//! A function of many calls is copied as often. The nodes that copies add are limited; calls behind the limit
-//! stay calls. What is called once is moved, whatever its size.
+//! A function of many calls is copied as often; the nodes that copies add are limited. What is called once is moved,
+//! whatever its size, though of a long chain of such functions the inner ones are moved again and again: that is
+//! limited too, in proportion to the module. Calls behind the limits stay calls.
 
 use std::collections::{HashMap, HashSet};
 
 use tenon_plugin_api::prelude::*;
+
+/// How often a node may be moved, on average.
+const MOVES: u64 = 16;
 
 /// Puts private functions in the place of their calls.
 #[pass(
@@ -30,12 +34,17 @@ use tenon_plugin_api::prelude::*;
                "raf.pass_.InlineClosure"],
     phase = "ingest",
     requires = ["relax.Normalize"],
-    idempotent = true,
+    idempotent = false,
     options(max_copied(int, default = 1000000, min = 0, help = "nodes that copies add at most"))
 )]
 fn inline_private_functions(mut module: Module, cx: &PassContext) -> Result<Module> {
     let graph = CallGraph::of(&module);
-    let mut bodies = Bodies { functions: HashMap::new(), left: cx.option_int("max_copied") as u64 };
+    let nodes: usize = module.functions().iter().map(|(_, func)| func.view().len()).sum();
+    let mut bodies = Bodies {
+        functions: HashMap::new(),
+        copies_left: cx.option_int("max_copied") as u64,
+        moves_left: MOVES * nodes as u64,
+    };
     for &name in graph.callees_first() {
         let Some(func) = module.get(name).filter(|func| !func.is_prim()) else { continue };
         if cx.is_cancelled() {
@@ -55,8 +64,7 @@ fn inline_private_functions(mut module: Module, cx: &PassContext) -> Result<Modu
     for (_, func) in module.functions() {
         named.extend(func.view().globals().map(|(_, name)| name));
     }
-    // Callers come first, so that what only functions name that go, goes as well.
-    for &name in graph.callees_first().iter().rev() {
+    for &name in graph.callees_first() {
         if bodies.functions.contains_key(&name) && graph.uses(name) > 0 && !named.contains(&name) {
             module.remove(name);
         }
@@ -66,10 +74,12 @@ fn inline_private_functions(mut module: Module, cx: &PassContext) -> Result<Modu
 
 /// The functions that may be put in the place of calls.
 struct Bodies {
-    /// Each with whether it is mentioned once.
+    /// Each with whether it is named once.
     functions: HashMap<Symbol, (Function, bool)>,
     /// Nodes that copies may still add.
-    left: u64,
+    copies_left: u64,
+    /// Nodes that may still be moved.
+    moves_left: u64,
 }
 
 impl Bodies {
@@ -104,7 +114,8 @@ impl Bodies {
             return false;
         };
         let size = body.len() as u64;
-        if params.len() != args.len() || (!is_single && size > self.left) {
+        let left = if *is_single { &mut self.moves_left } else { &mut self.copies_left };
+        if params.len() != args.len() || size > *left {
             return false;
         }
         let args = args.to_vec();
@@ -117,9 +128,7 @@ impl Bodies {
                 return false;
             }
         }
-        if !is_single {
-            self.left -= size;
-        }
+        *left -= size;
         let mut map: HashMap<Expr, Expr> = params.iter().zip(args).collect();
         let result = match body.view(result) {
             View::Let(bindings) => {
