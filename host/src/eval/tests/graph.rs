@@ -166,7 +166,7 @@ fn what_is_killed_loses_its_contents() {
         ("%k = memory.kill(%a)", false),
         ("%k = memory.kill(%s)", false),
     ] {
-        let source = Source::new("kill.ir", &text(kill));
+        let source = Source::new("kill.ir", text(kill));
         let module = parse_module(&Cx::new(), &source, &mut NoWeights);
         let module = module.unwrap_or_else(|errors| panic!("{}", errors.render(false)));
         let module = infer_module(&module).unwrap();
