@@ -25,7 +25,8 @@
 //! closures stay, and so do those whose types name a symbol that no weight has, and a call with the attribute
 //! `relax.stop_lift` with all that reads it. The function takes its inputs, then the weights that it still reads,
 //! then what is lifted, which is what `@…_transform_params` returns for the weights there were. Where there is
-//! such a function already, the new one calls it first.
+//! such a function already, the new one calls it first. A function that another one of the module calls stays as
+//! it is, since its parameters would change.
 
 use std::collections::{HashMap, HashSet};
 
@@ -46,9 +47,11 @@ const STOP: &str = "relax.stop_lift";
     idempotent = true
 )]
 fn lift_transform_params(mut module: Module, cx: &PassContext) -> Result<Module> {
-    for (name, func) in module.functions() {
+    let functions = module.functions();
+    let called: HashSet<Symbol> = functions.iter().flat_map(|(_, func)| callees(func)).collect();
+    for (name, func) in functions {
         let Some(inputs) = cx.terms().attrs(func.attrs()).int(NUM_INPUT) else { continue };
-        if func.is_prim() {
+        if func.is_prim() || called.contains(&name) {
             continue;
         }
         let name_text = cx.terms().str(name).to_owned();
@@ -71,6 +74,16 @@ fn lift_transform_params(mut module: Module, cx: &PassContext) -> Result<Module>
         module.insert(transform_name, &transform);
     }
     Ok(module)
+}
+
+/// The functions that a function names.
+fn callees(func: &Function) -> Vec<Symbol> {
+    let body = func.view();
+    let named = body.post_order().filter_map(|expr| match body.view(expr) {
+        View::Global { name } => Some(name),
+        _ => None,
+    });
+    named.collect()
 }
 
 /// What of a function is lifted.
