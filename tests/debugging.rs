@@ -5,7 +5,7 @@
 mod program;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use program::{profile, tenon};
@@ -112,6 +112,26 @@ fn validation_names_the_pass_that_changes_a_result() {
     let (code, said) = say(opt.arg("--validate"));
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("at pass `test.Miscompile`: it changed what @main computes"), "{said}");
+}
+
+#[test]
+fn no_pass_of_the_default_pipeline_changes_what_a_network_computes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for model in ["tests/models/mlp.onnx", "examples/digits/digits.onnx"] {
+        let mut opt = tenon();
+        opt.arg("opt").arg(root.join(model)).args([
+            "-D",
+            "batch=2",
+            "-p",
+            "default",
+            "--opt-level",
+            "3",
+        ]);
+        opt.args(["--verify-each", "--validate=7", "-o"]).arg(folder.path().join("lowered.ir"));
+        let (code, said) = say(&mut opt);
+        assert_eq!(code, 0, "{model}: {said}");
+    }
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn both_sides_of_a_lie_are_refused_with_the_difference() {
 }
 
 #[test]
-fn a_pass_that_fails_says_why_or_the_host_does() {
+fn c012_a_pass_that_fails_says_why_or_the_host_does() {
     let at = "pass `test.C` in function @main: ";
     let silent = "the pass returned nothing and does not say why";
     assert_eq!(error("SAYS_NOTHING"), format!("{at}{silent}"));

@@ -127,7 +127,7 @@ fn errors_say_what_and_where() {
 fn bytes_that_are_no_text_are_refused() {
     let house = House::new("");
     let error = house.error("test.NoText");
-    assert_eq!(error, "pass `test.NoText`: the name \"a\u{fffd}b\" is not UTF-8");
+    assert_eq!(error, "pass `test.NoText` in function @main: the name \"a\u{fffd}b\" is not UTF-8");
     let error = house.error("test.NoTextInError");
     assert_eq!(error, "pass `test.NoTextInError` in function @main: a\u{fffd}b");
     house.run("test.NoOp").expect("the same library still works");
@@ -266,7 +266,7 @@ fn an_enabled_pass_finds_its_place() {
          [passes.\"test.Placed\"]\nenabled = true\n",
     );
     let plan = plan(&house.open(), "p").expect("a plan");
-    assert_eq!(plan.to_string(), "test.NoOp, test.Placed, test.KeepHandles");
+    assert_eq!(plan.to_string(), "enter(optimize), test.NoOp, test.Placed, test.KeepHandles");
 }
 
 #[test]

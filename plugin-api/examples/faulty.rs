@@ -210,6 +210,43 @@ mod ring_b {
     }
 }
 
+mod needs {
+    use super::*;
+
+    /// Requires a pass that is there.
+    #[pass(name = "test.Needs", requires = ["test.NoOp"])]
+    fn needs(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        Ok(func)
+    }
+}
+
+mod wait {
+    use super::*;
+
+    /// Does nothing until it is told to stop, for a minute at most.
+    #[pass(name = "test.Wait")]
+    fn wait(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+        for _ in 0..6000 {
+            if cx.is_cancelled() {
+                return Err(PassError::cancelled());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        Ok(func)
+    }
+}
+
+mod deaf {
+    use super::*;
+
+    /// Does nothing for a minute, whatever it is told.
+    #[pass(name = "test.Deaf")]
+    fn deaf(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        std::thread::sleep(std::time::Duration::from_secs(60));
+        Ok(func)
+    }
+}
+
 mod placed {
     use super::*;
 

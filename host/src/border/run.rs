@@ -79,9 +79,14 @@ pub struct PassFailure {
 }
 
 impl PassFailure {
+    /// A pass that fails with a message.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self { message: message.into(), node: None, is_cancelled: false, is_panic: false }
+    }
+
     /// The pass gave the host something that cannot be used.
     pub(crate) fn refused(what: &str) -> Self {
-        Self { message: what.to_owned(), node: None, is_cancelled: false, is_panic: false }
+        Self::error(what)
     }
 
     pub(super) fn new(failure: Failure, message: String, node: Option<Expr>) -> Self {

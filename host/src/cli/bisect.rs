@@ -7,11 +7,11 @@ use clap::Args;
 use super::Global;
 use super::output::{Failure, print, print_json, warn_of_plugins};
 use super::progress::Progress;
-use super::run_passes::{Job, PassArgs, context, reproducer, write_reproducer};
+use super::run_passes::{Job, PassArgs, context, reproducer, run_plan, settings, write_reproducer};
 use super::trial::Trial;
-use crate::driver::{self, Target};
+use crate::driver::Target;
 use crate::ir::Module;
-use crate::passes::{Record, Snapshot, plan};
+use crate::passes::{Record, Snapshot, plan_with};
 use crate::validate::Reference;
 
 #[derive(Args)]
@@ -32,17 +32,21 @@ pub(super) fn bisect(global: &Global, args: &BisectArgs) -> Result<(), Failure> 
     let module = args.job.read()?;
     let (pipeline, passes) = args.job.pipeline(&registry)?;
     let target = Target::parse(&passes.target)?;
-    let plan = plan(&registry, &pipeline)?;
+    let plan = plan_with(&registry, &pipeline, &settings(&registry, &passes)?)?;
     let record = Record::of_all();
     let mut cx = context(&registry, &module, &target, &passes)?;
     cx.instruments.insert(0, Box::new(record.clone()));
     let progress = Progress::new();
     progress.say("running the passes");
-    let outcome = driver::run_plan(&registry, &plan, &module, &mut cx);
+    let outcome = run_plan(&registry, &plan, &module, &mut cx);
     warn_of_plugins(&registry);
     let snapshots = record.after();
 
     let (bad, before, what) = match outcome {
+        Err(error) if error.is_cancelled() => {
+            progress.done();
+            return Err(Failure::from_diagnostic(error.to_diagnostic()));
+        }
         Err(error) => {
             progress.done();
             let Some(failed) = record.before() else {

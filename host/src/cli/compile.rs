@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use super::Global;
+use super::complete;
 use super::input::{parse_dim, read_model, write_module};
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
@@ -24,7 +25,7 @@ pub(super) struct CompileArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// A pipeline's name or text
-    #[arg(long, default_value = "default")]
+    #[arg(long, default_value = "default", add = complete::pipeline())]
     pipeline: String,
     /// Bind a symbolic dimension
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]

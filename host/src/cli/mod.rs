@@ -1,14 +1,17 @@
 //! The command line.
 //!
-//! Exit codes: 0 done, 1 the input or a pass failed and a diagnostic said so, 2 wrong usage. What was asked
-//! for goes to standard output, everything else to standard error.
+//! Exit codes: 0 done, 1 the input or a pass failed and a diagnostic said so, 2 wrong usage, 130 interrupted. What
+//! was asked for goes to standard output, everything else to standard error.
 
 mod bisect;
 #[cfg(feature = "llvm")]
 mod compile;
+mod complete;
 mod input;
+mod interrupt;
 mod new;
 mod opt;
+mod options;
 mod output;
 mod passes;
 mod pipelines;
@@ -23,8 +26,11 @@ mod trial;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::env::CompleteEnv;
 use tenon_plugin_api::abi::guard::guard;
 
 use crate::registry::{Config, Guard, PROBE_COMMAND, Registry, State, probe_here};
@@ -83,14 +89,22 @@ enum Command {
         /// Bytes of memory that it may take
         memory: u64,
     },
+    /// The options of passes and of Tenon itself
+    #[command(subcommand)]
+    Options(options::OptionsCommand),
 }
+
+/// Set when the user asks the program to stop.
+static CANCELLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
+    CompleteEnv::with_factory(Cli::command).complete();
     let cli = Cli::parse();
     if let Command::PluginProbe { library, memory } = &cli.command {
         return probe_here(library, *memory);
     }
+    interrupt::prepare(CANCELLED.clone());
     let is_json = cli.global.json;
     let done = guard(|| dispatch(&cli)).unwrap_or_else(|panic| {
         Err(Failure::new(format!("internal error: {panic}"))
@@ -100,7 +114,7 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output::report(&failure, is_json);
-            ExitCode::from(1)
+            ExitCode::from(if interrupt::is_interrupted() { interrupt::EXIT_CODE } else { 1 })
         }
     }
 }
@@ -119,6 +133,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Plugins(command) => plugins::plugins(&cli.global, command),
         Command::Pipeline(command) => pipelines::pipeline(&cli.global, command),
         Command::PluginProbe { .. } => unreachable!("it has no registry to work with"),
+        Command::Options(command) => options::options(&cli.global, command),
     }
 }
 

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
 use super::Global;
+use super::complete;
 use super::output::{Failure, labelled, place_json, print, print_json, table};
 use crate::passes::{StepOption, configured_options};
 use crate::registry::{
@@ -17,6 +18,7 @@ pub(super) enum PassesCommand {
     /// Show what a pass says of itself, and what the registry says of it
     Show {
         /// Its id, an alias, or the last part of its id
+        #[arg(add = complete::passes())]
         name: String,
         /// As a page of documentation
         #[arg(long)]
@@ -189,11 +191,14 @@ pub(super) fn facts(record: &PassRecord) -> Vec<(&'static str, String)> {
         ("kind", format!("{:?}", record.kind).to_lowercase()),
         ("level", record.opt_level.to_string()),
         ("phase", record.phase.clone()),
+        ("from", record.from.clone()),
+        ("until", record.until.clone()),
         ("requires", requires.join(", ")),
         ("after", record.after.join(", ")),
         ("before", record.before.join(", ")),
         ("establishes", record.establishes.join(", ")),
         ("destroys", record.destroys.join(", ")),
+        ("preserves", record.preserves.join(", ")),
         ("idempotent", if record.idempotent { "yes" } else { "" }.to_owned()),
         ("more", more.collect::<Vec<_>>().join(", ")),
     ]

@@ -6,8 +6,9 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::Global;
+use super::complete;
 use super::output::{Failure, place_json, print, print_json, table};
-use crate::passes::{PassStep, Plan, Reason, Step, plan};
+use crate::passes::{GroupKind, PassStep, Plan, Reason, Step, plan};
 use crate::registry::{PipelineConfig, PipelineContent, Registry, Set};
 
 #[derive(Subcommand)]
@@ -17,11 +18,13 @@ pub(super) enum PipelineCommand {
     /// Show the passes of a pipeline, as a pipeline's text
     Show {
         /// A name, or a pipeline's text
+        #[arg(add = complete::pipeline())]
         name: String,
     },
     /// Show the passes of a pipeline, one a line, with the reason each is there
     Explain {
         /// A name, or a pipeline's text
+        #[arg(add = complete::pipeline())]
         name: String,
     },
 }
@@ -85,9 +88,16 @@ fn explain_json(registry: &Registry, plan: &Plan) -> Value {
     let mut number = 0;
     let steps = plan.steps.iter().map(|step| match step {
         Step::Phase(phase) => json!({ "phase": phase }),
+        Step::Begin(group) => json!({
+            "begin": group.kind.name(),
+            "max": max(group.kind),
+            "reason": group.step.reason.to_string(),
+        }),
+        Step::End(_) => json!({ "end": true }),
         Step::Pass(pass) => {
             number += 1;
-            let entry = registry.plugin_of(pass.id);
+            let entry = pass.pass.id().map(|id| registry.plugin_of(id));
+            let plugin = entry.map(|entry| &entry.manifest.plugin);
             let options = pass.options.iter().map(|option| {
                 json!({
                     "name": option.name,
@@ -98,9 +108,9 @@ fn explain_json(registry: &Registry, plan: &Plan) -> Value {
             json!({
                 "number": number,
                 "pass": pass.name,
-                "plugin": entry.manifest.plugin.id,
-                "version": entry.manifest.plugin.version,
-                "file": entry.path.display().to_string(),
+                "plugin": plugin.map(|plugin| &plugin.id),
+                "version": plugin.map(|plugin| &plugin.version),
+                "file": entry.map(|entry| entry.path.display().to_string()),
                 "why": why_json(&pass.reason),
                 "reason": pass.reason.to_string(),
                 "options": options.collect::<Vec<_>>(),
@@ -124,25 +134,38 @@ fn why_json(reason: &Reason) -> Value {
         Reason::Placed { enabled, beside } => {
             json!({ "enabled": place_json(enabled), "beside": beside })
         }
-        Reason::Required { by } => json!({ "required_by": by }),
+        Reason::Required { by, .. } => json!({ "required_by": by }),
+        Reason::Called => json!({ "called": true }),
+        Reason::Pinned { of } => json!({ "part_of": of }),
+        Reason::Member { of } => json!({ "member_of": of }),
     }
 }
 
 fn explain_text(registry: &Registry, plan: &Plan) -> String {
-    let mut number = 0;
+    let (mut number, mut depth) = (0, 0);
     let mut rows: Vec<Vec<String>> = Vec::new();
     for step in &plan.steps {
+        let indent = "  ".repeat(depth);
         match step {
             Step::Phase(phase) => rows.push(vec![format!("phase {phase}")]),
+            Step::Begin(group) => {
+                let name = group.kind.name();
+                let rounds =
+                    max(group.kind).map_or(String::new(), |max| format!(", {max} rounds at most"));
+                let reason = group.step.reason.to_string();
+                rows.push(vec![format!("       {indent}{name}{rounds}"), String::new(), reason]);
+                depth += 1;
+            }
+            Step::End(_) => depth -= 1,
             Step::Pass(pass) => {
                 number += 1;
-                let plugin = &registry.plugin_of(pass.id).manifest.plugin;
+                let plugin = pass.pass.id().map(|id| &registry.plugin_of(id).manifest.plugin);
                 rows.push(vec![
-                    format!("{number:5}  {}", pass.name),
-                    format!("{} {}", plugin.id, plugin.version),
+                    format!("{number:5}  {indent}{}", pass.name),
+                    plugin.map_or(String::new(), |it| format!("{} {}", it.id, it.version)),
                     pass.reason.to_string(),
                 ]);
-                rows.extend(set_options(pass));
+                rows.extend(set_options(pass, &indent));
             }
         }
     }
@@ -154,30 +177,33 @@ fn explain_text(registry: &Registry, plan: &Plan) -> String {
         });
         text.push_str(&format!("left out\n{}", table(&rows.collect::<Vec<_>>())));
     }
-    let files: BTreeMap<String, String> = plan
-        .steps
-        .iter()
-        .filter_map(|step| match step {
-            Step::Phase(_) => None,
-            Step::Pass(pass) => {
-                let entry = registry.plugin_of(pass.id);
-                let plugin = &entry.manifest.plugin;
-                let name = format!("       {} {}", plugin.id, plugin.version);
-                Some((name, entry.path.display().to_string()))
-            }
-        })
-        .collect();
+    let file = |id| {
+        let entry = registry.plugin_of(id);
+        let plugin = &entry.manifest.plugin;
+        let name = format!("       {} {}", plugin.id, plugin.version);
+        (name, entry.path.display().to_string())
+    };
+    let files: BTreeMap<String, String> =
+        plan.passes().filter_map(|step| step.pass.id()).map(file).collect();
     let rows: Vec<Vec<String>> = files.into_iter().map(|(name, file)| vec![name, file]).collect();
     text.push_str(&format!("plugins\n{}", table(&rows)));
     text
 }
 
 /// The options that are not as the pass has them, one a row.
-fn set_options(pass: &PassStep) -> Vec<Vec<String>> {
+fn set_options(pass: &PassStep, indent: &str) -> Vec<Vec<String>> {
     let set = |option: &crate::passes::StepOption| {
         let place = option.set_by.as_ref()?;
-        let value = format!("         {} = {}", option.name, option.value);
+        let value = format!("         {indent}{} = {}", option.name, option.value);
         Some(vec![value, String::new(), format!("set in {place}")])
     };
     pass.options.iter().filter_map(set).collect()
+}
+
+/// The most rounds of a group that has rounds.
+fn max(kind: GroupKind) -> Option<u32> {
+    match kind {
+        GroupKind::Fixpoint { max } => Some(max),
+        GroupKind::Sequence | GroupKind::Composite | GroupKind::Functions => None,
+    }
 }

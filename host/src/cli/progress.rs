@@ -40,6 +40,9 @@ impl Progress {
 
 impl Instrument for Progress {
     fn before(&mut self, info: StepInfo<'_>, _: &Module) -> Result<(), Box<Diagnostic>> {
+        if info.is_group() {
+            return Ok(());
+        }
         self.say(format!("[{}/{}] {}", info.number + 1, info.total, info.step.name));
         Ok(())
     }

@@ -8,11 +8,11 @@ use super::Global;
 use super::input::{read_reproducer, write_module_below};
 use super::output::{Failure, print};
 use super::progress::Progress;
-use super::run_passes::{Job, PassArgs, context};
+use super::run_passes::{Job, PassArgs, context, run_plan, settings};
 use super::trial::Trial;
-use crate::driver::{self, Target};
+use crate::driver::Target;
 use crate::ir::Module;
-use crate::passes::{PassError, Plan, plan};
+use crate::passes::{PassError, Plan, plan_with};
 use crate::registry::Registry;
 
 #[derive(Args)]
@@ -102,7 +102,7 @@ impl<'a> Judge<'a> {
         let registry = global.open_registry()?;
         let (pipeline, passes) = args.job.pipeline(&registry)?;
         let target = Target::parse(&passes.target)?;
-        let plan = plan(&registry, &pipeline)?;
+        let plan = plan_with(&registry, &pipeline, &settings(&registry, &passes)?)?;
         let mut failing = FailingPass { registry, plan, target, passes, expect, pass: None };
         failing.pass = failing.run(module)?.and_then(|error| error.pass().map(str::to_owned));
         Ok(Judge::Passes(Box::new(failing)))
@@ -125,6 +125,11 @@ impl<'a> Judge<'a> {
 impl FailingPass<'_> {
     fn run(&self, module: &Module) -> Result<Option<PassError>, Failure> {
         let mut cx = context(&self.registry, module, &self.target, &self.passes)?;
-        Ok(driver::run_plan(&self.registry, &self.plan, module, &mut cx).err())
+        match run_plan(&self.registry, &self.plan, module, &mut cx).err() {
+            Some(error) if error.is_cancelled() => {
+                Err(Failure::from_diagnostic(error.to_diagnostic()))
+            }
+            error => Ok(error),
+        }
     }
 }

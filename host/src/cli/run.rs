@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::Args;
 
 use super::Global;
+use super::complete;
 use super::input::{parse_dim, read_model};
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
@@ -43,7 +44,7 @@ pub(super) struct RunArgs {
     #[arg(long)]
     profile: bool,
     /// A pipeline's name or text, for a model that is not compiled yet
-    #[arg(long, default_value = "default")]
+    #[arg(long, default_value = "default", add = complete::pipeline())]
     pipeline: String,
     /// Bind a symbolic dimension
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]

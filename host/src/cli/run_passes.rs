@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::input::{parse_dim, read_model, read_reproducer, write_module, write_module_below};
+use super::CANCELLED;
+use super::complete;
+use super::input::{parse_dim, read_model, read_reproducer, write_module_below};
+use super::interrupt::Watchful;
 use super::output::{Failure, note, warn_of_plugins};
 use super::progress::Progress;
 use crate::border::ReportLevel;
-use crate::diagnostics::Diagnostic;
 use crate::driver::{self, Target};
 use crate::ir::{Function, Module};
 use crate::passes::{
-    Hashes, Instrument, PassContext, PassLimit, Plan, PrintIr, PrintWhen, Record, Reproducer,
-    Snapshot, Statistics, StepInfo, StepOutcome, Timing, Trace, Validate, VerifyEach, plan,
+    Dump, Hashes, PassContext, PassError, PassLimit, Plan, PrintIr, PrintWhen, Record, Reproducer,
+    Settings, Snapshot, Statistics, Timing, Trace, Validate, VerifyEach, plan_with,
 };
 use crate::registry::Registry;
 
@@ -30,7 +32,7 @@ pub(super) struct Job {
     /// A module's text or an .onnx model
     pub(super) file: PathBuf,
     /// A pipeline's name or text: 'FoldConstant, FuseOps{max_depth=8}'; a reproducer brings its own
-    #[arg(long, short = 'p')]
+    #[arg(long, short = 'p', add = complete::pipeline())]
     pipeline: Option<String>,
     /// Bind a symbolic dimension of an ONNX model
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
@@ -74,26 +76,29 @@ pub(super) struct PassArgs {
     /// Passes above this level do not run
     #[arg(long, default_value_t = DEFAULT_LEVEL, value_name = "N")]
     pub(super) opt_level: u8,
+    /// Values of options: 'FuseOps.max_depth=8, print.elements=10'; `tenon options list` shows all
+    #[arg(long, value_name = "KEY=VALUE,…", add = complete::config())]
+    config: Vec<String>,
     /// Passes that do not run
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", add = complete::pass_list())]
     disable: Vec<String>,
     /// Passes that run whatever their level
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", add = complete::pass_list())]
     require: Vec<String>,
     /// Print the module before these passes, or before all
-    #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "NAMES")]
+    #[arg(long, value_delimiter = ',', num_args = 0.., require_equals = true, value_name = "NAMES", add = complete::pass_list())]
     print_before: Option<Vec<String>>,
     /// Print the module after these passes, or after all
-    #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "NAMES")]
+    #[arg(long, value_delimiter = ',', num_args = 0.., require_equals = true, value_name = "NAMES", add = complete::pass_list())]
     print_after: Option<Vec<String>>,
     /// Print what these passes, or all, change, as unified diffs
-    #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "NAMES")]
+    #[arg(long, value_delimiter = ',', num_args = 0.., require_equals = true, value_name = "NAMES", add = complete::pass_list())]
     print_changed: Option<Vec<String>>,
     /// Check that the module is well formed before the first pass and after each
     #[arg(long)]
     verify_each: bool,
     /// Compare what the module computes before and after each pass, on random inputs from this seed
-    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "0")]
+    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     validate: Option<u64>,
     /// Print how long each pass took
     #[arg(long)]
@@ -135,7 +140,7 @@ pub(super) fn run_passes(
     args: &PassArgs,
     progress: Option<&Progress>,
 ) -> Result<Module, Failure> {
-    let plan = plan(registry, pipeline)?;
+    let plan = plan_with(registry, pipeline, &settings(registry, args)?)?;
     let record = Record::default();
     let mut cx = context(registry, module, target, args)?;
     cx.instruments.insert(0, Box::new(record.clone()));
@@ -143,10 +148,11 @@ pub(super) fn run_passes(
     if let Some(progress) = progress {
         cx.instruments.push(Box::new(progress.clone()));
     }
+    let elements = PrintIr::elements(&cx.settings);
     let mut print_ir = |when: PrintWhen, names: &Option<Vec<String>>| -> Result<(), Failure> {
         if let Some(names) = names {
             let names = full_names(names)?;
-            cx.instruments.push(Box::new(PrintIr { when, names }));
+            cx.instruments.push(Box::new(PrintIr { when, names, elements }));
         }
         Ok(())
     };
@@ -154,8 +160,7 @@ pub(super) fn run_passes(
     print_ir(PrintWhen::After, &args.print_after)?;
     print_ir(PrintWhen::Changed, &args.print_changed)?;
     if let Some(dir) = &args.dump_dir {
-        std::fs::create_dir_all(dir)?;
-        cx.instruments.push(Box::new(Dump { dir: dir.clone() }));
+        cx.instruments.push(Box::new(Dump::new(dir.clone())));
     }
     if args.time_passes {
         cx.instruments.push(Box::new(Timing::default()));
@@ -169,7 +174,7 @@ pub(super) fn run_passes(
     if args.hashes {
         cx.instruments.push(Box::new(Hashes::default()));
     }
-    let result = driver::run_plan(registry, &plan, module, &mut cx);
+    let result = run_plan(registry, &plan, module, &mut cx);
     warn_of_plugins(registry);
     for instrument in &mut cx.instruments {
         if let Some(text) = instrument.report() {
@@ -186,6 +191,9 @@ pub(super) fn run_passes(
     }
     result.map_err(|error| {
         let diagnostic = error.to_diagnostic();
+        if error.is_cancelled() {
+            return Failure::from_diagnostic(diagnostic);
+        }
         let Some(failed) = record.before() else { return Failure::from_diagnostic(diagnostic) };
         let comments = reproducer(registry, &plan, args, failed.step, error.to_string());
         let written = write_reproducer(&comments, &failed, args.reproducer.as_deref());
@@ -199,6 +207,26 @@ pub(super) fn run_passes(
     })
 }
 
+/// Runs a plan, and stops when the user asks for it.
+pub(super) fn run_plan(
+    registry: &Registry,
+    plan: &Plan,
+    module: &Module,
+    cx: &mut PassContext,
+) -> Result<Module, PassError> {
+    let _watchful = Watchful::new();
+    driver::run_plan(registry, plan, module, cx)
+}
+
+/// The values of options that the arguments give.
+pub(super) fn settings(registry: &Registry, args: &PassArgs) -> Result<Settings, Failure> {
+    let mut settings = Settings::default();
+    for text in &args.config {
+        settings.set_text(registry, text)?;
+    }
+    Ok(settings)
+}
+
 /// The context that the arguments ask for, with the instruments that may stop a run.
 pub(super) fn context(
     registry: &Registry,
@@ -208,9 +236,11 @@ pub(super) fn context(
 ) -> Result<PassContext, Failure> {
     let mut cx = PassContext {
         opt_level: args.opt_level,
-        disabled: full_names(registry, &args.disable)?,
-        required: full_names(registry, &args.require)?,
+        disabled: args.disable.clone(),
+        required: args.require.clone(),
+        settings: settings(registry, args)?,
         target: target.attrs(module.cx()),
+        cancelled: CANCELLED.clone(),
         ..PassContext::default()
     };
     if let Some(count) = args.pass_limit {
@@ -263,22 +293,4 @@ pub(super) fn write_reproducer(
     write_module_below(&reproducer.to_comments(), &failed.module, &path)
         .map(|()| Some(path))
         .map_err(|failure| failure.to_string())
-}
-
-/// Writes the module after each pass into a folder.
-struct Dump {
-    dir: PathBuf,
-}
-
-impl Instrument for Dump {
-    fn after(
-        &mut self,
-        info: StepInfo<'_>,
-        outcome: StepOutcome<'_>,
-    ) -> Result<(), Box<Diagnostic>> {
-        let StepOutcome::Ran { after, .. } = outcome else { return Ok(()) };
-        let file = self.dir.join(format!("{:03}_{}.ir", info.number, info.step.name));
-        write_module(after, &file)
-            .map_err(|_| Diagnostic::error(format!("cannot write {}", file.display())).into())
-    }
 }

@@ -9,15 +9,20 @@ use std::{
     fs::{self, File},
     io::{BufWriter, Write},
     path::Path,
+    sync::{PoisonError, RwLock, RwLockWriteGuard},
 };
 
 use crate::io::{FileError, regular::check_kind};
+
+/// Read while a file is being written.
+static WRITES: RwLock<()> = RwLock::new(());
 
 /// Creates or replaces `path` with what `write` writes.
 pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut File>) -> Result<(), FileError>,
 ) -> Result<(), FileError> {
+    let _writing = WRITES.read().unwrap_or_else(PoisonError::into_inner);
     if let Ok(metadata) = fs::metadata(path) {
         check_kind(path, metadata.file_type())?;
     }
@@ -37,6 +42,12 @@ pub fn write_atomically(
     drop(writer);
     temporary.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
+}
+
+/// Waits until no file is being written, and keeps new ones from being begun while the result lives: whoever ends
+/// the program then leaves no part of a file behind.
+pub fn wait_for_writes() -> RwLockWriteGuard<'static, ()> {
+    WRITES.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The permissions of any new file (`rw` for all, less the umask) instead of a temporary's.

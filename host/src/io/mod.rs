@@ -14,7 +14,7 @@ mod npz;
 mod regular;
 mod weights;
 
-pub use atomic::write_atomically;
+pub use atomic::{wait_for_writes, write_atomically};
 pub use dtype::{from_safetensors, to_safetensors};
 pub use error::FileError;
 pub use mapping::{MappedSlice, Mapping};

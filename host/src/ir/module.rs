@@ -102,7 +102,12 @@ impl Module {
 
     /// The phase it is in; the first one when nothing is said.
     pub fn phase(&self) -> &str {
-        self.cx.terms().attrs(self.attrs).str("phase").unwrap_or(PHASES[0])
+        self.said_phase().unwrap_or(PHASES[0])
+    }
+
+    /// The phase that it says it is in.
+    pub fn said_phase(&self) -> Option<&str> {
+        self.cx.terms().attrs(self.attrs).str("phase")
     }
 
     /// A name that no function has: `base`, or `base` with the first free number.

@@ -1,23 +1,40 @@
-//! Running passes: a textual pipeline becomes a plan, and the manager runs the plan.
+//! Running passes: a textual pipeline, or a pass as a value, becomes a plan, and the manager runs the plan.
 //!
 //! The manager's loop is small. Timing, printing, checking and counting are instruments around it.
 
+mod blocks;
 mod context;
+mod error;
+mod execute;
+mod facts;
+mod instrument;
 mod instruments;
+mod lists;
 mod manager;
 mod options;
+mod order;
+mod pass;
 mod pipeline;
 mod placement;
 mod plan;
+mod planner;
 mod reproducer;
+mod requirements;
+mod settings;
 
-pub use context::{FunctionTime, Instrument, PassContext, StepInfo, StepOutcome};
+pub use blocks::Block;
+pub use context::{PassContext, Scope};
+pub use error::PassError;
+pub use instrument::{FunctionTime, Instrument, StepInfo, StepOutcome};
 pub use instruments::{
-    Hashes, PassLimit, PrintIr, PrintWhen, Record, Snapshot, Statistics, Timing, Trace, Validate,
-    VerifyEach,
+    Dump, Hashes, PassLimit, PrintIr, PrintWhen, Record, Snapshot, Statistics, Timing, Trace,
+    Validate, VerifyEach,
 };
-pub use manager::{PassError, run};
+pub use manager::run;
 pub use options::StepOption;
+pub use pass::{GroupKind, Pass};
 pub use pipeline::{Element, OptionSpec, PassSpec, Pipeline, PipelineError, Word};
-pub use plan::{LeftOut, PassStep, Plan, PlanError, Reason, Step, configured_options, plan};
+pub use plan::{GroupStep, LeftOut, PassStep, Plan, PlanError, Reason, Step};
+pub use planner::{configured_options, plan, plan_with};
 pub use reproducer::{PluginDigest, Reproducer};
+pub use settings::{Declared, HostOption, Settings};

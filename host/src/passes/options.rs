@@ -6,7 +6,7 @@ use tenon_plugin_api::ir::{Attrs, Context, Term};
 
 use crate::diagnostics::Diagnostic;
 use crate::ir::Cx;
-use crate::registry::{OptionValue, PassRecord, Place, Set};
+use crate::registry::{OptionRecord, OptionValue, Place, Set};
 use crate::suggest::nearest;
 
 /// An option of a step.
@@ -21,31 +21,32 @@ pub struct StepOption {
 }
 
 /// A value that is given.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Given {
     pub(super) name: Set<String>,
     pub(super) value: Set<OptionValue>,
 }
 
-/// The values of all options of a pass, in the order of its manifest: of those that are given the last
-/// one stands.
+/// The values of all options of `owner`, in the order in which they are declared: of those that are given the
+/// last one stands.
 pub(super) fn settle(
-    pass: &PassRecord,
+    owner: &str,
+    declared: &[OptionRecord],
     given: impl Iterator<Item = Given>,
 ) -> Result<Vec<StepOption>, Box<Diagnostic>> {
     let mut set: BTreeMap<&str, Set<OptionValue>> = BTreeMap::new();
     for Given { name, value } in given {
-        let Some(option) = pass.options.iter().find(|option| option.name == name.value) else {
-            return Err(unknown(pass, &name).into());
+        let Some(option) = declared.iter().find(|option| option.name == name.value) else {
+            return Err(unknown(owner, declared, &name).into());
         };
         let fitted = option.fit(&value.value).map_err(|misfit| {
-            let message = format!("option `{}` of `{}` {}", name.value, pass.name, misfit.message);
+            let message = format!("option `{}` of `{owner}` {}", name.value, misfit.message);
             let error = value.place.error(message, "");
             Box::new(misfit.help.into_iter().fold(error, Diagnostic::help))
         })?;
         set.insert(&option.name, Set { value: fitted, place: value.place });
     }
-    let settled = pass.options.iter().map(|option| {
+    let settled = declared.iter().map(|option| {
         let (value, set_by) = match set.remove(option.name.as_str()) {
             Some(set) => (set.value, Some(set.place)),
             None => (option.default_value(), None),
@@ -55,10 +56,10 @@ pub(super) fn settle(
     Ok(settled.collect())
 }
 
-fn unknown(pass: &PassRecord, name: &Set<String>) -> Diagnostic {
+fn unknown(owner: &str, declared: &[OptionRecord], name: &Set<String>) -> Diagnostic {
     let Set { value: name, place } = name;
-    let known: Vec<&str> = pass.options.iter().map(|option| option.name.as_str()).collect();
-    let error = place.error(format!("`{}` has no option `{name}`", pass.name), "");
+    let known: Vec<&str> = declared.iter().map(|option| option.name.as_str()).collect();
+    let error = place.error(format!("`{owner}` has no option `{name}`"), "");
     match nearest(name, known.iter().copied()) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None if known.is_empty() => error.note("it has no options at all"),

@@ -1,4 +1,16 @@
-//! Textual pipelines: `FoldConstant, FuseOps{max_depth=8}, phase(fuse)`.
+//! Textual pipelines: `FoldConstant, fixpoint(A, func(B, C{size=8})){max=4}, phase(fuse)`.
+//!
+//! | | |
+//! |---|---|
+//! | `NAME`, `NAME{option=value, …}` | a pass, or without options a named pipeline |
+//! | `func(…)` | function passes, each function going through all of them |
+//! | `fixpoint(…){max=N}` | passes in rounds, until a round changes nothing |
+//! | `sequential(…){name="x", opt_level=N}` | passes that one name or level turns off together |
+//! | `composite(…){name="x", opt_level=N}` | the same, and the passes' own levels and names are no matter |
+//! | `phase(NAME)` | the module enters the phase, and the phase's passes run |
+//! | `enter(NAME)` | the module enters the phase, and no more |
+//!
+//! What is read is flat, as plans are: a group is what stands between its beginning and its end.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,6 +18,10 @@ use std::ops::Range;
 use thiserror::Error;
 
 use crate::registry::OptionValue;
+use crate::suggest::nearest;
+
+/// The words that an opening parenthesis follows.
+const GROUPS: [&str; 6] = ["func", "fixpoint", "sequential", "composite", "phase", "enter"];
 
 /// Elements in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,10 +30,16 @@ pub struct Pipeline(pub Vec<Element>);
 /// One element of a pipeline.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Element {
-    /// A pass.
+    /// A pass, or a named pipeline.
     Pass(PassSpec),
-    /// All passes of a phase, or the marker of it in a plan.
+    /// The module enters a phase, and all passes of it run.
     Phase(Word),
+    /// The module enters a phase.
+    Enter(Word),
+    /// A group begins: `func`, `fixpoint`, `sequential` or `composite`.
+    Begin(Word),
+    /// The innermost group ends; its options.
+    End(Vec<OptionSpec>),
 }
 
 /// A name, and its bytes in the text.
@@ -62,20 +84,35 @@ pub struct PipelineError {
 }
 
 impl Pipeline {
-    /// Parses a pipeline.
+    /// Parses a pipeline. Groups may be nested to any depth.
     pub fn parse(text: &str) -> Result<Pipeline, PipelineError> {
         let mut parser = Parser { text, at: 0 };
         let mut elements = Vec::new();
+        let mut open = 0;
         parser.skip_space();
         while parser.at < text.len() {
-            elements.push(parser.element()?);
+            let element = match open > 0 && parser.eat(')') {
+                true => Element::End(parser.options()?),
+                false => parser.element()?,
+            };
             parser.skip_space();
-            if parser.at < text.len() {
-                parser.expect(',', "`,` or the end")?;
+            match &element {
+                Element::Begin(_) => open += 1,
+                Element::End(_) => open -= 1,
+                _ => {}
+            }
+            let is_open = matches!(element, Element::Begin(_));
+            elements.push(element);
+            let is_last = parser.at == text.len() || open > 0 && parser.rest().starts_with(')');
+            if !is_open && !is_last {
+                parser.expect(',', if open > 0 { "`,` or `)`" } else { "`,` or the end" })?;
                 parser.skip_space();
             }
         }
-        Ok(Pipeline(elements))
+        match open {
+            0 => Ok(Pipeline(elements)),
+            _ => parser.error("expected `)`"),
+        }
     }
 }
 
@@ -130,13 +167,30 @@ impl<'a> Parser<'a> {
 
     fn element(&mut self) -> Result<Element, PipelineError> {
         let name = self.word("the name of a pass")?;
-        if name.text == "phase" && self.eat('(') {
-            self.skip_space();
-            let phase = self.word("the name of a phase")?;
-            self.skip_space();
-            self.expect(')', "`)`")?;
-            return Ok(Element::Phase(phase));
+        if !self.eat('(') {
+            let options = self.options()?;
+            return Ok(Element::Pass(PassSpec { name, options }));
         }
+        self.skip_space();
+        let is_phase = match name.text.as_str() {
+            "func" | "fixpoint" | "sequential" | "composite" => return Ok(Element::Begin(name)),
+            "phase" => true,
+            "enter" => false,
+            other => {
+                let near = nearest(other, GROUPS.into_iter());
+                let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                self.at = name.at.start;
+                return self.error(format!("`{other}(` begins nothing{near}"));
+            }
+        };
+        let phase = self.word("the name of a phase")?;
+        self.skip_space();
+        self.expect(')', "`)`")?;
+        Ok(if is_phase { Element::Phase(phase) } else { Element::Enter(phase) })
+    }
+
+    /// `{name=value, …}`, where it stands.
+    fn options(&mut self) -> Result<Vec<OptionSpec>, PipelineError> {
         let mut options = Vec::new();
         self.skip_space();
         if self.eat('{') {
@@ -146,7 +200,7 @@ impl<'a> Parser<'a> {
                 self.comma_before('}', "`,` or `}`")?;
             }
         }
-        Ok(Element::Pass(PassSpec { name, options }))
+        Ok(options)
     }
 
     fn option(&mut self) -> Result<OptionSpec, PipelineError> {
@@ -221,29 +275,37 @@ impl<'a> Parser<'a> {
 
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, element) in self.0.iter().enumerate() {
-            if i > 0 {
+        let mut is_first = true;
+        for element in &self.0 {
+            if !is_first && !matches!(element, Element::End(_)) {
                 f.write_str(", ")?;
             }
+            is_first = matches!(element, Element::Begin(_));
             match element {
-                Element::Pass(pass) => write!(f, "{pass}")?,
+                Element::Pass(pass) => {
+                    f.write_str(&pass.name.text)?;
+                    write_options(f, &pass.options)?;
+                }
                 Element::Phase(phase) => write!(f, "phase({})", phase.text)?,
+                Element::Enter(phase) => write!(f, "enter({})", phase.text)?,
+                Element::Begin(kind) => write!(f, "{}(", kind.text)?,
+                Element::End(options) => {
+                    f.write_str(")")?;
+                    write_options(f, options)?;
+                }
             }
         }
         Ok(())
     }
 }
 
-impl fmt::Display for PassSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name.text)?;
-        if self.options.is_empty() {
-            return Ok(());
-        }
-        let options: Vec<String> =
-            self.options.iter().map(|set| format!("{}={}", set.name.text, set.value)).collect();
-        write!(f, "{{{}}}", options.join(", "))
+fn write_options(f: &mut fmt::Formatter<'_>, options: &[OptionSpec]) -> fmt::Result {
+    if options.is_empty() {
+        return Ok(());
     }
+    let options: Vec<String> =
+        options.iter().map(|set| format!("{}={}", set.name.text, set.value)).collect();
+    write!(f, "{{{}}}", options.join(", "))
 }
 
 #[cfg(test)]
@@ -252,17 +314,29 @@ mod tests {
 
     #[test]
     fn prints_what_it_parses() {
-        let text =
-            r#"a.B, c{x=1, y=-2.5, z=true, w="v v"}, d{s="a\\\"b", l=[1, "2"], e=[]}, phase(fuse)"#;
+        let text = concat!(
+            r#"a.B, c{x=1, y=-2.5, z=true, w="v v"}, d{s="a\\\"b", l=[1, "2"], e=[]}, phase(fuse), "#,
+            "fixpoint(a, func(b, c{x=1}), enter(plan)){max=3}, func(), e"
+        );
         assert_eq!(Pipeline::parse(text).unwrap().to_string(), text);
     }
 
     #[test]
     fn says_where_and_what() {
-        let error = Pipeline::parse("a, b{x 1}").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "in the pipeline `a, b{x 1}`, at column 8: expected `=` and a value"
-        );
+        let message = |text: &str| Pipeline::parse(text).unwrap_err().to_string();
+        let column = |text: &str, rest: &str| format!("in the pipeline `{text}`, at column {rest}");
+        assert_eq!(message("a, b{x 1}"), column("a, b{x 1}", "8: expected `=` and a value"));
+        assert_eq!(message("func(a, b"), column("func(a, b", "10: expected `)`"));
+        assert_eq!(message("func(a b)"), column("func(a b)", "8: expected `,` or `)`"));
+        assert_eq!(message("a)"), column("a)", "2: expected `,` or the end"));
+        let slip = "1: `fixpiont(` begins nothing; did you mean `fixpoint`?";
+        assert_eq!(message("fixpiont(a)"), column("fixpiont(a)", slip));
+    }
+
+    #[test]
+    fn depth_costs_no_stack() {
+        let depth = 100_000;
+        let text = format!("{}a{}", "fixpoint(".repeat(depth), ")".repeat(depth));
+        assert_eq!(Pipeline::parse(&text).unwrap().to_string(), text);
     }
 }

@@ -9,16 +9,24 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::diagnostics::Diagnostic;
-use crate::registry::{PassId, PassRecord, Place, Registry};
+use crate::registry::{PassId, Place, Registry};
 
 /// A phase with its passes.
 pub(super) struct Phase<'a> {
     pub(super) registry: &'a Registry,
     pub(super) name: &'a str,
-    /// The passes of the registry's list, in order, and where it lists them.
-    pub(super) listed: &'a [(PassId, Place)],
+    /// The registry's list, in order.
+    pub(super) listed: &'a [Listed],
     /// The passes to place, in the order of their names and plugins, and where they are enabled.
     pub(super) placed: &'a [(PassId, Place)],
+}
+
+/// An element of the registry's list.
+pub(super) struct Listed {
+    /// The pass, or those of a group, at least one.
+    pub(super) passes: Vec<PassId>,
+    /// Where it stands.
+    pub(super) place: Place,
 }
 
 /// One pass of a phase that is in order.
@@ -33,8 +41,8 @@ pub(super) enum Placed {
 struct Edge {
     from: usize,
     to: usize,
-    /// The number of the pass whose manifest says so, and whether it says `after`.
-    said_by: usize,
+    /// The pass whose manifest says so, and whether it says `after`.
+    said_by: PassId,
     is_after: bool,
 }
 
@@ -69,15 +77,16 @@ impl Phase<'_> {
         pass < self.listed.len()
     }
 
-    fn id(&self, pass: usize) -> PassId {
+    fn ids(&self, pass: usize) -> &[PassId] {
         match self.listed.get(pass) {
-            Some((id, _)) => *id,
-            None => self.placed[pass - self.listed.len()].0,
+            Some(listed) => &listed.passes,
+            None => std::slice::from_ref(&self.placed[pass - self.listed.len()].0),
         }
     }
 
-    fn record(&self, pass: usize) -> &PassRecord {
-        self.registry.record(self.id(pass))
+    /// The name of a pass, or of the first one of a group.
+    fn name(&self, pass: usize) -> &str {
+        &self.registry.record(self.ids(pass)[0]).name
     }
 
     /// What manifests say of two passes of which one is to be placed. A pass may be listed more than once:
@@ -85,10 +94,9 @@ impl Phase<'_> {
     fn edges(&self) -> Vec<Edge> {
         let mut places: HashMap<PassId, (usize, usize)> = HashMap::new();
         for pass in 0..self.len() {
-            places
-                .entry(self.id(pass))
-                .and_modify(|(_, last)| *last = pass)
-                .or_insert((pass, pass));
+            for &id in self.ids(pass) {
+                places.entry(id).and_modify(|(_, last)| *last = pass).or_insert((pass, pass));
+            }
         }
         let mut edges = Vec::new();
         for (&id, &(first, last)) in &places {
@@ -99,10 +107,10 @@ impl Phase<'_> {
                 present.filter(|&(at, _)| !self.is_listed(first) || !self.is_listed(at)).collect()
             };
             for (_, from) in others(&record.after) {
-                edges.push(Edge { from, to: first, said_by: first, is_after: true });
+                edges.push(Edge { from, to: first, said_by: id, is_after: true });
             }
             for (to, _) in others(&record.before) {
-                edges.push(Edge { from: last, to, said_by: first, is_after: false });
+                edges.push(Edge { from: last, to, said_by: id, is_after: false });
             }
         }
         edges.sort_by_key(|edge| (edge.to, edge.from, edge.said_by));
@@ -172,12 +180,12 @@ impl Phase<'_> {
                 if self.is_listed(pass) {
                     continue;
                 }
-                let said_by = match edge.said_by == pass {
+                let said_by = match self.ids(pass)[0] == edge.said_by {
                     true => String::new(),
-                    false => format!(" as `{}` says", self.record(edge.said_by).name),
+                    false => format!(" as `{}` says", self.registry.record(edge.said_by).name),
                 };
                 beside[pass - self.listed.len()]
-                    .push(format!("{word} {}{said_by}", self.record(other).name));
+                    .push(format!("{word} {}{said_by}", self.name(other)));
             }
         }
         beside
@@ -210,7 +218,7 @@ impl Phase<'_> {
         let start = ring.iter().position(|&pass| !self.is_listed(pass)).expect("one is placed");
         ring.rotate_left(start);
 
-        let name = |pass: usize| &self.record(pass).name;
+        let name = |pass: usize| self.name(pass);
         let message = format!(
             "the passes of phase `{}` cannot be put in order: `{}` would come before itself",
             self.name,
@@ -229,7 +237,7 @@ impl Phase<'_> {
                     number += 1;
                     to = ring[number % ring.len()];
                 }
-                let place = &self.listed[to].1;
+                let place = &self.listed[to].place;
                 error = error.note(format!(
                     "`{}` comes before `{}`: {place} lists them so",
                     name(from),
@@ -238,12 +246,12 @@ impl Phase<'_> {
                 continue;
             };
             let (word, other) = if edge.is_after { ("after", from) } else { ("before", to) };
-            let plugin = self.registry.plugin_of(self.id(edge.said_by));
+            let plugin = self.registry.plugin_of(edge.said_by);
             error = error.note(format!(
                 "`{}` comes before `{}`: the manifest of `{}` says `{word} = [\"{}\"]` ({})",
                 name(from),
                 name(to),
-                name(edge.said_by),
+                self.registry.record(edge.said_by).name,
                 name(other),
                 plugin.path.display()
             ));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Plan, Step};
+use super::plan::Plan;
 use crate::registry::{Registry, sha256};
 
 /// What stands on top of a module's text, as comments: how it was run, by whom, and what went wrong.
@@ -46,14 +46,10 @@ impl Reproducer {
         target: String,
         error: String,
     ) -> Self {
-        let rest = plan.steps.iter().skip(from);
-        let steps: Vec<Step> =
-            rest.take_while(|step| matches!(step, Step::Pass(_))).cloned().collect();
-        let suffix = Plan { steps, ..Plan::default() };
+        let suffix = plan.suffix(from);
         let mut plugins = Vec::new();
-        for step in &suffix.steps {
-            let Step::Pass(step) = step else { continue };
-            let entry = registry.plugin_of(step.id);
+        for id in suffix.passes().filter_map(|step| step.pass.id()) {
+            let entry = registry.plugin_of(id);
             let record = &entry.manifest.plugin;
             if plugins.iter().any(|known: &PluginDigest| known.id == record.id) {
                 continue;

@@ -1,6 +1,6 @@
 //! Manifests: what a plugin says of itself, read from its file without running any of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -119,6 +119,12 @@ pub struct PassRecord {
     /// The phase it belongs to.
     #[serde(default)]
     pub phase: String,
+    /// The first phase in which it may run; any when it says nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub from: String,
+    /// The last phase in which it may run; its own when it says nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub until: String,
     /// Passes whose result it needs.
     #[serde(default)]
     pub requires: Vec<Requirement>,
@@ -134,6 +140,9 @@ pub struct PassRecord {
     /// Facts that no longer hold once it has run.
     #[serde(default)]
     pub destroys: Vec<String>,
+    /// Facts that still hold though it changed something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preserves: Vec<String>,
     /// Whether running it twice is running it once.
     #[serde(default)]
     pub idempotent: bool,
@@ -353,6 +362,10 @@ impl Manifest {
                     serde_json::from_str(record).map_err(|error| wrong(error.to_string()))?;
                 if let Some(what) = record.options.iter().find_map(OptionRecord::contradiction) {
                     return Err(wrong(what));
+                }
+                let mut names = HashSet::new();
+                if let Some(twice) = record.options.iter().find(|it| !names.insert(&it.name)) {
+                    return Err(wrong(format!("two options are called `{}`", twice.name)));
                 }
                 passes.push(record);
             } else if let Some(name) = keys.codegen {

@@ -74,6 +74,25 @@ pub struct Misfit {
 }
 
 impl OptionRecord {
+    /// An integer in a range.
+    pub(crate) fn new_int(name: &str, default: i64, min: i64, max: i64) -> Self {
+        let (min, max) = (Some(min.into()), Some(max.into()));
+        Self { ty: OptionType::One(Scalar::Int), min, max, ..Self::new_str(name, default) }
+    }
+
+    /// A text.
+    pub(crate) fn new_str(name: &str, default: impl Into<Value>) -> Self {
+        Self {
+            name: name.to_owned(),
+            ty: OptionType::One(Scalar::Str),
+            default: default.into(),
+            min: None,
+            max: None,
+            one_of: Vec::new(),
+            help: String::new(),
+        }
+    }
+
     /// The value as the pass reads it, when it is of the type and in the range that is declared.
     pub fn fit(&self, value: &OptionValue) -> Result<OptionValue, Misfit> {
         match (&self.ty, value) {

@@ -12,8 +12,8 @@ use syn::{
 use crate::option::PassOption;
 use crate::record::{Record, note};
 
-const KEYS: &str = "expected one of: name, aliases, opt_level, phase, requires, after, before, \
-                    establishes, destroys, idempotent, options";
+const KEYS: &str = "expected one of: name, aliases, opt_level, phase, from, until, requires, after, \
+                    before, establishes, destroys, preserves, idempotent, options";
 
 pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let attributes = Punctuated::<Attribute, Token![,]>::parse_terminated.parse2(attributes)?;
@@ -173,11 +173,12 @@ impl Parse for Attribute {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let key: Ident = input.parse()?;
         match key.to_string().as_str() {
-            "name" | "phase" => {
+            "name" | "phase" | "from" | "until" => {
                 input.parse::<Token![=]>()?;
                 Ok(Attribute::Text(key, input.parse()?))
             }
-            "aliases" | "requires" | "after" | "before" | "establishes" | "destroys" => {
+            "aliases" | "requires" | "after" | "before" | "establishes" | "destroys"
+            | "preserves" => {
                 input.parse::<Token![=]>()?;
                 let values = texts(&input.parse()?)?;
                 Ok(Attribute::Texts(key, values))

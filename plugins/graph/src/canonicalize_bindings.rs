@@ -21,6 +21,7 @@ use tenon_plugin_api::prelude::*;
     aliases = ["relax.transform.CanonicalizeBindings", "raf.pass_.InlineLet"],
     opt_level = 0,
     phase = "optimize",
+    until = "builtin",
     idempotent = true
 )]
 fn canonicalize_bindings(func: Function, _: &Module, _: &PassContext) -> Result<Function> {

@@ -23,6 +23,7 @@ use tenon_plugin_api::prelude::*;
                "raf.pass_.DeadCodeElimination"],
     opt_level = 1,
     phase = "optimize",
+    until = "builtin",
     idempotent = true
 )]
 fn dead_code_elimination(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {

@@ -27,6 +27,7 @@ use tenon_plugin_api::prelude::*;
     aliases = ["relay._transform.EliminateCommonSubexpr", "relax.transform.EliminateCommonSubexpr"],
     opt_level = 1,
     phase = "optimize",
+    until = "builtin",
     idempotent = true,
     options(call_only(bool, default = false, help = "merge calls alone, no projections"))
 )]

@@ -30,6 +30,7 @@ const SMALL: u64 = 1 << 16;
                "raf.pass_.FoldConstant"],
     opt_level = 0,
     phase = "optimize",
+    until = "builtin",
     options(max_growth(int, default = 4, min = 1,
         help = "largest ratio of the size of a result to that of its arguments"),
         max_fill(int, default = 1073741824, min = 0,

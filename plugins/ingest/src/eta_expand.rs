@@ -14,6 +14,7 @@ use tenon_plugin_api::prelude::*;
     name = "relax.EtaExpand",
     aliases = ["relay._transform.EtaExpand"],
     phase = "ingest",
+    until = "builtin",
     destroys = ["closed"],
     idempotent = true
 )]

@@ -23,6 +23,7 @@ use tenon_plugin_api::prelude::*;
     aliases = ["relax.transform.InferType", "relay._transform.InferType", "raf.pass_.InferType"],
     opt_level = 0,
     phase = "ingest",
+    until = "builtin",
     idempotent = true
 )]
 fn infer_type(mut module: Module, _: &PassContext) -> Result<Module> {

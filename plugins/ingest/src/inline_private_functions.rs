@@ -33,6 +33,7 @@ const MOVES: u64 = 16;
     aliases = ["relax.transform.InlinePrivateFunctions", "relay._transform.Inline",
                "raf.pass_.InlineClosure"],
     phase = "ingest",
+    until = "builtin",
     requires = ["relax.Normalize"],
     idempotent = false,
     options(max_copied(int, default = 1000000, min = 0, help = "nodes that copies add at most"))

@@ -25,6 +25,7 @@ use tenon_plugin_api::prelude::*;
                "raf.pass_.ToBasicBlockNormalForm"],
     opt_level = 0,
     phase = "ingest",
+    until = "builtin",
     establishes = ["block_form"],
     idempotent = true
 )]

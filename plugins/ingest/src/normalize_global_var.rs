@@ -20,6 +20,7 @@ use tenon_plugin_api::prelude::*;
     aliases = ["relax.transform.NormalizeGlobalVar"],
     opt_level = 0,
     phase = "ingest",
+    until = "builtin",
     idempotent = true
 )]
 fn normalize_global_var(mut module: Module, cx: &PassContext) -> Result<Module> {

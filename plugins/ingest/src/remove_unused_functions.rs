@@ -20,6 +20,7 @@ use tenon_plugin_api::prelude::*;
     name = "relax.RemoveUnusedFunctions",
     aliases = ["relax.transform.RemoveUnusedFunctions", "relay._transform.RemoveUnusedFunctions"],
     phase = "ingest",
+    until = "builtin",
     idempotent = true
 )]
 fn remove_unused_functions(mut module: Module, _: &PassContext) -> Result<Module> {

@@ -29,6 +29,7 @@ use crate::call_sites::{called, closed_functions};
     name = "relax.RemoveUnusedOutputs",
     aliases = ["relax.transform.RemoveUnusedOutputs"],
     phase = "ingest",
+    until = "builtin",
     requires = ["relax.Normalize"],
     idempotent = true
 )]

@@ -26,6 +26,7 @@ use crate::symbols::{Symbols, said_by};
     name = "relax.RemoveUnusedParameters",
     aliases = ["relax.transform.RemoveUnusedParameters"],
     phase = "ingest",
+    until = "builtin",
     idempotent = true
 )]
 fn remove_unused_parameters(mut module: Module, cx: &PassContext) -> Result<Module> {

@@ -21,6 +21,7 @@ use crate::graph_memory::Usage;
     name = "raf.LivenessAnalysis",
     aliases = ["raf.pass_.LivenessAnalysis", "raf.pass_.EstimateMemory"],
     phase = "optimize",
+    until = "builtin",
     requires = ["relax.Normalize"],
     idempotent = true
 )]

@@ -26,6 +26,7 @@ use crate::lifetimes::Operands;
     aliases = ["raf.pass_.MemorySchedule"],
     opt_level = 1,
     phase = "optimize",
+    until = "builtin",
     requires = ["relax.Normalize"],
     idempotent = false
 )]

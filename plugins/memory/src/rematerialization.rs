@@ -32,6 +32,7 @@ use crate::lifetimes::Operands;
     aliases = ["raf.pass_.Rematerialization"],
     opt_level = 1,
     phase = "optimize",
+    until = "builtin",
     requires = ["relax.Normalize"],
     after = ["raf.MemorySchedule"],
     idempotent = false,

@@ -19,6 +19,7 @@ use tenon_plugin_api::prelude::*;
     aliases = ["relay._transform.CanonicalizeCast"],
     opt_level = 0,
     phase = "optimize",
+    until = "builtin",
     requires = ["relax.Normalize"],
     after = ["relax.EliminateCommonSubexpr"]
 )]

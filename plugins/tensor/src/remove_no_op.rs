@@ -23,6 +23,7 @@ use crate::loops::bound_variable;
     name = "tir.RemoveNoOp",
     aliases = ["tir.transform.RemoveNoOp"],
     phase = "target",
+    until = "builtin",
     requires = ["tir.LowerBlocks"],
     idempotent = true
 )]

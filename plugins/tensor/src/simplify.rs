@@ -39,7 +39,8 @@ use crate::arith::{Interval, Normalizer};
     name = "tir.Simplify",
     aliases = ["tir.transform.Simplify", "tir.transform.StmtSimplify"],
     opt_level = 0,
-    phase = "target"
+    phase = "target",
+    until = "builtin"
 )]
 fn simplify(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimFunc> {
     let before = func.view();

@@ -17,7 +17,10 @@ impl PassLimit {
 }
 
 impl Instrument for PassLimit {
-    fn should_run(&mut self, _: StepInfo<'_>, _: &Module) -> Result<bool, Box<Diagnostic>> {
+    fn should_run(&mut self, info: StepInfo<'_>, _: &Module) -> Result<bool, Box<Diagnostic>> {
+        if info.is_group() {
+            return Ok(true);
+        }
         let may_run = self.left > 0;
         self.left = self.left.saturating_sub(1);
         Ok(may_run)

@@ -1,5 +1,6 @@
 //! The built-in instruments.
 
+mod dump;
 mod limit;
 mod print_ir;
 mod record;
@@ -8,6 +9,7 @@ mod timing;
 mod validate;
 mod verify;
 
+pub use dump::Dump;
 pub use limit::PassLimit;
 pub use print_ir::{PrintIr, PrintWhen};
 pub use record::{Record, Snapshot};

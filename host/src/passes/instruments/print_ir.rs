@@ -7,11 +7,19 @@ use similar::TextDiff;
 
 use crate::diagnostics::Diagnostic;
 use crate::ir::{Context, Function, Module, Symbol};
-use crate::passes::{Instrument, StepInfo, StepOutcome};
+use crate::passes::{HostOption, Instrument, Settings, StepInfo, StepOutcome};
 use crate::text::{WeightsPolicy, print_function, print_module};
 
 /// Elements that a constant may have to be shown.
-const SHOWN_ELEMENTS: u64 = 64;
+static SHOWN_ELEMENTS: HostOption = HostOption {
+    key: "print.elements",
+    default: 64,
+    min: 0,
+    max: 1_000_000_000,
+    help: "elements that a constant may have to be printed in full between passes",
+};
+
+inventory::submit!(&SHOWN_ELEMENTS);
 
 /// After this time a diff need not be the shortest any more.
 const DIFF_TIME: Duration = Duration::from_millis(500);
@@ -31,13 +39,21 @@ pub enum PrintWhen {
 pub struct PrintIr {
     /// When.
     pub when: PrintWhen,
-    /// Around which passes, by full name; around all when it is empty.
+    /// Around which passes and groups, by full name; around all passes when it is empty.
     pub names: Vec<String>,
+    /// Elements that a constant may have to be shown.
+    pub elements: u64,
 }
 
 impl PrintIr {
+    /// What the settings say of [`PrintIr::elements`].
+    pub fn elements(settings: &Settings) -> u64 {
+        SHOWN_ELEMENTS.get(settings).unsigned_abs()
+    }
+
     fn is_wanted(&self, info: StepInfo<'_>, when: PrintWhen) -> bool {
-        self.when == when && (self.names.is_empty() || self.names.contains(&info.step.name))
+        let is_named = self.names.contains(&info.step.name);
+        self.when == when && (is_named || self.names.is_empty() && !info.is_group())
     }
 
     fn print(&self, title: &str, info: StepInfo<'_>, text: &str) -> Result<(), Box<Diagnostic>> {
@@ -56,7 +72,7 @@ impl Instrument for PrintIr {
             true => self.print(
                 "before",
                 info,
-                &print_module(module, &mut WeightsPolicy::elided(SHOWN_ELEMENTS)),
+                &print_module(module, &mut WeightsPolicy::elided(self.elements)),
             ),
             false => Ok(()),
         }
@@ -72,21 +88,21 @@ impl Instrument for PrintIr {
             self.print(
                 "after",
                 info,
-                &print_module(after, &mut WeightsPolicy::elided(SHOWN_ELEMENTS)),
+                &print_module(after, &mut WeightsPolicy::elided(self.elements)),
             )?;
         }
         if self.is_wanted(info, PrintWhen::Changed) && !after.is_identical(before) {
-            self.print("changed by", info, &differences(before, after))?;
+            self.print("changed by", info, &differences(before, after, self.elements))?;
         }
         Ok(())
     }
 }
 
 /// What a pass changed, function by function, as a unified diff.
-fn differences(before: &Module, after: &Module) -> String {
+fn differences(before: &Module, after: &Module, elements: u64) -> String {
     let terms = after.cx().terms();
     let print = |module: &Module, name: Symbol| {
-        let policy = &mut WeightsPolicy::elided(SHOWN_ELEMENTS);
+        let policy = &mut WeightsPolicy::elided(elements);
         module
             .get(name)
             .map_or(String::new(), |function| print_function(terms.str(name), function, policy))

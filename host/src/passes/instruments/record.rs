@@ -9,7 +9,7 @@ use crate::passes::{Instrument, StepInfo, StepOutcome};
 /// A module between two passes.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The number of the pass in the plan.
+    /// The number of the step in the plan: the pass, or the group that it is run in.
     pub step: usize,
     /// Its name.
     pub pass: String,
@@ -51,13 +51,18 @@ impl Record {
     }
 }
 
-fn snapshot(info: StepInfo<'_>, module: &Module) -> Snapshot {
-    Snapshot { step: info.number, pass: info.step.name.clone(), module: module.clone() }
-}
-
 impl Instrument for Record {
     fn before(&mut self, info: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
-        self.lock().before = Some(snapshot(info, module));
+        let mut snapshots = self.lock();
+        // Passes that are run in one go have one module before them.
+        let is_begun = snapshots
+            .before
+            .as_ref()
+            .is_some_and(|before| before.step == info.unit && before.module.is_identical(module));
+        if !is_begun && !info.is_group() {
+            let (pass, module) = (info.step.name.clone(), module.clone());
+            snapshots.before = Some(Snapshot { step: info.unit, pass, module });
+        }
         Ok(())
     }
 
@@ -67,11 +72,13 @@ impl Instrument for Record {
         outcome: StepOutcome<'_>,
     ) -> Result<(), Box<Diagnostic>> {
         if let StepOutcome::Ran { before, after, .. } = outcome
+            && !info.is_group()
             && !after.is_identical(before)
         {
             let mut snapshots = self.lock();
             if snapshots.keeps_all {
-                snapshots.after.push(snapshot(info, after));
+                let (pass, module) = (info.step.name.clone(), after.clone());
+                snapshots.after.push(Snapshot { step: info.number, pass, module });
             }
         }
         Ok(())

@@ -34,8 +34,10 @@ impl Counts {
 }
 
 impl Instrument for Statistics {
-    fn enter(&mut self, module: &Module) -> Result<(), Box<Diagnostic>> {
-        self.rows.push(("(before the first pass)".to_owned(), Counts::of(module)));
+    fn before(&mut self, _: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
+        if self.rows.is_empty() {
+            self.rows.push(("(before the first pass)".to_owned(), Counts::of(module)));
+        }
         Ok(())
     }
 
@@ -45,6 +47,7 @@ impl Instrument for Statistics {
         outcome: StepOutcome<'_>,
     ) -> Result<(), Box<Diagnostic>> {
         if let StepOutcome::Ran { before, after, .. } = outcome
+            && !step.is_group()
             && !after.is_identical(before)
         {
             self.rows.push((step.step.name.clone(), Counts::of(after)));
@@ -76,8 +79,10 @@ pub struct Hashes {
 }
 
 impl Instrument for Hashes {
-    fn enter(&mut self, module: &Module) -> Result<(), Box<Diagnostic>> {
-        self.lines.push(format!("{:016x}  (before the first pass)", module.structural_hash()));
+    fn before(&mut self, _: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
+        if self.lines.is_empty() {
+            self.lines.push(format!("{:016x}  (before the first pass)", module.structural_hash()));
+        }
         Ok(())
     }
 
@@ -86,7 +91,9 @@ impl Instrument for Hashes {
         step: StepInfo<'_>,
         outcome: StepOutcome<'_>,
     ) -> Result<(), Box<Diagnostic>> {
-        if let StepOutcome::Ran { after, .. } = outcome {
+        if let StepOutcome::Ran { after, .. } = outcome
+            && !step.is_group()
+        {
             self.lines.push(format!("{:016x}  {}", after.structural_hash(), step.step.name));
         }
         Ok(())

@@ -8,18 +8,23 @@ use serde_json::json;
 use crate::diagnostics::Diagnostic;
 use crate::io::{FileError, write_atomically};
 use crate::ir::{Context, Module};
-use crate::passes::{FunctionTime, Instrument, StepInfo, StepOutcome};
+use crate::passes::{Instrument, StepInfo, StepOutcome};
 
-/// Times each pass: a table by phases. Two of them do not disturb each other.
+/// Times each pass: a table by phases, in which groups stand above their passes. Two of them do not disturb each
+/// other.
 #[derive(Default)]
 pub struct Timing {
     rows: Vec<Row>,
     phase: String,
+    /// The groups that are open: their steps and their rows.
+    open: Vec<(usize, usize)>,
 }
 
 struct Row {
     phase: String,
     name: String,
+    /// The number of groups around it.
+    depth: usize,
     /// Nothing when it did not run.
     wall: Option<Duration>,
     /// Functions, and the sum of their times.
@@ -28,46 +33,64 @@ struct Row {
 }
 
 impl Instrument for Timing {
-    fn before(&mut self, _: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
+    fn enter(&mut self) -> Result<(), Box<Diagnostic>> {
+        self.open.clear();
+        Ok(())
+    }
+
+    fn before(&mut self, info: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
         self.phase = module.phase().to_owned();
+        if info.is_group() {
+            self.open.push((info.number, self.rows.len()));
+            self.push(info, self.open.len() - 1);
+        }
         Ok(())
     }
 
     fn after(
         &mut self,
-        step: StepInfo<'_>,
+        info: StepInfo<'_>,
         outcome: StepOutcome<'_>,
     ) -> Result<(), Box<Diagnostic>> {
-        let sum = |functions: &[FunctionTime]| {
-            (functions.len(), functions.iter().map(|each| each.wall).sum())
-        };
-        let (wall, functions, note) = match outcome {
-            StepOutcome::Ran { before, after, wall, functions } => {
-                let note = if after.is_identical(before) { "no change" } else { "" };
-                (Some(wall), sum(functions), note)
+        let row = match self.open.iter().rposition(|&(step, _)| step == info.number) {
+            Some(open) => {
+                let row = self.open[open].1;
+                self.open.truncate(open);
+                row
             }
-            StepOutcome::Skipped(why) => (None, sum(&[]), why),
-            StepOutcome::Failed => (None, sum(&[]), "failed"),
+            None => self.push(info, self.open.len()),
         };
-        let (phase, name) = (self.phase.clone(), step.step.name.clone());
-        self.rows.push(Row { phase, name, wall, functions, note });
+        let row = &mut self.rows[row];
+        match outcome {
+            StepOutcome::Ran { before, after, wall, functions } => {
+                row.wall = Some(wall);
+                row.functions =
+                    (functions.len(), functions.iter().map(|function| function.wall).sum());
+                row.note = if after.is_identical(before) { "no change" } else { "" };
+            }
+            StepOutcome::Skipped(why) => row.note = why,
+            StepOutcome::Failed => row.note = "failed",
+        }
         Ok(())
     }
 
     fn report(&mut self) -> Option<String> {
-        let total: Duration = self.rows.iter().filter_map(|row| row.wall).sum();
+        let walls = |depth: usize, rows: &[Row]| -> Duration {
+            rows.iter().filter(|row| row.depth == depth).filter_map(|row| row.wall).sum()
+        };
+        let total = walls(0, &self.rows);
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let part = |time: Duration| 100.0 * ms(time) / ms(total).max(f64::MIN_POSITIVE);
         let mut text = String::from("      ms      %  functions  sum ms  pass\n");
         for group in self.rows.chunk_by(|a, b| a.phase == b.phase) {
-            let wall: Duration = group.iter().filter_map(|row| row.wall).sum();
+            let wall = walls(0, group);
             let phase = &group[0].phase;
             text.push_str(&format!(
                 "{:8.3} {:6.1}                     phase {phase}\n",
                 ms(wall),
                 part(wall)
             ));
-            for row in group {
+            for (at, row) in group.iter().enumerate() {
                 let times = match row.wall {
                     Some(wall) => format!("{:8.3} {:6.1}", ms(wall), part(wall)),
                     None => format!("{:>8} {:>6}", "-", "-"),
@@ -76,11 +99,20 @@ impl Instrument for Timing {
                     (0, _) => format!("{:>9} {:>7}", "", ""),
                     (count, sum) => format!("{count:9} {:7.3}", ms(sum)),
                 };
-                let note = match row.note {
-                    "" => String::new(),
-                    note => format!(" ({note})"),
+                let mut notes = vec![row.note.to_owned()];
+                let inner = group[at + 1..].iter().position(|inner| inner.depth <= row.depth);
+                let inner = &group[at + 1..at + 1 + inner.unwrap_or(group.len() - at - 1)];
+                if let (Some(wall), false) = (row.wall, inner.is_empty()) {
+                    let own = wall.saturating_sub(walls(row.depth + 1, inner));
+                    notes.push(format!("itself {:.3}", ms(own)));
+                }
+                notes.retain(|note| !note.is_empty());
+                let note = match notes.is_empty() {
+                    true => String::new(),
+                    false => format!(" ({})", notes.join(", ")),
                 };
-                text.push_str(&format!("{times}  {functions}    {}{note}\n", row.name));
+                let indent = "  ".repeat(row.depth);
+                text.push_str(&format!("{times}  {functions}    {indent}{}{note}\n", row.name));
             }
         }
         text.push_str(&format!("{:8.3}  100.0                     total", ms(total)));
@@ -92,20 +124,28 @@ impl Instrument for Timing {
     }
 }
 
+impl Timing {
+    /// Adds a row; gives its number.
+    fn push(&mut self, info: StepInfo<'_>, depth: usize) -> usize {
+        let (phase, name) = (self.phase.clone(), info.step.name.clone());
+        let functions = (0, Duration::ZERO);
+        self.rows.push(Row { phase, name, depth, wall: None, functions, note: "" });
+        self.rows.len() - 1
+    }
+}
+
 /// Writes when each pass, and each function within it, began and ended, in the trace event format that browsers
 /// and Perfetto show.
 pub struct Trace {
     path: PathBuf,
     origin: Instant,
-    start: Instant,
     events: Vec<serde_json::Value>,
 }
 
 impl Trace {
     /// Writes to `path` when the run is over.
     pub fn new(path: PathBuf) -> Self {
-        let now = Instant::now();
-        Self { path, origin: now, start: now, events: Vec::new() }
+        Self { path, origin: Instant::now(), events: Vec::new() }
     }
 
     fn push(&mut self, name: &str, kind: &str, thread: usize, start: Instant, wall: Duration) {
@@ -123,18 +163,15 @@ impl Trace {
 }
 
 impl Instrument for Trace {
-    fn before(&mut self, _: StepInfo<'_>, _: &Module) -> Result<(), Box<Diagnostic>> {
-        self.start = Instant::now();
-        Ok(())
-    }
-
     fn after(
         &mut self,
         step: StepInfo<'_>,
         outcome: StepOutcome<'_>,
     ) -> Result<(), Box<Diagnostic>> {
         if let StepOutcome::Ran { before, wall, functions, .. } = outcome {
-            self.push(&step.step.name, "pass", 0, self.start, wall);
+            let start = Instant::now().checked_sub(wall).unwrap_or(self.origin);
+            let kind = if step.is_group() { "group" } else { "pass" };
+            self.push(&step.step.name, kind, 0, start, wall);
             for each in functions {
                 let name = before.cx().terms().str(each.name);
                 self.push(name, "function", each.thread + 1, each.start, each.wall);

@@ -34,12 +34,14 @@ impl Instrument for Validate {
         Ok(())
     }
 
-    fn after(&mut self, _: StepInfo<'_>, outcome: StepOutcome<'_>) -> Result<(), Box<Diagnostic>> {
+    fn after(
+        &mut self,
+        info: StepInfo<'_>,
+        outcome: StepOutcome<'_>,
+    ) -> Result<(), Box<Diagnostic>> {
         let StepOutcome::Ran { before, after, .. } = outcome else { return Ok(()) };
-        let Some(reference) = self.reference.as_ref().filter(|_| !after.is_identical(before))
-        else {
-            return Ok(());
-        };
+        let is_new = !info.is_group() && !after.is_identical(before);
+        let Some(reference) = self.reference.as_ref().filter(|_| is_new) else { return Ok(()) };
         match reference.advance(after) {
             Ok(next) => {
                 self.reference = Some(next);

@@ -28,7 +28,8 @@ mod movement;
     name = "relax.SimplifyExpr",
     aliases = ["relay._transform.SimplifyExpr", "raf.pass_.SimplifyExpr"],
     opt_level = 0,
-    phase = "optimize"
+    phase = "optimize",
+    until = "builtin"
 )]
 fn simplify_expr(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let body = func.view();

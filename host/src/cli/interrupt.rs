@@ -1,0 +1,58 @@
+//! Ctrl-C: passes are asked to stop, files are written whole or not at all, and a second one ends at once.
+
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use crate::io::wait_for_writes;
+
+/// The exit code of a program that was interrupted, as shells have it.
+pub(super) const EXIT_CODE: u8 = 130;
+
+/// Whether the program was interrupted.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Runs that look at their flag themselves.
+static WATCHFUL: AtomicUsize = AtomicUsize::new(0);
+
+/// Prepares for Ctrl-C. Where that fails, it ends the program as it always has.
+pub(super) fn prepare(cancelled: Arc<AtomicBool>) {
+    let handler = move || {
+        let is_second = INTERRUPTED.swap(true, Ordering::Relaxed);
+        cancelled.store(true, Ordering::Relaxed);
+        if is_second {
+            process::exit(EXIT_CODE.into());
+        }
+        if WATCHFUL.load(Ordering::Relaxed) == 0 {
+            // Not here: a second interruption must find this thread free.
+            thread::spawn(|| {
+                let _writes = wait_for_writes();
+                process::exit(EXIT_CODE.into());
+            });
+        }
+    };
+    // The program has one handler, and runs without it as well.
+    let _ = ctrlc::set_handler(handler);
+}
+
+/// Whether the program was interrupted.
+pub(super) fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// While this lives, an interruption sets the flag and nothing more.
+pub(super) struct Watchful(());
+
+impl Watchful {
+    pub(super) fn new() -> Self {
+        WATCHFUL.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Watchful {
+    fn drop(&mut self) {
+        WATCHFUL.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,159 @@
+//! Why a run stopped.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::plan::PlanError;
+use crate::diagnostics::Diagnostic;
+use crate::infer::InferError;
+use crate::ir::{Context, Function, Module, Symbol};
+use crate::registry::{LoadError, PassFailure};
+use crate::text::point_at;
+
+/// Why a run stopped. The module that was given is as it was.
+#[derive(Debug, Error)]
+pub enum PassError {
+    /// A requirement is disabled.
+    #[error("pass `{pass}` is disabled, but `{by}` requires it")]
+    Disabled {
+        /// The requirement.
+        pass: String,
+        /// The pass that requires it.
+        by: String,
+    },
+    /// A plugin cannot be used.
+    #[error("pass `{pass}`: {error}")]
+    Load {
+        /// The pass.
+        pass: String,
+        /// Why.
+        error: Arc<LoadError>,
+    },
+    /// A pass failed.
+    #[error("pass `{pass}`{}: {}", in_function(.function), .failure.message)]
+    Failed {
+        /// The pass.
+        pass: String,
+        /// The function it worked on.
+        function: Option<(String, Arc<Function>)>,
+        /// How.
+        failure: PassFailure,
+    },
+    /// A pass left something that has no type.
+    #[error("pass `{pass}` left something wrong in function @{function}: {error}")]
+    Untyped {
+        /// The pass.
+        pass: String,
+        /// The function.
+        function: String,
+        /// The function as the pass left it.
+        body: Arc<Function>,
+        /// What is wrong.
+        error: InferError,
+    },
+    /// The plan cannot run over this module.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The run was told to stop.
+    #[error("stopped before pass `{pass}`")]
+    Cancelled {
+        /// The pass that would have come next.
+        pass: String,
+    },
+    /// An error, and instruments that failed to be left behind it.
+    #[error("{error}")]
+    AndExits {
+        /// The error.
+        error: Box<PassError>,
+        /// What the instruments have to say.
+        exits: Vec<Diagnostic>,
+    },
+    /// An instrument failed when the context was entered or left.
+    #[error("{when}: {}", .diagnostic.message)]
+    Context {
+        /// When.
+        when: &'static str,
+        /// What the instrument has to say.
+        diagnostic: Box<Diagnostic>,
+    },
+    /// An instrument stopped the run.
+    #[error("at pass `{pass}`: {}", .diagnostic.message)]
+    Instrument {
+        /// The pass.
+        pass: String,
+        /// What the instrument has to say.
+        diagnostic: Box<Diagnostic>,
+    },
+}
+
+impl PassError {
+    /// The pass that it is about; none when the run did not begin or end.
+    pub fn pass(&self) -> Option<&str> {
+        match self {
+            PassError::Context { .. } | PassError::Plan(_) | PassError::Cancelled { .. } => None,
+            PassError::AndExits { error, .. } => error.pass(),
+            PassError::Disabled { pass, .. }
+            | PassError::Load { pass, .. }
+            | PassError::Failed { pass, .. }
+            | PassError::Untyped { pass, .. }
+            | PassError::Instrument { pass, .. } => Some(pass),
+        }
+    }
+
+    /// Whether the run stopped because it was told to.
+    pub fn is_cancelled(&self) -> bool {
+        match self {
+            PassError::Cancelled { .. } => true,
+            PassError::Failed { failure, .. } => failure.is_cancelled,
+            PassError::AndExits { error, .. } => error.is_cancelled(),
+            _ => false,
+        }
+    }
+
+    /// The error as a person reads it, with the lines of the function around the node it is about.
+    pub fn to_diagnostic(&self) -> Diagnostic {
+        if let PassError::Plan(error) = self {
+            return error.to_diagnostic();
+        }
+        if let PassError::AndExits { error, exits } = self {
+            let note =
+                |error: Diagnostic, exit: &Diagnostic| error.note(format!("then {}", exit.message));
+            return exits.iter().fold(error.to_diagnostic(), note);
+        }
+        if let PassError::Instrument { diagnostic, .. } | PassError::Context { diagnostic, .. } =
+            self
+        {
+            return Diagnostic { message: self.to_string(), ..(**diagnostic).clone() };
+        }
+        let diagnostic = Diagnostic::error(self.to_string());
+        let (name, function, node, source) = match self {
+            PassError::Failed { pass, function: Some((name, function)), failure } => {
+                let Some(node) = failure.node else { return diagnostic };
+                (name, function, node, format!("@{name} before {pass}"))
+            }
+            PassError::Untyped { pass, function: name, body, error } => {
+                (name, body, error.node, format!("@{name} after {pass}"))
+            }
+            _ => return diagnostic,
+        };
+        match point_at(source, name, function, node) {
+            Some((source, place)) => diagnostic.in_source(&source).label(place, ""),
+            None => diagnostic,
+        }
+    }
+
+    pub(super) fn untyped(pass: &str, module: &Module, errors: Vec<(Symbol, InferError)>) -> Self {
+        let (name, error) = errors.into_iter().next().expect("a failure has an error");
+        PassError::Untyped {
+            pass: pass.to_owned(),
+            function: module.cx().terms().str(name).to_owned(),
+            body: module.get(name).expect("an error is about a function of the module").clone(),
+            error,
+        }
+    }
+}
+
+fn in_function(function: &Option<(String, Arc<Function>)>) -> String {
+    function.as_ref().map_or(String::new(), |(name, _)| format!(" in function @{name}"))
+}

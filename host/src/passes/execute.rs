@@ -1,0 +1,299 @@
+//! Runs passes: one over the module, or some over each function.
+//!
+//! Functions are worked on in parallel, and each goes through all of the passes. A pass sees the module as it was
+//! before the first of them, so that neither the threads nor the order of the functions matter. What is said of
+//! functions, errors included, is in the order of the functions.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use super::context::PassContext;
+use super::error::PassError;
+use super::instrument::FunctionTime;
+use super::manager::Manager;
+use super::options;
+use super::pass::{Body, run_own};
+use super::plan::PassStep;
+use crate::border::{Report, Run};
+use crate::infer::{InferError, infer, infer_changed, signature};
+use crate::ir::{Attrs, Context, Function, Module, Symbol};
+use crate::registry::{LoadedPass, PassFailure, PassKind, Registry};
+
+/// The attribute of a function that is to be left as it is: it is compiled as at level 0.
+const SKIP: &str = "SkipOptimization";
+
+/// What a pass has done.
+pub(super) struct Ran {
+    pub(super) after: Module,
+    pub(super) wall: Duration,
+    pub(super) functions: Vec<FunctionTime>,
+}
+
+/// Runs the steps of these numbers: one, or passes over functions.
+pub(super) fn run(manager: &mut Manager<'_>, numbers: &[usize]) -> Result<Vec<Ran>, PassError> {
+    let Manager { registry, plan, loaded, module, cx, .. } = manager;
+    let link =
+        |&number: &usize| Link::new(registry, plan.step(number), loaded[number].as_ref(), module);
+    let links: Vec<Link<'_>> = numbers.iter().map(link).collect();
+    match links.as_slice() {
+        [] => Ok(Vec::new()),
+        [link] if link.kind == PassKind::Module => {
+            let start = Instant::now();
+            let after = over_module(link, module, cx)?;
+            Ok(vec![Ran { after, wall: start.elapsed(), functions: Vec::new() }])
+        }
+        links => over_functions(links, module, cx),
+    }
+}
+
+/// A pass that is about to run.
+struct Link<'a> {
+    step: &'a PassStep,
+    kind: PassKind,
+    /// The plugin's pass, where it is one's.
+    loaded: Option<&'a LoadedPass>,
+    options: Attrs,
+    /// Whose code generators it may ask for.
+    registry: &'a Registry,
+}
+
+impl<'a> Link<'a> {
+    fn new(
+        registry: &'a Registry,
+        step: &'a PassStep,
+        loaded: Option<&'a LoadedPass>,
+        module: &Module,
+    ) -> Self {
+        let kind = match step.pass.body() {
+            Body::Plugin { id, .. } => registry.record(*id).kind,
+            Body::Function(kind, _) => *kind,
+            Body::Module(_) | Body::Group(..) => PassKind::Module,
+        };
+        let options = options::to_attrs(module.cx(), &step.options);
+        Self { step, kind, loaded, options, registry }
+    }
+
+    /// The state for a run of it.
+    fn run(&self, module: &Module, target: Attrs, cancelled: &Arc<AtomicBool>) -> Arc<Run> {
+        let run = Run::new(module.cx().clone(), self.options, target, cancelled.clone());
+        Arc::new(run.with_generators(Arc::new(self.registry.clone())))
+    }
+
+    /// Whether it works on a function.
+    fn takes(&self, function: &Function) -> bool {
+        function.is_prim() == (self.kind == PassKind::Prim)
+            && (self.step.pass.level() == 0 || !is_skipped(function))
+    }
+
+    fn failed(&self, function: Option<(String, Arc<Function>)>, failure: PassFailure) -> PassError {
+        PassError::Failed { pass: self.step.name.clone(), function, failure }
+    }
+
+    fn take_reports(&self, run: &Run) -> impl Iterator<Item = (String, Report)> {
+        run.take_reports().into_iter().map(|report| (self.step.name.clone(), report))
+    }
+}
+
+fn is_skipped(function: &Function) -> bool {
+    let body = function.view();
+    let attrs = body.attrs(body.root());
+    attrs != Attrs::NONE && body.terms().attrs(attrs).bool(SKIP) == Some(true)
+}
+
+fn over_module(
+    link: &Link<'_>,
+    module: &Module,
+    cx: &mut PassContext,
+) -> Result<Module, PassError> {
+    let run = link.run(module, cx.target, &cx.cancelled);
+    let result = match (link.step.pass.body(), link.loaded) {
+        (Body::Module(body), _) => {
+            run_own(|| body(module, &run), |after| after.cx().is_same(module.cx()))
+        }
+        (_, Some(loaded)) => loaded.plugin.run_on_module(loaded.index, &run, module),
+        _ => unreachable!("a plugin's pass was loaded"),
+    };
+    cx.reports.extend(link.take_reports(&run));
+    let after = unless_refused(&run, result).map_err(|failure| link.failed(None, failure))?;
+    infer_changed(module, &after)
+        .map_err(|errors| PassError::untyped(&link.step.name, &after, errors))
+}
+
+/// What follows from something that was refused would only hide it.
+fn unless_refused<T>(run: &Run, result: Result<T, PassFailure>) -> Result<T, PassFailure> {
+    match run.refused() {
+        Some(what) => Err(PassFailure::refused(what)),
+        None => result,
+    }
+}
+
+/// What the passes over one function came to.
+struct Way {
+    /// The function behind each pass.
+    after: Vec<Arc<Function>>,
+    times: Vec<Option<FunctionTime>>,
+    reports: Vec<(String, Report)>,
+    /// The pass that failed is the one behind those of `after`.
+    failure: Option<Fault>,
+}
+
+enum Fault {
+    Failed(PassFailure),
+    Untyped(Arc<Function>, InferError),
+}
+
+fn over_functions(
+    links: &[Link<'_>],
+    module: &Module,
+    cx: &mut PassContext,
+) -> Result<Vec<Ran>, PassError> {
+    let start = Instant::now();
+    let is_watched = cx.instruments.iter().any(|instrument| instrument.times_functions());
+    let is_timed = is_watched || links.len() > 1;
+    let taken =
+        |(_, function): &(Symbol, &Arc<Function>)| links.iter().any(|link| link.takes(function));
+    let functions: Vec<(Symbol, &Arc<Function>)> = module.iter().filter(taken).collect();
+    let (target, cancelled) = (cx.target, &cx.cancelled);
+    let go = |&(name, function): &(Symbol, &Arc<Function>)| {
+        let new_run = |link: &Link<'_>| link.run(module, target, cancelled);
+        go_through(links, name, function, module, new_run, is_timed)
+    };
+    // Handing one function to another thread would take longer than many a pass.
+    let ways: Vec<Way> = match functions.len() {
+        0 | 1 => functions.iter().map(go).collect(),
+        _ => functions.par_iter().map(go).collect(),
+    };
+    let wall = start.elapsed();
+
+    let mut fault = None;
+    let mut times: Vec<Vec<FunctionTime>> = links.iter().map(|_| Vec::new()).collect();
+    let mut layers: Vec<Vec<Arc<Function>>> = links.iter().map(|_| Vec::new()).collect();
+    for (at, way) in ways.into_iter().enumerate() {
+        cx.reports.extend(way.reports);
+        if let Some(failure) = way.failure {
+            let (name, function) = functions[at];
+            let before = way.after.last().unwrap_or(function).clone();
+            fault.get_or_insert((&links[way.after.len()], name, before, failure));
+            continue;
+        }
+        for (link, (after, time)) in way.after.into_iter().zip(way.times).enumerate() {
+            layers[link].push(after);
+            times[link].extend(time);
+        }
+    }
+    if let Some((link, name, before, failure)) = fault {
+        let name = module.cx().terms().str(name).to_owned();
+        return Err(match failure {
+            Fault::Failed(failure) => link.failed(Some((name, before)), failure),
+            Fault::Untyped(body, error) => {
+                PassError::Untyped { pass: link.step.name.clone(), function: name, body, error }
+            }
+        });
+    }
+    let last = layers.len() - 1;
+    let mut before = module.clone();
+    let mut ran = Vec::with_capacity(links.len());
+    let shares = shares(wall, &times);
+    for (number, (layer, (times, wall))) in
+        layers.into_iter().zip(times.into_iter().zip(shares)).enumerate()
+    {
+        let mut after = before.clone();
+        for ((name, _), function) in functions.iter().zip(layer) {
+            if !before.get(*name).is_some_and(|old| Arc::ptr_eq(old, &function)) {
+                after.insert(*name, function);
+            }
+        }
+        if number == last {
+            // The types of calls between functions that changed both.
+            after = infer_changed(module, &after)
+                .map_err(|errors| PassError::untyped(&links[number].step.name, &after, errors))?;
+        }
+        before = after.clone();
+        let functions = if is_watched { times } else { Vec::new() };
+        ran.push(Ran { after, wall, functions });
+    }
+    Ok(ran)
+}
+
+/// The time of several passes that ran in one go, shared out by what each took of the functions' times.
+fn shares(wall: Duration, times: &[Vec<FunctionTime>]) -> Vec<Duration> {
+    if times.len() == 1 {
+        return vec![wall];
+    }
+    let sum = |times: &Vec<FunctionTime>| times.iter().map(|time| time.wall).sum::<Duration>();
+    let all: Duration = times.iter().map(sum).sum();
+    let part = |times| sum(times).as_secs_f64() / all.as_secs_f64().max(f64::MIN_POSITIVE);
+    times.iter().map(|times| wall.mul_f64(part(times))).collect()
+}
+
+fn go_through(
+    links: &[Link<'_>],
+    name: Symbol,
+    function: &Arc<Function>,
+    module: &Module,
+    new_run: impl Fn(&Link<'_>) -> Arc<Run>,
+    is_timed: bool,
+) -> Way {
+    let mut way = Way { after: Vec::new(), times: Vec::new(), reports: Vec::new(), failure: None };
+    let mut at = function.clone();
+    for (number, link) in links.iter().enumerate() {
+        let mut time = None;
+        if link.takes(&at) {
+            let run = new_run(link);
+            let start = is_timed.then(Instant::now);
+            let result = over_function(link, &run, &at, module);
+            time = start.map(|start| {
+                let thread = rayon::current_thread_index().unwrap_or(0);
+                FunctionTime { name, start, wall: start.elapsed(), thread }
+            });
+            way.reports.extend(link.take_reports(&run));
+            let after = unless_refused(&run, result).map_err(Fault::Failed);
+            // The next pass reads types. Those of other functions are as they were.
+            let is_last = number + 1 == links.len();
+            let after = after.and_then(|after| match is_last || Arc::ptr_eq(&after, &at) {
+                true => Ok(after),
+                false => typed(after, module),
+            });
+            match after {
+                Ok(after) => at = after,
+                Err(fault) => {
+                    way.failure = Some(fault);
+                    return way;
+                }
+            }
+        }
+        way.after.push(at.clone());
+        way.times.push(time);
+    }
+    way
+}
+
+fn typed(function: Arc<Function>, module: &Module) -> Result<Arc<Function>, Fault> {
+    if function.is_prim() {
+        return Ok(function);
+    }
+    infer(&function, &|callee| module.get(callee).and_then(|callee| signature(callee))).map_err(
+        |errors| {
+            let error = errors.into_iter().next().expect("a failure has an error");
+            Fault::Untyped(function.clone(), error)
+        },
+    )
+}
+
+fn over_function(
+    link: &Link<'_>,
+    run: &Arc<Run>,
+    function: &Arc<Function>,
+    module: &Module,
+) -> Result<Arc<Function>, PassFailure> {
+    match (link.step.pass.body(), link.loaded) {
+        (Body::Function(_, body), _) => {
+            run_own(|| body(function, module, run), |after| after.cx().is_same(module.cx()))
+        }
+        (_, Some(loaded)) => loaded.plugin.run_on_function(loaded.index, run, function, module),
+        _ => unreachable!("a plugin's pass was loaded"),
+    }
+}

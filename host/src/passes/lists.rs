@@ -1,0 +1,74 @@
+//! The lists of a context: which passes are off, and which are on whatever their level.
+
+use rustc_hash::FxHashSet;
+
+use super::context::PassContext;
+use super::plan::{PassStep, Plan, Step};
+use crate::border::{Report, ReportLevel};
+use crate::registry::{LookupError, Registry};
+use crate::suggest::nearest;
+
+/// The names of both lists, aliases resolved.
+pub(super) struct Lists {
+    disabled: FxHashSet<String>,
+    required: FxHashSet<String>,
+}
+
+impl Lists {
+    /// A name that is nobody's is reported, with the nearest one.
+    pub(super) fn new(registry: &Registry, plan: &Plan, cx: &mut PassContext) -> Self {
+        let (mut disabled, mut required) = (FxHashSet::default(), FxHashSet::default());
+        for (list, names, what) in [
+            (&cx.disabled, &mut disabled, "turns nothing off"),
+            (&cx.required, &mut required, "turns nothing on"),
+        ] {
+            for name in list {
+                match resolve(registry, plan, name) {
+                    Ok(full) => drop(names.insert(full)),
+                    Err(why) => {
+                        let text = format!("this {what}: {why}");
+                        let report = Report { level: ReportLevel::Warning, text };
+                        cx.reports.push((name.clone(), report));
+                    }
+                }
+            }
+        }
+        Self { disabled, required }
+    }
+
+    pub(super) fn is_disabled(&self, step: &PassStep) -> bool {
+        self.disabled.contains(&step.name)
+    }
+
+    pub(super) fn is_required(&self, step: &PassStep) -> bool {
+        self.required.contains(&step.name)
+    }
+
+    /// Whether a pass runs: disabled ones never, required ones always, others by level.
+    pub(super) fn is_enabled(&self, cx: &PassContext, step: &PassStep) -> bool {
+        !self.is_disabled(step) && (self.is_required(step) || cx.opt_level >= step.pass.level())
+    }
+}
+
+/// The full name, of a pass of the plan or of the registry.
+fn resolve(registry: &Registry, plan: &Plan, name: &str) -> Result<String, String> {
+    let names = || {
+        plan.steps.iter().filter_map(|step| match step {
+            Step::Pass(step) => Some(step.name.as_str()),
+            Step::Begin(group) => Some(group.step.name.as_str()),
+            Step::Phase(_) | Step::End(_) => None,
+        })
+    };
+    if names().any(|other| other == name) {
+        return Ok(name.to_owned());
+    }
+    match registry.find(name) {
+        Ok(id) => Ok(registry.record(id).name.clone()),
+        Err(LookupError::Unknown { nearest: near, .. }) => {
+            let near = near.or_else(|| nearest(name, names()).map(str::to_owned));
+            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            Err(format!("no pass is called `{name}`{near}"))
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}

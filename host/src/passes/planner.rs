@@ -1,0 +1,566 @@
+//! Makes plans: of a pipeline's text, and of passes as values.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::options::{self, Given, StepOption};
+use super::order::Order;
+use super::pass::{Body, GroupKind, Pass};
+use super::pipeline::{Element, OptionSpec, PassSpec, Pipeline, PipelineError, Word};
+use super::placement::{self, Listed, Placed};
+use super::plan::{GroupStep, LeftOut, PassStep, Plan, PlanError, Reason, Step};
+use super::requirements;
+use super::settings::Settings;
+use crate::diagnostics::{Diagnostic, Source};
+use crate::ir::PHASES;
+use crate::registry::{
+    LookupError, OptionRecord, OptionValue, PassId, PassKind, PipelineContent, Place, Registry, Set,
+};
+use crate::suggest::nearest;
+
+/// Makes the plan of a pipeline: a name of the registry's, or a textual pipeline.
+pub fn plan(registry: &Registry, pipeline: &str) -> Result<Plan, PlanError> {
+    plan_with(registry, pipeline, &Settings::default())
+}
+
+/// The same with values of options, above those of the registry and below those of the pipeline.
+pub fn plan_with(
+    registry: &Registry,
+    pipeline: &str,
+    settings: &Settings,
+) -> Result<Plan, PlanError> {
+    let mut planner = Planner::new(registry, settings);
+    planner.elements(vec![Work::Text(Text::of_argument(pipeline))])?;
+    Ok(planner.plan)
+}
+
+impl Plan {
+    /// The plan of one pass as it is called: a group's own level and requirements are no matter, those of the
+    /// passes in it are.
+    pub fn of(registry: &Registry, pass: &Pass, settings: &Settings) -> Result<Plan, PlanError> {
+        let mut planner = Planner::new(registry, settings);
+        planner.called(pass)?;
+        Ok(planner.plan)
+    }
+}
+
+impl Pass {
+    /// A pass of the registry's, by name or alias, with options or without: `FuseOps{max_depth=8}`.
+    pub fn get(registry: &Registry, text: &str) -> Result<Pass, PlanError> {
+        let source = Text::of_argument(text);
+        match source.parse()?.0.as_slice() {
+            [Element::Pass(spec)] => {
+                let settings = Settings::default();
+                let planner = Planner::new(registry, &settings);
+                let pass = planner.plugin(spec, &source)?;
+                planner.settle(&pass)?;
+                Ok(pass)
+            }
+            _ => Err(Diagnostic::error(format!("`{text}` does not name one pass")).into()),
+        }
+    }
+}
+
+/// The options of a pass when no pipeline sets any.
+pub fn configured_options(registry: &Registry, id: PassId) -> Result<Vec<StepOption>, PlanError> {
+    let record = registry.record(id);
+    let pass = Pass::plugin(&record.name, record.opt_level, id, Vec::new());
+    Planner::new(registry, &Settings::default()).settle(&pass)
+}
+
+/// A pipeline's text, and where it stands.
+#[derive(Clone)]
+struct Text<'a> {
+    text: &'a str,
+    origin: Origin<'a>,
+}
+
+#[derive(Clone)]
+enum Origin<'a> {
+    File(&'a Place),
+    Argument(Arc<Source>),
+}
+
+impl<'a> Text<'a> {
+    fn of_file(set: &'a Set<String>) -> Self {
+        Self { text: &set.value, origin: Origin::File(&set.place) }
+    }
+
+    fn of_argument(text: &'a str) -> Self {
+        Self { text, origin: Origin::Argument(Source::new("the pipeline", text)) }
+    }
+
+    fn place(&self, at: &Range<usize>) -> Place {
+        match &self.origin {
+            Origin::File(place) => place.within(self.text, at.clone()),
+            Origin::Argument(source) => Place::in_pipeline(source, at.clone()),
+        }
+    }
+
+    /// The options of a pass.
+    fn given(&self, options: &[OptionSpec]) -> Vec<Given> {
+        let given = |option: &OptionSpec| Given {
+            name: Set { value: option.name.text.clone(), place: self.place(&option.name.at) },
+            value: Set { value: option.value.clone(), place: self.place(&option.at) },
+        };
+        options.iter().map(given).collect()
+    }
+
+    fn parse(&self) -> Result<Pipeline, PlanError> {
+        Pipeline::parse(self.text).map_err(|PipelineError { at, message, .. }| {
+            let message = format!("the pipeline does not read well: {message}");
+            self.place(&(at..self.text.len().min(at + 1))).error(message, "").into()
+        })
+    }
+}
+
+/// What is to be planned. Pipelines may stand in each other to any depth, so there is a list of work.
+enum Work<'a> {
+    Text(Text<'a>),
+    Element(Text<'a>, Element),
+    /// An element of the registry's list of a phase.
+    Listed(Text<'a>, Element),
+    Phase(&'a Set<String>),
+    /// A named pipeline is through.
+    Leave,
+}
+
+pub(super) struct Planner<'a> {
+    pub(super) registry: &'a Registry,
+    settings: &'a Settings,
+    pub(super) plan: Plan,
+    /// The groups that are open, by their first steps, and where they begin.
+    open: Vec<(usize, Place)>,
+    /// The named pipelines that are open.
+    inside: Vec<(String, Place)>,
+    order: Order,
+    /// The passes that find their own place, by their phase; found when the first phase is planned.
+    placed: Option<HashMap<String, Vec<(PassId, Place)>>>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(registry: &'a Registry, settings: &'a Settings) -> Self {
+        let (plan, order) = (Plan::default(), Order::default());
+        let (open, inside) = (Vec::new(), Vec::new());
+        Self { registry, settings, plan, open, inside, order, placed: None }
+    }
+
+    fn elements<'t>(&mut self, mut work: Vec<Work<'t>>) -> Result<(), PlanError>
+    where
+        'a: 't,
+    {
+        while let Some(item) = work.pop() {
+            let is_listed = matches!(item, Work::Listed(..));
+            let (text, element) = match item {
+                Work::Text(text) => {
+                    let elements = text.parse()?.0.into_iter().rev();
+                    work.extend(elements.map(|element| Work::Element(text.clone(), element)));
+                    continue;
+                }
+                Work::Phase(phase) => {
+                    self.phase(&phase.value, &phase.place)?;
+                    continue;
+                }
+                Work::Leave => {
+                    self.inside.pop();
+                    continue;
+                }
+                Work::Element(text, element) | Work::Listed(text, element) => (text, element),
+            };
+            match element {
+                Element::Pass(spec) => {
+                    let place = text.place(&spec.name.at);
+                    if !is_listed && let Some(parts) = self.pipeline(&spec, &place)? {
+                        work.extend(parts);
+                        continue;
+                    }
+                    let pass = self.plugin(&spec, &text)?;
+                    let reason = self.reason(&place, is_listed);
+                    requirements::plan(self, pass, &place, reason)?;
+                }
+                Element::Phase(phase) => self.phase(&phase.text, &text.place(&phase.at))?,
+                Element::Enter(phase) => self.enter(&phase.text, &text.place(&phase.at))?,
+                Element::Begin(kind) => {
+                    let place = text.place(&kind.at);
+                    let kind = match kind.text.as_str() {
+                        "func" => GroupKind::Functions,
+                        "fixpoint" => GroupKind::Fixpoint { max: GroupKind::ROUNDS },
+                        "composite" => GroupKind::Composite,
+                        _ => GroupKind::Sequence,
+                    };
+                    let reason = self.reason(&place, is_listed);
+                    self.begin(Pass::group(kind, []), &place, reason)?;
+                }
+                Element::End(options) => self.end(text.given(&options))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a pass that stands in a text runs.
+    fn reason(&self, place: &Place, is_listed: bool) -> Reason {
+        match self.open.last().map(|(begin, _)| self.plan.step(*begin)) {
+            Some(group) if group.pass.group_kind() == Some(GroupKind::Composite) => {
+                Reason::Pinned { of: group.name.clone() }
+            }
+            _ if is_listed => Reason::Listed(place.clone()),
+            _ => Reason::Named(place.clone()),
+        }
+    }
+
+    /// What a named pipeline consists of, the last of it first.
+    fn pipeline(
+        &mut self,
+        spec: &PassSpec,
+        place: &Place,
+    ) -> Result<Option<Vec<Work<'a>>>, PlanError> {
+        let name = &spec.name.text;
+        let Some(config) = self.registry.config().pipelines.get(name) else { return Ok(None) };
+        if !spec.options.is_empty() {
+            // A pass may have the same name.
+            return match self.registry.find(name) {
+                Ok(_) => Ok(None),
+                Err(_) => {
+                    let message = format!("`{name}` is a pipeline, and takes no options");
+                    Err(place.error(message, "").into())
+                }
+            };
+        }
+        if let Some(start) = self.inside.iter().position(|(open, _)| open == name) {
+            let ring: Vec<&str> = self.inside[start..]
+                .iter()
+                .map(|(name, _)| name.as_str())
+                .chain([&**name])
+                .collect();
+            let message = format!("pipelines hold each other: {}", ring.join(" holds "));
+            let error = place.error(message, "");
+            let inner = self.inside[start..].iter();
+            let notes = inner.map(|(name, place)| format!("`{name}` is named in {place}"));
+            return Err(notes.fold(error, Diagnostic::note).into());
+        }
+        self.inside.push((name.clone(), place.clone()));
+        let mut parts = vec![Work::Leave];
+        match &config.content {
+            PipelineContent::Phases(phases) => parts.extend(phases.iter().rev().map(Work::Phase)),
+            PipelineContent::Passes(passes) => {
+                parts.extend(passes.iter().rev().map(|text| Work::Text(Text::of_file(text))));
+            }
+        }
+        Ok(Some(parts))
+    }
+
+    /// The module enters a phase.
+    fn enter(&mut self, phase: &str, place: &Place) -> Result<(), PlanError> {
+        if !PHASES.contains(&phase) {
+            let error = place.error(format!("there is no phase `{phase}`"), "");
+            return Err(near_phase(error, phase).into());
+        }
+        if let Some((_, group)) = self.open.last() {
+            let message = format!("a module enters phase `{phase}` within a group");
+            let error = place.error(message, "").note(format!("the group begins in {group}"));
+            return Err(error.help("name phases outside of groups").into());
+        }
+        self.order.enter(phase, place)?;
+        self.plan.steps.push(Step::Phase(phase.to_owned()));
+        Ok(())
+    }
+
+    /// The passes of a phase: the registry's list, with the enabled passes that find their own place.
+    fn phase(&mut self, phase: &str, place: &Place) -> Result<(), PlanError> {
+        self.enter(phase, place)?;
+        let (mut items, mut parts) = (Vec::new(), Vec::new());
+        for item in self.listed(phase)? {
+            let (mut passes, mut kept) = (Vec::new(), Vec::new());
+            let place = item[0].0.place(&name_of(&item[0].1).at);
+            for (text, element) in item {
+                if let Element::Pass(spec) = &element {
+                    let listed = text.place(&spec.name.at);
+                    let id = self.find(&spec.name.text, &listed)?;
+                    if let Some(set) = self.registry.enabled_by(id).filter(|set| !set.value) {
+                        let name = self.registry.record(id).name.clone();
+                        let disabled = set.place.clone();
+                        self.plan.left_out.push(LeftOut { name, listed, disabled });
+                        continue;
+                    }
+                    passes.push(id);
+                }
+                kept.push(Work::Listed(text, element));
+            }
+            if !passes.is_empty() {
+                items.push(Listed { passes, place });
+                parts.push(kept);
+            }
+        }
+        let all_placed = match self.placed.take() {
+            Some(placed) => placed,
+            None => self.enabled_elsewhere()?,
+        };
+        let placed = all_placed.get(phase).map_or(&[][..], Vec::as_slice);
+        let order =
+            placement::Phase { registry: self.registry, name: phase, listed: &items, placed };
+        for part in order.order()? {
+            match part {
+                Placed::Listed(number) => {
+                    let mut part = std::mem::take(&mut parts[number]);
+                    part.reverse();
+                    self.elements(part)?;
+                }
+                Placed::Found(number, beside) => {
+                    let (id, enabled) = &placed[number];
+                    let reason = Reason::Placed { enabled: enabled.clone(), beside };
+                    let record = self.registry.record(*id);
+                    let pass = Pass::plugin(&record.name, record.opt_level, *id, Vec::new());
+                    requirements::plan(self, pass, enabled, reason)?;
+                }
+            }
+        }
+        self.placed = Some(all_placed);
+        Ok(())
+    }
+
+    /// What the registry lists for a phase: passes, and groups of them.
+    fn listed(&self, phase: &str) -> Result<Vec<Vec<(Text<'a>, Element)>>, PlanError> {
+        let mut listed: Vec<Vec<(Text<'a>, Element)>> = Vec::new();
+        for text in self.registry.config().phases.get(phase).into_iter().flatten() {
+            let text = Text::of_file(text);
+            let mut depth = 0;
+            for element in text.parse()?.0 {
+                if let Element::Phase(inner) | Element::Enter(inner) = &element {
+                    let place = text.place(&inner.at);
+                    return Err(place.error("a phase lists passes, and no phases", "").into());
+                }
+                if depth == 0 {
+                    listed.push(Vec::new());
+                }
+                match element {
+                    Element::Begin(_) => depth += 1,
+                    Element::End(_) => depth -= 1,
+                    _ => {}
+                }
+                listed.last_mut().expect("one was pushed").push((text.clone(), element));
+            }
+        }
+        Ok(listed)
+    }
+
+    /// The passes that the registry enables by name and lists nowhere, by their phase.
+    fn enabled_elsewhere(&self) -> Result<HashMap<String, Vec<(PassId, Place)>>, PlanError> {
+        let mut in_a_list: HashSet<PassId> = HashSet::new();
+        for phase in self.registry.config().phases.keys() {
+            for (_, element) in self.listed(phase)?.iter().flatten() {
+                if let Element::Pass(spec) = element {
+                    in_a_list.extend(self.registry.find(&spec.name.text).ok());
+                }
+            }
+        }
+        let mut placed: HashMap<String, Vec<(PassId, Place)>> = HashMap::new();
+        for (name, config) in &self.registry.config().passes {
+            let Some(enabled) = config.enabled.as_ref().filter(|set| set.value) else { continue };
+            let id = self.find(name, &config.place)?;
+            let record = self.registry.record(id);
+            if record.name != *name {
+                let message = format!("`{name}` is not the full name of a pass");
+                let help = format!("write [passes.\"{}\"]", record.name);
+                return Err(config.place.error(message, "").help(help).into());
+            }
+            if record.phase.is_empty() || in_a_list.contains(&id) {
+                continue;
+            }
+            if !PHASES.contains(&record.phase.as_str()) {
+                let message = format!(
+                    "`{name}` cannot be placed: {} says it belongs to phase `{}`, and there is none",
+                    self.registry.plugin_of(id).path.display(),
+                    record.phase
+                );
+                let error = enabled.place.error(message, "enabled here");
+                return Err(near_phase(error, &record.phase).into());
+            }
+            placed.entry(record.phase.clone()).or_default().push((id, enabled.place.clone()));
+        }
+        Ok(placed)
+    }
+
+    fn plugin(&self, spec: &PassSpec, text: &Text<'_>) -> Result<Pass, PlanError> {
+        let id = self.find(&spec.name.text, &text.place(&spec.name.at))?;
+        let record = self.registry.record(id);
+        Ok(Pass::plugin(&record.name, record.opt_level, id, text.given(&spec.options)))
+    }
+
+    fn find(&self, name: &str, place: &Place) -> Result<PassId, PlanError> {
+        self.registry.find(name).map_err(|error| {
+            let diagnostic = error.explain(place.error(error.to_string(), ""));
+            let pipelines = self.registry.config().pipelines.keys().map(String::as_str);
+            match nearest(name, pipelines) {
+                Some(near) if matches!(error, LookupError::Unknown { nearest: None, .. }) => {
+                    diagnostic.help(format!("did you mean the pipeline `{near}`?"))
+                }
+                _ => diagnostic,
+            }
+            .into()
+        })
+    }
+
+    /// The plan of a pass as it is called. An explicit list: groups are nested as deep as somebody makes them.
+    fn called(&mut self, root: &Pass) -> Result<(), PlanError> {
+        enum Part<'p> {
+            Pass(&'p Pass, Reason),
+            End,
+        }
+        let source = Source::new(format!("the pass {}", root.name()), root.name());
+        let place = Place::in_pipeline(&source, 0..root.name().len());
+        let mut parts = vec![Part::Pass(root, Reason::Called)];
+        while let Some(part) = parts.pop() {
+            let Part::Pass(pass, reason) = part else {
+                self.end(Vec::new())?;
+                continue;
+            };
+            match (pass.body(), &reason) {
+                (Body::Group(kind, passes), _) => {
+                    if !matches!(reason, Reason::Called) {
+                        requirements::plan_before(self, pass, &place)?;
+                    }
+                    self.begin(pass.clone(), &place, reason)?;
+                    parts.push(Part::End);
+                    let of = pass.name().to_owned();
+                    let member = || match kind {
+                        GroupKind::Composite => Reason::Pinned { of: of.clone() },
+                        _ => Reason::Member { of: of.clone() },
+                    };
+                    parts.extend(passes.iter().rev().map(|pass| Part::Pass(pass, member())));
+                }
+                (_, Reason::Called) => self.step(pass.clone(), &place, reason)?,
+                _ => requirements::plan(self, pass.clone(), &place, reason)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, pass: Pass, place: &Place, reason: Reason) -> Result<(), PlanError> {
+        let kind = pass.group_kind().expect("a group begins");
+        if let Some(error) = self.misfit(pass.name(), None, place) {
+            return Err(error.into());
+        }
+        let name = pass.name().to_owned();
+        let step = PassStep { pass, name, options: Vec::new(), reason };
+        self.open.push((self.plan.steps.len(), place.clone()));
+        self.plan.steps.push(Step::Begin(GroupStep { step, kind, end: 0 }));
+        Ok(())
+    }
+
+    fn end(&mut self, given: Vec<Given>) -> Result<(), PlanError> {
+        let (begin, _) = self.open.pop().expect("what ends has begun");
+        if !given.is_empty()
+            && let Step::Begin(group) = &mut self.plan.steps[begin]
+        {
+            set_options(group, given)?;
+        }
+        self.plan.end(begin);
+        Ok(())
+    }
+
+    /// Adds a pass alone.
+    pub(super) fn step(
+        &mut self,
+        pass: Pass,
+        place: &Place,
+        reason: Reason,
+    ) -> Result<(), PlanError> {
+        let kind = match pass.body() {
+            Body::Plugin { id, .. } => self.registry.record(*id).kind,
+            Body::Function(kind, _) => *kind,
+            Body::Module(_) | Body::Group(..) => PassKind::Module,
+        };
+        if let Some(error) = self.misfit(pass.name(), Some(kind), place) {
+            return Err(match &reason {
+                Reason::Required { by, .. } => error.note(format!("it is required by `{by}`")),
+                _ => error,
+            }
+            .into());
+        }
+        if let Body::Plugin { id, .. } = pass.body() {
+            self.order.step(self.registry, *id, place)?;
+        }
+        let (name, options) = (pass.name().to_owned(), self.settle(&pass)?);
+        self.plan.steps.push(Step::Pass(PassStep { pass, name, options, reason }));
+        Ok(())
+    }
+
+    /// Why a pass of this kind, or a group, cannot stand in the innermost group.
+    fn misfit(&self, name: &str, kind: Option<PassKind>, place: &Place) -> Option<Diagnostic> {
+        let (begin, group) = self.open.last()?;
+        let is_functions = matches!(&self.plan.steps[*begin],
+            Step::Begin(group) if group.kind == GroupKind::Functions);
+        if !is_functions || matches!(kind, Some(PassKind::Function | PassKind::Prim)) {
+            return None;
+        }
+        let what = if kind.is_some() { "runs over the module" } else { "is a group" };
+        let message = format!("`{name}` {what}, and `func` holds passes over functions");
+        let error = place.error(message, "").note(format!("the group begins in {group}"));
+        Some(match kind {
+            Some(_) => error.help(format!("name `{name}` before the group or behind it")),
+            None => error.help("put the groups the other way round: `fixpoint(func(…))`"),
+        })
+    }
+
+    /// The options of a pass: what the registry's files set, above that the context, above that a pipeline.
+    fn settle(&self, pass: &Pass) -> Result<Vec<StepOption>, PlanError> {
+        let Body::Plugin { id, given } = pass.body() else { return Ok(Vec::new()) };
+        let record = self.registry.record(*id);
+        let config = self.registry.config_of(*id);
+        let configured =
+            config.iter().flat_map(|config| &config.options).map(|(name, set)| Given {
+                name: Set { value: name.clone(), place: set.place.clone() },
+                value: set.clone(),
+            });
+        let given =
+            configured.chain(self.settings.of_pass(&record.name)).chain(given.iter().cloned());
+        Ok(options::settle(&record.name, &record.options, given)?)
+    }
+}
+
+/// The name that an element of a list begins with.
+fn name_of(element: &Element) -> &Word {
+    match element {
+        Element::Pass(spec) => &spec.name,
+        Element::Phase(word) | Element::Enter(word) | Element::Begin(word) => word,
+        Element::End(_) => unreachable!("an end has a beginning before it"),
+    }
+}
+
+/// Sets what stands in braces behind a group.
+fn set_options(group: &mut GroupStep, given: Vec<Given>) -> Result<(), PlanError> {
+    let mut known = vec![
+        OptionRecord::new_str("name", group.kind.name()),
+        OptionRecord::new_int("opt_level", 0, 0, u8::MAX.into()),
+    ];
+    if let GroupKind::Fixpoint { max } = group.kind {
+        known.push(OptionRecord::new_int("max", max.into(), 1, u32::MAX.into()));
+    }
+    let pass = &mut group.step.pass;
+    for option in options::settle(group.kind.name(), &known, given.into_iter())? {
+        match (option.name.as_str(), option.value) {
+            ("max", OptionValue::Int(max)) => {
+                group.kind = GroupKind::Fixpoint { max: u32::try_from(max).unwrap_or(u32::MAX) };
+            }
+            ("opt_level", OptionValue::Int(level)) => {
+                *pass = pass.clone().opt_level(u8::try_from(level).unwrap_or(u8::MAX));
+            }
+            ("name", OptionValue::Str(name)) => {
+                *pass = pass.clone().named(name.clone());
+                group.step.name = name;
+            }
+            _ => {}
+        }
+    }
+    pass.set_kind(group.kind);
+    Ok(())
+}
+
+/// Adds the phase that was meant to an error about one that is none.
+fn near_phase(error: Diagnostic, name: &str) -> Diagnostic {
+    match nearest(name, PHASES.iter().copied()) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error.note(format!("the phases are {}", PHASES.join(", "))),
+    }
+}

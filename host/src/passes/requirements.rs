@@ -1,0 +1,180 @@
+//! What passes require: behind each other, as deep as it goes, before anything runs.
+
+use std::collections::HashMap;
+
+use super::pass::{Body, Pass, Required};
+use super::plan::{PassStep, PlanError, Reason, Step};
+use super::planner::Planner;
+use crate::diagnostics::Diagnostic;
+use crate::registry::{PassId, Place, Registry, Requirement};
+
+/// Plans a pass behind everything it requires.
+pub(super) fn plan(
+    planner: &mut Planner<'_>,
+    pass: Pass,
+    place: &Place,
+    reason: Reason,
+) -> Result<(), PlanError> {
+    plan_before(planner, &pass, place)?;
+    planner.step(pass, place, reason)
+}
+
+/// Plans everything that a pass requires. An explicit stack: a chain of requirements may be as long as somebody
+/// makes it.
+pub(super) fn plan_before(
+    planner: &mut Planner<'_>,
+    root: &Pass,
+    place: &Place,
+) -> Result<(), PlanError> {
+    enum Work {
+        Enter(Pass, Option<Reason>),
+        Leave(Pass, Option<Reason>),
+    }
+    let registry = planner.registry;
+    let first = planner.plan.steps.len();
+    let mut open = Chain { registry, open: Vec::new(), place };
+    // Whether a pass is through, or on the way.
+    let mut state: HashMap<Key, bool> = HashMap::new();
+    let mut work = vec![Work::Enter(root.clone(), None)];
+    while let Some(item) = work.pop() {
+        match item {
+            Work::Enter(pass, reason) => {
+                match state.get(&key(&pass)) {
+                    Some(true) => continue,
+                    Some(false) => return Err(open.ring(&pass).into()),
+                    None => {}
+                }
+                if let Some(set) = pass.id().and_then(|id| registry.enabled_by(id))
+                    && !set.value
+                {
+                    return Err(open.disabled(&pass, &set.place).into());
+                }
+                state.insert(key(&pass), false);
+                open.open.push(pass.clone());
+                let required: Vec<Work> = open
+                    .required()?
+                    .into_iter()
+                    .map(|other| {
+                        let by = pass.name().to_owned();
+                        Work::Enter(other, Some(Reason::Required { by, root: 0 }))
+                    })
+                    .collect();
+                work.push(Work::Leave(pass, reason));
+                work.extend(required.into_iter().rev());
+            }
+            Work::Leave(pass, reason) => {
+                open.open.pop();
+                state.insert(key(&pass), true);
+                if let Some(reason) = reason {
+                    planner.step(pass, place, reason)?;
+                }
+            }
+        }
+    }
+    // What it is done for comes next.
+    let next = planner.plan.steps.len();
+    for step in &mut planner.plan.steps[first..] {
+        if let Step::Pass(PassStep { reason: Reason::Required { root, .. }, .. }) = step {
+            *root = next;
+        }
+    }
+    Ok(())
+}
+
+/// What tells passes apart.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Plugin(PassId),
+    Own(usize),
+}
+
+fn key(pass: &Pass) -> Key {
+    pass.id().map_or(Key::Own(pass.address()), Key::Plugin)
+}
+
+/// The way from what a pipeline names to a pass that is required.
+struct Chain<'a> {
+    registry: &'a Registry,
+    /// The passes on the way, each required by the one before it.
+    open: Vec<Pass>,
+    /// The place of the first one.
+    place: &'a Place,
+}
+
+impl Chain<'_> {
+    /// What the last pass requires.
+    fn required(&self) -> Result<Vec<Pass>, Box<Diagnostic>> {
+        let pass = self.open.last().expect("a pass is on the way");
+        if let Body::Plugin { id, .. } = pass.body() {
+            let requires = &self.registry.record(*id).requires;
+            return requires.iter().map(|requirement| self.plugin(requirement)).collect();
+        }
+        let one = |required: &Required| match required {
+            Required::Name(name) => self.plugin(&Requirement { name: name.clone(), version: None }),
+            Required::Value(pass) if pass.group_kind().is_some() => {
+                let message =
+                    format!("a requirement is one pass, and `{}` is a group", pass.name());
+                Err(Box::new(self.explain(self.place.error(message, ""))))
+            }
+            Required::Value(pass) => Ok(pass.clone()),
+        };
+        pass.required().iter().map(one).collect()
+    }
+
+    /// The pass that the last one requires.
+    fn plugin(&self, requirement: &Requirement) -> Result<Pass, Box<Diagnostic>> {
+        let id = self.registry.find(&requirement.name).map_err(|error| {
+            self.explain(error.explain(self.place.error(error.to_string(), "")))
+        })?;
+        let plugin = &self.registry.plugin_of(id).manifest.plugin;
+        match &requirement.version {
+            Some(range) if !range.matches(&plugin.version) => {
+                let by = self.open.last().map_or("", |by| by.name());
+                let message = format!(
+                    "`{by}` requires `{}` {range}, and {} is {}",
+                    requirement.name, plugin.id, plugin.version
+                );
+                let file = self.registry.plugin_of(id).path.display();
+                let error = self.place.error(message, "").note(format!("{} is {file}", plugin.id));
+                let help = format!("install a version {range} of {}", plugin.id);
+                Err(self.explain(error).help(help).into())
+            }
+            _ => {
+                let record = self.registry.record(id);
+                Ok(Pass::plugin(&record.name, record.opt_level, id, Vec::new()))
+            }
+        }
+    }
+
+    /// The error for a pass that is on the way already.
+    fn ring(&self, pass: &Pass) -> Diagnostic {
+        let start = self.open.iter().position(|other| key(other) == key(pass)).unwrap_or(0);
+        let ring = self.open[start..].iter().chain([pass]);
+        let names: Vec<&str> = ring.map(Pass::name).collect();
+        let message = format!("passes require each other: {}", names.join(" requires "));
+        let error = self.place.error(message, "");
+        self.open[start..].iter().fold(error, |error, pass| error.note(self.said_by(pass)))
+    }
+
+    fn disabled(&self, pass: &Pass, by: &Place) -> Diagnostic {
+        let error = by.error(format!("`{}` is disabled", pass.name()), "disabled here");
+        match self.open.is_empty() {
+            true => error.note(format!("it is named in {}", self.place)),
+            false => self.explain(error),
+        }
+    }
+
+    /// Adds who requires what an error is about.
+    fn explain(&self, error: Diagnostic) -> Diagnostic {
+        self.open.iter().rev().fold(error, |error, pass| {
+            error.note(format!("it is required by {}", self.said_by(pass)))
+        })
+    }
+
+    fn said_by(&self, pass: &Pass) -> String {
+        let Some(id) = pass.id() else { return format!("`{}`", pass.name()) };
+        let entry = self.registry.plugin_of(id);
+        let plugin = &entry.manifest.plugin;
+        format!("`{}` of {} {} ({})", pass.name(), plugin.id, plugin.version, entry.path.display())
+    }
+}
