@@ -377,6 +377,27 @@ typedef struct tenon_pass_table {
   void *(*run)(uint32_t index, tenon_host host, const void *unit, const tenon_module *module);
 } tenon_pass_table;
 
+/* The instruments of a plugin: what watches passes. */
+#define TENON_INSTRUMENT_INTERFACE "tenon.instrument/1"
+typedef struct tenon_instrument_table {
+  /* Bytes of this table. An entry that ends behind them is absent. */
+  size_t size;
+  /* Number of instruments. [any thread] */
+  uint32_t (*count)(void);
+  /* Name of an instrument, as the manifest has it, borrowed for ever; empty when there is none. [any
+   * thread] */
+  tenon_str (*name)(uint32_t index);
+  /* Makes an instrument for one context, owned by the caller; null when it cannot. [any thread] */
+  void *(*create)(uint32_t index);
+  /* Gives an instrument up. [one thread] */
+  void (*destroy)(void *instrument);
+  /* Tells an instrument of an event: 1 the context is entered, 2 may `pass` run over `before`, 3 it is
+   * about to, 4 it made `after` of `before` in so many nanoseconds, 5 it was skipped, 6 it failed, 7
+   * the context is left. What an event has nothing of is null, empty or 0. Answers event 2, and true to
+   * any other and to events that it does not know; what fails tells `fail`. [one thread] */
+  bool (*tell)(void *instrument, tenon_host host, uint32_t event, tenon_str pass, const tenon_module *before, const tenon_module *after, uint64_t nanoseconds);
+} tenon_instrument_table;
+
 /* Reads and edits the IR. */
 #define TENON_HOST_IR_INTERFACE "tenon.host.ir/1"
 typedef struct tenon_host_ir {
@@ -531,6 +552,11 @@ extern TENON_EXPORT const tenon_root tenon_plugin_root;
 #define TENON_INTERFACE(id, type, table)                                                                    \
   { TENON_TEXT(id), { type##_layout, sizeof(type##_layout) / sizeof(tenon_field) }, table }
 
+/* A plugin in C that has instruments defines this as the address of its table, before it includes this file. */
+#ifndef TENON_INSTRUMENT_TABLE
+#define TENON_INSTRUMENT_TABLE NULL
+#endif
+
 static const tenon_field tenon_node_layout[] = {
     TENON_FIELD(tenon_node, kind, "uint16_t"),
     TENON_FIELD(tenon_node, flags, "uint16_t"),
@@ -581,6 +607,15 @@ static const tenon_field tenon_pass_table_layout[] = {
     TENON_FIELD(tenon_pass_table, count, "uint32_t()"),
     TENON_FIELD(tenon_pass_table, name, "tenon_str(uint32_t)"),
     TENON_FIELD(tenon_pass_table, run, "void *(uint32_t, tenon_host, const void *, const tenon_module *)"),
+};
+
+static const tenon_field tenon_instrument_table_layout[] = {
+    TENON_FIELD(tenon_instrument_table, size, "size_t"),
+    TENON_FIELD(tenon_instrument_table, count, "uint32_t()"),
+    TENON_FIELD(tenon_instrument_table, name, "tenon_str(uint32_t)"),
+    TENON_FIELD(tenon_instrument_table, create, "void *(uint32_t)"),
+    TENON_FIELD(tenon_instrument_table, destroy, "void(void *)"),
+    TENON_FIELD(tenon_instrument_table, tell, "bool(void *, tenon_host, uint32_t, tenon_str, const tenon_module *, const tenon_module *, uint64_t)"),
 };
 
 static const tenon_field tenon_host_ir_layout[] = {
@@ -713,6 +748,14 @@ TENON_ASSERT(offsetof(tenon_pass_table, count) == 8);
 TENON_ASSERT(offsetof(tenon_pass_table, name) == 16);
 TENON_ASSERT(offsetof(tenon_pass_table, run) == 24);
 
+TENON_ASSERT(sizeof(tenon_instrument_table) == 48);
+TENON_ASSERT(offsetof(tenon_instrument_table, size) == 0);
+TENON_ASSERT(offsetof(tenon_instrument_table, count) == 8);
+TENON_ASSERT(offsetof(tenon_instrument_table, name) == 16);
+TENON_ASSERT(offsetof(tenon_instrument_table, create) == 24);
+TENON_ASSERT(offsetof(tenon_instrument_table, destroy) == 32);
+TENON_ASSERT(offsetof(tenon_instrument_table, tell) == 40);
+
 TENON_ASSERT(sizeof(tenon_host_ir) == 216);
 TENON_ASSERT(offsetof(tenon_host_ir, size) == 0);
 TENON_ASSERT(offsetof(tenon_host_ir, run_retain) == 8);
@@ -802,6 +845,7 @@ TENON_ASSERT(offsetof(tenon_host_codegen, object) == 32);
       TENON_INTERFACE("tenon_constant", tenon_constant, NULL),                                              \
       TENON_INTERFACE("tenon_body", tenon_body, NULL),                                                      \
       TENON_INTERFACE("tenon.pass/1", tenon_pass_table, &(passes)),                                         \
+      TENON_INTERFACE("tenon.instrument/1", tenon_instrument_table, TENON_INSTRUMENT_TABLE),                \
       TENON_INTERFACE("tenon.host.ir/1", tenon_host_ir, NULL),                                              \
       TENON_INTERFACE("tenon.host.services/1", tenon_host_services, NULL),                                  \
       TENON_INTERFACE("tenon.byoc.codegen/1", tenon_codegen_table, NULL),                                   \

@@ -12,7 +12,7 @@ pub mod ir;
 pub mod pass;
 pub mod pattern;
 
-pub use tenon_plugin_api_macros::{codegen, pass, plugin};
+pub use tenon_plugin_api_macros::{codegen, instrument, pass, plugin};
 
 /// All that a pass file usually needs.
 pub mod prelude {
@@ -25,5 +25,5 @@ pub mod prelude {
         Call, CallGraph, Function, LetList, Module, OpPattern, PassContext, PassError, PrimFunc,
         Result, Rewriter, Template, Uses,
     };
-    pub use crate::{codegen, pass, plugin};
+    pub use crate::{codegen, instrument, pass, plugin};
 }

@@ -10,8 +10,8 @@ use tenon_plugin_api::abi::guard::guard;
 use tenon_plugin_api::abi::read;
 use tenon_plugin_api::abi::records::{RawBody, RawNode, RawTermTable};
 use tenon_plugin_api::abi::tables::{
-    CodegenTable, Failure, HostCodegen, HostIr, HostRef, HostServices, Interface, NONE, PassTable,
-    RECORDS, RawEdit, RawFunction, RawModule, RawRun,
+    CodegenTable, Failure, HostCodegen, HostIr, HostRef, HostServices, InstrumentTable, Interface,
+    NONE, PassTable, RECORDS, RawEdit, RawFunction, RawModule, RawRun,
 };
 use tenon_plugin_api::ir::{Attrs, Context, Expr, NodeSpec, Symbol, Term, TermKind, Type};
 
@@ -572,7 +572,7 @@ static CODEGEN: HostCodegen =
     HostCodegen { size: size_of::<HostCodegen>(), patterns, accepts, generate, object };
 
 /// What crosses the border, as this host knows it: what it offers, what it uses of a plugin, the records.
-pub(crate) static INTERFACES: [Interface; 5 + RECORDS.len()] = {
+pub(crate) static INTERFACES: [Interface; 6 + RECORDS.len()] = {
     let [node, term, constant, body] = RECORDS;
     [
         Interface::offered(&IR),
@@ -580,6 +580,7 @@ pub(crate) static INTERFACES: [Interface; 5 + RECORDS.len()] = {
         Interface::offered(&CODEGEN),
         Interface::used::<PassTable>(),
         Interface::used::<CodegenTable>(),
+        Interface::used::<InstrumentTable>(),
         node,
         term,
         constant,

@@ -234,5 +234,8 @@ fn text(path: &Path, manifest: &Manifest, config: &Config) -> String {
         }
         text.push_str(&format!("{}\n", pass.doc));
     }
+    for instrument in &manifest.instruments {
+        text.push_str(&format!("\n{} (an instrument)\n{}\n", instrument.name, instrument.doc));
+    }
     text
 }

@@ -15,8 +15,8 @@ use crate::border::ReportLevel;
 use crate::driver::{self, Target};
 use crate::ir::{Function, Module};
 use crate::passes::{
-    Dump, Hashes, PassContext, PassError, PassLimit, Plan, PrintIr, PrintWhen, Record, Reproducer,
-    Settings, Snapshot, Statistics, Timing, Trace, Validate, VerifyEach, plan_with,
+    Dump, FromPlugin, Hashes, PassContext, PassError, PassLimit, Plan, PrintIr, PrintWhen, Record,
+    Reproducer, Settings, Snapshot, Statistics, Timing, Trace, Validate, VerifyEach, plan_with,
 };
 use crate::registry::Registry;
 
@@ -112,6 +112,9 @@ pub(super) struct PassArgs {
     /// Print the structural hash of the module after each pass
     #[arg(long)]
     hashes: bool,
+    /// Instruments of plugins that watch the passes
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    instrument: Vec<String>,
     /// Run no pass after the first so many
     #[arg(long, value_name = "N")]
     pass_limit: Option<usize>,
@@ -251,6 +254,10 @@ pub(super) fn context(
     }
     if let Some(seed) = args.validate {
         cx.instruments.push(Box::new(Validate::new(seed)));
+    }
+    for name in &args.instrument {
+        let instrument = FromPlugin::new(registry, name).map_err(Failure::from_diagnostic)?;
+        cx.instruments.push(Box::new(instrument));
     }
     Ok(cx)
 }

@@ -27,8 +27,8 @@ pub use context::{PassContext, Scope};
 pub use error::PassError;
 pub use instrument::{FunctionTime, Instrument, StepInfo, StepOutcome};
 pub use instruments::{
-    Dump, Hashes, PassLimit, PrintIr, PrintWhen, Record, Snapshot, Statistics, Timing, Trace,
-    Validate, VerifyEach,
+    Dump, FromPlugin, Hashes, PassLimit, PrintIr, PrintWhen, Record, Snapshot, Statistics, Timing,
+    Trace, Validate, VerifyEach,
 };
 pub use manager::run;
 pub use options::StepOption;

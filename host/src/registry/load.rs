@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use abi_stable::library::{AbiHeaderRef, ROOT_MODULE_LOADER_NAME_WITH_NUL};
-use abi_stable::std_types::RSlice;
+use abi_stable::std_types::{RSlice, RStr};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use tenon_plugin_api::abi::layout::{RawTable, Table};
 use tenon_plugin_api::abi::read::{readable, slice};
 use tenon_plugin_api::abi::tables::{
-    C_ROOT_SYMBOL, CRoot, CodegenTable, Interface, PASS_INTERFACE, PassTable, PluginRoot_Ref,
-    ROOT_ABI,
+    C_ROOT_SYMBOL, CRoot, CodegenTable, Event, InstrumentTable, Interface, PASS_INTERFACE,
+    PassTable, PluginRoot_Ref, ROOT_ABI,
 };
 use thiserror::Error;
 
@@ -40,6 +41,51 @@ pub struct Plugin {
     codegen: Option<Table<CodegenTable>>,
     /// The plugin's names of its code generators, by their number.
     generators: Vec<String>,
+    /// Absent in a plugin that knows of no instruments.
+    instruments: Option<Table<InstrumentTable>>,
+}
+
+/// An instrument of a plugin's, made for one context.
+pub struct PluginInstrument {
+    table: Table<InstrumentTable>,
+    raw: *mut c_void,
+}
+
+// SAFETY: an instrument is for any thread, one at a time, which `&mut` sees to.
+unsafe impl Send for PluginInstrument {}
+
+impl PluginInstrument {
+    /// Tells it of an event; its answer.
+    pub fn tell(
+        &mut self,
+        run: &Arc<Run>,
+        event: Event,
+        pass: &str,
+        modules: [Option<&Module>; 2],
+        wall: Duration,
+    ) -> Result<bool, PassFailure> {
+        let call = Arc::new(Call::new(run.clone()));
+        let [before, after] =
+            modules.map(|module| module.map_or(std::ptr::null(), std::ptr::from_ref).cast());
+        let nanoseconds = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
+        let pass = RStr::from_str(pass);
+        // SAFETY: the table's layout was checked; the instrument is alive and used by nobody else, and the
+        // modules live during the call.
+        let answer = unsafe {
+            self.table.tell()(self.raw, host_ref(&call), event.0, pass, before, after, nanoseconds)
+        };
+        match call.failure() {
+            Some(failure) => Err(failure.clone()),
+            None => Ok(answer),
+        }
+    }
+}
+
+impl Drop for PluginInstrument {
+    fn drop(&mut self) {
+        // SAFETY: this owns what the table made.
+        unsafe { self.table.destroy()(self.raw) };
+    }
 }
 
 /// Why a plugin cannot be used.
@@ -147,10 +193,7 @@ impl Plugin {
         check_layouts(root.interfaces).map_err(incompatible)?;
         let passes = table::<PassTable>(root.interfaces).map_err(incompatible)?;
         let passes = passes.ok_or_else(|| incompatible(no_passes(root.interfaces)))?;
-        let codegen = match offers::<CodegenTable>(root.interfaces) {
-            true => table::<CodegenTable>(root.interfaces).map_err(incompatible)?,
-            false => None,
-        };
+        let codegen = offered::<CodegenTable>(root.interfaces).map_err(incompatible)?;
         // SAFETY: the table's layout was checked; these entries take anything.
         let names: Vec<String> =
             unsafe { (0..passes.count()()).map(|index| readable(passes.name()(index))).collect() };
@@ -174,7 +217,24 @@ impl Plugin {
                 "the manifest lists the code generators {listed:?}, the table has {present:?}"
             )));
         }
-        Ok(Plugin { path: path.to_owned(), passes, names, codegen, generators })
+        let instruments = offered::<InstrumentTable>(root.interfaces).map_err(incompatible)?;
+        let listed: Vec<&str> = manifest.instruments.iter().map(|it| it.name.as_str()).collect();
+        let present = instruments.map_or(Vec::new(), |table| instrument_names(&table));
+        if present != listed {
+            return Err(lie(format!(
+                "the manifest lists the instruments {listed:?}, the table has {present:?}"
+            )));
+        }
+        Ok(Plugin { path: path.to_owned(), passes, names, codegen, generators, instruments })
+    }
+
+    /// Makes the instrument called `name`; none when there is none, or it cannot be made.
+    pub fn create_instrument(&self, name: &str) -> Option<PluginInstrument> {
+        let table = self.instruments?;
+        let index = instrument_names(&table).iter().position(|own| own == name)?;
+        // SAFETY: the table's layout was checked; this entry takes any number.
+        let raw = unsafe { table.create()(index as u32) };
+        (!raw.is_null()).then_some(PluginInstrument { table, raw })
     }
 
     /// The library's file.
@@ -351,11 +411,6 @@ fn check_layouts(interfaces: &[Interface]) -> Result<(), String> {
     }
 }
 
-/// Whether a plugin has a table of this kind of its own; C plugins list what they do not have, without a table.
-fn offers<T: RawTable>(interfaces: &[Interface]) -> bool {
-    interfaces.iter().any(|other| readable(other.id) == T::ID && !other.table.is_null())
-}
-
 /// A table of the plugin's, after the layouts were compared; none when the plugin does not offer it.
 fn table<T: RawTable>(interfaces: &'static [Interface]) -> Result<Option<Table<T>>, String> {
     let offered = interfaces.iter().find(|other| readable(other.id) == T::ID);
@@ -367,9 +422,26 @@ fn table<T: RawTable>(interfaces: &'static [Interface]) -> Result<Option<Table<T
     })
 }
 
+/// As [`table`], but one that is listed without a table is known to the plugin, and not offered.
+fn offered<T: RawTable>(interfaces: &'static [Interface]) -> Result<Option<Table<T>>, String> {
+    let is_offered = |other: &Interface| readable(other.id) == T::ID && !other.table.is_null();
+    match interfaces.iter().any(is_offered) {
+        true => table(interfaces),
+        false => Ok(None),
+    }
+}
+
 fn no_passes(interfaces: &[Interface]) -> String {
     let offered: Vec<String> = interfaces.iter().map(|other| readable(other.id)).collect();
     format!("it offers no {PASS_INTERFACE}, only {offered:?}")
+}
+
+fn instrument_names(table: &Table<InstrumentTable>) -> Vec<String> {
+    // SAFETY: the table's layout was checked; these entries take anything.
+    let mut names: Vec<String> =
+        unsafe { (0..table.count()()).map(|index| readable(table.name()(index))).collect() };
+    names.sort();
+    names
 }
 
 /// The first thing in which two manifests differ.

@@ -26,6 +26,9 @@ pub struct Manifest {
     /// Its code generators, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<CodegenRecord>,
+    /// Its instruments, in the order of their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instruments: Vec<InstrumentRecord>,
 }
 
 /// The record of a code generator.
@@ -53,6 +56,20 @@ impl CodegenRecord {
             Some((_, pattern)) => pattern.parse::<Pattern>().err().map(|error| error.to_string()),
         })
     }
+}
+
+/// The record of an instrument.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InstrumentRecord {
+    /// Its name.
+    #[serde(rename = "instrument")]
+    pub name: String,
+    /// Its documentation.
+    #[serde(default)]
+    pub doc: String,
+    /// What a newer version of the format says besides.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, serde_json::Value>,
 }
 
 /// The record of a library.
@@ -340,6 +357,7 @@ impl Manifest {
         let mut plugin: Option<PluginRecord> = None;
         let mut passes: Vec<PassRecord> = Vec::new();
         let mut generators: Vec<CodegenRecord> = Vec::new();
+        let mut instruments: Vec<InstrumentRecord> = Vec::new();
         for record in records {
             let keys: Keys = serde_json::from_str(record).map_err(|error| error.to_string())?;
             if keys.plugin.is_some() {
@@ -377,6 +395,9 @@ impl Manifest {
                     Some(what) => return Err(wrong(what)),
                     None => generators.push(record),
                 }
+            } else if let Some(name) = keys.instrument {
+                let record: Result<InstrumentRecord, _> = serde_json::from_str(record);
+                instruments.push(record.map_err(|error| format!("instrument {name}: {error}"))?);
             }
             // A record of another kind is one that a later format adds.
         }
@@ -388,9 +409,13 @@ impl Manifest {
         if let Some(pair) = generators.windows(2).find(|pair| pair[0].name == pair[1].name) {
             return Err(format!("two code generators are called `{}`", pair[0].name));
         }
+        instruments.sort_by(|a, b| a.name.cmp(&b.name));
+        if let Some(pair) = instruments.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            return Err(format!("two instruments are called `{}`", pair[0].name));
+        }
         let plugin =
             plugin.ok_or("no record of a plugin: its lib.rs needs `plugin! { id = … }`")?;
-        Ok(Manifest { plugin, passes, generators })
+        Ok(Manifest { plugin, passes, generators, instruments })
     }
 }
 
@@ -411,6 +436,7 @@ struct Keys {
     plugin: Option<serde::de::IgnoredAny>,
     pass: Option<serde_json::Value>,
     codegen: Option<serde_json::Value>,
+    instrument: Option<serde_json::Value>,
 }
 
 /// What the host looks at in a file.

@@ -37,9 +37,10 @@ pub use digest::sha256;
 pub use guard::Guard;
 use guard::Notes;
 pub use library_file::LibraryFile;
-pub use load::{LoadError, Plugin};
+pub use load::{LoadError, Plugin, PluginInstrument};
 pub use manifest::{
-    CodegenRecord, Manifest, ManifestError, PassKind, PassRecord, PluginRecord, Requirement,
+    CodegenRecord, InstrumentRecord, Manifest, ManifestError, PassKind, PassRecord, PluginRecord,
+    Requirement,
 };
 use names::Names;
 pub use names::{Candidate, LookupError};
@@ -368,6 +369,27 @@ impl Registry {
     /// What a user should know of the plugins that were opened; each is told once.
     pub fn take_warnings(&self) -> Vec<String> {
         self.notes.take()
+    }
+
+    /// Makes an instrument of a plugin's, opening the plugin if it was not.
+    pub fn create_instrument(&self, name: &str) -> Result<PluginInstrument, String> {
+        let all = || {
+            let usable = self.plugins.iter().filter(|it| it.state == PluginState::Usable);
+            usable.flat_map(|it| it.manifest.instruments.iter().map(move |record| (it, record)))
+        };
+        let mut named = all().filter(|(_, record)| record.name == name);
+        let Some((entry, _)) = named.next() else {
+            let near = nearest(name, all().map(|(_, record)| record.name.as_str()));
+            let near = near.map_or(String::new(), |near| format!(": did you mean `{near}`?"));
+            return Err(format!("no instrument is called `{name}`{near}"));
+        };
+        if let Some((other, _)) = named.next() {
+            let files = [entry, other].map(|entry| entry.path.display().to_string());
+            return Err(format!("the instrument `{name}` is in {}", files.join(" and in ")));
+        }
+        let plugin = self.open_plugin(entry, None).map_err(|error| error.to_string())?;
+        let failed = || format!("{}: the instrument `{name}` was not made", entry.path.display());
+        plugin.create_instrument(name).ok_or_else(failed)
     }
 
     /// Compares the file of a plugin with the digests that the registry demands of it.

@@ -45,7 +45,7 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
     }
     record.text("codegen", &text);
     record.texts("patterns", &patterns);
-    record.text("doc", &doc_of(&function));
+    record.text("doc", &doc_of(&function.attrs));
     let json = record.finish();
 
     let note = note(&json);

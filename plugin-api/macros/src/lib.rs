@@ -1,6 +1,7 @@
 //! The attribute macros of `tenon-plugin-api`.
 
 mod codegen;
+mod instrument;
 mod option;
 mod pass;
 mod plugin;
@@ -47,6 +48,25 @@ pub fn pass(attributes: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn codegen(attributes: TokenStream, item: TokenStream) -> TokenStream {
     codegen::expand(attributes.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Makes a struct an instrument: something that watches passes.
+///
+/// ```ignore
+/// /// Counts how often each pass ran.
+/// #[instrument(name = "acme.Count")]
+/// #[derive(Default)]
+/// struct Count { … }
+///
+/// impl Instrument for Count { … }
+/// ```
+///
+/// It is made by `Default`, once for each context. The doc comment is its documentation.
+#[proc_macro_attribute]
+pub fn instrument(attributes: TokenStream, item: TokenStream) -> TokenStream {
+    instrument::expand(attributes.into(), item.into())
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

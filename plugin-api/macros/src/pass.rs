@@ -45,7 +45,7 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
         ));
     };
     record.text("kind", kind.text());
-    record.text("doc", &doc_of(&function));
+    record.text("doc", &doc_of(&function.attrs));
     if let Some(header) = header() {
         record.text("header", &header);
     }
@@ -141,7 +141,7 @@ pub(crate) fn returns_result(output: &ReturnType) -> bool {
 }
 
 /// A name stands in pipelines, between commas and in front of braces.
-fn check_name(name: &LitStr) -> Result<()> {
+pub(crate) fn check_name(name: &LitStr) -> Result<()> {
     let text = name.value();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.' || c == '-';
     match !text.is_empty() && text.chars().all(is_plain) {
@@ -229,10 +229,9 @@ fn header() -> Option<String> {
     Some(lines.join("\n")).filter(|text| !text.is_empty())
 }
 
-/// The function's doc comment, without the space that starts each line.
-pub(crate) fn doc_of(function: &ItemFn) -> String {
-    let lines: Vec<String> = function
-        .attrs
+/// The doc comment of an item, without the space that starts each line.
+pub(crate) fn doc_of(attributes: &[syn::Attribute]) -> String {
+    let lines: Vec<String> = attributes
         .iter()
         .filter_map(|attribute| match &attribute.meta {
             Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {

@@ -103,6 +103,17 @@ const _: () = {
 };
 
 const _: () = {
+    assert!(size_of::<InstrumentTable>() >= 48);
+    assert!(<InstrumentTable as RawTable>::LAYOUT.len() >= 6);
+    assert!(offset_of!(InstrumentTable, size) == 0);
+    assert!(offset_of!(InstrumentTable, count) == 8);
+    assert!(offset_of!(InstrumentTable, name) == 16);
+    assert!(offset_of!(InstrumentTable, create) == 24);
+    assert!(offset_of!(InstrumentTable, destroy) == 32);
+    assert!(offset_of!(InstrumentTable, tell) == 40);
+};
+
+const _: () = {
     assert!(size_of::<HostIr>() >= 216);
     assert!(<HostIr as RawTable>::LAYOUT.len() >= 27);
     assert!(offset_of!(HostIr, size) == 0);

@@ -10,6 +10,7 @@ use abi_stable::std_types::{RSlice, RStr};
 use super::codegen;
 use super::guard::guard;
 use super::host::Host;
+use super::instrument::{INSTRUMENT_TABLE, instruments};
 use super::tables::{
     Failure, HostCodegen, HostIr, HostRef, HostServices, Interface, PassTable, PluginRoot,
     PluginRoot_Ref, RECORDS, ROOT_ABI, RawModule,
@@ -62,8 +63,9 @@ extern "C" fn manifest() -> RStr<'static> {
     static TEXT: OnceLock<String> = OnceLock::new();
     let text = TEXT.get_or_init(|| {
         let passes = passes().iter().map(|item| item.manifest);
+        let instruments = instruments().iter().map(|item| item.manifest);
         let generators = codegen::generators().iter().map(|item| item.manifest);
-        let records = PLUGINS.iter().copied().chain(passes).chain(generators);
+        let records = PLUGINS.iter().copied().chain(passes).chain(instruments).chain(generators);
         records.collect::<Vec<_>>().join("\n")
     });
     RStr::from_str(text)
@@ -134,10 +136,11 @@ unsafe fn run_pass(
 
 static PASS_TABLE: PassTable = PassTable { size: size_of::<PassTable>(), count, name, run };
 
-static INTERFACES: [Interface; 5 + RECORDS.len()] = {
+static INTERFACES: [Interface; 6 + RECORDS.len()] = {
     let [node, term, constant, body] = RECORDS;
     [
         Interface::offered(&PASS_TABLE),
+        Interface::offered(&INSTRUMENT_TABLE),
         Interface::offered(&codegen::TABLE),
         Interface::used::<HostIr>(),
         Interface::used::<HostServices>(),

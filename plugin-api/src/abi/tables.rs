@@ -203,6 +203,56 @@ table! {
     }
 }
 
+/// What an instrument is told of: what [`InstrumentTable`] is told by `tell`.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event(pub u32);
+
+impl Event {
+    /// The context is entered.
+    pub const ENTER: Event = Event(1);
+    /// Whether a pass may run is asked.
+    pub const MAY_RUN: Event = Event(2);
+    /// A pass is about to run.
+    pub const BEFORE: Event = Event(3);
+    /// A pass has run.
+    pub const RAN: Event = Event(4);
+    /// A pass was skipped.
+    pub const SKIPPED: Event = Event(5);
+    /// A pass has failed.
+    pub const FAILED: Event = Event(6);
+    /// The context is left.
+    pub const EXIT: Event = Event(7);
+}
+
+table! {
+    /// The instruments of a plugin: what watches passes.
+    InstrumentTable = "tenon_instrument_table" "tenon.instrument/1" {
+        /// Number of instruments. [any thread]
+        fn count() -> u32;
+        /// Name of an instrument, as the manifest has it, borrowed for ever; empty when there is none.
+        /// [any thread]
+        fn name(index: u32) -> RStr<'static>;
+        /// Makes an instrument for one context, owned by the caller; null when it cannot. [any thread]
+        fn create(index: u32) -> *mut c_void;
+        /// Gives an instrument up. [one thread]
+        fn destroy(instrument: *mut c_void) -> ();
+        /// Tells an instrument of an event: 1 the context is entered, 2 may `pass` run over `before`, 3 it is
+        /// about to, 4 it made `after` of `before` in so many nanoseconds, 5 it was skipped, 6 it failed, 7 the
+        /// context is left. What an event has nothing of is null, empty or 0. Answers event 2, and true to any
+        /// other and to events that it does not know; what fails tells `fail`. [one thread]
+        fn tell(
+            instrument: *mut c_void,
+            host: HostRef,
+            event: u32,
+            pass: RStr<'_>,
+            before: *const RawModule,
+            after: *const RawModule,
+            nanoseconds: u64,
+        ) -> bool;
+    }
+}
+
 table! {
     /// Reads and edits the IR.
     HostIr = "tenon_host_ir" "tenon.host.ir/1" {
@@ -384,13 +434,15 @@ c_types! {
 
 /// Id of [`PassTable`].
 pub const PASS_INTERFACE: &str = PassTable::ID;
+/// Id of [`InstrumentTable`].
+pub const INSTRUMENT_INTERFACE: &str = InstrumentTable::ID;
 /// Id of [`HostIr`].
 pub const HOST_IR_INTERFACE: &str = HostIr::ID;
 /// Id of [`HostServices`].
 pub const HOST_SERVICES_INTERFACE: &str = HostServices::ID;
 
 /// All records and tables in the order in which C must define them.
-pub const DESCRIPTIONS: [Description; 13] = [
+pub const DESCRIPTIONS: [Description; 14] = [
     Field::DESCRIPTION,
     Interface::DESCRIPTION,
     CRoot::DESCRIPTION,
@@ -400,6 +452,7 @@ pub const DESCRIPTIONS: [Description; 13] = [
     RawConstant::DESCRIPTION,
     RawBody::DESCRIPTION,
     PassTable::DESCRIPTION,
+    InstrumentTable::DESCRIPTION,
     HostIr::DESCRIPTION,
     HostServices::DESCRIPTION,
     CodegenTable::DESCRIPTION,

@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::abi::layout::Description;
 use tenon_plugin_api::abi::layout::RawTable;
-use tenon_plugin_api::abi::tables::{DESCRIPTIONS, PassTable};
+use tenon_plugin_api::abi::tables::{DESCRIPTIONS, InstrumentTable, PassTable};
 use tenon_plugin_api::ir::{BinaryOp, DType, Kind, LoopKind, Named, TermKind};
 
 /// Width of a comment's text.
@@ -156,7 +156,9 @@ fn interfaces() -> String {
     let entries = compared().map(|description| {
         let name = description.c_name;
         let (id, table) = match description.id {
-            Some(id) => (id, if id == PassTable::ID { "&(passes)" } else { "NULL" }),
+            Some(id) if id == PassTable::ID => (id, "&(passes)"),
+            Some(id) if id == InstrumentTable::ID => (id, "TENON_INSTRUMENT_TABLE"),
+            Some(id) => (id, "NULL"),
             None => (name, "NULL"),
         };
         format!("      TENON_INTERFACE(\"{id}\", {name}, {table}),")

@@ -77,6 +77,11 @@ extern TENON_EXPORT const tenon_root tenon_plugin_root;
 #define TENON_INTERFACE(id, type, table)                                                                    \
   { TENON_TEXT(id), { type##_layout, sizeof(type##_layout) / sizeof(tenon_field) }, table }
 
+/* A plugin in C that has instruments defines this as the address of its table, before it includes this file. */
+#ifndef TENON_INSTRUMENT_TABLE
+#define TENON_INSTRUMENT_TABLE NULL
+#endif
+
 {{layouts}}
 /* What stands where, for ever. */
 TENON_ASSERT(sizeof(void *) == 8 && sizeof(tenon_str) == 16 && sizeof(tenon_term_table) == 264);

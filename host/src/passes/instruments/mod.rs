@@ -2,6 +2,7 @@
 
 mod dump;
 mod limit;
+mod plugin;
 mod print_ir;
 mod record;
 mod statistics;
@@ -11,6 +12,7 @@ mod verify;
 
 pub use dump::Dump;
 pub use limit::PassLimit;
+pub use plugin::FromPlugin;
 pub use print_ir::{PrintIr, PrintWhen};
 pub use record::{Record, Snapshot};
 pub use statistics::{Hashes, Statistics};
