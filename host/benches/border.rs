@@ -13,7 +13,9 @@ use divan::counter::ItemsCount;
 use tenon_host::border::Run;
 use tenon_host::ir::{Attrs, Function, Module, Transaction};
 use tenon_host::passes::{PassContext, plan, run};
-use tenon_host::registry::{LibraryFile, LoadedPass, Manifest, Plugin, Registry};
+use tenon_host::registry::{
+    Config, Guard, LibraryFile, LoadedPass, Manifest, Plugin, Registry, State, sha256, try_out,
+};
 
 mod input;
 #[path = "../../tests/registry/library.rs"]
@@ -84,13 +86,22 @@ impl House {
     fn open(&self) -> Registry {
         Registry::open(&self.folder.path().join("registry.toml")).expect("the registry is readable")
     }
+
+    fn guarded(&self, guard: Guard) -> Registry {
+        let config = Config::read(&self.folder.path().join("registry.toml"));
+        Registry::guarded(config.expect("the registry is readable"), guard)
+    }
+}
+
+/// The folder of the programs and the plugins.
+fn profile() -> PathBuf {
+    let program = std::env::current_exe().expect("this program's file");
+    program.ancestors().nth(2).expect("target/<profile>/deps/<bench>").to_owned()
 }
 
 /// The library that cargo builds from plugin-api's example.
 fn bench_library() -> PathBuf {
-    let program = std::env::current_exe().expect("this program's file");
-    let profile = program.ancestors().nth(2).expect("target/<profile>/deps/<bench>");
-    let path = profile.join("examples/libbench.so");
+    let path = profile().join("examples/libbench.so");
     let command = "cargo build --release -p tenon-plugin-api --examples";
     assert!(path.exists(), "{} is built by `{command}`", path.display());
     path
@@ -113,7 +124,7 @@ impl<'a> Direct<'a> {
     }
 
     fn run(&self) -> Arc<Function> {
-        let LoadedPass { plugin, index } = &self.pass;
+        let LoadedPass::Here { plugin, index } = &self.pass else { unreachable!("not isolated") };
         plugin.run_on_function(*index, &self.run, self.function, self.module).expect("it runs")
     }
 }
@@ -239,9 +250,9 @@ mod registry {
             let registry = house.open();
             (house, registry)
         };
-        bencher.with_inputs(house).bench_local_refs(|(_, registry)| {
-            registry.get_pass("bench.Noop").expect("it loads").index
-        });
+        bencher
+            .with_inputs(house)
+            .bench_local_refs(|(_, registry)| registry.get_pass("bench.Noop").expect("it loads"));
     }
 
     /// A library that is open is checked again: its root, its manifest, its layouts, its names.
@@ -259,7 +270,7 @@ mod registry {
     fn later_pass(bencher: Bencher<'_, '_>) {
         let registry = HOUSE.open();
         registry.get_pass("bench.Noop").expect("it loads");
-        bencher.bench_local(|| registry.get_pass("bench.Noop").expect("it loads").index);
+        bencher.bench_local(|| registry.get_pass("bench.Noop").expect("it loads"));
     }
 
     /// The first pass of one of 500 plugins: it is opened, and the others are not.
@@ -272,9 +283,9 @@ mod registry {
             let registry = house.open();
             (house, registry)
         };
-        bencher.with_inputs(house).bench_local_refs(|(_, registry)| {
-            registry.get_pass("bench.Noop").expect("it loads").index
-        });
+        bencher
+            .with_inputs(house)
+            .bench_local_refs(|(_, registry)| registry.get_pass("bench.Noop").expect("it loads"));
     }
 
     /// A folder of 500 plugins is listed; none of them is opened.
@@ -318,5 +329,69 @@ mod registry {
             });
             parsed.collect::<Vec<_>>().len()
         });
+    }
+}
+
+/// What stands before the opening of a library.
+mod trust {
+    use super::*;
+
+    fn tenon() -> PathBuf {
+        let path = profile().join("tenon");
+        assert!(path.exists(), "{} is built by `cargo build --release`", path.display());
+        path
+    }
+
+    /// The digest of a library.
+    #[divan::bench]
+    fn digest(bencher: Bencher<'_, '_>) {
+        let library = bench_library();
+        bencher.bench_local(|| sha256(&library).expect("it is readable"));
+    }
+
+    /// A library that was never opened is tried out in a child process.
+    #[divan::bench(sample_count = 20, sample_size = 1)]
+    fn trial(bencher: Bencher<'_, '_>) {
+        let (library, program) = (bench_library(), tenon());
+        let digest = sha256(&library).expect("it is readable");
+        let config = Config::default();
+        bencher.bench_local(|| {
+            try_out(&config, &program, &library, &digest).expect("it is harmless");
+        });
+    }
+
+    /// The first pass of a library that is known to do no harm: its digest is remembered, and the journal is written.
+    /// The library is open in this process already.
+    #[divan::bench(sample_count = 50, sample_size = 1)]
+    fn first_pass_of_a_known_library(bencher: Bencher<'_, '_>) {
+        let house = House::new();
+        house.add_plugin(0);
+        // Until then it may change without another time.
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        let open = || {
+            let state = State::at(house.folder.path().join("state"));
+            house.guarded(Guard::new(tenon(), Some(state)))
+        };
+        open().get_pass("bench.Noop").expect("it loads");
+        bencher.with_inputs(open).bench_local_refs(|registry| {
+            registry.get_pass("bench.Noop").expect("it loads");
+        });
+    }
+
+    /// A pass that does nothing over one binding, in a process of its own that runs.
+    #[divan::bench(sample_count = 50, sample_size = 1)]
+    fn isolated_no_op(bencher: Bencher<'_, '_>) {
+        let house = House::new();
+        house.add_plugin(0);
+        let registry = house.folder.path().join("registry.toml");
+        let text = fs::read_to_string(&registry).expect("it was written");
+        let isolate = "[passes.\"bench.Noop\"]\nisolate = true\n";
+        fs::write(&registry, text + isolate).expect("registry.toml");
+        let registry = house.guarded(Guard::new(tenon(), None));
+        let plan = plan(&registry, "bench.Noop").expect("a plan");
+        let module = input::layers(1);
+        let mut cx = PassContext::default();
+        run(&registry, &plan, &module, &mut cx).expect("it runs");
+        bencher.bench_local(|| run(&registry, &plan, &module, &mut cx).expect("it runs"));
     }
 }

@@ -3,6 +3,7 @@
 pub mod border;
 pub mod check;
 pub mod cli;
+pub mod conformance;
 pub mod diagnostics;
 pub mod driver;
 pub mod eval;
@@ -22,7 +23,6 @@ pub mod registry;
 pub mod runtime;
 mod services;
 mod suggest;
-#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod text;
 pub mod validate;

@@ -46,6 +46,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trials.push(Trial::test(name, move || works(harm)));
     }
     trials.push(Trial::test("harm::opening::replace", replaced));
+    trials.push(Trial::test("harm::running", isolated));
     trials.push(Trial::test("harm::opening::host_dies", host_dies));
     trials.push(Trial::test("harm::opening::state_cannot_be_written", without_state));
     trials.push(Trial::test("harm::opening::tried_once", tried_once));
@@ -220,4 +221,18 @@ fn tried_once() -> Result<(), Failed> {
     fs::remove_file(house.path("plugins/libelsewhere.so"))?;
     compile(&["-DWHEN=OPENING", "-DHARM=SEGFAULT"], &house.harmful())?;
     expect_failure(&house.opt("test.Harm")?, "it is in quarantine")
+}
+
+/// A pass that ends its process is an error, and the other plugins' passes run, in this process or another.
+fn isolated() -> Result<(), Failed> {
+    let house = House::new("RUNNING", "SEGFAULT")?;
+    house.set_registry("[plugins.isolate]\n\"test.harmful\" = true\n\"test.good\" = true\n")?;
+    house.works()?;
+    let wanted = "error: pass `test.Harm`: it ended the process (signal: 11 (SIGSEGV))";
+    expect_failure(&house.opt("test.Good, test.Harm")?, wanted)?;
+    let house = House::new("OPENING", "SEGFAULT")?;
+    house.set_registry("[passes.\"test.Harm\"]\nisolate = true\n")?;
+    let wanted = "when it was opened in a process of its own, it ended the process (signal: 11";
+    expect_failure(&house.opt("test.Harm")?, wanted)?;
+    house.works()
 }

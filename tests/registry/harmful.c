@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NOTHING 0
@@ -22,6 +23,11 @@
 #define FAIL 10
 #define SLOW 11
 #define FORK 12
+#define WATCH 13
+#define SILENT 14
+#define RANDOM 15
+#define FORGET_REFUSALS 16
+#define DEAF 17
 
 #define OPENING 0
 #define OPENING_IN_HOST 1
@@ -114,6 +120,32 @@ static uint32_t count(void) { return 1; }
 
 static tenon_str name(uint32_t index) { return tenon_text(index == 0 ? PASS : ""); }
 
+/* A dictionary with the time in it. */
+static uint32_t random_attrs(const tenon_host_ir *ir, tenon_host host) {
+  static const tenon_ids none = {NULL, 0};
+  struct timespec now;
+  uint32_t entry[2];
+  tenon_ids entries = {entry, 2};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  entry[0] = ir->symbol(host.run, tenon_text("now"));
+  entry[1] = ir->intern(host.run, TENON_TERM_INT, 0, (uint64_t)now.tv_nsec, none);
+  return ir->intern(host.run, TENON_TERM_DICT, 0, 0, entries);
+}
+
+/* The function with a new root, which is like the old one or has the time in its attributes. */
+static const tenon_function *with_new_root(const tenon_host_ir *ir, tenon_host host, const tenon_function *function) {
+  tenon_transaction *edit = ir->edit(host.run, function);
+  tenon_body body = tenon_body_of(ir, function);
+  tenon_node root = tenon_node_at(&body, body.root);
+  uint32_t operands[64], number;
+  tenon_ids ids = {operands, root.len};
+  if (root.len > 64) abort();
+  for (number = 0; number < root.len; number++) operands[number] = tenon_operand(&body, body.root, number);
+  if (HARM == RANDOM) root.attrs = random_attrs(ir, host);
+  ir->set_root(edit, ir->push(edit, &root, sizeof root, ids));
+  return ir->finish(edit);
+}
+
 static void *run(uint32_t index, tenon_host host, const void *unit, const tenon_module *module) {
   const tenon_host_ir *ir = (const tenon_host_ir *)tenon_table(host, TENON_HOST_IR_INTERFACE);
   const tenon_host_services *services =
@@ -125,6 +157,21 @@ static void *run(uint32_t index, tenon_host host, const void *unit, const tenon_
     if (HARM == FAIL) {
       services->fail(host.run, TENON_FAIL_ERROR, tenon_text("not this one"), 1);
       return NULL;
+    }
+    if (HARM == WATCH) {
+      while (!services->is_cancelled(host.run)) usleep(1000);
+      services->fail(host.run, TENON_FAIL_CANCELLED, tenon_text("cancelled"), TENON_NONE);
+      return NULL;
+    }
+    switch (HARM) {
+      case SILENT:
+        return NULL;
+      case DEAF:
+        if (services->is_cancelled(host.run)) for (;;) pause();
+        break;
+      case RANDOM:
+      case FORGET_REFUSALS:
+        return (void *)with_new_root(ir, host, (const tenon_function *)unit);
     }
     do_harm();
   }

@@ -1,5 +1,6 @@
 //! What the program says of registries and plugins. docs/testing.md describes the cases.
 
+mod conformance;
 mod faults;
 mod harm;
 mod library;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         .collect();
     trials.extend(faults::trials());
     trials.extend(harm::trials());
+    trials.extend(conformance::trials());
     trials.push(Trial::test("scaffold::builds_tests_and_loads", scaffold::builds_tests_and_loads));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -12,6 +12,9 @@ use super::run::Call;
 use crate::ir::{Constant, Cx, Function, Transaction};
 use crate::services;
 
+/// Why an edit beyond the limit of a run is refused.
+pub(crate) const REFUSAL: &str = "the host refuses further edits, to see what the pass does";
+
 /// A transaction with the view of it that a plugin reads.
 pub(super) struct Edit {
     pub(super) call: Arc<Call>,
@@ -37,6 +40,9 @@ impl Edit {
     }
 
     pub(super) fn push(&mut self, spec: NodeSpec, operands: &[Expr]) -> u32 {
+        if !self.call.run.may_edit() {
+            return self.refuse(REFUSAL.to_owned());
+        }
         if let Err(error) = self.check_node(spec, operands) {
             return self.refuse(format!("a {} {error}", spec.kind.name()));
         }

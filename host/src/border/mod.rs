@@ -9,6 +9,7 @@ mod edit;
 mod run;
 mod tables;
 
+pub(crate) use edit::REFUSAL;
 pub(crate) use run::Call;
 pub use run::{Generators, PassFailure, Report, ReportLevel, Run};
 pub(crate) use tables::{INTERFACES, host_ref};

@@ -1,9 +1,10 @@
 //! The state of one run of a pass, and of each call that it makes of the plugin.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
+use serde::{Deserialize, Serialize};
 use tenon_plugin_api::abi::tables::Failure;
 use tenon_plugin_api::ir::{Attrs, Expr};
 
@@ -22,6 +23,8 @@ pub struct Run {
     generators: Option<Arc<dyn Generators>>,
     reports: Mutex<Vec<Report>>,
     refused: OnceLock<String>,
+    /// Edits that are left, where there is a limit.
+    edits_left: Option<AtomicU32>,
 }
 
 /// The code generators that a pass may ask for.
@@ -44,7 +47,7 @@ pub trait Generators: Send + Sync {
 }
 
 /// How serious a report is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ReportLevel {
     /// Something is wrong, though the pass went on.
     Error,
@@ -76,17 +79,25 @@ pub struct PassFailure {
     pub is_cancelled: bool,
     /// Whether it panicked.
     pub is_panic: bool,
+    /// Whether the host says so, and not the pass.
+    pub by_host: bool,
 }
 
 impl PassFailure {
     /// A pass that fails with a message.
     pub fn error(message: impl Into<String>) -> Self {
-        Self { message: message.into(), node: None, is_cancelled: false, is_panic: false }
+        let message = message.into();
+        Self { message, node: None, is_cancelled: false, is_panic: false, by_host: false }
     }
 
     /// The pass gave the host something that cannot be used.
     pub(crate) fn refused(what: &str) -> Self {
-        Self::error(what)
+        Self { by_host: true, ..Self::error(what) }
+    }
+
+    /// The pass did not stop by itself when it was told to.
+    pub(crate) fn cancelled(what: &str) -> Self {
+        Self { is_cancelled: true, ..Self::refused(what) }
     }
 
     pub(super) fn new(failure: Failure, message: String, node: Option<Expr>) -> Self {
@@ -95,7 +106,13 @@ impl PassFailure {
             node,
             is_cancelled: failure == Failure::CANCELLED,
             is_panic: failure == Failure::PANIC,
+            by_host: false,
         }
+    }
+
+    /// Whether the pass failed as a pass may: by an error that it tells itself.
+    pub fn is_its_own(&self) -> bool {
+        !self.by_host && !self.is_panic
     }
 }
 
@@ -110,6 +127,7 @@ impl Run {
             generators: None,
             reports: Mutex::default(),
             refused: OnceLock::new(),
+            edits_left: None,
         }
     }
 
@@ -121,6 +139,24 @@ impl Run {
     /// The code generators.
     pub(crate) fn generators(&self) -> Result<&dyn Generators, String> {
         self.generators.as_deref().ok_or_else(|| "there are no code generators here".to_owned())
+    }
+
+    /// The same, where edits are refused after so many.
+    pub fn with_edit_limit(self, limit: Option<u32>) -> Self {
+        Self { edits_left: limit.map(AtomicU32::new), ..self }
+    }
+
+    /// Edits that are left, where there is a limit.
+    pub fn edit_limit(&self) -> Option<u32> {
+        self.edits_left.as_ref().map(|left| left.load(Ordering::Relaxed))
+    }
+
+    /// Takes one of the edits that are left.
+    pub(super) fn may_edit(&self) -> bool {
+        let take = |left: &AtomicU32| {
+            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+        };
+        self.edits_left.as_ref().is_none_or(|left| take(left).is_ok())
     }
 
     /// Whether the pass is asked to stop.

@@ -7,6 +7,7 @@ mod bisect;
 #[cfg(feature = "llvm")]
 mod compile;
 mod complete;
+mod conformance;
 mod input;
 mod interrupt;
 mod new;
@@ -33,7 +34,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::env::CompleteEnv;
 use tenon_plugin_api::abi::guard::guard;
 
-use crate::registry::{Config, Guard, PROBE_COMMAND, Registry, State, probe_here};
+use crate::passes::serve_passes;
+use crate::registry::{Config, Guard, PROBE_COMMAND, Registry, State, WORKER_COMMAND, probe_here};
 use output::{Failure, warn_of_plugins};
 
 /// A tensor compiler whose every transformation is a plugin.
@@ -92,6 +94,15 @@ enum Command {
     /// The options of passes and of Tenon itself
     #[command(subcommand)]
     Options(options::OptionsCommand),
+    /// Run passes of a library for a host that keeps it out of its process; not for people
+    #[command(name = WORKER_COMMAND, hide = true)]
+    PluginWorker {
+        library: PathBuf,
+        /// The digest of the library
+        sha256: String,
+        /// Threads that share the work; one a processor when left out
+        threads: Option<usize>,
+    },
 }
 
 /// Set when the user asks the program to stop.
@@ -101,8 +112,12 @@ static CANCELLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 pub fn main() -> ExitCode {
     CompleteEnv::with_factory(Cli::command).complete();
     let cli = Cli::parse();
-    if let Command::PluginProbe { library, memory } = &cli.command {
-        return probe_here(library, *memory);
+    match &cli.command {
+        Command::PluginProbe { library, memory } => return probe_here(library, *memory),
+        Command::PluginWorker { library, sha256, threads } => {
+            return serve_passes(library, sha256, *threads);
+        }
+        _ => {}
     }
     interrupt::prepare(CANCELLED.clone());
     let is_json = cli.global.json;
@@ -132,7 +147,9 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Passes(command) => passes::passes(&cli.global, command),
         Command::Plugins(command) => plugins::plugins(&cli.global, command),
         Command::Pipeline(command) => pipelines::pipeline(&cli.global, command),
-        Command::PluginProbe { .. } => unreachable!("it has no registry to work with"),
+        Command::PluginProbe { .. } | Command::PluginWorker { .. } => {
+            unreachable!("they work with no registry")
+        }
         Command::Options(command) => options::options(&cli.global, command),
     }
 }

@@ -88,6 +88,8 @@ pub(super) fn settings_json(config: &PassConfig) -> Value {
         "provider": config.provider.as_ref().map(|it| set(it, text)),
         "version": config.version.as_ref().map(|it| set(it, |range| range.to_string().into())),
         "sha256": config.sha256.as_ref().map(|it| set(it, text)),
+        "isolate": config.isolate.as_ref().map(|it| set(it, |&value| value.into())),
+        "time_limit": config.time_limit.as_ref().map(|it| set(it, |&value| value.into())),
         "options": options,
     })
 }
@@ -103,6 +105,12 @@ pub(super) fn settings_text(config: &PassConfig) -> Vec<String> {
     settings
         .extend(config.version.iter().map(|it| format!("version {} by {}", it.value, it.place)));
     settings.extend(config.sha256.iter().map(|it| format!("sha256 {} by {}", it.value, it.place)));
+    if let Some(set) = &config.isolate {
+        let word = if set.value { "isolated" } else { "not isolated" };
+        settings.push(format!("{word} by {}", set.place));
+    }
+    let limit = config.time_limit.iter();
+    settings.extend(limit.map(|it| format!("time limit {} s by {}", it.value, it.place)));
     let options = config.options.iter();
     settings.extend(options.map(|(name, it)| format!("{name} = {} by {}", it.value, it.place)));
     settings

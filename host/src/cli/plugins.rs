@@ -8,6 +8,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::Global;
+use super::conformance::{self, TestArgs};
 use super::new::{self, NewArgs};
 use super::output::{Failure, labelled, place_json, print, print_json, table};
 use super::passes::{facts, range, settings_json, settings_text};
@@ -42,6 +43,8 @@ pub(super) enum PluginsCommand {
         #[arg(value_name = "FILE|ID")]
         plugin: PathBuf,
     },
+    /// Run the conformance kit on a plugin, in a process of its own
+    Test(TestArgs),
     /// Make a folder with a new plugin that builds, tests and loads as it is
     New(NewArgs),
     /// The libraries that did harm when they were opened
@@ -56,6 +59,7 @@ pub(super) fn plugins(global: &Global, command: &PluginsCommand) -> Result<(), F
         PluginsCommand::Enable { names } => switch(global, names, true),
         PluginsCommand::Disable { names } => switch(global, names, false),
         PluginsCommand::Pin { plugin } => pin(global, plugin),
+        PluginsCommand::Test(args) => conformance::test(global, args),
         PluginsCommand::New(args) => new::new(global, args),
         PluginsCommand::Quarantine(command) => quarantine::quarantine(global, command),
     }
@@ -135,7 +139,7 @@ fn show(global: &Global, plugin: &Path) -> Result<(), Failure> {
 }
 
 /// The file that is meant: a path, or the id of a plugin.
-fn file_of(global: &Global, plugin: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn file_of(global: &Global, plugin: &Path) -> Result<PathBuf, Failure> {
     let id = plugin.to_string_lossy();
     match id.contains('/') || plugin.exists() {
         true => Ok(plugin.to_owned()),

@@ -38,6 +38,8 @@ pub struct PassContext {
     pub target: Attrs,
     /// Set to make the run stop.
     pub cancelled: Arc<AtomicBool>,
+    /// After so many edits the host refuses them, to see what a pass does then.
+    pub edit_limit: Option<u32>,
     /// What watches, in order.
     pub instruments: Vec<Box<dyn Instrument>>,
     /// What the passes reported, with their names.
@@ -53,6 +55,7 @@ impl Default for PassContext {
             settings: Settings::default(),
             target: Attrs::NONE,
             cancelled: Arc::default(),
+            edit_limit: None,
             instruments: Vec::new(),
             reports: Vec::new(),
         }

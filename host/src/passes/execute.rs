@@ -3,6 +3,8 @@
 //! Functions are worked on in parallel, and each goes through all of the passes. A pass sees the module as it was
 //! before the first of them, so that neither the threads nor the order of the functions matter. What is said of
 //! functions, errors included, is in the order of the functions.
+//!
+//! A pass that is isolated is given the module as a whole, and passes that go with it run one by one.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,13 +16,13 @@ use super::context::PassContext;
 use super::error::PassError;
 use super::instrument::FunctionTime;
 use super::manager::Manager;
-use super::options;
 use super::pass::{Body, run_own};
 use super::plan::PassStep;
+use super::{isolated, options};
 use crate::border::{Report, Run};
 use crate::infer::{InferError, infer, infer_changed, signature};
 use crate::ir::{Attrs, Context, Function, Module, Symbol};
-use crate::registry::{LoadedPass, PassFailure, PassKind, Registry};
+use crate::registry::{IsolatedPass, LoadedPass, PassFailure, PassKind, Plugin, Registry};
 
 /// The attribute of a function that is to be left as it is: it is compiled as at level 0.
 const SKIP: &str = "SkipOptimization";
@@ -38,15 +40,40 @@ pub(super) fn run(manager: &mut Manager<'_>, numbers: &[usize]) -> Result<Vec<Ra
     let link =
         |&number: &usize| Link::new(registry, plan.step(number), loaded[number].as_ref(), module);
     let links: Vec<Link<'_>> = numbers.iter().map(link).collect();
-    match links.as_slice() {
+    if !links.iter().any(|link| link.isolated().is_some()) {
+        return run_together(&links, module, cx);
+    }
+    let mut module = module.clone();
+    let mut ran = Vec::with_capacity(links.len());
+    for link in links {
+        ran.extend(match link.isolated() {
+            Some(pass) => vec![timed(|| over_isolated(&link, pass, &module, cx))?],
+            None => run_together(&[link], &module, cx)?,
+        });
+        module = ran.last().map_or(module, |ran: &Ran| ran.after.clone());
+    }
+    Ok(ran)
+}
+
+/// Runs passes in this process: one, or passes over functions.
+fn run_together(
+    links: &[Link<'_>],
+    module: &Module,
+    cx: &mut PassContext,
+) -> Result<Vec<Ran>, PassError> {
+    match links {
         [] => Ok(Vec::new()),
         [link] if link.kind == PassKind::Module => {
-            let start = Instant::now();
-            let after = over_module(link, module, cx)?;
-            Ok(vec![Ran { after, wall: start.elapsed(), functions: Vec::new() }])
+            Ok(vec![timed(|| over_module(link, module, cx))?])
         }
         links => over_functions(links, module, cx),
     }
+}
+
+fn timed(run: impl FnOnce() -> Result<Module, PassError>) -> Result<Ran, PassError> {
+    let start = Instant::now();
+    let after = run()?;
+    Ok(Ran { after, wall: start.elapsed(), functions: Vec::new() })
 }
 
 /// A pass that is about to run.
@@ -77,9 +104,24 @@ impl<'a> Link<'a> {
     }
 
     /// The state for a run of it.
-    fn run(&self, module: &Module, target: Attrs, cancelled: &Arc<AtomicBool>) -> Arc<Run> {
+    fn run(
+        &self,
+        module: &Module,
+        target: Attrs,
+        cancelled: &Arc<AtomicBool>,
+        edit_limit: Option<u32>,
+    ) -> Arc<Run> {
         let run = Run::new(module.cx().clone(), self.options, target, cancelled.clone());
-        Arc::new(run.with_generators(Arc::new(self.registry.clone())))
+        let run = run.with_generators(Arc::new(self.registry.clone()));
+        Arc::new(run.with_edit_limit(edit_limit))
+    }
+
+    /// The pass in its own process, where it is kept in one.
+    fn isolated(&self) -> Option<&'a IsolatedPass> {
+        match self.loaded {
+            Some(LoadedPass::Isolated(pass)) => Some(pass),
+            _ => None,
+        }
     }
 
     /// Whether it works on a function.
@@ -108,18 +150,85 @@ fn over_module(
     module: &Module,
     cx: &mut PassContext,
 ) -> Result<Module, PassError> {
-    let run = link.run(module, cx.target, &cx.cancelled);
+    let run = link.run(module, cx.target, &cx.cancelled, cx.edit_limit);
     let result = match (link.step.pass.body(), link.loaded) {
         (Body::Module(body), _) => {
             run_own(|| body(module, &run), |after| after.cx().is_same(module.cx()))
         }
-        (_, Some(loaded)) => loaded.plugin.run_on_module(loaded.index, &run, module),
+        (_, Some(LoadedPass::Here { plugin, index })) => plugin.run_on_module(*index, &run, module),
         _ => unreachable!("a plugin's pass was loaded"),
     };
     cx.reports.extend(link.take_reports(&run));
     let after = unless_refused(&run, result).map_err(|failure| link.failed(None, failure))?;
     infer_changed(module, &after)
         .map_err(|errors| PassError::untyped(&link.step.name, &after, errors))
+}
+
+/// Runs a pass that is kept in its own process. Functions that it does not take are as they were.
+fn over_isolated(
+    link: &Link<'_>,
+    pass: &IsolatedPass,
+    module: &Module,
+    cx: &mut PassContext,
+) -> Result<Module, PassError> {
+    let run = link.run(module, cx.target, &cx.cancelled, cx.edit_limit);
+    let result = isolated::apply(pass, &run, module);
+    cx.reports.extend(link.take_reports(&run));
+    let mut after =
+        result.map_err(|Failed { function, failure }| link.failed(function, failure))?;
+    if link.kind != PassKind::Module {
+        let left = module.iter().filter(|(_, function)| !link.takes(function));
+        left.for_each(|(name, function)| after.insert(name, function.clone()));
+    }
+    infer_changed(module, &after)
+        .map_err(|errors| PassError::untyped(&link.step.name, &after, errors))
+}
+
+/// How a pass failed, and on what.
+pub(super) struct Failed {
+    pub(super) function: Option<(String, Arc<Function>)>,
+    pub(super) failure: PassFailure,
+}
+
+impl Failed {
+    /// A failure that is about no function.
+    pub(super) fn of_module(failure: PassFailure) -> Self {
+        Self { function: None, failure }
+    }
+}
+
+/// Runs one pass of a plugin, of which nothing but its kind is known.
+pub(super) fn apply_here(
+    plugin: &Plugin,
+    index: u32,
+    kind: PassKind,
+    run: &Arc<Run>,
+    module: &Module,
+) -> Result<Module, Failed> {
+    if kind == PassKind::Module {
+        let result = unless_refused(run, plugin.run_on_module(index, run, module));
+        return result.map_err(Failed::of_module);
+    }
+    let is_taken =
+        |(_, function): &(Symbol, &Arc<Function>)| function.is_prim() == (kind == PassKind::Prim);
+    let functions: Vec<(Symbol, &Arc<Function>)> = module.iter().filter(is_taken).collect();
+    let results: Vec<Result<Arc<Function>, PassFailure>> = functions
+        .par_iter()
+        .map(|&(_, function)| plugin.run_on_function(index, run, function, module))
+        .collect();
+    unless_refused(run, Ok(())).map_err(Failed::of_module)?;
+    let mut after = module.clone();
+    for ((name, function), result) in functions.into_iter().zip(results) {
+        match result {
+            Ok(new) if Arc::ptr_eq(&new, function) => {}
+            Ok(new) => after.insert(name, new),
+            Err(failure) => {
+                let name = module.cx().terms().str(name).to_owned();
+                return Err(Failed { function: Some((name, function.clone())), failure });
+            }
+        }
+    }
+    Ok(after)
 }
 
 /// What follows from something that was refused would only hide it.
@@ -156,9 +265,9 @@ fn over_functions(
     let taken =
         |(_, function): &(Symbol, &Arc<Function>)| links.iter().any(|link| link.takes(function));
     let functions: Vec<(Symbol, &Arc<Function>)> = module.iter().filter(taken).collect();
-    let (target, cancelled) = (cx.target, &cx.cancelled);
+    let (target, cancelled, edit_limit) = (cx.target, &cx.cancelled, cx.edit_limit);
     let go = |&(name, function): &(Symbol, &Arc<Function>)| {
-        let new_run = |link: &Link<'_>| link.run(module, target, cancelled);
+        let new_run = |link: &Link<'_>| link.run(module, target, cancelled, edit_limit);
         go_through(links, name, function, module, new_run, is_timed)
     };
     // Handing one function to another thread would take longer than many a pass.
@@ -293,7 +402,9 @@ fn over_function(
         (Body::Function(_, body), _) => {
             run_own(|| body(function, module, run), |after| after.cx().is_same(module.cx()))
         }
-        (_, Some(loaded)) => loaded.plugin.run_on_function(loaded.index, run, function, module),
+        (_, Some(LoadedPass::Here { plugin, index })) => {
+            plugin.run_on_function(*index, run, function, module)
+        }
         _ => unreachable!("a plugin's pass was loaded"),
     }
 }

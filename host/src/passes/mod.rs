@@ -9,6 +9,7 @@ mod execute;
 mod facts;
 mod instrument;
 mod instruments;
+mod isolated;
 mod lists;
 mod manager;
 mod options;
@@ -30,6 +31,7 @@ pub use instruments::{
     Dump, FromPlugin, Hashes, PassLimit, PrintIr, PrintWhen, Record, Snapshot, Statistics, Timing,
     Trace, Validate, VerifyEach,
 };
+pub use isolated::serve_passes;
 pub use manager::run;
 pub use options::StepOption;
 pub use pass::{GroupKind, Pass};

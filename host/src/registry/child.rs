@@ -6,7 +6,7 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, ChildStdout, Command, ExitStatus, Stdio};
@@ -65,6 +65,12 @@ impl Child {
         let mut process = command.spawn()?;
         let lines = process.stdout.take().expect("it is a pipe");
         Ok(Child { process, lines, rest: Vec::new() })
+    }
+
+    /// Writes a line to the child, whose input is a pipe.
+    pub(super) fn tell(&mut self, line: &str) -> io::Result<()> {
+        let input = self.process.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        input.write_all(format!("{line}\n").as_bytes())
     }
 
     /// The next line. Every now and then `is_awaited` is asked; the child is ended when nobody waits any more, or

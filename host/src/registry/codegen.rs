@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CodegenRecord, PluginEntry, PluginState, Registry};
+use super::{CodegenRecord, Plugin, PluginEntry, PluginState, Registry};
 use crate::border::{Generators, Run};
 use crate::ir::{Function, Module, Symbol};
 use crate::suggest::nearest;
@@ -38,6 +38,20 @@ impl Registry {
     }
 }
 
+impl Registry {
+    /// Opens the plugin of a code generator, which runs in this process.
+    fn open_generator(&self, entry: &PluginEntry) -> Result<Arc<Plugin>, String> {
+        let id = &entry.manifest.plugin.id;
+        match self.config().isolate.get(id).filter(|set| set.value) {
+            Some(set) => Err(format!(
+                "{} keeps `{id}` out of this process, where its code generator would run",
+                set.place
+            )),
+            None => self.open_plugin(entry, None).map_err(|error| error.to_string()),
+        }
+    }
+}
+
 impl Generators for Registry {
     fn patterns(&self, name: &str) -> Result<Vec<String>, String> {
         Ok(self.generator(name)?.1.patterns.clone())
@@ -50,7 +64,7 @@ impl Generators for Registry {
         function: &Arc<Function>,
     ) -> Result<bool, String> {
         let (entry, _) = self.generator(name)?;
-        let plugin = self.open_plugin(entry, None).map_err(|error| error.to_string())?;
+        let plugin = self.open_generator(entry)?;
         plugin
             .accepts(name, run, function)
             .map_err(|failure| format!("code generator `{name}`: {}", failure.message))
@@ -64,7 +78,7 @@ impl Generators for Registry {
         names: &[Symbol],
     ) -> Result<Vec<u8>, String> {
         let (entry, _) = self.generator(name)?;
-        let plugin = self.open_plugin(entry, None).map_err(|error| error.to_string())?;
+        let plugin = self.open_generator(entry)?;
         plugin
             .generate(name, run, module, names)
             .map_err(|failure| format!("code generator `{name}`: {}", failure.message))

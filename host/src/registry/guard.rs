@@ -1,6 +1,6 @@
 //! What stands before the first opening of a library: the quarantine, the trial in a child, the journal.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::probe::{ProbeLimits, Verdict, probe};
@@ -12,6 +12,7 @@ use crate::io::FileError;
 pub struct Guard {
     program: PathBuf,
     state: Option<State>,
+    threads: Option<usize>,
 }
 
 /// A library may be opened now. Until this is dropped, a death of the process is the library's fault.
@@ -23,12 +24,27 @@ impl Guard {
     /// A guard that starts `program`, which is `tenon` or answers its hidden commands, and that remembers what it
     /// finds out in `state`. Without a state each library is tried out in each run.
     pub fn new(program: impl Into<PathBuf>, state: Option<State>) -> Guard {
-        Guard { program: program.into(), state }
+        Guard { program: program.into(), state, threads: None }
+    }
+
+    /// The same with so many threads in each process of an isolated plugin; one a processor where nothing is said.
+    pub fn with_threads(self, threads: Option<usize>) -> Guard {
+        Guard { threads, ..self }
     }
 
     /// What is remembered.
     pub fn state(&self) -> Option<&State> {
         self.state.as_ref()
+    }
+
+    /// The program.
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The threads of an isolated plugin's process.
+    pub(super) fn threads(&self) -> Option<usize> {
+        self.threads
     }
 
     /// Gives up a state that cannot be relied on, and puts what a process died of into quarantine. Gives what there is to

@@ -111,8 +111,8 @@ pub enum LoadError {
         /// What it did.
         reason: String,
     },
-    /// It was never opened, and cannot be tried out in a child process.
-    #[error("{}: it cannot be tried out before it is opened: {reason}", path.display())]
+    /// It is to be opened in a child process, and cannot be.
+    #[error("{}: it cannot be opened in a child process: {reason}", path.display())]
     Untried {
         /// The file.
         path: PathBuf,

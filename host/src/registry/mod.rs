@@ -19,12 +19,14 @@ mod option;
 mod probe;
 mod state;
 mod trust;
+mod worker;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rayon::prelude::*;
 
@@ -45,10 +47,11 @@ pub use manifest::{
 use names::Names;
 pub use names::{Candidate, LookupError};
 pub use option::{Misfit, OptionRecord, OptionType, OptionValue, Scalar};
-pub use probe::{PROBE_COMMAND, ProbeLimits, probe_here};
+pub use probe::{PROBE_COMMAND, ProbeLimits, probe_here, try_out};
 pub use state::{Quarantined, State};
 pub use trust::TrustPolicy;
 use trust::{Trust, trusted_users};
+pub use worker::{IsolatedPass, WORKER_COMMAND, Worker, serve};
 
 use crate::io::FileError;
 use crate::suggest::nearest;
@@ -131,6 +134,8 @@ pub struct PluginEntry {
     pub quarantined: Option<String>,
     held: OnceLock<Result<Held, Arc<LoadError>>>,
     opened: OnceLock<Result<Arc<Plugin>, Arc<LoadError>>>,
+    /// The process of those of its passes that are isolated.
+    worker: OnceLock<Result<Arc<Worker>, Arc<LoadError>>>,
 }
 
 /// A plugin's file between its check and its opening.
@@ -148,11 +153,16 @@ pub struct PassId {
 
 /// A pass whose plugin is open.
 #[derive(Clone)]
-pub struct LoadedPass {
-    /// The library.
-    pub plugin: Arc<Plugin>,
-    /// The pass's number in it.
-    pub index: u32,
+pub enum LoadedPass {
+    /// It runs in this process.
+    Here {
+        /// The library.
+        plugin: Arc<Plugin>,
+        /// The pass's number in it.
+        index: u32,
+    },
+    /// It runs in another one.
+    Isolated(IsolatedPass),
 }
 
 impl Found {
@@ -179,6 +189,12 @@ impl Found {
             let registry = Path::new(dir.place.file());
             let users = trusted_users(registry);
             for (path, manifest) in paths.into_iter().zip(manifests) {
+                if let Ok(manifest) = &manifest
+                    && let Some(only) = config.only_file.get(&manifest.plugin.id)
+                    && *only != path
+                {
+                    continue;
+                }
                 let untrusted = match policy {
                     TrustPolicy::Allow => None,
                     // What everybody can name is as unsafe as what everybody can write.
@@ -200,6 +216,7 @@ impl Found {
                         quarantined: None,
                         held: OnceLock::new(),
                         opened: OnceLock::new(),
+                        worker: OnceLock::new(),
                     }),
                     (Err(error), _) => unusable.push((path, error)),
                 }
@@ -319,6 +336,19 @@ impl Registry {
     pub fn load(&self, id: PassId) -> Result<LoadedPass, Arc<LoadError>> {
         let entry = self.plugin_of(id);
         let of_pass = self.config_of(id).and_then(|config| config.sha256.as_ref());
+        if self.is_isolated(id) {
+            let held = self.checked(entry, of_pass)?;
+            return self.load_isolated(id, held).map(LoadedPass::Isolated);
+        }
+        if let Some(limit) = self.config_of(id).and_then(|config| config.time_limit.as_ref()) {
+            let reason = format!(
+                "{} limits the time of `{}`, and only a pass in a process of its own can be ended: set \
+                 `isolate = true` as well",
+                limit.place,
+                self.record(id).name
+            );
+            return Err(LoadError::Incompatible { path: entry.path.clone(), reason }.into());
+        }
         let plugin = self.open_plugin(entry, of_pass)?;
         let index = plugin.index_of(&self.record(id).name).ok_or_else(|| {
             Arc::new(LoadError::Lie {
@@ -326,7 +356,34 @@ impl Registry {
                 difference: format!("the library lacks the pass `{}`", self.record(id).name),
             })
         })?;
-        Ok(LoadedPass { plugin, index })
+        Ok(LoadedPass::Here { plugin, index })
+    }
+
+    /// Whether a pass runs in a process of its own: what the registry says of it, else of its plugin.
+    pub fn is_isolated(&self, id: PassId) -> bool {
+        let of_pass = self.config_of(id).and_then(|config| config.isolate.as_ref());
+        let of_plugin = || self.config.isolate.get(&self.plugin_of(id).manifest.plugin.id);
+        of_pass.or_else(of_plugin).is_some_and(|set| set.value)
+    }
+
+    fn load_isolated(&self, id: PassId, held: &Held) -> Result<IsolatedPass, Arc<LoadError>> {
+        let entry = self.plugin_of(id);
+        let digest = self.digest(held)?;
+        let start = || {
+            let guard = self.guard.as_ref().ok_or_else(|| LoadError::Untried {
+                path: entry.path.clone(),
+                reason: "this program does not say where `tenon` is".to_owned(),
+            })?;
+            let limits = self.config.probe_limits();
+            Worker::start(guard, &entry.path, digest, limits).map(Arc::new)
+        };
+        let worker = entry.worker.get_or_init(|| start().map_err(Arc::new)).clone()?;
+        let time_limit = self.config_of(id).and_then(|config| config.time_limit.as_ref());
+        Ok(IsolatedPass {
+            worker,
+            name: self.record(id).name.clone(),
+            time_limit: time_limit.map(|set| Duration::from_secs(set.value)),
+        })
     }
 
     /// Opens a plugin, the first time it is asked for. `wanted` is a digest that its file must have besides.
@@ -335,10 +392,20 @@ impl Registry {
         entry: &PluginEntry,
         wanted: Option<&Set<String>>,
     ) -> Result<Arc<Plugin>, Arc<LoadError>> {
+        let held = self.checked(entry, wanted)?;
+        entry.opened.get_or_init(|| self.open_held(entry, held)).clone()
+    }
+
+    /// The file of a plugin, which has the digests that the registry demands.
+    fn checked<'e>(
+        &self,
+        entry: &'e PluginEntry,
+        wanted: Option<&Set<String>>,
+    ) -> Result<&'e Held, Arc<LoadError>> {
         let held = entry.held.get_or_init(|| hold(entry).map_err(Arc::new));
         let held = held.as_ref().map_err(Arc::clone)?;
         self.check_digest(entry, wanted, held)?;
-        entry.opened.get_or_init(|| self.open_held(entry, held)).clone()
+        Ok(held)
     }
 
     fn open_held(&self, entry: &PluginEntry, held: &Held) -> Result<Arc<Plugin>, Arc<LoadError>> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::child::{self, Child, Ending};
-use super::{LibraryFile, Plugin};
+use super::{Config, LibraryFile, Plugin};
 
 /// The hidden command of the program.
 pub const PROBE_COMMAND: &str = "plugin-probe";
@@ -47,6 +47,20 @@ struct Report {
     sha256: String,
     /// Why the host refuses it.
     refused: Option<String>,
+}
+
+/// Opens the library of this digest in a child of the program, within the limits of a registry. An error says what
+/// it did, or why it is no plugin for this host.
+pub fn try_out(
+    config: &Config,
+    program: &Path,
+    library: &Path,
+    sha256: &str,
+) -> Result<(), String> {
+    match probe(program, library, sha256, config.probe_limits())? {
+        Verdict::Harmless => Ok(()),
+        Verdict::Refused(reason) | Verdict::Harmful(reason) => Err(reason),
+    }
 }
 
 /// Opens the library of this digest in a child of the program. An error says why that cannot be done.

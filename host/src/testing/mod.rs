@@ -1,4 +1,4 @@
-//! What tests need besides the library itself. Behind the feature `testing`.
+//! What tests of passes need besides the library itself: the conformance kit's, and the house's own.
 
 mod random;
 

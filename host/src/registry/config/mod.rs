@@ -34,6 +34,10 @@ pub struct Config {
     pub dirs: Vec<DirConfig>,
     /// Which builds of a plugin may be used, by the plugin's id.
     pub pins: BTreeMap<String, PinConfig>,
+    /// Plugins whose passes run in a process of their own, or do not, by the plugin's id.
+    pub isolate: BTreeMap<String, Set<bool>>,
+    /// The one file of a plugin that counts, by the plugin's id; no file says this.
+    pub only_file: BTreeMap<String, PathBuf>,
     /// Settings of single passes, by name.
     pub passes: BTreeMap<String, PassConfig>,
     /// The phases' own passes, each as in a textual pipeline.
@@ -96,6 +100,10 @@ pub struct PassConfig {
     pub version: Option<Set<VersionReq>>,
     /// The digest of that plugin's file.
     pub sha256: Option<Set<String>>,
+    /// Whether it runs in a process of its own.
+    pub isolate: Option<Set<bool>>,
+    /// Seconds that it may run over a module, in a process of its own.
+    pub time_limit: Option<Set<u64>>,
     /// Values of its options.
     pub options: BTreeMap<String, Set<OptionValue>>,
 }
@@ -205,6 +213,7 @@ impl Config {
             replace(&mut below.version, pin.version);
             replace(&mut below.sha256, pin.sha256);
         }
+        self.isolate.extend(above.isolate);
         for (name, pass) in above.passes {
             match self.passes.get_mut(&name) {
                 Some(below) => below.absorb(pass),
@@ -217,12 +226,28 @@ impl Config {
 }
 
 impl PassConfig {
+    /// No settings, named at a place.
+    pub fn at(place: Place) -> Self {
+        Self {
+            place,
+            enabled: None,
+            provider: None,
+            version: None,
+            sha256: None,
+            isolate: None,
+            time_limit: None,
+            options: BTreeMap::new(),
+        }
+    }
+
     fn absorb(&mut self, above: PassConfig) {
         self.place = above.place;
         replace(&mut self.enabled, above.enabled);
         replace(&mut self.provider, above.provider);
         replace(&mut self.version, above.version);
         replace(&mut self.sha256, above.sha256);
+        replace(&mut self.isolate, above.isolate);
+        replace(&mut self.time_limit, above.time_limit);
         self.options.extend(above.options);
     }
 }

@@ -142,7 +142,13 @@ impl Reader {
                     }
                 }
                 "pin" => config.pins = self.entries(value, "plugins.pin", Self::pin),
-                _ => self.unknown_key(key, "`plugins`", &["dir", "pin"]),
+                "isolate" => {
+                    let read = |reader: &mut Self, _: &Spanned<String>, value: &Value<'_>| {
+                        reader.truth(value, "isolate")
+                    };
+                    config.isolate = self.entries(value, "plugins.isolate", read);
+                }
+                _ => self.unknown_key(key, "`plugins`", &["dir", "pin", "isolate"]),
             }
         }
     }
@@ -191,23 +197,26 @@ impl Reader {
     }
 
     fn pass(&mut self, name: &Spanned<String>, value: &Value<'_>) -> Option<PassConfig> {
-        let mut pass = PassConfig {
-            place: self.place(name.span()),
-            enabled: None,
-            provider: None,
-            version: None,
-            sha256: None,
-            options: BTreeMap::new(),
-        };
+        let mut pass = PassConfig::at(self.place(name.span()));
         for (key, value) in self.table(value, "the settings of a pass") {
             match key.get_ref().as_ref() {
                 "enabled" => pass.enabled = self.truth(value, "enabled"),
                 "provider" => pass.provider = self.string(value, "provider"),
                 "version" => pass.version = self.version(value),
                 "sha256" => pass.sha256 = self.digest(value),
+                "isolate" => pass.isolate = self.truth(value, "isolate"),
+                "time_limit" => pass.time_limit = self.count(value, "time_limit", "seconds"),
                 "options" => pass.options = self.entries(value, "options", Self::option),
                 _ => {
-                    let known = &["enabled", "provider", "version", "sha256", "options"];
+                    let known = &[
+                        "enabled",
+                        "provider",
+                        "version",
+                        "sha256",
+                        "isolate",
+                        "time_limit",
+                        "options",
+                    ];
                     self.unknown_key(key, "a pass", known);
                 }
             }

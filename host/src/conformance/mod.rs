@@ -1,0 +1,205 @@
+//! The conformance kit: what every plugin should do, tried on one of them.
+//!
+//! All passes of the plugin run in a process of its own, so that whatever they do is a line of the report. Passes
+//! that they require, and those of earlier phases, are the registry's.
+//!
+//! | check | what holds |
+//! |---|---|
+//! | manifest | the file has one, of this architecture and API |
+//! | opening | it opens without harm; root, manifest, layouts in both directions, and names of passes are right |
+//! | runs | on each module of the corpus the pass ends, with a module or with an error of its own |
+//! | well formed | what it gives is well formed and has types |
+//! | same results | the reference evaluator computes what it computed before |
+//! | deterministic | again, and in another process with one thread, it gives the same text or error |
+//! | idempotent | where the manifest claims it, a second run changes nothing |
+//! | unknown kinds | nodes of a kind that nobody knows are still there |
+//! | errors | when the host refuses an edit, the pass fails and says why, or goes without |
+//! | cancellation | when it is told to stop, it does |
+//! | options | with each value that their declarations allow, it ends well too |
+
+mod corpus;
+mod pass;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::diagnostics::Source;
+use crate::driver::Target;
+use crate::io::FileError;
+use crate::registry::{
+    Config, DirConfig, Enable, Guard, LibraryFile, Manifest, ManifestError, PassConfig, Place,
+    Registry, Set, try_out,
+};
+use corpus::Corpus;
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Where random modules and inputs come from.
+    pub seed: u64,
+    /// Random modules.
+    pub modules: usize,
+    /// Seconds that a pass may run over one of them.
+    pub time_limit: u64,
+}
+
+/// What was found out of a plugin.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Its id.
+    pub plugin: String,
+    /// Its version.
+    pub version: String,
+    /// Its file.
+    pub file: String,
+    /// The digest of its file.
+    pub sha256: String,
+    /// The version of the host.
+    pub tenon: &'static str,
+    /// Where random modules and inputs came from.
+    pub seed: u64,
+    /// What was looked at, in order.
+    pub checks: Vec<Check>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+pub struct Check {
+    /// The pass it is about; none where it is about the plugin.
+    pub pass: Option<String>,
+    /// Its name.
+    pub check: &'static str,
+    /// How it went.
+    pub outcome: Outcome,
+    /// On how much it was tried, why it was not, or what is wrong: a line each.
+    pub details: Vec<String>,
+}
+
+/// How a check went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// As it should.
+    Passed,
+    /// Not as it should.
+    Failed,
+    /// There was nothing to look at.
+    Skipped,
+}
+
+/// Why a plugin cannot be examined at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ConformanceError {
+    /// Its file cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The folder of the examination cannot be made.
+    #[error("no folder for the examination: {0}")]
+    Folder(#[from] std::io::Error),
+    /// The file is no plugin for this host.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+}
+
+impl Report {
+    /// The number of checks that ended in a way.
+    pub fn count(&self, outcome: Outcome) -> usize {
+        self.checks.iter().filter(|check| check.outcome == outcome).count()
+    }
+}
+
+impl Check {
+    fn new(pass: Option<&str>, check: &'static str, looked_at: String, wrong: Vec<String>) -> Self {
+        let (outcome, details) = match wrong.is_empty() {
+            true => (Outcome::Passed, vec![looked_at]),
+            false => (Outcome::Failed, wrong),
+        };
+        Check { pass: pass.map(str::to_owned), check, outcome, details }
+    }
+
+    fn skipped(pass: &str, check: &'static str, why: &str) -> Self {
+        let details = vec![why.to_owned()];
+        Check { pass: Some(pass.to_owned()), check, outcome: Outcome::Skipped, details }
+    }
+}
+
+/// Examines the plugin in a file with the program that runs its passes. The registry's configuration says where the
+/// passes are that it needs.
+pub fn examine(
+    config: &Config,
+    library: &Path,
+    program: &Path,
+    target: &Target,
+    effort: Effort,
+) -> Result<Report, ConformanceError> {
+    let library = &library
+        .canonicalize()
+        .map_err(|cause| FileError::Open { path: library.to_owned(), cause })?;
+    let file = LibraryFile::open(library)?;
+    let manifest = file.manifest()?;
+    let mut report = Report {
+        plugin: manifest.plugin.id.clone(),
+        version: manifest.plugin.version.to_string(),
+        file: library.display().to_string(),
+        sha256: file.sha256()?,
+        tenon: env!("CARGO_PKG_VERSION"),
+        seed: effort.seed,
+        checks: Vec::new(),
+    };
+    let passes = format!("{} passes", manifest.passes.len());
+    report.checks.push(Check::new(None, "manifest", passes, Vec::new()));
+    let trial = try_out(config, program, library, &report.sha256);
+    let opens = trial.is_ok();
+    let looked_at = "constructors, root, manifest, layouts, names, destructors".to_owned();
+    report.checks.push(Check::new(None, "opening", looked_at, trial.err().into_iter().collect()));
+    if !opens {
+        return Ok(report);
+    }
+    let folder = tempfile::tempdir()?;
+    std::os::unix::fs::symlink(library, folder.path().join("examined.so"))?;
+    let open = |threads| {
+        let config = config_for(config, folder.path(), library, &manifest, effort);
+        Registry::guarded(config, Guard::new(program, None).with_threads(threads))
+    };
+    let (registry, one_thread) = (open(None), open(Some(1)));
+    let mut corpus = Corpus::new(effort.seed, effort.modules);
+    for record in &manifest.passes {
+        let examination = pass::Examination {
+            registry: &registry,
+            one_thread: &one_thread,
+            record,
+            target,
+            seed: effort.seed,
+        };
+        report.checks.extend(examination.checks(&mut corpus));
+    }
+    Ok(report)
+}
+
+/// The registry with the plugin from this file and no other, its passes in a process of its own.
+fn config_for(
+    config: &Config,
+    folder: &Path,
+    library: &Path,
+    manifest: &Manifest,
+    effort: Effort,
+) -> Config {
+    let place = Place::in_pipeline(&Source::new(library.display().to_string(), ""), 0..0);
+    let set = |value| Set { value, place: place.clone() };
+    let mut config = config.clone();
+    let path: PathBuf = folder.to_owned();
+    config.dirs.insert(0, DirConfig { path, enable: Enable::All, place: place.clone() });
+    config.only_file.insert(manifest.plugin.id.clone(), library.to_owned());
+    config.pins.remove(&manifest.plugin.id);
+    config.isolate.insert(manifest.plugin.id.clone(), set(true));
+    for pass in &manifest.passes {
+        // What the registry says of the pass is about its use, and not about what it does.
+        let mut settings = PassConfig::at(place.clone());
+        settings.enabled = Some(set(true));
+        settings.time_limit = Some(Set { value: effort.time_limit, place: place.clone() });
+        settings.provider = Some(Set { value: manifest.plugin.id.clone(), place: place.clone() });
+        config.passes.insert(pass.name.clone(), settings);
+    }
+    config
+}

@@ -1,0 +1,188 @@
+//! A pass in a process of its own: the module goes there as text, its weights in a file beside it, and comes back
+//! in the same way. What the plugin does to its process, it does not do to this one.
+//!
+//! Options and target travel as attributes of the module, since these can be whatever a term can be. A function
+//! that the pass left alone is the very function that it was.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+use tenon_plugin_api::ir::{AttrValue, Attrs, Context, Expr, Term};
+
+use super::execute::{Failed, apply_here};
+use crate::border::{PassFailure, Report, ReportLevel, Run};
+use crate::ir::{Cx, Module};
+use crate::registry::{IsolatedPass, Manifest, Plugin, serve};
+use crate::text::{read_module, write_module};
+
+/// Constants of up to this many elements stand in the text.
+const INLINE_LIMIT: u64 = 64;
+
+/// The keys of what travels as the module's attributes.
+const MODULE: &str = "module";
+const OPTIONS: &str = "options";
+const TARGET: &str = "target";
+
+#[derive(Serialize, Deserialize)]
+struct Request {
+    pass: String,
+    /// The module that the pass works on.
+    before: PathBuf,
+    /// Where it goes.
+    after: PathBuf,
+    /// Whether it is to stop before it begins.
+    is_cancelled: bool,
+    edit_limit: Option<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    reports: Vec<(ReportLevel, String)>,
+    outcome: Outcome,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Outcome {
+    /// Nothing changed.
+    Same,
+    /// The file holds the module; these functions are as they were.
+    Changed { same: Vec<String> },
+    /// The pass failed.
+    Failed {
+        function: Option<String>,
+        message: String,
+        node: Option<u32>,
+        is_cancelled: bool,
+        is_panic: bool,
+        by_host: bool,
+    },
+}
+
+/// Runs a pass over a module in its process.
+pub(super) fn apply(pass: &IsolatedPass, run: &Run, module: &Module) -> Result<Module, Failed> {
+    let failed = |message: String| Failed::of_module(PassFailure::refused(&message));
+    let folder = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
+    let request = Request {
+        pass: pass.name.clone(),
+        before: folder.path().join("before.ir"),
+        after: folder.path().join("after.ir"),
+        is_cancelled: run.is_cancelled(),
+        edit_limit: run.edit_limit(),
+    };
+    write_module(&packed(module, run), &request.before, INLINE_LIMIT)
+        .map_err(|error| failed(format!("the module cannot be sent to its process: {error}")))?;
+    let line = serde_json::to_string(&request).map_err(|error| failed(error.to_string()))?;
+    let answer = pass.worker.ask(&line, pass.time_limit, || run.is_cancelled());
+    let answer = answer.map_err(|what| match run.is_cancelled() {
+        true => Failed::of_module(PassFailure::cancelled(&what)),
+        false => failed(what),
+    })?;
+    let answer: Answer = serde_json::from_str(&answer)
+        .map_err(|error| failed(format!("its process answered what cannot be read: {error}")))?;
+    for (level, text) in answer.reports {
+        run.report(level, text);
+    }
+    match answer.outcome {
+        Outcome::Same => Ok(module.clone()),
+        Outcome::Changed { same } => {
+            let mut after = read_module(module.cx(), &request.after)
+                .map_err(|error| failed(format!("its module cannot be read: {error}")))?;
+            for name in same {
+                let name = module.cx().symbol(&name);
+                match module.get(name) {
+                    Some(function) => after.insert(name, function.clone()),
+                    None => return Err(failed("its process named no function".to_owned())),
+                }
+            }
+            Ok(after)
+        }
+        Outcome::Failed { function, message, node, is_cancelled, is_panic, by_host } => {
+            let function = function.and_then(|name| {
+                let found = module.get_str(&name)?.clone();
+                Some((name, found))
+            });
+            let node = node.map(Expr);
+            let failure = PassFailure { message, node, is_cancelled, is_panic, by_host };
+            Err(Failed { function, failure })
+        }
+    }
+}
+
+/// The module with all that the pass is given.
+fn packed(module: &Module, run: &Run) -> Module {
+    let mut packed = module.clone();
+    let dict = |attrs: Attrs| AttrValue::Term(Term(attrs.0));
+    let parts = [(MODULE, module.attrs), (OPTIONS, run.options), (TARGET, run.target)];
+    let parts: Vec<(&str, AttrValue)> = parts
+        .into_iter()
+        .filter(|(_, attrs)| *attrs != Attrs::NONE)
+        .map(|(key, attrs)| (key, dict(attrs)))
+        .collect();
+    packed.attrs = module.cx().attrs(&parts);
+    packed
+}
+
+/// What the process of a plugin does.
+pub fn serve_passes(library: &Path, sha256: &str, threads: Option<usize>) -> ExitCode {
+    if let Some(threads) = threads {
+        // It fails only where there are threads already, and then these do.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    }
+    serve(library, sha256, |plugin, manifest, request, cancelled| {
+        let answer = answer(plugin, manifest, request, cancelled).unwrap_or_else(|message| {
+            Answer { reports: Vec::new(), outcome: failed(None, PassFailure::refused(&message)) }
+        });
+        serde_json::to_string(&answer).expect("texts and numbers have a place in JSON")
+    })
+}
+
+fn answer(
+    plugin: &Plugin,
+    manifest: &Manifest,
+    request: &str,
+    cancelled: &Arc<AtomicBool>,
+) -> Result<Answer, String> {
+    let request: Request = serde_json::from_str(request).map_err(|error| error.to_string())?;
+    cancelled.fetch_or(request.is_cancelled, Ordering::Relaxed);
+    let unknown = || format!("there is no pass `{}`", request.pass);
+    let record = manifest.passes.iter().find(|pass| pass.name == request.pass);
+    let record = record.ok_or_else(unknown)?;
+    let index = plugin.index_of(&record.name).ok_or_else(unknown)?;
+    let cx = Cx::new();
+    let mut before = read_module(&cx, &request.before).map_err(|error| error.to_string())?;
+    let part = |key| {
+        let term = cx.terms().attrs(before.attrs).term(key);
+        term.map_or(Attrs::NONE, |term| Attrs(term.0))
+    };
+    let (attrs, options, target) = (part(MODULE), part(OPTIONS), part(TARGET));
+    before.attrs = attrs;
+    let before = crate::infer::infer_module(&before)
+        .map_err(|errors| errors.first().map_or(String::new(), |(_, error)| error.to_string()))?;
+    let run = Run::new(cx.clone(), options, target, cancelled.clone());
+    let run = Arc::new(run.with_edit_limit(request.edit_limit));
+    let result = apply_here(plugin, index, record.kind, &run, &before);
+    let outcome = match result {
+        Ok(after) if after.is_identical(&before) => Outcome::Same,
+        Ok(after) => {
+            write_module(&after, &request.after, INLINE_LIMIT)
+                .map_err(|error| error.to_string())?;
+            let same = after
+                .iter()
+                .filter(|(name, new)| before.get(*name).is_some_and(|old| Arc::ptr_eq(old, new)))
+                .map(|(name, _)| cx.terms().str(name).to_owned());
+            Outcome::Changed { same: same.collect() }
+        }
+        Err(Failed { function, failure }) => failed(function.map(|(name, _)| name), failure),
+    };
+    let reports = run.take_reports().into_iter().map(|Report { level, text }| (level, text));
+    Ok(Answer { reports: reports.collect(), outcome })
+}
+
+fn failed(function: Option<String>, failure: PassFailure) -> Outcome {
+    let PassFailure { message, node, is_cancelled, is_panic, by_host } = failure;
+    let node = node.map(|node| node.0);
+    Outcome::Failed { function, message, node, is_cancelled, is_panic, by_host }
+}

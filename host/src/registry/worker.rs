@@ -1,0 +1,173 @@
+//! The process in which an isolated plugin's passes run: started when the first of them is needed, again after it
+//! died, and ended with the registry.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::child::{self, Child, Ending};
+use super::{Guard, LibraryFile, LoadError, Manifest, Plugin, ProbeLimits};
+
+/// The hidden command of the program.
+pub const WORKER_COMMAND: &str = "plugin-worker";
+
+/// The process of one plugin.
+pub struct Worker {
+    program: PathBuf,
+    library: PathBuf,
+    sha256: String,
+    limits: ProbeLimits,
+    threads: Option<usize>,
+    child: Mutex<Option<Child>>,
+}
+
+/// A pass that runs in a process of its own.
+#[derive(Clone)]
+pub struct IsolatedPass {
+    /// The process.
+    pub worker: Arc<Worker>,
+    /// The pass's name.
+    pub name: String,
+    /// How long it may run over a module.
+    pub time_limit: Option<Duration>,
+}
+
+/// How long a pass may go on after it was told to stop.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The line that tells a process to stop what it does.
+const CANCEL: &str = "cancel";
+
+impl Worker {
+    /// Starts the process for the library of this digest, and waits until the library is open there.
+    pub(super) fn start(
+        guard: &Guard,
+        library: &Path,
+        sha256: &str,
+        limits: ProbeLimits,
+    ) -> Result<Worker, LoadError> {
+        let worker = Worker {
+            program: guard.program().to_owned(),
+            library: library.to_owned(),
+            sha256: sha256.to_owned(),
+            limits,
+            threads: guard.threads(),
+            child: Mutex::default(),
+        };
+        let failed = |reason| LoadError::Incompatible { path: worker.library.clone(), reason };
+        let child = worker.start_child().map_err(failed)?;
+        Ok(Worker { child: Mutex::new(Some(child)), ..worker })
+    }
+
+    /// Sends a line and waits for the answer. When `is_cancelled`, the process is told to stop, and ended when it
+    /// does not. An error says what it did instead of answering; the next request starts it anew.
+    pub(crate) fn ask(
+        &self,
+        request: &str,
+        time_limit: Option<Duration>,
+        is_cancelled: impl Fn() -> bool,
+    ) -> Result<String, String> {
+        let mut place = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut child = place.take().map_or_else(|| self.start_child(), Ok)?;
+        let until = time_limit.map(|limit| Instant::now() + limit);
+        let mut told: Option<Instant> = None;
+        let mut is_awaited = |child: &mut Child| {
+            if told.is_none() && is_cancelled() {
+                told = Some(Instant::now());
+                // One that does not listen is ended all the same.
+                let _ = child.tell(CANCEL);
+            }
+            told.is_none_or(|told| told.elapsed() < GRACE)
+        };
+        // Why nobody listens is known when the process is waited for.
+        let _ = child.tell(request);
+        is_awaited(&mut child);
+        match child.line(until, is_awaited) {
+            Ok(answer) => {
+                *place = Some(child);
+                Ok(answer)
+            }
+            Err(Ending::TimedOut) => {
+                let seconds = time_limit.unwrap_or_default().as_secs_f64();
+                Err(format!("it came to no end within its time limit of {seconds} s"))
+            }
+            Err(ending) => Err(format!("it {ending}")),
+        }
+    }
+
+    fn start_child(&self) -> Result<Child, String> {
+        let arguments = [WORKER_COMMAND.as_ref(), self.library.as_os_str(), self.sha256.as_ref()];
+        let threads = self.threads.map(|threads| OsString::from(threads.to_string()));
+        let arguments = arguments.into_iter().chain(threads.as_deref());
+        let mut child = Child::start(&self.program, arguments, Stdio::piped(), Stdio::inherit())
+            .map_err(|error| format!("{} cannot be started: {error}", self.program.display()))?;
+        let until = Some(Instant::now() + self.limits.time);
+        let greeting = child
+            .line(until, |_| true)
+            .map_err(|ending| format!("when it was opened in a process of its own, it {ending}"))?;
+        match serde_json::from_str::<Option<String>>(&greeting) {
+            Ok(None) => Ok(child),
+            Ok(Some(refused)) => Err(refused),
+            Err(_) => Err(format!("its process said `{greeting}`")),
+        }
+    }
+}
+
+/// What the process does: opens the library, says so, and answers requests as long as there are any. A request that is
+/// cancelled sets the flag.
+pub fn serve(
+    library: &Path,
+    sha256: &str,
+    mut answer: impl FnMut(&Plugin, &Manifest, &str, &Arc<AtomicBool>) -> String,
+) -> ExitCode {
+    let served = child::begin(None).and_then(|mut lines| {
+        let opened = open(library, sha256);
+        writeln!(lines, "{}", serde_json::to_string(&opened.as_ref().err())?)?;
+        let Ok((plugin, manifest)) = opened else { return Ok(()) };
+        let cancelled = Arc::new(AtomicBool::new(false));
+        for request in requests(&cancelled) {
+            writeln!(lines, "{}", answer(&plugin, &manifest, &request, &cancelled))?;
+        }
+        Ok(())
+    });
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn open(library: &Path, sha256: &str) -> Result<(Plugin, Manifest), String> {
+    let open = || -> Result<(Plugin, Manifest), LoadError> {
+        let file = LibraryFile::open(library)?;
+        let replaced = || LoadError::Replaced { path: library.to_owned() };
+        let manifest = file.manifest().map_err(|_| replaced())?;
+        if file.sha256()? != sha256 {
+            return Err(replaced());
+        }
+        Ok((Plugin::open(&file, &manifest)?, manifest))
+    };
+    open().map_err(|error| error.to_string())
+}
+
+/// The requests as they come in; the flag is set while one is to be stopped.
+fn requests(cancelled: &Arc<AtomicBool>) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    let cancelled = cancelled.clone();
+    thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            cancelled.store(line == CANCEL, Ordering::Relaxed);
+            if line != CANCEL && sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
