@@ -34,6 +34,10 @@ fn main() -> ExitCode {
     trials.extend(harm::trials());
     trials.extend(conformance::trials());
     trials.push(Trial::test("scaffold::builds_tests_and_loads", scaffold::builds_tests_and_loads));
+    trials.push(Trial::test(
+        "scaffold::c_builds_tests_and_loads",
+        scaffold::c_builds_tests_and_loads,
+    ));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 

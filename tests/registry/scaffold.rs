@@ -38,3 +38,22 @@ pub(crate) fn builds_tests_and_loads() -> Result<(), Failed> {
     let wanted = (&"acme-passes".into(), &"acme-passes.DoubleNegation".into());
     if said == wanted { Ok(()) } else { Err(format!("{said:?}").into()) }
 }
+
+/// The same for a plugin in C: it needs make, a C compiler, and nothing of this house.
+pub(crate) fn c_builds_tests_and_loads() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let plugin = folder.path().join("acme-c");
+    succeed(tenon().args(["plugins", "new", "--c"]).arg(&plugin))?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut make = Command::new("make");
+    make.arg("test").current_dir(&plugin).env_remove("TENON").env("TENON_STATE", state());
+    succeed(make.env("TENON_REGISTRY", root.join("registry.toml")))?;
+    let moved = folder.path().join("plugins.d");
+    fs::create_dir(&moved)?;
+    let install = format!("DIR={}", moved.display());
+    succeed(Command::new("make").args(["install", &install]).current_dir(&plugin))?;
+    let shown = run(tenon().args(["plugins", "show", "--json"]).arg(moved.join("libacme_c.so")))?;
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout)?;
+    let said = &shown["manifest"]["passes"][0]["pass"];
+    if said == "acme-c.MultiplyByOne" { Ok(()) } else { Err(format!("{said:?}").into()) }
+}

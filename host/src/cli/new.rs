@@ -3,29 +3,56 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde_json::json;
 
 use super::Global;
 use super::output::{Failure, print, print_json};
 
 #[derive(Args)]
+#[command(group = ArgGroup::new("language").required(true))]
 pub(super) struct NewArgs {
     /// The folder to make; its last part is the plugin's name
     #[arg(value_name = "NAME")]
     folder: PathBuf,
     /// With a pass in Rust
-    #[arg(long, required = true)]
+    #[arg(long, group = "language")]
     pass: bool,
+    /// With a pass in C
+    #[arg(long, group = "language")]
+    c: bool,
     /// The folder of tenon-plugin-api; by default that which this program was built from
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", conflicts_with = "c")]
     api: Option<PathBuf>,
 }
 
 /// Where this program's own plugin API lies when it was built on this computer.
 const BUILT_FROM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin-api");
 
-/// Files and what is in them.
+/// Files of a plugin in C and what is in them. The pass is that of `examples/c-pass`.
+const C_FILES: &[(&str, &str)] = &[
+    ("Makefile", include_str!("template/Makefile.txt")),
+    ("README.md", include_str!("template/README_c.md.txt")),
+    ("registry.toml", include_str!("template/registry_c.toml.txt")),
+    (".gitignore", "*.so\n"),
+    ("include/tenon_plugin.h", include_str!("../../../plugin-api/include/tenon_plugin.h")),
+    ("multiply_by_one.c", include_str!("../../../examples/c-pass/multiply_by_one.c")),
+    ("tests/run.sh", include_str!("template/run.sh.txt")),
+    (
+        "tests/multiply_by_one/both_sides.ir",
+        include_str!("../../../examples/c-pass/tests/multiply_by_one/both_sides.ir"),
+    ),
+    (
+        "tests/multiply_by_one/keeps_other_factors.ir",
+        include_str!("../../../examples/c-pass/tests/multiply_by_one/keeps_other_factors.ir"),
+    ),
+];
+
+/// What the pass of `examples/c-pass` is called, and what its plugin is.
+const EXAMPLE_PASS: &str = "c.MultiplyByOne";
+const EXAMPLE_PLUGIN: &str = "\"example.c\"";
+
+/// Files of a plugin in Rust and what is in them.
 const FILES: &[(&str, &str)] = &[
     ("Cargo.toml", include_str!("template/Cargo.toml.txt")),
     ("README.md", include_str!("template/README.md.txt")),
@@ -42,16 +69,25 @@ const FILES: &[(&str, &str)] = &[
 pub(super) fn new(global: &Global, args: &NewArgs) -> Result<(), Failure> {
     let folder = &args.folder;
     let name = name_of(folder)?;
-    let values = [
+    let tenon = quoted(&std::env::current_exe()?)?;
+    // The example's own names come first, since a plugin's name may end as they begin.
+    let mut values = match args.c {
+        true => vec![
+            (EXAMPLE_PASS, format!("{name}.MultiplyByOne")),
+            (EXAMPLE_PLUGIN, format!("\"{name}\"")),
+        ],
+        false => vec![("{api}", api(args.api.as_deref())?)],
+    };
+    values.extend([
         ("{name}", name.to_owned()),
         ("{library}", name.replace('-', "_")),
-        ("{api}", api(args.api.as_deref())?),
-        ("{tenon}", quoted(&std::env::current_exe()?)?),
-    ];
+        ("{tenon_path}", tenon.trim_matches('"').replace('$', "$$")),
+        ("{tenon}", tenon),
+    ]);
     fs::create_dir_all(folder.parent().unwrap_or(Path::new(".")))?;
     fs::create_dir(folder)
         .map_err(|error| Failure::new(format!("cannot make `{}`: {error}", folder.display())))?;
-    for (file, template) in FILES {
+    for (file, template) in if args.c { C_FILES } else { FILES } {
         let text =
             values.iter().fold(template.to_string(), |text, (key, value)| text.replace(key, value));
         let path = folder.join(file);
