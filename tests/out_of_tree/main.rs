@@ -30,9 +30,25 @@ fn main() -> ExitCode {
         eprintln!("{}", error.message().unwrap_or("the example plugins cannot be built"));
         return ExitCode::FAILURE;
     }
+    let plugins = house.join("plugins");
+    trials.push(Trial::test("the_examples_pass_the_conformance_kit", move || conform(&plugins)));
     trials.push(Trial::test("a_c_plugin_links_nothing_of_the_host", move || links_nothing(&house)));
     trials.push(Trial::test("a_plugin_that_was_built_again_is_picked_up", move || rebuilt(root)));
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Both pass every check that there is something to look at for.
+fn conform(plugins: &Path) -> Result<(), Failed> {
+    for library in ["libc_pass.so", "libacme_passes.so"] {
+        let mut test = tenon();
+        test.args(["plugins", "test", "--modules", "5"]).arg(plugins.join(library));
+        let output = run(&mut test)?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() || !said.contains(" passed, 0 failed, ") {
+            return Err(format!("{library}: {said}").into());
+        }
+    }
+    Ok(())
 }
 
 /// Builds both plugins into a house with a registry.
