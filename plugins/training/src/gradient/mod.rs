@@ -46,8 +46,11 @@ fn gradient(mut module: Module, cx: &PassContext) -> Result<Module> {
     let Some(func) = module.get(cx.symbol(name)) else {
         let names = module.functions();
         let names: Vec<&str> = names.iter().map(|(name, _)| cx.terms().str(*name)).collect();
-        let known = names.join(", @");
-        return Err(PassError::new(format!("there is no function @{name}; there is @{known}")));
+        let known = match names.is_empty() {
+            true => "the module is empty".to_owned(),
+            false => format!("there is @{}", names.join(", @")),
+        };
+        return Err(PassError::new(format!("there is no function @{name}; {known}")));
     };
     if func.is_prim() {
         let text = format!("@{name} is a tensor program; gradients are those of graph functions");
