@@ -10,7 +10,11 @@ use crate::registry::{PassRecord, Registry};
 /// A pass that changes nothing destroys nothing, but for what its manifest names under `destroys`. One that
 /// changes something destroys everything but what its manifest names under `preserves`.
 #[derive(Default)]
-pub(super) struct Facts<'a>(FxHashSet<&'a str>);
+pub(super) struct Facts<'a> {
+    facts: FxHashSet<&'a str>,
+    /// The passes that ran with options and still hold, each with them.
+    with_options: FxHashSet<(&'a str, String)>,
+}
 
 impl<'a> Facts<'a> {
     /// A pass has run.
@@ -18,20 +22,34 @@ impl<'a> Facts<'a> {
         let record = record(registry, pass);
         if has_changed {
             let preserves = record.map_or(&[][..], |record| &record.preserves);
-            self.0.retain(|fact| preserves.iter().any(|kept| kept == fact));
+            let is_kept = |fact: &str| preserves.iter().any(|kept| kept == fact);
+            self.facts.retain(|fact| is_kept(fact));
+            self.with_options.retain(|(fact, _)| is_kept(fact));
         }
         if let Some(record) = record {
-            self.0.retain(|fact| !record.destroys.iter().any(|gone| gone == fact));
-            self.0.extend(record.establishes.iter().map(String::as_str));
+            let is_kept = |fact: &str| !record.destroys.iter().any(|gone| gone == fact);
+            self.facts.retain(|fact| is_kept(fact));
+            self.with_options.retain(|(fact, _)| is_kept(fact));
+            self.facts.extend(record.establishes.iter().map(String::as_str));
         }
-        self.0.insert(pass.name());
+        self.facts.insert(pass.name());
+        let given = pass.given_text();
+        if !given.is_empty() {
+            self.with_options.insert((pass.name(), given));
+        }
     }
 
-    /// Whether what a pass would establish holds already, whichever pass established it.
+    /// Whether what a pass would establish holds already, whichever pass established it. One that is wanted with
+    /// options must have run with these.
     pub(super) fn hold(&self, registry: &Registry, pass: &Pass) -> bool {
+        let given = pass.given_text();
+        if !given.is_empty() {
+            return self.with_options.contains(&(pass.name(), given));
+        }
         let establishes = record(registry, pass).map_or(&[][..], |record| &record.establishes);
-        let is_there = |fact: &String| self.0.contains(fact.as_str());
-        self.0.contains(pass.name()) || !establishes.is_empty() && establishes.iter().all(is_there)
+        let is_there = |fact: &String| self.facts.contains(fact.as_str());
+        self.facts.contains(pass.name())
+            || !establishes.is_empty() && establishes.iter().all(is_there)
     }
 }
 

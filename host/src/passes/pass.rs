@@ -184,6 +184,12 @@ impl Pass {
         }
     }
 
+    /// The options that it is given, as they tell one run of a plugin's pass from another; empty for none.
+    pub(super) fn given_text(&self) -> String {
+        let Body::Plugin { given, .. } = &self.0.body else { return String::new() };
+        given.iter().map(|it| format!("{}={};", it.name.value, it.value.value)).collect()
+    }
+
     /// How its passes are run, where it is made of others.
     pub fn group_kind(&self) -> Option<GroupKind> {
         match self.0.body {

@@ -71,7 +71,7 @@ pub fn configured_options(registry: &Registry, id: PassId) -> Result<Vec<StepOpt
 
 /// A pipeline's text, and where it stands.
 #[derive(Clone)]
-struct Text<'a> {
+pub(super) struct Text<'a> {
     text: &'a str,
     origin: Origin<'a>,
 }
@@ -87,6 +87,11 @@ impl<'a> Text<'a> {
         Self { text: &set.value, origin: Origin::File(&set.place) }
     }
 
+    /// A text that stands in no file, called `name` in messages.
+    pub(super) fn called(name: String, text: &'a str) -> Self {
+        Self { text, origin: Origin::Argument(Source::new(name, text)) }
+    }
+
     fn of_argument(text: &'a str) -> Self {
         Self { text, origin: Origin::Argument(Source::new("the pipeline", text)) }
     }
@@ -99,7 +104,7 @@ impl<'a> Text<'a> {
     }
 
     /// The options of a pass.
-    fn given(&self, options: &[OptionSpec]) -> Vec<Given> {
+    pub(super) fn given(&self, options: &[OptionSpec]) -> Vec<Given> {
         let given = |option: &OptionSpec| Given {
             name: Set { value: option.name.text.clone(), place: self.place(&option.name.at) },
             value: Set { value: option.value.clone(), place: self.place(&option.at) },
@@ -107,7 +112,7 @@ impl<'a> Text<'a> {
         options.iter().map(given).collect()
     }
 
-    fn parse(&self) -> Result<Pipeline, PlanError> {
+    pub(super) fn parse(&self) -> Result<Pipeline, PlanError> {
         Pipeline::parse(self.text).map_err(|PipelineError { at, message, .. }| {
             let message = format!("the pipeline does not read well: {message}");
             self.place(&(at..self.text.len().min(at + 1))).error(message, "").into()

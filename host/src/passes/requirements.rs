@@ -1,10 +1,12 @@
 //! What passes require: behind each other, as deep as it goes, before anything runs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use super::options::Given;
 use super::pass::{Body, Pass, Required};
+use super::pipeline::Element;
 use super::plan::{PassStep, PlanError, Reason, Step};
-use super::planner::Planner;
+use super::planner::{Planner, Text};
 use crate::diagnostics::Diagnostic;
 use crate::registry::{PassId, Place, Registry, Requirement};
 
@@ -33,12 +35,17 @@ pub(super) fn plan_before(
     let registry = planner.registry;
     let first = planner.plan.steps.len();
     let mut open = Chain { registry, open: Vec::new(), place };
+    // A pass that needs itself goes round, with whatever options.
+    let mut on_the_way: HashSet<PassId> = HashSet::new();
     // Whether a pass is through, or on the way.
     let mut state: HashMap<Key, bool> = HashMap::new();
     let mut work = vec![Work::Enter(root.clone(), None)];
     while let Some(item) = work.pop() {
         match item {
             Work::Enter(pass, reason) => {
+                if pass.id().is_some_and(|id| on_the_way.contains(&id)) {
+                    return Err(open.ring(&pass).into());
+                }
                 match state.get(&key(&pass)) {
                     Some(true) => continue,
                     Some(false) => return Err(open.ring(&pass).into()),
@@ -50,6 +57,7 @@ pub(super) fn plan_before(
                     return Err(open.disabled(&pass, &set.place).into());
                 }
                 state.insert(key(&pass), false);
+                on_the_way.extend(pass.id());
                 open.open.push(pass.clone());
                 let required: Vec<Work> = open
                     .required()?
@@ -65,6 +73,9 @@ pub(super) fn plan_before(
             Work::Leave(pass, reason) => {
                 open.open.pop();
                 state.insert(key(&pass), true);
+                if let Some(id) = pass.id() {
+                    on_the_way.remove(&id);
+                }
                 if let Some(reason) = reason {
                     planner.step(pass, place, reason)?;
                 }
@@ -84,12 +95,19 @@ pub(super) fn plan_before(
 /// What tells passes apart.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
-    Plugin(PassId),
+    /// With the options that it is given.
+    Plugin(PassId, String),
     Own(usize),
 }
 
 fn key(pass: &Pass) -> Key {
-    pass.id().map_or(Key::Own(pass.address()), Key::Plugin)
+    let plugin = pass.id().map(|id| Key::Plugin(id, pass.given_text()));
+    plugin.unwrap_or_else(|| Key::Own(pass.address()))
+}
+
+/// Whether both are one pass, with whatever options.
+fn is_same(a: &Pass, b: &Pass) -> bool {
+    a.id().is_some() && a.id() == b.id() || key(a) == key(b)
 }
 
 /// The way from what a pipeline names to a pass that is required.
@@ -110,7 +128,10 @@ impl Chain<'_> {
             return requires.iter().map(|requirement| self.plugin(requirement)).collect();
         }
         let one = |required: &Required| match required {
-            Required::Name(name) => self.plugin(&Requirement { name: name.clone(), version: None }),
+            Required::Name(name) => {
+                let (name, options) = (name.clone(), String::new());
+                self.plugin(&Requirement { name, options, version: None })
+            }
             Required::Value(pass) if pass.group_kind().is_some() => {
                 let message =
                     format!("a requirement is one pass, and `{}` is a group", pass.name());
@@ -141,14 +162,33 @@ impl Chain<'_> {
             }
             _ => {
                 let record = self.registry.record(id);
-                Ok(Pass::plugin(&record.name, record.opt_level, id, Vec::new()))
+                let given = self.given(requirement)?;
+                Ok(Pass::plugin(&record.name, record.opt_level, id, given))
+            }
+        }
+    }
+
+    /// The options with which the last pass requires one.
+    fn given(&self, requirement: &Requirement) -> Result<Vec<Given>, Box<Diagnostic>> {
+        if requirement.options.is_empty() {
+            return Ok(Vec::new());
+        }
+        let by = self.open.last().map_or("", Pass::name);
+        let text = format!("{}{}", requirement.name, requirement.options);
+        let text = Text::called(format!("what `{by}` requires"), &text);
+        let pipeline = text.parse().map_err(|error| self.explain(error.to_diagnostic()))?;
+        match pipeline.0.as_slice() {
+            [Element::Pass(spec)] => Ok(text.given(&spec.options)),
+            _ => {
+                let message = format!("`{by}` requires `{requirement}`, which is not one pass");
+                Err(self.explain(self.place.error(message, "")).into())
             }
         }
     }
 
     /// The error for a pass that is on the way already.
     fn ring(&self, pass: &Pass) -> Diagnostic {
-        let start = self.open.iter().position(|other| key(other) == key(pass)).unwrap_or(0);
+        let start = self.open.iter().position(|other| is_same(other, pass)).unwrap_or(0);
         let ring = self.open[start..].iter().chain([pass]);
         let names: Vec<&str> = ring.map(Pass::name).collect();
         let message = format!("passes require each other: {}", names.join(" requires "));

@@ -184,13 +184,15 @@ impl PassRecord {
     }
 }
 
-/// A pass that another one needs: its name, and the versions of its plugin that will do, as in
-/// `relax.Normalize ^1`.
+/// A pass that another one needs: its name, options that it runs with, and the versions of its plugin that will
+/// do, as in `relax.Normalize ^1` or `relax.FuseOps{max_depth=8} ^1`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Requirement {
     /// The pass's name.
     pub name: String,
+    /// Its options as a pipeline has them, braces included; empty where the registry's stand.
+    pub options: String,
     /// Versions of the plugin that it is from.
     pub version: Option<VersionReq>,
 }
@@ -199,21 +201,33 @@ impl TryFrom<String> for Requirement {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let Some((name, range)) = text.trim().split_once(char::is_whitespace) else {
-            return Ok(Self { name: text.trim().to_owned(), version: None });
+        let text = text.trim();
+        let end = text.find(|c: char| c == '{' || c.is_whitespace()).unwrap_or(text.len());
+        let (name, rest) = text.split_at(end);
+        // A range of versions has no brace.
+        let end = match (rest.starts_with('{'), rest.rfind('}')) {
+            (true, Some(last)) => last + 1,
+            (true, None) => return Err(format!("`{text}` has no `}}` behind its options")),
+            (false, _) => 0,
         };
-        match range.parse() {
-            Ok(range) => Ok(Self { name: name.to_owned(), version: Some(range) }),
-            Err(error) => Err(format!("`{range}` is no range of versions: {error}")),
-        }
+        let (options, range) = (rest[..end].to_owned(), rest[end..].trim());
+        let version = match range {
+            "" => None,
+            range => Some(
+                range
+                    .parse()
+                    .map_err(|error| format!("`{range}` is no range of versions: {error}"))?,
+            ),
+        };
+        Ok(Self { name: name.to_owned(), options, version })
     }
 }
 
 impl std::fmt::Display for Requirement {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.version {
-            Some(range) => write!(f, "{} {range}", self.name),
-            None => f.write_str(&self.name),
+            Some(range) => write!(f, "{}{} {range}", self.name, self.options),
+            None => write!(f, "{}{}", self.name, self.options),
         }
     }
 }
