@@ -242,3 +242,20 @@ private fn @f(%x: f32[4]) -> f32[4] { Codegen = \"example\" } {
         "{said}"
     );
 }
+
+#[test]
+fn a_code_generator_that_is_kept_out_of_the_process_is_an_error() {
+    let house = House::new();
+    let registry = house.path("isolated.toml");
+    let isolated = format!("{ENABLED}[plugins.isolate]\n\"tenon.byoc-example\" = true\n");
+    fs::write(&registry, isolated).expect("it can be written");
+    let mut compile = tenon();
+    compile.arg("compile").arg(house.path("model.ir")).arg("--registry").arg(&registry);
+    let output = compile.arg("-o").arg(house.path("model.so")).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("isolated.toml:5 keeps `tenon.byoc-example` out of this process"),
+        "{said}"
+    );
+}

@@ -18,7 +18,8 @@ fn main() -> ExitCode {
         .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    let libraries: Vec<String> = names.iter().map(|name| format!("libtenon_{name}.so")).collect();
+    let libraries: Vec<String> =
+        names.iter().map(|name| format!("libtenon_{}.so", name.replace('-', "_"))).collect();
     let mut trials = Vec::new();
     for missing in 0..=libraries.len() {
         let name = names.get(missing).map_or("with::all".into(), |name| format!("without::{name}"));
@@ -46,7 +47,8 @@ fn check(root: &Path, libraries: &[String], missing: usize) -> Result<(), Failed
     let explain = run(tenon().args(["pipeline", "explain", "default"]))?;
     let plan = String::from_utf8_lossy(&explain.stdout).into_owned();
     let is_missed = libraries.get(missing).is_some_and(|library| {
-        let name = library.trim_start_matches("libtenon_").trim_end_matches(".so");
+        let name =
+            library.trim_start_matches("libtenon_").trim_end_matches(".so").replace('_', "-");
         plan.contains(&format!(" tenon.{name} "))
     });
 

@@ -169,6 +169,10 @@ fn the_examples_of_the_documents_are_modules() {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        // The pages of passes show parts of modules.
+        if path.is_dir() {
+            continue;
+        }
         let document = std::fs::read_to_string(&path).unwrap();
         for block in document.split("\n```ir\n").skip(1) {
             let text = block.split("\n```").next().unwrap();

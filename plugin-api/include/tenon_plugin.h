@@ -529,8 +529,9 @@ typedef struct tenon_host_codegen {
   /* The patterns of what a code generator takes, a list term of strings `name = pattern`; 0 and
    * `last_error` when there is none of this name. [any thread] */
   uint32_t (*patterns)(const tenon_run *run, uint32_t generator);
-  /* Whether a code generator takes a graph function that one of its patterns matched. [any thread] */
-  bool (*accepts)(const tenon_run *run, uint32_t generator, const tenon_function *function);
+  /* Whether a code generator takes a graph function that one of its patterns matched: 1 when it does, 0
+   * when not; 0xffffffff and `last_error` when it cannot be asked. [any thread] */
+  uint32_t (*accepts)(const tenon_run *run, uint32_t generator, const tenon_function *function);
   /* Has a code generator compile functions `names` of `module`. Writes into `programs`, which has room
    * for as many, for each the tensor program that calls its code, private and owned by the caller.
    * False and `last_error` when that failed; then nothing is written. [any thread] */
@@ -672,7 +673,7 @@ static const tenon_field tenon_codegen_table_layout[] = {
 static const tenon_field tenon_host_codegen_layout[] = {
     TENON_FIELD(tenon_host_codegen, size, "size_t"),
     TENON_FIELD(tenon_host_codegen, patterns, "uint32_t(const tenon_run *, uint32_t)"),
-    TENON_FIELD(tenon_host_codegen, accepts, "bool(const tenon_run *, uint32_t, const tenon_function *)"),
+    TENON_FIELD(tenon_host_codegen, accepts, "uint32_t(const tenon_run *, uint32_t, const tenon_function *)"),
     TENON_FIELD(tenon_host_codegen, generate, "bool(const tenon_run *, uint32_t, const tenon_module *, tenon_ids, const tenon_function **)"),
     TENON_FIELD(tenon_host_codegen, object, "void(const tenon_run *, tenon_bytes)"),
 };

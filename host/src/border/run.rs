@@ -146,6 +146,12 @@ impl Run {
         Self { edits_left: limit.map(AtomicU32::new), ..self }
     }
 
+    /// A run of the same pass over another function: nothing was reported or refused yet.
+    pub(crate) fn for_function(&self) -> Self {
+        let run = Self::new(self.cx.clone(), self.options, self.target, self.cancelled.clone());
+        Self { generators: self.generators.clone(), ..run.with_edit_limit(self.edit_limit()) }
+    }
+
     /// Edits that are left, where there is a limit.
     pub fn edit_limit(&self) -> Option<u32> {
         self.edits_left.as_ref().map(|left| left.load(Ordering::Relaxed))

@@ -453,14 +453,14 @@ unsafe extern "C" fn accepts(
     run: *const RawRun,
     generator: u32,
     function: *const RawFunction,
-) -> bool {
+) -> u32 {
     // SAFETY: see `mod.rs`.
     let (Some(call), Some(function)) = (unsafe { (call_of(run), function_of(function)) }) else {
-        return false;
+        return NONE;
     };
     let run = &call.run;
     let ask = || run.generators()?.accepts(name_of(&run.cx, generator)?, run, &function);
-    answered(call, ask).unwrap_or(false)
+    answered(call, ask).map_or(NONE, u32::from)
 }
 
 unsafe extern "C" fn generate(

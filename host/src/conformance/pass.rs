@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenon_plugin_api::ir::Context;
 
@@ -11,9 +11,12 @@ use super::Check;
 use super::corpus::{Case, Corpus, UNKNOWN_NODE};
 use crate::border::REFUSAL;
 use crate::check::check;
+use crate::diagnostics::Diagnostic;
 use crate::driver::Target;
 use crate::ir::{Module, PHASES};
-use crate::passes::{PassContext, PassError, PassStep, Plan, Step, plan, run};
+use crate::passes::{
+    Instrument, PassContext, PassError, PassStep, Plan, Reason, Step, StepInfo, plan, run,
+};
 use crate::registry::{OptionRecord, OptionType, OptionValue, PassRecord, Registry, Scalar};
 use crate::text::{WeightsPolicy, print_module};
 use crate::validate::Reference;
@@ -43,8 +46,18 @@ enum Ran {
 struct How {
     /// After so many edits the host refuses them.
     edit_limit: Option<u32>,
-    /// It is told to stop.
+    /// It is told to stop when it begins.
     is_cancelled: bool,
+}
+
+/// Tells a pass to stop when it begins: one that has not begun would not be run.
+struct Stop(Arc<AtomicBool>);
+
+impl Instrument for Stop {
+    fn before(&mut self, _: StepInfo<'_>, _: &Module) -> Result<(), Box<Diagnostic>> {
+        self.0.store(true, Ordering::Relaxed);
+        Ok(())
+    }
 }
 
 /// What is wrong, by check, and on how much each was tried.
@@ -134,21 +147,32 @@ impl Examination<'_> {
         let mut text: String = phases.map(|phase| format!("phase({phase}), ")).collect();
         text.push_str(&self.record.name);
         let mut plan = plan(self.registry, &text).map_err(|error| error.to_string())?;
-        match plan.steps.pop() {
-            Some(Step::Pass(step)) => Ok((plan, step)),
-            _ => Err("it is not the last of its plan".to_owned()),
+        let Some(Step::Pass(mut step)) = plan.steps.pop() else {
+            return Err("it is not the last of its plan".to_owned());
+        };
+        step.reason = Reason::Called;
+        let last = plan.steps.len();
+        for step in &mut plan.steps {
+            // What was required by the pass itself.
+            if let Step::Pass(step) = step
+                && matches!(step.reason, Reason::Required { root, .. } if root == last)
+            {
+                step.reason = Reason::Called;
+            }
         }
+        Ok((plan, step))
     }
 
     fn run(&self, registry: &Registry, step: &PassStep, module: &Module, how: &How) -> Ran {
         let plan = Plan { steps: vec![Step::Pass(step.clone())], ..Plan::default() };
         let mut cx = PassContext {
             target: self.target.attrs(module.cx()),
-            required: vec![step.name.clone()],
-            cancelled: Arc::new(AtomicBool::new(how.is_cancelled)),
             edit_limit: how.edit_limit,
             ..PassContext::default()
         };
+        if how.is_cancelled {
+            cx.instruments.push(Box::new(Stop(cx.cancelled.clone())));
+        }
         match run(registry, &plan, module, &mut cx) {
             Ok(after) => Ran::Module(after),
             Err(PassError::Failed { failure, .. }) if failure.is_its_own() => {

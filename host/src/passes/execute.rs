@@ -212,13 +212,16 @@ pub(super) fn apply_here(
     let is_taken =
         |(_, function): &(Symbol, &Arc<Function>)| function.is_prim() == (kind == PassKind::Prim);
     let functions: Vec<(Symbol, &Arc<Function>)> = module.iter().filter(is_taken).collect();
-    let results: Vec<Result<Arc<Function>, PassFailure>> = functions
-        .par_iter()
-        .map(|&(_, function)| plugin.run_on_function(index, run, function, module))
-        .collect();
-    unless_refused(run, Ok(())).map_err(Failed::of_module)?;
+    let over_one = |&(_, function): &(Symbol, &Arc<Function>)| {
+        let own = Arc::new(run.for_function());
+        let result = plugin.run_on_function(index, &own, function, module);
+        (unless_refused(&own, result), own.take_reports())
+    };
+    let results: Vec<(Result<Arc<Function>, PassFailure>, Vec<Report>)> =
+        functions.par_iter().map(over_one).collect();
     let mut after = module.clone();
-    for ((name, function), result) in functions.into_iter().zip(results) {
+    for ((name, function), (result, reports)) in functions.into_iter().zip(results) {
+        reports.into_iter().for_each(|report| run.report(report.level, report.text));
         match result {
             Ok(new) if Arc::ptr_eq(&new, function) => {}
             Ok(new) => after.insert(name, new),

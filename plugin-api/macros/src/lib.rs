@@ -23,7 +23,8 @@ use proc_macro::TokenStream;
 /// functions, a `PrimFunc` one over the tensor programs. The doc comment is the pass's documentation, and so is
 /// the `//!` comment at the top of the file, which shows it before and after.
 ///
-/// A requirement may name versions of the plugin that it is from: `requires = ["relax.Normalize ^1.2"]`.
+/// A requirement may have options, and versions of the plugin that it is from:
+/// `requires = ["relax.Normalize ^1.2", "relax.FuseOps{max_depth=8}"]`.
 ///
 /// An option is of type `int`, `float`, `bool` or `str`, or a list of these such as `[int]`. It has a
 /// `default`, and may have a range (`min`, `max`), texts of which it is `one_of`, and a `help`.

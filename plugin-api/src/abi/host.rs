@@ -114,10 +114,17 @@ impl Host {
     }
 
     /// Whether a code generator takes a function that one of its patterns matched.
-    pub(crate) fn accepts(&self, generator: Symbol, function: &FunctionHandle) -> bool {
+    pub(crate) fn accepts(
+        &self,
+        generator: Symbol,
+        function: &FunctionHandle,
+    ) -> Result<bool, String> {
+        let table = self.codegen.ok_or_else(no_codegen)?;
         // SAFETY: `run` and the function are alive.
-        self.codegen
-            .is_some_and(|table| unsafe { (table.accepts())(self.run, generator.0, function.raw) })
+        match unsafe { (table.accepts())(self.run, generator.0, function.raw) } {
+            NONE => Err(self.last_error()),
+            answer => Ok(answer != 0),
+        }
     }
 
     /// Has a code generator compile functions of a module.

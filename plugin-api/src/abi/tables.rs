@@ -408,8 +408,9 @@ table! {
         /// The patterns of what a code generator takes, a list term of strings `name = pattern`; 0 and
         /// `last_error` when there is none of this name. [any thread]
         fn patterns(run: *const RawRun, generator: u32) -> u32;
-        /// Whether a code generator takes a graph function that one of its patterns matched. [any thread]
-        fn accepts(run: *const RawRun, generator: u32, function: *const RawFunction) -> bool;
+        /// Whether a code generator takes a graph function that one of its patterns matched: 1 when it does, 0
+        /// when not; 0xffffffff and `last_error` when it cannot be asked. [any thread]
+        fn accepts(run: *const RawRun, generator: u32, function: *const RawFunction) -> u32;
         /// Has a code generator compile functions `names` of `module`. Writes into `programs`, which has room
         /// for as many, for each the tensor program that calls its code, private and owned by the caller.
         /// False and `last_error` when that failed; then nothing is written. [any thread]

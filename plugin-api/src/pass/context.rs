@@ -184,8 +184,8 @@ impl PassContext {
     }
 
     /// Whether a code generator takes what one of its patterns matched, as a function.
-    pub fn is_accepted(&self, generator: &str, function: &Function) -> bool {
-        self.host.accepts(self.symbol(generator), &function.0)
+    pub fn is_accepted(&self, generator: &str, function: &Function) -> Result<bool> {
+        self.host.accepts(self.symbol(generator), &function.0).map_err(PassError::new)
     }
 
     /// Has a code generator compile the functions `names` of `module`: for each a tensor program, private to

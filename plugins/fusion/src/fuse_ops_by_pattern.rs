@@ -228,7 +228,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let group = self.group(members, &known.name);
         if let Some(generator) = &known.generator {
             let (function, _) = self.bindings.outline(&group, self.outline, rw, self.cx)?;
-            if !self.cx.is_accepted(generator, &function) {
+            if !self.cx.is_accepted(generator, &function)? {
                 return Ok(());
             }
         }

@@ -56,7 +56,29 @@ fn normalize(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
             _ => {}
         }
     }
+    if has_nested_calls(body) {
+        // The host binds them when the function is published, which a new root sees to.
+        let root = rw.body().resolve(body.root());
+        let operands: Vec<Expr> = rw.body().operands_keeping_binders(root).collect();
+        let root = rw.rebuild(root, &operands);
+        rw.set_root(root);
+    }
     rw.finish()
+}
+
+/// Whether a call, a projection or a choice stands anywhere but behind a variable.
+fn has_nested_calls(body: BodyView<'_>) -> bool {
+    let mut is_bound = vec![false; body.len()];
+    for expr in body.post_order() {
+        if let View::Let(bindings) = body.view(expr) {
+            bindings.bindings().for_each(|(_, value)| is_bound[value.index()] = true);
+        }
+    }
+    let is_nested = |expr: Expr| {
+        matches!(body.kind(expr), Kind::CALL | Kind::TUPLE_GET_ITEM | Kind::IF)
+            && !is_bound[expr.index()]
+    };
+    body.post_order().any(is_nested)
 }
 
 /// Has the uses of variables of type `()` read the empty tuple.
