@@ -116,5 +116,7 @@ fn passes(library: &str) -> Result<(), Failed> {
 }
 
 fn test(library: &Path) -> Result<Output, Failed> {
-    run(tenon().args(["plugins", "test", "--json", "--modules", "4"]).arg(library))
+    run(tenon()
+        .args(["plugins", "test", "--json", "--modules", "4", "--time-limit", "3"])
+        .arg(library))
 }

@@ -20,7 +20,9 @@
 mod corpus;
 mod pass;
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -171,6 +173,8 @@ pub fn examine(
             record,
             target,
             seed: effort.seed,
+            time_limit: Duration::from_secs(effort.time_limit),
+            has_hung: Cell::default(),
         };
         report.checks.extend(examination.checks(&mut corpus));
     }

@@ -1,9 +1,10 @@
 //! What is looked at of one pass.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use tenon_plugin_api::ir::Context;
 
@@ -29,6 +30,10 @@ pub(super) struct Examination<'e> {
     pub(super) record: &'e PassRecord,
     pub(super) target: &'e Target,
     pub(super) seed: u64,
+    /// How long it may take over a module.
+    pub(super) time_limit: Duration,
+    /// Set when it was stopped for want of time: nobody waits for that again and again.
+    pub(super) has_hung: Cell<bool>,
 }
 
 /// How the pass ended on a module.
@@ -164,6 +169,18 @@ impl Examination<'_> {
     }
 
     fn run(&self, registry: &Registry, step: &PassStep, module: &Module, how: &How) -> Ran {
+        if self.has_hung.get() && !how.is_cancelled {
+            return Ran::Wrong("not run again, since it did not end before".to_owned());
+        }
+        let start = Instant::now();
+        let ran = self.run_once(registry, step, module, how);
+        self.has_hung.set(
+            self.has_hung.get() || ran.wrong().is_some() && start.elapsed() >= self.time_limit,
+        );
+        ran
+    }
+
+    fn run_once(&self, registry: &Registry, step: &PassStep, module: &Module, how: &How) -> Ran {
         let plan = Plan { steps: vec![Step::Pass(step.clone())], ..Plan::default() };
         let mut cx = PassContext {
             target: self.target.attrs(module.cx()),
