@@ -102,7 +102,10 @@ const EDITS: &[Edit] = &[
 
 /// Writes the sources of the next version into a folder; files that are right already are left alone.
 pub(crate) fn write(root: &Path, folder: &Path) {
-    for part in ["plugin-api/src", "plugin-api/macros", "host/src"] {
+    let sources = ["plugin-api/src", "plugin-api/macros", "host/src"];
+    // What `tenon plugins new --c` writes.
+    let shipped = ["plugin-api/include", "examples/c-pass"];
+    for part in sources.into_iter().chain(shipped) {
         copy(root, Path::new(part), folder);
     }
     for manifest in ["Cargo.lock", "rustfmt.toml", "plugin-api/Cargo.toml", "host/Cargo.toml"] {
