@@ -217,8 +217,7 @@ pub(super) fn apply_here(
         let result = plugin.run_on_function(index, &own, function, module);
         (unless_refused(&own, result), own.take_reports())
     };
-    let results: Vec<(Result<Arc<Function>, PassFailure>, Vec<Report>)> =
-        functions.par_iter().map(over_one).collect();
+    let results: Vec<_> = functions.par_iter().map(over_one).collect();
     let mut after = module.clone();
     for ((name, function), (result, reports)) in functions.into_iter().zip(results) {
         reports.into_iter().for_each(|report| run.report(report.level, report.text));

@@ -59,9 +59,9 @@ pub fn codegen(attributes: TokenStream, item: TokenStream) -> TokenStream {
 /// /// Counts how often each pass ran.
 /// #[instrument(name = "acme.Count")]
 /// #[derive(Default)]
-/// struct Count { … }
+/// struct Count(u64);
 ///
-/// impl Instrument for Count { … }
+/// impl Instrument for Count {}
 /// ```
 ///
 /// It is made by `Default`, once for each context. The doc comment is its documentation.

@@ -95,13 +95,14 @@ fn constants(
         let mut data = DataDescription::new();
         data.define(bytes.into_boxed_slice());
         data.set_align(16);
-        let id = module.declare_data(&format!("{name}.{number}"), Linkage::Local, false, false)?;
-        module.define_data(id, &data)?;
+        let name = format!("{name}.{number}");
+        let id = module
+            .declare_data(&name, Linkage::Local, false, false)
+            .map_err(|error| error.to_string())?;
+        module.define_data(id, &data).map_err(|error| error.to_string())?;
         Ok(Some(id))
     };
-    let all: Result<Vec<_>, cranelift_module::ModuleError> =
-        program.steps.iter().enumerate().map(&mut define).collect();
-    all.map_err(|error| error.to_string())
+    program.steps.iter().enumerate().map(&mut define).collect()
 }
 
 struct Work<'f, 'p> {
