@@ -16,6 +16,8 @@ use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
 
+use crate::names;
+
 /// Puts other tensor programs into the place of those that compute an operator.
 #[pass(
     name = "relax.AlterOpImpl",
@@ -127,12 +129,7 @@ struct Kernel {
 
 impl Kernels {
     fn read(module: &Module, cx: &PassContext) -> Result<Self> {
-        let texts = |option| {
-            cx.option_list(option).filter_map(|item| match item {
-                TermView::Str(text) => Some(text),
-                _ => None,
-            })
-        };
+        let texts = |option| names::option_texts(cx, option);
         let mut layouts: HashMap<&str, Vec<Option<Change>>> = HashMap::new();
         for text in texts("layouts") {
             let wrong = || PassError::new(format!("`{text}` is no `function: layout->layout, -`"));

@@ -89,13 +89,8 @@ fn known_patterns(cx: &PassContext) -> Result<Vec<Known>> {
         let pattern = pattern.parse().map_err(|error| PassError::new(format!("{error}")))?;
         Ok(Known { name: name.to_owned(), pattern, generator: None })
     };
-    let texts = |option| {
-        cx.option_list(option).filter_map(|item| match item {
-            TermView::Str(text) => Some(text),
-            _ => None,
-        })
-    };
-    let mut patterns = texts("patterns").map(read).collect::<Result<Vec<_>>>()?;
+    let texts = |option| names::option_texts(cx, option);
+    let mut patterns = texts("patterns").into_iter().map(read).collect::<Result<Vec<_>>>()?;
     for vendor in texts("vendors") {
         for text in cx.codegen_patterns(vendor)? {
             let known = read(&format!("{vendor}.{text}"))?;

@@ -5,8 +5,9 @@
 //! effects what reads its other results moves behind that, and a group is refused ([`Bindings::may_cut`])
 //! where that cannot be done.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use tenon_plugin_api::ir::{DimView, Terms};
 use tenon_plugin_api::prelude::*;
 
 /// The number of no group.
@@ -220,7 +221,7 @@ impl<'a> Bindings<'a> {
         let is_near = |number: &u32| *number < last && self.is_same_block(*number, last);
         let between = |number: u32| self.readers.of(number).iter().copied().filter(is_near);
         let mut work: Vec<u32> = Vec::new();
-        let mut seen: HashMap<u32, ()> = HashMap::new();
+        let mut seen: HashSet<u32> = HashSet::new();
         for &member in members {
             work.extend(between(member).filter(|reader| !is_member(reader)));
         }
@@ -228,7 +229,7 @@ impl<'a> Bindings<'a> {
             return false;
         }
         while let Some(number) = work.pop() {
-            if seen.insert(number, ()).is_some() {
+            if !seen.insert(number) {
                 continue;
             }
             if seen.len() > MAX_VISITS {
@@ -431,7 +432,7 @@ impl<'a> Bindings<'a> {
         Ok((inner.finish()?, args))
     }
 
-    fn result_type(&self, outputs: &[u32], cx: &PassContext) -> Option<Type> {
+    fn result_type(&self, outputs: &[u32], cx: &impl Context) -> Option<Type> {
         let types: Option<Vec<Type>> =
             outputs.iter().map(|&output| self.body.ty(self.vars[output as usize])).collect();
         match types?[..] {
@@ -450,16 +451,13 @@ impl<'a> Bindings<'a> {
         bindings: &mut Vec<(Expr, Expr)>,
     ) {
         let cx = rw.cx();
-        let types: Option<Vec<Type>> =
-            outputs.iter().map(|&output| self.body.ty(self.vars[output as usize])).collect();
+        let ty = self.result_type(outputs, &cx);
         let callee = rw.named(Kind::GLOBAL, name);
+        let call = rw.call(callee, args, Attrs::NONE, ty);
         if let [output] = outputs[..] {
-            let call = rw.call(callee, args, Attrs::NONE, types.map(|types| types[0]));
             bindings.push((self.vars[output as usize], call));
             return;
         }
-        let ty = types.map(|types| cx.tuple_type(&types));
-        let call = rw.call(callee, args, Attrs::NONE, ty);
         let tuple = rw.var(cx.terms().str(name), ty);
         bindings.push((tuple, call));
         for (index, &output) in outputs.iter().enumerate() {
@@ -511,14 +509,14 @@ fn is_pure(body: BodyView<'_>, value: Expr, module: &Module, cx: &PassContext) -
 
 /// The symbols of dimensions in types, in the order of their first places.
 struct Symbols<'a> {
-    terms: tenon_plugin_api::ir::Terms<'a>,
-    seen: std::collections::HashSet<Term>,
+    terms: Terms<'a>,
+    seen: HashSet<Term>,
     found: Vec<Symbol>,
 }
 
 impl<'a> Symbols<'a> {
-    fn new(terms: tenon_plugin_api::ir::Terms<'a>) -> Self {
-        Self { terms, seen: std::collections::HashSet::new(), found: Vec::new() }
+    fn new(terms: Terms<'a>) -> Self {
+        Self { terms, seen: HashSet::new(), found: Vec::new() }
     }
 
     fn add(&mut self, term: Option<Term>) {
@@ -529,7 +527,7 @@ impl<'a> Symbols<'a> {
             }
             match self.terms.view(term) {
                 TermView::Dim(dim) => match self.terms.dim(dim) {
-                    tenon_plugin_api::ir::DimView::Symbol(symbol) => self.found.push(symbol),
+                    DimView::Symbol(symbol) => self.found.push(symbol),
                     _ => work.extend(self.terms.children(term).iter().rev()),
                 },
                 TermView::Type(_) => work.extend(self.terms.children(term).iter().rev()),

@@ -13,7 +13,7 @@
 //! later, without the code generator. From then on its functions are tensor programs like others: memory is
 //! planned for them, and calls of them cost what calls of others do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tenon_plugin_api::prelude::*;
 
@@ -88,7 +88,7 @@ fn call_programs(
 /// Removes the composites that nothing calls any more: what they compute is in the objects.
 fn remove_composites(module: &mut Module, cx: &PassContext) {
     let functions = module.functions();
-    let mut called = std::collections::HashSet::new();
+    let mut called = HashSet::new();
     for (_, func) in &functions {
         let body = func.view();
         called.extend(body.post_order().filter_map(|expr| match body.view(expr) {
