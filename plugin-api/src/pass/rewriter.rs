@@ -186,7 +186,8 @@ impl Rewriter {
     }
 
     /// Writes the bindings of `block`, a `let` of the function that is edited, anew: `rewrite` is given each in
-    /// order, as whether its block is a dataflow block, variable and value, and binds what is to take its place.
+    /// order, as whether its block is a dataflow block, variable and value, and binds what is to take its place. What
+    /// it replaces on the way is replaced in the values behind, and in the result.
     /// A `let` whose bindings stay as they were is left alone.
     pub fn rewrite_bindings(
         &mut self,
@@ -208,9 +209,11 @@ impl Rewriter {
         let result = view.result();
         let mut list = LetList::new();
         for &(is_dataflow, var, value) in &old {
+            let value = self.body().resolve(value);
             rewrite(self, &mut list, is_dataflow, var, value)?;
         }
         if !list.iter().eq(old.iter().copied()) {
+            let result = self.body().resolve(result);
             let ty = self.body().ty(block);
             let new = list.finish(self, result);
             self.set_type(new, ty);

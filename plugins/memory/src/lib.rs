@@ -12,6 +12,8 @@ mod to_non_dataflow;
 
 mod call_tir_rewrite;
 
+mod inplace_update;
+
 mod static_plan_block_memory;
 
 mod lower_alloc_tensor;
@@ -21,6 +23,7 @@ mod kill_after_last_use;
 mod attach_global_symbol;
 
 mod graph_memory;
+mod index;
 mod lifetimes;
 mod roles;
 

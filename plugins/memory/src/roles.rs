@@ -64,6 +64,14 @@ impl<'a> Roles<'a> {
         self.is_call_of(value, self.alloc_tensor)
     }
 
+    /// The tensor that a value is a view of, or another name for.
+    pub(crate) fn viewed(&self, value: Expr) -> Option<Expr> {
+        match self.body.view(value) {
+            View::Var { .. } => Some(value),
+            _ => self.is_call_of(value, self.view).then(|| self.body.operands(value).at(1)),
+        }
+    }
+
     /// What a value ends the life of, if it does.
     pub(crate) fn killed(&self, value: Expr) -> Option<Expr> {
         self.is_call_of(value, self.kill).then(|| self.body.operands(value).at(1))

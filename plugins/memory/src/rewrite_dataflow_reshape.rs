@@ -14,20 +14,18 @@
 //!
 //! A reshape moves no data: it becomes a view when memory is planned. A program is one when it has one tensor to
 //! read, of the dtype and number of elements of the one that it writes, and one store, whose place counted in
-//! row-major order is that of what it loads ([`index`] proves it). A program that copies a tensor into one of the
+//! row-major order is that of what it loads ([`mod@crate::index`] proves it). A program that copies a tensor into one of the
 //! same shape leaves only another name. `call_tir` has no effects wherever it stands, so it is rewritten in any
 //! block, and a result as well: code generation copies what it must.
 //!
 //! It comes behind fusion, which would not look through a reshape.
 
-mod index;
-
 use std::collections::HashMap;
 
-use tenon_plugin_api::ir::{Args, Terms};
+use tenon_plugin_api::ir::Args;
 use tenon_plugin_api::prelude::*;
 
-use index::Indices;
+use crate::index::{Indices, strides};
 
 /// Makes reshapes of tensor programs that only copy elements in their order.
 #[pass(
@@ -122,13 +120,4 @@ fn tensor_of_reshape(body: BodyView<'_>, cx: &PassContext) -> Option<usize> {
 /// The number of elements.
 fn count(cx: &PassContext, dims: &[Dim]) -> Dim {
     dims.iter().fold(cx.dim(1), |count, &dim| cx.dim_mul(count, dim))
-}
-
-/// How far apart neighbours along each axis are in row-major order; all but the first dimension must be numbers.
-fn strides(terms: Terms<'_>, dims: &[Dim]) -> Option<Vec<i64>> {
-    let mut strides = vec![1i64; dims.len()];
-    for axis in (1..dims.len()).rev() {
-        strides[axis - 1] = strides[axis].checked_mul(terms.dim_value(dims[axis])?)?;
-    }
-    Some(strides)
 }

@@ -1,0 +1,140 @@
+//! Which results a tensor program can write over which arguments.
+
+use std::collections::HashMap;
+
+use tenon_plugin_api::ir::Args;
+use tenon_plugin_api::prelude::*;
+
+use crate::index::{Indices, strides};
+
+/// That a program writes a result over an argument.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Overwrite {
+    /// The number of the parameter that is read.
+    pub(super) input: usize,
+    /// The number of the parameter that is written.
+    pub(super) output: usize,
+}
+
+/// What a program can write over what.
+pub(super) fn overwrites(body: BodyView<'_>) -> Option<Vec<Overwrite>> {
+    let View::PrimFunc { params, outputs, .. } = body.view(body.root()) else { return None };
+    let inputs = params.len() - outputs;
+    let uses = Uses::of(body, params);
+    let mut indices = Indices::of(body)?;
+    let mut found = Vec::new();
+    for output in inputs..params.len() {
+        let written = params.at(output);
+        let Some(store) = uses.only_store(written) else { continue };
+        let Some((at, strides)) = place_of(body, written, store) else { continue };
+        let Some(place) = indices.place(at, &strides) else { continue };
+        let Some(loops) = uses.loops_around(body, store) else { continue };
+        if !indices.is_injective(&place, &loops) {
+            continue;
+        }
+        let mut is_at_place = |load: &Expr| {
+            let at = body.operands(*load).skip(1);
+            indices.place(at, &strides).as_ref() == Some(&place)
+        };
+        found.extend((0..inputs).filter_map(|input| {
+            let read = params.at(input);
+            let is_same_type = body.ty(read) == body.ty(written);
+            let loads = uses.loads_within(read, store).filter(|_| is_same_type)?;
+            loads.iter().all(&mut is_at_place).then_some(Overwrite { input, output })
+        }));
+    }
+    Some(found)
+}
+
+/// The indices of a store to `buffer`, and how far apart neighbours are.
+fn place_of<'a>(body: BodyView<'a>, buffer: Expr, store: Expr) -> Option<(Args<'a>, Vec<i64>)> {
+    let View::Store { indices, .. } = body.view(store) else { return None };
+    let (_, dims) = body.terms().tensor(body.ty(buffer)?)?;
+    Some((indices, strides(body.terms(), dims)?))
+}
+
+/// How a program uses its parameters.
+struct Uses {
+    of: HashMap<Expr, Use>,
+    /// The statement that each statement stands in, and the statement that evaluates each expression.
+    parents: Vec<Parent>,
+}
+
+#[derive(Default)]
+struct Use {
+    stores: Vec<Expr>,
+    loads: Vec<Expr>,
+    /// Whether it is used in another way.
+    is_known: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parent {
+    None,
+    /// As the value, if it is a store.
+    One(Expr),
+    Several,
+}
+
+impl Uses {
+    fn of(body: BodyView<'_>, params: Args<'_>) -> Self {
+        let unused = || Use { is_known: true, ..Use::default() };
+        let mut of: HashMap<Expr, Use> = params.iter().map(|param| (param, unused())).collect();
+        let mut parents = vec![Parent::None; body.len()];
+        for expr in body.post_order().rev() {
+            let (kind, is_stmt) = (body.kind(expr), body.kind(expr).is_stmt());
+            for (position, operand) in body.operands(expr).iter().enumerate() {
+                if let Some(uses) = of.get_mut(&operand) {
+                    match (kind, position) {
+                        (Kind::STORE, 0) => uses.stores.push(expr),
+                        (Kind::LOAD, 0) => uses.loads.push(expr),
+                        (Kind::REGION, 0) | (Kind::PRIM_FUNC, _) => {}
+                        _ => uses.is_known = false,
+                    }
+                }
+                let parent = match kind {
+                    Kind::STORE if position > 1 => Parent::Several,
+                    _ if is_stmt || kind == Kind::PRIM_FUNC => Parent::One(expr),
+                    _ => parents[expr.index()],
+                };
+                let known = &mut parents[operand.index()];
+                *known = match *known {
+                    Parent::None => parent,
+                    same if same == parent => same,
+                    _ => Parent::Several,
+                };
+            }
+        }
+        Self { of, parents }
+    }
+
+    /// The store that is all that happens to `buffer`.
+    fn only_store(&self, buffer: Expr) -> Option<Expr> {
+        match self.of.get(&buffer)? {
+            Use { stores, loads, is_known: true } if loads.is_empty() && stores.len() == 1 => {
+                stores.first().copied()
+            }
+            _ => None,
+        }
+    }
+
+    /// The loads from `buffer`, when all that happens to it is that the value of `store` reads it.
+    fn loads_within(&self, buffer: Expr, store: Expr) -> Option<&[Expr]> {
+        let Use { stores, loads, is_known: true } = self.of.get(&buffer)? else { return None };
+        let is_within = |load: &Expr| self.parents[load.index()] == Parent::One(store);
+        (stores.is_empty() && loads.iter().all(is_within)).then_some(loads)
+    }
+
+    /// The variables and extents of the loops around a statement; `None` when they are not known.
+    fn loops_around(&self, body: BodyView<'_>, stmt: Expr) -> Option<Vec<(Expr, i64)>> {
+        let (mut loops, mut stmt) = (Vec::new(), stmt);
+        while let Parent::One(parent) = self.parents[stmt.index()] {
+            if let View::For { var, extent, .. } = body.view(parent) {
+                let View::Int(extent) = body.view(extent) else { return None };
+                loops.push((var, extent));
+            }
+            stmt = parent;
+        }
+        (stmt == body.root()).then_some(loops)
+    }
+}
