@@ -7,8 +7,8 @@ use crate::check::broken_part;
 use crate::eval::{Value, evaluate_expr};
 use crate::infer::infer_expr;
 use crate::ir::{
-    Attrs, Build, Context, Cx, Dim, Expr, Function, Kind, Symbol, Transaction, Type, flatten,
-    normalize,
+    Attrs, Build, Context, Cx, Dim, Expr, Function, Kind, Module, Symbol, Transaction, Type,
+    flatten, normalize,
 };
 use crate::ops;
 
@@ -60,10 +60,15 @@ pub(crate) fn op_info(name: &str) -> u32 {
     }
 }
 
-/// Evaluates a node with constant operands and adds the result to the transaction.
-pub(crate) fn evaluate(transaction: &mut Transaction, expr: Expr) -> Result<Expr, String> {
+/// Evaluates a node with constant operands and adds the result to the transaction. Tensor programs that it calls
+/// are those of `module`.
+pub(crate) fn evaluate(
+    transaction: &mut Transaction,
+    module: Option<&Module>,
+    expr: Expr,
+) -> Result<Expr, String> {
     let cx = transaction.cx();
-    let value = evaluate_expr(&cx, transaction.body(), transaction.constants(), None, expr)
+    let value = evaluate_expr(&cx, transaction.body(), transaction.constants(), module, expr)
         .map_err(|error| error.to_string())?;
     add_value(transaction, value)
 }

@@ -97,7 +97,9 @@ impl Edit {
 
     pub(super) fn evaluate(&mut self, node: u32) -> u32 {
         let evaluated = match self.has_node(node) {
-            true => guard(|| services::evaluate(&mut self.transaction, Expr(node))),
+            true => guard(|| {
+                services::evaluate(&mut self.transaction, self.call.run.module(), Expr(node))
+            }),
             false => Ok(Err(format!("node {node} is not in this body"))),
         };
         match evaluated {

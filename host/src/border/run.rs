@@ -21,6 +21,7 @@ pub struct Run {
     /// Set to ask the pass to stop.
     pub cancelled: Arc<AtomicBool>,
     generators: Option<Arc<dyn Generators>>,
+    module: Option<Module>,
     reports: Mutex<Vec<Report>>,
     refused: OnceLock<String>,
     /// Edits that are left, where there is a limit.
@@ -125,6 +126,7 @@ impl Run {
             target,
             cancelled,
             generators: None,
+            module: None,
             reports: Mutex::default(),
             refused: OnceLock::new(),
             edits_left: None,
@@ -134,6 +136,16 @@ impl Run {
     /// This run with code generators, which there are none of otherwise.
     pub fn with_generators(self, generators: Arc<dyn Generators>) -> Self {
         Self { generators: Some(generators), ..self }
+    }
+
+    /// This run with the module that the pass is given, whose tensor programs can then be evaluated.
+    pub fn with_module(self, module: Module) -> Self {
+        Self { module: Some(module), ..self }
+    }
+
+    /// The module that the pass was given.
+    pub(crate) fn module(&self) -> Option<&Module> {
+        self.module.as_ref()
     }
 
     /// The code generators.
@@ -149,7 +161,11 @@ impl Run {
     /// A run of the same pass over another function: nothing was reported or refused yet.
     pub(crate) fn for_function(&self) -> Self {
         let run = Self::new(self.cx.clone(), self.options, self.target, self.cancelled.clone());
-        Self { generators: self.generators.clone(), ..run.with_edit_limit(self.edit_limit()) }
+        Self {
+            generators: self.generators.clone(),
+            module: self.module.clone(),
+            ..run.with_edit_limit(self.edit_limit())
+        }
     }
 
     /// Edits that are left, where there is a limit.

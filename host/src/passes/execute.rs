@@ -112,7 +112,7 @@ impl<'a> Link<'a> {
         edit_limit: Option<u32>,
     ) -> Arc<Run> {
         let run = Run::new(module.cx().clone(), self.options, target, cancelled.clone());
-        let run = run.with_generators(Arc::new(self.registry.clone()));
+        let run = run.with_generators(Arc::new(self.registry.clone())).with_module(module.clone());
         Arc::new(run.with_edit_limit(edit_limit))
     }
 

@@ -162,7 +162,7 @@ fn answer(
     let before = crate::infer::infer_module(&before)
         .map_err(|errors| errors.first().map_or(String::new(), |(_, error)| error.to_string()))?;
     let run = Run::new(cx.clone(), options, target, cancelled.clone());
-    let run = Arc::new(run.with_edit_limit(request.edit_limit));
+    let run = Arc::new(run.with_edit_limit(request.edit_limit).with_module(before.clone()));
     let result = apply_here(plugin, index, record.kind, &run, &before);
     let outcome = match result {
         Ok(after) if after.is_identical(&before) => Outcome::Same,

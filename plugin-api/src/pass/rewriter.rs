@@ -121,8 +121,8 @@ impl Rewriter {
     }
 
     /// Evaluates an operator call by the reference evaluator. Its arguments, with the replacements made so
-    /// far, must be constants, tuples of constants or shapes. The result is a new node: a constant or a
-    /// tuple of constants.
+    /// far, must be constants, tuples of constants or shapes; those of `call_tir` follow a tensor program of the
+    /// module that the pass was given. The result is a new node: a constant or a tuple of constants.
     pub fn evaluate(&mut self, expr: Expr) -> Result<Expr> {
         self.transaction.evaluate(expr).map_err(|message| PassError::new(message).at(expr))
     }

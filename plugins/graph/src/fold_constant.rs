@@ -7,8 +7,8 @@
 //! ```
 //!
 //! An expression is constant if it is a constant tensor, a tuple of constants, or a variable bound to one.
-//! A call folds when it has arguments, all of them are constant, and its operator is pure; the host's
-//! reference evaluator computes the value. Operands come before their users, so one sweep settles whole
+//! A call folds when it has arguments, all of them are constant, and its operator is pure, as a call of a tensor
+//! program is; the host's reference evaluator computes the value. Operands come before their users, so one sweep settles whole
 //! chains, and nothing is looked at twice. A field of a tuple that is spelled out is the field, a choice whose
 //! condition is constant is the branch taken, and the shape of a tensor whose extents are known is that shape.
 //! Where a shape becomes known, the types of what is made with it are inferred anew.
@@ -59,6 +59,9 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
             View::Shape { ty } => {
                 size[expr.index()] = is_static_shape(body, ty).then_some(0);
             }
+            View::Prim { dim } => {
+                size[expr.index()] = body.terms().dim_value(dim).map(|_| 0);
+            }
             View::Tuple(fields) => {
                 size[expr.index()] = fields.iter().map(|field| size[field.index()]).sum();
             }
@@ -84,10 +87,11 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
                 }
             }
             View::Call { callee, args, .. } => {
-                let sizes: Option<u64> = args.iter().map(|arg| size[arg.index()]).sum();
-                let is_foldable =
-                    !args.is_empty() && body.op_name(callee).is_some_and(|op| cx.is_pure(op));
-                let is_shape_of = body.op_name(callee) == Some("shape_of");
+                let op = body.op_name(callee);
+                let values = args.skip((op == Some("call_tir")) as usize);
+                let sizes: Option<u64> = values.iter().map(|value| size[value.index()]).sum();
+                let is_foldable = !values.is_empty() && op.is_some_and(|op| cx.is_pure(op));
+                let is_shape_of = op == Some("shape_of");
                 if let Some(sizes) = sizes.filter(|_| is_foldable)
                     && let Some(result) = result_size(body, expr)
                     && result <= limit(sizes)
