@@ -12,8 +12,8 @@
 //! | all at the indices that are written                       | 0, elementwise       |
 //! | some at a part of these indices, in their order           | 1, broadcast         |
 //! | some at indices computed from those that are written      | 2, injective         |
-//! | an element of one tensor goes into a sum with others      | 3, reduction         |
-//! | products of elements of several tensors do                | 4, fusable at output |
+//! | each element of one tensor goes into one sum              | 3, reduction         |
+//! | elements of windows do, or products with another tensor's | 4, fusable at output |
 //! | anything else, several stores, buffers of its own, calls  | 8, opaque            |
 //!
 //! A program that has the attribute, such as one made from an operator, keeps it.
@@ -64,9 +64,14 @@ fn pattern(body: BodyView<'_>) -> OpPattern {
     let at = |load: Expr| form_of(body.operands(load).skip(1));
     if is_sum {
         let is_at_place = own.iter().all(|&load| at(load) == written);
-        return match others.len() {
+        // What stands in several windows would be computed for each.
+        let is_read_once = |&load: &Expr| {
+            at(load).iter().all(|index| index.as_atom().is_some() || index.value().is_some())
+        };
+        return match others.as_slice() {
             _ if !is_at_place => OpPattern::Opaque,
-            0 | 1 => OpPattern::Reduction,
+            [] => OpPattern::Reduction,
+            [load] if is_read_once(load) => OpPattern::Reduction,
             _ => OpPattern::OutFusable,
         };
     }
