@@ -29,7 +29,8 @@ use tenon_plugin_api::prelude::*;
     phase = "optimize",
     until = "builtin",
     idempotent = true,
-    options(call_only(bool, default = false, help = "merge calls alone, no projections"))
+    options(call_only(bool, default = false, help = "merge calls alone, no projections"),
+        skip([str], default = [], help = "operators whose calls are left alone"))
 )]
 fn eliminate_common_subexpr(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let body = func.view();
@@ -149,7 +150,7 @@ struct Values<'a> {
     body: BodyView<'a>,
     /// By node; 0 while it has none.
     numbers: Vec<u32>,
-    /// For each node, whether it is a call of a pure operator.
+    /// For each node, whether it is a call of a pure operator that may be merged.
     is_pure_call: Vec<bool>,
     call_only: bool,
     /// By hash, the last node with a number of its own that has it.
@@ -162,6 +163,11 @@ struct Values<'a> {
 impl<'a> Values<'a> {
     fn new(body: BodyView<'a>, cx: &PassContext) -> Self {
         let mut is_pure: HashMap<Symbol, bool> = HashMap::new();
+        for op in cx.option_list("skip") {
+            if let TermView::Str(op) = op {
+                is_pure.insert(cx.symbol(op), false);
+            }
+        }
         let mut is_pure_callee = vec![false; body.len()];
         let mut is_pure_call = vec![false; body.len()];
         for expr in body.post_order() {
