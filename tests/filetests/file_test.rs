@@ -59,6 +59,8 @@ struct FileTest<'a> {
     directive: Directive<'a>,
     /// How much results may differ, where the file says it.
     tolerance: Option<f64>,
+    /// The optimization level, where the file says it.
+    opt_level: Option<u8>,
     input: &'a str,
     /// `expect` or `error`.
     kind: &'a str,
@@ -73,15 +75,17 @@ impl<'a> FileTest<'a> {
             None if first == "//! check" => Directive::Check,
             None => return Err("the first line is not `//! pass PIPELINE` or `//! check`".into()),
         };
-        let tolerance = match rest.strip_prefix("//! tolerance ") {
-            Some(rest) => Some(rest.lines().next().unwrap_or("").trim().parse::<f64>()?),
-            None => None,
+        let setting = |name: &str| {
+            let mut lines = rest.lines().map_while(|line| line.strip_prefix("//! "));
+            lines.find_map(|line| line.strip_prefix(name)).map(str::trim)
         };
+        let tolerance = setting("tolerance ").map(str::parse).transpose()?;
+        let opt_level = setting("opt_level ").map(str::parse).transpose()?;
         for kind in ["expect", "error"] {
             let marker = format!("//! {kind}\n");
             if let Some((input, expected)) = rest.split_once(marker.as_str()) {
                 let kind = if kind == "expect" { "expect" } else { "error" };
-                return Ok(Self { first, directive, tolerance, input, kind, expected });
+                return Ok(Self { first, directive, tolerance, opt_level, input, kind, expected });
             }
         }
         Err("there is no line `//! expect` or `//! error`".into())
@@ -118,7 +122,7 @@ fn run(registry: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, Stri
     let module =
         infer_module(&module).map_err(|errors| errors[0].1.to_diagnostic(&source).render(false))?;
     match test.directive {
-        Directive::Pass(pipeline) => run_passes(registry, pipeline, test.tolerance, &module)
+        Directive::Pass(pipeline) => run_passes(registry, pipeline, test, &module)
             .map(|module| print_module(&module, &mut WeightsPolicy::inline())),
         Directive::Check => {
             let violations = check(&module);
@@ -134,7 +138,7 @@ fn run(registry: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, Stri
 fn run_passes(
     registry: &Path,
     pipeline: &str,
-    tolerance: Option<f64>,
+    test: &FileTest<'_>,
     module: &Module,
 ) -> Result<Module, String> {
     let registry = Registry::open(registry).map_err(|error| error.to_string())?;
@@ -146,12 +150,16 @@ fn run_passes(
         ("vector_registers", 32i64.into()),
     ]);
     let mut instruments: Vec<Box<dyn Instrument>> = vec![Box::new(VerifyEach::default())];
-    if tolerance != Some(f64::INFINITY) {
-        let tolerance = tolerance
+    if test.tolerance != Some(f64::INFINITY) {
+        let tolerance = test
+            .tolerance
             .map_or_else(Tolerance::default, |part| Tolerance { relative: part, absolute: part });
         instruments.push(Box::new(Validate::new(0).with_tolerance(tolerance)));
     }
     let mut context = PassContext { target, instruments, ..PassContext::default() };
+    if let Some(level) = test.opt_level {
+        context.opt_level = level;
+    }
     run_plan(&registry, &plan, module, &mut context)
         .map_err(|error| error.to_diagnostic().render(false))
 }
