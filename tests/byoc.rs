@@ -179,7 +179,7 @@ private fn @f(%x: f32[4]) -> f32[4] { Codegen = \"example\" } {
 }
 
 #[test]
-fn c270_tensors_of_unknown_size_are_left_alone() {
+fn c253_c270_tensors_of_unknown_size_are_left_alone() {
     let house = House::new();
     let model = house.path("unknown.ir");
     let text = "fn @first(%x: f32[n]) -> f32[n] {\n  %a = nn.relu(%x)\n  ret %a\n}\n";

@@ -109,7 +109,7 @@ fn functions_that_are_not_there() {
 }
 
 #[test]
-fn variables_bound_twice() {
+fn c258_variables_bound_twice() {
     let found = broken(|tx, ty| {
         let (x, a) = (tx.var("x", Some(ty)), tx.var("a", Some(ty)));
         let first = call(tx, "exp", &[x], ty);
