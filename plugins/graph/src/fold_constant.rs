@@ -27,7 +27,7 @@ const SMALL: u64 = 1 << 16;
 #[pass(
     name = "relax.FoldConstant",
     aliases = ["relay._transform.FoldConstant", "relax.transform.FoldConstant",
-               "raf.pass_.FoldConstant"],
+               "raf.pass_.FoldConstant", "relay._transform.DynamicToStatic"],
     opt_level = 0,
     phase = "optimize",
     until = "builtin",
