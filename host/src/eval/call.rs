@@ -1,14 +1,12 @@
 //! Calls of operators.
 
 use crate::ir::{Attrs, Context, DType, Expr, Symbol, Terms, Type, TypeView};
-use crate::ops::core::compiler::{
-    ALLOC_TENSOR, CALL_TIR, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL,
-    MEMORY_VIEW,
-};
+use crate::ops::core::compiler::{CALL_SCALAR, CALL_TIR};
 use crate::ops::{self, EvalCx, OpAttrs, OpDef, OpError, flatten};
 
 use super::machine::Machine;
-use super::value::{Callee, FunctionValue, Place, Storage};
+use super::runtime::{alloc, call_runtime, static_shape};
+use super::value::{Callee, Place};
 use super::{EvalProblem, Tensor, Tuple, Value};
 
 impl Machine<'_, '_> {
@@ -26,48 +24,14 @@ impl Machine<'_, '_> {
         let view = OpAttrs::new(op, cx.terms().attrs(attrs), cx.terms()).map_err(problem)?;
         match name {
             CALL_TIR => self.call_tir(view.ty("out").map_err(problem)?, args),
-            MAKE_CLOSURE => {
-                let mut args = args.into_iter();
-                match args.next() {
-                    Some(Value::Function(FunctionValue(callee))) => {
-                        Ok(Value::Function(FunctionValue(callee.with_captured(args.collect()))))
-                    }
-                    _ => Err(EvalProblem::WrongValue("a function", "something else")),
-                }
+            CALL_SCALAR => {
+                let value = self.call_tir(cx.static_tensor_type(DType::I64, &[]), args)?;
+                let tensor = value.to_tensor();
+                let element = tensor.and_then(|tensor| tensor.elements::<i64>().first().copied());
+                element.map(Value::Scalar).ok_or(EvalProblem::UnknownNode("a lost tensor"))
             }
-            ALLOC_TENSOR => alloc(cx, view.ty("ty").map_err(problem)?).map(Value::Place),
-            MEMORY_ALLOC_STORAGE => {
-                let size = view.int("size").map_err(problem)?;
-                match usize::try_from(size).ok().filter(|&size| size <= isize::MAX as usize) {
-                    Some(size) => Ok(Value::Storage(Storage::new(size))),
-                    None => Err(EvalProblem::Alloc(format!("storage of {size} bytes"))),
-                }
-            }
-            MEMORY_ALLOC_TENSOR => {
-                let offset = view.int("offset").map_err(problem)? as usize;
-                let ty = view.ty("ty").map_err(problem)?;
-                let Some(Value::Storage(storage)) = args.into_iter().next() else {
-                    return Err(EvalProblem::WrongValue("a storage", "something else"));
-                };
-                Place::new(cx, storage, offset, ty).map(Value::Place).ok_or_else(|| {
-                    EvalProblem::OutsideStorage { ty: cx.terms().type_text(ty), offset }
-                })
-            }
-            MEMORY_VIEW => {
-                let ty = view.ty("ty").map_err(problem)?;
-                view_of(cx, args, ty).ok_or_else(|| EvalProblem::Alloc(cx.terms().type_text(ty)))
-            }
-            MEMORY_KILL => {
-                match args.first() {
-                    Some(Value::Place(place)) => {
-                        place.storage.spoil(place.offset, place.len().unwrap_or(0));
-                    }
-                    Some(Value::Storage(storage)) => storage.spoil(0, usize::MAX),
-                    _ => {}
-                }
-                Ok(Value::unit())
-            }
-            _ => self.call_kernel(op, attrs, view, args),
+            _ if op.evaluate.is_some() => self.call_kernel(op, attrs, view, args),
+            _ => call_runtime(cx, op, view, args),
         }
     }
 
@@ -136,31 +100,6 @@ impl Machine<'_, '_> {
         );
         gather(cx.terms(), out, tensors).ok_or(EvalProblem::UnknownNode("a lost tensor"))
     }
-}
-
-fn alloc(cx: &crate::ir::Cx, ty: Type) -> Result<Place, EvalProblem> {
-    Place::alloc(cx, ty).ok_or_else(|| EvalProblem::Alloc(cx.terms().type_text(ty)))
-}
-
-/// The tensor among `args` under another type.
-fn view_of(cx: &crate::ir::Cx, args: Vec<Value>, ty: Type) -> Option<Value> {
-    match args.into_iter().next()? {
-        Value::Place(place) => Place::new(cx, place.storage, place.offset, ty).map(Value::Place),
-        Value::Tensor(tensor) => {
-            let (dtype, shape) = static_shape(cx.terms(), ty)?;
-            Tensor::new(dtype, shape, tensor.bytes().clone()).map(Value::Tensor)
-        }
-        _ => None,
-    }
-}
-
-fn static_shape(terms: Terms<'_>, ty: Type) -> Option<(DType, Vec<usize>)> {
-    let (dtype, shape) = terms.static_tensor(ty)?;
-    let shape: Option<Vec<usize>> = shape.iter().map(|&dim| usize::try_from(dim).ok()).collect();
-    let shape = shape?;
-    let count = shape.iter().try_fold(1u64, |count, &dim| count.checked_mul(dim as u64))?;
-    dtype.bytes(count).filter(|&bytes| bytes <= isize::MAX as u64)?;
-    Some((dtype, shape))
 }
 
 /// The values with tuples in their place, in order.

@@ -45,8 +45,16 @@ pub enum EvalProblem {
     UnknownNode(&'static str),
     #[error("a tensor of type {0} cannot be made: its size is not known, or too large")]
     Alloc(String),
+    #[error("a storage of {0} bytes cannot be made")]
+    BadStorage(i64),
     #[error("a tensor of type {ty} at byte {offset} lies outside of its storage")]
-    OutsideStorage { ty: String, offset: usize },
+    OutsideStorage { ty: String, offset: i64 },
+    #[error("a tensor cannot be looked at as one of type {0}: it has another size")]
+    WrongView(String),
+    #[error("the heap of dimensions has no slot {0}")]
+    OutsideHeap(i64),
+    #[error("{what} is {found}, but {declared} is expected{reason}")]
+    WrongShape { what: String, found: String, declared: String, reason: String },
     #[error("{0}")]
     Program(super::program::ProgramError),
 }

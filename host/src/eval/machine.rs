@@ -11,6 +11,8 @@ use rustc_hash::FxBuildHasher;
 use crate::ir::{
     BodyView, Constant, Context, Cx, Dim, Expr, Function, Module, Symbol, Type, View, substitute,
 };
+use crate::ops::core::compiler::CALL_PURE;
+use crate::ops::core::vm::{INVOKE_CLOSURE, MATCHES_PARAMETERS};
 
 use super::env::{Env, Envs, matches};
 use super::program::Program;
@@ -249,6 +251,12 @@ impl<'a, 'p> Machine<'a, 'p> {
                 Ok(())
             }
             View::Call { callee, args, .. } => {
+                let (callee, args) = match body.op_name(callee) {
+                    Some(CALL_PURE | INVOKE_CLOSURE) if !args.is_empty() => {
+                        (args.at(0), args.skip(1))
+                    }
+                    _ => (callee, args),
+                };
                 let values = args.iter().map(|arg| self.operand(arg)).collect::<Step<Vec<_>>>()?;
                 match body.view(callee) {
                     View::Op { name } => {
@@ -393,10 +401,13 @@ impl<'a, 'p> Machine<'a, 'p> {
         if params.len() != args.len() {
             return Err(EvalProblem::WrongArgCount { expected: params.len(), found: args.len() });
         }
+        let attrs = self.cx.terms().attrs(code.body.attrs(function));
+        let matches_itself = attrs.bool(MATCHES_PARAMETERS) == Some(true);
         // The parameters' own symbols hide those around.
         let mut dims = crate::ir::DimBindings::default();
         for (index, (param, arg)) in params.iter().zip(args).enumerate() {
             if let Some(ty) = code.body.ty(param)
+                && !matches_itself
                 && !matches(self.cx, ty, &arg, &mut dims)
             {
                 let terms = self.cx.terms();

@@ -10,6 +10,7 @@ mod error;
 pub(crate) mod kernels;
 mod machine;
 mod program;
+mod runtime;
 mod tensor;
 mod value;
 

@@ -8,6 +8,7 @@ use rustc_hash::FxBuildHasher;
 use crate::ir::{
     Args, BodyView, Context, Cx, DType, Expr, Function, Kind, Symbol, Type, TypeView, View,
 };
+use crate::ops::core::compiler::EXTERN_CLASS;
 use crate::ops::{self, OpDef, OpError};
 
 use super::join::{fits, join, refines};
@@ -160,6 +161,19 @@ impl<'a> Sweep<'a> {
         Ok(!self.args.contains(&POISON))
     }
 
+    /// As `collect`, where a function outside of the module may be an argument: operators can call it.
+    fn collect_with_externs(&mut self, operands: Args<'_>) -> Result<bool, InferProblem> {
+        self.args.clear();
+        for operand in operands.iter() {
+            let ty = match self.body.view(operand) {
+                View::Extern { .. } => self.cx.object_type(EXTERN_CLASS),
+                _ => self.value(operand)?,
+            };
+            self.args.push(ty);
+        }
+        Ok(!self.args.contains(&POISON))
+    }
+
     fn field(&self, tuple: Expr, index: usize) -> Result<Type, InferProblem> {
         let ty = self.value(tuple)?;
         if ty == POISON {
@@ -198,7 +212,7 @@ impl<'a> Sweep<'a> {
                 .err()
                 .map_or_else(|| InferProblem::NotCallable(text.to_owned()), problem));
         };
-        match self.collect(args)? {
+        match self.collect_with_externs(args)? {
             true => {
                 ops::infer_call(self.cx, op, &self.args, self.body.attrs(expr)).map_err(problem)
             }

@@ -76,8 +76,8 @@ enum Role {
 impl Role {
     fn of(op: &str, cx: &PassContext) -> Self {
         match op {
-            "call_tir" | "reshape" | "shape_of" => Self::Stays,
-            _ if op.starts_with("memory.") || op.starts_with("builtin.") => Self::Stays,
+            "call_tir" | "call_scalar" | "call_pure" | "make_closure" => Self::Stays,
+            "reshape" | "shape_of" | "shape_to_tensor" | "tensor_to_shape" => Self::Stays,
             _ if !cx.is_pure(op) => Self::Stays,
             "expand_dims" | "squeeze" => Self::Reshape,
             _ => Self::Program,

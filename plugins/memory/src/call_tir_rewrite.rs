@@ -13,7 +13,8 @@
 //!
 //! A program that writes several tensors gets one for each, and the variable stands for the tuple of them.
 //! The program writes all of its outputs and nothing else, so the tensors hold from then on what the call
-//! returned. A reshape moves no data: its result is the same memory under another type.
+//! returned. A reshape moves no data: its result is the same memory under another type, or in a shape that is
+//! found out at run time.
 //!
 //! Blocks are plain by then, because what is made here has effects; and every call is bound to a variable,
 //! so that there is a place for what comes before it.
@@ -159,8 +160,11 @@ impl Ops {
 
     fn view(&mut self, rw: &mut Rewriter, reshape: Expr) -> Result<Expr> {
         let ty = type_of(rw, reshape)?;
-        let tensor = rw.body().operands(reshape).at(1);
-        Ok(self.typed_call(rw, self.view, &[tensor], ty))
+        let mut args = rw.body().operands(reshape).skip(1).to_vec();
+        if rw.terms().tensor(ty).is_some() {
+            args.truncate(1);
+        }
+        Ok(self.typed_call(rw, self.view, &args, ty))
     }
 
     /// A call of an operator that is told the type of its result.

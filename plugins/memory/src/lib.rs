@@ -10,6 +10,8 @@ mod rewrite_dataflow_reshape;
 
 mod to_non_dataflow;
 
+mod remove_purity_checking;
+
 mod call_tir_rewrite;
 
 mod inplace_update;

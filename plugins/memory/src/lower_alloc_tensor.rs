@@ -8,10 +8,11 @@
 //! %storage: object<storage> = memory.alloc_storage() { align = 64, size = 24 }
 //! %a: f32[2, 3] = memory.alloc_tensor(%storage) { offset = 0, ty = f32[2, 3] }
 //! ```
+//! and where dimensions are symbols the size is a value: `memory.alloc_storage(dim(12*n))`.
 //!
 //! Tensors that share a storage are placed by `relax.StaticPlanBlockMemory` before; what it leaves is results, and
 //! what is out of its sight. A storage is as large as its tensor, so that code generation can write a result to
-//! the caller's memory. A tensor whose size is not known stays as it is.
+//! the caller's memory. A tensor of unknown rank stays as it is.
 
 use tenon_plugin_api::prelude::*;
 
@@ -44,13 +45,26 @@ fn lower_alloc_tensor(func: Function, _: &Module, cx: &PassContext) -> Result<Fu
     let alloc_tensor = rw.op("memory.alloc_tensor");
     for expr in body.post_order().filter(|&expr| body.kind(expr) == Kind::LET) {
         rw.rewrite_bindings(expr, |rw, list, is_dataflow, var, value| {
-            let size = bytes_of(body, value).filter(|_| is_alloc(value));
-            let (Some(size), Some(ty)) = (size, body.ty(value)) else {
+            let ty = body.ty(value).filter(|_| is_alloc(value));
+            let bytes = ty.and_then(|ty| match bytes_of(body, value) {
+                Some(bytes) => Some((ty, cx.dim(bytes as i64))),
+                None => Some((ty, symbolic_bytes(ty, cx)?)),
+            });
+            let Some((ty, bytes)) = bytes else {
                 list.bind(is_dataflow, var, value);
                 return Ok(());
             };
-            let attrs = cx.attrs(&[("align", 64i64.into()), ("size", (size as i64).into())]);
-            let storage = rw.call(alloc_storage, &[], attrs, Some(storage_type));
+            let align = ("align", 64i64.into());
+            let storage = match cx.terms().dim_value(bytes) {
+                Some(size) => {
+                    let attrs = cx.attrs(&[align, ("size", size.into())]);
+                    rw.call(alloc_storage, &[], attrs, Some(storage_type))
+                }
+                None => {
+                    let size = rw.prim(bytes);
+                    rw.call(alloc_storage, &[size], cx.attrs(&[align]), Some(storage_type))
+                }
+            };
             let storage = list.bind_new(rw, is_dataflow, "storage", storage);
             let attrs = cx.attrs(&[("offset", 0i64.into()), ("ty", ty.into())]);
             let tensor = rw.call(alloc_tensor, &[storage], attrs, Some(ty));
@@ -59,4 +73,16 @@ fn lower_alloc_tensor(func: Function, _: &Module, cx: &PassContext) -> Result<Fu
         })?;
     }
     rw.finish()
+}
+
+/// The bytes of a tensor of known rank of which a dimension is a symbol; elements below a byte share it.
+fn symbolic_bytes(ty: Type, cx: &PassContext) -> Option<Dim> {
+    let (dtype, dims) = cx.terms().tensor(ty)?;
+    dims.iter().find(|&&dim| cx.terms().dim_value(dim).is_none())?;
+    let count = dims.iter().fold(cx.dim(1), |count, &dim| cx.dim_mul(count, dim));
+    let bits = cx.dim_mul(count, cx.dim(dtype.bits() as i64));
+    match dtype.bits() % 8 {
+        0 => Some(cx.dim_mul(count, cx.dim(dtype.bits() as i64 / 8))),
+        _ => Some(cx.dim_floor_div(cx.dim_add(bits, cx.dim(7)), cx.dim(8))),
+    }
 }

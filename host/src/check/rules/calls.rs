@@ -1,13 +1,13 @@
-//! A tensor program that `call_tir` calls takes what it is given, and makes what is expected.
+//! A tensor program that `call_tir` or `call_scalar` calls takes what it is given, and makes what is expected.
 
 use crate::check::{Report, Rule, Subject};
 use crate::infer::fits;
-use crate::ir::{BodyView, DimBindings, Expr, Type, TypeView, View};
-use crate::ops::core::compiler::CALL_TIR;
+use crate::ir::{BodyView, Context, DType, DimBindings, Expr, Type, TypeView, View};
+use crate::ops::core::compiler::{CALL_SCALAR, CALL_TIR};
 
 pub(super) const RULE: Rule = Rule {
     name: "calls",
-    demands: "`call_tir` gives a tensor program what its parameters say",
+    demands: "`call_tir` and `call_scalar` give a tensor program what its parameters say",
     since: None,
     check,
 };
@@ -16,11 +16,12 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
     for expr in body.post_order() {
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
-        if body.op_name(callee) != Some(CALL_TIR) {
-            continue;
-        }
+        let out = match body.op_name(callee) {
+            Some(CALL_TIR) => body.terms().attrs(attrs).term("out").map(|out| Type(out.0)),
+            Some(CALL_SCALAR) => Some(subject.module.cx().static_tensor_type(DType::I64, &[])),
+            _ => continue,
+        };
         let mut given: Vec<Option<Type>> = args.skip(1).iter().map(|arg| body.ty(arg)).collect();
-        let out = body.terms().attrs(attrs).term("out").map(|out| Type(out.0));
         match out.map(|out| body.terms().ty(out)) {
             Some(TypeView::Tuple(fields)) => given.extend(fields.iter().map(|&field| Some(field))),
             _ => given.push(out),
@@ -39,17 +40,15 @@ fn mismatch(
     given: &[Option<Type>],
 ) -> Option<String> {
     let View::Global { name } = body.view(callee) else {
-        return Some(format!(
-            "`{CALL_TIR}` calls a {}, not a function of the module",
-            body.kind(callee).name()
-        ));
+        let kind = body.kind(callee).name();
+        return Some(format!("a {kind} is called, not a function of the module"));
     };
     let text = subject.str(name);
     let Some(program) = subject.module.get(name) else {
         return Some(format!("there is no function `@{text}` in the module"));
     };
     if !program.is_prim() {
-        return Some(format!("`{CALL_TIR}` calls `@{text}`, which is not a tensor program"));
+        return Some(format!("`@{text}` is called, which is not a tensor program"));
     }
     let params = program.params();
     if params.len() != given.len() {

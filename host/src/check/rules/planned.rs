@@ -1,13 +1,14 @@
-//! Behind planning memory is made explicitly: no dataflow blocks, no `call_tir`, no operators on tensors.
+//! Behind planning memory is made explicitly and effects have their order: no dataflow blocks, no `call_tir`, no
+//! `call_pure`, no operators on tensors.
 
 use crate::check::{Report, Rule, Subject};
 use crate::ir::View;
 use crate::ops;
-use crate::ops::core::compiler::CALL_TIR;
+use crate::ops::core::compiler::{CALL_PURE, CALL_TIR};
 
 pub(super) const RULE: Rule = Rule {
     name: "planned",
-    demands: "no dataflow block, no `call_tir`, no operator that computes a tensor",
+    demands: "no dataflow block, no `call_tir` or `call_pure`, no operator that has a tensor program",
     since: Some("target"),
     check,
 };
@@ -21,8 +22,11 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
             }
             View::Call { callee, .. } => {
                 let Some(name) = body.op_name(callee) else { continue };
-                let computes = ops::find(name).is_some_and(|op| op.evaluate.is_some());
-                if name == CALL_TIR || computes {
+                // Operators on shapes have no tensor program: who executes the module computes them.
+                let computes = ops::find(name).is_some_and(|op| op.legalize.is_some());
+                if name == CALL_PURE {
+                    report.at(expr, || format!("`{name}` is still called, which may be moved"));
+                } else if name == CALL_TIR || computes {
                     report.at(expr, || format!("`{name}` is still called, which makes a tensor"));
                 }
             }

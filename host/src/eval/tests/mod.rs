@@ -1,5 +1,6 @@
 mod graph;
 mod program;
+mod runtime;
 
 use std::sync::Arc;
 

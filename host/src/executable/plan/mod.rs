@@ -272,6 +272,9 @@ fn operator_help(name: &str) -> &'static str {
         Some(op) if op.legalize.is_some() => {
             "the pass relax.LegalizeOps makes a tensor program of it"
         }
+        Some(_) if name.starts_with("vm.") => {
+            "it is for an executor that finds out shapes at run time; ahead of time they are known"
+        }
         Some(_) if name == "reshape" => "the pass relax.CallTIRRewrite makes a view of it",
         Some(_) => "it cannot be made a tensor program; a pass must replace it first",
     }

@@ -2,12 +2,16 @@
 //!
 //! They are evaluated by the evaluator, not by a kernel: they need the module and its memory.
 
-use crate::infer::fits;
-use crate::ir::{Context, DimBindings, Type, TypeView, substitute};
+use crate::infer::{fits, instantiate};
+use crate::ir::{Context, DType, DimBindings, Type, TypeView, substitute};
 use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
 
 /// Name of the call of a tensor program whose results are new tensors.
 pub const CALL_TIR: &str = "call_tir";
+/// Name of the call of a tensor program whose result is one new dimension.
+pub const CALL_SCALAR: &str = "call_scalar";
+/// Name of the call of a function, a closure or something external that promises to have no effect.
+pub const CALL_PURE: &str = "call_pure";
 /// Name of the operator that makes a closure.
 pub const MAKE_CLOSURE: &str = "make_closure";
 /// Name of the operator that makes a tensor.
@@ -22,6 +26,8 @@ pub const MEMORY_VIEW: &str = "memory.view";
 pub const MEMORY_KILL: &str = "memory.kill";
 /// Class of the object that a storage is.
 pub const STORAGE_CLASS: &str = "storage";
+/// Class of the object that an external function is as an argument.
+pub const EXTERN_CLASS: &str = "extern";
 
 inventory::submit! { OpDef {
     name: CALL_TIR,
@@ -30,6 +36,25 @@ inventory::submit! { OpDef {
     attrs: &[attr("out", AttrKind::Type, AttrDefault::Required, "type of the result: a tensor or a tuple of tensors")],
     pattern: OpPattern::Opaque,
     infer: call_tir,
+    ..OpDef::ELEMENTWISE
+} }
+
+inventory::submit! { OpDef {
+    name: CALL_SCALAR,
+    summary: "Calls a tensor program with the arguments and a new i64[] for its output, and returns its element",
+    args: Arity::at_least(1),
+    pattern: OpPattern::Opaque,
+    infer: |cx| Ok(cx.cx.scalar_type(DType::I64)),
+    ..OpDef::ELEMENTWISE
+} }
+
+inventory::submit! { OpDef {
+    name: CALL_PURE,
+    summary: "Calls its first argument with the others; the caller promises that this has no effect",
+    args: Arity::at_least(1),
+    attrs: &[attr("out", AttrKind::Type, AttrDefault::Absent, "type of the result, for an external function")],
+    pattern: OpPattern::Opaque,
+    infer: call_pure,
     ..OpDef::ELEMENTWISE
 } }
 
@@ -56,9 +81,9 @@ inventory::submit! { OpDef {
 inventory::submit! { OpDef {
     name: MEMORY_ALLOC_STORAGE,
     summary: "Memory for tensors",
-    args: Arity::exactly(0),
+    args: Arity::between(0, 1),
     attrs: &[
-        attr("size", AttrKind::Int, AttrDefault::Required, "bytes"),
+        attr("size", AttrKind::Int, AttrDefault::Absent, "bytes, where no argument says how many"),
         attr("align", AttrKind::Int, AttrDefault::Int(64), "alignment in bytes, a power of two"),
     ],
     is_pure: false,
@@ -80,8 +105,8 @@ inventory::submit! { OpDef {
 
 inventory::submit! { OpDef {
     name: MEMORY_VIEW,
-    summary: "The memory of a tensor as a tensor of another type of the same size",
-    args: Arity::exactly(1),
+    summary: "The memory of a tensor as a tensor of another type of the same size; a shape where the type says none",
+    args: Arity::between(1, 2),
     attrs: &[TY],
     is_pure: false,
     pattern: OpPattern::Opaque,
@@ -111,7 +136,23 @@ fn call_tir(cx: &InferCx<'_>) -> Result<Type, OpError> {
     }
 }
 
-fn make_closure(cx: &InferCx<'_>) -> Result<Type, OpError> {
+fn call_pure(cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let callee = cx.arg(0)?;
+    if callee == cx.cx.object_type(EXTERN_CLASS) {
+        return cx.attrs.ty("out");
+    }
+    let result = instantiate(cx.cx, callee, &cx.args[1..]);
+    let result = result.map_err(|problem| OpError::Unsupported(problem.to_string()))?;
+    match cx.attrs.has("out") && cx.attrs.ty("out")? != result {
+        true => {
+            let out = cx.terms().type_text(cx.attrs.ty("out")?);
+            cx.bad_attr("out", out, format!("the call gives {}", cx.terms().type_text(result)))
+        }
+        false => Ok(result),
+    }
+}
+
+pub(super) fn make_closure(cx: &InferCx<'_>) -> Result<Type, OpError> {
     let TypeView::Func { params, result } = cx.terms().ty(cx.arg(0)?) else {
         return Err(cx.wrong_arg(0, "a function"));
     };
@@ -131,9 +172,18 @@ fn make_closure(cx: &InferCx<'_>) -> Result<Type, OpError> {
 }
 
 fn alloc_storage(cx: &InferCx<'_>) -> Result<Type, OpError> {
-    let size = cx.attrs.int("size")?;
-    if size < 0 {
-        return cx.bad_attr("size", size, "it must not be negative");
+    match cx.args.len() {
+        0 if cx.attrs.int("size")? < 0 => {
+            return cx.bad_attr("size", cx.attrs.int("size")?, "it must not be negative");
+        }
+        0 => {}
+        _ if cx.attrs.has("size") => {
+            return cx.bad_attr("size", cx.attrs.int("size")?, "an argument says the size");
+        }
+        _ if cx.arg(0)? != cx.cx.scalar_type(DType::I64) => {
+            return Err(cx.wrong_arg(0, "an i64"));
+        }
+        _ => {}
     }
     let align = cx.attrs.int("align")?;
     if align < 1 || align.count_ones() != 1 {

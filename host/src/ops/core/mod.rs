@@ -12,3 +12,4 @@ mod pool;
 mod reduce;
 mod shape;
 pub(crate) mod slice;
+pub mod vm;

@@ -39,6 +39,9 @@ shaping! {
     "shape_of" "The shape of a tensor" 1 Opaque shape_of shape_of None, &[];
     "shape_to_tensor" "A shape as a tensor of i64" 1 Opaque shape_to_tensor identity None, &[];
     "tensor_to_shape" "A tensor of i64 as a shape" 1 Opaque tensor_to_shape identity None, &[];
+    "vm.shape_of" "As `shape_of`" 1 Opaque shape_of shape_of None, &[];
+    "vm.shape_to_tensor" "As `shape_to_tensor`" 1 Opaque shape_to_tensor identity None, &[];
+    "vm.tensor_to_shape" "As `tensor_to_shape`" 1 Opaque tensor_to_shape identity None, &[];
 }
 
 const TRANSPOSE: &[AttrDef] = &[attr(
