@@ -442,6 +442,31 @@ def normalize():
         family.case(f"log_softmax_{name}", "nn.log_softmax", [In("f32", *shape)], log_softmax(axis), axis=axis)
     family.case("softmax_large", "nn.softmax", [Const("f32", [[1000, 1001, 999], [-1000, -1000, -1e4]])], softmax(-1))
     family.case("softmax_f16", "nn.softmax", [In("f16", 2, 9)], softmax(-1))
+    # ONNX Runtime normalizes the last axes, groups of axis 1, and instances of axis 1.
+    layer = lambda x, g, b, axis=-1: ort("LayerNormalization", [x, g, b], axis=axis, epsilon=1e-3)
+    family.case("layer_norm", "nn.layer_norm", [In("f32", 3, 10), In("f32", 10), In("f32", 10)], layer, epsilon=1e-3)
+    family.case("layer_norm_two", "nn.layer_norm", [In("f32", 2, 3, 5, 4), In("f32", 5, 4), In("f32", 5, 4)],
+                lambda *a: layer(*a, axis=2), axes=[-2, -1], epsilon=1e-3)
+    family.case("layer_norm_middle", "nn.layer_norm", [In("f32", 2, 7, 3), In("f32", 7), In("f32", 7)],
+                lambda x, g, b: layer(x.transpose(0, 2, 1), g, b).transpose(0, 2, 1), axes=[1], epsilon=1e-3)
+    family.case("layer_norm_f16", "nn.layer_norm", [In("f16", 2, 9), In("f16", 9), In("f16", 9)],
+                lambda *a: layer(*(x.astype(np.float32) for x in a)).astype(np.float16), epsilon=1e-3)
+    group = lambda x, g, b: ort("GroupNormalization", [x, g, b], num_groups=3, epsilon=1e-3)
+    family.case("group_norm", "nn.group_norm", [In("f32", 2, 6, 3, 4), In("f32", 6), In("f32", 6)], group,
+                num_groups=3, epsilon=1e-3)
+    family.case("group_norm_last", "nn.group_norm", [In("f32", 2, 3, 4, 6), In("f32", 6), In("f32", 6)],
+                lambda x, g, b: group(x.transpose(0, 3, 1, 2), g, b).transpose(0, 2, 3, 1),
+                channel_axis=-1, num_groups=3, epsilon=1e-3)
+    instance = lambda x, g, b: ort("InstanceNormalization", [x, g, b], epsilon=1e-3)
+    family.case("instance_norm", "nn.instance_norm", [In("f32", 2, 5, 3, 4), In("f32", 5), In("f32", 5)], instance,
+                epsilon=1e-3)
+    family.case("instance_norm_last", "nn.instance_norm", [In("f32", 2, 9, 5), In("f32", 5), In("f32", 5)],
+                lambda x, g, b: instance(x.transpose(0, 2, 1), g, b).transpose(0, 2, 1), channel_axis=2, epsilon=1e-3)
+    for axis, shape in [(-1, (3, 10)), (1, (2, 5, 3))]:
+        family.case(f"l2_normalize_{len(shape)}d", "nn.l2_normalize", [In("f32", *shape)],
+                    lambda x, axis=axis: ort("LpNormalization", [x], axis=axis, p=2), axis=[axis])
+    family.case("l2_normalize_zeros", "nn.l2_normalize", [Const("f32", [[0, 0, 0], [3, 0, 4]])],
+                lambda x: np.array([[0, 0, 0], [0.6, 0, 0.8]], np.float32))
     family.write()
 
 

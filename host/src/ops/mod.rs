@@ -8,6 +8,7 @@ pub mod core;
 mod def;
 mod error;
 mod eval_cx;
+mod groups;
 mod infer_cx;
 mod layout;
 pub mod legalize;
@@ -20,6 +21,7 @@ pub use def::{
 };
 pub use error::OpError;
 pub use eval_cx::EvalCx;
+pub(crate) use groups::Groups;
 pub use infer_cx::{InferCx, OUT_DTYPE, TensorTy, infer_call};
 pub use layout::Layout;
 pub use legalize_cx::{LegalizeCx, VectorUnit, flatten, legalize_call};

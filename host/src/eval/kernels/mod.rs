@@ -5,6 +5,7 @@
 
 pub(crate) mod binary;
 pub(crate) mod conv;
+pub(crate) mod group_norm;
 pub(crate) mod matmul;
 pub(crate) mod normalize;
 mod number;

@@ -4,6 +4,7 @@ mod broadcast;
 pub mod compiler;
 mod conv;
 mod elementwise;
+mod group_norm;
 mod layout_transform;
 mod matmul;
 mod normalize;

@@ -31,6 +31,7 @@ mod reshape;
 mod conv2d;
 mod elementwise;
 mod global_pool;
+mod group_norm;
 mod index_add;
 mod injective;
 mod join;
@@ -43,6 +44,7 @@ mod softmax;
 pub(crate) use conv2d::conv2d;
 pub(crate) use elementwise::{batch_norm, bias_add, binary, choose, unary};
 pub(crate) use global_pool::global_pool2d;
+pub(crate) use group_norm::{l2_normalize, standardize};
 pub(crate) use index_add::index_add;
 pub(crate) use injective::{
     broadcast_to, full, layout_transform, pad, strided_slice, take, transpose,
