@@ -6,6 +6,7 @@ use super::step::{Grad, Grads, Step};
 
 mod broadcast;
 mod elementwise;
+mod group_norm;
 mod movement;
 mod normalization;
 mod pooling;
@@ -69,6 +70,10 @@ const RULES: &[(&str, Rule)] = &[
     ("sum", reduction::sum),
     ("nn.batch_norm", normalization::batch_norm),
     ("nn.bias_add", normalization::bias_add),
+    ("nn.group_norm", group_norm::group_norm),
+    ("nn.instance_norm", group_norm::instance_norm),
+    ("nn.l2_normalize", group_norm::l2_normalize),
+    ("nn.layer_norm", group_norm::layer_norm),
     ("nn.log_softmax", normalization::log_softmax),
     ("nn.lrn", normalization::lrn),
     ("nn.softmax", normalization::softmax),
