@@ -30,6 +30,13 @@ impl Convert<'_> {
                 self.along_axis(op, first, &[], attrs, default)
             }
             "nn.batch_norm" | "nn.bias_add" => self.along_axis(op, first, &args[1..], attrs, 1),
+            "nn.group_norm" | "nn.instance_norm" => {
+                let x = self.carried(first).filter(|x| x.order.first() == Some(&0))?;
+                let place = x.place(read.int("channel_axis").unwrap_or(1))? as i64;
+                self.with_attr(op, x, &args[1..], attrs, "channel_axis", place.into())
+            }
+            "nn.layer_norm" => self.along_axes(op, first, &args[1..], attrs, "axes"),
+            "nn.l2_normalize" => self.along_axes(op, first, &[], attrs, "axis"),
             "concatenate" => self.concatenate(first, attrs),
             "sum" | "mean" | "max" | "min" | "prod" => self.reduce(op, first, attrs),
             "strided_slice" => {
@@ -84,6 +91,27 @@ impl Convert<'_> {
         let axis = self.body.terms().attrs(attrs).int("axis").unwrap_or(default);
         let place = x.place(axis)? as i64;
         self.with_attr(op, x, rest, attrs, "axis", place.into())
+    }
+
+    /// A call whose attribute names several axes, the last one by default. What else it reads has these axes in
+    /// their order, which must be the same.
+    fn along_axes(
+        &mut self,
+        op: &str,
+        x: Expr,
+        rest: &[Expr],
+        attrs: Attrs,
+        name: &str,
+    ) -> Option<Carried> {
+        let x = self.carried(x)?;
+        let read = self.body.terms().attrs(attrs);
+        let axes = read.ints(name).or_else(|| read.int(name).map(|axis| vec![axis]));
+        let places = places(&x, &axes.unwrap_or_else(|| vec![-1]))?;
+        let are_ascending = places.windows(2).all(|pair| pair[0] < pair[1]);
+        if !are_ascending && !rest.is_empty() {
+            return None;
+        }
+        self.with_attr(op, x, rest, attrs, name, places.into())
     }
 
     fn concatenate(&mut self, fields: Expr, attrs: Attrs) -> Option<Carried> {
