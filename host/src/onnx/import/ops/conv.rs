@@ -36,11 +36,7 @@ pub(in crate::onnx::import) fn conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Value
 }
 
 /// A vector of one element per channel, with `spatial` axes of extent 1 behind the channels.
-pub(super) fn per_channel(
-    cx: &mut NodeCx<'_, '_>,
-    vector: Value,
-    spatial: usize,
-) -> Result<Value, Problem> {
+fn per_channel(cx: &mut NodeCx<'_, '_>, vector: Value, spatial: usize) -> Result<Value, Problem> {
     let &[channels] = cx.dims(vector)?.as_slice() else {
         return invalid("a vector of one element per channel is expected");
     };

@@ -1,12 +1,11 @@
 //! Normalizations.
 
-use crate::ir::{Context, Dim};
+use crate::ir::DType;
 use crate::onnx::import::builder::Value;
 use crate::onnx::import::error::{Problem, invalid, unsupported};
 use crate::onnx::import::node::NodeCx;
 
 use super::cast::cast_to;
-use super::conv::per_channel;
 use super::scalar::scalar_like;
 use super::shape::{product, reshape_to};
 
@@ -90,59 +89,61 @@ fn of_matrix(cx: &mut NodeCx<'_, '_>, op: &'static str) -> Outputs {
 
 /// `InstanceNormalization`: over the spatial axes of each channel.
 pub(in crate::onnx::import) fn instance(cx: &mut NodeCx<'_, '_>) -> Outputs {
-    let x = cx.input(0)?;
-    let rank = cx.dims(x)?.len();
-    if rank < 3 {
-        return invalid(format!("its data have {rank} dimensions"));
-    }
+    let args = cx.all_inputs()?;
     let epsilon = cx.float_or("epsilon", 1e-5)?;
-    let axes: Vec<i64> = (2..rank as i64).collect();
-    let scale = per_channel(cx, cx.input(1)?, rank - 2)?;
-    let shift = per_channel(cx, cx.input(2)?, rank - 2)?;
-    let Normal { y, .. } = normalized(cx, x, &axes, epsilon)?;
-    let y = cx.apply("multiply", &[y, scale])?;
-    Ok(vec![cx.apply("add", &[y, shift])?])
+    Ok(vec![cx.call("nn.instance_norm", &args, &[("epsilon", epsilon.into())])?])
 }
 
 /// `GroupNormalization`: over groups of channels and the spatial axes.
 pub(in crate::onnx::import) fn group(cx: &mut NodeCx<'_, '_>) -> Outputs {
     cx.ignore("stash_type");
-    let x = cx.input(0)?;
-    let dims = cx.dims(x)?;
+    let args = cx.all_inputs()?;
     let Some(groups) = cx.int("num_groups")? else {
         return invalid("its attribute `num_groups` is missing");
     };
-    let Some(channels) = dims.get(1).and_then(|&dim| cx.terms().dim_value(dim)) else {
-        return unsupported("a symbolic number of channels");
-    };
-    if groups < 1 || channels % groups != 0 {
-        return invalid(format!("{channels} channels in {groups} groups"));
-    }
     let epsilon = cx.float_or("epsilon", 1e-5)?;
-    let mut grouped: Vec<Dim> = vec![dims[0], cx.cx().dim(groups), cx.cx().dim(channels / groups)];
-    grouped.extend(&dims[2..]);
-    let x = reshape_to(cx, x, &grouped)?;
-    let axes: Vec<i64> = (2..grouped.len() as i64).collect();
-    let Normal { y, .. } = normalized(cx, x, &axes, epsilon)?;
-    let y = reshape_to(cx, y, &dims)?;
-    let scale = per_channel(cx, cx.input(1)?, dims.len() - 2)?;
-    let shift = per_channel(cx, cx.input(2)?, dims.len() - 2)?;
-    let y = cx.apply("multiply", &[y, scale])?;
-    Ok(vec![cx.apply("add", &[y, shift])?])
+    let attrs = [("num_groups", groups.into()), ("epsilon", epsilon.into())];
+    Ok(vec![cx.call("nn.group_norm", &args, &attrs)?])
 }
 
-/// `LayerNormalization`: over the axes from one on.
+/// `LayerNormalization`: over the axes from one on. Where mean and deviation are asked for as well, or scale and
+/// shift are broadcast, it is written out.
 pub(in crate::onnx::import) fn layer(cx: &mut NodeCx<'_, '_>) -> Outputs {
     let x = cx.input(0)?;
     let axes = last_axes(cx, x)?;
     let epsilon = cx.float_or("epsilon", 1e-5)?;
+    let (scale, shift) = (cx.input(1)?, cx.optional(2));
+    let normal = cx.dims(x)?[axes[0] as usize..].to_vec();
+    let shift_or_zeros = match shift {
+        Some(shift) => Some(shift),
+        None => zeros_like(cx, scale)?,
+    };
+    if let Some(shift) = shift_or_zeros
+        && [cx.dims(scale)?, cx.dims(shift)?] == [&normal[..]; 2]
+        && cx.output_count == 1
+    {
+        let attrs = [("axes", axes.into()), ("epsilon", epsilon.into())];
+        return Ok(vec![cx.call("nn.layer_norm", &[x, scale, shift], &attrs)?]);
+    }
     let Normal { mut y, mean, inverse } = normalized(cx, x, &axes, epsilon)?;
-    let scale = cx.input(1)?;
     y = cx.apply("multiply", &[y, scale])?;
-    if let Some(shift) = cx.optional(2) {
+    if let Some(shift) = shift {
         y = cx.apply("add", &[y, shift])?;
     }
     Ok(vec![y, mean, inverse])
+}
+
+/// Zeros of the type of a tensor; `None` when its extents are not known.
+fn zeros_like(cx: &mut NodeCx<'_, '_>, like: Value) -> Result<Option<Value>, Problem> {
+    let dims = cx.dims(like)?;
+    let Some(shape) = dims.iter().map(|&dim| cx.terms().dim_value(dim)).collect::<Option<Vec<_>>>()
+    else {
+        return Ok(None);
+    };
+    let dtype = cx.dtype(like)?;
+    let count = shape.iter().map(|&extent| extent as u64).product();
+    let bytes = dtype.bytes(count).unwrap_or(0) as usize;
+    Ok(Some(cx.constant_of(dtype, &shape, vec![0; bytes])))
 }
 
 /// `RMSNormalization`: by the root of the mean of squares over the axes from one on.
@@ -167,24 +168,27 @@ pub(in crate::onnx::import) fn mean_variance(cx: &mut NodeCx<'_, '_>) -> Outputs
 /// all are zero they stay zero.
 pub(in crate::onnx::import) fn lp(cx: &mut NodeCx<'_, '_>) -> Outputs {
     let x = cx.input(0)?;
-    let axis = cx.int_or("axis", -1)?;
-    let attrs = [("axis", vec![axis].into()), ("keepdims", true.into())];
-    let norm = match cx.int_or("p", 2)? {
+    let axis = vec![cx.int_or("axis", -1)?];
+    match cx.int_or("p", 2)? {
         1 => {
             let size = cx.apply("abs", &[x])?;
-            cx.call("sum", &[size], &attrs)?
+            let attrs = [("axis", axis.into()), ("keepdims", true.into())];
+            let norm = cx.call("sum", &[size], &attrs)?;
+            let zero = scalar_like(cx, x, 0.0)?;
+            let is_zero = cx.apply("equal", &[norm, zero])?;
+            let y = cx.apply("divide", &[x, norm])?;
+            Ok(vec![cx.apply("where", &[is_zero, zero, y])?])
         }
         2 => {
-            let square = cx.apply("multiply", &[x, x])?;
-            let sum = cx.call("sum", &[square], &attrs)?;
-            cx.apply("sqrt", &[sum])?
+            let least = match cx.dtype(x)? {
+                DType::F64 => f64::MIN_POSITIVE,
+                _ => f32::MIN_POSITIVE as f64,
+            };
+            let attrs = [("axis", axis.into()), ("epsilon", least.into())];
+            Ok(vec![cx.call("nn.l2_normalize", &[x], &attrs)?])
         }
-        p => return invalid(format!("its attribute `p` is {p}, expected 1 or 2")),
-    };
-    let zero = scalar_like(cx, x, 0.0)?;
-    let is_zero = cx.apply("equal", &[norm, zero])?;
-    let y = cx.apply("divide", &[x, norm])?;
-    Ok(vec![cx.apply("where", &[is_zero, zero, y])?])
+        p => invalid(format!("its attribute `p` is {p}, expected 1 or 2")),
+    }
 }
 
 /// The axes of a normalization over the last ones; the arithmetic is that of float32 or wider.

@@ -214,3 +214,31 @@ fn a_scale_per_channel_stands_before_the_axes_behind_it() {
          ret %y"
     );
 }
+
+#[test]
+fn a_layer_normalization_without_a_shift_gets_zeros() {
+    let model = model(17)
+        .input("x", FLOAT, &[S("n"), N(2)])
+        .floats("scale", &[2], &[0.5, 2.0])
+        .node("LayerNormalization", &["x", "scale"], &["y"], &[])
+        .output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 2]) -> f32[n, 2]\n\
+         %y = nn.layer_norm(%x, const(f32[2], [0.5, 2], \"scale\"), const(f32[2], [0, 0])) \
+         { axes = [1], epsilon = 9.999999747378752e-6 }\n\
+         ret %y"
+    );
+}
+
+#[test]
+fn a_layer_normalization_whose_mean_is_asked_for_is_written_out() {
+    let model = model(17)
+        .input("x", FLOAT, &[N(3), N(2)])
+        .floats("scale", &[2], &[0.5, 2.0])
+        .node("LayerNormalization", &["x", "scale"], &["y", "mean"], &[])
+        .output("y")
+        .output("mean");
+    let text = model.text();
+    assert!(text.contains("= mean(%x)") && !text.contains("nn.layer_norm"), "{text}");
+}
