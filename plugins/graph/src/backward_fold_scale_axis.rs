@@ -10,9 +10,9 @@
 //!
 //! `multiply(conv(x, w), s)` is `conv(x, w * s)` when `s` is constant along everything but the output
 //! channels, because each output element is a sum of products with the weights of its channel. Addition of
-//! a constant in between distributes, and `nn.relu` lets positive scales through. Every value in between must
-//! have one use: it changes. Weights, scale and addend are constants, so `relax.FoldConstant` behind this pass
-//! leaves no work for run time.
+//! a constant in between distributes, that of two products moves the scale into both, and `nn.relu` lets positive
+//! scales through. Every value in between must have one use: it changes. Weights, scale and addend are constants,
+//! so `relax.FoldConstant` behind this pass leaves no work for run time.
 
 use tenon_plugin_api::prelude::*;
 
@@ -43,45 +43,82 @@ fn backward_fold_scale_axis(func: Function, _: &Module, _: &PassContext) -> Resu
     rw.finish()
 }
 
-/// What stands between a product and a scale.
+/// What stands between products and a scale, each with what it reads.
 enum Link {
-    Add(Expr),
-    Relu,
+    Product(Product),
+    Add(Expr, usize),
+    BiasAdd(Expr, Attrs, usize),
+    Sum(usize, usize),
+    Relu(usize),
 }
 
-/// The product with `scale` inside, when an expression is one that is scaled.
+/// The products with `scale` inside, when an expression is a value of theirs that is scaled.
 fn fold(rw: &mut Rewriter, uses: &Uses, expr: Expr) -> Option<Expr> {
     let call = rw.call_of(expr, "multiply")?;
-    let (mut value, scale) = with_constant(rw, &call)?;
+    let (value, scale) = with_constant(rw, &call)?;
+    // What is read stands behind what reads it.
+    let mut values = vec![value];
     let mut links = Vec::new();
-    let product = loop {
+    while let Some(&value) = values.get(links.len()) {
         if !uses.is_single(rw, value) {
             return None;
         }
-        if let Some(product) = Product::of(rw, value) {
-            break product;
+        let next = values.len();
+        let link = if let Some(product) = Product::of(rw, value) {
+            product.is_scale(rw, scale, product.output).then_some(Link::Product(product))?
         } else if let Some(add) = rw.call_of(value, "add") {
-            let (next, addend) = with_constant(rw, &add)?;
-            links.push(Link::Add(addend));
-            value = next;
-        } else {
-            value = rw.call_of(value, "nn.relu")?.args[0];
-            links.push(Link::Relu);
-        }
-    };
-    let needs_positive = links.iter().any(|link| matches!(link, Link::Relu));
-    if !product.is_scale(rw, scale, product.output) || (needs_positive && !is_positive(rw, scale)) {
-        return None;
-    }
-    let mut value = product.scaled(rw, product.data, product.output.1, scale)?;
-    for link in links.into_iter().rev() {
-        value = match link {
-            Link::Add(addend) => {
-                let scaled = rw.apply("multiply", &[addend, scale]);
-                rw.apply("add", &[value, scaled])
+            match with_constant(rw, &add) {
+                Some((read, addend)) => {
+                    values.push(read);
+                    Link::Add(addend, next)
+                }
+                None => {
+                    values.extend(&add.args);
+                    Link::Sum(next, next + 1)
+                }
             }
-            Link::Relu => rw.apply("nn.relu", &[value]),
+        } else if let Some(add) = rw.call_of(value, "nn.bias_add") {
+            let &[read, bias] = add.args.as_slice() else { return None };
+            let axis = rw.terms().attrs(add.attrs).int("axis").unwrap_or(1);
+            if !rw.is_constant(bias) || !is_along(rw, scale, read, axis) {
+                return None;
+            }
+            values.push(read);
+            Link::BiasAdd(bias, add.attrs, next)
+        } else {
+            let relu = rw.call_of(value, "nn.relu")?;
+            is_positive(rw, scale).then_some(())?;
+            values.push(relu.args[0]);
+            Link::Relu(next)
+        };
+        links.push(link);
+    }
+    for (place, link) in links.into_iter().enumerate().rev() {
+        values[place] = match link {
+            Link::Product(product) => product.scaled(rw, product.data, product.output.1, scale)?,
+            Link::Add(addend, read) => {
+                let scaled = rw.apply("multiply", &[addend, scale]);
+                rw.apply("add", &[values[read], scaled])
+            }
+            Link::BiasAdd(bias, attrs, read) => {
+                let count = rw.extents(scale)?.iter().product();
+                let count = rw.cx().dim(count);
+                let scale = rw.reshape(scale, &[count]);
+                let scaled = rw.apply("multiply", &[bias, scale]);
+                rw.call_op("nn.bias_add", &[values[read], scaled], attrs)
+            }
+            Link::Sum(left, right) => rw.apply("add", &[values[left], values[right]]),
+            Link::Relu(read) => rw.apply("nn.relu", &[values[read]]),
         };
     }
-    Some(value)
+    values.first().copied()
+}
+
+/// Whether a scale is one number, or all its numbers are along an axis of a tensor.
+fn is_along(rw: &Rewriter, scale: Expr, tensor: Expr, axis: i64) -> bool {
+    let (Some(shape), Some(rank)) = (rw.extents(scale), rw.rank(tensor)) else { return false };
+    let count: i64 = shape.iter().product();
+    let axis = axis.rem_euclid(rank.max(1) as i64) as usize;
+    let place = (axis + shape.len()).checked_sub(rank);
+    count == 1 || place.is_some_and(|place| shape[place] == count)
 }
