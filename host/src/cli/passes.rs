@@ -39,7 +39,11 @@ pub(super) fn passes(global: &Global, command: &PassesCommand) -> Result<(), Fai
                 .map(|id| {
                     let record = registry.record(id);
                     let state = if registry.is_enabled(id) { "" } else { "(off)" };
-                    vec![record.name.clone(), state.to_owned(), record.summary().to_owned()]
+                    let about = match record.aliases.as_slice() {
+                        [] => record.summary().to_owned(),
+                        aliases => format!("{} Also {}", record.summary(), aliases.join(", ")),
+                    };
+                    vec![record.name.clone(), state.to_owned(), about]
                 })
                 .collect();
             print(table(&rows))

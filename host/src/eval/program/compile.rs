@@ -130,6 +130,11 @@ impl Compiler<'_> {
                 self.push(Item::Instr(Instr::Alloc { buffer }), number)?;
             }
             View::Evaluate { value } => {
+                if let View::Call { callee, .. } = body.view(value)
+                    && let View::Extern { name } = body.view(callee)
+                {
+                    return Err(ProgramError::Extern(body.terms().str(name).to_owned()));
+                }
                 self.begin("the evaluation", stmt, stmt);
                 self.emit(value)?;
             }

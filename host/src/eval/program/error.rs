@@ -12,6 +12,8 @@ pub enum ProgramError {
     DivisionByZero { stmt: String },
     #[error("{what} cannot be evaluated (node {node})")]
     Unsupported { what: String, node: u32 },
+    #[error("`{0}` is compiled code, which the reference evaluator cannot run")]
+    Extern(String),
     #[error("node {0} has no scalar type")]
     Untyped(u32),
     #[error("`{name}` is used where it is not defined (node {node})")]
