@@ -7,12 +7,13 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex};
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use tenon_host::diagnostics::Diagnostic;
 use tenon_host::ir::{Context, Module, PHASES};
-use tenon_host::passes::{PassContext, Plan, Step, plan, run};
+use tenon_host::passes::{Instrument, PassContext, Plan, Step, StepInfo, StepOutcome, plan, run};
 use tenon_host::registry::{PassKind, Registry};
 
 mod input;
@@ -29,7 +30,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
 static PIPELINE: LazyLock<Plan> =
     LazyLock::new(|| plan(&REGISTRY, "default").expect("a plan of the default pipeline"));
 
-/// The passes to measure.
+/// The passes to measure. Of a composite that is its parts.
 fn passes() -> Vec<String> {
     let last = phase_number("plan");
     let enabled = REGISTRY.passes().filter(|&id| REGISTRY.is_enabled(id));
@@ -37,8 +38,15 @@ fn passes() -> Vec<String> {
         .map(|id| REGISTRY.record(id))
         .filter(|record| record.kind != PassKind::Prim && phase_number(&record.phase) <= last)
         .map(|record| record.name.clone())
-        .filter(|name| name != GRADIENT)
+        .filter(|name| name != GRADIENT && alone(name).is_some())
         .collect()
+}
+
+/// The pass without what it requires; nothing where it is several.
+fn alone(pass: &str) -> Option<Plan> {
+    let steps = plan(&REGISTRY, pass).expect("a plan").steps;
+    let last = steps.into_iter().next_back().filter(|step| matches!(step, Step::Pass(_)))?;
+    Some(Plan { steps: vec![last], ..Plan::default() })
 }
 
 /// The pass that needs a program with a loss.
@@ -49,7 +57,7 @@ fn gradient(bencher: Bencher<'_, '_>, bindings: usize) {
     let module = input::loss(bindings);
     let plan = plan(&REGISTRY, GRADIENT).expect("a plan");
     let items = ItemsCount::new(bindings);
-    bencher.counter(items).bench_local(|| run_plan(&plan, &module));
+    bencher.counter(items).bench_local(|| run_plan(&plan, &module, Vec::new()));
 }
 
 fn phase_number(phase: &str) -> usize {
@@ -78,32 +86,60 @@ struct Program {
 impl Program {
     fn new(make: fn(usize) -> Module, bindings: usize) -> Self {
         let last = passes().iter().map(|pass| place(pass)).max().unwrap_or(0);
-        let mut stages = vec![make(bindings)];
-        for step in &PIPELINE.steps[..last] {
-            let given = stages.last().expect("there is the first");
-            stages.push(run_plan(&Plan { steps: vec![step.clone()], ..Plan::default() }, given));
-        }
+        let prefix = Plan { steps: PIPELINE.steps[..last].to_vec(), ..Plan::default() };
+        let stages = Arc::new(Mutex::new(Vec::new()));
+        let end = run_plan(&prefix, &make(bindings), vec![Box::new(Stages(stages.clone()))]);
+        let mut stages = std::mem::take(&mut *stages.lock().expect("nothing panics"));
+        stages.resize(last + 1, end);
         Self { bindings, stages }
     }
 
     fn bench(&self, bencher: Bencher<'_, '_>, pass: &str) {
         let module = &self.stages[place(pass)];
-        // The pass alone: what it requires has run.
-        let mut alone = plan(&REGISTRY, pass).expect("a plan");
-        alone.steps.drain(..alone.steps.len() - 1);
+        let alone = alone(pass).expect("it was listed");
         let items = ItemsCount::new(self.bindings);
-        bencher.counter(items).bench_local(|| run_plan(&alone, module));
+        bencher.counter(items).bench_local(|| run_plan(&alone, module, Vec::new()));
     }
 }
 
-fn run_plan(plan: &Plan, module: &Module) -> Module {
+/// Keeps what each step is given.
+struct Stages(Arc<Mutex<Vec<Module>>>);
+
+impl Stages {
+    /// This step is given the module, and so are those before it that were told of nothing else.
+    fn given(&self, last: usize, module: &Module) {
+        let mut stages = self.0.lock().expect("nothing panics");
+        let count = stages.len().max(last + 1);
+        stages.resize(count, module.clone());
+    }
+}
+
+impl Instrument for Stages {
+    fn before(&mut self, step: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
+        self.given(step.number, module);
+        Ok(())
+    }
+
+    fn after(
+        &mut self,
+        step: StepInfo<'_>,
+        outcome: StepOutcome<'_>,
+    ) -> Result<(), Box<Diagnostic>> {
+        if let StepOutcome::Ran { after, .. } = outcome {
+            self.given(step.number + 1, after);
+        }
+        Ok(())
+    }
+}
+
+fn run_plan(plan: &Plan, module: &Module, instruments: Vec<Box<dyn Instrument>>) -> Module {
     let cx = module.cx();
     let target = cx.attrs(&[
         ("kind", "cpu".into()),
         ("vector_bits", 512i64.into()),
         ("vector_registers", 32i64.into()),
     ]);
-    let mut cx = PassContext { target, ..PassContext::default() };
+    let mut cx = PassContext { target, instruments, ..PassContext::default() };
     run(&REGISTRY, plan, module, &mut cx).expect("it runs")
 }
 
