@@ -24,6 +24,7 @@ mod library;
 mod work;
 
 fn main() {
+    tenon_host::runtime::memory::keep_freed_memory();
     divan::main();
 }
 

@@ -15,6 +15,7 @@ use tenon_host::registry::{Config, PassFailure, Registry};
 mod input;
 
 fn main() {
+    tenon_host::runtime::memory::keep_freed_memory();
     divan::main();
 }
 

@@ -12,6 +12,7 @@ use tenon_host::text::{WeightsPolicy, print_module};
 mod input;
 
 fn main() {
+    tenon_host::runtime::memory::keep_freed_memory();
     divan::main();
 }
 

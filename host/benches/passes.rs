@@ -19,6 +19,7 @@ use tenon_host::registry::{PassKind, Registry};
 mod input;
 
 fn main() {
+    tenon_host::runtime::memory::keep_freed_memory();
     divan::main();
 }
 

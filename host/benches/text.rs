@@ -10,6 +10,7 @@ use tenon_host::ir::{Cx, Module};
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 
 fn main() {
+    tenon_host::runtime::memory::keep_freed_memory();
     divan::main();
 }
 

@@ -36,6 +36,7 @@ use tenon_plugin_api::abi::guard::guard;
 
 use crate::passes::serve_passes;
 use crate::registry::{Config, Guard, PROBE_COMMAND, Registry, State, WORKER_COMMAND, probe_here};
+use crate::runtime::memory::keep_freed_memory;
 use output::{Failure, warn_of_plugins};
 
 /// A tensor compiler whose every transformation is a plugin.
@@ -110,6 +111,7 @@ static CANCELLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
+    keep_freed_memory();
     CompleteEnv::with_factory(Cli::command).complete();
     let cli = Cli::parse();
     match &cli.command {

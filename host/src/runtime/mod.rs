@@ -7,6 +7,7 @@
 mod arrays;
 pub mod dlpack;
 pub mod library;
+pub mod memory;
 pub mod model;
 pub mod parallel;
 pub mod signature;
