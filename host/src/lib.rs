@@ -17,6 +17,7 @@ pub mod ir;
 pub mod llvm;
 pub mod onnx;
 pub mod ops;
+mod parallel;
 pub mod passes;
 pub mod reduce;
 pub mod registry;

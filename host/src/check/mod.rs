@@ -15,6 +15,7 @@ use scopes::Scopes;
 
 use crate::diagnostics::{Diagnostic, Source};
 use crate::ir::{BodyView, Expr, Function, Module, PHASES, Symbol, Type};
+use crate::parallel;
 use crate::text::point_at;
 
 /// A rule: its name in messages, and what it demands.
@@ -110,28 +111,40 @@ fn check_where(
 ) -> Vec<Violation> {
     let phase = phase_number(module.phase());
     let purity = Purity::of(module);
-    let mut violations = Vec::new();
-    for (name, function) in module.iter().filter(|(name, function)| is_wanted(*name, function)) {
-        let mut broken = check_rule(&rules::ALL[0], |report| rules::check_parts(function, report));
-        if broken.is_empty() {
-            let body = function.view();
-            let scopes = Scopes::of(body);
-            let subject = Subject { module, name, function, body, scopes, purity: &purity };
-            for rule in &rules::ALL[1..] {
-                if rule.since.is_none_or(|since| phase >= phase_number(since)) {
-                    broken.extend(check_rule(rule, |report| (rule.check)(&subject, report)));
-                }
+    let wanted: Vec<(Symbol, &Arc<Function>)> =
+        module.iter().filter(|(name, function)| is_wanted(*name, function)).collect();
+    let violations = parallel::map(&wanted, |&(name, function)| {
+        check_function(module, name, function, phase, &purity)
+    });
+    violations.into_iter().flatten().collect()
+}
+
+fn check_function(
+    module: &Module,
+    name: Symbol,
+    function: &Arc<Function>,
+    phase: usize,
+    purity: &Purity,
+) -> Vec<Violation> {
+    let mut broken = check_rule(&rules::ALL[0], |report| rules::check_parts(function, report));
+    if broken.is_empty() {
+        let body = function.view();
+        let scopes = Scopes::of(body);
+        let subject = Subject { module, name, function, body, scopes, purity };
+        for rule in &rules::ALL[1..] {
+            if rule.since.is_none_or(|since| phase >= phase_number(since)) {
+                broken.extend(check_rule(rule, |report| (rule.check)(&subject, report)));
             }
         }
-        violations.extend(broken.into_iter().map(|(rule, node, problem)| Violation {
-            rule,
-            function: name,
-            body: function.clone(),
-            node,
-            problem,
-        }));
     }
-    violations
+    let violation = |(rule, node, problem)| Violation {
+        rule,
+        function: name,
+        body: function.clone(),
+        node,
+        problem,
+    };
+    broken.into_iter().map(violation).collect()
 }
 
 fn check_rule(rule: &Rule, check: impl FnOnce(&mut Report)) -> Vec<(&'static str, Expr, String)> {

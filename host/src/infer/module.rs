@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::ir::{Function, Kind, Module, Symbol};
+use crate::ir::{Function, Module, Symbol};
+use crate::parallel;
 
 use super::{InferError, infer, signature};
 
@@ -32,11 +33,15 @@ fn infer_where(
 ) -> Result<Module, Vec<(Symbol, InferError)>> {
     let mut typed = module.clone();
     let mut errors = Vec::new();
-    for (name, func) in callees_first(module, is_wanted) {
-        match infer(func, &|callee| typed.get(callee).and_then(|func| signature(func))) {
-            Ok(new) if Arc::ptr_eq(&new, func) => {}
-            Ok(new) => typed.insert(name, new),
-            Err(found) => errors.extend(found.into_iter().map(|error| (name, error))),
+    for wave in waves(module, is_wanted) {
+        let signatures = |callee| typed.get(callee).and_then(|func| signature(func));
+        let inferred = parallel::map(&wave, |(_, func)| infer(func, &signatures));
+        for ((name, func), inferred) in wave.into_iter().zip(inferred) {
+            match inferred {
+                Ok(new) if Arc::ptr_eq(&new, func) => {}
+                Ok(new) => typed.insert(name, new),
+                Err(found) => errors.extend(found.into_iter().map(|error| (name, error))),
+            }
         }
     }
     match errors.is_empty() {
@@ -45,34 +50,42 @@ fn infer_where(
     }
 }
 
-/// The graph functions that are wanted, each after those that it calls; on a cycle in no special order.
-/// Tensor programs are typed as they are built.
-fn callees_first(
+/// The graph functions that are wanted. Those of one wave call none of their own wave; they call those of earlier
+/// waves, and on a cycle those of later ones too. Tensor programs are typed as they are built.
+fn waves(
     module: &Module,
     is_wanted: impl Fn(Symbol, &Arc<Function>) -> bool,
-) -> Vec<(Symbol, &Arc<Function>)> {
-    enum Step<'a> {
+) -> Vec<Vec<(Symbol, &Arc<Function>)>> {
+    enum Step {
         Enter(Symbol),
-        Leave(Symbol, &'a Arc<Function>),
+        Leave(usize),
     }
-    let mut order = Vec::new();
-    let mut unseen: HashMap<Symbol, &Arc<Function>, FxBuildHasher> =
+    let wanted: Vec<(Symbol, &Arc<Function>)> =
         module.iter().filter(|&(name, func)| !func.is_prim() && is_wanted(name, func)).collect();
-    let mut steps: Vec<Step<'_>> = module.iter().map(|(name, _)| Step::Enter(name)).collect();
-    steps.reverse();
+    let callees: Vec<Vec<Symbol>> =
+        parallel::map(&wanted, |(_, func)| func.view().globals().map(|(_, name)| name).collect());
+    let mut unseen: HashMap<Symbol, usize, FxBuildHasher> =
+        wanted.iter().enumerate().map(|(at, &(name, _))| (name, at)).collect();
+    let mut wave_of: HashMap<Symbol, usize, FxBuildHasher> = HashMap::default();
+    let mut waves: Vec<Vec<(Symbol, &Arc<Function>)>> = Vec::new();
+    let mut steps: Vec<Step> = wanted.iter().rev().map(|&(name, _)| Step::Enter(name)).collect();
     while let Some(step) = steps.pop() {
-        let name = match step {
-            Step::Leave(name, func) => {
-                order.push((name, func));
-                continue;
+        match step {
+            Step::Enter(name) => {
+                let Some(at) = unseen.remove(&name) else { continue };
+                steps.push(Step::Leave(at));
+                steps.extend(callees[at].iter().map(|&callee| Step::Enter(callee)));
             }
-            Step::Enter(name) => name,
-        };
-        let Some(func) = unseen.remove(&name) else { continue };
-        steps.push(Step::Leave(name, func));
-        let body = func.view();
-        let globals = body.post_order().filter(|&expr| body.kind(expr) == Kind::GLOBAL);
-        steps.extend(globals.map(|expr| Step::Enter(Symbol(body.raw_node(expr).data))));
+            Step::Leave(at) => {
+                let behind = |callee| wave_of.get(callee).map_or(0, |wave| wave + 1);
+                let wave = callees[at].iter().map(behind).max().unwrap_or(0);
+                if wave == waves.len() {
+                    waves.push(Vec::new());
+                }
+                waves[wave].push(wanted[at]);
+                wave_of.insert(wanted[at].0, wave);
+            }
+        }
     }
-    order
+    waves
 }

@@ -10,8 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
-
 use super::context::PassContext;
 use super::error::PassError;
 use super::instrument::FunctionTime;
@@ -22,6 +20,7 @@ use super::{isolated, options};
 use crate::border::{Report, Run};
 use crate::infer::{InferError, infer, infer_changed, signature};
 use crate::ir::{Attrs, Context, Function, Module, Symbol};
+use crate::parallel;
 use crate::registry::{IsolatedPass, LoadedPass, PassFailure, PassKind, Plugin, Registry};
 
 /// The attribute of a function that is to be left as it is: it is compiled as at level 0.
@@ -217,7 +216,7 @@ pub(super) fn apply_here(
         let result = plugin.run_on_function(index, &own, function, module);
         (unless_refused(&own, result), own.take_reports())
     };
-    let results: Vec<_> = functions.par_iter().map(over_one).collect();
+    let results = parallel::map(&functions, over_one);
     let mut after = module.clone();
     for ((name, function), (result, reports)) in functions.into_iter().zip(results) {
         reports.into_iter().for_each(|report| run.report(report.level, report.text));
@@ -272,11 +271,7 @@ fn over_functions(
         let new_run = |link: &Link<'_>| link.run(module, target, cancelled, edit_limit);
         go_through(links, name, function, module, new_run, is_timed)
     };
-    // Handing one function to another thread would take longer than many a pass.
-    let ways: Vec<Way> = match functions.len() {
-        0 | 1 => functions.iter().map(go).collect(),
-        _ => functions.par_iter().map(go).collect(),
-    };
+    let ways = parallel::map(&functions, go);
     let wall = start.elapsed();
 
     let mut fault = None;
