@@ -1,7 +1,11 @@
 //! The context: a hash-consed term table that is shared by the modules made in it.
+//!
+//! A pass asks for the same few terms again and again, on all threads at once. So each thread remembers what it asked
+//! for last, and takes a lock for nothing but terms that are new to it.
 
+use std::cell::Cell;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use hashbrown::HashTable;
@@ -14,13 +18,29 @@ use tenon_plugin_api::ir::{Context, Symbol, Term, TermKind, Terms};
 #[derive(Clone)]
 pub struct Cx(Arc<Interner>);
 
+/// Stands on cache lines of its own: every read of a term looks at the table's length, and the count of handles, which
+/// stands before it, changes all the time.
+#[repr(align(128))]
 struct Interner {
     table: RawTermTable,
-    shards: [Mutex<HashTable<u32>>; SHARDS],
+    /// Unlike that of any other context of this process.
+    number: u64,
+    shards: [Shard; SHARDS],
     store: Mutex<Store>,
 }
 
 const SHARDS: usize = 16;
+
+#[repr(align(128))]
+struct Shard(Mutex<HashTable<u32>>);
+
+/// What a thread asked for last: at each place the context, the hash and the term.
+const RECENT: usize = 512;
+
+thread_local! {
+    static RECENT_TERMS: [Cell<(u64, u64, u32)>; RECENT] =
+        const { [const { Cell::new((0, 0, 0)) }; RECENT] };
+}
 
 /// The memory behind the table. Nothing in it moves or changes once its term is published.
 #[derive(Default)]
@@ -33,13 +53,15 @@ struct Store {
 impl Cx {
     /// An empty context.
     pub fn new() -> Self {
+        static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
         let cx = Cx(Arc::new(Interner {
             table: RawTermTable {
                 stride: size_of::<RawTerm>() as u32,
                 len: AtomicU32::new(0),
                 chunks: [const { AtomicPtr::new(std::ptr::null_mut()) }; TERM_CHUNKS],
             },
-            shards: [const { Mutex::new(HashTable::new()) }; SHARDS],
+            number: LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1,
+            shards: [const { Shard(Mutex::new(HashTable::new())) }; SHARDS],
             store: Mutex::default(),
         }));
         // Term 0 is "none".
@@ -114,7 +136,25 @@ impl Interner {
         is_same: impl Fn(&u32) -> bool,
         append: impl FnOnce() -> u32,
     ) -> Term {
-        let mut shard = lock(&self.shards[(hash >> 32) as usize % SHARDS]);
+        RECENT_TERMS.with(|recent| {
+            let place = &recent[(hash >> 32) as usize % RECENT];
+            let (number, known, id) = place.get();
+            if number == self.number && known == hash && is_same(&id) {
+                return Term(id);
+            }
+            let term = self.find_or_append_shared(hash, is_same, append);
+            place.set((self.number, hash, term.0));
+            term
+        })
+    }
+
+    fn find_or_append_shared(
+        &self,
+        hash: u64,
+        is_same: impl Fn(&u32) -> bool,
+        append: impl FnOnce() -> u32,
+    ) -> Term {
+        let mut shard = lock(&self.shards[(hash >> 32) as usize % SHARDS].0);
         if let Some(&id) = shard.find(hash, is_same) {
             return Term(id);
         }

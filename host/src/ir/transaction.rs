@@ -160,8 +160,8 @@ impl Transaction {
         }
         self.is_copied = true;
         if let Some(base) = &self.base {
-            self.nodes = base.nodes.clone();
-            self.operands = base.operands.clone();
+            self.nodes = copied_to_grow(&base.nodes);
+            self.operands = copied_to_grow(&base.operands);
             self.constants = base.constants.clone();
             self.raw_constants = base.raw_constants.clone();
         }
@@ -173,6 +173,10 @@ impl Build for Transaction {
 
     fn cx(&self) -> Cx {
         self.cx.clone()
+    }
+
+    fn with_cx<R>(&self, work: impl FnOnce(&Cx) -> R) -> R {
+        work(&self.cx)
     }
 
     fn body(&self) -> BodyView<'_> {
@@ -211,4 +215,11 @@ impl Build for Transaction {
         let data = Bytes::new(bytes.to_vec());
         self.shared_constant(Arc::new(Constant { ty, name, data }))
     }
+}
+
+/// A copy with room for what a pass adds, so that the first addition copies nothing again.
+fn copied_to_grow<T: Copy>(items: &[T]) -> Vec<T> {
+    let mut copy = Vec::with_capacity(items.len() + items.len() / 2 + 16);
+    copy.extend_from_slice(items);
+    copy
 }

@@ -69,6 +69,11 @@ pub trait Build {
     /// The context the body's terms belong to.
     fn cx(&self) -> Self::Cx;
 
+    /// What `work` makes of the context, of which no other owner is counted.
+    fn with_cx<R>(&self, work: impl FnOnce(&Self::Cx) -> R) -> R {
+        work(&self.cx())
+    }
+
     /// The body as it stands.
     fn body(&self) -> BodyView<'_>;
 
@@ -81,25 +86,25 @@ pub trait Build {
 
     /// A fresh variable.
     fn var(&mut self, name: &str, ty: Option<Type>) -> Expr {
-        let data = self.cx().symbol(name).0;
+        let data = self.with_cx(|cx| cx.symbol(name)).0;
         self.push(NodeSpec { ty, data, ..NodeSpec::new(Kind::VAR) }, &[])
     }
 
     /// The operator called `name`.
     fn op(&mut self, name: &str) -> Expr {
-        let name = self.cx().symbol(name);
+        let name = self.with_cx(|cx| cx.symbol(name));
         self.named(Kind::OP, name)
     }
 
     /// The module's function called `name`.
     fn global(&mut self, name: &str) -> Expr {
-        let name = self.cx().symbol(name);
+        let name = self.with_cx(|cx| cx.symbol(name));
         self.named(Kind::GLOBAL, name)
     }
 
     /// The function outside of the module with link name `name`.
     fn extern_func(&mut self, name: &str) -> Expr {
-        let name = self.cx().symbol(name);
+        let name = self.with_cx(|cx| cx.symbol(name));
         self.named(Kind::EXTERN, name)
     }
 
@@ -137,13 +142,13 @@ pub trait Build {
 
     /// A shape value.
     fn shape(&mut self, dims: &[Dim]) -> Expr {
-        let ty = self.cx().shape_type(Some(dims));
+        let ty = self.with_cx(|cx| cx.shape_type(Some(dims)));
         self.push(NodeSpec { ty: Some(ty), data: ty.0, ..NodeSpec::new(Kind::SHAPE) }, &[])
     }
 
     /// A dimension as a scalar value.
     fn prim(&mut self, dim: Dim) -> Expr {
-        let ty = self.cx().scalar_type(crate::ir::DType::I64);
+        let ty = self.with_cx(|cx| cx.scalar_type(crate::ir::DType::I64));
         self.push(NodeSpec { ty: Some(ty), data: dim.0, ..NodeSpec::new(Kind::PRIM) }, &[])
     }
 
@@ -154,7 +159,7 @@ pub trait Build {
             .filter(|(_, bindings)| !bindings.is_empty())
             .map(|(is_dataflow, bindings)| 2 * bindings.len() as i64 + *is_dataflow as i64)
             .collect();
-        let data = self.cx().int_list(&counts).0;
+        let data = self.with_cx(|cx| cx.int_list(&counts)).0;
         let mut operands: Vec<Expr> = blocks
             .iter()
             .flat_map(|(_, bindings)| bindings.iter().flat_map(|&(var, value)| [var, value]))
@@ -196,13 +201,14 @@ pub trait Build {
 
     /// The text of a name.
     fn name_of(&self, symbol: Symbol) -> String {
-        self.cx().terms().str(symbol).to_owned()
+        self.with_cx(|cx| cx.terms().str(symbol).to_owned())
     }
 
     /// A list term of strings.
     fn str_list(&self, items: &[&str]) -> Term {
-        let cx = self.cx();
-        let items: Vec<Term> = items.iter().map(|item| cx.symbol(item).into()).collect();
-        cx.list(&items)
+        self.with_cx(|cx| {
+            let items: Vec<Term> = items.iter().map(|item| cx.symbol(item).into()).collect();
+            cx.list(&items)
+        })
     }
 }

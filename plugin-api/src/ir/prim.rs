@@ -16,7 +16,7 @@ pub trait BuildPrim: Build {
 
     /// A scalar variable.
     fn scalar_var(&mut self, name: &str, dtype: DType) -> Expr {
-        let ty = self.cx().scalar_type(dtype);
+        let ty = self.with_cx(|cx| cx.scalar_type(dtype));
         self.var(name, Some(ty))
     }
 
@@ -81,7 +81,7 @@ pub trait BuildPrim: Build {
             }
         }
         let ty = if op.is_comparison() {
-            scalar.map(|(_, lanes)| self.cx().vector_type(DType::BOOL, lanes))
+            scalar.map(|(_, lanes)| self.with_cx(|cx| cx.vector_type(DType::BOOL, lanes)))
         } else {
             ty
         };
@@ -122,7 +122,7 @@ pub trait BuildPrim: Build {
         if from == dtype {
             return value;
         }
-        let ty = self.cx().vector_type(dtype, lanes);
+        let ty = self.with_cx(|cx| cx.vector_type(dtype, lanes));
         self.push(NodeSpec { ty: Some(ty), ..NodeSpec::new(Kind::CAST) }, &[value])
     }
 
@@ -134,7 +134,7 @@ pub trait BuildPrim: Build {
 
     /// A call of scalar function `name` with a result type.
     fn intrinsic_of(&mut self, name: &str, args: &[Expr], ty: Option<Type>) -> Expr {
-        let data = self.cx().symbol(name).0;
+        let data = self.with_cx(|cx| cx.symbol(name)).0;
         self.push(NodeSpec { ty, data, ..NodeSpec::new(Kind::INTRINSIC) }, args)
     }
 
@@ -210,7 +210,7 @@ pub trait BuildPrim: Build {
     /// The vector `base, base + stride, …`.
     fn ramp(&mut self, base: Expr, stride: Expr, lanes: u16) -> Expr {
         let dtype = self.body().scalar_ty(base).map_or(DType::I64, |(dtype, _)| dtype);
-        let ty = self.cx().vector_type(dtype, lanes);
+        let ty = self.with_cx(|cx| cx.vector_type(dtype, lanes));
         self.push(NodeSpec { ty: Some(ty), ..NodeSpec::new(Kind::RAMP) }, &[base, stride])
     }
 
@@ -220,7 +220,7 @@ pub trait BuildPrim: Build {
             return value;
         }
         let dtype = self.body().scalar_ty(value).map_or(DType::I64, |(dtype, _)| dtype);
-        let ty = self.cx().vector_type(dtype, lanes);
+        let ty = self.with_cx(|cx| cx.vector_type(dtype, lanes));
         self.push(NodeSpec { ty: Some(ty), ..NodeSpec::new(Kind::BROADCAST) }, &[value])
     }
 

@@ -65,7 +65,7 @@ impl Rewriter {
     /// A constant without dimensions; `None` when the element type has no such number.
     pub fn number(&mut self, dtype: DType, value: f64) -> Option<Expr> {
         let bytes = dtype.encode(value)?;
-        let ty = self.cx().static_tensor_type(dtype, &[]);
+        let ty = self.with_cx(|cx| cx.static_tensor_type(dtype, &[]));
         Some(self.constant(ty, &bytes))
     }
 
@@ -76,7 +76,7 @@ impl Rewriter {
 
     /// A call of an operator with these attributes.
     pub fn apply_with(&mut self, op: &str, args: &[Expr], attrs: &[(&str, AttrValue)]) -> Expr {
-        let attrs = self.cx().attrs(attrs);
+        let attrs = self.with_cx(|cx| cx.attrs(attrs));
         self.call_op(op, args, attrs)
     }
 

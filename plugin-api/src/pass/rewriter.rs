@@ -235,6 +235,10 @@ impl Build for Rewriter {
         self.transaction.host().clone()
     }
 
+    fn with_cx<R>(&self, work: impl FnOnce(&Host) -> R) -> R {
+        work(self.transaction.host())
+    }
+
     fn body(&self) -> BodyView<'_> {
         self.transaction.body()
     }
