@@ -125,6 +125,26 @@ impl PassContext {
         }
     }
 
+    /// The operators that a list option of this pass names. Fails for a name that is no operator's.
+    ///
+    /// # Panics
+    /// When the pass does not declare it.
+    pub fn option_operators(&self, name: &str) -> Result<Vec<Symbol>> {
+        let names = self.option_list(name).filter_map(|term| match term {
+            TermView::Str(op) => Some(op),
+            _ => None,
+        });
+        names
+            .map(|op| match self.op_info(op) {
+                Some(_) => Ok(self.symbol(op)),
+                None => {
+                    let text = format!("option `{name}` names `{op}`, which is no operator");
+                    Err(PassError::new(text))
+                }
+            })
+            .collect()
+    }
+
     /// The target: `kind`, `vector_bits`, `vector_registers`, `threads`.
     pub fn target(&self) -> AttrsView<'_> {
         self.host.terms().attrs(Attrs(self.host.target().0))

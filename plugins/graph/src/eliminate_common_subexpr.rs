@@ -35,7 +35,7 @@ use tenon_plugin_api::prelude::*;
 fn eliminate_common_subexpr(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let body = func.view();
     let mut rw = func.edit();
-    let mut values = Values::new(body, cx);
+    let mut values = Values::new(body, cx)?;
     let is_graph = body.post_order().all(|expr| match body.kind(expr) {
         Kind::LET | Kind::IF => false,
         Kind::FUNCTION => expr == body.root(),
@@ -161,13 +161,9 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    fn new(body: BodyView<'a>, cx: &PassContext) -> Self {
-        let mut is_pure: HashMap<Symbol, bool> = HashMap::new();
-        for op in cx.option_list("skip") {
-            if let TermView::Str(op) = op {
-                is_pure.insert(cx.symbol(op), false);
-            }
-        }
+    fn new(body: BodyView<'a>, cx: &PassContext) -> Result<Self> {
+        let skipped = cx.option_operators("skip")?.into_iter();
+        let mut is_pure: HashMap<Symbol, bool> = skipped.map(|op| (op, false)).collect();
         let mut is_pure_callee = vec![false; body.len()];
         let mut is_pure_call = vec![false; body.len()];
         for expr in body.post_order() {
@@ -183,7 +179,7 @@ impl<'a> Values<'a> {
                 _ => {}
             }
         }
-        Self {
+        Ok(Self {
             body,
             numbers: vec![0; body.len()],
             is_pure_call,
@@ -191,7 +187,7 @@ impl<'a> Values<'a> {
             nodes: HashMap::default(),
             before: HashMap::new(),
             last: 0,
-        }
+        })
     }
 
     /// The number of a node that may be merged with an equal one.

@@ -30,10 +30,8 @@ use tenon_plugin_api::prelude::*;
 )]
 fn legalize_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
     let mut programs = Programs::default();
-    for op in cx.option_list("skip") {
-        if let TermView::Str(op) = op {
-            programs.roles.insert(cx.symbol(op), Role::Stays);
-        }
+    for op in cx.option_operators("skip")? {
+        programs.roles.insert(op, Role::Stays);
     }
     for (name, func) in module.functions() {
         if func.is_prim() {

@@ -34,15 +34,16 @@ use tenon_plugin_api::prelude::*;
     options(skip([str], default = [], help = "operators that are left alone"))
 )]
 fn simplify_inference(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
-    let skipped: Vec<TermView<'_>> = cx.option_list("skip").collect();
+    let skipped = cx.option_operators("skip")?;
     let body = func.view();
     let mut rw = func.edit();
     for expr in body.post_order() {
         let View::Call { callee, attrs, .. } = body.view(expr) else { continue };
-        let Some(op) = body.op_name(callee) else { continue };
-        if skipped.contains(&TermView::Str(op)) {
+        let View::Op { name } = body.view(callee) else { continue };
+        if skipped.contains(&name) {
             continue;
         }
+        let op = body.terms().str(name);
         let args = rw.body().operands(expr).skip(1).to_vec();
         match (op, args.as_slice()) {
             ("nn.dropout", &[x]) => rw.replace(expr, x),

@@ -56,7 +56,7 @@ fn to_mixed_precision(func: Function, _: &Module, cx: &PassContext) -> Result<Fu
         narrow: narrow.to_owned(),
         dtype: DType::from_name(narrow).unwrap_or(DType::F16),
         keeps_sums: out == "f32",
-        policies: Policies::of(cx),
+        policies: Policies::of(cx)?,
         forms: HashMap::new(),
         sources: HashSet::new(),
     };

@@ -75,7 +75,7 @@ pub(super) struct Policies(HashMap<String, Policy>);
 
 impl Policies {
     /// Those above, and what the options say.
-    pub(super) fn of(cx: &PassContext) -> Self {
+    pub(super) fn of(cx: &PassContext) -> Result<Self> {
         let listed = ALWAYS.iter().map(|op| (op, Policy::Always));
         let listed = listed.chain(FOLLOW.iter().map(|op| (op, Policy::Follow)));
         let mut policies: HashMap<String, Policy> =
@@ -83,13 +83,11 @@ impl Policies {
         let options =
             [("always", Policy::Always), ("follow", Policy::Follow), ("never", Policy::Never)];
         for (option, policy) in options {
-            for op in cx.option_list(option) {
-                if let TermView::Str(op) = op {
-                    policies.insert(op.to_owned(), policy);
-                }
+            for op in cx.option_operators(option)? {
+                policies.insert(cx.terms().str(op).to_owned(), policy);
             }
         }
-        Self(policies)
+        Ok(Self(policies))
     }
 
     pub(super) fn of_op(&self, op: &str) -> Policy {
