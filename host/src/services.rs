@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::border::Run;
 use crate::check::broken_part;
 use crate::eval::{Value, evaluate_expr};
-use crate::infer::infer_expr;
+use crate::infer::{KnownCalls, infer_expr};
 use crate::ir::{
     Attrs, Build, Context, Cx, Dim, Expr, Function, Kind, Module, Symbol, Transaction, Type,
     flatten, normalize,
@@ -26,12 +26,17 @@ pub(crate) fn fits(cx: &Cx, ty: Type, len: u64) -> bool {
     count.and_then(|count| dtype.bytes(count)) == Some(len)
 }
 
-/// The type of a node that a pass just built from typed operands; `None` when it is not known yet.
-pub(crate) fn type_of(transaction: &Transaction, expr: Expr) -> Option<Type> {
+/// The type of a node that a pass just built from typed operands; `None` when it is not known yet. `calls` is what
+/// was found out in the same transaction.
+pub(crate) fn type_of(
+    transaction: &Transaction,
+    expr: Expr,
+    calls: &mut KnownCalls,
+) -> Option<Type> {
     let body = transaction.body();
     match body.kind(expr) {
         Kind::CALL | Kind::TUPLE | Kind::TUPLE_GET_ITEM | Kind::IF => {
-            infer_expr(&transaction.cx(), body, expr, &|_| None).ok().flatten()
+            transaction.with_cx(|cx| infer_expr(cx, body, expr, calls)).ok().flatten()
         }
         _ => None,
     }

@@ -9,6 +9,7 @@ use tenon_plugin_api::abi::tables::NONE;
 use tenon_plugin_api::ir::{Build, Expr, Kind, NodeSpec, Type};
 
 use super::run::Call;
+use crate::infer::KnownCalls;
 use crate::ir::{Constant, Cx, Function, Transaction};
 use crate::services;
 
@@ -20,6 +21,7 @@ pub(super) struct Edit {
     pub(super) call: Arc<Call>,
     transaction: Transaction,
     view: RawBody,
+    calls: KnownCalls,
     /// The first thing that was refused: what was built without it is not what the pass meant.
     error: Option<String>,
 }
@@ -31,7 +33,7 @@ impl Edit {
             None => Transaction::new(call.run.cx.clone()),
         };
         let view = raw_transaction(&transaction.body());
-        Self { call, transaction, view, error: None }
+        Self { call, transaction, view, calls: KnownCalls::default(), error: None }
     }
 
     /// The record that a plugin reads; it stays where it is.
@@ -48,7 +50,8 @@ impl Edit {
         }
         let id = self.transaction.push(spec, operands);
         if spec.ty.is_none()
-            && let Ok(Some(ty)) = guard(|| services::type_of(&self.transaction, id))
+            && let Ok(Some(ty)) =
+                guard(|| services::type_of(&self.transaction, id, &mut self.calls))
         {
             self.transaction.set_type(id, Some(ty));
         }

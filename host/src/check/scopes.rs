@@ -77,10 +77,12 @@ impl Scopes {
         let kind = body.kind(expr);
         let outer = home[expr.index()];
         let operands = body.operands(expr);
-        let iters = match body.view(expr) {
-            View::Block(block) => block.iter_kinds.len(),
-            _ => 0,
-        };
+        let mut iters = 0;
+        if kind == Kind::BLOCK
+            && let View::Block(block) = body.view(expr)
+        {
+            iters = block.iter_kinds.len();
+        }
         let mut opened = NONE;
         // The largest number among the operands so far.
         let mut before = 0;

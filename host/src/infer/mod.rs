@@ -5,17 +5,20 @@
 //! behind do not matter; what is declared and checked are parameters and results of functions. Linear,
 //! and without recursion.
 
+mod calls;
 mod error;
 mod join;
 mod module;
 mod signature;
 mod sweep;
 
+pub(crate) use calls::KnownCalls;
 pub use error::{InferError, InferProblem};
 pub(crate) use join::fits;
 pub use module::{infer_changed, infer_module};
 pub use signature::{instantiate, signature};
-pub use sweep::{Signatures, infer, infer_expr};
+pub(crate) use sweep::infer_expr;
+pub use sweep::{Signatures, infer};
 
 #[cfg(test)]
 mod tests;

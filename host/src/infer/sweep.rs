@@ -1,16 +1,14 @@
 //! The sweep over the nodes.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-
-use rustc_hash::FxBuildHasher;
 
 use crate::ir::{
     Args, BodyView, Context, Cx, DType, Expr, Function, Kind, Symbol, Type, TypeView, View,
 };
 use crate::ops::core::compiler::EXTERN_CLASS;
-use crate::ops::{self, OpDef, OpError};
+use crate::ops::{self, OpError};
 
+use super::calls::KnownCalls;
 use super::join::{fits, join, refines};
 use super::{InferError, InferProblem, instantiate};
 
@@ -26,7 +24,10 @@ pub fn infer(
         return Ok(func.clone());
     }
     let body = func.view();
-    let mut sweep = Sweep::new(func.cx(), body, signatures);
+    let mut calls = KnownCalls::default();
+    let types = vec![UNTYPED; body.len()];
+    let mut sweep =
+        Sweep { cx: func.cx(), body, signatures, types, calls: &mut calls, args: Vec::new() };
     let mut errors = Vec::new();
     let bindings = Bindings::of(body);
     for expr in body.post_order() {
@@ -43,20 +44,22 @@ pub fn infer(
         }
     }
     match errors.is_empty() {
-        true => Ok(func.with_types(&sweep.known_types())),
+        // Poison comes with an error.
+        true => Ok(func.with_types(&sweep.types)),
         false => Err(errors),
     }
 }
 
 /// The type of one node, of a published function or of a transaction, from the types of its operands;
 /// `None` when one of them has none.
-pub fn infer_expr(
+pub(crate) fn infer_expr(
     cx: &Cx,
     body: BodyView<'_>,
     expr: Expr,
-    signatures: Signatures<'_>,
+    calls: &mut KnownCalls,
 ) -> Result<Option<Type>, InferProblem> {
-    let mut sweep = Sweep::with_types(cx, body, signatures, Vec::new());
+    let (types, args) = (Vec::new(), Vec::new());
+    let mut sweep = Sweep { cx, body, signatures: &|_| None, types, calls, args };
     sweep.node_type(expr).map(|ty| Some(ty).filter(|&ty| ty != POISON && ty != UNTYPED))
 }
 
@@ -71,34 +74,16 @@ struct Sweep<'a> {
     signatures: Signatures<'a>,
     /// By node. Empty when the types of the body itself are to be read.
     types: Vec<Type>,
-    ops: HashMap<Symbol, Option<&'static OpDef>, FxBuildHasher>,
+    calls: &'a mut KnownCalls,
     args: Vec<Type>,
 }
 
 impl<'a> Sweep<'a> {
-    fn new(cx: &'a Cx, body: BodyView<'a>, signatures: Signatures<'a>) -> Self {
-        Self::with_types(cx, body, signatures, vec![UNTYPED; body.len()])
-    }
-
-    fn with_types(
-        cx: &'a Cx,
-        body: BodyView<'a>,
-        signatures: Signatures<'a>,
-        types: Vec<Type>,
-    ) -> Self {
-        Self { cx, body, signatures, types, ops: HashMap::default(), args: Vec::new() }
-    }
-
     fn ty(&self, expr: Expr) -> Type {
         match self.types.is_empty() {
             true => self.body.ty(expr).unwrap_or(UNTYPED),
             false => self.types[expr.index()],
         }
-    }
-
-    fn known_types(&self) -> Vec<Option<Type>> {
-        let is_known = |ty: &Type| *ty != UNTYPED && *ty != POISON;
-        self.types.iter().map(|&ty| Some(ty).filter(is_known)).collect()
     }
 
     /// Gives a bound variable the type of its value.
@@ -206,15 +191,15 @@ impl<'a> Sweep<'a> {
     fn call_op(&mut self, expr: Expr, name: Symbol, args: Args<'_>) -> Result<Type, InferProblem> {
         let text = self.body.terms().str(name);
         let problem = |error: OpError| InferProblem::Op { op: text.to_owned(), error };
-        let known = *self.ops.entry(name).or_insert_with(|| ops::find(text));
-        let Some(op) = known else {
+        let Some(op) = self.calls.op(self.cx, name) else {
             return Err(ops::get(text)
                 .err()
                 .map_or_else(|| InferProblem::NotCallable(text.to_owned()), problem));
         };
         match self.collect_with_externs(args)? {
             true => {
-                ops::infer_call(self.cx, op, &self.args, self.body.attrs(expr)).map_err(problem)
+                let attrs = self.body.attrs(expr);
+                self.calls.infer(self.cx, (name, op), &self.args, attrs).map_err(problem)
             }
             false => Ok(POISON),
         }
@@ -286,6 +271,7 @@ impl Bindings {
         let mut found = Self { first: vec![NONE; body.len()], bindings: Vec::new() };
         for expr in body.post_order().filter(|&expr| body.kind(expr) == Kind::LET) {
             let View::Let(view) = body.view(expr) else { continue };
+            found.bindings.reserve(view.len());
             for (var, value) in view.bindings() {
                 let place = var.max(value).index();
                 let next = std::mem::replace(&mut found.first[place], found.bindings.len() as u32);

@@ -26,33 +26,19 @@ pub(super) fn compact(
     };
     let mut number = vec![UNSEEN; body.len()];
     let mut constant_number = vec![UNSEEN; constants.len()];
-    // The operands of the open nodes that were not entered yet, the next one on top.
-    let mut pending: Vec<Expr> = Vec::new();
-    let mut open: Vec<(Expr, usize)> = Vec::new();
-
-    let enter = |expr: Expr,
-                 number: &mut Vec<u32>,
-                 pending: &mut Vec<Expr>,
-                 open: &mut Vec<(Expr, usize)>| {
-        number[expr.index()] = OPEN;
-        open.push((expr, pending.len()));
-        let first = pending.len();
-        pending.extend(body.operands_keeping_binders(expr));
-        pending[first..].reverse();
-        match pending[first..].iter().any(|operand| operand.index() >= body.len()) {
-            true => Err(TransactionError::MissingOperand(expr.0)),
-            false => Ok(()),
-        }
-    };
-
-    enter(root, &mut number, &mut pending, &mut open)?;
-    while let Some(&(expr, base)) = open.last() {
-        if pending.len() > base {
-            let operand = pending.pop().expect("longer than its base");
-            match number[operand.index()] {
-                UNSEEN => enter(operand, &mut number, &mut pending, &mut open)?,
-                OPEN => return Err(TransactionError::Cycle(operand.0)),
-                _ => {}
+    // The nodes that were entered and not left, each with its operands that were not looked at.
+    let mut open = vec![(root, body.operands_keeping_binders(root))];
+    while let Some((expr, operands)) = open.last_mut() {
+        let expr = *expr;
+        if let Some(operand) = operands.next() {
+            match number.get(operand.index()) {
+                None => return Err(TransactionError::MissingOperand(expr.0)),
+                Some(&OPEN) => return Err(TransactionError::Cycle(operand.0)),
+                Some(&UNSEEN) => {
+                    number[operand.index()] = OPEN;
+                    open.push((operand, body.operands_keeping_binders(operand)));
+                }
+                Some(_) => {}
             }
             continue;
         }

@@ -61,18 +61,17 @@ impl Function {
         }
     }
 
-    /// The same function with other types: `types[n]` is the type of node `n`. The function itself comes
-    /// back when no type differs.
+    /// The same function with other types: `types[n]` is the type of node `n`, `Type(0)` where it has none. The
+    /// function itself comes back when no type differs.
     ///
     /// # Panics
     /// When there are not as many types as nodes.
-    pub fn with_types(self: &Arc<Self>, types: &[Option<Type>]) -> Arc<Function> {
+    pub fn with_types(self: &Arc<Self>, types: &[Type]) -> Arc<Function> {
         assert_eq!(types.len(), self.nodes.len(), "one type for each node");
-        let number = |ty: &Option<Type>| ty.map_or(0, |ty| ty.0);
-        if self.nodes.iter().zip(types).all(|(node, ty)| node.ty == number(ty)) {
+        if self.nodes.iter().zip(types).all(|(node, ty)| node.ty == ty.0) {
             return self.clone();
         }
-        let typed = |(node, ty): (&RawNode, &Option<Type>)| RawNode { ty: number(ty), ..*node };
+        let typed = |(node, ty): (&RawNode, &Type)| RawNode { ty: ty.0, ..*node };
         Arc::new(Function {
             cx: self.cx.clone(),
             nodes: self.nodes.iter().zip(types).map(typed).collect(),

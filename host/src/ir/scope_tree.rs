@@ -34,6 +34,9 @@ impl ScopeTree {
 
     /// The innermost scope that encloses both.
     pub(crate) fn common(&self, mut a: u32, mut b: u32) -> u32 {
+        if a == b {
+            return a;
+        }
         if self.depth[a as usize] < self.depth[b as usize] {
             std::mem::swap(&mut a, &mut b);
         }

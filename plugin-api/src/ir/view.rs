@@ -132,20 +132,18 @@ impl<'a> BodyView<'a> {
 
     /// The children of a node as they are read when it is rebuilt: a place that binds a variable or a
     /// buffer keeps its node, every other one follows the replacements.
+    #[inline]
     pub fn operands_keeping_binders(&self, expr: Expr) -> impl Iterator<Item = Expr> + use<'a> {
         let args = self.operands(expr);
         let node = self.raw_node(expr);
         let binders = Binders::of(node, self.terms());
-        (0..args.len()).map(move |position| {
-            if binders.contains(position, args.len()) {
-                Expr(args.ids[position])
-            } else {
-                args.at(position)
-            }
+        args.ids.iter().enumerate().map(move |(position, &id)| {
+            if binders.contains(position, args.ids.len()) { Expr(id) } else { args.resolve(id) }
         })
     }
 
     /// Whether operand `position` of a node is a place that binds rather than a use.
+    #[inline]
     pub fn is_binder(&self, expr: Expr, position: usize) -> bool {
         let node = self.raw_node(expr);
         Binders::of(node, self.terms()).contains(position, node.len as usize)
@@ -342,13 +340,17 @@ impl<'a> Args<'a> {
     /// Operand `index`, if there is one.
     #[inline]
     pub fn get(self, index: usize) -> Option<Expr> {
-        let mut id = *self.ids.get(index)?;
+        self.ids.get(index).map(|&id| self.resolve(id))
+    }
+
+    #[inline]
+    fn resolve(self, mut id: u32) -> Expr {
         while let Some(&next) = self.replaced.get(id as usize)
             && next != id
         {
             id = next;
         }
-        Some(Expr(id))
+        Expr(id)
     }
 
     /// Operand `index`.

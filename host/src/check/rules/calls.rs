@@ -2,7 +2,7 @@
 
 use crate::check::{Report, Rule, Subject};
 use crate::infer::fits;
-use crate::ir::{BodyView, Context, DType, DimBindings, Expr, Type, TypeView, View};
+use crate::ir::{BodyView, Context, DType, DimBindings, Expr, Kind, Type, TypeView, View};
 use crate::ops::core::compiler::{CALL_SCALAR, CALL_TIR};
 
 pub(super) const RULE: Rule = Rule {
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
-    for expr in body.post_order() {
+    for expr in body.post_order().filter(|&expr| body.kind(expr) == Kind::CALL) {
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
         let out = match body.op_name(callee) {
             Some(CALL_TIR) => body.terms().attrs(attrs).term("out").map(|out| Type(out.0)),

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::check::{Report, Rule, Subject};
-use crate::ir::{Dim, DimView, Symbol, Term, TermKind, Terms, View};
+use crate::ir::{Dim, DimView, Expr, Kind, Symbol, Term, TermKind, Terms, View};
 
 pub(super) const RULE: Rule = Rule {
     name: "dimensions",
@@ -15,7 +15,8 @@ pub(super) const RULE: Rule = Rule {
 fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
     let mut known = Symbols::new(body.terms());
-    for expr in body.post_order() {
+    let is_function = |&expr: &Expr| matches!(body.kind(expr), Kind::FUNCTION | Kind::PRIM_FUNC);
+    for expr in body.post_order().filter(is_function) {
         if let View::Function { params, .. } | View::PrimFunc { params, .. } = body.view(expr) {
             for ty in params.iter().filter_map(|param| body.ty(param)) {
                 known.find(ty.into(), |_| {});
@@ -25,10 +26,10 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
     let known = known.found;
     let mut used = Symbols::new(body.terms());
     for expr in body.post_order() {
-        let dims = match body.view(expr) {
-            View::Prim { dim } => Some(Term::from(dim)),
+        let dims = match body.kind(expr) {
+            Kind::PRIM => Some(Term(body.raw_node(expr).data)),
             // What stands in the type of a function is its own.
-            View::Global { .. } | View::Function { .. } => continue,
+            Kind::GLOBAL | Kind::FUNCTION => continue,
             _ => body.ty(expr).map(Term::from),
         };
         let Some(dims) = dims.filter(|dims| !used.seen.contains(dims)) else { continue };
@@ -47,17 +48,19 @@ struct Symbols<'a> {
     terms: Terms<'a>,
     seen: FxHashSet<Term>,
     found: FxHashSet<Symbol>,
+    waiting: Vec<Term>,
 }
 
 impl<'a> Symbols<'a> {
     fn new(terms: Terms<'a>) -> Self {
-        Self { terms, seen: FxHashSet::default(), found: FxHashSet::default() }
+        let (seen, found) = (FxHashSet::default(), FxHashSet::default());
+        Self { terms, seen, found, waiting: Vec::new() }
     }
 
     /// Calls `each` with the symbols below `term` that were not found before.
     fn find(&mut self, term: Term, mut each: impl FnMut(Symbol)) {
-        let mut waiting = vec![term];
-        while let Some(term) = waiting.pop() {
+        self.waiting.push(term);
+        while let Some(term) = self.waiting.pop() {
             // A function type binds its own symbols.
             if self.terms.kind(term) == TermKind::FUNC || !self.seen.insert(term) {
                 continue;
@@ -68,7 +71,7 @@ impl<'a> Symbols<'a> {
                         each(name);
                     }
                 }
-                _ => waiting.extend(self.terms.children(term)),
+                _ => self.waiting.extend(self.terms.children(term)),
             }
         }
     }

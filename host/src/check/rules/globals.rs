@@ -1,7 +1,6 @@
 //! A function that is named is in the module, and one that has a link name has that of its own.
 
 use crate::check::{Report, Rule, Subject};
-use crate::ir::View;
 
 pub(super) const RULE: Rule = Rule {
     name: "globals",
@@ -12,10 +11,8 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
-    for expr in body.post_order() {
-        if let View::Global { name } = body.view(expr)
-            && subject.module.get(name).is_none()
-        {
+    for (expr, name) in body.globals() {
+        if subject.module.get(name).is_none() {
             report.at(expr, || {
                 format!("there is no function `@{}` in the module", subject.str(name))
             });

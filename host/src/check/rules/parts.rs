@@ -30,11 +30,12 @@ pub(in crate::check) fn check(function: &Arc<Function>, report: &mut Report) {
             continue;
         }
         let operands = body.operands(expr);
+        let count = operands.len();
         for (position, operand) in operands.iter().enumerate() {
-            let place = Place::of(body, expr, position);
+            let place = Place::of(body, expr, kind, count, position);
             let found = body.kind(operand);
-            let is_unknown = !Kind::ALL.contains(&found) && !place.binds();
-            if !is_unknown && !place.accepts(found) {
+            let is_unknown = || !Kind::ALL.contains(&found) && !place.binds();
+            if !place.accepts(found) && !is_unknown() {
                 report.at(expr, || {
                     let (kind, found, wanted) = (kind.name(), found.name(), place.text());
                     format!(
@@ -92,9 +93,9 @@ enum Place {
 }
 
 impl Place {
-    fn of(body: BodyView<'_>, expr: Expr, position: usize) -> Self {
-        let count = body.operands(expr).len();
-        match body.kind(expr) {
+    /// The place of operand `position` of `count` of a node.
+    fn of(body: BodyView<'_>, expr: Expr, kind: Kind, count: usize, position: usize) -> Self {
+        match kind {
             Kind::LET if position + 1 < count && position.is_multiple_of(2) => Place::Variable,
             Kind::FUNCTION if position + 1 < count => Place::Variable,
             Kind::FUNCTION => Place::Body,

@@ -1,0 +1,52 @@
+//! Calls of operators, of which most are like many others of the same network.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
+
+use crate::ir::{Attrs, Context, Cx, Symbol, Type};
+use crate::ops::{self, OpDef, OpError};
+
+/// What was found out about operators and calls of them, in one context.
+#[derive(Default)]
+pub(crate) struct KnownCalls {
+    ops: HashMap<Symbol, Option<&'static OpDef>, FxBuildHasher>,
+    /// The types of calls that were asked for lately, each at the place that its hash leads to.
+    types: Vec<(Key, Type)>,
+}
+
+/// Operator, attributes, number of arguments and their types. A call of more than there is room for is not kept.
+type Key = (Symbol, Attrs, usize, [Type; 4]);
+
+const NO_CALL: (Key, Type) = ((Symbol(0), Attrs::NONE, 0, [Type(0); 4]), Type(0));
+const PLACES: usize = 64;
+
+impl KnownCalls {
+    /// The operator of this name.
+    pub(super) fn op(&mut self, cx: &Cx, name: Symbol) -> Option<&'static OpDef> {
+        *self.ops.entry(name).or_insert_with(|| ops::find(cx.terms().str(name)))
+    }
+
+    /// The type of a call of an operator.
+    pub(super) fn infer(
+        &mut self,
+        cx: &Cx,
+        (name, op): (Symbol, &'static OpDef),
+        args: &[Type],
+        attrs: Attrs,
+    ) -> Result<Type, OpError> {
+        let mut key: Key = (name, attrs, args.len(), [Type(0); 4]);
+        let Some(room) = key.3.get_mut(..args.len()) else {
+            return ops::infer_call(cx, op, args, attrs);
+        };
+        room.copy_from_slice(args);
+        self.types.resize(PLACES, NO_CALL);
+        let place = (FxBuildHasher.hash_one(key) >> 32) as usize % PLACES;
+        let (known, ty) = &mut self.types[place];
+        if *known != key {
+            (*known, *ty) = (key, ops::infer_call(cx, op, args, attrs)?);
+        }
+        Ok(*ty)
+    }
+}
