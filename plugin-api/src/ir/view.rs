@@ -273,8 +273,14 @@ impl<'a> BodyView<'a> {
     /// Name of the operator that `callee` is.
     #[inline]
     pub fn op_name(&self, callee: Expr) -> Option<&'a str> {
+        self.op_symbol(callee).map(|name| self.terms().str(name))
+    }
+
+    /// Name of the operator that `callee` is, as a symbol.
+    #[inline]
+    pub fn op_symbol(&self, callee: Expr) -> Option<Symbol> {
         let node = self.raw_node(callee);
-        (node.kind == Kind::OP.0).then(|| self.terms().str(Symbol(node.data)))
+        (node.kind == Kind::OP.0).then_some(Symbol(node.data))
     }
 
     /// Dtype and lanes of a scalar expression.

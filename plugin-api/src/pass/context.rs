@@ -1,5 +1,7 @@
 //! The context of one run of a pass.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::abi::host::Host;
 use crate::ir::{Attrs, AttrsView, Context, Symbol, Term, TermKind, TermView, Terms, Type};
 use crate::pass::{Function, Module, PassError, Result};
@@ -8,7 +10,11 @@ use crate::pass::{Function, Module, PassError, Result};
 /// with threads.
 pub struct PassContext {
     host: Host,
+    /// Operators that were asked for: the symbol above the host's answer, at the place that the symbol leads to.
+    known_ops: [AtomicU64; KNOWN_OPS],
 }
+
+const KNOWN_OPS: usize = 64;
 
 /// How an operator's calls may be fused, from the freest to none. The numbers are those of the attribute
 /// `op_pattern`.
@@ -57,7 +63,7 @@ pub struct OpInfo {
 
 impl PassContext {
     pub(crate) fn new(host: Host) -> Self {
-        Self { host }
+        Self { host, known_ops: [const { AtomicU64::new(0) }; KNOWN_OPS] }
     }
 
     pub(crate) fn host(&self) -> &Host {
@@ -168,7 +174,21 @@ impl PassContext {
 
     /// What is known of an operator; `None` for one that the host does not know.
     pub fn op_info(&self, name: &str) -> Option<OpInfo> {
-        let code = self.host.op_info(self.host.symbol(name));
+        self.op_info_of(self.host.symbol(name))
+    }
+
+    /// As [`PassContext::op_info`], by the operator's symbol. Asking again costs next to nothing.
+    pub fn op_info_of(&self, op: Symbol) -> Option<OpInfo> {
+        let place = &self.known_ops[op.0 as usize % KNOWN_OPS];
+        let known = place.load(Ordering::Relaxed);
+        let code = match known >> 32 == op.0 as u64 {
+            true => known as u32,
+            false => {
+                let code = self.host.op_info(op);
+                place.store((op.0 as u64) << 32 | code as u64, Ordering::Relaxed);
+                code
+            }
+        };
         (code & 1 == 1).then(|| OpInfo {
             is_pure: code & 2 != 0,
             pattern: OpPattern::from_code((code >> 8) as i64),
@@ -177,7 +197,12 @@ impl PassContext {
 
     /// Whether a call of this operator may be moved, merged or dropped; an unknown one may not.
     pub fn is_pure(&self, op: &str) -> bool {
-        self.op_info(op).is_some_and(|info| info.is_pure)
+        self.is_pure_op(self.host.symbol(op))
+    }
+
+    /// As [`PassContext::is_pure`], by the operator's symbol.
+    pub fn is_pure_op(&self, op: Symbol) -> bool {
+        self.op_info_of(op).is_some_and(|info| info.is_pure)
     }
 
     /// The tensor program that computes a call of an operator: inputs first (tuples flattened), outputs

@@ -496,7 +496,7 @@ fn wrapper(callee: &Function, name: Symbol, codegen: &str, cx: &PassContext) -> 
 fn is_pure(body: BodyView<'_>, value: Expr, module: &Module, cx: &PassContext) -> bool {
     match body.view(value) {
         View::Call { callee, .. } => match body.view(callee) {
-            View::Op { name } => cx.is_pure(cx.terms().str(name)),
+            View::Op { name } => cx.is_pure_op(name),
             View::Global { name } => module.get(name).is_some_and(|function| {
                 cx.terms().attrs(function.attrs()).str("Composite").is_some()
             }),

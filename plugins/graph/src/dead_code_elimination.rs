@@ -105,7 +105,7 @@ fn impure_nodes(body: BodyView<'_>, cx: &PassContext) -> Vec<bool> {
         impure[expr.index()] = match body.view(expr) {
             View::Function { .. } => false,
             View::Call { callee, args, .. } => {
-                !body.op_name(callee).is_some_and(|op| cx.is_pure(op))
+                !body.op_symbol(callee).is_some_and(|op| cx.is_pure_op(op))
                     || args.iter().any(|arg| impure[arg.index()])
             }
             _ => body.operands(expr).iter().any(|operand| impure[operand.index()]),

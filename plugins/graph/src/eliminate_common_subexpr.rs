@@ -16,9 +16,7 @@
 //!
 //! After J. Cocke and J. T. Schwartz, "Programming Languages and Their Compilers", 1970: value numbering.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
+use hashbrown::HashTable;
 use tenon_plugin_api::prelude::*;
 
 /// Computes what is written twice once.
@@ -153,39 +151,25 @@ struct Values<'a> {
     /// For each node, whether it is a call of a pure operator that may be merged.
     is_pure_call: Vec<bool>,
     call_only: bool,
-    /// By hash, the last node with a number of its own that has it.
-    nodes: HashMap<u64, Expr, BuildHasherDefault<Hashed>>,
-    /// For such a node, the one before it of equal hash.
-    before: HashMap<Expr, Expr>,
+    /// The nodes with a number of their own, each with the hash that it is found by.
+    nodes: HashTable<(u32, Expr)>,
     last: u32,
 }
 
 impl<'a> Values<'a> {
     fn new(body: BodyView<'a>, cx: &PassContext) -> Result<Self> {
-        let skipped = cx.option_operators("skip")?.into_iter();
-        let mut is_pure: HashMap<Symbol, bool> = skipped.map(|op| (op, false)).collect();
-        let mut is_pure_callee = vec![false; body.len()];
-        let mut is_pure_call = vec![false; body.len()];
-        for expr in body.post_order() {
-            match body.view(expr) {
-                View::Op { name } => {
-                    let op = body.terms().str(name);
-                    is_pure_callee[expr.index()] =
-                        *is_pure.entry(name).or_insert_with(|| cx.is_pure(op));
-                }
-                View::Call { callee, .. } => {
-                    is_pure_call[expr.index()] = is_pure_callee[callee.index()];
-                }
-                _ => {}
-            }
-        }
+        let skipped = cx.option_operators("skip")?;
+        let may_merge = |op: Symbol| cx.is_pure_op(op) && !skipped.contains(&op);
+        let is_pure_call = body.post_order().map(|expr| match body.view(expr) {
+            View::Call { callee, .. } => body.op_symbol(callee).is_some_and(may_merge),
+            _ => false,
+        });
         Ok(Self {
             body,
             numbers: vec![0; body.len()],
-            is_pure_call,
+            is_pure_call: is_pure_call.collect(),
             call_only: cx.option_bool("call_only"),
-            nodes: HashMap::default(),
-            before: HashMap::new(),
+            nodes: HashTable::new(),
             last: 0,
         })
     }
@@ -230,33 +214,24 @@ impl<'a> Values<'a> {
     fn own_number(&mut self, expr: Expr) -> u32 {
         if self.has_structure(expr) {
             let hash = self.hash(expr);
-            let mut other = self.nodes.get(&hash).copied();
-            while let Some(node) = other {
-                if self.is_equal(node, expr) {
-                    return self.numbers[node.index()];
-                }
-                other = self.before.get(&node).copied();
+            let is_same = |&(known, node): &(u32, Expr)| known == hash && self.is_equal(node, expr);
+            if let Some(&(_, node)) = self.nodes.find(spread(hash), is_same) {
+                return self.numbers[node.index()];
             }
-            if let Some(before) = self.nodes.insert(hash, expr) {
-                self.before.insert(expr, before);
-            }
+            self.nodes.insert_unique(spread(hash), (hash, expr), |&(hash, _)| spread(hash));
         }
         self.last += 1;
         self.last
     }
 
-    fn hash(&self, expr: Expr) -> u64 {
+    fn hash(&self, expr: Expr) -> u32 {
         let node = self.body.raw_node(expr);
-        let mut hash = Hashed::default();
-        hash.add((node.kind as u64) << 32 | node.ty as u64);
-        hash.add(node.attrs as u64);
-        if self.body.kind(expr) != Kind::CONSTANT {
-            hash.add(node.data as u64);
-        }
-        for operand in self.body.operands(expr).iter() {
-            hash.add(self.numbers[operand.index()] as u64);
-        }
-        hash.finish()
+        let data = if self.body.kind(expr) == Kind::CONSTANT { 0 } else { node.data };
+        let own = [(node.kind as u64) << 32 | node.ty as u64, node.attrs as u64, data as u64];
+        let number = |operand: Expr| self.numbers[operand.index()] as u64;
+        let words = own.into_iter().chain(self.body.operands(expr).iter().map(number));
+        let mix = |hash: u64, word: u64| (hash.rotate_left(26) ^ word).wrapping_mul(MIX);
+        (words.fold(0, mix) >> 32) as u32
     }
 
     fn is_equal(&self, a: Expr, b: Expr) -> bool {
@@ -274,28 +249,10 @@ impl<'a> Values<'a> {
     }
 }
 
-/// A hash made word by word, and its own hash in a table.
-#[derive(Default)]
-struct Hashed(u64);
+/// An odd number whose multiples have well mixed upper bits: 2⁶⁴ over the golden ratio.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
-impl Hashed {
-    fn add(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
-
-impl Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = word;
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.add(byte as u64);
-        }
-    }
+/// A hash as wide as the table wants it.
+fn spread(hash: u32) -> u64 {
+    (hash as u64) << 32 | hash as u64
 }

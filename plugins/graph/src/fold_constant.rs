@@ -48,12 +48,10 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
     // Bytes of a constant expression; `None` for any other.
     let mut size: Vec<Option<u64>> = vec![None; body.len()];
     let binders = Binders::of(body);
+    let [call_tir, shape_of] = ["call_tir", "shape_of"].map(|op| cx.symbol(op));
     // Whether a shape whose rank was not known is known now.
     let mut has_new_shape = false;
     for expr in body.post_order() {
-        if cx.is_cancelled() {
-            return Err(PassError::cancelled());
-        }
         match body.view(expr) {
             View::Constant(constant) => size[expr.index()] = Some(constant.bytes.len() as u64),
             View::Shape { ty } => {
@@ -87,12 +85,14 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
                 }
             }
             View::Call { callee, args, .. } => {
-                let op = body.op_name(callee);
-                let values = args.skip((op == Some("call_tir")) as usize);
+                let op = body.op_symbol(callee);
+                let values = args.skip((op == Some(call_tir)) as usize);
                 let sizes: Option<u64> = values.iter().map(|value| size[value.index()]).sum();
-                let is_foldable = !values.is_empty() && op.is_some_and(|op| cx.is_pure(op));
-                let is_shape_of = op == Some("shape_of");
-                if let Some(sizes) = sizes.filter(|_| is_foldable)
+                let is_foldable = || !values.is_empty() && op.is_some_and(|op| cx.is_pure_op(op));
+                if sizes.is_some() && cx.is_cancelled() {
+                    return Err(PassError::cancelled());
+                }
+                if let Some(sizes) = sizes.filter(|_| is_foldable())
                     && let Some(result) = result_size(body, expr)
                     && result <= limit(sizes)
                     && let Ok(value) = rw.evaluate(expr)
@@ -100,7 +100,7 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
                     size[expr.index()] = Some(result);
                     has_new_shape |= is_unknown(body, expr);
                     rw.replace(expr, value);
-                } else if is_shape_of
+                } else if op == Some(shape_of)
                     && let Some(shape) = body.ty(expr).filter(|&ty| is_static_shape(body, ty))
                 {
                     let TypeView::Shape(Some(dims)) = body.terms().ty(shape) else { continue };

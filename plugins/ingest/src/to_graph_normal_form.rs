@@ -13,8 +13,6 @@
 //! function with a call of anything but a pure operator stays as it is, and so does one that binds a closure,
 //! which may name itself, or a variable whose type says more than that of its value. `relax.Normalize` goes back.
 
-use std::collections::HashMap;
-
 use tenon_plugin_api::prelude::*;
 
 /// Turns functions into graphs, without bindings.
@@ -29,9 +27,7 @@ use tenon_plugin_api::prelude::*;
 fn to_graph_normal_form(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let body = func.view();
     let is_graph = body.post_order().all(|expr| body.kind(expr) != Kind::LET);
-    let mut purity: HashMap<Symbol, bool> = HashMap::new();
-    let mut is_pure = |op| *purity.entry(op).or_insert_with(|| cx.is_pure(cx.terms().str(op)));
-    if is_graph || !body.post_order().all(|expr| may_float(body, expr, &mut is_pure)) {
+    if is_graph || !body.post_order().all(|expr| may_float(body, expr, cx)) {
         return Ok(func);
     }
     let mut rw = func.edit();
@@ -46,12 +42,9 @@ fn to_graph_normal_form(func: Function, _: &Module, cx: &PassContext) -> Result<
 }
 
 /// Whether a node means the same wherever it is evaluated, and names nothing that does not.
-fn may_float(body: BodyView<'_>, expr: Expr, is_pure: &mut impl FnMut(Symbol) -> bool) -> bool {
+fn may_float(body: BodyView<'_>, expr: Expr, cx: &PassContext) -> bool {
     match body.view(expr) {
-        View::Call { callee, .. } => match body.view(callee) {
-            View::Op { name } => is_pure(name),
-            _ => false,
-        },
+        View::Call { callee, .. } => body.op_symbol(callee).is_some_and(|op| cx.is_pure_op(op)),
         View::Let(bindings) => bindings.bindings().all(|(var, value)| {
             body.kind(value) != Kind::FUNCTION && body.ty(var) == body.ty(value)
         }),

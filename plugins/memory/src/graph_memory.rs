@@ -5,8 +5,7 @@
 //! what it was given, so its result keeps that alive; what it makes inside is not counted. A value whose size is
 //! not known counts as nothing.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use tenon_plugin_api::ir::LetView;
 use tenon_plugin_api::prelude::*;
 
@@ -31,9 +30,11 @@ impl Usage {
         let made = lifetimes(body, bindings, |value| roles.of(value));
         let mut bytes = vec![0; bindings.len()];
         let mut dying: Vec<u64> = vec![0; bindings.len()];
+        let mut bytes_of_type: FxHashMap<Option<Type>, u64> = FxHashMap::default();
         for made in &made {
             let (_, value) = bindings.binding(made.birth);
-            bytes[made.birth] = bytes_of(body, value).unwrap_or(0);
+            let known = bytes_of_type.entry(body.ty(value));
+            bytes[made.birth] = *known.or_insert_with(|| bytes_of(body, value).unwrap_or(0));
             if let Some(death) = made.death {
                 dying[death] += bytes[made.birth];
             }
@@ -54,13 +55,13 @@ impl Usage {
 pub(crate) struct GraphRoles<'a> {
     body: BodyView<'a>,
     module: &'a Module,
-    ops: HashMap<Symbol, Role>,
-    is_prim: HashMap<Symbol, bool>,
+    ops: FxHashMap<Symbol, Role>,
+    is_prim: FxHashMap<Symbol, bool>,
 }
 
 impl<'a> GraphRoles<'a> {
     pub(crate) fn new(body: BodyView<'a>, module: &'a Module) -> Self {
-        Self { body, module, ops: HashMap::new(), is_prim: HashMap::new() }
+        Self { body, module, ops: FxHashMap::default(), is_prim: FxHashMap::default() }
     }
 
     /// The role of the value of a binding.
@@ -100,30 +101,11 @@ impl<'a> GraphRoles<'a> {
     }
 }
 
-/// Tells which values are pure. Each operator is looked up once.
-pub(crate) struct Purity<'a> {
-    body: BodyView<'a>,
-    cx: &'a PassContext,
-    ops: HashMap<Symbol, bool>,
-}
-
-impl<'a> Purity<'a> {
-    pub(crate) fn new(body: BodyView<'a>, cx: &'a PassContext) -> Self {
-        Self { body, cx, ops: HashMap::new() }
-    }
-
-    /// Whether a value may be moved, merged or computed again: a constant, a tuple, a call of a pure operator.
-    pub(crate) fn is_pure(&mut self, value: Expr) -> bool {
-        match self.body.view(value) {
-            View::Call { callee, .. } => match self.body.view(callee) {
-                View::Op { name } => {
-                    let (terms, cx) = (self.body.terms(), self.cx);
-                    *self.ops.entry(name).or_insert_with(|| cx.is_pure(terms.str(name)))
-                }
-                _ => false,
-            },
-            View::If { .. } | View::Function { .. } | View::Let(_) | View::Unknown { .. } => false,
-            _ => true,
-        }
+/// Whether a value may be moved, merged or computed again: a constant, a tuple, a call of a pure operator.
+pub(crate) fn is_pure(body: BodyView<'_>, value: Expr, cx: &PassContext) -> bool {
+    match body.view(value) {
+        View::Call { callee, .. } => body.op_symbol(callee).is_some_and(|op| cx.is_pure_op(op)),
+        View::If { .. } | View::Function { .. } | View::Let(_) | View::Unknown { .. } => false,
+        _ => true,
     }
 }

@@ -35,28 +35,31 @@ fn kill_after_last_use(func: Function, module: &Module, cx: &PassContext) -> Res
     let View::Let(bindings) = body.view(block) else { return Ok(func) };
     let mut roles = Roles::new(body, module, cx);
     // What each binding is the last use of; those made last come first, a tensor before its storage.
-    let mut ends: Vec<Vec<Expr>> = vec![Vec::new(); bindings.len()];
+    let mut ends: Vec<(usize, Expr)> = Vec::new();
     for made in lifetimes(body, bindings, |value| roles.of(value)).into_iter().rev() {
         let Some(death) = made.death else { continue };
         let (var, _) = bindings.binding(made.birth);
         let is_killed = roles.killed(bindings.binding(death).1) == Some(var);
         if !is_killed {
-            ends[death].push(var);
+            ends.push((death, var));
         }
     }
-    if ends.iter().all(Vec::is_empty) {
+    if ends.is_empty() {
         return Ok(func);
     }
+    ends.sort_by_key(|&(death, _)| death);
     let mut rw = func.edit();
     let kill = rw.op("memory.kill");
     let nothing = cx.tuple_type(&[]);
-    let mut ends = ends.into_iter();
+    let mut ends = ends.into_iter().peekable();
+    let mut now = 0;
     rw.rewrite_bindings(block, |rw, list, is_dataflow, var, value| {
         list.bind(is_dataflow, var, value);
-        for dead in ends.next().unwrap_or_default() {
+        while let Some((_, dead)) = ends.next_if(|&(death, _)| death == now) {
             let killed = rw.call(kill, &[dead], Attrs::NONE, Some(nothing));
             list.bind_new(rw, false, "killed", killed);
         }
+        now += 1;
         Ok(())
     })?;
     rw.finish()

@@ -50,6 +50,8 @@ struct Lifetimes<'a> {
     body: BodyView<'a>,
     /// For each node one more than the last binding that may touch it; 0 for none.
     last: Vec<u32>,
+    /// Nodes to be noted; empty between two calls.
+    work: Vec<Expr>,
 }
 
 /// The memory that bindings make, in their order. `role` tells what the value of a binding does.
@@ -58,7 +60,7 @@ pub(crate) fn lifetimes(
     bindings: LetView<'_>,
     mut role: impl FnMut(Expr) -> Role,
 ) -> Vec<Made> {
-    let mut lifetimes = Lifetimes { body, last: vec![0; body.len()] };
+    let mut lifetimes = Lifetimes { body, last: vec![0; body.len()], work: Vec::new() };
     let mut made = Vec::new();
     lifetimes.touch(bindings.result(), FOREVER);
     for (birth, (var, value)) in bindings.bindings().enumerate().rev() {
@@ -97,14 +99,14 @@ impl Lifetimes<'_> {
     }
 
     fn note(&mut self, expr: Expr, time: u32, enters: impl Fn(Kind) -> bool) {
-        let mut work = vec![expr];
-        while let Some(expr) = work.pop() {
+        self.work.push(expr);
+        while let Some(expr) = self.work.pop() {
             if self.last[expr.index()] >= time {
                 continue;
             }
             self.last[expr.index()] = time;
             if enters(self.body.kind(expr)) {
-                work.extend(self.body.operands(expr).iter());
+                self.work.extend(self.body.operands(expr).iter());
             }
         }
     }

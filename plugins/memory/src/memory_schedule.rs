@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use tenon_plugin_api::ir::LetView;
 use tenon_plugin_api::prelude::*;
 
-use crate::graph_memory::{GraphRoles, Purity, Usage};
+use crate::graph_memory::{GraphRoles, Usage, is_pure};
 use crate::lifetimes::Operands;
 
 /// Orders bindings so that less memory is alive at a time.
@@ -36,7 +36,6 @@ fn memory_schedule(func: Function, module: &Module, cx: &PassContext) -> Result<
     let View::Let(bindings) = body.view(block) else { return Ok(func) };
     let before = Usage::of(body, bindings, module);
     let values = Values::of(body, bindings, module, &before);
-    let mut purity = Purity::new(body, cx);
     let mut state =
         State { left: vec![(0, 0); bindings.len()], is_freed: vec![false; bindings.len()] };
     let mut rw = func.edit();
@@ -45,7 +44,7 @@ fn memory_schedule(func: Function, module: &Module, cx: &PassContext) -> Result<
         let end = part.first + part.len;
         let mut first = part.first;
         while first < end {
-            let may_move = |&at: &usize| purity.is_pure(bindings.binding(at).1);
+            let may_move = |&at: &usize| is_pure(body, bindings.binding(at).1, cx);
             let len = (first..end).take_while(may_move).count().max(1);
             for at in values.order(first..first + len, &mut state) {
                 let (var, value) = bindings.binding(at);

@@ -23,7 +23,7 @@ use std::collections::{BinaryHeap, HashMap};
 use tenon_plugin_api::ir::LetView;
 use tenon_plugin_api::prelude::*;
 
-use crate::graph_memory::{GraphRoles, Purity, Usage};
+use crate::graph_memory::{GraphRoles, Usage, is_pure};
 use crate::lifetimes::Operands;
 
 /// Computes values again rather than keeping them, so that a function stays within a budget of memory.
@@ -95,7 +95,6 @@ impl Values {
         let number: HashMap<Expr, usize> =
             bindings.bindings().enumerate().map(|(at, (var, _))| (var, at)).collect();
         let mut roles = GraphRoles::new(body, module);
-        let mut purity = Purity::new(body, cx);
         let mut all: Vec<Value> = Vec::with_capacity(bindings.len());
         for (at, (_, value)) in bindings.bindings().enumerate() {
             let role = roles.of(value);
@@ -113,7 +112,7 @@ impl Values {
             } else {
                 keep_all(body, value, &number, &mut all);
             }
-            let may_go = is_plain && role.makes && is_cheap(body, value, module, &mut purity, cx);
+            let may_go = is_plain && role.makes && is_cheap(body, value, module, cx);
             all.push(Value {
                 bytes: usage.bytes[at],
                 death: None,
@@ -146,14 +145,8 @@ fn keep_all(body: BodyView<'_>, value: Expr, number: &HashMap<Expr, usize>, all:
 }
 
 /// Whether computing a value again costs little.
-fn is_cheap(
-    body: BodyView<'_>,
-    value: Expr,
-    module: &Module,
-    purity: &mut Purity<'_>,
-    cx: &PassContext,
-) -> bool {
-    if !purity.is_pure(value) {
+fn is_cheap(body: BodyView<'_>, value: Expr, module: &Module, cx: &PassContext) -> bool {
+    if !is_pure(body, value, cx) {
         return false;
     }
     let operands = body.operands(value);

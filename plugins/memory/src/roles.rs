@@ -1,7 +1,6 @@
 //! What bindings do with memory that is made explicitly.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use tenon_plugin_api::prelude::*;
 
 use crate::lifetimes::{Operands, Role};
@@ -16,7 +15,7 @@ pub(crate) struct Roles<'a> {
     view: Symbol,
     kill: Symbol,
     /// Whether each function of the module that was asked for is a tensor program.
-    is_prim: HashMap<Symbol, bool>,
+    is_prim: FxHashMap<Symbol, bool>,
 }
 
 impl<'a> Roles<'a> {
@@ -29,7 +28,7 @@ impl<'a> Roles<'a> {
             tensor_in_storage: cx.symbol("memory.alloc_tensor"),
             view: cx.symbol("memory.view"),
             kill: cx.symbol("memory.kill"),
-            is_prim: HashMap::new(),
+            is_prim: FxHashMap::default(),
         }
     }
 

@@ -137,7 +137,7 @@ impl Lift {
             let is_fit = match body.view(expr) {
                 View::Call { callee, attrs, .. } => {
                     let stops = body.terms().attrs(attrs).bool(STOP) == Some(true);
-                    !stops && body.op_name(callee).is_some_and(|op| cx.is_pure(op))
+                    !stops && body.op_symbol(callee).is_some_and(|op| cx.is_pure_op(op))
                 }
                 View::Tuple(_) | View::TupleGetItem { .. } => true,
                 View::Constant(_) | View::Shape { .. } | View::Global { .. } | View::Op { .. } => {

@@ -18,8 +18,6 @@
 //!
 //! After A. Griewank and A. Walther, "Evaluating Derivatives", 2008, chapter 3.
 
-use std::collections::HashMap;
-
 use tenon_plugin_api::ir::Terms;
 use tenon_plugin_api::prelude::*;
 
@@ -76,16 +74,18 @@ fn adjoint_of(func: &Function, cx: &PassContext) -> Result<Function> {
     };
     let target = target_of(body, &bindings, result, cx)?;
 
-    let mut vars: HashMap<Expr, Vec<Expr>> = HashMap::new();
-    let mut renames: HashMap<Expr, Expr> = HashMap::new();
-    for &(var, value) in &bindings {
+    // For a value the first variable that is bound to it, for that the next one; for a variable that is bound to
+    // another one, that.
+    let mut next_var: Vec<Option<Expr>> = vec![None; body.len()];
+    let mut renames: Vec<Option<Expr>> = vec![None; body.len()];
+    for &(var, value) in bindings.iter().rev() {
         match body.kind(value) {
-            Kind::VAR => _ = renames.insert(var, value),
-            _ => vars.entry(value).or_default().push(var),
+            Kind::VAR => renames[var.index()] = Some(value),
+            _ => next_var[var.index()] = next_var[value.index()].replace(var),
         }
     }
     let is_active = active(body, &bindings, &wanted);
-    let mut adjoints = Adjoints { rw: func.edit(), is_active, grads: HashMap::new() };
+    let mut adjoints = Adjoints { rw: func.edit(), is_active, grads: vec![Vec::new(); body.len()] };
     let dtype = adjoints.rw.tensor(target).map_or(DType::F32, |(dtype, _)| dtype);
     let one = adjoints.rw.number(dtype, 1.0).ok_or_else(|| PassError::new("the loss has no 1"))?;
     adjoints.add(target, None, one);
@@ -95,17 +95,19 @@ fn adjoint_of(func: &Function, cx: &PassContext) -> Result<Function> {
             return Err(PassError::cancelled());
         }
         if body.kind(expr) == Kind::VAR {
-            if let Some(&renamed) = renames.get(&expr) {
+            if let Some(renamed) = renames[expr.index()] {
                 adjoints.hand_on(expr, renamed);
             }
             continue;
         }
-        let vars = vars.get(&expr).map_or(&[] as &[Expr], Vec::as_slice);
-        for &var in vars {
+        let mut next = next_var[expr.index()];
+        while let Some(var) = next {
             adjoints.hand_on(var, expr);
+            next = next_var[var.index()];
         }
-        if let Some(grads) = adjoints.grads.remove(&expr) {
-            let value = vars.first().copied().unwrap_or(expr);
+        let grads = std::mem::take(&mut adjoints.grads[expr.index()]);
+        if !grads.is_empty() {
+            let value = next_var[expr.index()].unwrap_or(expr);
             adjoints.propagate(body, expr, value, grads)?;
         }
     }
@@ -245,8 +247,8 @@ fn active(body: BodyView<'_>, bindings: &[(Expr, Expr)], wanted: &[Expr]) -> Vec
 struct Adjoints {
     rw: Rewriter,
     is_active: Vec<bool>,
-    /// By variable, the sum so far; of a tuple one for each field.
-    grads: HashMap<Expr, Vec<Option<Expr>>>,
+    /// By node, the sum so far; of a tuple one for each field.
+    grads: Vec<Vec<Option<Expr>>>,
 }
 
 impl Adjoints {
@@ -257,7 +259,7 @@ impl Adjoints {
             return;
         }
         let place = field.unwrap_or(0);
-        let grads = self.grads.entry(value).or_default();
+        let grads = &mut self.grads[value.index()];
         if grads.len() <= place {
             grads.resize(place + 1, None);
         }
@@ -269,7 +271,8 @@ impl Adjoints {
 
     /// Adds the adjoint of a variable to that of the value it is bound to.
     fn hand_on(&mut self, var: Expr, value: Expr) {
-        for (field, grad) in self.grads.remove(&var).into_iter().flatten().enumerate() {
+        let grads = std::mem::take(&mut self.grads[var.index()]);
+        for (field, grad) in grads.into_iter().enumerate() {
             if let Some(grad) = grad {
                 self.add(value, Some(field), grad);
             }
@@ -299,21 +302,23 @@ impl Adjoints {
                 }
             }
             View::Call { callee, args, attrs } if is_active => {
-                let name = name_of(body, value);
+                let failed =
+                    |text: &str| Err(PassError::new(format!("{}: {text}", name_of(body, value))));
                 let Some(op) = body.op_name(callee) else {
-                    let text =
-                        format!("{name}: a call of a function has no gradient; inline it first");
-                    return Err(PassError::new(text));
+                    return failed("a call of a function has no gradient; inline it first");
                 };
                 let Some(rule) = rules::find(op) else {
-                    return Err(PassError::new(format!("{name}: `{op}` has no gradient")));
+                    return failed(&format!("`{op}` has no gradient"));
                 };
                 let call = Call { expr, args: args.to_vec(), attrs, ty: body.ty(expr) };
                 let mut step = Step { rw: &mut self.rw, call, value, grads };
-                let found = rule(&mut step).map_err(|reason| {
-                    let reason = reason.message();
-                    PassError::new(format!("{name}: `{op}` has no gradient here, since {reason}"))
-                })?;
+                let found = match rule(&mut step) {
+                    Ok(found) => found,
+                    Err(reason) => {
+                        let reason = reason.message();
+                        return failed(&format!("`{op}` has no gradient here, since {reason}"));
+                    }
+                };
                 for (arg, grad) in args.iter().zip(found) {
                     self.add_grad(body, arg, grad);
                 }
@@ -346,7 +351,7 @@ impl Adjoints {
 
     /// The gradient by a parameter: zeros where the loss does not depend on it.
     fn of_param(&mut self, body: BodyView<'_>, param: Expr) -> Result<Expr> {
-        let grads = self.grads.remove(&param).unwrap_or_default();
+        let grads = std::mem::take(&mut self.grads[param.index()]);
         let ty = body.ty(param).ok_or_else(|| PassError::new("a parameter has no type"))?;
         let fields: &[Type] = match body.terms().ty(ty) {
             TypeView::Tuple(fields) => fields,
