@@ -20,7 +20,8 @@
 //!
 //! `shape_of`, `shape_to_tensor` and `tensor_to_shape` get their names of the executor's as well. Calls of tensor
 //! programs, of functions and of something external are what the executor does already. Every tensor has its storage
-//! by then, which `relax.LowerAllocTensor` sees to; a tensor without one is an error.
+//! by then, which `relax.LowerAllocTensor` sees to, and blocks are plain; a tensor without a storage and a dataflow
+//! block are errors.
 //!
 //! Code that is compiled ahead of time reads the operators that this pass removes: it is for the pipeline `vm`.
 
@@ -38,6 +39,13 @@ use tenon_plugin_api::prelude::*;
 fn vm_builtin_lower(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let mut rw = func.edit();
     for expr in rw.post_order() {
+        if let View::Let(bindings) = rw.view(expr)
+            && bindings.blocks().iter().any(|block| block.is_dataflow)
+        {
+            let message = "a dataflow block is left, and what is made here has effects; run relax.ToNonDataflow \
+                           before";
+            return Err(PassError::new(message).at(expr));
+        }
         let View::Call { callee, args, attrs } = rw.view(expr) else { continue };
         let args = args.to_vec();
         let (op, args, attrs) = match rw.view(callee) {

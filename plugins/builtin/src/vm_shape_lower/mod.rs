@@ -161,19 +161,20 @@ fn lower(
     let params: Vec<Checked> =
         params.iter().flat_map(|param| checked(&mut rw, &mut fields, param, name)).collect();
 
+    let here = format!("`@{name}`");
     let mut heap = Heap::new(terms, &params);
     let first: Vec<_> = params.iter().map(|param| heap.read(param.dims(terms))).collect();
     for param in &params {
         heap.place(param.dims(terms), &param.what)?;
     }
     for (_, ty) in &code.shapes {
-        heap.place(dims_of(terms, *ty), &format!("`@{name}`"))?;
+        heap.place(dims_of(terms, *ty), &here)?;
     }
     for (_, dim) in &code.dims {
-        heap.place(&[*dim], &format!("`@{name}`"))?;
+        heap.place(&[*dim], &here)?;
     }
     for &ty in code.declared.values().chain(&code.result) {
-        heap.place(dims_of(terms, ty), &format!("`@{name}`"))?;
+        heap.place(dims_of(terms, ty), &here)?;
     }
 
     let mut list = LetList::new();
