@@ -40,7 +40,21 @@ fn main() -> ExitCode {
             trials.push(Trial::test(format!("{stem}::{last}"), run).with_ignored_flag(missing));
         }
     }
+    trials.push(Trial::test("mlp::at_run_time", move || at_run_time(root)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A model whose batch is not bound is brought into the form of an executor that finds out shapes, and computes the
+/// same behind each pass.
+fn at_run_time(root: &Path) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let (model, file) = (root.join("tests/models/mlp.onnx"), folder.path().join("m.ir"));
+    let options = ["opt", "--pipeline", "vm", "--validate", "--verify-each", "-o"];
+    succeed(tenon().args(options).arg(&file).arg(model))?;
+    match fs::read_to_string(file)?.contains("vm.match_shape(%x, %heap)") {
+        true => Ok(()),
+        false => Err("the shape of its input is not matched".into()),
+    }
 }
 
 /// The phases of the default pipeline.

@@ -1,9 +1,13 @@
 //! What the legalization of an operator sees: a call to be turned into a tensor program.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use rustc_hash::{FxBuildHasher, FxHashSet};
+
 use crate::ir::{
-    Attrs, AttrsView, Context, Cx, DType, Function, Terms, Transaction, Type, TypeView, View,
+    Attrs, AttrsView, Build, Context, Cx, DType, Dim, DimView, Function, Terms, Transaction, Type,
+    TypeView, View,
 };
 
 use super::{OpAttrs, OpDef, OpError};
@@ -54,14 +58,50 @@ impl LegalizeCx<'_> {
     }
 
     /// The types of the tensors that are read: the arguments with tuples flattened; shapes, dimensions
-    /// and other arguments that are no tensors are left out.
+    /// and other arguments that are no tensors are left out. A dimension that is neither an integer nor a symbol has a
+    /// symbol of its own in the program, which finds its symbols in the shapes of its buffers.
     pub fn inputs(&self) -> Vec<Type> {
-        flatten(self.attrs.terms(), &self.args)
+        let mut types = self.tensors();
+        types.truncate(flatten(self.attrs.terms(), &self.args).len());
+        types
     }
 
-    /// The types of the tensors that are written: the result, flattened if it is a tuple.
+    /// The types of the tensors that are written: the result, flattened if it is a tuple; dimensions are as with those
+    /// that are read.
     pub fn outputs(&self) -> Vec<Type> {
-        flatten(self.attrs.terms(), &[self.out])
+        self.tensors().split_off(flatten(self.attrs.terms(), &self.args).len())
+    }
+
+    /// Whether the sizes of all tensors are known.
+    pub fn is_static(&self) -> bool {
+        let terms = self.attrs.terms();
+        self.tensors().into_iter().all(|ty| terms.static_tensor(ty).is_some())
+    }
+
+    fn tensors(&self) -> Vec<Type> {
+        let terms = self.attrs.terms();
+        let types = [flatten(terms, &self.args), flatten(terms, &[self.out])].concat();
+        let dims_of = |&ty: &Type| terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
+        let is_symbol = |dim: Dim| matches!(terms.dim(dim), DimView::Symbol(_));
+        let symbols: FxHashSet<Dim> =
+            types.iter().flat_map(dims_of).copied().filter(|&dim| is_symbol(dim)).collect();
+        let cx = self.tx.cx();
+        let mut own: HashMap<Dim, Dim, FxBuildHasher> = HashMap::default();
+        let mut names = (0..).map(|number| cx.dim_symbol(&format!("d{number}")));
+        let mut general = |dim: Dim| match terms.dim_value(dim) {
+            None if !is_symbol(dim) => *own.entry(dim).or_insert_with(|| {
+                names.find(|name| !symbols.contains(name)).expect("there is always another name")
+            }),
+            _ => dim,
+        };
+        let generalized = types.iter().map(|&ty| match terms.tensor(ty) {
+            Some((dtype, dims)) => {
+                let dims: Vec<Dim> = dims.iter().map(|&dim| general(dim)).collect();
+                cx.tensor_type(dtype, &dims)
+            }
+            None => ty,
+        });
+        generalized.collect()
     }
 
     /// Element type and shape of a tensor type, which must be static.

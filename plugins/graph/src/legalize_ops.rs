@@ -11,7 +11,8 @@
 //! Each operator states its own tensor program; the host makes it for the types of the call. Calls with the
 //! same operator, attributes and types share one program, found by one look-up. Tuples are passed field by
 //! field, since a program takes buffers. Reshapes stay as they are: they move no data, and memory planning
-//! makes them views; expanding and squeezing axes become reshapes here.
+//! makes them views; expanding and squeezing axes become reshapes here. Dimensions may be symbols where the operator
+//! has a program for that; `docs/vm.md` says which.
 
 use std::collections::HashMap;
 

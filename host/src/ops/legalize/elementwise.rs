@@ -7,11 +7,11 @@
 //! One loop for each axis of the result and one store, whose indices are the loop variables: what fusion
 //! folds into the programs around it, and what is vectorized and made parallel afterwards.
 
-use crate::ir::{BinaryOp, DType};
+use crate::ir::{BinaryOp, Context, DType, Dim};
 use crate::ops::{LegalizeCx, OpError, OpPattern};
 
-use super::kernel::Kernel;
-use super::program::program;
+use super::kernel::{Extent, Kernel};
+use super::program::program_of_any_shape;
 use super::scalar::{Scalar, compute_dtype, int_bounds};
 
 /// Operators of one argument.
@@ -35,7 +35,7 @@ pub(crate) fn choose(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
 pub(crate) fn batch_norm(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
     let axis = cx.attrs.int("axis")?;
     let epsilon = cx.attrs.float("epsilon")?;
-    program(cx, OpPattern::Broadcast, move |kernel, inputs, outputs| {
+    program_of_any_shape(cx, OpPattern::Broadcast, move |kernel, inputs, outputs| {
         let out = &outputs[0];
         let axis = super::program::axis_of(axis, out.shape.len())?;
         Ok(kernel.nest(&out.shape, |i| {
@@ -49,7 +49,7 @@ pub(crate) fn batch_norm(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
 /// `nn.bias_add` over the arguments x, b.
 pub(crate) fn bias_add(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
     let axis = cx.attrs.int("axis")?;
-    program(cx, OpPattern::Broadcast, move |kernel, inputs, outputs| {
+    program_of_any_shape(cx, OpPattern::Broadcast, move |kernel, inputs, outputs| {
         let out = &outputs[0];
         let axis = super::program::axis_of(axis, out.shape.len())?;
         Ok(kernel.nest(&out.shape, |i| out.set(i, inputs[0].wide(i) + inputs[1].wide(&[i[axis]]))))
@@ -63,8 +63,11 @@ fn elementwise(
     pattern: OpPattern,
     apply: impl for<'k> FnOnce(&[Scalar<'k>], DType) -> Scalar<'k>,
 ) -> Result<(), OpError> {
-    program(cx, pattern, |kernel, inputs, outputs| {
+    program_of_any_shape(cx, pattern, |kernel, inputs, outputs| {
         let out = &outputs[0];
+        for input in inputs {
+            check_broadcast(kernel, &input.shape, &out.shape)?;
+        }
         Ok(kernel.nest(&out.shape, |indices| {
             let args: Vec<Scalar<'_>> = inputs
                 .iter()
@@ -77,14 +80,26 @@ fn elementwise(
 
 /// The indices of the element of a tensor of shape `shape` that is repeated at `indices`: aligned at the
 /// last axis, and 0 along axes of extent 1.
-pub(super) fn broadcast<'k>(
+pub(super) fn broadcast<'k, E: Extent>(
     kernel: &'k Kernel,
-    shape: &[i64],
+    shape: &[E],
     indices: &[Scalar<'k>],
 ) -> Vec<Scalar<'k>> {
     let own = &indices[indices.len() - shape.len()..];
-    let at = |(&index, &extent)| if extent == 1 { kernel.index(0) } else { index };
+    let at = |(&index, extent): (&Scalar<'k>, &E)| {
+        if extent.is(kernel, 1) { kernel.index(0) } else { index }
+    };
     own.iter().zip(shape).map(at).collect()
+}
+
+/// Checks that it is known along which axes a tensor is repeated.
+pub(super) fn check_broadcast(kernel: &Kernel, shape: &[Dim], out: &[Dim]) -> Result<(), OpError> {
+    let own = &out[out.len() - shape.len()..];
+    let unknown = shape.iter().zip(own).find(|&(&a, &b)| a != b && !a.is(kernel, 1));
+    unknown.map_or(Ok(()), |(&dim, _)| {
+        let dim = kernel.cx().terms().dim_text(dim);
+        Err(OpError::Unsupported(format!("whether the dimension {dim} is repeated is not known")))
+    })
 }
 
 /// An operator of one argument with what it needs of its attributes.

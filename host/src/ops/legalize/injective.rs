@@ -6,14 +6,14 @@
 //!
 //! One loop for each axis of the result and one store, as with the element-wise operators.
 
-use crate::ir::{DType, TermView};
+use crate::ir::{DType, Dim, TermView};
 use crate::ops::core::slice::slice_range;
 use crate::ops::{LegalizeCx, OpError, OpPattern};
 
-use super::elementwise::broadcast;
+use super::elementwise::{broadcast, check_broadcast};
 use super::kernel::{Buffer, Kernel};
 use super::layout_index::{coordinate, place};
-use super::program::{axis_of, program};
+use super::program::{axis_of, program, program_of_any_shape};
 use super::scalar::Scalar;
 
 /// `transpose`.
@@ -22,7 +22,7 @@ pub(crate) fn transpose(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
         true => Some(cx.attrs.ints("axes")?),
         false => None,
     };
-    injective(cx, OpPattern::Injective, |kernel, input, _, indices| {
+    injective_of_any_shape(cx, OpPattern::Injective, |kernel, input, _, indices| {
         let rank = indices.len();
         let axes: Vec<usize> = match given {
             Some(axes) => axes.iter().map(|&axis| axis_of(axis, rank)).collect::<Result<_, _>>()?,
@@ -38,7 +38,8 @@ pub(crate) fn transpose(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
 
 /// `broadcast_to`.
 pub(crate) fn broadcast_to(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
-    injective(cx, OpPattern::Broadcast, |kernel, input, _, indices| {
+    injective_of_any_shape(cx, OpPattern::Broadcast, |kernel, input, out, indices| {
+        check_broadcast(kernel, &input.shape, &out.shape)?;
         Ok(input.at(&broadcast(kernel, &input.shape, indices)))
     })
 }
@@ -47,7 +48,7 @@ pub(crate) fn broadcast_to(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
 pub(crate) fn full(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
     let terms = cx.attrs.terms();
     let value = cx.attrs.given().term("value").map_or(TermView::None, |term| terms.view(term));
-    program(cx, OpPattern::Elementwise, |kernel, _, outputs| {
+    program_of_any_shape(cx, OpPattern::Elementwise, |kernel, _, outputs| {
         let out = &outputs[0];
         let value = match value {
             TermView::Int(value) if !out.dtype.is_float() => kernel.int(out.dtype, value),
@@ -169,6 +170,25 @@ pub(super) fn injective(
     ) -> Result<Scalar<'k>, OpError>,
 ) -> Result<(), OpError> {
     program(cx, pattern, |kernel, inputs, outputs| {
+        let out = &outputs[0];
+        let indices = kernel.axes(out.shape.len());
+        let value = element(kernel, &inputs[0], out, &indices)?;
+        Ok(kernel.over_axes(&indices, &out.shape, out.set(&indices, value)))
+    })
+}
+
+/// As [`injective`], for tensors whose dimensions may be symbols.
+fn injective_of_any_shape(
+    cx: &mut LegalizeCx<'_>,
+    pattern: OpPattern,
+    element: impl for<'k> FnOnce(
+        &'k Kernel,
+        &Buffer<'k, Dim>,
+        &Buffer<'k, Dim>,
+        &[Scalar<'k>],
+    ) -> Result<Scalar<'k>, OpError>,
+) -> Result<(), OpError> {
+    program_of_any_shape(cx, pattern, |kernel, inputs, outputs| {
         let out = &outputs[0];
         let indices = kernel.axes(out.shape.len());
         let value = element(kernel, &inputs[0], out, &indices)?;

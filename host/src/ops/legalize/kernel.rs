@@ -11,7 +11,10 @@
 
 use std::cell::RefCell;
 
-use crate::ir::{Attrs, Build, BuildPrim, Context, Cx, DType, Expr, LoopKind, Transaction, Type};
+use crate::ir::{
+    Attrs, Build, BuildPrim, Context, Cx, DType, Dim, Expr, LoopKind, Transaction, Type,
+};
+use crate::ops::{LegalizeCx, OpError};
 
 use super::scalar::{Scalar, compute_dtype, int_bounds};
 
@@ -27,13 +30,59 @@ pub(super) struct Kernel {
 #[derive(Clone, Copy)]
 pub(super) struct Stmt(pub(super) Expr);
 
-/// A buffer of a [`Kernel`].
+/// A buffer of a [`Kernel`]; its extents are integers, or dimensions in a program for tensors of any shape.
 #[derive(Clone)]
-pub(super) struct Buffer<'k> {
+pub(super) struct Buffer<'k, E = i64> {
     kernel: &'k Kernel,
     pub(super) expr: Expr,
     pub(super) dtype: DType,
-    pub(super) shape: Vec<i64>,
+    pub(super) shape: Vec<E>,
+}
+
+/// The extent of an axis.
+pub(super) trait Extent: Copy {
+    /// Element type and shape of a tensor type.
+    fn tensor(cx: &LegalizeCx<'_>, ty: Type) -> Result<(DType, Vec<Self>), OpError>;
+
+    /// Whether it is known to be `value`.
+    fn is(self, kernel: &Kernel, value: i64) -> bool;
+
+    /// It as an index.
+    fn index(self, kernel: &Kernel) -> Scalar<'_>;
+}
+
+impl Extent for i64 {
+    fn tensor(cx: &LegalizeCx<'_>, ty: Type) -> Result<(DType, Vec<i64>), OpError> {
+        cx.static_tensor(ty)
+    }
+
+    fn is(self, _: &Kernel, value: i64) -> bool {
+        self == value
+    }
+
+    fn index(self, kernel: &Kernel) -> Scalar<'_> {
+        kernel.index(self)
+    }
+}
+
+impl Extent for Dim {
+    fn tensor(cx: &LegalizeCx<'_>, ty: Type) -> Result<(DType, Vec<Dim>), OpError> {
+        let terms = cx.attrs.terms();
+        let text = || format!("a tensor of known rank is expected, not {}", terms.type_text(ty));
+        let (dtype, dims) = terms.tensor(ty).ok_or_else(|| OpError::Unsupported(text()))?;
+        Ok((dtype, dims.to_vec()))
+    }
+
+    fn is(self, kernel: &Kernel, value: i64) -> bool {
+        kernel.cx().terms().dim_value(self) == Some(value)
+    }
+
+    fn index(self, kernel: &Kernel) -> Scalar<'_> {
+        match kernel.cx().terms().dim_value(self) {
+            Some(value) => kernel.index(value),
+            None => kernel.scalar(|tx| tx.prim(self)),
+        }
+    }
 }
 
 impl Kernel {
@@ -76,7 +125,13 @@ impl Kernel {
     }
 
     /// A buffer that is given from outside.
-    pub(super) fn param(&self, name: &str, ty: Type, dtype: DType, shape: Vec<i64>) -> Buffer<'_> {
+    pub(super) fn param<E>(
+        &self,
+        name: &str,
+        ty: Type,
+        dtype: DType,
+        shape: Vec<E>,
+    ) -> Buffer<'_, E> {
         let expr = self.tx.borrow_mut().buffer(name, ty, "");
         Buffer { kernel: self, expr, dtype, shape }
     }
@@ -113,33 +168,28 @@ impl Kernel {
     fn each<'k>(
         &'k self,
         name: &str,
-        extent: i64,
+        extent: impl Extent,
         kind: LoopKind,
         body: impl FnOnce(Scalar<'k>) -> Stmt,
     ) -> Stmt {
-        match extent {
-            1 => body(self.index(0)),
-            _ => self.whole_loop(name, extent, kind, body),
+        if extent.is(self, 1) {
+            return body(self.index(0));
         }
-    }
-
-    fn whole_loop<'k>(
-        &'k self,
-        name: &str,
-        extent: i64,
-        kind: LoopKind,
-        body: impl FnOnce(Scalar<'k>) -> Stmt,
-    ) -> Stmt {
         let var = self.scalar(|tx| tx.scalar_var(name, DType::I64));
         let body = body(var);
-        self.stmt(|tx| tx.for_range(var.expr, extent, kind, body.0))
+        self.loop_over(var, extent, kind, body)
+    }
+
+    fn loop_over(&self, var: Scalar<'_>, extent: impl Extent, kind: LoopKind, body: Stmt) -> Stmt {
+        let (zero, extent) = (self.index(0), extent.index(self));
+        self.stmt(|tx| tx.for_loop(var.expr, zero.expr, extent.expr, kind, body.0, Attrs::NONE))
     }
 
     /// A serial loop.
     pub(super) fn serial<'k>(
         &'k self,
         name: &str,
-        extent: i64,
+        extent: impl Extent,
         body: impl FnOnce(Scalar<'k>) -> Stmt,
     ) -> Stmt {
         self.each(name, extent, LoopKind::Serial, body)
@@ -213,7 +263,7 @@ impl Kernel {
     /// a program of one statement is fused with others.
     pub(super) fn nest<'k>(
         &'k self,
-        shape: &[i64],
+        shape: &[impl Extent],
         body: impl FnOnce(&[Scalar<'k>]) -> Stmt,
     ) -> Stmt {
         let vars = self.axes(shape.len());
@@ -229,10 +279,11 @@ impl Kernel {
     }
 
     /// Serial loops of `vars` over the axes of a shape.
-    pub(super) fn over_axes(&self, vars: &[Scalar<'_>], shape: &[i64], body: Stmt) -> Stmt {
-        vars.iter().zip(shape).rev().fold(body, |body, (var, &extent)| {
-            self.stmt(|tx| tx.for_range(var.expr, extent, LoopKind::Serial, body.0))
-        })
+    pub(super) fn over_axes(&self, vars: &[Scalar<'_>], shape: &[impl Extent], body: Stmt) -> Stmt {
+        vars.iter()
+            .zip(shape)
+            .rev()
+            .fold(body, |body, (&var, &extent)| self.loop_over(var, extent, LoopKind::Serial, body))
     }
 
     /// The tensor program: the last `outputs` parameters are written.
@@ -323,7 +374,7 @@ impl<'k> Block<'k> {
     }
 }
 
-impl<'k> Buffer<'k> {
+impl<'k, E> Buffer<'k, E> {
     /// The element at `indices`.
     pub(super) fn at(&self, indices: &[Scalar<'k>]) -> Scalar<'k> {
         debug_assert_eq!(indices.len(), self.shape.len(), "indices of a buffer");

@@ -40,6 +40,7 @@ mod matmul;
 mod pool;
 mod reduce;
 mod softmax;
+mod symbolic;
 
 pub(crate) use conv2d::conv2d;
 pub(crate) use elementwise::{batch_norm, bias_add, binary, choose, unary};

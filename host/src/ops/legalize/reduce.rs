@@ -10,27 +10,32 @@
 //!
 //! In vectors of the last axis: of one that is reduced, each lane has a part of its own until the end.
 
-use crate::ir::DType;
+use crate::ir::{DType, Dim};
 use crate::ops::{LegalizeCx, OpError, OpPattern};
 
 use super::fold::fold_lanes;
-use super::kernel::{Buffer, Kernel, Stmt, vector_width};
+use super::kernel::{Buffer, Extent, Kernel, Stmt, vector_width};
 use super::program::{axis_of, check_count, program};
 use super::reshape::regroup;
 use super::scalar::{Scalar, compute_dtype, highest, lowest};
+use super::symbolic;
 
 /// `sum`, `mean`, `prod`, `max` and `min`.
 pub(crate) fn reduce(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
     check_count(cx, 1)?;
-    let (dtype, shape) = cx.static_tensor(cx.inputs()[0])?;
+    let (_, dims) = Dim::tensor(cx, cx.inputs()[0])?;
     let axes: Vec<usize> = match cx.attrs.has("axis") {
         true => {
             let given = cx.attrs.ints("axis")?;
-            given.iter().map(|&axis| axis_of(axis, shape.len())).collect::<Result<_, _>>()?
+            given.iter().map(|&axis| axis_of(axis, dims.len())).collect::<Result<_, _>>()?
         }
-        false => (0..shape.len()).collect(),
+        false => (0..dims.len()).collect(),
     };
     let reduction = Reduction::of(cx.op.name)?;
+    if !cx.is_static() {
+        return symbolic::reduce(cx, reduction, &axes);
+    }
+    let (dtype, shape) = cx.static_tensor(cx.inputs()[0])?;
     let lanes = cx.lanes_of(dtype);
     program(cx, OpPattern::Reduction, |kernel, inputs, outputs| {
         let (data, out) = (&inputs[0], &outputs[0]);
@@ -45,7 +50,7 @@ pub(crate) fn reduce(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Reduction {
+pub(super) enum Reduction {
     Sum,
     Mean,
     Product,
@@ -65,7 +70,7 @@ impl Reduction {
         })
     }
 
-    fn start(self, kernel: &Kernel, dtype: DType) -> Scalar<'_> {
+    pub(super) fn start(self, kernel: &Kernel, dtype: DType) -> Scalar<'_> {
         match self {
             Self::Sum | Self::Mean => kernel.literal(dtype, 0.0),
             Self::Product => kernel.literal(dtype, 1.0),
@@ -74,7 +79,7 @@ impl Reduction {
         }
     }
 
-    fn combine<'k>(self, a: Scalar<'k>, b: Scalar<'k>) -> Scalar<'k> {
+    pub(super) fn combine<'k>(self, a: Scalar<'k>, b: Scalar<'k>) -> Scalar<'k> {
         match self {
             Self::Sum | Self::Mean => a + b,
             Self::Product => a * b,

@@ -15,6 +15,7 @@ use super::kernel::{Buffer, Kernel, Stmt, vector_width};
 use super::program::{axis_of, check_count, program};
 use super::reshape::regroup;
 use super::scalar::{Scalar, compute_dtype, lowest};
+use super::symbolic;
 
 /// Powers that are kept rather than computed twice, at most.
 const MAX_KEPT: i64 = 4096;
@@ -32,6 +33,9 @@ pub(crate) fn log_softmax(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
 fn along_axis(cx: &mut LegalizeCx<'_>, is_log: bool) -> Result<(), OpError> {
     check_count(cx, 1)?;
     let axis = cx.attrs.int("axis")?;
+    if !cx.is_static() {
+        return symbolic::softmax(cx, axis, is_log);
+    }
     let (dtype, shape) = cx.static_tensor(cx.out)?;
     let lanes = cx.lanes_of(dtype);
     let axis = axis_of(axis, shape.len())?;

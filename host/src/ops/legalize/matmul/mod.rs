@@ -18,6 +18,7 @@ use super::layout_index::{Coordinate, place};
 use super::program::{check_count, program};
 use super::reshape::regroup;
 use super::scalar::{Scalar, compute_dtype};
+use super::symbolic;
 
 /// A product of matrices: extents, and how elements are read and written.
 struct Product<'a, 'k> {
@@ -42,6 +43,9 @@ struct Product<'a, 'k> {
 pub(crate) fn dense(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
     check_count(cx, 2)?;
     let layout = super::layout_attr(cx, "weight_layout")?;
+    if !cx.is_static() {
+        return symbolic::dense(cx, &layout);
+    }
     let (dtype, _) = cx.static_tensor(cx.out)?;
     let (lanes, registers) = (cx.lanes_of(dtype), cx.vectors.registers);
     program(cx, OpPattern::OutFusable, |kernel, inputs, outputs| {
@@ -79,6 +83,9 @@ pub(crate) fn matmul(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
     check_count(cx, 2)?;
     let is_left_flipped = cx.attrs.bool("transpose_a")?;
     let is_right_flipped = cx.attrs.bool("transpose_b")?;
+    if !cx.is_static() {
+        return symbolic::matmul(cx, is_left_flipped, is_right_flipped);
+    }
     let (dtype, _) = cx.static_tensor(cx.out)?;
     let (lanes, registers) = (cx.lanes_of(dtype), cx.vectors.registers);
     program(cx, OpPattern::OutFusable, |kernel, inputs, outputs| {
