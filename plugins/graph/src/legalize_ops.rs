@@ -13,8 +13,13 @@
 //! field, since a program takes buffers. Reshapes stay as they are: they move no data, and memory planning
 //! makes them views; expanding and squeezing axes become reshapes here. Dimensions may be symbols where the operator
 //! has a program for that; `docs/vm.md` says which.
+//!
+//! The programs of a module are made before its calls are rewritten, on several threads where they are many.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::thread;
 
 use tenon_plugin_api::prelude::*;
 
@@ -34,6 +39,7 @@ fn legalize_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
     for op in cx.option_operators("skip")? {
         programs.roles.insert(op, Role::Stays);
     }
+    programs.make(&module, cx);
     for (name, func) in module.functions() {
         if func.is_prim() {
             continue;
@@ -46,12 +52,69 @@ fn legalize_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
     Ok(module)
 }
 
-/// The programs made so far, by what they compute, and what is known of operators.
+/// What a program computes: an operator with attributes, and the types of its arguments and its result.
+type Key = (Symbol, Attrs, Vec<Type>, Type);
+
+/// The programs, by what they compute, and what is known of operators.
 #[derive(Default)]
 struct Programs {
-    by_call: HashMap<(Symbol, Attrs, Vec<Type>, Type), Program>,
+    /// Those that no function calls yet.
+    made: HashMap<Key, Result<Function>>,
+    by_call: HashMap<Key, Program>,
     roles: HashMap<Symbol, Role>,
 }
+
+impl Programs {
+    /// Makes the programs of all calls, on several threads where they are many.
+    fn make(&mut self, module: &Module, cx: &PassContext) {
+        let mut seen = HashSet::new();
+        let mut keys: Vec<Key> = Vec::new();
+        for (_, func) in module.functions().iter().filter(|(_, func)| !func.is_prim()) {
+            let body = func.view();
+            for expr in body.post_order() {
+                let View::Call { callee, args, attrs } = body.view(expr) else { continue };
+                let View::Op { name: op } = body.view(callee) else { continue };
+                let types = args.iter().map(|arg| body.ty(arg)).collect();
+                if let (Role::Program, Some(types), Some(out)) =
+                    (self.role(op, cx), types, body.ty(expr))
+                {
+                    let key = (op, attrs, types, out);
+                    if !seen.contains(&key) {
+                        seen.insert(key.clone());
+                        keys.push(key);
+                    }
+                }
+            }
+        }
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let share = keys.len().div_ceil(threads).max(LEAST_SHARE);
+        let make = |keys: &[Key]| -> Vec<Result<Function>> {
+            let make = |(op, attrs, types, out): &Key| match cx.is_cancelled() {
+                true => Err(PassError::cancelled()),
+                false => cx.legalize(*op, *attrs, types, *out),
+            };
+            keys.iter().map(make).collect()
+        };
+        let made: Vec<Result<Function>> = thread::scope(|scope| {
+            let mut shares = keys.chunks(share);
+            let own = shares.next().unwrap_or_default();
+            let others: Vec<_> = shares.map(|keys| scope.spawn(move || make(keys))).collect();
+            let mut made = make(own);
+            for other in others {
+                made.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }
+            made
+        });
+        self.made = keys.into_iter().zip(made).collect();
+    }
+
+    fn role(&mut self, op: Symbol, cx: &PassContext) -> Role {
+        *self.roles.entry(op).or_insert_with(|| Role::of(cx.terms().str(op), cx))
+    }
+}
+
+/// So many programs are worth a thread.
+const LEAST_SHARE: usize = 256;
 
 /// A program of the module.
 #[derive(Clone, Copy)]
@@ -100,7 +163,7 @@ fn legalize_function(
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
         let View::Op { name: op } = body.view(callee) else { continue };
         let op_name = body.terms().str(op);
-        let role = *programs.roles.entry(op).or_insert_with(|| Role::of(op_name, cx));
+        let role = programs.role(op, cx);
         if role == Role::Stays {
             continue;
         }
@@ -119,9 +182,10 @@ fn legalize_function(
         let program = match programs.by_call.get(&key) {
             Some(&program) => program,
             None => {
-                let made = cx
-                    .legalize(op, attrs, &key.2, out)
-                    .map_err(|error| PassError::new(error.message().to_owned()).at(expr))?;
+                let made = programs.made.remove(&key);
+                let made = made.unwrap_or_else(|| cx.legalize(op, attrs, &key.2, out));
+                let made =
+                    made.map_err(|error| PassError::new(error.message().to_owned()).at(expr))?;
                 let name = module.fresh_name(&op_name.replace('.', "_"));
                 module.insert(name, &made);
                 let program = Program { name, attrs: cx.attrs(&[("out", out.into())]) };
