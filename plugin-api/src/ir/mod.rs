@@ -4,6 +4,8 @@
 //! attributes is equality of ids. Nodes live in the arena of one function body. In a published body the
 //! operands of a node stand before it, so ascending ids are a post-order and no traversal recurses.
 
+mod args;
+mod blocks;
 mod build;
 mod context;
 mod dim;
@@ -18,6 +20,8 @@ mod type_text;
 mod view;
 mod walk;
 
+pub use args::Args;
+pub use blocks::{LetBlock, LetView, PrimBlockView};
 pub use build::{Build, NodeSpec};
 pub use context::{AttrValue, Context};
 pub use dtype::DType;
@@ -28,5 +32,5 @@ pub use substitute::{Substitution, substitute};
 pub use term::{
     Attrs, AttrsView, Dim, DimView, Symbol, Term, TermKind, TermView, Terms, Type, TypeView,
 };
-pub use view::{Args, BodyView, ConstantView, Expr, LetBlock, LetView, PrimBlockView, View};
+pub use view::{BodyView, ConstantView, Expr, View};
 pub use walk::{StmtWalk, Walk};

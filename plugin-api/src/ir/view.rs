@@ -2,8 +2,10 @@
 
 use crate::abi::read::BodyRecords;
 use crate::abi::records::RawNode;
+use crate::ir::args::resolve;
 use crate::ir::{
-    Attrs, BinaryOp, DType, Dim, Kind, LoopKind, NodeSpec, Symbol, Term, TermView, Terms, Type,
+    Args, Attrs, BinaryOp, DType, Dim, Kind, LetView, LoopKind, NodeSpec, PrimBlockView, Symbol,
+    Term, TermView, Terms, Type,
 };
 
 /// A node of one body, by its number.
@@ -90,13 +92,7 @@ impl<'a> BodyView<'a> {
     /// What a node is replaced by in this transaction; itself when it is not.
     #[inline]
     pub fn resolve(&self, expr: Expr) -> Expr {
-        let mut id = expr.0;
-        while let Some(&next) = self.replaced.get(id as usize)
-            && next != id
-        {
-            id = next;
-        }
-        Expr(id)
+        resolve(self.replaced, expr.0)
     }
 
     /// The record of a node.
@@ -138,7 +134,11 @@ impl<'a> BodyView<'a> {
         let node = self.raw_node(expr);
         let binders = Binders::of(node, self.terms());
         args.ids.iter().enumerate().map(move |(position, &id)| {
-            if binders.contains(position, args.ids.len()) { Expr(id) } else { args.resolve(id) }
+            if binders.contains(position, args.ids.len()) {
+                Expr(id)
+            } else {
+                resolve(args.replaced, id)
+            }
         })
     }
 
@@ -324,75 +324,6 @@ impl Binders {
     }
 }
 
-/// Operands of a node, with the transaction's replacements applied.
-#[derive(Clone, Copy, Debug)]
-pub struct Args<'a> {
-    ids: &'a [u32],
-    replaced: &'a [u32],
-}
-
-impl<'a> Args<'a> {
-    /// Number of operands.
-    #[inline]
-    pub fn len(self) -> usize {
-        self.ids.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(self) -> bool {
-        self.ids.is_empty()
-    }
-
-    /// Operand `index`, if there is one.
-    #[inline]
-    pub fn get(self, index: usize) -> Option<Expr> {
-        self.ids.get(index).map(|&id| self.resolve(id))
-    }
-
-    #[inline]
-    fn resolve(self, mut id: u32) -> Expr {
-        while let Some(&next) = self.replaced.get(id as usize)
-            && next != id
-        {
-            id = next;
-        }
-        Expr(id)
-    }
-
-    /// Operand `index`.
-    ///
-    /// # Panics
-    /// When there is no such operand.
-    #[inline]
-    pub fn at(self, index: usize) -> Expr {
-        match self.get(index) {
-            Some(expr) => expr,
-            None => panic!("operand {index} of {}", self.ids.len()),
-        }
-    }
-
-    /// The operands in order.
-    #[inline]
-    pub fn iter(self) -> impl DoubleEndedIterator<Item = Expr> + ExactSizeIterator {
-        (0..self.ids.len()).map(move |index| self.at(index))
-    }
-
-    /// All but the first `count`.
-    pub fn skip(self, count: usize) -> Args<'a> {
-        Args { ids: self.ids.get(count..).unwrap_or(&[]), ..self }
-    }
-
-    /// The first `count`.
-    pub fn take(self, count: usize) -> Args<'a> {
-        Args { ids: self.ids.get(..count).unwrap_or(self.ids), ..self }
-    }
-
-    /// The operands as a vector.
-    pub fn to_vec(self) -> Vec<Expr> {
-        self.iter().collect()
-    }
-}
-
 /// A constant tensor.
 #[derive(Clone, Copy, Debug)]
 pub struct ConstantView<'a> {
@@ -533,118 +464,4 @@ pub enum View<'a> {
         kind: Kind,
         children: Args<'a>,
     },
-}
-
-/// Bindings in blocks, and a result.
-#[derive(Clone, Copy, Debug)]
-pub struct LetView<'a> {
-    args: Args<'a>,
-    blocks: Term,
-    terms: Terms<'a>,
-}
-
-/// A block of bindings of a [`LetView`]: a range of binding numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LetBlock {
-    /// Number of its first binding.
-    pub first: usize,
-    /// Number of its bindings.
-    pub len: usize,
-    /// Whether it is a dataflow block: no side effect, no control flow.
-    pub is_dataflow: bool,
-}
-
-impl<'a> LetView<'a> {
-    /// Number of bindings.
-    pub fn len(self) -> usize {
-        self.args.len() / 2
-    }
-
-    /// Whether there is no binding.
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
-    }
-
-    /// Variable and value of binding `index`.
-    pub fn binding(self, index: usize) -> (Expr, Expr) {
-        // A binder is a place, not a use: it is never replaced.
-        (Expr(self.args.ids[2 * index]), self.args.at(2 * index + 1))
-    }
-
-    /// All bindings in order, over all blocks.
-    pub fn bindings(self) -> impl DoubleEndedIterator<Item = (Expr, Expr)> + ExactSizeIterator {
-        (0..self.len()).map(move |index| self.binding(index))
-    }
-
-    /// The blocks in order.
-    pub fn blocks(self) -> Vec<LetBlock> {
-        let TermView::List(counts) = self.terms.view(self.blocks) else { return Vec::new() };
-        let mut first = 0;
-        counts
-            .iter()
-            .map(|&count| {
-                let code = match self.terms.view(count) {
-                    TermView::Int(code) => code,
-                    _ => 0,
-                };
-                let block =
-                    LetBlock { first, len: (code >> 1) as usize, is_dataflow: code & 1 == 1 };
-                first = first.saturating_add(block.len);
-                block
-            })
-            .collect()
-    }
-
-    /// The result.
-    pub fn result(self) -> Expr {
-        self.args.at(self.args.len() - 1)
-    }
-}
-
-/// A block of a tensor program.
-#[derive(Clone, Copy, Debug)]
-pub struct PrimBlockView<'a> {
-    /// Its name.
-    pub name: Symbol,
-    /// The iterators: variable, binding, variable, binding, ….
-    pub iters: Args<'a>,
-    /// The kind of each iterator, `spatial` or `reduce`.
-    pub iter_kinds: &'a [Term],
-    /// The regions it reads.
-    pub reads: Args<'a>,
-    /// The regions it writes.
-    pub writes: Args<'a>,
-    /// The statement that runs when all reduction iterators are at their first value.
-    pub init: Option<Expr>,
-    /// The body.
-    pub body: Expr,
-    /// Its annotations.
-    pub attrs: Attrs,
-}
-
-impl<'a> PrimBlockView<'a> {
-    fn new(node: RawNode, args: Args<'a>, terms: Terms<'a>) -> Option<Self> {
-        let TermView::List(layout) = terms.view(Term(node.aux)) else { return None };
-        let (iter_kinds, &[reads, writes]) = layout.split_last_chunk::<2>()?;
-        let count = |term| match terms.view(term) {
-            TermView::Int(value) => usize::try_from(value).ok(),
-            _ => None,
-        };
-        let (iters, reads, writes) = (2 * iter_kinds.len(), count(reads)?, count(writes)?);
-        let has_init = node.flags & 1 == 1;
-        let regions = reads.checked_add(writes)?;
-        if args.len() != iters.checked_add(regions)? + has_init as usize + 1 {
-            return None;
-        }
-        Some(Self {
-            name: Symbol(node.data),
-            iters: args.take(iters),
-            iter_kinds,
-            reads: args.skip(iters).take(reads),
-            writes: args.skip(iters + reads).take(writes),
-            init: has_init.then(|| args.at(args.len() - 2)),
-            body: args.at(args.len() - 1),
-            attrs: Attrs(node.attrs),
-        })
-    }
 }
