@@ -4,6 +4,8 @@
 //! function under [`macro@pass`]. [`ir`] reads and builds the IR, [`mod@pass`] holds what a pass is given.
 //! [`abi`] is the border beneath; an author needs nothing of it and writes no unsafe.
 
+#![deny(missing_docs)]
+
 // The macros expand to paths that start with the crate's name.
 extern crate self as tenon_plugin_api;
 

@@ -29,12 +29,17 @@ struct Interner {
     store: Mutex<Store>,
 }
 
+/// A few times the threads that ask at once, so that two seldom meet at one lock.
 const SHARDS: usize = 16;
 
 #[repr(align(128))]
 struct Shard(Mutex<HashTable<u32>>);
 
-/// What a thread asked for last: at each place the context, the hash and the term.
+/// What a thread asked for last: at each place the context, the hash and the term. So many places are 12 KiB, which leave
+/// a first-level cache room for the function that a pass reads, and hold the terms of one function, some hundreds.
+///
+/// The place is taken from the upper half of the hash, as the shard is: the table of a shard looks at the lowest bits and
+/// the seven highest, which then still differ within a shard.
 const RECENT: usize = 512;
 
 thread_local! {
@@ -164,6 +169,11 @@ impl Interner {
         Term(id)
     }
 
+    /// Adds a term that is not there yet, and publishes it.
+    ///
+    /// Writers hold the lock of the store. Readers take none: the length is stored last, with `Release`, and a reader loads
+    /// it first, with `Acquire`, so whoever sees a term's number below the length also sees its record, its children or
+    /// text, and the chunk that holds it. A number reaches another thread only after that, whatever carries it.
     fn append(&self, kind: TermKind, flags: u16, bits: u64, children: &[Term], text: &str) -> u32 {
         let mut store = lock(&self.store);
         let id = self.table.len.load(Ordering::Relaxed);
