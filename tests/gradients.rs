@@ -1,7 +1,7 @@
 //! Gradients against finite differences.
 //!
 //! Each case is an expression of parameters. The loss is the sum of the sines of its elements, so that each
-//! element has a derivative of its own. What `relax.Gradient` makes is evaluated by the reference evaluator, and
+//! element has a derivative of its own. One more takes random functions of nested tuples. What `relax.Gradient` makes is evaluated by the reference evaluator, and
 //! compared with central differences of the loss, in f64.
 
 use std::path::Path;
@@ -10,12 +10,14 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tenon_host::diagnostics::Source;
 use tenon_host::driver::run_plan;
-use tenon_host::eval::{Evaluator, Tensor, Value};
+use tenon_host::eval::{Evaluator, Tensor, Tuple, Value};
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Context, Cx, Module};
 use tenon_host::passes::{Instrument, PassContext, VerifyEach, plan};
 use tenon_host::registry::Registry;
+use tenon_host::testing;
 use tenon_host::text::{NoWeights, parse_module};
+use tenon_plugin_api::ir::{BodyView, Expr, Terms, Type, TypeView, View};
 
 /// Name, parameters and value of each case; `pos…` are positive parameters. A value may follow bindings.
 const CASES: &[(&str, &str, &str)] = &[
@@ -201,23 +203,109 @@ const CASES: &[(&str, &str, &str)] = &[
 ];
 
 fn main() -> ExitCode {
-    let trials =
-        CASES.iter().map(|&(name, params, value)| Trial::test(name, move || check(params, value)));
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+    let cases = CASES.iter().map(|&(name, params, value)| {
+        Trial::test(name, move || {
+            let is_list = value.starts_with('%');
+            let lines = if is_list { value.to_owned() } else { format!("%out = {value}") };
+            let text = format!(
+                "fn @main({params}) -> f64[] {{\n  {lines}\n  %z = sin(%out)\n  %loss = sum(%z)\n  ret %loss\n}}\n"
+            );
+            check(&text)
+        })
+    });
+    let tuples = Trial::test("random_nested_tuples", || {
+        for seed in 0..200 {
+            let text = nested_tuples(seed);
+            check(&text).map_err(|error| {
+                format!("seed {seed}: {}\n{text}", error.message().unwrap_or("it fails"))
+            })?;
+        }
+        Ok(())
+    });
+    libtest_mimic::run(&Arguments::from_args(), cases.chain([tuples]).collect()).exit_code()
 }
 
-fn check(params: &str, value: &str) -> Result<(), Failed> {
-    let lines = if value.starts_with('%') { value.to_owned() } else { format!("%out = {value}") };
-    let text = format!(
-        "fn @main({params}) -> f64[] {{\n  {lines}\n  %z = sin(%out)\n  %loss = sum(%z)\n  ret %loss\n}}\n"
-    );
-    let module = differentiated(&text)?;
+/// A function of tensors and tuples that puts them into tuples, takes them out again, and computes a little.
+fn nested_tuples(seed: u64) -> String {
+    let mut random = testing::Random::new(seed);
+    // Each value with its type. The first one is a tensor.
+    let mut values = vec![("%x".to_owned(), TENSOR.to_owned())];
+    for name in ["%s", "%t"] {
+        let mut ty = TENSOR.to_owned();
+        for _ in 0..1 + random.below(3) {
+            let (_, other) = random.pick(&values);
+            ty = if random.chance(50) {
+                format!("({ty}, {other})")
+            } else {
+                format!("({other}, {ty})")
+            };
+        }
+        values.push((name.to_owned(), ty));
+    }
+    let params: Vec<String> = values.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+    let mut text = format!("fn @main({}) -> f64[] {{\n", params.join(", "));
+    for number in 0..4 + random.below(20) {
+        let tensors: Vec<&str> = tensors_of(&values);
+        let (a, b) = (random.pick(&tensors), random.pick(&tensors));
+        let (one, one_type) = &values[random.below(values.len())];
+        let (other, other_type) = &values[random.below(values.len())];
+        let (value, ty) = match random.below(10) {
+            0 => (format!("sin({a})"), TENSOR.to_owned()),
+            1 => (format!("multiply({a}, {b})"), TENSOR.to_owned()),
+            2 => (one.clone(), one_type.clone()),
+            3 => (
+                format!("split(concatenate(({a}, {b}))) {{ sections = 2 }}"),
+                format!("({TENSOR}, {TENSOR})"),
+            ),
+            4..6 => (format!("({one}, {other})"), format!("({one_type}, {other_type})")),
+            _ => {
+                // The fields of a type stand on both sides of the comma that is in no inner one.
+                let Some((left, right)) = fields_of(one_type) else { continue };
+                match random.chance(50) {
+                    true => (format!("{one}.0"), left.to_owned()),
+                    false => (format!("{one}.1"), right.to_owned()),
+                }
+            }
+        };
+        text.push_str(&format!("  %v{number} = {value}\n"));
+        values.push((format!("%v{number}"), ty));
+    }
+    let tensors = tensors_of(&values).join(", ");
+    let last = format!("%all = concatenate(({tensors}, %x))\n  %z = sin(%all)\n  %loss = sum(%z)");
+    format!("{text}  {last}\n  ret %loss\n}}\n")
+}
+
+/// The names of the values that are no tuples.
+fn tensors_of(values: &[(String, String)]) -> Vec<&str> {
+    values.iter().filter(|(_, ty)| ty == TENSOR).map(|(name, _)| name.as_str()).collect()
+}
+
+/// The type of the tensors in nested tuples.
+const TENSOR: &str = "f64[2]";
+
+/// The types of a pair.
+fn fields_of(ty: &str) -> Option<(&str, &str)> {
+    let fields = ty.strip_prefix('(')?.strip_suffix(')')?;
+    let mut depth = 0;
+    let comma = fields.char_indices().find(|&(_, letter)| {
+        depth += (letter == '(') as i32 - (letter == ')') as i32;
+        letter == ',' && depth == 0
+    })?;
+    Some((&fields[..comma.0], fields[comma.0 + 1..].trim_start()))
+}
+
+/// Whether the gradients of a loss are the differences that are measured.
+fn check(text: &str) -> Result<(), Failed> {
+    let module = differentiated(text)?;
     let mut random = Random(1);
-    let inputs: Vec<Value> = params
-        .split('%')
-        .skip(1)
-        .flat_map(|param| inputs_of(param.trim_end_matches([',', ' ']), &mut random))
-        .collect();
+    let function = module.get_str("main").ok_or("there is no @main")?;
+    let body = function.view();
+    let View::Function { params, .. } = body.view(body.root()) else {
+        return Err("@main is no function of tensors".into());
+    };
+    let inputs: Option<Vec<Value>> =
+        params.iter().map(|param| input_of(body, param, &mut random)).collect();
+    let inputs = inputs.ok_or("a parameter has no shape")?;
     let mut evaluator = Evaluator::new(&module);
     let Value::Tuple(result) = evaluator.call("main_adjoint", inputs.clone())? else {
         return Err("the adjoint function returns no tuple".into());
@@ -274,26 +362,26 @@ impl Random {
     }
 }
 
-/// The value of a parameter `name: type`.
-fn inputs_of(param: &str, random: &mut Random) -> Option<Value> {
-    let (name, ty) = param.split_once(": ")?;
-    let mut tensor = |text: &str| {
-        let dims = text.trim_end_matches(']').split_once('[').map_or("", |(_, dims)| dims);
-        let shape: Vec<usize> = dims.split(", ").filter_map(|dim| dim.parse().ok()).collect();
-        let mut element = || match name.starts_with("pos") {
-            true => random.next() / 2.0 + 1.0,
-            false => random.next(),
-        };
-        let elements: Vec<f64> = (0..shape.iter().product()).map(|_| element()).collect();
-        Value::Tensor(Tensor::from_vec(shape, elements))
+/// A random value of a parameter.
+fn input_of(body: BodyView<'_>, param: Expr, random: &mut Random) -> Option<Value> {
+    let View::Var { name } = body.view(param) else { return None };
+    let is_positive = body.terms().str(name).starts_with("pos");
+    value_of(body.terms(), body.ty(param)?, is_positive, random)
+}
+
+fn value_of(terms: Terms<'_>, ty: Type, is_positive: bool, random: &mut Random) -> Option<Value> {
+    if let TypeView::Tuple(fields) = terms.ty(ty) {
+        let fields = fields.iter().map(|&field| value_of(terms, field, is_positive, random));
+        return Some(Value::Tuple(Tuple::new(fields.collect::<Option<_>>()?)));
+    }
+    let (_, shape) = terms.static_tensor(ty)?;
+    let shape: Vec<usize> = shape.iter().map(|&extent| extent as usize).collect();
+    let mut element = || match is_positive {
+        true => random.next() / 2.0 + 1.0,
+        false => random.next(),
     };
-    Some(match ty.strip_prefix('(') {
-        Some(fields) => {
-            let fields = fields.trim_end_matches(')').split("], ").map(&mut tensor).collect();
-            Value::Tuple(tenon_host::eval::Tuple::new(fields))
-        }
-        None => tensor(ty),
-    })
+    let elements: Vec<f64> = (0..shape.iter().product()).map(|_| element()).collect();
+    Some(Value::Tensor(Tensor::from_vec(shape, elements)))
 }
 
 /// The elements of a value, those of tuples one after the other.
@@ -317,7 +405,7 @@ fn moved(value: &Value, index: usize, step: f64) -> Value {
             }
             index -= count;
         }
-        return Value::Tuple(tenon_host::eval::Tuple::new(fields));
+        return Value::Tuple(Tuple::new(fields));
     }
     let mut elements = numbers(value);
     elements[index] += step;

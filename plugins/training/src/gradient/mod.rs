@@ -10,7 +10,8 @@
 //!
 //! The bindings are walked from the last to the first. Each has an adjoint, the derivative of the loss by its
 //! value: the sum of what its readers contribute, each by the rule of its operator ([`rules`]). Bindings that the
-//! loss does not read, or that read no parameter which is asked for, have none. The function itself stays.
+//! loss does not read, or that read no parameter which is asked for, have none. Tuples, however they stand in each
+//! other, are looked through ([`places`]). The function itself stays.
 //!
 //! The loss is a scalar float: the result, or one field of it. Parameters are those named, or all. A call of a
 //! function, a choice and a tensor program have no rule: inline them or differentiate before
@@ -18,13 +19,18 @@
 //!
 //! After A. Griewank and A. Walther, "Evaluating Derivatives", 2008, chapter 3.
 
+use std::collections::HashSet;
+
 use tenon_plugin_api::ir::Terms;
 use tenon_plugin_api::prelude::*;
 
+mod adjoints;
+mod places;
 mod rules;
 mod step;
 
-use step::{Grad, Step};
+use adjoints::Adjoints;
+use places::Places;
 
 /// Adds the function that computes a loss and its gradient.
 #[pass(
@@ -72,47 +78,26 @@ fn adjoint_of(func: &Function, cx: &PassContext) -> Result<Function> {
         View::Let(bindings) => (bindings.bindings().collect(), bindings.result()),
         _ => (Vec::new(), list),
     };
-    let target = target_of(body, &bindings, result, cx)?;
-
-    // For a value the first variable that is bound to it, for that the next one; for a variable that is bound to
-    // another one, that.
-    let mut next_var: Vec<Option<Expr>> = vec![None; body.len()];
-    let mut renames: Vec<Option<Expr>> = vec![None; body.len()];
+    let places = Places::of_body(body, &bindings, &wanted);
+    let target = target_of(body, &places, result, cx)?;
+    // For a value the first variable that is bound to it.
+    let mut holders: Vec<Option<Expr>> = vec![None; body.len()];
     for &(var, value) in bindings.iter().rev() {
-        match body.kind(value) {
-            Kind::VAR => renames[var.index()] = Some(value),
-            _ => next_var[var.index()] = next_var[value.index()].replace(var),
-        }
+        holders[value.index()] = Some(var);
     }
-    let is_active = active(body, &bindings, &wanted);
-    let mut adjoints = Adjoints { rw: func.edit(), is_active, grads: vec![Vec::new(); body.len()] };
+
+    let mut adjoints = Adjoints::new(body, places, func.edit());
     let dtype = adjoints.rw.tensor(target).map_or(DType::F32, |(dtype, _)| dtype);
     let one = adjoints.rw.number(dtype, 1.0).ok_or_else(|| PassError::new("the loss has no 1"))?;
-    adjoints.add(target, None, one);
+    adjoints.add(target, one);
     // Readers stand behind what they read, and behind the variables that are bound to it.
     for expr in body.post_order().rev() {
         if cx.is_cancelled() {
             return Err(PassError::cancelled());
         }
-        if body.kind(expr) == Kind::VAR {
-            if let Some(renamed) = renames[expr.index()] {
-                adjoints.hand_on(expr, renamed);
-            }
-            continue;
-        }
-        let mut next = next_var[expr.index()];
-        while let Some(var) = next {
-            adjoints.hand_on(var, expr);
-            next = next_var[var.index()];
-        }
-        let grads = std::mem::take(&mut adjoints.grads[expr.index()]);
-        if !grads.is_empty() {
-            let value = next_var[expr.index()].unwrap_or(expr);
-            adjoints.propagate(body, expr, value, grads)?;
-        }
+        adjoints.propagate(expr, holders[expr.index()].unwrap_or(expr))?;
     }
-    let grads: Result<Vec<Expr>> =
-        wanted.iter().map(|&param| adjoints.of_param(body, param)).collect();
+    let grads: Result<Vec<Expr>> = wanted.iter().map(|&param| adjoints.of_param(param)).collect();
     let mut rw = adjoints.rw;
     let grads = rw.tuple(&grads?);
     let result = rw.tuple(&[result, grads]);
@@ -130,14 +115,6 @@ fn adjoint_of(func: &Function, cx: &PassContext) -> Result<Function> {
     let adjoint = rw.function(&params, list, None, attrs);
     rw.set_root(adjoint);
     rw.finish()
-}
-
-/// A variable as it is written; a value that has no name as what it is.
-fn name_of(body: BodyView<'_>, expr: Expr) -> String {
-    match body.view(expr) {
-        View::Var { name } => format!("%{}", body.terms().str(name)),
-        _ => "a value without a name".to_owned(),
-    }
 }
 
 /// The parameters to differentiate by.
@@ -177,36 +154,41 @@ fn wanted_params(body: BodyView<'_>, params: &[Expr], cx: &PassContext) -> Resul
     Ok(wanted)
 }
 
-/// Whether a type is a tensor of floats, or a tuple of them.
+/// Whether a type is a tensor of floats, or a tuple of such types.
 fn is_float(terms: Terms<'_>, ty: Type) -> bool {
-    let is_tensor =
-        |ty: Type| matches!(terms.ty(ty), TypeView::Tensor { dtype, .. } if dtype.is_float());
-    match terms.ty(ty) {
-        TypeView::Tuple(fields) => fields.iter().all(|&field| is_tensor(field)),
-        _ => is_tensor(ty),
+    let mut seen = HashSet::from([ty]);
+    let mut open = vec![ty];
+    while let Some(ty) = open.pop() {
+        match terms.ty(ty) {
+            TypeView::Tuple(fields) => {
+                open.extend(fields.iter().filter(|&&field| seen.insert(field)));
+            }
+            TypeView::Tensor { dtype, .. } if dtype.is_float() => {}
+            _ => return false,
+        }
     }
+    true
 }
 
 /// The variable that holds the loss.
 fn target_of(
     body: BodyView<'_>,
-    bindings: &[(Expr, Expr)],
+    places: &Places<'_>,
     result: Expr,
     cx: &PassContext,
 ) -> Result<Expr> {
     let index = cx.option_int("target_index") as usize;
-    let bound = bindings.iter().find(|&&(var, _)| var == result).map(|&(_, value)| value);
-    let target = match body.view(bound.unwrap_or(result)) {
-        View::Tuple(fields) => fields.get(index).ok_or_else(|| {
+    let target = match places.tuple(places.of(result)) {
+        Some(fields) => fields.get(index).ok_or_else(|| {
             let text =
                 format!("`target_index` is {index}, and the result has {} fields", fields.len());
             PassError::new(text)
         })?,
-        _ if index > 0 => {
+        None if index > 0 => {
             let text = format!("`target_index` is {index}, and the result is no tuple");
             return Err(PassError::new(text));
         }
-        _ => result,
+        None => result,
     };
     if body.kind(target) != Kind::VAR {
         return Err(PassError::new("the loss is not computed: it is no variable"));
@@ -220,154 +202,5 @@ fn target_of(
                 format!("the loss is {}, and not a float without dimensions", terms.type_text(ty));
             Err(PassError::new(text))
         }
-    }
-}
-
-/// For each node, whether it depends on a parameter that is asked for.
-fn active(body: BodyView<'_>, bindings: &[(Expr, Expr)], wanted: &[Expr]) -> Vec<bool> {
-    let mut is_active = vec![false; body.len()];
-    for &param in wanted {
-        is_active[param.index()] = true;
-    }
-    // Bindings stand in the order of their values.
-    let mut bindings = bindings.iter().peekable();
-    for expr in body.post_order() {
-        if body.kind(expr) != Kind::VAR {
-            is_active[expr.index()] =
-                body.operands(expr).iter().any(|operand| is_active[operand.index()]);
-        }
-        while let Some(&(var, value)) = bindings.next_if(|(_, value)| *value <= expr) {
-            is_active[var.index()] |= is_active[value.index()];
-        }
-    }
-    is_active
-}
-
-/// The derivatives of the loss by the values of the function.
-struct Adjoints {
-    rw: Rewriter,
-    is_active: Vec<bool>,
-    /// By node, the sum so far; of a tuple one for each field.
-    grads: Vec<Vec<Option<Expr>>>,
-}
-
-impl Adjoints {
-    /// Adds to the adjoint of a value; of a tuple, to that of field `field`.
-    fn add(&mut self, value: Expr, field: Option<usize>, grad: Expr) {
-        let is_active = self.is_active.get(value.index()).copied().unwrap_or(false);
-        if !is_active {
-            return;
-        }
-        let place = field.unwrap_or(0);
-        let grads = &mut self.grads[value.index()];
-        if grads.len() <= place {
-            grads.resize(place + 1, None);
-        }
-        grads[place] = Some(match grads[place] {
-            Some(sum) => self.rw.apply("add", &[sum, grad]),
-            None => grad,
-        });
-    }
-
-    /// Adds the adjoint of a variable to that of the value it is bound to.
-    fn hand_on(&mut self, var: Expr, value: Expr) {
-        let grads = std::mem::take(&mut self.grads[var.index()]);
-        for (field, grad) in grads.into_iter().enumerate() {
-            if let Some(grad) = grad {
-                self.add(value, Some(field), grad);
-            }
-        }
-    }
-
-    /// Hands the adjoint of a node on to what it reads; `value` is what holds its result.
-    fn propagate(
-        &mut self,
-        body: BodyView<'_>,
-        expr: Expr,
-        value: Expr,
-        grads: Vec<Option<Expr>>,
-    ) -> Result<()> {
-        let is_active = self.is_active[expr.index()];
-        match body.view(expr) {
-            View::Tuple(fields) => {
-                for (field, grad) in fields.iter().zip(grads) {
-                    if let Some(grad) = grad {
-                        self.add(field, None, grad);
-                    }
-                }
-            }
-            View::TupleGetItem { tuple, index } => {
-                if let Some(grad) = grads.into_iter().flatten().next() {
-                    self.add(tuple, Some(index), grad);
-                }
-            }
-            View::Call { callee, args, attrs } if is_active => {
-                let failed =
-                    |text: &str| Err(PassError::new(format!("{}: {text}", name_of(body, value))));
-                let Some(op) = body.op_name(callee) else {
-                    return failed("a call of a function has no gradient; inline it first");
-                };
-                let Some(rule) = rules::find(op) else {
-                    return failed(&format!("`{op}` has no gradient"));
-                };
-                let call = Call { expr, args: args.to_vec(), attrs, ty: body.ty(expr) };
-                let mut step = Step { rw: &mut self.rw, call, value, grads };
-                let found = match rule(&mut step) {
-                    Ok(found) => found,
-                    Err(reason) => {
-                        let reason = reason.message();
-                        return failed(&format!("`{op}` has no gradient here, since {reason}"));
-                    }
-                };
-                for (arg, grad) in args.iter().zip(found) {
-                    self.add_grad(body, arg, grad);
-                }
-            }
-            View::If { .. } if is_active => {
-                let name = name_of(body, value);
-                return Err(PassError::new(format!("{name}: a choice has no gradient")));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn add_grad(&mut self, body: BodyView<'_>, arg: Expr, grad: Grad) {
-        match (grad, body.view(arg)) {
-            (Grad::Zero, _) => {}
-            (Grad::Of(grad), _) => self.add(arg, None, grad),
-            (Grad::Fields(grads), View::Tuple(fields)) => {
-                for (field, grad) in fields.iter().zip(grads) {
-                    self.add(field, None, grad);
-                }
-            }
-            (Grad::Fields(grads), _) => {
-                for (field, grad) in grads.into_iter().enumerate() {
-                    self.add(arg, Some(field), grad);
-                }
-            }
-        }
-    }
-
-    /// The gradient by a parameter: zeros where the loss does not depend on it.
-    fn of_param(&mut self, body: BodyView<'_>, param: Expr) -> Result<Expr> {
-        let grads = std::mem::take(&mut self.grads[param.index()]);
-        let ty = body.ty(param).ok_or_else(|| PassError::new("a parameter has no type"))?;
-        let fields: &[Type] = match body.terms().ty(ty) {
-            TypeView::Tuple(fields) => fields,
-            _ => &[ty],
-        };
-        let mut values = Vec::with_capacity(fields.len());
-        for (place, &field) in fields.iter().enumerate() {
-            let grad = grads.get(place).copied().flatten();
-            let grad = grad.or_else(|| step::zeros(&mut self.rw, field));
-            values.push(grad.ok_or_else(|| {
-                PassError::new("the loss does not depend on a tensor of unknown rank")
-            })?);
-        }
-        Ok(match body.terms().ty(ty) {
-            TypeView::Tuple(_) => self.rw.tuple(&values),
-            _ => values[0],
-        })
     }
 }
