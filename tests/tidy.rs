@@ -1,8 +1,9 @@
 //! The rules of the house that no compiler checks.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -91,6 +92,23 @@ fn every_pass_has_a_header_and_fixtures() {
         let count = fs::read_dir(&fixtures).map_or(0, |entries| entries.count());
         assert!(count > 0, "{} has no fixtures in {}", path.display(), fixtures.display());
     }
+}
+
+/// Where tests ask for more of a crate than the program does, the host and all below it are compiled twice.
+#[test]
+fn tests_and_examples_share_what_is_built_for_the_program() {
+    let crates = |edges: &str| -> BTreeSet<String> {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(root()).args(["tree", "--offline", "--locked", "--workspace"]);
+        cargo.args(["--prefix", "none", "--format", "{p} {f}", "--edges", edges]);
+        let output = cargo.output().expect("cargo runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
+        text.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+    };
+    let (program, tests) = (crates("normal"), crates("normal,dev"));
+    let differing: Vec<&String> = program.difference(&tests).collect();
+    assert!(differing.is_empty(), "tests have these with more features: {differing:#?}");
 }
 
 #[test]
