@@ -1,0 +1,245 @@
+//! One node test of onnx: its model and data, and what becomes of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+
+use tenon_host::{
+    eval::{Evaluator, Tensor, Value},
+    io::Mapping,
+    ir::{Bytes, Context, DType, Module, TermView},
+    onnx::import::{ImportError, ImportOptions, Unsupported, import},
+    onnx::proto::{Dimension, TensorProto, TypeProto},
+    onnx::{TensorReader, decode_model, open_model},
+};
+
+use crate::compare::compare;
+use crate::compiled;
+use crate::unsupported::{Lack, Stage};
+
+/// A test's folder and its data. The tests of sequences, maps and optional values come without.
+pub(crate) struct Case {
+    model: PathBuf,
+    inputs: BTreeMap<String, Tensor>,
+    outputs: Vec<Tensor>,
+}
+
+/// How a test ended.
+pub(crate) enum Outcome {
+    /// Compiled as it is given, and evaluated, it gives what is expected.
+    Passed,
+    /// Something is missing, and all that can be judged without it is right.
+    Unsupported(Lack),
+    Failed(String),
+}
+
+/// The names of the tests in a folder.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the folder can be read");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("test_"))
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// Runs the test in a folder; a panic is a failure.
+pub(crate) fn run(folder: &Path) -> Outcome {
+    let judge = || Case::read(folder).judge().unwrap_or_else(Outcome::Failed);
+    catch_unwind(judge).unwrap_or_else(|_| Outcome::Failed("it panics".to_owned()))
+}
+
+impl Case {
+    fn read(folder: &Path) -> Case {
+        let tensors = |kind: &str| {
+            let files = (0..).map(|number| folder.join(format!("{kind}_{number}.pb")));
+            files.map_while(|file| read_tensor(&file)).collect::<Vec<_>>()
+        };
+        Case {
+            model: folder.join("model.onnx"),
+            inputs: tensors("input").into_iter().collect(),
+            outputs: tensors("output").into_iter().map(|(_, tensor)| tensor).collect(),
+        }
+    }
+
+    /// What is true of the test; the error is a wrong result.
+    fn judge(&self) -> Result<Outcome, String> {
+        let dims = self.dims()?;
+        let as_given = ImportOptions { dims, ..ImportOptions::default() };
+        let list = match import(&self.model, &as_given) {
+            Ok(module) => {
+                return Ok(match self.judge_module(&module)? {
+                    None => Outcome::Passed,
+                    Some(reason) => Outcome::Unsupported(Lack::new(Stage::EvaluatorOnly, reason)),
+                });
+            }
+            Err(ImportError::Unsupported { list, .. }) => list.items,
+            Err(error) => return Err(error.to_string()),
+        };
+        let fixed = self.import_with_fixed_inputs(as_given, &list).map(|module| {
+            self.judge_module(&module).map_err(|problem| format!("with fixed inputs: {problem}"))
+        });
+        let stage = match fixed.transpose()? {
+            None => Stage::Unsupported,
+            Some(None) => Stage::FixedInputs,
+            Some(Some(_)) => Stage::EvaluatorWithFixedInputs,
+        };
+        Ok(Outcome::Unsupported(Lack::new(stage, reason(&list[0]))))
+    }
+
+    /// Judges a module by the evaluator and compiled; if it cannot be compiled, why not. The error says which of
+    /// them is wrong.
+    fn judge_module(&self, module: &Module) -> Result<Option<String>, String> {
+        let inputs = self.inputs_of(module)?;
+        let evaluated = self.compare(evaluate(module, &inputs));
+        let compiled = compiled::compile(module);
+        let unsupported = compiled.as_ref().err().cloned();
+        let compiled = match &compiled {
+            Ok(model) => self.compare(compiled::run(model, &inputs)),
+            Err(_) => Ok(()),
+        };
+        let judges = [("evaluated", evaluated), ("compiled", compiled)];
+        let problems: Vec<String> = judges
+            .into_iter()
+            .filter_map(|(judge, result)| Some(format!("{judge}: {}", result.err()?)))
+            .collect();
+        match problems.is_empty() {
+            true => Ok(unsupported),
+            false => Err(problems.join("; ")),
+        }
+    }
+
+    /// Values for the named dimensions, as a user would give them with `-D`: those of the data.
+    fn dims(&self) -> Result<BTreeMap<String, i64>, String> {
+        let file = open_model(&self.model).map_err(|error| error.to_string())?;
+        let model = decode_model(&file).map_err(|error| error.to_string())?;
+        let weights = &model.graph.initializer;
+        let (mut dims, mut anonymous) = (BTreeMap::new(), 0);
+        for input in &model.graph.input {
+            let TypeProto::Tensor { shape: Some(shape), .. } = &input.ty else { continue };
+            if weights.iter().any(|weight| weight.name == input.name) {
+                continue;
+            }
+            for (axis, dimension) in shape.iter().enumerate() {
+                let name = match dimension {
+                    Dimension::Value(_) => continue,
+                    Dimension::Param(name) => (*name).to_owned(),
+                    Dimension::Unknown => {
+                        anonymous += 1;
+                        format!("unk_{}", anonymous - 1)
+                    }
+                };
+                let tensor = self.inputs.get(input.name);
+                let extent = tensor.and_then(|tensor| tensor.shape().get(axis)).copied();
+                // No dimension can be bound to 0.
+                if let Some(extent) = extent.filter(|&extent| extent > 0) {
+                    dims.insert(name, extent as i64);
+                }
+            }
+        }
+        Ok(dims)
+    }
+
+    /// The module with inputs as constants, where a shape or axes must be known: those of one dimension at most,
+    /// integers first, then all.
+    fn import_with_fixed_inputs(
+        &self,
+        mut options: ImportOptions,
+        list: &[Unsupported],
+    ) -> Option<Module> {
+        let wants_constants = |list: &[Unsupported]| {
+            let reasons = list.iter().filter_map(|item| item.reason.as_deref());
+            reasons.into_iter().any(|reason| reason.contains("must be a constant"))
+        };
+        let mut is_wanted = wants_constants(list);
+        for integers_only in [true, false] {
+            if !is_wanted {
+                return None;
+            }
+            let is_fixed = |tensor: &Tensor| {
+                tensor.shape().len() <= 1 && (tensor.dtype().is_int() || !integers_only)
+            };
+            let inputs = self.inputs.iter().filter(|(_, tensor)| is_fixed(tensor));
+            options.inputs = inputs.map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
+            match import(&self.model, &options) {
+                Ok(module) => return Some(module),
+                Err(ImportError::Unsupported { list, .. }) => {
+                    is_wanted = wants_constants(&list.items);
+                }
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+
+    /// The data of the inputs that a module has, in its order.
+    fn inputs_of(&self, module: &Module) -> Result<Vec<Tensor>, String> {
+        let names = names_in(module, "onnx.inputs");
+        let data = names.iter().map(|name| self.inputs.get(name).cloned());
+        data.collect::<Option<_>>().ok_or_else(|| "an input has no data".to_owned())
+    }
+
+    /// Compares results with what is expected.
+    fn compare(&self, results: Result<Vec<Tensor>, String>) -> Result<(), String> {
+        let results = results?;
+        if results.len() != self.outputs.len() {
+            return Err(format!("{} results for {} outputs", results.len(), self.outputs.len()));
+        }
+        for (index, (have, want)) in results.iter().zip(&self.outputs).enumerate() {
+            compare(have, want).map_err(|problem| format!("output {index}: {problem}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// What the reference evaluator makes of `main`.
+fn evaluate(module: &Module, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+    let arguments = inputs.iter().cloned().map(Value::Tensor).collect();
+    let result =
+        Evaluator::new(module).call("main", arguments).map_err(|error| error.to_string())?;
+    Ok(match &result {
+        Value::Tuple(tuple) => tuple.fields().iter().filter_map(Value::to_tensor).collect(),
+        other => other.to_tensor().into_iter().collect(),
+    })
+}
+
+/// A reason that many tests have in common: without the names of the nodes and inputs.
+fn reason(item: &Unsupported) -> String {
+    let reason = item.reason.as_deref().unwrap_or("");
+    let reason = reason.split(" of the input").next().unwrap_or("");
+    let reason = match reason.strip_prefix("the input ") {
+        Some(rest) => format!("an input{}", &rest[rest.find(" of kind").unwrap_or(0)..]),
+        None => reason.to_owned(),
+    };
+    match (item.op_type.as_str(), reason.is_empty()) {
+        ("", _) => reason,
+        (op, true) => op.to_owned(),
+        (op, false) => format!("{op}: {reason}"),
+    }
+}
+
+/// The names in an attribute of the module.
+fn names_in(module: &Module, key: &str) -> Vec<String> {
+    let terms = module.cx().terms();
+    let Some(TermView::List(names)) = terms.attrs(module.attrs).get(key) else { return Vec::new() };
+    names.iter().map(|&name| terms.str(name).to_owned()).collect()
+}
+
+/// The name and value of a tensor in a file, if there is one.
+fn read_tensor(path: &Path) -> Option<(String, Tensor)> {
+    let bytes = fs::read(path).ok()?;
+    let file = Mapping::in_memory(path, bytes);
+    let proto = TensorProto::decode_file(&file).expect("test data are tensors");
+    let data = TensorReader::new(&file).read(&proto).ok()?;
+    let dtype = match data.element.name() {
+        "bfloat16" => DType::BF16,
+        name => {
+            DType::from_name(&name.replace("float", "f").replace("int", "i").replace("ui", "u"))?
+        }
+    };
+    let shape = data.dims.iter().map(|&dim| dim as usize).collect();
+    let tensor = Tensor::new(dtype, shape, Bytes::new(data.bytes.to_vec()))?;
+    Some((proto.name.to_owned(), tensor))
+}

@@ -1,0 +1,59 @@
+//! Modules through the default pipeline, LLVM and the in-process linker: what users run, for suites of many cases.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use tenon_host::diagnostics::Diagnostic;
+use tenon_host::driver::{Target, run_plan};
+use tenon_host::eval::Tensor;
+use tenon_host::executable::{CompileOptions, Executable};
+use tenon_host::ir::{Bytes, Module};
+use tenon_host::passes::{PassContext, plan};
+use tenon_host::registry::Registry;
+use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
+use tenon_host::runtime::model::Model;
+use tenon_host::runtime::signature::data_type;
+
+/// The program's own registry; its plugins are opened once.
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("registry.toml");
+    Registry::open(&path).expect("the registry is readable")
+});
+
+/// Compiles `main` for this machine.
+pub(crate) fn compile(module: &Module) -> Result<Model, String> {
+    let plan = plan(&REGISTRY, "default").map_err(|error| error.to_string())?;
+    let target = Target::parse("llvm").map_err(|error| error.to_string())?;
+    let mut cx = PassContext { target: target.attrs(module.cx()), ..PassContext::default() };
+    let lowered = run_plan(&REGISTRY, &plan, module, &mut cx)
+        .map_err(|error| first_words(&error.to_diagnostic()))?;
+    // One thread: the suites run many cases at once.
+    let options = CompileOptions { threads: 1, ..CompileOptions::default() };
+    let executable = Executable::compile(&lowered, target.cpu(), &options);
+    executable.and_then(|executable| executable.jit()).map_err(|error| error.to_string())
+}
+
+/// The message of a diagnostic, without the excerpts and advice around it.
+fn first_words(diagnostic: &Diagnostic) -> String {
+    diagnostic.message.clone()
+}
+
+/// Runs a model on one thread.
+pub(crate) fn run(model: &Model, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+    let buffers: Vec<TensorBuffer> = inputs.iter().map(buffer).collect::<Result<_, _>>()?;
+    let refs: Vec<TensorRef<'_>> = buffers.iter().map(TensorBuffer::as_ref).collect();
+    let outputs = model.run(&refs, None).map_err(|error| error.to_string())?;
+    let tensors = outputs.iter().zip(model.outputs()).map(|(output, spec)| {
+        let shape = spec.shape.iter().map(|&extent| extent as usize).collect();
+        Tensor::new(spec.dtype, shape, Bytes::new(output.bytes().to_vec()))
+            .ok_or_else(|| format!("an output has not the size of {spec}"))
+    });
+    tensors.collect()
+}
+
+fn buffer(tensor: &Tensor) -> Result<TensorBuffer, String> {
+    let shape: Vec<i64> = tensor.shape().iter().map(|&extent| extent as i64).collect();
+    let dtype = data_type(tensor.dtype())
+        .ok_or_else(|| format!("{} cannot be an input", tensor.dtype()))?;
+    TensorBuffer::from_bytes(tensor.bytes(), &shape, dtype).map_err(|error| error.to_string())
+}
