@@ -5,9 +5,9 @@ use std::path::PathBuf;
 /// An error of the LLVM back end, by who can act on it.
 #[derive(Debug, thiserror::Error)]
 pub enum LlvmError {
-    /// The target string is wrong; the text says how and what would be right.
+    /// The target string is wrong.
     #[error("target `{target}`: {problem}")]
-    Target { target: String, problem: String },
+    Target { target: String, problem: TargetProblem },
 
     /// LLVM refuses a module that we built: our mistake.
     #[error("unit `{unit}` is not a valid LLVM module: {message}")]
@@ -44,6 +44,36 @@ pub enum LlvmError {
     /// The operating system said no.
     #[error("{action} {}: {source}", .path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
+}
+
+/// What is wrong with a target, and what would be right.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the variants are")]
+pub enum TargetProblem {
+    #[error("is empty; write `llvm`, `cpu` or a triple")]
+    Empty,
+    #[error("there is no key `{0}`; the keys are `cpu`, `features`, `vector-width`")]
+    NoKey(String),
+    #[error("`{0}` is no `key=value` and no `+feature`")]
+    NoPart(String),
+    #[error("vector-width={0} is none of 128, 256, 512")]
+    NoWidth(String),
+    #[error("vector-width={bits} is wider than the {has} bits of `{cpu}`")]
+    WiderThanProcessor { bits: u32, has: u32, cpu: String },
+    #[error("there is no code generator for `{0}`; there is x86_64 and aarch64")]
+    NoArchitecture(String),
+    #[error("cpu=native is this machine's, which is {0}")]
+    NotThisMachine(String),
+    #[error("LLVM knows no processor `{name}`; the nearest are {near}")]
+    NoProcessor { name: String, near: String },
+    #[error("LLVM knows no feature `{name}`; the nearest are {near}")]
+    NoFeature { name: String, near: String },
+    #[error("feature `{0}` needs a `+` or a `-` in front")]
+    NoSign(String),
+    #[error("LLVM makes no target machine for it")]
+    NoMachine,
+    #[error("{0}")]
+    Llvm(String),
 }
 
 fn list(names: &[String]) -> String {

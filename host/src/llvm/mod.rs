@@ -33,5 +33,5 @@ pub mod target;
 #[cfg(test)]
 mod tests;
 
-pub use error::LlvmError;
+pub use error::{LlvmError, TargetProblem};
 pub use inkwell;

@@ -15,7 +15,7 @@ use inkwell::{
 };
 use rayon::prelude::*;
 
-use super::{LlvmError, intrinsics, target::CpuTarget};
+use super::{LlvmError, TargetProblem, intrinsics, target::CpuTarget};
 
 /// LLVM recurses over large basic blocks; rayon's own two megabytes are not meant for that.
 const STACK_BYTES: usize = 16 << 20;
@@ -206,10 +206,7 @@ fn allow_unfinished_combining(module: &Module<'_>) {
 }
 
 fn no_machine(target: &CpuTarget) -> LlvmError {
-    LlvmError::Target {
-        target: target.to_string(),
-        problem: "LLVM makes no target machine for it".to_owned(),
-    }
+    LlvmError::Target { target: target.to_string(), problem: TargetProblem::NoMachine }
 }
 
 fn codegen_error(module: &Module<'_>, action: &'static str, message: String) -> LlvmError {

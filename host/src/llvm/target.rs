@@ -25,7 +25,7 @@ use inkwell::{
 };
 
 use super::{
-    LlvmError,
+    LlvmError, TargetProblem,
     names::{Names, nearest},
     probe,
 };
@@ -120,7 +120,7 @@ impl CpuTarget {
         initialize();
         let triple = TargetTriple::create(&self.triple);
         let target = Target::from_triple(&triple)
-            .map_err(|error| self.error(error.to_string_lossy().into_owned()))?;
+            .map_err(|error| self.error(TargetProblem::Llvm(error.to_string_lossy().into())))?;
         let options = TargetMachineOptions::default()
             .set_cpu(&self.cpu)
             .set_features(&self.features)
@@ -129,10 +129,10 @@ impl CpuTarget {
             .set_code_model(CodeModel::Small);
         target
             .create_target_machine_from_options(&triple, options)
-            .ok_or_else(|| self.error("LLVM makes no target machine for it".to_owned()))
+            .ok_or_else(|| self.error(TargetProblem::NoMachine))
     }
 
-    fn error(&self, problem: String) -> LlvmError {
+    fn error(&self, problem: TargetProblem) -> LlvmError {
         LlvmError::Target { target: self.to_string(), problem }
     }
 }
@@ -160,10 +160,8 @@ impl FromStr for CpuTarget {
             None => probed.vector_bits,
             Some(bits) if bits <= probed.vector_bits => bits,
             Some(bits) => {
-                return Err(error(format!(
-                    "vector-width={bits} is wider than the {} bits of `{}`",
-                    probed.vector_bits, target.cpu
-                )));
+                let (has, cpu) = (probed.vector_bits, target.cpu);
+                return Err(error(TargetProblem::WiderThanProcessor { bits, has, cpu }));
             }
         };
         Ok(CpuTarget {
@@ -186,11 +184,11 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn parse(text: &'a str) -> Result<Request<'a>, String> {
+    fn parse(text: &'a str) -> Result<Request<'a>, TargetProblem> {
         let mut parts = text.split(',').map(str::trim);
         let mut request = Request::default();
         match parts.next().unwrap_or_default() {
-            "" => return Err("is empty; write `llvm`, `cpu` or a triple".to_owned()),
+            "" => return Err(TargetProblem::Empty),
             "llvm" | "cpu" => {}
             triple => request.triple = Some(triple),
         }
@@ -204,27 +202,23 @@ impl<'a> Request<'a> {
                     request.features.push(part);
                 }
                 Some((key, _)) => {
-                    return Err(format!(
-                        "there is no key `{key}`; the keys are `cpu`, `features`, `vector-width`"
-                    ));
+                    return Err(TargetProblem::NoKey(key.to_owned()));
                 }
-                None => {
-                    return Err(format!("`{part}` is no `key=value` and no `+feature`"));
-                }
+                None => return Err(TargetProblem::NoPart(part.to_owned())),
             }
         }
         Ok(request)
     }
 
     /// Fills in defaults and checks every name. The width is left for the probe.
-    fn resolve(&self) -> Result<CpuTarget, String> {
+    fn resolve(&self) -> Result<CpuTarget, TargetProblem> {
         let host_triple = TargetMachine::get_default_triple();
         let host_triple = host_triple.as_str().to_string_lossy();
         let triple = normalized(self.triple.unwrap_or(&host_triple));
         let names = names_of(&triple)?;
         let native = self.cpu == Some("native") || (self.cpu.is_none() && self.triple.is_none());
         if native && platform(&triple) != platform(&normalized(&host_triple)) {
-            return Err(format!("cpu=native is this machine's, which is {host_triple}"));
+            return Err(TargetProblem::NotThisMachine(host_triple.into_owned()));
         }
 
         let mut features: Vec<String> = Vec::new();
@@ -254,39 +248,38 @@ impl<'a> Request<'a> {
     }
 }
 
-fn vector_width(bits: &str) -> Result<u32, String> {
+fn vector_width(bits: &str) -> Result<u32, TargetProblem> {
     match bits {
         "128" => Ok(128),
         "256" => Ok(256),
         "512" => Ok(512),
-        _ => Err(format!("vector-width={bits} is none of 128, 256, 512")),
+        _ => Err(TargetProblem::NoWidth(bits.to_owned())),
     }
 }
 
-fn names_of(triple: &str) -> Result<Names, String> {
+fn names_of(triple: &str) -> Result<Names, TargetProblem> {
     let architecture = triple.split('-').next().unwrap_or_default();
-    Names::of_architecture(architecture).ok_or_else(|| {
-        format!("there is no code generator for `{architecture}`; there is x86_64 and aarch64")
-    })
+    Names::of_architecture(architecture)
+        .ok_or_else(|| TargetProblem::NoArchitecture(architecture.to_owned()))
 }
 
-fn checked_cpu(name: &str, names: Names) -> Result<String, String> {
+fn checked_cpu(name: &str, names: Names) -> Result<String, TargetProblem> {
     if names.processors().any(|known| known == name) {
         return Ok(name.to_owned());
     }
     let near = nearest(name, names.processors(), 3).join(", ");
-    Err(format!("LLVM knows no processor `{name}`; the nearest are {near}"))
+    Err(TargetProblem::NoProcessor { name: name.to_owned(), near })
 }
 
-fn check_feature(feature: &str, names: Names) -> Result<(), String> {
+fn check_feature(feature: &str, names: Names) -> Result<(), TargetProblem> {
     let Some(name) = feature.strip_prefix(['+', '-']) else {
-        return Err(format!("feature `{feature}` needs a `+` or a `-` in front"));
+        return Err(TargetProblem::NoSign(feature.to_owned()));
     };
     if names.features().any(|known| known == name) {
         return Ok(());
     }
     let near = nearest(name, names.features(), 3).join(", ");
-    Err(format!("LLVM knows no feature `{name}`; the nearest are {near}"))
+    Err(TargetProblem::NoFeature { name: name.to_owned(), near })
 }
 
 fn normalized(triple: &str) -> String {

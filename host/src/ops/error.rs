@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::ir::DType;
 
-use super::{Arity, AttrDef, AttrKind};
+use super::{Arity, AttrDef, AttrKind, LayoutError};
 
 /// Why a call of an operator has no type or no value. Whoever reports it names the operator and the place.
 #[derive(Debug, Error, Clone)]
@@ -28,6 +28,8 @@ pub enum OpError {
     WrongDType { index: usize, expected: String, found: DType },
     #[error("{what} do not agree: {left} and {right}")]
     ShapeMismatch { what: String, left: String, right: String },
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
     #[error("{0}")]
     Unsupported(String),
     #[error("{0}")]

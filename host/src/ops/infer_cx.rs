@@ -189,7 +189,7 @@ impl<'a> InferCx<'a> {
         match Layout::parse(text) {
             Ok(layout) if layout.has_axes(axes) => Ok(layout),
             Ok(_) => self.bad_attr(name, text, format!("it must have the axes of {axes}")),
-            Err(reason) => self.bad_attr(name, text, reason),
+            Err(error) => self.bad_attr(name, text, error.to_string()),
         }
     }
 
@@ -202,8 +202,9 @@ impl<'a> InferCx<'a> {
         axes: &[u8; N],
     ) -> Result<Option<[Dim; N]>, OpError> {
         let Some(dims) = self.tensor(index)?.dims else { return Ok(None) };
-        let extents =
-            layout.extents(self.cx, dims).map_err(|reason| self.wrong_arg(index, &reason))?;
+        let extents = layout
+            .extents(self.cx, dims)
+            .map_err(|error| self.wrong_arg(index, &error.to_string()))?;
         Ok(Some(axes.map(|axis| {
             extents[layout.position(axis).expect("the layout was checked to have the axes")]
         })))

@@ -3,7 +3,36 @@
 //! A capital letter is an axis. A number with a small letter splits that axis: the capital counts blocks,
 //! and the block itself is an axis at the end. `NCHW16c` has the shape `[N, C/16, H, W, 16]`.
 
+use thiserror::Error;
+
 use crate::ir::{Context, Cx, Dim};
+
+/// Why a text is no layout, or a tensor does not have one.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum LayoutError {
+    #[error("a layout is like NCHW or NCHW16c")]
+    Form,
+    #[error("it names {axis} twice")]
+    AxisTwice { axis: char },
+    #[error("it splits {axis} twice")]
+    SplitTwice { axis: char },
+    #[error("it splits {axis}, which it lacks")]
+    SplitOfNoAxis { axis: char },
+    #[error("a size is missing before {letter}")]
+    NoSize { letter: char },
+    #[error("it has a block of more than {LARGEST_BLOCK}")]
+    LargeBlock,
+    #[error("a tensor of layout {layout} has {rank} dimensions")]
+    Rank { layout: String, rank: usize },
+    #[error("layout {layout} has blocks of {size} along {axis}")]
+    BlockSize { layout: String, size: i64, axis: char },
+    #[error("{axis} = {extent} is no multiple of {size}, the block of layout {layout}")]
+    NoMultiple { axis: char, extent: String, size: i64, layout: String },
+}
+
+/// No vector and no tile comes near it, and products of blocks stay far from overflow.
+const LARGEST_BLOCK: i64 = 65536;
 
 /// An order of axes, some of them split into blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,21 +44,21 @@ pub struct Layout {
 
 impl Layout {
     /// Reads a layout; the error says what is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, LayoutError> {
         let mut layout = Self { text: text.to_owned(), outer: Vec::new(), blocks: Vec::new() };
         let mut size: Option<i64> = None;
         for letter in text.bytes() {
             match letter {
                 b'A'..=b'Z' if size.is_none() && layout.blocks.is_empty() => {
                     if layout.outer.contains(&letter) {
-                        return Err(format!("it names {} twice", letter as char));
+                        return Err(LayoutError::AxisTwice { axis: letter as char });
                     }
                     layout.outer.push(letter);
                 }
                 b'0'..=b'9' => {
                     let digits = size.unwrap_or(0) * 10 + (letter - b'0') as i64;
-                    if digits > 65536 {
-                        return Err("it has a block of more than 65536".into());
+                    if digits > LARGEST_BLOCK {
+                        return Err(LayoutError::LargeBlock);
                     }
                     size = Some(digits);
                 }
@@ -37,22 +66,22 @@ impl Layout {
                     let axis = letter.to_ascii_uppercase();
                     match size.take() {
                         Some(1..) if layout.block(axis).is_some() => {
-                            return Err(format!("it splits {} twice", axis as char));
+                            return Err(LayoutError::SplitTwice { axis: axis as char });
                         }
                         Some(size @ 1..) if layout.outer.contains(&axis) => {
                             layout.blocks.push((axis, size));
                         }
                         Some(1..) => {
-                            return Err(format!("it splits {}, which it lacks", axis as char));
+                            return Err(LayoutError::SplitOfNoAxis { axis: axis as char });
                         }
-                        _ => return Err(format!("a size is missing before {}", letter as char)),
+                        _ => return Err(LayoutError::NoSize { letter: letter as char }),
                     }
                 }
-                _ => return Err("a layout is like NCHW or NCHW16c".into()),
+                _ => return Err(LayoutError::Form),
             }
         }
         match layout.outer.is_empty() || size.is_some() {
-            true => Err("a layout is like NCHW or NCHW16c".into()),
+            true => Err(LayoutError::Form),
             false => Ok(layout),
         }
     }
@@ -100,16 +129,14 @@ impl Layout {
 
     /// The whole extent of each axis, in the order of [`Layout::axes`], of a tensor of this layout with
     /// these dimensions. The error says which dimension cannot be.
-    pub fn extents(&self, cx: &Cx, dims: &[Dim]) -> Result<Vec<Dim>, String> {
+    pub fn extents(&self, cx: &Cx, dims: &[Dim]) -> Result<Vec<Dim>, LayoutError> {
         if dims.len() != self.rank() {
-            return Err(format!("a tensor of layout {} has {} dimensions", self.text, self.rank()));
+            return Err(LayoutError::Rank { layout: self.text.clone(), rank: self.rank() });
         }
         for (&(axis, size), &dim) in self.blocks.iter().zip(&dims[self.outer.len()..]) {
             if cx.terms().dim_value(dim).is_some_and(|value| value != size) {
-                return Err(format!(
-                    "layout {} has blocks of {size} along {}",
-                    self.text, axis as char
-                ));
+                let (layout, axis) = (self.text.clone(), axis as char);
+                return Err(LayoutError::BlockSize { layout, size, axis });
             }
         }
         let whole = |(&axis, &dim): (&u8, &Dim)| match self.block(axis) {
@@ -121,7 +148,7 @@ impl Layout {
 
     /// The dimensions of a tensor of this layout whose axes have these whole extents. The error says
     /// which extent is no multiple of its block.
-    pub fn dims(&self, cx: &Cx, extent: impl Fn(u8) -> Dim) -> Result<Vec<Dim>, String> {
+    pub fn dims(&self, cx: &Cx, extent: impl Fn(u8) -> Dim) -> Result<Vec<Dim>, LayoutError> {
         let mut dims = Vec::with_capacity(self.rank());
         for &axis in &self.outer {
             let whole = extent(axis);
@@ -130,12 +157,12 @@ impl Layout {
                 Some(size) => {
                     let rest = cx.dim_floor_mod(whole, cx.dim(size));
                     if cx.terms().dim_value(rest).is_some_and(|rest| rest != 0) {
-                        return Err(format!(
-                            "{} = {} is no multiple of {size}, the block of layout {}",
-                            axis as char,
-                            cx.terms().dim_text(whole),
-                            self.text
-                        ));
+                        return Err(LayoutError::NoMultiple {
+                            axis: axis as char,
+                            extent: cx.terms().dim_text(whole),
+                            size,
+                            layout: self.text.clone(),
+                        });
                     }
                     cx.dim_floor_div(whole, cx.dim(size))
                 }

@@ -23,6 +23,6 @@ pub use error::OpError;
 pub use eval_cx::EvalCx;
 pub(crate) use groups::Groups;
 pub use infer_cx::{InferCx, OUT_DTYPE, TensorTy, infer_call};
-pub use layout::Layout;
+pub use layout::{Layout, LayoutError};
 pub use legalize_cx::{LegalizeCx, VectorUnit, flatten, legalize_call};
 pub use table::{all, find, get};

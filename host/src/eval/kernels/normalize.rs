@@ -14,9 +14,11 @@ pub(crate) fn batch_norm(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
     let axis = wrap_axis(cx.attrs.int("axis")?, shape.len());
     let inner: usize = shape[axis + 1..].iter().product();
     with_float!(dtype, T => {
-        let param = |index| Ok(cx.arg(index)?.elements::<T>().iter().map(|x| x.to_f64()).collect());
-        let (gamma, beta): (Vec<f64>, Vec<f64>) = (param(1)?, param(2)?);
-        let (mean, var): (Vec<f64>, Vec<f64>) = (param(3)?, param(4)?);
+        let param = |index| -> Result<Vec<f64>> {
+            Ok(cx.arg(index)?.elements::<T>().iter().map(|x| x.to_f64()).collect())
+        };
+        let (gamma, beta) = (param(1)?, param(2)?);
+        let (mean, var) = (param(3)?, param(4)?);
         let x = cx.arg(0)?.elements::<T>();
         let mut out = vec![T::default(); x.len()];
         fill(&mut out, inner, &|row, out| {

@@ -96,7 +96,7 @@ pub(crate) fn layout_transform(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
 }
 
 pub(super) fn parse(layout: &str) -> Result<Layout> {
-    Layout::parse(layout).map_err(OpError::Unsupported)
+    Ok(Layout::parse(layout)?)
 }
 
 /// A tensor in another layout: each axis is split where either of the layouts splits it, the parts are

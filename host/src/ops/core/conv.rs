@@ -67,7 +67,7 @@ fn infer(cx: &InferCx<'_>) -> Result<Type, OpError> {
     };
     match out_layout.dims(cx.cx, extent) {
         Ok(dims) => Ok(cx.tensor_type(dtype, Some(&dims))),
-        Err(reason) => cx.bad_attr("out_layout", out_layout.text(), reason),
+        Err(error) => cx.bad_attr("out_layout", out_layout.text(), error.to_string()),
     }
 }
 

@@ -26,17 +26,17 @@ fn infer(cx: &InferCx<'_>) -> Result<Type, OpError> {
     let text = cx.attrs.str("src_layout")?;
     let source = match Layout::parse(text) {
         Ok(layout) => layout,
-        Err(reason) => return cx.bad_attr("src_layout", text, reason),
+        Err(error) => return cx.bad_attr("src_layout", text, error.to_string()),
     };
     let axes = String::from_utf8_lossy(source.axes()).into_owned();
     let target = cx.layout("dst_layout", &axes)?;
     let tensor = cx.tensor(0)?;
     let Some(dims) = tensor.dims else { return cx.arg(0) };
     let extents: Vec<Dim> =
-        source.extents(cx.cx, dims).map_err(|reason| cx.wrong_arg(0, &reason))?;
+        source.extents(cx.cx, dims).map_err(|error| cx.wrong_arg(0, &error.to_string()))?;
     let extent = |axis| extents[source.position(axis).expect("both have the same axes")];
     match target.dims(cx.cx, extent) {
         Ok(dims) => Ok(cx.tensor_type(tensor.dtype, Some(&dims))),
-        Err(reason) => cx.bad_attr("dst_layout", target.text(), reason),
+        Err(error) => cx.bad_attr("dst_layout", target.text(), error.to_string()),
     }
 }

@@ -114,7 +114,7 @@ fn pool(cx: &InferCx<'_>) -> Result<Type, OpError> {
         b'H' => out_h,
         _ => out_w,
     });
-    Ok(cx.tensor_type(dtype, Some(&dims.map_err(OpError::Unsupported)?)))
+    Ok(cx.tensor_type(dtype, Some(&dims?)))
 }
 
 fn global_avg_pool(cx: &InferCx<'_>) -> Result<Type, OpError> {

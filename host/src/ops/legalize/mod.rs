@@ -63,5 +63,5 @@ use super::{Layout, LegalizeCx, OpError};
 
 /// The layout in attribute `name`.
 fn layout_attr(cx: &LegalizeCx<'_>, name: &'static str) -> Result<Layout, OpError> {
-    Layout::parse(cx.attrs.str(name)?).map_err(OpError::Unsupported)
+    Ok(Layout::parse(cx.attrs.str(name)?)?)
 }
