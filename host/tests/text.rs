@@ -12,7 +12,7 @@ use tenon_host::diagnostics::{Diagnostic, Diagnostics, Source};
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Bytes, Constant, Context, Cx, DType, Expr, Module, Symbol};
 use tenon_host::text::{
-    LoadWeight, NoWeights, WeightsPolicy, parse_module, point_at, print_function,
+    LoadWeight, NoWeights, WeightsFile, WeightsPolicy, parse_module, point_at, print_function,
     print_function_marking, print_module, read_module, write_module,
 };
 
@@ -122,11 +122,12 @@ fn large_constants_lie_in_a_file_beside_the_text() {
     let path = folder.path().join("model.ir");
     write_module(&module, &path, 2).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
+    let (top, rest) = text.split_once("\n\n").unwrap();
+    let digest = top.strip_prefix("weights \"model.safetensors\" sha256 \"").unwrap();
+    assert_eq!(digest.len(), 65, "{top}");
     assert_eq!(
-        text,
-        "weights \"model.safetensors\"
-
-fn @main(%x: f32[4]) {
+        rest,
+        "fn @main(%x: f32[4]) {
   %a = add(%x, const(f32[4], @\"w/0\"))
   %b = mul(%a, const(bf16[2, 2], @constant))
   %c = mul(%b, const(i4[4], [-8, 7, 1, 0]))
@@ -142,6 +143,10 @@ fn @main(%x: f32[4]) {
     write_module(&again, &path, 4).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), inline(&again));
 
+    // Without a digest any weights of these names and types will do.
+    let text = text.replacen(top, "weights \"model.safetensors\"", 1);
+    std::fs::write(&path, &text).unwrap();
+    read_module(&Cx::new(), &path).unwrap();
     let wrong = text.replace("f32[4], @", "f32[2, 2], @").replace("@constant", "@unknown");
     std::fs::write(&path, wrong).unwrap();
     let errors = read_module(&Cx::new(), &path).unwrap_err();
@@ -157,7 +162,7 @@ fn @main(%x: f32[4]) {
 struct OneWeight(Cx);
 
 impl LoadWeight for OneWeight {
-    fn load(&mut self, _: Option<&str>, _: &str) -> Result<Constant, Box<dyn Error>> {
+    fn load(&mut self, _: Option<&WeightsFile>, _: &str) -> Result<Constant, Box<dyn Error>> {
         let ty = self.0.static_tensor_type(DType::F32, &[8, 3, 1, 1]);
         Ok(Constant { ty, name: Symbol(0), data: Bytes::new(vec![0; 96]) })
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
+use super::input::Model;
 use super::output::{Failure, print, print_json, warn_of_plugins};
 use super::progress::Progress;
 use super::run_passes::{Job, PassArgs, context, reproducer, run_plan, settings, write_reproducer};
@@ -29,7 +30,10 @@ pub(super) struct BisectArgs {
 
 pub(super) fn bisect(global: &Global, args: &BisectArgs) -> Result<(), Failure> {
     let registry = global.open_registry()?;
-    let module = args.job.read()?;
+    let Model { module, files } = args.job.read()?;
+    if let Some(output) = &args.output {
+        files.refuse(output)?;
+    }
     let (pipeline, passes) = args.job.pipeline(&registry)?;
     let target = Target::parse(&passes.target)?;
     let plan = plan_with(&registry, &pipeline, &settings(&registry, &passes)?)?;
@@ -69,8 +73,8 @@ pub(super) fn bisect(global: &Global, args: &BisectArgs) -> Result<(), Failure> 
     };
     let failed = Snapshot { module: before, ..bad };
     let comments = reproducer(&registry, &plan, &passes, failed.step, what.clone());
-    let path =
-        write_reproducer(&comments, &failed, args.output.as_deref()).map_err(Failure::new)?;
+    let path = write_reproducer(&comments, &failed, args.output.as_deref(), &files)
+        .map_err(Failure::new)?;
     if global.json {
         return print_json(&serde_json::json!({
             "pass": failed.pass,

@@ -8,13 +8,13 @@ use clap::{Args, ValueEnum};
 
 use super::Global;
 use super::complete;
-use super::input::{parse_dim, read_model, write_module};
+use super::input::{parse_dim, read_model, weights_path, write_module};
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
 use crate::driver::Target;
-use crate::executable::{CompileOptions, Executable, Unit, emit};
-use crate::io::{FileError, write_atomically};
+use crate::executable::{CompileOptions, Executable, LinkForm, emit, header_path};
+use crate::io::{FileError, InputFiles, Outputs, is_stream};
 use crate::llvm::object;
 
 #[derive(Args)]
@@ -46,7 +46,7 @@ enum Emit {
     Llvm,
     /// Assembly
     Asm,
-    /// A folder of object files, one a tensor program
+    /// A relocatable object that needs no other, and its C header
     Obj,
     /// A shared library and its C header
     So,
@@ -58,9 +58,19 @@ impl Emit {
             Emit::Ir => "ir",
             Emit::Llvm => "ll",
             Emit::Asm => "s",
-            Emit::Obj => "objects",
+            Emit::Obj => "o",
             Emit::So => "so",
         }
+    }
+
+    /// What is written when the result goes to `output`.
+    fn outputs(self, output: &Path) -> Vec<PathBuf> {
+        let beside = match self {
+            Emit::Ir => (!is_stream(output)).then(|| weights_path(output)),
+            Emit::Llvm | Emit::Asm => None,
+            Emit::Obj | Emit::So => header_path(output),
+        };
+        std::iter::once(output.to_owned()).chain(beside).collect()
     }
 }
 
@@ -70,16 +80,19 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     let registry = global.open_registry()?;
     let target = Target::parse(&args.passes.target)?;
     progress.say(format!("reading {}", args.model.display()));
-    let module = read_model(&args.model, args.dims.iter().cloned().collect())?;
-    let module =
-        run_passes(&registry, &args.pipeline, &module, &target, &args.passes, Some(&progress));
-    let module = module.inspect_err(|_| progress.done())?;
+    let model = read_model(&args.model, args.dims.iter().cloned().collect())?;
     let output = match &args.output {
         Some(path) => path.clone(),
         None => default_output(&args.model, args.emit),
     };
+    for path in args.emit.outputs(&output) {
+        model.files.refuse(&path)?;
+    }
+    let module =
+        run_passes(&registry, &args.pipeline, &model, &target, &args.passes, Some(&progress));
+    let module = module.inspect_err(|_| progress.done())?;
     progress.say("generating code");
-    let written = write(args.emit, &module, &target, &output);
+    let written = write(args.emit, &module, &target, &output, &model.files);
     progress.done();
     written?;
     let seconds = start.elapsed().as_secs_f64();
@@ -88,6 +101,11 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     }
     match global.json {
         true => print_json(&serde_json::json!({ "output": output, "seconds": seconds })),
+        // The result itself may have gone to standard output.
+        false if is_stream(&output) => {
+            note(format!("{} ({seconds:.2} s)", output.display()));
+            Ok(())
+        }
         false => print(format!("{} ({seconds:.2} s)\n", output.display())),
     }
 }
@@ -97,43 +115,30 @@ fn write(
     module: &crate::ir::Module,
     target: &Target,
     output: &Path,
+    inputs: &InputFiles,
 ) -> Result<(), Failure> {
     let options = CompileOptions::default();
+    let mut outputs = Outputs::sparing(inputs.clone());
+    let export = |form, outputs| -> Result<(), Failure> {
+        let executable = Executable::compile(module, target.cpu(), &options)?;
+        executable.export(output, form, None, outputs)?;
+        Ok(())
+    };
     let form = match kind {
-        Emit::Ir => return write_module(module, output),
-        Emit::So => {
-            Executable::compile(module, target.cpu(), &options)?.export(output, None)?;
-            return Ok(());
-        }
+        Emit::Ir => return write_module(module, output, outputs),
+        Emit::So => return export(LinkForm::Library, outputs),
+        Emit::Obj => return export(LinkForm::Object, outputs),
         Emit::Llvm => object::Emit::LlvmIr,
         Emit::Asm => object::Emit::Assembly,
-        Emit::Obj => object::Emit::Object,
     };
     let units = emit(module, target.cpu(), &options, form)?;
-    if kind == Emit::Obj {
-        return write_objects(&units, output);
-    }
-    write_atomically(output, |out| {
+    outputs.write(output, |out| {
         units
             .iter()
             .try_for_each(|unit| out.write_all(&unit.bytes))
             .map_err(|cause| FileError::Write { path: output.to_owned(), cause })
     })?;
-    Ok(())
-}
-
-/// One object a tensor program, in a folder.
-fn write_objects(units: &[Unit], folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::new(format!("cannot make `{}`: {error}", folder.display())))?;
-    for unit in units {
-        let path = folder.join(format!("{}.o", unit.name));
-        write_atomically(&path, |out| {
-            out.write_all(&unit.bytes)
-                .map_err(|cause| FileError::Write { path: path.clone(), cause })
-        })?;
-    }
-    Ok(())
+    Ok(outputs.publish()?)
 }
 
 /// The model's file name with the kind's extension, in the working directory.

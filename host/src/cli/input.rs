@@ -1,14 +1,16 @@
 //! Reading and writing modules: ONNX files and the text form.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::output::Failure;
 use crate::check::{Violation, check};
 use crate::diagnostics::Diagnostics;
+use crate::io::{InputFiles, Outputs};
 use crate::ir::{Cx, Module};
-use crate::onnx::import::{ImportOptions, import};
+use crate::onnx::import::{ImportOptions, import_with_files};
 use crate::passes::Reproducer;
+pub(super) use crate::text::weights_path;
 use crate::text::{self, read_checked_module};
 
 /// Constants of up to this many elements stand in a text that is written to a file.
@@ -26,13 +28,27 @@ pub(super) fn parse_dim(text: &str) -> Result<(String, i64), String> {
     }
 }
 
+/// A module that was read.
+pub(super) struct Model {
+    pub(super) module: Module,
+    /// What it was read from: no output may replace it.
+    pub(super) files: InputFiles,
+}
+
 /// Reads a model: an `.onnx` file, or a module's text. All types are inferred, and it is well formed.
-pub(super) fn read_model(path: &Path, dims: Dims) -> Result<Module, Failure> {
+pub(super) fn read_model(path: &Path, dims: Dims) -> Result<Model, Failure> {
+    let (module, weights) = read_with_files(path, dims)?;
+    let files = InputFiles::new(std::iter::once(path.to_owned()).chain(weights));
+    Ok(Model { module, files })
+}
+
+fn read_with_files(path: &Path, dims: Dims) -> Result<(Module, Vec<PathBuf>), Failure> {
     if path.extension().is_some_and(|extension| extension == "onnx") {
-        let module = import(path, &ImportOptions { dims, ..ImportOptions::default() })?;
+        let options = ImportOptions { dims, ..ImportOptions::default() };
+        let (module, weights) = import_with_files(path, &options)?;
         let violations = check(&module);
         return match violations.is_empty() {
-            true => Ok(module),
+            true => Ok((module, weights)),
             false => Err(Failure::from_diagnostics(Diagnostics(
                 violations.iter().map(Violation::to_diagnostic).collect(),
             ))),
@@ -52,9 +68,9 @@ pub(super) fn read_reproducer(path: &Path) -> Option<Reproducer> {
     Reproducer::of_text(&std::fs::read_to_string(path).ok()?)
 }
 
-/// Writes a module as text, its large constants into a safetensors file beside it.
-pub(super) fn write_module(module: &Module, path: &Path) -> Result<(), Failure> {
-    Ok(text::write_module(module, path, INLINE_LIMIT)?)
+/// Writes a module as text, its large constants into a safetensors file beside it, and publishes all of `outputs`.
+pub(super) fn write_module(module: &Module, path: &Path, outputs: Outputs) -> Result<(), Failure> {
+    write_module_below("", module, path, outputs)
 }
 
 /// The same below some lines of comments.
@@ -62,6 +78,7 @@ pub(super) fn write_module_below(
     comments: &str,
     module: &Module,
     path: &Path,
+    outputs: Outputs,
 ) -> Result<(), Failure> {
-    Ok(text::write_module_below(comments, module, path, INLINE_LIMIT)?)
+    Ok(text::write_module_below(comments, module, path, INLINE_LIMIT, outputs)?)
 }

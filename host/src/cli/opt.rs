@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
-use super::input::{Dims, read_model, write_module};
+use super::input::{Dims, read_model, weights_path, write_module};
 use super::output::{Failure, print};
 use super::run_passes::{Job, run_passes};
 use crate::driver::Target;
+use crate::io::Outputs;
 use crate::text::{WeightsPolicy, print_module};
 
 #[derive(Args)]
@@ -30,7 +31,7 @@ pub(super) struct CheckArgs {
 }
 
 pub(super) fn check(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
-    let module = read_model(&args.file, Dims::new())?;
+    let module = read_model(&args.file, Dims::new())?.module;
     if global.json {
         let phase = module.phase().to_owned();
         return super::output::print_json(
@@ -47,12 +48,15 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
 
 pub(super) fn opt(global: &Global, args: &OptArgs) -> Result<(), Failure> {
     let registry = global.open_registry()?;
-    let module = args.job.read()?;
+    let model = args.job.read()?;
+    for output in args.output.iter().flat_map(|output| [output.clone(), weights_path(output)]) {
+        model.files.refuse(&output)?;
+    }
     let (pipeline, passes) = args.job.pipeline(&registry)?;
     let target = Target::parse(&passes.target)?;
-    let module = run_passes(&registry, &pipeline, &module, &target, &passes, None)?;
+    let module = run_passes(&registry, &pipeline, &model, &target, &passes, None)?;
     match &args.output {
-        Some(path) => write_module(&module, path),
+        Some(path) => write_module(&module, path, Outputs::sparing(model.files)),
         None => {
             let mut policy = match args.full_constants {
                 true => WeightsPolicy::inline(),

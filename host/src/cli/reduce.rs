@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
-use super::input::{read_reproducer, write_module_below};
+use super::input::{Model, read_reproducer, write_module_below};
 use super::output::{Failure, print};
 use super::progress::Progress;
 use super::run_passes::{Job, PassArgs, context, run_plan, settings};
 use super::trial::Trial;
 use crate::driver::Target;
+use crate::io::Outputs;
 use crate::ir::Module;
 use crate::passes::{PassError, Plan, plan_with};
 use crate::registry::Registry;
@@ -31,7 +32,8 @@ pub(super) struct ReduceArgs {
 }
 
 pub(super) fn reduce(global: &Global, args: &ReduceArgs) -> Result<(), Failure> {
-    let module = args.job.read()?;
+    let Model { module, files } = args.job.read()?;
+    files.refuse(&args.output)?;
     let judge = Judge::new(global, args, &module)?;
     if !judge.fails(&module)? {
         let what = if args.expect.is_some() { " and says that" } else { "" };
@@ -62,7 +64,7 @@ pub(super) fn reduce(global: &Global, args: &ReduceArgs) -> Result<(), Failure> 
         return Err(problem);
     }
     let comments = read_reproducer(&args.job.file).map_or(String::new(), |each| each.to_comments());
-    write_module_below(&comments, &reduced, &args.output)?;
+    write_module_below(&comments, &reduced, &args.output, Outputs::sparing(files))?;
     let nodes = |module: &Module| -> usize {
         module.iter().map(|(_, function)| function.view().len()).sum()
     };

@@ -14,7 +14,9 @@ use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
 use crate::driver::Target;
 use crate::executable::{CompileOptions, Executable};
-use crate::io::{Array, ArrayView, NpyType, read_npy, read_npz, write_npz};
+use crate::io::{
+    Array, ArrayView, InputFiles, NpyType, Outputs, read_npy, read_npz, write_npz_among,
+};
 use crate::runtime::dlpack::{TensorBuffer, TensorError, TensorRef};
 use crate::runtime::model::{Model, ModelError};
 use crate::runtime::parallel::ThreadPool;
@@ -63,6 +65,11 @@ fn parse_input(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
+    let arrays = args.inputs.iter().chain(args.input.iter().map(|(_, path)| path));
+    let arrays = InputFiles::new(arrays.cloned());
+    if let Some(output) = &args.output {
+        arrays.refuse(output)?;
+    }
     let model = open(global, args)?;
     let inputs = match_inputs(model.inputs(), given_inputs(args)?)?;
     let inputs: Vec<TensorBuffer> =
@@ -88,7 +95,9 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     if let Some(path) = &args.output {
         let views: Vec<(&str, ArrayView<'_>)> =
             outputs.iter().map(|(name, array)| (*name, array.view())).collect();
-        write_npz(path, &views)?;
+        let mut written = Outputs::sparing(arrays);
+        write_npz_among(&mut written, path, &views)?;
+        written.publish()?;
     }
     times.sort_by(f64::total_cmp);
     let (min, median) = (times[0], times[times.len() / 2]);
@@ -116,15 +125,18 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
 
 /// Opens a library, or compiles a model in memory.
 fn open(global: &Global, args: &RunArgs) -> Result<Model, Failure> {
+    let refuse = |files: &InputFiles| args.output.iter().try_for_each(|path| files.refuse(path));
     if args.model.extension().is_some_and(|extension| extension == "so") {
+        refuse(&InputFiles::new([args.model.clone()]))?;
         return Ok(Model::open(&args.model)?);
     }
     let progress = Progress::new();
     let registry = global.open_registry()?;
     let target = Target::parse(&args.passes.target)?;
-    let module = read_model(&args.model, args.dims.iter().cloned().collect())?;
+    let model = read_model(&args.model, args.dims.iter().cloned().collect())?;
+    refuse(&model.files)?;
     let module =
-        run_passes(&registry, &args.pipeline, &module, &target, &args.passes, Some(&progress))?;
+        run_passes(&registry, &args.pipeline, &model, &target, &args.passes, Some(&progress))?;
     progress.say("generating code");
     let model = Executable::compile(&module, target.cpu(), &CompileOptions::default())?.jit()?;
     progress.done();

@@ -7,12 +7,13 @@ use clap::Args;
 
 use super::CANCELLED;
 use super::complete;
-use super::input::{parse_dim, read_model, read_reproducer, write_module_below};
+use super::input::{Model, parse_dim, read_model, read_reproducer, write_module_below};
 use super::interrupt::Watchful;
 use super::output::{Failure, note, warn_of_plugins};
 use super::progress::Progress;
 use crate::border::ReportLevel;
 use crate::driver::{self, Target};
+use crate::io::{InputFiles, Outputs};
 use crate::ir::{Function, Module};
 use crate::passes::{
     Dump, FromPlugin, Hashes, PassContext, PassError, PassLimit, Plan, PrintIr, PrintWhen, Record,
@@ -42,8 +43,8 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// The module.
-    pub(super) fn read(&self) -> Result<Module, Failure> {
+    /// The module, and what it was read from.
+    pub(super) fn read(&self) -> Result<Model, Failure> {
         read_model(&self.file, self.dims.iter().cloned().collect())
     }
 
@@ -138,11 +139,15 @@ impl PassArgs {
 pub(super) fn run_passes(
     registry: &Registry,
     pipeline: &str,
-    module: &Module,
+    model: &Model,
     target: &Target,
     args: &PassArgs,
     progress: Option<&Progress>,
 ) -> Result<Module, Failure> {
+    let module = &model.module;
+    for output in [&args.trace, &args.reproducer].into_iter().flatten() {
+        model.files.refuse(output)?;
+    }
     let plan = plan_with(registry, pipeline, &settings(registry, args)?)?;
     let record = Record::default();
     let mut cx = context(registry, module, target, args)?;
@@ -199,7 +204,8 @@ pub(super) fn run_passes(
         }
         let Some(failed) = record.before() else { return Failure::from_diagnostic(diagnostic) };
         let comments = reproducer(registry, &plan, args, failed.step, error.to_string());
-        let written = write_reproducer(&comments, &failed, args.reproducer.as_deref());
+        let path = args.reproducer.as_deref();
+        let written = write_reproducer(&comments, &failed, path, &model.files);
         Failure::from_diagnostic(match written {
             Ok(Some(path)) => {
                 diagnostic.help(format!("to see it again: tenon opt {}", path.display()))
@@ -284,6 +290,7 @@ pub(super) fn write_reproducer(
     reproducer: &Reproducer,
     failed: &Snapshot,
     path: Option<&Path>,
+    inputs: &InputFiles,
 ) -> Result<Option<PathBuf>, String> {
     let weights = |function: &Arc<Function>| {
         function.constants().iter().map(|constant| constant.data.len()).sum::<usize>()
@@ -297,7 +304,12 @@ pub(super) fn write_reproducer(
             std::env::temp_dir().join(name)
         }
     };
-    write_module_below(&reproducer.to_comments(), &failed.module, &path)
-        .map(|()| Some(path))
-        .map_err(|failure| failure.to_string())
+    write_module_below(
+        &reproducer.to_comments(),
+        &failed.module,
+        &path,
+        Outputs::sparing(inputs.clone()),
+    )
+    .map(|()| Some(path))
+    .map_err(|failure| failure.to_string())
 }

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::input::write_module;
 use super::output::Failure;
+use crate::io::Outputs;
 use crate::ir::Module;
 
 /// Where the path of the module goes.
@@ -33,7 +34,7 @@ impl<'a> Trial<'a> {
     /// Runs it on a module.
     pub(super) fn run(&self, module: &Module) -> Result<Ended, Failure> {
         let path = self.folder.path().join("module.ir");
-        write_module(module, &path)?;
+        write_module(module, &path, Outputs::default())?;
         let ended = self.command_line(&path).output().map_err(|error| {
             Failure::new(format!("`{}` cannot be run: {error}", self.command[0]))
         })?;

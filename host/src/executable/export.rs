@@ -1,43 +1,84 @@
-//! Writes a library, and the header beside it.
+//! Writes a library or an object, and the header beside it.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::io::{FileError, write_atomically};
+use crate::io::{FileError, Mode, Outputs, is_stream, sha256};
 use crate::llvm::{
     LlvmError,
     codegen::{CodegenError, Front, build_front},
     constants::{ConstantArray, write_constants},
-    link::{LibraryPlan, Part, link_library},
+    link::{LinkForm, LinkPlan, Part, link},
     linker::Linker,
     object::{self, compile_units},
 };
+use crate::runtime::signature::Signature;
 
 use super::compile::Executable;
 use super::error::CompileError;
-use super::header::header;
+use super::header::Header;
+
+/// Digits of the digest of inputs and outputs.
+const INTERFACE_DIGITS: usize = 16;
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportedFiles {
-    pub library: PathBuf,
-    pub header: PathBuf,
-    /// What the names of the library's functions begin with.
+    /// The library or the object.
+    pub binary: PathBuf,
+    /// `None` when the other went to a device or a pipe, beside which nothing lies.
+    pub header: Option<PathBuf>,
+    /// What the names of its functions begin with.
     pub prefix: String,
 }
 
 impl Executable {
-    /// Writes a shared library to `path`, and its header beside it, with the extension `h`. Without
-    /// a prefix the file's name is taken, see [`prefix_of`].
-    pub fn export(&self, path: &Path, prefix: Option<&str>) -> Result<ExportedFiles, CompileError> {
+    /// Writes a shared library to `path`, or a relocatable object that holds all that it needs, and its header
+    /// beside it, with the extension `h`. Without a prefix the file's name is taken, see [`prefix_of`]. All of
+    /// `outputs` is published.
+    pub fn export(
+        &self,
+        path: &Path,
+        form: LinkForm,
+        prefix: Option<&str>,
+        mut outputs: Outputs,
+    ) -> Result<ExportedFiles, CompileError> {
         let prefix = match prefix {
             Some(prefix) => checked(prefix)?,
             None => prefix_of(path),
         };
+        let interface = interface(&self.signature)?;
+        let header = header_path(path);
+        if let Some(header) = &header {
+            let text =
+                Header { prefix: &prefix, path, form, interface: &interface }.text(&self.signature);
+            outputs.write(header, |file| {
+                file.write_all(text.as_bytes())
+                    .map_err(|cause| FileError::Write { path: header.clone(), cause })
+            })?;
+        }
+        let mode = match form {
+            LinkForm::Library => Mode::Program,
+            LinkForm::Object => Mode::Data,
+        };
+        outputs.make(path, mode, |place| self.link(path, form, &prefix, &interface, place))?;
+        outputs.publish()?;
+        Ok(ExportedFiles { binary: path.to_owned(), header, prefix })
+    }
+
+    /// Links all parts into a file at `place`, which will be called `name`.
+    fn link(
+        &self,
+        name: &Path,
+        form: LinkForm,
+        prefix: &str,
+        interface: &str,
+        place: &Path,
+    ) -> Result<(), CompileError> {
         let info = serde_json::to_string(&self.signature).map_err(CompileError::Metadata)?;
-        let front =
-            Front { prefix: &prefix, workspace: self.signature.workspace_size, info: &info };
+        let workspace = self.signature.workspace_size;
+        let front = Front { prefix, interface, workspace, info: &info };
         let exports = front.exports();
         let options = object::CompileOptions { threads: 1, ..object::CompileOptions::default() };
         let fronts = compile_units(&self.target, &options, &[front], |cx, front| {
@@ -45,7 +86,7 @@ impl Executable {
         })
         .map_err(|error: CodegenError| error)?;
 
-        let scratch = tempfile::tempdir().map_err(|source| writing(path, source))?;
+        let scratch = tempfile::tempdir().map_err(|source| writing(name, source))?;
         let constants = scratch.path().join("constants.o");
         let arrays: Vec<ConstantArray<'_>> = self
             .constants
@@ -60,18 +101,22 @@ impl Executable {
         let parts: Vec<Part<'_>> = objects.chain(fronts).chain([Part::File(&constants)]).collect();
         let exports: Vec<&str> = exports.iter().map(String::as_str).collect();
         let target = &self.target;
-        link_library(
-            &Linker::find()?,
-            &LibraryPlan { target, parts: &parts, exports: &exports, output: path },
-        )?;
-        let header_path = path.with_extension("h");
-        let text = header(&prefix, path, &self.signature);
-        write_atomically(&header_path, |file| {
-            file.write_all(text.as_bytes())
-                .map_err(|cause| FileError::Write { path: header_path.clone(), cause })
-        })?;
-        Ok(ExportedFiles { library: path.to_owned(), header: header_path, prefix })
+        let plan = LinkPlan { target, form, parts: &parts, exports: &exports, name };
+        Ok(link(&Linker::find()?, &plan, place)?)
     }
+}
+
+/// Where the header of a library or an object lies.
+pub fn header_path(path: &Path) -> Option<PathBuf> {
+    (!is_stream(path)).then(|| path.with_extension("h"))
+}
+
+/// What a header and a library must agree on: inputs and outputs, as digits.
+fn interface(signature: &Signature) -> Result<String, CompileError> {
+    let parts = serde_json::to_vec(&(&signature.inputs, &signature.outputs));
+    let mut digest = sha256(&parts.map_err(CompileError::Metadata)?);
+    digest.truncate(INTERFACE_DIGITS);
+    Ok(digest)
 }
 
 /// The prefix that a library's file name gives: its stem without `lib`, as a C name.

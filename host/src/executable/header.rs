@@ -1,4 +1,4 @@
-//! The C header of a library.
+//! The C header of a library or an object.
 //!
 //! It stands alone: the structures of DLPack are in it, unless the program has included `dlpack.h`.
 
@@ -7,40 +7,64 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::ir::DType;
+use crate::llvm::link::LinkForm;
 use crate::runtime::{
     signature::{Signature, TensorSpec, data_type},
     status::Failure,
 };
 
-/// The text of the header of the library at `path`.
-pub(super) fn header(prefix: &str, path: &Path, signature: &Signature) -> String {
-    let upper = prefix.to_ascii_uppercase();
-    let file = path.file_name().unwrap_or_default().to_string_lossy();
-    // What the processor can do in detail stands in the library's info.
-    let target = signature.target.split(",features=").next().unwrap_or_default();
-    let mut text = format!(
-        "/* {0}: a model compiled by Tenon {1} for {2}\n\n   cc main.c {0} -Wl,-rpath,'$ORIGIN'\n",
-        comment(&file),
-        comment(&signature.tenon),
-        comment(target)
-    );
-    for (title, specs) in [("inputs", &signature.inputs), ("outputs", &signature.outputs)] {
-        let _ = write!(text, "\n   {title}\n");
-        for spec in specs {
-            let _ = writeln!(text, "     {} {}{:?}", comment(&spec.name), spec.dtype, spec.shape);
-        }
+/// What a header is of.
+pub(super) struct Header<'a> {
+    pub(super) prefix: &'a str,
+    /// The library or the object.
+    pub(super) path: &'a Path,
+    pub(super) form: LinkForm,
+    pub(super) interface: &'a str,
+}
+
+impl Header<'_> {
+    /// Its text.
+    pub(super) fn text(&self, signature: &Signature) -> String {
+        let Header { prefix, interface, .. } = self;
+        let upper = prefix.to_ascii_uppercase();
+        let mut text = self.top(signature);
+        let _ = write!(text, "#ifndef TENON_MODEL_{upper}_H\n#define TENON_MODEL_{upper}_H\n");
+        text.push_str(INCLUDES);
+        text.push_str(DLPACK);
+        text.push_str(&runtime());
+        text.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+        constants(&mut text, &upper, signature);
+        text.push_str(&FUNCTIONS.replace("PREFIX", prefix).replace("INTERFACE", interface));
+        call(&mut text, prefix, signature);
+        text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n");
+        let _ = writeln!(text, "#endif /* TENON_MODEL_{upper}_H */");
+        text
     }
-    let _ = write!(text, "*/\n#ifndef TENON_MODEL_{upper}_H\n#define TENON_MODEL_{upper}_H\n");
-    text.push_str(INCLUDES);
-    text.push_str(DLPACK);
-    text.push_str(&runtime());
-    text.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
-    constants(&mut text, &upper, signature);
-    text.push_str(&FUNCTIONS.replace("PREFIX", prefix));
-    call(&mut text, prefix, signature);
-    let _ =
-        write!(text, "\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* TENON_MODEL_{upper}_H */\n");
-    text
+
+    /// The comment on top: how to use it, inputs, outputs.
+    fn top(&self, signature: &Signature) -> String {
+        let file = comment(&self.path.file_name().unwrap_or_default().to_string_lossy());
+        // What the processor can do in detail stands in the library's info.
+        let target = signature.target.split(",features=").next().unwrap_or_default();
+        let place = match self.form {
+            LinkForm::Library => " -Wl,-rpath,'$ORIGIN'",
+            LinkForm::Object => "",
+        };
+        let mut text = format!(
+            "/* {file}: a model compiled by Tenon {} for {}\n\n   cc main.c {file}{place}\n",
+            comment(&signature.tenon),
+            comment(target)
+        );
+        for (title, specs) in [("inputs", &signature.inputs), ("outputs", &signature.outputs)] {
+            let _ = write!(text, "\n   {title}\n");
+            for spec in specs {
+                let _ =
+                    writeln!(text, "     {} {}{:?}", comment(&spec.name), spec.dtype, spec.shape);
+            }
+        }
+        text.push_str("*/\n");
+        text
+    }
 }
 
 const INCLUDES: &str = "
@@ -147,9 +171,10 @@ const struct tenon_library *tenon_library_info(void);
    row-major; outputs are written, and must not overlap anything else. workspace has
    PREFIX_workspace_size() bytes and is aligned to 64; it may be NULL when that is 0. parallel may
    be NULL: then the calling thread does it all. Several threads may call this at once, with a
-   workspace each. */
+   workspace each. The symbol says what inputs and outputs are: with other ones than those above
+   nothing links. PREFIX_run is the same function without that, for those who look it up. */
 int32_t PREFIX_run(const DLTensor *inputs, DLTensor *outputs, void *workspace,
-                   const struct tenon_parallel *parallel);
+                   const struct tenon_parallel *parallel) __asm__(\"PREFIX_run_INTERFACE\");
 ";
 
 /// A function on plain arrays that brings its own workspace.

@@ -3,7 +3,8 @@
 //! ```ignore
 //! let executable = Executable::compile(&module, &target, &CompileOptions::default())?;
 //! let model = executable.jit()?;                                // runs in this process
-//! let files = executable.export("resnet50.so".as_ref(), None)?; // one library and its header
+//! let (path, outputs) = ("resnet50.so".as_ref(), Outputs::default());
+//! executable.export(path, LinkForm::Library, None, outputs)?;   // one library and its header
 //! ```
 //!
 //! The module is one whose graph function has been planned: its bindings call tensor programs that
@@ -20,6 +21,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
+pub use crate::llvm::link::LinkForm;
 pub use compile::{CompileOptions, Executable, Unit, emit};
 pub use error::{CompileError, PlanProblem};
-pub use export::{ExportedFiles, prefix_of};
+pub use export::{ExportedFiles, header_path, prefix_of};

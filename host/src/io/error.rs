@@ -1,6 +1,9 @@
 //! What can be wrong with a file. Every message names its path.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use crate::io::{NpyProblem, WeightsProblem};
 
@@ -19,6 +22,12 @@ pub enum FileError {
     #[error("`{}` is {what}, expected a regular file", path.display())]
     NotRegular { path: PathBuf, what: &'static str },
 
+    #[error("`{}` cannot be written: {}", path.display(), as_input(path, input))]
+    IsInput { path: PathBuf, input: PathBuf },
+
+    #[error("`{}` and `{}` are the same file, and two outputs", other.display(), path.display())]
+    SameOutput { path: PathBuf, other: PathBuf },
+
     #[error("`{}` is empty", path.display())]
     Empty { path: PathBuf },
 
@@ -33,6 +42,13 @@ pub enum FileError {
 
     #[error("`{}`: {problem}", path.display())]
     Weights { path: PathBuf, problem: WeightsProblem },
+}
+
+fn as_input(path: &Path, input: &Path) -> String {
+    match path == input {
+        true => "it is read as input".to_owned(),
+        false => format!("it is the file that is read as `{}`", input.display()),
+    }
 }
 
 /// A name from a file, quoted, escaped, and cut where it is longer than a line should be.

@@ -11,7 +11,7 @@ use std::{
 
 use zip::{CompressionMethod, ZipArchive, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
-use crate::io::{Array, ArrayView, FileError, NpyProblem, regular::open_regular, write_atomically};
+use crate::io::{Array, ArrayView, FileError, NpyProblem, Outputs, regular::open_regular};
 
 /// Deflate cannot pack more than this into a byte, so an entry that claims more lies.
 const DEFLATE_LIMIT: u64 = 1032;
@@ -63,10 +63,21 @@ pub fn read_npz(path: &Path) -> Result<Vec<(String, Array)>, FileError> {
 
 /// Writes an archive, atomically. No array is copied.
 pub fn write_npz(path: &Path, arrays: &[(&str, ArrayView<'_>)]) -> Result<(), FileError> {
+    let mut outputs = Outputs::default();
+    write_npz_among(&mut outputs, path, arrays)?;
+    outputs.publish()
+}
+
+/// Writes an archive as one of several outputs.
+pub fn write_npz_among(
+    outputs: &mut Outputs,
+    path: &Path,
+    arrays: &[(&str, ArrayView<'_>)],
+) -> Result<(), FileError> {
     /// Beyond this, an entry with its header needs 64-bit sizes.
     const SMALL: usize = 0xf000_0000;
     let mut names = HashSet::new();
-    write_atomically(path, |file| {
+    outputs.write(path, |file| {
         let mut archive = ZipWriter::new(file);
         let zip_error = |cause| FileError::Npz { path: path.to_owned(), cause };
         for &(name, array) in arrays {

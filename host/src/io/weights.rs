@@ -16,7 +16,9 @@ use safetensors::{
     tensor::{Metadata, TensorInfo},
 };
 
-use crate::io::{FileError, MappedSlice, Mapping, quoted, write_atomically};
+use crate::io::{
+    FileError, Hashing, MappedSlice, Mapping, Outputs, outputs::aside_of, quoted, sha256,
+};
 
 /// Bytes before the header: its length.
 const PREFIX: usize = 8;
@@ -64,6 +66,11 @@ pub enum WeightsProblem {
     Duplicate(String),
     #[error("tensor {name}: shape {shape:?} of {dtype} does not take {found} bytes")]
     Shape { name: String, dtype: Dtype, shape: Vec<usize>, found: usize },
+    #[error(
+        "these are other weights than those of the text: their SHA-256 digest is {found}, and the text \
+         names {expected}"
+    )]
+    Digest { expected: String, found: String },
     #[error("tensor {0}: elements smaller than a byte are not supported")]
     SubByte(String),
 }
@@ -74,6 +81,31 @@ impl Weights {
         let mapping = Mapping::open(path)?;
         Self::read(&mapping)
             .map_err(|problem| FileError::Weights { path: path.to_owned(), problem })
+    }
+
+    /// As [`Weights::open`], for the file of this digest: whoever replaces it together with what names it has put
+    /// it aside in between.
+    pub fn open_exact(path: &Path, digest: &str) -> Result<Self, FileError> {
+        let mut problem = None;
+        let aside = aside_of(path, digest);
+        // It may get its name after it was looked for there.
+        for place in [Some(path), aside.as_deref(), Some(path)].into_iter().flatten() {
+            let mapping = match Mapping::open(place) {
+                Ok(mapping) => mapping,
+                Err(error) => {
+                    problem.get_or_insert(error);
+                    continue;
+                }
+            };
+            let found = sha256(&mapping);
+            let in_file = |problem| FileError::Weights { path: path.to_owned(), problem };
+            if found == digest {
+                return Self::read(&mapping).map_err(in_file);
+            }
+            let expected = digest.to_owned();
+            problem.get_or_insert(in_file(WeightsProblem::Digest { expected, found }));
+        }
+        Err(problem.unwrap_or(FileError::Empty { path: path.to_owned() }))
     }
 
     /// As [`Weights::open`], from a mapping.
@@ -129,12 +161,13 @@ impl Weights {
     }
 }
 
-/// Writes a weights file, atomically.
+/// Writes a weights file as one of several outputs, and tells its SHA-256 digest, by which another one names it.
 pub fn write_weights(
+    outputs: &mut Outputs,
     path: &Path,
     tensors: &[(&str, WeightView<'_>)],
     metadata: HashMap<String, String>,
-) -> Result<(), FileError> {
+) -> Result<String, FileError> {
     let mut order: Vec<_> = tensors.iter().collect();
     order.sort_by(|(a, left), (b, right)| {
         (right.dtype.bitsize(), right.dtype).cmp(&(left.dtype.bitsize(), left.dtype)).then(a.cmp(b))
@@ -142,11 +175,17 @@ pub fn write_weights(
     let header = header(&order, metadata)
         .map_err(|problem| FileError::Weights { path: path.to_owned(), problem })?;
     let failed = |cause| FileError::Write { path: path.to_owned(), cause };
-    write_atomically(path, |file| {
+    let mut digest = String::new();
+    outputs.write(path, |file| {
+        let mut file = Hashing::new(file);
         file.write_all(&(header.len() as u64).to_le_bytes()).map_err(failed)?;
         file.write_all(&header).map_err(failed)?;
-        order.iter().try_for_each(|(_, tensor)| file.write_all(tensor.data)).map_err(failed)
-    })
+        order.iter().try_for_each(|(_, tensor)| file.write_all(tensor.data)).map_err(failed)?;
+        digest = file.finish();
+        Ok(())
+    })?;
+    outputs.named_by_digest(&digest);
+    Ok(digest)
 }
 
 /// The header for tensors in this order, padded with spaces so that data starts at a multiple

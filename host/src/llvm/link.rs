@@ -1,8 +1,8 @@
-//! Links objects into one shared library, with whatever linker the machine has.
+//! Links objects into one shared library or one relocatable object, with whatever linker the machine has.
 //!
-//! The library needs nothing but what [`symbols`] allows; those few come from the C library,
-//! which is named as needed when it is found here, and from the process that loads the library
-//! otherwise. The file appears under its name when it is complete, or not at all.
+//! A library needs nothing but what [`symbols`] allows; those few come from the C library, which is named as
+//! needed when it is found here, and from the process that loads the library otherwise. An object needs the same,
+//! and gets it from the program that it is linked into.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -12,11 +12,11 @@ use std::{
     process::{Command, Stdio},
 };
 
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
 use super::{LlvmError, constants, linker::Linker, symbols, target::CpuTarget};
 
-/// A part of the library.
+/// A part of what is made.
 #[derive(Debug, Clone, Copy)]
 pub enum Part<'a> {
     /// An object in memory.
@@ -25,43 +25,52 @@ pub enum Part<'a> {
     File(&'a Path),
 }
 
-/// What to link.
-#[derive(Debug, Clone, Copy)]
-pub struct LibraryPlan<'a> {
-    pub target: &'a CpuTarget,
-    pub parts: &'a [Part<'a>],
-    /// The symbols that users of the library see. Every other one is hidden.
-    pub exports: &'a [&'a str],
-    /// Where it goes; the file name is also its soname.
-    pub output: &'a Path,
+/// What is made of the parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkForm {
+    /// A shared library.
+    Library,
+    /// A relocatable object.
+    Object,
 }
 
-/// Links `plan` and puts the library into its place.
-pub fn link_library(linker: &Linker, plan: &LibraryPlan<'_>) -> Result<(), LlvmError> {
-    let scratch = TempDir::with_prefix("tenon-link-").map_err(io("make", Path::new("tempdir")))?;
-    let place = plan.output.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let place = place.unwrap_or(Path::new("."));
-    // Beside the output, so that the rename at the end stays within one file system.
-    let library = NamedTempFile::with_prefix_in(".tenon-", place).map_err(io("write in", place))?;
+/// What to link.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkPlan<'a> {
+    pub target: &'a CpuTarget,
+    pub form: LinkForm,
+    pub parts: &'a [Part<'a>],
+    /// The symbols that users see. Every other one of a library is hidden.
+    pub exports: &'a [&'a str],
+    /// What it will be called: the file name of a library is also its soname.
+    pub name: &'a Path,
+}
 
+/// Links `plan` and writes the result to `output`.
+pub fn link(linker: &Linker, plan: &LinkPlan<'_>, output: &Path) -> Result<(), LlvmError> {
+    let scratch = TempDir::with_prefix("tenon-link-").map_err(io("make", Path::new("tempdir")))?;
     let objects = objects_on_disk(plan, scratch.path())?;
-    let exports = scratch.path().join("exports");
-    std::fs::write(&exports, version_script(plan.exports)).map_err(io("write", &exports))?;
-    let mut arguments = arguments(plan, &exports);
-    arguments.extend(["-o".into(), library.path().as_os_str().to_owned()]);
+    let mut arguments = match plan.form {
+        LinkForm::Object => vec!["-r".into()],
+        LinkForm::Library => {
+            let exports = scratch.path().join("exports");
+            std::fs::write(&exports, version_script(plan.exports))
+                .map_err(io("write", &exports))?;
+            library_arguments(plan, &exports)
+        }
+    };
+    arguments.extend(["-o".into(), output.as_os_str().to_owned()]);
     arguments.extend(objects.into_iter().map(PathBuf::into_os_string));
-    arguments.extend(
-        c_library(plan.target)
-            .into_iter()
-            .flat_map(|path| [OsString::from("--as-needed"), path.into_os_string()]),
-    );
+    if plan.form == LinkForm::Library {
+        let c_library = c_library(plan.target).into_iter();
+        arguments.extend(c_library.flat_map(|path| ["--as-needed".into(), path.into_os_string()]));
+    }
     run(linker, &arguments)?;
-    check(plan, library.path())?;
-    publish(library, plan.output)
+    check(plan, output)
 }
 
 /// The parts as paths, those in memory written out.
-fn objects_on_disk(plan: &LibraryPlan<'_>, scratch: &Path) -> Result<Vec<PathBuf>, LlvmError> {
+fn objects_on_disk(plan: &LinkPlan<'_>, scratch: &Path) -> Result<Vec<PathBuf>, LlvmError> {
     plan.parts
         .iter()
         .enumerate()
@@ -78,9 +87,9 @@ fn objects_on_disk(plan: &LibraryPlan<'_>, scratch: &Path) -> Result<Vec<PathBuf
 }
 
 /// Everything but inputs and output, in the words of `ld`.
-fn arguments(plan: &LibraryPlan<'_>, exports: &Path) -> Vec<OsString> {
+fn library_arguments(plan: &LinkPlan<'_>, exports: &Path) -> Vec<OsString> {
     let mut soname = OsString::from("-soname=");
-    soname.push(plan.output.file_name().unwrap_or(OsStr::new("library.so")));
+    soname.push(plan.name.file_name().unwrap_or(OsStr::new("library.so")));
     let mut script = OsString::from("--version-script=");
     script.push(exports);
     let fixed = [
@@ -106,7 +115,7 @@ fn arguments(plan: &LibraryPlan<'_>, exports: &Path) -> Vec<OsString> {
     words
 }
 
-fn input_bytes(plan: &LibraryPlan<'_>) -> u64 {
+fn input_bytes(plan: &LinkPlan<'_>) -> u64 {
     let size = |part: &Part<'_>| match part {
         Part::Object(bytes) => bytes.len() as u64,
         Part::File(path) => path.metadata().map_or(0, |metadata| metadata.len()),
@@ -152,24 +161,13 @@ fn run(linker: &Linker, arguments: &[OsString]) -> Result<(), LlvmError> {
 }
 
 /// Nothing undefined but what is allowed, and every export there.
-fn check(plan: &LibraryPlan<'_>, library: &Path) -> Result<(), LlvmError> {
-    let file = File::open(library).map_err(io("open", library))?;
+fn check(plan: &LinkPlan<'_>, file_path: &Path) -> Result<(), LlvmError> {
+    let file = File::open(file_path).map_err(io("open", file_path))?;
     // SAFETY: the file is ours, just written under a name that nobody else knows, and is not
     // changed while it is mapped.
-    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io("map", library))?;
-    symbols::check_undefined(&plan.output.display().to_string(), &map)?;
-    symbols::check_exports(&plan.output.display().to_string(), &map, plan.exports)
-}
-
-/// Readable and executable for all that may read, as a linker leaves it; then the rename.
-fn publish(library: NamedTempFile, output: &Path) -> Result<(), LlvmError> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(library.path(), mode).map_err(io("set the mode of", output))?;
-    }
-    library.persist(output).map(drop).map_err(|error| io("write", output)(error.error))
+    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io("map", file_path))?;
+    symbols::check_undefined(&plan.name.display().to_string(), &map)?;
+    symbols::check_exports(&plan.name.display().to_string(), &map, plan.exports)
 }
 
 fn io<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -> LlvmError + 'a {
@@ -195,9 +193,10 @@ mod tests {
         for (size, kept) in [(constants::LARGE_FROM - 1, false), (constants::LARGE_FROM, true)] {
             File::create(&sparse).unwrap().set_len(size).unwrap();
             let parts = [Part::File(&sparse)];
+            let form = LinkForm::Library;
             let plan =
-                LibraryPlan { target: &target, parts: &parts, exports: &[], output: &output };
-            let words = arguments(&plan, Path::new("exports"));
+                LinkPlan { target: &target, form, parts: &parts, exports: &[], name: &output };
+            let words = library_arguments(&plan, Path::new("exports"));
             assert_eq!(words.iter().any(|word| word == "--no-relax"), kept);
         }
     }

@@ -73,7 +73,7 @@ impl Linker {
         &self.program
     }
 
-    /// `ld` arguments in the words of this linker.
+    /// `ld` arguments in the words of this linker. The first says what is made: `-shared`, `-r`.
     pub(super) fn arguments(&self, ld: &[OsString]) -> Vec<OsString> {
         match self.dialect {
             Dialect::Ld => ld.to_vec(),
@@ -83,9 +83,11 @@ impl Linker {
                 .chain(ld.iter().cloned())
                 .collect(),
             Dialect::Cc => {
+                let [made, rest @ ..] = ld else { return Vec::new() };
                 // Without the start files and libraries of C, of which nothing is used.
-                let fixed = ["-shared", "-nostdlib"].into_iter().map(OsString::from);
-                fixed.chain(ld.iter().flat_map(|word| ["-Xlinker".into(), word.clone()])).collect()
+                let fixed = [made.clone(), "-nostdlib".into()];
+                let rest = rest.iter().flat_map(|word| ["-Xlinker".into(), word.clone()]);
+                fixed.into_iter().chain(rest).collect()
             }
         }
     }
@@ -151,6 +153,13 @@ mod tests {
         let text = Linker::find_in(&[]).unwrap_err().to_string();
         assert!(text.contains("`ld.lld-22`") && text.contains("`cc`"), "{text}");
         assert!(text.contains("apt-get install lld-22"), "{text}");
+    }
+
+    #[test]
+    fn a_compiler_is_told_what_it_makes_and_hands_over_the_rest() {
+        let words = ["-r", "-o", "x"].map(OsString::from);
+        let spoken = Linker::at(Path::new("cc")).arguments(&words);
+        assert_eq!(spoken, ["-r", "-nostdlib", "-Xlinker", "-o", "-Xlinker", "x"]);
     }
 
     #[test]

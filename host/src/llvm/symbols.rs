@@ -7,14 +7,14 @@
 
 use std::collections::HashSet;
 
-use object::{Object, ObjectSymbol};
+use object::{Object, ObjectKind, ObjectSymbol};
 
 use super::LlvmError;
 
 /// The calls that LLVM adds by itself and every process can resolve.
 pub const ALLOWED_UNDEFINED: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];
 
-/// Refuses a shared library whose dynamic symbols need more than [`ALLOWED_UNDEFINED`].
+/// Refuses a library or an object that needs more than [`ALLOWED_UNDEFINED`].
 ///
 /// `library` is the text for messages, `bytes` the file.
 pub fn check_undefined(library: &str, bytes: &[u8]) -> Result<(), LlvmError> {
@@ -31,11 +31,10 @@ pub fn check_undefined(library: &str, bytes: &[u8]) -> Result<(), LlvmError> {
     })
 }
 
-/// Refuses a shared library that does not define each of `exports`.
+/// Refuses a library or an object that does not define each of `exports`.
 pub fn check_exports(library: &str, bytes: &[u8], exports: &[&str]) -> Result<(), LlvmError> {
     let file = parse(library, bytes)?;
-    let defined: HashSet<&str> = file
-        .dynamic_symbols()
+    let defined: HashSet<&str> = global_symbols(&file)
         .filter(|symbol| !symbol.is_undefined())
         .filter_map(|symbol| symbol.name().ok())
         .collect();
@@ -45,11 +44,10 @@ pub fn check_exports(library: &str, bytes: &[u8], exports: &[&str]) -> Result<()
     }
 }
 
-/// The undefined dynamic symbols of a shared library, without versions, sorted.
+/// The undefined symbols of a library or an object, without versions, sorted.
 pub fn undefined(library: &str, bytes: &[u8]) -> Result<Vec<String>, LlvmError> {
     let file = parse(library, bytes)?;
-    let mut names: Vec<String> = file
-        .dynamic_symbols()
+    let mut names: Vec<String> = global_symbols(&file)
         .filter(|symbol| symbol.is_undefined())
         .filter_map(|symbol| symbol.name().ok())
         .filter(|name| !name.is_empty())
@@ -58,6 +56,15 @@ pub fn undefined(library: &str, bytes: &[u8]) -> Result<Vec<String>, LlvmError> 
     names.sort();
     names.dedup();
     Ok(names)
+}
+
+/// What others see: the dynamic symbols of a library, all symbols of an object that are not its own.
+fn global_symbols<'a>(file: &'a object::File<'_>) -> impl Iterator<Item = object::Symbol<'a, 'a>> {
+    let symbols = match file.kind() {
+        ObjectKind::Relocatable => file.symbols(),
+        _ => file.dynamic_symbols(),
+    };
+    symbols.filter(ObjectSymbol::is_global)
 }
 
 fn parse<'data>(library: &str, bytes: &'data [u8]) -> Result<object::File<'data>, LlvmError> {

@@ -16,7 +16,7 @@ use super::{
     attributes::{FloatMode, Pointer, decorate, decorate_pointer},
     constants::{ConstantArray, write_constants},
     jit::Jit,
-    link::{LibraryPlan, Part, link_library},
+    link::{LinkForm, LinkPlan, Part, link},
     linker::Linker,
     object::{CompileOptions, Emit, Pipeline, compile_units},
     symbols,
@@ -282,8 +282,9 @@ fn export(linker: &Linker, directory: &Path) -> Result<std::path::PathBuf, LlvmE
     let output = directory.join("k.so");
     let parts = [Part::Object(&objects[0]), Part::Object(&objects[1]), Part::File(&constants)];
     let exports = ["saxpy", "scale"];
-    let plan = LibraryPlan { target: &target, parts: &parts, exports: &exports, output: &output };
-    link_library(linker, &plan)?;
+    let form = LinkForm::Library;
+    let plan = LinkPlan { target: &target, form, parts: &parts, exports: &exports, name: &output };
+    link(linker, &plan, &output)?;
     Ok(output)
 }
 
@@ -353,10 +354,10 @@ fn an_unlowered_libm_call_is_our_error() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("k.so");
     let parts = [Part::Object(&object)];
-    let plan = LibraryPlan { target: &target, parts: &parts, exports: &["bad"], output: &output };
-    let error = link_library(&Linker::find().unwrap(), &plan).unwrap_err().to_string();
+    let form = LinkForm::Library;
+    let plan = LinkPlan { target: &target, form, parts: &parts, exports: &["bad"], name: &output };
+    let error = link(&Linker::find().unwrap(), &plan, &output).unwrap_err().to_string();
     assert!(error.contains("`expf`") && error.contains("`memcpy`"), "{error}");
-    assert!(!output.exists());
 
     let mut jit = Jit::new().unwrap();
     jit.add_object(&object).unwrap();
@@ -458,8 +459,10 @@ fn the_c_library_is_there_for_what_llvm_calls() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("k.so");
     let parts = [Part::Object(&object)];
-    let plan = LibraryPlan { target: &target, parts: &parts, exports: &["clear"], output: &output };
-    link_library(&Linker::find().unwrap(), &plan).unwrap();
+    let form = LinkForm::Library;
+    let plan =
+        LinkPlan { target: &target, form, parts: &parts, exports: &["clear"], name: &output };
+    link(&Linker::find().unwrap(), &plan, &output).unwrap();
     let file = std::fs::read(&output).unwrap();
     assert_eq!(symbols::undefined("k.so", &file).unwrap(), ["memset"]);
 }

@@ -75,6 +75,11 @@ impl ExternalFiles {
         })
     }
 
+    /// The files that data was taken from.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.open.values().map(Mapping::path)
+    }
+
     fn file(&mut self, location: &str) -> Result<Mapping, ExternalProblem> {
         if let Some(file) = self.open.get(location) {
             return Ok(file.clone());

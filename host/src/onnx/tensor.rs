@@ -5,6 +5,7 @@
 //! are needed are not copied.
 
 use std::ops::Deref;
+use std::path::Path;
 
 use crate::{
     io::{MappedSlice, Mapping, quoted},
@@ -88,6 +89,11 @@ impl<'a> TensorReader<'a> {
     pub fn read(&mut self, tensor: &TensorProto<'_>) -> Result<TensorData, TensorError> {
         self.read_unnamed(tensor)
             .map_err(|problem| TensorError { tensor: tensor.name.to_owned(), problem })
+    }
+
+    /// The files beside the model that data was taken from.
+    pub fn external_files(&self) -> impl Iterator<Item = &Path> {
+        self.external.paths()
     }
 
     fn read_unnamed(&mut self, tensor: &TensorProto<'_>) -> Result<TensorData, TensorProblem> {

@@ -1,13 +1,10 @@
 //! Digests of files.
 
-use std::fmt::Write;
-use std::io::{self, Read, copy};
+use std::io::{self, Read, copy, sink};
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
-
 use super::LibraryFile;
-use crate::io::FileError;
+use crate::io::{FileError, Hashing};
 
 /// The SHA-256 digest of a file, in lowercase hexadecimal digits.
 pub fn sha256(path: &Path) -> Result<String, FileError> {
@@ -16,11 +13,7 @@ pub fn sha256(path: &Path) -> Result<String, FileError> {
 
 /// The digest of all that can be read.
 pub(super) fn of(mut bytes: impl Read) -> io::Result<String> {
-    let mut digest = Sha256::new();
+    let mut digest = Hashing::new(sink());
     copy(&mut bytes, &mut digest)?;
-    let mut text = String::with_capacity(64);
-    for byte in digest.finalize() {
-        write!(text, "{byte:02x}").expect("a text takes whatever is written");
-    }
-    Ok(text)
+    Ok(digest.finish())
 }

@@ -3,38 +3,73 @@
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::Write;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::{LoadWeight, WeightsPolicy, parse_module, print_module};
+use super::print::ModuleText;
+use super::{LoadWeight, WeightsFile, WeightsPolicy, parse_module};
 use crate::check::check;
 use crate::diagnostics::{Diagnostic, Diagnostics, Source};
 use crate::infer::infer_module;
 use crate::io::{
-    FileError, WeightView, Weights, from_safetensors, to_safetensors, write_atomically,
+    FileError, Outputs, WeightView, Weights, from_safetensors, is_stream, to_safetensors,
     write_weights,
 };
 use crate::ir::{Bytes, Constant, Context, Cx, Module, Symbol};
 
-/// Reads a module; the weights that it names lie in or below the text's own folder, and are mapped.
-pub fn read_module(cx: &Cx, path: &Path) -> Result<Module, Diagnostics> {
-    parse_file(cx, path).map(|(module, _)| module)
+/// How often a text is read anew that others replace, with its weights, while it is read.
+const MOST_ATTEMPTS: usize = 16;
+
+/// A text that was read.
+struct Read {
+    module: Module,
+    source: Arc<Source>,
+    /// The weights files that it names.
+    weights: Vec<PathBuf>,
 }
 
-/// Reads a module, infers all its types, and checks that it is well formed.
-pub fn read_checked_module(cx: &Cx, path: &Path) -> Result<Module, Diagnostics> {
-    let (module, source) = parse_file(cx, path)?;
+/// Reads a module; the weights that it names lie in or below the text's own folder, and are mapped.
+pub fn read_module(cx: &Cx, path: &Path) -> Result<Module, Diagnostics> {
+    parse_file(cx, path).map(|read| read.module)
+}
+
+/// Reads a module, infers all its types, and checks that it is well formed. The second result are the files that
+/// its weights lie in.
+pub fn read_checked_module(cx: &Cx, path: &Path) -> Result<(Module, Vec<PathBuf>), Diagnostics> {
+    let Read { module, source, weights } = parse_file(cx, path)?;
     let module = infer_module(&module).map_err(|errors| {
         Diagnostics(errors.iter().map(|(_, error)| error.to_diagnostic(&source)).collect())
     })?;
     let violations = check(&module);
     match violations.is_empty() {
-        true => Ok(module),
+        true => Ok((module, weights)),
         false => Err(Diagnostics(violations.iter().map(|each| each.in_text(&source)).collect())),
     }
 }
 
-fn parse_file(cx: &Cx, path: &Path) -> Result<(Module, Arc<Source>), Diagnostics> {
+fn parse_file(cx: &Cx, path: &Path) -> Result<Read, Diagnostics> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut source = read_source(path)?;
+    for _ in 1..MOST_ATTEMPTS {
+        let mut weights = WeightsFolder { cx, folder, open: HashMap::new(), has_failed: false };
+        let parsed = parse_module(cx, &source, &mut weights);
+        // A text and weights that do not fit may be of two writers: then the text is another one by now. What
+        // is no file cannot be read twice.
+        if weights.has_failed && path.is_file() {
+            let now = read_source(path)?;
+            if now.text != source.text {
+                source = now;
+                continue;
+            }
+        }
+        let weights = weights.open.into_keys().map(|file| folder.join(file)).collect();
+        return parsed.map(|module| Read { module, source, weights });
+    }
+    let message = format!("`{}` is replaced again and again while it is read", path.display());
+    Err(Diagnostic::error(message).into())
+}
+
+fn read_source(path: &Path) -> Result<Arc<Source>, Diagnostics> {
     let failed = |message: String| Diagnostics::from(Diagnostic::error(message));
     let bytes = std::fs::read(path)
         .map_err(|cause| failed(FileError::Read { path: path.to_owned(), cause }.to_string()))?;
@@ -42,45 +77,64 @@ fn parse_file(cx: &Cx, path: &Path) -> Result<(Module, Arc<Source>), Diagnostics
         let valid = error.utf8_error().valid_up_to();
         failed(format!("`{}` is no text: byte {valid} is not UTF-8", path.display()))
     })?;
-    let source = Source::new(path.display().to_string(), text);
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let mut weights = WeightsFolder { cx, folder, open: HashMap::new() };
-    Ok((parse_module(cx, &source, &mut weights)?, source))
+    Ok(Source::new(path.display().to_string(), text))
 }
 
-/// Writes a module as [`write_module_below`] does, with nothing above it.
+/// Where the weights lie that a text at `path` does not hold itself.
+pub fn weights_path(path: &Path) -> PathBuf {
+    path.with_extension("safetensors")
+}
+
+/// Writes a module as [`write_module_below`] does, with nothing above it and nothing beside it.
 pub fn write_module(module: &Module, path: &Path, inline_limit: u64) -> Result<(), FileError> {
-    write_module_below("", module, path, inline_limit)
+    write_module_below("", module, path, inline_limit, Outputs::default())
 }
 
 /// Writes a module below some lines of comments: the text to `path`, and constants of more than `inline_limit` elements to a file of
-/// the same name that ends in `.safetensors`. Both are replaced in one step each, weights first.
+/// the same name that ends in `.safetensors`. A text that goes to a device or a pipe has nothing beside it, and so
+/// all elements in it. All of `outputs` is published.
 pub fn write_module_below(
     comments: &str,
     module: &Module,
     path: &Path,
     inline_limit: u64,
+    mut outputs: Outputs,
 ) -> Result<(), FileError> {
-    let weights_path = path.with_extension("safetensors");
+    let weights_path = weights_path(path);
     let file = weights_path.file_name().unwrap_or_default().to_string_lossy();
-    let mut policy = WeightsPolicy::external(file, inline_limit);
-    let text = print_module(module, &mut policy);
+    let mut policy = match is_stream(path) {
+        true => WeightsPolicy::inline(),
+        false => WeightsPolicy::external(file.clone(), inline_limit),
+    };
+    let text = ModuleText::new(module, &mut policy);
     if policy.has_elided_terms() {
         let cause = "a type or an attribute is too long to be written as text";
         let cause = std::io::Error::new(std::io::ErrorKind::InvalidData, cause);
         return Err(FileError::Write { path: path.to_owned(), cause });
     }
-    if !policy.collected().is_empty() {
-        write_constants(module, &weights_path, &policy)?;
-    }
-    write_atomically(path, |file| {
+    let weights = match policy.collected().is_empty() {
+        true => None,
+        false => {
+            let digest = write_constants(&mut outputs, module, &weights_path, &policy)?;
+            Some(WeightsFile { name: file.into_owned(), sha256: Some(digest) })
+        }
+    };
+    let text = text.join(weights.as_ref());
+    outputs.write(path, |file| {
         let failed = |cause| FileError::Write { path: path.to_owned(), cause };
         file.write_all(comments.as_bytes()).map_err(failed)?;
         file.write_all(text.as_bytes()).map_err(failed)
-    })
+    })?;
+    outputs.publish()
 }
 
-fn write_constants(module: &Module, path: &Path, policy: &WeightsPolicy) -> Result<(), FileError> {
+/// Writes the constants that stand outside of the text, and tells the digest of their file.
+fn write_constants(
+    outputs: &mut Outputs,
+    module: &Module,
+    path: &Path,
+    policy: &WeightsPolicy,
+) -> Result<String, FileError> {
     let terms = module.cx().terms();
     let mut shapes = Vec::new();
     for (key, constant) in policy.collected() {
@@ -104,7 +158,7 @@ fn write_constants(module: &Module, path: &Path, policy: &WeightsPolicy) -> Resu
             (key.as_str(), WeightView { dtype: *dtype, shape, data: &constant.data })
         })
         .collect();
-    write_weights(path, &tensors, HashMap::new())
+    write_weights(outputs, path, &tensors, HashMap::new())
 }
 
 /// Weights files in a folder, opened when they are first asked for.
@@ -112,24 +166,40 @@ struct WeightsFolder<'a> {
     cx: &'a Cx,
     folder: &'a Path,
     open: HashMap<String, Weights>,
+    /// Whether a file was not as the text says.
+    has_failed: bool,
 }
 
 impl LoadWeight for WeightsFolder<'_> {
-    fn load(&mut self, file: Option<&str>, key: &str) -> Result<Constant, Box<dyn Error>> {
+    fn load(&mut self, file: Option<&WeightsFile>, key: &str) -> Result<Constant, Box<dyn Error>> {
         let file = file.ok_or("the text names no weights file; write `weights \"file\"` on top")?;
-        let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
-        if !Path::new(file).components().all(is_below) {
-            return Err(format!("`{file}` does not lie below the folder of the text").into());
-        }
-        if !self.open.contains_key(file) {
-            let weights = Weights::open(&self.folder.join(file))?;
-            self.open.insert(file.to_owned(), weights);
-        }
-        let weight = self.open[file].get(key)?;
+        let weights = match self.open.contains_key(&file.name) {
+            true => &self.open[&file.name],
+            false => {
+                let opened = self.open(file).inspect_err(|_| self.has_failed = true)?;
+                self.open.entry(file.name.clone()).or_insert(opened)
+            }
+        };
+        let weight = weights.get(key)?;
         let dtype = from_safetensors(weight.dtype)
             .ok_or_else(|| format!("elements of type {} are not known", weight.dtype))?;
         let shape: Vec<i64> = weight.shape.iter().map(|&extent| extent as i64).collect();
         let ty = self.cx.static_tensor_type(dtype, &shape);
         Ok(Constant { ty, name: Symbol(0), data: Bytes::new(weight.data.clone()) })
+    }
+}
+
+impl WeightsFolder<'_> {
+    fn open(&self, file: &WeightsFile) -> Result<Weights, Box<dyn Error>> {
+        let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+        if !Path::new(&file.name).components().all(is_below) {
+            let name = &file.name;
+            return Err(format!("`{name}` does not lie below the folder of the text").into());
+        }
+        let path = self.folder.join(&file.name);
+        Ok(match &file.sha256 {
+            Some(digest) => Weights::open_exact(&path, digest)?,
+            None => Weights::open(&path)?,
+        })
     }
 }

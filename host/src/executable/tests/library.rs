@@ -4,14 +4,14 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::eval::Tensor;
-use crate::io::{Array, NpyType};
+use crate::io::{Array, NpyType, Outputs};
 use crate::runtime::{
     dlpack::{DataType, TensorBuffer},
     model::{Model, ModelError},
     status::Failure,
 };
 
-use super::super::{Executable, prefix_of};
+use super::super::{Executable, LinkForm, prefix_of};
 use super::run::{compile, module, numbers, reference, run};
 
 /// Two inputs, one of them with a name that C does not like; a constant; two outputs.
@@ -44,9 +44,10 @@ prim @whole(%x: f32[6, 4], out %z: i32[6, 4]) {
 fn exported(directory: &Path) -> (Executable, std::path::PathBuf) {
     let executable = compile(&module(MODEL));
     let path = directory.join("lib2 nets.so");
-    let files = executable.export(&path, None).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((files.library.as_path(), files.prefix.as_str()), (path.as_path(), "m2_nets"));
-    assert!(files.header.ends_with("lib2 nets.h"));
+    let files = executable.export(&path, LinkForm::Library, None, Outputs::default());
+    let files = files.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((files.binary.as_path(), files.prefix.as_str()), (path.as_path(), "m2_nets"));
+    assert!(files.header.unwrap().ends_with("lib2 nets.h"));
     (executable, path)
 }
 
@@ -119,7 +120,9 @@ fn prefixes_are_names_in_c() {
     let directory = tempfile::tempdir().unwrap();
     let executable = compile(&module(MODEL));
     for prefix in ["", "1a", "a-b"] {
-        let error = executable.export(&directory.path().join("m.so"), Some(prefix)).unwrap_err();
+        let path = directory.path().join("m.so");
+        let outputs = Outputs::default();
+        let error = executable.export(&path, LinkForm::Library, Some(prefix), outputs).unwrap_err();
         assert!(error.to_string().contains("cannot be the prefix"), "{error}");
     }
 }

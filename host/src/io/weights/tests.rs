@@ -2,8 +2,19 @@ use std::{collections::HashMap, fs, path::Path};
 
 use safetensors::{Dtype, SafeTensors};
 
-use super::{WeightView, Weights, write_weights};
-use crate::io::Mapping;
+use super::{WeightView, Weights};
+use crate::io::{FileError, Mapping, Outputs, sha256};
+
+fn write_weights(
+    path: &Path,
+    tensors: &[(&str, WeightView<'_>)],
+    metadata: HashMap<String, String>,
+) -> Result<String, FileError> {
+    let mut outputs = Outputs::default();
+    let digest = super::write_weights(&mut outputs, path, tensors, metadata)?;
+    outputs.publish()?;
+    Ok(digest)
+}
 
 fn write_two(path: &Path) {
     let a: Vec<u8> = (0..6u8).collect();
@@ -50,6 +61,28 @@ fn no_tensors_make_a_file_as_well() {
     let path = folder.path().join("w.safetensors");
     write_weights(&path, &[], HashMap::new()).unwrap();
     assert_eq!(Weights::open(&path).unwrap().iter().len(), 0);
+}
+
+#[test]
+fn the_digest_is_that_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, other] = ["w.safetensors", "other"].map(|name| folder.path().join(name));
+    let tensor = |data| [("x", WeightView { dtype: Dtype::U8, shape: &[2], data })];
+    let [digest, foreign] = [(&path, &[1, 2]), (&other, &[1, 3])]
+        .map(|(path, data)| write_weights(path, &tensor(data), HashMap::new()).unwrap());
+    assert_eq!(digest, sha256(&fs::read(&path).unwrap()));
+    Weights::open_exact(&path, &digest).unwrap();
+    let message = Weights::open_exact(&path, &foreign).unwrap_err().to_string();
+    assert!(message.contains("other weights than those of the text"), "{message}");
+
+    // Between two renames of a writer, or when it was ended there.
+    let aside = crate::io::outputs::aside(&path, &foreign);
+    fs::rename(&other, &aside).unwrap();
+    assert_eq!(Weights::open_exact(&path, &foreign).unwrap().get("x").unwrap().data[..], [1, 3]);
+    fs::remove_file(&path).unwrap();
+    Weights::open_exact(&path, &foreign).unwrap();
+    let message = Weights::open_exact(&path, &digest).unwrap_err().to_string();
+    assert!(message.starts_with("cannot open"), "{message}");
 }
 
 #[test]

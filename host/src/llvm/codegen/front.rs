@@ -2,6 +2,7 @@
 //!
 //! ```c
 //! int32_t     <prefix>_run(const DLTensor *, DLTensor *, void *, const struct tenon_parallel *);
+//! int32_t     <prefix>_run_<interface>(…);               the same for who knows inputs and outputs
 //! uint64_t    <prefix>_workspace_size(void);
 //! const char *<prefix>_info(void);                       the signature as JSON
 //! const struct tenon_library *tenon_library_info(void);  both, under a fixed name
@@ -12,7 +13,7 @@ use inkwell::{
     context::Context,
     module::{Linkage, Module},
     types::FunctionType,
-    values::{BasicMetadataValueEnum, BasicValue, BasicValueEnum, GlobalValue},
+    values::{BasicMetadataValueEnum, BasicValue, BasicValueEnum, FunctionValue, GlobalValue},
 };
 
 use super::{
@@ -28,6 +29,8 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct Front<'a> {
     pub prefix: &'a str,
+    /// A digest of what inputs and outputs are.
+    pub interface: &'a str,
     pub workspace: u64,
     /// The signature as JSON.
     pub info: &'a str,
@@ -36,7 +39,9 @@ pub struct Front<'a> {
 impl Front<'_> {
     /// The symbols that the library exports.
     pub fn exports(&self) -> Vec<String> {
-        let named = ["run", "workspace_size", "info"].map(|name| format!("{}_{name}", self.prefix));
+        let exact = format!("run_{}", self.interface);
+        let named = ["run", &exact, "workspace_size", "info"];
+        let named = named.map(|name| format!("{}_{name}", self.prefix));
         named.into_iter().chain([LIBRARY_INFO.to_owned()]).collect()
     }
 }
@@ -69,15 +74,20 @@ fn build<'cx>(
     };
 
     let main = module.add_function(ENTRY_SYMBOL, run_type, None);
-    let run = begin("run", run_type);
-    let args: Vec<BasicMetadataValueEnum<'cx>> =
-        run.get_param_iter().map(BasicMetadataValueEnum::from).collect();
-    let call = b.build_call(main, &args, "")?;
-    call.set_tail_call(true);
-    match call.try_as_basic_value().basic() {
-        Some(status) => b.build_return(Some(&status))?,
-        None => return Problem::malformed("the entry has no status"),
+    let call_main = |name: &str| -> Result<FunctionValue<'cx>> {
+        let run = begin(name, run_type);
+        let args: Vec<BasicMetadataValueEnum<'cx>> =
+            run.get_param_iter().map(BasicMetadataValueEnum::from).collect();
+        let call = b.build_call(main, &args, "")?;
+        call.set_tail_call(true);
+        match call.try_as_basic_value().basic() {
+            Some(status) => b.build_return(Some(&status))?,
+            None => return Problem::malformed("the entry has no status"),
+        };
+        Ok(run)
     };
+    call_main("run")?;
+    let run = call_main(&format!("run_{}", front.interface))?;
 
     begin("workspace_size", cx.i64_type().fn_type(&[], false));
     b.build_return(Some(&cx.i64_type().const_int(front.workspace, false)))?;

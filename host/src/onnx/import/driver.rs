@@ -1,7 +1,7 @@
 //! The import of a model as a whole.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::eval::Tensor;
 use crate::infer::infer;
@@ -29,11 +29,26 @@ pub struct ImportOptions {
 
 /// Imports a model file.
 pub fn import(path: &Path, options: &ImportOptions) -> Result<Module, ImportError> {
-    import_mapping(&open_model(path)?, options)
+    import_with_files(path, options).map(|(module, _)| module)
+}
+
+/// Imports a model file. The second result are the files beside it that its weights lie in.
+pub fn import_with_files(
+    path: &Path,
+    options: &ImportOptions,
+) -> Result<(Module, Vec<PathBuf>), ImportError> {
+    import_all(&open_model(path)?, options)
 }
 
 /// Imports a mapped model file.
 pub fn import_mapping(file: &Mapping, options: &ImportOptions) -> Result<Module, ImportError> {
+    import_all(file, options).map(|(module, _)| module)
+}
+
+fn import_all(
+    file: &Mapping,
+    options: &ImportOptions,
+) -> Result<(Module, Vec<PathBuf>), ImportError> {
     let model = decode_model(file)?;
     let imported = Importer::new(&model, file, options).run();
     imported.map_err(|stop| stop.into_error(file.path()))
@@ -80,7 +95,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    fn run(mut self) -> Result<Module, Stop> {
+    fn run(mut self) -> Result<(Module, Vec<PathBuf>), Stop> {
         self.survey()?;
         let mut values = Values::default();
         self.weights(&mut values)?;
@@ -112,7 +127,8 @@ impl<'m> Importer<'m> {
         let mut module = Module::new(self.cx.clone());
         module.insert(self.cx.symbol("main"), func);
         module.attrs = module_attrs(&self.cx, &inputs, &names);
-        Ok(module)
+        let files = self.tensors.external_files().map(Path::to_owned).collect();
+        Ok((module, files))
     }
 
     /// What can be told about the model as a whole.

@@ -41,7 +41,7 @@ mod scope;
 mod sweep;
 mod tensor;
 
-pub use driver::{ImportOptions, import, import_mapping};
+pub use driver::{ImportOptions, import, import_mapping, import_with_files};
 pub use error::{GraphProblem, ImportError, OptionProblem, Unsupported, UnsupportedList};
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ impl Parser<'_, '_> {
         let constant = match self.constants.entry(key.clone().into_owned()) {
             Entry::Occupied(known) => known.get().clone(),
             Entry::Vacant(slot) => {
-                let file = self.weights_file.as_deref();
+                let file = self.weights_file.as_ref();
                 match self.weights.load(file, &key) {
                     Ok(mut constant) => {
                         constant.name = self.cx.symbol(&key);

@@ -23,14 +23,23 @@ use super::lexer::{Lexer, Token};
 use crate::diagnostics::{Diagnostic, Diagnostics, Source};
 use crate::ir::{Attrs, Constant, Cx, Module, Term, Type};
 
+/// The weights file that a text names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeightsFile {
+    /// Relative to the text's own place.
+    pub name: String,
+    /// Its digest, in hexadecimal digits, where the text says it.
+    pub sha256: Option<String>,
+}
+
 /// Where the constants come from that do not stand in the text.
 pub trait LoadWeight {
     /// The constant `key` of the weights file that the text names. It is asked for once.
-    fn load(&mut self, file: Option<&str>, key: &str) -> Result<Constant, Box<dyn Error>>;
+    fn load(&mut self, file: Option<&WeightsFile>, key: &str) -> Result<Constant, Box<dyn Error>>;
 }
 
-impl<F: FnMut(Option<&str>, &str) -> Result<Constant, Box<dyn Error>>> LoadWeight for F {
-    fn load(&mut self, file: Option<&str>, key: &str) -> Result<Constant, Box<dyn Error>> {
+impl<F: FnMut(Option<&WeightsFile>, &str) -> Result<Constant, Box<dyn Error>>> LoadWeight for F {
+    fn load(&mut self, file: Option<&WeightsFile>, key: &str) -> Result<Constant, Box<dyn Error>> {
         self(file, key)
     }
 }
@@ -40,7 +49,11 @@ impl<F: FnMut(Option<&str>, &str) -> Result<Constant, Box<dyn Error>>> LoadWeigh
 pub struct NoWeights;
 
 impl LoadWeight for NoWeights {
-    fn load(&mut self, _file: Option<&str>, _key: &str) -> Result<Constant, Box<dyn Error>> {
+    fn load(
+        &mut self,
+        _file: Option<&WeightsFile>,
+        _key: &str,
+    ) -> Result<Constant, Box<dyn Error>> {
         Err("no weights file was given".into())
     }
 }
@@ -77,7 +90,7 @@ struct Parser<'s, 'w> {
     small_ints: Box<[Term; numbers::SMALL]>,
     scalar_types: [Option<Type>; 32],
     weights: &'w mut dyn LoadWeight,
-    weights_file: Option<String>,
+    weights_file: Option<WeightsFile>,
     constants: HashMap<String, Arc<Constant>>,
 }
 

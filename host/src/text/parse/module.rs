@@ -12,6 +12,7 @@ use super::prim::Prim;
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::ir::{Context, Function, Module, Symbol};
 use crate::suggest::nearest;
+use crate::text::WeightsFile;
 use crate::text::lexer::Tok;
 
 /// The words that begin an item of a module.
@@ -55,8 +56,13 @@ impl<'s> Parser<'s, '_> {
             }
             "weights" => {
                 self.bump();
-                let file = self.expect(Tok::Str)?;
-                self.weights_file = Some(self.unquoted(file, 0)?.into_owned());
+                let name = self.expect(Tok::Str)?;
+                let name = self.unquoted(name, 0)?.into_owned();
+                let sha256 = match self.eat_word("sha256") {
+                    true => Some(self.sha256()?),
+                    false => None,
+                };
+                self.weights_file = Some(WeightsFile { name, sha256 });
                 Ok(())
             }
             "fn" | "prim" | "private" => {
@@ -93,6 +99,17 @@ impl<'s> Parser<'s, '_> {
                 Err(self.report(diagnostic))
             }
         }
+    }
+
+    /// A digest, in quotes.
+    fn sha256(&mut self) -> Parsed<String> {
+        let token = self.expect(Tok::Str)?;
+        let digest = self.unquoted(token, 0)?.to_ascii_lowercase();
+        if digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            let message = "a SHA-256 digest has 64 hexadecimal digits";
+            return Err(self.error_at(range(token), message, "not a digest"));
+        }
+        Ok(digest)
     }
 
     /// Reads a function behind its name; `None` when it has errors but was read to its end.

@@ -14,6 +14,7 @@ mod terms;
 mod vars;
 mod weights;
 
+pub(in crate::text) use module::ModuleText;
 pub(in crate::text) use shape::may_be_stmt;
 pub(in crate::text) use terms::DIM_CALLS;
 

@@ -7,37 +7,61 @@ use super::marks::Marks;
 use super::terms::TermWriter;
 use super::weights::WeightsPolicy;
 use crate::ir::{Context, Cx, Expr, Function, Module, TermKind, Type};
+use crate::text::WeightsFile;
 use crate::text::names::{is_bare_global, write_name, write_quoted};
 
 /// The text of a module.
 pub fn print_module(module: &Module, weights: &mut WeightsPolicy) -> String {
-    let terms = module.cx().terms();
-    let mut out = String::new();
-    if terms.kind(module.attrs) == TermKind::DICT {
-        out.push_str("module ");
-        let mut writer = TermWriter::new(terms);
-        writer.attrs(&mut out, module.attrs);
-        weights.after(&writer);
-        out.push('\n');
-    }
-    let header_end = out.len();
-    let mut body = String::new();
-    for (name, function) in module.iter() {
-        if !(out.is_empty() && body.is_empty()) {
-            body.push('\n');
+    let text = ModuleText::new(module, weights);
+    let file = weights.file().map(|name| WeightsFile { name: name.to_owned(), sha256: None });
+    text.join(file.as_ref())
+}
+
+/// The text of a module but for the line that names its weights, which is known when all functions are printed.
+pub(in crate::text) struct ModuleText {
+    attrs: String,
+    functions: String,
+}
+
+impl ModuleText {
+    pub(in crate::text) fn new(module: &Module, weights: &mut WeightsPolicy) -> Self {
+        let terms = module.cx().terms();
+        let mut attrs = String::new();
+        if terms.kind(module.attrs) == TermKind::DICT {
+            attrs.push_str("module ");
+            let mut writer = TermWriter::new(terms);
+            writer.attrs(&mut attrs, module.attrs);
+            weights.after(&writer);
+            attrs.push('\n');
         }
-        body.push_str(&print_function(terms.str(name), function, weights));
+        let mut functions = String::new();
+        for (name, function) in module.iter() {
+            if !(attrs.is_empty() && functions.is_empty()) {
+                functions.push('\n');
+            }
+            functions.push_str(&print_function(terms.str(name), function, weights));
+        }
+        Self { attrs, functions }
     }
-    if let Some(file) = weights.file() {
-        out.push_str("weights ");
-        write_quoted(&mut out, file);
-        out.push('\n');
-        if header_end == 0 {
+
+    pub(in crate::text) fn join(self, weights: Option<&WeightsFile>) -> String {
+        let Self { attrs: mut out, functions } = self;
+        if let Some(WeightsFile { name, sha256 }) = weights {
+            let is_first = out.is_empty();
+            out.push_str("weights ");
+            write_quoted(&mut out, name);
+            if let Some(digest) = sha256 {
+                out.push_str(" sha256 ");
+                write_quoted(&mut out, digest);
+            }
             out.push('\n');
+            if is_first {
+                out.push('\n');
+            }
         }
+        out.push_str(&functions);
+        out
     }
-    out.push_str(&body);
-    out
 }
 
 /// The text of one function of a module.
