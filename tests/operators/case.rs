@@ -84,6 +84,7 @@ fn tensor(array: Array) -> Tensor {
         NpyType::U32 => DType::U32,
         NpyType::U64 => DType::U64,
         NpyType::F16 => DType::F16,
+        NpyType::BF16 => DType::BF16,
         NpyType::F32 => DType::F32,
         NpyType::F64 => DType::F64,
     };

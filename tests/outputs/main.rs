@@ -1,6 +1,7 @@
 //! What the program leaves behind: its outputs are whole and of one run, whatever ends it, and never in the place of
 //! an input or a device. An object that it makes can be linked.
 
+mod arrays;
 mod atomic;
 mod house;
 mod objects;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use half::{bf16, f16};
 
 use super::Global;
 use super::complete;
@@ -201,11 +202,19 @@ fn summary(outputs: &[(&str, Array)]) -> String {
 
 fn first_values(array: &Array) -> String {
     let texts: Vec<String> = match array.dtype {
-        NpyType::F32 => texts(array, |bytes| f32::from_le_bytes(bytes).to_string()),
-        NpyType::F64 => texts(array, |bytes| f64::from_le_bytes(bytes).to_string()),
+        NpyType::Bool => texts(array, |[byte]| (byte != 0).to_string()),
+        NpyType::I8 => texts(array, |bytes| i8::from_le_bytes(bytes).to_string()),
+        NpyType::I16 => texts(array, |bytes| i16::from_le_bytes(bytes).to_string()),
         NpyType::I32 => texts(array, |bytes| i32::from_le_bytes(bytes).to_string()),
         NpyType::I64 => texts(array, |bytes| i64::from_le_bytes(bytes).to_string()),
-        _ => return String::new(),
+        NpyType::U8 => texts(array, |bytes| u8::from_le_bytes(bytes).to_string()),
+        NpyType::U16 => texts(array, |bytes| u16::from_le_bytes(bytes).to_string()),
+        NpyType::U32 => texts(array, |bytes| u32::from_le_bytes(bytes).to_string()),
+        NpyType::U64 => texts(array, |bytes| u64::from_le_bytes(bytes).to_string()),
+        NpyType::F16 => texts(array, |bytes| f16::from_le_bytes(bytes).to_string()),
+        NpyType::BF16 => texts(array, |bytes| bf16::from_le_bytes(bytes).to_string()),
+        NpyType::F32 => texts(array, |bytes| f32::from_le_bytes(bytes).to_string()),
+        NpyType::F64 => texts(array, |bytes| f64::from_le_bytes(bytes).to_string()),
     };
     let more = if array.shape.iter().product::<usize>() > texts.len() { ", …" } else { "" };
     format!("[{}{more}]", texts.join(", "))

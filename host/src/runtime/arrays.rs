@@ -17,14 +17,9 @@ pub fn from_array(array: &Array) -> Result<TensorBuffer, TensorError> {
     TensorBuffer::from_bytes(&array.data, &shape, dtype)
 }
 
-/// An output as an array. bfloat16, which NumPy does not have, becomes float32.
+/// An output as an array.
 pub fn to_array(tensor: &TensorBuffer, spec: &TensorSpec) -> Result<Array, ModelError> {
     let shape = spec.shape.iter().map(|&extent| extent as usize).collect();
-    if spec.dtype == DType::BF16 {
-        let widen = |bits: &[u8]| u32::from(u16::from_le_bytes([bits[0], bits[1]])) << 16;
-        let data = tensor.bytes().chunks_exact(2).flat_map(|bits| widen(bits).to_le_bytes());
-        return Ok(Array { dtype: NpyType::F32, shape, data: data.collect() });
-    }
     match npy_type(spec.dtype) {
         Some(dtype) => Ok(Array { dtype, shape, data: tensor.bytes().to_vec() }),
         None => Err(ModelError::DType(spec.clone())),
@@ -60,7 +55,7 @@ impl Model {
     }
 }
 
-const TYPES: [(NpyType, DType); 12] = [
+const TYPES: [(NpyType, DType); 13] = [
     (NpyType::Bool, DType::BOOL),
     (NpyType::I8, DType::I8),
     (NpyType::I16, DType::I16),
@@ -71,6 +66,7 @@ const TYPES: [(NpyType, DType); 12] = [
     (NpyType::U32, DType::U32),
     (NpyType::U64, DType::U64),
     (NpyType::F16, DType::F16),
+    (NpyType::BF16, DType::BF16),
     (NpyType::F32, DType::F32),
     (NpyType::F64, DType::F64),
 ];
@@ -79,7 +75,7 @@ fn dtype_of(ty: NpyType) -> DType {
     TYPES.iter().find(|entry| entry.0 == ty).map_or(DType::U8, |entry| entry.1)
 }
 
-/// The element type of files for a dtype; bf16 has none.
+/// The element type of files for a dtype; those smaller than two bytes that are no integers have none.
 pub fn npy_type(dtype: DType) -> Option<NpyType> {
     TYPES.iter().find(|entry| entry.1 == dtype).map(|entry| entry.0)
 }

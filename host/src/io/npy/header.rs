@@ -90,7 +90,6 @@ fn element_type(code: &[u8]) -> Result<(NpyType, bool), NpyProblem> {
         [order @ (b'<' | b'>' | b'|' | b'='), kind @ ..] => (*order, kind),
         kind => (b'=', kind),
     };
-    let name = || String::from_utf8_lossy(code).into_owned();
     let dtype = match kind {
         b"b1" | b"?" => NpyType::Bool,
         b"i1" => NpyType::I8,
@@ -102,10 +101,14 @@ fn element_type(code: &[u8]) -> Result<(NpyType, bool), NpyProblem> {
         b"u4" => NpyType::U32,
         b"u8" => NpyType::U64,
         b"f2" => NpyType::F16,
+        // Two bytes of no kind that NumPy knows: how the package ml_dtypes has it written.
+        b"V2" | b"bfloat16" => NpyType::BF16,
         b"f4" => NpyType::F32,
         b"f8" => NpyType::F64,
-        b"V2" | b"bfloat16" => return Err(NpyProblem::Bfloat16(name())),
-        _ => return Err(NpyProblem::ElementType(name())),
+        _ => {
+            let name = String::from_utf8_lossy(code).into_owned();
+            return Err(NpyProblem::ElementType(name));
+        }
     };
     Ok((dtype, order == b'>'))
 }
@@ -123,6 +126,7 @@ fn element_code(dtype: NpyType) -> &'static str {
         NpyType::U32 => "<u4",
         NpyType::U64 => "<u8",
         NpyType::F16 => "<f2",
+        NpyType::BF16 => "<V2",
         NpyType::F32 => "<f4",
         NpyType::F64 => "<f8",
     }

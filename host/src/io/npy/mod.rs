@@ -44,6 +44,8 @@ pub enum NpyType {
     U32,
     U64,
     F16,
+    /// Of the package `ml_dtypes`: NumPy itself has no such type.
+    BF16,
     F32,
     F64,
 }
@@ -62,13 +64,8 @@ pub enum NpyProblem {
     #[error("the header has no '{0}'")]
     MissingKey(&'static str),
     #[error(
-        "the element type '{0}' is two bytes of no known kind, which is how bfloat16 is \
-             written although NumPy has none; save it as float32"
-    )]
-    Bfloat16(String),
-    #[error(
         "the element type '{0}' is not supported, expected bool, int8 to int64, uint8 to \
-             uint64, float16, float32 or float64"
+             uint64, float16, bfloat16, float32 or float64"
     )]
     ElementType(String),
     #[error("arrays with named fields are not supported")]
@@ -159,7 +156,7 @@ impl NpyType {
     pub fn bytes(self) -> usize {
         match self {
             Self::Bool | Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 | Self::F16 => 2,
+            Self::I16 | Self::U16 | Self::F16 | Self::BF16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
             Self::I64 | Self::U64 | Self::F64 => 8,
         }
@@ -178,6 +175,7 @@ impl NpyType {
             Self::U32 => "uint32",
             Self::U64 => "uint64",
             Self::F16 => "float16",
+            Self::BF16 => "bfloat16",
             Self::F32 => "float32",
             Self::F64 => "float64",
         }

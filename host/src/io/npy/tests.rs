@@ -42,7 +42,7 @@ fn what_is_written_reads_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.npy");
     use NpyType::*;
-    for dtype in [Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64] {
+    for dtype in [Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64] {
         for shape in [vec![], vec![3], vec![2, 1, 4], vec![0, 5]] {
             let length = shape.iter().product::<usize>() * dtype.bytes();
             let data = (0..length).map(|at| (at % 2) as u8).collect();
@@ -67,6 +67,15 @@ fn columns_become_rows() {
     let expected: Vec<u8> =
         [0i16, 4, 2, 6, 1, 5, 3, 7].iter().flat_map(|v| v.to_le_bytes()).collect();
     assert_eq!(array.data, expected);
+}
+
+/// As `numpy.save` writes an array of `ml_dtypes.bfloat16`, old and new.
+#[test]
+fn bfloat16_is_two_bytes_of_no_kind() {
+    for (descr, data) in [("<V2", [0x80, 0x3f]), ("|V2", [0x80, 0x3f]), (">V2", [0x3f, 0x80])] {
+        let array = decode(&file(1, &header(descr, "False", "()"), &data)).unwrap();
+        assert_eq!((array.dtype, array.data), (NpyType::BF16, vec![0x80, 0x3f]));
+    }
 }
 
 #[test]
@@ -109,7 +118,7 @@ fn a_stream_shorter_than_announced_is_an_error() {
 
 #[test]
 fn other_element_types_are_named() {
-    assert!(problem(&header("<V2", "False", "()"), &[0; 2]).contains("bfloat16"));
+    assert!(problem(&header("<V4", "False", "()"), &[0; 4]).contains("'<V4' is not supported"));
     assert!(problem(&header("<c8", "False", "()"), &[0; 8]).contains("'<c8' is not supported"));
     assert!(problem(&header("|O", "False", "()"), &[]).contains("'|O' is not supported"));
     let fields = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}";
