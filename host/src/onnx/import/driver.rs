@@ -1,6 +1,6 @@
 //! The import of a model as a whole.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::eval::Tensor;
@@ -15,6 +15,7 @@ use super::dims::Dims;
 use super::error::{Problem, Stop};
 use super::problems::Problems;
 use super::scope::{Values, standard_domain};
+use super::stand_ins::StandIns;
 use super::sweep::LARGEST_EXPANSION;
 use super::{GraphProblem, ImportError};
 
@@ -71,9 +72,12 @@ pub(super) struct Importer<'m> {
     pub(super) tensors: TensorReader<'m>,
     pub(super) dims: Dims<'m>,
     pub(super) problems: Problems,
+    pub(super) stand_ins: StandIns<'m>,
     /// Outputs that cannot be made; that is a problem as soon as something reads them.
     pub(super) absent: HashMap<Value, Absent<'m>>,
     pub(super) functions: HashMap<(&'m str, &'m str, &'m str), &'m FunctionProto<'m>>,
+    /// Functions that were looked at without being expanded.
+    pub(super) surveyed: HashSet<*const FunctionProto<'m>>,
     /// How many more nodes functions may expand to.
     pub(super) budget: usize,
 }
@@ -88,8 +92,10 @@ impl<'m> Importer<'m> {
             tensors: TensorReader::new(file),
             dims: Dims::new(cx.clone(), &options.dims),
             problems: Problems::default(),
+            stand_ins: StandIns::default(),
             absent: HashMap::new(),
             functions: HashMap::new(),
+            surveyed: HashSet::new(),
             budget: LARGEST_EXPANSION,
             cx,
         }
@@ -140,9 +146,6 @@ impl<'m> Importer<'m> {
             }
         }
         let graph = &self.model.graph;
-        for name in &graph.sparse_initializer {
-            self.problems.add(format!("the sparse weight {}", quoted(name)));
-        }
         if self.model.has_training_info {
             self.problems.add("training information".into());
         }

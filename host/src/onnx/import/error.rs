@@ -120,6 +120,8 @@ impl From<OptionProblem> for Stop {
 pub(super) enum Problem {
     /// ONNX allows it, we do not.
     Unsupported(String),
+    /// An input must be known here, which ONNX does not ask for.
+    NotConstant(String),
     /// ONNX does not allow it.
     Invalid(String),
     /// An operator of ours does not take it, for either reason.
@@ -132,7 +134,9 @@ impl Problem {
     /// What is wrong.
     pub(super) fn text(&self) -> String {
         match self {
-            Self::Unsupported(reason) | Self::Invalid(reason) => reason.clone(),
+            Self::Unsupported(reason) | Self::NotConstant(reason) | Self::Invalid(reason) => {
+                reason.clone()
+            }
             Self::Op { op, error } => format!("`{op}`: {error}"),
             Self::Tensor(error) => error.to_string(),
         }

@@ -29,6 +29,11 @@ impl<'m> Importer<'m> {
             };
             values.define(tensor.name, value, Definition::Weight)?;
         }
+        for name in &self.model.graph.sparse_initializer {
+            self.problems.add(format!("the sparse weight {}", quoted(name)));
+            let value = self.builder.missing();
+            values.define(name, value, Definition::Weight)?;
+        }
         Ok(())
     }
 

@@ -14,9 +14,9 @@
 //! module's attributes `onnx.inputs` and `onnx.outputs`. Weights are constants that share the bytes of
 //! the mapped file.
 //!
-//! One sweep over the nodes translates and collects at once: a node without translation makes *missing*
-//! values, nodes that read those are passed over, and at the end one error lists everything that has no
-//! translation. What is wrong with the model itself ends the sweep at once.
+//! One sweep over the nodes translates and collects at once: a node without translation makes values of the
+//! types that the model declares ([`stand_ins`]), or *missing* ones; nodes that read the latter are passed over,
+//! and at the end one error lists everything that has no translation. What is wrong with the model itself ends the sweep at once.
 //!
 //! Integers that are computed from shapes are followed as dimensions ([`known`], [`fold`]), so that a
 //! `Reshape` to a shape computed from a symbolic batch is known in full. They become part of the program
@@ -38,6 +38,8 @@ mod ops;
 mod problems;
 mod rules;
 mod scope;
+mod stand_ins;
+mod survey;
 mod sweep;
 mod tensor;
 

@@ -101,7 +101,7 @@ impl<'m, 'n> NodeCx<'m, 'n> {
 
     /// Says that input `index` is needed at compile time.
     pub(super) fn not_constant<T>(&self, index: usize) -> Result<T, Problem> {
-        unsupported(format!("input {} must be a constant here", index + 1))
+        Err(Problem::NotConstant(format!("input {} must be a constant here", index + 1)))
     }
 
     /// Checks the number of inputs.

@@ -32,10 +32,14 @@ pub(super) struct Call<'m> {
 impl Frame<'_> {
     /// The version of a domain's operators that the nodes are written in.
     pub(super) fn version(&self, domain: &str) -> Option<i64> {
-        let domain = standard_domain(domain);
-        let mut sets = self.operator_sets.iter();
-        sets.find(|set| standard_domain(set.domain) == domain).map(|set| set.version)
+        version_in(self.operator_sets, domain)
     }
+}
+
+/// The version of a domain's operators among these sets.
+pub(super) fn version_in(sets: &[OperatorSet<'_>], domain: &str) -> Option<i64> {
+    let domain = standard_domain(domain);
+    sets.iter().find(|set| standard_domain(set.domain) == domain).map(|set| set.version)
 }
 
 /// The domain with one spelling for the standard one.

@@ -12,6 +12,7 @@ use super::node::NodeCx;
 use super::problems::describe;
 use super::rules::{NEWEST_VERSION, OLDEST_VERSION, find};
 use super::scope::{Call, Definition, Frame, Values, standard_domain};
+use super::stand_ins::is_about_node;
 use super::{GraphProblem, attributes, fold};
 
 /// A function of functions may expand to as many nodes as there are atoms. This many are enough.
@@ -124,6 +125,14 @@ impl<'m> Importer<'m> {
     ) -> Result<Vec<Value>, Stop> {
         let wanted = node.output.iter().rposition(|name| !name.is_empty()).map_or(0, |at| at + 1);
         let missing = |this: &mut Self| Ok((0..wanted).map(|_| this.builder.missing()).collect());
+        let stand_ins = |this: &mut Self| match frame.call {
+            // The types that a function declares are not those of a call.
+            Some(_) => missing(this),
+            None => {
+                let (graph, builder) = (&this.model.graph, &mut this.builder);
+                Ok(this.stand_ins.make(graph, node, wanted, &this.dims, builder))
+            }
+        };
         let domain = standard_domain(node.domain);
         let Some(version) = frame.version(domain) else {
             let domain = if domain.is_empty() { "ai.onnx" } else { domain };
@@ -140,13 +149,14 @@ impl<'m> Importer<'m> {
         let rule = if domain.is_empty() { find(node.op_type, version) } else { None };
         let Some(rule) = rule else {
             self.problems.add_node(node, version, None);
-            self.survey_graphs(frame, given)?;
-            return missing(self);
+            self.survey_graphs(frame.operator_sets, given)?;
+            return stand_ins(self);
         };
         if inputs.iter().flatten().any(|&input| self.builder.is_missing(input)) {
             inputs.iter().flatten().for_each(|&input| self.report_absent(input));
-            return missing(self);
+            return stand_ins(self);
         }
+        let reads_stand_in = self.stand_ins.are_among(inputs);
         let name = node.output.iter().find(|name| !name.is_empty()).unwrap_or(&"");
         self.builder.begin_node(name);
         let translated = {
@@ -174,8 +184,12 @@ impl<'m> Importer<'m> {
                     self.absent.insert(value, Absent { node, version, output });
                     outputs.push(value);
                 }
+                if reads_stand_in {
+                    self.stand_ins.extend(&outputs);
+                }
                 return Ok(outputs);
             }
+            Err(problem) if reads_stand_in && !is_about_node(&problem) => return stand_ins(self),
             Err(problem) => match problem {
                 Problem::Invalid(reason) => {
                     return Err(GraphProblem::Node { node: describe(node), reason }.into());
@@ -188,7 +202,7 @@ impl<'m> Importer<'m> {
             },
         };
         self.problems.add_node(node, version, Some(reason));
-        missing(self)
+        stand_ins(self)
     }
 
     /// Takes note that something reads `value`, in case that it cannot be made.
@@ -196,34 +210,5 @@ impl<'m> Importer<'m> {
         if let Some(Absent { node, version, output }) = self.absent.remove(&value) {
             self.problems.add_node(node, version, Some(format!("output {}", output + 1)));
         }
-    }
-
-    /// Collects operators without translation in the graphs inside of attributes, however deep.
-    fn survey_graphs(
-        &mut self,
-        frame: &Frame<'m>,
-        given: &[(&'m str, &'m AttributeValue<'m>)],
-    ) -> Result<(), Stop> {
-        let mut pending = Vec::new();
-        let collect = |pending: &mut Vec<_>, value: &AttributeValue<'m>| match value {
-            AttributeValue::Graph(graph) => pending.push(**graph),
-            AttributeValue::Graphs(graphs) => pending.extend(graphs.iter().copied()),
-            _ => {}
-        };
-        given.iter().for_each(|(_, value)| collect(&mut pending, value));
-        while let Some(graph) = pending.pop() {
-            let graph = graph.decode().map_err(Stop::Wire)?;
-            for node in &graph.node {
-                let domain = standard_domain(node.domain);
-                let key = (domain, node.op_type, node.overload);
-                let version = frame.version(domain).unwrap_or(0);
-                let is_known = domain.is_empty() && find(node.op_type, version).is_some();
-                if !is_known && !self.functions.contains_key(&key) {
-                    self.problems.add_node(node, version, None);
-                }
-                node.attribute.iter().for_each(|other| collect(&mut pending, &other.value));
-            }
-        }
-        Ok(())
     }
 }

@@ -33,6 +33,45 @@ fn everything_that_is_not_supported_is_listed() {
     );
 }
 
+/// What reads an output of a node without translation is looked at where the model declares its type.
+#[test]
+fn nodes_behind_others_are_listed_too() {
+    let call = node("f", &["x"], &["z"], &[]).bytes(7, "own");
+    let body = Message::new().message(1, call);
+    let branch = Message::new().bytes(1, "then_branch").int(20, 5).message(6, body);
+    let function = Message::new()
+        .bytes(1, "f")
+        .bytes(4, "a")
+        .bytes(5, "b")
+        .message(7, node("TopK", &["a"], &["b"], &[]))
+        .message(9, Message::new().bytes(1, "").int(2, 17))
+        .bytes(10, "own");
+    let model = model(17)
+        .input("x", FLOAT, &[N(2), N(3)])
+        .function(function)
+        .with(13, value("b", FLOAT, &[N(2), N(3)]))
+        .with(13, value("s", INT64, &[N(2)]))
+        .node("If", &["x"], &["b"], &[branch])
+        .node("Relu", &["b"], &["c"], &[int("speed", 9)])
+        .node("Softmax", &["c"], &["d"], &[int("axis", 7)])
+        .node("Shape", &["b"], &["shape"], &[])
+        .node("NonZero", &["b"], &["s"], &[])
+        // That the shape is not known is due to what makes it, and not told.
+        .node("Reshape", &["b", "s"], &["e"], &[])
+        .node("Sigmoid", &["b"], &["g"], &[])
+        .node("Tanh", &["g"], &["h"], &[int("depth", 1)])
+        .output("h");
+    assert_eq!(
+        model.error(),
+        "`m.onnx` uses what is not supported:\n  \
+         If (ai.onnx 17) — once: the one that makes `b`\n  \
+         TopK (ai.onnx 17) — once: the one that makes `b`\n  \
+         Relu (ai.onnx 17): attribute `speed` — once: the one that makes `c`\n  \
+         NonZero (ai.onnx 17) — once: the one that makes `s`\n  \
+         Tanh (ai.onnx 17): attribute `depth` — once: the one that makes `h`"
+    );
+}
+
 #[test]
 fn an_output_that_nobody_reads_need_not_be_made() {
     let pool = |model: Model| {
