@@ -76,7 +76,8 @@ fn run(registry: &Registry, pipeline: &str, seed: u64) -> Result<u64, Failed> {
     let Err(error) = run_plan(registry, &plan, &module, &mut context) else { return Ok(0) };
     let error = error.to_diagnostic().render(false);
     if [
-        "a static tensor is expected",
+        "is not bound, and the operator needs to know it",
+        "a tensor of known shape is expected",
         "a tensor of known rank is expected",
         "whether the dimension",
     ]

@@ -108,11 +108,35 @@ impl LegalizeCx<'_> {
     pub fn static_tensor(&self, ty: Type) -> Result<(DType, Vec<i64>), OpError> {
         let terms = self.attrs.terms();
         terms.static_tensor(ty).ok_or_else(|| {
-            OpError::Unsupported(format!(
-                "a static tensor is expected, not {}",
-                terms.type_text(ty)
-            ))
+            OpError::Unsupported(match self.unbound_symbol() {
+                Some(dim) => format!(
+                    "symbolic dimension {dim} is not bound, and the operator needs to know it: give \
+                     -D {dim}=…"
+                ),
+                None => format!("a tensor of known shape is expected, not {}", terms.type_text(ty)),
+            })
         })
+    }
+
+    /// The name of the first symbol in the shapes of arguments and result.
+    fn unbound_symbol(&self) -> Option<String> {
+        let terms = self.attrs.terms();
+        let tensors = [flatten(terms, &self.args), flatten(terms, &[self.out])].concat();
+        let dims_of = |&ty: &Type| terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
+        let mut pending: Vec<Dim> = tensors.iter().flat_map(dims_of).copied().collect();
+        pending.reverse();
+        while let Some(dim) = pending.pop() {
+            match terms.dim(dim) {
+                DimView::Symbol(name) => return Some(terms.str(name).to_owned()),
+                DimView::Add(parts) | DimView::Mul(parts) => pending.extend(parts),
+                DimView::FloorDiv(a, b)
+                | DimView::FloorMod(a, b)
+                | DimView::Min(a, b)
+                | DimView::Max(a, b) => pending.extend([a, b]),
+                DimView::Const(_) | DimView::Unknown(_) => {}
+            }
+        }
+        None
     }
 }
 
