@@ -56,3 +56,23 @@ fn a_program_is_linked_with_what_a_vendor_made() {
     assert!(object.windows(8).any(|window| window == b"_example"));
     assert_eq!(run_c(&house, &MAIN.replace("EXPECTED", "2.0f * i")), "8190\n");
 }
+
+/// The embedding of a language model, which is its last product as well.
+#[test]
+fn weights_that_are_gathered_and_multiplied_are_stored_once() {
+    let house = House::new();
+    let elements: Vec<String> = (0..1001 * 64).map(|element| (element % 509).to_string()).collect();
+    let text = format!(
+        "fn @main(%ids: i64[3]) {{\n  \
+         %w = const(f32[1001, 64], [{}])\n  \
+         %e = take(%w, %ids) {{ axis = 0 }}\n  \
+         %h = nn.relu(%e)\n  \
+         %t = transpose(%w) {{ axes = [1, 0] }}\n  \
+         %y = matmul(%h, %t)\n  ret %y\n}}\n",
+        elements.join(", ")
+    );
+    fs::write(house.at("tied.ir"), text).unwrap();
+    house.run(&["compile", "tied.ir", "-o", "tied.so"]);
+    let (weights, library) = (4 * 1001 * 64, house.read("tied.so").len());
+    assert!((weights..weights * 3 / 2).contains(&library), "{library} bytes for {weights}");
+}

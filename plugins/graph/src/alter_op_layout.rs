@@ -15,11 +15,17 @@
 //! not carried reads; the transforms that nothing reads go with `relax.DeadCodeElimination`.
 //!
 //! Weights must be constants: their transforms fold at compile time. Products with constant weights are
-//! packed likewise, as `NK16n`.
+//! packed likewise, as `NK16n`, unless they are large and something else reads them as they lie: packed ones would be a
+//! second copy.
 
 use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
+
+use crate::constants::ReadAsTheyLie;
+
+/// Elements from which a second copy of weights costs more than a product that is a third faster gains.
+const LARGE: i64 = 1 << 18;
 
 /// Gives convolutions and products the blocked layouts of the target's vector units.
 #[pass(
@@ -33,7 +39,9 @@ use tenon_plugin_api::prelude::*;
 fn alter_op_layout(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let body = func.view();
     let lanes = cx.target().int("vector_bits").unwrap_or(128) / 32;
-    let mut alter = Alter { body, cx, lanes, rw: func.edit(), blocked: HashMap::new() };
+    let mut rw = func.edit();
+    let shared = ReadAsTheyLie::of(&mut rw, body, |op, index| op == "nn.dense" && index == 1);
+    let mut alter = Alter { body, cx, lanes, shared, rw, blocked: HashMap::new() };
     for expr in body.post_order() {
         alter.call(expr);
     }
@@ -45,6 +53,8 @@ struct Alter<'a> {
     cx: &'a PassContext,
     /// f32 lanes of a vector.
     lanes: i64,
+    /// Constants that are read otherwise than as weights of products.
+    shared: ReadAsTheyLie,
     rw: Rewriter,
     /// For a call of the function, its value in a blocked layout.
     blocked: HashMap<Expr, Blocked>,
@@ -141,6 +151,10 @@ impl Alter<'_> {
             return None;
         }
         let shape = self.shape(weight)?;
+        let is_large = shape.iter().product::<i64>() >= LARGE;
+        if is_large && self.shared.contains(&mut self.rw, weight) {
+            return None;
+        }
         let block = self.block_of(shape[0])?;
         let packed = format!("NK{block}n");
         let weight = self.transform_of(weight, "NK", &packed);

@@ -3,11 +3,13 @@
 mod alter_op_layout;
 mod backward_fold_scale_axis;
 mod canonicalize_bindings;
+mod constants;
 mod dead_code_elimination;
 mod eliminate_common_subexpr;
 mod fold_constant;
 mod fold_scale_axis;
 mod forward_fold_scale_axis;
+mod keep_constant_layout;
 mod legalize_ops;
 mod product;
 mod simplify_expr;
