@@ -64,9 +64,9 @@ pub enum TargetProblem {
     NoArchitecture(String),
     #[error("cpu=native is this machine's, which is {0}")]
     NotThisMachine(String),
-    #[error("LLVM knows no processor `{name}`; the nearest are {near}")]
+    #[error("LLVM knows no processor `{name}`{near}")]
     NoProcessor { name: String, near: String },
-    #[error("LLVM knows no feature `{name}`; the nearest are {near}")]
+    #[error("LLVM knows no feature `{name}`{near}")]
     NoFeature { name: String, near: String },
     #[error("feature `{0}` needs a `+` or a `-` in front")]
     NoSign(String),

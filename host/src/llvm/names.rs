@@ -46,33 +46,6 @@ impl Names {
     }
 }
 
-/// The up to `count` names closest to `wanted`, best first.
-pub fn nearest<'a>(
-    wanted: &str,
-    names: impl Iterator<Item = &'a str>,
-    count: usize,
-) -> Vec<&'a str> {
-    let mut ranked: Vec<(usize, &str)> =
-        names.map(|name| (distance(&wanted.to_ascii_lowercase(), name), name)).collect();
-    ranked.sort();
-    ranked.into_iter().take(count).map(|(_, name)| name).collect()
-}
-
-/// Levenshtein distance over bytes.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let substitute = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,19 +60,5 @@ mod tests {
         assert!(arm.processors().any(|name| name == "neoverse-n1"));
         assert!(arm.features().any(|name| name == "sve"));
         assert!(Names::of_architecture("pdp11").is_none());
-    }
-
-    #[test]
-    fn nearest_puts_the_likely_one_first() {
-        let names = Names::of_architecture("x86_64").unwrap();
-        assert_eq!(nearest("zenver4", names.processors(), 3)[0], "znver4");
-        assert_eq!(nearest("Skylake", names.processors(), 1), ["skylake"]);
-    }
-
-    #[test]
-    fn distance_counts_edits() {
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("same", "same"), 0);
     }
 }

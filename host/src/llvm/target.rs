@@ -24,11 +24,8 @@ use inkwell::{
     },
 };
 
-use super::{
-    LlvmError, TargetProblem,
-    names::{Names, nearest},
-    probe,
-};
+use super::{LlvmError, TargetProblem, names::Names, probe};
+use crate::suggest::several_nearest;
 
 /// A processor: triple, name, features, and what follows from them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -267,7 +264,7 @@ fn checked_cpu(name: &str, names: Names) -> Result<String, TargetProblem> {
     if names.processors().any(|known| known == name) {
         return Ok(name.to_owned());
     }
-    let near = nearest(name, names.processors(), 3).join(", ");
+    let near = near(name, names.processors());
     Err(TargetProblem::NoProcessor { name: name.to_owned(), near })
 }
 
@@ -278,8 +275,16 @@ fn check_feature(feature: &str, names: Names) -> Result<(), TargetProblem> {
     if names.features().any(|known| known == name) {
         return Ok(());
     }
-    let near = nearest(name, names.features(), 3).join(", ");
+    let near = near(name, names.features());
     Err(TargetProblem::NoFeature { name: name.to_owned(), near })
+}
+
+/// The names that may be meant, as they follow a message.
+fn near(name: &str, names: impl Iterator<Item = &'static str>) -> String {
+    match several_nearest(name, names, 3) {
+        near if near.is_empty() => String::new(),
+        near => format!("; the nearest are {}", near.join(", ")),
+    }
 }
 
 fn normalized(triple: &str) -> String {
