@@ -19,6 +19,7 @@ pub mod onnx;
 pub mod ops;
 mod parallel;
 pub mod passes;
+mod printable;
 pub mod reduce;
 pub mod registry;
 pub mod runtime;

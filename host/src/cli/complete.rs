@@ -7,6 +7,7 @@ use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCan
 
 use crate::ir::PHASES;
 use crate::passes::Settings;
+use crate::printable::printable_line;
 use crate::registry::{Config, OptionRecord, PassRecord, Registry};
 
 /// The names of passes.
@@ -75,7 +76,7 @@ fn split_at(text: &str, at: usize) -> (&str, &str) {
 }
 
 fn candidate(before: &str, word: &str, help: &str) -> CompletionCandidate {
-    let help = (!help.is_empty()).then(|| help.to_owned().into());
+    let help = (!help.is_empty()).then(|| printable_line(help).into_owned().into());
     CompletionCandidate::new(format!("{before}{word}")).help(help)
 }
 

@@ -1,10 +1,13 @@
 //! What the program says: results on standard output, failures on standard error.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
+use std::iter::repeat_n;
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::passes::PlanError;
+use crate::printable::{printable, printable_json, printable_line};
 use crate::registry::{ConfigError, LookupError, Place, Registry};
 
 /// Why a command failed.
@@ -62,7 +65,7 @@ pub(super) fn report(failure: &Failure, is_json: bool) {
     let in_color = stderr.is_terminal();
     let text = if is_json {
         let errors: Vec<serde_json::Value> = failure.0.iter().map(Diagnostic::to_json).collect();
-        serde_json::json!({ "errors": errors }).to_string()
+        printable_json(&serde_json::json!({ "errors": errors }).to_string()).into_owned()
     } else {
         let texts: Vec<String> = failure.0.iter().map(|error| error.render(in_color)).collect();
         texts.join("\n\n")
@@ -71,8 +74,10 @@ pub(super) fn report(failure: &Failure, is_json: bool) {
     let _ = writeln!(stderr, "{text}");
 }
 
-/// Writes a result. A reader that has gone, as `head` does, is no failure.
-pub(super) fn print(text: impl Display) -> Result<(), Failure> {
+/// Writes a result, in which nothing steers the terminal that shows it. A reader that has gone, as `head` does, is no
+/// failure.
+pub(super) fn print(text: impl AsRef<str>) -> Result<(), Failure> {
+    let text = printable(text.as_ref());
     let mut stdout = std::io::stdout().lock();
     match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -84,12 +89,12 @@ pub(super) fn print(text: impl Display) -> Result<(), Failure> {
 
 /// Writes a result as JSON.
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    print(format!("{}\n", serde_json::to_string_pretty(value)?))
+    print(format!("{}\n", printable_json(&serde_json::to_string_pretty(value)?)))
 }
 
 /// Says something on the side.
-pub(super) fn note(text: impl Display) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+pub(super) fn note(text: impl AsRef<str>) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", printable(text.as_ref()));
 }
 
 /// Says what a user should know of the plugins that were opened.
@@ -108,33 +113,27 @@ pub(super) fn place_json(place: &Place) -> serde_json::Value {
 pub(super) fn labelled(rows: &[(&str, String)]) -> String {
     rows.iter()
         .filter(|(_, value)| !value.is_empty())
-        .map(|(label, value)| format!("{label:12} {}\n", printable(value)))
+        .map(|(label, value)| format!("{label:12} {}\n", printable_line(value)))
         .collect()
-}
-
-/// The text with control characters escaped: a file's name may hold what a terminal would obey.
-fn printable(text: &str) -> String {
-    let escaped = |c: char| match c.is_control() {
-        true => c.escape_debug().to_string(),
-        false => c.to_string(),
-    };
-    text.chars().map(escaped).collect()
 }
 
 /// Rows as columns, each as wide as its widest cell; the last one is not padded.
 pub(super) fn table(rows: &[Vec<String>]) -> String {
-    let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| printable(cell)).collect()).collect();
+    let rows: Vec<Vec<Cow<'_, str>>> =
+        rows.iter().map(|row| row.iter().map(|cell| printable_line(cell)).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+        let padded = rows.iter().filter(|row| row.len() > column + 1);
+        padded.map(|row| row[column].chars().count()).max()
     };
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
     for row in &rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&format!("{cell:width$}  "));
+            line.push_str(cell);
+            // A width within a format is one of 16 bits.
+            line.extend(repeat_n(' ', width.saturating_sub(cell.chars().count()) + 2));
         }
         text.push_str(line.trim_end());
         text.push('\n');

@@ -3,6 +3,7 @@
 //! Only the lines around the labels go to the renderer, and of a very long line only the part around
 //! its labels, so that an error in a large text costs no more than finding its line.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -10,6 +11,7 @@ use serde_json::json;
 
 use super::excerpt::{Margin, around, clamp};
 use super::{Diagnostic, Label, Severity, Source};
+use crate::printable::{is_unseen, printable, printable_line};
 
 /// What is shown around a label.
 const SHOWN: Margin = Margin { lines: 1, bytes: 160 };
@@ -20,15 +22,15 @@ pub(super) fn render(diagnostic: &Diagnostic, in_color: bool) -> String {
         Severity::Warning => Level::WARNING,
         Severity::Error => Level::ERROR,
     };
-    let title = level.primary_title(diagnostic.message.as_str());
+    let title = level.primary_title(printable(&diagnostic.message));
     let mut group = Group::with_title(title);
     if let Some(source) = &diagnostic.source {
         for window in windows(source, &diagnostic.labels) {
             group = group.element(snippet(source, &window));
         }
     }
-    let notes = diagnostic.notes.iter().map(|text| Level::NOTE.message(text.as_str()));
-    let help = diagnostic.help.iter().map(|text| Level::HELP.message(text.as_str()));
+    let notes = diagnostic.notes.iter().map(|text| Level::NOTE.message(printable(text)));
+    let help = diagnostic.help.iter().map(|text| Level::HELP.message(printable(text)));
     let group = group.elements(notes.chain(help));
     let renderer = if in_color { Renderer::styled() } else { Renderer::plain() };
     renderer.render(&[group])
@@ -67,17 +69,32 @@ fn snippet<'s>(
     source: &'s Source,
     window: &Window<'s>,
 ) -> Snippet<'s, annotate_snippets::Annotation<'s>> {
-    let mut snippet = Snippet::source(&source.text[window.range.clone()])
-        .path(source.name.as_str())
+    let mut snippet = Snippet::source(in_place(&source.text[window.range.clone()]))
+        .path(printable_line(&source.name))
         .line_start(window.line);
     for &(number, label) in &window.labels {
         let kind = if number == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
         let span = clamp(&source.text, &label.span);
         let span = span.start - window.range.start..span.end - window.range.start;
-        let text = Some(label.text.as_str()).filter(|text| !text.is_empty());
+        let text = Some(printable(&label.text)).filter(|text| !text.is_empty());
         snippet = snippet.annotation(kind.span(span).label(text));
     }
     snippet
+}
+
+/// A source with stand-ins of the same size for what is not seen, so that labels stay where they are. The renderer has
+/// its own for ASCII.
+fn in_place(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| !c.is_ascii() && is_unseen(c);
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let stand_in = |c: char| match c.len_utf8() {
+        2 => '¿',
+        3 => char::REPLACEMENT_CHARACTER,
+        _ => '\u{1fbc4}',
+    };
+    text.chars().map(|c| if is_hidden(c) { stand_in(c) } else { c }).collect::<String>().into()
 }
 
 pub(super) fn json(diagnostic: &Diagnostic) -> serde_json::Value {
@@ -134,6 +151,17 @@ mod tests {
                 "help": ["change it"],
             })
         );
+    }
+
+    #[test]
+    fn nothing_that_is_told_steers_a_terminal() {
+        let hostile = "\u{1b}[2Ja\u{202e}b\u{9b}1m";
+        let source = Source::new(hostile, format!("{hostile} here\n"));
+        let error = Diagnostic::error(hostile).in_source(&source).label(0..3, hostile);
+        let shown = error.note(hostile).help(hostile).render(false);
+        let steers = |c: char| c != '\n' && crate::printable::is_unseen(c);
+        assert!(!shown.contains(steers), "{shown:?}");
+        assert_eq!(shown.matches("\\u{202e}b").count(), 5, "{shown}");
     }
 
     #[test]

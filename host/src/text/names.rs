@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::ir::DType;
+use crate::printable::is_unseen;
 
 /// Words that begin something other than the name of an operator or a scalar function.
 const RESERVED: &[&str] = &[
@@ -105,18 +106,13 @@ pub(super) fn write_quoted(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            // Invisible characters and those that reorder a line are never printed as they are.
-            _ if character.is_control() || is_bidi(character) => {
+            _ if is_unseen(character) => {
                 write!(out, "\\u{{{:x}}}", character as u32).expect("a string takes all");
             }
             _ => out.push(character),
         }
     }
     out.push('"');
-}
-
-fn is_bidi(character: char) -> bool {
-    matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// The text of a string token, its quotes included. The error is the offset of a wrong escape.

@@ -8,6 +8,7 @@ use similar::TextDiff;
 use crate::diagnostics::Diagnostic;
 use crate::ir::{Context, Function, Module, Symbol};
 use crate::passes::{HostOption, Instrument, Settings, StepInfo, StepOutcome};
+use crate::printable::printable_line;
 use crate::text::{WeightsPolicy, print_function, print_module};
 
 /// Elements that a constant may have to be shown.
@@ -117,7 +118,7 @@ fn differences(before: &Module, after: &Module, elements: u64) -> String {
     for name in changed.chain(gone) {
         let (old, new) = (print(before, name), print(after, name));
         let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(&old, &new);
-        let title = format!("@{}", terms.str(name));
+        let title = format!("@{}", printable_line(terms.str(name)));
         text.push_str(&diff.unified_diff().context_radius(3).header(&title, &title).to_string());
     }
     text
