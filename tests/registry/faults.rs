@@ -47,6 +47,30 @@ const FAULTS: &[(&str, Make, &str)] = &[
     ("device", |path| Ok(symlink("/dev/zero", path)?), "is a device"),
     ("link_to_itself", |path| Ok(symlink(path, path)?), "symbolic links"),
     ("link_to_nothing", |path| Ok(symlink("/nowhere/at/all", path)?), "No such file"),
+    ("notes_that_are_large", large_notes, "its notes are larger than 1048576 bytes"),
+    ("beside::pipe", |path| beside(path, pipe), "is a pipe"),
+    ("beside::device", |path| beside(path, |it| Ok(symlink("/dev/zero", it)?)), "everybody can"),
+    ("beside::directory", |path| beside(path, |it| Ok(fs::create_dir(it)?)), "is a directory"),
+    ("beside::link", |path| beside(path, |it| Ok(symlink("/nowhere", it)?)), "No such file"),
+    ("beside::link_to_itself", |path| beside(path, |it| Ok(symlink(it, it)?)), "symbolic links"),
+    ("beside::unreadable", |path| beside(path, unreadable), "Permission denied"),
+    ("beside::no_text", |path| beside(path, |it| Ok(fs::write(it, b"\xff")?)), "valid UTF-8"),
+    ("beside::no_json", |path| beside(path, |it| Ok(fs::write(it, "[")?)), "broken manifest: EOF"),
+    (
+        "beside::large",
+        |path| beside(path, |it| Ok(fs::File::create(it)?.set_len(1 << 40)?)),
+        "it is larger than 1048576 bytes",
+    ),
+    ("beside::writable_by_all", |path| beside(path, writable), "everybody can write to"),
+    ("name::long_id", |path| named(path, &"x".repeat(65_536), "acme.Odd", "n"), "has 65536 char"),
+    ("name::long_pass", |path| named(path, "acme", &"x".repeat(65_536), "n"), "has 65536 char"),
+    ("name::long_option", |path| named(path, "acme", "acme.Odd", &"x".repeat(999)), "has 999 char"),
+    ("name::empty", |path| named(path, "acme", "", "n"), "a pass is called ``"),
+    ("name::pipeline", |path| named(path, "acme", "a, b{x=1}", "n"), "with `,` in it"),
+    ("name::escape", |path| named(path, "acme", "\\u001b[31m", "n"), "with `\\u{1b}` in it"),
+    ("name::reordered", |path| named(path, "\u{202e}emca", "a", "n"), "with `\\u{202e}` in it"),
+    ("name::alias", long_alias, "an alias is called `xxx"),
+    ("name::version", long_version, "the plugin's version is called"),
 ];
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -60,6 +84,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.push(Trial::test("fault::ten_thousand_files", ten_thousand_files));
     trials.push(Trial::test("fault::folder_that_is_a_file", folder_that_is_a_file));
     trials.push(Trial::test("fault::folder_that_is_missing", folder_that_is_missing));
+    trials.push(Trial::test("fault::twenty_thousand_folders", twenty_thousand_folders));
     trials
 }
 
@@ -153,6 +178,44 @@ fn wrong_requirement(path: &Path) -> Result<(), Failed> {
     Ok(fs::write(path, library(&[PLUGIN, pass]))?)
 }
 
+/// A library without notes, and what stands beside it.
+fn beside(path: &Path, make: Make) -> Result<(), Failed> {
+    fs::write(path, library(&[]))?;
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tenon.json");
+    make(Path::new(&name))
+}
+
+fn writable(path: &Path) -> Result<(), Failed> {
+    fs::write(path, format!("[{PLUGIN}]"))?;
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o666))?)
+}
+
+fn large_notes(path: &Path) -> Result<(), Failed> {
+    let plugin = format!(r#"{{"plugin":"acme.{}","format":1}}"#, "x".repeat(1 << 20));
+    Ok(fs::write(path, library(&[&plugin]))?)
+}
+
+fn named(path: &Path, plugin: &str, pass: &str, option: &str) -> Result<(), Failed> {
+    let plugin = format!(r#"{{"plugin":"{plugin}","format":1,"version":"1.0.0"}}"#);
+    let option = format!(r#"{{"name":"{option}","type":"int","default":4}}"#);
+    let pass = format!(r#"{{"pass":"{pass}","kind":"prim","options":[{option}]}}"#);
+    Ok(fs::write(path, library(&[&plugin, &pass]))?)
+}
+
+fn long_alias(path: &Path) -> Result<(), Failed> {
+    let plugin = r#"{"plugin":"acme.long","format":1,"version":"1.0.0"}"#;
+    let alias = "x".repeat(1000);
+    let pass = format!(r#"{{"pass":"acme.Odd","kind":"prim","aliases":["{alias}"]}}"#);
+    Ok(fs::write(path, library(&[plugin, &pass]))?)
+}
+
+fn long_version(path: &Path) -> Result<(), Failed> {
+    let version = format!("1.0.0-{}", "x".repeat(70_000));
+    let plugin = format!(r#"{{"plugin":"acme.long","format":1,"version":"{version}"}}"#);
+    Ok(fs::write(path, library(&[&plugin]))?)
+}
+
 fn unreadable(path: &Path) -> Result<(), Failed> {
     fs::write(path, library(&[r#"{"plugin":"acme.shy","format":1,"version":"1.0.0"}"#]))?;
     Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o0))?)
@@ -220,6 +283,27 @@ fn folder_that_is_missing() -> Result<(), Failed> {
     let house = House::new()?;
     let registry = house.folder.path().join("registry.toml");
     let text = fs::read_to_string(&registry)? + "[[plugins.dir]]\npath = \"nowhere\"\n";
+    fs::write(&registry, text)?;
+    house.works()?;
+    let said = house.says(&["plugins", "list"])?;
+    let line = said.lines().find(|line| line.starts_with("missing")).unwrap_or_default();
+    if !line.contains("nowhere: ") || !line.contains("registry.toml:6 names it") {
+        return Err(said.into());
+    }
+    let output = run(&mut house.tenon(&["pipeline", "show", "acme.Other"]))?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    match said.contains("nowhere, which is not there") {
+        true => Ok(()),
+        false => Err(said.into()),
+    }
+}
+
+/// As many folders as files: each is looked at once.
+fn twenty_thousand_folders() -> Result<(), Failed> {
+    let house = House::new()?;
+    let registry = house.folder.path().join("registry.toml");
+    let mut text = fs::read_to_string(&registry)?;
+    text.extend((0..20_000).map(|at| format!("[[plugins.dir]]\npath = \"nowhere/{at}\"\n")));
     fs::write(&registry, text)?;
     house.works()
 }

@@ -1,5 +1,7 @@
 //! `passes`: what plugins offer. No plugin's code runs here.
 
+use std::collections::BTreeMap;
+
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
@@ -198,7 +200,6 @@ fn cell(text: &str) -> String {
 /// What a manifest says of a pass besides its name, its options and its documentation.
 pub(super) fn facts(record: &PassRecord) -> Vec<(&'static str, String)> {
     let requires: Vec<String> = record.requires.iter().map(Requirement::to_string).collect();
-    let more = record.more.iter().map(|(key, value)| format!("{key} = {value}"));
     vec![
         ("kind", format!("{:?}", record.kind).to_lowercase()),
         ("level", record.opt_level.to_string()),
@@ -212,8 +213,13 @@ pub(super) fn facts(record: &PassRecord) -> Vec<(&'static str, String)> {
         ("destroys", record.destroys.join(", ")),
         ("preserves", record.preserves.join(", ")),
         ("idempotent", if record.idempotent { "yes" } else { "" }.to_owned()),
-        ("more", more.collect::<Vec<_>>().join(", ")),
+        ("more", more_text(&record.more)),
     ]
+}
+
+/// What a newer version of the manifest's format says.
+pub(super) fn more_text(more: &BTreeMap<String, Value>) -> String {
+    more.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The values that an option may have, beyond its type.

@@ -11,7 +11,7 @@ use super::Global;
 use super::conformance::{self, TestArgs};
 use super::new::{self, NewArgs};
 use super::output::{Failure, labelled, place_json, print, print_json, table};
-use super::passes::{facts, range, settings_json, settings_text};
+use super::passes::{facts, more_text, range, settings_json, settings_text};
 use super::quarantine::{self, QuarantineCommand};
 use crate::registry::{Config, ConfigError, Edit, Manifest, Place, PluginState, sha256};
 
@@ -80,9 +80,15 @@ fn list(global: &Global) -> Result<(), Failure> {
         let unusable = registry.unusable.iter().map(|(path, error)| {
             json!({ "file": path.display().to_string(), "reason": error.to_string() })
         });
+        let missing = registry.missing.iter().map(|dir| {
+            let mut json = place_json(&dir.place);
+            json["folder"] = dir.path.display().to_string().into();
+            json
+        });
         return print_json(&json!({
             "plugins": plugins.collect::<Vec<_>>(),
             "unusable": unusable.collect::<Vec<_>>(),
+            "missing": missing.collect::<Vec<_>>(),
         }));
     }
     let mut rows: Vec<Vec<String>> = registry
@@ -108,6 +114,11 @@ fn list(global: &Global) -> Result<(), Failure> {
         .collect();
     let unusable = registry.unusable.iter();
     rows.extend(unusable.map(|(_, error)| vec!["unusable".to_owned(), error.to_string()]));
+    let missing = registry.missing.iter();
+    rows.extend(missing.map(|dir| {
+        let folder = dir.path.display();
+        vec!["missing".to_owned(), format!("{folder}: {} names it, and it is not there", dir.place)]
+    }));
     print(table(&rows))
 }
 
@@ -204,7 +215,6 @@ fn pin(global: &Global, plugin: &Path) -> Result<(), Failure> {
 
 fn text(path: &Path, manifest: &Manifest, config: &Config) -> String {
     let plugin = &manifest.plugin;
-    let more = plugin.more.iter().map(|(key, value)| format!("{key} = {value}"));
     let mut text = labelled(&[
         ("plugin", plugin.id.clone()),
         ("version", plugin.version.to_string()),
@@ -215,7 +225,7 @@ fn text(path: &Path, manifest: &Manifest, config: &Config) -> String {
         ("license", plugin.license.clone()),
         ("api", plugin.api.to_string()),
         ("format", plugin.format.to_string()),
-        ("more", more.collect::<Vec<_>>().join(", ")),
+        ("more", more_text(&plugin.more)),
     ]);
     for pass in &manifest.passes {
         let settings = config.passes.get(&pass.name).map(settings_text).unwrap_or_default();
@@ -238,8 +248,18 @@ fn text(path: &Path, manifest: &Manifest, config: &Config) -> String {
         }
         text.push_str(&format!("{}\n", pass.doc));
     }
+    for generator in &manifest.generators {
+        text.push_str(&format!("\n{} (a code generator)\n", generator.name));
+        text.push_str(&labelled(&[("more", more_text(&generator.more))]));
+        for pattern in &generator.patterns {
+            text.push_str(&format!("  {pattern}\n"));
+        }
+        text.push_str(&format!("{}\n", generator.doc));
+    }
     for instrument in &manifest.instruments {
-        text.push_str(&format!("\n{} (an instrument)\n{}\n", instrument.name, instrument.doc));
+        text.push_str(&format!("\n{} (an instrument)\n", instrument.name));
+        text.push_str(&labelled(&[("more", more_text(&instrument.more))]));
+        text.push_str(&format!("{}\n", instrument.doc));
     }
     text
 }

@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use crate::registry::OptionValue;
+use crate::registry::{OptionValue, is_name_char};
 use crate::suggest::nearest;
 
 /// The words that an opening parenthesis follows.
@@ -155,9 +155,7 @@ impl<'a> Parser<'a> {
     /// Letters, digits, and what else stands in names and numbers.
     fn bare(&mut self, what: &str) -> Result<&'a str, PipelineError> {
         let rest = self.rest();
-        let end = rest
-            .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '+')))
-            .unwrap_or(rest.len());
+        let end = rest.find(|c: char| !is_name_char(c)).unwrap_or(rest.len());
         if end == 0 {
             return self.error(format!("expected {what}"));
         }

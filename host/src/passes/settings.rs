@@ -15,7 +15,7 @@ use super::options::Given;
 use super::pipeline::{Element, Pipeline};
 use super::plan::PlanError;
 use crate::diagnostics::{Diagnostic, Source};
-use crate::registry::{OptionRecord, OptionValue, Place, Registry, Set};
+use crate::registry::{OptionRecord, OptionValue, PassId, Place, Registry, Set};
 use crate::suggest::nearest;
 
 /// An option of the host's own.
@@ -75,7 +75,10 @@ impl Settings {
                 record: option.record(),
             })
             .collect();
-        for id in registry.passes() {
+        // One whose name leads to another pass declares nothing.
+        let is_meant =
+            |&id: &PassId| !registry.find(&registry.record(id).name).is_ok_and(|found| found != id);
+        for id in registry.passes().filter(is_meant) {
             let (record, owner) = (registry.record(id), &registry.plugin_of(id).manifest.plugin.id);
             all.extend(record.options.iter().map(|option| Declared {
                 key: format!("{}.{}", record.name, option.name),

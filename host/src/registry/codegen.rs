@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CodegenRecord, Plugin, PluginEntry, PluginState, Registry};
+use super::{CodegenRecord, Plugin, PluginEntry, PluginState, Registry, competing};
 use crate::border::{Generators, Run};
 use crate::ir::{Function, Module, Symbol};
 use crate::suggest::nearest;
@@ -15,15 +15,14 @@ impl Registry {
     }
 
     fn generator(&self, name: &str) -> Result<(&PluginEntry, &CodegenRecord), String> {
-        let mut found = self.generators().filter(|(_, record)| record.name == name);
-        match (found.next(), found.next()) {
-            (Some(found), None) => Ok(found),
-            (Some((one, _)), Some((other, _))) => Err(format!(
+        match *competing(self.generators().filter(|(_, record)| record.name == name)) {
+            [found] => Ok(found),
+            [(one, _), (other, _), ..] => Err(format!(
                 "two plugins have a code generator `{name}`: {} and {}; take one of the files away",
                 one.path.display(),
                 other.path.display()
             )),
-            (None, _) => {
+            [] => {
                 let names = self.generators().map(|(_, record)| record.name.as_str());
                 let near = nearest(name, names)
                     .map_or(String::new(), |near| format!(": did you mean `{near}`?"));

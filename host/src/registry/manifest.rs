@@ -13,8 +13,9 @@ use tenon_plugin_api::abi::note::{NOTE_FORMAT, NOTE_OWNER, NOTE_TYPE};
 use tenon_plugin_api::pattern::Pattern;
 use thiserror::Error;
 
-use super::OptionRecord;
-use crate::io::{FileError, open_regular};
+use super::spelling::misspelled;
+use super::{OptionRecord, sidecar};
+use crate::io::{FileError, open_regular, quoted};
 
 /// What a plugin says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -290,8 +291,8 @@ pub enum ManifestError {
         path: PathBuf,
         /// Who can write what.
         reason: String,
-        /// What it says of itself.
-        manifest: Box<Manifest>,
+        /// What it says of itself; a file beside it that others can write is not heard.
+        manifest: Option<Box<Manifest>>,
     },
 }
 
@@ -299,49 +300,62 @@ impl ManifestError {
     /// The passes that the file would offer if it could be used.
     pub fn passes(&self) -> &[PassRecord] {
         match self {
-            ManifestError::Foreign { manifest, .. } | ManifestError::Untrusted { manifest, .. } => {
-                &manifest.passes
-            }
+            ManifestError::Foreign { manifest, .. }
+            | ManifestError::Untrusted { manifest: Some(manifest), .. } => &manifest.passes,
             _ => &[],
         }
     }
 }
 
 /// Bytes of notes that a library may have. Real ones have a few kilobytes.
-const MAX_NOTES: u64 = 1 << 20;
+pub(super) const MAX_NOTES: u64 = 1 << 20;
+
+/// Characters that are told of why a manifest is broken: a message may quote what is wrong.
+const LONGEST_REASON: usize = 500;
 
 impl Manifest {
-    /// Reads the manifest of a library. Only headers and notes are read, and nothing is executed.
+    /// Reads the manifest of a library. Only headers and notes are read, or the file beside one that has no notes, and
+    /// nothing is executed.
     pub fn read(path: &Path) -> Result<Manifest, ManifestError> {
         let (file, _) = open_regular(path)?;
         Self::read_open(&file, path)
     }
 
+    /// The same without the file beside it.
+    pub(super) fn read_notes(path: &Path) -> Result<Manifest, ManifestError> {
+        let (file, _) = open_regular(path)?;
+        let none = || Err(ManifestError::NoManifest { path: path.to_owned() });
+        Self::read_from(&ReadCache::new(&file), path, none)
+    }
+
     /// Reads the manifest of the library at `path`, which is open.
     pub(super) fn read_open(file: &File, path: &Path) -> Result<Manifest, ManifestError> {
-        Self::read_from(&ReadCache::new(file), path, || beside(path))
+        Self::read_from(&ReadCache::new(file), path, || sidecar::records(path))
     }
 
     /// Reads the manifest of the library with these bytes, called `path` in messages.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Manifest, ManifestError> {
-        Self::read_from(bytes, path, || Ok(Vec::new()))
+        let none = || Err(ManifestError::NoManifest { path: path.to_owned() });
+        Self::read_from(bytes, path, none)
     }
 
     /// `beside` gives the records of a library that has no notes.
     fn read_from<'d>(
         data: impl ReadRef<'d>,
         path: &Path,
-        beside: impl FnOnce() -> Result<Vec<String>, String>,
+        beside: impl FnOnce() -> Result<Vec<String>, ManifestError>,
     ) -> Result<Manifest, ManifestError> {
         let path = || path.to_owned();
         let mut notes = Notes::read(data)
             .map_err(|reason| ManifestError::NotALibrary { path: path(), reason })?;
         if notes.texts.is_empty() {
-            notes.texts =
-                beside().map_err(|reason| ManifestError::Broken { path: path(), reason })?;
-        }
-        if notes.texts.is_empty() && notes.machine == NATIVE_MACHINE {
-            return Err(ManifestError::NoManifest { path: path() });
+            notes.texts = match beside() {
+                // What it is not for says more than what it lacks.
+                Err(ManifestError::NoManifest { .. }) if notes.machine != NATIVE_MACHINE => {
+                    Vec::new()
+                }
+                records => records?,
+            };
         }
         let foreign_machine = (notes.machine != NATIVE_MACHINE).then(|| {
             format!(
@@ -356,7 +370,10 @@ impl Manifest {
             (Err(_), Some(reason)) => {
                 return Err(ManifestError::NotALibrary { path: path(), reason });
             }
-            (Err(reason), None) => return Err(ManifestError::Broken { path: path(), reason }),
+            (Err(reason), None) => {
+                let reason = reason.chars().take(LONGEST_REASON).collect();
+                return Err(ManifestError::Broken { path: path(), reason });
+            }
         };
         match foreign_machine.or_else(|| foreign_api(&manifest.plugin.api)) {
             Some(reason) => {
@@ -388,8 +405,8 @@ impl Manifest {
                     return Err("two records of a plugin".to_owned());
                 }
             } else if let Some(name) = keys.pass {
-                let name = name.as_str().unwrap_or("");
-                let wrong = |what: String| format!("pass `{name}`: {what}");
+                let name = quoted(name.as_str().unwrap_or(""));
+                let wrong = |what: String| format!("pass {name}: {what}");
                 let record: PassRecord =
                     serde_json::from_str(record).map_err(|error| wrong(error.to_string()))?;
                 if let Some(what) = record.options.iter().find_map(OptionRecord::contradiction) {
@@ -401,8 +418,8 @@ impl Manifest {
                 }
                 passes.push(record);
             } else if let Some(name) = keys.codegen {
-                let name = name.as_str().unwrap_or("");
-                let wrong = |what: String| format!("code generator `{name}`: {what}");
+                let name = quoted(name.as_str().unwrap_or(""));
+                let wrong = |what: String| format!("code generator {name}: {what}");
                 let record: CodegenRecord =
                     serde_json::from_str(record).map_err(|error| wrong(error.to_string()))?;
                 match record.contradiction() {
@@ -410,6 +427,7 @@ impl Manifest {
                     None => generators.push(record),
                 }
             } else if let Some(name) = keys.instrument {
+                let name = quoted(name.as_str().unwrap_or(""));
                 let record: Result<InstrumentRecord, _> = serde_json::from_str(record);
                 instruments.push(record.map_err(|error| format!("instrument {name}: {error}"))?);
             }
@@ -429,19 +447,12 @@ impl Manifest {
         }
         let plugin =
             plugin.ok_or("no record of a plugin: its lib.rs needs `plugin! { id = … }`")?;
-        Ok(Manifest { plugin, passes, generators, instruments })
+        let manifest = Manifest { plugin, passes, generators, instruments };
+        match misspelled(&manifest) {
+            Some(what) => Err(what),
+            None => Ok(manifest),
+        }
     }
-}
-
-/// The records in the file beside a library without notes, `libx.so.tenon.json`: a JSON array of them. None when
-/// there is no such file. That the library says the same is checked when it is opened.
-fn beside(library: &Path) -> Result<Vec<String>, String> {
-    let mut path = library.as_os_str().to_owned();
-    path.push(".tenon.json");
-    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(Vec::new()) };
-    let records: Vec<serde_json::Value> = serde_json::from_str(&text)
-        .map_err(|error| format!("{}: {error}", Path::new(&path).display()))?;
-    Ok(records.iter().map(serde_json::Value::to_string).collect())
 }
 
 /// The keys that tell what a record is of.
@@ -482,6 +493,7 @@ impl Notes {
             return Err("it is cut short: its section table is missing".to_owned());
         }
         let mut texts = Vec::new();
+        let mut size_of_notes = 0u64;
         for segment in header.program_headers(endian, data).map_err(wrong)? {
             if segment.p_offset(endian).saturating_add(segment.p_filesz(endian)) > size {
                 return Err("it is cut short: a segment ends behind the file".to_owned());
@@ -489,7 +501,8 @@ impl Notes {
             if segment.p_type(endian) != object::elf::PT_NOTE {
                 continue;
             }
-            if segment.p_filesz(endian) > MAX_NOTES {
+            size_of_notes += segment.p_filesz(endian);
+            if size_of_notes > MAX_NOTES {
                 return Err(format!("its notes are larger than {MAX_NOTES} bytes"));
             }
             let notes = segment.notes(endian, data).map_err(wrong)?;

@@ -17,6 +17,8 @@ mod manifest;
 mod names;
 mod option;
 mod probe;
+mod sidecar;
+mod spelling;
 mod state;
 mod trust;
 mod worker;
@@ -48,11 +50,13 @@ use names::Names;
 pub use names::{Candidate, LookupError};
 pub use option::{Misfit, OptionRecord, OptionType, OptionValue, Scalar};
 pub use probe::{PROBE_COMMAND, ProbeLimits, probe_here, try_out};
+pub(crate) use spelling::is_name_char;
 pub use state::{Quarantined, State};
 pub use trust::TrustPolicy;
 use trust::{Trust, trusted_users};
 pub use worker::{IsolatedPass, WORKER_COMMAND, Worker, serve};
 
+use self::ManifestError::{NoManifest, NotALibrary};
 use crate::io::FileError;
 use crate::suggest::nearest;
 
@@ -67,6 +71,8 @@ pub struct Found {
     pub plugins: Vec<PluginEntry>,
     /// Files in the plugin directories that are no usable plugins, with the reason.
     pub unusable: Vec<(PathBuf, ManifestError)>,
+    /// The plugin directories that are not there.
+    pub missing: Vec<DirConfig>,
     names: Names,
     guard: Option<Guard>,
     notes: Notes,
@@ -126,6 +132,8 @@ pub struct PluginEntry {
     pub manifest: Manifest,
     /// Whether all of its passes are on, or the named ones only.
     pub enable: Enable,
+    /// Who turned it on. One that merely lies there takes nothing away from one that is on.
+    pub standing: Standing,
     /// Whether its passes may be used.
     pub state: PluginState,
     /// Who else can write it, where the registry wants it used all the same.
@@ -136,6 +144,17 @@ pub struct PluginEntry {
     opened: OnceLock<Result<Arc<Plugin>, Arc<LoadError>>>,
     /// The process of those of its passes that are isolated.
     worker: OnceLock<Result<Arc<Worker>, Arc<LoadError>>>,
+}
+
+/// Who turned a pass or a plugin on: of two that have a name, the one with the greater standing has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Nobody.
+    Off,
+    /// The registry names it, or one of its passes.
+    Named,
+    /// All of its directory is on.
+    All,
 }
 
 /// A plugin's file between its check and its opening.
@@ -170,12 +189,17 @@ impl Found {
     fn of(config: Config) -> Found {
         let mut plugins = Vec::new();
         let mut unusable = Vec::new();
+        let mut missing = Vec::new();
         let mut seen: HashSet<PathBuf> = HashSet::new();
         let mut trust = Trust::default();
         let policy = trust.policy(config.trust.policy.as_ref());
         for dir in &config.dirs {
             let mut paths = match libraries(&dir.path) {
                 Ok(paths) => paths,
+                Err(cause) if cause.kind() == ErrorKind::NotFound => {
+                    missing.push(dir.clone());
+                    continue;
+                }
                 Err(cause) => {
                     let error = FileError::Open { path: dir.path.clone(), cause };
                     unusable.push((dir.path.clone(), error.into()));
@@ -185,29 +209,46 @@ impl Found {
             paths.retain(|path| seen.insert(path.clone()));
             // A manifest takes microseconds to read: threads are for hundreds of them.
             let manifests: Vec<Result<Manifest, ManifestError>> =
-                paths.par_iter().with_min_len(64).map(|path| Manifest::read(path)).collect();
+                paths.par_iter().with_min_len(64).map(|path| Manifest::read_notes(path)).collect();
             let registry = Path::new(dir.place.file());
             let users = trusted_users(registry);
+            let mut writers = |path: &Path| match policy {
+                TrustPolicy::Allow => None,
+                // What everybody can name is as unsafe as what everybody can write.
+                _ => trust.writers(registry, &users).or_else(|| trust.writers(path, &users)),
+            };
             for (path, manifest) in paths.into_iter().zip(manifests) {
+                let mut untrusted = writers(&path);
+                let manifest = match (manifest, sidecar::path_of(&path)) {
+                    // Who may write that file is known before a byte of it is read.
+                    (Err(NoManifest { .. } | NotALibrary { .. }), Some(beside)) => {
+                        let beside = beside.canonicalize().unwrap_or(beside);
+                        untrusted = untrusted.or_else(|| writers(&beside));
+                        match &untrusted {
+                            Some(reason) if policy == TrustPolicy::Deny => {
+                                let (path, reason) = (path.clone(), reason.clone());
+                                Err(ManifestError::Untrusted { path, reason, manifest: None })
+                            }
+                            _ => Manifest::read(&path),
+                        }
+                    }
+                    (manifest, _) => manifest,
+                };
                 if let Ok(manifest) = &manifest
                     && let Some(only) = config.only_file.get(&manifest.plugin.id)
                     && *only != path
                 {
                     continue;
                 }
-                let untrusted = match policy {
-                    TrustPolicy::Allow => None,
-                    // What everybody can name is as unsafe as what everybody can write.
-                    _ => trust.writers(registry, &users).or_else(|| trust.writers(&path, &users)),
-                };
                 match (manifest, untrusted) {
                     (Ok(manifest), Some(reason)) if policy == TrustPolicy::Deny => {
-                        let manifest = Box::new(manifest);
+                        let manifest = Some(Box::new(manifest));
                         let error =
                             ManifestError::Untrusted { path: path.clone(), reason, manifest };
                         unusable.push((path, error));
                     }
                     (Ok(manifest), untrusted) => plugins.push(PluginEntry {
+                        standing: Standing::of_plugin(&config, dir.enable, &manifest),
                         path,
                         manifest,
                         enable: dir.enable,
@@ -224,7 +265,7 @@ impl Found {
         }
         settle_states(&config, &mut plugins);
         let names = Names::new(&config, &plugins);
-        Found { config, plugins, unusable, names, guard: None, notes: Notes::default() }
+        Found { config, plugins, unusable, missing, names, guard: None, notes: Notes::default() }
     }
 }
 
@@ -305,10 +346,12 @@ impl Registry {
     /// Whether a pass may run: its directory enables all, or the registry enables it by name, and the
     /// registry does not disable it.
     pub fn is_enabled(&self, id: PassId) -> bool {
-        match self.enabled_by(id) {
-            Some(set) => set.value,
-            None => self.plugin_of(id).enable == Enable::All,
-        }
+        self.standing(id) != Standing::Off
+    }
+
+    /// Who turned a pass on.
+    pub fn standing(&self, id: PassId) -> Standing {
+        Standing::of_pass(&self.config, self.plugin_of(id).enable, &self.record(id).name)
     }
 
     /// What the registry's files say of a pass.
@@ -444,16 +487,18 @@ impl Registry {
             let usable = self.plugins.iter().filter(|it| it.state == PluginState::Usable);
             usable.flat_map(|it| it.manifest.instruments.iter().map(move |record| (it, record)))
         };
-        let mut named = all().filter(|(_, record)| record.name == name);
-        let Some((entry, _)) = named.next() else {
-            let near = nearest(name, all().map(|(_, record)| record.name.as_str()));
-            let near = near.map_or(String::new(), |near| format!(": did you mean `{near}`?"));
-            return Err(format!("no instrument is called `{name}`{near}"));
+        let entry = match *competing(all().filter(|(_, record)| record.name == name)) {
+            [(entry, _)] => entry,
+            [] => {
+                let near = nearest(name, all().map(|(_, record)| record.name.as_str()));
+                let near = near.map_or(String::new(), |near| format!(": did you mean `{near}`?"));
+                return Err(format!("no instrument is called `{name}`{near}"));
+            }
+            [(one, _), (other, _), ..] => {
+                let files = [one, other].map(|entry| entry.path.display().to_string());
+                return Err(format!("the instrument `{name}` is in {}", files.join(" and in ")));
+            }
         };
-        if let Some((other, _)) = named.next() {
-            let files = [entry, other].map(|entry| entry.path.display().to_string());
-            return Err(format!("the instrument `{name}` is in {}", files.join(" and in ")));
-        }
         let plugin = self.open_plugin(entry, None).map_err(|error| error.to_string())?;
         let failed = || format!("{}: the instrument `{name}` was not made", entry.path.display());
         plugin.create_instrument(name).ok_or_else(failed)
@@ -526,34 +571,67 @@ pub enum GetPassError {
     Load(#[from] Arc<LoadError>),
 }
 
-/// Finds the plugins that pins exclude, and those of which there is more than one file.
+impl Standing {
+    /// That of a pass of this name, from a directory that enables these.
+    fn of_pass(config: &Config, enable: Enable, pass: &str) -> Standing {
+        let by_name = config.passes.get(pass).and_then(|config| config.enabled.as_ref());
+        match (by_name.map(|set| set.value), enable) {
+            (Some(false), _) | (None, Enable::Named) => Standing::Off,
+            (_, Enable::All) => Standing::All,
+            (Some(true), Enable::Named) => Standing::Named,
+        }
+    }
+
+    fn of_plugin(config: &Config, enable: Enable, manifest: &Manifest) -> Standing {
+        let of_pass = |pass: &PassRecord| Standing::of_pass(config, enable, &pass.name);
+        match enable {
+            Enable::All => Standing::All,
+            Enable::Named => manifest.passes.iter().map(of_pass).max().unwrap_or(Standing::Off),
+        }
+    }
+}
+
+/// Those of several plugins that count: the ones of the greatest standing.
+fn competing<'e, T>(
+    found: impl Iterator<Item = (&'e PluginEntry, T)>,
+) -> Vec<(&'e PluginEntry, T)> {
+    let mut found: Vec<_> = found.collect();
+    let greatest = found.iter().map(|(entry, _)| entry.standing).max();
+    found.retain(|(entry, _)| Some(entry.standing) == greatest);
+    found
+}
+
+/// Finds the plugins that pins exclude, and those of which there is more than one file. A file of less standing is no
+/// other file of one that has more.
 fn settle_states(config: &Config, plugins: &mut [PluginEntry]) {
-    let mut files: HashMap<String, usize> = HashMap::new();
+    // The greatest standing of a plugin's files, and how many have it.
+    let mut files: HashMap<String, (Standing, usize)> = HashMap::new();
     for entry in plugins.iter_mut() {
         let plugin = &entry.manifest.plugin;
         let pinned = config.pins.get(&plugin.id).and_then(|pin| pin.version.as_ref());
-        match pinned.filter(|range| !range.value.matches(&plugin.version)) {
-            Some(Set { value: range, place }) => {
-                entry.state = PluginState::PinnedAway(format!("{place} pins version {range}"));
-            }
-            None => *files.entry(plugin.id.clone()).or_default() += 1,
+        if let Some(Set { value: range, place }) =
+            pinned.filter(|range| !range.value.matches(&plugin.version))
+        {
+            entry.state = PluginState::PinnedAway(format!("{place} pins version {range}"));
+            continue;
         }
+        let (greatest, count) = files.entry(plugin.id.clone()).or_insert((Standing::Off, 0));
+        if entry.standing > *greatest {
+            (*greatest, *count) = (entry.standing, 0);
+        }
+        *count += (entry.standing == *greatest) as usize;
     }
-    for entry in plugins {
-        if entry.state == PluginState::Usable && files[&entry.manifest.plugin.id] > 1 {
+    for entry in plugins.iter_mut().filter(|entry| entry.state == PluginState::Usable) {
+        if files[&entry.manifest.plugin.id] != (entry.standing, 1) {
             entry.state = PluginState::Twice;
         }
     }
 }
 
-/// The shared libraries in a directory, as canonical paths in the order of their names. A directory that
-/// is not there has none; a link that leads nowhere stands for itself.
+/// The shared libraries in a directory, as canonical paths in the order of their names. A link that leads nowhere
+/// stands for itself.
 fn libraries(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    let dir = match dir.canonicalize() {
-        Ok(dir) => dir,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
+    let dir = dir.canonicalize()?;
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(&dir)? {
         let entry = entry?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use semver::Version;
 use thiserror::Error;
 
-use super::{Config, PassId, PluginEntry, PluginState, Registry};
+use super::{Config, PassId, PluginEntry, PluginState, Registry, Standing};
 use crate::diagnostics::Diagnostic;
 use crate::suggest::nearest;
 
@@ -15,10 +15,8 @@ use crate::suggest::nearest;
 pub(super) struct Names {
     /// The passes that may be used, in the order of their names, then of their plugins.
     sorted: Vec<PassId>,
-    /// Ids and aliases.
-    full: HashMap<String, Vec<PassId>>,
-    /// The last part of each id.
-    short: HashMap<String, Vec<PassId>>,
+    /// By their ids, by their aliases, by the last parts of their ids: what an earlier one leads to counts.
+    by_name: [HashMap<String, Vec<PassId>>; 3],
     /// Why the registry's files keep a pass from being used.
     excluded: HashMap<PassId, String>,
 }
@@ -90,10 +88,7 @@ impl LookupError {
                 }
                 diagnostic.note(match searched.as_slice() {
                     [] => "the registry names no directory of plugins".to_owned(),
-                    dirs => {
-                        let dirs = dirs.iter().map(|dir| dir.display().to_string());
-                        format!("searched in {}", dirs.collect::<Vec<_>>().join(", "))
-                    }
+                    dirs => format!("searched in {}", told(dirs)),
                 })
             }
             LookupError::Ambiguous { candidates, .. } => candidates
@@ -106,6 +101,18 @@ impl LookupError {
             LookupError::Unusable { .. } => diagnostic,
         }
     }
+}
+
+/// Directories as a message tells them, with those that are not there.
+fn told(dirs: &[PathBuf]) -> String {
+    const MOST: usize = 8;
+    let is_there = |dir: &PathBuf| if dir.exists() { "" } else { ", which is not there" };
+    let one = |dir: &PathBuf| format!("{}{}", dir.display(), is_there(dir));
+    let mut told: Vec<String> = dirs.iter().take(MOST).map(one).collect();
+    if dirs.len() > MOST {
+        told.push(format!("and {} more", dirs.len() - MOST));
+    }
+    told.join(", ")
 }
 
 /// What to write so that one of several is meant.
@@ -138,12 +145,8 @@ impl fmt::Display for Candidate {
 
 impl Names {
     pub(super) fn new(config: &Config, plugins: &[PluginEntry]) -> Self {
-        let mut names = Names {
-            sorted: Vec::new(),
-            full: HashMap::new(),
-            short: HashMap::new(),
-            excluded: HashMap::new(),
-        };
+        let mut names =
+            Names { sorted: Vec::new(), by_name: Default::default(), excluded: HashMap::new() };
         for (plugin, entry) in plugins.iter().enumerate() {
             let pinned_away = match &entry.state {
                 PluginState::PinnedAway(why) => Some(why.clone()),
@@ -156,10 +159,10 @@ impl Names {
                     Some(why) => drop(names.excluded.insert(id, why)),
                     None => names.sorted.push(id),
                 }
-                for name in record.aliases.iter().chain([&record.name]) {
-                    push(&mut names.full, name, id);
-                }
-                push(&mut names.short, last_part(&record.name), id);
+                let [full, aliases, short] = &mut names.by_name;
+                push(full, &record.name, id);
+                record.aliases.iter().for_each(|alias| push(aliases, alias, id));
+                push(short, last_part(&record.name), id);
             }
         }
         names.sorted.sort_by(|a, b| {
@@ -177,39 +180,56 @@ impl Names {
     }
 
     pub(super) fn find(&self, name: &str, registry: &Registry) -> Result<PassId, LookupError> {
-        let offered = self.full.get(name).or_else(|| self.short.get(name));
-        let offered = offered.map_or(&[][..], Vec::as_slice);
-        let wanted: Vec<PassId> =
-            offered.iter().copied().filter(|id| !self.excluded.contains_key(id)).collect();
+        let offers =
+            self.by_name.each_ref().map(|ids| ids.get(name).map_or(&[][..], Vec::as_slice));
+        let best = offers.map(|ids| self.best(ids, registry));
+        let on = best.iter().flatten().find(|(standing, _)| *standing != Standing::Off);
+        // What the registry excludes by its full name, no alias of what is off stands for.
+        let is_open = |(ids, best): &(&&[PassId], &Option<_>)| ids.is_empty() || best.is_some();
+        let mut open = offers.iter().zip(&best).take_while(is_open);
+        let off = open.find_map(|(_, best)| best.as_ref());
         let name = name.to_owned();
-        match (wanted.as_slice(), offered) {
-            (&[id], _) => Ok(id),
-            ([], []) => Err(match registry.unusable_offers(&name) {
-                reasons if !reasons.is_empty() => LookupError::Unusable { name, reasons },
-                _ => LookupError::Unknown {
-                    nearest: nearest(&name, self.usable().into_iter()).map(str::to_owned),
-                    searched: registry.config().dirs.iter().map(|dir| dir.path.clone()).collect(),
-                    name,
-                },
-            }),
-            ([], offered) => {
-                let excluded = |&id| (registry.candidate(id), self.excluded[&id].clone());
-                Err(LookupError::Excluded {
-                    name,
-                    candidates: offered.iter().map(excluded).collect(),
-                })
-            }
-            (several, _) => Err(LookupError::Ambiguous {
+        match on.or(off).map(|(_, ids)| ids.as_slice()) {
+            Some(&[id]) => Ok(id),
+            Some(several) => Err(LookupError::Ambiguous {
                 name,
                 candidates: several.iter().map(|&id| registry.candidate(id)).collect(),
             }),
+            None => Err(self.why_none(name, offers.concat(), registry)),
+        }
+    }
+
+    /// Of the passes that the registry's files do not exclude, those of the greatest standing.
+    fn best(&self, ids: &[PassId], registry: &Registry) -> Option<(Standing, Vec<PassId>)> {
+        let wanted = || ids.iter().copied().filter(|id| !self.excluded.contains_key(id));
+        let greatest = wanted().map(|id| registry.standing(id)).max()?;
+        Some((greatest, wanted().filter(|&id| registry.standing(id) == greatest).collect()))
+    }
+
+    /// Why a name leads to nothing that may be used.
+    fn why_none(&self, name: String, mut offered: Vec<PassId>, registry: &Registry) -> LookupError {
+        offered.retain(|id| self.excluded.contains_key(id));
+        offered.sort_unstable();
+        offered.dedup();
+        if !offered.is_empty() {
+            let excluded = |&id| (registry.candidate(id), self.excluded[&id].clone());
+            let candidates = offered.iter().map(excluded).collect();
+            return LookupError::Excluded { name, candidates };
+        }
+        match registry.unusable_offers(&name) {
+            reasons if !reasons.is_empty() => LookupError::Unusable { name, reasons },
+            _ => LookupError::Unknown {
+                nearest: nearest(&name, self.usable().into_iter()).map(str::to_owned),
+                searched: registry.config().dirs.iter().map(|dir| dir.path.clone()).collect(),
+                name,
+            },
         }
     }
 
     /// The names of passes that may be used, in the order of their letters.
     fn usable(&self) -> BTreeSet<&str> {
         let is_usable = |ids: &Vec<PassId>| ids.iter().any(|id| !self.excluded.contains_key(id));
-        let names = self.full.iter().chain(&self.short);
+        let names = self.by_name.iter().flatten();
         names.filter(|(_, ids)| is_usable(ids)).map(|(name, _)| name.as_str()).collect()
     }
 }

@@ -9,7 +9,8 @@ mod layers;
 mod place;
 mod read;
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -202,10 +203,15 @@ impl Config {
         replace(&mut self.trust.policy, above.trust.policy);
         replace(&mut self.trust.time_limit, above.trust.time_limit);
         replace(&mut self.trust.memory_limit, above.trust.memory_limit);
+        let mut known: HashMap<PathBuf, usize> =
+            self.dirs.iter().enumerate().map(|(at, dir)| (dir.path.clone(), at)).collect();
         for dir in above.dirs {
-            match self.dirs.iter_mut().find(|other| other.path == dir.path) {
-                Some(other) => *other = dir,
-                None => self.dirs.push(dir),
+            match known.entry(dir.path.clone()) {
+                Entry::Occupied(at) => self.dirs[*at.get()] = dir,
+                Entry::Vacant(new) => {
+                    new.insert(self.dirs.len());
+                    self.dirs.push(dir);
+                }
             }
         }
         for (id, pin) in above.pins {
