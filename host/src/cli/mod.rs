@@ -20,6 +20,7 @@ mod plugins;
 mod progress;
 mod quarantine;
 mod reduce;
+mod reproducers;
 #[cfg(feature = "llvm")]
 mod run;
 mod run_passes;

@@ -11,6 +11,7 @@ use super::input::{Model, parse_dim, read_model, read_reproducer, write_module_b
 use super::interrupt::Watchful;
 use super::output::{Failure, note, warn_of_plugins};
 use super::progress::Progress;
+use super::reproducers;
 use crate::border::ReportLevel;
 use crate::driver::{self, Target};
 use crate::io::{InputFiles, Outputs};
@@ -299,10 +300,7 @@ pub(super) fn write_reproducer(
     let path = match path {
         Some(path) => path.to_owned(),
         None if size > LARGE_WEIGHTS => return Ok(None),
-        None => {
-            let name = format!("tenon-{}-{}.ir", std::process::id(), failed.pass);
-            std::env::temp_dir().join(name)
-        }
+        None => reproducers::place(&failed.pass),
     };
     write_module_below(
         &reproducer.to_comments(),
