@@ -83,5 +83,7 @@ fn a_second_one_ends_at_once() {
     let (code, said) = end(child);
     assert_eq!(code, Some(130), "{said}");
     assert!(start.elapsed() < PATIENCE, "it did not wait for the pass");
+    let told = "interrupted: waiting for pass `test.Deaf` to stop; a second Ctrl-C ends at once\n";
+    assert_eq!(said, told, "the first one says what is waited for");
     assert_eq!(files(folder.path()), ["dump", "m.ir", "plugins", "registry.toml"]);
 }

@@ -136,15 +136,18 @@ fn what_a_pass_leaves_alone_is_the_very_function() {
     assert!(after.is_identical(&module));
 }
 
-const ISOLATED: &str = "[passes.\"test.Harm\"]\nisolate = true\ntime_limit = 1\n";
+const ISOLATED: &str =
+    "[passes.\"test.Harm\"]\nisolate = true\ntime_limit = 1\nmemory_limit = 512\n";
 
 #[test]
 fn what_a_pass_does_to_its_process_is_an_error() {
     let ended = |how: &str| format!("error: pass `test.Harm`: it ended the process ({how})");
+    let aborted = ended("signal: 6 (SIGABRT)") + ", whose memory is limited to 512 MiB";
     let cases = [
-        ("ABORT", ended("signal: 6 (SIGABRT)")),
+        ("ABORT", aborted.clone()),
+        ("HOG", aborted.clone()),
         ("SEGFAULT", ended("signal: 11 (SIGSEGV)")),
-        ("DOUBLE_FREE", ended("signal: 6 (SIGABRT)")),
+        ("DOUBLE_FREE", aborted),
         ("EXIT", ended("exit status: 0")),
         (
             "HANG",
@@ -158,6 +161,13 @@ fn what_a_pass_does_to_its_process_is_an_error() {
             assert_eq!(outcome(&registry, "test.Harm", &parse(SMALL)).0, wanted);
         }
     }
+    let limit = "error: pass `test.Harm`: it came to no end within its time limit of 1 s";
+    let flood = "error: pass `test.Harm`: it said more than 64 MiB at once";
+    let (said, _) = outcome(&House::harmful("FLOOD", ISOLATED).open(), "test.Harm", &parse(SMALL));
+    assert!([limit, flood].contains(&said.as_str()), "{said}");
+    let house = House::harmful("REPORT_MUCH", ISOLATED);
+    let (after, reports) = outcome(&house.open(), "test.Harm", &parse(SMALL));
+    assert_eq!((after, reports.len()), (text_of(&parse(SMALL)), 2), "20 MB are no matter");
     for harm in ["NOTHING", "THREAD", "TALK"] {
         let house = House::harmful(harm, ISOLATED);
         let registry = house.open();
@@ -188,13 +198,16 @@ fn a_pass_is_cancelled_in_its_process() {
 }
 
 #[test]
-fn a_time_limit_needs_a_process() {
-    let house = House::harmful("NOTHING", "[passes.\"test.Harm\"]\ntime_limit = 1\n");
-    let (error, _) = outcome(&house.open(), "test.Harm", &parse(SMALL));
-    assert!(
-        error.contains("registry.toml:6 limits the time of `test.Harm`, and only a pass in"),
-        "{error}"
-    );
+fn a_limit_needs_a_process() {
+    for what in ["time", "memory"] {
+        let registry = format!("[passes.\"test.Harm\"]\n{what}_limit = 1\n");
+        let house = House::harmful("NOTHING", &registry);
+        let (error, _) = outcome(&house.open(), "test.Harm", &parse(SMALL));
+        let said = format!(
+            "registry.toml:6 limits the {what} of `test.Harm`, and only a pass in a process"
+        );
+        assert!(error.contains(&said), "{error}");
+    }
 }
 
 #[test]

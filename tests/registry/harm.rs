@@ -2,8 +2,9 @@
 //! the good plugin beside it works.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Failed, Trial};
@@ -28,12 +29,24 @@ const AT_OPENING: &[(&str, &str, &str)] = &[
         "DOUBLE_FREE",
         "when it was opened, it ended the process (signal: 6 (SIGABRT)) and said: free()",
     ),
+    ("OPENING", "FLOOD", "when it was opened, it "),
+    ("OPENING", "CHATTER", "when it was opened, it ended the process (signal: 25 (SIGXFSZ))"),
     ("CLOSING", "SEGFAULT", "when the program ended, it ended the process (signal: 11 (SIGSEGV))"),
     ("CLOSING", "HANG", "when the program ended, it came to no end in time, which was 2 s"),
 ];
 
 /// What is no harm when a library is opened.
-const HARMLESS: &[&str] = &["NOTHING", "THREAD", "TALK", "FORK", "SLOW"];
+const HARMLESS: &[&str] = &["NOTHING", "THREAD", "TALK", "FORK", "SLOW", "FORK_AND_EXIT"];
+
+/// What a pass does that ends the program, and a part of what the program says with its last words.
+const LAST_WORDS: &[(&str, &str)] = &[
+    ("SEGFAULT", "SIGSEGV, a segmentation fault"),
+    ("ABORT", "SIGABRT, as by abort() or an exception that nobody catches"),
+    ("DOUBLE_FREE", "SIGABRT, as by abort() or an exception that nobody catches"),
+    ("EXIT", "exit()"),
+    ("EXIT_IN_THREAD", "exit()"),
+    ("LEAVE", "_exit()"),
+];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -46,8 +59,19 @@ pub(crate) fn trials() -> Vec<Trial> {
         trials.push(Trial::test(name, move || works(harm)));
     }
     trials.push(Trial::test("harm::opening::replace", replaced));
-    trials.push(Trial::test("harm::running", isolated));
+    for &(harm, said) in LAST_WORDS {
+        let name = format!("harm::running::{}", harm.to_lowercase());
+        trials.push(Trial::test(name, move || is_named(harm, said)));
+    }
+    trials.push(Trial::test("harm::running::system_call", leaves_without_a_word));
+    trials.push(Trial::test("harm::running::fork", forks));
+    trials.push(Trial::test("harm::running::paint", paints));
+    trials.push(Trial::test("harm::isolated", isolated));
     trials.push(Trial::test("harm::opening::host_dies", host_dies));
+    trials.push(Trial::test("harm::opening::host_exits", host_exits));
+    trials.push(Trial::test("harm::opening::kill_self", kills_itself));
+    trials.push(Trial::test("harm::opening::kill_parent", kills_its_parent));
+    trials.push(Trial::test("harm::signals_from_outside", signals_from_outside));
     trials.push(Trial::test("harm::opening::state_cannot_be_written", without_state));
     trials.push(Trial::test("harm::opening::tried_once", tried_once));
     trials
@@ -86,11 +110,15 @@ impl House {
     }
 
     pub(crate) fn tenon(&self, arguments: &[&str]) -> Result<Output, Failed> {
+        run(&mut self.command(arguments))
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = tenon();
         command.args(arguments).current_dir(self.folder.path());
         command.env("TENON_REGISTRY", self.path("registry.toml"));
         command.env("TENON_STATE", self.path("state"));
-        run(&mut command)
+        command
     }
 
     pub(crate) fn opt(&self, pass: &str) -> Result<Output, Failed> {
@@ -191,12 +219,133 @@ fn host_dies() -> Result<(), Failed> {
     let house = House::new("OPENING_IN_HOST", "SEGFAULT")?;
     let dead = house.opt("test.Harm")?;
     expect(dead.status.code().is_none(), "it killed the program")?;
+    let words = "libharmful.so ended the program by SIGSEGV, a segmentation fault";
+    expect(complaints(&dead).contains(words), &complaints(&dead))?;
     let next = house.opt("test.Good")?;
     expect_success(&next)?;
-    let warning = "libharmful.so: the program that opened it died meanwhile; it is in quarantine";
-    expect(complaints(&next).contains(warning), &complaints(&next))?;
-    expect(!complaints(&house.opt("test.Good")?).contains(warning), "it is named once")?;
-    expect_failure(&house.opt("test.Harm")?, "the program that opened it died meanwhile")
+    let reason = "it ended the program that opened it (signal: 11 (SIGSEGV))";
+    let warning = format!("libharmful.so: {reason}; it is in quarantine");
+    expect(complaints(&next).contains(&warning), &complaints(&next))?;
+    expect(!complaints(&house.opt("test.Good")?).contains(reason), "it is named once")?;
+    expect_failure(&house.opt("test.Harm")?, reason)
+}
+
+fn host_exits() -> Result<(), Failed> {
+    let house = House::new("OPENING_IN_HOST", "EXIT")?;
+    expect_failure(&house.opt("test.Harm")?, "libharmful.so ended the program by exit()")?;
+    let reason = "it ended the program that opened it (it called exit())";
+    expect_failure(&house.opt("test.Harm")?, reason)
+}
+
+/// Whoever sent the signal that ended a trial: the library is not opened, nor condemned.
+fn kills_itself() -> Result<(), Failed> {
+    let house = House::new("OPENING", "KILL_SELF")?;
+    for _ in 0..2 {
+        let said = "cannot be opened in a child process: its process was ended (signal: 9";
+        expect_failure(&house.opt("test.Harm")?, said)?;
+    }
+    expect_nothing_quarantined(&house)
+}
+
+/// A constructor that kills the program leaves a trace, and is in quarantine where it is known who it was.
+fn kills_its_parent() -> Result<(), Failed> {
+    let house = House::new("OPENING", "KILL_PARENT")?;
+    for _ in 0..2 {
+        let dead = house.opt("test.Harm")?;
+        expect(dead.status.signal() == Some(9), "it killed the program")?;
+        let said = complaints(&house.opt("test.Good")?);
+        expect(said.contains("libharmful.so: the program was ended while it opened"), &said)?;
+        let said = complaints(&house.opt("test.Good")?);
+        expect(!said.contains("libharmful.so"), "it is told once")?;
+    }
+    expect_nothing_quarantined(&house)?;
+    let house = House::new("OPENING", "TERMINATE_PARENT")?;
+    let dead = house.opt("test.Harm")?;
+    expect(dead.status.signal() == Some(15), "it ended the program")?;
+    let reason = "libharmful.so: it is in quarantine: when it was tried out, it ended the program";
+    expect_failure(&house.opt("test.Harm")?, reason)
+}
+
+fn expect_nothing_quarantined(house: &House) -> Result<(), Failed> {
+    let listed = house.tenon(&["plugins", "quarantine", "list"])?;
+    expect_success(&listed)?;
+    expect(listed.stdout.is_empty(), &String::from_utf8_lossy(&listed.stdout))
+}
+
+/// Signals of somebody else's, at any time of a command's life, known libraries or not: nothing is condemned, nothing
+/// is left lying about, and the next command works.
+fn signals_from_outside() -> Result<(), Failed> {
+    let house = House::new("OPENING", "NOTHING")?;
+    for round in 0..90 {
+        if round % 30 == 0 {
+            // Tried out anew, or known.
+            let _ = fs::remove_dir_all(house.path("state/known"));
+        }
+        let mut command = house.command(&["opt", "model.ir", "--pipeline", "test.Harm, test.Good"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        std::thread::sleep(Duration::from_micros(400 * (round % 60)));
+        let signal = ["-TERM", "-HUP", "-KILL", "-INT", "-QUIT", "-SEGV"][round as usize % 6];
+        Command::new("kill").args([signal, &child.id().to_string()]).output()?;
+        child.wait()?;
+    }
+    expect_success(&house.opt("test.Harm, test.Good")?)?;
+    let last = house.opt("test.Harm, test.Good")?;
+    expect_success(&last)?;
+    expect(!complaints(&last).contains("warning: /"), &complaints(&last))?;
+    expect_nothing_quarantined(&house)?;
+    let named = fs::read_dir(house.path("state/journal"))?
+        .flatten()
+        .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
+    expect(named.count() == 0, "the journal is swept")
+}
+
+/// A pass that ends the program is named by it, and by the next one; the program does not end well.
+fn is_named(harm: &str, words: &str) -> Result<(), Failed> {
+    let house = House::new("RUNNING", harm)?;
+    let dead =
+        house.tenon(&["opt", "model.ir", "-o", "out.ir", "--pipeline", "test.Good, test.Harm"])?;
+    expect(!dead.status.success() && !house.path("out.ir").exists(), "it did not end well")?;
+    let said = complaints(&dead);
+    let library = house.harmful().canonicalize()?;
+    let wanted = format!("pass `test.Harm` of {} ended the program by {words}", library.display());
+    expect(said.contains(&wanted), &said)?;
+    let next = house.opt("test.Good")?;
+    expect_success(&next)?;
+    let told = "warning: an earlier run died in pass `test.Harm` of ";
+    expect(complaints(&next).contains(told), &complaints(&next))?;
+    let said = complaints(&house.opt("test.Good")?);
+    expect(!said.contains("an earlier run"), "it is told once")?;
+    expect_nothing_quarantined(&house)
+}
+
+/// Nothing in the process sees a system call that ends it; the next one knows.
+fn leaves_without_a_word() -> Result<(), Failed> {
+    let house = House::new("RUNNING", "SYSTEM_CALL")?;
+    house.opt("test.Harm")?;
+    let next = house.opt("test.Good")?;
+    expect_success(&next)?;
+    let told = "an earlier run ended without a word while pass `test.Harm` of ";
+    expect(complaints(&next).contains(told), &complaints(&next))
+}
+
+/// What a plugin's own process does is nothing of the program's.
+fn forks() -> Result<(), Failed> {
+    let house = House::new("RUNNING", "FORK_AND_EXIT")?;
+    let output = house.opt("test.Harm")?;
+    expect_success(&output)?;
+    expect(!output.stdout.is_empty(), "it went on")?;
+    let said = complaints(&house.opt("test.Good")?);
+    expect(!said.contains("an earlier run"), &said)
+}
+
+/// What a pass reports moves no cursor, changes no color, and turns no line around.
+fn paints() -> Result<(), Failed> {
+    let house = House::new("RUNNING", "PAINT")?;
+    let output = house.opt("test.Harm")?;
+    expect_success(&output)?;
+    let said = complaints(&output);
+    expect(said.contains("note: test.Harm: \\u{1b}[31mred \\u{202e}txt\n"), &said)
 }
 
 fn without_state() -> Result<(), Failed> {

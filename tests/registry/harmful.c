@@ -4,9 +4,12 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +31,17 @@
 #define RANDOM 15
 #define FORGET_REFUSALS 16
 #define DEAF 17
+#define KILL_SELF 18
+#define KILL_PARENT 19
+#define TERMINATE_PARENT 20
+#define FLOOD 21
+#define REPORT_MUCH 22
+#define PAINT 23
+#define EXIT_IN_THREAD 24
+#define LEAVE 25
+#define CHATTER 26
+#define FORK_AND_EXIT 27
+#define SYSTEM_CALL 28
 
 #define OPENING 0
 #define OPENING_IN_HOST 1
@@ -57,6 +71,23 @@ static void replace(void) {
   if (!dladdr((void *)replace, &info) || strlen(info.dli_fname) > 4000) abort();
   snprintf(other, sizeof other, "%s.other", info.dli_fname);
   rename(other, info.dli_fname);
+}
+
+/* Ends the program from a thread that is nobody's. */
+static void *exits(void *argument) {
+  exit(0);
+  return argument;
+}
+
+/* Writes to what is open from a descriptor on, so that there is always something to read. */
+static void flood(int from) {
+  static char spaces[1 << 16];
+  memset(spaces, ' ', sizeof spaces);
+  for (;;) {
+    for (int fd = from; fd < 32; fd++) {
+      if (write(fd, spaces, sizeof spaces) < 0) continue;
+    }
+  }
 }
 
 static int is_child;
@@ -99,6 +130,34 @@ static void do_harm(void) {
       break;
     case SLOW:
       sleep(1);
+      break;
+    case KILL_SELF:
+      kill(getpid(), SIGKILL);
+      break;
+    case KILL_PARENT:
+      if (is_child) kill(getppid(), SIGKILL);
+      break;
+    case TERMINATE_PARENT:
+      if (is_child) kill(getppid(), SIGTERM), sleep(1);
+      break;
+    case FLOOD:
+      flood(3);
+      break;
+    case EXIT_IN_THREAD:
+      if (pthread_create(&thread, NULL, exits, NULL)) abort();
+      pthread_join(thread, NULL);
+      break;
+    case LEAVE:
+      _exit(0);
+    case SYSTEM_CALL:
+      syscall(SYS_exit_group, 0);
+      break;
+    case CHATTER:
+      flood(2);
+      break;
+    case FORK_AND_EXIT:
+      if (fork() == 0) exit(0);
+      wait(NULL);
       break;
     case TALK:
       printf("{\"sha256\": \"of the plugin's own\"}\n");
@@ -166,6 +225,15 @@ static void *run(uint32_t index, tenon_host host, const void *unit, const tenon_
     switch (HARM) {
       case SILENT:
         return NULL;
+      case REPORT_MUCH: {
+        static char much[20 << 20];
+        memset(much, 'm', sizeof much - 1);
+        services->report(host.run, TENON_REPORT_NOTE, tenon_text(much));
+        break;
+      }
+      case PAINT:
+        services->report(host.run, TENON_REPORT_NOTE, tenon_text("\033[31mred \342\200\256txt"));
+        break;
       case DEAF:
         if (services->is_cancelled(host.run)) for (;;) pause();
         break;

@@ -1,11 +1,12 @@
 //! Ctrl-C: passes are asked to stop, files are written whole or not at all, and a second one ends at once.
 
-use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use super::output::note;
 use crate::io::wait_for_writes;
+use crate::registry::{at_hand, leave};
 
 /// The exit code of a program that was interrupted, as shells have it.
 pub(super) const EXIT_CODE: u8 = 130;
@@ -22,15 +23,21 @@ pub(super) fn prepare(cancelled: Arc<AtomicBool>) {
         let is_second = INTERRUPTED.swap(true, Ordering::Relaxed);
         cancelled.store(true, Ordering::Relaxed);
         if is_second {
-            process::exit(EXIT_CODE.into());
+            leave(EXIT_CODE.into());
         }
         if WATCHFUL.load(Ordering::Relaxed) == 0 {
             // Not here: a second interruption must find this thread free.
             thread::spawn(|| {
                 let _writes = wait_for_writes();
-                process::exit(EXIT_CODE.into());
+                leave(EXIT_CODE.into());
             });
+            return;
         }
+        let awaited = match at_hand() {
+            all if all.is_empty() => "what is at hand".to_owned(),
+            all => all.join(", "),
+        };
+        note(format!("interrupted: waiting for {awaited} to stop; a second Ctrl-C ends at once"));
     };
     // The program has one handler, and runs without it as well.
     let _ = ctrlc::set_handler(handler);

@@ -36,7 +36,9 @@ use clap_complete::env::CompleteEnv;
 use tenon_plugin_api::abi::guard::guard;
 
 use crate::passes::serve_passes;
-use crate::registry::{Config, Guard, PROBE_COMMAND, Registry, State, WORKER_COMMAND, probe_here};
+use crate::registry::{
+    Config, Guard, PROBE_COMMAND, Registry, State, WORKER_COMMAND, prepare_last_words, probe_here,
+};
 use crate::runtime::memory::keep_freed_memory;
 use output::{Failure, warn_of_plugins};
 
@@ -122,6 +124,7 @@ pub fn main() -> ExitCode {
         }
         _ => {}
     }
+    prepare_last_words();
     interrupt::prepare(CANCELLED.clone());
     let is_json = cli.global.json;
     let done = guard(|| dispatch(&cli)).unwrap_or_else(|panic| {

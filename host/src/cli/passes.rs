@@ -96,6 +96,7 @@ pub(super) fn settings_json(config: &PassConfig) -> Value {
         "sha256": config.sha256.as_ref().map(|it| set(it, text)),
         "isolate": config.isolate.as_ref().map(|it| set(it, |&value| value.into())),
         "time_limit": config.time_limit.as_ref().map(|it| set(it, |&value| value.into())),
+        "memory_limit": config.memory_limit.as_ref().map(|it| set(it, |&value| value.into())),
         "options": options,
     })
 }
@@ -117,6 +118,8 @@ pub(super) fn settings_text(config: &PassConfig) -> Vec<String> {
     }
     let limit = config.time_limit.iter();
     settings.extend(limit.map(|it| format!("time limit {} s by {}", it.value, it.place)));
+    let limit = config.memory_limit.iter();
+    settings.extend(limit.map(|it| format!("memory limit {} MiB by {}", it.value, it.place)));
     let options = config.options.iter();
     settings.extend(options.map(|(name, it)| format!("{name} = {} by {}", it.value, it.place)));
     settings

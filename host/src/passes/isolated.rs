@@ -15,7 +15,7 @@ use tenon_plugin_api::ir::{AttrValue, Attrs, Context, Expr, Term};
 use super::execute::{Failed, apply_here};
 use crate::border::{PassFailure, Report, ReportLevel, Run};
 use crate::ir::{Cx, Module};
-use crate::registry::{IsolatedPass, Manifest, Plugin, serve};
+use crate::registry::{IsolatedPass, Manifest, Plugin, limit_memory, serve};
 use crate::text::{read_module, write_module};
 
 /// Constants of up to this many elements stand in the text.
@@ -36,6 +36,8 @@ struct Request {
     /// Whether it is to stop before it begins.
     is_cancelled: bool,
     edit_limit: Option<u32>,
+    /// Bytes of memory that the process may take.
+    memory: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -71,11 +73,12 @@ pub(super) fn apply(pass: &IsolatedPass, run: &Run, module: &Module) -> Result<M
         after: folder.path().join("after.ir"),
         is_cancelled: run.is_cancelled(),
         edit_limit: run.edit_limit(),
+        memory: pass.limits.memory,
     };
     write_module(&packed(module, run), &request.before, INLINE_LIMIT)
         .map_err(|error| failed(format!("the module cannot be sent to its process: {error}")))?;
     let line = serde_json::to_string(&request).map_err(|error| failed(error.to_string()))?;
-    let answer = pass.worker.ask(&line, pass.time_limit, || run.is_cancelled());
+    let answer = pass.ask(&line, || run.is_cancelled());
     let answer = answer.map_err(|what| match run.is_cancelled() {
         true => Failed::of_module(PassFailure::cancelled(&what)),
         false => failed(what),
@@ -147,6 +150,7 @@ fn answer(
 ) -> Result<Answer, String> {
     let request: Request = serde_json::from_str(request).map_err(|error| error.to_string())?;
     cancelled.fetch_or(request.is_cancelled, Ordering::Relaxed);
+    limit_memory(request.memory).map_err(|error| error.to_string())?;
     let unknown = || format!("there is no pass `{}`", request.pass);
     let record = manifest.passes.iter().find(|pass| pass.name == request.pass);
     let record = record.ok_or_else(unknown)?;

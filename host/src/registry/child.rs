@@ -13,14 +13,16 @@ use std::process::{self, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitIdStatus};
 
 /// A child, which is ended when this is dropped.
 pub(super) struct Child {
     process: process::Child,
     lines: ChildStdout,
-    /// What was read and is no whole line yet.
+    /// What was read behind the last line.
     rest: Vec<u8>,
+    /// So many bytes of it are known to hold no end of a line.
+    searched: usize,
 }
 
 /// Why no more lines come.
@@ -32,6 +34,8 @@ pub(super) enum Ending {
     TimedOut,
     /// It was ended since nobody waits for it any more.
     Abandoned,
+    /// It was ended since it said more than anybody reads.
+    TooLong,
     /// The system does not say.
     Lost(io::Error),
 }
@@ -42,6 +46,7 @@ impl fmt::Display for Ending {
             Ending::Exited(status) => write!(f, "ended the process ({status})"),
             Ending::TimedOut => f.write_str("came to no end in time"),
             Ending::Abandoned => f.write_str("did not stop when it was told to"),
+            Ending::TooLong => write!(f, "said more than {} MiB at once", LONGEST_LINE >> 20),
             Ending::Lost(error) => write!(f, "cannot be followed: {error}"),
         }
     }
@@ -49,6 +54,12 @@ impl fmt::Display for Ending {
 
 /// How often a child that is waited for is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
+
+/// The longest line that is read: reports of a pass over a million functions are shorter.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// Bytes that a child that tries a library out may write to any file, its complaints included.
+const LONGEST_FILE: u64 = 64 << 20;
 
 impl Child {
     /// Starts the program with a hidden command and its arguments.
@@ -64,7 +75,7 @@ impl Child {
         command.stdin(input).stdout(Stdio::piped()).stderr(complaints);
         let mut process = command.spawn()?;
         let lines = process.stdout.take().expect("it is a pipe");
-        Ok(Child { process, lines, rest: Vec::new() })
+        Ok(Child { process, lines, rest: Vec::new(), searched: 0 })
     }
 
     /// Writes a line to the child, whose input is a pipe.
@@ -73,34 +84,83 @@ impl Child {
         input.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// The next line. Every now and then `is_awaited` is asked; the child is ended when nobody waits any more, or
-    /// when the time is up.
+    /// The next line. Every now and then `is_awaited` is asked, however much the child says; it is ended when nobody
+    /// waits any more, or when the time is up.
     pub(super) fn line(
         &mut self,
         until: Option<Instant>,
         mut is_awaited: impl FnMut(&mut Child) -> bool,
     ) -> Result<String, Ending> {
+        let mut glanced = Instant::now();
+        let mut is_late = false;
         loop {
-            if let Some(end) = self.rest.iter().position(|&byte| byte == b'\n') {
-                let line: Vec<u8> = self.rest.drain(..=end).collect();
-                return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
+            if let Some(line) = self.take_line() {
+                return Ok(line);
             }
-            let wait = remaining(until).min(GLANCE);
-            match self.poll(wait) {
-                Ok(false) if remaining(until).is_zero() => return Err(self.end(Ending::TimedOut)),
-                Ok(false) if !is_awaited(self) => return Err(self.end(Ending::Abandoned)),
-                Ok(false) => {}
-                Ok(true) => {
-                    let mut bytes = [0; 4096];
-                    match self.lines.read(&mut bytes) {
-                        Ok(0) => return Err(self.wait(until)),
-                        Ok(count) => self.rest.extend(&bytes[..count]),
-                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                        Err(error) => return Err(self.end(Ending::Lost(error))),
-                    }
+            if remaining(until).is_zero() {
+                if is_late {
+                    return Err(self.end(Ending::TimedOut));
                 }
+                // Where this process was stopped meanwhile, the line may be there.
+                is_late = true;
+            }
+            if glanced.elapsed() >= GLANCE {
+                glanced = Instant::now();
+                if !is_awaited(self) {
+                    return Err(self.end(Ending::Abandoned));
+                }
+            }
+            match self.read(remaining(until).min(GLANCE)) {
+                // What it started may hold its end of the pipe for ever.
+                Ok(None) if self.has_ended() && !matches!(self.poll(Duration::ZERO), Ok(true)) => {
+                    return Err(self.wait(until));
+                }
+                Ok(None) => {}
+                Ok(Some(0)) => return Err(self.wait(until)),
+                Ok(Some(_)) if self.rest.len() > LONGEST_LINE => {
+                    return Err(self.end(Ending::TooLong));
+                }
+                Ok(Some(_)) => {}
                 Err(error) => return Err(self.end(Ending::Lost(error))),
             }
+        }
+    }
+
+    /// The number of the process.
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Whether it said more than the lines that were asked for.
+    pub(super) fn has_more(&self) -> bool {
+        !self.rest.is_empty()
+    }
+
+    fn take_line(&mut self) -> Option<String> {
+        let found = self.rest[self.searched..].iter().position(|&byte| byte == b'\n');
+        let Some(end) = found.map(|at| self.searched + at) else {
+            self.searched = self.rest.len();
+            return None;
+        };
+        let line = String::from_utf8_lossy(&self.rest[..end]).into_owned();
+        self.rest.drain(..=end);
+        self.searched = 0;
+        Some(line)
+    }
+
+    /// Reads what there is, within a time. Gives how much; nothing when there was none, 0 at the end.
+    fn read(&mut self, wait: Duration) -> io::Result<Option<usize>> {
+        if !self.poll(wait)? {
+            return Ok(None);
+        }
+        let mut bytes = [0; 1 << 16];
+        match self.lines.read(&mut bytes) {
+            Ok(count) => {
+                self.rest.extend(&bytes[..count]);
+                Ok(Some(count))
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -117,9 +177,8 @@ impl Child {
 
     /// Waits until the process has ended, and ends what it started.
     pub(super) fn wait(&mut self, until: Option<Instant>) -> Ending {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         loop {
-            match rustix::process::waitid(WaitId::Pid(self.id()), options) {
+            match self.glance() {
                 Ok(Some(_)) => break,
                 Ok(None) if remaining(until).is_zero() => return self.end(Ending::TimedOut),
                 Ok(None) => std::thread::sleep(Duration::from_millis(1)),
@@ -133,6 +192,16 @@ impl Child {
         }
     }
 
+    /// How the process ended, if it has. It stays to be waited for.
+    fn glance(&self) -> rustix::io::Result<Option<WaitIdStatus>> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        rustix::process::waitid(WaitId::Pid(self.pid()), options)
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.glance(), Ok(Some(_)))
+    }
+
     fn end(&mut self, how: Ending) -> Ending {
         self.kill();
         // It was killed: what it would say of itself is known.
@@ -143,10 +212,10 @@ impl Child {
     /// Ends the process and its group. Until it is waited for, nobody else has their numbers.
     fn kill(&self) {
         // A group that is gone need not be ended.
-        let _ = rustix::process::kill_process_group(self.id(), Signal::KILL);
+        let _ = rustix::process::kill_process_group(self.pid(), Signal::KILL);
     }
 
-    fn id(&self) -> Pid {
+    fn pid(&self) -> Pid {
         Pid::from_child(&self.process)
     }
 }
@@ -163,16 +232,29 @@ fn remaining(until: Option<Instant>) -> Duration {
     until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()))
 }
 
-/// What a child does first: it ends with its parent, leaves no image of its memory, and takes no more memory of its
-/// own than this. Gives where its lines go.
-pub(super) fn begin(memory: Option<u64>) -> io::Result<File> {
+/// What a child does first: it ends with its parent, and leaves no image of its memory. Gives where its lines go.
+pub(super) fn begin() -> io::Result<File> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    let limit = |bytes| Rlimit { current: Some(bytes), maximum: Some(bytes) };
-    rustix::process::setrlimit(Resource::Core, limit(0))?;
-    if let Some(bytes) = memory {
-        rustix::process::setrlimit(Resource::Data, limit(bytes))?;
-    }
+    limit(Resource::Core, 0)?;
     let lines = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
     Ok(File::from(lines))
+}
+
+/// Takes no more memory of its own than this from now on, and fills no disk. Files that are only read are no matter.
+pub(super) fn begin_trial(memory: u64) -> io::Result<()> {
+    limit(Resource::Data, memory)?;
+    limit(Resource::Fsize, LONGEST_FILE)
+}
+
+fn limit(resource: Resource, bytes: u64) -> io::Result<()> {
+    let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
+    Ok(rustix::process::setrlimit(resource, limit)?)
+}
+
+/// Takes no more memory of its own than this, until another limit is set.
+pub(crate) fn limit_memory(bytes: u64) -> io::Result<()> {
+    let maximum = rustix::process::getrlimit(Resource::Data).maximum;
+    let current = Some(maximum.map_or(bytes, |most| bytes.min(most)));
+    Ok(rustix::process::setrlimit(Resource::Data, Rlimit { current, maximum })?)
 }

@@ -1,10 +1,13 @@
 //! What stands before the first opening of a library: the quarantine, the trial in a child, the journal.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 
+use super::journal::{self, Act, Doing, LeftBehind, death};
 use super::probe::{ProbeLimits, Verdict, probe};
-use super::state::{Opening, Quarantined, State};
+use super::state::{Quarantined, State};
 use super::{LibraryFile, LoadError};
 use crate::io::FileError;
 
@@ -13,11 +16,6 @@ pub struct Guard {
     program: PathBuf,
     state: Option<State>,
     threads: Option<usize>,
-}
-
-/// A library may be opened now. Until this is dropped, a death of the process is the library's fault.
-pub(super) struct Admitted {
-    _opening: Option<Opening>,
 }
 
 impl Guard {
@@ -60,14 +58,7 @@ impl Guard {
             self.state = None;
             return vec![format!("{writers}, so what it says of plugins is not believed")];
         }
-        let dead = state.left_behind();
-        let died = |library: &Quarantined| match state.set_quarantined(library) {
-            Ok(()) => {
-                format!("{}: {}; it is in quarantine. {}", library.file, library.reason, REMEDY)
-            }
-            Err(error) => format!("{}: {}; {error}", library.file, library.reason),
-        };
-        dead.iter().map(died).collect()
+        journal::left_behind(state).iter().filter_map(|left| follow(state, left)).collect()
     }
 
     /// The digest of a library, read from the file only when it is not known.
@@ -87,21 +78,26 @@ impl Guard {
         self.state.as_ref()?.quarantined(sha256)
     }
 
-    /// Lets a library be opened when it is known to do no harm, or does none in a child.
-    pub(super) fn admit(
+    /// Opens a library by `open` when it is known to do no harm, or does none in a child. What the program dies of
+    /// meanwhile, the next one knows.
+    pub(super) fn open<T>(
         &self,
         file: &LibraryFile,
         sha256: &str,
         limits: ProbeLimits,
         notes: &Notes,
-    ) -> Result<Admitted, LoadError> {
+        open: impl FnOnce() -> Result<T, LoadError>,
+    ) -> Result<T, LoadError> {
+        notes.unless_written(journal::begin(self.state.as_ref()));
+        let note = |act| Doing::new(act, sha256, "", file.path()).note();
         let path = || file.path().to_owned();
         let quarantine = |reason| LoadError::Quarantined { path: path(), reason };
         if let Some(library) = self.quarantined(sha256) {
             return Err(quarantine(library.reason));
         }
         if !self.state.as_ref().is_some_and(|state| state.is_known(sha256)) {
-            let verdict = probe(&self.program, file.path(), sha256, limits)
+            let probe = || probe(&self.program, file.path(), sha256, limits);
+            let verdict = journal::during(&note(Act::Trying), probe)
                 .map_err(|reason| LoadError::Untried { path: path(), reason })?;
             match (verdict, &self.state) {
                 (Verdict::Harmless, None) => {}
@@ -118,8 +114,60 @@ impl Guard {
                 }
             }
         }
-        let opening = self.state.as_ref().map(|state| state.begin_opening(file.path(), sha256));
-        Ok(Admitted { _opening: opening.and_then(|opening| notes.unless_failed(opening)) })
+        journal::during(&note(Act::Opening), open)
+    }
+}
+
+/// What follows from what a process did when it died, and what there is to say of it. A death that came from elsewhere
+/// says nothing of a library; one of which nothing is known may have, so the library is tried out anew.
+fn follow(state: &State, LeftBehind { doing, death }: &LeftBehind) -> Option<String> {
+    let Doing { act, sha256, what, file } = doing;
+    let reason = match (act, *death) {
+        (Act::Waiting, _) => return None,
+        (Act::Running, death::ELSEWHERE | death::BY_CHILD) => return None,
+        (Act::Running, death::SILENT) => {
+            return Some(format!(
+                "an earlier run ended without a word while {what} of {file} ran: it was killed, memory was short, \
+                 or the pass ended it"
+            ));
+        }
+        (Act::Running, death) => {
+            return Some(format!(
+                "an earlier run died in {what} of {file} ({}): `isolate = true` in registry.toml keeps it in a \
+                 process of its own",
+                cause(death)
+            ));
+        }
+        (Act::Trying, death::BY_CHILD) => "when it was tried out, it ended the program".to_owned(),
+        (Act::Opening, death) if is_evidence(death) => {
+            format!("it ended the program that opened it ({})", cause(death))
+        }
+        (Act::Trying | Act::Opening, death) => {
+            return match (state.set_unknown(sha256), death) {
+                (Err(error), _) => Some(format!("{file}: it cannot be tried out anew: {error}")),
+                (Ok(()), death::SILENT) => Some(format!(
+                    "{file}: the program was ended while it opened this library, which is tried out anew"
+                )),
+                (Ok(()), _) => None,
+            };
+        }
+    };
+    let library = Quarantined { file: file.clone(), sha256: sha256.clone(), reason };
+    Some(match state.set_quarantined(&library) {
+        Ok(()) => format!("{file}: {}; it is in quarantine. {REMEDY}", library.reason),
+        Err(error) => format!("{file}: {}; {error}", library.reason),
+    })
+}
+
+/// Whether a death was the deed of the thread that was at it.
+fn is_evidence(death: i32) -> bool {
+    death > 0 || death == death::EXIT
+}
+
+fn cause(death: i32) -> String {
+    match death {
+        death::EXIT => "it called exit()".to_owned(),
+        signal => ExitStatus::from_raw(signal).to_string(),
     }
 }
 

@@ -18,6 +18,7 @@ use tenon_plugin_api::abi::tables::{
 use thiserror::Error;
 
 use super::guard::REMEDY;
+use super::journal::{self, Act, Doing, Note};
 use super::library_file::Identity;
 use super::{LibraryFile, Manifest, PassRecord, layout};
 use crate::border::{Call, INTERFACES, PassFailure, Run, host_ref};
@@ -37,10 +38,12 @@ pub struct Plugin {
     passes: Table<PassTable>,
     /// The plugin's names of its passes, by their number.
     names: Vec<String>,
+    /// What is noted while each of them runs.
+    notes: Vec<Note>,
     /// Absent in a plugin that knows of no code generators.
     codegen: Option<Table<CodegenTable>>,
-    /// The plugin's names of its code generators, by their number.
-    generators: Vec<String>,
+    /// The plugin's names of its code generators, by their number, and what is noted while each runs.
+    generators: Vec<(String, Note)>,
     /// Absent in a plugin that knows of no instruments.
     instruments: Option<Table<InstrumentTable>>,
 }
@@ -49,6 +52,8 @@ pub struct Plugin {
 pub struct PluginInstrument {
     table: Table<InstrumentTable>,
     raw: *mut c_void,
+    /// What is noted while it runs.
+    note: Note,
 }
 
 // SAFETY: an instrument is for any thread, one at a time, which `&mut` sees to.
@@ -71,9 +76,10 @@ impl PluginInstrument {
         let pass = RStr::from_str(pass);
         // SAFETY: the table's layout was checked; the instrument is alive and used by nobody else, and the
         // modules live during the call.
-        let answer = unsafe {
+        let tell = || unsafe {
             self.table.tell()(self.raw, host_ref(&call), event.0, pass, before, after, nanoseconds)
         };
+        let answer = journal::during(&self.note, tell);
         match call.failure() {
             Some(failure) => Err(failure.clone()),
             None => Ok(answer),
@@ -84,7 +90,7 @@ impl PluginInstrument {
 impl Drop for PluginInstrument {
     fn drop(&mut self) {
         // SAFETY: this owns what the table made.
-        unsafe { self.table.destroy()(self.raw) };
+        journal::during(&self.note, || unsafe { self.table.destroy()(self.raw) });
     }
 }
 
@@ -225,16 +231,21 @@ impl Plugin {
                 "the manifest lists the instruments {listed:?}, the table has {present:?}"
             )));
         }
-        Ok(Plugin { path: path.to_owned(), passes, names, codegen, generators, instruments })
+        let notes = names.iter().map(|name| running("pass", name, path)).collect();
+        let noted = |name: String| (name.clone(), running("code generator", &name, path));
+        let generators = generators.into_iter().map(noted).collect();
+        let path = path.to_owned();
+        Ok(Plugin { path, passes, names, notes, codegen, generators, instruments })
     }
 
     /// Makes the instrument called `name`; none when there is none, or it cannot be made.
     pub fn create_instrument(&self, name: &str) -> Option<PluginInstrument> {
         let table = self.instruments?;
         let index = instrument_names(&table).iter().position(|own| own == name)?;
+        let note = running("instrument", name, &self.path);
         // SAFETY: the table's layout was checked; this entry takes any number.
-        let raw = unsafe { table.create()(index as u32) };
-        (!raw.is_null()).then_some(PluginInstrument { table, raw })
+        let raw = journal::during(&note, || unsafe { table.create()(index as u32) });
+        (!raw.is_null()).then_some(PluginInstrument { table, raw, note })
     }
 
     /// The library's file.
@@ -282,20 +293,22 @@ impl Plugin {
         run: &Arc<Run>,
         function: &Arc<Function>,
     ) -> Result<bool, PassFailure> {
-        let (table, index) = self.generator(name)?;
+        let (table, index, note) = self.generator(name)?;
         let call = Arc::new(Call::new(run.clone()));
         let function = Arc::as_ptr(function).cast();
         // SAFETY: the table's layout was checked; the function lives during the call.
-        let accepts = unsafe { table.accepts()(index, host_ref(&call), function) };
+        let accepts = || unsafe { table.accepts()(index, host_ref(&call), function) };
+        let accepts = journal::during(note, accepts);
         call.failure().map_or(Ok(accepts), |failure| Err(failure.clone()))
     }
 
-    fn generator(&self, name: &str) -> Result<(&Table<CodegenTable>, u32), PassFailure> {
-        let index = self.generators.iter().position(|own| own == name);
-        self.codegen
-            .as_ref()
-            .zip(index.map(|index| index as u32))
-            .ok_or_else(|| PassFailure::refused("the library lacks it"))
+    fn generator(&self, name: &str) -> Result<(&Table<CodegenTable>, u32, &Note), PassFailure> {
+        let mut numbered = self.generators.iter().zip(0..);
+        let found = numbered.find(|((own, _), _)| own == name);
+        match (&self.codegen, found) {
+            (Some(table), Some(((_, note), index))) => Ok((table, index, note)),
+            _ => Err(PassFailure::refused("the library lacks it")),
+        }
     }
 
     /// Has code generator `name` compile functions `names` of `module`. Returns a relocatable object.
@@ -306,13 +319,15 @@ impl Plugin {
         module: &Module,
         names: &[Symbol],
     ) -> Result<Vec<u8>, PassFailure> {
-        let (table, index) = self.generator(name)?;
+        let (table, index, note) = self.generator(name)?;
         let call = Arc::new(Call::new(run.clone()));
         let names: Vec<u32> = names.iter().map(|name| name.0).collect();
         let module = std::ptr::from_ref(module).cast();
         // SAFETY: the table's layout was checked; the module lives during the call.
-        let is_done =
-            unsafe { table.generate()(index, host_ref(&call), module, RSlice::from_slice(&names)) };
+        let generate = || unsafe {
+            table.generate()(index, host_ref(&call), module, RSlice::from_slice(&names))
+        };
+        let is_done = journal::during(note, generate);
         match (call.failure(), is_done, call.take_object()) {
             (Some(failure), ..) => Err(failure.clone()),
             (None, true, Some(object)) => Ok(object),
@@ -332,9 +347,14 @@ impl Plugin {
         let module = std::ptr::from_ref(module).cast();
         // SAFETY: the table's layout was checked; `unit` and `module` are what the pass's kind says and
         // live during the call.
-        let result = unsafe { self.passes.run()(index, host_ref(&call), unit, module) };
-        (result, call)
+        let run = || unsafe { self.passes.run()(index, host_ref(&call), unit, module) };
+        (journal::during(&self.notes[index as usize], run), call)
     }
+}
+
+/// What is noted while something of a library runs.
+fn running(kind: &str, name: &str, library: &Path) -> Note {
+    Doing::new(Act::Running, "", &format!("{kind} `{name}`"), library).note()
 }
 
 /// What a pass returned, unless it says that it failed.

@@ -10,6 +10,8 @@ mod codegen;
 mod config;
 mod digest;
 mod guard;
+mod journal;
+mod last_words;
 mod layout;
 mod library_file;
 mod load;
@@ -28,11 +30,11 @@ use std::io::{self, ErrorKind};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use rayon::prelude::*;
 
 pub use crate::border::PassFailure;
+pub(crate) use child::limit_memory;
 pub use config::{
     Config, ConfigError, DirConfig, Edit, Enable, PassConfig, PinConfig, PipelineConfig,
     PipelineContent, Place, Set, TrustConfig,
@@ -40,6 +42,8 @@ pub use config::{
 pub use digest::sha256;
 pub use guard::Guard;
 use guard::Notes;
+pub use last_words::exit_at_once;
+pub(crate) use last_words::{at_hand, leave, prepare as prepare_last_words};
 pub use library_file::LibraryFile;
 pub use load::{LoadError, Plugin, PluginInstrument};
 pub use manifest::{
@@ -54,7 +58,7 @@ pub(crate) use spelling::is_name_char;
 pub use state::{Quarantined, State};
 pub use trust::TrustPolicy;
 use trust::{Trust, trusted_users};
-pub use worker::{IsolatedPass, WORKER_COMMAND, Worker, serve};
+pub use worker::{IsolatedPass, PassLimits, WORKER_COMMAND, Worker, serve};
 
 use self::ManifestError::{NoManifest, NotALibrary};
 use crate::io::FileError;
@@ -383,11 +387,10 @@ impl Registry {
             let held = self.checked(entry, of_pass)?;
             return self.load_isolated(id, held).map(LoadedPass::Isolated);
         }
-        if let Some(limit) = self.config_of(id).and_then(|config| config.time_limit.as_ref()) {
+        if let Some((place, what)) = self.config_of(id).and_then(PassConfig::limit) {
             let reason = format!(
-                "{} limits the time of `{}`, and only a pass in a process of its own can be ended: set \
+                "{place} limits the {what} of `{}`, and only a pass in a process of its own can be ended: set \
                  `isolate = true` as well",
-                limit.place,
                 self.record(id).name
             );
             return Err(LoadError::Incompatible { path: entry.path.clone(), reason }.into());
@@ -421,12 +424,9 @@ impl Registry {
             Worker::start(guard, &entry.path, digest, limits).map(Arc::new)
         };
         let worker = entry.worker.get_or_init(|| start().map_err(Arc::new)).clone()?;
-        let time_limit = self.config_of(id).and_then(|config| config.time_limit.as_ref());
-        Ok(IsolatedPass {
-            worker,
-            name: self.record(id).name.clone(),
-            time_limit: time_limit.map(|set| Duration::from_secs(set.value)),
-        })
+        let config = self.config_of(id);
+        let limits = config.map_or_else(|| PassLimits::new(None, None), PassConfig::limits);
+        Ok(IsolatedPass { worker, name: self.record(id).name.clone(), limits })
     }
 
     /// Opens a plugin, the first time it is asked for. `wanted` is a digest that its file must have besides.
@@ -452,18 +452,19 @@ impl Registry {
     }
 
     fn open_held(&self, entry: &PluginEntry, held: &Held) -> Result<Arc<Plugin>, Arc<LoadError>> {
-        let admitted = match &self.guard {
+        let open = || {
+            if let Some(reason) = &entry.untrusted {
+                self.notes.add(format!("{}: {reason}, and it is used", entry.path.display()));
+            }
+            Plugin::open(&held.file, &entry.manifest)
+        };
+        let plugin = match &self.guard {
             Some(guard) => {
                 let (digest, limits) = (self.digest(held)?, self.config.probe_limits());
-                Some(guard.admit(&held.file, digest, limits, &self.notes).map_err(Arc::new)?)
+                guard.open(&held.file, digest, limits, &self.notes, open)
             }
-            None => None,
+            None => open(),
         };
-        if let Some(reason) = &entry.untrusted {
-            self.notes.add(format!("{}: {reason}, and it is used", entry.path.display()));
-        }
-        let plugin = Plugin::open(&held.file, &entry.manifest);
-        drop(admitted);
         Ok(Arc::new(plugin.map_err(Arc::new)?))
     }
 

@@ -3,17 +3,28 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::child::{self, Child, Ending};
+use super::last_words::during_trial;
 use super::{Config, LibraryFile, Plugin};
 
 /// The hidden command of the program.
 pub const PROBE_COMMAND: &str = "plugin-probe";
+
+/// The signals by which somebody ends a process, who need not be the process.
+const REQUESTS: [i32; 7] = {
+    use Signal as S;
+    let [hup, int, quit] = [S::HUP.as_raw(), S::INT.as_raw(), S::QUIT.as_raw()];
+    let [kill, term] = [S::KILL.as_raw(), S::TERM.as_raw()];
+    [hup, int, quit, kill, term, S::USR1.as_raw(), S::USR2.as_raw()]
+};
 
 /// What a library may take until it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +89,7 @@ pub(super) fn probe(
     let until = Some(Instant::now() + limits.time);
     let mut child = Child::start(program, arguments, Stdio::null(), stderr.into())
         .map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
-    let line = match child.line(until, |_| true) {
+    let line = match during_trial(child.id(), || child.line(until, |_| true)) {
         Ok(line) => line,
         Err(ending) => return harm("when it was opened, it", &ending, limits, &mut complaints),
     };
@@ -103,6 +114,10 @@ fn harm(
     let mut reason = match ending {
         Ending::TimedOut => format!("{when} {ending}, which was {} s", limits.time.as_secs_f64()),
         Ending::Lost(_) => return Err(ending.to_string()),
+        // Who sent such a signal is not known, and a fault raises others.
+        Ending::Exited(status) if status.signal().is_some_and(|it| REQUESTS.contains(&it)) => {
+            return Err(format!("its process was ended ({status}); run the command again"));
+        }
         _ => format!("{when} {ending}"),
     };
     if let Some(last) = last_line(complaints) {
@@ -126,7 +141,8 @@ fn last_line(complaints: &mut File) -> Option<String> {
 
 /// What the child does: opens the library with all that belongs to it, says so, and ends as any program does.
 pub fn probe_here(library: &Path, memory: u64) -> ExitCode {
-    let opened = child::begin(Some(memory)).and_then(|mut lines| {
+    let opened = child::begin().and_then(|mut lines| {
+        child::begin_trial(memory)?;
         let report = report(library);
         writeln!(lines, "{}", serde_json::to_string(&report)?)
     });

@@ -5,13 +5,13 @@
 //! | `digests/DEVICE-INODE` | the digest of a file, and its size and times when it was read |
 //! | `known/SHA256` | a library of this digest was opened and did no harm |
 //! | `quarantine/SHA256` | one of this digest did, and which |
-//! | `opening/*` | a process opens this library now; it holds a lock on the file as long as it lives |
+//! | `journal/*` | what a process does with plugins: [`super::journal`] |
 //!
 //! Each fact is a file of its own that is written beside its place and renamed, so that several processes need
 //! no lock to agree.
 
 use std::env;
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -38,12 +38,6 @@ pub struct Quarantined {
     pub sha256: String,
     /// What it did.
     pub reason: String,
-}
-
-/// The note that a library is being opened, for as long as this lives.
-pub(super) struct Opening {
-    path: PathBuf,
-    _lock: File,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -136,52 +130,23 @@ impl State {
 
     /// Lets a library be opened again; it is tried out before.
     pub fn release(&self, library: &Quarantined) -> Result<(), FileError> {
-        for kind in ["quarantine", "known"] {
-            let path = self.folder.join(kind).join(&library.sha256);
-            match fs::remove_file(&path) {
-                Err(cause) if cause.kind() != ErrorKind::NotFound => {
-                    return Err(FileError::Write { path, cause });
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        self.forget("quarantine", &library.sha256)?;
+        self.set_unknown(&library.sha256)
     }
 
-    /// Notes that this process opens a library now.
-    pub(super) fn begin_opening(&self, file: &Path, sha256: &str) -> Result<Opening, FileError> {
-        let folder = self.folder.join("opening");
-        let failed = |cause| FileError::Write { path: folder.clone(), cause };
-        make_folder(&folder).map_err(failed)?;
-        let reason = "the program that opened it died meanwhile".to_owned();
-        let file = file.display().to_string();
-        let note = Quarantined { file, sha256: sha256.to_owned(), reason };
-        // It is locked before others look at it, which they do not while its name begins with a dot.
-        let mut temporary =
-            tempfile::Builder::new().prefix(".").tempfile_in(&folder).map_err(failed)?;
-        temporary.write_all(to_text(&note).as_bytes()).map_err(failed)?;
-        temporary.as_file().lock().map_err(failed)?;
-        let name = temporary.path().file_name().expect("a file has a name").to_string_lossy();
-        let path = folder.join(name.trim_start_matches('.'));
-        let lock = temporary.persist(&path).map_err(|error| failed(error.error))?;
-        Ok(Opening { path, _lock: lock })
+    /// Forgets that a library of this digest was opened: it is tried out anew.
+    pub(super) fn set_unknown(&self, sha256: &str) -> Result<(), FileError> {
+        self.forget("known", sha256)
     }
 
-    /// The libraries that a process was opening when it died. They are named once.
-    pub(super) fn left_behind(&self) -> Vec<Quarantined> {
-        let folder = self.folder.join("opening");
-        let mut found = Vec::new();
-        for name in names(&folder) {
-            let path = folder.join(&name);
-            let Ok(file) = File::open(&path) else { continue };
-            match file.try_lock() {
-                Ok(()) => found.extend(self.read("opening", &name)),
-                Err(TryLockError::WouldBlock | TryLockError::Error(_)) => continue,
+    fn forget(&self, kind: &str, name: &str) -> Result<(), FileError> {
+        let path = self.folder.join(kind).join(name);
+        match fs::remove_file(&path) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => {
+                Err(FileError::Write { path, cause })
             }
-            // Where it stays, it is named again.
-            let _ = fs::remove_file(&path);
+            _ => Ok(()),
         }
-        found
     }
 
     fn read<T: for<'de> Deserialize<'de>>(&self, kind: &str, name: &str) -> Option<T> {
@@ -197,9 +162,17 @@ impl State {
         write_atomically(&path, |out| out.write_all(text.as_bytes()).map_err(failed))
     }
 
-    /// Forgets the older half of too many facts: each costs no more than to be found out again.
+    /// Forgets the older half of too many facts, as each costs no more than to be found out again, and removes what was
+    /// never finished.
     fn prune(&self, kind: &str) {
         let folder = self.folder.join(kind);
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let is_unnamed = entry.file_name().as_encoded_bytes().starts_with(b".");
+            if is_unnamed && is_forgotten(&entry.path()) {
+                // Another process may have been faster.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
         let names = names(&folder);
         if names.len() < MOST_FACTS {
             return;
@@ -217,13 +190,6 @@ impl State {
     }
 }
 
-impl Drop for Opening {
-    fn drop(&mut self) {
-        // What stays is taken for a process that died, whose library is named: nothing worse.
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
 fn digest_name(identity: &Identity) -> String {
     format!("{:x}-{:x}", identity.device, identity.inode)
 }
@@ -232,8 +198,15 @@ fn to_text(fact: &impl Serialize) -> String {
     toml::to_string(fact).unwrap_or_default()
 }
 
+/// Whether a file that is being written, and so has no name yet, has been so for longer than that takes.
+pub(super) fn is_forgotten(path: &Path) -> bool {
+    let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+    let age = |modified: SystemTime| modified.elapsed().unwrap_or_default();
+    modified.is_ok_and(|modified| age(modified) > Duration::from_secs(60))
+}
+
 /// Makes a folder that is nobody else's business.
-fn make_folder(path: &Path) -> io::Result<()> {
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
@@ -247,9 +220,8 @@ fn names(folder: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
     use std::thread;
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     use super::{Quarantined, SLOWEST_CLOCK, State};
     use crate::registry::LibraryFile;
@@ -277,6 +249,18 @@ mod tests {
     }
 
     #[test]
+    fn what_was_never_finished_is_removed() {
+        let (_folder, state) = state();
+        state.set_known("11").unwrap();
+        let [old, new] = ["old", "new"].map(|name| state.folder().join(format!("known/.{name}")));
+        let long_ago = SystemTime::now() - Duration::from_secs(3600);
+        fs::File::create(&old).unwrap().set_modified(long_ago).unwrap();
+        fs::File::create(&new).unwrap();
+        state.set_known("22").unwrap();
+        assert!(!old.exists() && new.exists() && state.is_known("11") && state.is_known("22"));
+    }
+
+    #[test]
     fn what_is_quarantined_is_listed_and_released() {
         let (_folder, state) = state();
         assert_eq!(state.quarantine(), []);
@@ -292,20 +276,5 @@ mod tests {
         state.release(&library("22")).unwrap();
         assert_eq!((state.quarantined("22"), state.is_known("22")), (None, false));
         assert_eq!(state.quarantine(), [library("11")]);
-    }
-
-    #[test]
-    fn an_opening_is_left_behind_by_the_dead_only() {
-        let (_folder, state) = state();
-        let opening = state.begin_opening(Path::new("/lib.so"), "11").unwrap();
-        assert_eq!(state.left_behind(), [], "the process lives");
-        let note = opening.path.clone();
-        let text = fs::read_to_string(&note).unwrap();
-        drop(opening);
-        assert_eq!(state.left_behind(), [], "it was opened");
-        fs::write(&note, text).unwrap();
-        let left = state.left_behind();
-        assert_eq!((left[0].file.as_str(), left[0].sha256.as_str()), ("/lib.so", "11"));
-        assert_eq!(state.left_behind(), [], "it is named once");
     }
 }

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
 use super::child::{self, Child, Ending};
+use super::journal::{self, Act, Doing};
 use super::{Guard, LibraryFile, LoadError, Manifest, Plugin, ProbeLimits};
 
 /// The hidden command of the program.
@@ -33,8 +37,43 @@ pub struct IsolatedPass {
     pub worker: Arc<Worker>,
     /// The pass's name.
     pub name: String,
-    /// How long it may run over a module.
-    pub time_limit: Option<Duration>,
+    /// What it may take while it runs over a module.
+    pub limits: PassLimits,
+}
+
+/// What a pass in a process of its own may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassLimits {
+    /// Wall time; any where there is none.
+    pub time: Option<Duration>,
+    /// Memory of its process's own, in bytes.
+    pub memory: u64,
+}
+
+impl PassLimits {
+    /// What a registry says, in seconds and MiB. Where it says nothing of memory it is half of the computer's.
+    pub(super) fn new(seconds: Option<u64>, mebibytes: Option<u64>) -> PassLimits {
+        let half = || {
+            let system = rustix::system::sysinfo();
+            system.totalram.saturating_mul(system.mem_unit.into()) / 2
+        };
+        let memory = mebibytes.map_or_else(half, |mebibytes| mebibytes.saturating_mul(1 << 20));
+        PassLimits { time: seconds.map(Duration::from_secs), memory }
+    }
+}
+
+impl IsolatedPass {
+    /// Sends a line to its process and waits for the answer. When `is_cancelled`, the process is told to stop, and ended
+    /// when it does not. An error says what it did instead of answering; the next request starts it anew.
+    pub(crate) fn ask(
+        &self,
+        request: &str,
+        is_cancelled: impl Fn() -> bool,
+    ) -> Result<String, String> {
+        let what = format!("pass `{}`", self.name);
+        let note = Doing::new(Act::Waiting, "", &what, &self.worker.library).note();
+        journal::during(&note, || self.worker.ask(request, self.limits, is_cancelled))
+    }
 }
 
 /// How long a pass may go on after it was told to stop.
@@ -64,17 +103,15 @@ impl Worker {
         Ok(Worker { child: Mutex::new(Some(child)), ..worker })
     }
 
-    /// Sends a line and waits for the answer. When `is_cancelled`, the process is told to stop, and ended when it
-    /// does not. An error says what it did instead of answering; the next request starts it anew.
-    pub(crate) fn ask(
+    fn ask(
         &self,
         request: &str,
-        time_limit: Option<Duration>,
+        limits: PassLimits,
         is_cancelled: impl Fn() -> bool,
     ) -> Result<String, String> {
         let mut place = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         let mut child = place.take().map_or_else(|| self.start_child(), Ok)?;
-        let until = time_limit.map(|limit| Instant::now() + limit);
+        let until = limits.time.map(|limit| Instant::now() + limit);
         let mut told: Option<Instant> = None;
         let mut is_awaited = |child: &mut Child| {
             if told.is_none() && is_cancelled() {
@@ -88,13 +125,22 @@ impl Worker {
         let _ = child.tell(request);
         is_awaited(&mut child);
         match child.line(until, is_awaited) {
+            // Whoever says more than was asked has forged a line, and nobody knows which.
+            Ok(_) if child.has_more() => Err("its process said more than an answer".to_owned()),
             Ok(answer) => {
                 *place = Some(child);
                 Ok(answer)
             }
             Err(Ending::TimedOut) => {
-                let seconds = time_limit.unwrap_or_default().as_secs_f64();
+                let seconds = limits.time.unwrap_or_default().as_secs_f64();
                 Err(format!("it came to no end within its time limit of {seconds} s"))
+            }
+            // So ends who is refused memory, and who found something wrong.
+            Err(Ending::Exited(status)) if status.signal() == Some(Signal::ABORT.as_raw()) => {
+                Err(format!(
+                    "it ended the process ({status}), whose memory is limited to {} MiB",
+                    limits.memory >> 20
+                ))
             }
             Err(ending) => Err(format!("it {ending}")),
         }
@@ -125,7 +171,7 @@ pub fn serve(
     sha256: &str,
     mut answer: impl FnMut(&Plugin, &Manifest, &str, &Arc<AtomicBool>) -> String,
 ) -> ExitCode {
-    let served = child::begin(None).and_then(|mut lines| {
+    let served = child::begin().and_then(|mut lines| {
         let opened = open(library, sha256);
         writeln!(lines, "{}", serde_json::to_string(&opened.as_ref().err())?)?;
         let Ok((plugin, manifest)) = opened else { return Ok(()) };

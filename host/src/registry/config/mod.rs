@@ -20,7 +20,7 @@ use thiserror::Error;
 pub use edit::Edit;
 pub use place::{Place, Set};
 
-use super::{OptionValue, ProbeLimits, TrustPolicy};
+use super::{OptionValue, PassLimits, ProbeLimits, TrustPolicy};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::io::FileError;
 
@@ -105,6 +105,8 @@ pub struct PassConfig {
     pub isolate: Option<Set<bool>>,
     /// Seconds that it may run over a module, in a process of its own.
     pub time_limit: Option<Set<u64>>,
+    /// MiB of memory that its process may take meanwhile.
+    pub memory_limit: Option<Set<u64>>,
     /// Values of its options.
     pub options: BTreeMap<String, Set<OptionValue>>,
 }
@@ -242,8 +244,21 @@ impl PassConfig {
             sha256: None,
             isolate: None,
             time_limit: None,
+            memory_limit: None,
             options: BTreeMap::new(),
         }
+    }
+
+    /// What it may take in a process of its own.
+    pub(super) fn limits(&self) -> PassLimits {
+        let value = |limit: &Option<Set<u64>>| limit.as_ref().map(|set| set.value);
+        PassLimits::new(value(&self.time_limit), value(&self.memory_limit))
+    }
+
+    /// Where it is limited, and in what.
+    pub(super) fn limit(&self) -> Option<(&Place, &'static str)> {
+        let time = self.time_limit.as_ref().map(|set| (&set.place, "time"));
+        time.or_else(|| self.memory_limit.as_ref().map(|set| (&set.place, "memory")))
     }
 
     fn absorb(&mut self, above: PassConfig) {
@@ -254,6 +269,7 @@ impl PassConfig {
         replace(&mut self.sha256, above.sha256);
         replace(&mut self.isolate, above.isolate);
         replace(&mut self.time_limit, above.time_limit);
+        replace(&mut self.memory_limit, above.memory_limit);
         self.options.extend(above.options);
     }
 }

@@ -206,6 +206,7 @@ impl Reader {
                 "sha256" => pass.sha256 = self.digest(value),
                 "isolate" => pass.isolate = self.truth(value, "isolate"),
                 "time_limit" => pass.time_limit = self.count(value, "time_limit", "seconds"),
+                "memory_limit" => pass.memory_limit = self.count(value, "memory_limit", "MiB"),
                 "options" => pass.options = self.entries(value, "options", Self::option),
                 _ => {
                     let known = &[
@@ -215,6 +216,7 @@ impl Reader {
                         "sha256",
                         "isolate",
                         "time_limit",
+                        "memory_limit",
                         "options",
                     ];
                     self.unknown_key(key, "a pass", known);
