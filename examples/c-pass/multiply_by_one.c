@@ -4,7 +4,9 @@
  *   %b = exp(%a)                           =>
  *
  * Multiplying or dividing by one changes no number, not even a NaN's class, an infinity or the sign of a zero.
- * The call goes only where its type is that of what it stands for: a factor that widens the shape stays.
+ * The call goes only where its type is that of what it stands for: a factor that widens the shape stays. A function
+ * that calls anything but pure operators is left alone: it may write memory, and a product of memory is what was there
+ * when it was computed.
  *
  * A function pass may run on several functions at once, so nothing here is shared between runs.
  */
@@ -72,6 +74,19 @@ static uint32_t stands_for(const context *cx, const tenon_body *body, uint32_t i
   return kept;
 }
 
+/* Whether every call of a function is one of a pure operator. */
+static bool is_pure(const context *cx, const tenon_body *body) {
+  uint32_t index;
+  for (index = 0; index < body->node_count; index++) {
+    tenon_node callee;
+    if (tenon_node_at(body, index).kind != TENON_KIND_CALL) continue;
+    callee = tenon_node_at(body, tenon_operand(body, index, 0));
+    if (callee.kind != TENON_KIND_OP) return false;
+    if (!(cx->services->op_info(cx->host.run, callee.data) & 2)) return false;
+  }
+  return true;
+}
+
 static void *multiply_by_one(const context *cx, const tenon_function *function) {
   tenon_transaction *edit = cx->ir->edit(cx->host.run, function);
   tenon_body body;
@@ -86,7 +101,7 @@ static void *multiply_by_one(const context *cx, const tenon_function *function) 
   option = tenon_term_at(cx->terms, tenon_entry(cx->terms, options, "divisions"));
   divisions = option.kind == TENON_TERM_BOOL && option.bits != 0;
   body = tenon_body_now(cx->ir, edit);
-  count = body.node_count;
+  count = is_pure(cx, &body) ? body.node_count : 0;
   /* Operands stand before their users: one loop is a traversal. */
   for (index = 0; index < count; index++) {
     uint32_t kept;

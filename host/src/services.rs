@@ -60,7 +60,7 @@ pub(crate) fn finish(transaction: Transaction) -> Result<Arc<Function>, String> 
 /// See `HostServices::op_info`.
 pub(crate) fn op_info(name: &str) -> u32 {
     match ops::find(name) {
-        Some(op) => 1 | (op.is_pure as u32) << 1 | (op.pattern as u32) << 8,
+        Some(op) => 1 | op.effect.code() | (op.pattern as u32) << 8,
         None => 0,
     }
 }

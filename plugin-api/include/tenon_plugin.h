@@ -489,7 +489,9 @@ typedef struct tenon_host_services {
   /* Why the last call of this thread failed, borrowed until its next call that fails; empty when none
    * has. [any thread] */
   tenon_str (*last_error)(const tenon_run *run);
-  /* What is known of an operator: bit 0 known, bit 1 pure, bits 8.. the fusion pattern. [any thread] */
+  /* What is known of an operator: bit 0 known, bit 1 pure, bits 8.. the fusion pattern. Bit 2 says of a
+   * pure one that its result may stand for memory of its arguments, of another one that it writes none.
+   * [any thread] */
   uint32_t (*op_info)(const tenon_run *run, uint32_t name);
   /* Evaluates a node whose operands are constants, by the reference evaluator, and adds the result to
    * the transaction. Returns its node; 0xffffffff and `last_error` when it cannot. [one thread] */

@@ -24,8 +24,8 @@ pub mod prelude {
         Walk,
     };
     pub use crate::pass::{
-        Call, CallGraph, Function, LetList, Module, OpPattern, PassContext, PassError, PrimFunc,
-        Result, Rewriter, Template, Uses,
+        Call, CallGraph, Effects, Function, LetList, Module, ModuleEffects, OpPattern, PassContext,
+        PassError, PrimFunc, Result, Rewriter, Template, Uses,
     };
     pub use crate::{codegen, instrument, pass, plugin};
 }

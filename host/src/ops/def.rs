@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub use tenon_plugin_api::pass::OpPattern;
+pub use tenon_plugin_api::pass::{OpEffect, OpPattern};
 
 use crate::eval::Tensor;
 use crate::ir::{AttrsView, Term, TermView, Terms, Type};
@@ -29,8 +29,8 @@ pub struct OpDef {
     pub args: Arity,
     /// Its attributes, in the order they are documented.
     pub attrs: &'static [AttrDef],
-    /// Whether it depends on nothing but its arguments and has no effect but its result.
-    pub is_pure: bool,
+    /// What a call does besides computing.
+    pub effect: OpEffect,
     /// How it may be fused.
     pub pattern: OpPattern,
     /// The type of the result, from the types of the arguments and the attributes.
@@ -57,12 +57,17 @@ impl OpDef {
         summary: "",
         args: Arity::exactly(1),
         attrs: &[],
-        is_pure: true,
+        effect: OpEffect::None,
         pattern: OpPattern::Elementwise,
         infer: |cx| cx.unsupported("it has no type inference"),
         evaluate: None,
         legalize: None,
     };
+
+    /// Whether a call depends on nothing but its arguments and has no effect but its result.
+    pub fn is_pure(&self) -> bool {
+        self.effect.is_pure()
+    }
 
     /// The attribute called `name`.
     pub fn attr(&self, name: &str) -> Option<&'static AttrDef> {

@@ -17,7 +17,8 @@ mod table;
 
 pub use attrs::OpAttrs;
 pub use def::{
-    Arity, AttrDef, AttrDefault, AttrKind, Evaluate, Infer, Legalize, OpDef, OpPattern, attr,
+    Arity, AttrDef, AttrDefault, AttrKind, Evaluate, Infer, Legalize, OpDef, OpEffect, OpPattern,
+    attr,
 };
 pub use error::OpError;
 pub use eval_cx::EvalCx;

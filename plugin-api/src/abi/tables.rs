@@ -359,7 +359,8 @@ table! {
         /// Why the last call of this thread failed, borrowed until its next call that fails; empty when none
         /// has. [any thread]
         fn last_error(run: *const RawRun) -> RStr<'static>;
-        /// What is known of an operator: bit 0 known, bit 1 pure, bits 8.. the fusion pattern. [any thread]
+        /// What is known of an operator: bit 0 known, bit 1 pure, bits 8.. the fusion pattern. Bit 2 says of a pure one
+        /// that its result may stand for memory of its arguments, of another one that it writes none. [any thread]
         fn op_info(run: *const RawRun, name: u32) -> u32;
         /// Evaluates a node whose operands are constants, by the reference evaluator, and adds the result to
         /// the transaction. Returns its node; 0xffffffff and `last_error` when it cannot. [one thread]

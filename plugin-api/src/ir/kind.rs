@@ -132,6 +132,11 @@ impl Kind {
         )
     }
 
+    /// Whether nodes of this kind stand in graph functions, and this build knows what they mean.
+    pub fn is_graph(self) -> bool {
+        (Kind::CONSTANT.0..=Kind::PRIM.0).contains(&self.0)
+    }
+
     /// Whether this is a statement of a tensor program.
     pub fn is_stmt(self) -> bool {
         matches!(

@@ -7,6 +7,7 @@
 mod args;
 mod blocks;
 mod build;
+mod callee;
 mod context;
 mod dim;
 mod dtype;
@@ -23,6 +24,7 @@ mod walk;
 pub use args::Args;
 pub use blocks::{LetBlock, LetView, PrimBlockView};
 pub use build::{Build, NodeSpec};
+pub use callee::{Callee, impure_functions};
 pub use context::{AttrValue, Context};
 pub use dtype::DType;
 pub use kind::{BinaryOp, Kind, LoopKind, Named};

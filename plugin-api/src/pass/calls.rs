@@ -17,9 +17,13 @@ pub struct Call {
 }
 
 impl Rewriter {
-    /// The call of operator `op` that an expression is, or a variable stands for.
+    /// The call of operator `op` that an expression is, or a variable stands for; none that would read something
+    /// else where it is looked at ([`Rewriter::definition`]).
     pub fn call_of(&mut self, expr: Expr, op: &str) -> Option<Call> {
         let expr = self.definition(expr);
+        if self.is_nested_read(expr) {
+            return None;
+        }
         let body = self.body();
         match body.view(expr) {
             View::Call { callee, args, attrs } if body.op_name(callee) == Some(op) => {

@@ -52,13 +52,63 @@ impl OpPattern {
     }
 }
 
+/// What a call of an operator does besides computing: to memory, and to whoever counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpEffect {
+    /// Nothing: it reads its arguments and gives a new value, the same one for the same arguments.
+    None,
+    /// Nothing, but its result may stand for memory of its arguments: closures, calls that promise to have no effect.
+    Shares,
+    /// It writes no memory that there was, but no two calls are the same one: it makes memory, or looks at some.
+    Makes,
+    /// Anything; it may write the memory that it is given.
+    Any,
+}
+
+impl OpEffect {
+    /// Whether a call may be merged and dropped, and moved as far as the memory that it reads stays as it is.
+    pub const fn is_pure(self) -> bool {
+        matches!(self, Self::None | Self::Shares)
+    }
+
+    /// As it crosses the border: bit 1 pure, bit 2 the second of the two that are, or that are not.
+    pub const fn code(self) -> u32 {
+        match self {
+            Self::None => 2,
+            Self::Shares => 6,
+            Self::Makes => 4,
+            Self::Any => 0,
+        }
+    }
+
+    const fn from_code(code: u32) -> Self {
+        match code & 6 {
+            2 => Self::None,
+            6 => Self::Shares,
+            4 => Self::Makes,
+            _ => Self::Any,
+        }
+    }
+}
+
 /// What is known of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpInfo {
-    /// Whether a call may be moved, merged or dropped.
+    /// Whether a call may be merged and dropped. What it may be moved over says [`crate::pass::Effects`].
     pub is_pure: bool,
+    /// What a call does besides computing.
+    pub effect: OpEffect,
     /// How it fuses.
     pub pattern: OpPattern,
+}
+
+impl OpInfo {
+    /// What the host answered; `None` for an operator that it does not know.
+    pub(super) fn from_code(code: u32) -> Option<Self> {
+        let effect = OpEffect::from_code(code);
+        let pattern = OpPattern::from_code((code >> 8) as i64);
+        (code & 1 == 1).then_some(Self { is_pure: effect.is_pure(), effect, pattern })
+    }
 }
 
 impl PassContext {
@@ -189,13 +239,11 @@ impl PassContext {
                 code
             }
         };
-        (code & 1 == 1).then(|| OpInfo {
-            is_pure: code & 2 != 0,
-            pattern: OpPattern::from_code((code >> 8) as i64),
-        })
+        OpInfo::from_code(code)
     }
 
-    /// Whether a call of this operator may be moved, merged or dropped; an unknown one may not.
+    /// Whether a call of this operator has no effect besides its result; an unknown one may have any. What it may be
+    /// moved over says [`crate::pass::Effects`].
     pub fn is_pure(&self, op: &str) -> bool {
         self.is_pure_op(self.host.symbol(op))
     }

@@ -3,16 +3,19 @@
 mod call_graph;
 mod calls;
 mod context;
+mod effects;
 mod error;
 mod function;
 mod instrument;
 mod let_list;
 mod rewriter;
+mod stretches;
 mod template;
 
 pub use call_graph::CallGraph;
 pub use calls::{Call, Uses};
-pub use context::{OpInfo, OpPattern, PassContext};
+pub use context::{OpEffect, OpInfo, OpPattern, PassContext};
+pub use effects::{Effects, ModuleEffects};
 pub use error::{PassError, Result};
 pub use function::{Function, Module, PrimFunc};
 pub use instrument::{Instrument, Outcome};

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use crate::abi::host::{Host, TransactionHandle};
 use crate::ir::{
-    Attrs, BodyView, Build, Expr, Kind, NodeSpec, Substitution, Term, Terms, Type, View,
+    Attrs, BodyView, Build, Expr, Kind, NodeSpec, Substitution, Symbol, Term, Terms, Type, View,
 };
-use crate::pass::{Function, LetList, PassContext, PassError, Result};
+use crate::pass::{Effects, Function, LetList, OpInfo, PassContext, PassError, Result};
 
 /// A function being edited.
 ///
@@ -18,20 +18,27 @@ pub struct Rewriter {
     /// For each node of the base what it stands for: a `let`-bound variable for its value, any other for
     /// itself. Made when first asked for.
     bound: Option<Vec<Expr>>,
+    /// For each node of the base whether a variable is bound to it; empty where nothing writes memory.
+    is_value: Vec<bool>,
+    /// Made when first asked for.
+    effects: Option<Effects>,
     base_len: usize,
 }
+
+const KNOWN_OPS: usize = 64;
 
 impl Rewriter {
     /// Edits a function.
     pub fn edit(function: &Function) -> Self {
         let transaction = function.0.host().edit(Some(&function.0));
         let base_len = transaction.body().len();
-        Self { transaction, bound: None, base_len }
+        Self { transaction, bound: None, is_value: Vec::new(), effects: None, base_len }
     }
 
     /// Builds a new function; [`Rewriter::set_root`] must be called.
     pub fn new(cx: &PassContext) -> Self {
-        Self { transaction: cx.host().edit(None), bound: None, base_len: 0 }
+        let transaction = cx.host().edit(None);
+        Self { transaction, bound: None, is_value: Vec::new(), effects: None, base_len: 0 }
     }
 
     /// Takes a node apart.
@@ -49,11 +56,32 @@ impl Rewriter {
         (0..self.base_len as u32).map(Expr)
     }
 
+    /// What may be moved over what in the function as it was when the edit began. Calls of other functions may have
+    /// any effect.
+    pub fn effects(&mut self) -> &Effects {
+        let (host, len) = (self.transaction.host(), self.base_len);
+        let body = BodyView::new(self.transaction.body().records());
+        self.effects.get_or_insert_with(|| {
+            // The host is asked once for each operator, as long as two do not meet at one place.
+            let mut known = [(Symbol(0), 0); KNOWN_OPS];
+            let info = |op: Symbol| {
+                let place = &mut known[op.0 as usize % KNOWN_OPS];
+                if place.0 != op {
+                    *place = (op, host.op_info(op));
+                }
+                OpInfo::from_code(place.1)
+            };
+            Effects::scan(body, len, info, |_| false)
+        })
+    }
+
     /// The value that a `let`-bound variable stands for, through variables bound to variables; anything
-    /// else is itself.
+    /// else is itself. A variable whose value reads memory that somebody may write ([`Effects`]) is itself as well,
+    /// since the value could be another one where the variable is read.
     pub fn definition(&mut self, expr: Expr) -> Expr {
-        let (body, base_len) = (self.transaction.body(), self.base_len);
-        let bound = self.bound.get_or_insert_with(|| bindings_of(body, base_len));
+        self.find_bindings();
+        let body = self.transaction.body();
+        let bound = self.bound.as_deref().unwrap_or_default();
         let mut expr = body.resolve(expr);
         while let Some(&value) = bound.get(expr.index()).filter(|&&value| value != expr) {
             expr = body.resolve(value);
@@ -63,13 +91,42 @@ impl Rewriter {
 
     /// As [`Rewriter::definition`], in the function as it was when the edit began.
     pub fn original_definition(&mut self, expr: Expr) -> Expr {
-        let (body, base_len) = (self.transaction.body(), self.base_len);
-        let bound = self.bound.get_or_insert_with(|| bindings_of(body, base_len));
+        self.find_bindings();
+        let bound = self.bound.as_deref().unwrap_or_default();
         let mut expr = expr;
         while let Some(&value) = bound.get(expr.index()).filter(|&&value| value != expr) {
             expr = value;
         }
         expr
+    }
+
+    /// Finds what the variables of the base stand for, before any replacement.
+    fn find_bindings(&mut self) {
+        if self.bound.is_some() {
+            return;
+        }
+        self.effects();
+        let body = BodyView::new(self.transaction.body().records());
+        let mut bound: Vec<Expr> = self.post_order().collect();
+        let has_writes = self.effects.as_ref().is_some_and(|it| it.first_write().is_some());
+        self.is_value = vec![false; if has_writes { self.base_len } else { 0 }];
+        for expr in self.post_order() {
+            let View::Let(bindings) = body.view(expr) else { continue };
+            for (var, value) in bindings.bindings() {
+                let reads_memory = self.effects.as_ref().is_none_or(|it| it.version(value) != 0);
+                bound[var.index()] = if reads_memory { var } else { value };
+                if has_writes {
+                    self.is_value[value.index()] = true;
+                }
+            }
+        }
+        self.bound = Some(bound);
+    }
+
+    /// Whether a node reads memory and is nested: it may be evaluated before the node that it is read by, and
+    /// a write lie between.
+    pub(super) fn is_nested_read(&mut self, expr: Expr) -> bool {
+        self.effects().version(expr) != 0 && self.is_value.get(expr.index()) != Some(&true)
     }
 
     /// Whether a node is a constant tensor, or a variable that stands for one.
@@ -253,17 +310,4 @@ impl Build for Rewriter {
             None => panic!("{} bytes do not fit the type of this constant", bytes.len()),
         }
     }
-}
-
-/// The bindings of the base, before any replacement.
-fn bindings_of(body: BodyView<'_>, count: usize) -> Vec<Expr> {
-    let body = BodyView::new(body.records());
-    let mut bound: Vec<Expr> = (0..count as u32).map(Expr).collect();
-    for expr in body.post_order().take(count) {
-        let View::Let(bindings) = body.view(expr) else { continue };
-        for (var, value) in bindings.bindings() {
-            bound[var.index()] = value;
-        }
-    }
-    bound
 }

@@ -40,6 +40,7 @@ fn fuse_ops_by_pattern(mut module: Module, cx: &PassContext) -> Result<Module> {
         return Ok(module);
     }
     let outline = Outline { binds_constants: cx.option_bool("bind_constants") };
+    let effects_of = ModuleEffects::of(&module);
     for (name, func) in module.functions() {
         if func.is_prim() || names::is_group(cx, &func) {
             continue;
@@ -47,9 +48,10 @@ fn fuse_ops_by_pattern(mut module: Module, cx: &PassContext) -> Result<Module> {
         if cx.is_cancelled() {
             return Err(PassError::cancelled());
         }
+        let effects = effects_of.of_function(&func, cx);
         let mut rw = func.edit();
         for expr in rw.post_order() {
-            let Some(bindings) = Bindings::of(&func, expr, &module, cx) else { continue };
+            let Some(bindings) = Bindings::of(&func, expr, &effects) else { continue };
             let groups = Search::new(&bindings, outline, cx).run(&patterns, &mut rw)?;
             if !groups.is_empty() {
                 bindings.cut(&groups, outline, &mut rw, &mut module, cx)?;
@@ -180,7 +182,7 @@ impl<'a, 'b> Search<'a, 'b> {
         for &expr in &found.inside {
             if let View::Call { callee, .. } = body.view(expr) {
                 let op = body.op_name(callee)?;
-                if op == "call_tir" || !self.cx.is_pure(op) {
+                if op == "call_tir" || self.bindings.effects.has_effect(expr) {
                     return None;
                 }
             }

@@ -44,6 +44,7 @@ fn merge_composite_functions(mut module: Module, cx: &PassContext) -> Result<Mod
     if composites.is_empty() {
         return Ok(module);
     }
+    let effects_of = ModuleEffects::of(&module);
     for (name, func) in module.functions() {
         if func.is_prim() || names::is_group(cx, &func) {
             continue;
@@ -51,9 +52,10 @@ fn merge_composite_functions(mut module: Module, cx: &PassContext) -> Result<Mod
         if cx.is_cancelled() {
             return Err(PassError::cancelled());
         }
+        let effects = effects_of.of_function(&func, cx);
         let mut rw = func.edit();
         for expr in rw.post_order() {
-            let Some(bindings) = Bindings::of(&func, expr, &module, cx) else { continue };
+            let Some(bindings) = Bindings::of(&func, expr, &effects) else { continue };
             let groups = groups(&bindings, &composites, cx);
             if !groups.is_empty() {
                 let outline = Outline { binds_constants: true };

@@ -3,7 +3,7 @@
 //!
 //! A group may have several results. It is called where the last of its bindings was; in a block without
 //! effects what reads its other results moves behind that, and a group is refused ([`Bindings::may_cut`])
-//! where that cannot be done.
+//! where that cannot be done, or where memory that it reads is written in between.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,6 +17,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Bindings<'a> {
     func: &'a Function,
     pub(crate) body: BodyView<'a>,
+    pub(crate) effects: &'a Effects,
     expr: Expr,
     result: Expr,
     pub(crate) vars: Vec<Expr>,
@@ -114,12 +115,7 @@ impl Seen {
 
 impl<'a> Bindings<'a> {
     /// The bindings of `expr`, a `let` of `func`; `None` for anything else.
-    pub(crate) fn of(
-        func: &'a Function,
-        expr: Expr,
-        module: &Module,
-        cx: &PassContext,
-    ) -> Option<Self> {
+    pub(crate) fn of(func: &'a Function, expr: Expr, effects: &'a Effects) -> Option<Self> {
         let body = func.view();
         let View::Let(bindings) = body.view(expr) else { return None };
         let (vars, values): (Vec<Expr>, Vec<Expr>) = bindings.bindings().unzip();
@@ -127,6 +123,7 @@ impl<'a> Bindings<'a> {
         let mut this = Self {
             func,
             body,
+            effects,
             expr,
             result: bindings.result(),
             blocks: Vec::new(),
@@ -142,7 +139,7 @@ impl<'a> Bindings<'a> {
             let members = block.first..block.first + block.len;
             this.block[members.clone()].fill(this.blocks.len() as u32);
             let is_pure = block.is_dataflow
-                || this.values[members].iter().all(|&value| is_pure(body, value, module, cx));
+                || this.values[members].iter().all(|&value| is_plain(body, value, effects));
             let (is_dataflow, first, len) = (block.is_dataflow, block.first, block.len);
             this.blocks.push(Block { is_dataflow, first, len, is_pure });
         }
@@ -204,8 +201,9 @@ impl<'a> Bindings<'a> {
         self.blocks[self.block[number as usize] as usize].is_pure
     }
 
-    /// Whether `members`, which are sorted, can be called as one beside the groups there are: nothing that lies
-    /// between them both reads one and is read by another, directly or over others. `group_of` says for each
+    /// Whether `members`, which are sorted, can be called as one beside the groups there are: all of them give the same
+    /// where the last one stands, and nothing that lies between them both reads one and is read by another, directly
+    /// or over others. `group_of` says for each
     /// binding its group, and `groups` their members.
     ///
     /// A search that would take long counts as a refusal, so that many of them stay linear.
@@ -217,6 +215,11 @@ impl<'a> Bindings<'a> {
     ) -> bool {
         const MAX_VISITS: usize = 1024;
         let Some(&last) = members.last() else { return false };
+        let place = self.values[last as usize];
+        let may_move = |&member: &u32| self.effects.may_move(self.values[member as usize], place);
+        if !members.iter().all(may_move) {
+            return false;
+        }
         let is_member = |number: &u32| members.binary_search(number).is_ok();
         let is_near = |number: &u32| *number < last && self.is_same_block(*number, last);
         let between = |number: u32| self.readers.of(number).iter().copied().filter(is_near);
@@ -492,19 +495,10 @@ fn wrapper(callee: &Function, name: Symbol, codegen: &str, cx: &PassContext) -> 
     rw.finish()
 }
 
-/// Whether a bound value has no effects, so that it may change places. What a pattern matched has none.
-fn is_pure(body: BodyView<'_>, value: Expr, module: &Module, cx: &PassContext) -> bool {
-    match body.view(value) {
-        View::Call { callee, .. } => match body.view(callee) {
-            View::Op { name } => cx.is_pure_op(name),
-            View::Global { name } => module.get(name).is_some_and(|function| {
-                cx.terms().attrs(function.attrs()).str("Composite").is_some()
-            }),
-            _ => false,
-        },
-        View::If { .. } | View::Let(_) | View::Function { .. } | View::Unknown { .. } => false,
-        _ => true,
-    }
+/// Whether a bound value has no effects and is evaluated at once, so that it may change places.
+fn is_plain(body: BodyView<'_>, value: Expr, effects: &Effects) -> bool {
+    let is_inside = matches!(body.kind(value), Kind::IF | Kind::LET | Kind::FUNCTION);
+    !is_inside && !effects.has_effect(value)
 }
 
 /// The symbols of dimensions in types, in the order of their first places.

@@ -8,9 +8,9 @@
 //! }
 //! ```
 //!
-//! A binding survives when something that survives reads its variable, or when its value is impure: a
-//! call of anything but an operator that is known to be pure. Users stand behind what they read, so one
-//! sweep from the result backwards settles every binding, and the pass is idempotent.
+//! A binding survives when something that survives reads its variable, or when its value has an effect
+//! ([`Effects`]): a call of anything but an operator that is known to be pure. Users stand behind what they read, so
+//! one sweep from the result backwards settles every binding, and the pass is idempotent.
 //!
 //! Whole functions are left alone: removing unused ones is `relax.RemoveUnusedFunctions`.
 
@@ -28,7 +28,7 @@ use tenon_plugin_api::prelude::*;
 )]
 fn dead_code_elimination(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let body = func.view();
-    let live = Live::of(body, cx);
+    let live = Live::of(body, &Effects::of(&func, cx));
     let mut rw = func.edit();
     for expr in rw.post_order() {
         let View::Let(bindings) = body.view(expr) else { continue };
@@ -66,8 +66,7 @@ struct Live {
 }
 
 impl Live {
-    fn of(body: BodyView<'_>, cx: &PassContext) -> Self {
-        let impure = impure_nodes(body, cx);
+    fn of(body: BodyView<'_>, effects: &Effects) -> Self {
         let mut live = Self { nodes: vec![false; body.len()], vars: vec![false; body.len()] };
         // For each variable that a live `let` binds, its value, once the `let` was reached.
         let mut value_of: Vec<Option<Expr>> = vec![None; body.len()];
@@ -80,7 +79,7 @@ impl Live {
                 View::Let(bindings) => {
                     for (var, value) in bindings.bindings() {
                         value_of[var.index()] = Some(value);
-                        if live.nodes[var.index()] || impure[value.index()] {
+                        if live.nodes[var.index()] || effects.has_effect(value) {
                             live.vars[var.index()] = true;
                             work.extend([var, value]);
                         }
@@ -96,20 +95,4 @@ impl Live {
         }
         live
     }
-}
-
-/// For each node, whether evaluating it has an effect besides its result. Making a closure has none.
-fn impure_nodes(body: BodyView<'_>, cx: &PassContext) -> Vec<bool> {
-    let mut impure = vec![false; body.len()];
-    for expr in body.post_order() {
-        impure[expr.index()] = match body.view(expr) {
-            View::Function { .. } => false,
-            View::Call { callee, args, .. } => {
-                !body.op_symbol(callee).is_some_and(|op| cx.is_pure_op(op))
-                    || args.iter().any(|arg| impure[arg.index()])
-            }
-            _ => body.operands(expr).iter().any(|operand| impure[operand.index()]),
-        };
-    }
-    impure
 }

@@ -11,8 +11,9 @@
 //! equal attributes and types, of operands with equal numbers. The first binding of a number that is visible
 //! stands for the later ones, whose values become its variable; `relax.CanonicalizeBindings` removes these. What
 //! a branch or a closure binds is forgotten behind it. Impure calls, and calls of functions, which may be impure,
-//! are never merged; leaves and tuples never become bindings. In a function without bindings, branches and
-//! closures the nodes themselves are shared.
+//! are never merged, and calls that read memory only where nothing writes memory between them ([`Effects`]); leaves
+//! and tuples never become bindings. In a function without bindings, branches and closures the nodes themselves are
+//! shared.
 //!
 //! After J. Cocke and J. T. Schwartz, "Programming Languages and Their Compilers", 1970: value numbering.
 
@@ -33,7 +34,7 @@ use tenon_plugin_api::prelude::*;
 fn eliminate_common_subexpr(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let body = func.view();
     let mut rw = func.edit();
-    let mut values = Values::new(body, cx)?;
+    let mut values = Values::new(&func, cx)?;
     let is_graph = body.post_order().all(|expr| match body.kind(expr) {
         Kind::LET | Kind::IF => false,
         Kind::FUNCTION => expr == body.root(),
@@ -146,6 +147,7 @@ const SMALL: usize = 64;
 /// The numbers of values.
 struct Values<'a> {
     body: BodyView<'a>,
+    effects: Effects,
     /// By node; 0 while it has none.
     numbers: Vec<u32>,
     /// For each node, whether it is a call of a pure operator that may be merged.
@@ -157,7 +159,8 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    fn new(body: BodyView<'a>, cx: &PassContext) -> Result<Self> {
+    fn new(func: &'a Function, cx: &PassContext) -> Result<Self> {
+        let body = func.view();
         let skipped = cx.option_operators("skip")?;
         let may_merge = |op: Symbol| cx.is_pure_op(op) && !skipped.contains(&op);
         let is_pure_call = body.post_order().map(|expr| match body.view(expr) {
@@ -166,6 +169,7 @@ impl<'a> Values<'a> {
         });
         Ok(Self {
             body,
+            effects: Effects::of(func, cx),
             numbers: vec![0; body.len()],
             is_pure_call: is_pure_call.collect(),
             call_only: cx.option_bool("call_only"),
@@ -227,7 +231,9 @@ impl<'a> Values<'a> {
     fn hash(&self, expr: Expr) -> u32 {
         let node = self.body.raw_node(expr);
         let data = if self.body.kind(expr) == Kind::CONSTANT { 0 } else { node.data };
-        let own = [(node.kind as u64) << 32 | node.ty as u64, node.attrs as u64, data as u64];
+        let version = self.effects.version(expr) as u64;
+        let attrs = version << 32 | node.attrs as u64;
+        let own = [(node.kind as u64) << 32 | node.ty as u64, attrs, data as u64];
         let number = |operand: Expr| self.numbers[operand.index()] as u64;
         let words = own.into_iter().chain(self.body.operands(expr).iter().map(number));
         let mix = |hash: u64, word: u64| (hash.rotate_left(26) ^ word).wrapping_mul(MIX);
@@ -236,7 +242,9 @@ impl<'a> Values<'a> {
 
     fn is_equal(&self, a: Expr, b: Expr) -> bool {
         let (x, y) = (self.body.raw_node(a), self.body.raw_node(b));
-        if (x.kind, x.ty, x.attrs, x.len) != (y.kind, y.ty, y.attrs, y.len) {
+        if (x.kind, x.ty, x.attrs, x.len) != (y.kind, y.ty, y.attrs, y.len)
+            || self.effects.version(a) != self.effects.version(b)
+        {
             return false;
         }
         if let (View::Constant(x), View::Constant(y)) = (self.body.view(a), self.body.view(b)) {

@@ -11,8 +11,9 @@
 //! Each operator states its own tensor program; the host makes it for the types of the call. Calls with the
 //! same operator, attributes and types share one program, found by one look-up. Tuples are passed field by
 //! field, since a program takes buffers. Reshapes stay as they are: they move no data, and memory planning
-//! makes them views; expanding and squeezing axes become reshapes here. Dimensions may be symbols where the operator
-//! has a program for that; `docs/vm.md` says which.
+//! makes them views; expanding and squeezing axes become reshapes here. Of memory that the function writes they
+//! are copies, and programs. Dimensions may be symbols where the operator has a program for that; `docs/vm.md` says
+//! which.
 //!
 //! The programs of a module are made before its calls are rewritten, on several threads where they are many.
 
@@ -154,6 +155,7 @@ fn legalize_function(
     cx: &PassContext,
 ) -> Result<Function> {
     let body = func.view();
+    let effects = Effects::of(func, cx);
     let mut rw = func.edit();
     let call_op = cx.symbol("call_tir");
     for expr in body.post_order() {
@@ -163,7 +165,12 @@ fn legalize_function(
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
         let View::Op { name: op } = body.view(callee) else { continue };
         let op_name = body.terms().str(op);
-        let role = programs.role(op, cx);
+        let role = match programs.role(op, cx) {
+            role if !args.get(0).is_some_and(|x| effects.is_own_memory(x)) => role,
+            Role::Reshape => Role::Program,
+            Role::Stays if op_name == "reshape" => Role::Program,
+            role => role,
+        };
         if role == Role::Stays {
             continue;
         }

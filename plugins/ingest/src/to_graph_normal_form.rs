@@ -27,7 +27,9 @@ use tenon_plugin_api::prelude::*;
 fn to_graph_normal_form(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let body = func.view();
     let is_graph = body.post_order().all(|expr| body.kind(expr) != Kind::LET);
-    if is_graph || !body.post_order().all(|expr| may_float(body, expr, cx)) {
+    let may_float =
+        Effects::of(&func, cx).is_pure() && body.post_order().all(|expr| is_inlined(body, expr));
+    if is_graph || !may_float {
         return Ok(func);
     }
     let mut rw = func.edit();
@@ -41,10 +43,9 @@ fn to_graph_normal_form(func: Function, _: &Module, cx: &PassContext) -> Result<
     rw.finish()
 }
 
-/// Whether a node means the same wherever it is evaluated, and names nothing that does not.
-fn may_float(body: BodyView<'_>, expr: Expr, cx: &PassContext) -> bool {
+/// Whether the variables that a node binds may be replaced by their values.
+fn is_inlined(body: BodyView<'_>, expr: Expr) -> bool {
     match body.view(expr) {
-        View::Call { callee, .. } => body.op_symbol(callee).is_some_and(|op| cx.is_pure_op(op)),
         View::Let(bindings) => bindings.bindings().all(|(var, value)| {
             body.kind(value) != Kind::FUNCTION && body.ty(var) == body.ty(value)
         }),

@@ -14,7 +14,8 @@
 //! A program that writes several tensors gets one for each, and the variable stands for the tuple of them.
 //! The program writes all of its outputs and nothing else, so the tensors hold from then on what the call
 //! returned. A reshape moves no data: its result is the same memory under another type, or in a shape that is
-//! found out at run time.
+//! found out at run time. One of memory that the function made before and writes would not be what it was: that has
+//! to be a program by then, which copies.
 //!
 //! Blocks are plain by then, because what is made here has effects; and every call is bound to a variable,
 //! so that there is a place for what comes before it.
@@ -33,6 +34,7 @@ use tenon_plugin_api::prelude::*;
     idempotent = true
 )]
 fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    let effects = Effects::of(&func, cx);
     let mut ops = Ops::new(cx);
     let mut rw = func.edit();
     let mut is_bound = vec![false; func.view().len()];
@@ -63,6 +65,15 @@ fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Func
         let new_let = rw.let_blocks(&new_blocks, result);
         rw.set_type(new_let, ty);
         rw.replace(expr, new_let);
+    }
+    let is_view_of_memory = |&expr: &Expr| {
+        matches!(ops.lowering(&rw, expr), Some(Lowering::View))
+            && effects.is_own_memory(func.view().operands(expr).at(1))
+    };
+    if let Some(expr) = func.view().post_order().find(is_view_of_memory) {
+        let message =
+            "this reshape is a copy, since its argument is written; run relax.LegalizeOps first";
+        return Err(PassError::new(message).at(expr));
     }
     let nested = |&expr: &Expr| !is_bound[expr.index()] && ops.lowering(&rw, expr).is_some();
     if let Some(expr) = rw.post_order().find(nested) {

@@ -101,11 +101,8 @@ impl<'a> GraphRoles<'a> {
     }
 }
 
-/// Whether a value may be moved, merged or computed again: a constant, a tuple, a call of a pure operator.
-pub(crate) fn is_pure(body: BodyView<'_>, value: Expr, cx: &PassContext) -> bool {
-    match body.view(value) {
-        View::Call { callee, .. } => body.op_symbol(callee).is_some_and(|op| cx.is_pure_op(op)),
-        View::If { .. } | View::Function { .. } | View::Let(_) | View::Unknown { .. } => false,
-        _ => true,
-    }
+/// Whether a value is a constant, a tuple or a call without an effect: no choice, and no closure.
+pub(crate) fn is_plain(body: BodyView<'_>, value: Expr, effects: &Effects) -> bool {
+    let is_inside = matches!(body.kind(value), Kind::IF | Kind::FUNCTION | Kind::LET);
+    !is_inside && !effects.has_effect(value)
 }

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use tenon_plugin_api::ir::LetView;
 use tenon_plugin_api::prelude::*;
 
-use crate::graph_memory::{GraphRoles, Usage, is_pure};
+use crate::graph_memory::{GraphRoles, Usage, is_plain};
 use crate::lifetimes::Operands;
 
 /// Orders bindings so that less memory is alive at a time.
@@ -38,13 +38,14 @@ fn memory_schedule(func: Function, module: &Module, cx: &PassContext) -> Result<
     let values = Values::of(body, bindings, module, &before);
     let mut state =
         State { left: vec![(0, 0); bindings.len()], is_freed: vec![false; bindings.len()] };
+    let effects = Effects::of(&func, cx);
     let mut rw = func.edit();
     let mut list = LetList::new();
     for part in bindings.blocks() {
         let end = part.first + part.len;
         let mut first = part.first;
         while first < end {
-            let may_move = |&at: &usize| is_pure(body, bindings.binding(at).1, cx);
+            let may_move = |&at: &usize| is_plain(body, bindings.binding(at).1, &effects);
             let len = (first..end).take_while(may_move).count().max(1);
             for at in values.order(first..first + len, &mut state) {
                 let (var, value) = bindings.binding(at);

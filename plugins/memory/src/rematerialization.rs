@@ -15,15 +15,15 @@
 //! virtual-storage computer", 1966), and is computed anew just before that. A value may go when it is cheap, an
 //! element-wise, broadcasting or injective operator, when nothing but calls reads it, and when what it is computed
 //! from is alive at that time anyway. So every computation is repeated from what is there, and nothing that has
-//! effects is touched. The function stays as it was when that needs no less memory; when it needs more than the
-//! budget still, the pass warns.
+//! effects, or reads memory that somebody writes, is touched. The function stays as it was when that needs no less
+//! memory; when it needs more than the budget still, the pass warns.
 
 use std::collections::{BinaryHeap, HashMap};
 
 use tenon_plugin_api::ir::LetView;
 use tenon_plugin_api::prelude::*;
 
-use crate::graph_memory::{GraphRoles, Usage, is_pure};
+use crate::graph_memory::{GraphRoles, Usage, is_plain};
 use crate::lifetimes::Operands;
 
 /// Computes values again rather than keeping them, so that a function stays within a budget of memory.
@@ -50,7 +50,7 @@ fn rematerialization(func: Function, module: &Module, cx: &PassContext) -> Resul
     if before.peak <= budget {
         return Ok(func);
     }
-    let values = Values::of(body, bindings, module, &before, cx);
+    let values = Values::of(&func, bindings, module, &before, cx);
     let again = Sweep::new(&values, budget).run();
     let mut rw = func.edit();
     rewrite(&mut rw, block, &values, &again)?;
@@ -86,12 +86,13 @@ struct Values {
 
 impl Values {
     fn of(
-        body: BodyView<'_>,
+        func: &Function,
         bindings: LetView<'_>,
         module: &Module,
         usage: &Usage,
         cx: &PassContext,
     ) -> Self {
+        let (body, effects) = (func.view(), Effects::of(func, cx));
         let number: HashMap<Expr, usize> =
             bindings.bindings().enumerate().map(|(at, (var, _))| (var, at)).collect();
         let mut roles = GraphRoles::new(body, module);
@@ -106,13 +107,15 @@ impl Values {
             // Whatever reads more than the variables of a call keeps all that it names.
             let direct =
                 |arg: Expr| matches!(body.kind(arg), Kind::VAR) || body.kind(arg).is_leaf_value();
-            let is_plain = is_call && body.operands(value).iter().all(direct);
-            if is_plain {
+            let reads_directly = is_call && body.operands(value).iter().all(direct);
+            if reads_directly {
                 reads.iter().for_each(|&read| all[read].readers.push(at));
             } else {
                 keep_all(body, value, &number, &mut all);
             }
-            let may_go = is_plain && role.makes && is_cheap(body, value, module, cx);
+            let is_same_later = is_plain(body, value, &effects) && effects.version(value) == 0;
+            let may_go =
+                reads_directly && role.makes && is_same_later && is_cheap(body, value, module, cx);
             all.push(Value {
                 bytes: usage.bytes[at],
                 death: None,
@@ -146,9 +149,6 @@ fn keep_all(body: BodyView<'_>, value: Expr, number: &HashMap<Expr, usize>, all:
 
 /// Whether computing a value again costs little.
 fn is_cheap(body: BodyView<'_>, value: Expr, module: &Module, cx: &PassContext) -> bool {
-    if !is_pure(body, value, cx) {
-        return false;
-    }
     let operands = body.operands(value);
     let Some(op) = body.op_name(operands.at(0)) else { return false };
     let pattern = match operands.get(1).map(|arg| body.view(arg)) {

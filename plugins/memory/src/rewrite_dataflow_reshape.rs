@@ -16,7 +16,8 @@
 //! read, of the dtype and number of elements of the one that it writes, and one store, whose place counted in
 //! row-major order is that of what it loads ([`mod@crate::index`] proves it). A program that copies a tensor into one of the
 //! same shape leaves only another name. `call_tir` has no effects wherever it stands, so it is rewritten in any
-//! block, and a result as well: code generation copies what it must.
+//! block, and a result as well: code generation copies what it must. A copy of memory that somebody may write stays
+//! one.
 //!
 //! It comes behind fusion, which would not look through a reshape.
 
@@ -55,7 +56,7 @@ fn rewrite_dataflow_reshape(func: Function, module: &Module, cx: &PassContext) -
 
 /// The tensor whose elements a call gives in their order.
 fn copied(
-    rw: &Rewriter,
+    rw: &mut Rewriter,
     value: Expr,
     module: &Module,
     programs: &mut HashMap<Symbol, Option<usize>>,
@@ -70,7 +71,9 @@ fn copied(
         let program = module.get(name).filter(Function::is_prim)?;
         tensor_of_reshape(program.view(), cx)
     });
-    args.get(1 + (*tensor)?).filter(|&tensor| rw.body().kind(tensor) != Kind::TUPLE)
+    let tensor =
+        args.get(1 + (*tensor)?).filter(|&tensor| rw.body().kind(tensor) != Kind::TUPLE)?;
+    (!rw.effects().is_memory(tensor)).then_some(tensor)
 }
 
 /// `tensor` with the type of `value`.

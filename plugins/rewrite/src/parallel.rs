@@ -3,7 +3,8 @@
 //! Branches are calls of one operator on one value with weights that differ along one axis, in one list of
 //! bindings. What follows each branch in the same way, an addition of one number a column or an element-wise
 //! call, is joined as well, as long as nothing else reads what is in between. The joined call stands where the
-//! first branch stood, so all weights and addends must be known before that branch.
+//! first branch stood, so all weights and addends must be known before that branch, and memory must stay as it is
+//! between the first branch and the last step ([`Effects`]).
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -44,6 +45,7 @@ pub(crate) fn combine<K: Hash + Eq + Clone>(
         return Ok(func.clone());
     }
     let home = homes(body);
+    let effects = Effects::of(func, cx);
     let mut rw = func.edit();
     let mut groups: Vec<Vec<Branch<K>>> = Vec::new();
     let mut open: HashMap<(Option<Expr>, Expr, K), usize> = HashMap::new();
@@ -52,19 +54,25 @@ pub(crate) fn combine<K: Hash + Eq + Clone>(
             continue;
         };
         let key = (home[expr.index()], branch.call.args[0], branch.key.clone());
-        let group = *open.entry(key).or_insert_with(|| {
-            groups.push(Vec::new());
-            groups.len() - 1
-        });
-        // A weight that is computed behind the first branch may be computed from it.
-        let first = groups[group].first().map_or(expr, |first| first.call.expr);
+        // A weight that is computed behind the first branch may be computed from it, and what reads memory behind a
+        // write reads something else.
+        let first_of = |group: &usize| groups[*group].first().map_or(expr, |it| it.call.expr);
+        let known = open.get(&key).copied();
+        let known = known.filter(|group| effects.is_quiet_between(first_of(group), expr));
+        let first = known.as_ref().map_or(expr, first_of);
         if is_known_before(&mut rw, branch.call.args[1], first) {
+            let group = known.unwrap_or_else(|| {
+                groups.push(Vec::new());
+                open.insert(key, groups.len() - 1);
+                groups.len() - 1
+            });
             groups[group].push(branch);
         }
     }
     groups.retain(|group| group.len() >= limits.min_branches);
     if !groups.is_empty() {
-        let followers = Followers { body, cx, uses: Uses::of(body), reader: readers(body) };
+        let followers =
+            Followers { body, cx, effects, uses: Uses::of(body), reader: readers(body) };
         for group in groups {
             join(&mut rw, &followers, op, limits, group);
         }
@@ -199,6 +207,7 @@ fn column_axis(
 struct Followers<'a> {
     body: BodyView<'a>,
     cx: &'a PassContext,
+    effects: Effects,
     uses: Uses,
     /// For each node, the last call that reads it.
     reader: Vec<Option<Expr>>,
@@ -249,6 +258,9 @@ impl<'a> Followers<'a> {
         let View::Call { callee, args, attrs } = self.body.view(reader) else { return None };
         let op = self.body.op_name(callee)?;
         let info = self.cx.op_info(op)?;
+        if !self.effects.is_quiet_between(end, reader) {
+            return None;
+        }
         if args.len() == 1 && info.is_pure && info.pattern == OpPattern::Elementwise {
             return Some((Follower::Map { op, attrs }, reader, None));
         }

@@ -22,7 +22,7 @@ pub(super) fn evaluate(
     attrs: Attrs,
     ty: Type,
 ) -> Option<Constant> {
-    let evaluate = op.evaluate.filter(|_| op.is_pure)?;
+    let evaluate = op.evaluate.filter(|_| op.is_pure())?;
     let terms = cx.terms();
     let (dtype, shape) = terms.static_tensor(ty)?;
     let shape: Vec<usize> =

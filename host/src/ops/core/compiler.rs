@@ -4,7 +4,9 @@
 
 use crate::infer::{fits, instantiate};
 use crate::ir::{Context, DType, DimBindings, Type, TypeView, substitute};
-use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
+use crate::ops::{
+    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpEffect, OpError, OpPattern, attr,
+};
 
 /// Name of the call of a tensor program whose results are new tensors.
 pub const CALL_TIR: &str = "call_tir";
@@ -53,6 +55,7 @@ inventory::submit! { OpDef {
     summary: "Calls its first argument with the others; the caller promises that this has no effect",
     args: Arity::at_least(1),
     attrs: &[attr("out", AttrKind::Type, AttrDefault::Absent, "type of the result, for an external function")],
+    effect: OpEffect::Shares,
     pattern: OpPattern::Opaque,
     infer: call_pure,
     ..OpDef::ELEMENTWISE
@@ -62,6 +65,7 @@ inventory::submit! { OpDef {
     name: MAKE_CLOSURE,
     summary: "A function of the module with values for its last parameters; a call of it gives the others",
     args: Arity::at_least(1),
+    effect: OpEffect::Shares,
     pattern: OpPattern::Opaque,
     infer: make_closure,
     ..OpDef::ELEMENTWISE
@@ -72,7 +76,7 @@ inventory::submit! { OpDef {
     summary: "A new tensor whose elements are not set",
     args: Arity::exactly(0),
     attrs: &[TY],
-    is_pure: false,
+    effect: OpEffect::Makes,
     pattern: OpPattern::Opaque,
     infer: |cx| cx.attrs.ty("ty"),
     ..OpDef::ELEMENTWISE
@@ -86,7 +90,7 @@ inventory::submit! { OpDef {
         attr("size", AttrKind::Int, AttrDefault::Absent, "bytes, where no argument says how many"),
         attr("align", AttrKind::Int, AttrDefault::Int(64), "alignment in bytes, a power of two"),
     ],
-    is_pure: false,
+    effect: OpEffect::Makes,
     pattern: OpPattern::Opaque,
     infer: alloc_storage,
     ..OpDef::ELEMENTWISE
@@ -97,7 +101,7 @@ inventory::submit! { OpDef {
     summary: "A tensor in a storage",
     args: Arity::exactly(1),
     attrs: &[attr("offset", AttrKind::Int, AttrDefault::Int(0), "bytes before it"), TY],
-    is_pure: false,
+    effect: OpEffect::Makes,
     pattern: OpPattern::Opaque,
     infer: alloc_tensor,
     ..OpDef::ELEMENTWISE
@@ -108,7 +112,7 @@ inventory::submit! { OpDef {
     summary: "The memory of a tensor as a tensor of another type of the same size; a shape where the type says none",
     args: Arity::between(1, 2),
     attrs: &[TY],
-    is_pure: false,
+    effect: OpEffect::Makes,
     pattern: OpPattern::Opaque,
     infer: view,
     ..OpDef::ELEMENTWISE
@@ -118,7 +122,7 @@ inventory::submit! { OpDef {
     name: MEMORY_KILL,
     summary: "Says that a tensor or storage is not used any more",
     args: Arity::exactly(1),
-    is_pure: false,
+    effect: OpEffect::Any,
     pattern: OpPattern::Opaque,
     infer: |cx| Ok(cx.cx.tuple_type(&[])),
     ..OpDef::ELEMENTWISE

@@ -5,7 +5,9 @@
 
 use crate::infer::instantiate;
 use crate::ir::{Context, DType, Term, TermView, Terms, Type, TypeView};
-use crate::ops::{Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpError, OpPattern, attr};
+use crate::ops::{
+    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpDef, OpEffect, OpError, OpPattern, attr,
+};
 
 use super::compiler::{STORAGE_CLASS, make_closure};
 
@@ -34,13 +36,13 @@ pub const LOAD_DIM: &str = "vm.load_dim";
 pub const MATCHES_PARAMETERS: &str = "matches_parameters";
 
 macro_rules! runtime {
-    ($($name:ident $summary:literal $args:expr, $infer:expr, $attrs:expr;)*) => {$(
+    ($($name:ident $effect:ident $summary:literal $args:expr, $infer:expr, $attrs:expr;)*) => {$(
         inventory::submit! { OpDef {
             name: $name,
             summary: $summary,
             args: $args,
             attrs: $attrs,
-            is_pure: false,
+            effect: OpEffect::$effect,
             pattern: OpPattern::Opaque,
             infer: $infer,
             ..OpDef::ELEMENTWISE
@@ -49,19 +51,19 @@ macro_rules! runtime {
 }
 
 runtime! {
-    ALLOC_STORAGE "Memory of as many bytes as the argument says" Arity::exactly(1), alloc_storage,
+    ALLOC_STORAGE Makes "Memory of as many bytes as the argument says" Arity::exactly(1), alloc_storage,
         &[attr("align", AttrKind::Int, AttrDefault::Int(64), "alignment in bytes, a power of two")];
-    ALLOC_TENSOR "A tensor in a storage, at an offset in bytes, of a shape" Arity::exactly(3),
+    ALLOC_TENSOR Makes "A tensor in a storage, at an offset in bytes, of a shape" Arity::exactly(3),
         alloc_tensor, &[DTYPE];
-    VIEW "The memory of a tensor as a tensor of a shape of the same size" Arity::exactly(2), view,
+    VIEW Makes "The memory of a tensor as a tensor of a shape of the same size" Arity::exactly(2), view,
         &[DTYPE];
-    KILL_OBJECT "Says that a tensor or storage is not used any more" Arity::exactly(1), nothing, &[];
-    MAKE_CLOSURE "A function of the module with values for its last parameters" Arity::at_least(1),
+    KILL_OBJECT Any "Says that a tensor or storage is not used any more" Arity::exactly(1), nothing, &[];
+    MAKE_CLOSURE Makes "A function of the module with values for its last parameters" Arity::at_least(1),
         make_closure, &[];
-    INVOKE_CLOSURE "Calls its first argument with the others" Arity::at_least(1), invoke_closure, &[];
-    ALLOC_SHAPE_HEAP "Room for dimensions, which are not set" Arity::exactly(0), alloc_shape_heap,
+    INVOKE_CLOSURE Any "Calls its first argument with the others" Arity::at_least(1), invoke_closure, &[];
+    ALLOC_SHAPE_HEAP Makes "Room for dimensions, which are not set" Arity::exactly(0), alloc_shape_heap,
         &[attr("slots", AttrKind::Int, AttrDefault::Required, "how many dimensions")];
-    MATCH_SHAPE "Compares a tensor or shape with a type, and puts dimensions on the heap"
+    MATCH_SHAPE Any "Compares a tensor or shape with a type, and puts dimensions on the heap"
         Arity::between(1, 2), match_shape, &[
             attr("ty", AttrKind::Type, AttrDefault::Required,
                 "the type; its symbols are for messages, the codes say what is done with dimensions"),
@@ -70,12 +72,12 @@ runtime! {
             OPERANDS,
             attr("what", AttrKind::Str, AttrDefault::Required, "the value, for messages"),
         ];
-    MAKE_SHAPE "A shape of integers and of dimensions on the heap" Arity::exactly(1), make_shape, &[
+    MAKE_SHAPE Makes "A shape of integers and of dimensions on the heap" Arity::exactly(1), make_shape, &[
         attr("ty", AttrKind::Type, AttrDefault::Required, "its type"),
         attr("codes", AttrKind::Any, AttrDefault::Required, "for each dimension `imm` or `load`"),
         OPERANDS,
     ];
-    LOAD_DIM "A dimension on the heap" Arity::exactly(1), load_dim,
+    LOAD_DIM Makes "A dimension on the heap" Arity::exactly(1), load_dim,
         &[attr("slot", AttrKind::Int, AttrDefault::Required, "its place")];
 }
 

@@ -59,6 +59,7 @@ impl Graph {
     pub(super) fn of(
         rw: &Rewriter,
         expr: Expr,
+        effects: &Effects,
         scratch: &mut Scratch,
         programs: &mut Programs,
         module: &Module,
@@ -67,6 +68,9 @@ impl Graph {
         let mut nodes: Vec<Node> = Vec::new();
         // Writer, reader and the reader's pattern, in the order of the readers.
         let mut edges: Vec<(u32, u32, OpPattern)> = Vec::new();
+        // For each node whether it reads memory, or one that it may be in a group with does: the group may stand
+        // where all of them see the same.
+        let mut reads_memory: Vec<bool> = Vec::new();
         let View::Let(bindings) = body.view(expr) else {
             return Self { nodes, first: vec![0], readers: Vec::new() };
         };
@@ -82,13 +86,18 @@ impl Graph {
                 continue;
             }
             let reader = nodes.len() as u32;
+            let mut is_bound_to_memory = effects.version(call) != 0;
             for (arg, &ty) in args.iter().zip(&known.params) {
                 let writer = scratch.node_of.get(arg.index()).copied().unwrap_or(NONE);
-                if writer != NONE {
+                let Some(node) = nodes.get(writer as usize) else { continue };
+                let is_bound = reads_memory[writer as usize];
+                if !is_bound || effects.is_quiet_between(node.call, call) {
+                    is_bound_to_memory |= is_bound;
                     let pattern = edge_pattern(body, known.pattern, ty, out);
                     edges.push((writer, reader, pattern));
                 }
             }
+            reads_memory.push(is_bound_to_memory);
             scratch.node_of[var.index()] = reader;
             let pattern = known.pattern;
             nodes.push(Node { binding, var, call, program, pattern, is_seen_outside: false });

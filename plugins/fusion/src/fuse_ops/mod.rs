@@ -26,8 +26,8 @@
 //! with all that lies between: then nothing of the group but its last result is seen outside. Whether it does
 //! depends on the patterns of the programs on the way ([`groups`]); a result that anything else reads
 //! ends its group. Calls have no effects and read only what is bound before them, so a group may stand where
-//! its last call stood ([`outline`]). Equal groups share a function, and constants become its parameters, so
-//! that groups that differ only in weights are equal.
+//! its last call stood ([`outline`]), if nothing writes memory that it reads in between ([`Effects`]). Equal groups
+//! share a function, and constants become its parameters, so that groups that differ only in weights are equal.
 //!
 //! Programs say how they fuse in the attribute `op_pattern`; one without it is left alone, and so are tensors
 //! of unknown size. `relax.FuseTIR` makes one program of each group.
@@ -63,6 +63,7 @@ fn fuse_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
     let max_depth = cx.option_int("max_depth") as usize;
     let mut programs = Programs::new(cx);
     let mut outlines = Outlines::default();
+    let effects_of = ModuleEffects::of(&module);
     for (name, func) in module.functions() {
         if func.is_prim() || names::is_group(cx, &func) {
             continue;
@@ -72,11 +73,12 @@ fn fuse_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
         }
         let mut rw = func.edit();
         let mut scratch = Scratch::of(func.view());
+        let effects = effects_of.of_function(&func, cx);
         for expr in rw.post_order() {
             if !matches!(rw.view(expr), View::Let(_)) {
                 continue;
             }
-            let graph = Graph::of(&rw, expr, &mut scratch, &mut programs, &module);
+            let graph = Graph::of(&rw, expr, &effects, &mut scratch, &mut programs, &module);
             let tree = PostDominators::of(&graph);
             let groups = Groups::of(&graph, &tree, max_depth);
             if groups.is_trivial() {

@@ -44,6 +44,10 @@ fn simplify_expr(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
         let View::Call { callee, attrs, .. } = body.view(expr) else { continue };
         let View::Op { name } = body.view(callee) else { continue };
         let (Some(rules), Some(ty)) = (rules.get(&name), body.ty(expr)) else { continue };
+        // What is read of memory is a value, for which the memory must not stand.
+        if rw.effects().version(expr) != 0 {
+            continue;
+        }
         let op = body.terms().str(name);
         let args = rw.body().operands(expr).skip(1).to_vec();
         let at = At { op, args: &args, attrs, ty };

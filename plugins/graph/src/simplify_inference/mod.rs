@@ -46,7 +46,7 @@ fn simplify_inference(func: Function, _: &Module, cx: &PassContext) -> Result<Fu
         let op = body.terms().str(name);
         let args = rw.body().operands(expr).skip(1).to_vec();
         match (op, args.as_slice()) {
-            ("nn.dropout", &[x]) => rw.replace(expr, x),
+            ("nn.dropout", &[x]) if !rw.effects().is_memory(x) => rw.replace(expr, x),
             ("nn.batch_norm", &[x, gamma, beta, mean, variance]) => {
                 let attrs = body.terms().attrs(attrs);
                 let epsilon = attrs.float("epsilon").unwrap_or(1e-5);

@@ -186,7 +186,10 @@ impl Mixed<'_> {
         let name = self.narrow.as_str().into();
         let wide = self.rw.body().resolve(expr);
         let form = self.rw.apply_with("cast", &[wide], &[("dtype", name)]);
-        self.forms.insert(definition, form);
+        // Memory may be another value where it is read next.
+        if !self.rw.effects().is_memory(expr) {
+            self.forms.insert(definition, form);
+        }
         form
     }
 

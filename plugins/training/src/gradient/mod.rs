@@ -15,7 +15,8 @@
 //!
 //! The loss is a scalar float: the result, or one field of it. Parameters are those named, or all. A call of a
 //! function, a choice and a tensor program have no rule: inline them or differentiate before
-//! `relax.LegalizeOps`. Where the derivative jumps, as that of `nn.relu` at 0, one of its sides is taken.
+//! `relax.LegalizeOps`. A function that writes memory is refused. Where the derivative jumps, as that of `nn.relu` at
+//! 0, one of its sides is taken.
 //!
 //! After A. Griewank and A. Walther, "Evaluating Derivatives", 2008, chapter 3.
 
@@ -58,6 +59,11 @@ fn gradient(mut module: Module, cx: &PassContext) -> Result<Module> {
     };
     if func.is_prim() {
         let text = format!("@{name} is a tensor program; gradients are those of graph functions");
+        return Err(PassError::new(text));
+    }
+    let effects = ModuleEffects::of(&module).of_function(&func, cx);
+    if effects.first_write().is_some() {
+        let text = format!("@{name} may write memory, which has no gradient; differentiate before");
         return Err(PassError::new(text));
     }
     let adjoint = adjoint_of(&func, cx)?;
