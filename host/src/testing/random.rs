@@ -1,5 +1,6 @@
 //! Random well-formed modules: graph functions as graphs, in block form and in between, with branches,
-//! tuples, closures, calls and symbolic dimensions; and tensor programs.
+//! tuples, closures, calls and symbolic dimensions; and tensor programs. Some of the functions with bindings make
+//! memory, write it by tensor programs, in branches and closures as well, and read it in between.
 //!
 //! All types are there and right, all indices are in bounds, and everything can be evaluated. The same
 //! seed gives the same module.
@@ -20,7 +21,16 @@ pub fn random_module(cx: &Cx, seed: u64, size: usize) -> Module {
     for number in 0..1 + random.below(2 + size / 40) {
         let (name, function) = match random.below(3) {
             0 => (format!("prim_{number}"), prim::function(cx, &mut random, size)),
-            _ => (format!("func.{number}"), graph::function(&module, &mut random, size)),
+            _ => {
+                let tensor = random_tensor(cx, &mut random, DType::F32);
+                let writes = random.chance(70) && cx.terms().static_tensor(tensor).is_some();
+                let write = writes.then(|| cx.symbol(&format!("write_{number}")));
+                if let Some(write) = write {
+                    module.insert(write, prim::write(cx, &mut random, tensor));
+                }
+                let function = graph::function(&module, &mut random, size, (tensor, write));
+                (format!("func.{number}"), function)
+            }
         };
         module.insert(cx.symbol(&name), function);
     }

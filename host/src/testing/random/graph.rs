@@ -2,31 +2,43 @@
 
 use std::sync::Arc;
 
-use super::{Random, random_attrs, random_tensor};
+use super::{Random, random_attrs};
 use crate::ir::{
-    Attrs, Build, Context, Cx, DType, Expr, Function, Kind, Module, NodeSpec, Symbol, Transaction,
-    Type, TypeView, View,
+    AttrValue, Attrs, Build, Context, Cx, DType, Expr, Function, Kind, Module, NodeSpec, Symbol,
+    Transaction, Type, TypeView, View,
 };
 
-const UNARY: &[&str] = &["nn.relu", "tanh", "exp", "sigmoid", "negative", "abs"];
+const UNARY: &[&str] = &["negative", "tanh", "nn.relu", "abs", "exp", "sigmoid"];
 const BINARY: &[&str] = &["add", "subtract", "multiply", "maximum", "minimum"];
 const NAMES: &[&str] = &["x", "y", "x_1", "lv", "a b", "0", "gpu_0/conv", "if", ""];
+
+/// The most bytes that a value has: three axes of at most four elements.
+const LARGEST: i64 = 4 * 4 * 4 * 4;
 
 /// Functions, branches and blocks within each other.
 const DEEPEST: usize = 4;
 
-/// A graph function that may call those of `module`.
-pub(super) fn function(module: &Module, random: &mut Random, size: usize) -> Arc<Function> {
+/// A graph function that may call those of `module`. Most of its values are of type `tensor`, and there is memory of
+/// that type if a program `write` writes it.
+pub(super) fn function(
+    module: &Module,
+    random: &mut Random,
+    size: usize,
+    (tensor, write): (Type, Option<Symbol>),
+) -> Arc<Function> {
     let cx = module.cx();
-    let tensor = random_tensor(cx, random, DType::F32);
     let mut writer = Writer {
         module,
         cx,
         tensor,
         tx: Transaction::new(cx.clone()),
         values: Vec::new(),
+        write,
+        memory: Vec::new(),
+        reads: Vec::new(),
         budget: size,
-        has_calls: random.chance(60),
+        // What is written must have its place in the order.
+        has_calls: write.is_none() && random.chance(60),
         is_dataflow: false,
         sizes: super::sizes(cx),
         random,
@@ -49,6 +61,12 @@ struct Writer<'a> {
     tensor: Type,
     /// What may be used here, variables and not.
     values: Vec<Expr>,
+    /// The program that writes its first argument to the second.
+    write: Option<Symbol>,
+    /// The memory that is visible.
+    memory: Vec<Expr>,
+    /// What was read of memory and is not in a result yet.
+    reads: Vec<Expr>,
     /// Nodes that may still be made.
     budget: usize,
     /// Whether calls stand inside of other expressions.
@@ -99,7 +117,7 @@ impl Writer<'_> {
 
     /// An expression of the one type, with bindings before it or not.
     fn scope(&mut self, depth: usize) -> Expr {
-        let visible = self.values.len();
+        let visible = (self.values.len(), self.memory.len(), self.reads.len());
         let has_bindings = self.random.chance(70);
         let mut blocks = Vec::new();
         let mut operands = Vec::new();
@@ -109,7 +127,14 @@ impl Writer<'_> {
                 let is_dataflow = !self.has_calls && self.random.chance(50);
                 let before = operands.len();
                 let outside = std::mem::replace(&mut self.is_dataflow, is_dataflow);
-                for _ in 0..self.random.below(6) {
+                let most = if self.write.is_some() { 12 } else { 6 };
+                for _ in 0..self.random.below(most) {
+                    if let Some(write) =
+                        self.write.filter(|_| !is_dataflow && self.random.chance(50))
+                    {
+                        self.write(write, &mut operands);
+                        continue;
+                    }
                     let value = self.value(if is_dataflow { DEEPEST } else { depth });
                     let var = self.fresh(self.ty(value));
                     operands.extend([var, value]);
@@ -120,8 +145,14 @@ impl Writer<'_> {
                 blocks.push(self.cx.int(count + is_dataflow as i64));
             }
         }
-        let result = self.tensor_value(depth);
-        self.values.truncate(visible);
+        let mut result = self.tensor_value(depth);
+        let before = operands.len();
+        result = self.sum(result, visible.2, &mut operands);
+        if operands.len() > before {
+            blocks.push(self.cx.int((operands.len() - before) as i64));
+        }
+        self.values.truncate(visible.0);
+        self.memory.truncate(visible.1);
         if blocks.is_empty() {
             return result;
         }
@@ -132,6 +163,85 @@ impl Writer<'_> {
             ..NodeSpec::new(Kind::LET)
         };
         self.tx.push(spec, &operands)
+    }
+
+    fn bind(&mut self, bindings: &mut Vec<Expr>, value: Expr) -> Expr {
+        let var = self.fresh(self.ty(value));
+        bindings.extend([var, value]);
+        var
+    }
+
+    /// Binds a write to memory, which is made first now and then, and reads of memory before it and behind.
+    fn write(&mut self, write: Symbol, bindings: &mut Vec<Expr>) {
+        let data = self.visible(self.tensor);
+        let is_there = !self.memory.is_empty() && self.random.chance(70);
+        let memory = match is_there {
+            true => self.random.pick(&self.memory),
+            false => self.make_memory(bindings),
+        };
+        let op = self.random.pick(&UNARY[..4]);
+        if is_there {
+            self.read(op, bindings);
+        }
+        let nothing = self.cx.tuple_type(&[]);
+        let ty = Some(self.cx.func_type(&[self.tensor, self.tensor], nothing));
+        let global = NodeSpec { ty, data: write.0, ..NodeSpec::new(Kind::GLOBAL) };
+        let callee = self.tx.push(global, &[]);
+        let call = self.tx.call(callee, &[data, memory], Attrs::NONE, Some(nothing));
+        self.bind(bindings, call);
+        if !is_there {
+            self.memory.push(memory);
+            self.values.push(memory);
+        }
+        self.read(op, bindings);
+    }
+
+    /// Binds memory of its own, or a view.
+    fn make_memory(&mut self, bindings: &mut Vec<Expr>) -> Expr {
+        let ty = ("ty", self.tensor.into());
+        let value = if !self.memory.is_empty() && self.random.chance(20) {
+            let memory = self.random.pick(&self.memory);
+            self.op_of_type("memory.view", &[memory], ty, self.tensor)
+        } else {
+            let (object, size) = (self.cx.object_type("storage"), ("size", LARGEST.into()));
+            let storage = self.op_of_type("memory.alloc_storage", &[], size, object);
+            let storage = self.bind(bindings, storage);
+            self.op_of_type("memory.alloc_tensor", &[storage], ty, self.tensor)
+        };
+        self.bind(bindings, value)
+    }
+
+    /// Binds what an operator gives of some memory, which counts in the result.
+    fn read(&mut self, op: &str, bindings: &mut Vec<Expr>) {
+        let memory = self.random.pick(&self.memory);
+        let op = self.tx.op(op);
+        let read = self.tx.call(op, &[memory], Attrs::NONE, Some(self.tensor));
+        let read = self.bind(bindings, read);
+        self.reads.push(read);
+    }
+
+    /// Binds the sum of a value and all that was read in this scope.
+    fn sum(&mut self, result: Expr, first: usize, bindings: &mut Vec<Expr>) -> Expr {
+        let mut sum = result;
+        for read in self.reads.split_off(first) {
+            let (op, negative) = (self.tx.op("add"), self.tx.op("negative"));
+            let read = match self.random.chance(30) {
+                true => {
+                    let value = self.tx.call(negative, &[read], Attrs::NONE, Some(self.tensor));
+                    self.bind(bindings, value)
+                }
+                false => read,
+            };
+            let value = self.tx.call(op, &[sum, read], Attrs::NONE, Some(self.tensor));
+            sum = self.bind(bindings, value);
+        }
+        sum
+    }
+
+    fn op_of_type(&mut self, name: &str, args: &[Expr], attr: (&str, AttrValue), ty: Type) -> Expr {
+        let op = self.tx.op(name);
+        let attrs = self.cx.attrs(&[attr]);
+        self.tx.call(op, args, attrs, Some(ty))
     }
 
     /// A visible value of a type, or a constant.
@@ -197,7 +307,13 @@ impl Writer<'_> {
     }
 
     fn closure_call(&mut self, depth: usize) -> Expr {
-        let function = self.function(depth + 1);
+        let is_closure =
+            |&value: &Expr| matches!(self.cx.terms().ty(self.ty(value)), TypeView::Func { .. });
+        let bound: Vec<Expr> = self.values.iter().copied().filter(is_closure).collect();
+        let function = match bound.is_empty() || self.random.chance(50) {
+            true => self.function(depth + 1),
+            false => self.random.pick(&bound),
+        };
         let TypeView::Func { params, .. } = self.cx.terms().ty(self.ty(function)) else {
             return self.visible(self.tensor);
         };
@@ -213,7 +329,8 @@ impl Writer<'_> {
             .filter(|(_, function)| !function.is_prim())
             .map(|(name, function)| (name, function.clone()))
             .collect();
-        if functions.is_empty() {
+        // What gets memory may give back that, or a value.
+        if functions.is_empty() || !self.memory.is_empty() {
             return self.visible(self.tensor);
         }
         let (name, function) = self.random.pick(&functions);
@@ -281,7 +398,8 @@ impl Writer<'_> {
                 let dim = super::random_dim(self.cx, self.random);
                 self.tx.prim(dim)
             }
-            6 if !self.is_dataflow => {
+            // What calls something external cannot be evaluated.
+            6 if !self.is_dataflow && self.write.is_none() => {
                 let ty = Some(self.cx.object_type("storage"));
                 let callee = self.tx.extern_func("make storage");
                 let args = [self.visible(self.tensor)];

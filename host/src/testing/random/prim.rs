@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Random, random_attrs};
 use crate::ir::{
     BinaryOp, Build, BuildPrim, Context, Cx, DType, Expr, Function, Kind, LoopKind, NodeSpec,
-    Transaction,
+    Transaction, Type,
 };
 
 const NAMES: &[&str] = &["i", "j", "i_1", "ax 0", "k"];
@@ -28,6 +28,27 @@ pub(super) fn function(cx: &Cx, random: &mut Random, size: usize) -> Arc<Functio
     let root = writer.root();
     writer.tx.set_root(root);
     writer.tx.publish().expect("all operands are nodes of this body, and none uses itself")
+}
+
+/// A program that writes a tensor to another one, or what is a little more.
+pub(super) fn write(cx: &Cx, random: &mut Random, ty: Type) -> Arc<Function> {
+    let mut tx = Transaction::new(cx.clone());
+    let (from, to) = (tx.buffer("A", ty, ""), tx.buffer("B", ty, ""));
+    let shape = cx.terms().static_tensor(ty).map_or(Vec::new(), |(_, shape)| shape);
+    let vars: Vec<Expr> = shape.iter().map(|_| tx.scalar_var("i", DType::I64)).collect();
+    let mut value = tx.load(from, &vars);
+    if random.chance(50) {
+        let step = tx.float_of(DType::F32, 0.5);
+        value = tx.binary(BinaryOp::Add, value, step);
+    }
+    let mut body = tx.store(to, value, &vars);
+    for (&var, extent) in vars.iter().zip(shape).rev() {
+        body = tx.for_range(var, extent, LoopKind::Serial, body);
+    }
+    let root = NodeSpec { data: 1, ..NodeSpec::new(Kind::PRIM_FUNC) };
+    let root = tx.push(root, &[from, to, body]);
+    tx.set_root(root);
+    tx.publish().expect("all operands are nodes of this body, and none uses itself")
 }
 
 struct Writer<'a> {
