@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::abi::host::{FunctionHandle, Host, ModuleHandle};
 use crate::abi::tables::{RawFunction, RawModule};
 use crate::ir::{Attrs, BodyView, Build, Context, Expr, Kind, NodeSpec, Symbol, Term, Type, View};
-use crate::pass::{Result, Rewriter};
+use crate::pass::{PassContext, PassError, Result, Rewriter};
 
 /// A published graph function or tensor program: immutable and shared. Cloning it counts an owner.
 #[derive(Clone)]
@@ -133,6 +133,28 @@ impl Module {
             .into_iter()
             .filter_map(|name| Some((name, Function(self.handle.get(name)?))))
             .collect()
+    }
+
+    /// Puts what `map` makes of each graph function in its place, in order. `map` is given the module as well, and may
+    /// add to it and change other functions; it sees what it made so far. Ends when the run is cancelled.
+    pub fn map_functions(
+        &mut self,
+        cx: &PassContext,
+        mut map: impl FnMut(&mut Self, Symbol, Function) -> Result<Function>,
+    ) -> Result<()> {
+        for (name, func) in self.functions() {
+            if func.is_prim() {
+                continue;
+            }
+            if cx.is_cancelled() {
+                return Err(PassError::cancelled());
+            }
+            let mapped = map(self, name, func.clone())?;
+            if !mapped.is_same(&func) {
+                self.insert(name, &mapped);
+            }
+        }
+        Ok(())
     }
 
     /// The function called `name`.

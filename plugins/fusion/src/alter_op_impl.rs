@@ -36,80 +36,73 @@ fn alter_op_impl(mut module: Module, cx: &PassContext) -> Result<Module> {
         return Ok(module);
     }
     let mut transforms = Transforms::default();
-    for (name, func) in module.functions() {
-        if func.is_prim() {
+    module
+        .map_functions(cx, |module, _, func| alter(&func, module, &kernels, &mut transforms, cx))?;
+    Ok(module)
+}
+
+/// A function with calls of the replacements.
+fn alter(
+    func: &Function,
+    module: &mut Module,
+    kernels: &Kernels,
+    transforms: &mut Transforms,
+    cx: &PassContext,
+) -> Result<Function> {
+    let mut rw = func.edit();
+    let body = func.view();
+    for expr in rw.post_order() {
+        let View::Call { callee, args, .. } = body.view(expr) else { continue };
+        if body.op_name(callee) != Some("call_tir") {
             continue;
         }
-        if cx.is_cancelled() {
-            return Err(PassError::cancelled());
-        }
-        let mut rw = func.edit();
-        let body = func.view();
-        for expr in rw.post_order() {
-            let View::Call { callee, args, .. } = body.view(expr) else { continue };
-            if body.op_name(callee) != Some("call_tir") {
-                continue;
-            }
-            let Some(View::Global { name }) = args.get(0).map(|program| body.view(program)) else {
-                continue;
-            };
-            let op = module.get(name).and_then(|program| {
-                cx.terms().attrs(program.attrs()).str("op_name").map(str::to_owned)
+        let Some(View::Global { name }) = args.get(0).map(|program| body.view(program)) else {
+            continue;
+        };
+        let op = module.get(name).and_then(|program| {
+            cx.terms().attrs(program.attrs()).str("op_name").map(str::to_owned)
+        });
+        let Some(kernel) = op.and_then(|op| kernels.0.get(&op)).filter(|it| it.name != name) else {
+            continue;
+        };
+        let Some(types) = kernel.types(func, expr, cx) else { continue };
+        let mut inputs = vec![rw.named(Kind::GLOBAL, kernel.name)];
+        for ((arg, layout), ty) in args.skip(1).iter().zip(&kernel.layouts).zip(&types) {
+            inputs.push(match layout {
+                None => arg,
+                Some(layout) => transforms.call(&mut rw, module, layout, arg, *ty, cx)?,
             });
-            let Some(kernel) = op.and_then(|op| kernels.0.get(&op)).filter(|it| it.name != name)
-            else {
-                continue;
-            };
-            let Some(types) = kernel.types(&func, expr, cx) else { continue };
-            let mut inputs = vec![rw.named(Kind::GLOBAL, kernel.name)];
-            for ((arg, layout), ty) in args.skip(1).iter().zip(&kernel.layouts).zip(&types) {
-                inputs.push(match layout {
-                    None => arg,
-                    Some(layout) => transforms.call(&mut rw, &mut module, layout, arg, *ty, cx)?,
-                });
+        }
+        let results = &types[args.len() - 1..];
+        let out = match results {
+            [(_, ty)] => *ty,
+            _ => cx.tuple_type(&results.iter().map(|&(_, ty)| ty).collect::<Vec<_>>()),
+        };
+        let attrs = cx.attrs(&[("out", AttrValue::Term(out.into()))]);
+        let call = rw.call_op("call_tir", &inputs, attrs);
+        let layouts = &kernel.layouts[args.len() - 1..];
+        let new = match (results, layouts) {
+            (_, layouts) if layouts.iter().all(Option::is_none) => call,
+            (&[(outer, inner)], [Some(layout)]) => {
+                transforms.call(&mut rw, module, layout, call, (inner, outer), cx)?
             }
-            let results = &types[args.len() - 1..];
-            let out = match results {
-                [(_, ty)] => *ty,
-                _ => cx.tuple_type(&results.iter().map(|&(_, ty)| ty).collect::<Vec<_>>()),
-            };
-            let attrs = cx.attrs(&[("out", AttrValue::Term(out.into()))]);
-            let call = rw.call_op("call_tir", &inputs, attrs);
-            let layouts = &kernel.layouts[args.len() - 1..];
-            let new = match (results, layouts) {
-                (_, layouts) if layouts.iter().all(Option::is_none) => call,
-                (&[(outer, inner)], [Some(layout)]) => {
-                    transforms.call(&mut rw, &mut module, layout, call, (inner, outer), cx)?
+            _ => {
+                let mut fields = Vec::with_capacity(results.len());
+                for (index, (&(outer, inner), layout)) in results.iter().zip(layouts).enumerate() {
+                    let field = rw.tuple_get_item(call, index as u32);
+                    fields.push(match layout {
+                        None => field,
+                        Some(layout) => {
+                            transforms.call(&mut rw, module, layout, field, (inner, outer), cx)?
+                        }
+                    });
                 }
-                _ => {
-                    let mut fields = Vec::with_capacity(results.len());
-                    for (index, (&(outer, inner), layout)) in
-                        results.iter().zip(layouts).enumerate()
-                    {
-                        let field = rw.tuple_get_item(call, index as u32);
-                        fields.push(match layout {
-                            None => field,
-                            Some(layout) => transforms.call(
-                                &mut rw,
-                                &mut module,
-                                layout,
-                                field,
-                                (inner, outer),
-                                cx,
-                            )?,
-                        });
-                    }
-                    rw.tuple(&fields)
-                }
-            };
-            rw.replace(expr, new);
-        }
-        let altered = rw.finish()?;
-        if !altered.is_same(&func) {
-            module.insert(name, &altered);
-        }
+                rw.tuple(&fields)
+            }
+        };
+        rw.replace(expr, new);
     }
-    Ok(module)
+    rw.finish()
 }
 
 /// From one layout to another.

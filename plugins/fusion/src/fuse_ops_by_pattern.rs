@@ -41,12 +41,9 @@ fn fuse_ops_by_pattern(mut module: Module, cx: &PassContext) -> Result<Module> {
     }
     let outline = Outline { binds_constants: cx.option_bool("bind_constants") };
     let effects_of = ModuleEffects::of(&module);
-    for (name, func) in module.functions() {
-        if func.is_prim() || names::is_group(cx, &func) {
-            continue;
-        }
-        if cx.is_cancelled() {
-            return Err(PassError::cancelled());
+    module.map_functions(cx, |module, _, func| {
+        if names::is_group(cx, &func) {
+            return Ok(func);
         }
         let effects = effects_of.of_function(&func, cx);
         let mut rw = func.edit();
@@ -54,14 +51,11 @@ fn fuse_ops_by_pattern(mut module: Module, cx: &PassContext) -> Result<Module> {
             let Some(bindings) = Bindings::of(&func, expr, &effects) else { continue };
             let groups = Search::new(&bindings, outline, cx).run(&patterns, &mut rw)?;
             if !groups.is_empty() {
-                bindings.cut(&groups, outline, &mut rw, &mut module, cx)?;
+                bindings.cut(&groups, outline, &mut rw, module, cx)?;
             }
         }
-        let partitioned = rw.finish()?;
-        if !partitioned.is_same(&func) {
-            module.insert(name, &partitioned);
-        }
-    }
+        rw.finish()
+    })?;
     Ok(module)
 }
 

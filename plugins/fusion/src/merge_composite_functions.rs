@@ -45,12 +45,9 @@ fn merge_composite_functions(mut module: Module, cx: &PassContext) -> Result<Mod
         return Ok(module);
     }
     let effects_of = ModuleEffects::of(&module);
-    for (name, func) in module.functions() {
-        if func.is_prim() || names::is_group(cx, &func) {
-            continue;
-        }
-        if cx.is_cancelled() {
-            return Err(PassError::cancelled());
+    module.map_functions(cx, |module, _, func| {
+        if names::is_group(cx, &func) {
+            return Ok(func);
         }
         let effects = effects_of.of_function(&func, cx);
         let mut rw = func.edit();
@@ -59,14 +56,11 @@ fn merge_composite_functions(mut module: Module, cx: &PassContext) -> Result<Mod
             let groups = groups(&bindings, &composites, cx);
             if !groups.is_empty() {
                 let outline = Outline { binds_constants: true };
-                bindings.cut(&groups, outline, &mut rw, &mut module, cx)?;
+                bindings.cut(&groups, outline, &mut rw, module, cx)?;
             }
         }
-        let merged = rw.finish()?;
-        if !merged.is_same(&func) {
-            module.insert(name, &merged);
-        }
-    }
+        rw.finish()
+    })?;
     Ok(module)
 }
 

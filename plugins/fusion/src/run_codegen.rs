@@ -48,15 +48,10 @@ fn run_codegen(mut module: Module, cx: &PassContext) -> Result<Module> {
     if programs.is_empty() {
         return Ok(module);
     }
-    for (name, func) in module.functions() {
-        if func.is_prim() || results.contains_key(&name) {
-            continue;
-        }
-        let called = call_programs(&func, &results, cx)?;
-        if !called.is_same(&func) {
-            module.insert(name, &called);
-        }
-    }
+    module.map_functions(cx, |_, name, func| match results.contains_key(&name) {
+        true => Ok(func),
+        false => call_programs(&func, &results, cx),
+    })?;
     for (name, program) in &programs {
         module.insert(*name, program);
     }

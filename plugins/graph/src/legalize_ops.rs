@@ -41,15 +41,8 @@ fn legalize_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
         programs.roles.insert(op, Role::Stays);
     }
     programs.make(&module, cx);
-    for (name, func) in module.functions() {
-        if func.is_prim() {
-            continue;
-        }
-        let legal = legalize_function(&func, &mut module, &mut programs, cx)?;
-        if !legal.is_same(&func) {
-            module.insert(name, &legal);
-        }
-    }
+    module
+        .map_functions(cx, |module, _, func| legalize_function(&func, module, &mut programs, cx))?;
     Ok(module)
 }
 

@@ -33,25 +33,23 @@ use crate::call_sites::{called, closed_functions};
     requires = ["relax.Normalize"],
     idempotent = true
 )]
-fn remove_unused_outputs(mut module: Module, _: &PassContext) -> Result<Module> {
+fn remove_unused_outputs(mut module: Module, cx: &PassContext) -> Result<Module> {
     let mut read: HashMap<Symbol, Vec<bool>> = closed_functions(&module)
         .into_iter()
         .filter_map(|(name, func)| Some((name, vec![false; fields(&func)?.len()])))
         .collect();
-    let functions = module.functions();
-    for (_, func) in functions.iter().filter(|(_, func)| !func.is_prim()) {
+    for (_, func) in module.functions().iter().filter(|(_, func)| !func.is_prim()) {
         note_reads(func.view(), &mut read);
     }
     read.retain(|_, read| read.contains(&false));
-    for (name, func) in functions.iter().filter(|(_, func)| !func.is_prim()) {
-        let body = func.view();
+    module.map_functions(cx, |_, name, func| {
         let mut rw = func.edit();
-        project_anew(&mut rw, body, &read);
-        if let Some(read) = read.get(name) {
-            return_less(&mut rw, func, read);
+        project_anew(&mut rw, func.view(), &read);
+        if let Some(read) = read.get(&name) {
+            return_less(&mut rw, &func, read);
         }
-        module.insert(*name, &rw.finish()?);
-    }
+        rw.finish()
+    })?;
     Ok(module)
 }
 

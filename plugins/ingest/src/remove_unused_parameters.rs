@@ -33,7 +33,7 @@ fn remove_unused_parameters(mut module: Module, cx: &PassContext) -> Result<Modu
     let closed = closed_functions(&module);
     let read = Read::of(&module, &closed, cx.terms());
     let is_shorter = |name: &Symbol| read.kept.get(name).is_some_and(|kept| kept.contains(&false));
-    for (name, func) in module.functions().into_iter().filter(|(_, func)| !func.is_prim()) {
+    module.map_functions(cx, |_, name, func| {
         let body = func.view();
         let mut rw = func.edit();
         for expr in body.post_order() {
@@ -56,9 +56,8 @@ fn remove_unused_parameters(mut module: Module, cx: &PassContext) -> Result<Modu
             rw.set_type(shorter, None);
             rw.set_root(shorter);
         }
-        let func = rw.finish()?;
-        module.insert(name, &func);
-    }
+        rw.finish()
+    })?;
     Ok(module)
 }
 

@@ -26,26 +26,26 @@ use crate::graph_memory::Usage;
     idempotent = true
 )]
 fn liveness_analysis(mut module: Module, cx: &PassContext) -> Result<Module> {
-    for (name, func) in module.functions().into_iter().filter(|(_, func)| !func.is_prim()) {
+    module.map_functions(cx, |module, name, func| {
         let body = func.view();
         let usage = match func.result().map(|result| body.view(result)) {
             Some(View::Let(bindings)) if !bindings.is_empty() => {
-                let usage = Usage::of(body, bindings, &module);
+                let usage = Usage::of(body, bindings, module);
                 let (var, _) = bindings.binding(usage.peak_at);
-                let [func, var] =
+                let [name, var] =
                     [name, Symbol(body.raw_node(var).data)].map(|name| cx.terms().str(name));
-                cx.note(&format!("@{func}: at most {} bytes are alive, at %{var}", usage.peak));
+                cx.note(&format!("@{name}: at most {} bytes are alive, at %{var}", usage.peak));
                 usage.peak
             }
             _ => 0,
         };
         let attrs = cx.with_attr(func.attrs(), "peak_bytes", (usage as i64).into());
+        let mut rw = func.edit();
         if attrs != func.attrs() {
-            let mut rw = func.edit();
             let root = rw.with_attrs(body.root(), attrs);
             rw.set_root(root);
-            module.insert(name, &rw.finish()?);
         }
-    }
+        rw.finish()
+    })?;
     Ok(module)
 }

@@ -27,16 +27,12 @@ use tenon_plugin_api::prelude::*;
 )]
 fn decompose_ops_for_training(mut module: Module, cx: &PassContext) -> Result<Module> {
     let only = cx.option_str("func_name");
-    for (name, func) in module.functions() {
-        let is_meant = only.is_empty() || cx.terms().str(name) == only;
-        if func.is_prim() || !is_meant {
-            continue;
+    module.map_functions(cx, |_, name, func| {
+        match only.is_empty() || cx.terms().str(name) == only {
+            true => decompose(&func),
+            false => Ok(func),
         }
-        let decomposed = decompose(&func)?;
-        if !decomposed.is_same(&func) {
-            module.insert(name, &decomposed);
-        }
-    }
+    })?;
     Ok(module)
 }
 

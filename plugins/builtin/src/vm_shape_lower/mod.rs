@@ -62,19 +62,17 @@ const MATCHES_PARAMETERS: &str = "matches_parameters";
 )]
 fn vm_shape_lower(mut module: Module, cx: &PassContext) -> Result<Module> {
     let terms = cx.terms();
-    for (name, func) in module.functions() {
-        let is_done = terms.attrs(func.attrs()).bool(MATCHES_PARAMETERS) == Some(true);
-        if func.is_prim() || is_done {
-            continue;
+    module.map_functions(cx, |module, name, func| {
+        if terms.attrs(func.attrs()).bool(MATCHES_PARAMETERS) == Some(true) {
+            return Ok(func);
         }
         let code = Code::of(&func, terms.str(name))?;
         if code.is_static {
-            continue;
+            return Ok(func);
         }
         refuse_nested(&func, terms.str(name))?;
-        let lowered = lower(&func, terms.str(name), &code, &mut module, cx)?;
-        module.insert(name, &lowered);
-    }
+        lower(&func, terms.str(name), &code, module, cx)
+    })?;
     Ok(module)
 }
 

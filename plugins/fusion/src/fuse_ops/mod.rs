@@ -64,12 +64,9 @@ fn fuse_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
     let mut programs = Programs::new(cx);
     let mut outlines = Outlines::default();
     let effects_of = ModuleEffects::of(&module);
-    for (name, func) in module.functions() {
-        if func.is_prim() || names::is_group(cx, &func) {
-            continue;
-        }
-        if cx.is_cancelled() {
-            return Err(PassError::cancelled());
+    module.map_functions(cx, |module, _, func| {
+        if names::is_group(cx, &func) {
+            return Ok(func);
         }
         let mut rw = func.edit();
         let mut scratch = Scratch::of(func.view());
@@ -78,20 +75,17 @@ fn fuse_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
             if !matches!(rw.view(expr), View::Let(_)) {
                 continue;
             }
-            let graph = Graph::of(&rw, expr, &effects, &mut scratch, &mut programs, &module);
+            let graph = Graph::of(&rw, expr, &effects, &mut scratch, &mut programs, module);
             let tree = PostDominators::of(&graph);
             let groups = Groups::of(&graph, &tree, max_depth);
             if groups.is_trivial() {
                 continue;
             }
-            let fused = outlines.apply(&mut rw, expr, &graph, groups, &mut module, cx)?;
+            let fused = outlines.apply(&mut rw, expr, &graph, groups, module, cx)?;
             rw.replace(expr, fused);
         }
-        let fused = rw.finish()?;
-        if !fused.is_same(&func) {
-            module.insert(name, &fused);
-        }
-    }
+        rw.finish()
+    })?;
     Ok(module)
 }
 

@@ -84,14 +84,7 @@ fn fuse_tir(mut module: Module, cx: &PassContext) -> Result<Module> {
     if merged.is_empty() {
         return Ok(module);
     }
-    for (name, func) in module.functions() {
-        if !func.is_prim() {
-            let calling = call_programs(&func, &merged, cx)?;
-            if !calling.is_same(&func) {
-                module.insert(name, &calling);
-            }
-        }
-    }
+    module.map_functions(cx, |_, _, func| call_programs(&func, &merged, cx))?;
     Ok(module)
 }
 

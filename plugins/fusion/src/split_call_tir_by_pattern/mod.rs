@@ -64,12 +64,7 @@ fn split_call_tir_by_pattern(mut module: Module, cx: &PassContext) -> Result<Mod
         }
         splits.insert(name, Split { library: library.program, rest, found });
     }
-    for (name, func) in module.functions().into_iter().filter(|(_, func)| !func.is_prim()) {
-        let called = call_parts(&func, &splits, &module, cx)?;
-        if !called.is_same(&func) {
-            module.insert(name, &called);
-        }
-    }
+    module.map_functions(cx, |module, _, func| call_parts(&func, &splits, module, cx))?;
     let calls = CallGraph::of(&module);
     for name in splits.into_keys().filter(|&name| calls.uses(name) == 0) {
         if module.get(name).is_some_and(|program| program.is_private()) {

@@ -44,12 +44,12 @@ use crate::roles::Roles;
 )]
 fn inplace_update(mut module: Module, cx: &PassContext) -> Result<Module> {
     let mut programs = Programs::default();
-    for (name, func) in module.functions().into_iter().filter(|(_, func)| !func.is_prim()) {
-        let Some(block) = func.result() else { continue };
-        let View::Let(bindings) = func.view().view(block) else { continue };
-        let updates = Updates::find(func.view(), bindings, &module, &mut programs, cx);
+    module.map_functions(cx, |module, _, func| {
+        let Some(block) = func.result() else { return Ok(func) };
+        let View::Let(bindings) = func.view().view(block) else { return Ok(func) };
+        let updates = Updates::find(func.view(), bindings, module, &mut programs, cx);
         if updates.calls.is_empty() {
-            continue;
+            return Ok(func);
         }
         let mut rw = func.edit();
         rw.rewrite_bindings(block, |rw, list, is_dataflow, var, value| {
@@ -58,14 +58,14 @@ fn inplace_update(mut module: Module, cx: &PassContext) -> Result<Module> {
                 return Ok(());
             }
             let value = match updates.calls.get(&value) {
-                Some(overwritten) => programs.call(rw, &mut module, value, *overwritten)?,
+                Some(overwritten) => programs.call(rw, module, value, *overwritten)?,
                 None => value,
             };
             list.bind(is_dataflow, var, value);
             Ok(())
         })?;
-        module.insert(name, &rw.finish()?);
-    }
+        rw.finish()
+    })?;
     programs.remove_unused(&mut module);
     Ok(module)
 }
