@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
-use tenon_plugin_api::abi::read::{TermTable, term_slot};
+use tenon_plugin_api::abi::publication::append;
+use tenon_plugin_api::abi::read::TermTable;
 use tenon_plugin_api::abi::records::{RawTerm, RawTermTable, TERM_CHUNK_LOG2, TERM_CHUNKS};
 use tenon_plugin_api::ir::{Context, Symbol, Term, TermKind, Terms};
 
@@ -171,12 +172,10 @@ impl Interner {
 
     /// Adds a term that is not there yet, and publishes it.
     ///
-    /// Writers hold the lock of the store. Readers take none: the length is stored last, with `Release`, and a reader loads
-    /// it first, with `Acquire`, so whoever sees a term's number below the length also sees its record, its children or
-    /// text, and the chunk that holds it. A number reaches another thread only after that, whatever carries it.
+    /// Writers hold the lock of the store. Readers take none: what [`append`] publishes is seen with all that it leads
+    /// to, its children or text among it. A number reaches another thread only after that, whatever carries it.
     fn append(&self, kind: TermKind, flags: u16, bits: u64, children: &[Term], text: &str) -> u32 {
-        let mut store = lock(&self.store);
-        let id = self.table.len.load(Ordering::Relaxed);
+        let store = &mut *lock(&self.store);
         let (children, len) = if kind == TermKind::STR {
             store.texts.push(text.into());
             let text = store.texts.last().expect("just pushed");
@@ -186,16 +185,15 @@ impl Interner {
             let children = store.children.last().expect("just pushed");
             (children.as_ptr().cast(), children.len())
         };
-        let (chunk, _) = term_slot(id);
-        if chunk == store.chunks.len() {
-            let mut fresh = Vec::with_capacity(1 << (TERM_CHUNK_LOG2 as usize + chunk));
-            self.table.chunks[chunk].store(fresh.as_mut_ptr() as *mut _, Ordering::Release);
-            store.chunks.push(fresh);
-        }
-        // The chunk was reserved in full, so pushing never moves it.
-        store.chunks[chunk].push(RawTerm { kind: kind.0, flags, len: len as u32, bits, children });
-        self.table.len.store(id + 1, Ordering::Release);
-        id
+        let record = RawTerm { kind: kind.0, flags, len: len as u32, bits, children };
+        append(&self.table.len, &self.table.chunks, |chunk| {
+            if chunk == store.chunks.len() {
+                store.chunks.push(Vec::with_capacity(1 << (TERM_CHUNK_LOG2 as usize + chunk)));
+            }
+            // The chunk was reserved in full, so pushing never moves it.
+            store.chunks[chunk].push(record);
+            store.chunks[chunk].as_mut_ptr().cast()
+        })
     }
 }
 

@@ -12,5 +12,6 @@ pub mod model;
 pub mod parallel;
 pub mod signature;
 pub mod status;
+mod sync;
 
 pub use arrays::{from_array, npy_type, to_array};

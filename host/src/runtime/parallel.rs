@@ -23,16 +23,15 @@
 //! A `parallel_for` inside of a task, or while another thread uses the pool, runs serially.
 
 use std::{
-    cell::UnsafeCell,
     ffi::c_void,
     io,
     num::NonZeroUsize,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
-    },
+    sync::{Arc, OnceLock},
+};
+
+use super::sync::{
+    AtomicBool, AtomicU32, Ordering, Patience, UnsafeCell,
     thread::{self, JoinHandle, Thread},
-    time::{Duration, Instant},
 };
 
 /// A piece of a loop: `data`, first index, index behind the last; 0 for success.
@@ -63,9 +62,6 @@ const _: () = {
     assert!(std::mem::offset_of!(RawParallel, threads) == 8);
     assert!(std::mem::offset_of!(RawParallel, parallel_for) == 16);
 };
-
-/// How long an idle worker looks for work before it sleeps. Waking it costs about as much.
-const SPIN: Duration = Duration::from_micros(if cfg!(miri) { 0 } else { 50 });
 
 /// Persistent threads for parallel loops. Dropping it ends them.
 #[derive(Debug)]
@@ -105,7 +101,7 @@ impl ThreadPool {
 
     /// As many threads as the process may use at once.
     pub fn with_all_threads() -> io::Result<ThreadPool> {
-        ThreadPool::new(thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
+        ThreadPool::new(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
     }
 
     /// How many threads take part in a loop.
@@ -137,7 +133,8 @@ impl ThreadPool {
 impl Drop for ThreadPool {
     fn drop(&mut self) {
         for (slot, worker) in self.shared.slots.iter().zip(&self.workers) {
-            slot.state.store(EXIT, Ordering::Release);
+            // A swap comes behind whatever the worker wrote last, for everybody.
+            slot.state.swap(EXIT, Ordering::AcqRel);
             worker.thread().unpark();
         }
         for worker in self.workers.drain(..) {
@@ -174,7 +171,7 @@ struct Slot {
     state: AtomicU32,
     piece: UnsafeCell<Option<Piece>>,
     /// The worker, to be woken up.
-    thread: std::sync::OnceLock<Thread>,
+    thread: OnceLock<Thread>,
 }
 
 // SAFETY: `piece` is touched by one thread at a time; `state` says by which, and its changes
@@ -213,7 +210,7 @@ impl Shared {
         for (slot, i) in helpers.iter().zip(1..) {
             let piece = Piece { task, data, begin: cut(i), end: cut(i + 1), status: 0 };
             // SAFETY: `busy` is ours and the state is not `READY`, so nobody else touches it.
-            unsafe { *slot.piece.get() = Some(piece) };
+            slot.piece.with_mut(|place| unsafe { *place = Some(piece) });
             slot.start();
         }
         // SAFETY: passed on to the caller.
@@ -221,7 +218,7 @@ impl Shared {
         for slot in helpers {
             slot.wait();
             // SAFETY: `busy` is ours and the worker is done with it.
-            let piece = unsafe { (*slot.piece.get()).take() };
+            let piece = slot.piece.with_mut(|place| unsafe { (*place).take() });
             if status == 0 {
                 status = piece.map_or(0, |piece| piece.status);
             }
@@ -243,13 +240,9 @@ impl Slot {
 
     /// Returns when the worker has done its piece.
     fn wait(&self) {
-        let mut since = None;
-        let mut rounds = 0u32;
+        let mut patience = Patience::default();
         while self.state.load(Ordering::Acquire) == READY {
-            rounds = rounds.wrapping_add(1);
-            if !rounds.is_multiple_of(64) && !cfg!(miri) {
-                std::hint::spin_loop();
-            } else if since.get_or_insert_with(Instant::now).elapsed() > SPIN {
+            if patience.is_over() {
                 // The worker may be waiting for this processor.
                 thread::yield_now();
             }
@@ -258,10 +251,12 @@ impl Slot {
 
     /// The worker's side: does its piece.
     fn run(&self) {
-        // SAFETY: the state is `READY`, so the piece is the worker's.
-        let Some(piece) = (unsafe { &mut *self.piece.get() }) else { return };
-        // SAFETY: whoever called `parallel_for` allowed the task on any thread and any piece.
-        piece.status = unsafe { (piece.task)(piece.data, piece.begin, piece.end) };
+        self.piece.with_mut(|place| {
+            // SAFETY: the state is `READY`, so the piece is the worker's.
+            let Some(piece) = (unsafe { &mut *place }) else { return };
+            // SAFETY: whoever called `parallel_for` allowed the task on any thread and any piece.
+            piece.status = unsafe { (piece.task)(piece.data, piece.begin, piece.end) };
+        });
     }
 }
 
@@ -284,17 +279,13 @@ fn work(slot: &Slot) {
 
 /// Spins, then sleeps, until the state is neither `IDLE` nor `ASLEEP`; returns it.
 fn await_change(slot: &Slot) -> u32 {
-    let mut since = None;
-    let mut rounds = 0u32;
+    let mut patience = Patience::default();
     loop {
         let state = slot.state.load(Ordering::Acquire);
         if state != IDLE && state != ASLEEP {
             return state;
         }
-        rounds = rounds.wrapping_add(1);
-        if !rounds.is_multiple_of(64) && !cfg!(miri) {
-            std::hint::spin_loop();
-        } else if since.get_or_insert_with(Instant::now).elapsed() >= SPIN {
+        if patience.is_over() {
             let order = (Ordering::AcqRel, Ordering::Acquire);
             // Fails when work has come in the meantime: then there is nothing to sleep for.
             if slot.state.compare_exchange(IDLE, ASLEEP, order.0, order.1).is_ok()
@@ -328,6 +319,7 @@ unsafe extern "C" fn parallel_for(
 mod tests {
     use std::sync::atomic::AtomicI64;
 
+    use super::super::sync::SPIN;
     use super::*;
 
     fn pool(threads: usize) -> ThreadPool {

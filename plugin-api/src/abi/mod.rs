@@ -14,6 +14,10 @@ pub mod layout;
 pub mod note;
 mod pins;
 pub mod plugin;
+pub mod publication;
 pub mod read;
 pub mod records;
 pub mod tables;
+
+// What `publication` stands on; a model of its interleavings puts other atomics there.
+use std::sync::atomic;

@@ -3,14 +3,12 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::sync::atomic::Ordering;
 
 use abi_stable::std_types::{RSlice, RStr};
 
 use super::layout::Record;
-use super::records::{
-    RawBody, RawConstant, RawNode, RawTerm, RawTermTable, TERM_CHUNK_LOG2, TERM_CHUNKS,
-};
+use super::publication::find;
+use super::records::{RawBody, RawConstant, RawNode, RawTerm, RawTermTable};
 
 /// Reads a record of which `size` bytes are there; what it lacks is zero.
 ///
@@ -71,13 +69,13 @@ impl<'a> TermTable<'a> {
     /// When the table holds no such term.
     #[inline]
     pub fn get(self, term: u32) -> RawTerm {
-        assert!(term < self.raw.len.load(Ordering::Acquire), "no term {term} in this context");
-        let (chunk, offset) = term_slot(term);
-        let base = self.raw.chunks[chunk].load(Ordering::Acquire).cast::<u8>();
+        let Some((chunk, offset)) = find(&self.raw.len, &self.raw.chunks, term) else {
+            panic!("no term {term} in this context");
+        };
         let stride = self.raw.stride as usize;
         // SAFETY: `term` is below the published length, so the host has written this slot of this
         // chunk, and neither moves nor changes while the table lives, which `'a` witnesses.
-        unsafe { record(base.add(offset * stride).cast(), stride) }
+        unsafe { record(chunk.cast::<u8>().add(offset * stride).cast(), stride) }
     }
 
     /// The children of `term`; empty for a string.
@@ -102,15 +100,6 @@ impl<'a> TermTable<'a> {
         // SAFETY: they are UTF-8, as the record says: the host makes strings from `str` alone.
         unsafe { std::str::from_utf8_unchecked(bytes) }
     }
-}
-
-/// Chunk and offset of a term's slot.
-#[inline]
-pub fn term_slot(term: u32) -> (usize, usize) {
-    let biased = term as u64 + (1 << TERM_CHUNK_LOG2);
-    let chunk = (63 - biased.leading_zeros()) as usize - TERM_CHUNK_LOG2 as usize;
-    debug_assert!(chunk < TERM_CHUNKS);
-    (chunk, (biased - (1 << (TERM_CHUNK_LOG2 as usize + chunk))) as usize)
 }
 
 /// A body borrowed for `'a`.
