@@ -31,18 +31,26 @@ pub(crate) struct Tolerance {
     pub(crate) atol: f64,
 }
 
-/// The cases of all families in a folder.
-pub(crate) fn all(folder: &Path) -> Vec<Case> {
+/// The cases of a file.
+pub(crate) struct Family {
+    /// The name of the file.
+    pub(crate) name: String,
+    pub(crate) cases: Vec<Case>,
+}
+
+/// All families in a folder.
+pub(crate) fn families(folder: &Path) -> Vec<Family> {
     let mut files: Vec<_> = fs::read_dir(folder)
         .expect("the folder of cases is there")
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "ir"))
         .collect();
     files.sort();
-    files.iter().flat_map(|file| family(file)).collect()
+    let name = |file: &Path| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    files.iter().map(|file| Family { name: name(file), cases: cases(file) }).collect()
 }
 
-fn family(file: &Path) -> Vec<Case> {
+fn cases(file: &Path) -> Vec<Case> {
     let module = read(&fs::read_to_string(file).expect("a family can be read"));
     let module = match infer_module(&module) {
         Ok(module) => module,

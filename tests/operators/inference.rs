@@ -9,34 +9,49 @@ use tenon_host::ir::{Context, Module, View};
 
 use super::case::read;
 
+/// One for each file.
 pub(crate) fn trials(folder: &Path) -> Vec<Trial> {
     let text = |file: &str| {
         let text = fs::read_to_string(folder.join(file)).expect("the suite can be read");
         text.split_once('\n').expect("it begins with a line of its own").1.to_owned()
     };
-    let module = read(&text("types.ir"));
-    let names: Vec<_> = module.iter().map(|(name, _)| name).collect();
-    let mut trials: Vec<Trial> = names
-        .into_iter()
-        .map(|name| {
-            let module = module.clone();
-            let text = module.cx().terms().str(name).to_owned();
-            Trial::test(format!("types::{text}"), move || declared_is_inferred(&module, &text))
-        })
-        .collect();
-    let errors = text("errors.ir");
-    let mut rest = errors.as_str();
-    while let Some((input, after)) = rest.split_once("//! ") {
-        let (expected, after) = after.split_once('\n').unwrap_or((after, ""));
-        let (input, expected) = (input.to_owned(), expected.to_owned());
-        let name = format!("errors::{}", expected.chars().take(60).collect::<String>());
-        trials.push(Trial::test(name, move || says(&input, &expected)));
-        rest = after;
-    }
-    trials
+    let (declared, wrong) = (text("types.ir"), text("errors.ir"));
+    vec![
+        Trial::test("types", move || types(&declared)),
+        Trial::test("errors", move || errors(&wrong)),
+    ]
 }
 
-fn declared_is_inferred(module: &Module, name: &str) -> Result<(), Failed> {
+/// Each function is of the type that it declares.
+fn types(text: &str) -> Result<(), Failed> {
+    let module = read(text);
+    let names = module.iter().map(|(name, _)| module.cx().terms().str(name));
+    let problem = |name| Some(format!("{name}: {}", declared_is_inferred(&module, name).err()?));
+    all_of(names.filter_map(problem))
+}
+
+/// Each text gives the message that stands behind it.
+fn errors(text: &str) -> Result<(), Failed> {
+    let mut problems = Vec::new();
+    let mut rest = text;
+    while let Some((input, after)) = rest.split_once("//! ") {
+        let (expected, after) = after.split_once('\n').unwrap_or((after, ""));
+        problems.extend(says(input, expected).err());
+        rest = after;
+    }
+    all_of(problems.into_iter())
+}
+
+/// An error when there are problems.
+fn all_of(problems: impl Iterator<Item = String>) -> Result<(), Failed> {
+    let problems: Vec<String> = problems.collect();
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(problems.join("\n").into()),
+    }
+}
+
+fn declared_is_inferred(module: &Module, name: &str) -> Result<(), String> {
     let func = module.get_str(name).ok_or("the function is there")?;
     let typed = infer(func, &|_| None).map_err(|errors| errors[0].to_string())?;
     let body = typed.view();
@@ -47,19 +62,19 @@ fn declared_is_inferred(module: &Module, name: &str) -> Result<(), Failed> {
     match (body.ty(value), result) {
         (Some(inferred), Some(declared)) if inferred == declared => Ok(()),
         (Some(inferred), Some(declared)) => {
-            Err(format!("{} is declared, {} is inferred", text(declared), text(inferred)).into())
+            Err(format!("{} is declared, {} is inferred", text(declared), text(inferred)))
         }
         _ => Err("a type is missing".into()),
     }
 }
 
-fn says(input: &str, expected: &str) -> Result<(), Failed> {
+fn says(input: &str, expected: &str) -> Result<(), String> {
     let found = match infer_module(&read(input)) {
         Ok(_) => "ok".to_owned(),
         Err(errors) => format!("error {}", errors[0].1),
     };
     match found == expected {
         true => Ok(()),
-        false => Err(format!("expected: {expected}\n   found: {found}").into()),
+        false => Err(format!("expected: {expected}\n   found: {found}")),
     }
 }

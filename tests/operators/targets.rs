@@ -1,28 +1,30 @@
 //! The targets that the suite runs on.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use serde::Deserialize;
 use tenon_host::eval::{Evaluator, Tensor, Value};
 use tenon_host::ir::{Context, Expr, Module, Type, View};
 use tenon_host::ops::{self, OpDef};
 
 use super::case::{Case, Tolerance};
+use super::compiled;
 
 /// A way to get results.
 pub(crate) struct Target {
     pub(crate) name: &'static str,
-    pub(crate) tolerance: Tolerance,
-    /// Cases that are left out, and why.
-    pub(crate) skips: &'static [(&'static str, &'static str)],
     /// Whether a case is for it at all.
     pub(crate) takes: fn(&Case) -> bool,
-    pub(crate) run: fn(&Case) -> Result<Vec<Tensor>, String>,
+    run: fn(&Case) -> Result<Vec<Tensor>, String>,
 }
 
 pub(crate) const ALL: &[Target] = &[
     // The operator's reference evaluation.
     Target {
         name: "reference",
-        tolerance: Tolerance { rtol: 1e-5, atol: 1e-5 },
-        skips: &[],
         takes: |_| true,
         run: |case| {
             let args = case.inputs.iter().cloned().map(Value::Tensor).collect();
@@ -31,24 +33,77 @@ pub(crate) const ALL: &[Target] = &[
         },
     },
     // The operator's tensor program, interpreted, for vectors of 128 bits.
-    Target {
-        name: "program4",
-        // Programs add up in f32, in the order of their loops.
-        tolerance: Tolerance { rtol: 1e-4, atol: 1e-4 },
-        skips: &[],
-        takes: has_program,
-        run: |case| interpret(case, 4),
-    },
+    Target { name: "program4", takes: has_program, run: |case| interpret(case, 4) },
     // The same for vectors of 512 bits.
+    Target { name: "program16", takes: has_program, run: |case| interpret(case, 16) },
+    // The default pipeline, and LLVM's code for this machine.
     Target {
-        name: "program16",
-        // Programs add up in f32, in the order of their loops.
-        tolerance: Tolerance { rtol: 1e-4, atol: 1e-4 },
-        skips: &[],
-        takes: has_program,
-        run: |case| interpret(case, 16),
+        name: "compiled",
+        takes: |_| true,
+        run: |case| compiled::run(&compiled::compile(&case.module)?, &case.inputs),
     },
 ];
+
+impl Target {
+    /// Runs a case; a panic is an error.
+    pub(crate) fn run_caught(&self, case: &Case) -> Result<Vec<Tensor>, String> {
+        catch_unwind(AssertUnwindSafe(|| (self.run)(case)))
+            .unwrap_or_else(|_| Err("it panics".to_owned()))
+    }
+}
+
+/// What is asked of each target: `targets.toml`.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Settings(BTreeMap<String, TargetSettings>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TargetSettings {
+    rtol: f64,
+    atol: f64,
+    /// Cases that it gets wrong, and why.
+    #[serde(default)]
+    skips: BTreeMap<String, String>,
+}
+
+impl Settings {
+    pub(crate) fn read(path: &Path) -> Settings {
+        let text = fs::read_to_string(path).expect("the settings can be read");
+        toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    pub(crate) fn tolerance(&self, target: &Target) -> Tolerance {
+        let TargetSettings { rtol, atol, .. } = *self.of(target);
+        Tolerance { rtol, atol }
+    }
+
+    /// Why a target does not do a case.
+    pub(crate) fn skip(&self, target: &Target, case: &Case) -> Option<&str> {
+        self.of(target).skips.get(&case.name).map(String::as_str)
+    }
+
+    fn of(&self, target: &Target) -> &TargetSettings {
+        self.0.get(target.name).unwrap_or_else(|| panic!("no settings for {}", target.name))
+    }
+
+    /// Whether each name in it is that of a target or case, and each skip has its reason.
+    pub(crate) fn check(&self, cases: &[&str]) -> Result<(), String> {
+        for (target, settings) in &self.0 {
+            if !ALL.iter().any(|known| known.name == target) {
+                return Err(format!("there is no target {target}"));
+            }
+            for (case, reason) in &settings.skips {
+                if !cases.contains(&case.as_str()) || reason.is_empty() {
+                    return Err(format!(
+                        "{target}: the case {case} is not there, or has no reason"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
 
 /// The tensors of a value, tuples flattened.
 fn tensors(value: &Value) -> Vec<Tensor> {
