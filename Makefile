@@ -1,8 +1,8 @@
-# make demo    compile the digits network and run it on images that it never saw
-# make test    run every test, the networks of the onnx wheel among them
-# make bench   measure, with ONNX Runtime beside it where its wheel can be had
-# make build   the tenon binary and the plugins, optimized, in target/release
-# make lint    format, clippy, documentation: warnings are errors
+# make demo      compile the digits network and run it on images that it never saw
+# make test      run every test, the networks of the onnx wheel among them, and say how long each suite took
+# make bench     measure, with ONNX Runtime beside it where its wheel can be had
+# make build     the tenon binary and the plugins, optimized, in target/release
+# make lint      format, clippy, documentation: warnings are errors
 
 .DEFAULT_GOAL := build
 .PHONY: demo test bench build lint setup models
@@ -23,18 +23,11 @@ demo: build
 	$(TENON) compile examples/digits/digits.onnx -D batch=360 -o .cache/digits.so
 	cargo run --release --quiet --example digits -- .cache/digits.so
 
-# Plugins are shared libraries which the tests load from target/release, so everything is built first.
-# nextest does not run doc tests, so they come before it.
-test: build models
-	cargo build --release --workspace --examples
-	@if cargo nextest --version >/dev/null 2>&1; then \
-	   cargo test --release --workspace --doc --quiet && cargo nextest run --release --workspace; \
-	 else \
-	   cargo test --release --workspace; \
-	 fi
+test: setup models
+	@scripts/test.sh
 
 bench: build models
-	cargo build --release -p tenon-plugin-api --examples
+	cargo build --release --workspace --examples
 	cargo bench --workspace --bench '*'
 	@if [ -e .cache/models-unavailable ]; \
 	 then echo "Models and ONNX Runtime are not measured: $$(cat .cache/models-unavailable)"; \
@@ -42,5 +35,7 @@ bench: build models
 
 lint: setup
 	cargo fmt --all --check
+	cargo fmt --check --manifest-path tests/interleavings/Cargo.toml
 	cargo clippy --release --workspace --all-targets -- -D warnings
+	cargo clippy --quiet --manifest-path tests/interleavings/Cargo.toml --target-dir target/interleavings -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --quiet

@@ -111,6 +111,39 @@ fn tests_and_examples_share_what_is_built_for_the_program() {
     assert!(differing.is_empty(), "tests have these with more features: {differing:#?}");
 }
 
+/// What one run of everything may take, on two cores.
+const MINUTES: f64 = 30.0;
+
+#[test]
+fn every_suite_is_given_minutes_and_all_of_them_are_few() {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root());
+    cargo.args(["metadata", "--offline", "--locked", "--no-deps", "--format-version", "1"]);
+    let output = cargo.output().expect("cargo runs");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let mut suites: BTreeSet<String> =
+        ["lint", "build", "doc", "interleavings", "unit"].map(str::to_owned).into();
+    for package in metadata["packages"].as_array().expect("there are packages") {
+        for target in package["targets"].as_array().expect("there are targets") {
+            if target["kind"][0] == "test" {
+                let name = |of: &serde_json::Value| of["name"].as_str().expect("a name").to_owned();
+                suites.insert(format!("{}::{}", name(package), name(target)));
+            }
+        }
+    }
+    let text = read(&root().join("docs/testing.md"));
+    let rows = text.lines().filter_map(|line| {
+        let (suite, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+        let minutes: f64 = rest.split(' ').next()?.parse().ok()?;
+        Some((suite.to_owned(), minutes))
+    });
+    let rows: Vec<(String, f64)> = rows.collect();
+    let named: BTreeSet<String> = rows.iter().map(|(suite, _)| suite.clone()).collect();
+    assert_eq!(named, suites, "the suites in docs/testing.md, and those that there are");
+    let sum: f64 = rows.iter().map(|(_, minutes)| minutes).sum();
+    assert!(sum <= MINUTES, "the suites in docs/testing.md are given {sum} minutes of {MINUTES}");
+}
+
 #[test]
 fn plugins_have_no_unsafe() {
     for path in files(&root().join("plugins"), "rs") {
