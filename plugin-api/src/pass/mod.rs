@@ -3,6 +3,7 @@
 mod call_graph;
 mod calls;
 mod context;
+mod definitions;
 mod effects;
 mod error;
 mod function;

@@ -6,6 +6,7 @@ use crate::abi::host::{Host, TransactionHandle};
 use crate::ir::{
     Attrs, BodyView, Build, Expr, Kind, NodeSpec, Substitution, Symbol, Term, Terms, Type, View,
 };
+use crate::pass::definitions::Definitions;
 use crate::pass::{Effects, Function, LetList, OpInfo, PassContext, PassError, Result};
 
 /// A function being edited.
@@ -15,9 +16,8 @@ use crate::pass::{Effects, Function, LetList, OpInfo, PassContext, PassError, Re
 /// rewriter that is dropped leaves nothing behind.
 pub struct Rewriter {
     transaction: TransactionHandle,
-    /// For each node of the base what it stands for: a `let`-bound variable for its value, any other for
-    /// itself. Made when first asked for.
-    bound: Option<Vec<Expr>>,
+    /// Made when first asked for.
+    definitions: Option<Definitions>,
     /// For each node of the base whether a variable is bound to it; empty where nothing writes memory.
     is_value: Vec<bool>,
     /// Made when first asked for.
@@ -32,13 +32,13 @@ impl Rewriter {
     pub fn edit(function: &Function) -> Self {
         let transaction = function.0.host().edit(Some(&function.0));
         let base_len = transaction.body().len();
-        Self { transaction, bound: None, is_value: Vec::new(), effects: None, base_len }
+        Self { transaction, definitions: None, is_value: Vec::new(), effects: None, base_len }
     }
 
     /// Builds a new function; [`Rewriter::set_root`] must be called.
     pub fn new(cx: &PassContext) -> Self {
         let transaction = cx.host().edit(None);
-        Self { transaction, bound: None, is_value: Vec::new(), effects: None, base_len: 0 }
+        Self { transaction, definitions: None, is_value: Vec::new(), effects: None, base_len: 0 }
     }
 
     /// Takes a node apart.
@@ -81,28 +81,24 @@ impl Rewriter {
     pub fn definition(&mut self, expr: Expr) -> Expr {
         self.find_bindings();
         let body = self.transaction.body();
-        let bound = self.bound.as_deref().unwrap_or_default();
-        let mut expr = body.resolve(expr);
-        while let Some(&value) = bound.get(expr.index()).filter(|&&value| value != expr) {
-            expr = body.resolve(value);
+        match &mut self.definitions {
+            Some(definitions) => definitions.get(expr, |expr| body.resolve(expr)),
+            None => expr,
         }
-        expr
     }
 
     /// As [`Rewriter::definition`], in the function as it was when the edit began.
     pub fn original_definition(&mut self, expr: Expr) -> Expr {
         self.find_bindings();
-        let bound = self.bound.as_deref().unwrap_or_default();
-        let mut expr = expr;
-        while let Some(&value) = bound.get(expr.index()).filter(|&&value| value != expr) {
-            expr = value;
+        match &mut self.definitions {
+            Some(definitions) => definitions.original(expr),
+            None => expr,
         }
-        expr
     }
 
     /// Finds what the variables of the base stand for, before any replacement.
     fn find_bindings(&mut self) {
-        if self.bound.is_some() {
+        if self.definitions.is_some() {
             return;
         }
         self.effects();
@@ -120,7 +116,7 @@ impl Rewriter {
                 }
             }
         }
-        self.bound = Some(bound);
+        self.definitions = Some(Definitions::new(bound));
     }
 
     /// Whether a node reads memory and is nested: it may be evaluated before the node that it is read by, and
@@ -141,11 +137,15 @@ impl Rewriter {
     /// # Panics
     /// When either is no node of this body.
     pub fn replace(&mut self, old: Expr, new: Expr) {
-        let count = self.body().len();
+        let body = self.transaction.body();
+        let count = body.len();
         assert!(
             old.index() < count && new.index() < count,
             "{old:?} or {new:?} is not in this body"
         );
+        if let Some(definitions) = &mut self.definitions {
+            definitions.replaces(body.resolve(old));
+        }
         self.transaction.replace(old, new);
     }
 
