@@ -1,5 +1,7 @@
 //! Walking the statements of a tensor program.
 
+use std::collections::HashSet;
+
 use crate::ir::{BodyView, Expr, View};
 
 /// A step of a walk over statements.
@@ -15,14 +17,14 @@ pub enum Walk {
 pub struct StmtWalk<'a> {
     body: BodyView<'a>,
     stack: Vec<Walk>,
-    seen: Vec<bool>,
+    seen: HashSet<Expr>,
 }
 
 impl<'a> BodyView<'a> {
-    /// Walks over `root` and the statements inside it, without recursion. A statement that stands in
-    /// several places is visited in the first.
+    /// Walks over `root` and the statements inside it, without recursion and in time linear in them. A statement
+    /// that stands in several places is visited in the first.
     pub fn walk(self, root: Expr) -> StmtWalk<'a> {
-        StmtWalk { body: self, stack: vec![Walk::Enter(root)], seen: vec![false; self.len()] }
+        StmtWalk { body: self, stack: vec![Walk::Enter(root)], seen: HashSet::new() }
     }
 
     /// The statements directly inside a statement.
@@ -45,7 +47,7 @@ impl Iterator for StmtWalk<'_> {
         loop {
             let step = self.stack.pop()?;
             if let Walk::Enter(stmt) = step {
-                if std::mem::replace(&mut self.seen[stmt.index()], true) {
+                if !self.seen.insert(stmt) {
                     continue;
                 }
                 self.stack.push(Walk::Leave(stmt));
