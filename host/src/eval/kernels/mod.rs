@@ -18,7 +18,7 @@ mod space;
 mod strided;
 pub(crate) mod unary;
 
-pub(crate) use number::erf;
+pub(crate) use number::{int_pow, shorten, sigmoid};
 
 use crate::ir::DType;
 use crate::ops::OpError;

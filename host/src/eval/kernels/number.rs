@@ -91,7 +91,9 @@ macro_rules! ints {
             #[inline] fn div(self, other: Self) -> Self {
                 if other == 0 { 0 } else { self.wrapping_div(other) }
             }
-            #[inline] fn pow(self, other: Self) -> Self { int_pow(self as i64, other as i64) as Self }
+            #[inline] fn pow(self, other: Self) -> Self {
+                int_pow(self as i64, other as i64, <$t>::MIN != 0) as Self
+            }
             #[inline] fn neg(self) -> Self { self.wrapping_neg() }
             #[allow(unused_comparisons, reason = "unsigned types share the code")]
             #[inline] fn abs(self) -> Self { if self < 0 { self.wrapping_neg() } else { self } }
@@ -126,43 +128,44 @@ macro_rules! floats {
 floats! {
     f64, f64, |x| x, |x| x, |x| x, |x| x;
     f32, f32, |x| x, |x| x, |x: f32| x as f64, |x: f64| x as f32;
-    f16, f32, f16::to_f32, f16::from_f32, f16::to_f64, f16::from_f64;
-    bf16, f32, bf16::to_f32, bf16::from_f32, bf16::to_f64, bf16::from_f64;
+    f16, f32, f16::to_f32, f16::from_f32, f16::to_f64, |x| shorten(x, f16::from_f32);
+    bf16, f32, bf16::to_f32, bf16::from_f32, bf16::to_f64, |x| shorten(x, bf16::from_f32);
 }
 
-/// An integer power; a negative exponent gives what truncation leaves.
-fn int_pow(base: i64, exponent: i64) -> i64 {
-    match (base, exponent) {
-        (_, 0..) => {
-            let (mut result, mut square, mut rest) = (1i64, base, exponent);
-            while rest > 0 {
-                if rest & 1 == 1 {
-                    result = result.wrapping_mul(square);
-                }
-                square = square.wrapping_mul(square);
-                rest >>= 1;
-            }
-            result
+/// An integer power, modulo 2^64. A negative exponent gives the truncated quotient of 1 and the power, and of
+/// zero, which has none, 0; the bits of an unsigned exponent are never negative.
+pub(crate) fn int_pow(base: i64, exponent: i64, is_signed: bool) -> i64 {
+    if is_signed && exponent < 0 {
+        return match base {
+            1 => 1,
+            -1 => 1 - 2 * (exponent & 1),
+            _ => 0,
+        };
+    }
+    let (mut result, mut square, mut rest) = (1i64, base, exponent as u64);
+    while rest > 0 {
+        if rest & 1 == 1 {
+            result = result.wrapping_mul(square);
         }
-        (1, _) => 1,
-        (-1, _) => 1 - 2 * (exponent & 1),
-        _ => 0,
+        square = square.wrapping_mul(square);
+        rest >>= 1;
     }
+    result
 }
 
-/// The Gauss error function, by a series of positive terms, to about 1e-15.
-pub(crate) fn erf(x: f64) -> f64 {
-    if x.is_nan() || x.abs() > 6.0 {
-        return if x.is_nan() { x } else { x.signum() };
-    }
-    let square = 2.0 * x * x;
-    let (mut term, mut sum, mut odd) = (x, x, 1.0);
-    while term.abs() > 1e-17 * sum.abs() {
-        odd += 2.0;
-        term *= square / odd;
-        sum += term;
-    }
-    std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
+/// `1 / (1 + exp(-x))`, by an exponential that does not overflow.
+pub(crate) fn sigmoid(x: f64) -> f64 {
+    let falling = (-x.abs()).exp();
+    if x < 0.0 { falling / (1.0 + falling) } else { 1.0 / (1.0 + falling) }
+}
+
+/// The nearest 16-bit float, rounded once. Over f32 rounded to odd: what lies between two neighbours of the short
+/// format, or in their middle, still does.
+pub(crate) fn shorten<T>(value: f64, to_short: fn(f32) -> T) -> T {
+    let near = value as f32;
+    let bits = near.to_bits() - (near.abs() as f64 > value.abs()) as u32;
+    let is_inexact = near as f64 != value && !value.is_nan();
+    to_short(f32::from_bits(bits | is_inexact as u32))
 }
 
 #[cfg(test)]
@@ -170,14 +173,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn erf_has_known_values() {
-        for (x, expected) in [(0.0, 0.0), (0.5, 0.5204998778130465), (1.0, 0.8427007929497149)] {
-            assert!((erf(x) - expected).abs() < 1e-15, "erf({x}) = {}", erf(x));
-            assert_eq!(erf(-x), -erf(x));
-        }
-        assert!((erf(3.5) - 0.9999992569016276).abs() < 1e-14);
-        assert_eq!(erf(f64::INFINITY), 1.0);
-        assert!(erf(f64::NAN).is_nan());
+    fn short_floats_are_rounded_once() {
+        // A little above the middle of two neighbours, by less than an f32 holds.
+        assert_eq!(
+            <f16 as Number>::from_f64(1.0 + 2f64.powi(-11) + 2f64.powi(-40)).to_f64(),
+            1.0009765625
+        );
+        assert_eq!(
+            <bf16 as Number>::from_f64(-1.0 - 2f64.powi(-8) - 2f64.powi(-50)).to_f64(),
+            -1.0078125
+        );
+        assert_eq!(<f16 as Number>::from_f64(1.0 + 2f64.powi(-11)).to_f64(), 1.0);
+        assert_eq!(<f16 as Number>::from_f64(2f64.powi(-25)).to_f64(), 0.0);
+        assert_eq!(
+            <f16 as Number>::from_f64(2f64.powi(-25) + 2f64.powi(-60)).to_f64(),
+            2f64.powi(-24)
+        );
+        assert_eq!(<f16 as Number>::from_f64(f64::MAX), f16::INFINITY);
+        assert_eq!(<f16 as Number>::from_f64(65519.99999999), f16::MAX);
+        assert!(<bf16 as Number>::from_f64(f64::NAN).is_nan());
+        assert_eq!(<bf16 as Number>::from_f64(5e-324).to_f64(), 0.0);
     }
 
     #[test]
@@ -186,5 +201,9 @@ mod tests {
         assert_eq!(Number::pow(-1i64, -3), -1);
         assert_eq!(Number::pow(2i64, -1), 0);
         assert_eq!(Number::pow(2i64, i64::MAX), 0);
+        assert_eq!(Number::pow(7i8, 2), 49);
+        assert_eq!(Number::pow(0i32, -1), 0);
+        assert_eq!(Number::pow(u64::MAX, u64::MAX), u64::MAX);
+        assert_eq!(Number::pow(3u8, 255), 171);
     }
 }

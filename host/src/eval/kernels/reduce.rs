@@ -111,7 +111,10 @@ pub(crate) fn argmin(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
 fn place(cx: &EvalCx<'_>, is_max: bool) -> Result<Vec<Tensor>> {
     let axis = wrap_axis(cx.attrs.int("axis")?, cx.arg(0)?.shape().len());
     with_number!(cx.arg(0)?.dtype(), T => reduce(cx, &[axis], &|row: &[T]| {
-        let is_better = |x: T, y: T| if is_max { x > y } else { x < y };
+        // Of what is no number the first, as NumPy has it.
+        let is_better = |x: T, y: T| {
+            !y.is_nan() && (x.is_nan() || if is_max { x > y } else { x < y })
+        };
         let best = (1..row.len()).fold(0, |best, i| if is_better(row[i], row[best]) { i } else { best });
         best as i64
     }))

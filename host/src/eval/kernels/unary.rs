@@ -47,20 +47,20 @@ macro_rules! float_functions {
 }
 
 float_functions! {
-    sigmoid = |x| 1.0 / (1.0 + (-x).exp());
+    sigmoid = super::sigmoid;
     tanh = f64::tanh;
     exp = f64::exp;
     log = f64::ln;
     sqrt = f64::sqrt;
     rsqrt = |x| 1.0 / x.sqrt();
-    erf = super::erf;
+    erf = libm::erf;
     floor = f64::floor;
     ceil = f64::ceil;
     round = f64::round_ties_even;
     sin = f64::sin;
     cos = f64::cos;
-    gelu = |x| 0.5 * x * (1.0 + super::erf(x * std::f64::consts::FRAC_1_SQRT_2));
-    silu = |x| x / (1.0 + (-x).exp());
+    gelu = |x| 0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2);
+    silu = |x| x * super::sigmoid(x);
 }
 
 pub(crate) fn relu(cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {

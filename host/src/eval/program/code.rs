@@ -147,7 +147,7 @@ pub(super) struct Access {
     pub(super) lanes: u16,
 }
 
-/// An operation on the bits of integers.
+/// A function of integers, most of them of their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BitOp {
     And,
@@ -157,6 +157,7 @@ pub(super) enum BitOp {
     Shr,
     Not,
     Abs,
+    Pow,
 }
 
 macro_rules! functions {
@@ -213,6 +214,7 @@ impl BitOp {
             "shr" => Some(Self::Shr),
             "bitnot" => Some(Self::Not),
             "abs" => Some(Self::Abs),
+            "pow" => Some(Self::Pow),
             _ => None,
         }
     }

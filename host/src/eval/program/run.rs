@@ -234,8 +234,11 @@ impl Run<'_> {
             Instr::Fma { ty, dst, operands, lanes } => {
                 for lane in 0..lanes as usize {
                     let [x, y, z] = operands.map(|reg| self.floats[reg as usize + lane]);
-                    // In f64 the product of two narrower floats is exact.
-                    let value = if ty == DType::F64 { x.mul_add(y, z) } else { x * y + z };
+                    // Of 16-bit floats it is that of f32, rounded a second time.
+                    let value = match ty {
+                        DType::F64 => x.mul_add(y, z),
+                        _ => f64::from((x as f32).mul_add(y as f32, z as f32)),
+                    };
                     self.floats[dst as usize + lane] = round(ty, value);
                 }
             }

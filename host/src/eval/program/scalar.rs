@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use crate::eval::kernels::erf;
+use crate::eval::kernels::{int_pow, shorten, sigmoid};
 use crate::ir::{BinaryOp, DType};
 
 use super::code::{BitOp, Math, Math2};
@@ -27,8 +27,8 @@ pub(super) fn wrap(ty: DType, value: i64) -> i64 {
 pub(super) fn round(ty: DType, value: f64) -> f64 {
     match ty {
         DType::F32 => value as f32 as f64,
-        DType::F16 => f16::from_f64(value).to_f64(),
-        DType::BF16 => bf16::from_f64(value).to_f64(),
+        DType::F16 => shorten(value, f16::from_f32).to_f64(),
+        DType::BF16 => shorten(value, bf16::from_f32).to_f64(),
         _ => value,
     }
 }
@@ -119,7 +119,7 @@ pub(super) fn compare(op: BinaryOp, a: f64, b: f64) -> bool {
     }
 }
 
-/// An operation on bits. A shift by more than the type has bits leaves none of them.
+/// A function of integers. A shift by more than the type has bits leaves none of them.
 #[inline]
 pub(super) fn bit_op(op: BitOp, ty: DType, a: i64, b: i64) -> i64 {
     let value = match op {
@@ -134,6 +134,7 @@ pub(super) fn bit_op(op: BitOp, ty: DType, a: i64, b: i64) -> i64 {
             u32::try_from(b).ok().and_then(|by| (a as u64).checked_shr(by)).unwrap_or(0) as i64
         }
         BitOp::Shr => a >> b.clamp(0, 63),
+        BitOp::Pow => int_pow(a, b, ty.is_signed()),
     };
     wrap(ty, value)
 }
@@ -146,10 +147,10 @@ pub(super) fn math(function: Math, x: f64) -> f64 {
         Math::Log => x.ln(),
         Math::Log2 => x.log2(),
         Math::Tanh => x.tanh(),
-        Math::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+        Math::Sigmoid => sigmoid(x),
         Math::Sqrt => x.sqrt(),
         Math::Rsqrt => 1.0 / x.sqrt(),
-        Math::Erf => erf(x),
+        Math::Erf => libm::erf(x),
         Math::Sin => x.sin(),
         Math::Cos => x.cos(),
         Math::Floor => x.floor(),
@@ -187,8 +188,8 @@ pub(super) fn float_to_int(ty: DType, value: f64) -> i64 {
 pub(super) fn float_bits(ty: DType, value: f64) -> i64 {
     match ty {
         DType::F32 => (value as f32).to_bits() as i64,
-        DType::F16 => f16::from_f64(value).to_bits() as i64,
-        DType::BF16 => bf16::from_f64(value).to_bits() as i64,
+        DType::F16 => shorten(value, f16::from_f32).to_bits() as i64,
+        DType::BF16 => shorten(value, bf16::from_f32).to_bits() as i64,
         _ => value.to_bits() as i64,
     }
 }
