@@ -1,12 +1,12 @@
-//! What LLVM must be told about a function, a parameter or a float operation.
+//! What LLVM must be told about a function or a parameter.
 //!
-//! Left alone, LLVM uses 256-bit vectors on a machine with 512-bit ones, assumes that any two
-//! pointers may overlap, and keeps every multiplication apart from its addition.
+//! Left alone, LLVM uses 256-bit vectors on a machine with 512-bit ones, and assumes that any two
+//! pointers may overlap.
 
 use inkwell::{
     attributes::{Attribute, AttributeLoc},
     context::ContextRef,
-    values::{FastMathFlags, FunctionValue, InstructionValue},
+    values::FunctionValue,
 };
 
 use super::target::CpuTarget;
@@ -24,34 +24,15 @@ pub struct Pointer {
     pub dereferenceable: u64,
 }
 
-/// How far float arithmetic may be rearranged.
+/// Whether float arithmetic is computed as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FloatMode {
     /// As written.
     Strict,
-    /// A multiplication and the addition behind it may be fused: one rounding instead of two.
+    /// In f32 and f64 a product and the sum that it is an operand of, in one expression, are rounded once where the
+    /// processor has an instruction for both.
     #[default]
     Contract,
-    /// Also: sums may be reordered, so that a reduction can be vectorized. Infinities, NaNs and
-    /// the sign of zero stay as they are.
-    Reassociate,
-}
-
-impl FloatMode {
-    /// LLVM's flags for this mode.
-    pub fn flags(self) -> FastMathFlags {
-        match self {
-            FloatMode::Strict => FastMathFlags::empty(),
-            FloatMode::Contract => FastMathFlags::AllowContract,
-            FloatMode::Reassociate => FastMathFlags::AllowContract | FastMathFlags::AllowReassoc,
-        }
-    }
-
-    /// Sets the flags on `instruction`, where it is float arithmetic.
-    pub fn apply(self, instruction: InstructionValue<'_>) {
-        // The only failure is "not a float operation", for which there is nothing to set.
-        let _ = instruction.set_fast_math_flags(self.flags());
-    }
 }
 
 /// Ties `func` to the processor and says what holds for all generated code: it does not unwind,

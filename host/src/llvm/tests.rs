@@ -13,7 +13,7 @@ use inkwell::{
 
 use super::{
     LlvmError,
-    attributes::{FloatMode, Pointer, decorate, decorate_pointer},
+    attributes::{Pointer, decorate, decorate_pointer},
     constants::{ConstantArray, write_constants},
     jit::Jit,
     link::{LinkForm, LinkPlan, Part, link},
@@ -72,18 +72,14 @@ fn build_saxpy<'cx>(
     let [x, y] = [1, 2].map(|n| func.get_nth_param(n).unwrap().into_pointer_value());
     let a = func.get_nth_param(0).unwrap().into_float_value();
     let n = func.get_nth_param(3).unwrap().into_int_value();
+    let fma = Intrinsic::find("llvm.fmuladd").unwrap().get_declaration(module, &[float.into()]);
     count_up(cx, &b, func, int.const_zero(), n, |i| {
         // SAFETY: the caller gives `n` elements, and `i` is below `n`.
         let [px, py] = [x, y].map(|p| unsafe { b.build_in_bounds_gep(float, p, &[i], "p") });
         let (px, py) = (px?, py?);
-        let product =
-            b.build_float_mul(a, b.build_load(float, px, "x")?.into_float_value(), "m")?;
-        let sum =
-            b.build_float_add(product, b.build_load(float, py, "y")?.into_float_value(), "s")?;
-        for value in [product, sum] {
-            FloatMode::Contract.apply(value.as_instruction().unwrap());
-        }
-        b.build_store(py, sum).map(drop)
+        let (x, y) = (b.build_load(float, px, "x")?, b.build_load(float, py, "y")?);
+        let sum = b.build_call(fma.unwrap(), &[a.into(), x.into(), y.into()], "s")?;
+        b.build_store(py, sum.try_as_basic_value().unwrap_basic()).map(drop)
     })?;
     b.build_return(None).map(drop)
 }

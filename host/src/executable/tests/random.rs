@@ -153,7 +153,7 @@ prim @k({params}, out %y: {out}{shape}) {{
             4 => format!("round({a})"),
             5 => format!("sqrt(abs({a}))"),
             6 => format!("copysign({a}, {})", self.expression(dtype, depth - 1)),
-            // No number is rarely made, but then the order of its operands matters.
+            // Of zeros with different signs either is the larger, which would show behind a division.
             7 => {
                 let op = self.random.pick(&["min", "max"]);
                 format!("{op}({a}, {})", self.literal(dtype))

@@ -4,13 +4,15 @@
 //! value and never a trap. `//` and `%` round down; of something that is never negative they are
 //! the processor's own.
 //!
-//! The larger of two floats is one instruction, which is not symmetric where one of them is no
-//! number: the first operand wins then, and a literal never does. So `max(x, 0.0)` of no number is
-//! no number.
+//! The larger of two floats is no number where one of them is none. Of zeros with different signs it is
+//! either, so that with a literal it is one instruction on processors whose maximum gives its second operand.
+//!
+//! LLVM is told nothing that would let it fuse or reorder floats. What is contracted is decided by expression,
+//! and of f32 and f64 alone; operations on 16-bit floats are those of f32, each of them rounded.
 
 use inkwell::{
     FloatPredicate, IntPredicate,
-    values::{BasicValueEnum, InstructionOpcode as Op},
+    values::{BasicValue, BasicValueEnum, FastMathFlags, InstructionOpcode as Op},
 };
 
 use super::{
@@ -285,15 +287,8 @@ impl<'cx> Assembler<'cx, '_> {
                 let product = self.float_op(Op::FMul, whole, y)?;
                 self.float_op(Op::FSub, x, product)
             }
-            BinaryOp::Min | BinaryOp::Max => {
-                let predicate =
-                    if op == BinaryOp::Max { FloatPredicate::OGT } else { FloatPredicate::OLT };
-                // The instruction gives its second operand when either is no number.
-                let only_x_is_literal = is_literal(x) && !is_literal(y);
-                let (first, second) = if only_x_is_literal { (x, y) } else { (y, x) };
-                let wins = self.compare_floats(predicate, first, second)?;
-                self.select(wins, first, second)
-            }
+            BinaryOp::Min => self.extreme("llvm.minimum", x, y),
+            BinaryOp::Max => self.extreme("llvm.maximum", x, y),
             BinaryOp::Eq => self.compare_floats(FloatPredicate::OEQ, x, y),
             BinaryOp::Ne => self.compare_floats(FloatPredicate::UNE, x, y),
             BinaryOp::Lt => self.compare_floats(FloatPredicate::OLT, x, y),
@@ -304,6 +299,21 @@ impl<'cx> Assembler<'cx, '_> {
                 Problem::malformed(format!("`{}` of floats", op.text()))
             }
         }
+    }
+
+    /// The larger or the smaller of two floats, by LLVM's name for it.
+    fn extreme(
+        &self,
+        name: &'static str,
+        x: BasicValueEnum<'cx>,
+        y: BasicValueEnum<'cx>,
+    ) -> Result<BasicValueEnum<'cx>> {
+        let value = self.intrinsic(name, &[x.get_type()], &[x, y])?;
+        if let Some(instruction) = value.as_instruction_value() {
+            // Fails for what is no operation on floats, which this is.
+            let _ = instruction.set_fast_math_flags(FastMathFlags::NoSignedZeros);
+        }
+        Ok(value)
     }
 
     /// The value as one LLVM value of `lanes` lanes.
@@ -358,14 +368,6 @@ fn rounds_differently(class: Class, facts: Facts) -> bool {
 fn power_of_two(range: Option<Range>) -> Option<u32> {
     let value = range?.value()?;
     (value > 0 && value.count_ones() == 1).then(|| value.trailing_zeros())
-}
-
-fn is_literal(value: BasicValueEnum<'_>) -> bool {
-    match value {
-        BasicValueEnum::FloatValue(value) => value.is_const(),
-        BasicValueEnum::VectorValue(value) => value.is_const(),
-        _ => false,
-    }
 }
 
 fn int_predicate(op: BinaryOp, signed: bool) -> IntPredicate {

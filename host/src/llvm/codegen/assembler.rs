@@ -22,7 +22,7 @@ use super::{
 };
 use crate::llvm::{attributes::FloatMode, target::CpuTarget};
 
-/// A builder that knows its module, its target and how floats may be rearranged.
+/// A builder that knows its module, its target and whether floats may be contracted.
 pub(super) struct Assembler<'cx, 'a> {
     pub(super) cx: &'cx Context,
     pub(super) module: &'a Module<'cx>,
@@ -109,7 +109,7 @@ impl<'cx> Assembler<'cx, '_> {
         Ok(value)
     }
 
-    /// A float instruction of two operands, with the flags of the float mode.
+    /// A float instruction of two operands, rounded as it is written.
     pub(super) fn float_op(
         &self,
         op: InstructionOpcode,
@@ -117,11 +117,7 @@ impl<'cx> Assembler<'cx, '_> {
         y: BasicValueEnum<'cx>,
     ) -> Result<BasicValueEnum<'cx>> {
         same_type(x, y)?;
-        let value = self.builder.build_binop(op, x, y, "")?;
-        if let Some(instruction) = value.as_instruction_value() {
-            self.float.apply(instruction);
-        }
-        Ok(value)
+        Ok(self.builder.build_binop(op, x, y, "")?)
     }
 
     /// A conversion to the scalar type `ty` with the lanes of `x`.
@@ -203,12 +199,7 @@ impl<'cx> Assembler<'cx, '_> {
         let args: Vec<BasicMetadataValueEnum<'cx>> = args.iter().map(|&arg| arg.into()).collect();
         let call = self.builder.build_call(func, &args, "")?;
         match call.try_as_basic_value().basic() {
-            Some(value) => {
-                if let Some(instruction) = value.as_instruction_value() {
-                    self.float.apply(instruction);
-                }
-                Ok(value)
-            }
+            Some(value) => Ok(value),
             None => Problem::malformed(format!("`{name}` has no value")),
         }
     }

@@ -48,7 +48,11 @@ impl<'cx> Assembler<'cx, '_> {
         use Class::{Bf16, Bool, F16, F32, F64, Signed, Unsigned};
         match (from, to) {
             (F16 | Bf16, _) if to != from => self.cast_on(F32, to, self.widen(from, x)?),
-            (F64, F16 | Bf16) => self.narrow(to, self.cast_on(F64, F32, x)?),
+            (F64, F16 | Bf16) => self.narrow(to, self.rounded_to_odd(x)?),
+            // In bf16 there are integers between which an f32 cannot choose.
+            (Signed(32 | 64) | Unsigned(32 | 64), Bf16) => {
+                self.cast_on(F64, to, self.cast_on(from, F64, x)?)
+            }
             (Signed(_) | Unsigned(_) | Bool, F16 | Bf16) => {
                 self.narrow(to, self.cast_on(from, F32, x)?)
             }
@@ -90,9 +94,23 @@ impl<'cx> Assembler<'cx, '_> {
         let small = self.convert(Op::SIToFP, x, float)?;
         let half = self.int_op(Op::Or, self.shift(Op::LShr, x, 1)?, self.masked(x, 1)?)?;
         let half = self.convert(Op::SIToFP, half, float)?;
-        let large = self.builder_exact_multiply(half, self.float_like(half, 2.0)?)?;
+        let large = self.float_op(Op::FMul, half, self.float_like(half, 2.0)?)?;
         let is_large = self.compare_ints(IntPredicate::SLT, x, self.int_like(x, 0)?)?;
         self.select(is_large, large, small)
+    }
+
+    /// An f64 as the f32 that has an odd last bit unless it is exact: rounding that further rounds once.
+    fn rounded_to_odd(&self, x: BasicValueEnum<'cx>) -> Result<BasicValueEnum<'cx>> {
+        let (int, float) = (self.cx.i32_type().into(), self.cx.f32_type().into());
+        let near = self.convert(Op::FPTrunc, x, float)?;
+        let back = self.convert(Op::FPExt, near, self.cx.f64_type().into())?;
+        let size = |x: BasicValueEnum<'cx>| self.intrinsic("llvm.fabs", &[x.get_type()], &[x]);
+        let is_past = self.compare_floats(FloatPredicate::OGT, size(back)?, size(x)?)?;
+        let is_inexact = self.compare_floats(FloatPredicate::ONE, back, x)?;
+        let bits = self.convert(Op::BitCast, near, int)?;
+        let bits = self.int_op(Op::Sub, bits, self.convert(Op::ZExt, is_past, int)?)?;
+        let bits = self.int_op(Op::Or, bits, self.convert(Op::ZExt, is_inexact, int)?)?;
+        self.convert(Op::BitCast, bits, float)
     }
 
     /// A 16-bit float as f32, exactly.
@@ -117,7 +135,7 @@ impl<'cx> Assembler<'cx, '_> {
         let moved = self.shift(Op::Shl, magnitude, 13)?;
         let small = self.convert(Op::BitCast, moved, float)?;
         let scale = self.float_like(small, f64::from(2f32.powi(112)))?;
-        let scaled = self.builder_exact_multiply(small, scale)?;
+        let scaled = self.float_op(Op::FMul, small, scale)?;
         let finite = self.convert(Op::BitCast, scaled, int)?;
         let special = self.int_op(Op::Or, moved, self.int_like(moved, 0x7f80_0000)?)?;
         let is_special =
@@ -169,7 +187,7 @@ impl<'cx> Assembler<'cx, '_> {
         let normal = self.shift(Op::LShr, rounded, 13)?;
         // Subnormal: adding one half puts the last bit where f32 rounds.
         let half = self.convert(Op::BitCast, magnitude, float)?;
-        let sum = self.builder.build_binop(Op::FAdd, half, self.float_like(half, 0.5)?, "")?;
+        let sum = self.float_op(Op::FAdd, half, self.float_like(half, 0.5)?)?;
         let sum = self.convert(Op::BitCast, sum, int)?;
         let subnormal =
             self.int_op(Op::Sub, sum, self.int_like(sum, i64::from(0.5f32.to_bits()))?)?;
@@ -181,15 +199,6 @@ impl<'cx> Assembler<'cx, '_> {
         let nan = self.int_like(magnitude, 0x7e00)?;
         let result = self.select(above(magnitude, 0x7f80_0000)?, nan, finite)?;
         self.int_op(Op::Or, result, sign)
-    }
-
-    /// A product that must not be fused with anything.
-    fn builder_exact_multiply(
-        &self,
-        x: BasicValueEnum<'cx>,
-        y: BasicValueEnum<'cx>,
-    ) -> Result<BasicValueEnum<'cx>> {
-        Ok(self.builder.build_binop(Op::FMul, x, y, "")?)
     }
 
     fn shift(&self, op: Op, x: BasicValueEnum<'cx>, by: i64) -> Result<BasicValueEnum<'cx>> {

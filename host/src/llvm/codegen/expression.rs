@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use half::{bf16, f16};
 use inkwell::values::BasicValueEnum;
 use rustc_hash::FxBuildHasher;
 
@@ -12,10 +13,13 @@ use super::{
     access::Buffer,
     assembler::Assembler,
     error::{Problem, Result},
+    intrinsic::Function,
     range::Range,
     value::{Class, Form, Value},
 };
+use crate::eval::kernels::shorten;
 use crate::ir::{Args, BinaryOp, BodyView, DType, Expr, View};
+use crate::llvm::attributes::FloatMode;
 
 /// What names mean at the place that is being emitted.
 #[derive(Clone, Default)]
@@ -135,7 +139,13 @@ impl<'cx> Assembler<'cx, '_> {
                     shape: terms.dim_text(dim),
                 }),
             },
-            View::Binary { op, a, b } => self.binary(op, value(a)?, value(b)?),
+            View::Binary { op, a, b } => match self.contraction(body, op, a, b) {
+                Some(Contraction { factors: [p, q], other, is_negative }) => {
+                    let factors = [value(p)?, value(q)?];
+                    self.multiply_add(factors, value(other)?, is_negative)
+                }
+                None => self.binary(op, value(a)?, value(b)?),
+            },
             View::Select { cond, then, otherwise } => {
                 self.choose(value(cond)?, value(then)?, value(otherwise)?)
             }
@@ -186,6 +196,50 @@ impl<'cx> Assembler<'cx, '_> {
         }
     }
 
+    /// `a op b` as a product and what it is added to, where it may be rounded once.
+    fn contraction(
+        &self,
+        body: BodyView<'_>,
+        op: BinaryOp,
+        a: Expr,
+        b: Expr,
+    ) -> Option<Contraction> {
+        let (dtype, _) = body.scalar_ty(a)?;
+        let is_sum = matches!(op, BinaryOp::Add | BinaryOp::Sub);
+        if self.float == FloatMode::Strict || !is_sum || !matches!(dtype, DType::F32 | DType::F64) {
+            return None;
+        }
+        let factors = |expr| match body.view(expr) {
+            View::Binary { op: BinaryOp::Mul, a, b } => Some([a, b]),
+            _ => None,
+        };
+        let is_difference = op == BinaryOp::Sub;
+        let left = factors(a).map(|factors| Contraction {
+            factors,
+            other: b,
+            is_negative: [false, is_difference],
+        });
+        left.or_else(|| {
+            let factors = factors(b)?;
+            Some(Contraction { factors, other: a, is_negative: [is_difference, false] })
+        })
+    }
+
+    /// `p * q + other`, rounded once where that is one instruction; the product and what is added may be negated.
+    fn multiply_add(
+        &self,
+        [p, q]: [Value<'cx>; 2],
+        other: Value<'cx>,
+        [is_product_negative, is_other_negative]: [bool; 2],
+    ) -> Result<Value<'cx>> {
+        let negative = |value: Value<'cx>, is_negative: bool| match is_negative {
+            true => self.binary(BinaryOp::Sub, self.float_literal(value.dtype, -0.0)?, value),
+            false => Ok(value),
+        };
+        let (p, other) = (negative(p, is_product_negative)?, negative(other, is_other_negative)?);
+        self.call_function(Function::MultiplyAdd, &[p, q, other], p.dtype)
+    }
+
     fn int_literal(&self, dtype: DType, literal: i64) -> Result<Value<'cx>> {
         let class = Class::of(dtype)?;
         if !class.is_integer() {
@@ -200,8 +254,10 @@ impl<'cx> Assembler<'cx, '_> {
         let class = Class::of(dtype)?;
         let ty = class.register(self.cx);
         let scalar = match class {
-            Class::F16 => self.int_of(ty, i64::from(half::f16::from_f64(literal).to_bits()))?,
-            Class::Bf16 => self.int_of(ty, i64::from(half::bf16::from_f64(literal).to_bits()))?,
+            Class::F16 => self.int_of(ty, i64::from(shorten(literal, f16::from_f32).to_bits()))?,
+            Class::Bf16 => {
+                self.int_of(ty, i64::from(shorten(literal, bf16::from_f32).to_bits()))?
+            }
             _ => self.float_of(ty, literal)?,
         };
         Ok(Value::scalar(dtype, scalar))
@@ -250,6 +306,14 @@ impl<'cx> Assembler<'cx, '_> {
         let steps = self.binary(BinaryOp::Mul, count, stride)?;
         self.binary(BinaryOp::Add, steps, base)
     }
+}
+
+/// A sum of which one operand is a product.
+struct Contraction {
+    factors: [Expr; 2],
+    other: Expr,
+    /// Whether the product, and the other operand, are taken away.
+    is_negative: [bool; 2],
 }
 
 /// The operands that are values: all but the buffer of a load.

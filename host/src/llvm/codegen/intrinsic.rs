@@ -41,11 +41,21 @@ impl<'cx> Assembler<'cx, '_> {
         if let Function::Binary(op) = function {
             return self.binary(op, args[0], args[1]);
         }
+        self.call_function(function, args, dtype)
+    }
+
+    /// `function` of as many arguments as it takes, with a result of `dtype`.
+    pub(super) fn call_function(
+        &self,
+        function: Function,
+        args: &[Value<'cx>],
+        dtype: DType,
+    ) -> Result<Value<'cx>> {
         let lanes = common_lanes(args)?;
         let from = Class::of(args[0].dtype)?;
         let to = Class::of(dtype)?;
         if function != Function::Reinterpret && args.iter().any(|arg| arg.dtype != args[0].dtype) {
-            return Problem::malformed(format!("`{name}` of different dtypes"));
+            return Problem::malformed(format!("{function:?} of different dtypes"));
         }
         let scalars: Option<Vec<_>> = args
             .iter()
@@ -106,7 +116,7 @@ impl<'cx> Assembler<'cx, '_> {
             Function::Round(rounding) => self.round(rounding, x),
             // Without the instruction, `fma` would be a call for every lane.
             Function::Fma if self.target.has_fma() => same("llvm.fma"),
-            Function::Fma => same("llvm.fmuladd"),
+            Function::Fma | Function::MultiplyAdd => same("llvm.fmuladd"),
             Function::IsNan => self.compare_floats(FloatPredicate::UNO, x, x),
             Function::Shl
             | Function::Shr
@@ -139,7 +149,9 @@ impl<'cx> Assembler<'cx, '_> {
             Function::Shl => self.shift_by(Op::Shl, class, x, args[1]),
             Function::Shr if class.is_signed() => self.shift_by(Op::AShr, class, x, args[1]),
             Function::Shr => self.shift_by(Op::LShr, class, x, args[1]),
-            Function::Fma => self.int_op(Op::Add, self.int_op(Op::Mul, x, args[1])?, args[2]),
+            Function::Fma | Function::MultiplyAdd => {
+                self.int_op(Op::Add, self.int_op(Op::Mul, x, args[1])?, args[2])
+            }
             Function::IsNan => self.int_of(with_lanes(self.cx.bool_type().into(), lanes_of(x)), 0),
             Function::Sqrt
             | Function::Rsqrt
@@ -184,13 +196,15 @@ impl<'cx> Assembler<'cx, '_> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Function {
+pub(super) enum Function {
     Sqrt,
     Rsqrt,
     Abs,
     CopySign,
     Round(Rounding),
     Fma,
+    /// A product and a sum that may be rounded once.
+    MultiplyAdd,
     IsNan,
     Shl,
     Shr,
@@ -244,7 +258,7 @@ impl Function {
             | Function::BitOr
             | Function::BitXor
             | Function::Binary(_) => 2,
-            Function::Fma => 3,
+            Function::Fma | Function::MultiplyAdd => 3,
         }
     }
 }

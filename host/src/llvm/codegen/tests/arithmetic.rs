@@ -2,10 +2,10 @@
 
 use half::{bf16, f16};
 
-use super::run::{Program, run_on};
+use super::run::{Program, compile, run_on};
 use crate::eval::{Element, Tensor};
 use crate::ir::{BinaryOp, Build, BuildPrim, DType, Expr, LoopKind};
-use crate::llvm::target::CpuTarget;
+use crate::llvm::{object::Emit, target::CpuTarget};
 
 /// The targets that run here: this machine, and one that has next to nothing.
 fn targets() -> Vec<CpuTarget> {
@@ -182,14 +182,30 @@ fn floats_are_computed_with() {
 }
 
 #[test]
-fn what_is_no_number_survives_relu() {
+fn what_is_no_number_is_the_largest_and_the_smallest() {
+    let (a, b) = pairs(&[f32::NAN, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY]);
     for target in &targets() {
-        let found: Vec<f32> =
-            map(&[f32::NAN, 1.0, -1.0], &[0.0f32; 3], DType::F32, target, |p, x, _| {
-                let zero = p.tx.float_of(DType::F32, 0.0);
-                p.tx.binary(BinaryOp::Max, x, zero)
-            });
-        assert!(found[0].is_nan() && found[1..] == [1.0, 0.0], "{found:?}");
+        for (op, expected) in
+            [(BinaryOp::Min, f32::min as fn(f32, f32) -> f32), (BinaryOp::Max, f32::max)]
+        {
+            for literal in [0.0, f64::NAN] {
+                let found: Vec<f32> = map(&a, &a, DType::F32, target, |p, x, _| {
+                    let literal = p.tx.float_of(DType::F32, literal);
+                    p.tx.binary(op, literal, x)
+                });
+                for (&x, found) in a.iter().zip(found) {
+                    let is_nan = x.is_nan() || literal.is_nan();
+                    assert_eq!(is_nan, found.is_nan(), "{literal} {} {x}", op.text());
+                    assert!(is_nan || found == expected(x, 0.0), "{literal} {} {x}", op.text());
+                }
+            }
+            let found = binary(op, &a, &b, target);
+            for ((&x, &y), found) in a.iter().zip(&b).zip(found) {
+                let is_nan = x.is_nan() || y.is_nan();
+                assert_eq!(is_nan, found.is_nan(), "{x} {} {y} on {target}", op.text());
+                assert!(is_nan || found == expected(x, y), "{x} {} {y} on {target}", op.text());
+            }
+        }
     }
 }
 
@@ -298,6 +314,67 @@ fn short_floats_round_after_every_operation() {
         for ((x, y), found) in a.iter().zip(&b).zip(found) {
             let product = f16::from_f32(x.to_f32() * y.to_f32());
             assert_eq!(found, f16::from_f32(product.to_f32() + y.to_f32()), "{x} {y}");
+        }
+    }
+}
+
+/// The assembly of `c[i] = make(a[i], b[i])` for a processor that may be another one.
+fn assembly(dtype: DType, processor: &str, make: fn(&mut Program, Expr, Expr) -> Expr) -> String {
+    let mut p = Program::new();
+    let [x, y, z] = ["a", "b", "c"].map(|name| p.buffer(name, dtype, &[64]));
+    let i = p.var("i");
+    let (x, y) = (p.tx.load(x, &[i]), p.tx.load(y, &[i]));
+    let value = make(&mut p, x, y);
+    let store = p.tx.store(z, value, &[i]);
+    let body = p.tx.for_range(i, 64, LoopKind::Serial, store);
+    let func = p.finish(1, body);
+    let text = compile(&func, &processor.parse().unwrap(), Emit::Assembly).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn what_is_rounded_in_between_is_not_contracted() {
+    let sum_of_product = |p: &mut Program, x, y| {
+        let product = p.tx.mul(x, y);
+        p.tx.add(product, y)
+    };
+    // By way of the wider type, as tensor programs of operators compute.
+    let through_f32 = |p: &mut Program, x, y| {
+        let [x, y] = [x, y].map(|value| p.tx.cast(value, DType::F32));
+        let product = p.tx.mul(x, y);
+        let product = p.tx.cast(product, DType::F16);
+        let product = p.tx.cast(product, DType::F32);
+        let sum = p.tx.add(product, y);
+        p.tx.cast(sum, DType::F16)
+    };
+    let through_f64 = |p: &mut Program, x, y| {
+        let [wide_x, wide_y] = [x, y].map(|value| p.tx.cast(value, DType::F64));
+        let product = p.tx.mul(wide_x, wide_y);
+        let product = p.tx.cast(product, DType::F32);
+        p.tx.add(product, y)
+    };
+    // With arithmetic on 16-bit floats, with conversions alone, and with nothing.
+    for processor in [
+        "x86_64-linux-gnu,cpu=sapphirerapids",
+        "x86_64-linux-gnu,cpu=znver4",
+        "x86_64-linux-gnu,cpu=haswell",
+        "aarch64-linux-gnu,cpu=neoverse-v2",
+        "aarch64-linux-gnu,cpu=cortex-a53",
+    ] {
+        let is_fused =
+            |text: &str| ["vfmadd", "vfmsub", "fmadd", "fmla"].iter().any(|op| text.contains(op));
+        for (dtype, make) in [
+            (DType::F16, sum_of_product as fn(&mut Program, Expr, Expr) -> Expr),
+            (DType::F16, through_f32),
+            (DType::BF16, sum_of_product),
+            (DType::F32, through_f64),
+        ] {
+            let text = assembly(dtype, processor, make);
+            assert!(!is_fused(&text), "{dtype} on {processor}:\n{text}");
+        }
+        for dtype in [DType::F32, DType::F64] {
+            let text = assembly(dtype, processor, sum_of_product);
+            assert!(is_fused(&text), "{dtype} on {processor}:\n{text}");
         }
     }
 }
