@@ -12,7 +12,7 @@ use crate::ops::{LegalizeCx, OpError, OpPattern};
 
 use super::kernel::{Extent, Kernel};
 use super::program::program_of_any_shape;
-use super::scalar::{Scalar, compute_dtype, int_bounds};
+use super::scalar::{Scalar, int_bounds};
 
 /// Operators of one argument.
 pub(crate) fn unary(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
@@ -175,9 +175,16 @@ fn clip(x: Scalar<'_>, min: f64, max: f64) -> Scalar<'_> {
         let x = if min == f64::NEG_INFINITY { x } else { x.max(min) };
         return if max == f64::INFINITY { x } else { x.min(max) };
     }
-    let (low, high) = int_bounds(dtype);
-    let x = if min <= low as f64 { x } else { x.max((min as i64).min(high)) };
-    if max >= high as f64 { x } else { x.min((max as i64).max(low)) }
+    let kernel = x.kernel();
+    let (low, high) = match dtype {
+        DType::U64 => (0.0, u64::MAX as f64),
+        dtype => {
+            let (low, high) = int_bounds(dtype);
+            (low as f64, high as f64)
+        }
+    };
+    let x = if min <= low { x } else { x.max(kernel.literal(dtype, min)) };
+    if max >= high { x } else { x.min(kernel.literal(dtype, max)) }
 }
 
 type Apply = for<'k> fn(Scalar<'k>, Scalar<'k>) -> Scalar<'k>;
@@ -203,7 +210,7 @@ fn binary_of(cx: &LegalizeCx<'_>) -> Result<Apply, OpError> {
         "greater_equal" => op!(Ge),
         "logical_and" => op!(And),
         "logical_or" => op!(Or),
-        "power" => power,
+        "power" => |a, b| a.call_with("pow", b),
         name => return Err(OpError::Unsupported(format!("`{name}` is no binary operator"))),
     })
 }
@@ -225,13 +232,4 @@ fn divide<'k>(a: Scalar<'k>, b: Scalar<'k>) -> Scalar<'k> {
     let quotient =
         a.binary(BinaryOp::Div, is_zero.binary(BinaryOp::Or, is_negation).select(one, b));
     is_zero.select(zero, is_negation.select(zero - a, quotient))
-}
-
-/// Integers go through f64, which has an intrinsic.
-fn power<'k>(a: Scalar<'k>, b: Scalar<'k>) -> Scalar<'k> {
-    let dtype = compute_dtype(a.dtype());
-    match dtype.is_float() {
-        true => a.call_with("pow", b),
-        false => a.cast(DType::F64).call_with("pow", b.cast(DType::F64)).cast(dtype),
-    }
 }

@@ -115,11 +115,14 @@ impl Kernel {
         if dtype.is_float() {
             return self.scalar(|tx| tx.float_of(dtype, value));
         }
+        if dtype == DType::U64 {
+            return self.int(dtype, (value as u64).cast_signed());
+        }
         let (low, high) = int_bounds(dtype);
         self.int(dtype, (value as i64).clamp(low, high))
     }
 
-    /// An integer or bool literal.
+    /// An integer or bool literal; of u64 by its bits.
     pub(super) fn int(&self, dtype: DType, value: i64) -> Scalar<'_> {
         self.scalar(|tx| tx.int_of(dtype, value))
     }

@@ -10,7 +10,7 @@
 //!
 //! In vectors of the last axis: of one that is reduced, each lane has a part of its own until the end.
 
-use crate::ir::{DType, Dim};
+use crate::ir::{BinaryOp, DType, Dim};
 use crate::ops::{LegalizeCx, OpError, OpPattern};
 
 use super::fold::fold_lanes;
@@ -185,7 +185,14 @@ pub(crate) fn arg_extreme(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
                 let value = element(i);
                 let is_better = || {
                     let held = best.at(&first);
-                    if is_max { value.gt(held) } else { value.lt(held) }
+                    let is_past = if is_max { value.gt(held) } else { value.lt(held) };
+                    if !value.dtype().is_float() {
+                        return is_past;
+                    }
+                    // Only what is no number differs from itself; the first of those is the best.
+                    let is_nan = value.binary(BinaryOp::Ne, value);
+                    let is_open = held.binary(BinaryOp::Eq, held);
+                    is_open.and(is_past.binary(BinaryOp::Or, is_nan))
                 };
                 kernel.seq(&[
                     place.set(&first, is_better().select(i, place.at(&first))),

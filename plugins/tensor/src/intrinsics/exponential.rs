@@ -65,19 +65,28 @@ const F64: Format = Format {
     range: [-746.0, 710.0],
 };
 
-/// `exp(x)` of an f32, to about one unit in the last place.
+/// `exp(x)` of an f32 or an f64, to about one unit in the last place.
 pub(super) fn exp(steps: &mut Steps<'_>, x: Expr) -> Expr {
-    reduce_and_scale(steps, x, &F32, &EXP_F32)
+    match steps.is_f64(x) {
+        true => reduce_and_scale(steps, x, None, &F64, &EXP_F64),
+        false => reduce_and_scale(steps, x, None, &F32, &EXP_F32),
+    }
 }
 
-/// `exp(x)` of an f64.
-pub(super) fn exp_f64(steps: &mut Steps<'_>, x: Expr) -> Expr {
-    reduce_and_scale(steps, x, &F64, &EXP_F64)
+/// `exp(x + low)` of an f64 and what its last place does not show, which is finite.
+pub(super) fn exp_of_sum(steps: &mut Steps<'_>, x: Expr, low: Expr) -> Expr {
+    reduce_and_scale(steps, x, Some(low), &F64, &EXP_F64)
 }
 
-fn reduce_and_scale(steps: &mut Steps<'_>, x: Expr, format: &Format, tail: &[f64]) -> Expr {
-    let [low, high] = format.range;
-    let clamped = steps.clamp(x, low, high);
+fn reduce_and_scale(
+    steps: &mut Steps<'_>,
+    x: Expr,
+    low: Option<Expr>,
+    format: &Format,
+    tail: &[f64],
+) -> Expr {
+    let [least, greatest] = format.range;
+    let clamped = steps.clamp(x, least, greatest);
     let x = steps.name("x", clamped);
     let magic = steps.number(x, format.magic);
     let count = steps.fma_by(x, std::f64::consts::LOG2_E, magic);
@@ -86,7 +95,10 @@ fn reduce_and_scale(steps: &mut Steps<'_>, x: Expr, format: &Format, tail: &[f64
     let n = steps.name("n", n);
 
     let r = steps.fma_by(n, -format.ln2[0], x);
-    let r = steps.fma_by(n, -format.ln2[1], r);
+    let mut r = steps.fma_by(n, -format.ln2[1], r);
+    if let Some(low) = low {
+        r = steps.add(r, low);
+    }
     let r = steps.name("r", r);
     let square = steps.mul(r, r);
     let tail = steps.polynomial(r, tail);

@@ -1,7 +1,7 @@
 //! `sigmoid` and `tanh`.
 //!
 //! Both go through `exp` of a negative number, which cannot leave the range. Near zero `tanh` would lose
-//! its digits that way; there it is the polynomial of Cephes' `tanhf` (Moshier).
+//! its digits that way; there it is the polynomial of Cephes' `tanhf`, and of f64 the quotient of `tanh` (Moshier).
 
 use tenon_plugin_api::prelude::*;
 
@@ -15,6 +15,12 @@ const TANH_F32: [f64; 5] = [
     -3.333_328_194_22e-1,
 ];
 
+/// Numerator and denominator for f64.
+const TANH_F64: [&[f64]; 2] = [
+    &[-9.643_991_794_250_523e-1, -9.928_772_310_019_185e1, -1.614_687_684_417_084_5e3],
+    &[1.0, 1.128_116_784_916_329_3e2, 2.235_488_390_601_004_5e3, 4.844_063_053_251_255e3],
+];
+
 /// Below this `tanh` is a polynomial.
 const TANH_BORDER: f64 = 0.625;
 
@@ -24,11 +30,7 @@ pub(super) fn sigmoid(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let zero = steps.number(x, 0.0);
     let falling = steps.sub(zero, distance);
     let falling = steps.name("falling", falling);
-    let is_f64 = steps.rw.body().scalar_ty(x).is_some_and(|(dtype, _)| dtype == DType::F64);
-    let exp = match is_f64 {
-        true => exponential::exp_f64(steps, falling),
-        false => exponential::exp(steps, falling),
-    };
+    let exp = exponential::exp(steps, falling);
     let one = steps.number(x, 1.0);
     let sum = steps.add(one, exp);
     let is_negative = steps.compare(BinaryOp::Lt, x, 0.0);
@@ -37,7 +39,7 @@ pub(super) fn sigmoid(steps: &mut Steps<'_>, x: Expr) -> Expr {
     steps.name("sigmoid", result)
 }
 
-/// `tanh(x)` of an f32: `(1 - t) / (1 + t)` with `t = exp(-2*|x|)`, with the sign of `x`.
+/// `tanh(x)` of an f32 or an f64: `(1 - t) / (1 + t)` with `t = exp(-2*|x|)`, with the sign of `x`.
 pub(super) fn tanh(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let distance = steps.abs(x);
     let distance = steps.name("distance", distance);
@@ -53,7 +55,10 @@ pub(super) fn tanh(steps: &mut Steps<'_>, x: Expr) -> Expr {
 
     let square = steps.mul(x, x);
     let square = steps.name("square", square);
-    let tail = steps.polynomial(square, &TANH_F32);
+    let tail = match steps.is_f64(x) {
+        true => steps.quotient(square, TANH_F64),
+        false => steps.polynomial(square, &TANH_F32),
+    };
     let tail = steps.mul(tail, square);
     let near = steps.fma(tail, x, x);
     let is_near = steps.compare(BinaryOp::Lt, distance, TANH_BORDER);

@@ -72,8 +72,15 @@ const F64: Format = Format {
     root_half_bits: 0x3fe6_a09e_667f_3bcd,
 };
 
-/// `log(x)` of an f32, to about one unit in the last place.
+/// `log(x)` of an f32 or an f64, to about one unit in the last place.
 pub(super) fn log(steps: &mut Steps<'_>, x: Expr) -> Expr {
+    match steps.is_f64(x) {
+        true => log_f64(steps, x),
+        false => log_f32(steps, x),
+    }
+}
+
+fn log_f32(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let (e, m) = split(steps, x, &F32);
     let one = steps.number(m, 1.0);
     let f = steps.sub(m, one);
@@ -91,8 +98,7 @@ pub(super) fn log(steps: &mut Steps<'_>, x: Expr) -> Expr {
     at_the_borders(steps, x, result)
 }
 
-/// `log(x)` of an f64.
-pub(super) fn log_f64(steps: &mut Steps<'_>, x: Expr) -> Expr {
+fn log_f64(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let (e, m) = split(steps, x, &F64);
     let one = steps.number(m, 1.0);
     let (above, below) = (steps.sub(m, one), steps.add(m, one));
@@ -108,6 +114,62 @@ pub(super) fn log_f64(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let result = steps.fma_by(e, 0.693_147_180_369_123_8, sum);
     at_the_borders(steps, x, result)
 }
+
+/// `log(x)` of a positive f64 as a sum of two: the second has what the last place of the first does not show. The
+/// terms of the series are as exact as they are large.
+pub(super) fn log_as_sum(steps: &mut Steps<'_>, x: Expr) -> (Expr, Expr) {
+    let (e, m) = split(steps, x, &F64);
+    let one = steps.number(m, 1.0);
+    let above = steps.sub(m, one);
+    let above = steps.name("above", above);
+    let (below, below_low) = steps.exact_sum(one, m);
+    let s = steps.div(above, below);
+    let s = steps.name("s", s);
+    let (product, missing) = steps.exact_product(s, below);
+    let rest = steps.sub(above, product);
+    let rest = steps.sub(rest, missing);
+    let lost = steps.mul(s, below_low);
+    let rest = steps.sub(rest, lost);
+    let s_low = steps.div(rest, below);
+    let s_low = steps.name("s_low", s_low);
+
+    // s^3 * 2/3, exact to twice the digits as far as its size lets them show.
+    let (square, square_low) = steps.exact_product(s, s);
+    let twice = steps.add(s, s);
+    let square_low = steps.fma(twice, s_low, square_low);
+    let square_low = steps.name("square_low", square_low);
+    let (cube, cube_low) = steps.exact_product(square, s);
+    let cube_low = steps.fma(square, s_low, cube_low);
+    let cube_low = steps.fma(square_low, s, cube_low);
+    let cube_low = steps.name("cube_low", cube_low);
+    let [third, third_low] = TWO_THIRDS.map(|part| steps.number(s, part));
+    let (term, term_low) = steps.exact_product(cube, third);
+    let term_low = steps.fma(cube, third_low, term_low);
+    let term_low = steps.fma(cube_low, third, term_low);
+    let (rest, _) = LOG_F64.split_at(LOG_F64.len() - 1);
+    let tail = steps.polynomial(square, rest);
+    let fifth = steps.mul(square, cube);
+    let low = steps.fma(tail, fifth, term_low);
+    let low = steps.fma_by(s_low, 2.0, low);
+
+    let [ln2, ln2_low] = LN2.map(|part| steps.number(e, part));
+    let whole = steps.mul(e, ln2);
+    let whole = steps.name("whole", whole);
+    let low = steps.fma(e, ln2_low, low);
+    let low = steps.name("low", low);
+    let (head, head_low) = steps.exact_sum(twice, term);
+    // The multiple of ln 2 is larger than the logarithm of a mantissa, or it is zero.
+    let (total, total_low) = steps.exact_sum(whole, head);
+    let low = steps.add(low, head_low);
+    let low = steps.add(low, total_low);
+    let total = at_the_borders(steps, x, total);
+    (total, steps.name("log_low", low))
+}
+
+/// `2/3` in two parts.
+const TWO_THIRDS: [f64; 2] = [2.0 / 3.0, 3.700_743_415_417_188e-17];
+/// `ln 2` in two parts, of which the first has so few bits that multiples by an exponent are exact.
+const LN2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
 
 /// Exponent, as a float, and mantissa of a positive number.
 fn split(steps: &mut Steps<'_>, x: Expr, format: &Format) -> (Expr, Expr) {

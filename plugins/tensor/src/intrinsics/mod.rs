@@ -30,17 +30,7 @@ pub(crate) fn lower(steps: &mut Steps<'_>, name: &str, args: &[Expr]) -> Option<
         _ => return None,
     };
     match (dtype, args) {
-        (DType::F32, &[x]) => {
-            let x = steps.name("x", x);
-            Some(function(steps, x))
-        }
-        (DType::F64, &[x]) => {
-            let function = match name {
-                "exp" => exponential::exp_f64,
-                "log" => logarithm::log_f64,
-                "sigmoid" => hyperbolic::sigmoid,
-                _ => return None,
-            };
+        (DType::F32 | DType::F64, &[x]) => {
             let x = steps.name("x", x);
             Some(function(steps, x))
         }

@@ -14,6 +14,11 @@ impl<'a> Steps<'a> {
         Self { rw, lets: Vec::new() }
     }
 
+    /// Whether the arithmetic on `value` is that of f64.
+    pub(crate) fn is_f64(&self, value: Expr) -> bool {
+        self.rw.body().scalar_ty(value).is_some_and(|(dtype, _)| dtype == DType::F64)
+    }
+
     /// Names a value, so that using it twice does not compute it twice.
     pub(crate) fn name(&mut self, name: &str, value: Expr) -> Expr {
         if matches!(self.rw.view(value), View::Var { .. } | View::Float(_) | View::Int(_)) {
@@ -100,6 +105,13 @@ impl<'a> Steps<'a> {
         })
     }
 
+    /// A polynomial divided by another one.
+    pub(crate) fn quotient(&mut self, x: Expr, [numerator, denominator]: [&[f64]; 2]) -> Expr {
+        let (numerator, denominator) =
+            (self.polynomial(x, numerator), self.polynomial(x, denominator));
+        self.div(numerator, denominator)
+    }
+
     /// The bits of a float as an integer of its size.
     pub(crate) fn bits(&mut self, a: Expr) -> Expr {
         let (dtype, lanes) = self.rw.body().scalar_ty(a).unwrap_or((DType::F32, 1));
@@ -121,6 +133,57 @@ impl<'a> Steps<'a> {
         let (dtype, lanes) = self.rw.body().scalar_ty(like).unwrap_or((DType::I32, 1));
         let literal = self.rw.int_of(dtype, value);
         self.rw.broadcast(literal, lanes)
+    }
+
+    /// The bits of an integer that `mask` has.
+    pub(crate) fn masked(&mut self, a: Expr, mask: i64) -> Expr {
+        let mask = self.int(a, mask);
+        self.rw.intrinsic("bitand", &[a, mask])
+    }
+
+    /// The lower 32 bits of a u64.
+    pub(crate) fn low_word(&mut self, a: Expr) -> Expr {
+        self.masked(a, 0xffff_ffff)
+    }
+
+    /// The u64 of two words of 32 bits.
+    pub(crate) fn join_words(&mut self, high: Expr, low: Expr) -> Expr {
+        let high = self.shift("shl", high, 32);
+        self.rw.intrinsic("bitor", &[high, low])
+    }
+
+    /// The product of two f64 and what rounding takes from it. Each is cut in two parts of half as many bits, whose
+    /// products are exact: not every processor has `fma`.
+    pub(crate) fn exact_product(&mut self, a: Expr, b: Expr) -> (Expr, Expr) {
+        let [a_high, a_low] = self.halves(a);
+        let [b_high, b_low] = self.halves(b);
+        let product = self.mul(a, b);
+        let product = self.name("product", product);
+        let high = self.mul(a_high, b_high);
+        let missing = self.sub(high, product);
+        let missing = self.fma(a_high, b_low, missing);
+        let missing = self.fma(a_low, b_high, missing);
+        let missing = self.fma(a_low, b_low, missing);
+        (product, self.name("missing", missing))
+    }
+
+    /// An f64 as the sum of its first 26 bits and the others.
+    fn halves(&mut self, a: Expr) -> [Expr; 2] {
+        let bits = self.bits(a);
+        let bits = self.masked(bits, !0x7ff_ffff);
+        let high = self.float_of_bits(bits);
+        let high = self.name("high", high);
+        let low = self.sub(a, high);
+        [high, self.name("low", low)]
+    }
+
+    /// The sum of two floats of which the first is the larger, and what rounding takes from it.
+    pub(crate) fn exact_sum(&mut self, a: Expr, b: Expr) -> (Expr, Expr) {
+        let sum = self.add(a, b);
+        let sum = self.name("sum", sum);
+        let taken = self.sub(sum, a);
+        let missing = self.sub(b, taken);
+        (sum, self.name("missing", missing))
     }
 
     /// Moves the bits of an integer: `shl` or `shr`.
