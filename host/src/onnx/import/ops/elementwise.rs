@@ -83,11 +83,16 @@ pub(in crate::onnx::import) fn dropout(cx: &mut NodeCx<'_, '_>) -> Outputs {
 pub(in crate::onnx::import) fn pow(cx: &mut NodeCx<'_, '_>) -> Outputs {
     let (x, y) = (cx.input(0)?, cx.input(1)?);
     let (base, exponent) = (cx.dtype(x)?, cx.dtype(y)?);
-    if base.is_float() || !exponent.is_float() {
-        let y = cast_to(cx, y, base)?;
-        return Ok(vec![cx.apply("power", &[x, y])?]);
-    }
-    let x = cast_to(cx, x, exponent)?;
+    // A type that has all exponents. That the power is one of the base, modulo its size, a wider one does not change.
+    let common = match (base.is_float(), exponent.is_float()) {
+        (true, _) => base,
+        (false, true) => exponent,
+        (false, false) if base.is_signed() == exponent.is_signed() => {
+            if exponent.bits() > base.bits() { exponent } else { base }
+        }
+        (false, false) => DType::I64,
+    };
+    let (x, y) = (cast_to(cx, x, common)?, cast_to(cx, y, common)?);
     let power = cx.apply("power", &[x, y])?;
     Ok(vec![cast_to(cx, power, base)?])
 }

@@ -62,12 +62,31 @@ pub(in crate::onnx::import) fn log_sum(cx: &mut NodeCx<'_, '_>) -> Outputs {
     Ok(vec![cx.apply("log", &[sum])?])
 }
 
-/// `ReduceLogSumExp`.
+/// `ReduceLogSumExp`: the largest element, and the logarithm of the sum of what the others are beside it, which does
+/// not overflow. One that is infinite or no number stays out of the difference, and comes back by its exponential.
 pub(in crate::onnx::import) fn log_sum_exp(cx: &mut NodeCx<'_, '_>) -> Outputs {
     let (x, axes) = (cx.input(0)?, axes(cx, 18)?);
-    let exp = cx.apply("exp", &[x])?;
+    if axes.is_noop {
+        return Ok(vec![x]);
+    }
+    if is_of_nothing(cx, x, &axes)? {
+        let sum = reduce(cx, "sum", x, &axes)?;
+        return Ok(vec![cx.apply("log", &[sum])?]);
+    }
+    let kept = Axes { axes: axes.axes.clone(), keepdims: true, is_noop: false };
+    let top = reduce(cx, "max", x, &kept)?;
+    let size = cx.apply("abs", &[top])?;
+    let (limit, zero) = (scalar_like(cx, x, f64::INFINITY)?, scalar_like(cx, x, 0.0)?);
+    let is_finite = cx.apply("less", &[size, limit])?;
+    let top = cx.apply("where", &[is_finite, top, zero])?;
+    let lowered = cx.apply("subtract", &[x, top])?;
+    let exp = cx.apply("exp", &[lowered])?;
     let sum = reduce(cx, "sum", exp, &axes)?;
-    Ok(vec![cx.apply("log", &[sum])?])
+    let log = cx.apply("log", &[sum])?;
+    let dims = cx.dims(log)?;
+    let shape = cx.shape(&dims);
+    let top = cx.apply("reshape", &[top, shape])?;
+    Ok(vec![cx.apply("add", &[log, top])?])
 }
 
 /// What a reduction reduces.

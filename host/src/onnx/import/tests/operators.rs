@@ -242,3 +242,34 @@ fn a_layer_normalization_whose_mean_is_asked_for_is_written_out() {
     let text = model.text();
     assert!(text.contains("= mean(%x)") && !text.contains("nn.layer_norm"), "{text}");
 }
+
+#[test]
+fn the_logarithm_of_a_sum_of_exponentials_does_not_overflow() {
+    use crate::eval::{Evaluator, Tensor, Value};
+    let module = model(18)
+        .input("x", FLOAT, &[N(4), N(2)])
+        .ints("axes", &[1])
+        .node("ReduceLogSumExp", &["x", "axes"], &["y"], &[int("keepdims", 0)])
+        .output("y")
+        .import(&[])
+        .unwrap();
+    const INF: f32 = f32::INFINITY;
+    let x = Tensor::from_vec(vec![4, 2], vec![80.0, 89.0, INF, 1.0, -INF, -INF, -1000.0, -1000.0]);
+    let result = Evaluator::new(&module).call("main", vec![Value::Tensor(x)]).unwrap();
+    let result = result.to_tensor().unwrap();
+    assert_eq!(result.shape(), [4]);
+    assert_eq!(result.elements::<f32>()[..], [89.000_12, INF, -INF, -999.306_85]);
+}
+
+#[test]
+fn powers_are_computed_in_a_type_that_has_all_exponents() {
+    let text = |base, exponent| {
+        let model = model(15).input("x", base, &[N(2)]).input("y", exponent, &[N(2)]);
+        model.node("Pow", &["x", "y"], &["z"], &[]).output("z").text()
+    };
+    // INT32 is 6, INT64 7, UINT32 12.
+    assert!(text(6, 7).contains("cast(%x) { dtype = \"i64\" }"), "{}", text(6, 7));
+    assert!(text(7, 6).contains("cast(%y) { dtype = \"i64\" }"), "{}", text(7, 6));
+    assert!(text(12, 6).contains("cast(%y) { dtype = \"i64\" }"), "{}", text(12, 6));
+    assert!(!text(6, 6).contains("cast"), "{}", text(6, 6));
+}
