@@ -152,6 +152,10 @@ impl<'a> InferCx<'a> {
     /// The element type of a product, the attribute `out_dtype`: that of the data, or f32 where it is narrower.
     pub fn product_dtype(&self) -> Result<DType, OpError> {
         let data = self.tensor(0)?.dtype;
+        if data.is_bool() {
+            let expected = "a number".into();
+            return Err(OpError::WrongDType { index: 0, expected, found: data });
+        }
         if self.attrs.str(OUT_DTYPE.name)?.is_empty() {
             return Ok(data);
         }

@@ -92,10 +92,13 @@ pub(super) fn inverse_of_itself(rw: &mut Rewriter, at: &At<'_>) -> Option<Expr> 
     inner.args.first().copied()
 }
 
-/// `f(f(x)) => f(x)`; whole numbers are not rounded, and absolute values are not negative.
+/// `f(f(x)) => f(x)`; whole numbers are not rounded, and absolute values are not negative, but for that of the least
+/// signed integer, which is itself.
 pub(super) fn idempotent(rw: &mut Rewriter, at: &At<'_>) -> Option<Expr> {
     let &[x] = at.args else { return None };
+    let (dtype, _) = rw.tensor(x)?;
     let inner: &[&str] = match at.op {
+        "nn.relu" if dtype.is_signed() => &["nn.relu"],
         "nn.relu" => &["nn.relu", "abs"],
         "abs" => &["abs"],
         _ => &["floor", "ceil", "round"],
@@ -103,8 +106,12 @@ pub(super) fn idempotent(rw: &mut Rewriter, at: &At<'_>) -> Option<Expr> {
     inner.iter().any(|op| rw.call_of(x, op).is_some()).then_some(x)
 }
 
-/// `|-x| => |x|`.
+/// `|-x| => |x|`, but of unsigned integers, which have no sign to lose.
 pub(super) fn abs_of_negative(rw: &mut Rewriter, at: &At<'_>) -> Option<Expr> {
+    let (dtype, _) = rw.terms().tensor(at.ty)?;
+    if !dtype.is_float() && !dtype.is_signed() {
+        return None;
+    }
     let negated = rw.call_of(*at.args.first()?, "negative")?;
     Some(rw.apply("abs", &negated.args))
 }
