@@ -57,8 +57,8 @@ float_functions! {
     floor = f64::floor;
     ceil = f64::ceil;
     round = f64::round_ties_even;
-    sin = f64::sin;
-    cos = f64::cos;
+    sin = libm::sin;
+    cos = libm::cos;
     gelu = |x| 0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2);
     silu = |x| x * super::sigmoid(x);
 }

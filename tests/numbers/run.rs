@@ -1,0 +1,109 @@
+//! Evaluates modules, or compiles and runs them.
+
+use std::fmt;
+use std::path::Path;
+
+use libtest_mimic::Failed;
+use tenon_host::diagnostics::Source;
+use tenon_host::driver::{Target, run_plan};
+use tenon_host::eval::{Evaluator, Tensor, Value};
+use tenon_host::executable::{CompileOptions, Executable};
+use tenon_host::infer::infer_module;
+use tenon_host::ir::{Bytes, Cx, Module};
+use tenon_host::passes::{PassContext, plan};
+use tenon_host::registry::Registry;
+use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
+use tenon_host::runtime::signature::data_type;
+use tenon_host::text::{NoWeights, parse_module};
+
+/// What computes.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Machine {
+    /// The reference evaluator.
+    Evaluator,
+    /// Compiled code for this processor.
+    Host,
+    /// Compiled code for the least processor of this architecture.
+    Baseline,
+}
+
+impl Machine {
+    pub(crate) const ALL: [Machine; 3] = [Machine::Evaluator, Machine::Host, Machine::Baseline];
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Machine::Evaluator => "evaluated",
+            Machine::Host => "compiled",
+            Machine::Baseline => "compiled_for_the_baseline",
+        })
+    }
+}
+
+/// What the evaluator makes of `main` before a pipeline and behind it, which changes it.
+pub(crate) fn rewritten(
+    text: &str,
+    pipeline: &str,
+    inputs: &[Tensor],
+) -> Result<[Vec<Tensor>; 2], Failed> {
+    let before = read(text)?;
+    let after = lower(&before, pipeline, &Target::parse("llvm")?)?;
+    Ok([evaluate(&before, inputs)?, evaluate(&after, inputs)?])
+}
+
+/// The results of a function `main` that returns a tuple.
+pub(crate) fn run(text: &str, inputs: &[Tensor], machine: Machine) -> Result<Vec<Tensor>, Failed> {
+    let module = read(text)?;
+    let target = match machine {
+        Machine::Evaluator => return evaluate(&module, inputs),
+        Machine::Host => Target::parse("llvm")?,
+        Machine::Baseline => Target::parse(&format!("{}-linux-gnu", std::env::consts::ARCH))?,
+    };
+    let module = lower(&module, "default", &target)?;
+    let executable = Executable::compile(&module, target.cpu(), &CompileOptions::default())?;
+    let model = executable.jit()?;
+    let buffers = inputs
+        .iter()
+        .zip(model.inputs())
+        .map(|(input, spec)| {
+            TensorBuffer::from_bytes(
+                input.bytes(),
+                &spec.shape,
+                data_type(spec.dtype).ok_or("a dtype")?,
+            )
+            .map_err(Failed::from)
+        })
+        .collect::<Result<Vec<_>, Failed>>()?;
+    let inputs: Vec<TensorRef<'_>> = buffers.iter().map(TensorBuffer::as_ref).collect();
+    let outputs = model.run(&inputs, None)?;
+    let tensors = outputs.iter().zip(model.outputs()).map(|(tensor, spec)| {
+        let shape = spec.shape.iter().map(|&extent| extent as usize).collect();
+        Tensor::new(spec.dtype, shape, Bytes::new(tensor.bytes().to_vec())).expect("as many bytes")
+    });
+    Ok(tensors.collect())
+}
+
+fn read(text: &str) -> Result<Module, Failed> {
+    let source = Source::new("numbers", text);
+    let module =
+        parse_module(&Cx::new(), &source, &mut NoWeights).map_err(|errors| errors.render(false))?;
+    Ok(infer_module(&module).map_err(|errors| errors[0].1.to_diagnostic(&source).render(false))?)
+}
+
+fn lower(module: &Module, pipeline: &str, target: &Target) -> Result<Module, Failed> {
+    let registry = Path::new(env!("CARGO_MANIFEST_DIR")).join("registry.toml");
+    let registry = Registry::open(&registry)?;
+    let plan = plan(&registry, pipeline).map_err(|error| error.to_string())?;
+    let mut context = PassContext { target: target.attrs(module.cx()), ..PassContext::default() };
+    Ok(run_plan(&registry, &plan, module, &mut context)
+        .map_err(|error| error.to_diagnostic().render(false))?)
+}
+
+fn evaluate(module: &Module, inputs: &[Tensor]) -> Result<Vec<Tensor>, Failed> {
+    let args = inputs.iter().cloned().map(Value::Tensor).collect();
+    let Value::Tuple(results) = Evaluator::new(module).call("main", args)? else {
+        return Err("the function returns no tuple".into());
+    };
+    Ok(results.fields().iter().filter_map(Value::to_tensor).collect())
+}
