@@ -75,15 +75,15 @@ impl Instrument for Timing {
     }
 
     fn report(&mut self) -> Option<String> {
-        let walls = |depth: usize, rows: &[Row]| -> Duration {
-            rows.iter().filter(|row| row.depth == depth).filter_map(|row| row.wall).sum()
-        };
-        let total = walls(0, &self.rows);
+        let total = spent(&self.rows, 0);
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        let part = |time: Duration| 100.0 * ms(time) / ms(total).max(f64::MIN_POSITIVE);
+        let part = |time: Duration| match total.is_zero() {
+            true => 0.0,
+            false => 100.0 * ms(time) / ms(total),
+        };
         let mut text = String::from("      ms      %  functions  sum ms  pass\n");
         for group in self.rows.chunk_by(|a, b| a.phase == b.phase) {
-            let wall = walls(0, group);
+            let wall = spent(group, 0);
             let phase = &group[0].phase;
             text.push_str(&format!(
                 "{:8.3} {:6.1}                     phase {phase}\n",
@@ -103,7 +103,7 @@ impl Instrument for Timing {
                 let inner = group[at + 1..].iter().position(|inner| inner.depth <= row.depth);
                 let inner = &group[at + 1..at + 1 + inner.unwrap_or(group.len() - at - 1)];
                 if let (Some(wall), false) = (row.wall, inner.is_empty()) {
-                    let own = wall.saturating_sub(walls(row.depth + 1, inner));
+                    let own = wall.saturating_sub(spent(inner, row.depth + 1));
                     notes.push(format!("itself {:.3}", ms(own)));
                 }
                 notes.retain(|note| !note.is_empty());
@@ -132,6 +132,21 @@ impl Timing {
         self.rows.push(Row { phase, name, depth, wall: None, functions, note: "" });
         self.rows.len() - 1
     }
+}
+
+/// The time that rows of a depth took. Of one that did not end, what those below it took is known.
+fn spent(rows: &[Row], depth: usize) -> Duration {
+    let mut sum = Duration::ZERO;
+    // The depth of the group that is counted as a whole.
+    let mut counted = None;
+    for row in rows.iter().filter(|row| row.depth >= depth) {
+        if counted.is_some_and(|counted| row.depth > counted) {
+            continue;
+        }
+        counted = row.wall.map(|_| row.depth);
+        sum += row.wall.unwrap_or_default();
+    }
+    sum
 }
 
 /// Writes when each pass, and each function within it, began and ended, in the trace event format that browsers
