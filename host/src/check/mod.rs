@@ -8,7 +8,8 @@ mod purity;
 mod rules;
 mod scopes;
 
-use std::sync::Arc;
+use std::cell::OnceCell;
+use std::sync::{Arc, OnceLock};
 
 use purity::Purity;
 use scopes::Scopes;
@@ -80,7 +81,17 @@ impl Violation {
 /// Everything in a module that breaks a rule: functions in order, rules in order, nodes in order. Of one rule
 /// in one function at most [`PER_RULE`] places.
 pub fn check(module: &Module) -> Vec<Violation> {
-    check_where(module, |_, _| true)
+    check_where(module, is_kept_in(module.phase()), |_, _| true)
+}
+
+/// What keeps a module from being in a phase: what breaks a rule that holds from this phase on, or from one
+/// before it.
+pub fn check_phase(module: &Module, phase: &str) -> Vec<Violation> {
+    let is_kept = is_kept_in(phase);
+    match rules().iter().any(|rule| rule.since.is_some() && is_kept(rule)) {
+        true => check_where(module, |rule| rule.since.is_some() && is_kept(rule), |_, _| true),
+        false => Vec::new(),
+    }
 }
 
 /// As [`check`], for what differs from `before`, a module that keeps all rules. All functions when the phase
@@ -90,7 +101,7 @@ pub fn check_changed(before: &Module, module: &Module) -> Vec<Violation> {
         return Vec::new();
     }
     let same_rules = before.phase() == module.phase();
-    check_where(module, |name, function| {
+    check_where(module, is_kept_in(module.phase()), |name, function| {
         !(same_rules && before.get(name).is_some_and(|old| Arc::ptr_eq(old, function)))
     })
 }
@@ -105,16 +116,22 @@ pub(crate) fn broken_part(function: &Arc<Function>) -> Option<String> {
 /// So many places are reported of one rule in one function.
 pub const PER_RULE: usize = 20;
 
+/// Whether a rule holds in a phase.
+fn is_kept_in(phase: &str) -> impl Fn(&Rule) -> bool + Sync + Copy {
+    let phase = phase_number(phase);
+    move |rule| rule.since.is_none_or(|since| phase >= phase_number(since))
+}
+
 fn check_where(
     module: &Module,
+    is_asked: impl Fn(&Rule) -> bool + Sync,
     is_wanted: impl Fn(Symbol, &Arc<Function>) -> bool,
 ) -> Vec<Violation> {
-    let phase = phase_number(module.phase());
-    let purity = Purity::of(module);
+    let purity = OnceLock::new();
     let wanted: Vec<(Symbol, &Arc<Function>)> =
         module.iter().filter(|(name, function)| is_wanted(*name, function)).collect();
     let violations = parallel::map(&wanted, |&(name, function)| {
-        check_function(module, name, function, phase, &purity)
+        check_function(module, name, function, &is_asked, &purity)
     });
     violations.into_iter().flatten().collect()
 }
@@ -123,18 +140,15 @@ fn check_function(
     module: &Module,
     name: Symbol,
     function: &Arc<Function>,
-    phase: usize,
-    purity: &Purity,
+    is_asked: impl Fn(&Rule) -> bool,
+    purity: &OnceLock<Purity>,
 ) -> Vec<Violation> {
     let mut broken = check_rule(&rules::ALL[0], |report| rules::check_parts(function, report));
     if broken.is_empty() {
-        let body = function.view();
-        let scopes = Scopes::of(body);
+        let (body, scopes) = (function.view(), OnceCell::new());
         let subject = Subject { module, name, function, body, scopes, purity };
-        for rule in &rules::ALL[1..] {
-            if rule.since.is_none_or(|since| phase >= phase_number(since)) {
-                broken.extend(check_rule(rule, |report| (rule.check)(&subject, report)));
-            }
+        for rule in rules::ALL[1..].iter().filter(|rule| is_asked(rule)) {
+            broken.extend(check_rule(rule, |report| (rule.check)(&subject, report)));
         }
     }
     let violation = |(rule, node, problem)| Violation {
@@ -164,11 +178,21 @@ struct Subject<'a> {
     name: Symbol,
     function: &'a Arc<Function>,
     body: BodyView<'a>,
-    scopes: Scopes,
-    purity: &'a Purity,
+    scopes: OnceCell<Scopes>,
+    purity: &'a OnceLock<Purity>,
 }
 
 impl<'a> Subject<'a> {
+    /// What is bound where, found when a rule asks.
+    fn scopes(&self) -> &Scopes {
+        self.scopes.get_or_init(|| Scopes::of(self.body))
+    }
+
+    /// Which functions of the module have effects, found when a rule asks.
+    fn purity(&self) -> &Purity {
+        self.purity.get_or_init(|| Purity::of(self.module))
+    }
+
     /// A symbol's text.
     fn str(&self, symbol: Symbol) -> &'a str {
         self.body.terms().str(symbol)

@@ -10,7 +10,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
-    for &(binder, bound) in subject.scopes.bound_twice() {
+    for &(binder, bound) in subject.scopes().bound_twice() {
         report.at(binder, || format!("{} is bound at another place too", subject.name_of(bound)));
     }
 }

@@ -32,7 +32,7 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
             View::Function { .. } => continue,
             _ if !is_inside[expr.index()] => continue,
             View::If { .. } => found.push((expr, None)),
-            View::Call { callee, .. } if subject.purity.is_impure_call(body, expr) => {
+            View::Call { callee, .. } if subject.purity().is_impure_call(body, expr) => {
                 found.push((expr, Some(callee)));
             }
             _ => {}

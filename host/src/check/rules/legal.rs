@@ -5,7 +5,7 @@ use crate::ir::View;
 use crate::ops;
 
 /// Reshaping moves no data: it stays, and becomes a view when memory is planned.
-const VIEW: &str = "reshape";
+pub(super) const VIEW: &str = "reshape";
 
 pub(super) const RULE: Rule = Rule {
     name: "legal",

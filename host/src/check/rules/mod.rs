@@ -6,15 +6,20 @@ mod calls;
 mod closed;
 mod dataflow;
 mod dimensions;
+mod explicit_memory;
+mod flat_buffers;
 mod globals;
 mod legal;
+mod no_blocks;
+mod no_call_pure;
+mod no_dataflow;
+mod no_unrolled_loop;
+mod no_vectorized_loop;
 mod outputs;
 mod parts;
 mod phase;
-mod planned;
 mod scalars;
 mod scope;
-mod target;
 mod types;
 
 pub(super) use parts::check as check_parts;
@@ -37,6 +42,11 @@ pub(super) const ALL: &[Rule] = &[
     closed::RULE,
     block_form::RULE,
     legal::RULE,
-    planned::RULE,
-    target::RULE,
+    no_dataflow::RULE,
+    no_call_pure::RULE,
+    explicit_memory::RULE,
+    no_blocks::RULE,
+    flat_buffers::RULE,
+    no_vectorized_loop::RULE,
+    no_unrolled_loop::RULE,
 ];

@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
-    for (user, used, misuse) in subject.scopes.misuses() {
+    for (user, used, misuse) in subject.scopes().misuses() {
         report.at(user, || {
             let name = subject.name_of(used);
             match misuse {

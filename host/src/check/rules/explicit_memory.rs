@@ -1,0 +1,26 @@
+//! Behind planning memory is made explicitly: no `call_tir`, and no operator that makes a tensor.
+//!
+//! Operators on shapes have no tensor program: who executes the module computes them.
+
+use super::legal::VIEW;
+use crate::check::{Report, Rule, Subject};
+use crate::ir::View;
+use crate::ops::core::compiler::CALL_TIR;
+
+pub(super) const RULE: Rule = Rule {
+    name: "explicit_memory",
+    demands: "no `call_tir`, and no operator that makes a tensor",
+    since: Some("target"),
+    check,
+};
+
+fn check(subject: &Subject<'_>, report: &mut Report) {
+    let body = subject.body;
+    for expr in body.post_order() {
+        let View::Call { callee, .. } = body.view(expr) else { continue };
+        // Other operators are legalized before this, or have no tensor program.
+        if let Some(name @ (CALL_TIR | VIEW)) = body.op_name(callee) {
+            report.at(expr, || format!("`{name}` is still called, which makes a tensor"));
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Behind planning nothing that may have an effect is called with the promise that it has none.
+
+use crate::check::{Report, Rule, Subject};
+use crate::ir::View;
+use crate::ops::core::compiler::CALL_PURE;
+
+pub(super) const RULE: Rule =
+    Rule { name: "no_call_pure", demands: "no `call_pure`", since: Some("target"), check };
+
+fn check(subject: &Subject<'_>, report: &mut Report) {
+    let body = subject.body;
+    for expr in body.post_order() {
+        if let View::Call { callee, .. } = body.view(expr)
+            && body.op_name(callee) == Some(CALL_PURE)
+        {
+            report.at(expr, || format!("`{CALL_PURE}` is still called, which may be moved"));
+        }
+    }
+}

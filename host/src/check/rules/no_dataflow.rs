@@ -1,0 +1,18 @@
+//! Behind planning effects have their order: no dataflow block is left.
+
+use crate::check::{Report, Rule, Subject};
+use crate::ir::View;
+
+pub(super) const RULE: Rule =
+    Rule { name: "no_dataflow", demands: "no dataflow block", since: Some("target"), check };
+
+fn check(subject: &Subject<'_>, report: &mut Report) {
+    let body = subject.body;
+    for expr in body.post_order() {
+        if let View::Let(view) = body.view(expr)
+            && view.blocks().iter().any(|block| block.is_dataflow)
+        {
+            report.at(expr, || "a dataflow block is left".to_owned());
+        }
+    }
+}
