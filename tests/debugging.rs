@@ -92,6 +92,70 @@ fn a_failing_pass_leaves_a_reproducer_that_fails_again_and_can_be_reduced() {
 }
 
 #[test]
+fn times_of_a_run_that_fails_within_a_group_are_parts_of_a_whole() {
+    let house = House::new();
+    let mut opt = house.tenon("opt");
+    opt.arg(house.module()).args(["-p", "fixpoint(relax.Normalize, test.RefuseTanh)"]);
+    let (code, said) = say(opt.arg("--time-passes"));
+    assert_eq!(code, 1, "{said}");
+    let rows = said.lines().skip_while(|line| !line.contains("functions  sum ms"));
+    let rows: Vec<&str> = rows.skip(1).take_while(|line| !line.ends_with("total")).collect();
+    assert!(rows.iter().any(|row| row.ends_with("test.RefuseTanh (failed)")), "{said}");
+    for row in rows {
+        let part = row.split_whitespace().nth(1).expect("a row has a percentage");
+        assert!(part == "-" || part.parse::<f64>().is_ok_and(|part| part <= 100.0), "{said}");
+    }
+}
+
+/// Behind the passes that run the module enters no phase, so what is left of one can be checked and run on.
+#[test]
+fn a_limit_of_passes_leaves_the_module_in_its_phase() {
+    let house = House::new();
+    let file = house.path("part.ir");
+    for limit in 0..24 {
+        let mut opt = tenon();
+        opt.arg("opt").arg(house.module()).args(["-p", "default", "--pass-limit"]);
+        let (code, said) = say(opt.arg(limit.to_string()).arg("-o").arg(&file));
+        assert_eq!((code, &*said), (0, ""), "{limit}");
+        let (code, said) = say(tenon().arg("check").arg(&file));
+        assert_eq!(code, 0, "{limit}: {said}");
+    }
+}
+
+/// What is said of groups is no longer than what they hold, however deep they are.
+#[test]
+fn pipelines_of_deep_groups_are_explained() {
+    const DEPTH: usize = 50_000;
+    let house = House::new();
+    let (begins, ends) = ("sequential(".repeat(DEPTH), ")".repeat(DEPTH));
+    let registry = format!("schema = 1\n[pipelines.deep]\npasses = [\"{begins}{ends}\"]\n");
+    fs::write(house.path("registry.toml"), registry).expect("it can be written");
+    let (code, said) = say(house.tenon("pipeline").args(["explain", "deep"]));
+    assert_eq!(code, 0, "it fails");
+    assert_eq!(said.lines().filter(|line| line.contains("sequential")).count(), DEPTH);
+    assert!(said.len() < DEPTH * 300, "{} bytes", said.len());
+}
+
+/// What was to be established is not, so a phase is not entered; the reproducer shows that again.
+#[test]
+fn a_phase_that_is_not_reached_leaves_a_reproducer() {
+    let house = House::new();
+    let again = house.path("again.ir");
+    let mut opt = tenon();
+    opt.arg("opt").arg(house.module()).args(["-p", "default", "--disable", "LegalizeOps"]);
+    let (code, said) = say(opt.arg("--reproducer").arg(&again));
+    assert_eq!(code, 1, "{said}");
+    let message = "the module cannot enter phase `fuse`: @main: `nn.relu` is still called";
+    assert!(said.contains(message), "{said}");
+    let who =
+        "`relax.LegalizeOps` establishes `legal`; it is disabled, or above the optimization level";
+    assert!(said.contains(who), "{said}");
+    let (code, said) = say(tenon().arg("opt").arg(&again));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains(message), "{said}");
+}
+
+#[test]
 fn a_file_that_is_no_reproducer_needs_a_pipeline() {
     let house = House::new();
     let (code, said) = say(house.tenon("opt").arg(house.module()));

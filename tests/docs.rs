@@ -85,6 +85,46 @@ fn pages_of_passes_are_fresh() {
     }
 }
 
+/// The table of levels: what a level adds is written there, which passes have it their manifests say.
+#[test]
+fn the_table_of_levels_is_fresh() {
+    let passes: Value = serde_json::from_str(&said(&["--json", "passes", "list"])).expect("JSON");
+    let mut levels: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for pass in passes.as_array().expect("a list of passes") {
+        let name = pass["pass"]["pass"].as_str().expect("a pass has a name");
+        let level = pass["pass"]["opt_level"].as_u64().expect("a pass has a level");
+        levels.entry(level).or_default().push(format!("[{name}](passes/{name}.md)"));
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/passes.md");
+    let text = fs::read_to_string(&path).expect("docs/passes.md is there");
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| ")?.split(" | ");
+        let (level, adds) = (cells.next()?.parse::<u64>().ok()?, cells.next()?);
+        Some((level, adds.to_owned()))
+    };
+    let mut told = BTreeSet::new();
+    let fresh: String = text
+        .lines()
+        .map(|line| match row(line) {
+            None => format!("{line}\n"),
+            Some((level, adds)) => {
+                told.insert(level);
+                let names = levels.get(&level).map_or(String::new(), |names| names.join(", "));
+                format!("| {level} | {adds} | {names} |\n")
+            }
+        })
+        .collect();
+    assert!(levels.keys().all(|level| told.contains(level)), "docs/passes.md tells {told:?}");
+    if env::var_os("TENON_BLESS").is_some() {
+        fs::write(&path, &fresh).expect("it can be written");
+    }
+    let found = fs::read_to_string(&path).expect("docs/passes.md is there");
+    assert!(
+        found == fresh,
+        "the levels of docs/passes.md are out of date: TENON_BLESS=1 writes them"
+    );
+}
+
 #[test]
 fn every_pass_shows_before_and_after() {
     let without: Vec<String> = pages()

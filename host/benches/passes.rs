@@ -140,7 +140,7 @@ fn run_plan(plan: &Plan, module: &Module, instruments: Vec<Box<dyn Instrument>>)
         ("vector_bits", 512i64.into()),
         ("vector_registers", 32i64.into()),
     ]);
-    let mut cx = PassContext { target, instruments, ..PassContext::default() };
+    let mut cx = PassContext { target, instruments, opt_level: u8::MAX, ..PassContext::default() };
     run(&REGISTRY, plan, module, &mut cx).expect("it runs")
 }
 

@@ -65,6 +65,18 @@ fn one_that_panics_is_an_error_with_its_place() {
 }
 
 #[test]
+fn its_reproducer_fails_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let again = folder.path().join("again.ir");
+    let args = ["-p", "test.NoOp", "--instrument", "test.Clumsy", "--reproducer"];
+    let (code, said) = opt(ONE, &[&args[..], &[again.to_str().expect("a path")]].concat());
+    assert_eq!(code, Some(1), "{said}");
+    let (code, said) = opt(&fs::read_to_string(again).expect("it is written"), &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("at pass `test.NoOp`: instrument `test.Clumsy`: panic at "), "{said}");
+}
+
+#[test]
 fn a_name_that_is_nobodys_is_an_error_with_the_nearest() {
     let (code, said) = opt(ONE, &["-p", "test.NoOp", "--instrument", "test.Cuont"]);
     assert_eq!(code, Some(1), "{said}");

@@ -156,7 +156,8 @@ fn run_passes(
             .map_or_else(Tolerance::default, |part| Tolerance { relative: part, absolute: part });
         instruments.push(Box::new(Validate::new(0).with_tolerance(tolerance)));
     }
-    let mut context = PassContext { target, instruments, ..PassContext::default() };
+    let mut context =
+        PassContext { target, instruments, opt_level: u8::MAX, ..PassContext::default() };
     if let Some(level) = test.opt_level {
         context.opt_level = level;
     }

@@ -12,6 +12,7 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
 };
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -61,20 +62,38 @@ fn main() -> ExitCode {
         if missing && !env::args().any(|arg| arg == "--list") {
             eprintln!("{} is skipped: {}", model.name, reason.trim());
         }
-        let name = model.name.clone();
-        trials.push(Trial::test(name, move || check(root, &model)).with_ignored_flag(missing));
+        let model = Arc::new(model);
+        for level in LEVELS {
+            let name = match level {
+                None => model.name.clone(),
+                Some(_) if !AT_ALL_LEVELS.contains(&model.name.as_str()) => continue,
+                Some(level) => format!("{}_at_level_{level}", model.name),
+            };
+            let model = model.clone();
+            let trial = Trial::test(name, move || check(root, &model, level));
+            trials.push(trial.with_ignored_flag(missing));
+        }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
+/// The optimization levels: the default one, and the others.
+const LEVELS: [Option<&str>; 5] = [None, Some("0"), Some("1"), Some("2"), Some("4")];
+
+/// Small networks with convolutions of all kinds, normalization and branches.
+const AT_ALL_LEVELS: [&str; 2] = ["light_squeezenet", "light_shufflenet"];
+
 /// Compiles and runs one model, and compares what it says with what is stored.
-fn check(root: &Path, model: &Model) -> Result<(), Failed> {
+fn check(root: &Path, model: &Model, level: Option<&str>) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);
 
     let mut compile = tenon();
     compile.arg("compile").arg(root.join(&model.file)).arg("-o").arg(at("model.so"));
     compile.arg("--verify-each");
+    if let Some(level) = level {
+        compile.args(["--opt-level", level]);
+    }
     for (name, value) in &model.dims {
         compile.arg("-D").arg(format!("{name}={value}"));
     }

@@ -53,7 +53,7 @@ pub(super) fn bisect(global: &Global, args: &BisectArgs) -> Result<(), Failure> 
         }
         Err(error) => {
             progress.done();
-            let Some(failed) = record.before() else {
+            let Some(failed) = error.stopped_at().or_else(|| record.before()) else {
                 return Err(Failure::from_diagnostic(error.to_diagnostic()));
             };
             (failed.clone(), failed.module, error.to_string())

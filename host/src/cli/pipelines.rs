@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Global;
 use super::complete;
 use super::output::{Failure, place_json, print, print_json, table};
-use crate::passes::{GroupKind, PassStep, Plan, Reason, Step, plan};
+use crate::passes::{GroupKind, PassStep, Plan, Reason, Step, plan, required_by};
 use crate::registry::{PipelineConfig, PipelineContent, Registry, Set};
 
 #[derive(Subcommand)]
@@ -120,6 +120,7 @@ fn explain_json(registry: &Registry, plan: &Plan) -> Value {
     let left_out = plan.left_out.iter().map(|pass| {
         json!({
             "pass": pass.name,
+            "requires": pass.chain[1..],
             "listed": place_json(&pass.listed),
             "disabled": place_json(&pass.disabled),
         })
@@ -145,7 +146,7 @@ fn explain_text(registry: &Registry, plan: &Plan) -> String {
     let (mut number, mut depth) = (0, 0);
     let mut rows: Vec<Vec<String>> = Vec::new();
     for step in &plan.steps {
-        let indent = "  ".repeat(depth);
+        let indent = indent(depth);
         match step {
             Step::Phase(phase) => rows.push(vec![format!("phase {phase}")]),
             Step::Begin(group) => {
@@ -172,7 +173,13 @@ fn explain_text(registry: &Registry, plan: &Plan) -> String {
     let mut text = table(&rows);
     if !plan.left_out.is_empty() {
         let rows = plan.left_out.iter().map(|pass| {
-            let why = format!("listed in {}, disabled in {}", pass.listed, pass.disabled);
+            let listed = format!("listed in {}", pass.listed);
+            let why = match pass.chain.len() {
+                1 => format!("{listed}, disabled in {}", pass.disabled),
+                _ => {
+                    format!("{listed}; {}, disabled in {}", required_by(&pass.chain), pass.disabled)
+                }
+            };
             vec![format!("       {}", pass.name), why]
         });
         text.push_str(&format!("left out\n{}", table(&rows.collect::<Vec<_>>())));
@@ -188,6 +195,16 @@ fn explain_text(registry: &Registry, plan: &Plan) -> String {
     let rows: Vec<Vec<String>> = files.into_iter().map(|(name, file)| vec![name, file]).collect();
     text.push_str(&format!("plugins\n{}", table(&rows)));
     text
+}
+
+/// The white space before what stands in so many groups. Behind a number of them the depth is told instead, or the
+/// text of deep groups would be long as the square of their depth.
+fn indent(depth: usize) -> String {
+    const MOST: usize = 32;
+    match depth {
+        0..=MOST => "  ".repeat(depth),
+        _ => format!("{}({depth} deep) ", "  ".repeat(MOST)),
+    }
 }
 
 /// The options that are not as the pass has them, one a row.

@@ -23,7 +23,8 @@ use crate::passes::{
 use crate::registry::Registry;
 
 const DEFAULT_TARGET: &str = "llvm";
-const DEFAULT_LEVEL: u8 = 2;
+/// All levels but that of what may cost more than it brings.
+const DEFAULT_LEVEL: u8 = 3;
 
 /// Weights of so many bytes are written only where a user asked for them.
 const LARGE_WEIGHTS: usize = 64 << 20;
@@ -33,7 +34,7 @@ const LARGE_WEIGHTS: usize = 64 << 20;
 pub(super) struct Job {
     /// A module's text or an .onnx model
     pub(super) file: PathBuf,
-    /// A pipeline's name or text: 'FoldConstant, FuseOps{max_depth=8}'; a reproducer brings its own
+    /// A pipeline's name or text: 'default', or 'NAME, NAME{OPTION=VALUE}'; a reproducer brings its own
     #[arg(long, short = 'p', add = complete::pipeline())]
     pipeline: Option<String>,
     /// Bind a symbolic dimension of an ONNX model
@@ -65,6 +66,11 @@ impl Job {
             note(format!("note: plugin {} {} is another file now", plugin.id, plugin.version));
         }
         (passes.opt_level, passes.target) = (reproducer.opt_level, reproducer.target);
+        passes.disable.extend(reproducer.disable);
+        passes.require.extend(reproducer.require);
+        passes.instrument.extend(reproducer.instrument);
+        passes.verify_each |= reproducer.verify_each;
+        passes.validate = passes.validate.or(reproducer.validate);
         Ok((reproducer.pipeline, passes))
     }
 }
@@ -78,7 +84,7 @@ pub(super) struct PassArgs {
     /// Passes above this level do not run
     #[arg(long, default_value_t = DEFAULT_LEVEL, value_name = "N")]
     pub(super) opt_level: u8,
-    /// Values of options: 'FuseOps.max_depth=8, print.elements=10'; `tenon options list` shows all
+    /// Values of options: 'acme.Fuse.depth=8, print.elements=10'; `tenon options list` shows all
     #[arg(long, value_name = "KEY=VALUE,…", add = complete::config())]
     config: Vec<String>,
     /// Passes that do not run
@@ -203,7 +209,9 @@ pub(super) fn run_passes(
         if error.is_cancelled() {
             return Failure::from_diagnostic(diagnostic);
         }
-        let Some(failed) = record.before() else { return Failure::from_diagnostic(diagnostic) };
+        let Some(failed) = error.stopped_at().or_else(|| record.before()) else {
+            return Failure::from_diagnostic(diagnostic);
+        };
         let comments = reproducer(registry, &plan, args, failed.step, error.to_string());
         let path = args.reproducer.as_deref();
         let written = write_reproducer(&comments, &failed, path, &model.files);
@@ -282,7 +290,18 @@ pub(super) fn reproducer(
     step: usize,
     error: String,
 ) -> Reproducer {
-    Reproducer::of_plan(registry, plan, step, args.opt_level, args.target.clone(), error)
+    let how = Reproducer {
+        opt_level: args.opt_level,
+        disable: args.disable.clone(),
+        require: args.require.clone(),
+        instrument: args.instrument.clone(),
+        verify_each: args.verify_each,
+        validate: args.validate,
+        target: args.target.clone(),
+        error,
+        ..Reproducer::default()
+    };
+    how.with_plan(registry, plan, step)
 }
 
 /// Writes the module before a pass that failed. Without a path it goes to the temporary files, unless its

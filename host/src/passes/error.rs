@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::plan::PlanError;
+use super::instruments::Snapshot;
+use super::plan::{PassStep, PlanError, Reason};
 use crate::diagnostics::Diagnostic;
 use crate::infer::InferError;
 use crate::ir::{Context, Function, Module, Symbol};
@@ -21,6 +22,22 @@ pub enum PassError {
         pass: String,
         /// The pass that requires it.
         by: String,
+        /// The pass for which all of this is done, which cannot be left out.
+        root: Box<PassStep>,
+    },
+    /// A module does not keep what a phase promises.
+    #[error("the module {what} phase `{phase}`: {}", .diagnostic.message)]
+    Phase {
+        /// Whether it cannot enter it, or does not keep it.
+        what: &'static str,
+        /// The phase.
+        phase: String,
+        /// The step from which on this can be seen again.
+        step: usize,
+        /// The module before that step.
+        module: Module,
+        /// The place, the rule, and who was to establish it.
+        diagnostic: Box<Diagnostic>,
     },
     /// A plugin cannot be used.
     #[error("pass `{pass}`: {error}")]
@@ -91,7 +108,10 @@ impl PassError {
     /// The pass that it is about; none when the run did not begin or end.
     pub fn pass(&self) -> Option<&str> {
         match self {
-            PassError::Context { .. } | PassError::Plan(_) | PassError::Cancelled { .. } => None,
+            PassError::Context { .. }
+            | PassError::Plan(_)
+            | PassError::Phase { .. }
+            | PassError::Cancelled { .. } => None,
             PassError::AndExits { error, .. } => error.pass(),
             PassError::Disabled { pass, .. }
             | PassError::Load { pass, .. }
@@ -111,6 +131,19 @@ impl PassError {
         }
     }
 
+    /// Where the run stopped, when it is not a pass that was about to run.
+    pub fn stopped_at(&self) -> Option<Snapshot> {
+        match self {
+            PassError::Phase { phase, step, module, .. } => Some(Snapshot {
+                step: *step,
+                pass: format!("phase-{phase}"),
+                module: module.clone(),
+            }),
+            PassError::AndExits { error, .. } => error.stopped_at(),
+            _ => None,
+        }
+    }
+
     /// The error as a person reads it, with the lines of the function around the node it is about.
     pub fn to_diagnostic(&self) -> Diagnostic {
         if let PassError::Plan(error) = self {
@@ -121,8 +154,19 @@ impl PassError {
                 |error: Diagnostic, exit: &Diagnostic| error.note(format!("then {}", exit.message));
             return exits.iter().fold(error.to_diagnostic(), note);
         }
-        if let PassError::Instrument { diagnostic, .. } | PassError::Context { diagnostic, .. } =
-            self
+        if let PassError::Disabled { root, .. } = self {
+            let why = match root.reason {
+                Reason::Listed(_) | Reason::Placed { .. } if root.pass.level() == 0 => {
+                    "which is of level 0: code is not made without it"
+                }
+                _ => "which was asked for",
+            };
+            let note = format!("it is needed for `{}`, {why}", root.name);
+            return Diagnostic::error(self.to_string()).note(note);
+        }
+        if let PassError::Instrument { diagnostic, .. }
+        | PassError::Context { diagnostic, .. }
+        | PassError::Phase { diagnostic, .. } = self
         {
             return Diagnostic { message: self.to_string(), ..(**diagnostic).clone() };
         }

@@ -16,28 +16,30 @@ use super::instrument::FunctionTime;
 use super::manager::Manager;
 use super::pass::{Body, run_own};
 use super::plan::PassStep;
+use super::skipped::{Spared, is_skipped, spare};
 use super::{isolated, options};
-use crate::border::{Report, Run};
+use crate::border::{Report, ReportLevel, Run};
 use crate::infer::{InferError, infer, infer_changed, signature};
 use crate::ir::{Attrs, Context, Function, Module, Symbol};
 use crate::parallel;
 use crate::registry::{IsolatedPass, LoadedPass, PassFailure, PassKind, Plugin, Registry};
-
-/// The attribute of a function that is to be left as it is: it is compiled as at level 0.
-const SKIP: &str = "SkipOptimization";
 
 /// What a pass has done.
 pub(super) struct Ran {
     pub(super) after: Module,
     pub(super) wall: Duration,
     pub(super) functions: Vec<FunctionTime>,
+    /// Whether no function was left alone.
+    pub(super) is_whole: bool,
 }
 
 /// Runs the steps of these numbers: one, or passes over functions.
 pub(super) fn run(manager: &mut Manager<'_>, numbers: &[usize]) -> Result<Vec<Ran>, PassError> {
-    let Manager { registry, plan, loaded, module, cx, .. } = manager;
-    let link =
-        |&number: &usize| Link::new(registry, plan.step(number), loaded[number].as_ref(), module);
+    let Manager { registry, plan, choice, loaded, module, cx, .. } = manager;
+    let link = |&number: &usize| {
+        let (step, level) = (plan.step(number), choice.level(number));
+        Link::new(registry, step, level, loaded[number].as_ref(), module)
+    };
     let links: Vec<Link<'_>> = numbers.iter().map(link).collect();
     if !links.iter().any(|link| link.isolated().is_some()) {
         return run_together(&links, module, cx);
@@ -46,7 +48,7 @@ pub(super) fn run(manager: &mut Manager<'_>, numbers: &[usize]) -> Result<Vec<Ra
     let mut ran = Vec::with_capacity(links.len());
     for link in links {
         ran.extend(match link.isolated() {
-            Some(pass) => vec![timed(|| over_isolated(&link, pass, &module, cx))?],
+            Some(pass) => vec![timed(&link, &module, || over_isolated(&link, pass, &module, cx))?],
             None => run_together(&[link], &module, cx)?,
         });
         module = ran.last().map_or(module, |ran: &Ran| ran.after.clone());
@@ -63,22 +65,29 @@ fn run_together(
     match links {
         [] => Ok(Vec::new()),
         [link] if link.kind == PassKind::Module => {
-            Ok(vec![timed(|| over_module(link, module, cx))?])
+            Ok(vec![timed(link, module, || over_module(link, module, cx))?])
         }
         links => over_functions(links, module, cx),
     }
 }
 
-fn timed(run: impl FnOnce() -> Result<Module, PassError>) -> Result<Ran, PassError> {
+fn timed(
+    link: &Link<'_>,
+    module: &Module,
+    run: impl FnOnce() -> Result<Module, PassError>,
+) -> Result<Ran, PassError> {
     let start = Instant::now();
     let after = run()?;
-    Ok(Ran { after, wall: start.elapsed(), functions: Vec::new() })
+    let (wall, is_whole) = (start.elapsed(), link.is_for_all(module));
+    Ok(Ran { after, wall, functions: Vec::new(), is_whole })
 }
 
 /// A pass that is about to run.
 struct Link<'a> {
     step: &'a PassStep,
     kind: PassKind,
+    /// Where it is not 0, some functions are left alone.
+    level: u8,
     /// The plugin's pass, where it is one's.
     loaded: Option<&'a LoadedPass>,
     options: Attrs,
@@ -90,6 +99,7 @@ impl<'a> Link<'a> {
     fn new(
         registry: &'a Registry,
         step: &'a PassStep,
+        level: u8,
         loaded: Option<&'a LoadedPass>,
         module: &Module,
     ) -> Self {
@@ -99,7 +109,7 @@ impl<'a> Link<'a> {
             Body::Module(_) | Body::Group(..) => PassKind::Module,
         };
         let options = options::to_attrs(module.cx(), &step.options);
-        Self { step, kind, loaded, options, registry }
+        Self { step, kind, level, loaded, options, registry }
     }
 
     /// The state for a run of it.
@@ -126,7 +136,33 @@ impl<'a> Link<'a> {
     /// Whether it works on a function.
     fn takes(&self, function: &Function) -> bool {
         function.is_prim() == (self.kind == PassKind::Prim)
-            && (self.step.pass.level() == 0 || !is_skipped(function))
+            && (self.level == 0 || !is_skipped(function))
+    }
+
+    /// Whether it leaves no function of the module alone.
+    fn is_for_all(&self, module: &Module) -> bool {
+        self.level == 0 || !module.iter().any(|(_, function)| is_skipped(function))
+    }
+
+    /// What a pass over modules made, but for the functions that it leaves alone.
+    fn spare(&self, before: &Module, after: Module, cx: &mut PassContext) -> Module {
+        if self.level == 0 {
+            return after;
+        }
+        match spare(before, &after) {
+            Spared::AsItIs => after,
+            Spared::PutBack(module) => module,
+            Spared::Misfit(name) => {
+                let name = before.cx().terms().str(name);
+                let text = format!(
+                    "it changed what @{name} calls or is called by, and @{name} is not to be optimized: \
+                     the module stays as it was"
+                );
+                let report = Report { level: ReportLevel::Warning, text };
+                cx.reports.push((self.step.name.clone(), report));
+                before.clone()
+            }
+        }
     }
 
     fn failed(&self, function: Option<(String, Arc<Function>)>, failure: PassFailure) -> PassError {
@@ -136,12 +172,6 @@ impl<'a> Link<'a> {
     fn take_reports(&self, run: &Run) -> impl Iterator<Item = (String, Report)> {
         run.take_reports().into_iter().map(|report| (self.step.name.clone(), report))
     }
-}
-
-fn is_skipped(function: &Function) -> bool {
-    let body = function.view();
-    let attrs = body.attrs(body.root());
-    attrs != Attrs::NONE && body.terms().attrs(attrs).bool(SKIP) == Some(true)
 }
 
 fn over_module(
@@ -159,8 +189,9 @@ fn over_module(
     };
     cx.reports.extend(link.take_reports(&run));
     let after = unless_refused(&run, result).map_err(|failure| link.failed(None, failure))?;
-    infer_changed(module, &after)
-        .map_err(|errors| PassError::untyped(&link.step.name, &after, errors))
+    let after = infer_changed(module, &after)
+        .map_err(|errors| PassError::untyped(&link.step.name, &after, errors))?;
+    Ok(link.spare(module, after, cx))
 }
 
 /// Runs a pass that is kept in its own process. Functions that it does not take are as they were.
@@ -179,8 +210,9 @@ fn over_isolated(
         let left = module.iter().filter(|(_, function)| !link.takes(function));
         left.for_each(|(name, function)| after.insert(name, function.clone()));
     }
-    infer_changed(module, &after)
-        .map_err(|errors| PassError::untyped(&link.step.name, &after, errors))
+    let after = infer_changed(module, &after)
+        .map_err(|errors| PassError::untyped(&link.step.name, &after, errors))?;
+    Ok(link.spare(module, after, cx))
 }
 
 /// How a pass failed, and on what.
@@ -319,7 +351,8 @@ fn over_functions(
         }
         before = after.clone();
         let functions = if is_watched { times } else { Vec::new() };
-        ran.push(Ran { after, wall, functions });
+        let is_whole = links[number].is_for_all(module);
+        ran.push(Ran { after, wall, functions, is_whole });
     }
     Ok(ran)
 }

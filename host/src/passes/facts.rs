@@ -17,8 +17,14 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// A pass has run.
-    pub(super) fn ran(&mut self, registry: &'a Registry, pass: &'a Pass, has_changed: bool) {
+    /// A pass has run. It makes nothing hold where it was kept from a function.
+    pub(super) fn ran(
+        &mut self,
+        registry: &'a Registry,
+        pass: &'a Pass,
+        has_changed: bool,
+        is_whole: bool,
+    ) {
         let record = record(registry, pass);
         if has_changed {
             let preserves = record.map_or(&[][..], |record| &record.preserves);
@@ -30,7 +36,11 @@ impl<'a> Facts<'a> {
             let is_kept = |fact: &str| !record.destroys.iter().any(|gone| gone == fact);
             self.facts.retain(|fact| is_kept(fact));
             self.with_options.retain(|(fact, _)| is_kept(fact));
-            self.facts.extend(record.establishes.iter().map(String::as_str));
+            let establishes = record.establishes.iter().filter(|_| is_whole);
+            self.facts.extend(establishes.map(String::as_str));
+        }
+        if !is_whole {
+            return;
         }
         self.facts.insert(pass.name());
         let given = pass.given_text();

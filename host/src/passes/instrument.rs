@@ -79,6 +79,12 @@ pub trait Instrument: Send {
         Ok(true)
     }
 
+    /// Whether no more passes are to run. The module then enters no further phase: the passes of the one that it is
+    /// in may be among those that do not run.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// Before a pass runs.
     fn before(&mut self, step: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
         let _ = (step, module);

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::context::PassContext;
-use super::plan::{PassStep, Plan, Step};
+use super::plan::{GroupStep, PassStep, Plan, Reason, Step};
 use crate::border::{Report, ReportLevel};
 use crate::registry::{LookupError, Registry};
 use crate::suggest::nearest;
@@ -33,7 +33,25 @@ impl Lists {
                 }
             }
         }
-        Self { disabled, required }
+        let lists = Self { disabled, required };
+        lists.tell_of_levels(plan, cx);
+        lists
+    }
+
+    /// Whether a step runs, if what it is there for does: disabled ones never, required ones always, others by
+    /// level. What is called, or a part of a composite, runs whatever they say.
+    pub(super) fn turns_on(&self, cx: &PassContext, step: &Step) -> bool {
+        let (Step::Pass(step) | Step::Begin(GroupStep { step, .. })) = step else { return true };
+        match step.reason {
+            Reason::Called | Reason::Pinned { .. } | Reason::Required { .. } => true,
+            Reason::Named(_)
+            | Reason::Listed(_)
+            | Reason::Placed { .. }
+            | Reason::Member { .. } => {
+                !self.is_disabled(step)
+                    && (self.is_required(step) || cx.opt_level >= step.pass.level())
+            }
+        }
     }
 
     pub(super) fn is_disabled(&self, step: &PassStep) -> bool {
@@ -44,9 +62,17 @@ impl Lists {
         self.required.contains(&step.name)
     }
 
-    /// Whether a pass runs: disabled ones never, required ones always, others by level.
-    pub(super) fn is_enabled(&self, cx: &PassContext, step: &PassStep) -> bool {
-        !self.is_disabled(step) && (self.is_required(step) || cx.opt_level >= step.pass.level())
+    /// Who asks for a pass by name should know that it is above the level.
+    fn tell_of_levels(&self, plan: &Plan, cx: &mut PassContext) {
+        for step in plan.passes() {
+            let is_asked_for = matches!(step.reason, Reason::Named(_) | Reason::Placed { .. });
+            let is_low = step.pass.level() <= cx.opt_level;
+            if is_asked_for && !is_low && !self.is_disabled(step) && !self.is_required(step) {
+                let (level, limit) = (step.pass.level(), cx.opt_level);
+                let text = format!("it does not run: it is of level {level}, above {limit}");
+                cx.reports.push((step.name.clone(), Report { level: ReportLevel::Note, text }));
+            }
+        }
     }
 }
 

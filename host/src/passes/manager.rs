@@ -5,16 +5,15 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use tenon_plugin_api::ir::Context;
-
+use super::choice::Choice;
 use super::context::PassContext;
 use super::error::PassError;
 use super::execute::{self, Ran};
 use super::facts::Facts;
 use super::instrument::{StepInfo, StepOutcome};
-use super::lists::Lists;
 use super::pass::GroupKind;
 use super::plan::{GroupStep, PassStep, Plan, Reason, Step};
+use super::promises::Kept;
 use crate::border::{Report, ReportLevel};
 use crate::diagnostics::Diagnostic;
 use crate::ir::Module;
@@ -39,10 +38,11 @@ pub(super) fn run_entered(
     cx: &mut PassContext,
 ) -> Result<Module, PassError> {
     plan.check_order(registry, module)?;
-    let lists = Lists::new(registry, plan, cx);
-    let loaded = load_all(registry, plan, &lists, cx)?;
-    let (module, facts, open) = (module.clone(), Facts::default(), Vec::new());
-    let mut manager = Manager { registry, plan, lists, loaded, cx, module, facts, open };
+    let choice = Choice::new(registry, plan, cx)?;
+    let loaded = load_all(registry, plan, &choice)?;
+    let (facts, open, kept) = (Facts::default(), Vec::new(), Kept::new(module));
+    let module = module.clone();
+    let mut manager = Manager { registry, plan, choice, loaded, cx, module, kept, facts, open };
     let result = manager.run_steps();
     if result.is_err() {
         // What began is told that it failed; an instrument's error would only hide the first one.
@@ -57,11 +57,12 @@ pub(super) fn run_entered(
 pub(super) struct Manager<'a> {
     pub(super) registry: &'a Registry,
     pub(super) plan: &'a Plan,
-    lists: Lists,
+    pub(super) choice: Choice,
     /// The plugin's pass of each step that needs one.
     pub(super) loaded: Vec<Option<LoadedPass>>,
     pub(super) cx: &'a mut PassContext,
     pub(super) module: Module,
+    pub(super) kept: Kept,
     facts: Facts<'a>,
     /// The groups that have begun.
     open: Vec<Open>,
@@ -83,8 +84,7 @@ impl<'a> Manager<'a> {
         while at < self.plan.steps.len() {
             at = match &self.plan.steps[at] {
                 Step::Phase(phase) => {
-                    let cx = self.module.cx();
-                    self.module.attrs = cx.with_attr(self.module.attrs, "phase", (&**phase).into());
+                    self.enters(phase, at)?;
                     at + 1
                 }
                 Step::Pass(_) => {
@@ -104,7 +104,7 @@ impl<'a> Manager<'a> {
                 }
             };
         }
-        Ok(())
+        self.leaves()
     }
 
     /// Runs the steps that are run in one go, `unit` being the first: one pass, or passes that each function
@@ -129,13 +129,13 @@ impl<'a> Manager<'a> {
                 return Err(error);
             }
         };
-        for (number, Ran { after, wall, functions }) in chosen.into_iter().zip(ran) {
+        for (number, Ran { after, wall, functions, is_whole }) in chosen.into_iter().zip(ran) {
             let before = mem::replace(&mut self.module, after.clone());
             let functions = &functions;
             let outcome = StepOutcome::Ran { before: &before, after: &after, wall, functions };
             self.notify(number, outcome)?;
             let has_changed = !after.is_identical(&before);
-            self.facts.ran(self.registry, &self.step(number).pass, has_changed);
+            self.facts.ran(self.registry, &self.step(number).pass, has_changed, is_whole);
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ impl<'a> Manager<'a> {
             return Err(PassError::Cancelled { pass: self.step(number).name.clone() });
         }
         let step = self.step(number);
-        if !is_on(self.plan, &self.lists, self.cx, step) {
+        if !self.choice.is_on(number) {
             return Ok(Some(
                 "it, or what requires it, is above the optimization level or disabled",
             ));
@@ -165,7 +165,7 @@ impl<'a> Manager<'a> {
     /// Asks every instrument, but about passes that the context requires.
     fn is_refused(&mut self, number: usize) -> Result<bool, PassError> {
         let info = self.info(number, number);
-        if self.lists.is_required(info.step) {
+        if self.choice.is_required(info.step) {
             return Ok(false);
         }
         let mut is_refused = false;
@@ -173,7 +173,9 @@ impl<'a> Manager<'a> {
             let may_run = instrument.should_run(info, &self.module);
             is_refused |= !may_run.map_err(|error| stopped(info, error))?;
         }
-        if let (true, Reason::Required { by, .. }) = (is_refused, &info.step.reason) {
+        if let (true, Reason::Required { by, .. }) = (is_refused, &info.step.reason)
+            && !self.is_over()
+        {
             let text = format!("an instrument refused it, though `{by}` requires it");
             let report = Report { level: ReportLevel::Warning, text };
             self.cx.reports.push((info.step.name.clone(), report));
@@ -246,34 +248,15 @@ fn stopped(info: StepInfo<'_>, diagnostic: Box<Diagnostic>) -> PassError {
     PassError::Instrument { pass: info.step.name.clone(), diagnostic }
 }
 
-/// Whether the context turns a step on. What is called, or a part of a composite, is; what is required is where
-/// that is for which it is done.
-fn is_on(plan: &Plan, lists: &Lists, cx: &PassContext, step: &PassStep) -> bool {
-    match &step.reason {
-        Reason::Called | Reason::Pinned { .. } => true,
-        Reason::Required { root, .. } => is_on(plan, lists, cx, plan.step(*root)),
-        _ => lists.is_enabled(cx, step),
-    }
-}
-
 /// Opens the plugins of the passes that the context turns on, and of those that these require.
 fn load_all(
     registry: &Registry,
     plan: &Plan,
-    lists: &Lists,
-    cx: &PassContext,
+    choice: &Choice,
 ) -> Result<Vec<Option<LoadedPass>>, PassError> {
-    let load = |step: &Step| {
+    let load = |(number, step): (usize, &Step)| {
         let Step::Pass(step) = step else { return Ok(None) };
-        if !is_on(plan, lists, cx, step) {
-            return Ok(None);
-        }
-        if let Reason::Required { by, .. } = &step.reason
-            && lists.is_disabled(step)
-        {
-            return Err(PassError::Disabled { pass: step.name.clone(), by: by.clone() });
-        }
-        match step.pass.id() {
+        match step.pass.id().filter(|_| choice.is_on(number)) {
             None => Ok(None),
             Some(id) => registry
                 .load(id)
@@ -281,5 +264,5 @@ fn load_all(
                 .map_err(|error| PassError::Load { pass: step.name.clone(), error }),
         }
     };
-    plan.steps.iter().map(load).collect()
+    plan.steps.iter().enumerate().map(load).collect()
 }

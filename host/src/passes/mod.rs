@@ -3,6 +3,7 @@
 //! The manager's loop is small. Timing, printing, checking and counting are instruments around it.
 
 mod blocks;
+mod choice;
 mod context;
 mod error;
 mod execute;
@@ -19,9 +20,11 @@ mod pipeline;
 mod placement;
 mod plan;
 mod planner;
+mod promises;
 mod reproducer;
 mod requirements;
 mod settings;
+mod skipped;
 
 pub use blocks::Block;
 pub use context::{PassContext, Scope};
@@ -36,7 +39,9 @@ pub use manager::run;
 pub use options::StepOption;
 pub use pass::{GroupKind, Pass};
 pub use pipeline::{Element, OptionSpec, PassSpec, Pipeline, PipelineError, Word};
+pub(crate) use plan::required_by;
 pub use plan::{GroupStep, LeftOut, PassStep, Plan, PlanError, Reason, Step};
 pub use planner::{configured_options, plan, plan_with};
+pub use promises::{establishing, help as help_to_establish};
 pub use reproducer::{PluginDigest, Reproducer};
 pub use settings::{Declared, HostOption, Settings};

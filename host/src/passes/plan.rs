@@ -91,15 +91,37 @@ pub enum Reason {
     },
 }
 
-/// A pass that is listed and disabled.
+/// A pass that is listed, and disabled, or requires one that is.
 #[derive(Clone, Debug)]
 pub struct LeftOut {
     /// Its full name.
     pub name: String,
+    /// It, and what it requires down to the pass that is disabled, each required by the one before.
+    pub chain: Vec<String>,
     /// Where it is listed.
     pub listed: Place,
     /// Where it is disabled.
     pub disabled: Place,
+}
+
+/// `it requires B, which requires C`, of a pass and what it requires.
+pub(crate) fn required_by(chain: &[String]) -> String {
+    let required = chain.iter().skip(1).map(|name| format!("requires `{name}`"));
+    format!("it {}", required.collect::<Vec<_>>().join(", which "))
+}
+
+impl PassStep {
+    /// Whether code can be made without it, and nobody asked for it by name.
+    pub(super) fn may_be_left_out(&self) -> bool {
+        self.reason.may_be_left_out(self.pass.level())
+    }
+}
+
+impl Reason {
+    /// The same of a pass of a level that is there for this reason.
+    pub(super) fn may_be_left_out(&self, level: u8) -> bool {
+        level > 0 && matches!(self, Reason::Listed(_) | Reason::Placed { .. })
+    }
 }
 
 /// Why there is no plan. All of it is for whoever wrote the pipeline or the registry to mend.
@@ -153,7 +175,7 @@ impl Plan {
         }
     }
 
-    /// The steps from a number on, up to where the next phase begins. Groups that began before are left out, but
+    /// The steps from a number on, up to where a phase behind the first of them begins. Groups that began before are left out, but
     /// for one in which functions go through all passes: that is begun anew.
     pub fn suffix(&self, from: usize) -> Plan {
         let mut suffix = Plan::default();
@@ -164,7 +186,7 @@ impl Plan {
         });
         for number in around.into_iter().chain(from..self.steps.len()) {
             match &self.steps[number] {
-                Step::Phase(_) => break,
+                Step::Phase(_) if number > from => break,
                 Step::End(_) if begins.is_empty() => continue,
                 Step::End(_) => suffix.end(begins.pop().expect("it is not empty")),
                 step => {

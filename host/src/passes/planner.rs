@@ -19,6 +19,10 @@ use crate::registry::{
 };
 use crate::suggest::nearest;
 
+/// The most elements that come out of named pipelines which were there before. Pipelines that hold others several
+/// times grow with the power of their depth.
+const MAX_REPEATED: usize = 100_000;
+
 /// Makes the plan of a pipeline: a name of the registry's, or a textual pipeline.
 pub fn plan(registry: &Registry, pipeline: &str) -> Result<Plan, PlanError> {
     plan_with(registry, pipeline, &Settings::default())
@@ -46,7 +50,7 @@ impl Plan {
 }
 
 impl Pass {
-    /// A pass of the registry's, by name or alias, with options or without: `FuseOps{max_depth=8}`.
+    /// A pass of the registry's, by name or alias, with options or without: `acme.Fuse{depth=8}`.
     pub fn get(registry: &Registry, text: &str) -> Result<Pass, PlanError> {
         let source = Text::of_argument(text);
         match source.parse()?.0.as_slice() {
@@ -78,13 +82,20 @@ pub(super) struct Text<'a> {
 
 #[derive(Clone)]
 enum Origin<'a> {
-    File(&'a Place),
+    /// Written there without escapes.
+    Verbatim(&'a Place),
+    /// Written there with escapes: its parts have no places of their own.
+    Escaped(&'a Place),
     Argument(Arc<Source>),
 }
 
 impl<'a> Text<'a> {
     fn of_file(set: &'a Set<String>) -> Self {
-        Self { text: &set.value, origin: Origin::File(&set.place) }
+        let origin = match set.place.is_verbatim(&set.value) {
+            true => Origin::Verbatim(&set.place),
+            false => Origin::Escaped(&set.place),
+        };
+        Self { text: &set.value, origin }
     }
 
     /// A text that stands in no file, called `name` in messages.
@@ -98,7 +109,8 @@ impl<'a> Text<'a> {
 
     fn place(&self, at: &Range<usize>) -> Place {
         match &self.origin {
-            Origin::File(place) => place.within(self.text, at.clone()),
+            Origin::Verbatim(place) => place.within(at),
+            Origin::Escaped(place) => (*place).clone(),
             Origin::Argument(source) => Place::in_pipeline(source, at.clone()),
         }
     }
@@ -139,6 +151,9 @@ pub(super) struct Planner<'a> {
     open: Vec<(usize, Place)>,
     /// The named pipelines that are open.
     inside: Vec<(String, Place)>,
+    /// Those that were opened, and the number of elements of those that were so before.
+    opened: HashSet<String>,
+    repeated: usize,
     order: Order,
     /// The passes that find their own place, by their phase; found when the first phase is planned.
     placed: Option<HashMap<String, Vec<(PassId, Place)>>>,
@@ -148,7 +163,8 @@ impl<'a> Planner<'a> {
     fn new(registry: &'a Registry, settings: &'a Settings) -> Self {
         let (plan, order) = (Plan::default(), Order::default());
         let (open, inside) = (Vec::new(), Vec::new());
-        Self { registry, settings, plan, open, inside, order, placed: None }
+        let (opened, repeated) = (HashSet::new(), 0);
+        Self { registry, settings, plan, open, inside, opened, repeated, order, placed: None }
     }
 
     fn elements<'t>(&mut self, mut work: Vec<Work<'t>>) -> Result<(), PlanError>
@@ -244,6 +260,10 @@ impl<'a> Planner<'a> {
             let notes = inner.map(|(name, place)| format!("`{name}` is named in {place}"));
             return Err(notes.fold(error, Diagnostic::note).into());
         }
+        let length = match &config.content {
+            PipelineContent::Phases(all) | PipelineContent::Passes(all) => all.len(),
+        };
+        self.count(name, place, 1 + length)?;
         self.inside.push((name.clone(), place.clone()));
         let mut parts = vec![Work::Leave];
         match &config.content {
@@ -253,6 +273,22 @@ impl<'a> Planner<'a> {
             }
         }
         Ok(Some(parts))
+    }
+
+    /// Ends what holds itself so often that nobody sees its end.
+    fn count(&mut self, name: &str, place: &Place, elements: usize) -> Result<(), PlanError> {
+        if self.opened.insert(name.to_owned()) {
+            return Ok(());
+        }
+        self.repeated += elements;
+        if self.repeated <= MAX_REPEATED {
+            return Ok(());
+        }
+        let message = format!("pipelines are repeated more than {MAX_REPEATED} times");
+        let error = place.error(message, "");
+        let holders: Vec<&str> = self.inside.iter().map(|(name, _)| name.as_str()).collect();
+        let error = error.note(format!("`{name}` is held so: {}", holders.join(" holds ")));
+        Err(error.help("name a pipeline fewer times, or put its passes in a `fixpoint`").into())
     }
 
     /// The module enters a phase.
@@ -284,8 +320,8 @@ impl<'a> Planner<'a> {
                     let id = self.find(&spec.name.text, &listed)?;
                     if let Some(set) = self.registry.enabled_by(id).filter(|set| !set.value) {
                         let name = self.registry.record(id).name.clone();
-                        let disabled = set.place.clone();
-                        self.plan.left_out.push(LeftOut { name, listed, disabled });
+                        let (chain, disabled) = (vec![name.clone()], set.place.clone());
+                        self.plan.left_out.push(LeftOut { name, chain, listed, disabled });
                         continue;
                     }
                     passes.push(id);

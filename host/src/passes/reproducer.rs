@@ -6,12 +6,27 @@ use super::plan::Plan;
 use crate::registry::{Registry, sha256};
 
 /// What stands on top of a module's text, as comments: how it was run, by whom, and what went wrong.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reproducer {
     /// The passes that run over the module, as a pipeline's text.
     pub pipeline: String,
     /// The optimization level.
     pub opt_level: u8,
+    /// Passes that do not run, and that run whatever their level.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disable: Vec<String>,
+    #[allow(missing_docs, reason = "told above")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub require: Vec<String>,
+    /// What watched the passes and may stop them, as the options of `tenon opt` say it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instrument: Vec<String>,
+    /// Whether the module was checked after each pass.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub verify_each: bool,
+    /// The seed with which results were compared after each pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validate: Option<u64>,
     /// The target, as `--target` takes it.
     pub target: String,
     /// What went wrong.
@@ -19,6 +34,10 @@ pub struct Reproducer {
     /// The plugins of these passes.
     #[serde(default)]
     pub plugins: Vec<PluginDigest>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A plugin as it was.
@@ -37,15 +56,8 @@ const FIRST: &str = "//! tenon reproducer 1";
 const COMMENT: &str = "//! ";
 
 impl Reproducer {
-    /// The steps of a plan from one on, up to where the next phase begins.
-    pub fn of_plan(
-        registry: &Registry,
-        plan: &Plan,
-        from: usize,
-        opt_level: u8,
-        target: String,
-        error: String,
-    ) -> Self {
+    /// The steps of a plan from one on, up to where the next phase begins; `self` says how they ran.
+    pub fn with_plan(self, registry: &Registry, plan: &Plan, from: usize) -> Self {
         let suffix = plan.suffix(from);
         let mut plugins = Vec::new();
         for id in suffix.passes().filter_map(|step| step.pass.id()) {
@@ -59,7 +71,7 @@ impl Reproducer {
                 plugins.push(PluginDigest { id, version, sha256 });
             }
         }
-        Self { pipeline: suffix.to_string(), opt_level, target, error, plugins }
+        Self { pipeline: suffix.to_string(), plugins, ..self }
     }
 
     /// The lines on top of the module's text.
@@ -111,6 +123,11 @@ mod tests {
         let reproducer = Reproducer {
             pipeline: "acme.A{name=\"x\"}, acme.B".to_owned(),
             opt_level: 3,
+            disable: vec!["acme.C".to_owned()],
+            require: Vec::new(),
+            instrument: vec!["acme.Count".to_owned()],
+            verify_each: true,
+            validate: Some(7),
             target: "llvm".to_owned(),
             error: "pass `acme.A`: two\nlines and a \"quote\"".to_owned(),
             plugins: vec![digest.clone(), digest],

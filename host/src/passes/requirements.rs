@@ -5,20 +5,71 @@ use std::collections::{HashMap, HashSet};
 use super::options::Given;
 use super::pass::{Body, Pass, Required};
 use super::pipeline::Element;
-use super::plan::{PassStep, PlanError, Reason, Step};
+use super::plan::{LeftOut, PassStep, PlanError, Reason, Step};
 use super::planner::{Planner, Text};
 use crate::diagnostics::Diagnostic;
 use crate::registry::{PassId, Place, Registry, Requirement};
 
-/// Plans a pass behind everything it requires.
+/// Plans a pass behind everything it requires. One that may be left out is, where something that it requires is
+/// disabled.
 pub(super) fn plan(
     planner: &mut Planner<'_>,
     pass: Pass,
     place: &Place,
     reason: Reason,
 ) -> Result<(), PlanError> {
-    plan_before(planner, &pass, place)?;
-    planner.step(pass, place, reason)
+    let first = planner.plan.steps.len();
+    match plan_before(planner, &pass, place) {
+        Ok(()) => planner.step(pass, place, reason),
+        Err(Unmet::Disabled { chain, disabled, .. }) if reason.may_be_left_out(pass.level()) => {
+            planner.plan.steps.truncate(first);
+            let (name, listed) = (pass.name().to_owned(), place.clone());
+            planner.plan.left_out.push(LeftOut { name, chain, listed, disabled });
+            Ok(())
+        }
+        Err(unmet) => Err(unmet.into()),
+    }
+}
+
+/// Why what a pass requires cannot be planned.
+pub(super) enum Unmet {
+    /// A pass is disabled, which this chain of them requires.
+    Disabled {
+        /// The pass that was to be planned first, the disabled one last.
+        chain: Vec<String>,
+        /// Where it is disabled.
+        disabled: Place,
+        /// The same for a person.
+        error: PlanError,
+    },
+    /// Something else.
+    Other(PlanError),
+}
+
+impl From<Unmet> for PlanError {
+    fn from(unmet: Unmet) -> Self {
+        match unmet {
+            Unmet::Disabled { error, .. } | Unmet::Other(error) => error,
+        }
+    }
+}
+
+impl From<PlanError> for Unmet {
+    fn from(error: PlanError) -> Self {
+        Unmet::Other(error)
+    }
+}
+
+impl From<Diagnostic> for Unmet {
+    fn from(error: Diagnostic) -> Self {
+        Unmet::Other(error.into())
+    }
+}
+
+impl From<Box<Diagnostic>> for Unmet {
+    fn from(error: Box<Diagnostic>) -> Self {
+        Unmet::Other(error.into())
+    }
 }
 
 /// Plans everything that a pass requires. An explicit stack: a chain of requirements may be as long as somebody
@@ -27,7 +78,7 @@ pub(super) fn plan_before(
     planner: &mut Planner<'_>,
     root: &Pass,
     place: &Place,
-) -> Result<(), PlanError> {
+) -> Result<(), Unmet> {
     enum Work {
         Enter(Pass, Option<Reason>),
         Leave(Pass, Option<Reason>),
@@ -54,7 +105,12 @@ pub(super) fn plan_before(
                 if let Some(set) = pass.id().and_then(|id| registry.enabled_by(id))
                     && !set.value
                 {
-                    return Err(open.disabled(&pass, &set.place).into());
+                    let chain = open.open.iter().chain([&pass]);
+                    return Err(Unmet::Disabled {
+                        chain: chain.map(|pass| pass.name().to_owned()).collect(),
+                        disabled: set.place.clone(),
+                        error: open.disabled(&pass, &set.place).into(),
+                    });
                 }
                 state.insert(key(&pass), false);
                 on_the_way.extend(pass.id());

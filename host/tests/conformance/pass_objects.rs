@@ -245,6 +245,72 @@ fn what_is_not_to_be_optimized_is_compiled_as_at_level_0() {
     assert!(!text(&call(&lowers, &before, &mut cx()).unwrap()).contains("exp"));
 }
 
+/// `@f` is not to be optimized and calls `@g`.
+const ALONE: &str = "fn @f(%x: f32[4]) -> f32[4] { SkipOptimization = true } {\n  %a = @g(%x)\n  ret %a\n}\n\
+                     private fn @g(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n";
+
+/// A pass over modules that makes of each function but `@g` a copy of another one's text.
+fn makes(text: &'static str) -> Pass {
+    Pass::module("p", move |before, _| {
+        let parsed = parse_module(before.cx(), &Source::new("made", text), &mut NoWeights);
+        let made = infer_module(&parsed.expect("it parses")).expect("it has types");
+        Ok(made)
+    })
+}
+
+#[test]
+fn a_pass_over_modules_leaves_alone_what_is_not_to_be_optimized() {
+    let before = module(ALONE);
+    let level = |pass: Pass, level: u8| {
+        let mut cx = cx();
+        let after = call(&pass.opt_level(level), &before, &mut cx).expect("it runs");
+        (after, cx.reports.into_iter().map(|(_, report)| report.text).collect::<Vec<_>>())
+    };
+    // What it called is back as well; what else was done stays.
+    let inlines = "fn @f(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n\
+                   fn @new(%x: f32[4]) -> f32[4] {\n  ret %x\n}\n";
+    let (after, reports) = level(makes(inlines), 1);
+    for name in ["f", "g"] {
+        assert!(
+            Arc::ptr_eq(before.get_str(name).unwrap(), after.get_str(name).unwrap()),
+            "@{name}"
+        );
+    }
+    assert!(after.get_str("new").is_some() && reports.is_empty(), "{reports:?}");
+    assert!(level(makes(inlines), 0).0.get_str("g").is_none());
+    // What it calls takes other arguments now.
+    let widens = "fn @f(%x: f32[4]) -> f32[4] {\n  %a = @g(%x, %x)\n  ret %a\n}\n\
+                  fn @g(%x: f32[4], %y: f32[4]) -> f32[4] {\n  %a = add(%x, %y)\n  ret %a\n}\n";
+    let (after, reports) = level(makes(widens), 1);
+    assert!(after.is_identical(&before));
+    assert_eq!(
+        reports,
+        [
+            "it changed what @f calls or is called by, and @f is not to be optimized: the module stays as it was"
+        ]
+    );
+}
+
+#[test]
+fn the_level_of_a_group_counts_for_what_it_leaves_alone() {
+    let skipped = TWO.replacen("-> f32[4] {", "-> f32[4] { SkipOptimization = true } {", 1);
+    let left = |pass: &Pass| {
+        let after = call(pass, &module(&skipped), &mut cx()).expect("it runs");
+        text(&after).matches("exp").count()
+    };
+    let group = |kind: fn(Vec<Pass>) -> Pass, level: u8| {
+        Pass::sequential([kind(vec![renames("p", "exp", "tanh")]).opt_level(level)])
+    };
+    let sequential: fn(Vec<Pass>) -> Pass = |passes| Pass::sequential(passes);
+    let composite: fn(Vec<Pass>) -> Pass = |passes| Pass::composite("c", passes);
+    for kind in [sequential, composite] {
+        assert_eq!([0, 1].map(|level| left(&group(kind, level))), [0, 1]);
+    }
+    // A part of a composite has the level of that.
+    let part = renames("p", "exp", "tanh").opt_level(2);
+    assert_eq!(left(&Pass::sequential([Pass::composite("c", [part])])), 0);
+}
+
 #[test]
 fn results_and_reports_are_in_the_order_of_the_functions() {
     let mut source = String::new();

@@ -150,7 +150,11 @@ fn c040_a_composite_runs_as_one_whatever_the_level_of_its_passes() {
     // Its parts have no names in the lists; it has.
     let disabled = |name: &str| PassContext { disabled: vec![name.to_owned()], ..at_level(2) };
     let around = |log: &Log| Pass::sequential([composite(log), logs("r", log)]);
-    assert_eq!(ran(&mut disabled("p"), around), ["p", "q", "r"]);
+    let mut cx = disabled("p");
+    assert_eq!(ran(&mut cx, around), ["p", "q", "r"]);
+    let (pass, report) = &cx.reports[0];
+    let text = "this does not turn it off in `c`, which runs as one pass: disable that";
+    assert_eq!((&**pass, &*report.text), ("p", text));
     assert_eq!(ran(&mut disabled("c"), around), ["r"]);
 }
 

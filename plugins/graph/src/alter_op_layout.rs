@@ -31,7 +31,7 @@ const LARGE: i64 = 1 << 18;
 #[pass(
     name = "relax.AlterOpLayout",
     aliases = ["relay._transform.AlterOpLayout"],
-    opt_level = 2,
+    opt_level = 3,
     phase = "optimize",
     after = ["relax.FoldScaleAxis"],
     requires = ["relax.FoldConstant"]

@@ -19,7 +19,7 @@ use tenon_plugin_api::prelude::*;
 #[pass(
     name = "relax.CanonicalizeBindings",
     aliases = ["relax.transform.CanonicalizeBindings", "raf.pass_.InlineLet"],
-    opt_level = 0,
+    opt_level = 1,
     phase = "optimize",
     until = "builtin",
     idempotent = true

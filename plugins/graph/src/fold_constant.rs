@@ -28,7 +28,7 @@ const SMALL: u64 = 1 << 16;
     name = "relax.FoldConstant",
     aliases = ["relay._transform.FoldConstant", "relax.transform.FoldConstant",
                "raf.pass_.FoldConstant", "relay._transform.DynamicToStatic"],
-    opt_level = 0,
+    opt_level = 2,
     phase = "optimize",
     until = "builtin",
     options(max_growth(int, default = 4, min = 1,

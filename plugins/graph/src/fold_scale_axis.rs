@@ -17,7 +17,7 @@ use tenon_plugin_api::prelude::*;
 #[pass(
     name = "relax.FoldScaleAxis",
     aliases = ["relay._transform.FoldScaleAxis", "relax.transform.FoldBatchnormToConv2D"],
-    opt_level = 1,
+    opt_level = 3,
     phase = "optimize",
     requires = ["relax.BackwardFoldScaleAxis", "relax.ForwardFoldScaleAxis"]
 )]

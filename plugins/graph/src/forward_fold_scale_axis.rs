@@ -22,7 +22,7 @@ use crate::product::{Product, is_positive, with_constant};
 #[pass(
     name = "relax.ForwardFoldScaleAxis",
     aliases = ["relay._transform.ForwardFoldScaleAxis"],
-    opt_level = 1,
+    opt_level = 3,
     phase = "optimize",
     requires = ["relax.FoldConstant"]
 )]

@@ -31,7 +31,7 @@ use tenon_plugin_api::prelude::*;
     opt_level = 0,
     phase = "legalize",
     requires = ["relax.Normalize"],
-    establishes = ["no_tensor_ops"],
+    establishes = ["legal"],
     idempotent = true,
     options(skip([str], default = [], help = "operators that are left alone"))
 )]

@@ -13,6 +13,7 @@ use tenon_plugin_api::prelude::*;
 #[pass(
     name = "relax.EtaExpand",
     aliases = ["relay._transform.EtaExpand"],
+    opt_level = 1,
     phase = "ingest",
     until = "builtin",
     destroys = ["closed"],

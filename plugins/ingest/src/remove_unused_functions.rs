@@ -19,6 +19,7 @@ use tenon_plugin_api::prelude::*;
 #[pass(
     name = "relax.RemoveUnusedFunctions",
     aliases = ["relax.transform.RemoveUnusedFunctions", "relay._transform.RemoveUnusedFunctions"],
+    opt_level = 1,
     phase = "ingest",
     until = "builtin",
     idempotent = true

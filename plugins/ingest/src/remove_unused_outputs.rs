@@ -28,6 +28,7 @@ use crate::call_sites::{called, closed_functions};
 #[pass(
     name = "relax.RemoveUnusedOutputs",
     aliases = ["relax.transform.RemoveUnusedOutputs"],
+    opt_level = 1,
     phase = "ingest",
     until = "builtin",
     requires = ["relax.Normalize"],

@@ -25,6 +25,7 @@ use crate::symbols::{Symbols, said_by};
 #[pass(
     name = "relax.RemoveUnusedParameters",
     aliases = ["relax.transform.RemoveUnusedParameters"],
+    opt_level = 1,
     phase = "ingest",
     until = "builtin",
     idempotent = true

@@ -22,6 +22,7 @@ use tenon_plugin_api::prelude::*;
     name = "relax.RemovePurityChecking",
     aliases = ["relax.transform.RemovePurityChecking"],
     phase = "plan",
+    establishes = ["no_call_pure"],
     requires = ["relax.ToNonDataflow"],
     before = ["relax.CallTIRRewrite"],
     preserves = ["no_dataflow"],

@@ -32,6 +32,7 @@ use crate::index::{Indices, strides};
 #[pass(
     name = "relax.RewriteDataflowReshape",
     aliases = ["relax.transform.RewriteDataflowReshape"],
+    opt_level = 1,
     phase = "plan",
     before = ["relax.ToNonDataflow"],
     requires = ["relax.Normalize"],

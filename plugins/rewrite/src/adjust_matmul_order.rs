@@ -19,7 +19,7 @@ use tenon_plugin_api::prelude::*;
 #[pass(
     name = "relax.AdjustMatmulOrder",
     aliases = ["relax.transform.AdjustMatmulOrder"],
-    opt_level = 0,
+    opt_level = 1,
     phase = "optimize",
     requires = ["relax.Normalize"]
 )]

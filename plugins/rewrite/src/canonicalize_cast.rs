@@ -17,7 +17,7 @@ use tenon_plugin_api::prelude::*;
 #[pass(
     name = "relax.CanonicalizeCast",
     aliases = ["relay._transform.CanonicalizeCast"],
-    opt_level = 0,
+    opt_level = 3,
     phase = "optimize",
     until = "builtin",
     requires = ["relax.Normalize"],

@@ -14,7 +14,7 @@ use tenon_plugin_api::prelude::*;
 #[pass(
     name = "relax.CanonicalizeOps",
     aliases = ["relay._transform.CanonicalizeOps", "raf.pass_.CanonicalizeOps"],
-    opt_level = 0,
+    opt_level = 3,
     phase = "optimize",
     before = ["relax.CombineParallelMatmul", "relax.FoldConstant"],
     idempotent = true

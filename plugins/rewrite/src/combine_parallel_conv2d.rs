@@ -21,7 +21,7 @@ use crate::parallel::{Branch, Limits, combine};
 #[pass(
     name = "relax.CombineParallelConv2D",
     aliases = ["relay._transform.CombineParallelConv2D"],
-    opt_level = 0,
+    opt_level = 4,
     phase = "optimize",
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],

@@ -19,7 +19,7 @@ use crate::parallel::{Branch, Limits, combine};
 #[pass(
     name = "relax.CombineParallelDense",
     aliases = ["relay._transform.CombineParallelDense"],
-    opt_level = 0,
+    opt_level = 4,
     phase = "optimize",
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],

@@ -25,7 +25,7 @@ use crate::parallel::{Branch, Limits, combine};
 #[pass(
     name = "relax.CombineParallelMatmul",
     aliases = ["relax.transform.CombineParallelMatmul", "relay._transform.CombineParallelBatchMatmul"],
-    opt_level = 0,
+    opt_level = 3,
     phase = "optimize",
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],

@@ -18,7 +18,7 @@ use tenon_plugin_api::prelude::*;
 #[pass(
     name = "relax.ExpandMatmulOfSum",
     aliases = ["relax.transform.ExpandMatmulOfSum"],
-    opt_level = 0,
+    opt_level = 1,
     phase = "optimize",
     requires = ["relax.Normalize"],
     before = ["relax.AdjustMatmulOrder"]

@@ -18,7 +18,7 @@ use tenon_plugin_api::prelude::*;
 #[pass(
     name = "relax.FastMath",
     aliases = ["relax.transform.FastMathTransform", "relay._transform.FastMath"],
-    opt_level = 0,
+    opt_level = 4,
     phase = "optimize",
     idempotent = true
 )]

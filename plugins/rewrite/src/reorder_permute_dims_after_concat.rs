@@ -15,7 +15,7 @@ use tenon_plugin_api::prelude::*;
 #[pass(
     name = "relax.ReorderPermuteDimsAfterConcat",
     aliases = ["relax.transform.ReorderPermuteDimsAfterConcat"],
-    opt_level = 0,
+    opt_level = 1,
     phase = "optimize",
     requires = ["relax.Normalize"],
     after = ["relax.CombineParallelMatmul"]

@@ -16,7 +16,7 @@ use tenon_plugin_api::prelude::*;
 #[pass(
     name = "relax.ReorderTakeAfterMatmul",
     aliases = ["relax.transform.ReorderTakeAfterMatmul"],
-    opt_level = 0,
+    opt_level = 1,
     phase = "optimize",
     requires = ["relax.Normalize"]
 )]

@@ -26,6 +26,7 @@ use crate::arith::{Forms, Linear};
 #[pass(
     name = "tir.AnnotateOpPattern",
     aliases = ["relax.transform.AnnotateTIROpPattern", "relax.AnnotateTIROpPattern"],
+    opt_level = 1,
     phase = "fuse",
     idempotent = true
 )]

@@ -19,6 +19,7 @@ use tenon_plugin_api::prelude::*;
     name = "tir.FlattenBuffer",
     aliases = ["tir.transform.FlattenBuffer", "tir.transform.StorageFlatten"],
     phase = "target",
+    establishes = ["flat_buffers"],
     requires = ["tir.LowerBlocks"],
     idempotent = true
 )]

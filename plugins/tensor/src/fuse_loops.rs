@@ -26,6 +26,7 @@ use crate::nest::Nest;
 /// Makes one loop of loops over neighbouring elements.
 #[pass(
     name = "tir.FuseLoops",
+    opt_level = 2,
     phase = "target",
     requires = ["tir.FlattenBuffer"],
     before = ["tir.VectorizeInnermost"],

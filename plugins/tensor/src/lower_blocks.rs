@@ -21,6 +21,7 @@ use tenon_plugin_api::prelude::*;
     name = "tir.LowerBlocks",
     aliases = ["tir.transform.LowerOpaqueBlock", "tir.transform.ConvertBlocksToOpaque"],
     phase = "target",
+    establishes = ["no_blocks"],
     idempotent = true
 )]
 fn lower_blocks(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimFunc> {

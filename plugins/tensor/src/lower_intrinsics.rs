@@ -32,6 +32,7 @@ const FUNCTIONS: [&str; 8] = ["exp", "log", "sigmoid", "tanh", "erf", "sin", "co
     name = "tir.LowerIntrinsics",
     aliases = ["tir.transform.LowerIntrin"],
     phase = "target",
+    establishes = ["no_intrinsics"],
     before = ["tir.VectorizeLoop"],
     idempotent = true
 )]

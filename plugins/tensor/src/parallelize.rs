@@ -27,6 +27,7 @@ const UNKNOWN_STEPS: f64 = 16.0;
 /// Spreads the outermost independent loops over the threads.
 #[pass(
     name = "tir.Parallelize",
+    opt_level = 2,
     phase = "target",
     requires = ["tir.FlattenBuffer"],
     after = ["tir.VectorizeLoop"],

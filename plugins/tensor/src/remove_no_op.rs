@@ -22,6 +22,7 @@ use crate::loops::bound_variable;
 #[pass(
     name = "tir.RemoveNoOp",
     aliases = ["tir.transform.RemoveNoOp"],
+    opt_level = 1,
     phase = "target",
     until = "builtin",
     requires = ["tir.LowerBlocks"],

@@ -38,7 +38,7 @@ use crate::arith::{Interval, Normalizer};
 #[pass(
     name = "tir.Simplify",
     aliases = ["tir.transform.Simplify", "tir.transform.StmtSimplify"],
-    opt_level = 0,
+    opt_level = 1,
     phase = "target",
     until = "builtin"
 )]

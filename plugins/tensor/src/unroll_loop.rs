@@ -23,6 +23,7 @@ use crate::loops::{bound_variable, constant_extent, with_kind};
     name = "tir.UnrollLoop",
     aliases = ["tir.transform.UnrollLoop"],
     phase = "target",
+    establishes = ["no_unrolled_loop"],
     idempotent = true,
     options(
         max_extent(int, default = 64, min = 1, help = "loops of more steps become serial"),

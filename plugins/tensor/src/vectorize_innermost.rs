@@ -27,6 +27,7 @@ const WORK_PER_GATHER: usize = 12;
 /// Vectorizes loops over neighbouring elements.
 #[pass(
     name = "tir.VectorizeInnermost",
+    opt_level = 2,
     phase = "target",
     requires = ["tir.FlattenBuffer"],
     before = ["tir.VectorizeLoop"],

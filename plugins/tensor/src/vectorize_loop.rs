@@ -33,6 +33,7 @@ const MIN_LANES: i64 = 4;
     name = "tir.VectorizeLoop",
     aliases = ["tir.transform.VectorizeLoop"],
     phase = "target",
+    establishes = ["no_vectorized_loop"],
     requires = ["tir.FlattenBuffer"],
     idempotent = true,
     options(lanes(int, default = 0, min = 0, max = 1024,

@@ -30,6 +30,7 @@ const MIN_VECTORS: i64 = 2;
 /// Sums along rows in vectors, one part of the sum in each lane.
 #[pass(
     name = "tir.VectorizeReduction",
+    opt_level = 2,
     phase = "target",
     requires = ["tir.FlattenBuffer"],
     before = ["tir.VectorizeLoop"],

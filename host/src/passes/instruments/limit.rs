@@ -4,7 +4,7 @@ use crate::diagnostics::Diagnostic;
 use crate::ir::Module;
 use crate::passes::{Instrument, StepInfo};
 
-/// Refuses all passes after the first so many.
+/// Refuses all passes after the first so many; the module stays in the phase that it is in then.
 pub struct PassLimit {
     left: usize,
 }
@@ -24,5 +24,9 @@ impl Instrument for PassLimit {
         let may_run = self.left > 0;
         self.left = self.left.saturating_sub(1);
         Ok(may_run)
+    }
+
+    fn is_over(&self) -> bool {
+        self.left == 0
     }
 }

@@ -50,15 +50,16 @@ impl Place {
         &self.source.text[self.span.clone()]
     }
 
-    /// The bytes `inside` of a string that is written there; all of it where it is written with escapes.
-    pub(crate) fn within(&self, string: &str, inside: Range<usize>) -> Place {
-        let is_verbatim = self.text().get(1..).is_some_and(|rest| rest.starts_with(string))
-            && self.text().len() == string.len() + 2;
+    /// Whether a string is written there without escapes.
+    pub(crate) fn is_verbatim(&self, string: &str) -> bool {
+        self.text().len() == string.len() + 2
+            && self.text().get(1..).is_some_and(|rest| rest.starts_with(string))
+    }
+
+    /// The bytes `inside` of a string that is written there without escapes.
+    pub(crate) fn within(&self, inside: &Range<usize>) -> Place {
         let start = self.span.start + 1;
-        match is_verbatim {
-            true => Place { span: start + inside.start..start + inside.end, ..self.clone() },
-            false => self.clone(),
-        }
+        Place { span: start + inside.start..start + inside.end, ..self.clone() }
     }
 
     /// An error about this place.

@@ -27,7 +27,7 @@ mod movement;
 #[pass(
     name = "relax.SimplifyExpr",
     aliases = ["relay._transform.SimplifyExpr", "raf.pass_.SimplifyExpr"],
-    opt_level = 0,
+    opt_level = 1,
     phase = "optimize",
     until = "builtin"
 )]

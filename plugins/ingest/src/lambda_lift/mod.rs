@@ -32,7 +32,7 @@ use captures::Nest;
 #[pass(
     name = "relax.LambdaLift",
     aliases = ["relax.transform.LambdaLift", "relay._transform.LambdaLift", "raf.pass_.LambdaLift"],
-    opt_level = 1,
+    opt_level = 0,
     phase = "ingest",
     requires = ["relax.Normalize"],
     establishes = ["closed"],

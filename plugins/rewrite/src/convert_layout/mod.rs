@@ -23,7 +23,7 @@ mod follow;
 #[pass(
     name = "relax.ConvertLayout",
     aliases = ["relax.transform.ConvertLayout", "relay._transform.ConvertLayout"],
-    opt_level = 0,
+    opt_level = 3,
     phase = "optimize",
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],
