@@ -59,8 +59,62 @@ fn plugins_depend_on_the_api_alone() {
     assert!(!api.contains("tenon-host"), "plugin-api depends on the host");
 }
 
+/// The full names of all passes.
+fn pass_names() -> Vec<String> {
+    let mut names = Vec::new();
+    for path in pass_files() {
+        let text = read(&path);
+        let attribute = text.split_once("\n#[pass(").expect("it holds a pass").1;
+        let name = attribute.split('"').nth(1).expect("a pass has a name");
+        names.push(name.to_owned());
+    }
+    names
+}
+
 #[test]
-fn the_host_names_no_plugin_and_no_pass() {
+fn the_host_names_no_pass() {
+    let full = pass_names();
+    // A last part of one word is a word of English as well.
+    let is_plain = |name: &&str| name.chars().filter(|c| c.is_uppercase()).count() < 2;
+    let short: Vec<&str> = full
+        .iter()
+        .filter_map(|name| name.rsplit('.').next())
+        .filter(|name| !is_plain(name))
+        .collect();
+    let folder = root().join("host/src");
+    let sources = files(&folder, "rs").into_iter().chain(files(&folder, "txt"));
+    let is_test = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "tests");
+    for path in sources.filter(|path| !is_test(path) && !path.ends_with("tests.rs")) {
+        let text = read(&path);
+        let text = text.split("#[cfg(test)]").next().unwrap_or("");
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        for word in text.split(|c| !is_part(c)) {
+            let word = word.trim_matches('.');
+            let starts = |name: &str| {
+                word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let is_pass =
+                full.iter().any(|name| starts(name)) || short.iter().any(|name| starts(name));
+            assert!(!is_pass, "{} names {word}", path.display());
+        }
+    }
+}
+
+/// A rule of a phase has the name of what a pass establishes, so that who breaks it is told what to run.
+#[test]
+fn every_rule_of_a_phase_is_established_by_a_pass() {
+    let passes: String = pass_files().iter().map(|path| read(path)).collect();
+    let established: Vec<&str> =
+        passes.split("establishes = [").skip(1).filter_map(|rest| rest.split(']').next()).collect();
+    for rule in tenon_host::check::rules().iter().filter(|rule| rule.since.is_some()) {
+        let name = format!("\"{}\"", rule.name);
+        let is_there = established.iter().any(|names| names.contains(&name));
+        assert!(is_there, "no pass establishes `{}`", rule.name);
+    }
+}
+
+#[test]
+fn the_host_names_no_plugin() {
     let plugins: Vec<String> = fs::read_dir(root().join("plugins"))
         .expect("plugins")
         .flatten()

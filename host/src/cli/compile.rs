@@ -13,9 +13,11 @@ use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
 use crate::driver::Target;
-use crate::executable::{CompileOptions, Executable, LinkForm, emit, header_path};
+use crate::executable::{CompileError, CompileOptions, Executable, LinkForm, emit, header_path};
 use crate::io::{FileError, InputFiles, Outputs, is_stream};
 use crate::llvm::object;
+use crate::passes::{establishing, help_to_establish};
+use crate::registry::Registry;
 
 #[derive(Args)]
 pub(super) struct CompileArgs {
@@ -92,7 +94,7 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
         run_passes(&registry, &args.pipeline, &model, &target, &args.passes, Some(&progress));
     let module = module.inspect_err(|_| progress.done())?;
     progress.say("generating code");
-    let written = write(args.emit, &module, &target, &output, &model.files);
+    let written = write(&registry, args.emit, &module, &target, &output, &model.files);
     progress.done();
     written?;
     let seconds = start.elapsed().as_secs_f64();
@@ -110,7 +112,18 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     }
 }
 
+/// Why code was not made, with the passes that were to establish what does not hold.
+pub(super) fn no_code(registry: &Registry, error: CompileError) -> Failure {
+    let passes = error.missing_fact().map_or(Vec::new(), |fact| establishing(registry, fact));
+    let failure = Failure::from(error);
+    match passes.is_empty() {
+        true => failure,
+        false => failure.help(help_to_establish(registry, &passes)),
+    }
+}
+
 fn write(
+    registry: &Registry,
     kind: Emit,
     module: &crate::ir::Module,
     target: &Target,
@@ -120,7 +133,8 @@ fn write(
     let options = CompileOptions::default();
     let mut outputs = Outputs::sparing(inputs.clone());
     let export = |form, outputs| -> Result<(), Failure> {
-        let executable = Executable::compile(module, target.cpu(), &options)?;
+        let executable = Executable::compile(module, target.cpu(), &options)
+            .map_err(|error| no_code(registry, error))?;
         executable.export(output, form, None, outputs)?;
         Ok(())
     };
@@ -131,7 +145,8 @@ fn write(
         Emit::Llvm => object::Emit::LlvmIr,
         Emit::Asm => object::Emit::Assembly,
     };
-    let units = emit(module, target.cpu(), &options, form)?;
+    let units =
+        emit(module, target.cpu(), &options, form).map_err(|error| no_code(registry, error))?;
     outputs.write(output, |out| {
         units
             .iter()

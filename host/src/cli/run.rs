@@ -8,6 +8,7 @@ use clap::Args;
 use half::{bf16, f16};
 
 use super::Global;
+use super::compile::no_code;
 use super::complete;
 use super::input::{parse_dim, read_model};
 use super::output::{Failure, note, print, print_json};
@@ -139,7 +140,8 @@ fn open(global: &Global, args: &RunArgs) -> Result<Model, Failure> {
     let module =
         run_passes(&registry, &args.pipeline, &model, &target, &args.passes, Some(&progress))?;
     progress.say("generating code");
-    let model = Executable::compile(&module, target.cpu(), &CompileOptions::default())?.jit()?;
+    let executable = Executable::compile(&module, target.cpu(), &CompileOptions::default());
+    let model = executable.map_err(|error| no_code(&registry, error))?.jit()?;
     progress.done();
     Ok(model)
 }

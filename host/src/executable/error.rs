@@ -2,7 +2,10 @@
 
 use crate::{
     io::FileError,
-    llvm::{LlvmError, codegen::CodegenError},
+    llvm::{
+        LlvmError,
+        codegen::{CodegenError, Problem},
+    },
 };
 
 /// An error of compilation, by who can act on it.
@@ -31,6 +34,23 @@ pub enum CompileError {
     File(#[from] FileError),
 }
 
+impl CompileError {
+    /// What does not hold of the module, by the name that a manifest gives it, where a pass would have established it.
+    pub fn missing_fact(&self) -> Option<&'static str> {
+        match self {
+            CompileError::Plan { problem, .. } => match **problem {
+                PlanProblem::Left { fact, .. } => Some(fact),
+                _ => None,
+            },
+            CompileError::Codegen(CodegenError::Program {
+                problem: Problem::Left { fact, .. },
+                ..
+            }) => Some(fact),
+            _ => None,
+        }
+    }
+}
+
 fn list(names: &[String]) -> String {
     match names {
         [] => "no graph function".to_owned(),
@@ -41,6 +61,9 @@ fn list(names: &[String]) -> String {
 /// What is wrong with a binding of the graph function.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanProblem {
+    /// What a pass would have taken away; `fact` is what that establishes.
+    #[error("{what} is left over: no pass has established `{fact}`")]
+    Left { what: String, fact: &'static str },
     #[error("the operator `{op}` is left over; {help}")]
     Operator { op: String, help: &'static str },
     #[error("{what} cannot be compiled ahead of time; {help}")]

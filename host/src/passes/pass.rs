@@ -1,7 +1,7 @@
 //! Passes as values: from the registry, from closures, and made of other passes.
 //!
 //! ```text
-//! Pass::get(&registry, "FuseOps{max_depth=8}")     a plugin's, by name or alias, with options
+//! Pass::get(&registry, "acme.Fuse{depth=8}")     a plugin's, by name or alias, with options
 //! Pass::function("twice", |func, module, run| …)   a closure over each graph function
 //! Pass::sequential([a, b, c])                      one after the other
 //! ```

@@ -1,4 +1,4 @@
-//! Textual pipelines: `FoldConstant, fixpoint(A, func(B, C{size=8})){max=4}, phase(fuse)`.
+//! Textual pipelines: `acme.Fold, fixpoint(A, func(B, C{size=8})){max=4}, phase(fuse)`.
 //!
 //! | | |
 //! |---|---|

@@ -12,10 +12,10 @@ pub struct Reproducer {
     pub pipeline: String,
     /// The optimization level.
     pub opt_level: u8,
-    /// Passes that do not run, and that run whatever their level.
+    /// Passes that do not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disable: Vec<String>,
-    #[allow(missing_docs, reason = "told above")]
+    /// Passes that run whatever their level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub require: Vec<String>,
     /// What watched the passes and may stop them, as the options of `tenon opt` say it.

@@ -2,7 +2,7 @@
 //!
 //! | whose | key | declared |
 //! |---|---|---|
-//! | a pass's | `relax.FuseOps.max_depth` | in its plugin's manifest |
+//! | a pass's | `acme.Fuse.depth` | in its plugin's manifest |
 //! | the host's | `print.elements` | by a [`HostOption`] beside the code that reads it |
 //!
 //! Both have a type, a default, a range and a help text, and are checked in the same way when they are set. A pass
@@ -90,7 +90,7 @@ impl Settings {
         all
     }
 
-    /// Sets options as a user writes them: `relax.FuseOps.max_depth=8, print.elements=10`. A pass is known by its
+    /// Sets options as a user writes them: `acme.Fuse.depth=8, print.elements=10`. A pass is known by its
     /// aliases as well.
     pub fn set_text(&mut self, registry: &Registry, text: &str) -> Result<(), PlanError> {
         // The options of a pipeline's element have the same form.

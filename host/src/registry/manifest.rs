@@ -186,7 +186,7 @@ impl PassRecord {
 }
 
 /// A pass that another one needs: its name, options that it runs with, and the versions of its plugin that will
-/// do, as in `relax.Normalize ^1` or `relax.FuseOps{max_depth=8} ^1`.
+/// do, as in `acme.Fold ^1` or `acme.Fuse{depth=8} ^1`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Requirement {

@@ -11,7 +11,7 @@ use crate::ir::{Expr, Function};
 const SHOWN_ELEMENTS: u64 = 8;
 
 /// The lines of a function's text around a node, and the node's place in them. The lines are called
-/// `source`, such as `@main after FuseOps`. Nothing when the function has no such node.
+/// `source`, such as `@main after acme.Fuse`. Nothing when the function has no such node.
 pub fn point_at(
     source: impl Into<String>,
     name: &str,

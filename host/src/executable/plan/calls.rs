@@ -32,7 +32,10 @@ impl<'a> Planner<'a> {
             Some(function) if function.is_prim() => function,
             Some(_) => {
                 let what = format!("a call of the graph function `{program}`");
-                return unsupported(&what, "relax.InlinePrivateFunctions puts it in its place");
+                return unsupported(
+                    &what,
+                    "a private function that does not call itself is inlined",
+                );
             }
             None => return Err(PlanProblem::NoProgram { name: program }),
         };

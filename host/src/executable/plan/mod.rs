@@ -162,10 +162,8 @@ impl<'a> Planner<'a> {
                 self.resolve(expr)
             }
             View::If { .. } => unsupported("a choice at run time", FOLD),
-            View::Function { .. } => {
-                unsupported("a closure", "relax.LambdaLift makes it a function")
-            }
-            View::Let(_) => unsupported("a nested `let`", "relax.Normalize flattens it"),
+            View::Function { .. } => left("a closure", "closed"),
+            View::Let(_) => left("a nested `let`", "block_form"),
             View::Shape { .. } | View::Prim { .. } => unsupported("a shape at run time", FOLD),
             _ => unsupported(&format!("a {}", self.body.kind(expr).name()), FOLD),
         }
@@ -189,7 +187,7 @@ impl<'a> Planner<'a> {
                 let what = format!("a call of the external function `{}`", terms.str(name));
                 return unsupported(&what, "only tensor programs of the module can be called");
             }
-            _ => return unsupported("a call of a value", "relax.LambdaLift makes it a function"),
+            _ => return left("a call of a value", "closed"),
         };
         match name {
             MEMORY_ALLOC_STORAGE => {
@@ -211,7 +209,7 @@ impl<'a> Planner<'a> {
             MEMORY_VIEW => self.view(args, ty("ty")?),
             MEMORY_KILL => Ok(self.tuple(Vec::new())),
             CALL_TIR => self.call_tir(args, ty("out")?),
-            name => Err(PlanProblem::Operator { op: name.to_owned(), help: operator_help(name) }),
+            name => Err(left_operator(name)),
         }
     }
 
@@ -254,8 +252,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-const FOLD: &str =
-    "only what is known at compile time can be left out: relax.FoldConstant computes it";
+const FOLD: &str = "only what is known at compile time can be left out, by folding constants";
 
 fn malformed<T>(what: impl Into<String>) -> Step<T> {
     Err(PlanProblem::Malformed(what.into()))
@@ -265,17 +262,21 @@ fn unsupported<T>(what: &str, help: &'static str) -> Step<T> {
     Err(PlanProblem::Unsupported { what: what.to_owned(), help })
 }
 
-/// What would have removed an operator.
-fn operator_help(name: &str) -> &'static str {
-    match crate::ops::find(name) {
+fn left<T>(what: &str, fact: &'static str) -> Step<T> {
+    Err(PlanProblem::Left { what: what.to_owned(), fact })
+}
+
+/// Why an operator is a problem.
+fn left_operator(name: &str) -> PlanProblem {
+    let left = |fact| PlanProblem::Left { what: format!("the operator `{name}`"), fact };
+    let help = match crate::ops::find(name) {
+        Some(_) if name == "reshape" => return left("explicit_memory"),
+        Some(op) if op.legalize.is_some() => return left("legal"),
         None => "no such operator is known, so no pass can make a tensor program of it",
-        Some(op) if op.legalize.is_some() => {
-            "the pass relax.LegalizeOps makes a tensor program of it"
-        }
         Some(_) if name.starts_with("vm.") => {
             "it is for an executor that finds out shapes at run time; ahead of time they are known"
         }
-        Some(_) if name == "reshape" => "the pass relax.CallTIRRewrite makes a view of it",
         Some(_) => "it cannot be made a tensor program; a pass must replace it first",
-    }
+    };
+    PlanProblem::Operator { op: name.to_owned(), help }
 }

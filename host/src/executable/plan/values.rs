@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::memory::Home;
-use super::{FOLD, Planner, Step, Tensor, Value, malformed, unsupported};
+use super::{FOLD, Planner, Step, Tensor, Value, left, malformed, unsupported};
 use crate::executable::error::PlanProblem;
 use crate::ir::{Expr, Type, View};
 use crate::runtime::signature::TensorSpec;
@@ -48,10 +48,7 @@ impl Planner<'_> {
                     return malformed(format!("`{name}` is used before it is bound"));
                 }
                 View::Call { .. } => {
-                    return unsupported(
-                        "a call within an expression",
-                        "relax.Normalize binds every call to a variable",
-                    );
+                    return left("a call within an expression", "block_form");
                 }
                 _ => {
                     let what = format!("a {} as a value", self.body.kind(expr).name());

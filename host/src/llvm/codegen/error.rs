@@ -18,9 +18,9 @@ pub enum CodegenError {
 /// What is wrong with a tensor program, by who can act on it.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// A pass has not run; the user adds it to the pipeline.
-    #[error("{what} is left over; the pass `{pass}` must run before code is generated")]
-    MissingPass { what: String, pass: &'static str },
+    /// What a pass would have taken away, which the user adds to the pipeline; `fact` is what that establishes.
+    #[error("{what} is left over: no pass has established `{fact}`")]
+    Left { what: String, fact: &'static str },
     /// A dimension is not known; the user gives it a value.
     #[error("{what} has the symbolic shape {shape}; give its dimensions values, as in -D n=1")]
     Symbolic { what: String, shape: String },

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::ir::{BinaryOp, DType};
 
-/// The pass that makes arithmetic of the functions that no processor has.
-const LOWER_INTRINSICS: &str = "tir.LowerIntrinsics";
+/// What holds when arithmetic is made of the functions that no processor has.
+const NO_INTRINSICS: &str = "no_intrinsics";
 
 impl<'cx> Assembler<'cx, '_> {
     /// A call of the scalar function `name` with a result of `dtype`.
@@ -29,10 +29,8 @@ impl<'cx> Assembler<'cx, '_> {
         dtype: DType,
     ) -> Result<Value<'cx>> {
         let Some(function) = Function::named(name) else {
-            return Err(Problem::MissingPass {
-                what: format!("the function `{name}`"),
-                pass: LOWER_INTRINSICS,
-            });
+            let what = format!("the function `{name}`");
+            return Err(Problem::Left { what, fact: NO_INTRINSICS });
         };
         if args.len() != function.arguments() {
             let (expected, found) = (function.arguments(), args.len());

@@ -193,19 +193,19 @@ impl<'cx> Emitter<'cx, '_> {
         body: Expr,
         kind: LoopKind,
     ) -> Result<()> {
-        let pass = match kind {
+        let fact = match kind {
             LoopKind::Serial => None,
             LoopKind::Parallel => None,
-            LoopKind::Vectorized => Some("tir.VectorizeLoop"),
-            LoopKind::Unrolled => Some("tir.UnrollLoop"),
+            LoopKind::Vectorized => Some("no_vectorized_loop"),
+            LoopKind::Unrolled => Some("no_unrolled_loop"),
             LoopKind::ThreadBound => {
                 let what = format!("the thread-bound loop over `{}`", self.name_of(var));
                 return Problem::unsupported(what, "a processor has no such threads");
             }
         };
-        if let Some(pass) = pass {
+        if let Some(fact) = fact {
             let what = format!("the {} loop over `{}`", kind.text(), self.name_of(var));
-            return Err(Problem::MissingPass { what, pass });
+            return Err(Problem::Left { what, fact });
         }
         let (min, extent) = (self.value(min)?, self.value(extent)?);
         let dtype = self.body.scalar_ty(var).map_or(DType::I64, |(dtype, _)| dtype);

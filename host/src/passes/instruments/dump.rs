@@ -28,7 +28,7 @@ impl Dump {
     }
 }
 
-/// Whether a file is one that this writes: `000_relax.FoldConstant.ir`, or the weights beside it.
+/// Whether a file is one that this writes: `000_acme.Fold.ir`, or the weights beside it.
 fn is_ours(name: &str) -> bool {
     let (number, rest) = name.split_once('_').unwrap_or(("", ""));
     number.len() >= 3
