@@ -14,6 +14,7 @@ mod dtype;
 mod kind;
 mod number;
 mod prim;
+mod side_table;
 mod structure;
 mod substitute;
 mod term;
@@ -29,6 +30,7 @@ pub use context::{AttrValue, Context};
 pub use dtype::DType;
 pub use kind::{BinaryOp, Kind, LoopKind, Named};
 pub use prim::BuildPrim;
+pub use side_table::SideTable;
 pub use structure::Structure;
 pub use substitute::{Substitution, substitute};
 pub use term::{

@@ -106,12 +106,12 @@ impl Program {
         module: Option<&Module>,
     ) -> Result<Meaning> {
         let body = function.view();
-        let mut meanings: Vec<Option<Meaning>> = vec![None; body.len()];
+        let mut meanings: SideTable<Option<Meaning>> = SideTable::new(body, None);
         let View::Function { params, body: result, .. } = body.view(body.root()) else {
             return Err(PassError::new("it is no function"));
         };
         for (param, meaning) in params.iter().zip(inputs) {
-            meanings[param.index()] = Some(meaning);
+            meanings[param] = Some(meaning);
         }
         // Ids ascend from operands to users, but a variable has its meaning from the block that binds it.
         let View::Let(bindings) = body.view(result) else {
@@ -119,7 +119,7 @@ impl Program {
         };
         for (var, value) in bindings.bindings() {
             let meaning = self.meaning(body, value, &mut meanings, module)?;
-            meanings[var.index()] = Some(meaning);
+            meanings[var] = Some(meaning);
         }
         self.meaning(body, bindings.result(), &mut meanings, module)
     }
@@ -129,14 +129,13 @@ impl Program {
         &mut self,
         body: BodyView<'_>,
         expr: Expr,
-        meanings: &mut [Option<Meaning>],
+        meanings: &mut SideTable<Option<Meaning>>,
         module: Option<&Module>,
     ) -> Result<Meaning> {
-        if let Some(known) = &meanings[expr.index()] {
+        if let Some(known) = &meanings[expr] {
             return Ok(known.clone());
         }
-        let operand = |this: &mut Self, expr: Expr| match (&meanings[expr.index()], body.view(expr))
-        {
+        let operand = |this: &mut Self, expr: Expr| match (&meanings[expr], body.view(expr)) {
             (Some(known), _) => Ok(known.clone()),
             (None, View::Constant(constant)) => {
                 let len = elements(body, Some(constant.ty))?;

@@ -107,20 +107,19 @@ struct Search<'a, 'b> {
     groups: Vec<Option<Group>>,
     pattern_of: Vec<usize>,
     /// The binding of each value that is bound once.
-    binding_of: Vec<u32>,
+    binding_of: SideTable<u32>,
 }
 
 impl<'a, 'b> Search<'a, 'b> {
     fn new(bindings: &'a Bindings<'b>, outline: Outline, cx: &'a PassContext) -> Self {
-        let mut binding_of = vec![NONE; bindings.body.len()];
-        let mut is_shared = vec![false; bindings.body.len()];
-        for (number, value) in bindings.values.iter().enumerate() {
-            is_shared[value.index()] |= binding_of[value.index()] != NONE;
-            binding_of[value.index()] = number as u32;
+        let mut binding_of = SideTable::new(bindings.body, NONE);
+        let mut is_shared = SideTable::new(bindings.body, false);
+        for (number, &value) in bindings.values.iter().enumerate() {
+            is_shared[value] |= binding_of[value] != NONE;
+            binding_of[value] = number as u32;
         }
-        for (number, _) in binding_of.iter_mut().zip(is_shared).filter(|(_, is_shared)| *is_shared)
-        {
-            *number = NONE;
+        for &value in bindings.values.iter().filter(|&&value| is_shared[value]) {
+            binding_of[value] = NONE;
         }
         let group_of = vec![NONE; bindings.vars.len()];
         let (groups, pattern_of) = (Vec::new(), Vec::new());
@@ -162,7 +161,7 @@ impl<'a, 'b> Search<'a, 'b> {
             // What is bound twice belongs to nobody.
             match self.bindings.body.kind(value) {
                 Kind::VAR => expr = value,
-                _ if self.binding_of[value.index()] == NONE => return expr,
+                _ if self.binding_of[value] == NONE => return expr,
                 _ => return value,
             }
         }
@@ -180,7 +179,7 @@ impl<'a, 'b> Search<'a, 'b> {
                     return None;
                 }
             }
-            match self.binding_of[expr.index()] {
+            match self.binding_of[expr] {
                 NONE => {}
                 number => members.push(number),
             }

@@ -95,13 +95,13 @@ pub(crate) struct Outline {
 
 /// The nodes that were seen since the last start, without clearing a table for each.
 struct Seen {
-    round: Vec<u32>,
+    round: SideTable<u32>,
     now: u32,
 }
 
 impl Seen {
-    fn new(count: usize) -> Self {
-        Self { round: vec![0; count], now: 0 }
+    fn new(body: BodyView<'_>) -> Self {
+        Self { round: SideTable::new(body, 0), now: 0 }
     }
 
     fn start(&mut self) {
@@ -109,7 +109,7 @@ impl Seen {
     }
 
     fn is_new(&mut self, expr: Expr) -> bool {
-        std::mem::replace(&mut self.round[expr.index()], self.now) != self.now
+        std::mem::replace(&mut self.round[expr], self.now) != self.now
     }
 }
 
@@ -143,7 +143,7 @@ impl<'a> Bindings<'a> {
             let (is_dataflow, first, len) = (block.is_dataflow, block.first, block.len);
             this.blocks.push(Block { is_dataflow, first, len, is_pure });
         }
-        let mut seen = Seen::new(body.len());
+        let mut seen = Seen::new(body);
         for number in 0..this.vars.len() {
             let from = this.reads.items.len();
             this.find_reads(this.values[number], &mut seen);

@@ -28,7 +28,7 @@ fn canonicalize_bindings(func: Function, _: &Module, _: &PassContext) -> Result<
     let body = func.view();
     let mut rw = func.edit();
     // For each variable of a binding that goes, true.
-    let mut is_alias = vec![false; body.len()];
+    let mut is_alias = SideTable::new(body, false);
     let mut blocks = Vec::new();
     for expr in body.post_order() {
         match body.view(expr) {
@@ -52,13 +52,13 @@ fn canonicalize_bindings(func: Function, _: &Module, _: &PassContext) -> Result<
             let kind = rw.body().kind(value);
             let is_name = kind == Kind::VAR || (kind.is_leaf_value() && kind != Kind::OP);
             if is_name && rw.body().ty(value) == rw.body().ty(var) {
-                is_alias[var.index()] = true;
+                is_alias[var] = true;
                 rw.replace(var, value);
             }
         }
     }
     for (expr, bindings) in blocks {
-        if bindings.bindings().all(|(var, _)| !is_alias[var.index()]) {
+        if bindings.bindings().all(|(var, _)| !is_alias[var]) {
             continue;
         }
         let kept: Vec<(bool, Vec<(Expr, Expr)>)> = bindings
@@ -67,7 +67,7 @@ fn canonicalize_bindings(func: Function, _: &Module, _: &PassContext) -> Result<
             .map(|block| {
                 let kept = (block.first..block.first + block.len)
                     .map(|index| bindings.binding(index))
-                    .filter(|(var, _)| !is_alias[var.index()])
+                    .filter(|(var, _)| !is_alias[*var])
                     .map(|(var, value)| (var, rw.body().resolve(value)))
                     .collect();
                 (block.is_dataflow, kept)

@@ -32,8 +32,8 @@ fn dead_code_elimination(func: Function, _: &Module, cx: &PassContext) -> Result
     let mut rw = func.edit();
     for expr in rw.post_order() {
         let View::Let(bindings) = body.view(expr) else { continue };
-        let is_live = |var: Expr| live.vars[var.index()];
-        if !live.nodes[expr.index()] || bindings.bindings().all(|(var, _)| is_live(var)) {
+        let is_live = |var: Expr| live.vars[var];
+        if !live.nodes[expr] || bindings.bindings().all(|(var, _)| is_live(var)) {
             continue;
         }
         let blocks: Vec<(bool, Vec<(Expr, Expr)>)> = bindings
@@ -60,35 +60,36 @@ fn dead_code_elimination(func: Function, _: &Module, cx: &PassContext) -> Result
 
 /// What is needed, walking from the root backwards.
 struct Live {
-    nodes: Vec<bool>,
+    nodes: SideTable<bool>,
     /// For variables bound by a `let`, whether the binding survives.
-    vars: Vec<bool>,
+    vars: SideTable<bool>,
 }
 
 impl Live {
     fn of(body: BodyView<'_>, effects: &Effects) -> Self {
-        let mut live = Self { nodes: vec![false; body.len()], vars: vec![false; body.len()] };
+        let mut live =
+            Self { nodes: SideTable::new(body, false), vars: SideTable::new(body, false) };
         // For each variable that a live `let` binds, its value, once the `let` was reached.
-        let mut value_of: Vec<Option<Expr>> = vec![None; body.len()];
+        let mut value_of: SideTable<Option<Expr>> = SideTable::new(body, None);
         let mut work = vec![body.root()];
         while let Some(expr) = work.pop() {
-            if std::mem::replace(&mut live.nodes[expr.index()], true) {
+            if std::mem::replace(&mut live.nodes[expr], true) {
                 continue;
             }
             match body.view(expr) {
                 View::Let(bindings) => {
                     for (var, value) in bindings.bindings() {
-                        value_of[var.index()] = Some(value);
-                        if live.nodes[var.index()] || effects.has_effect(value) {
-                            live.vars[var.index()] = true;
+                        value_of[var] = Some(value);
+                        if live.nodes[var] || effects.has_effect(value) {
+                            live.vars[var] = true;
                             work.extend([var, value]);
                         }
                     }
                     work.push(bindings.result());
                 }
                 View::Var { .. } => {
-                    live.vars[expr.index()] = true;
-                    work.extend(value_of[expr.index()]);
+                    live.vars[expr] = true;
+                    work.extend(value_of[expr]);
                 }
                 _ => work.extend(body.operands(expr).iter()),
             }

@@ -105,7 +105,7 @@ fn merge_bindings(body: BodyView<'_>, values: &mut Values<'_>, rw: &mut Rewriter
         steps.push(Step::Bindings(list, index + 1));
         let (var, value) = bindings.binding(index);
         let number = values.number(value);
-        values.numbers[var.index()] = number;
+        values.numbers[var] = number;
         enter(body, value, log.len(), &mut steps);
         if values.candidate(value).is_none() {
             continue;
@@ -149,9 +149,9 @@ struct Values<'a> {
     body: BodyView<'a>,
     effects: Effects,
     /// By node; 0 while it has none.
-    numbers: Vec<u32>,
+    numbers: SideTable<u32>,
     /// For each node, whether it is a call of a pure operator that may be merged.
-    is_pure_call: Vec<bool>,
+    is_pure_call: SideTable<bool>,
     call_only: bool,
     /// The nodes with a number of their own, each with the hash that it is found by.
     nodes: HashTable<(u32, Expr)>,
@@ -163,15 +163,15 @@ impl<'a> Values<'a> {
         let body = func.view();
         let skipped = cx.option_operators("skip")?;
         let may_merge = |op: Symbol| cx.is_pure_op(op) && !skipped.contains(&op);
-        let is_pure_call = body.post_order().map(|expr| match body.view(expr) {
+        let is_pure_call = SideTable::of(body, |expr| match body.view(expr) {
             View::Call { callee, .. } => body.op_symbol(callee).is_some_and(may_merge),
             _ => false,
         });
         Ok(Self {
             body,
             effects: Effects::of(func, cx),
-            numbers: vec![0; body.len()],
-            is_pure_call: is_pure_call.collect(),
+            numbers: SideTable::new(body, 0),
+            is_pure_call,
             call_only: cx.option_bool("call_only"),
             nodes: HashTable::new(),
             last: 0,
@@ -181,35 +181,35 @@ impl<'a> Values<'a> {
     /// The number of a node that may be merged with an equal one.
     fn candidate(&mut self, expr: Expr) -> Option<u32> {
         let is_item = !self.call_only && self.body.kind(expr) == Kind::TUPLE_GET_ITEM;
-        (is_item || self.is_pure_call[expr.index()]).then(|| self.number(expr))
+        (is_item || self.is_pure_call[expr]).then(|| self.number(expr))
     }
 
     /// The number of a node. Variables have those of their values, which were numbered before.
     fn number(&mut self, expr: Expr) -> u32 {
-        if self.numbers[expr.index()] != 0 {
-            return self.numbers[expr.index()];
+        if self.numbers[expr] != 0 {
+            return self.numbers[expr];
         }
         let mut waiting = vec![expr];
         while let Some(&next) = waiting.last() {
             let before = waiting.len();
-            if self.numbers[next.index()] == 0 && self.has_structure(next) {
+            if self.numbers[next] == 0 && self.has_structure(next) {
                 let operands = self.body.operands(next);
-                waiting.extend(operands.iter().filter(|each| self.numbers[each.index()] == 0));
+                waiting.extend(operands.iter().filter(|each| self.numbers[*each] == 0));
             }
             if waiting.len() == before {
                 waiting.pop();
-                if self.numbers[next.index()] == 0 {
-                    self.numbers[next.index()] = self.own_number(next);
+                if self.numbers[next] == 0 {
+                    self.numbers[next] = self.own_number(next);
                 }
             }
         }
-        self.numbers[expr.index()]
+        self.numbers[expr]
     }
 
     /// Whether a node is what its parts are: evaluating it twice is evaluating it once.
     fn has_structure(&self, expr: Expr) -> bool {
         let kind = self.body.kind(expr);
-        self.is_pure_call[expr.index()]
+        self.is_pure_call[expr]
             || matches!(kind, Kind::TUPLE_GET_ITEM | Kind::TUPLE)
             || kind.is_leaf_value()
     }
@@ -220,7 +220,7 @@ impl<'a> Values<'a> {
             let hash = self.hash(expr);
             let is_same = |&(known, node): &(u32, Expr)| known == hash && self.is_equal(node, expr);
             if let Some(&(_, node)) = self.nodes.find(spread(hash), is_same) {
-                return self.numbers[node.index()];
+                return self.numbers[node];
             }
             self.nodes.insert_unique(spread(hash), (hash, expr), |&(hash, _)| spread(hash));
         }
@@ -234,7 +234,7 @@ impl<'a> Values<'a> {
         let version = self.effects.version(expr) as u64;
         let attrs = version << 32 | node.attrs as u64;
         let own = [(node.kind as u64) << 32 | node.ty as u64, attrs, data as u64];
-        let number = |operand: Expr| self.numbers[operand.index()] as u64;
+        let number = |operand: Expr| self.numbers[operand] as u64;
         let words = own.into_iter().chain(self.body.operands(expr).iter().map(number));
         let mix = |hash: u64, word: u64| (hash.rotate_left(26) ^ word).wrapping_mul(MIX);
         (words.fold(0, mix) >> 32) as u32
@@ -251,7 +251,7 @@ impl<'a> Values<'a> {
             let is_small = x.bytes.len() <= SMALL;
             return std::ptr::eq(x.bytes, y.bytes) || (is_small && x.bytes == y.bytes);
         }
-        let number = |operand: Expr| self.numbers[operand.index()];
+        let number = |operand: Expr| self.numbers[operand];
         let (p, q) = (self.body.operands(a), self.body.operands(b));
         x.data == y.data && p.iter().map(number).eq(q.iter().map(number))
     }

@@ -46,22 +46,22 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
     let body = func.view();
     let mut rw = func.edit();
     // Bytes of a constant expression; `None` for any other.
-    let mut size: Vec<Option<u64>> = vec![None; body.len()];
+    let mut size: SideTable<Option<u64>> = SideTable::new(body, None);
     let binders = Binders::of(body);
     let [call_tir, shape_of] = ["call_tir", "shape_of"].map(|op| cx.symbol(op));
     // Whether a shape whose rank was not known is known now.
     let mut has_new_shape = false;
     for expr in body.post_order() {
         match body.view(expr) {
-            View::Constant(constant) => size[expr.index()] = Some(constant.bytes.len() as u64),
+            View::Constant(constant) => size[expr] = Some(constant.bytes.len() as u64),
             View::Shape { ty } => {
-                size[expr.index()] = is_static_shape(body, ty).then_some(0);
+                size[expr] = is_static_shape(body, ty).then_some(0);
             }
             View::Prim { dim } => {
-                size[expr.index()] = body.terms().dim_value(dim).map(|_| 0);
+                size[expr] = body.terms().dim_value(dim).map(|_| 0);
             }
             View::Tuple(fields) => {
-                size[expr.index()] = fields.iter().map(|field| size[field.index()]).sum();
+                size[expr] = fields.iter().map(|field| size[field]).sum();
             }
             View::TupleGetItem { tuple, index } => {
                 let tuple = rw.definition(tuple);
@@ -70,7 +70,7 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
                     _ => None,
                 };
                 if let Some(field) = field {
-                    size[expr.index()] = rw.is_constant(field).then_some(SMALL);
+                    size[expr] = rw.is_constant(field).then_some(SMALL);
                     rw.replace(expr, field);
                 }
             }
@@ -87,7 +87,7 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
             View::Call { callee, args, .. } => {
                 let op = body.op_symbol(callee);
                 let values = args.skip((op == Some(call_tir)) as usize);
-                let sizes: Option<u64> = values.iter().map(|value| size[value.index()]).sum();
+                let sizes: Option<u64> = values.iter().map(|value| size[value]).sum();
                 let is_foldable = || !values.is_empty() && op.is_some_and(|op| cx.is_pure_op(op));
                 if sizes.is_some() && cx.is_cancelled() {
                     return Err(PassError::cancelled());
@@ -97,7 +97,7 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
                     && result <= limit(sizes)
                     && let Ok(value) = rw.evaluate(expr)
                 {
-                    size[expr.index()] = Some(result);
+                    size[expr] = Some(result);
                     has_new_shape |= is_unknown(body, expr);
                     rw.replace(expr, value);
                 } else if op == Some(shape_of)
@@ -106,7 +106,7 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
                     let TypeView::Shape(Some(dims)) = body.terms().ty(shape) else { continue };
                     let dims = dims.to_vec();
                     let value = rw.shape(&dims);
-                    size[expr.index()] = Some(0);
+                    size[expr] = Some(0);
                     rw.replace(expr, value);
                 } else if has_new_shape && is_unknown(body, expr) {
                     rw.set_type(expr, None);
@@ -118,8 +118,8 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
             if has_new_shape && is_unknown(body, var) {
                 rw.set_type(var, None);
             }
-            size[var.index()] = size[expr.index()];
-            if size[expr.index()].is_some() {
+            size[var] = size[expr];
+            if size[expr].is_some() {
                 let value = rw.body().resolve(expr);
                 rw.replace(var, value);
             }

@@ -68,15 +68,14 @@ fn normalize(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
 
 /// Whether a call, a projection or a choice stands anywhere but behind a variable.
 fn has_nested_calls(body: BodyView<'_>) -> bool {
-    let mut is_bound = vec![false; body.len()];
+    let mut is_bound = SideTable::new(body, false);
     for expr in body.post_order() {
         if let View::Let(bindings) = body.view(expr) {
-            bindings.bindings().for_each(|(_, value)| is_bound[value.index()] = true);
+            bindings.bindings().for_each(|(_, value)| is_bound[value] = true);
         }
     }
     let is_nested = |expr: Expr| {
-        matches!(body.kind(expr), Kind::CALL | Kind::TUPLE_GET_ITEM | Kind::IF)
-            && !is_bound[expr.index()]
+        matches!(body.kind(expr), Kind::CALL | Kind::TUPLE_GET_ITEM | Kind::IF) && !is_bound[expr]
     };
     body.post_order().any(is_nested)
 }
@@ -84,20 +83,20 @@ fn has_nested_calls(body: BodyView<'_>) -> bool {
 /// Has the uses of variables of type `()` read the empty tuple.
 fn inline_empty_tuples(rw: &mut Rewriter, body: BodyView<'_>) {
     let empty = rw.cx().tuple_type(&[]);
-    let mut is_void = vec![false; body.len()];
+    let mut is_void = SideTable::new(body, false);
     for expr in body.post_order() {
         let View::Let(bindings) = body.view(expr) else { continue };
         for (var, _) in bindings.bindings().filter(|&(var, _)| body.ty(var) == Some(empty)) {
-            is_void[var.index()] = true;
+            is_void[var] = true;
         }
     }
-    if !is_void.contains(&true) {
+    if !body.post_order().any(|expr| is_void[expr]) {
         return;
     }
     for expr in body.post_order() {
         for (position, operand) in body.operands(expr).iter().enumerate() {
-            if is_void[operand.index()] && !body.is_binder(expr, position) {
-                is_void[operand.index()] = false;
+            if is_void[operand] && !body.is_binder(expr, position) {
+                is_void[operand] = false;
                 let tuple = rw.tuple(&[]);
                 rw.replace(operand, tuple);
             }

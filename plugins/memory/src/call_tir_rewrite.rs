@@ -37,7 +37,7 @@ fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Func
     let effects = Effects::of(&func, cx);
     let mut ops = Ops::new(cx);
     let mut rw = func.edit();
-    let mut is_bound = vec![false; func.view().len()];
+    let mut is_bound = SideTable::new(func.view(), false);
     for expr in rw.post_order() {
         let View::Let(bindings) = rw.view(expr) else { continue };
         let (blocks, result) = (bindings.blocks(), bindings.result());
@@ -53,7 +53,7 @@ fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Func
                     new.push((var, value));
                     continue;
                 };
-                is_bound[value.index()] = true;
+                is_bound[value] = true;
                 match lowering {
                     Lowering::Program => ops.call_into(&mut rw, var, value, &mut new)?,
                     Lowering::View => new.push((var, ops.view(&mut rw, value)?)),
@@ -75,7 +75,7 @@ fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Func
             "this reshape is a copy, since its argument is written; run relax.LegalizeOps first";
         return Err(PassError::new(message).at(expr));
     }
-    let nested = |&expr: &Expr| !is_bound[expr.index()] && ops.lowering(&rw, expr).is_some();
+    let nested = |&expr: &Expr| !is_bound[expr] && ops.lowering(&rw, expr).is_some();
     if let Some(expr) = rw.post_order().find(nested) {
         let message = "this call is not bound to a variable; run relax.Normalize first";
         return Err(PassError::new(message).at(expr));

@@ -49,7 +49,7 @@ const FOREVER: u32 = u32::MAX;
 struct Lifetimes<'a> {
     body: BodyView<'a>,
     /// For each node one more than the last binding that may touch it; 0 for none.
-    last: Vec<u32>,
+    last: SideTable<u32>,
     /// Nodes to be noted; empty between two calls.
     work: Vec<Expr>,
 }
@@ -60,12 +60,12 @@ pub(crate) fn lifetimes(
     bindings: LetView<'_>,
     mut role: impl FnMut(Expr) -> Role,
 ) -> Vec<Made> {
-    let mut lifetimes = Lifetimes { body, last: vec![0; body.len()], work: Vec::new() };
+    let mut lifetimes = Lifetimes { body, last: SideTable::new(body, 0), work: Vec::new() };
     let mut made = Vec::new();
     lifetimes.touch(bindings.result(), FOREVER);
     for (birth, (var, value)) in bindings.bindings().enumerate().rev() {
         let now = birth as u32 + 1;
-        let death = lifetimes.last[var.index()].max(now);
+        let death = lifetimes.last[var].max(now);
         let role = role(value);
         if role.makes {
             let death = (death != FOREVER).then_some(death as usize - 1);
@@ -101,10 +101,10 @@ impl Lifetimes<'_> {
     fn note(&mut self, expr: Expr, time: u32, enters: impl Fn(Kind) -> bool) {
         self.work.push(expr);
         while let Some(expr) = self.work.pop() {
-            if self.last[expr.index()] >= time {
+            if self.last[expr] >= time {
                 continue;
             }
-            self.last[expr.index()] = time;
+            self.last[expr] = time;
             if enters(self.body.kind(expr)) {
                 self.work.extend(self.body.operands(expr).iter());
             }

@@ -104,9 +104,9 @@ impl Values {
     fn of(body: BodyView<'_>, bindings: LetView<'_>, module: &Module, usage: &Usage) -> Self {
         let count = bindings.len();
         let mut roles = GraphRoles::new(body, module);
-        let mut number = vec![NONE; body.len()];
+        let mut number = SideTable::new(body, NONE);
         for (at, (var, _)) in bindings.bindings().enumerate() {
-            number[var.index()] = at as u32;
+            number[var] = at as u32;
         }
         let lists =
             || Lists { ends: Vec::with_capacity(count), items: Vec::with_capacity(2 * count) };
@@ -118,17 +118,17 @@ impl Values {
         };
         // For each binding, whose memory it stands for; none for what stands for several.
         let mut owner: Vec<u32> = Vec::with_capacity(count);
-        let mut seen = vec![NONE; body.len()];
+        let mut seen = SideTable::new(body, NONE);
         let (mut reads, mut touches, mut pending) = (Vec::new(), Vec::new(), Vec::new());
         for (at, (_, value)) in bindings.bindings().enumerate() {
             reads.clear();
             pending.push(value);
             // Through tuples and branches; each node is looked at once for each binding.
             while let Some(expr) = pending.pop() {
-                if std::mem::replace(&mut seen[expr.index()], at as u32) == at as u32 {
+                if std::mem::replace(&mut seen[expr], at as u32) == at as u32 {
                     continue;
                 }
-                match number[expr.index()] {
+                match number[expr] {
                     NONE => pending.extend(body.operands(expr).iter()),
                     read => reads.push(read),
                 }

@@ -27,7 +27,7 @@ fn canonicalize_cast(func: Function, _: &Module, cx: &PassContext) -> Result<Fun
     let body = func.view();
     let mut rw = func.edit();
     // For each node of the function, whether a reader has taken it as its own.
-    let mut is_taken = vec![false; body.len()];
+    let mut is_taken = SideTable::new(body, false);
     for expr in body.post_order() {
         let View::Call { callee, .. } = body.view(expr) else { continue };
         let info = body.op_name(callee).and_then(|op| cx.op_info(op));
@@ -38,8 +38,8 @@ fn canonicalize_cast(func: Function, _: &Module, cx: &PassContext) -> Result<Fun
         let mut is_changed = false;
         for operand in operands.iter_mut().skip(1) {
             let Some(cast) = widening(&mut rw, *operand) else { continue };
-            let is_first = cast.index() >= is_taken.len()
-                || !std::mem::replace(&mut is_taken[cast.index()], true);
+            let is_first =
+                is_taken.get_mut(cast).is_none_or(|taken| !std::mem::replace(taken, true));
             if !is_first {
                 let parts = rw.body().operands(cast).to_vec();
                 *operand = rw.rebuild(cast, &parts);

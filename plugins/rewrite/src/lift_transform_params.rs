@@ -95,9 +95,9 @@ struct Lift {
     /// What is lifted and read by what is not, in order; a variable where it is bound.
     outputs: Vec<Expr>,
     /// For each node, whether it can be computed from weights and constants.
-    is_liftable: Vec<bool>,
+    is_liftable: SideTable<bool>,
     /// For each node, whether it is computed from a weight and lifted.
-    is_lifted: Vec<bool>,
+    is_lifted: SideTable<bool>,
 }
 
 impl Lift {
@@ -122,12 +122,12 @@ impl Lift {
         for &weight in weights {
             symbols.learn(body.ty(weight));
         }
-        let mut is_liftable = vec![false; body.len()];
-        let mut is_lifted = vec![false; body.len()];
-        let mut is_weight = vec![false; body.len()];
+        let mut is_liftable = SideTable::new(body, false);
+        let mut is_lifted = SideTable::new(body, false);
+        let mut is_weight = SideTable::new(body, false);
         for &weight in weights {
-            is_liftable[weight.index()] = true;
-            is_weight[weight.index()] = true;
+            is_liftable[weight] = true;
+            is_weight[weight] = true;
         }
         let is_outer = outer_nodes(body, result);
         // Bindings stand in the order of their values.
@@ -146,18 +146,18 @@ impl Lift {
                 _ => false,
             };
             if is_fit
-                && is_outer[expr.index()]
+                && is_outer[expr]
                 && symbols.are_known(body.ty(expr))
-                && operands().all(|operand| is_liftable[operand.index()])
+                && operands().all(|operand| is_liftable[operand])
             {
-                is_liftable[expr.index()] = true;
-                let reads_weight = operands()
-                    .any(|operand| is_lifted[operand.index()] || is_weight[operand.index()]);
-                is_lifted[expr.index()] = reads_weight;
+                is_liftable[expr] = true;
+                let reads_weight =
+                    operands().any(|operand| is_lifted[operand] || is_weight[operand]);
+                is_lifted[expr] = reads_weight;
             }
             while let Some((var, value)) = pairs.next_if(|(_, value)| *value <= expr) {
-                is_liftable[var.index()] = is_liftable[value.index()];
-                is_lifted[var.index()] = is_lifted[value.index()] || is_weight[value.index()];
+                is_liftable[var] = is_liftable[value];
+                is_lifted[var] = is_lifted[value] || is_weight[value];
             }
         }
         let mut lift = Self {
@@ -175,11 +175,11 @@ impl Lift {
     /// Finds what the function reads of weights and of what is lifted. Whether a call is lifted.
     fn find_outputs(&mut self, body: BodyView<'_>) -> bool {
         let mut read: HashSet<Expr> = HashSet::new();
-        for expr in body.post_order().filter(|expr| !self.is_lifted[expr.index()]) {
+        for expr in body.post_order().filter(|expr| !self.is_lifted[*expr]) {
             match body.view(expr) {
                 // A binding of what is lifted goes.
                 View::Let(bindings) => {
-                    let own = bindings.bindings().filter(|(var, _)| !self.is_lifted[var.index()]);
+                    let own = bindings.bindings().filter(|(var, _)| !self.is_lifted[*var]);
                     read.extend(own.map(|(_, value)| value).chain([bindings.result()]));
                 }
                 View::Function { body: result, .. } => _ = read.insert(result),
@@ -187,11 +187,9 @@ impl Lift {
             }
         }
         self.kept = self.weights.iter().copied().filter(|weight| read.contains(weight)).collect();
-        self.outputs = body
-            .post_order()
-            .filter(|expr| self.is_lifted[expr.index()] && read.contains(expr))
-            .collect();
-        let is_call = |expr: Expr| body.kind(expr) == Kind::CALL && self.is_lifted[expr.index()];
+        self.outputs =
+            body.post_order().filter(|expr| self.is_lifted[*expr] && read.contains(expr)).collect();
+        let is_call = |expr: Expr| body.kind(expr) == Kind::CALL && self.is_lifted[expr];
         body.post_order().any(is_call)
     }
 
@@ -223,7 +221,7 @@ impl Lift {
         }
         if let Some(View::Let(bindings)) = func.result().map(|result| body.view(result)) {
             for (var, value) in bindings.bindings() {
-                if self.is_liftable[value.index()] {
+                if self.is_liftable[value] {
                     let copy = rw.import(func, value, &mut map);
                     map.insert(var, copy);
                 }
@@ -268,7 +266,7 @@ impl Lift {
             .map(|block| {
                 let own = (block.first..block.first + block.len)
                     .map(|index| bindings.binding(index))
-                    .filter(|(var, _)| !self.is_lifted[var.index()])
+                    .filter(|(var, _)| !self.is_lifted[*var])
                     .map(|(var, value)| (var, rw.body().resolve(value)))
                     .collect();
                 (block.is_dataflow, own)
@@ -287,20 +285,17 @@ impl Lift {
 }
 
 /// For each node, whether it is evaluated whenever the function is: outside of choices and closures.
-fn outer_nodes(body: BodyView<'_>, result: Expr) -> Vec<bool> {
-    let mut is_outer = vec![false; body.len()];
-    is_outer[result.index()] = true;
+fn outer_nodes(body: BodyView<'_>, result: Expr) -> SideTable<bool> {
+    let mut is_outer = SideTable::new(body, false);
+    is_outer[result] = true;
     for expr in body.post_order().rev().filter(|&expr| expr <= result) {
-        if is_outer[expr.index()] {
+        if is_outer[expr] {
             let inner = match body.kind(expr) {
                 Kind::IF => 1,
                 Kind::FUNCTION => 0,
                 _ => usize::MAX,
             };
-            body.operands(expr)
-                .iter()
-                .take(inner)
-                .for_each(|operand| is_outer[operand.index()] = true);
+            body.operands(expr).iter().take(inner).for_each(|operand| is_outer[operand] = true);
         }
     }
     is_outer

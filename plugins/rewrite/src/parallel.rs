@@ -35,11 +35,11 @@ pub(crate) fn combine<K: Hash + Eq + Clone>(
 ) -> Result<Function> {
     let body = func.view();
     let calls: Vec<Expr> = body.post_order().filter(|&expr| is_call_of(body, expr, op)).collect();
-    let mut count = vec![0; body.len()];
+    let mut count = SideTable::new(body, 0);
     for &call in &calls {
-        count[body.operands(call).at(1).index()] += 1;
+        count[body.operands(call).at(1)] += 1;
     }
-    let is_shared = |&call: &Expr| count[body.operands(call).at(1).index()] >= limits.min_branches;
+    let is_shared = |&call: &Expr| count[body.operands(call).at(1)] >= limits.min_branches;
     let calls: Vec<Expr> = calls.into_iter().filter(is_shared).collect();
     if calls.is_empty() {
         return Ok(func.clone());
@@ -53,7 +53,7 @@ pub(crate) fn combine<K: Hash + Eq + Clone>(
         let Some(branch) = rw.call_of(expr, op).and_then(|call| describe(&rw, &call)) else {
             continue;
         };
-        let key = (home[expr.index()], branch.call.args[0], branch.key.clone());
+        let key = (home[expr], branch.call.args[0], branch.key.clone());
         // A weight that is computed behind the first branch may be computed from it, and what reads memory behind a
         // write reads something else.
         let first_of = |group: &usize| groups[*group].first().map_or(expr, |it| it.call.expr);
@@ -210,7 +210,7 @@ struct Followers<'a> {
     effects: Effects,
     uses: Uses,
     /// For each node, the last call that reads it.
-    reader: Vec<Option<Expr>>,
+    reader: SideTable<Option<Expr>>,
 }
 
 /// The same step behind every branch.
@@ -274,23 +274,23 @@ impl<'a> Followers<'a> {
 
     /// What reads a node, when one place does: the variable that is bound to it, or a call.
     fn only_reader(&self, expr: Expr) -> Option<Expr> {
-        (self.uses.count(expr) == 1).then_some(self.reader[expr.index()])?
+        (self.uses.count(expr) == 1).then_some(self.reader[expr])?
     }
 }
 
 /// For each node that a call reads or a variable is bound to, the last such call or variable.
-fn readers(body: BodyView<'_>) -> Vec<Option<Expr>> {
-    let mut reader = vec![None; body.len()];
+fn readers(body: BodyView<'_>) -> SideTable<Option<Expr>> {
+    let mut reader = SideTable::new(body, None);
     for expr in body.post_order() {
         match body.view(expr) {
             View::Let(bindings) => {
                 for (var, value) in bindings.bindings() {
-                    reader[value.index()] = Some(var);
+                    reader[value] = Some(var);
                 }
             }
             View::Call { args, .. } => {
                 for arg in args.iter() {
-                    reader[arg.index()] = Some(expr);
+                    reader[arg] = Some(expr);
                 }
             }
             _ => {}
@@ -300,12 +300,12 @@ fn readers(body: BodyView<'_>) -> Vec<Option<Expr>> {
 }
 
 /// For each node that a variable is bound to, the list of bindings that does it.
-fn homes(body: BodyView<'_>) -> Vec<Option<Expr>> {
-    let mut home = vec![None; body.len()];
+fn homes(body: BodyView<'_>) -> SideTable<Option<Expr>> {
+    let mut home = SideTable::new(body, None);
     for expr in body.post_order() {
         if let View::Let(bindings) = body.view(expr) {
             for (_, value) in bindings.bindings() {
-                home[value.index()] = Some(expr);
+                home[value] = Some(expr);
             }
         }
     }

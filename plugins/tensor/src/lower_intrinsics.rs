@@ -53,7 +53,7 @@ fn lower_intrinsics(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimF
                 let flat = rw.seq(&stmts);
                 rw.replace(stmt, flat);
             }
-        } else if body.operands(stmt).iter().any(|operand| has_function[operand.index()]) {
+        } else if body.operands(stmt).iter().any(|operand| has_function[operand]) {
             let stmts = expand(&mut rw, stmt, &has_function)?;
             let seq = rw.seq(&stmts);
             rw.replace(stmt, seq);
@@ -64,28 +64,28 @@ fn lower_intrinsics(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimF
 }
 
 /// For each expression whether one of the functions is in it.
-fn functions_inside(body: BodyView<'_>) -> Vec<bool> {
-    let mut inside = vec![false; body.len()];
+fn functions_inside(body: BodyView<'_>) -> SideTable<bool> {
+    let mut inside = SideTable::new(body, false);
     for expr in body.post_order() {
         let is_function = match body.view(expr) {
             View::Intrinsic { name, .. } => FUNCTIONS.contains(&body.terms().str(name)),
             _ => false,
         };
-        let has_operand = || body.operands(expr).iter().any(|operand| inside[operand.index()]);
-        inside[expr.index()] = !body.kind(expr).is_stmt() && (is_function || has_operand());
+        let has_operand = || body.operands(expr).iter().any(|operand| inside[operand]);
+        inside[expr] = !body.kind(expr).is_stmt() && (is_function || has_operand());
     }
     inside
 }
 
 /// The steps that a statement needs, and the statement that uses them.
-fn expand(rw: &mut Rewriter, stmt: Expr, has_function: &[bool]) -> Result<Vec<Expr>> {
+fn expand(rw: &mut Rewriter, stmt: Expr, has_function: &SideTable<bool>) -> Result<Vec<Expr>> {
     let mut steps = Steps::new(rw);
     let mut copies: HashMap<Expr, Expr> = HashMap::new();
     let mut stack: Vec<(Expr, bool)> =
         steps.rw.body().operands(stmt).iter().rev().map(|operand| (operand, false)).collect();
     while let Some((expr, is_ready)) = stack.pop() {
         // What this rewriter built is arithmetic already.
-        let is_wanted = has_function.get(expr.index()).copied().unwrap_or(false);
+        let is_wanted = has_function.get(expr).copied().unwrap_or(false);
         if !is_wanted || copies.contains_key(&expr) {
             continue;
         }

@@ -22,9 +22,9 @@ pub(crate) struct Nest<'a> {
     pub(crate) accesses: Vec<Access>,
     forms: Forms,
     /// For each node the last position of a variable that it depends on.
-    latest: Vec<u32>,
+    latest: SideTable<u32>,
     /// The same without what decides only where loads read.
-    latest_value: Vec<u32>,
+    latest_value: SideTable<u32>,
     /// Where the buffers that the program makes are made.
     alloc_position: HashMap<Expr, u32>,
     /// Where the variables of loops are bound.
@@ -69,8 +69,8 @@ impl<'a> Nest<'a> {
             loops: Vec::new(),
             accesses: Vec::new(),
             forms: Forms::of(body),
-            latest: vec![0; body.len()],
-            latest_value: vec![0; body.len()],
+            latest: SideTable::new(body, 0),
+            latest_value: SideTable::new(body, 0),
             alloc_position: HashMap::new(),
             loop_position: HashMap::new(),
             values: Vec::new(),
@@ -146,7 +146,7 @@ impl<'a> Nest<'a> {
 
     /// Whether an expression may differ from step to step of a loop, or inside of a step.
     fn moves(&self, this: &Loop, expr: Expr) -> bool {
-        self.latest[expr.index()] >= this.position()
+        self.latest[expr] >= this.position()
     }
 
     /// Whether a buffer is made inside of a loop.
@@ -294,8 +294,8 @@ impl<'a> Nest<'a> {
     fn find_dependences(&mut self) {
         for expr in self.body.post_order() {
             let operands = self.body.operands(expr);
-            let last = |latest: &[u32]| {
-                operands.iter().map(|operand| latest[operand.index()]).max().unwrap_or(0)
+            let last = |latest: &SideTable<u32>| {
+                operands.iter().map(|operand| latest[operand]).max().unwrap_or(0)
             };
             let (latest, latest_value) = match self.body.view(expr) {
                 View::Var { .. } => {
@@ -305,14 +305,14 @@ impl<'a> Nest<'a> {
                 View::Load { .. } => (ALL_LOOPS, 0),
                 View::LetStmt { var, value } => {
                     // The value's nodes stand behind the variable, and its uses behind both.
-                    self.latest[var.index()] = self.latest[value.index()];
-                    self.latest_value[var.index()] = self.latest_value[value.index()];
+                    self.latest[var] = self.latest[value];
+                    self.latest_value[var] = self.latest_value[value];
                     continue;
                 }
                 _ => (last(&self.latest), last(&self.latest_value)),
             };
-            self.latest[expr.index()] = latest;
-            self.latest_value[expr.index()] = latest_value;
+            self.latest[expr] = latest;
+            self.latest_value[expr] = latest_value;
         }
     }
 
@@ -323,7 +323,7 @@ impl<'a> Nest<'a> {
             let Walk::Enter(stmt) = step else { continue };
             position += 1;
             let args = self.body.operands(stmt);
-            let latest = |operand: usize| self.latest_value[args.at(operand).index()];
+            let latest = |operand: usize| self.latest_value[args.at(operand)];
             let value = match self.body.view(stmt) {
                 View::For { .. } => latest(1).max(latest(2)),
                 View::LetStmt { .. } | View::Store { .. } => latest(1),

@@ -41,8 +41,7 @@ const UNKNOWN_STEPS: f64 = 16.0;
 fn parallelize(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
     let nest = Nest::of(func.view());
     let work = work(nest.body);
-    let is_enough =
-        |index: usize| work[nest.loops[index].stmt.index()] >= cx.option_int("min_work") as f64;
+    let is_enough = |index: usize| work[nest.loops[index].stmt] >= cx.option_int("min_work") as f64;
     let mut is_taken: Vec<bool> =
         nest.loops.iter().map(|this| this.kind == LoopKind::Parallel).collect();
     for index in (0..is_taken.len()).rev() {
@@ -71,17 +70,17 @@ fn parallelize(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc>
 }
 
 /// What each node costs, in nodes, with all steps of the loops inside.
-fn work(body: BodyView<'_>) -> Vec<f64> {
-    let mut work = vec![0.0; body.len()];
+fn work(body: BodyView<'_>) -> SideTable<f64> {
+    let mut work = SideTable::new(body, 0.0);
     for expr in body.post_order() {
-        let inner: f64 = body.operands(expr).iter().map(|operand| work[operand.index()]).sum();
-        work[expr.index()] = match body.view(expr) {
+        let inner: f64 = body.operands(expr).iter().map(|operand| work[operand]).sum();
+        work[expr] = match body.view(expr) {
             View::For { body: stmt, extent, .. } => {
                 let steps = match body.view(extent) {
                     View::Int(steps) => steps as f64,
                     _ => UNKNOWN_STEPS,
                 };
-                steps * (1.0 + work[stmt.index()])
+                steps * (1.0 + work[stmt])
             }
             View::Seq(_) | View::Int(_) | View::Float(_) | View::Buffer { .. } => inner,
             View::Intrinsic { .. } => inner + INTRINSIC_WORK,

@@ -44,7 +44,7 @@ fn remove_no_op(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimFunc>
                     all.iter().copied().filter(|&inner| !is_nothing(&rw, inner)).collect();
                 (kept.len() < all.len()).then(|| rw.seq(&kept))
             }
-            _ if !needed.nodes[stmt.index()] => Some(rw.seq(&[])),
+            _ if !needed.nodes[stmt] => Some(rw.seq(&[])),
             View::IfStmt { cond, then, otherwise: Some(otherwise) }
                 if is_nothing(&rw, otherwise) =>
             {
@@ -61,19 +61,19 @@ fn remove_no_op(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimFunc>
 
 /// What is needed.
 struct Needed {
-    nodes: Vec<bool>,
+    nodes: SideTable<bool>,
 }
 
 impl Needed {
     fn of(body: BodyView<'_>) -> Self {
         let links = Links::of(body);
-        let mut needed = Self { nodes: vec![false; body.len()] };
+        let mut needed = Self { nodes: SideTable::new(body, false) };
         let mut work = links.roots.clone();
         while let Some(node) = work.pop() {
-            if std::mem::replace(&mut needed.nodes[node.index()], true) {
+            if std::mem::replace(&mut needed.nodes[node], true) {
                 continue;
             }
-            work.extend(&links.needs[node.index()]);
+            work.extend(&links.needs[node]);
             // What is around a statement or inside of an expression is needed with it; the statements
             // inside of a statement are not.
             let operands = body.operands(node).iter();
@@ -86,27 +86,27 @@ impl Needed {
 /// What needs what beyond its operands.
 struct Links {
     /// Of a statement those around it, of a name its `let`, of a buffer its `alloc` and its stores.
-    needs: Vec<Vec<Expr>>,
+    needs: SideTable<Vec<Expr>>,
     roots: Vec<Expr>,
 }
 
 impl Links {
     fn of(body: BodyView<'_>) -> Self {
-        let mut links = Self { needs: vec![Vec::new(); body.len()], roots: vec![body.root()] };
-        let mut is_made = vec![false; body.len()];
+        let mut links = Self { needs: SideTable::new(body, Vec::new()), roots: vec![body.root()] };
+        let mut is_made = SideTable::new(body, false);
         for stmt in body.post_order().filter(|&stmt| body.kind(stmt) == Kind::ALLOC) {
-            is_made[bound_variable(body, stmt).index()] = true;
+            is_made[bound_variable(body, stmt)] = true;
         }
         for stmt in body.post_order() {
             for inner in body.inner_stmts(stmt) {
-                links.needs[inner.index()].push(stmt);
+                links.needs[inner].push(stmt);
             }
             match body.view(stmt) {
                 View::LetStmt { .. } | View::Alloc { .. } => {
-                    links.needs[bound_variable(body, stmt).index()].push(stmt);
+                    links.needs[bound_variable(body, stmt)].push(stmt);
                 }
-                View::Store { buffer, .. } if is_made[buffer.index()] => {
-                    links.needs[buffer.index()].push(stmt);
+                View::Store { buffer, .. } if is_made[buffer] => {
+                    links.needs[buffer].push(stmt);
                 }
                 View::Store { .. } | View::Evaluate { .. } => links.roots.push(stmt),
                 View::Unknown { .. } => links.roots.push(stmt),

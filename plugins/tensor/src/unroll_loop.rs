@@ -34,12 +34,12 @@ use crate::loops::{bound_variable, constant_extent, with_kind};
 )]
 fn unroll_loop(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
     let mut rw = func.edit();
-    let mut has_loop = vec![false; rw.body().len()];
+    let mut has_loop = SideTable::new(rw.body(), false);
     for expr in rw.post_order() {
         let inner = rw.body().inner_stmts(expr);
-        has_loop[expr.index()] = inner.iter().any(|stmt| {
-            rw.body().kind(*stmt) == Kind::FOR || has_loop.get(stmt.index()) == Some(&true)
-        });
+        has_loop[expr] = inner
+            .iter()
+            .any(|stmt| rw.body().kind(*stmt) == Kind::FOR || has_loop.get(*stmt) == Some(&true));
         let View::For { kind, body, .. } = rw.view(expr) else { continue };
         let Some(steps) = constant_extent(rw.body(), expr) else {
             if kind == LoopKind::Unrolled {
@@ -49,7 +49,7 @@ fn unroll_loop(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc>
         };
         let is_wanted = match kind {
             LoopKind::Unrolled => true,
-            LoopKind::Serial => steps <= cx.option_int("auto_extent") && !has_loop[expr.index()],
+            LoopKind::Serial => steps <= cx.option_int("auto_extent") && !has_loop[expr],
             LoopKind::Parallel | LoopKind::Vectorized | LoopKind::ThreadBound => false,
         };
         if !is_wanted {

@@ -30,24 +30,24 @@ pub(super) struct Graph {
 /// Tables over the nodes of a function, shared by the graphs of its `let`s.
 pub(super) struct Scratch {
     /// How often each variable is read.
-    uses: Vec<u32>,
+    uses: SideTable<u32>,
     /// How many bindings each value has.
-    bound: Vec<u32>,
+    bound: SideTable<u32>,
     /// The node that each variable stands for.
-    node_of: Vec<u32>,
+    node_of: SideTable<u32>,
 }
 
 impl Scratch {
     pub(super) fn of(body: BodyView<'_>) -> Self {
-        let len = body.len();
-        let mut this = Self { uses: vec![0; len], bound: vec![0; len], node_of: vec![NONE; len] };
+        let (uses, bound) = (SideTable::new(body, 0), SideTable::new(body, 0));
+        let mut this = Self { uses, bound, node_of: SideTable::new(body, NONE) };
         for expr in body.post_order() {
             if let View::Let(bindings) = body.view(expr) {
-                bindings.bindings().for_each(|(_, value)| this.bound[value.index()] += 1);
+                bindings.bindings().for_each(|(_, value)| this.bound[value] += 1);
             }
             for (position, operand) in body.operands(expr).iter().enumerate() {
                 if body.kind(operand) == Kind::VAR && !body.is_binder(expr, position) {
-                    this.uses[operand.index()] += 1;
+                    this.uses[operand] += 1;
                 }
             }
         }
@@ -75,7 +75,7 @@ impl Graph {
             return Self { nodes, first: vec![0], readers: Vec::new() };
         };
         for (binding, (var, call)) in bindings.bindings().enumerate() {
-            let is_shared = scratch.bound.get(call.index()).is_none_or(|&bound| bound != 1);
+            let is_shared = scratch.bound.get(call).is_none_or(|&bound| bound != 1);
             let Some((program, args)) = program_call(body, call, programs.call_tir) else {
                 continue;
             };
@@ -88,7 +88,7 @@ impl Graph {
             let reader = nodes.len() as u32;
             let mut is_bound_to_memory = effects.version(call) != 0;
             for (arg, &ty) in args.iter().zip(&known.params) {
-                let writer = scratch.node_of.get(arg.index()).copied().unwrap_or(NONE);
+                let writer = scratch.node_of.get(arg).copied().unwrap_or(NONE);
                 let Some(node) = nodes.get(writer as usize) else { continue };
                 let is_bound = reads_memory[writer as usize];
                 if !is_bound || effects.is_quiet_between(node.call, call) {
@@ -98,7 +98,7 @@ impl Graph {
                 }
             }
             reads_memory.push(is_bound_to_memory);
-            scratch.node_of[var.index()] = reader;
+            scratch.node_of[var] = reader;
             let pattern = known.pattern;
             nodes.push(Node { binding, var, call, program, pattern, is_seen_outside: false });
         }
@@ -106,8 +106,8 @@ impl Graph {
         graph.sort_edges(&edges);
         for (index, node) in graph.nodes.iter_mut().enumerate() {
             let inside = graph.first[index + 1] - graph.first[index];
-            node.is_seen_outside = inside < scratch.uses[node.var.index()];
-            scratch.node_of[node.var.index()] = NONE;
+            node.is_seen_outside = inside < scratch.uses[node.var];
+            scratch.node_of[node.var] = NONE;
         }
         graph
     }

@@ -128,8 +128,8 @@ impl Program {
             self.loads.push(Load {
                 param,
                 axes: self.nest.as_ref().and_then(|nest| nest.axes_of(body, indices)),
-                trips: trips.count[expr.index()],
-                uses: trips.uses[expr.index()],
+                trips: trips.count[expr],
+                uses: trips.uses[expr],
             });
         }
     }
@@ -230,20 +230,20 @@ fn is_cheap(body: BodyView<'_>) -> bool {
 /// How often each node runs, and in how many places it is read. What an expression reads several times runs
 /// once for it.
 struct Trips {
-    count: Vec<u64>,
-    uses: Vec<u32>,
+    count: SideTable<u64>,
+    uses: SideTable<u32>,
 }
 
 impl Trips {
     fn of(body: BodyView<'_>, root: Expr) -> Self {
-        let mut this = Self { count: vec![0; body.len()], uses: vec![0; body.len()] };
+        let mut this = Self { count: SideTable::new(body, 0), uses: SideTable::new(body, 0) };
         // What statements add up to, and the most that an expression asks for.
-        let mut by_stmts = vec![0u64; body.len()];
-        let mut by_exprs = vec![0u64; body.len()];
-        by_stmts[root.index()] = 1;
+        let mut by_stmts = SideTable::new(body, 0u64);
+        let mut by_exprs = SideTable::new(body, 0u64);
+        by_stmts[root] = 1;
         for expr in body.post_order().rev() {
-            let count = by_stmts[expr.index()].saturating_add(by_exprs[expr.index()]);
-            this.count[expr.index()] = count;
+            let count = by_stmts[expr].saturating_add(by_exprs[expr]);
+            this.count[expr] = count;
             let inner = match body.view(expr) {
                 View::For { extent, .. } => match body.view(extent) {
                     View::Int(extent) => count.saturating_mul(extent.max(0) as u64),
@@ -252,13 +252,13 @@ impl Trips {
                 _ => count,
             };
             for operand in body.operands(expr).iter() {
-                this.uses[operand.index()] += 1;
+                this.uses[operand] += 1;
                 if body.kind(expr).is_stmt() {
                     let is_inner = body.kind(operand).is_stmt();
-                    let sum = &mut by_stmts[operand.index()];
+                    let sum = &mut by_stmts[operand];
                     *sum = sum.saturating_add(if is_inner { inner } else { count });
                 } else {
-                    let most = &mut by_exprs[operand.index()];
+                    let most = &mut by_exprs[operand];
                     *most = count.max(*most);
                 }
             }

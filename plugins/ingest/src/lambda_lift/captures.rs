@@ -76,7 +76,7 @@ impl<'a> Nest<'a> {
                 }
             }
         }
-        let mut walk = Walk { reached: vec![0; body.len()], bound: vec![0; body.len()] };
+        let mut walk = Walk { reached: SideTable::new(body, 0), bound: SideTable::new(body, 0) };
         for node in nodes {
             nest.add(&mut walk, node, vars.get(&node).copied());
         }
@@ -117,10 +117,10 @@ impl<'a> Nest<'a> {
         let mut symbols = Symbols::default();
         let mut stack = body.operands(node).to_vec();
         for param in body.operands(node).take(stack.len() - 1).iter() {
-            walk.bound[param.index()] = now;
+            walk.bound[param] = now;
         }
         while let Some(expr) = stack.pop() {
-            if std::mem::replace(&mut walk.reached[expr.index()], now) == now {
+            if std::mem::replace(&mut walk.reached[expr], now) == now {
                 continue;
             }
             symbols.find_in(body, expr);
@@ -134,7 +134,7 @@ impl<'a> Nest<'a> {
                 }
                 View::Let(bindings) => {
                     for (bound, value) in bindings.bindings() {
-                        walk.bound[bound.index()] = now;
+                        walk.bound[bound] = now;
                         if self.closures.contains_key(&bound) {
                             self.binder.insert(bound, level);
                         }
@@ -165,9 +165,7 @@ impl<'a> Nest<'a> {
                 .and_then(|&at| self.levels.get(at))
                 .is_some_and(Level::is_closed)
         };
-        reads.retain(|read| {
-            walk.bound[read.index()] != now && Some(*read) != var && !is_closed(read)
-        });
+        reads.retain(|read| walk.bound[*read] != now && Some(*read) != var && !is_closed(read));
         reads.iter().for_each(|&read| self.note_value(read, None));
         let params = body.operands(node);
         let params = params.take(params.len() - 1);
@@ -202,6 +200,6 @@ impl<'a> Nest<'a> {
 
 /// What the walks share: for each node, one more than the last level that reached, or bound, it.
 struct Walk {
-    reached: Vec<u32>,
-    bound: Vec<u32>,
+    reached: SideTable<u32>,
+    bound: SideTable<u32>,
 }

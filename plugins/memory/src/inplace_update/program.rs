@@ -57,7 +57,7 @@ fn place_of<'a>(body: BodyView<'a>, buffer: Expr, store: Expr) -> Option<(Args<'
 struct Uses {
     of: HashMap<Expr, Use>,
     /// The statement that each statement stands in, and the statement that evaluates each expression.
-    parents: Vec<Parent>,
+    parents: SideTable<Parent>,
 }
 
 #[derive(Default)]
@@ -80,7 +80,7 @@ impl Uses {
     fn of(body: BodyView<'_>, params: Args<'_>) -> Self {
         let unused = || Use { is_known: true, ..Use::default() };
         let mut of: HashMap<Expr, Use> = params.iter().map(|param| (param, unused())).collect();
-        let mut parents = vec![Parent::None; body.len()];
+        let mut parents = SideTable::new(body, Parent::None);
         for expr in body.post_order().rev() {
             let (kind, is_stmt) = (body.kind(expr), body.kind(expr).is_stmt());
             for (position, operand) in body.operands(expr).iter().enumerate() {
@@ -95,9 +95,9 @@ impl Uses {
                 let parent = match kind {
                     Kind::STORE if position > 1 => Parent::Several,
                     _ if is_stmt || kind == Kind::PRIM_FUNC => Parent::One(expr),
-                    _ => parents[expr.index()],
+                    _ => parents[expr],
                 };
-                let known = &mut parents[operand.index()];
+                let known = &mut parents[operand];
                 *known = match *known {
                     Parent::None => parent,
                     same if same == parent => same,
@@ -121,14 +121,14 @@ impl Uses {
     /// The loads from `buffer`, when all that happens to it is that the value of `store` reads it.
     fn loads_within(&self, buffer: Expr, store: Expr) -> Option<&[Expr]> {
         let Use { stores, loads, is_known: true } = self.of.get(&buffer)? else { return None };
-        let is_within = |load: &Expr| self.parents[load.index()] == Parent::One(store);
+        let is_within = |load: &Expr| self.parents[*load] == Parent::One(store);
         (stores.is_empty() && loads.iter().all(is_within)).then_some(loads)
     }
 
     /// The variables and extents of the loops around a statement; `None` when they are not known.
     fn loops_around(&self, body: BodyView<'_>, stmt: Expr) -> Option<Vec<(Expr, i64)>> {
         let (mut loops, mut stmt) = (Vec::new(), stmt);
-        while let Parent::One(parent) = self.parents[stmt.index()] {
+        while let Parent::One(parent) = self.parents[stmt] {
             if let View::For { var, extent, .. } = body.view(parent) {
                 let View::Int(extent) = body.view(extent) else { return None };
                 loops.push((var, extent));
