@@ -1,13 +1,14 @@
-//! A tensor program that `call_tir` or `call_scalar` calls takes what it is given, and makes what is expected.
+//! A tensor program that `call_tir` or `call_scalar` calls takes what it is given, and makes what is expected. One
+//! that is called by itself writes to its last arguments, which are no constants.
 
 use crate::check::{Report, Rule, Subject};
 use crate::infer::fits;
-use crate::ir::{BodyView, Context, DType, DimBindings, Expr, Kind, Type, TypeView, View};
+use crate::ir::{Args, BodyView, Context, DType, DimBindings, Expr, Kind, Type, TypeView, View};
 use crate::ops::core::compiler::{CALL_SCALAR, CALL_TIR};
 
 pub(super) const RULE: Rule = Rule {
     name: "calls",
-    demands: "`call_tir` and `call_scalar` give a tensor program what its parameters say",
+    demands: "a tensor program is given what its parameters say, and writes to no constant",
     since: None,
     check,
 };
@@ -19,7 +20,12 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
         let out = match body.op_name(callee) {
             Some(CALL_TIR) => body.terms().attrs(attrs).term("out").map(|out| Type(out.0)),
             Some(CALL_SCALAR) => Some(subject.module.cx().static_tensor_type(DType::I64, &[])),
-            _ => continue,
+            _ => {
+                if let Some(problem) = written_constant(subject, callee, args) {
+                    report.at(expr, || problem);
+                }
+                continue;
+            }
         };
         let mut given: Vec<Option<Type>> = args.skip(1).iter().map(|arg| body.ty(arg)).collect();
         match out.map(|out| body.terms().ty(out)) {
@@ -30,6 +36,17 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
             report.at(expr, || problem);
         }
     }
+}
+
+/// That a tensor program which is called by itself writes to a constant.
+fn written_constant(subject: &Subject<'_>, callee: Expr, args: Args<'_>) -> Option<String> {
+    let View::Global { name } = subject.body.view(callee) else { return None };
+    let program = subject.module.get(name)?.view();
+    let View::PrimFunc { params, outputs, .. } = program.view(program.root()) else { return None };
+    let first = params.len() - outputs;
+    let is_constant = |arg: Expr| subject.body.kind(arg) == Kind::CONSTANT;
+    let index = args.iter().skip(first).position(is_constant)? + first;
+    Some(format!("`@{}` writes to its argument {}, a constant", subject.str(name), index + 1))
 }
 
 /// What is wrong with calling `callee` with arguments and results of types `given`.

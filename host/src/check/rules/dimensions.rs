@@ -1,18 +1,49 @@
-//! A symbolic dimension comes from a parameter.
+//! A symbolic dimension comes from a parameter, and none is negative.
 
 use rustc_hash::FxHashSet;
 
 use crate::check::{Report, Rule, Subject};
-use crate::ir::{Dim, DimView, Expr, Kind, Symbol, Term, TermKind, Terms, View};
+use crate::ir::{Dim, DimView, Expr, Kind, Symbol, Term, TermKind, Terms, Type, TypeView, View};
 
 pub(super) const RULE: Rule = Rule {
     name: "dimensions",
-    demands: "a symbol in a type stands in the type of a parameter",
+    demands: "no dimension is negative, and a symbol in a type stands in the type of a parameter",
     since: None,
     check,
 };
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
+    not_negative(subject, report);
+    symbols_are_known(subject, report);
+}
+
+/// Dimensions that are integers are not negative. What a shape that is a value holds is up to who reads it.
+fn not_negative(subject: &Subject<'_>, report: &mut Report) {
+    let (body, terms) = (subject.body, subject.body.terms());
+    let mut seen: FxHashSet<Term> = FxHashSet::default();
+    let mut waiting = Vec::new();
+    for expr in body.post_order().filter(|&expr| body.kind(expr) != Kind::GLOBAL) {
+        waiting.extend(body.ty(expr).map(Term::from));
+        while let Some(term) = waiting.pop() {
+            if !seen.insert(term) {
+                continue;
+            }
+            let TypeView::Tensor { dims: Some(dims), .. } = terms.ty(Type(term.0)) else {
+                waiting.extend(terms.children(term));
+                continue;
+            };
+            if let Some(dim) = dims.iter().find_map(|&dim| terms.dim_value(dim).filter(|&d| d < 0))
+            {
+                report.at(expr, || {
+                    let ty = terms.type_text(Type(term.0));
+                    format!("a dimension of {ty} is {dim}, and a tensor has none below 0")
+                });
+            }
+        }
+    }
+}
+
+fn symbols_are_known(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
     let mut known = Symbols::new(body.terms());
     let is_function = |&expr: &Expr| matches!(body.kind(expr), Kind::FUNCTION | Kind::PRIM_FUNC);

@@ -1,8 +1,10 @@
 //! Scalars of a tensor program have types that fit: operands of one dtype and of one lane or equally many, what
-//! is stored of the buffer's dtype, indices integers and as many as axes, or one.
+//! is stored of the buffer's dtype, indices integers and as many as axes, or one. Functions of scalars are those
+//! that there are.
 
 use crate::check::{Report, Rule, Subject};
-use crate::ir::{BinaryOp, DType, Expr, TypeView, View};
+use crate::ir::{BinaryOp, DType, Expr, INTRINSICS, IntrinsicDef, IntrinsicResult, TypeView, View};
+use crate::suggest::nearest;
 
 pub(super) const RULE: Rule = Rule {
     name: "scalars",
@@ -26,7 +28,9 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
                 select(subject, expr, [cond, then, otherwise])
             }
             View::Cast { value } => result(subject, expr, &[value], None),
-            View::Intrinsic { .. } => scalar(subject, expr).err(),
+            View::Intrinsic { name, args } => {
+                intrinsic(subject, expr, subject.str(name), &args.to_vec())
+            }
             View::Ramp { base, stride } => ramp(subject, expr, &[base, stride]),
             View::Broadcast { value } => ramp(subject, expr, &[value]),
             View::Load { buffer, indices } => load(subject, expr, buffer, &indices.to_vec()),
@@ -141,6 +145,48 @@ fn condition(subject: &Subject<'_>, cond: Expr) -> Problem {
         Some((_, lanes)) if lanes > 1 => Some(format!("a condition has {lanes} lanes")),
         _ => None,
     })
+}
+
+/// A call of a function of scalars.
+fn intrinsic(subject: &Subject<'_>, expr: Expr, name: &str, args: &[Expr]) -> Problem {
+    let Some(function) = IntrinsicDef::find(name) else { return Some(unknown_function(name)) };
+    if args.len() != function.args {
+        let (expected, found) = (function.args, args.len());
+        let s = if expected == 1 { "" } else { "s" };
+        return Some(format!("`{name}` takes {expected} argument{s}, not {found}"));
+    }
+    let (given, found) = match (scalar(subject, args[0]), scalar(subject, expr)) {
+        (Ok((given, _)), Ok((found, _))) => (given, found),
+        (Err(problem), _) | (_, Err(problem)) => return Some(problem),
+    };
+    if !function.takes.accepts(given) {
+        return Some(format!("`{name}` takes {}, not {given}", function.takes.text()));
+    }
+    let wanted = match function.gives {
+        IntrinsicResult::Same => given,
+        IntrinsicResult::Bool => DType::BOOL,
+        IntrinsicResult::SameBits if found.bits() == given.bits() => found,
+        IntrinsicResult::SameBits => {
+            let (from, to) = (given.bits(), found.bits());
+            return Some(format!("`{name}` makes {to} bits of {from}"));
+        }
+    };
+    args[1..]
+        .iter()
+        .find_map(|&arg| same(subject, &format!("`{name}`"), args[0], arg))
+        .or_else(|| result(subject, expr, args, Some(wanted)))
+}
+
+fn unknown_function(name: &str) -> String {
+    if name == BinaryOp::FloorDiv.text() {
+        return format!("`{name}` stands between its operands, `a {name} b`, and is no function");
+    }
+    let known = INTRINSICS.iter().map(|function| function.name);
+    let help = match nearest(name, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are {}", known.collect::<Vec<_>>().join(", ")),
+    };
+    format!("there is no function `{name}` of scalars; {help}")
 }
 
 /// A vector made of scalars.

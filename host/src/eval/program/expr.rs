@@ -382,6 +382,9 @@ impl<'a> Compiler<'a> {
                     lanes,
                 })
             }
+            [a] if name == "isnan" && ty.is_bool() && are_floats => {
+                Some(Instr::Compare { op: BinaryOp::Ne, dst, a, b: a, lanes })
+            }
             [a] if is_float && are_floats => {
                 Math::from_name(name).map(|function| Instr::Math { function, ty, dst, a, lanes })
             }

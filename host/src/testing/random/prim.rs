@@ -129,7 +129,7 @@ impl Writer<'_> {
             }
             2 => {
                 let value = self.float(2);
-                let call = self.tx.intrinsic("prefetch", &[value]);
+                let call = self.tx.intrinsic("exp", &[value]);
                 self.tx.push(NodeSpec::new(Kind::EVALUATE), &[call])
             }
             3..6 => self.store(),

@@ -131,7 +131,8 @@ impl<'s> Prim<'_, 's, '_> {
                     .label(range(token), "expected a statement");
                 diagnostic = match nearest(word, known.into_iter()) {
                     Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                    None => diagnostic.help("a call for its effect is written `eval name(…)`"),
+                    None => diagnostic
+                        .help("a call for its effect is written `eval extern \"name\"(…)`"),
                 };
                 Err(self.parser.report(diagnostic))
             }
