@@ -7,7 +7,7 @@ use libtest_mimic::{Failed, Trial};
 use tenon_host::check::{Violation, check};
 use tenon_host::diagnostics::Source;
 use tenon_host::driver::run_plan;
-use tenon_host::infer::infer_module;
+use tenon_host::infer::infer_written;
 use tenon_host::ir::{Context, Cx, Module};
 use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::Registry;
@@ -119,8 +119,8 @@ fn run(registry: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, Stri
     let source = Source::new(name, test.input);
     let module =
         parse_module(&cx, &source, &mut NoWeights).map_err(|errors| errors.render(false))?;
-    let module =
-        infer_module(&module).map_err(|errors| errors[0].1.to_diagnostic(&source).render(false))?;
+    let module = infer_written(&module)
+        .map_err(|errors| errors[0].1.to_diagnostic(&source).render(false))?;
     match test.directive {
         Directive::Pass(pipeline) => run_passes(registry, pipeline, test, &module)
             .map(|module| print_module(&module, &mut WeightsPolicy::inline())),

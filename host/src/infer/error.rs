@@ -59,6 +59,13 @@ pub enum InferProblem {
     WrongArg { index: usize, expected: String, found: String },
     #[error("the result is declared as {declared}, but it is {found}")]
     WrongResult { declared: String, found: String },
+    #[error("it is declared as {declared}, but its value is {found}")]
+    WrongDeclaration { declared: String, found: String },
+    #[error(
+        "it is declared as {declared}, but its value is {found}, and only a run could say whether that is one; \
+         leave the type out, or `reshape` the value, which compares sizes when it runs"
+    )]
+    OpenDeclaration { declared: String, found: String },
     #[error("there is no field {index} in {found}")]
     NoField { index: usize, found: String },
     #[error("the condition is {0}, but a bool without dimensions is expected")]

@@ -2,8 +2,8 @@
 //!
 //! One sweep in ascending order of the nodes, in which operands come first. A variable that a `let` binds
 //! has the type of its value. Everything is inferred anew from the operands, so types that a pass left
-//! behind do not matter; what is declared and checked are parameters and results of functions. Linear,
-//! and without recursion.
+//! behind do not matter; what is declared and checked are parameters and results of functions. Of a text
+//! ([`infer_written`]) all types that stand in it are. Linear, and without recursion.
 
 mod calls;
 mod error;
@@ -11,6 +11,7 @@ mod join;
 mod module;
 mod signature;
 mod sweep;
+mod written;
 
 pub(crate) use calls::KnownCalls;
 pub use error::{InferError, InferProblem};
@@ -19,6 +20,7 @@ pub use module::{infer_changed, infer_module};
 pub use signature::{instantiate, signature};
 pub(crate) use sweep::infer_expr;
 pub use sweep::{Signatures, infer};
+pub use written::infer_written;
 
 #[cfg(test)]
 mod tests;

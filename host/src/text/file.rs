@@ -10,7 +10,7 @@ use super::print::ModuleText;
 use super::{LoadWeight, WeightsFile, WeightsPolicy, parse_module};
 use crate::check::check;
 use crate::diagnostics::{Diagnostic, Diagnostics, Source};
-use crate::infer::infer_module;
+use crate::infer::infer_written;
 use crate::io::{
     FileError, Outputs, WeightView, Weights, from_safetensors, is_stream, to_safetensors,
     write_weights,
@@ -37,7 +37,7 @@ pub fn read_module(cx: &Cx, path: &Path) -> Result<Module, Diagnostics> {
 /// its weights lie in.
 pub fn read_checked_module(cx: &Cx, path: &Path) -> Result<(Module, Vec<PathBuf>), Diagnostics> {
     let Read { module, source, weights } = parse_file(cx, path)?;
-    let module = infer_module(&module).map_err(|errors| {
+    let module = infer_written(&module).map_err(|errors| {
         Diagnostics(errors.iter().map(|(_, error)| error.to_diagnostic(&source)).collect())
     })?;
     let violations = check(&module);
