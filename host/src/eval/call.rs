@@ -4,8 +4,9 @@ use crate::ir::{Attrs, Context, DType, Expr, Symbol, Terms, Type, TypeView};
 use crate::ops::core::compiler::{CALL_SCALAR, CALL_TIR};
 use crate::ops::{self, EvalCx, OpAttrs, OpDef, OpError, flatten};
 
+use super::budget::charged_tensor;
 use super::machine::Machine;
-use super::runtime::{alloc, call_runtime, static_shape};
+use super::runtime::{call_runtime, static_shape};
 use super::value::{Callee, Place};
 use super::{EvalProblem, Tensor, Tuple, Value};
 
@@ -31,7 +32,7 @@ impl Machine<'_, '_> {
                 element.map(Value::Scalar).ok_or(EvalProblem::UnknownNode("a lost tensor"))
             }
             _ if op.evaluate.is_some() => self.call_kernel(op, attrs, view, args),
-            _ => call_runtime(cx, op, view, args),
+            _ => call_runtime(cx, &self.budget, op, view, args),
         }
     }
 
@@ -50,7 +51,7 @@ impl Machine<'_, '_> {
         let mut operands = spread(args.collect());
         let places = flatten(self.cx.terms(), &[out])
             .into_iter()
-            .map(|ty| alloc(self.cx, ty))
+            .map(|ty| Place::alloc(self.cx, ty, &self.budget))
             .collect::<Result<Vec<Place>, _>>()?;
         operands.extend(places.iter().cloned().map(Value::Place));
         self.run_program(name, func, &operands)?;
@@ -63,7 +64,7 @@ impl Machine<'_, '_> {
     }
 
     fn call_kernel(
-        &self,
+        &mut self,
         op: &'static OpDef,
         attrs: Attrs,
         view: OpAttrs<'_>,
@@ -87,6 +88,17 @@ impl Machine<'_, '_> {
             .map(|ty| static_shape(cx.terms(), ty))
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| EvalProblem::Alloc(cx.terms().type_text(out)))?;
+        let mut sizes = outs.iter().map(|(dtype, shape)| {
+            let count = shape.iter().fold(1u64, |count, &dim| count.saturating_mul(dim as u64));
+            (count, dtype.bytes(count).unwrap_or(u64::MAX))
+        });
+        let (count, bytes) = sizes
+            .try_fold((0u64, 0u64), |(count, bytes), (more, size)| {
+                Some((count.checked_add(more)?, bytes.checked_add(size)?))
+            })
+            .unwrap_or((u64::MAX, u64::MAX));
+        drop(self.budget.charge(bytes)?);
+        self.budget.step(count)?;
         let tensors =
             evaluate(&EvalCx { op, args: &args, attrs: view, outs: &outs }).map_err(problem)?;
         debug_assert!(
@@ -98,7 +110,27 @@ impl Machine<'_, '_> {
             "`{}` evaluates to what it is inferred to be",
             op.name
         );
+        let tensors = self.charge_new(tensors, &args)?;
         gather(cx.terms(), out, tensors).ok_or(EvalProblem::UnknownNode("a lost tensor"))
+    }
+
+    /// Charges the tensors whose bytes are not those of an argument.
+    fn charge_new(
+        &self,
+        tensors: Vec<Tensor>,
+        args: &[Tensor],
+    ) -> Result<Vec<Tensor>, EvalProblem> {
+        let is_shared = |tensor: &Tensor| {
+            args.iter().any(|arg| arg.bytes().as_ptr() == tensor.bytes().as_ptr())
+        };
+        let charge = |tensor: Tensor| match is_shared(&tensor) {
+            true => Ok(tensor),
+            false => {
+                let charge = self.budget.charge(tensor.bytes().len() as u64)?;
+                Ok(charged_tensor(&tensor, charge).unwrap_or(tensor))
+            }
+        };
+        tensors.into_iter().map(charge).collect()
     }
 }
 

@@ -74,7 +74,22 @@ impl Envs {
     }
 }
 
-/// Whether `value` is one of the declared type; symbols by themselves are bound to the extents they meet.
+/// The number of the first value that is not of its declared type. All of them are met before expressions of symbols
+/// are compared, since a later value may say what a symbol stands for.
+pub(super) fn mismatch(
+    cx: &Cx,
+    declared: &[(Type, &Value)],
+    dims: &mut DimBindings,
+) -> Option<usize> {
+    let first = declared.iter().position(|&(ty, value)| !matches(cx, ty, value, dims));
+    if first.is_some() || dims.is_empty() {
+        return first;
+    }
+    declared.iter().position(|&(ty, value)| !matches(cx, ty, value, dims))
+}
+
+/// Whether `value` is one of the declared type. A symbol is bound to the extent that it meets: by itself, or as the
+/// only one of a sum such as `2*n + 1` that is not known yet.
 pub(super) fn matches(cx: &Cx, declared: Type, value: &Value, dims: &mut DimBindings) -> bool {
     let terms = cx.terms();
     let mut pending = vec![(declared, value)];
@@ -120,6 +135,49 @@ pub(super) fn matches(cx: &Cx, declared: Type, value: &Value, dims: &mut DimBind
     }
     later.iter().all(|&(dim, extent)| {
         let dim = Dim(substitute(cx, dim.into(), dims).0);
-        terms.dim_value(dim).is_none_or(|value| value == extent)
+        match terms.dim_value(dim) {
+            Some(value) => value == extent,
+            None => solve(cx, dim, extent, dims),
+        }
     })
+}
+
+/// Binds the symbol of `factor*symbol + rest` so that it is `extent`; false when no extent does that. What is of
+/// another form is not looked at.
+fn solve(cx: &Cx, dim: Dim, extent: i64, dims: &mut DimBindings) -> bool {
+    let terms = cx.terms();
+    let (mut factor, mut rest, mut symbol) = (0i64, 0i64, None);
+    let parts = match terms.dim(dim) {
+        DimView::Add(parts) => parts,
+        _ => &[dim],
+    };
+    for &part in parts {
+        let (scale, one) = match terms.dim(part) {
+            DimView::Const(value) => {
+                rest = rest.wrapping_add(value);
+                continue;
+            }
+            DimView::Symbol(name) => (1, name),
+            DimView::Mul(&[a, b]) => match (terms.dim(a), terms.dim(b)) {
+                (DimView::Const(scale), DimView::Symbol(name))
+                | (DimView::Symbol(name), DimView::Const(scale)) => (scale, name),
+                _ => return true,
+            },
+            _ => return true,
+        };
+        if symbol.is_some_and(|symbol| symbol != one) {
+            return true;
+        }
+        (symbol, factor) = (Some(one), factor.wrapping_add(scale));
+    }
+    let Some(symbol) = symbol.filter(|_| factor != 0) else { return true };
+    let value =
+        extent.checked_sub(rest).filter(|left| left % factor == 0).map(|left| left / factor);
+    match value {
+        Some(value @ 0..) => {
+            dims.insert(symbol, cx.dim(value));
+            true
+        }
+        _ => false,
+    }
 }

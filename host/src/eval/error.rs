@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::LimitError;
+use super::program::ProgramError;
 use crate::ir::Expr;
 use crate::ops::OpError;
 
@@ -19,6 +21,22 @@ pub struct EvalError {
     pub problem: Box<EvalProblem>,
 }
 
+impl EvalError {
+    /// Whether it says nothing of the program: the evaluator cannot run what it asks for, or may not go on.
+    pub fn is_no_verdict(&self) -> bool {
+        match &*self.problem {
+            EvalProblem::NoEvaluation(_)
+            | EvalProblem::Extern(_)
+            | EvalProblem::Limit(_)
+            | EvalProblem::UnknownDim(_) => true,
+            EvalProblem::Program(problem) => {
+                matches!(problem, ProgramError::Extern(_) | ProgramError::UnknownDim(_))
+            }
+            _ => false,
+        }
+    }
+}
+
 /// What is wrong.
 #[derive(Debug, Error, Clone)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
@@ -33,6 +51,8 @@ pub enum EvalProblem {
     Extern(String),
     #[error("`%{0}` has no value here")]
     Unbound(String),
+    #[error("the dimensions of `{0}` are not known from the arguments")]
+    UnknownDim(String),
     #[error("{0} is expected, not {1}")]
     WrongValue(&'static str, &'static str),
     #[error("the function takes {expected} argument{}, not {found}", if *.expected == 1 { "" } else { "s" })]
@@ -41,6 +61,10 @@ pub enum EvalProblem {
     WrongArg { index: usize, expected: String, found: String },
     #[error("there is no field {index} in a tuple of {count}")]
     NoField { index: usize, count: usize },
+    #[error("{what} is {found}, but it is declared as {declared}")]
+    WrongType { what: String, found: String, declared: String },
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     #[error("{0} cannot be evaluated")]
     UnknownNode(&'static str),
     #[error("a tensor of type {0} cannot be made: its size is not known, or too large")]
@@ -56,5 +80,5 @@ pub enum EvalProblem {
     #[error("{what} is {found}, but {declared} is expected{reason}")]
     WrongShape { what: String, found: String, declared: String, reason: String },
     #[error("{0}")]
-    Program(super::program::ProgramError),
+    Program(ProgramError),
 }

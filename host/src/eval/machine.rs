@@ -14,10 +14,11 @@ use crate::ir::{
 use crate::ops::core::compiler::CALL_PURE;
 use crate::ops::core::vm::{INVOKE_CLOSURE, MATCHES_PARAMETERS};
 
-use super::env::{Env, Envs, matches};
-use super::program::Program;
+use super::budget::Budget;
+use super::env::{Env, Envs, matches, mismatch};
+use super::program::{Program, ProgramError};
 use super::value::{Callee, FunctionValue, Place};
-use super::{EvalError, EvalProblem, Tensor, Tuple, Value};
+use super::{EvalError, EvalProblem, Limits, Tensor, Tuple, Value};
 
 /// Evaluates functions of a module.
 ///
@@ -28,22 +29,43 @@ use super::{EvalError, EvalProblem, Tensor, Tuple, Value};
 pub struct Evaluator<'m> {
     module: &'m Module,
     programs: HashMap<Symbol, Arc<Program>, FxBuildHasher>,
+    limits: Limits,
+    has_memory: bool,
 }
 
 impl<'m> Evaluator<'m> {
     /// An evaluator of the functions of `module`.
     pub fn new(module: &'m Module) -> Self {
-        Self { module, programs: HashMap::default() }
+        Self { module, programs: HashMap::default(), limits: Limits::default(), has_memory: false }
+    }
+
+    /// Sets how much an evaluation may take.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
     }
 
     /// The result of function `name` on these arguments. For a tensor program they are the inputs, and the
     /// result is its outputs: a tensor, or a tuple if there are several.
     pub fn call(&mut self, name: &str, args: Vec<Value>) -> Result<Value, EvalError> {
-        let mut machine = Machine::new(self.module.cx(), Some(self.module), &mut self.programs);
-        machine.call_global(self.module.cx().symbol(name), args, None).map_err(|problem| {
-            EvalError { function: None, node: Expr(0), span: 0, problem: Box::new(problem) }
-        })?;
-        machine.run()
+        let mut machine =
+            Machine::new(self.module.cx(), Some(self.module), &mut self.programs, self.limits);
+        let result = machine
+            .call_global(self.module.cx().symbol(name), args, None)
+            .map_err(|problem| EvalError {
+                function: None,
+                node: Expr(0),
+                span: 0,
+                problem: Box::new(problem),
+            })
+            .and_then(|()| machine.run());
+        self.has_memory |= machine.budget.has_memory();
+        result
+    }
+
+    /// Whether something that was evaluated made memory, whose contents count only where they were written.
+    pub fn has_memory(&self) -> bool {
+        self.has_memory
     }
 }
 
@@ -57,7 +79,7 @@ pub fn evaluate_expr(
     expr: Expr,
 ) -> Result<Value, EvalError> {
     let mut programs = HashMap::default();
-    let mut machine = Machine::new(cx, module, &mut programs);
+    let mut machine = Machine::new(cx, module, &mut programs, Limits::default());
     let env = machine.envs.add(Env::default());
     let code = Code { body, constants, name: None };
     machine.frames.push(Frame {
@@ -65,6 +87,8 @@ pub fn evaluate_expr(
         env,
         tasks: vec![Task::Need(expr)],
         result: expr,
+        declared: None,
+        is_typed: false,
         caller: None,
     });
     machine.run()
@@ -91,6 +115,11 @@ struct Frame<'a> {
     tasks: Vec<Task>,
     /// The node whose value is the result.
     result: Expr,
+    /// The declared type of the result.
+    declared: Option<Type>,
+    /// Whether values are compared with types. A function that matches its parameters itself does that with what it
+    /// is made of, and what stands alone may have types of its time.
+    is_typed: bool,
     /// The node of the frame below whose value it is.
     caller: Option<Expr>,
 }
@@ -112,6 +141,7 @@ pub(super) struct Machine<'a, 'p> {
     result: Option<Value>,
     /// The bodies that closures belong to, by the environment they were made in.
     codes: HashMap<usize, Code<'a>, FxBuildHasher>,
+    pub(super) budget: Budget,
 }
 
 type Step<T = ()> = Result<T, EvalProblem>;
@@ -121,15 +151,25 @@ impl<'a, 'p> Machine<'a, 'p> {
         cx: &'a Cx,
         module: Option<&'a Module>,
         programs: &'p mut HashMap<Symbol, Arc<Program>, FxBuildHasher>,
+        limits: Limits,
     ) -> Self {
-        let (envs, frames) = (Envs::default(), Vec::new());
-        Self { cx, module, programs, envs, frames, result: None, codes: HashMap::default() }
+        Self {
+            cx,
+            module,
+            programs,
+            envs: Envs::default(),
+            frames: Vec::new(),
+            result: None,
+            codes: HashMap::default(),
+            budget: Budget::new(limits),
+        }
     }
 
     fn run(&mut self) -> Result<Value, EvalError> {
         while let Some(frame) = self.frames.last_mut() {
             let (code, result) = (frame.code, frame.result);
-            let (node, step) = match frame.tasks.pop() {
+            let next = frame.tasks.pop();
+            let (node, step) = match next {
                 Some(Task::Need(expr)) => (expr, self.evaluate(expr)),
                 Some(Task::Bindings(expr, next)) => (expr, self.bind(expr, next)),
                 None => (result, self.leave()),
@@ -175,7 +215,7 @@ impl<'a, 'p> Machine<'a, 'p> {
             View::Prim { dim } => {
                 let dims = &self.envs.get(env).dims;
                 let dim = Dim(substitute(self.cx, dim.into(), dims).0);
-                let text = || EvalProblem::Unbound(self.cx.terms().dim_text(dim));
+                let text = || EvalProblem::UnknownDim(self.cx.terms().dim_text(dim));
                 Value::Scalar(self.cx.terms().dim_value(dim).ok_or_else(text)?)
             }
             View::Global { name } => Value::Function(FunctionValue(Callee::Global(name))),
@@ -189,7 +229,7 @@ impl<'a, 'p> Machine<'a, 'p> {
         let terms = self.cx.terms();
         let dims: Option<Vec<i64>> =
             terms.children(ty).iter().map(|&dim| terms.dim_value(Dim(dim.0))).collect();
-        dims.map(Value::Shape).ok_or_else(|| EvalProblem::Unbound(terms.type_text(ty)))
+        dims.map(Value::Shape).ok_or_else(|| EvalProblem::UnknownDim(terms.type_text(ty)))
     }
 
     /// A type with the dimensions that its symbols stand for.
@@ -331,6 +371,7 @@ impl<'a, 'p> Machine<'a, 'p> {
                 self.frame().tasks.extend([Task::Bindings(expr, next), Task::Need(value)]);
                 return Ok(());
             };
+            self.compare_variable(var, value, &known)?;
             self.set(var, known);
             next += 1;
         }
@@ -395,7 +436,9 @@ impl<'a, 'p> Machine<'a, 'p> {
         args: Vec<Value>,
         caller: Option<Expr>,
     ) -> Step {
-        let View::Function { params, body: result, .. } = code.body.view(function) else {
+        let View::Function { params, body: result, result: declared, .. } =
+            code.body.view(function)
+        else {
             return Err(EvalProblem::UnknownNode(code.body.kind(function).name()));
         };
         if params.len() != args.len() {
@@ -403,48 +446,92 @@ impl<'a, 'p> Machine<'a, 'p> {
         }
         let attrs = self.cx.terms().attrs(code.body.attrs(function));
         let matches_itself = attrs.bool(MATCHES_PARAMETERS) == Some(true);
+        self.budget.enter(self.frames.len())?;
+        self.budget.step(1)?;
         // The parameters' own symbols hide those around.
         let mut dims = crate::ir::DimBindings::default();
-        for (index, (param, arg)) in params.iter().zip(args).enumerate() {
-            if let Some(ty) = code.body.ty(param)
-                && !matches_itself
-                && !matches(self.cx, ty, &arg, &mut dims)
-            {
-                let terms = self.cx.terms();
-                let ty = Type(substitute(self.cx, ty.into(), &dims).0);
-                let found = arg.ty(self.cx).map(|ty| terms.type_text(ty));
-                return Err(EvalProblem::WrongArg {
-                    index,
-                    expected: terms.type_text(ty),
-                    found: found.unwrap_or_else(|| arg.kind().to_owned()),
-                });
+        if !matches_itself {
+            let declared: Option<Vec<(Type, &Value)>> = params
+                .iter()
+                .zip(&args)
+                .map(|(param, arg)| Some((code.body.ty(param)?, arg)))
+                .collect();
+            let declared = declared.unwrap_or_default();
+            if let Some(index) = mismatch(self.cx, &declared, &mut dims) {
+                let ty = Type(substitute(self.cx, declared[index].0.into(), &dims).0);
+                let expected = self.cx.terms().type_text(ty);
+                let found = self.text_of(declared[index].1);
+                return Err(EvalProblem::WrongArg { index, expected, found });
             }
-            env.values.insert(param, arg);
         }
+        env.values.extend(params.iter().zip(args));
         env.dims.extend(dims);
         let env = self.envs.add(env);
-        self.frames.push(Frame { code, env, tasks: vec![Task::Need(result)], result, caller });
+        let (tasks, is_typed) = (vec![Task::Need(result)], !matches_itself);
+        self.frames.push(Frame { code, env, tasks, result, declared, is_typed, caller });
         Ok(())
+    }
+
+    fn text_of(&self, value: &Value) -> String {
+        let text = |ty| self.cx.terms().type_text(ty);
+        value.ty(self.cx).map_or_else(|| value.kind().to_owned(), text)
+    }
+
+    /// Compares a value with the type that is declared of it, where types are looked at.
+    fn compare(&mut self, declared: Type, value: &Value, what: impl Fn() -> String) -> Step {
+        if !self.frame().is_typed {
+            return Ok(());
+        }
+        let env = self.env();
+        let mut dims = std::mem::take(&mut self.envs.get_mut(env).dims);
+        let is_right = matches(self.cx, declared, value, &mut dims);
+        self.envs.get_mut(env).dims = dims;
+        match is_right {
+            true => Ok(()),
+            false => Err(EvalProblem::WrongType {
+                what: what(),
+                found: self.text_of(value),
+                declared: self.cx.terms().type_text(self.substituted(declared)),
+            }),
+        }
+    }
+
+    /// Compares a value with the type of its variable, where that says more than the value's own type.
+    fn compare_variable(&mut self, var: Expr, value: Expr, known: &Value) -> Step {
+        let body = self.code().body;
+        match (body.ty(var), body.view(var)) {
+            (Some(declared), View::Var { name }) if body.ty(value) != Some(declared) => {
+                self.compare(declared, known, || format!("`%{}`", body.terms().str(name)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Ends a function: its result goes to the caller.
     fn leave(&mut self) -> Step {
-        let result = self.frame().result;
+        let Frame { result, declared, .. } = *self.frame();
         let value = self.operand(result)?;
-        if let Some(frame) = self.frames.pop() {
-            self.envs.end(frame.env);
-            match frame.caller {
-                Some(expr) if !self.frames.is_empty() => self.set(expr, value),
-                _ => self.result = Some(value),
-            }
+        if let Some(declared) = declared {
+            self.compare(declared, &value, || "the result".to_owned())?;
         }
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        self.envs.end(frame.env);
+        let Some(expr) = frame.caller.filter(|_| !self.frames.is_empty()) else {
+            self.result = Some(value);
+            return Ok(());
+        };
+        // What the type of a closure says of its result is checked here: it may be any function.
+        if let Some(ty) = self.code().body.ty(expr) {
+            self.compare(ty, &value, || "the result for its caller".to_owned())?;
+        }
+        self.set(expr, value);
         Ok(())
     }
 
     /// Runs a tensor program on values for its parameters, outputs included.
     pub(super) fn run_program(&mut self, name: Symbol, func: &Function, args: &[Value]) -> Step {
         let program = self.compiled(name, func)?;
-        program.run(self.cx, args).map_err(EvalProblem::Program)
+        program.run(self.cx, args, &mut self.budget).map_err(of_program)
     }
 
     /// Runs a tensor program on its inputs; the result is its outputs.
@@ -461,11 +548,10 @@ impl<'a, 'p> Machine<'a, 'p> {
         })?;
         let mut outputs = Vec::with_capacity(types.len());
         for ty in types {
-            let text = || EvalProblem::Alloc(self.cx.terms().type_text(ty));
-            outputs.push(Value::Place(Place::alloc(self.cx, ty).ok_or_else(text)?));
+            outputs.push(Value::Place(Place::alloc(self.cx, ty, &self.budget)?));
         }
         args.extend(outputs.iter().cloned());
-        program.run(self.cx, &args).map_err(EvalProblem::Program)?;
+        program.run(self.cx, &args, &mut self.budget).map_err(of_program)?;
         match outputs.len() {
             1 => Ok(outputs.remove(0)),
             _ => Ok(Value::Tuple(Tuple::new(outputs))),
@@ -487,6 +573,14 @@ impl<'a, 'p> Machine<'a, 'p> {
             Some(func) if func.is_prim() => Ok(func),
             _ => Err(EvalProblem::UnknownFunction(self.cx.terms().str(name).to_owned())),
         }
+    }
+}
+
+/// A limit is the same one inside of a program.
+fn of_program(error: ProgramError) -> EvalProblem {
+    match error {
+        ProgramError::Limit(limit) => EvalProblem::Limit(limit),
+        error => EvalProblem::Program(error),
     }
 }
 

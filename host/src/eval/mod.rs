@@ -4,6 +4,7 @@
 //! Operators are evaluated by the kernels in `kernels`, tensor programs by the interpreter in `program`.
 //! Nothing here recurses over a program, and nothing is shared with the code generator.
 
+mod budget;
 mod call;
 mod env;
 mod error;
@@ -14,6 +15,7 @@ mod runtime;
 mod tensor;
 mod value;
 
+pub use budget::{LimitError, Limits};
 pub use error::{EvalError, EvalProblem};
 pub use machine::{Evaluator, evaluate_expr};
 pub use program::ProgramError;

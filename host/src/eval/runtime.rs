@@ -7,6 +7,7 @@ use crate::ops::core::compiler::{
 use crate::ops::core::vm;
 use crate::ops::{OpAttrs, OpDef, OpError};
 
+use super::budget::Budget;
 use super::value::{FunctionValue, Place, Storage};
 use super::{EvalProblem, Tensor, Value};
 
@@ -15,6 +16,7 @@ type Step<T = Value> = Result<T, EvalProblem>;
 /// The result of an operator of the compiler's or of the executor's.
 pub(super) fn call_runtime(
     cx: &Cx,
+    budget: &Budget,
     op: &'static OpDef,
     attrs: OpAttrs<'_>,
     args: Vec<Value>,
@@ -25,9 +27,9 @@ pub(super) fn call_runtime(
     let dtype = || attrs.dtype("dtype").map_err(problem);
     let mut args = Operands(args.into_iter());
     match op.name {
-        ALLOC_TENSOR => alloc(cx, ty()?).map(Value::Place),
-        MEMORY_ALLOC_STORAGE if args.0.len() == 0 => storage(int("size")?),
-        MEMORY_ALLOC_STORAGE | vm::ALLOC_STORAGE => storage(args.scalar()?),
+        ALLOC_TENSOR => Place::alloc(cx, ty()?, budget).map(Value::Place),
+        MEMORY_ALLOC_STORAGE if args.0.len() == 0 => storage(int("size")?, budget),
+        MEMORY_ALLOC_STORAGE | vm::ALLOC_STORAGE => storage(args.scalar()?, budget),
         MEMORY_ALLOC_TENSOR => place(cx, args.storage()?, int("offset")?, ty()?),
         vm::ALLOC_TENSOR => {
             let (storage, offset) = (args.storage()?, args.scalar()?);
@@ -56,7 +58,8 @@ pub(super) fn call_runtime(
             other => Err(EvalProblem::WrongValue("a function", other.kind())),
         },
         vm::ALLOC_SHAPE_HEAP => {
-            alloc(cx, cx.static_tensor_type(DType::I64, &[int("slots")?])).map(Value::Place)
+            let ty = cx.static_tensor_type(DType::I64, &[int("slots")?]);
+            Place::alloc(cx, ty, budget).map(Value::Place)
         }
         vm::MATCH_SHAPE => {
             match_shape(cx, attrs, args.next()?, args.0.next())?;
@@ -105,9 +108,9 @@ impl Operands {
     }
 }
 
-fn storage(size: i64) -> Step {
+fn storage(size: i64, budget: &Budget) -> Step {
     match usize::try_from(size).ok().filter(|&size| size <= isize::MAX as usize) {
-        Some(size) => Ok(Value::Storage(Storage::new(size))),
+        Some(size) => Storage::new(size, budget).map(Value::Storage),
         None => Err(EvalProblem::BadStorage(size)),
     }
 }
@@ -116,11 +119,6 @@ fn place(cx: &Cx, storage: Storage, offset: i64, ty: Type) -> Step {
     let outside = || EvalProblem::OutsideStorage { ty: cx.terms().type_text(ty), offset };
     let start = usize::try_from(offset).map_err(|_| outside())?;
     Place::new(cx, storage, start, ty).map(Value::Place).ok_or_else(outside)
-}
-
-/// A tensor of static type in memory of its own.
-pub(super) fn alloc(cx: &Cx, ty: Type) -> Step<Place> {
-    Place::alloc(cx, ty).ok_or_else(|| EvalProblem::Alloc(cx.terms().type_text(ty)))
 }
 
 /// A tensor under another type of the same size.

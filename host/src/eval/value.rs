@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::ir::{Bytes, Context, Cx, DType, Expr, Symbol, Type};
 use crate::ops::core::compiler::STORAGE_CLASS;
 
-use super::Tensor;
+use super::budget::{Budget, Charge, charged};
+use super::runtime::static_shape;
+use super::{EvalProblem, Tensor};
 
 /// A value of a graph function.
 #[derive(Clone, Debug)]
@@ -159,24 +161,35 @@ impl Callee {
 
 /// Memory that tensors lie in.
 #[derive(Clone, Debug)]
-pub struct Storage(pub(super) Arc<Mutex<Vec<u8>>>);
+pub struct Storage {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// What each byte is before it is written.
+    fill: u8,
+    charge: Arc<Charge>,
+}
 
 impl Storage {
-    /// New memory of `size` bytes. Each is 0xff, so that what is read before it is written shows: such
-    /// floats are not numbers.
-    pub fn new(size: usize) -> Self {
-        Self(Arc::new(Mutex::new(vec![0xff; size])))
+    /// New memory of `size` bytes.
+    pub(super) fn new(size: usize, budget: &Budget) -> Result<Self, EvalProblem> {
+        let (bytes, charge) = budget.alloc(size)?;
+        let (bytes, charge) = (Arc::new(Mutex::new(bytes)), Arc::new(charge));
+        Ok(Self { bytes, fill: budget.fill(), charge })
+    }
+
+    /// Whether both are the same memory.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.bytes, &other.bytes)
     }
 
     /// Takes the contents of `len` bytes away, or of as many as there are: they are again as in new memory.
     pub(super) fn spoil(&self, offset: usize, len: usize) {
         let mut bytes = self.lock();
         let end = offset.saturating_add(len).min(bytes.len());
-        bytes[offset.min(end)..end].fill(0xff);
+        bytes[offset.min(end)..end].fill(self.fill);
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -204,20 +217,19 @@ impl Place {
     }
 
     /// A tensor of static type `ty` in new memory of its own.
-    pub(super) fn alloc(cx: &Cx, ty: Type) -> Option<Self> {
-        let (dtype, shape) = cx.terms().static_tensor(ty)?;
-        let shape = shape.iter().map(|&dim| usize::try_from(dim).ok()).collect::<Option<_>>()?;
-        let mut place = Self { storage: Storage::new(0), offset: 0, ty, dtype, shape };
-        place.storage = Storage::new(place.len()?);
-        Some(place)
+    pub(super) fn alloc(cx: &Cx, ty: Type, budget: &Budget) -> Result<Self, EvalProblem> {
+        let bad = || EvalProblem::Alloc(cx.terms().type_text(ty));
+        let (dtype, shape) = static_shape(cx.terms(), ty).ok_or_else(bad)?;
+        let len = len_of(dtype, &shape).ok_or_else(bad)?;
+        Ok(Self { storage: Storage::new(len, budget)?, offset: 0, ty, dtype, shape })
     }
 
     /// Number of bytes.
     pub(super) fn len(&self) -> Option<usize> {
-        let count = self.shape.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim as u64))?;
-        self.dtype.bytes(count).and_then(|bytes| usize::try_from(bytes).ok())
+        len_of(self.dtype, &self.shape)
     }
 
+    /// A copy. It is not charged: it is of the size of what is.
     pub(super) fn to_tensor(&self) -> Option<Tensor> {
         let bytes = self.storage.lock().get(self.offset..self.offset + self.len()?)?.to_vec();
         Tensor::new(self.dtype, self.shape.clone(), Bytes::new(bytes))
@@ -228,12 +240,18 @@ impl Place {
         if self.offset != 0 || self.storage.lock().len() != self.len()? {
             return self.to_tensor();
         }
-        match Arc::try_unwrap(self.storage.0) {
+        let Storage { bytes, fill, charge } = self.storage;
+        match Arc::try_unwrap(bytes) {
             Ok(bytes) => {
                 let bytes = bytes.into_inner().unwrap_or_else(PoisonError::into_inner);
-                Tensor::new(self.dtype, self.shape, Bytes::new(bytes))
+                Tensor::new(self.dtype, self.shape, charged(bytes, charge))
             }
-            Err(shared) => Self { storage: Storage(shared), ..self }.to_tensor(),
+            Err(bytes) => Self { storage: Storage { bytes, fill, charge }, ..self }.to_tensor(),
         }
     }
+}
+
+fn len_of(dtype: DType, shape: &[usize]) -> Option<usize> {
+    let count = shape.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim as u64))?;
+    dtype.bytes(count).and_then(|bytes| usize::try_from(bytes).ok())
 }

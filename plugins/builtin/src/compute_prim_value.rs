@@ -77,7 +77,10 @@ fn compute_prim_value(mut module: Module, cx: &PassContext) -> Result<Module> {
             values.insert(dim, value);
             rw.replace(expr, value);
         }
-        let lowered = enter(rw, &func, list, func.attrs(), |_, _, _| {}, |_, _, _| {})?;
+        let bind = |_: &mut Rewriter, list: &mut LetList, (is_dataflow, var, value)| {
+            list.bind(is_dataflow, var, value);
+        };
+        let lowered = enter(rw, &func, list, func.attrs(), bind, |_, _, _| {})?;
         module.insert(name, &lowered);
     }
     Ok(module)

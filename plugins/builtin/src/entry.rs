@@ -26,14 +26,14 @@ pub(crate) fn refuse_nested(func: &Function, name: &str) -> Result<()> {
     }
 }
 
-/// Publishes a function that begins with the bindings of `list`. `behind` adds what follows each of its own
-/// outermost bindings, and `last` what follows all of them, before the result.
+/// Publishes a function that begins with the bindings of `list`. `bind` adds each of its own outermost bindings, and
+/// what stands around it; `last` what follows all of them, before the result.
 pub(crate) fn enter(
     mut rw: Rewriter,
     func: &Function,
     mut list: LetList,
     attrs: Attrs,
-    mut behind: impl FnMut(&mut Rewriter, &mut LetList, Expr),
+    mut bind: impl FnMut(&mut Rewriter, &mut LetList, (bool, Expr, Expr)),
     last: impl FnOnce(&mut Rewriter, &mut LetList, Expr),
 ) -> Result<Function> {
     let root = func.view().root();
@@ -43,8 +43,7 @@ pub(crate) fn enter(
     if let View::Let(bindings) = rw.view(result) {
         let value = bindings.result();
         for (is_dataflow, var, value) in each(bindings) {
-            list.bind(is_dataflow, var, value);
-            behind(&mut rw, &mut list, var);
+            bind(&mut rw, &mut list, (is_dataflow, var, value));
         }
         result = value;
     }

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::eval::LimitError;
+
 /// Why a tensor program cannot be evaluated.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
@@ -28,6 +30,8 @@ pub enum ProgramError {
     WrongArgCount { expected: usize, found: usize },
     #[error("dimension `{0}` is not known from the arguments")]
     UnknownDim(String),
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     #[error("the program is too large to be evaluated")]
     TooLarge,
 }

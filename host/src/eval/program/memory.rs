@@ -1,9 +1,8 @@
 //! The memory of a tensor program while it runs.
 
-use std::sync::Arc;
-
 use half::{bf16, f16};
 
+use crate::eval::budget::{Budget, Charge};
 use crate::eval::value::{Place, Storage};
 use crate::eval::{Tensor, Value};
 use crate::ir::{Bytes, Context, Cx, DType, Dim, DimBindings, Type, substitute};
@@ -23,7 +22,7 @@ enum Block {
     /// Contents that are read only.
     Shared(Bytes),
     /// Memory of the program's own.
-    Own(Vec<u8>),
+    Own(Vec<u8>, #[expect(dead_code, reason = "it is there to be dropped")] Charge),
     /// Memory that was taken from a storage and goes back to it.
     Borrowed(Storage, Vec<u8>),
 }
@@ -74,7 +73,7 @@ impl Memory {
     }
 
     fn place_storage(&mut self, number: u32, place: &Place) {
-        let is_same = |block: &Block| matches!(block, Block::Borrowed(storage, _) if Arc::ptr_eq(&storage.0, &place.storage.0));
+        let is_same = |block: &Block| matches!(block, Block::Borrowed(storage, _) if storage.is(&place.storage));
         let block = self.blocks.iter().position(is_same).unwrap_or_else(|| {
             let bytes = std::mem::take(&mut *place.storage.lock());
             self.blocks.push(Block::Borrowed(place.storage.clone(), bytes));
@@ -93,25 +92,26 @@ impl Memory {
         self.views[number as usize] = View { block, offset, dims, strides, count, is_placed: true };
     }
 
-    /// Makes a buffer that the program allocates, or makes it anew. All bytes are 0xff, so that what is
-    /// read before it is written shows.
+    /// Makes a buffer that the program allocates, or makes it anew.
     pub(super) fn alloc(
         &mut self,
         cx: &Cx,
         number: u32,
         buffer: &Buffer,
         dims: &DimBindings,
+        budget: &Budget,
     ) -> Result<(), ProgramError> {
         let view = &self.views[number as usize];
         if view.is_placed
-            && let Some(Block::Own(bytes)) = self.blocks.get_mut(view.block)
+            && let Some(Block::Own(bytes, _)) = self.blocks.get_mut(view.block)
         {
-            bytes.fill(0xff);
+            bytes.fill(budget.fill());
             return Ok(());
         }
         let bad = || ProgramError::BadBuffer(cx.terms().str(buffer.name).to_owned());
         let (size, shape) = size_of(cx, buffer.ty, dims).ok_or_else(bad)?;
-        self.blocks.push(Block::Own(vec![0xff; size]));
+        let (bytes, charge) = budget.alloc(size)?;
+        self.blocks.push(Block::Own(bytes, charge));
         self.place(number, self.blocks.len() - 1, 0, &shape);
         Ok(())
     }
@@ -163,7 +163,7 @@ impl Memory {
         let view = &self.views[access.buffer as usize];
         let bytes: &[u8] = match self.blocks.get(view.block)? {
             Block::Shared(bytes) => bytes,
-            Block::Own(bytes) | Block::Borrowed(_, bytes) => bytes,
+            Block::Own(bytes, _) | Block::Borrowed(_, bytes) => bytes,
         };
         let start = view.offset + element * size;
         bytes.get(start..start + size)
@@ -220,7 +220,7 @@ impl Memory {
             let element = self.lane(access, indices, ints, lane).ok_or(lane)?;
             let view = &self.views[access.buffer as usize];
             let start = view.offset + element * size;
-            let Some(Block::Own(bytes) | Block::Borrowed(_, bytes)) =
+            let Some(Block::Own(bytes, _) | Block::Borrowed(_, bytes)) =
                 self.blocks.get_mut(view.block)
             else {
                 return Err(lane);

@@ -1,7 +1,8 @@
 //! The interpreter of compiled tensor programs.
 
 use crate::eval::Value;
-use crate::eval::env::matches;
+use crate::eval::budget::Budget;
+use crate::eval::env::{matches, mismatch};
 use crate::ir::{BinaryOp, Context, Cx, DType, DimBindings, Type, substitute};
 
 use super::code::{Access, Instr, Reg};
@@ -14,7 +15,12 @@ use super::{Index, Param, Program, ProgramError};
 
 impl Program {
     /// Runs the program on values for its parameters, which for outputs are places.
-    pub(in crate::eval) fn run(&self, cx: &Cx, args: &[Value]) -> Result<(), ProgramError> {
+    pub(in crate::eval) fn run(
+        &self,
+        cx: &Cx,
+        args: &[Value],
+        budget: &mut Budget,
+    ) -> Result<(), ProgramError> {
         if args.len() != self.params.len() {
             let expected = self.params.len();
             return Err(ProgramError::WrongArgCount { expected, found: args.len() });
@@ -26,9 +32,11 @@ impl Program {
             floats: self.floats.clone(),
             memory: Memory::new(self.buffers.len()),
             dims: DimBindings::default(),
+            budget,
         };
-        for (index, arg) in args.iter().enumerate() {
-            run.bind(index, arg)?;
+        run.compare(args)?;
+        for index in 0..args.len() {
+            run.bind(index, args)?;
         }
         for &(reg, dim) in &self.dims {
             run.ints[reg as usize] = extent(cx, dim, &run.dims)?;
@@ -75,45 +83,66 @@ struct Run<'a> {
     floats: Vec<f64>,
     memory: Memory,
     dims: DimBindings,
+    budget: &'a mut Budget,
 }
 
 impl Run<'_> {
-    /// Gives a parameter its value.
-    fn bind(&mut self, index: usize, arg: &Value) -> Result<(), ProgramError> {
-        let scalar = |value: &Value| match value {
-            Value::Scalar(value) => Some(*value as f64),
-            _ => None,
-        };
+    /// Compares buffers with what the program's parameters say.
+    fn compare(&mut self, args: &[Value]) -> Result<(), ProgramError> {
+        let program = self.program;
+        let mut indices = Vec::with_capacity(args.len());
+        let mut declared = Vec::with_capacity(args.len());
+        for (index, (param, arg)) in program.params.iter().zip(args).enumerate() {
+            if let Param::Buffer(number) = *param {
+                indices.push(index);
+                declared.push((program.buffers[number as usize].ty, arg));
+            }
+        }
+        match mismatch(self.cx, &declared, &mut self.dims) {
+            Some(at) => Err(self.wrong_buffer(indices[at], declared[at].0, args)),
+            None => Ok(()),
+        }
+    }
+
+    fn is_output(&self, index: usize) -> bool {
+        index + self.program.outputs >= self.program.params.len()
+    }
+
+    fn wrong_buffer(&self, index: usize, ty: Type, args: &[Value]) -> ProgramError {
         let terms = self.cx.terms();
-        let found = |arg: &Value| {
-            arg.ty(self.cx).map_or_else(|| arg.kind().to_owned(), |ty| terms.type_text(ty))
+        let ty = Type(substitute(self.cx, ty.into(), &self.dims).0);
+        let place = if self.is_output(index) { " in a storage" } else { "" };
+        let expected = format!("{}{place}", terms.type_text(ty));
+        ProgramError::WrongArg { index, expected, found: self.text_of(&args[index]) }
+    }
+
+    fn text_of(&self, arg: &Value) -> String {
+        let text = |ty| self.cx.terms().type_text(ty);
+        arg.ty(self.cx).map_or_else(|| arg.kind().to_owned(), text)
+    }
+
+    /// Gives a parameter its value.
+    fn bind(&mut self, index: usize, args: &[Value]) -> Result<(), ProgramError> {
+        let arg = &args[index];
+        let wrong = |expected: &str| {
+            let expected = expected.to_owned();
+            ProgramError::WrongArg { index, expected, found: self.text_of(arg) }
         };
         match self.program.params[index] {
             Param::Buffer(number) => {
-                let ty = self.program.buffers[number as usize].ty;
-                let is_output = index + self.program.outputs >= self.program.params.len();
-                let is_right = matches(self.cx, ty, arg, &mut self.dims)
-                    && (!is_output || matches!(arg, Value::Place(_)));
+                let is_right = !self.is_output(index) || matches!(arg, Value::Place(_));
                 if !is_right || !self.memory.place_value(number, arg) {
-                    let ty = Type(substitute(self.cx, ty.into(), &self.dims).0);
-                    let place = if is_output { " in a storage" } else { "" };
-                    let expected = format!("{}{place}", terms.type_text(ty));
-                    return Err(ProgramError::WrongArg { index, expected, found: found(arg) });
+                    let ty = self.program.buffers[number as usize].ty;
+                    return Err(self.wrong_buffer(index, ty, args));
                 }
             }
             Param::Int(reg) => {
-                let Value::Scalar(value) = arg else {
-                    let expected = "a dimension".to_owned();
-                    return Err(ProgramError::WrongArg { index, expected, found: found(arg) });
-                };
+                let Value::Scalar(value) = arg else { return Err(wrong("a dimension")) };
                 self.ints[reg as usize] = *value;
             }
             Param::Float(reg) => {
-                let Some(value) = scalar(arg) else {
-                    let expected = "a number".to_owned();
-                    return Err(ProgramError::WrongArg { index, expected, found: found(arg) });
-                };
-                self.floats[reg as usize] = value;
+                let Value::Scalar(value) = arg else { return Err(wrong("a number")) };
+                self.floats[reg as usize] = *value as f64;
             }
         }
         Ok(())
@@ -138,6 +167,9 @@ impl Run<'_> {
                     self.ints[limit as usize] = end;
                     if first >= end {
                         at += by as usize;
+                    } else {
+                        let steps = first.abs_diff(end).saturating_mul(u64::from(by) + 1);
+                        self.budget.step(steps)?;
                     }
                 }
                 Instr::Next { var, limit, back } => {
@@ -164,7 +196,7 @@ impl Run<'_> {
                 }
                 Instr::Alloc { buffer } => {
                     let described = &self.program.buffers[buffer as usize];
-                    self.memory.alloc(self.cx, buffer, described, &self.dims)?;
+                    self.memory.alloc(self.cx, buffer, described, &self.dims, self.budget)?;
                 }
                 _ => {
                     if !self.compute(instr) {

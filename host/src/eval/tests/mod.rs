@@ -1,4 +1,5 @@
 mod graph;
+mod limits;
 mod program;
 mod runtime;
 

@@ -28,39 +28,45 @@ pub(super) struct Checked {
     pub(super) what: String,
 }
 
-/// What of a parameter is compared: a tensor or shape, or each of those in a tuple, which become variables.
+/// What of a value is compared with its type: a tensor or shape, or each of those in a tuple, which become variables.
+/// Of a value whose own type is `known` only that of which more is declared.
 pub(super) fn checked(
     rw: &mut Rewriter,
     fields: &mut LetList,
-    param: Expr,
-    function: &str,
+    value: Expr,
+    (declared, known): (Type, Option<Type>),
+    name: String,
+    what: impl Fn(&str) -> String,
 ) -> Vec<Checked> {
     let cx = rw.cx();
+    let terms = cx.terms();
     let mut found = Vec::new();
-    let name = super::name_of(rw, param);
-    let mut pending: Vec<(Expr, Type, String)> =
-        rw.body().ty(param).map(|ty| (param, ty, format!("%{name}"))).into_iter().collect();
-    while let Some((value, ty, path)) = pending.pop() {
-        match cx.terms().ty(ty) {
-            TypeView::Tensor { .. } | TypeView::Shape(_) => {
-                let what = format!("parameter `{path}` of `@{function}`");
-                found.push(Checked { value, ty, what });
+    let mut pending = vec![(value, declared, known, name)];
+    while let Some((value, ty, known, path)) = pending.pop() {
+        match terms.ty(ty) {
+            TypeView::Tensor { .. } | TypeView::Shape(_) if says_more(terms, ty, known) => {
+                found.push(Checked { value, ty, what: what(&path) });
             }
             TypeView::Tuple(types) => {
+                let known = known.map(|known| terms.ty(known));
                 let first = pending.len();
                 for (index, &ty) in types.iter().enumerate() {
-                    let is_compared = |ty| {
-                        matches!(
-                            cx.terms().ty(ty),
-                            TypeView::Tensor { .. } | TypeView::Shape(_) | TypeView::Tuple(_)
-                        )
+                    let known = match known {
+                        Some(TypeView::Tuple(known)) => known.get(index).copied(),
+                        _ => None,
                     };
-                    if is_compared(ty) {
-                        let field = rw.tuple_get_item(value, index as u32);
-                        rw.set_type(field, Some(ty));
-                        let field = fields.bind_new(rw, false, "field", field);
-                        pending.push((field, ty, format!("{path}.{index}")));
+                    if compared(terms, ty, known).is_empty() {
+                        continue;
                     }
+                    let field = match rw.view(value) {
+                        View::Tuple(fields) => fields.at(index),
+                        _ => {
+                            let field = rw.tuple_get_item(value, index as u32);
+                            rw.set_type(field, Some(known.unwrap_or(ty)));
+                            fields.bind_new(rw, false, "field", field)
+                        }
+                    };
+                    pending.push((field, ty, known, format!("{path}.{index}")));
                 }
                 pending[first..].reverse();
             }
@@ -68,6 +74,33 @@ pub(super) fn checked(
         }
     }
     found
+}
+
+/// The types of tensors and shapes in a declared type that say more than what is known.
+pub(super) fn compared(terms: Terms<'_>, declared: Type, known: Option<Type>) -> Vec<Type> {
+    let mut found = Vec::new();
+    let mut pending = vec![(declared, known)];
+    while let Some((ty, known)) = pending.pop() {
+        match (terms.ty(ty), known.map(|known| terms.ty(known))) {
+            (TypeView::Tuple(types), Some(TypeView::Tuple(known))) => {
+                pending.extend(types.iter().copied().zip(known.iter().copied().map(Some)));
+            }
+            (TypeView::Tuple(types), _) => pending.extend(types.iter().map(|&ty| (ty, None))),
+            (TypeView::Tensor { .. } | TypeView::Shape(_), _) if says_more(terms, ty, known) => {
+                found.push(ty);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether a type says more of a tensor or shape than what is known; of what nothing is known it does.
+fn says_more(terms: Terms<'_>, declared: Type, known: Option<Type>) -> bool {
+    let has_rank = |ty| {
+        matches!(terms.ty(ty), TypeView::Tensor { dims: Some(_), .. } | TypeView::Shape(Some(_)))
+    };
+    known.is_none_or(|known| known != declared && has_rank(declared))
 }
 
 impl Checked {

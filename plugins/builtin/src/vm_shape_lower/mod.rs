@@ -29,8 +29,10 @@
 //! There is a slot for each distinct dimension that is no integer. A parameter that has a symbol as a dimension
 //! gives it its value; what follows is compared with it; what is an expression of symbols is computed by one tensor
 //! program, and then compared. An expression whose symbols no parameter gives is itself taken from the first that has
-//! it. All is known at the beginning of the function, so shapes are made there. What is declared of a tensor whose
-//! shape is found out in between is compared behind its binding.
+//! it. All is known at the beginning of the function, so shapes are made there.
+//!
+//! What types leave open is compared as well: what is declared of a variable or of the result beyond what its value
+//! says, what a closure gives, and what is passed to a tensor program, whose code compares nothing.
 //!
 //! No code depends on a symbol then: they stay in types, which say what is known, and in messages. The attribute
 //! `matches_parameters` says that the function compares its arguments itself. One without symbols and without such
@@ -42,12 +44,12 @@ mod heap;
 
 use std::collections::{BTreeMap, HashMap};
 
-use tenon_plugin_api::ir::Terms;
+use tenon_plugin_api::ir::{DimView, Substitution, Terms};
 use tenon_plugin_api::prelude::*;
 
-use crate::dims::is_symbolic;
+use crate::dims::{is_symbolic, symbols};
 use crate::entry::{enter, refuse_nested};
-use heap::{Checked, Heap, checked};
+use heap::{Checked, Heap, checked, compared};
 
 /// The attribute of a function that compares its arguments itself.
 const MATCHES_PARAMETERS: &str = "matches_parameters";
@@ -66,7 +68,7 @@ fn vm_shape_lower(mut module: Module, cx: &PassContext) -> Result<Module> {
         if terms.attrs(func.attrs()).bool(MATCHES_PARAMETERS) == Some(true) {
             return Ok(func);
         }
-        let code = Code::of(&func, terms.str(name))?;
+        let code = Code::of(&func, terms.str(name), &module, cx)?;
         if code.is_static {
             return Ok(func);
         }
@@ -76,6 +78,14 @@ fn vm_shape_lower(mut module: Module, cx: &PassContext) -> Result<Module> {
     Ok(module)
 }
 
+/// An argument of a tensor program that may be another than the program takes.
+struct Passed {
+    arg: Expr,
+    /// What the program takes, with the symbols of the caller, and what is known of the argument.
+    types: (Type, Option<Type>),
+    what: String,
+}
+
 /// What depends on shapes in a function.
 #[derive(Default)]
 struct Code {
@@ -83,16 +93,18 @@ struct Code {
     shapes: Vec<(Expr, Type)>,
     /// Dimensions that are passed on and are no integers.
     dims: Vec<(Expr, Dim)>,
-    /// Variables of which more is declared than their values say.
-    declared: BTreeMap<Expr, Type>,
-    /// The type of the result, when more is declared than its value says.
-    result: Option<Type>,
+    /// Variables of which more is declared than is known of their values: both.
+    declared: BTreeMap<Expr, (Type, Option<Type>)>,
+    /// For a variable, what its value passes to a tensor program that may not fit.
+    passed: BTreeMap<Expr, Vec<Passed>>,
+    /// The type of the result and that of its value, when more is declared than the latter says.
+    result: Option<(Type, Option<Type>)>,
     /// Whether there is nothing of all that, and no parameter has a symbol.
     is_static: bool,
 }
 
 impl Code {
-    fn of(func: &Function, name: &str) -> Result<Self> {
+    fn of(func: &Function, name: &str, module: &Module, cx: &PassContext) -> Result<Self> {
         let body = func.view();
         let terms = body.terms();
         let mut known = HashMap::new();
@@ -104,11 +116,17 @@ impl Code {
                 }
                 View::Prim { dim } if terms.dim_value(dim).is_none() => code.dims.push((expr, dim)),
                 View::Let(bindings) => {
-                    let declared = bindings.bindings().filter_map(|(var, value)| {
-                        let ty = body.ty(var).filter(|&ty| body.ty(value) != Some(ty))?;
-                        Some((var, ty))
-                    });
-                    code.declared.extend(declared);
+                    for (var, value) in bindings.bindings() {
+                        // A closure may be any function of its type, which leaves dimensions open.
+                        let is_sure = !is_closure_call(body, value);
+                        let known = body.ty(value).filter(|_| is_sure);
+                        let ty = body.ty(var).filter(|&ty| !compared(terms, ty, known).is_empty());
+                        code.declared.extend(ty.map(|ty| (var, (ty, known))));
+                        let passed = passed(body, value, module, cx);
+                        if !passed.is_empty() {
+                            code.passed.insert(var, passed);
+                        }
+                    }
                 }
                 View::Call { callee, attrs, .. } => {
                     let op = body.op_name(callee).unwrap_or("a call");
@@ -125,11 +143,9 @@ impl Code {
                     return Err(PassError::new(message).at(expr));
                 }
                 View::Function { body: value, result, .. } => {
-                    code.result = result.filter(|&ty| {
-                        let found = body.ty(value).map(|ty| terms.ty(ty));
-                        !matches!(terms.ty(ty), TypeView::Tensor { dims: None, .. })
-                            && matches!(found, Some(TypeView::Tensor { dims: None, .. }))
-                    });
+                    let known = body.ty(value);
+                    let ty = result.filter(|&ty| !compared(terms, ty, known).is_empty());
+                    code.result = ty.map(|ty| (ty, known));
                 }
                 _ => {}
             }
@@ -138,6 +154,7 @@ impl Code {
         code.is_static = code.shapes.is_empty()
             && code.dims.is_empty()
             && code.declared.is_empty()
+            && code.passed.is_empty()
             && code.result.is_none()
             && !params.any(|ty| is_symbolic(terms, ty, &mut known));
         Ok(code)
@@ -156,8 +173,15 @@ fn lower(
     let View::Function { params, .. } = body.view(body.root()) else { return Ok(func.clone()) };
     let mut rw = func.edit();
     let mut fields = LetList::new();
-    let params: Vec<Checked> =
-        params.iter().flat_map(|param| checked(&mut rw, &mut fields, param, name)).collect();
+    let params: Vec<Checked> = params
+        .iter()
+        .flat_map(|param| {
+            let Some(ty) = body.ty(param) else { return Vec::new() };
+            let path = format!("%{}", name_of(&rw, param));
+            let what = |path: &str| format!("parameter `{path}` of `@{name}`");
+            checked(&mut rw, &mut fields, param, (ty, None), path, what)
+        })
+        .collect();
 
     let here = format!("`@{name}`");
     let mut heap = Heap::new(terms, &params);
@@ -171,8 +195,11 @@ fn lower(
     for (_, dim) in &code.dims {
         heap.place(&[*dim], &here)?;
     }
-    for &ty in code.declared.values().chain(&code.result) {
-        heap.place(dims_of(terms, ty), &here)?;
+    let passed = code.passed.values().flatten().map(|passed| &passed.types);
+    for &(ty, known) in code.declared.values().chain(&code.result).chain(passed) {
+        for ty in compared(terms, ty, known) {
+            heap.place(dims_of(terms, ty), &here)?;
+        }
     }
 
     let mut list = LetList::new();
@@ -206,33 +233,85 @@ fn lower(
         rw.replace(expr, value);
     }
 
-    let compare = |rw: &mut Rewriter, list: &mut LetList, value: Expr, ty: Type, what: String| {
-        let declared = Checked { value, ty, what };
-        let steps = heap.compare(declared.dims(terms));
-        declared.check(rw, list, memory, &steps);
+    let compare = |rw: &mut Rewriter, list: &mut LetList, value, types, (of, at): (&str, &str)| {
+        let what = |path: &str| format!("{of}{path}{at}");
+        for declared in checked(rw, list, value, types, String::new(), what) {
+            let steps = heap.compare(declared.dims(terms));
+            declared.check(rw, list, memory, &steps);
+        }
     };
-    let behind = |rw: &mut Rewriter, list: &mut LetList, var: Expr| {
-        if let Some(&ty) = code.declared.get(&var) {
-            let what = format!("`%{}` in `@{name}`", name_of(rw, var));
-            compare(rw, list, var, ty, what);
+    let bind = |rw: &mut Rewriter, list: &mut LetList, (is_dataflow, var, value)| {
+        for passed in code.passed.get(&var).into_iter().flatten() {
+            compare(rw, list, passed.arg, passed.types, (&passed.what, ""));
+        }
+        list.bind(is_dataflow, var, value);
+        if let Some(&types) = code.declared.get(&var) {
+            let what = format!("`%{}", name_of(rw, var));
+            compare(rw, list, var, types, (&what, &format!("` in {here}")));
         }
     };
     let outermost = func.result();
     for expr in body.post_order().filter(|&expr| body.kind(expr) == Kind::LET) {
         if Some(expr) != outermost {
             rw.rewrite_bindings(expr, |rw, list, is_dataflow, var, value| {
-                list.bind(is_dataflow, var, value);
-                behind(rw, list, var);
+                bind(rw, list, (is_dataflow, var, value));
                 Ok(())
             })?;
         }
     }
     let attrs = cx.with_attr(func.attrs(), MATCHES_PARAMETERS, true.into());
-    enter(rw, func, list, attrs, behind, |rw, list, result| {
-        if let Some(ty) = code.result {
-            compare(rw, list, result, ty, format!("the result of `@{name}`"));
+    enter(rw, func, list, attrs, bind, |rw, list, result| {
+        if let Some(types) = code.result {
+            compare(rw, list, result, types, ("the result", &format!(" of {here}")));
         }
     })
+}
+
+/// Whether a value is what a closure gives.
+fn is_closure_call(body: BodyView<'_>, value: Expr) -> bool {
+    match body.view(value) {
+        View::Call { callee, .. } => body.op_name(callee) == Some("vm.invoke_closure"),
+        _ => false,
+    }
+}
+
+/// What a call passes to a tensor program that may be another than the program takes.
+fn passed(body: BodyView<'_>, call: Expr, module: &Module, cx: &PassContext) -> Vec<Passed> {
+    let terms = body.terms();
+    let View::Call { callee, args, .. } = body.view(call) else { return Vec::new() };
+    let View::Global { name } = body.view(callee) else { return Vec::new() };
+    let Some(program) = module.get(name).filter(|callee| callee.is_prim()) else {
+        return Vec::new();
+    };
+    let pairs: Vec<(Type, Expr, Type)> = program
+        .param_types()
+        .into_iter()
+        .zip(args.iter())
+        .filter_map(|(param, arg)| Some((param?, arg, body.ty(arg)?)))
+        .collect();
+    let mut substitution = Substitution::new();
+    for &(param, _, given) in &pairs {
+        substitution.match_type(cx, param, given);
+    }
+    let mut found = Vec::new();
+    for (index, (param, arg, given)) in pairs.into_iter().enumerate() {
+        // A symbol that no argument gives is the program's own.
+        let is_given = |&dim: &Dim| {
+            symbols(terms, dim).iter().all(|&symbol| match terms.dim(symbol) {
+                DimView::Symbol(name) => substitution.get(name).is_some(),
+                _ => true,
+            })
+        };
+        if !dims_of(terms, param).iter().all(is_given) {
+            continue;
+        }
+        let types = (Type(substitution.apply(cx, param).0), Some(given));
+        if !compared(terms, types.0, types.1).is_empty() {
+            let what = format!("argument {} of `@{}`", index + 1, terms.str(name));
+            found.push(Passed { arg, types, what });
+        }
+    }
+    found
 }
 
 fn name_of(rw: &Rewriter, var: Expr) -> String {
