@@ -7,8 +7,8 @@ use thiserror::Error;
 use super::instruments::Snapshot;
 use super::plan::{PassStep, PlanError, Reason};
 use crate::diagnostics::Diagnostic;
-use crate::infer::InferError;
-use crate::ir::{Context, Function, Module, Symbol};
+use crate::infer::{InferError, fits};
+use crate::ir::{BodyView, Context, Expr, Function, Module, Symbol, Type, View};
 use crate::registry::{LoadError, PassFailure};
 use crate::text::point_at;
 
@@ -69,6 +69,20 @@ pub enum PassError {
         /// What is wrong.
         error: InferError,
     },
+    /// What a pass found out of types shows that a call which stood in the module cannot be made.
+    #[error("in function @{function}, as pass `{pass}` found out: {error}")]
+    Refuted {
+        /// The pass.
+        pass: String,
+        /// The function that the call stands in.
+        function: String,
+        /// The function as it was before the pass.
+        body: Arc<Function>,
+        /// The call in it.
+        node: Expr,
+        /// What is wrong.
+        error: InferError,
+    },
     /// The plan cannot run over this module.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -117,6 +131,7 @@ impl PassError {
             | PassError::Load { pass, .. }
             | PassError::Failed { pass, .. }
             | PassError::Untyped { pass, .. }
+            | PassError::Refuted { pass, .. }
             | PassError::Instrument { pass, .. } => Some(pass),
         }
     }
@@ -179,6 +194,9 @@ impl PassError {
             PassError::Untyped { pass, function: name, body, error } => {
                 (name, body, error.node, format!("@{name} after {pass}"))
             }
+            PassError::Refuted { pass, function: name, body, node, .. } => {
+                (name, body, *node, format!("@{name} before {pass}"))
+            }
             _ => return diagnostic,
         };
         match point_at(source, name, function, node) {
@@ -187,15 +205,65 @@ impl PassError {
         }
     }
 
-    pub(super) fn untyped(pass: &str, module: &Module, errors: Vec<(Symbol, InferError)>) -> Self {
+    /// What inference found wrong with a module that a pass left.
+    pub(super) fn untyped(
+        pass: &str,
+        before: &Module,
+        after: &Module,
+        errors: Vec<(Symbol, InferError)>,
+    ) -> Self {
         let (name, error) = errors.into_iter().next().expect("a failure has an error");
-        PassError::Untyped {
-            pass: pass.to_owned(),
-            function: module.cx().terms().str(name).to_owned(),
-            body: module.get(name).expect("an error is about a function of the module").clone(),
-            error,
-        }
+        let body = after.get(name).expect("an error is about a function of the module").clone();
+        Self::untyped_function(pass, before, (name, body), error)
     }
+
+    /// What inference found wrong with a function that a pass left. It is the pass's mistake, unless the very call
+    /// stood in the module before it, with operands of which less was known.
+    pub(super) fn untyped_function(
+        pass: &str,
+        before: &Module,
+        (name, body): (Symbol, Arc<Function>),
+        error: InferError,
+    ) -> Self {
+        let pass = pass.to_owned();
+        let text = |name| before.cx().terms().str(name).to_owned();
+        let Some((name, before, node)) = same_call(before, &body, error.node) else {
+            return PassError::Untyped { pass, function: text(name), body, error };
+        };
+        PassError::Refuted { pass, function: text(name), body: before, node, error }
+    }
+}
+
+/// The call of a module that `call` of a function is, with types that say more of its operands.
+fn same_call(
+    module: &Module,
+    function: &Function,
+    call: Expr,
+) -> Option<(Symbol, Arc<Function>, Expr)> {
+    let cx = module.cx();
+    let body = function.view();
+    let View::Call { callee, args, attrs } = body.view(call) else { return None };
+    let (op, span) = (body.op_symbol(callee)?, body.raw_node(call).span);
+    let says_more = |old: Option<Type>, new: Option<Type>| match (old, new) {
+        (Some(old), Some(new)) => fits(cx, old, new, None),
+        _ => true,
+    };
+    let is_same = |old: BodyView<'_>, expr: Expr| match old.view(expr) {
+        View::Call { callee: other, args: others, attrs: theirs } => {
+            let types = || others.iter().map(|arg| old.ty(arg));
+            let known = || args.iter().map(|arg| body.ty(arg));
+            old.op_symbol(other) == Some(op)
+                && (theirs, others.len(), old.raw_node(expr).span) == (attrs, args.len(), span)
+                && types().zip(known()).all(|(old, new)| says_more(old, new))
+                && !types().eq(known())
+        }
+        _ => false,
+    };
+    module.iter().find_map(|(name, function)| {
+        let old = function.view();
+        let node = old.post_order().find(|&expr| is_same(old, expr))?;
+        Some((name, function.clone(), node))
+    })
 }
 
 fn in_function(function: &Option<(String, Arc<Function>)>) -> String {

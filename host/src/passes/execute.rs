@@ -190,7 +190,7 @@ fn over_module(
     cx.reports.extend(link.take_reports(&run));
     let after = unless_refused(&run, result).map_err(|failure| link.failed(None, failure))?;
     let after = infer_changed(module, &after)
-        .map_err(|errors| PassError::untyped(&link.step.name, &after, errors))?;
+        .map_err(|errors| PassError::untyped(&link.step.name, module, &after, errors))?;
     Ok(link.spare(module, after, cx))
 }
 
@@ -211,7 +211,7 @@ fn over_isolated(
         left.for_each(|(name, function)| after.insert(name, function.clone()));
     }
     let after = infer_changed(module, &after)
-        .map_err(|errors| PassError::untyped(&link.step.name, &after, errors))?;
+        .map_err(|errors| PassError::untyped(&link.step.name, module, &after, errors))?;
     Ok(link.spare(module, after, cx))
 }
 
@@ -323,11 +323,13 @@ fn over_functions(
         }
     }
     if let Some((link, name, before, failure)) = fault {
-        let name = module.cx().terms().str(name).to_owned();
         return Err(match failure {
-            Fault::Failed(failure) => link.failed(Some((name, before)), failure),
+            Fault::Failed(failure) => {
+                let name = module.cx().terms().str(name).to_owned();
+                link.failed(Some((name, before)), failure)
+            }
             Fault::Untyped(body, error) => {
-                PassError::Untyped { pass: link.step.name.clone(), function: name, body, error }
+                PassError::untyped_function(&link.step.name, module, (name, body), error)
             }
         });
     }
@@ -346,8 +348,9 @@ fn over_functions(
         }
         if number == last {
             // The types of calls between functions that changed both.
-            after = infer_changed(module, &after)
-                .map_err(|errors| PassError::untyped(&links[number].step.name, &after, errors))?;
+            after = infer_changed(module, &after).map_err(|errors| {
+                PassError::untyped(&links[number].step.name, module, &after, errors)
+            })?;
         }
         before = after.clone();
         let functions = if is_watched { times } else { Vec::new() };
