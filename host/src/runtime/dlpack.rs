@@ -5,7 +5,7 @@
 //! aligned as generated code likes it.
 
 use std::{
-    alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
+    alloc::{Layout, alloc_zeroed, dealloc},
     ffi::c_void,
     fmt,
     marker::PhantomData,
@@ -105,6 +105,8 @@ pub enum TensorError {
     Shape { shape: Vec<i64> },
     #[error("a tensor of shape {shape:?} has {expected} bytes, not {given}")]
     Length { shape: Vec<i64>, expected: usize, given: usize },
+    #[error("there is no memory for a tensor of shape {shape:?}, which has {bytes} bytes")]
+    Memory { shape: Vec<i64>, bytes: usize },
 }
 
 /// A tensor in memory of somebody else's, to be read.
@@ -224,7 +226,8 @@ impl TensorBuffer {
             Some(layout) => {
                 // SAFETY: the layout is not empty.
                 let data = unsafe { alloc_zeroed(layout) };
-                NonNull::new(data).unwrap_or_else(|| handle_alloc_error(layout))
+                let missing = || TensorError::Memory { shape: shape.to_vec(), bytes: length };
+                NonNull::new(data).ok_or_else(missing)?
             }
             None => return Err(TensorError::Shape { shape: shape.to_vec() }),
         };
@@ -364,6 +367,9 @@ mod tests {
         assert!(TensorBuffer::zeros(&[-1], DataType::F32).is_err());
         assert!(TensorBuffer::zeros(&[i64::MAX, 4], DataType::U8).is_err());
         assert!(TensorBuffer::zeros(&[i64::MAX], DataType::F32).is_err());
+        // As many bytes as can be addressed are not there.
+        let error = TensorBuffer::zeros(&[1 << 60], DataType::F32).unwrap_err();
+        assert!(error.to_string().starts_with("there is no memory for a tensor"), "{error}");
         let error = TensorRef::new(&[0; 5], &[2], DataType::F32).unwrap_err();
         assert_eq!(error.to_string(), "a tensor of shape [2] has 8 bytes, not 5");
     }
