@@ -253,3 +253,66 @@ fn reduce_keeps_what_makes_a_command_fail() {
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("nothing fails") && !house.path("none.ir").exists(), "{said}");
 }
+
+#[test]
+fn validation_says_what_it_did_not_compare() {
+    let house = House::new();
+    let path = house.path("endless.ir");
+    let text =
+        "fn @main(%x: f32[4]) -> f32[4] {\n  %y = @main(%x)\n  %z = add(%y, %y)\n  ret %z\n}\n";
+    fs::write(&path, text).expect("it can be written");
+    let mut opt = house.tenon("opt");
+    opt.arg(&path).args(["-p", "relax.Normalize, relax.LegalizeOps", "--validate"]);
+    let (code, said) = say(&mut opt);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("validate: nothing was compared"), "{said}");
+    assert!(said.contains("@main: not compared: in `@main`: more than 262144 functions"), "{said}");
+}
+
+#[test]
+fn compiled_code_is_compared_with_the_evaluator() {
+    let house = House::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut opt = house.tenon("opt");
+    opt.arg(root.join("examples/digits/digits.onnx")).args(["-D", "batch=2", "-p", "default"]);
+    let (code, said) = say(opt.args(["--validate=compiled", "-o"]).arg(house.path("lowered.ir")));
+    assert_eq!(code, 0, "{said}");
+    let same = "what was compiled of @main computes what the evaluator does";
+    assert!(said.contains(same), "{said}");
+    let mut opt = house.tenon("opt");
+    let wrong = format!("{PASSES}, default");
+    opt.arg(house.module()).args(["-p", &wrong, "--validate=compiled"]);
+    let (code, said) = say(&mut opt);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("compiled of @main computes something else"), "{said}");
+}
+
+#[test]
+fn an_output_that_no_memory_holds_is_an_error() {
+    let house = House::new();
+    let path = house.path("huge.ir");
+    let text =
+        "fn @main(%x: f32[1]) {\n  %y = broadcast_to(%x, shape(1099511627776))\n  ret %y\n}\n";
+    fs::write(&path, text).expect("it can be written");
+    for arguments in [&["--validate"][..], &["--validate=compiled"], &[]] {
+        let mut run = house.tenon("run");
+        run.arg(&path).args(arguments).arg("--input");
+        run.arg(format!("x={}", root_input(&house).display()));
+        let (code, said) = say(&mut run);
+        assert_eq!(code, 1, "{arguments:?}: {said}");
+        assert!(said.contains("no memory") || said.contains("bytes at a time"), "{said}");
+    }
+}
+
+/// A file with one f32.
+fn root_input(house: &House) -> PathBuf {
+    let path = house.path("x.npy");
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }";
+    let padded = format!("{header:<117}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((padded.len() as u16).to_le_bytes());
+    bytes.extend(padded.as_bytes());
+    bytes.extend(1f32.to_le_bytes());
+    fs::write(&path, bytes).expect("it can be written");
+    path
+}

@@ -6,6 +6,7 @@
 mod bisect;
 #[cfg(feature = "llvm")]
 mod compile;
+mod compiled;
 mod complete;
 mod conformance;
 mod input;

@@ -216,6 +216,7 @@ pub(super) fn facts(record: &PassRecord) -> Vec<(&'static str, String)> {
         ("destroys", record.destroys.join(", ")),
         ("preserves", record.preserves.join(", ")),
         ("idempotent", if record.idempotent { "yes" } else { "" }.to_owned()),
+        ("tolerance", record.tolerance.map(|part| part.to_string()).unwrap_or_default()),
         ("more", more_text(&record.more)),
     ]
 }

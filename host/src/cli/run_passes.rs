@@ -1,11 +1,13 @@
 //! Running passes for a command: their arguments, instruments, and what is said when one fails.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
 
 use super::CANCELLED;
+use super::compiled;
 use super::complete;
 use super::input::{Model, parse_dim, read_model, read_reproducer, write_module_below};
 use super::interrupt::Watchful;
@@ -70,7 +72,7 @@ impl Job {
         passes.require.extend(reproducer.require);
         passes.instrument.extend(reproducer.instrument);
         passes.verify_each |= reproducer.verify_each;
-        passes.validate = passes.validate.or(reproducer.validate);
+        passes.validate = passes.validate.or(reproducer.validate.map(Validation::Passes));
         Ok((reproducer.pipeline, passes))
     }
 }
@@ -105,9 +107,10 @@ pub(super) struct PassArgs {
     /// Check that the module is well formed before the first pass and after each
     #[arg(long)]
     verify_each: bool,
-    /// Compare what the module computes before and after each pass, on random inputs from this seed
-    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
-    validate: Option<u64>,
+    /// Compare what the module computes before and after each pass, on random inputs from this seed; or, behind the
+    /// last pass, what is compiled of it with what it computed at first
+    #[arg(long, value_name = "SEED|compiled", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    validate: Option<Validation>,
     /// Print how long each pass took
     #[arg(long)]
     pub(super) time_passes: bool,
@@ -135,10 +138,41 @@ pub(super) struct PassArgs {
     reproducer: Option<PathBuf>,
 }
 
+/// What is compared.
+#[derive(Clone, Copy)]
+enum Validation {
+    /// What the evaluator makes of the module, between passes, on inputs from this seed.
+    Passes(u64),
+    /// What compiled code computes, with the evaluator.
+    Compiled,
+}
+
+impl FromStr for Validation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "compiled" => Ok(Validation::Compiled),
+            _ => text.parse().map(Validation::Passes).map_err(|_| {
+                "a seed is an integer that is not negative; `compiled` compares compiled code"
+                    .to_owned()
+            }),
+        }
+    }
+}
+
 impl PassArgs {
     /// The seed of random inputs.
     pub(super) fn seed(&self) -> u64 {
-        self.validate.unwrap_or(0)
+        self.seed_between_passes().unwrap_or(0)
+    }
+
+    /// The seed with which results are compared between passes, if they are.
+    fn seed_between_passes(&self) -> Option<u64> {
+        match self.validate {
+            Some(Validation::Passes(seed)) => Some(seed),
+            Some(Validation::Compiled) | None => None,
+        }
     }
 }
 
@@ -204,7 +238,7 @@ pub(super) fn run_passes(
             ReportLevel::Trace => {}
         }
     }
-    result.map_err(|error| {
+    let result = result.map_err(|error| {
         let diagnostic = error.to_diagnostic();
         if error.is_cancelled() {
             return Failure::from_diagnostic(diagnostic);
@@ -222,7 +256,14 @@ pub(super) fn run_passes(
             Ok(None) => diagnostic.help("--reproducer FILE writes a module to see it again with"),
             Err(message) => diagnostic.note(format!("the reproducer was not written: {message}")),
         })
-    })
+    })?;
+    if matches!(args.validate, Some(Validation::Compiled)) {
+        if let Some(progress) = progress {
+            progress.say("comparing compiled code");
+        }
+        compiled::validate(module, &result, &plan, &cx.settings, target)?;
+    }
+    Ok(result)
 }
 
 /// Runs a plan, and stops when the user asks for it.
@@ -267,8 +308,9 @@ pub(super) fn context(
     if args.verify_each {
         cx.instruments.push(Box::new(VerifyEach::default()));
     }
-    if let Some(seed) = args.validate {
-        cx.instruments.push(Box::new(Validate::new(seed)));
+    if let Some(seed) = args.seed_between_passes() {
+        let limits = Validate::limits(&cx.settings);
+        cx.instruments.push(Box::new(Validate::new(seed).with_limits(limits)));
     }
     for name in &args.instrument {
         let instrument = FromPlugin::new(registry, name).map_err(Failure::from_diagnostic)?;
@@ -296,7 +338,7 @@ pub(super) fn reproducer(
         require: args.require.clone(),
         instrument: args.instrument.clone(),
         verify_each: args.verify_each,
-        validate: args.validate,
+        validate: args.seed_between_passes(),
         target: args.target.clone(),
         error,
         ..Reproducer::default()

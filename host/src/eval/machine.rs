@@ -542,10 +542,7 @@ impl<'a, 'p> Machine<'a, 'p> {
         mut args: Vec<Value>,
     ) -> Step<Value> {
         let program = self.compiled(name, func)?;
-        let types = program.output_types(self.cx, &args).ok_or_else(|| {
-            let expected = func.params().len();
-            EvalProblem::WrongArgCount { expected, found: args.len() }
-        })?;
+        let types = program.output_types(self.cx, &args).map_err(of_program)?;
         let mut outputs = Vec::with_capacity(types.len());
         for ty in types {
             outputs.push(Value::Place(Place::alloc(self.cx, ty, &self.budget)?));

@@ -28,5 +28,7 @@ pub use weights::{Weight, WeightView, Weights, WeightsProblem, write_weights};
 
 pub(crate) use digest::{Hashing, sha256};
 pub(crate) use error::quoted;
-pub(crate) use outputs::{Mode, is_stream};
+#[cfg(feature = "llvm")]
+pub(crate) use outputs::Mode;
+pub(crate) use outputs::is_stream;
 pub(crate) use regular::{open_regular, read_text};

@@ -18,7 +18,7 @@ use tenon_plugin_api::abi::guard::guard;
 use super::options::Given;
 use crate::border::{PassFailure, Run};
 use crate::ir::{Function, Module};
-use crate::registry::{PassId, PassKind};
+use crate::registry::{PassId, PassKind, PassRecord};
 
 /// A pass.
 #[derive(Clone)]
@@ -28,6 +28,8 @@ pub struct Pass(Arc<Inner>);
 struct Inner {
     name: String,
     opt_level: u8,
+    /// How much results may differ, as a part of a number.
+    tolerance: Option<f64>,
     required: Vec<Required>,
     body: Body,
 }
@@ -86,11 +88,15 @@ pub(super) enum Required {
 
 impl Pass {
     fn new(name: impl Into<String>, body: Body) -> Self {
-        Self(Arc::new(Inner { name: name.into(), opt_level: 0, required: Vec::new(), body }))
+        let (name, required) = (name.into(), Vec::new());
+        Self(Arc::new(Inner { name, opt_level: 0, tolerance: None, required, body }))
     }
 
-    pub(super) fn plugin(name: &str, opt_level: u8, id: PassId, given: Vec<Given>) -> Self {
-        Self::new(name, Body::Plugin { id, given }).opt_level(opt_level)
+    pub(super) fn plugin(record: &PassRecord, id: PassId, given: Vec<Given>) -> Self {
+        let mut pass =
+            Self::new(&record.name, Body::Plugin { id, given }).opt_level(record.opt_level);
+        Arc::make_mut(&mut pass.0).tolerance = record.tolerance;
+        pass
     }
 
     /// A pass over the module, which may add and remove functions.
@@ -174,6 +180,11 @@ impl Pass {
     /// Its level.
     pub fn level(&self) -> u8 {
         self.0.opt_level
+    }
+
+    /// How much results may differ because it computes in fewer bits, as a part of a number.
+    pub fn tolerance(&self) -> Option<f64> {
+        self.0.tolerance
     }
 
     /// The registry's number of it, where it is a plugin's.

@@ -69,7 +69,7 @@ impl Pass {
 /// The options of a pass when no pipeline sets any.
 pub fn configured_options(registry: &Registry, id: PassId) -> Result<Vec<StepOption>, PlanError> {
     let record = registry.record(id);
-    let pass = Pass::plugin(&record.name, record.opt_level, id, Vec::new());
+    let pass = Pass::plugin(record, id, Vec::new());
     Planner::new(registry, &Settings::default()).settle(&pass)
 }
 
@@ -351,7 +351,7 @@ impl<'a> Planner<'a> {
                     let (id, enabled) = &placed[number];
                     let reason = Reason::Placed { enabled: enabled.clone(), beside };
                     let record = self.registry.record(*id);
-                    let pass = Pass::plugin(&record.name, record.opt_level, *id, Vec::new());
+                    let pass = Pass::plugin(record, *id, Vec::new());
                     requirements::plan(self, pass, enabled, reason)?;
                 }
             }
@@ -425,7 +425,7 @@ impl<'a> Planner<'a> {
     fn plugin(&self, spec: &PassSpec, text: &Text<'_>) -> Result<Pass, PlanError> {
         let id = self.find(&spec.name.text, &text.place(&spec.name.at))?;
         let record = self.registry.record(id);
-        Ok(Pass::plugin(&record.name, record.opt_level, id, text.given(&spec.options)))
+        Ok(Pass::plugin(record, id, text.given(&spec.options)))
     }
 
     fn find(&self, name: &str, place: &Place) -> Result<PassId, PlanError> {

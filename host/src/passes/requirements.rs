@@ -219,7 +219,7 @@ impl Chain<'_> {
             _ => {
                 let record = self.registry.record(id);
                 let given = self.given(requirement)?;
-                Ok(Pass::plugin(&record.name, record.opt_level, id, given))
+                Ok(Pass::plugin(record, id, given))
             }
         }
     }

@@ -164,6 +164,9 @@ pub struct PassRecord {
     /// Whether running it twice is running it once.
     #[serde(default)]
     pub idempotent: bool,
+    /// How much results may differ because it computes in fewer bits, as a part of a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
     /// Its options.
     #[serde(default)]
     pub options: Vec<OptionRecord>,

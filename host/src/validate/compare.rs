@@ -58,26 +58,112 @@ pub enum Mismatch {
     },
 }
 
-impl Tolerance {
-    /// Compares a result with the expected one. Tuples may be nested to any depth.
-    pub fn compare(&self, expected: &Value, found: &Value) -> Result<(), Mismatch> {
-        let mut leaves = 0;
-        let mut waiting = vec![(expected.clone(), found.clone())];
-        while let Some((expected, found)) = waiting.pop() {
-            if let (Value::Tuple(a), Value::Tuple(b)) = (&expected, &found)
-                && a.fields().len() == b.fields().len()
-            {
-                let fields = a.fields().iter().zip(b.fields()).rev();
-                waiting.extend(fields.map(|(a, b)| (a.clone(), b.clone())));
-                continue;
-            }
-            self.compare_leaves(leaves, &expected, &found)?;
-            leaves += 1;
-        }
-        Ok(())
+/// The elements of a result that nothing has written.
+#[derive(Clone, Default)]
+pub(super) struct Undefined {
+    /// For each part of the result, counted as in a [`Mismatch`], its elements; none where all were written.
+    leaves: Vec<Vec<bool>>,
+}
+
+impl Undefined {
+    /// All was written.
+    pub(super) fn nothing() -> Self {
+        Self::default()
     }
 
-    fn compare_leaves(&self, leaf: usize, expected: &Value, found: &Value) -> Result<(), Mismatch> {
+    /// Where two results differ that came from memory with different contents; `None` when they are of different
+    /// kinds or shapes.
+    pub(super) fn between(a: &Value, b: &Value) -> Option<Self> {
+        let mut leaves = Vec::new();
+        for (a, b) in Leaves::of(a, b) {
+            let undefined = match (a.to_tensor(), b.to_tensor()) {
+                (Some(a), Some(b)) if a.dtype() == b.dtype() && a.shape() == b.shape() => {
+                    different_elements(&a, &b)
+                }
+                (None, None) if describe(&a) == describe(&b) => Vec::new(),
+                _ => return None,
+            };
+            leaves.push(undefined);
+        }
+        Some(Self { leaves })
+    }
+
+    fn has(&self, leaf: usize, index: usize) -> bool {
+        self.leaves.get(leaf).and_then(|leaf| leaf.get(index)).is_some_and(|&is| is)
+    }
+}
+
+/// For each element whether its bytes differ; nothing when no element's do.
+fn different_elements(a: &Tensor, b: &Tensor) -> Vec<bool> {
+    if a.bytes()[..] == b.bytes()[..] {
+        return Vec::new();
+    }
+    let width = a.dtype().bits().div_ceil(8) as usize;
+    let pairs = a.bytes().chunks_exact(width).zip(b.bytes().chunks_exact(width));
+    pairs.map(|(a, b)| a != b).collect()
+}
+
+/// The parts of two results, side by side. Tuples may be nested to any depth.
+struct Leaves {
+    waiting: Vec<(Value, Value)>,
+}
+
+impl Leaves {
+    fn of(a: &Value, b: &Value) -> Self {
+        Self { waiting: vec![(a.clone(), b.clone())] }
+    }
+}
+
+impl Iterator for Leaves {
+    type Item = (Value, Value);
+
+    fn next(&mut self) -> Option<(Value, Value)> {
+        while let Some((a, b)) = self.waiting.pop() {
+            match (&a, &b) {
+                (Value::Tuple(x), Value::Tuple(y)) if x.fields().len() == y.fields().len() => {
+                    let fields = x.fields().iter().zip(y.fields()).rev();
+                    self.waiting.extend(fields.map(|(x, y)| (x.clone(), y.clone())));
+                }
+                _ => return Some((a, b)),
+            }
+        }
+        None
+    }
+}
+
+impl Tolerance {
+    /// What both allow.
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            relative: self.relative.max(other.relative),
+            absolute: self.absolute.max(other.absolute),
+        }
+    }
+
+    /// Floats that differ by a part of a number, and of the largest of their tensor.
+    pub fn part(part: f64) -> Self {
+        Self { relative: part, absolute: part }
+    }
+
+    /// Compares a result with the expected one where that is defined.
+    pub(super) fn compare(
+        &self,
+        expected: &Value,
+        found: &Value,
+        undefined: &Undefined,
+    ) -> Result<(), Mismatch> {
+        Leaves::of(expected, found).enumerate().try_for_each(|(leaf, (expected, found))| {
+            self.compare_leaves(leaf, &expected, &found, undefined)
+        })
+    }
+
+    fn compare_leaves(
+        &self,
+        leaf: usize,
+        expected: &Value,
+        found: &Value,
+        undefined: &Undefined,
+    ) -> Result<(), Mismatch> {
         match (expected, found) {
             (Value::Shape(a), Value::Shape(b)) if a == b => return Ok(()),
             (Value::Scalar(a), Value::Scalar(b)) if a == b => return Ok(()),
@@ -89,7 +175,7 @@ impl Tolerance {
         }
         match (expected.to_tensor(), found.to_tensor()) {
             (Some(a), Some(b)) if a.dtype() == b.dtype() && a.shape() == b.shape() => {
-                self.compare_tensors(leaf, &a, &b)
+                self.compare_tensors(leaf, &a, &b, undefined)
             }
             _ => {
                 let (expected, found) = (describe(expected), describe(found));
@@ -98,13 +184,22 @@ impl Tolerance {
         }
     }
 
-    fn compare_tensors(&self, leaf: usize, a: &Tensor, b: &Tensor) -> Result<(), Mismatch> {
+    fn compare_tensors(
+        &self,
+        leaf: usize,
+        a: &Tensor,
+        b: &Tensor,
+        undefined: &Undefined,
+    ) -> Result<(), Mismatch> {
         if a.bytes()[..] == b.bytes()[..] {
             return Ok(());
         }
         let dtype = a.dtype();
         let (expected, found) = (numbers(a), numbers(b));
-        let finite = expected.iter().filter(|x| x.is_finite());
+        let is_defined = |index: usize| !undefined.has(leaf, index);
+        let finite = (0..expected.len())
+            .filter(|&index| expected[index].is_finite() && is_defined(index))
+            .map(|index| expected[index]);
         let largest = finite.fold(1.0f64, |most, x| most.max(x.abs()));
         // Narrow floats are rounded at every step.
         let step = match dtype {
@@ -127,7 +222,8 @@ impl Tolerance {
                 false => x != y && !(x.is_nan() && y.is_nan()),
             }
         };
-        let mut different = (0..expected.len()).filter(differs);
+        let mut different =
+            (0..expected.len()).filter(|&index| is_defined(index) && differs(&index));
         match different.next() {
             None => Ok(()),
             Some(index) => Err(Mismatch::Element {

@@ -14,12 +14,40 @@ use crate::ir::{
 /// Extents that symbolic dimensions stand for, one after the other: small, and different from each other.
 const EXTENTS: &[i64] = &[3, 5, 2, 7, 4, 6];
 
+/// What is added to them, where a dimension such as `n - 4` would be none with the smallest.
+const LARGER: &[i64] = &[0, 8, 128];
+
+/// The extent of all symbols where different ones do not go together: it has many divisors.
+const EQUAL: i64 = 12;
+
 /// So many elements an argument may have.
 const MAX_ELEMENTS: usize = 1 << 26;
 
-/// Arguments for a function, the same ones for the same seed and name; `None` when it takes something that
-/// cannot be made, such as a function.
-pub(super) fn random(function: &Function, seed: u64, name: &str) -> Option<Vec<Value>> {
+/// What the symbols of a function's parameters stand for.
+pub(super) struct Sizes(DimBindings);
+
+impl Sizes {
+    /// Sizes to be tried one after the other, until the function has a value; one where there are no symbols.
+    pub(super) fn of(function: &Function) -> Vec<Self> {
+        let cx = function.cx();
+        let symbols = symbols(cx, &param_types(function).unwrap_or_default());
+        let bind = |extent: &dyn Fn(usize) -> i64| {
+            Self(symbols.iter().enumerate().map(|(at, &name)| (name, cx.dim(extent(at)))).collect())
+        };
+        let mut all: Vec<Self> = LARGER
+            .iter()
+            .map(|more| bind(&|at| EXTENTS[at % EXTENTS.len()] + more))
+            .chain([bind(&|_| EQUAL)])
+            .collect();
+        if symbols.is_empty() {
+            all.truncate(1);
+        }
+        all
+    }
+}
+
+/// The types of what a function is called with.
+fn param_types(function: &Function) -> Option<Vec<Type>> {
     let body = function.view();
     let params = match body.view(body.root()) {
         View::Function { params, .. } => params,
@@ -27,22 +55,35 @@ pub(super) fn random(function: &Function, seed: u64, name: &str) -> Option<Vec<V
         View::PrimFunc { params, outputs, .. } => params.take(params.len() - outputs),
         _ => return None,
     };
-    let types: Vec<Type> = params.iter().map(|param| body.ty(param)).collect::<Option<_>>()?;
+    params.iter().map(|param| body.ty(param)).collect()
+}
+
+/// Arguments for a function, the same ones for the same seed and name, or why there are none.
+pub(super) fn random(
+    function: &Function,
+    sizes: &Sizes,
+    seed: u64,
+    name: &str,
+) -> Result<Vec<Value>, String> {
     let cx = function.cx();
-    let bindings = bind_symbols(cx, &types);
+    let types = param_types(function).ok_or("a parameter has no type")?;
     let mut hasher = FxHasher::default();
     (seed, name).hash(&mut hasher);
     let mut random = fastrand::Rng::with_seed(hasher.finish());
-    types
-        .into_iter()
-        .map(|ty| value(cx, Type(substitute(cx, ty.into(), &bindings).0), &mut random))
-        .collect()
+    let mut argument = |ty: Type| {
+        let ty = Type(substitute(cx, ty.into(), &sizes.0).0);
+        value(cx, ty, &mut random).ok_or_else(|| {
+            let ty = cx.terms().type_text(ty);
+            format!("no argument of type {ty} is made: it is no data, or too large")
+        })
+    };
+    types.into_iter().map(&mut argument).collect()
 }
 
-/// An extent for each symbol in the types, in the order of their first appearance.
-fn bind_symbols(cx: &Cx, types: &[Type]) -> DimBindings {
+/// The symbols in the types, in the order of their first appearance.
+fn symbols(cx: &Cx, types: &[Type]) -> Vec<Symbol> {
     let terms = cx.terms();
-    let mut bindings = DimBindings::default();
+    let mut found = Vec::new();
     let mut seen: FxHashSet<Term> = FxHashSet::default();
     let mut waiting: Vec<Term> = types.iter().rev().map(|&ty| ty.into()).collect();
     while let Some(term) = waiting.pop() {
@@ -50,13 +91,12 @@ fn bind_symbols(cx: &Cx, types: &[Type]) -> DimBindings {
             continue;
         }
         if let DimView::Symbol(name) = terms.dim(Dim(term.0)) {
-            let extent = EXTENTS[bindings.len() % EXTENTS.len()];
-            bindings.entry(Symbol(name.0)).or_insert_with(|| cx.dim(extent));
+            found.push(name);
         } else {
             waiting.extend(terms.children(term).iter().rev());
         }
     }
-    bindings
+    found
 }
 
 /// A value of a type without symbols.

@@ -1,4 +1,4 @@
-use super::{How, Reference};
+use super::Reference;
 use crate::diagnostics::Source;
 use crate::infer::infer_module;
 use crate::ir::{Cx, Module};
@@ -64,17 +64,119 @@ fn tensor_programs_are_compared() {
 
 #[test]
 fn what_fails_now_is_a_difference() {
-    let cx = Cx::new();
-    let reference = Reference::new(&module(&cx, "fn @f(%x: f32[4]) { ret %x }"), 1);
-    let after = module(&cx, "fn @f(%x: f32[4]) -> f32[4] { %y: f32[4] = extern \"g\"(%x) ret %y }");
-    let Err(difference) = reference.advance(&after) else { panic!("it cannot be evaluated") };
-    assert!(matches!(difference.how, How::Fails(_)), "{}", difference.how);
+    let found = difference(
+        "prim @f(%A: f32[4], out %B: f32[4]) { for %i in 0..4 { %B[%i] = %A[%i] } }",
+        "prim @f(%A: f32[4], out %B: f32[4]) { for %i in 0..5 { %B[%i] = %A[%i] } }",
+    );
+    assert!(found.starts_with("it could be evaluated before, and now: index [4]"), "{found}");
+}
+
+/// The functions that are compared, and what is said of the others.
+fn notes(reference: &Reference) -> (usize, Vec<String>) {
+    let notes = reference.notes().map(|(name, why)| format!("@{name}: {why}"));
+    (reference.len(), notes.collect())
 }
 
 #[test]
-fn what_cannot_be_evaluated_is_not_compared() {
+fn what_cannot_be_evaluated_is_said() {
     let cx = Cx::new();
     let text = "fn @f(%x: f32[4]) -> f32[4] { %y: f32[4] = extern \"g\"(%x) ret %y }
-                fn @g(%h: fn(f32[4]) -> f32[4]) { ret const(f32[], 1) }";
-    assert!(Reference::new(&module(&cx, text), 1).is_empty());
+                fn @g(%h: fn(f32[4]) -> f32[4]) { ret const(f32[], 1) }
+                fn @h(%x: f32[4]) -> f32[4] { %y = @h(%x) ret %y }
+                fn @i(%x: f32[1099511627776]) { ret %x }";
+    let (count, said) = notes(&Reference::new(&module(&cx, text), 1));
+    assert_eq!(count, 0);
+    assert_eq!(
+        said[0],
+        "@f: not compared: in `@f`: `g` is outside of the module and cannot be evaluated"
+    );
+    assert!(said[1].starts_with("@g: not compared: no argument of type fn(f32[4])"), "{}", said[1]);
+    assert!(said[2].contains("the recursion may have no end"), "{}", said[2]);
+    assert!(said[3].ends_with("it is no data, or too large"), "{}", said[3]);
+}
+
+#[test]
+fn what_cannot_be_evaluated_any_more_is_no_difference_and_is_said() {
+    let cx = Cx::new();
+    let reference = Reference::new(&module(&cx, "fn @f(%x: f32[4]) { ret %x }"), 1);
+    let after = module(&cx, "fn @f(%x: f32[4]) -> f32[4] { %y: f32[4] = extern \"g\"(%x) ret %y }");
+    let Ok(next) = reference.advance(&after) else { panic!("it says nothing of the result") };
+    let (count, said) = notes(&next);
+    assert_eq!((count, said.len()), (0, 1));
+    assert!(
+        said[0].starts_with("@f: not compared any more: in `@f`: `g` is outside"),
+        "{}",
+        said[0]
+    );
+}
+
+#[test]
+fn parameters_of_other_names_are_given_in_another_way() {
+    let before = "fn @f(%x: f32[4], %w: f32[4]) { %t = negative(%w) ret add(%x, %t) }";
+    let lifted =
+        |name: &str| format!("fn @f(%x: f32[4], %{name}: f32[4]) {{ ret add(%x, %{name}) }}");
+    assert_eq!(difference(before, &lifted("t")), "none");
+    assert_ne!(difference(before, &lifted("w")), "none");
+}
+
+#[test]
+fn what_a_program_leaves_unwritten_is_not_compared() {
+    let program = |first: &str, written: &str| {
+        format!(
+            "prim @f(%A: f32[8], out %B: f32[8]) {{ {first} for %i in 0..{written} {{ %B[%i] = %A[%i] }} }}"
+        )
+    };
+    let all = "for %i in 0..8 { %B[%i] = 7.0 }";
+    assert_eq!(difference(&program("", "4"), &program(all, "4")), "none");
+    assert_eq!(difference(&program("", "4"), &program(all, "5")), "none");
+    // What was written must be.
+    assert!(difference(&program("", "4"), &program("", "3")).ends_with("1 of 8 differ"));
+    assert!(difference(&program(all, "4"), &program("", "4")).ends_with("4 of 8 differ"));
+}
+
+#[test]
+fn inputs_are_found_for_linear_forms() {
+    for param in ["f32[2*n]", "f32[n + 1]", "f32[3*n + 2, n - 4]", "(f32[n - 70], i64[2*n])"] {
+        let gives = |number| format!("fn @f(%x: {param}) {{ ret (%x, const(f32[], {number})) }}");
+        assert_eq!(difference(&gives(1), &gives(1)), "none", "{param}");
+        assert_ne!(difference(&gives(1), &gives(2)), "none", "{param}");
+    }
+    // Sizes that do not go together are not the only ones.
+    let text = "fn @f(%x: f32[n], %y: f32[m]) { ret add(%x, %y) }";
+    assert_eq!(difference(text, text), "none");
+}
+
+#[cfg(feature = "llvm")]
+#[test]
+fn compiled_code_is_compared() {
+    use super::compare_compiled;
+    use crate::llvm::target::CpuTarget;
+
+    let cx = Cx::new();
+    let graph = "fn @main(%x: f32[4], %y: (f32[4], i64[2])) { ret (add(%x, %y.0), %y.1) }";
+    let lowered = |op: &str| {
+        format!(
+            "fn @main(%x: f32[4], %y: f32[4], %z: i64[2]) -> (f32[4], i64[2]) {{
+           %s = memory.alloc_storage() {{ size = 16 }}
+           %r = memory.alloc_tensor(%s) {{ ty = f32[4] }}
+           %d = @add(%x, %y, %r)
+           ret (%r, %z)
+         }}
+         prim @add(%A: f32[4], %B: f32[4], out %C: f32[4]) {{
+           for %i in 0..4 {{ %C[%i] = %A[%i] {op} %B[%i] }}
+         }}"
+        )
+    };
+    let reference = Reference::new(&module(&cx, graph), 1);
+    let target = CpuTarget::host().unwrap();
+    let compare = |text: &str| compare_compiled(&reference, &module(&cx, text), &target);
+    assert_eq!(compare(&lowered("+")).unwrap(), "main");
+    let error = compare(&lowered("*")).unwrap_err().to_string();
+    assert!(error.starts_with("what was compiled of @main computes something else"), "{error}");
+    assert!(error.ends_with("of 4 differ"), "{error}");
+    let error = compare("fn @main(%x: f32[4]) { ret %x }").unwrap_err().to_string();
+    assert!(error.contains("the model has 1 inputs"), "{error}");
+    let error =
+        compare("fn @main(%x: f32[4], %y: f32[4], %z: i64[2]) { %a = add(%x, %y) ret (%a, %z) }");
+    assert!(error.unwrap_err().to_string().contains("the operator `add` is left over"));
 }

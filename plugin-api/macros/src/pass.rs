@@ -13,7 +13,7 @@ use crate::option::PassOption;
 use crate::record::{Record, note};
 
 const KEYS: &str = "expected one of: name, aliases, opt_level, phase, from, until, requires, after, \
-                    before, establishes, destroys, preserves, idempotent, options";
+                    before, establishes, destroys, preserves, idempotent, tolerance, options";
 
 pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let attributes = Punctuated::<Attribute, Token![,]>::parse_terminated.parse2(attributes)?;
@@ -193,6 +193,12 @@ impl Parse for Attribute {
                 input.parse::<Token![=]>()?;
                 let value: syn::LitBool = input.parse()?;
                 Ok(Attribute::Raw(key, value.value.to_string()))
+            }
+            "tolerance" => {
+                input.parse::<Token![=]>()?;
+                let value: syn::LitFloat = input.parse()?;
+                let part: f64 = value.base10_parse()?;
+                Ok(Attribute::Raw(key, part.to_string()))
             }
             "options" => {
                 let content;

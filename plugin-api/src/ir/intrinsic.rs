@@ -89,7 +89,7 @@ pub const INTRINSICS: &[IntrinsicDef] = {
         IntrinsicDef { gives: IntrinsicResult::Bool, ..IntrinsicDef::new("isnan", 1, Floats) },
         IntrinsicDef::new("log", 1, Floats),
         IntrinsicDef::new("log2", 1, Floats),
-        IntrinsicDef::new("pow", 2, Floats),
+        IntrinsicDef::new("pow", 2, Numbers),
         IntrinsicDef {
             gives: IntrinsicResult::SameBits,
             ..IntrinsicDef::new("reinterpret", 1, Numbers)

@@ -245,12 +245,17 @@ impl Lift {
         let body = func.view();
         let mut rw = func.edit();
         let mut params: Vec<Expr> = self.inputs.iter().chain(&self.kept).copied().collect();
+        let names: HashSet<Symbol> = self.weights.iter().map(|&var| var_name(body, var)).collect();
         for &output in &self.outputs {
             let name = match body.view(output) {
-                View::Var { name } => body.terms().str(name),
-                _ => "transformed",
+                // The weight's own name would say that the weight is to be given.
+                View::Var { name } if names.contains(&name) => {
+                    format!("{}_transformed", body.terms().str(name))
+                }
+                View::Var { name } => body.terms().str(name).to_owned(),
+                _ => "transformed".to_owned(),
             };
-            let param = rw.var(name, body.ty(output));
+            let param = rw.var(&name, body.ty(output));
             rw.replace(output, param);
             params.push(param);
         }
@@ -281,6 +286,13 @@ impl Lift {
         rw.set_type(root, None);
         rw.set_root(root);
         rw.finish()
+    }
+}
+
+fn var_name(body: BodyView<'_>, var: Expr) -> Symbol {
+    match body.view(var) {
+        View::Var { name } => name,
+        _ => Symbol(0),
     }
 }
 

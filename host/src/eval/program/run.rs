@@ -2,7 +2,7 @@
 
 use crate::eval::Value;
 use crate::eval::budget::Budget;
-use crate::eval::env::{matches, mismatch};
+use crate::eval::env::mismatch;
 use crate::ir::{BinaryOp, Context, Cx, DType, DimBindings, Type, substitute};
 
 use super::code::{Access, Instr, Reg};
@@ -34,7 +34,7 @@ impl Program {
             dims: DimBindings::default(),
             budget,
         };
-        run.compare(args)?;
+        self.compare(cx, args, &mut run.dims)?;
         for index in 0..args.len() {
             run.bind(index, args)?;
         }
@@ -53,27 +53,69 @@ impl Program {
         &self.indices[access.first as usize..][..access.count as usize]
     }
 
-    /// The types of the outputs, given the inputs; `None` when there are not as many inputs.
-    pub(in crate::eval) fn output_types(&self, cx: &Cx, inputs: &[Value]) -> Option<Vec<Type>> {
+    /// The types of the outputs, given the inputs, which are those that the parameters ask for.
+    pub(in crate::eval) fn output_types(
+        &self,
+        cx: &Cx,
+        inputs: &[Value],
+    ) -> Result<Vec<Type>, ProgramError> {
         let (params, outputs) = self.params.split_at(self.params.len() - self.outputs);
         if params.len() != inputs.len() {
-            return None;
+            let expected = params.len();
+            return Err(ProgramError::WrongArgCount { expected, found: inputs.len() });
         }
-        let ty = |param: &Param| match param {
-            Param::Buffer(number) => Some(self.buffers[*number as usize].ty),
-            Param::Int(_) | Param::Float(_) => None,
-        };
         let mut dims = DimBindings::default();
-        for (param, input) in params.iter().zip(inputs) {
-            if let Some(ty) = ty(param) {
-                matches(cx, ty, input, &mut dims);
+        self.compare(cx, inputs, &mut dims)?;
+        let ty = |output| Some(Type(substitute(cx, self.type_of(output)?.into(), &dims).0));
+        Ok(outputs.iter().filter_map(ty).collect())
+    }
+
+    /// Compares buffers, the first ones of the parameters, with what those say.
+    fn compare(&self, cx: &Cx, args: &[Value], dims: &mut DimBindings) -> Result<(), ProgramError> {
+        let mut indices = Vec::with_capacity(args.len());
+        let mut declared = Vec::with_capacity(args.len());
+        for (index, (param, arg)) in self.params.iter().zip(args).enumerate() {
+            if let Some(ty) = self.type_of(param) {
+                indices.push(index);
+                declared.push((ty, arg));
             }
         }
-        outputs
-            .iter()
-            .map(|output| Some(Type(substitute(cx, ty(output)?.into(), &dims).0)))
-            .collect()
+        match mismatch(cx, &declared, dims) {
+            Some(at) => Err(self.wrong_buffer(cx, indices[at], dims, args)),
+            None => Ok(()),
+        }
     }
+
+    /// The type of a buffer.
+    fn type_of(&self, param: &Param) -> Option<Type> {
+        match param {
+            Param::Buffer(number) => Some(self.buffers[*number as usize].ty),
+            Param::Int(_) | Param::Float(_) => None,
+        }
+    }
+
+    fn is_output(&self, index: usize) -> bool {
+        index + self.outputs >= self.params.len()
+    }
+
+    fn wrong_buffer(
+        &self,
+        cx: &Cx,
+        index: usize,
+        dims: &DimBindings,
+        args: &[Value],
+    ) -> ProgramError {
+        let text = |ty: Type| cx.terms().type_text(Type(substitute(cx, ty.into(), dims).0));
+        let expected = self.type_of(&self.params[index]).map_or_else(String::new, text);
+        let place = if self.is_output(index) { " in a storage" } else { "" };
+        let expected = format!("{expected}{place}");
+        ProgramError::WrongArg { index, expected, found: text_of(cx, &args[index]) }
+    }
+}
+
+fn text_of(cx: &Cx, arg: &Value) -> String {
+    let text = |ty| cx.terms().type_text(ty);
+    arg.ty(cx).map_or_else(|| arg.kind().to_owned(), text)
 }
 
 struct Run<'a> {
@@ -87,53 +129,18 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Compares buffers with what the program's parameters say.
-    fn compare(&mut self, args: &[Value]) -> Result<(), ProgramError> {
-        let program = self.program;
-        let mut indices = Vec::with_capacity(args.len());
-        let mut declared = Vec::with_capacity(args.len());
-        for (index, (param, arg)) in program.params.iter().zip(args).enumerate() {
-            if let Param::Buffer(number) = *param {
-                indices.push(index);
-                declared.push((program.buffers[number as usize].ty, arg));
-            }
-        }
-        match mismatch(self.cx, &declared, &mut self.dims) {
-            Some(at) => Err(self.wrong_buffer(indices[at], declared[at].0, args)),
-            None => Ok(()),
-        }
-    }
-
-    fn is_output(&self, index: usize) -> bool {
-        index + self.program.outputs >= self.program.params.len()
-    }
-
-    fn wrong_buffer(&self, index: usize, ty: Type, args: &[Value]) -> ProgramError {
-        let terms = self.cx.terms();
-        let ty = Type(substitute(self.cx, ty.into(), &self.dims).0);
-        let place = if self.is_output(index) { " in a storage" } else { "" };
-        let expected = format!("{}{place}", terms.type_text(ty));
-        ProgramError::WrongArg { index, expected, found: self.text_of(&args[index]) }
-    }
-
-    fn text_of(&self, arg: &Value) -> String {
-        let text = |ty| self.cx.terms().type_text(ty);
-        arg.ty(self.cx).map_or_else(|| arg.kind().to_owned(), text)
-    }
-
     /// Gives a parameter its value.
     fn bind(&mut self, index: usize, args: &[Value]) -> Result<(), ProgramError> {
         let arg = &args[index];
         let wrong = |expected: &str| {
             let expected = expected.to_owned();
-            ProgramError::WrongArg { index, expected, found: self.text_of(arg) }
+            ProgramError::WrongArg { index, expected, found: text_of(self.cx, arg) }
         };
         match self.program.params[index] {
             Param::Buffer(number) => {
-                let is_right = !self.is_output(index) || matches!(arg, Value::Place(_));
+                let is_right = !self.program.is_output(index) || matches!(arg, Value::Place(_));
                 if !is_right || !self.memory.place_value(number, arg) {
-                    let ty = self.program.buffers[number as usize].ty;
-                    return Err(self.wrong_buffer(index, ty, args));
+                    return Err(self.program.wrong_buffer(self.cx, index, &self.dims, args));
                 }
             }
             Param::Int(reg) => {

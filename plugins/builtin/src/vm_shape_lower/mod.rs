@@ -68,7 +68,7 @@ fn vm_shape_lower(mut module: Module, cx: &PassContext) -> Result<Module> {
         if terms.attrs(func.attrs()).bool(MATCHES_PARAMETERS) == Some(true) {
             return Ok(func);
         }
-        let code = Code::of(&func, terms.str(name), &module, cx)?;
+        let code = Code::of(&func, terms.str(name), module, cx)?;
         if code.is_static {
             return Ok(func);
         }

@@ -35,6 +35,7 @@ use policy::{Policies, Policy};
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],
     idempotent = true,
+    tolerance = 0.05,
     options(dtype(str, default = "f16", one_of = ["f16", "bf16"], help = "the narrow element type"),
         out_dtype(str, default = "f32", one_of = ["f32", "f16", "bf16"],
             help = "element type of products: f32 or the narrow one"),

@@ -1,0 +1,90 @@
+//! Whether compiled code computes what the evaluator does.
+
+use thiserror::Error;
+
+use super::{Mismatch, Reference};
+use crate::eval::{Tensor, Tuple, Value};
+use crate::executable::{CompileError, CompileOptions, Executable};
+use crate::ir::{Bytes, Context, DType, Module};
+use crate::llvm::target::CpuTarget;
+use crate::runtime::dlpack::{DataType, TensorBuffer, TensorError, TensorRef};
+use crate::runtime::model::ModelError;
+use crate::runtime::signature::data_type;
+
+/// Why compiled code was not compared, or that it computes something else.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum CompiledError {
+    #[error("what was compiled of @{0} cannot be compared with the evaluator: @{0}: {1}")]
+    NoReference(String, String),
+    #[error("code for {target} cannot be run on this machine")]
+    OtherMachine { target: String },
+    #[error(
+        "what was compiled of @{function} computes something else than the evaluator: {mismatch}"
+    )]
+    Result { function: String, mismatch: Mismatch },
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+}
+
+/// Compiles a lowered module, runs the code on the inputs of a reference, and compares. The name of the function.
+pub fn compare_compiled(
+    reference: &Reference,
+    module: &Module,
+    target: &CpuTarget,
+) -> Result<String, CompiledError> {
+    let options = CompileOptions::default();
+    let function = options.entry.clone();
+    let Some(computed) = reference.computed(module.cx().symbol(&function)) else {
+        let why = reference.notes().find(|(name, _)| *name == function);
+        let why = why.map_or("it is not among the module's public functions", |(_, why)| why);
+        return Err(CompiledError::NoReference(function, why.to_owned()));
+    };
+    if !target.runs_here() {
+        return Err(CompiledError::OtherMachine { target: target.to_string() });
+    }
+    let model = Executable::compile(module, target, &options)?.jit()?;
+    let inputs = computed.inputs.iter().flat_map(tensors).map(|tensor| buffer(&tensor));
+    let inputs: Vec<TensorBuffer> = inputs.collect::<Result<_, TensorError>>()?;
+    let inputs: Vec<TensorRef<'_>> = inputs.iter().map(TensorBuffer::as_ref).collect();
+    let outputs = model.run(&inputs, None)?;
+    let outputs = outputs.iter().zip(model.outputs());
+    let found: Option<Vec<Value>> =
+        outputs.map(|(output, spec)| value(output, spec.dtype)).collect();
+    let found = Value::Tuple(Tuple::new(found.unwrap_or_default()));
+    let expected = tensors(&computed.result).into_iter().map(Value::Tensor).collect();
+    let expected = Value::Tuple(Tuple::new(expected));
+    match reference.tolerance().compare(&expected, &found, &computed.undefined) {
+        Ok(()) => Ok(function),
+        Err(mismatch) => Err(CompiledError::Result { function, mismatch }),
+    }
+}
+
+/// The tensors of a value, in order. Compiled code takes and gives nothing else.
+fn tensors(value: &Value) -> Vec<Tensor> {
+    let mut found = Vec::new();
+    let mut waiting = vec![value.clone()];
+    while let Some(value) = waiting.pop() {
+        match &value {
+            Value::Tuple(tuple) => waiting.extend(tuple.fields().iter().rev().cloned()),
+            value => found.extend(value.to_tensor()),
+        }
+    }
+    found
+}
+
+fn buffer(tensor: &Tensor) -> Result<TensorBuffer, TensorError> {
+    let shape: Vec<i64> = tensor.shape().iter().map(|&extent| extent as i64).collect();
+    let dtype = data_type(tensor.dtype()).unwrap_or(DataType::U8);
+    TensorBuffer::from_bytes(tensor.bytes(), &shape, dtype)
+}
+
+fn value(output: &TensorBuffer, dtype: DType) -> Option<Value> {
+    let shape = output.shape().iter().map(|&extent| extent as usize).collect();
+    let bytes = Bytes::new(output.bytes().to_vec());
+    Some(Value::Tensor(Tensor::new(dtype, shape, bytes)?))
+}
