@@ -7,8 +7,12 @@ use tenon_host::infer::infer_module;
 use tenon_host::ir::{Cx, Module};
 use tenon_host::text::{NoWeights, parse_module};
 
+#[allow(dead_code, reason = "not every benchmark has a use for it")]
+pub(crate) mod shapes;
+
 /// Layers of a network, all of one shape: a product, a bias, an activation, a sum with what was before. One
 /// function of `bindings` bindings, types inferred.
+#[allow(dead_code, reason = "not every benchmark has a use for it")]
 pub(crate) fn layers(bindings: usize) -> Module {
     module(&layers_text(bindings, "f32[16, 16]", &format!("%v{bindings}"), ""))
 }
