@@ -37,95 +37,147 @@ const SMALL: u64 = 1 << 16;
         help = "largest size in bytes of a result of shapes alone"))
 )]
 fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
-    let growth = cx.option_int("max_growth").unsigned_abs();
-    let fill = cx.option_int("max_fill").unsigned_abs();
-    let limit = |sizes: u64| match sizes {
-        0 => fill,
-        sizes => SMALL.max(sizes.saturating_mul(growth)),
-    };
     let body = func.view();
-    let mut rw = func.edit();
-    // Bytes of a constant expression; `None` for any other.
-    let mut size: SideTable<Option<u64>> = SideTable::new(body, None);
     let binders = Binders::of(body);
-    let [call_tir, shape_of] = ["call_tir", "shape_of"].map(|op| cx.symbol(op));
-    // Whether a shape whose rank was not known is known now.
-    let mut has_new_shape = false;
+    let mut fold = Fold {
+        body,
+        rw: func.edit(),
+        cx,
+        call_tir: cx.symbol("call_tir"),
+        shape_of: cx.symbol("shape_of"),
+        sizes: SideTable::new(body, None),
+        has_new_shape: false,
+    };
     for expr in body.post_order() {
-        match body.view(expr) {
-            View::Constant(constant) => size[expr] = Some(constant.bytes.len() as u64),
-            View::Shape { ty } => {
-                size[expr] = is_static_shape(body, ty).then_some(0);
+        fold.sizes[expr] = fold.size_of_leaf(expr);
+        let mut rules = RULES.iter().filter(|(kind, _)| *kind == body.kind(expr));
+        let folded = rules.find_map(|(_, rule)| rule(&mut fold, expr));
+        if let Some(Folded { value, size }) = folded {
+            if cx.is_cancelled() {
+                return Err(PassError::cancelled());
             }
-            View::Prim { dim } => {
-                size[expr] = body.terms().dim_value(dim).map(|_| 0);
-            }
-            View::Tuple(fields) => {
-                size[expr] = fields.iter().map(|field| size[field]).sum();
-            }
-            View::TupleGetItem { tuple, index } => {
-                let tuple = rw.definition(tuple);
-                let field = match rw.view(tuple) {
-                    View::Tuple(fields) => fields.get(index),
-                    _ => None,
-                };
-                if let Some(field) = field {
-                    size[expr] = rw.is_constant(field).then_some(SMALL);
-                    rw.replace(expr, field);
-                }
-            }
-            View::If { cond, then, otherwise } => {
-                let cond = rw.definition(cond);
-                let taken = match rw.view(cond) {
-                    View::Constant(cond) => Some(cond.bytes.first().is_some_and(|&bit| bit != 0)),
-                    _ => None,
-                };
-                if let Some(taken) = taken {
-                    rw.replace(expr, if taken { then } else { otherwise });
-                }
-            }
-            View::Call { callee, args, .. } => {
-                let op = body.op_symbol(callee);
-                let values = args.skip((op == Some(call_tir)) as usize);
-                let sizes: Option<u64> = values.iter().map(|value| size[value]).sum();
-                let is_foldable = || !values.is_empty() && op.is_some_and(|op| cx.is_pure_op(op));
-                if sizes.is_some() && cx.is_cancelled() {
-                    return Err(PassError::cancelled());
-                }
-                if let Some(sizes) = sizes.filter(|_| is_foldable())
-                    && let Some(result) = result_size(body, expr)
-                    && result <= limit(sizes)
-                    && let Ok(value) = rw.evaluate(expr)
-                {
-                    size[expr] = Some(result);
-                    has_new_shape |= is_unknown(body, expr);
-                    rw.replace(expr, value);
-                } else if op == Some(shape_of)
-                    && let Some(shape) = body.ty(expr).filter(|&ty| is_static_shape(body, ty))
-                {
-                    let TypeView::Shape(Some(dims)) = body.terms().ty(shape) else { continue };
-                    let dims = dims.to_vec();
-                    let value = rw.shape(&dims);
-                    size[expr] = Some(0);
-                    rw.replace(expr, value);
-                } else if has_new_shape && is_unknown(body, expr) {
-                    rw.set_type(expr, None);
-                }
-            }
-            _ => {}
+            fold.sizes[expr] = size;
+            fold.rw.replace(expr, value);
+        } else if body.kind(expr) == Kind::CALL {
+            fold.infer_anew(expr);
         }
         for var in binders.of_value(expr) {
-            if has_new_shape && is_unknown(body, var) {
-                rw.set_type(var, None);
-            }
-            size[var] = size[expr];
-            if size[expr].is_some() {
-                let value = rw.body().resolve(expr);
-                rw.replace(var, value);
+            fold.bind(var, expr);
+        }
+    }
+    fold.rw.finish()
+}
+
+/// By the kind of expression they look at, the rules in the order they are tried.
+const RULES: &[(Kind, Rule)] = &[
+    // (x, y).0 => x
+    (Kind::TUPLE_GET_ITEM, field_of_tuple),
+    // if true { x } else { y } => x
+    (Kind::IF, branch_taken),
+    // add(1, 2) => 3
+    (Kind::CALL, value_of_call),
+    // shape_of(%x) => shape(2, 3), where %x is f32[2, 3]
+    (Kind::CALL, shape_of_tensor),
+];
+
+type Rule = fn(&mut Fold<'_>, Expr) -> Option<Folded>;
+
+/// What an expression folds to, and how many bytes that has; `None` where it is not constant.
+struct Folded {
+    value: Expr,
+    size: Option<u64>,
+}
+
+/// The function, as far as it is folded.
+struct Fold<'a> {
+    body: BodyView<'a>,
+    rw: Rewriter,
+    cx: &'a PassContext,
+    call_tir: Symbol,
+    shape_of: Symbol,
+    /// Bytes of a constant expression; `None` for any other.
+    sizes: SideTable<Option<u64>>,
+    /// Whether a shape whose rank was not known is known now.
+    has_new_shape: bool,
+}
+
+fn field_of_tuple(fold: &mut Fold<'_>, expr: Expr) -> Option<Folded> {
+    let View::TupleGetItem { tuple, index } = fold.body.view(expr) else { return None };
+    let tuple = fold.rw.definition(tuple);
+    let View::Tuple(fields) = fold.rw.view(tuple) else { return None };
+    let value = fields.get(index)?;
+    Some(Folded { value, size: fold.rw.is_constant(value).then_some(SMALL) })
+}
+
+fn branch_taken(fold: &mut Fold<'_>, expr: Expr) -> Option<Folded> {
+    let View::If { cond, then, otherwise } = fold.body.view(expr) else { return None };
+    let cond = fold.rw.definition(cond);
+    let View::Constant(cond) = fold.rw.view(cond) else { return None };
+    let is_true = cond.bytes.first().is_some_and(|&bit| bit != 0);
+    Some(Folded { value: if is_true { then } else { otherwise }, size: None })
+}
+
+fn value_of_call(fold: &mut Fold<'_>, expr: Expr) -> Option<Folded> {
+    let View::Call { callee, args, .. } = fold.body.view(expr) else { return None };
+    let op = fold.body.op_symbol(callee)?;
+    let values = args.skip((op == fold.call_tir) as usize);
+    let sizes: Option<u64> = values.iter().map(|value| fold.sizes[value]).sum();
+    let sizes = sizes.filter(|_| !values.is_empty() && fold.cx.is_pure_op(op))?;
+    let size = result_size(fold.body, expr).filter(|&size| size <= fold.limit(sizes))?;
+    let value = fold.rw.evaluate(expr).ok()?;
+    fold.has_new_shape |= is_unknown(fold.body, expr);
+    Some(Folded { value, size: Some(size) })
+}
+
+fn shape_of_tensor(fold: &mut Fold<'_>, expr: Expr) -> Option<Folded> {
+    let View::Call { callee, .. } = fold.body.view(expr) else { return None };
+    if fold.body.op_symbol(callee) != Some(fold.shape_of) {
+        return None;
+    }
+    let ty = fold.body.ty(expr).filter(|&ty| is_static_shape(fold.body, ty))?;
+    let TypeView::Shape(Some(dims)) = fold.body.terms().ty(ty) else { return None };
+    Some(Folded { value: fold.rw.shape(dims), size: Some(0) })
+}
+
+impl Fold<'_> {
+    /// Bytes of what is constant by itself, or because what it is made of is.
+    fn size_of_leaf(&self, expr: Expr) -> Option<u64> {
+        match self.body.view(expr) {
+            View::Constant(constant) => Some(constant.bytes.len() as u64),
+            View::Shape { ty } => is_static_shape(self.body, ty).then_some(0),
+            View::Prim { dim } => self.body.terms().dim_value(dim).map(|_| 0),
+            View::Tuple(fields) => fields.iter().map(|field| self.sizes[field]).sum(),
+            // A variable has the size of what it is bound to.
+            _ => self.sizes[expr],
+        }
+    }
+
+    /// The largest result that is folded of arguments of so many bytes.
+    fn limit(&self, sizes: u64) -> u64 {
+        match sizes {
+            0 => self.cx.option_int("max_fill").unsigned_abs(),
+            sizes => {
+                SMALL.max(sizes.saturating_mul(self.cx.option_int("max_growth").unsigned_abs()))
             }
         }
     }
-    rw.finish()
+
+    /// Has a type that says too little inferred again, where a shape has become known.
+    fn infer_anew(&mut self, expr: Expr) {
+        if self.has_new_shape && is_unknown(self.body, expr) {
+            self.rw.set_type(expr, None);
+        }
+    }
+
+    /// Has the readers of a variable that is bound to a constant read the constant.
+    fn bind(&mut self, var: Expr, value: Expr) {
+        self.infer_anew(var);
+        self.sizes[var] = self.sizes[value];
+        if self.sizes[value].is_some() {
+            let value = self.rw.body().resolve(value);
+            self.rw.replace(var, value);
+        }
+    }
 }
 
 /// Whether all extents of a shape type are known.
