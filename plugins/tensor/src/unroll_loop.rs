@@ -35,7 +35,11 @@ use crate::loops::{bound_variable, constant_extent, with_kind};
 fn unroll_loop(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
     let mut rw = func.edit();
     let mut has_loop = SideTable::new(rw.body(), false);
+    // Nodes that a statement has at least, so that loops around one that is too large are not all counted.
+    let mut least = SideTable::new(rw.body(), 0i64);
     for expr in rw.post_order() {
+        let inside = func.view().inner_stmts(expr);
+        least[expr] = inside.iter().map(|stmt| least[*stmt]).max().unwrap_or(0);
         let inner = rw.body().inner_stmts(expr);
         has_loop[expr] = inner
             .iter()
@@ -55,10 +59,17 @@ fn unroll_loop(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc>
         if !is_wanted {
             continue;
         }
-        let template = Template::of(rw.body(), body);
-        let growth = steps.saturating_mul(template.nodes().len() as i64);
         let room = cx.option_int("max_nodes") - rw.body().len() as i64;
-        match steps <= cx.option_int("max_extent") && growth <= room {
+        let has_room = |nodes: i64| {
+            steps <= cx.option_int("max_extent") && steps.saturating_mul(nodes) <= room
+        };
+        if !has_room(least[expr]) {
+            make_serial(&mut rw, expr, cx);
+            continue;
+        }
+        let template = Template::of(rw.body(), body);
+        least[expr] = template.nodes().len() as i64;
+        match has_room(least[expr]) {
             true => unroll(&mut rw, expr, &template, steps),
             false => make_serial(&mut rw, expr, cx),
         }
