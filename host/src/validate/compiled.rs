@@ -8,7 +8,7 @@ use crate::executable::{CompileError, CompileOptions, Executable};
 use crate::ir::{Bytes, Context, DType, Module};
 use crate::llvm::target::CpuTarget;
 use crate::runtime::dlpack::{DataType, TensorBuffer, TensorError, TensorRef};
-use crate::runtime::model::ModelError;
+use crate::runtime::model::{Model, ModelError};
 use crate::runtime::signature::data_type;
 
 /// Why compiled code was not compared, or that it computes something else.
@@ -48,20 +48,28 @@ pub fn compare_compiled(
         return Err(CompiledError::OtherMachine { target: target.to_string() });
     }
     let model = Executable::compile(module, target, &options)?.jit()?;
-    let inputs = computed.inputs.iter().flat_map(tensors).map(|tensor| buffer(&tensor));
+    for run in &computed.runs {
+        let found = run_compiled(&model, &run.inputs)?;
+        let expected = tensors(&run.result).into_iter().map(Value::Tensor).collect();
+        let expected = Value::Tuple(Tuple::new(expected));
+        let compared = reference.tolerance().compare(&expected, &found, &run.undefined);
+        if let Err(mismatch) = compared {
+            return Err(CompiledError::Result { function, mismatch });
+        }
+    }
+    Ok(function)
+}
+
+/// The outputs of compiled code, as a tuple.
+fn run_compiled(model: &Model, inputs: &[Value]) -> Result<Value, CompiledError> {
+    let inputs = inputs.iter().flat_map(tensors).map(|tensor| buffer(&tensor));
     let inputs: Vec<TensorBuffer> = inputs.collect::<Result<_, TensorError>>()?;
     let inputs: Vec<TensorRef<'_>> = inputs.iter().map(TensorBuffer::as_ref).collect();
     let outputs = model.run(&inputs, None)?;
     let outputs = outputs.iter().zip(model.outputs());
     let found: Option<Vec<Value>> =
         outputs.map(|(output, spec)| value(output, spec.dtype)).collect();
-    let found = Value::Tuple(Tuple::new(found.unwrap_or_default()));
-    let expected = tensors(&computed.result).into_iter().map(Value::Tensor).collect();
-    let expected = Value::Tuple(Tuple::new(expected));
-    match reference.tolerance().compare(&expected, &found, &computed.undefined) {
-        Ok(()) => Ok(function),
-        Err(mismatch) => Err(CompiledError::Result { function, mismatch }),
-    }
+    Ok(Value::Tuple(Tuple::new(found.unwrap_or_default())))
 }
 
 /// The tensors of a value, in order. Compiled code takes and gives nothing else.

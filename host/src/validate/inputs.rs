@@ -23,6 +23,17 @@ const EQUAL: i64 = 12;
 /// So many elements an argument may have.
 const MAX_ELEMENTS: usize = 1 << 26;
 
+/// Which numbers arguments have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Numbers {
+    /// Floats between -1 and 1, small integers that are not negative, truth values.
+    Ordinary,
+    /// Now and then a float that is no number, or the least above zero, or a zero with a sign; the least or the greatest
+    /// integer. Infinities and the greatest floats are not among them: sums and products of those depend on their
+    /// order, which passes that round may change.
+    Extreme,
+}
+
 /// What the symbols of a function's parameters stand for.
 pub(super) struct Sizes(DimBindings);
 
@@ -62,17 +73,18 @@ fn param_types(function: &Function) -> Option<Vec<Type>> {
 pub(super) fn random(
     function: &Function,
     sizes: &Sizes,
+    numbers: Numbers,
     seed: u64,
     name: &str,
 ) -> Result<Vec<Value>, String> {
     let cx = function.cx();
     let types = param_types(function).ok_or("a parameter has no type")?;
     let mut hasher = FxHasher::default();
-    (seed, name).hash(&mut hasher);
+    (seed, name, numbers).hash(&mut hasher);
     let mut random = fastrand::Rng::with_seed(hasher.finish());
     let mut argument = |ty: Type| {
         let ty = Type(substitute(cx, ty.into(), &sizes.0).0);
-        value(cx, ty, &mut random).ok_or_else(|| {
+        value(cx, ty, numbers, &mut random).ok_or_else(|| {
             let ty = cx.terms().type_text(ty);
             format!("no argument of type {ty} is made: it is no data, or too large")
         })
@@ -100,7 +112,7 @@ fn symbols(cx: &Cx, types: &[Type]) -> Vec<Symbol> {
 }
 
 /// A value of a type without symbols.
-fn value(cx: &Cx, ty: Type, random: &mut fastrand::Rng) -> Option<Value> {
+fn value(cx: &Cx, ty: Type, numbers: Numbers, random: &mut fastrand::Rng) -> Option<Value> {
     enum Step {
         Make(Type),
         Tuple(usize),
@@ -118,10 +130,10 @@ fn value(cx: &Cx, ty: Type, random: &mut fastrand::Rng) -> Option<Value> {
             Step::Make(ty) => ty,
         };
         done.push(match terms.ty(ty) {
-            TypeView::Tensor { .. } => Value::Tensor(tensor(cx, ty, random)?),
+            TypeView::Tensor { .. } => Value::Tensor(tensor(cx, ty, numbers, random)?),
             TypeView::Scalar { dtype: DType::I64, lanes: 1 } => Value::Scalar(random.i64(0..4)),
             TypeView::Scalar { dtype, lanes: 1 } => {
-                Value::Tensor(tensor(cx, cx.static_tensor_type(dtype, &[]), random)?)
+                Value::Tensor(tensor(cx, cx.static_tensor_type(dtype, &[]), numbers, random)?)
             }
             TypeView::Shape(Some(dims)) => {
                 Value::Shape(dims.iter().map(|&dim| terms.dim_value(dim)).collect::<Option<_>>()?)
@@ -137,8 +149,10 @@ fn value(cx: &Cx, ty: Type, random: &mut fastrand::Rng) -> Option<Value> {
     done.pop()
 }
 
-/// Floats between -1 and 1, small integers that are not negative, truth values.
-fn tensor(cx: &Cx, ty: Type, random: &mut fastrand::Rng) -> Option<Tensor> {
+/// One element in so many is extreme, where extremes are asked for: rows without one are compared as well.
+const EXTREME_EVERY: usize = 8;
+
+fn tensor(cx: &Cx, ty: Type, numbers: Numbers, random: &mut fastrand::Rng) -> Option<Tensor> {
     let (dtype, shape) = cx.terms().static_tensor(ty)?;
     let shape: Vec<usize> =
         shape.into_iter().map(|extent| usize::try_from(extent).ok()).collect::<Option<_>>()?;
@@ -146,22 +160,47 @@ fn tensor(cx: &Cx, ty: Type, random: &mut fastrand::Rng) -> Option<Tensor> {
     if count > MAX_ELEMENTS {
         return None;
     }
+    let is_extreme = |random: &mut fastrand::Rng| {
+        numbers == Numbers::Extreme && random.usize(0..EXTREME_EVERY) == 0
+    };
     macro_rules! elements {
-        ($value:expr) => {{
-            let values = (0..count).map(|_| $value).collect();
+        ($ordinary:expr, $extremes:expr) => {{
+            let extremes = $extremes;
+            let mut element = || match is_extreme(random) {
+                true => extremes[random.usize(0..extremes.len())],
+                false => $ordinary(random),
+            };
+            let values = (0..count).map(|_| element()).collect();
             Tensor::from_vec_as(dtype, shape, values)
         }};
     }
+    macro_rules! floats {
+        ($t:ident, $of:expr) => {{
+            let ordinary = |random: &mut fastrand::Rng| $of(random.f64() * 2.0 - 1.0);
+            let zeros = [$of(0.0), $of(-0.0)];
+            elements!(ordinary, [$t::NAN, $t::MIN_POSITIVE, -$t::MIN_POSITIVE, zeros[0], zeros[1]])
+        }};
+    }
+    macro_rules! integers {
+        ($signed:ident) => {{
+            let extremes = match dtype.is_signed() {
+                true => [$signed::MIN, $signed::MIN + 1, -1, $signed::MAX],
+                // The bits of the unsigned ones.
+                false => [0, $signed::MIN, -2, -1],
+            };
+            elements!(|random: &mut fastrand::Rng| random.$signed(0..4), extremes)
+        }};
+    }
     Some(match dtype {
-        DType::F64 => elements!(random.f64() * 2.0 - 1.0),
-        DType::F32 => elements!(random.f32() * 2.0 - 1.0),
-        DType::F16 => elements!(f16::from_f32(random.f32() * 2.0 - 1.0)),
-        DType::BF16 => elements!(bf16::from_f32(random.f32() * 2.0 - 1.0)),
-        DType::I64 | DType::U64 => elements!(random.i64(0..4)),
-        DType::I32 | DType::U32 => elements!(random.i32(0..4)),
-        DType::I16 | DType::U16 => elements!(random.i16(0..4)),
-        DType::I8 | DType::U8 => elements!(random.i8(0..4)),
-        DType::BOOL => elements!(random.u8(0..2)),
+        DType::F64 => floats!(f64, |x: f64| x),
+        DType::F32 => floats!(f32, |x: f64| x as f32),
+        DType::F16 => floats!(f16, f16::from_f64),
+        DType::BF16 => floats!(bf16, bf16::from_f64),
+        DType::I64 | DType::U64 => integers!(i64),
+        DType::I32 | DType::U32 => integers!(i32),
+        DType::I16 | DType::U16 => integers!(i16),
+        DType::I8 | DType::U8 => integers!(i8),
+        DType::BOOL => elements!(|random: &mut fastrand::Rng| random.u8(0..2), [0, 1]),
         _ => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! Translation validation: whether a module still computes what another one computes.
 //!
-//! Both are run by the reference evaluator on the same random inputs, which come from a seed, and their results
-//! are compared. That finds differences; it does not prove that there are none. What cannot be evaluated,
+//! Both are run by the reference evaluator on the same random inputs, which come from a seed, once with ordinary
+//! numbers and once with extreme ones among them, and their results are compared. That finds differences; it does not prove that there are none. What cannot be evaluated,
 //! such as a call of something external, is not compared, and [`Reference::notes`] says so.
 //!
 //! What a program leaves unwritten is no result. A function that makes memory is run a second time over memory with

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use rustc_hash::FxBuildHasher;
 
 use super::compare::{Mismatch, Tolerance, Undefined};
-use super::inputs::{self, Sizes};
+use super::inputs::{self, Numbers, Sizes};
 use crate::eval::{EvalError, Evaluator, Limits, Value};
 use crate::infer::signature;
 use crate::ir::{Context, Function, Module, Symbol, Type, View};
@@ -23,6 +23,13 @@ pub struct Reference {
 /// What one function computed.
 pub(super) struct Computed {
     interface: Interface,
+    /// With ordinary numbers, and with extreme ones where it has a result for them.
+    pub(super) runs: Vec<Run>,
+}
+
+/// Inputs, and what was computed of them.
+#[derive(Clone)]
+pub(super) struct Run {
     pub(super) inputs: Vec<Value>,
     pub(super) result: Value,
     pub(super) undefined: Undefined,
@@ -135,22 +142,28 @@ impl Reference {
                     continue;
                 }
             };
-            let result = match evaluator.call(text, before.inputs.clone()) {
-                Ok(result) => result,
-                Err(error) if error.is_no_verdict() => {
-                    next.notes.insert(text.to_owned(), format!("not compared any more: {error}"));
-                    continue;
+            let runs: Result<Vec<Run>, How> =
+                before.runs.iter().map(|run| self.again(run, text, &mut evaluator)).collect();
+            match runs {
+                Ok(runs) => {
+                    let names = before.interface.names.clone();
+                    let interface = Interface { names, ..before.interface };
+                    next.results.insert(name, Computed { interface, runs });
                 }
-                Err(error) => return Err(Difference { function: name, how: How::Fails(error) }),
-            };
-            self.tolerance
-                .compare(&before.result, &result, &before.undefined)
-                .map_err(|mismatch| Difference { function: name, how: How::Result(mismatch) })?;
-            let (inputs, undefined) = (before.inputs.clone(), before.undefined.clone());
-            let interface = Interface { names: before.interface.names.clone(), ..before.interface };
-            next.results.insert(name, Computed { interface, inputs, result, undefined });
+                Err(How::Fails(error)) if error.is_no_verdict() => {
+                    next.notes.insert(text.to_owned(), format!("not compared any more: {error}"));
+                }
+                Err(how) => return Err(Difference { function: name, how }),
+            }
         }
         Ok(next)
+    }
+
+    /// What a function computes now of the inputs of a run.
+    fn again(&self, run: &Run, name: &str, evaluator: &mut Evaluator<'_>) -> Result<Run, How> {
+        let result = evaluator.call(name, run.inputs.clone()).map_err(How::Fails)?;
+        self.tolerance.compare(&run.result, &result, &run.undefined).map_err(How::Result)?;
+        Ok(Run { result, ..run.clone() })
     }
 
     /// Evaluates a function, or notes why not.
@@ -159,9 +172,12 @@ impl Reference {
         let mut why = "a parameter has no type".to_owned();
         if let Some(interface) = Interface::of(function) {
             for sizes in Sizes::of(function) {
-                match self.evaluate(module, function, text, &sizes) {
-                    Ok((inputs, result, undefined)) => {
-                        let computed = Computed { interface, inputs, result, undefined };
+                let run = |numbers| self.evaluate(module, function, text, &sizes, numbers);
+                match run(Numbers::Ordinary) {
+                    Ok(ordinary) => {
+                        // An extreme number may be no index, or no size.
+                        let runs = [ordinary].into_iter().chain(run(Numbers::Extreme).ok());
+                        let computed = Computed { interface, runs: runs.collect() };
                         self.results.insert(name, computed);
                         return;
                     }
@@ -182,12 +198,14 @@ impl Reference {
         function: &Function,
         name: &str,
         sizes: &Sizes,
-    ) -> Result<(Vec<Value>, Value, Undefined), NoValue> {
-        let inputs = inputs::random(function, sizes, self.seed, name).map_err(NoValue::ForThese)?;
+        numbers: Numbers,
+    ) -> Result<Run, NoValue> {
+        let inputs = inputs::random(function, sizes, numbers, self.seed, name);
+        let inputs = inputs.map_err(NoValue::ForThese)?;
         let mut evaluator = Evaluator::new(module).with_limits(self.limits);
         let result = evaluator.call(name, inputs.clone())?;
         if !evaluator.has_memory() {
-            return Ok((inputs, result, Undefined::nothing()));
+            return Ok(Run { inputs, result, undefined: Undefined::nothing() });
         }
         let limits = Limits { fill: !self.limits.fill, ..self.limits };
         let other = Evaluator::new(module).with_limits(limits).call(name, inputs.clone())?;
@@ -195,7 +213,7 @@ impl Reference {
             let why = "the shape of its result depends on memory that nothing has written";
             NoValue::AtAll(why.to_owned())
         })?;
-        Ok((inputs, result, undefined))
+        Ok(Run { inputs, result, undefined })
     }
 }
 

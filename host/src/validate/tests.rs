@@ -54,6 +54,20 @@ fn rounding_is_no_difference() {
 }
 
 #[test]
+fn what_differs_at_the_extremes_is_found() {
+    for (before, after) in [
+        (
+            "fn @f(%x: f32[64]) { ret maximum(%x, const(f32[], 0)) }",
+            "fn @f(%x: f32[64]) { ret where(greater(%x, const(f32[], 0)), %x, const(f32[], 0)) }",
+        ),
+        ("fn @f(%x: u8[64]) { ret abs(negative(%x)) }", "fn @f(%x: u8[64]) { ret abs(%x) }"),
+        ("fn @f(%x: i8[64]) { ret nn.relu(abs(%x)) }", "fn @f(%x: i8[64]) { ret abs(%x) }"),
+    ] {
+        assert_ne!(difference(before, after), "none", "{before}");
+    }
+}
+
+#[test]
 fn tensor_programs_are_compared() {
     let program = |value: &str| {
         format!("prim @f(%A: f32[8], out %B: f32[8]) {{ for %i in 0..8 {{ %B[%i] = {value} }} }}")
