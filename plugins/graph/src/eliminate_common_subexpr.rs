@@ -230,13 +230,15 @@ impl<'a> Values<'a> {
 
     fn hash(&self, expr: Expr) -> u32 {
         let node = self.body.raw_node(expr);
-        let data = if self.body.kind(expr) == Kind::CONSTANT { 0 } else { node.data };
+        let data = match self.body.view(expr) {
+            View::Constant(constant) => hash_of(constant.bytes),
+            _ => node.data as u64,
+        };
         let version = self.effects.version(expr) as u64;
         let attrs = version << 32 | node.attrs as u64;
-        let own = [(node.kind as u64) << 32 | node.ty as u64, attrs, data as u64];
+        let own = [(node.kind as u64) << 32 | node.ty as u64, attrs, data];
         let number = |operand: Expr| self.numbers[operand] as u64;
         let words = own.into_iter().chain(self.body.operands(expr).iter().map(number));
-        let mix = |hash: u64, word: u64| (hash.rotate_left(26) ^ word).wrapping_mul(MIX);
         (words.fold(0, mix) >> 32) as u32
     }
 
@@ -259,6 +261,18 @@ impl<'a> Values<'a> {
 
 /// An odd number whose multiples have well mixed upper bits: 2⁶⁴ over the golden ratio.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(26) ^ word).wrapping_mul(MIX)
+}
+
+/// A hash of what makes a constant equal to another: its bytes while they are few, and else where they are.
+fn hash_of(bytes: &[u8]) -> u64 {
+    match bytes.len() {
+        ..=SMALL => bytes.iter().fold(0, |hash, &byte| mix(hash, byte as u64)),
+        _ => bytes.as_ptr() as u64,
+    }
+}
 
 /// A hash as wide as the table wants it.
 fn spread(hash: u32) -> u64 {
