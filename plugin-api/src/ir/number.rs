@@ -61,7 +61,7 @@ fn encode_float(value: f64, exponent_bits: u32, mantissa_bits: u32) -> u64 {
     } else {
         // Codes are in the order of the numbers, so a mantissa that rounds up carries into the exponent.
         let exponent = ((magnitude.to_bits() >> 52) as i32 - 1023).max(1 - bias);
-        let steps = magnitude / 2f64.powi(exponent - mantissa_bits as i32);
+        let steps = magnitude / power_of_two(exponent - mantissa_bits as i32);
         let binade = (exponent - (1 - bias)) as u64;
         ((binade << mantissa_bits) + steps.round_ties_even() as u64).min(infinity)
     };
@@ -70,13 +70,13 @@ fn encode_float(value: f64, exponent_bits: u32, mantissa_bits: u32) -> u64 {
 
 fn decode_float(code: u64, exponent_bits: u32, mantissa_bits: u32) -> f64 {
     let bias = (1i32 << (exponent_bits - 1)) - 1;
-    let mantissa = (code & ((1 << mantissa_bits) - 1)) as f64 / 2f64.powi(mantissa_bits as i32);
+    let mantissa = (code & ((1 << mantissa_bits) - 1)) as f64 / power_of_two(mantissa_bits as i32);
     let exponent = (code >> mantissa_bits & ((1 << exponent_bits) - 1)) as i32;
     let magnitude = match exponent {
-        0 => mantissa * 2f64.powi(1 - bias),
+        0 => mantissa * power_of_two(1 - bias),
         _ if exponent == (1 << exponent_bits) - 1 && mantissa == 0.0 => f64::INFINITY,
         _ if exponent == (1 << exponent_bits) - 1 => f64::NAN,
-        _ => (1.0 + mantissa) * 2f64.powi(exponent - bias),
+        _ => (1.0 + mantissa) * power_of_two(exponent - bias),
     };
     match code >> (exponent_bits + mantissa_bits) & 1 {
         0 => magnitude,
@@ -84,8 +84,14 @@ fn decode_float(code: u64, exponent_bits: u32, mantissa_bits: u32) -> f64 {
     }
 }
 
+/// Two to a power that a normal f64 has. `powi` may round as it likes.
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((1023 + exponent) as u64) << 52)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::power_of_two;
     use crate::ir::DType;
 
     #[test]
@@ -108,13 +114,13 @@ mod tests {
         assert_eq!(code(DType::F16, 65504.0), Some(0x7bff));
         assert_eq!(code(DType::F16, 65519.9), Some(0x7bff));
         assert_eq!(code(DType::F16, 65520.0), Some(0x7c00));
-        assert_eq!(code(DType::F16, 2f64.powi(-24)), Some(0x0001));
-        assert_eq!(code(DType::F16, 2f64.powi(-25)), Some(0x0000));
-        assert_eq!(code(DType::F16, 1.0 + 2f64.powi(-11)), Some(0x3c00));
-        assert_eq!(code(DType::F16, 1.0 + 3.0 * 2f64.powi(-11)), Some(0x3c02));
+        assert_eq!(code(DType::F16, power_of_two(-24)), Some(0x0001));
+        assert_eq!(code(DType::F16, power_of_two(-25)), Some(0x0000));
+        assert_eq!(code(DType::F16, 1.0 + power_of_two(-11)), Some(0x3c00));
+        assert_eq!(code(DType::F16, 1.0 + 3.0 * power_of_two(-11)), Some(0x3c02));
         assert_eq!(code(DType::BF16, -2.0), Some(0xc000));
         assert_eq!(DType::F16.decode(&[0xff, 0x7b]), Some(65504.0));
-        assert_eq!(DType::F16.decode(&[0x01, 0x00]), Some(2f64.powi(-24)));
+        assert_eq!(DType::F16.decode(&[0x01, 0x00]), Some(power_of_two(-24)));
         assert_eq!(DType::BF16.decode(&[0x80, 0x7f]), Some(f64::INFINITY));
     }
 
