@@ -19,9 +19,9 @@ pub(crate) struct Form {
 
 /// The index arithmetic of a program.
 pub(crate) struct Indices {
-    forms: HashMap<Expr, Form>,
+    forms: SideTable<Option<Form>>,
     /// What variables stand for that are no loop's.
-    values: HashMap<Expr, Expr>,
+    values: SideTable<Option<Expr>>,
     /// Least and largest value of each atom.
     ranges: Vec<Option<(i64, i64)>>,
     quotients: HashMap<(Form, i64), u32>,
@@ -33,36 +33,38 @@ impl Indices {
     /// The arithmetic of all nodes of a program; `None` when a loop does not start at 0, or a number is too large.
     pub(crate) fn of(body: BodyView<'_>) -> Option<Self> {
         let mut this = Self {
-            forms: HashMap::new(),
-            values: HashMap::new(),
+            forms: SideTable::new(body, None),
+            values: SideTable::new(body, None),
             ranges: Vec::new(),
             quotients: HashMap::new(),
             divided: HashMap::new(),
         };
-        let mut extents: HashMap<Expr, i64> = HashMap::new();
+        let mut extents: SideTable<Option<i64>> = SideTable::new(body, None);
         for expr in body.post_order() {
             match body.view(expr) {
                 View::For { var, min, extent, .. } => {
                     let View::Int(0) = body.view(min) else { return None };
                     if let View::Int(extent) = body.view(extent) {
-                        extents.insert(var, extent);
+                        extents[var] = Some(extent);
                     }
                 }
                 View::LetStmt { var, value } => {
-                    this.values.insert(var, value);
+                    this.values[var] = Some(value);
                 }
                 View::Block(block) => {
                     let iters = block.iters.to_vec();
-                    this.values.extend(iters.chunks_exact(2).map(|iter| (iter[0], iter[1])));
+                    for iter in iters.chunks_exact(2) {
+                        this.values[iter[0]] = Some(iter[1]);
+                    }
                 }
                 _ => {}
             }
         }
         for expr in body.post_order() {
-            let form = match body.view(expr) {
+            this.forms[expr] = match body.view(expr) {
                 View::Int(number) => Some(Form { number, ..Form::default() }),
                 View::Var { .. } => {
-                    let range = extents.get(&expr).map(|&extent| (0, extent - 1));
+                    let range = extents[expr].map(|extent| (0, extent - 1));
                     Some(match range {
                         Some((0, 0)) => Form::default(),
                         _ => this.atom(range),
@@ -71,7 +73,6 @@ impl Indices {
                 View::Binary { op, a, b } => this.binary(op, a, b),
                 _ => None,
             };
-            this.forms.extend(form.map(|form| (expr, form)));
         }
         Some(this)
     }
@@ -94,7 +95,7 @@ impl Indices {
     pub(crate) fn is_injective(&self, place: &Form, vars: &[(Expr, i64)]) -> bool {
         let (mut digits, mut known) = (Vec::new(), 0);
         for &(var, extent) in vars.iter().filter(|&&(_, extent)| extent > 1) {
-            let Some(var) = self.forms.get(&var) else { return false };
+            let Some(var) = &self.forms[var] else { return false };
             let mut parts: Vec<(i64, i64)> = place
                 .terms
                 .iter()
@@ -132,8 +133,8 @@ impl Indices {
     }
 
     fn form(&self, expr: Expr) -> Option<&Form> {
-        let value = self.values.get(&expr).and_then(|value| self.forms.get(value));
-        value.or_else(|| self.forms.get(&expr))
+        let value = self.values[expr].and_then(|value| self.forms[value].as_ref());
+        value.or(self.forms[expr].as_ref())
     }
 
     fn binary(&mut self, op: BinaryOp, a: Expr, b: Expr) -> Option<Form> {

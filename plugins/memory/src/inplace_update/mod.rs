@@ -101,21 +101,19 @@ impl Updates {
         let mut made = lifetimes(body, bindings, |value| roles.of(value)).into_iter().peekable();
         let mut homes: Vec<Home> = Vec::new();
         // The home of what each variable stands for.
-        let mut home_of: HashMap<Expr, usize> = HashMap::new();
+        let mut home_of: SideTable<Option<usize>> = SideTable::new(body, None);
         for (now, (var, value)) in bindings.bindings().enumerate() {
             let death = made.next_if(|made| made.birth == now).map(|made| made.death);
             if let Some(death) = death.filter(|_| roles.is_unplaced(value)) {
-                home_of.insert(var, homes.len());
+                home_of[var] = Some(homes.len());
                 homes.push(Home { var, death, is_touched: false });
                 continue;
             }
-            let viewed = roles.viewed(value).and_then(|tensor| home_of.get(&tensor).copied());
-            home_of.extend(viewed.map(|home| (var, home)));
+            home_of[var] = roles.viewed(value).and_then(|tensor| home_of[tensor]);
             if let View::Call { callee, args, .. } = body.view(value)
                 && let View::Global { name } = body.view(callee)
             {
-                let homes_of: Vec<Option<usize>> =
-                    args.iter().map(|arg| home_of.get(&arg).copied()).collect();
+                let homes_of: Vec<Option<usize>> = args.iter().map(|arg| home_of[arg]).collect();
                 let is_single =
                     |home| homes_of.iter().filter(|&&other| other == Some(home)).count() == 1;
                 let found = programs.overwrites(name, module).iter().find_map(|&overwrite| {
@@ -134,11 +132,11 @@ impl Updates {
                     updates.calls.insert(value, overwrite);
                     updates.written_over.insert(output, memory);
                     homes[read].death = homes[write].death;
-                    home_of.insert(output, read);
+                    home_of[output] = Some(read);
                 }
             }
             for operand in body.operands(value).iter() {
-                if let Some(&home) = home_of.get(&operand) {
+                if let Some(home) = home_of[operand] {
                     homes[home].is_touched = true;
                 }
             }

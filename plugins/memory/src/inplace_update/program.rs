@@ -1,7 +1,5 @@
 //! Which results a tensor program can write over which arguments.
 
-use std::collections::HashMap;
-
 use tenon_plugin_api::ir::Args;
 use tenon_plugin_api::prelude::*;
 
@@ -55,7 +53,8 @@ fn place_of<'a>(body: BodyView<'a>, buffer: Expr, store: Expr) -> Option<(Args<'
 
 /// How a program uses its parameters.
 struct Uses {
-    of: HashMap<Expr, Use>,
+    /// By parameter.
+    of: SideTable<Option<Use>>,
     /// The statement that each statement stands in, and the statement that evaluates each expression.
     parents: SideTable<Parent>,
 }
@@ -79,12 +78,13 @@ enum Parent {
 impl Uses {
     fn of(body: BodyView<'_>, params: Args<'_>) -> Self {
         let unused = || Use { is_known: true, ..Use::default() };
-        let mut of: HashMap<Expr, Use> = params.iter().map(|param| (param, unused())).collect();
+        let mut of = SideTable::of(body, |_| None);
+        params.iter().for_each(|param| of[param] = Some(unused()));
         let mut parents = SideTable::new(body, Parent::None);
         for expr in body.post_order().rev() {
             let (kind, is_stmt) = (body.kind(expr), body.kind(expr).is_stmt());
             for (position, operand) in body.operands(expr).iter().enumerate() {
-                if let Some(uses) = of.get_mut(&operand) {
+                if let Some(uses) = &mut of[operand] {
                     match (kind, position) {
                         (Kind::STORE, 0) => uses.stores.push(expr),
                         (Kind::LOAD, 0) => uses.loads.push(expr),
@@ -110,7 +110,7 @@ impl Uses {
 
     /// The store that is all that happens to `buffer`.
     fn only_store(&self, buffer: Expr) -> Option<Expr> {
-        match self.of.get(&buffer)? {
+        match self.of[buffer].as_ref()? {
             Use { stores, loads, is_known: true } if loads.is_empty() && stores.len() == 1 => {
                 stores.first().copied()
             }
@@ -120,7 +120,7 @@ impl Uses {
 
     /// The loads from `buffer`, when all that happens to it is that the value of `store` reads it.
     fn loads_within(&self, buffer: Expr, store: Expr) -> Option<&[Expr]> {
-        let Use { stores, loads, is_known: true } = self.of.get(&buffer)? else { return None };
+        let Use { stores, loads, is_known: true } = self.of[buffer].as_ref()? else { return None };
         let is_within = |load: &Expr| self.parents[*load] == Parent::One(store);
         (stores.is_empty() && loads.iter().all(is_within)).then_some(loads)
     }
