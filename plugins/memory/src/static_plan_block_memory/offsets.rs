@@ -93,12 +93,17 @@ impl Overlaps {
             while alive.first().is_some_and(|&(death, _)| death < tensor.birth) {
                 alive.pop_first();
             }
-            pairs.extend(alive.iter().map(|&(_, other)| (index as u32, other)));
             alive.insert((tensor.death, index as u32));
             if alive.len() > MOST_ALIVE
                 && let Some((_, longest)) = alive.pop_last()
             {
                 is_resident[longest as usize] = true;
+            }
+            // Those that share with none overlap with none, and there may be as many as there are tensors.
+            if !is_resident[index] {
+                let index = index as u32;
+                let others = alive.iter().map(|&(_, other)| other).filter(|&other| other != index);
+                pairs.extend(others.map(|other| (index, other)));
             }
         }
         let mut first = vec![0u32; tensors.len() + 1];
