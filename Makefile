@@ -1,11 +1,12 @@
 # make demo      compile the digits network and run it on images that it never saw
 # make test      run every test, the networks of the onnx wheel among them, and say how long each suite took
 # make bench     measure, with ONNX Runtime beside it where its wheel can be had
+# make sanitize  look for undefined behaviour and races, with every tool that is at hand
 # make build     the tenon binary and the plugins, optimized, in target/release
 # make lint      format, clippy, documentation: warnings are errors
 
 .DEFAULT_GOAL := build
-.PHONY: demo test bench build lint setup models
+.PHONY: demo test bench sanitize build lint setup models
 
 TENON := target/release/tenon
 
@@ -32,6 +33,9 @@ bench: build models
 	@if [ -e .cache/models-unavailable ]; \
 	 then echo "Models and ONNX Runtime are not measured: $$(cat .cache/models-unavailable)"; \
 	 else .cache/venv/bin/python benches/models.py .cache/models/light_*.onnx; fi
+
+sanitize: setup
+	@scripts/sanitize.sh
 
 lint: setup
 	cargo fmt --all --check

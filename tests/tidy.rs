@@ -199,6 +199,19 @@ fn every_suite_is_given_minutes_and_all_of_them_are_few() {
 }
 
 #[test]
+fn the_tools_of_make_sanitize_are_documented() {
+    let makefile = read(&root().join("Makefile"));
+    assert!(makefile.contains("\nsanitize: setup\n\t@scripts/sanitize.sh\n"), "make sanitize");
+    let script = read(&root().join("scripts/sanitize.sh"));
+    let tools = script.split_once("\nTOOLS=(").and_then(|(_, rest)| rest.split_once(')'));
+    let text = read(&root().join("docs/testing.md"));
+    for tool in tools.expect("the script lists its tools").0.split(' ') {
+        assert!(script.contains(&format!("\n{tool}() {{")), "scripts/sanitize.sh has no {tool}");
+        assert!(text.contains(&format!("\n| `{tool}` | ")), "docs/testing.md has no {tool}");
+    }
+}
+
+#[test]
 fn plugins_have_no_unsafe() {
     for path in files(&root().join("plugins"), "rs") {
         assert!(!read(&path).contains("unsafe"), "{} says unsafe", path.display());

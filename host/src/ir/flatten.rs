@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn deep_ones_take_no_more_stack_or_time() {
-        let flat = flatten(&nested(&Cx::new(), 100_000));
+        let flat = flatten(&nested(&Cx::new(), if cfg!(miri) { 50 } else { 100_000 }));
         let lets = flat.view().post_order().filter(|&expr| flat.view().kind(expr) == Kind::LET);
         assert_eq!(lets.count(), 1);
     }

@@ -367,9 +367,11 @@ mod tests {
         assert!(TensorBuffer::zeros(&[-1], DataType::F32).is_err());
         assert!(TensorBuffer::zeros(&[i64::MAX, 4], DataType::U8).is_err());
         assert!(TensorBuffer::zeros(&[i64::MAX], DataType::F32).is_err());
-        // As many bytes as can be addressed are not there.
-        let error = TensorBuffer::zeros(&[1 << 58], DataType::F32).unwrap_err();
-        assert!(error.to_string().starts_with("there is no memory for a tensor"), "{error}");
+        // As many bytes as can be addressed are not there. Miri does not go on without them.
+        if !cfg!(miri) {
+            let error = TensorBuffer::zeros(&[1 << 58], DataType::F32).unwrap_err();
+            assert!(error.to_string().starts_with("there is no memory for a tensor"), "{error}");
+        }
         let error = TensorRef::new(&[0; 5], &[2], DataType::F32).unwrap_err();
         assert_eq!(error.to_string(), "a tensor of shape [2] has 8 bytes, not 5");
     }
