@@ -6,6 +6,9 @@
 //! it, so a pass of each phase sees a module of its phase; passes over tensor programs get tensor programs. Time
 //! is that of the processor, the least of several runs, so what else the machine does counts little.
 //!
+//! What does nothing but read all nodes stands in the first rows: what it loses, the caches lose. A third size, smaller
+//! than both, foretells what a run will take; one that would take minutes is not started, and says so.
+//!
 //! Words behind `--` select: those that name a shape say which shapes, others are parts of names of passes, and
 //! `all` is all of them. `--sizes 1000,10000` takes other sizes. A pass that a shape is nothing for says why.
 
@@ -25,6 +28,12 @@ use input::shapes::{SHAPES, Shape};
 
 /// A pass that takes more than so many times as long for ten times as much is not linear.
 const MOST: f64 = 13.0;
+
+/// Seconds that one run may take.
+const LIMIT: f64 = 120.0;
+
+/// The rows of what only reads.
+const READING: [&str; 2] = ["(reading graph functions)", "(reading tensor programs)"];
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../registry.toml");
@@ -68,7 +77,7 @@ struct Asked {
 impl Asked {
     fn of(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let (mut is_all, mut shapes, mut passes) = (false, Vec::new(), Vec::new());
-        let mut sizes = vec![100_000, 1_000_000];
+        let mut sizes = vec![10_000, 100_000, 1_000_000];
         while let Some(word) = words.next() {
             if word == "--sizes" {
                 let list = words.next().unwrap_or_default();
@@ -148,16 +157,24 @@ fn measure(shape: &Shape, is_prim: bool, asked: &Asked, table: &mut Table) {
     let Some(last) = passes.iter().map(|pass| pass.place).max() else { return };
     let Some(make) = (if is_prim { shape.program } else { Some(shape.graph) }) else {
         for pass in &passes {
-            table.add(shape, pass, Err("tensor programs have no such shape".to_owned()));
+            table.add(shape, &pass.name, Err("tensor programs have no such shape".to_owned()));
         }
         return;
     };
-    for &size in &asked.sizes {
-        let mut module = Ok(input::module(&make(size)));
+    // What the steps of the pipeline took.
+    let mut taken: BTreeMap<usize, Times> = BTreeMap::new();
+    for (round, &size) in asked.sizes.iter().enumerate() {
+        let sizes = &asked.sizes[..=round];
+        let input = input::module(&make(size));
+        table.add(shape, READING[is_prim as usize], cost(|| Ok(read(&input))));
+        let mut module = Ok(input);
         for number in 0..=last {
             for pass in passes.iter().filter(|pass| pass.place == number) {
-                let seconds = module.clone().and_then(|module| cost(&pass.step, &module));
-                table.add(shape, pass, seconds);
+                let seconds = module.clone().and_then(|module| {
+                    afford(&pass.name, table.times(shape, &pass.name), sizes)?;
+                    cost(|| run_step(&pass.step, &module))
+                });
+                table.add(shape, &pass.name, seconds);
             }
             // Passes over functions have nothing to do on tensor programs, and groups are their passes.
             let is_taken = |step: &&Step| match step {
@@ -166,27 +183,63 @@ fn measure(shape: &Shape, is_prim: bool, asked: &Asked, table: &mut Table) {
                 Step::Begin(_) | Step::End(_) => false,
             };
             if let Some(step) = PIPELINE.steps.get(number).filter(is_taken) {
-                module = module.and_then(|module| run_step(step, &module));
+                let times = taken.entry(number).or_default();
+                let affordable = match step {
+                    Step::Pass(step) => afford(&step.name, times, sizes),
+                    _ => Ok(()),
+                };
+                let start = processor_time();
+                module = module.and_then(|module| affordable.and(run_step(step, &module)));
+                times
+                    .push(module.as_ref().map(|_| processor_time() - start).map_err(String::clone));
             }
         }
     }
+}
+
+/// An error when a run at the last of `sizes` would take longer than it may, as the times at those before it grew.
+fn afford(pass: &str, times: &[Result<f64, String>], sizes: &[usize]) -> Result<(), String> {
+    let ([.., Ok(small), Ok(large)], [.., first, second, next]) = (times, sizes) else {
+        return Ok(());
+    };
+    let by = |a: &usize, b: &usize| (*b as f64 / *a as f64).ln();
+    let seconds = large * (by(second, next) * (large / small).ln() / by(first, second)).exp();
+    match seconds > LIMIT {
+        true => {
+            Err(format!("{pass} would take {seconds:.0} seconds, {:.1} times", seconds / large))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Reads all nodes of a module, and what they refer to.
+fn read(module: &Module) -> usize {
+    let mut sum = 0;
+    for (_, function) in module.iter() {
+        let body = function.view();
+        for expr in body.post_order() {
+            sum += body.raw_node(expr).ty as usize;
+            sum += body.operands(expr).iter().map(|operand| operand.index()).sum::<usize>();
+        }
+    }
+    std::hint::black_box(sum)
 }
 
 fn is_prim_pass(name: &str) -> bool {
     REGISTRY.find(name).is_ok_and(|id| REGISTRY.record(id).kind == PassKind::Prim)
 }
 
-/// The seconds of processor time that a pass takes: the least of some runs, which are fewer the longer they take.
-fn cost(step: &Step, module: &Module) -> Result<f64, String> {
+/// The seconds of processor time that something takes: the least of some runs, which are fewer the longer they take.
+fn cost<T>(mut run: impl FnMut() -> Result<T, String>) -> Result<f64, String> {
     let (mut least, mut all) = (f64::INFINITY, 0.0);
     for _ in 0..7 {
         let start = processor_time();
-        let result = run_step(step, module);
+        let result = run();
         let seconds = processor_time() - start;
         drop(result?);
         least = least.min(seconds);
         all += seconds;
-        if all > 5.0 {
+        if all > 1.0 {
             break;
         }
     }
@@ -224,8 +277,8 @@ struct Table {
 
 impl Table {
     /// Adds a time, and prints what is known of this pass and shape.
-    fn add(&mut self, shape: &Shape, pass: &Measured, seconds: Result<f64, String>) {
-        let row = self.rows.entry(pass.name.clone()).or_default();
+    fn add(&mut self, shape: &Shape, pass: &str, seconds: Result<f64, String>) {
+        let row = self.rows.entry(pass.to_owned()).or_default();
         let times = row.entry(shape.name).or_default();
         times.push(seconds);
         if let [.., last] = times.as_slice() {
@@ -233,8 +286,13 @@ impl Table {
                 Ok(seconds) => format!("{:9.3} ms", seconds * 1e3),
                 Err(reason) => reason.lines().next().unwrap_or_default().to_owned(),
             };
-            println!("{:10} {:30} {last} {}", shape.name, pass.name, growth_of(times));
+            println!("{:10} {pass:30} {last} {}", shape.name, growth_of(times));
         }
+    }
+
+    /// What is known of a pass and a shape.
+    fn times(&self, shape: &Shape, pass: &str) -> &[Result<f64, String>] {
+        self.rows.get(pass).and_then(|row| row.get(shape.name)).map_or(&[], Vec::as_slice)
     }
 
     /// Prints how all passes grow, as a table of Markdown, and why some refuse a shape.
@@ -248,7 +306,7 @@ impl Table {
             let cell =
                 |shape: &Shape| row.get(shape.name).map_or(String::new(), |row| growth_of(row));
             let cells: Vec<String> = SHAPES.iter().map(cell).collect();
-            println!("| `{pass}` | {} |", cells.join(" | "));
+            println!("| {pass} | {} |", cells.join(" | "));
         }
         println!();
         for (pass, row) in &self.rows {
