@@ -210,7 +210,7 @@ fn options_are_checked_before_anything_runs() {
 fn options_of_every_type_reach_the_pass() {
     let house = House::new("[passes.\"test.Options\".options]\nsizes = [1, 2]\nscale = 2\n");
     let error = house.error("test.Options");
-    let wanted = "pass `test.Options` in function @main: -3 2 true fast [Int(1), Int(2)] []";
+    let wanted = "pass `test.Options` in function @main: -3 2 true fast [1, 2] []";
     assert_eq!(error, wanted);
     let error = house.error("test.Options{count=5, on=false, mode=small, names=[x, y], sizes=[]}");
     let wanted =

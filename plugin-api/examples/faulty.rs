@@ -26,14 +26,20 @@ mod panics {
     use super::*;
 
     /// Reads behind the end of a vector after it has edited the function.
-    #[pass(name = "test.Panic", options(at(int, default = 7, min = 0, max = 100, help = "where")))]
-    fn panics(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    #[pass(name = "test.Panic")]
+    fn panics(func: Function, _: &Module, _: &PassContext, options: Options) -> Result<Function> {
         let mut rw = func.edit();
         rw.var("never_published", None);
         let empty: Vec<u32> = Vec::new();
-        let at = usize::try_from(cx.option_int("at")).expect("not negative");
-        assert_eq!(empty[at], 0);
+        assert_eq!(empty[options.at], 0);
         rw.finish()
+    }
+
+    #[derive(Options)]
+    struct Options {
+        /// where
+        #[option(default = 7, max = 100)]
+        at: usize,
     }
 }
 
@@ -41,24 +47,31 @@ mod options {
     use super::*;
 
     /// Fails with the values of its options.
-    #[pass(
-        name = "test.Options",
-        options(
-            count(int, default = -3, min = -5, max = 5, help = "how many"),
-            scale(float, default = 1.5, min = 0, help = "how large"),
-            on(bool, default = true, help = "whether"),
-            mode(str, default = "fast", one_of = ["fast", "small"], help = "how"),
-            sizes([int], default = [8, 8], min = 1, help = "of each axis"),
-            names([str], default = [], one_of = ["x", "y"])
-        )
-    )]
-    fn options(_: Function, _: &Module, cx: &PassContext) -> Result<Function> {
-        let sizes: Vec<_> = cx.option_list("sizes").collect();
-        let names: Vec<_> = cx.option_list("names").collect();
-        let (count, scale, on) =
-            (cx.option_int("count"), cx.option_float("scale"), cx.option_bool("on"));
-        let mode = cx.option_str("mode");
+    #[pass(name = "test.Options")]
+    fn options(_: Function, _: &Module, _: &PassContext, options: Options) -> Result<Function> {
+        let Options { count, scale, on, mode, sizes, names } = options;
         Err(PassError::new(format!("{count} {scale} {on} {mode} {sizes:?} {names:?}")))
+    }
+
+    #[derive(Options)]
+    struct Options {
+        /// how many
+        #[option(default = -3, min = -5, max = 5)]
+        count: i64,
+        /// how large
+        #[option(default = 1.5, min = 0)]
+        scale: f64,
+        /// whether
+        #[option(default = true)]
+        on: bool,
+        /// how
+        #[option(default = "fast", one_of = ["fast", "small"])]
+        mode: String,
+        /// of each axis
+        #[option(default = [8, 8], min = 1)]
+        sizes: Vec<usize>,
+        #[option(default = [], one_of = ["x", "y"])]
+        names: Vec<String>,
     }
 }
 
@@ -261,10 +274,15 @@ mod random_nodes {
     use super::*;
 
     /// Builds nodes of every kind from any payload and any operands, and returns the last.
-    #[pass(name = "test.RandomNodes", options(seed(int, default = 0, help = "where to start")))]
-    fn random_nodes(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    #[pass(name = "test.RandomNodes")]
+    fn random_nodes(
+        func: Function,
+        _: &Module,
+        _: &PassContext,
+        options: Options,
+    ) -> Result<Function> {
         let Some(result) = value(&func) else { return Ok(func) };
-        let mut state = cx.option_int("seed") as u64 + 1;
+        let mut state = options.seed as u64 + 1;
         // Numbers like those of `next`, over a small range, so that many of them are there.
         let mut next = |below: u64| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -290,6 +308,13 @@ mod random_nodes {
         let last = nodes.pop().expect("some were built");
         rw.replace(result, last);
         rw.finish()
+    }
+
+    #[derive(Options)]
+    struct Options {
+        /// where to start
+        #[option(default = 0)]
+        seed: i64,
     }
 }
 

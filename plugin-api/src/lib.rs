@@ -14,7 +14,7 @@ pub mod ir;
 pub mod pass;
 pub mod pattern;
 
-pub use tenon_plugin_api_macros::{codegen, instrument, pass, plugin};
+pub use tenon_plugin_api_macros::{Options, codegen, instrument, pass, plugin};
 
 /// All that a pass file usually needs.
 pub mod prelude {
@@ -27,5 +27,5 @@ pub mod prelude {
         Call, CallGraph, Effects, Function, LetList, Module, ModuleEffects, OpPattern, PassContext,
         PassError, PrimFunc, Result, Rewriter, Template, Uses,
     };
-    pub use crate::{codegen, instrument, pass, plugin};
+    pub use crate::{Options, codegen, instrument, pass, plugin};
 }

@@ -48,7 +48,7 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
     record.text("doc", &doc_of(&function.attrs));
     let json = record.finish();
 
-    let note = note(&json);
+    let note = note(&quote!(#json));
     let ident = &sig.ident;
     Ok(quote! {
         #function

@@ -31,7 +31,7 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
     record.text("instrument", &name.value());
     record.text("doc", &doc_of(&item.attrs));
     let json = record.finish();
-    let note = note(&json);
+    let note = note(&quote!(#json));
     let ident = &item.ident;
     Ok(quote! {
         #item

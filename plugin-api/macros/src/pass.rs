@@ -18,7 +18,7 @@ const KEYS: &str = "expected one of: name, aliases, opt_level, phase, from, unti
 pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let attributes = Punctuated::<Attribute, Token![,]>::parse_terminated.parse2(attributes)?;
     let function: ItemFn = syn::parse2(item)?;
-    let kind = Kind::of(&function)?;
+    let (kind, options) = signature(&function)?;
 
     let mut record = Record::default();
     let mut name = None;
@@ -26,6 +26,12 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
         let key = attribute.key();
         if attributes.iter().take(index).any(|earlier| earlier.key() == key) {
             return Err(Error::new_spanned(key, format!("`{key}` is given twice")));
+        }
+        if let (true, Some(options)) = (key == "options", options) {
+            return Err(Error::new_spanned(
+                options,
+                "this pass has options in its attribute as well",
+            ));
         }
         match attribute {
             Attribute::Text(key, value) if key == "name" => {
@@ -49,15 +55,14 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
     if let Some(header) = header() {
         record.text("header", &header);
     }
-    let json = record.finish();
-
-    let note = note(&json);
-    let ident = &function.sig.ident;
-    let body = kind.body(ident);
+    let manifest = record.manifest(options);
+    let note = note(&quote!(MANIFEST));
+    let body = kind.body(&function.sig.ident, options);
     Ok(quote! {
         #function
 
         const _: () = {
+            #manifest
             #note
 
             #[::tenon_plugin_api::abi::plugin::linkme::distributed_slice(
@@ -67,11 +72,57 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
             static PASS: ::tenon_plugin_api::abi::plugin::PassItem =
                 ::tenon_plugin_api::abi::plugin::PassItem {
                     name: #name,
-                    manifest: #json,
+                    manifest: MANIFEST,
                     body: #body,
                 };
         };
     })
+}
+
+/// What the signature says: what the pass runs on, and the type of its options where it has some.
+fn signature(function: &ItemFn) -> Result<(Kind, Option<&Type>)> {
+    let message = "a pass is fn(Module, &PassContext) -> Result<Module>, or fn(Function, &Module, \
+                   &PassContext) -> Result<Function>, or the latter with PrimFunc; its options, where it has \
+                   some, come last";
+    let sig = &function.sig;
+    let wrong = || Error::new_spanned(sig, message);
+    let is_plain =
+        sig.asyncness.is_none() && sig.unsafety.is_none() && sig.generics.params.is_empty();
+    if !is_plain {
+        return Err(Error::new_spanned(
+            sig,
+            "a pass is a plain function: neither async, unsafe nor generic",
+        ));
+    }
+    if !returns_result(&sig.output) {
+        return Err(wrong());
+    }
+    let mut inputs = sig.inputs.iter().map(|input| match input {
+        FnArg::Typed(typed) => Ok(&*typed.ty),
+        FnArg::Receiver(_) => Err(wrong()),
+    });
+    let unit = match inputs.next().transpose()? {
+        Some(Type::Path(path)) => path.path.segments.last(),
+        _ => None,
+    };
+    let kind = match unit.map(|segment| segment.ident.to_string()).as_deref() {
+        Some("Module") => Kind::Module,
+        Some("Function") => Kind::Function,
+        Some("PrimFunc") => Kind::Prim,
+        _ => return Err(wrong()),
+    };
+    let references = if matches!(kind, Kind::Module) { 1 } else { 2 };
+    for _ in 0..references {
+        let Some(Type::Reference(_)) = inputs.next().transpose()? else { return Err(wrong()) };
+    }
+    let options = inputs.next().transpose()?;
+    if let Some(options @ Type::Reference(_)) = options {
+        return Err(Error::new_spanned(options, "options are given by value"));
+    }
+    match inputs.next() {
+        None => Ok((kind, options)),
+        Some(_) => Err(wrong()),
+    }
 }
 
 /// What the pass runs on.
@@ -82,38 +133,6 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(function: &ItemFn) -> Result<Self> {
-        let message = "a pass is fn(Module, &PassContext) -> Result<Module>, or fn(Function, &Module, \
-                       &PassContext) -> Result<Function>, or the latter with PrimFunc";
-        let wrong = || Error::new_spanned(&function.sig, message);
-        let sig = &function.sig;
-        let is_plain =
-            sig.asyncness.is_none() && sig.unsafety.is_none() && sig.generics.params.is_empty();
-        if !is_plain {
-            return Err(Error::new_spanned(
-                sig,
-                "a pass is a plain function: neither async, unsafe nor generic",
-            ));
-        }
-        if !returns_result(&sig.output) {
-            return Err(wrong());
-        }
-        let Some(FnArg::Typed(first)) = function.sig.inputs.first() else { return Err(wrong()) };
-        let Type::Path(path) = &*first.ty else { return Err(wrong()) };
-        let unit = path.path.segments.last().map(|segment| segment.ident.to_string());
-        let kind = match unit.as_deref() {
-            Some("Module") => Kind::Module,
-            Some("Function") => Kind::Function,
-            Some("PrimFunc") => Kind::Prim,
-            _ => return Err(wrong()),
-        };
-        let expected = if matches!(kind, Kind::Module) { 2 } else { 3 };
-        if function.sig.inputs.len() != expected {
-            return Err(wrong());
-        }
-        Ok(kind)
-    }
-
     fn text(&self) -> &'static str {
         match self {
             Kind::Module => "module",
@@ -122,13 +141,18 @@ impl Kind {
         }
     }
 
-    fn body(&self, ident: &Ident) -> TokenStream {
+    /// The item that the plugin calls; it reads the options of the run first.
+    fn body(&self, ident: &Ident, options: Option<&Type>) -> TokenStream {
         let body = quote!(::tenon_plugin_api::abi::plugin::PassBody);
+        let options =
+            options.map(|ty| quote!(, <#ty as ::tenon_plugin_api::pass::Options>::of_run(cx)?));
         match self {
-            Kind::Module => quote!(#body::Module(#ident)),
-            Kind::Function => quote!(#body::Function(#ident)),
+            Kind::Module => quote!(#body::Module(|module, cx| #ident(module, cx #options))),
+            Kind::Function => {
+                quote!(#body::Function(|func, module, cx| #ident(func, module, cx #options)))
+            }
             Kind::Prim => quote!(#body::Function(|func, module, cx| {
-                #ident(func.into(), module, cx).map(::core::convert::Into::into)
+                #ident(func.into(), module, cx #options).map(::core::convert::Into::into)
             })),
         }
     }

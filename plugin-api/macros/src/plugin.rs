@@ -42,7 +42,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     record.text("api", env!("CARGO_PKG_VERSION"));
     record.text("version", &std::env::var("CARGO_PKG_VERSION").unwrap_or_default());
     let json = record.finish();
-    let note = note(&json);
+    let note = note(&quote!(#json));
     let symbol = "_1as_0lib_1header_0root_bmodule_bloader";
     Ok(quote! {
         const _: () = {

@@ -16,22 +16,15 @@ use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
 
-use crate::names;
-
 /// Puts other tensor programs into the place of those that compute an operator.
 #[pass(
     name = "relax.AlterOpImpl",
     aliases = ["relax.transform.AlterOpImpl"],
     phase = "legalize",
-    after = ["relax.LegalizeOps"],
-    options(
-        kernels([str], default = [], help = "`operator = function`: what computes it instead"),
-        layouts([str], default = [],
-                help = "`function: NCHW->NCHW8c, -, NCHW8c->NCHW`: what is done to each argument and result, `-` for nothing")
-    )
+    after = ["relax.LegalizeOps"]
 )]
-fn alter_op_impl(mut module: Module, cx: &PassContext) -> Result<Module> {
-    let kernels = Kernels::read(&module, cx)?;
+fn alter_op_impl(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {
+    let kernels = Kernels::read(&options, &module, cx)?;
     if kernels.0.is_empty() {
         return Ok(module);
     }
@@ -39,6 +32,16 @@ fn alter_op_impl(mut module: Module, cx: &PassContext) -> Result<Module> {
     module
         .map_functions(cx, |module, _, func| alter(&func, module, &kernels, &mut transforms, cx))?;
     Ok(module)
+}
+
+#[derive(Options)]
+struct Options {
+    /// `operator = function`: what computes it instead
+    #[option(default = [])]
+    kernels: Vec<String>,
+    /// `function: NCHW->NCHW8c, -, NCHW8c->NCHW`: what is done to each argument and result, `-` for nothing
+    #[option(default = [])]
+    layouts: Vec<String>,
 }
 
 /// A function with calls of the replacements.
@@ -121,10 +124,9 @@ struct Kernel {
 }
 
 impl Kernels {
-    fn read(module: &Module, cx: &PassContext) -> Result<Self> {
-        let texts = |option| names::option_texts(cx, option);
+    fn read(options: &Options, module: &Module, cx: &PassContext) -> Result<Self> {
         let mut layouts: HashMap<&str, Vec<Option<Change>>> = HashMap::new();
-        for text in texts("layouts") {
+        for text in &options.layouts {
             let wrong = || PassError::new(format!("`{text}` is no `function: layout->layout, -`"));
             let (function, list) = text.split_once(':').ok_or_else(wrong)?;
             let change = |part: &str| match part.trim() {
@@ -137,7 +139,7 @@ impl Kernels {
             layouts.insert(function.trim(), list.split(',').map(change).collect::<Result<_>>()?);
         }
         let mut kernels = HashMap::new();
-        for text in texts("kernels") {
+        for text in &options.kernels {
             let Some((op, function)) = text.split_once('=') else {
                 return Err(PassError::new(format!("`{text}` is no `operator = function`")));
             };

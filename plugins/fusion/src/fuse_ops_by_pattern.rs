@@ -26,20 +26,13 @@ use crate::partition::{Bindings, Group, NONE, Outline};
     phase = "optimize",
     after = ["relax.FoldConstant"],
     before = ["relax.MergeCompositeFunctions", "relax.RunCodegen", "relax.AlterOpLayout"],
-    idempotent = true,
-    options(
-        patterns([str], default = [], help = "`vendor.name = pattern`, in the order in which they are tried"),
-        vendors([str], default = [], help = "code generators whose own patterns are tried after those"),
-        bind_constants(bool, default = true, help = "whether constants stand in the functions"),
-        annotate_codegen(bool, default = false, help = "whether each becomes a function of its code generator's")
-    )
+    idempotent = true
 )]
-fn fuse_ops_by_pattern(mut module: Module, cx: &PassContext) -> Result<Module> {
-    let patterns = known_patterns(cx)?;
+fn fuse_ops_by_pattern(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {
+    let patterns = known_patterns(&options, cx)?;
     if patterns.is_empty() {
         return Ok(module);
     }
-    let outline = Outline { binds_constants: cx.option_bool("bind_constants") };
     let effects_of = ModuleEffects::of(&module);
     module.map_functions(cx, |module, _, func| {
         if names::is_group(cx, &func) {
@@ -49,14 +42,36 @@ fn fuse_ops_by_pattern(mut module: Module, cx: &PassContext) -> Result<Module> {
         let mut rw = func.edit();
         for expr in rw.post_order() {
             let Some(bindings) = Bindings::of(&func, expr, &effects) else { continue };
-            let groups = Search::new(&bindings, outline, cx).run(&patterns, &mut rw)?;
+            let groups = Search::new(&bindings, &options, cx).run(&patterns, &mut rw)?;
             if !groups.is_empty() {
-                bindings.cut(&groups, outline, &mut rw, module, cx)?;
+                bindings.cut(&groups, options.outline(), &mut rw, module, cx)?;
             }
         }
         rw.finish()
     })?;
     Ok(module)
+}
+
+#[derive(Options)]
+struct Options {
+    /// `vendor.name = pattern`, in the order in which they are tried
+    #[option(default = [])]
+    patterns: Vec<String>,
+    /// code generators whose own patterns are tried after those
+    #[option(default = [])]
+    vendors: Vec<String>,
+    /// whether constants stand in the functions
+    #[option(default = true)]
+    bind_constants: bool,
+    /// whether each becomes a function of its code generator's
+    #[option(default = false)]
+    annotate_codegen: bool,
+}
+
+impl Options {
+    fn outline(&self) -> Outline {
+        Outline { binds_constants: self.bind_constants }
+    }
 }
 
 /// A pattern with its name.
@@ -68,7 +83,7 @@ struct Known {
     generator: Option<String>,
 }
 
-fn known_patterns(cx: &PassContext) -> Result<Vec<Known>> {
+fn known_patterns(options: &Options, cx: &PassContext) -> Result<Vec<Known>> {
     let read = |text: &str| {
         let Some((name, pattern)) = text.split_once('=') else {
             return Err(PassError::new(format!("`{text}` is no `vendor.name = pattern`")));
@@ -85,12 +100,12 @@ fn known_patterns(cx: &PassContext) -> Result<Vec<Known>> {
         let pattern = pattern.parse().map_err(|error| PassError::new(format!("{error}")))?;
         Ok(Known { name: name.to_owned(), pattern, generator: None })
     };
-    let texts = |option| names::option_texts(cx, option);
-    let mut patterns = texts("patterns").into_iter().map(read).collect::<Result<Vec<_>>>()?;
-    for vendor in texts("vendors") {
+    let own = options.patterns.iter();
+    let mut patterns = own.map(|text| read(text)).collect::<Result<Vec<_>>>()?;
+    for vendor in &options.vendors {
         for text in cx.codegen_patterns(vendor)? {
             let known = read(&format!("{vendor}.{text}"))?;
-            patterns.push(Known { generator: Some(vendor.to_owned()), ..known });
+            patterns.push(Known { generator: Some(vendor.clone()), ..known });
         }
     }
     Ok(patterns)
@@ -99,7 +114,7 @@ fn known_patterns(cx: &PassContext) -> Result<Vec<Known>> {
 /// The groups in one `let`, as far as they were found.
 struct Search<'a, 'b> {
     bindings: &'a Bindings<'b>,
-    outline: Outline,
+    options: &'a Options,
     cx: &'a PassContext,
     /// The group of each binding.
     group_of: Vec<u32>,
@@ -111,7 +126,7 @@ struct Search<'a, 'b> {
 }
 
 impl<'a, 'b> Search<'a, 'b> {
-    fn new(bindings: &'a Bindings<'b>, outline: Outline, cx: &'a PassContext) -> Self {
+    fn new(bindings: &'a Bindings<'b>, options: &'a Options, cx: &'a PassContext) -> Self {
         let mut binding_of = SideTable::new(bindings.body, NONE);
         let mut is_shared = SideTable::new(bindings.body, false);
         for (number, &value) in bindings.values.iter().enumerate() {
@@ -123,7 +138,7 @@ impl<'a, 'b> Search<'a, 'b> {
         }
         let group_of = vec![NONE; bindings.vars.len()];
         let (groups, pattern_of) = (Vec::new(), Vec::new());
-        Self { bindings, outline, cx, group_of, groups, pattern_of, binding_of }
+        Self { bindings, options, cx, group_of, groups, pattern_of, binding_of }
     }
 
     fn run(mut self, patterns: &[Known], rw: &mut Rewriter) -> Result<Vec<Group>> {
@@ -217,7 +232,8 @@ impl<'a, 'b> Search<'a, 'b> {
         }
         let group = self.group(members, &known.name);
         if let Some(generator) = &known.generator {
-            let (function, _) = self.bindings.outline(&group, self.outline, rw, self.cx)?;
+            let (function, _) =
+                self.bindings.outline(&group, self.options.outline(), rw, self.cx)?;
             if !self.cx.is_accepted(generator, &function)? {
                 return Ok(());
             }
@@ -242,7 +258,7 @@ impl<'a, 'b> Search<'a, 'b> {
             .collect();
         let name = format!("fused_{}", names::join(labels.into_iter()));
         let attrs = self.cx.attrs(&[("Composite", pattern.into()), ("Primitive", 1i64.into())]);
-        let vendor = pattern.split('.').next().filter(|_| self.cx.option_bool("annotate_codegen"));
+        let vendor = pattern.split('.').next().filter(|_| self.options.annotate_codegen);
         let codegen = vendor.map(str::to_owned);
         Group { members, name, attrs, codegen }
     }

@@ -12,15 +12,6 @@ pub(crate) fn is_group(cx: &PassContext, func: &Function) -> bool {
     ["Primitive", "Composite", "Codegen"].iter().any(|key| attrs.term(key).is_some())
 }
 
-/// The texts of an option that is a list of them.
-pub(crate) fn option_texts<'c>(cx: &'c PassContext, option: &str) -> Vec<&'c str> {
-    let text = |item| match item {
-        TermView::Str(text) => Some(text),
-        _ => None,
-    };
-    cx.option_list(option).filter_map(text).collect()
-}
-
 /// How a program appears in names: the last part of the name of the operator that it computes, or `name`
 /// where it does not say.
 pub(crate) fn label<'a>(terms: Terms<'a>, attrs: Attrs, name: &'a str) -> &'a str {

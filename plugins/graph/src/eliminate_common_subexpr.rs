@@ -27,14 +27,17 @@ use tenon_plugin_api::prelude::*;
     opt_level = 1,
     phase = "optimize",
     until = "builtin",
-    idempotent = true,
-    options(call_only(bool, default = false, help = "merge calls alone, no projections"),
-        skip([str], default = [], help = "operators whose calls are left alone"))
+    idempotent = true
 )]
-fn eliminate_common_subexpr(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+fn eliminate_common_subexpr(
+    func: Function,
+    _: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Function> {
     let body = func.view();
     let mut rw = func.edit();
-    let mut values = Values::new(&func, cx)?;
+    let mut values = Values::new(&func, cx, &options);
     let is_graph = body.post_order().all(|expr| match body.kind(expr) {
         Kind::LET | Kind::IF => false,
         Kind::FUNCTION => expr == body.root(),
@@ -54,6 +57,16 @@ fn eliminate_common_subexpr(func: Function, _: &Module, cx: &PassContext) -> Res
         merge_bindings(body, &mut values, &mut rw);
     }
     rw.finish()
+}
+
+#[derive(Options)]
+struct Options {
+    /// merge calls alone, no projections
+    #[option(default = false)]
+    call_only: bool,
+    /// operators whose calls are left alone
+    #[option(default = [])]
+    skip: Vec<Symbol>,
 }
 
 /// A part of the walk over bindings, in the order in which they are evaluated.
@@ -159,23 +172,22 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    fn new(func: &'a Function, cx: &PassContext) -> Result<Self> {
+    fn new(func: &'a Function, cx: &PassContext, options: &Options) -> Self {
         let body = func.view();
-        let skipped = cx.option_operators("skip")?;
-        let may_merge = |op: Symbol| cx.is_pure_op(op) && !skipped.contains(&op);
+        let may_merge = |op: Symbol| cx.is_pure_op(op) && !options.skip.contains(&op);
         let is_pure_call = SideTable::of(body, |expr| match body.view(expr) {
             View::Call { callee, .. } => body.op_symbol(callee).is_some_and(may_merge),
             _ => false,
         });
-        Ok(Self {
+        Self {
             body,
             effects: Effects::of(func, cx),
             numbers: SideTable::new(body, 0),
             is_pure_call,
-            call_only: cx.option_bool("call_only"),
+            call_only: options.call_only,
             nodes: HashTable::new(),
             last: 0,
-        })
+        }
     }
 
     /// The number of a node that may be merged with an equal one.

@@ -30,19 +30,21 @@ const SMALL: u64 = 1 << 16;
                "raf.pass_.FoldConstant", "relay._transform.DynamicToStatic"],
     opt_level = 2,
     phase = "optimize",
-    until = "builtin",
-    options(max_growth(int, default = 4, min = 1,
-        help = "largest ratio of the size of a result to that of its arguments"),
-        max_fill(int, default = 1073741824, min = 0,
-        help = "largest size in bytes of a result of shapes alone"))
+    until = "builtin"
 )]
-fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+fn fold_constant(
+    func: Function,
+    _: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Function> {
     let body = func.view();
     let binders = Binders::of(body);
     let mut fold = Fold {
         body,
         rw: func.edit(),
         cx,
+        options,
         call_tir: cx.symbol("call_tir"),
         shape_of: cx.symbol("shape_of"),
         sizes: SideTable::new(body, None),
@@ -66,6 +68,16 @@ fn fold_constant(func: Function, _: &Module, cx: &PassContext) -> Result<Functio
         }
     }
     fold.rw.finish()
+}
+
+#[derive(Options)]
+struct Options {
+    /// largest ratio of the size of a result to that of its arguments
+    #[option(default = 4, min = 1)]
+    max_growth: u64,
+    /// largest size in bytes of a result of shapes alone
+    #[option(default = 1073741824)]
+    max_fill: u64,
 }
 
 /// By the kind of expression they look at, the rules in the order they are tried.
@@ -93,6 +105,7 @@ struct Fold<'a> {
     body: BodyView<'a>,
     rw: Rewriter,
     cx: &'a PassContext,
+    options: Options,
     call_tir: Symbol,
     shape_of: Symbol,
     /// Bytes of a constant expression; `None` for any other.
@@ -155,10 +168,8 @@ impl Fold<'_> {
     /// The largest result that is folded of arguments of so many bytes.
     fn limit(&self, sizes: u64) -> u64 {
         match sizes {
-            0 => self.cx.option_int("max_fill").unsigned_abs(),
-            sizes => {
-                SMALL.max(sizes.saturating_mul(self.cx.option_int("max_growth").unsigned_abs()))
-            }
+            0 => self.options.max_fill,
+            sizes => SMALL.max(sizes.saturating_mul(self.options.max_growth)),
         }
     }
 

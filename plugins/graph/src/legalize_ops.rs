@@ -32,18 +32,24 @@ use tenon_plugin_api::prelude::*;
     phase = "legalize",
     requires = ["relax.Normalize"],
     establishes = ["legal"],
-    idempotent = true,
-    options(skip([str], default = [], help = "operators that are left alone"))
+    idempotent = true
 )]
-fn legalize_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
+fn legalize_ops(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {
     let mut programs = Programs::default();
-    for op in cx.option_operators("skip")? {
+    for op in options.skip {
         programs.roles.insert(op, Role::Stays);
     }
     programs.make(&module, cx);
     module
         .map_functions(cx, |module, _, func| legalize_function(&func, module, &mut programs, cx))?;
     Ok(module)
+}
+
+#[derive(Options)]
+struct Options {
+    /// operators that are left alone
+    #[option(default = [])]
+    skip: Vec<Symbol>,
 }
 
 /// What a program computes: an operator with attributes, and the types of its arguments and its result.

@@ -21,17 +21,13 @@ use crate::specialize::{Bound, Value, specialize};
     name = "relax.BindParams",
     aliases = ["relax.transform.BindParams", "raf.pass_.BindParam"],
     phase = "ingest",
-    idempotent = false,
-    options(
-        params([str], default = [], help = "values by names of parameters: `w=0.5`, `w=[1, 2]`, `w=@weights.0`"),
-        function(str, default = "main", help = "the function whose parameters they are")
-    )
+    idempotent = false
 )]
-fn bind_params(mut module: Module, cx: &PassContext) -> Result<Module> {
-    if cx.option_list("params").next().is_none() {
+fn bind_params(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {
+    let Options { params: values, function: name } = &options;
+    if values.is_empty() {
         return Ok(module);
     }
-    let name = cx.option_str("function");
     let symbol = cx.symbol(name);
     let func = module.get(symbol).filter(|func| !func.is_prim());
     let Some(func) = func else {
@@ -43,10 +39,9 @@ fn bind_params(mut module: Module, cx: &PassContext) -> Result<Module> {
         params.iter().map(|param| cx.terms().str(Symbol(body.raw_node(param).data))).collect();
     let mut dims = Substitution::new();
     let mut bound: Vec<Bound> = Vec::new();
-    for entry in cx.option_list("params") {
-        let TermView::Str(text) = entry else { continue };
+    for text in values {
         let (wanted, value) =
-            text.split_once('=').map_or((text, ""), |(a, b)| (a.trim(), b.trim()));
+            text.split_once('=').map_or((text.as_str(), ""), |(a, b)| (a.trim(), b.trim()));
         let Some(param) = names.iter().position(|&name| name == wanted) else {
             let known = names.join(", ");
             return Err(PassError::new(format!(
@@ -76,6 +71,16 @@ fn bind_params(mut module: Module, cx: &PassContext) -> Result<Module> {
     }
     module.insert(symbol, &specialize(&func, &bound, &mut dims, cx)?);
     Ok(module)
+}
+
+#[derive(Options)]
+struct Options {
+    /// values by names of parameters: `w=0.5`, `w=[1, 2]`, `w=@weights.0`
+    #[option(default = [])]
+    params: Vec<String>,
+    /// the function whose parameters they are
+    #[option(default = "main")]
+    function: String,
 }
 
 fn names_it(module: &Module, caller: Symbol, name: Symbol) -> bool {

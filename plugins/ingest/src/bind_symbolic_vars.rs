@@ -24,22 +24,17 @@ use crate::symbols::Symbols;
     name = "relax.BindSymbolicVars",
     aliases = ["relax.transform.BindSymbolicVars"],
     phase = "ingest",
-    idempotent = false,
-    options(
-        vars([str], default = [], help = "values of symbols, each as `n=8`"),
-        function(str, default = "", help = "the function to look at; all graph functions where it is empty")
-    )
+    idempotent = false
 )]
-fn bind_symbolic_vars(mut module: Module, cx: &PassContext) -> Result<Module> {
+fn bind_symbolic_vars(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {
     let mut dims = Substitution::new();
     let mut unused: Vec<Symbol> = Vec::new();
-    for var in cx.option_list("vars") {
-        let TermView::Str(text) = var else { continue };
+    for text in &options.vars {
         let (name, value) = read(text)?;
         dims.bind(cx.symbol(name), cx.dim(value));
         unused.push(cx.symbol(name));
     }
-    let wanted = cx.option_str("function");
+    let wanted = options.function;
     let mut is_found = wanted.is_empty();
     for (name, func) in module.functions() {
         let is_wanted = wanted.is_empty() || cx.terms().str(name) == wanted;
@@ -62,6 +57,16 @@ fn bind_symbolic_vars(mut module: Module, cx: &PassContext) -> Result<Module> {
         return Err(PassError::new(format!("no function has a symbolic dimension `{name}`")));
     }
     Ok(module)
+}
+
+#[derive(Options)]
+struct Options {
+    /// values of symbols, each as `n=8`
+    #[option(default = [])]
+    vars: Vec<String>,
+    /// the function to look at; all graph functions where it is empty
+    #[option(default = "")]
+    function: String,
 }
 
 /// `n=8`.

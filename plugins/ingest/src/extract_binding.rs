@@ -24,15 +24,10 @@ use tenon_plugin_api::prelude::*;
     aliases = ["raf.pass_.ExtractBinding"],
     phase = "ingest",
     requires = ["relax.Normalize"],
-    idempotent = false,
-    options(
-        var(str, default = "", help = "the variable to return; nothing is done where it is empty"),
-        function(str, default = "main", help = "the function that binds it"),
-        ignore([str], default = [], help = "variables that become parameters")
-    )
+    idempotent = false
 )]
-fn extract_binding(mut module: Module, cx: &PassContext) -> Result<Module> {
-    let (wanted, name) = (cx.option_str("var"), cx.option_str("function"));
+fn extract_binding(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {
+    let Options { var: wanted, function: name, ignore } = &options;
     if wanted.is_empty() {
         return Ok(module);
     }
@@ -46,12 +41,11 @@ fn extract_binding(mut module: Module, cx: &PassContext) -> Result<Module> {
     let block = func.result().ok_or_else(|| missing(wanted))?;
     let View::Let(bindings) = body.view(block) else { return Err(missing(wanted)) };
     let name_of = |var: Expr| cx.terms().str(Symbol(body.raw_node(var).data));
-    let last = bindings.bindings().position(|(var, _)| name_of(var) == wanted);
+    let last = bindings.bindings().position(|(var, _)| name_of(var) == *wanted);
     let last = last.ok_or_else(|| missing(wanted))?;
 
     let mut ignored: HashSet<&str> = HashSet::new();
-    for var in cx.option_list("ignore") {
-        let TermView::Str(var) = var else { continue };
+    for var in ignore {
         if !bindings.bindings().take(last).any(|(bound, _)| name_of(bound) == var) {
             return Err(PassError::new(format!(
                 "@{name} binds no variable `{var}` before `{wanted}`"
@@ -79,4 +73,17 @@ fn extract_binding(mut module: Module, cx: &PassContext) -> Result<Module> {
     rw.set_root(root);
     module.insert(symbol, &rw.finish()?);
     Ok(module)
+}
+
+#[derive(Options)]
+struct Options {
+    /// the variable to return; nothing is done where it is empty
+    #[option(default = "")]
+    var: String,
+    /// the function that binds it
+    #[option(default = "main")]
+    function: String,
+    /// variables that become parameters
+    #[option(default = [])]
+    ignore: Vec<String>,
 }

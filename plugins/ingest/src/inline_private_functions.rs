@@ -35,15 +35,18 @@ const MOVES: u64 = 16;
     phase = "ingest",
     until = "builtin",
     requires = ["relax.Normalize"],
-    idempotent = false,
-    options(max_copied(int, default = 1000000, min = 0, help = "nodes that copies add at most"))
+    idempotent = false
 )]
-fn inline_private_functions(mut module: Module, cx: &PassContext) -> Result<Module> {
+fn inline_private_functions(
+    mut module: Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Module> {
     let graph = CallGraph::of(&module);
     let nodes: usize = module.functions().iter().map(|(_, func)| func.view().len()).sum();
     let mut bodies = Bodies {
         functions: HashMap::new(),
-        copies_left: cx.option_int("max_copied") as u64,
+        copies_left: options.max_copied,
         moves_left: MOVES * nodes as u64,
     };
     for &name in graph.callees_first() {
@@ -71,6 +74,13 @@ fn inline_private_functions(mut module: Module, cx: &PassContext) -> Result<Modu
         }
     }
     Ok(module)
+}
+
+#[derive(Options)]
+struct Options {
+    /// nodes that copies add at most
+    #[option(default = 1000000)]
+    max_copied: u64,
 }
 
 /// The functions that may be put in the place of calls.

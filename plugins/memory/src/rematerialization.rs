@@ -35,11 +35,15 @@ use crate::lifetimes::Operands;
     until = "builtin",
     requires = ["relax.Normalize"],
     after = ["raf.MemorySchedule"],
-    idempotent = false,
-    options(memory_budget(int, default = 0, min = 0, help = "bytes that may be alive at a time; 0 is no limit"))
+    idempotent = false
 )]
-fn rematerialization(func: Function, module: &Module, cx: &PassContext) -> Result<Function> {
-    let budget = cx.option_int("memory_budget") as u64;
+fn rematerialization(
+    func: Function,
+    module: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Function> {
+    let budget = options.memory_budget;
     if budget == 0 {
         return Ok(func);
     }
@@ -65,6 +69,13 @@ fn rematerialization(func: Function, module: &Module, cx: &PassContext) -> Resul
         true => rw.finish(),
         false => Ok(func),
     }
+}
+
+#[derive(Options)]
+struct Options {
+    /// bytes that may be alive at a time; 0 is no limit
+    #[option(default = 0)]
+    memory_budget: u64,
 }
 
 /// What is known of the value of a binding.

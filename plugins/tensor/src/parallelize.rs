@@ -32,16 +32,12 @@ const UNKNOWN_STEPS: f64 = 16.0;
     requires = ["tir.FlattenBuffer"],
     after = ["tir.VectorizeLoop"],
     before = ["tir.UnrollLoop"],
-    idempotent = true,
-    options(
-        min_work(int, default = 32768, min = 0, help = "loops of less work stay serial"),
-        min_tasks(int, default = 64, min = 1, help = "loops are joined up to so many steps")
-    )
+    idempotent = true
 )]
-fn parallelize(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
+fn parallelize(func: PrimFunc, _: &Module, _: &PassContext, options: Options) -> Result<PrimFunc> {
     let nest = Nest::of(func.view());
     let work = work(nest.body);
-    let is_enough = |index: usize| work[nest.loops[index].stmt] >= cx.option_int("min_work") as f64;
+    let is_enough = |index: usize| work[nest.loops[index].stmt] >= options.min_work as f64;
     let mut is_taken: Vec<bool> =
         nest.loops.iter().map(|this| this.kind == LoopKind::Parallel).collect();
     for index in (0..is_taken.len()).rev() {
@@ -62,11 +58,21 @@ fn parallelize(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc>
         if is_taken[index - 1] || !is_candidate(&nest, index - 1) {
             continue;
         }
-        let group = group_inside(&nest, index - 1, cx.option_int("min_tasks"));
+        let group = group_inside(&nest, index - 1, options.min_tasks);
         make_parallel(&mut rw, &nest, &group);
         index = inner.end;
     }
     Ok(rw.finish()?.into())
+}
+
+#[derive(Options)]
+struct Options {
+    /// loops of less work stay serial
+    #[option(default = 32768)]
+    min_work: u64,
+    /// loops are joined up to so many steps
+    #[option(default = 64, min = 1)]
+    min_tasks: i64,
 }
 
 /// What each node costs, in nodes, with all steps of the loops inside.

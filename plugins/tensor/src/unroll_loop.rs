@@ -24,15 +24,9 @@ use crate::loops::{bound_variable, constant_extent, with_kind};
     aliases = ["tir.transform.UnrollLoop"],
     phase = "target",
     establishes = ["no_unrolled_loop"],
-    idempotent = true,
-    options(
-        max_extent(int, default = 64, min = 1, help = "loops of more steps become serial"),
-        max_nodes(int, default = 1000000, min = 1, help = "the program does not grow beyond"),
-        auto_extent(int, default = 0, min = 0,
-                    help = "innermost serial loops of at most so many steps are unrolled as well")
-    )
+    idempotent = true
 )]
-fn unroll_loop(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
+fn unroll_loop(func: PrimFunc, _: &Module, cx: &PassContext, options: Options) -> Result<PrimFunc> {
     let mut rw = func.edit();
     let mut has_loop = SideTable::new(rw.body(), false);
     // Nodes that a statement has at least, so that loops around one that is too large are not all counted.
@@ -53,16 +47,15 @@ fn unroll_loop(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc>
         };
         let is_wanted = match kind {
             LoopKind::Unrolled => true,
-            LoopKind::Serial => steps <= cx.option_int("auto_extent") && !has_loop[expr],
+            LoopKind::Serial => steps <= options.auto_extent && !has_loop[expr],
             LoopKind::Parallel | LoopKind::Vectorized | LoopKind::ThreadBound => false,
         };
         if !is_wanted {
             continue;
         }
-        let room = cx.option_int("max_nodes") - rw.body().len() as i64;
-        let has_room = |nodes: i64| {
-            steps <= cx.option_int("max_extent") && steps.saturating_mul(nodes) <= room
-        };
+        let room = options.max_nodes - rw.body().len() as i64;
+        let has_room =
+            |nodes: i64| steps <= options.max_extent && steps.saturating_mul(nodes) <= room;
         if !has_room(least[expr]) {
             make_serial(&mut rw, expr, cx);
             continue;
@@ -75,6 +68,19 @@ fn unroll_loop(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc>
         }
     }
     Ok(rw.finish()?.into())
+}
+
+#[derive(Options)]
+struct Options {
+    /// loops of more steps become serial
+    #[option(default = 64, min = 1)]
+    max_extent: i64,
+    /// the program does not grow beyond
+    #[option(default = 1000000, min = 1)]
+    max_nodes: i64,
+    /// innermost serial loops of at most so many steps are unrolled as well
+    #[option(default = 0, min = 0)]
+    auto_extent: i64,
 }
 
 fn unroll(rw: &mut Rewriter, stmt: Expr, body: &Template, steps: i64) {

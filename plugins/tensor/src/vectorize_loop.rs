@@ -35,12 +35,15 @@ const MIN_LANES: i64 = 4;
     phase = "target",
     establishes = ["no_vectorized_loop"],
     requires = ["tir.FlattenBuffer"],
-    idempotent = true,
-    options(lanes(int, default = 0, min = 0, max = 1024,
-                  help = "steps of one vector; 0 for what the target's registers hold"))
+    idempotent = true
 )]
-fn vectorize_loop(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
-    let lanes = lanes(cx);
+fn vectorize_loop(
+    func: PrimFunc,
+    _: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<PrimFunc> {
+    let lanes = lanes(options.lanes, cx);
     let mut rw = func.edit();
     for expr in rw.post_order() {
         let View::For { kind: LoopKind::Vectorized, body, .. } = rw.view(expr) else { continue };
@@ -64,10 +67,17 @@ fn vectorize_loop(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFu
     Ok(rw.finish()?.into())
 }
 
-/// How many steps one vector takes.
-pub(crate) fn lanes(cx: &PassContext) -> i64 {
-    match cx.options().int("lanes") {
-        Some(lanes) if lanes > 0 => lanes,
+#[derive(Options)]
+struct Options {
+    /// steps of one vector; 0 for what the target's registers hold
+    #[option(default = 0, min = 0, max = 1024)]
+    lanes: i64,
+}
+
+/// How many steps one vector takes, where so many are `wanted`; 0 for what the target's registers hold.
+pub(crate) fn lanes(wanted: i64, cx: &PassContext) -> i64 {
+    match wanted {
+        1.. => wanted,
         _ => (cx.target().int("vector_bits").unwrap_or(128) / 32).max(1),
     }
 }

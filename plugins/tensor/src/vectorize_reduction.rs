@@ -34,29 +34,39 @@ const MIN_VECTORS: i64 = 2;
     phase = "target",
     requires = ["tir.FlattenBuffer"],
     before = ["tir.VectorizeLoop"],
-    idempotent = true,
-    options(
-        lanes(int, default = 0, min = 0, max = 1024,
-              help = "parts of a sum; 0 for what the target's registers hold"),
-        reassociate(bool, default = true, help = "floats may be added in another order")
-    )
+    idempotent = true
 )]
-fn vectorize_reduction(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
+fn vectorize_reduction(
+    func: PrimFunc,
+    _: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<PrimFunc> {
     let nest = Nest::of(func.view());
-    let (lanes, may_reorder) = (lanes(cx), cx.option_bool("reassociate"));
+    let lanes = lanes(options.lanes, cx);
     let mut rw = func.edit();
     for (index, this) in nest.loops.iter().enumerate() {
         if this.kind == LoopKind::Serial
             && this.steps.is_some_and(|steps| steps >= lanes * MIN_VECTORS)
             && lanes > 1
             && let Some(sum) = Sum::of(&nest, index)
-            && (may_reorder || sum.is_exact(nest.body))
+            && (options.reassociate || sum.is_exact(nest.body))
         {
             let in_parts = sum.in_parts(&mut rw, this.stmt, this.steps.unwrap_or(0), lanes);
             rw.replace(this.stmt, in_parts);
         }
     }
     Ok(rw.finish()?.into())
+}
+
+#[derive(Options)]
+struct Options {
+    /// parts of a sum; 0 for what the target's registers hold
+    #[option(default = 0, min = 0, max = 1024)]
+    lanes: i64,
+    /// floats may be added in another order
+    #[option(default = true)]
+    reassociate: bool,
 }
 
 /// `buffer[place] = buffer[place] op value` as the only statement of a loop.

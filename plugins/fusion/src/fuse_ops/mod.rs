@@ -56,11 +56,9 @@ use crate::names;
     opt_level = 1,
     phase = "fuse",
     after = ["tir.AnnotateOpPattern"],
-    before = ["relax.FuseTIR"],
-    options(max_depth(int, default = 256, min = 1, help = "most calls in one group"))
+    before = ["relax.FuseTIR"]
 )]
-fn fuse_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
-    let max_depth = cx.option_int("max_depth") as usize;
+fn fuse_ops(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {
     let mut programs = Programs::new(cx);
     let mut outlines = Outlines::default();
     let effects_of = ModuleEffects::of(&module);
@@ -77,7 +75,7 @@ fn fuse_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
             }
             let graph = Graph::of(&rw, expr, &effects, &mut scratch, &mut programs, module);
             let tree = PostDominators::of(&graph);
-            let groups = Groups::of(&graph, &tree, max_depth);
+            let groups = Groups::of(&graph, &tree, options.max_depth);
             if groups.is_trivial() {
                 continue;
             }
@@ -87,6 +85,13 @@ fn fuse_ops(mut module: Module, cx: &PassContext) -> Result<Module> {
         rw.finish()
     })?;
     Ok(module)
+}
+
+#[derive(Options)]
+struct Options {
+    /// most calls in one group
+    #[option(default = 256, min = 1)]
+    max_depth: usize,
 }
 
 /// What is known of the module's tensor programs, each looked at once.

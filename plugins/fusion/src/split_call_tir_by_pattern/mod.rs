@@ -22,7 +22,6 @@ use std::collections::{HashMap, HashSet};
 
 use tenon_plugin_api::prelude::*;
 
-use crate::names;
 use matching::{Match, Program, Source};
 
 /// Gives the leading part of a tensor program to a program of a library's.
@@ -31,12 +30,14 @@ use matching::{Match, Program, Source};
     aliases = ["relax.transform.SplitCallTIRByPattern"],
     phase = "fuse",
     after = ["relax.FuseTIR"],
-    idempotent = true,
-    options(patterns([str], default = [],
-        help = "`pattern = program`: what computes the leading part of a program that does what the pattern does"))
+    idempotent = true
 )]
-fn split_call_tir_by_pattern(mut module: Module, cx: &PassContext) -> Result<Module> {
-    let libraries = Library::read(&module, cx)?;
+fn split_call_tir_by_pattern(
+    mut module: Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Module> {
+    let libraries = Library::read(&options.patterns, &module, cx)?;
     if libraries.is_empty() {
         return Ok(module);
     }
@@ -74,6 +75,13 @@ fn split_call_tir_by_pattern(mut module: Module, cx: &PassContext) -> Result<Mod
     Ok(module)
 }
 
+#[derive(Options)]
+struct Options {
+    /// `pattern = program`: what computes the leading part of a program that does what the pattern does
+    #[option(default = [])]
+    patterns: Vec<String>,
+}
+
 /// What is looked for, and what computes it.
 struct Library {
     name: Symbol,
@@ -82,7 +90,7 @@ struct Library {
 }
 
 impl Library {
-    fn read(module: &Module, cx: &PassContext) -> Result<Vec<Self>> {
+    fn read(patterns: &[String], module: &Module, cx: &PassContext) -> Result<Vec<Self>> {
         let program = |name: &str| {
             let symbol = cx.symbol(name);
             let program = module.get(symbol).filter(Function::is_prim);
@@ -109,7 +117,7 @@ impl Library {
             }
             Ok(Self { name, pattern: Program::of(&pattern), program: library })
         };
-        names::option_texts(cx, "patterns").into_iter().map(read).collect()
+        patterns.iter().map(|text| read(text)).collect()
     }
 }
 

@@ -30,17 +30,20 @@ use tenon_plugin_api::prelude::*;
     opt_level = 0,
     phase = "optimize",
     before = ["relax.FoldConstant"],
-    idempotent = true,
-    options(skip([str], default = [], help = "operators that are left alone"))
+    idempotent = true
 )]
-fn simplify_inference(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
-    let skipped = cx.option_operators("skip")?;
+fn simplify_inference(
+    func: Function,
+    _: &Module,
+    _: &PassContext,
+    options: Options,
+) -> Result<Function> {
     let body = func.view();
     let mut rw = func.edit();
     for expr in body.post_order() {
         let View::Call { callee, attrs, .. } = body.view(expr) else { continue };
         let View::Op { name } = body.view(callee) else { continue };
-        if skipped.contains(&name) {
+        if options.skip.contains(&name) {
             continue;
         }
         let op = body.terms().str(name);
@@ -65,6 +68,13 @@ fn simplify_inference(func: Function, _: &Module, cx: &PassContext) -> Result<Fu
         }
     }
     rw.finish()
+}
+
+#[derive(Options)]
+struct Options {
+    /// operators that are left alone
+    #[option(default = [])]
+    skip: Vec<Symbol>,
 }
 
 struct Statistics {

@@ -1,0 +1,14 @@
+use tenon_plugin_api::prelude::*;
+
+#[pass(name = "acme.Pass")]
+fn option_natural_below_zero(func: Function, _: &Module, _: &PassContext, _: Options) -> Result<Function> {
+    Ok(func)
+}
+
+#[derive(Options)]
+struct Options {
+    #[option(default = -1)]
+    size: usize,
+}
+
+fn main() {}

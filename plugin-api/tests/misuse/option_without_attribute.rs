@@ -1,0 +1,13 @@
+use tenon_plugin_api::prelude::*;
+
+#[pass(name = "acme.Pass")]
+fn option_without_attribute(func: Function, _: &Module, _: &PassContext, _: Options) -> Result<Function> {
+    Ok(func)
+}
+
+#[derive(Options)]
+struct Options {
+    size: i64,
+}
+
+fn main() {}
