@@ -97,6 +97,8 @@ fn a_pass_does_the_same_in_a_process_of_its_own() {
         "NoOp",
         "test.Panic{at=3}",
         "test.Options",
+        "test.Parallel{rows=9}",
+        "test.Parallel{panics=2}",
         "test.Fail",
         "test.NoText",
         "test.WrongNode",

@@ -104,6 +104,25 @@ fn a_panic_is_an_error_with_its_place() {
 }
 
 #[test]
+fn threads_of_the_host_find_out_the_same_however_many_there_are() {
+    let house = House::new("");
+    let errors = |pipeline: &str| {
+        [1, 2, 7].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            pool.expect("threads").install(|| house.error(pipeline))
+        })
+    };
+    let [one, two, seven] = errors("test.Parallel{rows=3, columns=101}");
+    let wanted = "pass `test.Parallel` in function @main: the sums are [900, 900, 900]";
+    assert_eq!((one.as_str(), two.as_str(), seven.as_str()), (wanted, wanted, wanted));
+    let [one, two, seven] = errors("test.Parallel{rows=200, columns=50, panics=100}");
+    assert!(one.starts_with("pass `test.Parallel` in function @main: panic at "), "{one}");
+    assert!(one.contains("faulty.rs:") && one.ends_with(": row 100, column 3"), "{one}");
+    assert_eq!((&one, &one), (&two, &seven));
+    assert!(house.error("test.Parallel{rows=0}").ends_with("the sums are []"));
+}
+
+#[test]
 fn other_passes_work_after_one_has_failed() {
     let house = House::new("");
     for pass in ["test.Panic", "test.Fail", "test.WrongNode", "test.Cycle", "test.Untyped"] {
@@ -213,8 +232,7 @@ fn options_of_every_type_reach_the_pass() {
     let wanted = "pass `test.Options` in function @main: -3 2 true fast [1, 2] []";
     assert_eq!(error, wanted);
     let error = house.error("test.Options{count=5, on=false, mode=small, names=[x, y], sizes=[]}");
-    let wanted =
-        "pass `test.Options` in function @main: 5 2 false small [] [Str(\"x\"), Str(\"y\")]";
+    let wanted = "pass `test.Options` in function @main: 5 2 false small [] [\"x\", \"y\"]";
     assert_eq!(error, wanted);
 }
 

@@ -75,6 +75,38 @@ mod options {
     }
 }
 
+mod parallel {
+    use super::*;
+
+    /// Fails with what its threads found out, of each index by more of them.
+    #[pass(name = "test.Parallel")]
+    fn parallel(_: Function, _: &Module, cx: &PassContext, options: Options) -> Result<Function> {
+        let rows = cx.parallel_for(options.rows, |row| {
+            let cells = cx.parallel_for(options.columns, |column| {
+                assert!((row, column) < (options.panics, 3), "row {row}, column {column}");
+                let name = cx.symbol(&format!("cell_{row}_{column}"));
+                cx.terms().str(name).len()
+            })?;
+            Ok(cells.into_iter().sum::<usize>())
+        })?;
+        let sums = rows.into_iter().collect::<Result<Vec<usize>>>()?;
+        Err(PassError::new(format!("the sums are {sums:?}")))
+    }
+
+    #[derive(Options)]
+    struct Options {
+        /// how many there are
+        #[option(default = 4)]
+        rows: usize,
+        /// how many a row has
+        #[option(default = 4)]
+        columns: usize,
+        /// the first row that panics, from its column 3 on
+        #[option(default = 1000000)]
+        panics: usize,
+    }
+}
+
 mod fails {
     use super::*;
 

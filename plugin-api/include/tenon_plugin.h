@@ -226,6 +226,9 @@ typedef struct tenon_function tenon_function;
 typedef struct tenon_module tenon_module;
 typedef struct tenon_transaction tenon_transaction;
 
+/* One part of what is shared among threads. */
+typedef void tenon_item(void *state, uint64_t index);
+
 /* The term table of a context: chunk k holds 1 << (10 + k) terms. Frozen; read it with tenon_term_at. */
 typedef struct tenon_term_table {
   /* Bytes from one term to the next. */
@@ -500,6 +503,11 @@ typedef struct tenon_host_services {
    * result type. It is private, and owned by the caller; null and `last_error` when there is none. [any
    * thread] */
   const tenon_function *(*legalize)(const tenon_run *run, uint32_t op, uint32_t attrs, tenon_ids args, uint32_t result);
+  /* Calls `item` with `state` for every index below `count`, each once, in any order and on any
+   * threads, this one among them, and returns when all calls have. A call may ask for more of this
+   * itself, and everything that is for any thread; it holds no lock while it does. It does not unwind.
+   * False and `last_error` when there is nothing to call. [any thread] Since 1.1. */
+  bool (*parallel_for)(const tenon_run *run, uint64_t count, tenon_item *item, void *state);
 } tenon_host_services;
 
 /* The code generators of a plugin. */
@@ -662,6 +670,7 @@ static const tenon_field tenon_host_services_layout[] = {
     TENON_FIELD(tenon_host_services, op_info, "uint32_t(const tenon_run *, uint32_t)"),
     TENON_FIELD(tenon_host_services, evaluate, "uint32_t(const tenon_run *, tenon_transaction *, uint32_t)"),
     TENON_FIELD(tenon_host_services, legalize, "const tenon_function *(const tenon_run *, uint32_t, uint32_t, tenon_ids, uint32_t)"),
+    TENON_FIELD(tenon_host_services, parallel_for, "bool(const tenon_run *, uint64_t, tenon_item *, void *)"),
 };
 
 static const tenon_field tenon_codegen_table_layout[] = {
@@ -788,7 +797,7 @@ TENON_ASSERT(offsetof(tenon_host_ir, module_insert) == 192);
 TENON_ASSERT(offsetof(tenon_host_ir, module_remove) == 200);
 TENON_ASSERT(offsetof(tenon_host_ir, module_set_attrs) == 208);
 
-TENON_ASSERT(sizeof(tenon_host_services) == 80);
+TENON_ASSERT(sizeof(tenon_host_services) == 88);
 TENON_ASSERT(offsetof(tenon_host_services, size) == 0);
 TENON_ASSERT(offsetof(tenon_host_services, options) == 8);
 TENON_ASSERT(offsetof(tenon_host_services, target) == 16);
@@ -799,6 +808,7 @@ TENON_ASSERT(offsetof(tenon_host_services, last_error) == 48);
 TENON_ASSERT(offsetof(tenon_host_services, op_info) == 56);
 TENON_ASSERT(offsetof(tenon_host_services, evaluate) == 64);
 TENON_ASSERT(offsetof(tenon_host_services, legalize) == 72);
+TENON_ASSERT(offsetof(tenon_host_services, parallel_for) == 80);
 
 TENON_ASSERT(sizeof(tenon_codegen_table) == 40);
 TENON_ASSERT(offsetof(tenon_codegen_table, size) == 0);

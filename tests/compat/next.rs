@@ -71,8 +71,8 @@ const EDITS: &[Edit] = &[
     // A service.
     Edit {
         file: "plugin-api/src/abi/tables.rs",
-        from: "            result: u32,\n        ) -> *const RawFunction;\n    }\n",
-        to: "            result: u32,\n        ) -> *const RawFunction;\n    }\n    since \"1.1\" {\n        \
+        from: "            state: *mut c_void,\n        ) -> bool;\n    }\n",
+        to: "            state: *mut c_void,\n        ) -> bool;\n    }\n    since \"1.2\" {\n        \
              /// How many terms the run's context has. [any thread]\n        \
              fn term_count(run: *const RawRun) -> u32;\n    }\n",
     },
@@ -93,8 +93,8 @@ const EDITS: &[Edit] = &[
     },
     Edit {
         file: "host/src/border/tables.rs",
-        from: "    evaluate,\n    legalize,\n};",
-        to: "    evaluate,\n    legalize,\n    term_count,\n};\n\n\
+        from: "    legalize,\n    parallel_for,\n};",
+        to: "    legalize,\n    parallel_for,\n    term_count,\n};\n\n\
              unsafe extern \"C\" fn term_count(run: *const RawRun) -> u32 {\n    // SAFETY: see `mod.rs`.\n    \
              unsafe { call_of(run) }.map_or(0, |call| call.run.cx.term_count())\n}",
     },

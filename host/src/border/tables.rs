@@ -3,6 +3,7 @@
 //! A pointer that is null, or not aligned as what it should lead to, is answered like something that is not
 //! there.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use abi_stable::std_types::{RSlice, RStr};
@@ -11,14 +12,14 @@ use tenon_plugin_api::abi::read;
 use tenon_plugin_api::abi::records::{RawBody, RawNode, RawTermTable};
 use tenon_plugin_api::abi::tables::{
     CodegenTable, Failure, HostCodegen, HostIr, HostRef, HostServices, InstrumentTable, Interface,
-    NONE, PassTable, RECORDS, RawEdit, RawFunction, RawModule, RawRun,
+    Item, NONE, PassTable, RECORDS, RawEdit, RawFunction, RawModule, RawRun,
 };
 use tenon_plugin_api::ir::{Attrs, Context, Expr, NodeSpec, Symbol, Term, TermKind, Type};
 
 use super::edit::{Edit, has_term};
 use super::run::{Call, PassFailure, ReportLevel};
 use crate::ir::{Cx, Function, Module};
-use crate::services;
+use crate::{parallel, services};
 
 /// The host as a plugin is handed it, for one call.
 pub(crate) fn host_ref(call: &Arc<Call>) -> HostRef {
@@ -437,6 +438,36 @@ unsafe extern "C" fn legalize(
     })
 }
 
+unsafe extern "C" fn parallel_for(
+    run: *const RawRun,
+    count: u64,
+    item: Option<Item>,
+    state: *mut c_void,
+) -> bool {
+    /// What the calls share.
+    struct State(*mut c_void);
+
+    // SAFETY: what it leads to is for any thread, by the contract of the service.
+    unsafe impl Sync for State {}
+
+    impl State {
+        fn get(&self) -> *mut c_void {
+            self.0
+        }
+    }
+
+    // SAFETY: see `mod.rs`.
+    let Some(call) = (unsafe { call_of(run) }) else { return false };
+    let state = State(state);
+    let shared_out = answered(call, || {
+        let item = item.ok_or("there is nothing to call")?;
+        // SAFETY: the contract of the service: `item` takes this state and any index below `count`.
+        parallel::for_each(count, |index| unsafe { item(state.get(), index) });
+        Ok(())
+    });
+    shared_out.is_some()
+}
+
 unsafe extern "C" fn patterns(run: *const RawRun, generator: u32) -> u32 {
     // SAFETY: see `mod.rs`.
     let Some(call) = (unsafe { call_of(run) }) else { return 0 };
@@ -566,6 +597,7 @@ static SERVICES: HostServices = HostServices {
     op_info,
     evaluate,
     legalize,
+    parallel_for,
 };
 
 static CODEGEN: HostCodegen =

@@ -1,5 +1,6 @@
 //! The host as a plugin sees it: safe calls over the host's tables.
 
+use std::ffi::c_void;
 use std::marker::PhantomData;
 
 use abi_stable::std_types::{RSlice, RStr};
@@ -101,6 +102,31 @@ impl Host {
         let function =
             unsafe { (self.services.legalize())(self.run, op.0, attrs.0, args, result.0) };
         FunctionHandle::adopt(self, function).ok_or_else(|| self.last_error())
+    }
+
+    /// Calls `item` for every index below `count`, by the host's threads. It does not unwind.
+    pub(crate) fn parallel_for(
+        &self,
+        count: usize,
+        item: &(dyn Fn(usize) + Sync),
+    ) -> Result<(), String> {
+        /// # Safety
+        /// `state` is what `parallel_for` hands over.
+        unsafe extern "C" fn call(state: *mut c_void, index: u64) {
+            // SAFETY: `state` leads to the reference that `parallel_for` holds while the host calls.
+            let item = unsafe { *state.cast::<&(dyn Fn(usize) + Sync)>() };
+            item(index as usize);
+        }
+        let id = HostServices::ID;
+        let Some(service) = self.services.parallel_for() else {
+            return Err(format!("this host is older than 1.1: its {id} has no `parallel_for`"));
+        };
+        let state = (&raw const item).cast_mut().cast();
+        // SAFETY: `run` is alive; `item` is for any thread, and no call is left when the service returns.
+        match unsafe { service(self.run, count as u64, Some(call), state) } {
+            true => Ok(()),
+            false => Err(self.last_error()),
+        }
     }
 
     /// The patterns of a code generator, a list term of strings.

@@ -146,8 +146,8 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<HostServices>() >= 80);
-    assert!(<HostServices as RawTable>::LAYOUT.len() >= 10);
+    assert!(size_of::<HostServices>() >= 88);
+    assert!(<HostServices as RawTable>::LAYOUT.len() >= 11);
     assert!(offset_of!(HostServices, size) == 0);
     assert!(offset_of!(HostServices, options) == 8);
     assert!(offset_of!(HostServices, target) == 16);
@@ -158,6 +158,7 @@ const _: () = {
     assert!(offset_of!(HostServices, op_info) == 56);
     assert!(offset_of!(HostServices, evaluate) == 64);
     assert!(offset_of!(HostServices, legalize) == 72);
+    assert!(offset_of!(HostServices, parallel_for) == 80);
 };
 
 const _: () = {

@@ -99,6 +99,7 @@ pub(super) fn told<T>(host: &Host, ran: std::result::Result<Result<T>, String>) 
     let (failure, text, node) = match ran {
         Ok(Ok(value)) => return Some(value),
         Ok(Err(error)) if error.is_cancelled => (Failure::CANCELLED, error.message, error.node),
+        Ok(Err(error)) if error.is_panic => (Failure::PANIC, error.message, error.node),
         Ok(Err(error)) => (Failure::ERROR, error.message, error.node),
         Err(panic) => (Failure::PANIC, panic, None),
     };

@@ -152,8 +152,12 @@ c_types! {
     RSlice<'_, Interface> => "tenon_interfaces",
     *const Interface => "const tenon_interface *",
     HostRef => "tenon_host",
+    Option<Item> => "tenon_item *",
     Query => "const tenon_interface *(tenon_str)",
 }
+
+/// One part of what is shared among threads: its state, and its index.
+pub type Item = unsafe extern "C" fn(state: *mut c_void, index: u64);
 
 /// Answers with the interface of an id, or with null. What it answers with is valid for ever.
 pub type Query = unsafe extern "C" fn(id: RStr<'_>) -> *const Interface;
@@ -375,6 +379,18 @@ table! {
             args: RSlice<'_, u32>,
             result: u32,
         ) -> *const RawFunction;
+    }
+    since "1.1" {
+        /// Calls `item` with `state` for every index below `count`, each once, in any order and on any threads, this one
+        /// among them, and returns when all calls have. A call may ask for more of this itself, and everything that is for
+        /// any thread; it holds no lock while it does. It does not unwind. False and `last_error` when there is nothing
+        /// to call. [any thread]
+        fn parallel_for(
+            run: *const RawRun,
+            count: u64,
+            item: Option<Item>,
+            state: *mut c_void,
+        ) -> bool;
     }
 }
 

@@ -1,7 +1,9 @@
 //! The context of one run of a pass.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+use crate::abi::guard::guard;
 use crate::abi::host::Host;
 use crate::ir::{Attrs, AttrsView, Context, Symbol, Term, TermKind, TermView, Terms, Type};
 use crate::pass::{Function, Module, PassError, Result};
@@ -220,6 +222,32 @@ impl PassContext {
     /// [`PassError::cancelled`].
     pub fn is_cancelled(&self) -> bool {
         self.host.is_cancelled()
+    }
+
+    /// What `work` gives for each index below `count`, in their order, found out by the host's threads. It may be called
+    /// in `work` again. Which thread does what differs from run to run, so `work` is to give the same whoever calls it; it
+    /// holds no lock while it calls the host.
+    ///
+    /// Fails when the pass is to stop, and with the panic of the least index that panics. Needs a host of 1.1.
+    pub fn parallel_for<T: Send>(
+        &self,
+        count: usize,
+        work: impl Fn(usize) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        // Nothing panics while a lock is held.
+        let results: Vec<Mutex<Option<_>>> = (0..count).map(|_| Mutex::default()).collect();
+        let item = |index: usize| {
+            let Some(place) = results.get(index).filter(|_| !self.is_cancelled()) else { return };
+            let result = guard(|| work(index)).map_err(PassError::panicked);
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        };
+        self.host.parallel_for(count, &item).map_err(PassError::new)?;
+        // What is missing was not begun.
+        let result = |place: Mutex<Option<Result<T>>>| {
+            let result = place.into_inner().unwrap_or_else(PoisonError::into_inner);
+            result.unwrap_or_else(|| Err(PassError::cancelled()))
+        };
+        results.into_iter().map(result).collect()
     }
 
     /// What is known of an operator; `None` for one that the host does not know.

@@ -13,12 +13,13 @@ pub struct PassError {
     pub(crate) message: String,
     pub(crate) node: Option<Expr>,
     pub(crate) is_cancelled: bool,
+    pub(crate) is_panic: bool,
 }
 
 impl PassError {
     /// An error with a message: what is wrong and what to do, in one sentence.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), node: None, is_cancelled: false }
+        Self { message: message.into(), node: None, is_cancelled: false, is_panic: false }
     }
 
     /// The same error about a node of the function that the pass was given.
@@ -28,7 +29,12 @@ impl PassError {
 
     /// What a pass returns when [`crate::pass::PassContext::is_cancelled`] told it to stop.
     pub fn cancelled() -> Self {
-        Self { message: "cancelled".to_owned(), node: None, is_cancelled: true }
+        Self { is_cancelled: true, ..Self::new("cancelled") }
+    }
+
+    /// What was a panic of some thread, with its place.
+    pub(crate) fn panicked(message: String) -> Self {
+        Self { is_panic: true, ..Self::new(message) }
     }
 
     /// The message.

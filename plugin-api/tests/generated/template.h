@@ -55,6 +55,9 @@ typedef struct tenon_function tenon_function;
 typedef struct tenon_module tenon_module;
 typedef struct tenon_transaction tenon_transaction;
 
+/* One part of what is shared among threads. */
+typedef void tenon_item(void *state, uint64_t index);
+
 /* The term table of a context: chunk k holds 1 << (10 + k) terms. Frozen; read it with tenon_term_at. */
 typedef struct tenon_term_table {
   /* Bytes from one term to the next. */

@@ -18,9 +18,6 @@
 //! The programs of a module are made before its calls are rewritten, on several threads where they are many.
 
 use std::collections::{HashMap, HashSet};
-use std::num::NonZero;
-use std::panic::resume_unwind;
-use std::thread;
 
 use tenon_plugin_api::prelude::*;
 
@@ -39,7 +36,7 @@ fn legalize_ops(mut module: Module, cx: &PassContext, options: Options) -> Resul
     for op in options.skip {
         programs.roles.insert(op, Role::Stays);
     }
-    programs.make(&module, cx);
+    programs.make(&module, cx)?;
     module
         .map_functions(cx, |module, _, func| legalize_function(&func, module, &mut programs, cx))?;
     Ok(module)
@@ -66,7 +63,7 @@ struct Programs {
 
 impl Programs {
     /// Makes the programs of all calls, on several threads where they are many.
-    fn make(&mut self, module: &Module, cx: &PassContext) {
+    fn make(&mut self, module: &Module, cx: &PassContext) -> Result<()> {
         let mut seen = HashSet::new();
         let mut keys: Vec<Key> = Vec::new();
         for (_, func) in module.functions().iter().filter(|(_, func)| !func.is_prim()) {
@@ -86,26 +83,13 @@ impl Programs {
                 }
             }
         }
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let share = keys.len().div_ceil(threads).max(LEAST_SHARE);
-        let make = |keys: &[Key]| -> Vec<Result<Function>> {
-            let make = |(op, attrs, types, out): &Key| match cx.is_cancelled() {
-                true => Err(PassError::cancelled()),
-                false => cx.legalize(*op, *attrs, types, *out),
-            };
-            keys.iter().map(make).collect()
-        };
-        let made: Vec<Result<Function>> = thread::scope(|scope| {
-            let mut shares = keys.chunks(share);
-            let own = shares.next().unwrap_or_default();
-            let others: Vec<_> = shares.map(|keys| scope.spawn(move || make(keys))).collect();
-            let mut made = make(own);
-            for other in others {
-                made.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            }
-            made
-        });
-        self.made = keys.into_iter().zip(made).collect();
+        let shares: Vec<&[Key]> = keys.chunks(SHARE).collect();
+        let make = |(op, attrs, types, out): &Key| cx.legalize(*op, *attrs, types, *out);
+        let made = cx.parallel_for(shares.len(), |share| {
+            shares[share].iter().map(make).collect::<Vec<Result<Function>>>()
+        })?;
+        self.made = keys.into_iter().zip(made.into_iter().flatten()).collect();
+        Ok(())
     }
 
     fn role(&mut self, op: Symbol, cx: &PassContext) -> Role {
@@ -113,8 +97,8 @@ impl Programs {
     }
 }
 
-/// So many programs are worth a thread.
-const LEAST_SHARE: usize = 256;
+/// So many programs are made in one go: fewer are not worth a thread.
+const SHARE: usize = 256;
 
 /// A program of the module.
 #[derive(Clone, Copy)]
