@@ -13,12 +13,46 @@ use std::sync::Arc;
 
 use object::{Object, ObjectKind, ObjectSymbol};
 use tenon_plugin_api::ir::{Attrs, BuildPrim, Context};
+use thiserror::Error;
 
 use crate::border::Run;
 use crate::ir::{
     Build, Bytes, Constant, Cx, DType, Expr, Function, Kind, Module, NodeSpec, Symbol, Terms,
-    Transaction, Type, TypeView, View,
+    Transaction, TransactionError, Type, TypeView, View,
 };
+use crate::services::ServiceError;
+
+/// Why a vendor's code cannot be made a program of the module.
+#[derive(Debug, Error)]
+pub(crate) enum ExternalError {
+    #[error("there is no function `{0}`")]
+    NoFunction(String),
+    #[error("`{0}` is no graph function")]
+    NoGraphFunction(String),
+    #[error("a parameter of `{0}` has no type")]
+    UntypedParameter(String),
+    #[error("`{0}` has no type of its result")]
+    UntypedResult(String),
+    #[error("code generators take tensors of known size, and `{function}` has a {ty}")]
+    UnknownSize { function: String, ty: String },
+    #[error("what code generator `{generator}` made is no object: {problem}")]
+    NoObject { generator: String, problem: ObjectProblem },
+    #[error(
+        "the object of code generator `{generator}` defines no function `{missing}`, only {defined:?}"
+    )]
+    Undefined { generator: String, missing: String, defined: Vec<String> },
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
+}
+
+/// What is wrong with an object.
+#[derive(Debug, Error)]
+pub(crate) enum ObjectProblem {
+    #[error(transparent)]
+    Unreadable(#[from] object::Error),
+    #[error("it is {0:?}, not relocatable")]
+    Kind(ObjectKind),
+}
 
 /// The code of a program that has its own.
 #[cfg(feature = "llvm")]
@@ -51,26 +85,25 @@ pub(crate) fn generate(
     generator: &str,
     module: &Module,
     names: &[Symbol],
-) -> Result<Vec<Arc<Function>>, String> {
+) -> Result<Vec<Arc<Function>>, ServiceError> {
     let cx = &run.cx;
     let functions: Vec<(Symbol, Interface)> = names
         .iter()
         .map(|&name| Ok((name, Interface::of(module, name)?)))
-        .collect::<Result<_, String>>()?;
+        .collect::<Result<_, ExternalError>>()?;
     let bytes = run.generators()?.generate(generator, run, module, names)?;
-    let defined = defined_functions(&bytes).map_err(|reason| {
-        format!("what code generator `{generator}` made is no object: {reason}")
-    })?;
+    let defined = defined_functions(&bytes)
+        .map_err(|problem| ExternalError::NoObject { generator: generator.to_owned(), problem })?;
     let missing = names.iter().map(|&name| cx.terms().str(name));
     if let Some(missing) = missing.into_iter().find(|name| !defined.iter().any(|it| it == name)) {
-        return Err(format!(
-            "the object of code generator `{generator}` defines no function `{missing}`, only {defined:?}"
-        ));
+        let (generator, missing) = (generator.to_owned(), missing.to_owned());
+        return Err(ExternalError::Undefined { generator, missing, defined }.into());
     }
     let ty = cx.static_tensor_type(DType::U8, &[bytes.len() as i64]);
     let name = cx.symbol(&format!("{generator}.o"));
     let object = Arc::new(Constant { ty, name, data: Bytes::new(bytes) });
-    functions.iter().map(|(name, interface)| program(cx, *name, interface, &object)).collect()
+    let program = |(name, interface): &(Symbol, Interface)| program(cx, *name, interface, &object);
+    functions.iter().map(|function| Ok(program(function)?)).collect()
 }
 
 /// What a function takes and gives, as tensors of known size.
@@ -80,24 +113,24 @@ struct Interface {
 }
 
 impl Interface {
-    fn of(module: &Module, name: Symbol) -> Result<Self, String> {
+    fn of(module: &Module, name: Symbol) -> Result<Self, ExternalError> {
         let text = module.cx().terms().str(name);
         let Some(function) = module.get(name) else {
-            return Err(format!("there is no function `{text}`"));
+            return Err(ExternalError::NoFunction(text.to_owned()));
         };
         let body = function.view();
         let View::Function { params, result, .. } = body.view(body.root()) else {
-            return Err(format!("`{text}` is no graph function"));
+            return Err(ExternalError::NoGraphFunction(text.to_owned()));
         };
         let terms = body.terms();
         let params = params
             .iter()
             .map(|param| match (body.view(param), body.ty(param)) {
                 (View::Var { name }, Some(ty)) => Ok((name, known(terms, ty, text)?)),
-                _ => Err(format!("a parameter of `{text}` has no type")),
+                _ => Err(ExternalError::UntypedParameter(text.to_owned())),
             })
-            .collect::<Result<_, String>>()?;
-        let result = result.ok_or_else(|| format!("`{text}` has no type of its result"))?;
+            .collect::<Result<_, ExternalError>>()?;
+        let result = result.ok_or_else(|| ExternalError::UntypedResult(text.to_owned()))?;
         let results = match terms.ty(result) {
             TypeView::Tuple(fields) => fields.to_vec(),
             _ => vec![result],
@@ -108,21 +141,21 @@ impl Interface {
 }
 
 /// A tensor type of known size.
-fn known(terms: Terms<'_>, ty: Type, function: &str) -> Result<Type, String> {
+fn known(terms: Terms<'_>, ty: Type, function: &str) -> Result<Type, ExternalError> {
     match terms.static_tensor(ty) {
         Some(_) => Ok(ty),
-        None => Err(format!(
-            "code generators take tensors of known size, and `{function}` has a {}",
-            terms.type_text(ty)
-        )),
+        None => {
+            let (function, ty) = (function.to_owned(), terms.type_text(ty));
+            Err(ExternalError::UnknownSize { function, ty })
+        }
     }
 }
 
 /// The functions that an object defines for others.
-fn defined_functions(bytes: &[u8]) -> Result<Vec<String>, String> {
-    let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
+fn defined_functions(bytes: &[u8]) -> Result<Vec<String>, ObjectProblem> {
+    let file = object::File::parse(bytes)?;
     if file.kind() != ObjectKind::Relocatable {
-        return Err(format!("it is {:?}, not relocatable", file.kind()));
+        return Err(ObjectProblem::Kind(file.kind()));
     }
     let defined = file.symbols().filter(|symbol| symbol.is_global() && symbol.is_definition());
     let names = defined.filter_map(|symbol| symbol.name().ok()).map(str::to_owned);
@@ -134,7 +167,7 @@ fn program(
     name: Symbol,
     interface: &Interface,
     object: &Arc<Constant>,
-) -> Result<Arc<Function>, String> {
+) -> Result<Arc<Function>, ExternalError> {
     let mut tx = Transaction::new(cx.clone());
     let terms = cx.terms();
     let mut params: Vec<Expr> =
@@ -150,5 +183,5 @@ fn program(
     let root = tx.prim_func(&params, interface.results.len() as u32, body, Attrs::NONE);
     let root = tx.private(root);
     tx.set_root(root);
-    tx.publish().map_err(|error| error.to_string())
+    Ok(tx.publish()?)
 }

@@ -2,17 +2,52 @@
 
 use std::sync::Arc;
 
-use crate::border::Run;
+use thiserror::Error;
+
+use crate::border::{GeneratorError, Run};
 use crate::check::broken_part;
-use crate::eval::{Value, evaluate_expr};
+use crate::eval::{EvalError, Value, evaluate_expr};
+use crate::external::ExternalError;
 use crate::infer::{KnownCalls, infer_expr};
 use crate::ir::{
-    Attrs, Build, Context, Cx, Dim, Expr, Function, Kind, Module, Symbol, Transaction, Type,
-    flatten, normalize,
+    Attrs, Build, Context, Cx, Dim, Expr, Function, Kind, Module, Symbol, Transaction,
+    TransactionError, Type, flatten, normalize,
 };
-use crate::ops;
+use crate::ops::{self, OpError};
 
 pub(crate) use crate::external::generate;
+
+/// Why a service gives no answer. A plugin reads it as a text.
+#[derive(Debug, Error)]
+pub(crate) enum ServiceError {
+    #[error("there is no term {0}")]
+    NoTerm(u32),
+    #[error("{0} is no name")]
+    NoName(u32),
+    #[error("the module or the room for its programs is not there")]
+    NoModule,
+    #[error("there is nothing to call")]
+    NoItem,
+    /// The transaction holds what its pass should not have put there.
+    #[error("{0}")]
+    Refused(String),
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    #[error("{0} cannot be written as a constant")]
+    NoConstant(&'static str),
+    #[error("there is no value")]
+    NoValue,
+    #[error(transparent)]
+    Op(#[from] OpError),
+    #[error("`{op}`: {error}")]
+    NoProgram { op: String, error: OpError },
+    #[error(transparent)]
+    Generator(#[from] GeneratorError),
+    #[error(transparent)]
+    External(#[from] ExternalError),
+}
 
 /// Whether `len` bytes are the contents of a tensor of static type `ty`.
 pub(crate) fn fits(cx: &Cx, ty: Type, len: u64) -> bool {
@@ -44,15 +79,15 @@ pub(crate) fn type_of(
 
 /// Publishes a transaction whose nodes have the parts of their kinds. What has no type yet is inferred when
 /// the pass has ended.
-pub(crate) fn finish(transaction: Transaction) -> Result<Arc<Function>, String> {
+pub(crate) fn finish(transaction: Transaction) -> Result<Arc<Function>, ServiceError> {
     let is_changed = transaction.is_changed();
-    let function = transaction.publish().map_err(|error| error.to_string())?;
+    let function = transaction.publish()?;
     if !is_changed {
         return Ok(function);
     }
     let function = flatten(&function);
     match broken_part(&function) {
-        Some(problem) => Err(problem),
+        Some(problem) => Err(ServiceError::Refused(problem)),
         None => Ok(normalize(&function)),
     }
 }
@@ -71,15 +106,14 @@ pub(crate) fn evaluate(
     transaction: &mut Transaction,
     module: Option<&Module>,
     expr: Expr,
-) -> Result<Expr, String> {
+) -> Result<Expr, ServiceError> {
     let cx = transaction.cx();
-    let value = evaluate_expr(&cx, transaction.body(), transaction.constants(), module, expr)
-        .map_err(|error| error.to_string())?;
+    let value = evaluate_expr(&cx, transaction.body(), transaction.constants(), module, expr)?;
     add_value(transaction, value)
 }
 
 /// Adds a value: tensors become constants that share its bytes.
-fn add_value(transaction: &mut Transaction, value: Value) -> Result<Expr, String> {
+fn add_value(transaction: &mut Transaction, value: Value) -> Result<Expr, ServiceError> {
     enum Step {
         Value(Value),
         Tuple(usize),
@@ -112,10 +146,10 @@ fn add_value(transaction: &mut Transaction, value: Value) -> Result<Expr, String
                 steps.extend(tuple.fields().iter().rev().cloned().map(Step::Value));
                 continue;
             }
-            other => return Err(format!("{} cannot be written as a constant", other.kind())),
+            other => return Err(ServiceError::NoConstant(other.kind())),
         });
     }
-    done.pop().ok_or_else(|| "there is no value".to_owned())
+    done.pop().ok_or(ServiceError::NoValue)
 }
 
 /// The tensor program of an operator call.
@@ -125,10 +159,10 @@ pub(crate) fn legalize(
     attrs: Attrs,
     args: &[Type],
     result: Type,
-) -> Result<Arc<Function>, String> {
+) -> Result<Arc<Function>, ServiceError> {
     let name = run.cx.terms().str(op).to_owned();
-    let def = ops::get(&name).map_err(|error| error.to_string())?;
+    let def = ops::get(&name)?;
     let vectors = ops::VectorUnit::of_target(run.cx.terms().attrs(run.target));
     ops::legalize_call(&run.cx, def, args, attrs, result, vectors)
-        .map_err(|error| format!("`{name}`: {error}"))
+        .map_err(|error| ServiceError::NoProgram { op: name, error })
 }

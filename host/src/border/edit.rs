@@ -11,7 +11,7 @@ use tenon_plugin_api::ir::{Build, Expr, Kind, NodeSpec, Type};
 use super::run::Call;
 use crate::infer::KnownCalls;
 use crate::ir::{Constant, Cx, Function, Transaction};
-use crate::services;
+use crate::services::{self, ServiceError};
 
 /// Why an edit beyond the limit of a run is refused.
 pub(crate) const REFUSAL: &str = "the host refuses further edits, to see what the pass does";
@@ -103,22 +103,25 @@ impl Edit {
             true => guard(|| {
                 services::evaluate(&mut self.transaction, self.call.run.module(), Expr(node))
             }),
-            false => Ok(Err(format!("node {node} is not in this body"))),
+            false => Ok(Err(ServiceError::Refused(format!("node {node} is not in this body")))),
         };
         match evaluated {
             Ok(Ok(expr)) => self.renewed(expr),
             // That something cannot be evaluated leaves the transaction as it is.
-            Ok(Err(error)) | Err(error) => {
-                self.call.set_error(&error);
-                self.renew();
-                NONE
-            }
+            Ok(Err(error)) => self.unanswered(&error.to_string()),
+            Err(panic) => self.unanswered(&panic),
         }
     }
 
-    pub(super) fn finish(self) -> Result<Arc<Function>, String> {
+    fn unanswered(&mut self, error: &str) -> u32 {
+        self.call.set_error(error);
+        self.renew();
+        NONE
+    }
+
+    pub(super) fn finish(self) -> Result<Arc<Function>, ServiceError> {
         match self.error {
-            Some(error) => Err(error),
+            Some(error) => Err(ServiceError::Refused(error)),
             None => services::finish(self.transaction),
         }
     }

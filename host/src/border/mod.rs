@@ -6,12 +6,14 @@
 //! Numbers are not trusted: of nodes, terms and constants only those that are there are taken.
 
 mod edit;
+mod generators;
 mod run;
 mod tables;
 
 pub(crate) use edit::REFUSAL;
+pub use generators::{GeneratorError, Generators};
 pub(crate) use run::Call;
-pub use run::{Generators, PassFailure, Report, ReportLevel, Run};
+pub use run::{PassFailure, Report, ReportLevel, Run};
 pub(crate) use tables::{INTERFACES, host_ref};
 
 #[cfg(test)]

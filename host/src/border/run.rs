@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use tenon_plugin_api::abi::tables::Failure;
 use tenon_plugin_api::ir::{Attrs, Expr};
 
-use crate::ir::{Cx, Function, Module, Symbol};
+use super::generators::{GeneratorError, Generators};
+use crate::ir::{Cx, Module};
 
 /// What a plugin's calls refer to while one of its passes runs.
 pub struct Run {
@@ -26,25 +27,6 @@ pub struct Run {
     refused: OnceLock<String>,
     /// Edits that are left, where there is a limit.
     edits_left: Option<AtomicU32>,
-}
-
-/// The code generators that a pass may ask for.
-pub trait Generators: Send + Sync {
-    /// The patterns of what the generator called `name` takes, each `name = pattern`.
-    fn patterns(&self, name: &str) -> Result<Vec<String>, String>;
-
-    /// Whether the generator called `name` takes what one of its patterns matched.
-    fn accepts(&self, name: &str, run: &Arc<Run>, function: &Arc<Function>)
-    -> Result<bool, String>;
-
-    /// Has the generator called `name` compile functions `names` of `module`. Returns a relocatable object.
-    fn generate(
-        &self,
-        name: &str,
-        run: &Arc<Run>,
-        module: &Module,
-        names: &[Symbol],
-    ) -> Result<Vec<u8>, String>;
 }
 
 /// How serious a report is.
@@ -149,8 +131,8 @@ impl Run {
     }
 
     /// The code generators.
-    pub(crate) fn generators(&self) -> Result<&dyn Generators, String> {
-        self.generators.as_deref().ok_or_else(|| "there are no code generators here".to_owned())
+    pub(crate) fn generators(&self) -> Result<&dyn Generators, GeneratorError> {
+        self.generators.as_deref().ok_or(GeneratorError::None)
     }
 
     /// The same, where edits are refused after so many.

@@ -19,6 +19,7 @@ use tenon_plugin_api::ir::{Attrs, Context, Expr, NodeSpec, Symbol, Term, TermKin
 use super::edit::{Edit, has_term};
 use super::run::{Call, PassFailure, ReportLevel};
 use crate::ir::{Cx, Function, Module};
+use crate::services::ServiceError;
 use crate::{parallel, services};
 
 /// The host as a plugin is handed it, for one call.
@@ -431,7 +432,7 @@ unsafe extern "C" fn legalize(
     outcome(call, || {
         let all = [op, attrs, result].into_iter().chain(args.iter().copied());
         if let Some(missing) = all.into_iter().find(|&term| !has_term(&call.run.cx, term)) {
-            return Err(format!("there is no term {missing}"));
+            return Err(ServiceError::NoTerm(missing));
         }
         let args: Vec<Type> = args.iter().map(|&ty| Type(ty)).collect();
         services::legalize(&call.run, Symbol(op), Attrs(attrs), &args, Type(result))
@@ -460,7 +461,7 @@ unsafe extern "C" fn parallel_for(
     let Some(call) = (unsafe { call_of(run) }) else { return false };
     let state = State(state);
     let shared_out = answered(call, || {
-        let item = item.ok_or("there is nothing to call")?;
+        let item = item.ok_or(ServiceError::NoItem)?;
         // SAFETY: the contract of the service: `item` takes this state and any index below `count`.
         parallel::for_each(count, |index| unsafe { item(state.get(), index) });
         Ok(())
@@ -490,7 +491,10 @@ unsafe extern "C" fn accepts(
         return NONE;
     };
     let run = &call.run;
-    let ask = || run.generators()?.accepts(name_of(&run.cx, generator)?, run, &function);
+    let ask = || {
+        let generator = name_of(&run.cx, generator)?;
+        Ok(run.generators()?.accepts(generator, run, &function)?)
+    };
     answered(call, ask).map_or(NONE, u32::from)
 }
 
@@ -509,7 +513,7 @@ unsafe extern "C" fn generate(
     let cx = &call.run.cx;
     let made = answered(call, || {
         if programs.is_null() || !programs.is_aligned() || !module.cx().is_same(cx) {
-            return Err("the module or the room for its programs is not there".to_owned());
+            return Err(ServiceError::NoModule);
         }
         let names: Vec<Symbol> = names
             .iter()
@@ -533,26 +537,29 @@ unsafe extern "C" fn object(run: *const RawRun, bytes: RSlice<'_, u8>) {
 }
 
 /// The text of a name that a plugin gave.
-fn name_of(cx: &Cx, name: u32) -> Result<&str, String> {
+fn name_of(cx: &Cx, name: u32) -> Result<&str, ServiceError> {
     match has_term(cx, name) && cx.terms().kind(Term(name)) == TermKind::STR {
         true => Ok(cx.terms().str(Symbol(name))),
-        false => Err(format!("{name} is no name")),
+        false => Err(ServiceError::NoName(name)),
     }
 }
 
 /// What a service answers, or nothing and an error; a panic of the host's own is an error too.
-fn answered<T>(call: &Call, f: impl FnOnce() -> Result<T, String>) -> Option<T> {
-    match guard(f) {
-        Ok(Ok(value)) => Some(value),
-        Ok(Err(error)) | Err(error) => {
-            call.set_error(&error);
-            None
-        }
-    }
+fn answered<T>(call: &Call, f: impl FnOnce() -> Result<T, ServiceError>) -> Option<T> {
+    let error = match guard(f) {
+        Ok(Ok(value)) => return Some(value),
+        Ok(Err(error)) => error.to_string(),
+        Err(panic) => panic,
+    };
+    call.set_error(&error);
+    None
 }
 
 /// A function, or null and an error.
-fn outcome(call: &Call, f: impl FnOnce() -> Result<Arc<Function>, String>) -> *const RawFunction {
+fn outcome(
+    call: &Call,
+    f: impl FnOnce() -> Result<Arc<Function>, ServiceError>,
+) -> *const RawFunction {
     answered(call, f).map_or(std::ptr::null(), give)
 }
 

@@ -73,8 +73,7 @@ pub(super) fn bisect(global: &Global, args: &BisectArgs) -> Result<(), Failure> 
     };
     let failed = Snapshot { module: before, ..bad };
     let comments = reproducer(&registry, &plan, &passes, failed.step, what.clone());
-    let path = write_reproducer(&comments, &failed, args.output.as_deref(), &files)
-        .map_err(Failure::new)?;
+    let path = write_reproducer(&comments, &failed, args.output.as_deref(), &files)?;
     if global.json {
         return print_json(&serde_json::json!({
             "pass": failed.pass,

@@ -7,8 +7,9 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use super::Global;
+use super::argument::parse_dim;
 use super::complete;
-use super::input::{parse_dim, read_model, weights_path, write_module};
+use super::input::{read_model, weights_path, write_module};
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};

@@ -19,15 +19,6 @@ const INLINE_LIMIT: u64 = 64;
 /// Values for symbolic dimensions.
 pub(super) type Dims = BTreeMap<String, i64>;
 
-/// Parses `-D NAME=VALUE`.
-pub(super) fn parse_dim(text: &str) -> Result<(String, i64), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as batch=1")?;
-    match value.trim().parse() {
-        Ok(value) if value > 0 => Ok((name.trim().to_owned(), value)),
-        _ => Err(format!("`{value}` is not a positive integer")),
-    }
-}
-
 /// A module that was read.
 pub(super) struct Model {
     pub(super) module: Module,

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 the input or a pass failed and a diagnostic said so, 2 wrong usage, 130 interrupted. What
 //! was asked for goes to standard output, everything else to standard error.
 
+mod argument;
 mod bisect;
 #[cfg(feature = "llvm")]
 mod compile;

@@ -8,9 +8,10 @@ use clap::Args;
 use half::{bf16, f16};
 
 use super::Global;
+use super::argument::{parse_dim, parse_input};
 use super::compile::no_code;
 use super::complete;
-use super::input::{parse_dim, read_model};
+use super::input::read_model;
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
@@ -55,15 +56,6 @@ pub(super) struct RunArgs {
     dims: Vec<(String, i64)>,
     #[command(flatten)]
     passes: PassArgs,
-}
-
-fn parse_input(text: &str) -> Result<(String, PathBuf), String> {
-    match text.split_once('=') {
-        Some((name, file)) if !name.is_empty() && !file.is_empty() => {
-            Ok((name.to_owned(), file.into()))
-        }
-        _ => Err("expected NAME=FILE.npy".to_owned()),
-    }
 }
 
 pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::CANCELLED;
+use super::argument::{ArgumentError, parse_dim};
 use super::compiled;
 use super::complete;
-use super::input::{Model, parse_dim, read_model, read_reproducer, write_module_below};
+use super::input::{Model, read_model, read_reproducer, write_module_below};
 use super::interrupt::Watchful;
 use super::output::{Failure, note, warn_of_plugins};
 use super::progress::Progress;
@@ -148,15 +149,12 @@ enum Validation {
 }
 
 impl FromStr for Validation {
-    type Err = String;
+    type Err = ArgumentError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ArgumentError> {
         match text {
             "compiled" => Ok(Validation::Compiled),
-            _ => text.parse().map(Validation::Passes).map_err(|_| {
-                "a seed is an integer that is not negative; `compiled` compares compiled code"
-                    .to_owned()
-            }),
+            _ => text.parse().map(Validation::Passes).map_err(|_| ArgumentError::NoSeed),
         }
     }
 }
@@ -254,7 +252,7 @@ pub(super) fn run_passes(
                 diagnostic.help(format!("to see it again: tenon opt {}", path.display()))
             }
             Ok(None) => diagnostic.help("--reproducer FILE writes a module to see it again with"),
-            Err(message) => diagnostic.note(format!("the reproducer was not written: {message}")),
+            Err(failure) => diagnostic.note(format!("the reproducer was not written: {failure}")),
         })
     })?;
     if matches!(args.validate, Some(Validation::Compiled)) {
@@ -353,7 +351,7 @@ pub(super) fn write_reproducer(
     failed: &Snapshot,
     path: Option<&Path>,
     inputs: &InputFiles,
-) -> Result<Option<PathBuf>, String> {
+) -> Result<Option<PathBuf>, Failure> {
     let weights = |function: &Arc<Function>| {
         function.constants().iter().map(|constant| constant.data.len()).sum::<usize>()
     };
@@ -370,5 +368,4 @@ pub(super) fn write_reproducer(
         Outputs::sparing(inputs.clone()),
     )
     .map(|()| Some(path))
-    .map_err(|failure| failure.to_string())
 }

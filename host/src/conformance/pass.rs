@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tenon_plugin_api::ir::Context;
+use thiserror::Error;
 
 use super::Check;
 use super::corpus::{Case, Corpus, UNKNOWN_NODE};
@@ -16,7 +17,8 @@ use crate::diagnostics::Diagnostic;
 use crate::driver::Target;
 use crate::ir::{Module, PHASES};
 use crate::passes::{
-    Instrument, PassContext, PassError, PassStep, Plan, Reason, Step, StepInfo, plan, run,
+    Instrument, PassContext, PassError, PassStep, Plan, PlanError, Reason, Step, StepInfo, plan,
+    run,
 };
 use crate::registry::{OptionRecord, OptionType, OptionValue, PassRecord, Registry, Scalar};
 use crate::text::{WeightsPolicy, print_module};
@@ -93,13 +95,29 @@ impl Findings {
     }
 }
 
+/// Why a pass cannot be looked at.
+#[derive(Debug, Error)]
+enum NoPlan {
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error("it is not the last of its plan")]
+    NotLast,
+}
+
 impl Examination<'_> {
     /// All checks of the pass.
     pub(super) fn checks(&self, corpus: &mut Corpus) -> Vec<Check> {
         let name = self.record.name.as_str();
         let (before, step) = match self.plan() {
             Ok(plan) => plan,
-            Err(error) => return vec![Check::new(Some(name), "runs", String::new(), vec![error])],
+            Err(error) => {
+                return vec![Check::new(
+                    Some(name),
+                    "runs",
+                    String::new(),
+                    vec![error.to_string()],
+                )];
+            }
         };
         let long = corpus.long(self.registry, &before, self.target);
         let cases = corpus.after(self.registry, &before, self.target);
@@ -144,16 +162,16 @@ impl Examination<'_> {
     }
 
     /// What runs before the pass, phases and requirements, and its own step.
-    fn plan(&self) -> Result<(Plan, PassStep), String> {
+    fn plan(&self) -> Result<(Plan, PassStep), NoPlan> {
         let before = PHASES.iter().position(|phase| *phase == self.record.phase).unwrap_or(0);
         let phases = PHASES[..before]
             .iter()
             .filter(|phase| self.registry.config().phases.contains_key(**phase));
         let mut text: String = phases.map(|phase| format!("phase({phase}), ")).collect();
         text.push_str(&self.record.name);
-        let mut plan = plan(self.registry, &text).map_err(|error| error.to_string())?;
+        let mut plan = plan(self.registry, &text)?;
         let Some(Step::Pass(mut step)) = plan.steps.pop() else {
-            return Err("it is not the last of its plan".to_owned());
+            return Err(NoPlan::NotLast);
         };
         step.reason = Reason::Called;
         let last = plan.steps.len();

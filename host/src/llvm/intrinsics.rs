@@ -6,6 +6,7 @@
 //! on purpose: they would become scalar calls into the math library.
 
 use inkwell::module::Module;
+use thiserror::Error;
 
 /// Known to be selected on every processor we compile for, scalar and vector.
 const ALLOWED: [&str; 64] = [
@@ -75,8 +76,13 @@ const ALLOWED: [&str; 64] = [
     "vector.splice",
 ];
 
+/// Intrinsics outside the list.
+#[derive(Debug, Error)]
+#[error("intrinsics that are not known to compile: {}", .0.join(", "))]
+pub(super) struct UnknownIntrinsics(Vec<String>);
+
 /// Says which intrinsics outside the list the module declares.
-pub(super) fn check(module: &Module<'_>) -> Result<(), String> {
+pub(super) fn check(module: &Module<'_>) -> Result<(), UnknownIntrinsics> {
     let mut refused = Vec::new();
     for func in module.get_functions() {
         let name = func.get_name().to_string_lossy();
@@ -86,10 +92,10 @@ pub(super) fn check(module: &Module<'_>) -> Result<(), String> {
             refused.push(name.into_owned());
         }
     }
-    if refused.is_empty() {
-        return Ok(());
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(UnknownIntrinsics(refused)),
     }
-    Err(format!("intrinsics that are not known to compile: {}", refused.join(", ")))
 }
 
 /// Whether `name`, or `name` up to one of its dots, stands in the list.

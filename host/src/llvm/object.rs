@@ -172,7 +172,7 @@ pub fn compile_module(
 pub fn verify(module: &Module<'_>) -> Result<(), LlvmError> {
     let invalid = |message| LlvmError::InvalidModule { unit: unit_name(module), message };
     module.verify().map_err(|error| invalid(error.to_string()))?;
-    intrinsics::check(module).map_err(invalid)
+    intrinsics::check(module).map_err(|error| invalid(error.to_string()))
 }
 
 fn optimize(

@@ -4,6 +4,7 @@
 //! Options and target travel as attributes of the module, since these can be whatever a term can be. A function
 //! that the pass left alone is the very function that it was.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,10 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use tenon_plugin_api::ir::{AttrValue, Attrs, Context, Expr, Term};
+use thiserror::Error;
 
 use super::execute::{Failed, apply_here};
 use crate::border::{PassFailure, Report, ReportLevel, Run};
-use crate::ir::{Cx, Module};
+use crate::diagnostics::Diagnostics;
+use crate::infer::{InferError, infer_module};
+use crate::io::FileError;
+use crate::ir::{Cx, Module, Symbol};
 use crate::registry::{IsolatedPass, Manifest, Plugin, limit_memory, serve};
 use crate::text::{read_module, write_module};
 
@@ -135,11 +140,29 @@ pub fn serve_passes(library: &Path, sha256: &str, threads: Option<usize>) -> Exi
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
     serve(library, sha256, |plugin, manifest, request, cancelled| {
-        let answer = answer(plugin, manifest, request, cancelled).unwrap_or_else(|message| {
-            Answer { reports: Vec::new(), outcome: failed(None, PassFailure::refused(&message)) }
+        let answer = answer(plugin, manifest, request, cancelled).unwrap_or_else(|error| {
+            let failure = PassFailure::refused(&error.to_string());
+            Answer { reports: Vec::new(), outcome: failed(None, failure) }
         });
         serde_json::to_string(&answer).expect("texts and numbers have a place in JSON")
     })
+}
+
+/// Why there is no answer of the pass's.
+#[derive(Debug, Error)]
+enum AnswerError {
+    #[error(transparent)]
+    Request(#[from] serde_json::Error),
+    #[error(transparent)]
+    Memory(#[from] io::Error),
+    #[error("there is no pass `{0}`")]
+    NoPass(String),
+    #[error(transparent)]
+    Text(#[from] Diagnostics),
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("{}", .0.first().map_or(String::new(), |(_, error)| error.to_string()))]
+    Untyped(Vec<(Symbol, InferError)>),
 }
 
 fn answer(
@@ -147,32 +170,30 @@ fn answer(
     manifest: &Manifest,
     request: &str,
     cancelled: &Arc<AtomicBool>,
-) -> Result<Answer, String> {
-    let request: Request = serde_json::from_str(request).map_err(|error| error.to_string())?;
+) -> Result<Answer, AnswerError> {
+    let request: Request = serde_json::from_str(request)?;
     cancelled.fetch_or(request.is_cancelled, Ordering::Relaxed);
-    limit_memory(request.memory).map_err(|error| error.to_string())?;
-    let unknown = || format!("there is no pass `{}`", request.pass);
+    limit_memory(request.memory)?;
+    let unknown = || AnswerError::NoPass(request.pass.clone());
     let record = manifest.passes.iter().find(|pass| pass.name == request.pass);
     let record = record.ok_or_else(unknown)?;
     let index = plugin.index_of(&record.name).ok_or_else(unknown)?;
     let cx = Cx::new();
-    let mut before = read_module(&cx, &request.before).map_err(|error| error.to_string())?;
+    let mut before = read_module(&cx, &request.before)?;
     let part = |key| {
         let term = cx.terms().attrs(before.attrs).term(key);
         term.map_or(Attrs::NONE, |term| Attrs(term.0))
     };
     let (attrs, options, target) = (part(MODULE), part(OPTIONS), part(TARGET));
     before.attrs = attrs;
-    let before = crate::infer::infer_module(&before)
-        .map_err(|errors| errors.first().map_or(String::new(), |(_, error)| error.to_string()))?;
+    let before = infer_module(&before).map_err(AnswerError::Untyped)?;
     let run = Run::new(cx.clone(), options, target, cancelled.clone());
     let run = Arc::new(run.with_edit_limit(request.edit_limit).with_module(before.clone()));
     let result = apply_here(plugin, index, record.kind, &run, &before);
     let outcome = match result {
         Ok(after) if after.is_identical(&before) => Outcome::Same,
         Ok(after) => {
-            write_module(&after, &request.after, INLINE_LIMIT)
-                .map_err(|error| error.to_string())?;
+            write_module(&after, &request.after, INLINE_LIMIT)?;
             let same = after
                 .iter()
                 .filter(|(name, new)| before.get(*name).is_some_and(|old| Arc::ptr_eq(old, new)))

@@ -25,8 +25,14 @@ impl Lists {
             for name in list {
                 match resolve(registry, plan, name) {
                     Ok(full) => drop(names.insert(full)),
-                    Err(why) => {
-                        let text = format!("this {what}: {why}");
+                    Err(error) => {
+                        let near = match &error {
+                            LookupError::Unknown { nearest: Some(near), .. } => {
+                                format!("; did you mean `{near}`?")
+                            }
+                            _ => String::new(),
+                        };
+                        let text = format!("this {what}: {error}{near}");
                         let report = Report { level: ReportLevel::Warning, text };
                         cx.reports.push((name.clone(), report));
                     }
@@ -77,7 +83,7 @@ impl Lists {
 }
 
 /// The full name, of a pass of the plan or of the registry.
-fn resolve(registry: &Registry, plan: &Plan, name: &str) -> Result<String, String> {
+fn resolve(registry: &Registry, plan: &Plan, name: &str) -> Result<String, LookupError> {
     let names = || {
         plan.steps.iter().filter_map(|step| match step {
             Step::Pass(step) => Some(step.name.as_str()),
@@ -90,11 +96,10 @@ fn resolve(registry: &Registry, plan: &Plan, name: &str) -> Result<String, Strin
     }
     match registry.find(name) {
         Ok(id) => Ok(registry.record(id).name.clone()),
-        Err(LookupError::Unknown { nearest: near, .. }) => {
-            let near = near.or_else(|| nearest(name, names()).map(str::to_owned));
-            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            Err(format!("no pass is called `{name}`{near}"))
+        Err(LookupError::Unknown { name, nearest: near, searched }) => {
+            let near = near.or_else(|| nearest(&name, names()).map(str::to_owned));
+            Err(LookupError::Unknown { name, nearest: near, searched })
         }
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{CodegenRecord, Plugin, PluginEntry, PluginState, Registry, competing};
-use crate::border::{Generators, Run};
+use crate::border::{GeneratorError, Generators, Run};
 use crate::ir::{Function, Module, Symbol};
 use crate::suggest::nearest;
 
@@ -14,24 +14,20 @@ impl Registry {
         usable.flat_map(|entry| entry.manifest.generators.iter().map(move |record| (entry, record)))
     }
 
-    fn generator(&self, name: &str) -> Result<(&PluginEntry, &CodegenRecord), String> {
+    fn generator(&self, name: &str) -> Result<(&PluginEntry, &CodegenRecord), GeneratorError> {
         match *competing(self.generators().filter(|(_, record)| record.name == name)) {
             [found] => Ok(found),
-            [(one, _), (other, _), ..] => Err(format!(
-                "two plugins have a code generator `{name}`: {} and {}; take one of the files away",
-                one.path.display(),
-                other.path.display()
-            )),
+            [(one, _), (other, _), ..] => Err(GeneratorError::Twice {
+                name: name.to_owned(),
+                files: [one.path.clone(), other.path.clone()],
+            }),
             [] => {
                 let names = self.generators().map(|(_, record)| record.name.as_str());
-                let near = nearest(name, names)
-                    .map_or(String::new(), |near| format!(": did you mean `{near}`?"));
-                let dirs: Vec<String> =
-                    self.config().dirs.iter().map(|dir| dir.path.display().to_string()).collect();
-                Err(format!(
-                    "no plugin has a code generator `{name}`{near} (looked in {})",
-                    dirs.join(", ")
-                ))
+                Err(GeneratorError::Unknown {
+                    name: name.to_owned(),
+                    nearest: nearest(name, names).map(str::to_owned),
+                    searched: self.config().dirs.iter().map(|dir| dir.path.clone()).collect(),
+                })
             }
         }
     }
@@ -39,20 +35,21 @@ impl Registry {
 
 impl Registry {
     /// Opens the plugin of a code generator, which runs in this process.
-    fn open_generator(&self, entry: &PluginEntry) -> Result<Arc<Plugin>, String> {
+    fn open_generator(&self, entry: &PluginEntry) -> Result<Arc<Plugin>, GeneratorError> {
         let id = &entry.manifest.plugin.id;
         match self.config().isolate.get(id).filter(|set| set.value) {
-            Some(set) => Err(format!(
-                "{} keeps `{id}` out of this process, where its code generator would run",
-                set.place
-            )),
-            None => self.open_plugin(entry, None).map_err(|error| error.to_string()),
+            Some(set) => {
+                Err(GeneratorError::Isolated { id: id.clone(), place: set.place.to_string() })
+            }
+            None => {
+                self.open_plugin(entry, None).map_err(|error| GeneratorError::Load(Box::new(error)))
+            }
         }
     }
 }
 
 impl Generators for Registry {
-    fn patterns(&self, name: &str) -> Result<Vec<String>, String> {
+    fn patterns(&self, name: &str) -> Result<Vec<String>, GeneratorError> {
         Ok(self.generator(name)?.1.patterns.clone())
     }
 
@@ -61,12 +58,12 @@ impl Generators for Registry {
         name: &str,
         run: &Arc<Run>,
         function: &Arc<Function>,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, GeneratorError> {
         let (entry, _) = self.generator(name)?;
         let plugin = self.open_generator(entry)?;
         plugin
             .accepts(name, run, function)
-            .map_err(|failure| format!("code generator `{name}`: {}", failure.message))
+            .map_err(|failure| GeneratorError::Failed { name: name.to_owned(), failure })
     }
 
     fn generate(
@@ -75,11 +72,11 @@ impl Generators for Registry {
         run: &Arc<Run>,
         module: &Module,
         names: &[Symbol],
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Vec<u8>, GeneratorError> {
         let (entry, _) = self.generator(name)?;
         let plugin = self.open_generator(entry)?;
         plugin
             .generate(name, run, module, names)
-            .map_err(|failure| format!("code generator `{name}`: {}", failure.message))
+            .map_err(|failure| GeneratorError::Failed { name: name.to_owned(), failure })
     }
 }

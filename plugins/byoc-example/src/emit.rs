@@ -1,5 +1,7 @@
 //! Machine code of element-wise programs, by Cranelift: four elements at a time, then one at a time.
 
+use std::fmt::Display;
+
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{F32, F32X4, I32, I64, Type};
@@ -8,6 +10,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{DataDescription, DataId, Linkage, Module, default_libcall_names};
 use cranelift_object::{ObjectBuilder, ObjectModule};
+use tenon_plugin_api::prelude::{PassError, Result};
 
 use crate::program::{Binary, Program, Step, Unary};
 
@@ -18,35 +21,38 @@ const LANES: i64 = 4;
 const BYTES: i64 = 4;
 
 /// A relocatable object that defines a function for each program.
-pub(crate) fn object(programs: &[(&str, Program)]) -> Result<Vec<u8>, String> {
+pub(crate) fn object(programs: &[(&str, Program)]) -> Result<Vec<u8>> {
     let mut flags = settings::builder();
     // The object becomes part of a shared library.
     let set = [("is_pic", "true"), ("opt_level", "speed")];
     for (name, value) in set {
-        flags.set(name, value).map_err(|error| error.to_string())?;
+        flags.set(name, value).map_err(failed)?;
     }
-    let isa = cranelift_native::builder()?
+    let isa = cranelift_native::builder()
+        .map_err(failed)?
         .finish(settings::Flags::new(flags))
-        .map_err(|error| error.to_string())?;
-    let builder = ObjectBuilder::new(isa, "example", default_libcall_names())
-        .map_err(|error| error.to_string())?;
+        .map_err(failed)?;
+    let builder = ObjectBuilder::new(isa, "example", default_libcall_names()).map_err(failed)?;
     let mut module = ObjectModule::new(builder);
     for (name, program) in programs {
-        define(&mut module, name, program).map_err(|error| format!("{name}: {error}"))?;
+        define(&mut module, name, program)
+            .map_err(|error| PassError::new(format!("{name}: {error}")))?;
     }
-    module.finish().emit().map_err(|error| error.to_string())
+    module.finish().emit().map_err(failed)
 }
 
-fn define(module: &mut ObjectModule, name: &str, program: &Program) -> Result<(), String> {
+fn failed(error: impl Display) -> PassError {
+    PassError::new(error.to_string())
+}
+
+fn define(module: &mut ObjectModule, name: &str, program: &Program) -> Result<()> {
     let pointer = module.target_config().pointer_type();
     let mut signature = module.make_signature();
     // The tensors, then scratch memory and threads, of which it needs neither.
     let params = program.inputs + program.results.len() + 2;
     signature.params.extend(std::iter::repeat_n(AbiParam::new(pointer), params));
     signature.returns.push(AbiParam::new(I32));
-    let id = module
-        .declare_function(name, Linkage::Export, &signature)
-        .map_err(|error| error.to_string())?;
+    let id = module.declare_function(name, Linkage::Export, &signature).map_err(failed)?;
     let constants = constants(module, name, program)?;
     let mut context = Context::new();
     context.func.signature = signature;
@@ -76,7 +82,9 @@ fn define(module: &mut ObjectModule, name: &str, program: &Program) -> Result<()
     work.builder.ins().return_(&[done]);
     work.builder.seal_all_blocks();
     work.builder.finalize(module.target_config());
-    module.define_function(id, &mut context).map_err(|error| format!("{error:?}"))?;
+    module
+        .define_function(id, &mut context)
+        .map_err(|error| PassError::new(format!("{error:?}")))?;
     Ok(())
 }
 
@@ -85,7 +93,7 @@ fn constants(
     module: &mut ObjectModule,
     name: &str,
     program: &Program,
-) -> Result<Vec<Option<DataId>>, String> {
+) -> Result<Vec<Option<DataId>>> {
     let mut define = |(number, step): (usize, &Step)| {
         let Step::Constant(values) = step else { return Ok(None) };
         if values.len() == 1 {
@@ -96,10 +104,8 @@ fn constants(
         data.define(bytes.into_boxed_slice());
         data.set_align(16);
         let name = format!("{name}.{number}");
-        let id = module
-            .declare_data(&name, Linkage::Local, false, false)
-            .map_err(|error| error.to_string())?;
-        module.define_data(id, &data).map_err(|error| error.to_string())?;
+        let id = module.declare_data(&name, Linkage::Local, false, false).map_err(failed)?;
+        module.define_data(id, &data).map_err(failed)?;
         Ok(Some(id))
     };
     program.steps.iter().enumerate().map(&mut define).collect()

@@ -38,7 +38,7 @@ fn example(module: &Module, names: &[Symbol], cx: &PassContext) -> Result<Vec<u8
         .iter()
         .map(|&name| Ok((cx.terms().str(name), Program::of(module, name)?)))
         .collect::<Result<Vec<_>>>()?;
-    emit::object(&programs).map_err(PassError::new)
+    emit::object(&programs)
 }
 
 /// Whether all that a match reads and gives is f32, and of one size or a single element.

@@ -2,6 +2,8 @@
 //! is stored of the buffer's dtype, indices integers and as many as axes, or one. Functions of scalars are those
 //! that there are.
 
+use thiserror::Error;
+
 use crate::check::{Report, Rule, Subject};
 use crate::ir::{BinaryOp, DType, Expr, INTRINSICS, IntrinsicDef, IntrinsicResult, TypeView, View};
 use crate::suggest::nearest;
@@ -51,13 +53,30 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
 type Problem = Option<String>;
 type Scalar = (DType, u16);
 
+/// Why something has no scalar type, or not the one that is expected.
+#[derive(Debug, Error)]
+enum ScalarError {
+    #[error("a {kind} has {ty}, which is no type of a scalar")]
+    NoScalar { kind: &'static str, ty: String },
+    #[error("vectors of {some} and {most} lanes meet")]
+    Lanes { some: u16, most: u16 },
+    #[error("it has type {}, but {} is expected", text(*.found), text(*.wanted))]
+    Unexpected { found: Scalar, wanted: Scalar },
+    #[error("buffer {buffer} is no tensor of known rank")]
+    NoTensor { buffer: String },
+    #[error("{buffer} has {rank} axes, but {given} indices are given")]
+    Indices { buffer: String, rank: usize, given: usize },
+    #[error("an index is {0}, not an integer")]
+    NoIndex(DType),
+}
+
 /// Dtype and lanes of a node, or that it has none.
-fn scalar(subject: &Subject<'_>, expr: Expr) -> Result<Scalar, String> {
+fn scalar(subject: &Subject<'_>, expr: Expr) -> Result<Scalar, ScalarError> {
     let body = subject.body;
     match (body.scalar_ty(expr), body.view(expr)) {
         (Some((_, 0)), _) | (None, _) => {
             let (kind, ty) = (body.kind(expr).name(), subject.type_text(body.ty(expr)));
-            Err(format!("a {kind} has {ty}, which is no type of a scalar"))
+            Err(ScalarError::NoScalar { kind, ty })
         }
         (Some(scalar), _) => Ok(scalar),
     }
@@ -68,11 +87,11 @@ fn text((dtype, lanes): Scalar) -> String {
 }
 
 /// The lanes that operands have in common: those with one are repeated.
-fn lanes(operands: &[Scalar]) -> Result<u16, String> {
+fn lanes(operands: &[Scalar]) -> Result<u16, ScalarError> {
     let all = operands.iter().map(|&(_, lanes)| lanes);
     let most = all.clone().max().unwrap_or(1);
     match all.into_iter().find(|&lanes| lanes != 1 && lanes != most) {
-        Some(lanes) => Err(format!("vectors of {lanes} and {most} lanes meet")),
+        Some(some) => Err(ScalarError::Lanes { some, most }),
         None => Ok(most),
     }
 }
@@ -86,16 +105,16 @@ fn result(subject: &Subject<'_>, expr: Expr, operands: &[Expr], dtype: Option<DT
         let wanted = (dtype.unwrap_or(found.0), lanes(&operands)?);
         match found == wanted {
             true => Ok(()),
-            false => Err(format!("it has type {}, but {} is expected", text(found), text(wanted))),
+            false => Err(ScalarError::Unexpected { found, wanted }),
         }
     };
-    check().err()
+    check().err().map(|error| error.to_string())
 }
 
 fn same(subject: &Subject<'_>, what: &str, a: Expr, b: Expr) -> Problem {
     match (scalar(subject, a), scalar(subject, b)) {
         (Ok((a, _)), Ok((b, _))) if a != b => Some(format!("{what} of {a} and {b}")),
-        (Err(problem), _) | (_, Err(problem)) => Some(problem),
+        (Err(error), _) | (_, Err(error)) => Some(error.to_string()),
         _ => None,
     }
 }
@@ -113,7 +132,7 @@ fn literal(subject: &Subject<'_>, expr: Expr, what: &str, fits: fn(DType) -> boo
     match scalar(subject, expr) {
         Ok((dtype, 1)) if fits(dtype) => None,
         Ok(found) => Some(format!("{what} has type {}", text(found))),
-        Err(problem) => Some(problem),
+        Err(error) => Some(error.to_string()),
     }
 }
 
@@ -136,7 +155,7 @@ fn truth(subject: &Subject<'_>, cond: Expr) -> Problem {
     match scalar(subject, cond) {
         Ok((dtype, _)) if dtype.is_bool() => None,
         Ok(found) => Some(format!("a condition is {}, not bool", text(found))),
-        Err(problem) => Some(problem),
+        Err(error) => Some(error.to_string()),
     }
 }
 
@@ -157,7 +176,7 @@ fn intrinsic(subject: &Subject<'_>, expr: Expr, name: &str, args: &[Expr]) -> Pr
     }
     let (given, found) = match (scalar(subject, args[0]), scalar(subject, expr)) {
         (Ok((given, _)), Ok((found, _))) => (given, found),
-        (Err(problem), _) | (_, Err(problem)) => return Some(problem),
+        (Err(error), _) | (_, Err(error)) => return Some(error.to_string()),
     };
     if !function.takes.accepts(given) {
         return Some(format!("`{name}` takes {}, not {given}", function.takes.text()));
@@ -193,30 +212,33 @@ fn unknown_function(name: &str) -> String {
 fn ramp(subject: &Subject<'_>, expr: Expr, parts: &[Expr]) -> Problem {
     let dtype = match scalar(subject, expr) {
         Ok((dtype, _)) => dtype,
-        Err(problem) => return Some(problem),
+        Err(error) => return Some(error.to_string()),
     };
     parts.iter().find_map(|&part| match scalar(subject, part) {
         Ok(found) if found == (dtype, 1) => None,
         Ok(found) => Some(format!("a vector of {dtype} is made of {}", text(found))),
-        Err(problem) => Some(problem),
+        Err(error) => Some(error.to_string()),
     })
 }
 
 /// The dtype of a buffer's elements, and the lanes of an access with these indices.
-fn access(subject: &Subject<'_>, buffer: Expr, indices: &[Expr]) -> Result<Scalar, String> {
+fn access(subject: &Subject<'_>, buffer: Expr, indices: &[Expr]) -> Result<Scalar, ScalarError> {
     let ty = subject.body.ty(buffer).map(|ty| subject.body.terms().ty(ty));
     let Some(TypeView::Tensor { dtype, dims: Some(dims) }) = ty else {
-        return Err(format!("buffer {} is no tensor of known rank", subject.name_of(buffer)));
+        return Err(ScalarError::NoTensor { buffer: subject.name_of(buffer) });
     };
     if indices.len() != dims.len() && indices.len() != 1 {
-        let (name, rank) = (subject.name_of(buffer), dims.len());
-        return Err(format!("{name} has {rank} axes, but {} indices are given", indices.len()));
+        return Err(ScalarError::Indices {
+            buffer: subject.name_of(buffer),
+            rank: dims.len(),
+            given: indices.len(),
+        });
     }
     let mut found = Vec::with_capacity(indices.len());
     for &index in indices {
         let (index, lanes) = scalar(subject, index)?;
         if index.is_float() || index.is_bool() {
-            return Err(format!("an index is {index}, not an integer"));
+            return Err(ScalarError::NoIndex(index));
         }
         found.push((index, lanes));
     }
@@ -229,7 +251,7 @@ fn load(subject: &Subject<'_>, expr: Expr, buffer: Expr, indices: &[Expr]) -> Pr
         (Ok(wanted), Ok(found)) => {
             Some(format!("it has type {}, but {} is read", text(found), text(wanted)))
         }
-        (Err(problem), _) | (_, Err(problem)) => Some(problem),
+        (Err(error), _) | (_, Err(error)) => Some(error.to_string()),
     }
 }
 
@@ -241,14 +263,14 @@ fn store(subject: &Subject<'_>, buffer: Expr, value: Expr, indices: &[Expr]) -> 
         (Ok(wanted), Ok(found)) => {
             Some(format!("{} is stored where {} is written", text(found), text(wanted)))
         }
-        (Err(problem), _) | (_, Err(problem)) => Some(problem),
+        (Err(error), _) | (_, Err(error)) => Some(error.to_string()),
     }
 }
 
 fn bounds(subject: &Subject<'_>, var: Expr, bounds: &[Expr]) -> Problem {
     let (dtype, lanes) = match scalar(subject, var) {
         Ok(found) => found,
-        Err(problem) => return Some(problem),
+        Err(error) => return Some(error.to_string()),
     };
     if dtype.is_float() || dtype.is_bool() || lanes != 1 {
         return Some(format!("a loop counts in {}", text((dtype, lanes))));
@@ -256,6 +278,6 @@ fn bounds(subject: &Subject<'_>, var: Expr, bounds: &[Expr]) -> Problem {
     bounds.iter().find_map(|&bound| match scalar(subject, bound) {
         Ok(found) if found == (dtype, 1) => None,
         Ok(found) => Some(format!("a loop over {dtype} has a bound of {}", text(found))),
-        Err(problem) => Some(problem),
+        Err(error) => Some(error.to_string()),
     })
 }

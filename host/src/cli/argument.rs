@@ -1,0 +1,37 @@
+//! Arguments that are more than one text.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// What is wrong with an argument, and how it is written.
+#[derive(Debug, Error)]
+pub(super) enum ArgumentError {
+    #[error("expected NAME=VALUE, such as batch=1")]
+    NoDim,
+    #[error("`{0}` is not a positive integer")]
+    NotPositive(String),
+    #[error("expected NAME=FILE.npy")]
+    NoInput,
+    #[error("a seed is an integer that is not negative; `compiled` compares compiled code")]
+    NoSeed,
+}
+
+/// Parses `-D NAME=VALUE`.
+pub(super) fn parse_dim(text: &str) -> Result<(String, i64), ArgumentError> {
+    let (name, value) = text.split_once('=').ok_or(ArgumentError::NoDim)?;
+    match value.trim().parse() {
+        Ok(value) if value > 0 => Ok((name.trim().to_owned(), value)),
+        _ => Err(ArgumentError::NotPositive(value.to_owned())),
+    }
+}
+
+/// Parses `--input NAME=FILE.npy`.
+pub(super) fn parse_input(text: &str) -> Result<(String, PathBuf), ArgumentError> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => {
+            Ok((name.to_owned(), file.into()))
+        }
+        _ => Err(ArgumentError::NoInput),
+    }
+}
