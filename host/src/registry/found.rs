@@ -1,0 +1,200 @@
+//! What a registry knows: the plugins that there are, and their passes by name.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::guard::Notes;
+use super::names::Names;
+use super::{
+    Candidate, Config, ConfigError, DirConfig, Guard, LibraryFile, LookupError, ManifestError,
+    PassConfig, PassRecord, PluginEntry, PluginState, Set, Standing, State,
+};
+use crate::suggest::nearest;
+
+/// Plugins that were found, by manifest alone, and those of them that were opened. A clone is the same registry.
+#[derive(Clone)]
+pub struct Registry(Arc<Found>);
+
+/// What a registry holds.
+pub struct Found {
+    pub(super) config: Config,
+    /// The plugins, in the order of their directories and file names.
+    pub plugins: Vec<PluginEntry>,
+    /// Files in the plugin directories that are no usable plugins, with the reason.
+    pub unusable: Vec<(PathBuf, ManifestError)>,
+    /// The plugin directories that are not there.
+    pub missing: Vec<DirConfig>,
+    pub(super) names: Names,
+    pub(super) guard: Option<Guard>,
+    pub(super) notes: Notes,
+}
+
+impl Deref for Registry {
+    type Target = Found;
+
+    fn deref(&self) -> &Found {
+        &self.0
+    }
+}
+
+/// A pass, by the numbers of its plugin and of its record.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct PassId {
+    pub(super) plugin: usize,
+    pub(super) pass: usize,
+}
+
+/// Why an id leads to no plugin.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginLookupError {
+    /// There is none.
+    #[error(
+        "no plugin is called `{id}`{}",
+        .nearest.as_ref().map_or(String::new(), |near| format!(": did you mean `{near}`?"))
+    )]
+    Unknown {
+        /// The id.
+        id: String,
+        /// The nearest id there is.
+        nearest: Option<String>,
+    },
+    /// It has several files.
+    #[error(
+        "`{id}` has several files, name one: {}",
+        .files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    Several {
+        /// The id.
+        id: String,
+        /// The files.
+        files: Vec<PathBuf>,
+    },
+}
+
+impl Registry {
+    /// Finds the plugins that a configuration leads to. Without a guard, as in a program that uses this crate and
+    /// is not `tenon`, libraries are opened right away, and no pass can be isolated.
+    pub fn from_config(config: Config) -> Registry {
+        Registry(Arc::new(Found::of(config)))
+    }
+
+    /// As [`Registry::from_config`], with a guard: a library that was never opened is first opened in a child
+    /// process, and one that did harm is not opened again.
+    pub fn guarded(config: Config, mut guard: Guard) -> Registry {
+        let mut found = Found::of(config);
+        guard.begin().into_iter().for_each(|note| found.notes.add(note));
+        let quarantine = guard.state().map(State::quarantine).unwrap_or_default();
+        for library in quarantine {
+            let mut entries = found.plugins.iter_mut();
+            let entry = entries.find(|entry| entry.path.display().to_string() == library.file);
+            let Some(entry) = entry else { continue };
+            let file = LibraryFile::open(&entry.path).ok();
+            let digest = file.and_then(|file| guard.digest(&file, &found.notes).ok());
+            entry.quarantined = digest.filter(|it| *it == library.sha256).map(|_| library.reason);
+        }
+        found.guard = Some(guard);
+        Registry(Arc::new(found))
+    }
+
+    /// Reads the one file `path`, then the manifests of the plugins in its directories.
+    pub fn open(path: &Path) -> Result<Registry, ConfigError> {
+        Ok(Self::from_config(Config::read(path)?))
+    }
+
+    /// What guards it.
+    pub fn guard(&self) -> Option<&Guard> {
+        self.guard.as_ref()
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The plugin with this id, in its one file.
+    pub fn find_plugin(&self, id: &str) -> Result<&PluginEntry, PluginLookupError> {
+        let all: Vec<&PluginEntry> =
+            self.plugins.iter().filter(|entry| entry.manifest.plugin.id == id).collect();
+        let mut usable = all.iter().filter(|entry| entry.state == PluginState::Usable);
+        match usable.next() {
+            Some(entry) => Ok(entry),
+            None if all.is_empty() => {
+                let ids = self.plugins.iter().map(|entry| entry.manifest.plugin.id.as_str());
+                let nearest = nearest(id, ids).map(str::to_owned);
+                Err(PluginLookupError::Unknown { id: id.to_owned(), nearest })
+            }
+            None => Err(PluginLookupError::Several {
+                id: id.to_owned(),
+                files: all.iter().map(|entry| entry.path.clone()).collect(),
+            }),
+        }
+    }
+
+    /// All passes, in the order of their names.
+    pub fn passes(&self) -> impl Iterator<Item = PassId> {
+        self.names.ids().iter().copied()
+    }
+
+    /// What a pass says of itself.
+    pub fn record(&self, id: PassId) -> &PassRecord {
+        &self.plugins[id.plugin].manifest.passes[id.pass]
+    }
+
+    /// The plugin that a pass is from.
+    pub fn plugin_of(&self, id: PassId) -> &PluginEntry {
+        &self.plugins[id.plugin]
+    }
+
+    /// Whether a pass may run: its directory enables all, or the registry enables it by name, and the
+    /// registry does not disable it.
+    pub fn is_enabled(&self, id: PassId) -> bool {
+        self.standing(id) != Standing::Off
+    }
+
+    /// Who turned a pass on.
+    pub fn standing(&self, id: PassId) -> Standing {
+        Standing::of_pass(&self.config, self.plugin_of(id).enable, &self.record(id).name)
+    }
+
+    /// What the registry's files say of a pass.
+    pub fn config_of(&self, id: PassId) -> Option<&PassConfig> {
+        self.config.passes.get(&self.record(id).name)
+    }
+
+    /// Whether the registry's files enable or disable a pass by name.
+    pub fn enabled_by(&self, id: PassId) -> Option<&Set<bool>> {
+        self.config_of(id)?.enabled.as_ref()
+    }
+
+    /// The pass with this id, alias, or last part of an id where only one has it.
+    pub fn find(&self, name: &str) -> Result<PassId, LookupError> {
+        self.names.find(name, self)
+    }
+
+    /// What a user should know of the plugins that were opened; each is told once.
+    pub fn take_warnings(&self) -> Vec<String> {
+        self.notes.take()
+    }
+
+    /// The files that would offer a pass of this name if they could be used, with the reasons.
+    pub(super) fn unusable_offers(&self, name: &str) -> Vec<String> {
+        let offers = |error: &ManifestError| {
+            let named =
+                |pass: &PassRecord| pass.name == name || pass.aliases.iter().any(|it| it == name);
+            error.passes().iter().any(named)
+        };
+        let all = self.unusable.iter().filter(|(_, error)| offers(error));
+        all.map(|(_, error)| error.to_string()).collect()
+    }
+
+    pub(super) fn candidate(&self, id: PassId) -> Candidate {
+        let entry = self.plugin_of(id);
+        Candidate {
+            pass: self.record(id).name.clone(),
+            plugin: entry.manifest.plugin.id.clone(),
+            version: entry.manifest.plugin.version.clone(),
+            path: entry.path.clone(),
+        }
+    }
+}
