@@ -3,6 +3,8 @@
 //! Each node is evaluated when it is first needed and at most once in its function's environment; of a
 //! choice only the branch taken, and bindings in their order.
 
+mod programs;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -16,83 +18,9 @@ use crate::ops::core::vm::{INVOKE_CLOSURE, MATCHES_PARAMETERS};
 
 use super::budget::Budget;
 use super::env::{Env, Envs, matches, mismatch};
-use super::program::{Program, ProgramError};
-use super::value::{Callee, FunctionValue, Place};
+use super::program::Program;
+use super::value::{Callee, FunctionValue};
 use super::{EvalError, EvalProblem, Limits, Tensor, Tuple, Value};
-
-/// Evaluates functions of a module.
-///
-/// ```ignore
-/// let result = Evaluator::new(&module).call("main", vec![Value::Tensor(x)])?;
-/// ```
-#[derive(Debug)]
-pub struct Evaluator<'m> {
-    module: &'m Module,
-    programs: HashMap<Symbol, Arc<Program>, FxBuildHasher>,
-    limits: Limits,
-    has_memory: bool,
-}
-
-impl<'m> Evaluator<'m> {
-    /// An evaluator of the functions of `module`.
-    pub fn new(module: &'m Module) -> Self {
-        Self { module, programs: HashMap::default(), limits: Limits::default(), has_memory: false }
-    }
-
-    /// Sets how much an evaluation may take.
-    pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// The result of function `name` on these arguments. For a tensor program they are the inputs, and the
-    /// result is its outputs: a tensor, or a tuple if there are several.
-    pub fn call(&mut self, name: &str, args: Vec<Value>) -> Result<Value, EvalError> {
-        let mut machine =
-            Machine::new(self.module.cx(), Some(self.module), &mut self.programs, self.limits);
-        let result = machine
-            .call_global(self.module.cx().symbol(name), args, None)
-            .map_err(|problem| EvalError {
-                function: None,
-                node: Expr(0),
-                span: 0,
-                problem: Box::new(problem),
-            })
-            .and_then(|()| machine.run());
-        self.has_memory |= machine.budget.has_memory();
-        result
-    }
-
-    /// Whether something that was evaluated made memory, whose contents count only where they were written.
-    pub fn has_memory(&self) -> bool {
-        self.has_memory
-    }
-}
-
-/// The value of one expression without variables, such as a call with constant operands. `constants` are
-/// those of the body; a module is needed only when the expression calls functions of it.
-pub fn evaluate_expr(
-    cx: &Cx,
-    body: BodyView<'_>,
-    constants: &[Arc<Constant>],
-    module: Option<&Module>,
-    expr: Expr,
-) -> Result<Value, EvalError> {
-    let mut programs = HashMap::default();
-    let mut machine = Machine::new(cx, module, &mut programs, Limits::default());
-    let env = machine.envs.add(Env::default());
-    let code = Code { body, constants, name: None };
-    machine.frames.push(Frame {
-        code,
-        env,
-        tasks: vec![Task::Need(expr)],
-        result: expr,
-        declared: None,
-        is_typed: false,
-        caller: None,
-    });
-    machine.run()
-}
 
 /// A body that is evaluated.
 #[derive(Clone, Copy)]
@@ -147,7 +75,7 @@ pub(super) struct Machine<'a, 'p> {
 type Step<T = ()> = Result<T, EvalProblem>;
 
 impl<'a, 'p> Machine<'a, 'p> {
-    fn new(
+    pub(super) fn new(
         cx: &'a Cx,
         module: Option<&'a Module>,
         programs: &'p mut HashMap<Symbol, Arc<Program>, FxBuildHasher>,
@@ -165,7 +93,28 @@ impl<'a, 'p> Machine<'a, 'p> {
         }
     }
 
-    fn run(&mut self) -> Result<Value, EvalError> {
+    /// The value of an expression that stands alone.
+    pub(super) fn run_alone(
+        &mut self,
+        body: BodyView<'a>,
+        constants: &'a [Arc<Constant>],
+        expr: Expr,
+    ) -> Result<Value, EvalError> {
+        let env = self.envs.add(Env::default());
+        self.frames.push(Frame {
+            code: Code { body, constants, name: None },
+            env,
+            tasks: vec![Task::Need(expr)],
+            result: expr,
+            declared: None,
+            is_typed: false,
+            caller: None,
+        });
+        self.run()
+    }
+
+    /// The value of what was called.
+    pub(super) fn run(&mut self) -> Result<Value, EvalError> {
         while let Some(frame) = self.frames.last_mut() {
             let (code, result) = (frame.code, frame.result);
             let next = frame.tasks.pop();
@@ -407,7 +356,12 @@ impl<'a, 'p> Machine<'a, 'p> {
         }
     }
 
-    fn call_global(&mut self, name: Symbol, args: Vec<Value>, caller: Option<Expr>) -> Step {
+    pub(super) fn call_global(
+        &mut self,
+        name: Symbol,
+        args: Vec<Value>,
+        caller: Option<Expr>,
+    ) -> Step {
         let func = self.module.and_then(|module| module.get(name));
         let Some(func) = func else {
             return Err(EvalProblem::UnknownFunction(self.cx.terms().str(name).to_owned()));
@@ -526,58 +480,6 @@ impl<'a, 'p> Machine<'a, 'p> {
         }
         self.set(expr, value);
         Ok(())
-    }
-
-    /// Runs a tensor program on values for its parameters, outputs included.
-    pub(super) fn run_program(&mut self, name: Symbol, func: &Function, args: &[Value]) -> Step {
-        let program = self.compiled(name, func)?;
-        program.run(self.cx, args, &mut self.budget).map_err(of_program)
-    }
-
-    /// Runs a tensor program on its inputs; the result is its outputs.
-    fn run_with_outputs(
-        &mut self,
-        name: Symbol,
-        func: &Function,
-        mut args: Vec<Value>,
-    ) -> Step<Value> {
-        let program = self.compiled(name, func)?;
-        let types = program.output_types(self.cx, &args).map_err(of_program)?;
-        let mut outputs = Vec::with_capacity(types.len());
-        for ty in types {
-            outputs.push(Value::Place(Place::alloc(self.cx, ty, &self.budget)?));
-        }
-        args.extend(outputs.iter().cloned());
-        program.run(self.cx, &args, &mut self.budget).map_err(of_program)?;
-        match outputs.len() {
-            1 => Ok(outputs.remove(0)),
-            _ => Ok(Value::Tuple(Tuple::new(outputs))),
-        }
-    }
-
-    fn compiled(&mut self, name: Symbol, func: &Function) -> Step<Arc<Program>> {
-        if let Some(program) = self.programs.get(&name) {
-            return Ok(program.clone());
-        }
-        let program = Arc::new(Program::compile(func).map_err(EvalProblem::Program)?);
-        self.programs.insert(name, program.clone());
-        Ok(program)
-    }
-
-    /// The tensor program called `name`.
-    pub(super) fn program(&self, name: Symbol) -> Step<&'a Function> {
-        match self.module.and_then(|module| module.get(name)) {
-            Some(func) if func.is_prim() => Ok(func),
-            _ => Err(EvalProblem::UnknownFunction(self.cx.terms().str(name).to_owned())),
-        }
-    }
-}
-
-/// A limit is the same one inside of a program.
-fn of_program(error: ProgramError) -> EvalProblem {
-    match error {
-        ProgramError::Limit(limit) => EvalProblem::Limit(limit),
-        error => EvalProblem::Program(error),
     }
 }
 

@@ -8,6 +8,7 @@ mod budget;
 mod call;
 mod env;
 mod error;
+mod evaluator;
 pub(crate) mod kernels;
 mod machine;
 mod program;
@@ -17,7 +18,7 @@ mod value;
 
 pub use budget::{LimitError, Limits};
 pub use error::{EvalError, EvalProblem};
-pub use machine::{Evaluator, evaluate_expr};
+pub use evaluator::{Evaluator, evaluate_expr};
 pub use program::ProgramError;
 pub use tensor::{Element, Tensor};
 pub use value::{FunctionValue, Place, Storage, Tuple, Value};
