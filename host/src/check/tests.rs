@@ -217,6 +217,16 @@ fn types_that_do_not_follow() {
         function(tx, &[x], vec![(a, value)], a)
     });
     assert_eq!(found, ["types: a call has f32[5], but its operands give f32[4]"]);
+    // The variable and what is made of it are as wrong as the value, and for no reason of their own.
+    let found = broken(|tx, ty| {
+        let wrong = tx.cx().static_tensor_type(DType::F32, &[5]);
+        let (x, a) = (tx.var("x", Some(ty)), tx.var("a", Some(wrong)));
+        let value = call(tx, "exp", &[x], wrong);
+        let b = tx.var("b", Some(wrong));
+        let made = call(tx, "exp", &[a], wrong);
+        function(tx, &[x], vec![(a, value), (b, made)], b)
+    });
+    assert_eq!(found, ["types: a call has f32[5], but its operands give f32[4]"]);
 }
 
 #[test]

@@ -1,9 +1,11 @@
-//! The type of each node is the one that its operands give.
+//! The type of each node is the one that its operands give. Of nodes that have a wrong type because another one has, the
+//! first is told.
 
 use std::sync::Arc;
 
 use crate::check::{Report, Rule, Subject};
 use crate::infer::{infer, signature};
+use crate::ir::{Expr, SideTable, View};
 
 pub(super) const RULE: Rule = Rule {
     name: "types",
@@ -27,13 +29,22 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
     if Arc::ptr_eq(&inferred, subject.function) {
         return;
     }
+    let mut value_of = SideTable::new(body, None);
     for expr in body.post_order() {
-        let (found, wanted) = (body.ty(expr), inferred.view().ty(expr));
-        if found != wanted {
-            report.at(expr, || {
-                let (found, wanted) = (subject.type_text(found), subject.type_text(wanted));
-                format!("a {} has {found}, but its operands give {wanted}", body.kind(expr).name())
-            });
+        if let View::Let(bindings) = body.view(expr) {
+            bindings.bindings().for_each(|(var, value)| value_of[var] = Some(value));
         }
+    }
+    let is_wrong = |expr: Expr| body.ty(expr) != inferred.view().ty(expr);
+    let is_first = |expr: &Expr| {
+        let mut causes = body.operands(*expr).iter().chain(value_of[*expr]);
+        is_wrong(*expr) && !causes.any(is_wrong)
+    };
+    for expr in body.post_order().filter(is_first) {
+        report.at(expr, || {
+            let [found, wanted] = [body.ty(expr), inferred.view().ty(expr)];
+            let [found, wanted] = [found, wanted].map(|ty| subject.type_text(ty));
+            format!("a {} has {found}, but its operands give {wanted}", body.kind(expr).name())
+        });
     }
 }
