@@ -259,6 +259,15 @@ impl TensorBuffer {
         unsafe { std::slice::from_raw_parts(self.data.as_ptr(), self.length) }
     }
 
+    /// A copy of its bytes.
+    pub fn to_vec(&self) -> Result<Vec<u8>, TensorError> {
+        let mut copy = Vec::new();
+        let missing = |_| TensorError::Memory { shape: self.shape.to_vec(), bytes: self.length };
+        copy.try_reserve_exact(self.length).map_err(missing)?;
+        copy.extend_from_slice(self.bytes());
+        Ok(copy)
+    }
+
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `self` is borrowed alone.
         unsafe { std::slice::from_raw_parts_mut(self.data.as_ptr(), self.length) }
@@ -344,6 +353,7 @@ mod tests {
             assert_eq!(buffer.bytes().as_ptr().addr() % TensorBuffer::ALIGN, 0);
             assert!(buffer.bytes().iter().all(|&byte| byte == 0));
             buffer.bytes_mut().fill(3);
+            assert_eq!(buffer.to_vec().unwrap(), buffer.bytes());
             assert_eq!(buffer.clone().bytes(), buffer.bytes());
         }
     }

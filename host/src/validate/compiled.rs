@@ -67,8 +67,9 @@ fn run_compiled(model: &Model, inputs: &[Value]) -> Result<Value, CompiledError>
     let inputs: Vec<TensorRef<'_>> = inputs.iter().map(TensorBuffer::as_ref).collect();
     let outputs = model.run(&inputs, None)?;
     let outputs = outputs.iter().zip(model.outputs());
-    let found: Option<Vec<Value>> =
-        outputs.map(|(output, spec)| value(output, spec.dtype)).collect();
+    let found: Vec<Option<Value>> =
+        outputs.map(|(output, spec)| value(output, spec.dtype)).collect::<Result<_, _>>()?;
+    let found: Option<Vec<Value>> = found.into_iter().collect();
     Ok(Value::Tuple(Tuple::new(found.unwrap_or_default())))
 }
 
@@ -91,8 +92,8 @@ fn buffer(tensor: &Tensor) -> Result<TensorBuffer, TensorError> {
     TensorBuffer::from_bytes(tensor.bytes(), &shape, dtype)
 }
 
-fn value(output: &TensorBuffer, dtype: DType) -> Option<Value> {
+fn value(output: &TensorBuffer, dtype: DType) -> Result<Option<Value>, TensorError> {
     let shape = output.shape().iter().map(|&extent| extent as usize).collect();
-    let bytes = Bytes::new(output.bytes().to_vec());
-    Some(Value::Tensor(Tensor::new(dtype, shape, bytes)?))
+    let bytes = Bytes::new(output.to_vec()?);
+    Ok(Tensor::new(dtype, shape, bytes).map(Value::Tensor))
 }
