@@ -94,6 +94,7 @@ fn a_mod_rs_has_no_functions() {
             }
         }
     }
+    with_functions.sort();
     assert_eq!(with_functions, LEFT);
 }
 
