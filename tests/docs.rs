@@ -1,4 +1,4 @@
-//! `docs/passes/` is what the plugins say of their passes. `TENON_BLESS=1 cargo test --release --test docs` writes
+//! `docs/passes/` and `docs/operators/` are what the plugins say of theirs. `TENON_BLESS=1 cargo test --release --test docs` writes
 //! it anew.
 
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -12,8 +12,8 @@ use std::{env, fs};
 use program::tenon;
 use serde_json::Value;
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/passes")
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)
 }
 
 fn said(arguments: &[&str]) -> String {
@@ -59,30 +59,166 @@ fn pages() -> BTreeMap<String, String> {
 
 #[test]
 fn pages_of_passes_are_fresh() {
-    let (folder, pages) = (folder(), pages());
+    let pages = pages();
     assert!(pages.len() > 30, "there are passes");
+    keep_fresh("passes", &pages);
+}
+
+/// Compares the files of a folder of `docs` with what they should be, or writes them anew.
+fn keep_fresh(name: &str, pages: &BTreeMap<String, String>) {
+    let folder = folder(name);
     let blesses = env::var_os("TENON_BLESS").is_some();
     if blesses {
-        fs::create_dir_all(&folder).expect("docs/passes can be made");
+        fs::create_dir_all(&folder).expect("the folder can be made");
     }
     let there: BTreeSet<String> = fs::read_dir(&folder)
-        .expect("docs/passes is there")
+        .expect("the folder is there")
         .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
         .collect();
     for stale in there.iter().filter(|name| !pages.contains_key(*name)) {
         match blesses {
             true => fs::remove_file(folder.join(stale)).expect("it can be removed"),
-            false => panic!("docs/passes/{stale} is of no pass: TENON_BLESS=1 removes it"),
+            false => panic!("docs/{name}/{stale} is of nothing: TENON_BLESS=1 removes it"),
         }
     }
-    for (name, page) in &pages {
-        let path = folder.join(name);
+    for (file, page) in pages {
+        let path = folder.join(file);
         if blesses {
             fs::write(&path, page).expect("it can be written");
         }
         let found = fs::read_to_string(&path).unwrap_or_default();
-        assert!(found == *page, "docs/passes/{name} is out of date: TENON_BLESS=1 writes it anew");
+        assert!(found == *page, "docs/{name}/{file} is out of date: TENON_BLESS=1 writes it anew");
     }
+}
+
+/// What the plugins say of their operators, as `tenon ops list --json` gives it.
+fn operators() -> Vec<Value> {
+    let all: Value = serde_json::from_str(&said(&["--json", "ops", "list"])).expect("JSON");
+    all.as_array().expect("a list of operators").clone()
+}
+
+#[test]
+fn pages_of_operators_are_fresh() {
+    let mut pages = BTreeMap::new();
+    let mut index = String::from(
+        "# Operators\n\nWhat the plugins of this repository say of their operators. `tenon ops show --markdown NAME` writes such \
+         a page for any\noperator, a vendor's as well; `cargo test --test docs` keeps these fresh. How to write one: \
+         [operators.md](../operators.md).\n\n| operator | plugin | what it computes |\n|---|---|---|\n",
+    );
+    for op in operators() {
+        let text = |key: &str| op["op"][key].as_str().unwrap_or("");
+        let name = text("op");
+        pages.insert(format!("{name}.md"), said(&["ops", "show", "--markdown", name]));
+        let summary = text("doc").lines().next().unwrap_or("").replace('|', "\\|");
+        let plugin = op["plugin"].as_str().unwrap_or("");
+        index.push_str(&format!("| [{name}]({name}.md) | {plugin} | {summary} |\n"));
+    }
+    assert!(pages.len() > 60, "there are operators");
+    pages.insert("README.md".to_owned(), index);
+    keep_fresh("operators", &pages);
+}
+
+/// The example at the top of an operator's file: `%y = exp(%x)    f32[n, 3]  =>  f32[n, 3]`, the call, the types of its
+/// arguments, that of its result. Inference says the same.
+#[test]
+fn examples_of_operators_have_the_types_that_they_show() {
+    let folder = tempfile::tempdir().expect("a folder for the examples");
+    let mut text = String::new();
+    for (number, op) in operators().iter().enumerate() {
+        let (name, header) = (op["op"]["op"].as_str(), op["op"]["header"].as_str());
+        let (name, header) = (name.expect("a name"), header.unwrap_or(""));
+        let example = header.split("```ir\n").nth(1).and_then(|rest| rest.lines().next());
+        let example = example.unwrap_or_else(|| panic!("{name}: its file shows no example"));
+        let (call, types) = example.split_once("    ").expect("types stand behind the call");
+        let (args, result) = types.split_once("=>").expect("a result stands behind the arguments");
+        let (_, call) = call.split_once(" = ").expect("the call is bound");
+        let params: Vec<&str> = between(call, '(', ')').split(", ").collect();
+        let args = at_commas(args.trim());
+        assert_eq!(params.len(), args.len(), "{name}: a type for each argument");
+        let params: Vec<String> =
+            params.iter().zip(args).map(|(param, ty)| format!("{param}: {ty}")).collect();
+        let result = result.trim();
+        text.push_str(&format!(
+            "fn @example{number}({}) -> {result} {{\n  %result: {result} = {call}\n  ret %result\n}}\n\n",
+            params.join(", ")
+        ));
+    }
+    let file = folder.path().join("examples.ir");
+    fs::write(&file, &text).expect("the examples can be written");
+    let output = tenon().arg("check").arg(&file).output().expect("the program was built");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The code in `docs/operators.md` is that of `examples/custom-op`: a fence that says `file=PATH from="…" to="…"` shows the
+/// lines of a file from the one that begins so to the one before that which begins so.
+#[test]
+fn code_in_the_guide_is_that_of_the_example() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = root.join("docs/operators.md");
+    let text = fs::read_to_string(&path).expect("docs/operators.md is there");
+    let mut fresh = String::new();
+    let mut lines = text.lines();
+    let mut count = 0;
+    while let Some(line) = lines.next() {
+        fresh.push_str(&format!("{line}\n"));
+        let Some(fence) = line.strip_prefix("```rust file=") else { continue };
+        let (file, range) = fence.split_once(' ').unwrap_or((fence, ""));
+        let source = fs::read_to_string(root.join(file)).expect("the file is there");
+        fresh.push_str(&excerpt(&source, range));
+        fresh.push_str("```\n");
+        count += 1;
+        lines.find(|line| *line == "```").expect("the fence ends");
+    }
+    assert!(count >= 3, "the guide shows code");
+    if env::var_os("TENON_BLESS").is_some() {
+        fs::write(&path, &fresh).expect("it can be written");
+    }
+    let found = fs::read_to_string(&path).expect("docs/operators.md is there");
+    assert!(found == fresh, "docs/operators.md is out of date: TENON_BLESS=1 writes it anew");
+}
+
+/// The lines of a text from the one that begins as `from="…"` says to the one before `to="…"`.
+fn excerpt(text: &str, range: &str) -> String {
+    let said = |key: &str| range.split(&format!("{key}=\"")).nth(1)?.split('"').next();
+    let (from, to) = (said("from"), said("to"));
+    let lines: Vec<&str> = text.lines().collect();
+    let at = |start: &str, after: usize| {
+        let found = lines[after..].iter().position(|line| line.starts_with(start));
+        found.map(|at| at + after).unwrap_or_else(|| panic!("no line begins with `{start}`"))
+    };
+    let start = from.map_or(0, |from| at(from, 0));
+    let end = to.map_or(lines.len(), |to| at(to, start + 1));
+    let shown: Vec<&str> = lines[start..end].to_vec();
+    let indent = shown[0].len() - shown[0].trim_start().len();
+    let cut = |line: &&str| format!("{}\n", line.get(indent..).unwrap_or(line.trim_start()));
+    let mut shown: String = shown.iter().map(cut).collect();
+    shown.truncate(shown.trim_end().len());
+    shown + "\n"
+}
+
+/// What stands between the first `open` and the `close` behind it.
+fn between(text: &str, open: char, close: char) -> &str {
+    let start = text.find(open).map_or(text.len(), |at| at + 1);
+    let end = text[start..].find(close).map_or(text.len(), |at| start + at);
+    &text[start..end]
+}
+
+/// A list of types, whose own commas stand in brackets.
+fn at_commas(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[start..].trim());
+    parts
 }
 
 /// The table of levels: what a level adds is written there, which passes have it their manifests say.

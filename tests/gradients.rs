@@ -6,13 +6,14 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use tenon_operators as _;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tenon_host::diagnostics::Source;
 use tenon_host::driver::run_plan;
 use tenon_host::eval::{Evaluator, Tensor, Tuple, Value};
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Context, Cx, Module};
+use tenon_host::ir::{Context, Module};
 use tenon_host::passes::{Instrument, PassContext, VerifyEach, plan};
 use tenon_host::registry::Registry;
 use tenon_host::testing;
@@ -336,7 +337,7 @@ fn check(text: &str) -> Result<(), Failed> {
 
 /// The module with the adjoint of its function.
 fn differentiated(text: &str) -> Result<Module, Failed> {
-    let cx = Cx::new();
+    let cx = tenon_host::testing::cx();
     let source = Source::new("case", text);
     let module =
         parse_module(&cx, &source, &mut NoWeights).map_err(|errors| errors.render(false))?;

@@ -4,6 +4,7 @@
 //! not there is skipped, and says so.
 
 use std::{collections::BTreeMap, path::Path};
+use tenon_operators as _;
 
 use tenon_host::{
     ir::Context,
@@ -40,7 +41,7 @@ fn real_models_are_imported() {
         let dims: BTreeMap<String, i64> =
             batch.iter().map(|&value| ("batch".to_owned(), value)).collect();
         let options = ImportOptions { dims, ..Default::default() };
-        let module = match import(&root.join(file), &options) {
+        let module = match import(&tenon_host::testing::cx(), &root.join(file), &options) {
             Ok(module) => module,
             Err(error) => panic!("{error}"),
         };

@@ -9,11 +9,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tenon_operators as _;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tenon_host::driver::run_plan;
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Build, Context, Cx, Module, Symbol, Transaction};
+use tenon_host::ir::{Build, Context, Module, Symbol, Transaction};
 use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::{PassKind, Registry};
 use tenon_host::testing::{Random, random_module};
@@ -78,7 +79,7 @@ fn leaves_alone(registry: &Registry, seed: u64) -> Result<(), Failed> {
         let mut context = PassContext { opt_level, ..PassContext::default() };
         run_plan(registry, &plan, module, &mut context).map_err(|error| error.to_string())
     };
-    let module = with_private_functions(random_module(&Cx::new(), seed, 80), seed);
+    let module = with_private_functions(random_module(&tenon_host::testing::cx(), seed, 80), seed);
     let module = run("phase(ingest)", 0, &module)?;
     let (module, alone) = not_to_be_optimized(module, seed);
     for record in registry.passes().map(|id| registry.record(id)) {
@@ -121,7 +122,7 @@ fn not_to_be_optimized(mut module: Module, seed: u64) -> (Module, Vec<Symbol>) {
 
 /// Runs the pipeline on a module; 1 when an operator of unknown shape has no tensor program, 0 otherwise.
 fn run(registry: &Registry, pipeline: &str, seed: u64) -> Result<u64, Failed> {
-    let module = with_private_functions(random_module(&Cx::new(), seed, 80), seed);
+    let module = with_private_functions(random_module(&tenon_host::testing::cx(), seed, 80), seed);
     let plan = plan(registry, pipeline).map_err(|error| error.to_string())?;
     let target = module.cx().attrs(&[("kind", "cpu".into()), ("vector_bits", 512i64.into())]);
     let instruments: Vec<Box<dyn Instrument>> =

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, LazyLock};
 use std::{fs, hint};
+use tenon_operators as _;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;

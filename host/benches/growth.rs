@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::LazyLock;
+use tenon_operators as _;
 
 use rustix::time::{ClockId, clock_gettime};
 use tenon_host::ir::{Context, Module, PHASES};

@@ -6,6 +6,7 @@
 
 use std::fmt::Write;
 use std::sync::LazyLock;
+use tenon_operators as _;
 
 use divan::Bencher;
 use tenon_host::ir::{Attrs, Build, Kind, Module, Transaction, View};

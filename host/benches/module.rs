@@ -8,6 +8,7 @@ use tenon_host::check::check;
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Context, Module};
 use tenon_host::text::{WeightsPolicy, print_module};
+use tenon_operators as _;
 
 mod input;
 

@@ -8,6 +8,7 @@
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex};
+use tenon_operators as _;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;

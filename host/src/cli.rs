@@ -13,6 +13,7 @@ mod conformance;
 mod input;
 mod interrupt;
 mod new;
+mod ops;
 mod opt;
 mod options;
 mod output;
@@ -28,7 +29,7 @@ mod run;
 mod run_passes;
 mod trial;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
@@ -39,7 +40,8 @@ use tenon_plugin_api::abi::guard::guard;
 
 use crate::passes::serve_passes;
 use crate::registry::{
-    Config, Guard, PROBE_COMMAND, Registry, State, WORKER_COMMAND, prepare_last_words, probe_here,
+    Config, ConfigError, Guard, PROBE_COMMAND, Registry, State, WORKER_COMMAND, prepare_last_words,
+    probe_here,
 };
 use crate::runtime::memory::keep_freed_memory;
 use output::{Failure, warn_of_plugins};
@@ -84,6 +86,9 @@ enum Command {
     /// The passes that plugins offer
     #[command(subcommand)]
     Passes(passes::PassesCommand),
+    /// The operators that plugins offer
+    #[command(subcommand)]
+    Ops(ops::OpsCommand),
     /// The plugins that the registry leads to
     #[command(subcommand)]
     Plugins(plugins::PluginsCommand),
@@ -153,6 +158,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Reduce(args) => reduce::reduce(&cli.global, args),
         Command::Check(args) => opt::check(&cli.global, args),
         Command::Passes(command) => passes::passes(&cli.global, command),
+        Command::Ops(command) => ops::ops(&cli.global, command),
         Command::Plugins(command) => plugins::plugins(&cli.global, command),
         Command::Pipeline(command) => pipelines::pipeline(&cli.global, command),
         Command::PluginProbe { .. } | Command::PluginWorker { .. } => {
@@ -168,11 +174,48 @@ fn this_program() -> Result<PathBuf, Failure> {
     if link.exists() { Ok(link) } else { Ok(std::env::current_exe()?) }
 }
 
+/// The folders of the libraries that belong to this program: its own, and where an installation has them.
+fn own_folders() -> Vec<PathBuf> {
+    let program = std::env::current_exe().and_then(|program| program.canonicalize());
+    let Ok(program) = program else { return Vec::new() };
+    let folder = program.parent().unwrap_or(Path::new("/"));
+    vec![folder.to_owned(), folder.join("../lib/tenon")]
+}
+
+/// What the files of a registry say, with the libraries that belong to this program.
+fn config_of(files: &[PathBuf]) -> Result<Config, ConfigError> {
+    Ok(Config { own: own_folders(), ..Config::load(files)? })
+}
+
 impl Global {
+    /// What the registry's files say.
+    fn config(&self) -> Result<Config, ConfigError> {
+        config_of(&self.registry)
+    }
+
+    /// The same, or that there are no files.
+    fn config_if_any(&self) -> Result<Config, ConfigError> {
+        match self.config() {
+            Err(ConfigError::NotFound { .. }) => {
+                Ok(Config { own: own_folders(), ..Config::default() })
+            }
+            config => config,
+        }
+    }
+
+    /// The registry of a command that runs no pass, and does without files.
+    fn open_operators(&self) -> Result<Registry, Failure> {
+        self.guarded(self.config_if_any()?)
+    }
+
     /// The registry that the command works with.
     fn open_registry(&self) -> Result<Registry, Failure> {
+        self.guarded(self.config()?)
+    }
+
+    fn guarded(&self, config: Config) -> Result<Registry, Failure> {
         let guard = Guard::new(this_program()?, State::of_user());
-        let registry = Registry::guarded(Config::load(&self.registry)?, guard);
+        let registry = Registry::guarded(config, guard);
         warn_of_plugins(&registry);
         Ok(registry)
     }

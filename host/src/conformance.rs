@@ -165,7 +165,7 @@ pub fn examine(
         Registry::guarded(config, Guard::new(program, None).with_threads(threads))
     };
     let (registry, one_thread) = (open(None), open(Some(1)));
-    let mut corpus = Corpus::new(effort.seed, effort.modules);
+    let mut corpus = Corpus::new(&registry.operators(), effort.seed, effort.modules);
     for record in &manifest.passes {
         let examination = pass::Examination {
             registry: &registry,

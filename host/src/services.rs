@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::border::{GeneratorError, Run};
+use crate::border::{GeneratorError, ResultError, Run};
 use crate::check::broken_part;
 use crate::eval::{EvalError, Value, evaluate_expr};
 use crate::external::ExternalError;
 use crate::infer::{KnownCalls, infer_expr};
 use crate::ir::{
-    Attrs, Build, Context, Cx, Dim, Expr, Function, Kind, Module, Symbol, Transaction,
+    Attrs, Build, Constant, Context, Cx, Dim, Expr, Function, Kind, Module, Symbol, Transaction,
     TransactionError, Type, flatten, normalize,
 };
 use crate::ops::{self, OpError};
@@ -47,6 +47,8 @@ pub(crate) enum ServiceError {
     Generator(#[from] GeneratorError),
     #[error(transparent)]
     External(#[from] ExternalError),
+    #[error(transparent)]
+    Result(#[from] ResultError),
 }
 
 /// Whether `len` bytes are the contents of a tensor of static type `ty`.
@@ -93,8 +95,8 @@ pub(crate) fn finish(transaction: Transaction) -> Result<Arc<Function>, ServiceE
 }
 
 /// See `HostServices::op_info`.
-pub(crate) fn op_info(name: &str) -> u32 {
-    match ops::find(name) {
+pub(crate) fn op_info(cx: &Cx, name: &str) -> u32 {
+    match cx.operators().find(name) {
         Some(op) => 1 | op.effect.code() | (op.pattern as u32) << 8,
         None => 0,
     }
@@ -135,7 +137,9 @@ fn add_value(transaction: &mut Transaction, value: Value) -> Result<Expr, Servic
             Step::Value(value) => value,
         };
         done.push(match value {
-            Value::Tensor(tensor) => transaction.shared_constant(Arc::new(tensor.to_constant(&cx))),
+            Value::Tensor(tensor) => {
+                transaction.shared_constant(Arc::new(Constant::of_tensor(&tensor, &cx)))
+            }
             Value::Shape(dims) => {
                 let dims: Vec<Dim> = dims.iter().map(|&dim| cx.dim(dim)).collect();
                 transaction.shape(&dims)
@@ -161,8 +165,8 @@ pub(crate) fn legalize(
     result: Type,
 ) -> Result<Arc<Function>, ServiceError> {
     let name = run.cx.terms().str(op).to_owned();
-    let def = ops::get(&name)?;
+    let def = run.cx.operators().get(&name)?;
     let vectors = ops::VectorUnit::of_target(run.cx.terms().attrs(run.target));
-    ops::legalize_call(&run.cx, def, args, attrs, result, vectors)
+    ops::legalize_call(&run.cx, &def, args, attrs, result, vectors)
         .map_err(|error| ServiceError::NoProgram { op: name, error })
 }

@@ -3,11 +3,12 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
+use tenon_operators as _;
 
 use tenon_host::check::{PER_RULE, check, rules};
 use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Attrs, Build, Context, Cx, DType, Function, Kind, Module, Transaction};
+use tenon_host::ir::{Attrs, Build, Context, DType, Function, Kind, Module, Transaction};
 use tenon_host::text::{
     NoWeights, WeightsPolicy, parse_module, print_module, print_type, write_module,
 };
@@ -25,7 +26,7 @@ fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
 
 fn parse(text: &str) -> Module {
     let source = Source::new("deep", text);
-    match parse_module(&Cx::new(), &source, &mut NoWeights) {
+    match parse_module(&tenon_host::testing::cx(), &source, &mut NoWeights) {
         Ok(module) => module,
         Err(errors) => panic!("{}", &errors.to_string()[..1000]),
     }
@@ -178,9 +179,10 @@ fn deep_types_are_refused_and_printed() {
     on_a_small_stack(|| {
         use tenon_host::ir::Context;
         let text = format!("fn @main(%x: {}) {{ ret %x }}", "(".repeat(MANY));
-        let errors = parse_module(&Cx::new(), &Source::new("deep", text), &mut NoWeights);
+        let errors =
+            parse_module(&tenon_host::testing::cx(), &Source::new("deep", text), &mut NoWeights);
         assert!(errors.unwrap_err().0[0].message.contains("nest at most"));
-        let cx = Cx::new();
+        let cx = tenon_host::testing::cx();
         let mut ty = cx.tuple_type(&[]);
         for _ in 0..MANY {
             ty = cx.tuple_type(&[ty]);
@@ -196,10 +198,18 @@ fn deep_nonsense_is_an_error() {
             ["(", "{ %a = ", "if ", "fn () { ", "f(", "{", "[", "%a = {", "unknown<99, 0, 0, 0>("]
         {
             let text = format!("fn @main(%x) {{ ret {}", open.repeat(MANY / 4));
-            let result = parse_module(&Cx::new(), &Source::new("deep", text), &mut NoWeights);
+            let result = parse_module(
+                &tenon_host::testing::cx(),
+                &Source::new("deep", text),
+                &mut NoWeights,
+            );
             assert!(!result.unwrap_err().to_string().is_empty());
             let text = format!("prim @main(%x: i64) {{ {}", open.repeat(MANY / 4));
-            let result = parse_module(&Cx::new(), &Source::new("deep", text), &mut NoWeights);
+            let result = parse_module(
+                &tenon_host::testing::cx(),
+                &Source::new("deep", text),
+                &mut NoWeights,
+            );
             assert!(!result.unwrap_err().to_string().is_empty());
         }
     });
@@ -208,7 +218,7 @@ fn deep_nonsense_is_an_error() {
 /// Each level is one term, and twice as long as the one below it.
 #[test]
 fn shared_parts_do_not_make_texts_without_end() {
-    let cx = Cx::new();
+    let cx = tenon_host::testing::cx();
     let mut ty = cx.static_tensor_type(DType::F32, &[4]);
     let mut dim = cx.dim_symbol("n");
     for _ in 0..60 {

@@ -4,10 +4,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use tenon_operators as _;
 
 use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Cx, Module};
+use tenon_host::ir::Module;
 use tenon_host::passes::{PassContext, plan, run};
 use tenon_host::registry::Registry;
 use tenon_host::text::{NoWeights, parse_module};
@@ -42,7 +43,8 @@ fn run_beside(fault: &str, manifest: &str) -> Result<Module, String> {
     let registry = Registry::open(&house.path().join("registry.toml")).expect("it is readable");
     let plan = plan(&registry, "test.C").map_err(|error| error.to_string())?;
     let text = "fn @main(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n";
-    let module = parse_module(&Cx::new(), &Source::new("small", text), &mut NoWeights);
+    let module =
+        parse_module(&tenon_host::testing::cx(), &Source::new("small", text), &mut NoWeights);
     let module = infer_module(&module.expect("it parses")).expect("it has types");
     let after = run(&registry, &plan, &module, &mut PassContext::default());
     after.map_err(|error| error.to_string().replace(&plugins.display().to_string(), "…"))

@@ -64,10 +64,17 @@ fn text_of(module: &Module) -> String {
     print_module(module, &mut WeightsPolicy::inline())
 }
 
+/// A context whose operators another process can open as well.
+fn cx() -> Cx {
+    let operators = faulty().with_file_name("../libtenon_operators.so");
+    let registry = Registry::of_files(&[operators.canonicalize().expect("it is built")]);
+    Cx::with_operators(registry.expect("it is a plugin").operators())
+}
+
 const SMALL: &str = "fn @main(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n";
 
 fn parse(text: &str) -> Module {
-    let module = parse_module(&Cx::new(), &Source::new("small", text), &mut NoWeights);
+    let module = parse_module(&cx(), &Source::new("small", text), &mut NoWeights);
     infer_module(&module.expect("it parses")).expect("it has types")
 }
 
@@ -118,7 +125,7 @@ fn a_pass_does_the_same_in_a_process_of_its_own() {
             // Names of variables may differ: numbers that tell equal ones apart are chosen when they are printed.
             let [one, other] = [&here, &there].map(|registry| {
                 let plan = plan(registry, pass).expect("a plan");
-                let module = random_module(&Cx::new(), seed, 60);
+                let module = random_module(&cx(), seed, 60);
                 let after = run(registry, &plan, &module, &mut PassContext::default());
                 after.map(|after| after.structural_hash()).map_err(|error| error.to_string())
             });
@@ -132,7 +139,7 @@ fn what_a_pass_leaves_alone_is_the_very_function() {
     let registry = "[passes.\"test.NoOp\"]\nisolate = true\n";
     let house = House::new(&faulty(), registry);
     let registry = house.open();
-    let module = random_module(&Cx::new(), 3, 60);
+    let module = random_module(&cx(), 3, 60);
     let plan = plan(&registry, "test.NoOp").expect("a plan");
     let after = run(&registry, &plan, &module, &mut PassContext::default()).expect("it runs");
     assert!(after.is_identical(&module));

@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tenon_operators as _;
 
 use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Cx, Module};
+use tenon_host::ir::Module;
 use tenon_host::passes::{PassContext, PassError, Plan, plan, run};
 use tenon_host::registry::Registry;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
@@ -75,7 +76,8 @@ fn faulty() -> PathBuf {
 
 fn small_module() -> Module {
     let text = "fn @main(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n";
-    let module = parse_module(&Cx::new(), &Source::new("small", text), &mut NoWeights);
+    let module =
+        parse_module(&tenon_host::testing::cx(), &Source::new("small", text), &mut NoWeights);
     infer_module(&module.expect("it parses")).expect("it has types")
 }
 
@@ -190,7 +192,11 @@ fn unknown_kinds_survive_passes_and_the_text() {
     assert!(made.contains(unknown), "{made}");
     let rewritten = house.run("test.MakeUnknown, test.Rewrite, test.NoOp").expect("it runs");
     assert!(rewritten.contains("negative(%x)") && rewritten.contains(unknown), "{rewritten}");
-    let again = parse_module(&Cx::new(), &Source::new("again", made.as_str()), &mut NoWeights);
+    let again = parse_module(
+        &tenon_host::testing::cx(),
+        &Source::new("again", made.as_str()),
+        &mut NoWeights,
+    );
     assert_eq!(text_of(&again.expect("it parses")), made);
 }
 

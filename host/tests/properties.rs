@@ -4,16 +4,17 @@ use proptest::prelude::*;
 use tenon_host::check::check;
 use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Cx, Module};
+use tenon_host::ir::Module;
 use tenon_host::testing::random_module;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
+use tenon_operators as _;
 
 fn print(module: &Module) -> String {
     print_module(module, &mut WeightsPolicy::inline())
 }
 
 fn parse(text: &str) -> Module {
-    parse_module(&Cx::new(), &Source::new("random", text), &mut NoWeights)
+    parse_module(&tenon_host::testing::cx(), &Source::new("random", text), &mut NoWeights)
         .unwrap_or_else(|errors| panic!("{errors}\n{text}"))
 }
 
@@ -22,7 +23,7 @@ proptest! {
 
     #[test]
     fn printing_then_parsing_is_the_identity(seed: u64, size in 0..200usize) {
-        let module = random_module(&Cx::new(), seed, size);
+        let module = random_module(&tenon_host::testing::cx(), seed, size);
         let text = print(&module);
         let again = parse(&text);
         prop_assert!(again.is_structurally_equal(&module), "{}", text);
@@ -32,7 +33,7 @@ proptest! {
 
     #[test]
     fn random_modules_have_the_types_that_are_inferred(seed: u64, size in 0..200usize) {
-        let module = random_module(&Cx::new(), seed, size);
+        let module = random_module(&tenon_host::testing::cx(), seed, size);
         let typed = infer_module(&module)
             .unwrap_or_else(|errors| panic!("{}\n{}", errors[0].1, print(&module)));
         prop_assert!(typed.is_structurally_equal(&module), "{}\n{}", print(&module), print(&typed));
@@ -40,14 +41,14 @@ proptest! {
 
     #[test]
     fn random_modules_are_well_formed(seed: u64, size in 0..200usize) {
-        let module = random_module(&Cx::new(), seed, size);
+        let module = random_module(&tenon_host::testing::cx(), seed, size);
         let violations = check(&module);
         prop_assert!(violations.is_empty(), "{}\n{}", violations[0].to_diagnostic(), print(&module));
     }
 
     #[test]
     fn different_seeds_give_different_modules(seed: u64) {
-        let cx = Cx::new();
+        let cx = tenon_host::testing::cx();
         let (a, b) = (random_module(&cx, seed, 60), random_module(&cx, seed.wrapping_add(1), 60));
         prop_assert_eq!(a.is_structurally_equal(&b), print(&a) == print(&b));
     }

@@ -6,6 +6,7 @@
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use tenon_operators as _;
 
 use tenon_host::check::check;
 use tenon_host::diagnostics::{Diagnostic, Diagnostics, Source};
@@ -32,7 +33,7 @@ fn parse(path: &Path) -> (String, Result<Module, Diagnostics>) {
     let text = std::fs::read_to_string(path).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
     let source = Source::new(name, text.clone());
-    (text, parse_module(&Cx::new(), &source, &mut NoWeights))
+    (text, parse_module(&tenon_host::testing::cx(), &source, &mut NoWeights))
 }
 
 #[test]
@@ -90,7 +91,9 @@ fn the_lines_around_a_node_are_few_and_keep_their_numbers() {
     let chain: Vec<String> =
         (1..=10_000).map(|at| format!("  %v{at} = exp(%v{})\n", at - 1)).collect();
     let text = format!("fn @main(%v0: f32[4]) {{\n{}  ret %v10000\n}}\n", chain.concat());
-    let module = parse_module(&Cx::new(), &Source::new("long", text), &mut NoWeights).unwrap();
+    let module =
+        parse_module(&tenon_host::testing::cx(), &Source::new("long", text), &mut NoWeights)
+            .unwrap();
     let (_, function) = module.iter().next().unwrap();
     let body = function.view();
     let mut calls = body.post_order().filter(|&node| body.kind(node).name() == "call");
@@ -117,7 +120,7 @@ fn large_constants_lie_in_a_file_beside_the_text() {
 }
 ",
     );
-    let module = parse_module(&Cx::new(), &source, &mut NoWeights).unwrap();
+    let module = parse_module(&tenon_host::testing::cx(), &source, &mut NoWeights).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.ir");
     write_module(&module, &path, 2).unwrap();
@@ -135,7 +138,7 @@ fn large_constants_lie_in_a_file_beside_the_text() {
 }
 "
     );
-    let again = read_module(&Cx::new(), &path).unwrap();
+    let again = read_module(&tenon_host::testing::cx(), &path).unwrap();
     let inline = |module: &Module| print_module(module, &mut WeightsPolicy::inline());
     assert_eq!(inline(&again).replace(", \"constant\")", ")"), inline(&module));
     write_module(&again, &path, 2).unwrap();
@@ -146,15 +149,15 @@ fn large_constants_lie_in_a_file_beside_the_text() {
     // Without a digest any weights of these names and types will do.
     let text = text.replacen(top, "weights \"model.safetensors\"", 1);
     std::fs::write(&path, &text).unwrap();
-    read_module(&Cx::new(), &path).unwrap();
+    read_module(&tenon_host::testing::cx(), &path).unwrap();
     let wrong = text.replace("f32[4], @", "f32[2, 2], @").replace("@constant", "@unknown");
     std::fs::write(&path, wrong).unwrap();
-    let errors = read_module(&Cx::new(), &path).unwrap_err();
+    let errors = read_module(&tenon_host::testing::cx(), &path).unwrap_err();
     let messages: Vec<&str> = errors.0.iter().map(|error| error.message.as_str()).collect();
     assert_eq!(messages[0], "weight `w/0` is f32[4], not f32[2, 2]");
     assert!(messages[1].ends_with("no tensor `unknown`; there are 2 others"), "{}", messages[1]);
     std::fs::write(&path, text.replace("model.safetensors", "../model.safetensors")).unwrap();
-    let errors = read_module(&Cx::new(), &path).unwrap_err();
+    let errors = read_module(&tenon_host::testing::cx(), &path).unwrap_err();
     assert!(errors.0[0].message.ends_with("does not lie below the folder of the text"));
 }
 
@@ -182,7 +185,7 @@ fn the_examples_of_the_documents_are_modules() {
         for block in document.split("\n```ir\n").skip(1) {
             let text = block.split("\n```").next().unwrap();
             let source = Source::new(path.display().to_string(), text);
-            let cx = Cx::new();
+            let cx = tenon_host::testing::cx();
             let module = parse_module(&cx, &source, &mut OneWeight(cx.clone()));
             let module = module.unwrap_or_else(|errors| panic!("{errors}"));
             let typed = infer_module(&module)

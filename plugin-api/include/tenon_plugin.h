@@ -218,6 +218,8 @@ typedef struct tenon_ids { const uint32_t *data; size_t len; } tenon_ids;
 typedef struct tenon_field tenon_field;
 typedef struct tenon_fields { const tenon_field *data; size_t len; } tenon_fields;
 typedef struct tenon_interface tenon_interface;
+typedef struct tenon_tensor tenon_tensor;
+typedef struct tenon_tensors { const tenon_tensor *data; size_t len; } tenon_tensors;
 typedef struct tenon_interfaces { const tenon_interface *data; size_t len; } tenon_interfaces;
 
 /* Handles: counted or owned as the functions say, and never looked into. */
@@ -363,6 +365,23 @@ typedef struct tenon_body {
   /* Zero. */
   uint32_t reserved;
 } tenon_body;
+
+/* A tensor as a value: row-major, without padding, its elements little-endian. Frozen. */
+struct tenon_tensor {
+  /* The type of each element, see `tenon_dtype`. */
+  uint32_t dtype;
+  /* Number of dimensions. */
+  uint32_t rank;
+  /* The extents, outermost first. */
+  const uint64_t *shape;
+  /* The bytes, not necessarily aligned; null where only type and shape are told. */
+  const uint8_t *data;
+  /* Number of bytes. */
+  uint64_t len;
+  /* What `retain` of tenon.host.op/1 takes to keep the bytes longer than the call; null where only type
+   * and shape are told. */
+  const void *owner;
+};
 
 /* The passes of a plugin. */
 #define TENON_PASS_INTERFACE "tenon.pass/1"
@@ -551,6 +570,54 @@ typedef struct tenon_host_codegen {
   void (*object)(const tenon_run *run, tenon_bytes bytes);
 } tenon_host_codegen;
 
+/* The operators of a plugin. Unstable until operators are frozen. */
+#define TENON_OP_INTERFACE "tenon.op/1"
+typedef struct tenon_op_table {
+  /* Bytes of this table. An entry that ends behind them is absent. */
+  size_t size;
+  /* Number of operators. [any thread] */
+  uint32_t (*count)(void);
+  /* Name of an operator, as the manifest has it, borrowed for ever; empty when there is none. [any
+   * thread] */
+  tenon_str (*name)(uint32_t index);
+  /* The type of a call of an operator: of its attributes, a dictionary term, and of the types of its
+   * arguments, 0 for one without a type. The host has checked how many there are, and the attributes
+   * against the manifest. 0 when there is none, after `fail` was told. [any thread] */
+  uint32_t (*infer)(uint32_t index, tenon_host host, uint32_t attrs, tenon_ids args);
+  /* Computes a call of an operator, whose type was inferred: of its attributes and its arguments,
+   * tuples flattened, shapes and dimensions as tensors of i64. `results` tells element type and shape
+   * of each tensor of the result; a length of UINT64_MAX is not known before, and nor is an extent of
+   * it. Each is handed over by `result`, `share` or `give` of tenon.host.op/1. False when that failed,
+   * after `fail` was told. [any thread] */
+  bool (*evaluate)(uint32_t index, tenon_host host, uint32_t attrs, tenon_tensors args, tenon_tensors results);
+  /* Gives up what was handed over by `give`. [any thread] */
+  void (*release)(void *owner);
+} tenon_op_table;
+
+/* What the host does for operators. Unstable until operators are frozen. */
+#define TENON_HOST_OP_INTERFACE "tenon.host.op/1"
+typedef struct tenon_host_op {
+  /* Bytes of this table. An entry that ends behind them is absent. */
+  size_t size;
+  /* The attributes of a call of operator `op`, a symbol, with the defaults of those that are not given,
+   * a dictionary term; 0xffffffff and `last_error` when there is no such operator. [any thread] */
+  uint32_t (*attributes)(const tenon_run *run, uint32_t op, uint32_t attrs);
+  /* Adds an owner of a tensor's bytes, which then outlive the call. [any thread] */
+  void (*retain)(const void *owner);
+  /* Takes an owner away. [any thread] */
+  void (*release)(const void *owner);
+  /* Memory for tensor `index` of the result, as many bytes as its type and shape say, all zero; the
+   * host's. Null and `last_error` when there is no such tensor. [one thread] */
+  uint8_t *(*result)(const tenon_run *run, uint32_t index);
+  /* Says that tensor `index` of the result has the bytes of argument `arg`. False and `last_error` when
+   * one of them is not there or the lengths differ. [one thread] */
+  bool (*share)(const tenon_run *run, uint32_t index, uint32_t arg);
+  /* Hands over `len` bytes at `data` as tensor `index` of the result. They stay where they are and as
+   * they are until the host tells `release` of the operator's plugin of `owner`, once, also when this
+   * fails. False and `last_error` when there is no such tensor or the length is wrong. [one thread] */
+  bool (*give)(const tenon_run *run, uint32_t index, const uint8_t *data, uint64_t len, void *owner);
+} tenon_host_op;
+
 
 /* The root of this plugin. TENON_PLUGIN defines it. */
 extern TENON_EXPORT const tenon_root tenon_plugin_root;
@@ -689,6 +756,25 @@ static const tenon_field tenon_host_codegen_layout[] = {
     TENON_FIELD(tenon_host_codegen, object, "void(const tenon_run *, tenon_bytes)"),
 };
 
+static const tenon_field tenon_op_table_layout[] = {
+    TENON_FIELD(tenon_op_table, size, "size_t"),
+    TENON_FIELD(tenon_op_table, count, "uint32_t()"),
+    TENON_FIELD(tenon_op_table, name, "tenon_str(uint32_t)"),
+    TENON_FIELD(tenon_op_table, infer, "uint32_t(uint32_t, tenon_host, uint32_t, tenon_ids)"),
+    TENON_FIELD(tenon_op_table, evaluate, "bool(uint32_t, tenon_host, uint32_t, tenon_tensors, tenon_tensors)"),
+    TENON_FIELD(tenon_op_table, release, "void(void *)"),
+};
+
+static const tenon_field tenon_host_op_layout[] = {
+    TENON_FIELD(tenon_host_op, size, "size_t"),
+    TENON_FIELD(tenon_host_op, attributes, "uint32_t(const tenon_run *, uint32_t, uint32_t)"),
+    TENON_FIELD(tenon_host_op, retain, "void(const void *)"),
+    TENON_FIELD(tenon_host_op, release, "void(const void *)"),
+    TENON_FIELD(tenon_host_op, result, "uint8_t *(const tenon_run *, uint32_t)"),
+    TENON_FIELD(tenon_host_op, share, "bool(const tenon_run *, uint32_t, uint32_t)"),
+    TENON_FIELD(tenon_host_op, give, "bool(const tenon_run *, uint32_t, const uint8_t *, uint64_t, void *)"),
+};
+
 
 /* What stands where, for ever. */
 TENON_ASSERT(sizeof(void *) == 8 && sizeof(tenon_str) == 16 && sizeof(tenon_term_table) == 264);
@@ -753,6 +839,14 @@ TENON_ASSERT(offsetof(tenon_body, terms) == 56);
 TENON_ASSERT(offsetof(tenon_body, replaced) == 64);
 TENON_ASSERT(offsetof(tenon_body, replaced_len) == 72);
 TENON_ASSERT(offsetof(tenon_body, reserved) == 76);
+
+TENON_ASSERT(sizeof(tenon_tensor) == 40);
+TENON_ASSERT(offsetof(tenon_tensor, dtype) == 0);
+TENON_ASSERT(offsetof(tenon_tensor, rank) == 4);
+TENON_ASSERT(offsetof(tenon_tensor, shape) == 8);
+TENON_ASSERT(offsetof(tenon_tensor, data) == 16);
+TENON_ASSERT(offsetof(tenon_tensor, len) == 24);
+TENON_ASSERT(offsetof(tenon_tensor, owner) == 32);
 
 TENON_ASSERT(sizeof(tenon_pass_table) == 32);
 TENON_ASSERT(offsetof(tenon_pass_table, size) == 0);
@@ -824,6 +918,23 @@ TENON_ASSERT(offsetof(tenon_host_codegen, accepts) == 16);
 TENON_ASSERT(offsetof(tenon_host_codegen, generate) == 24);
 TENON_ASSERT(offsetof(tenon_host_codegen, object) == 32);
 
+TENON_ASSERT(sizeof(tenon_op_table) == 48);
+TENON_ASSERT(offsetof(tenon_op_table, size) == 0);
+TENON_ASSERT(offsetof(tenon_op_table, count) == 8);
+TENON_ASSERT(offsetof(tenon_op_table, name) == 16);
+TENON_ASSERT(offsetof(tenon_op_table, infer) == 24);
+TENON_ASSERT(offsetof(tenon_op_table, evaluate) == 32);
+TENON_ASSERT(offsetof(tenon_op_table, release) == 40);
+
+TENON_ASSERT(sizeof(tenon_host_op) == 56);
+TENON_ASSERT(offsetof(tenon_host_op, size) == 0);
+TENON_ASSERT(offsetof(tenon_host_op, attributes) == 8);
+TENON_ASSERT(offsetof(tenon_host_op, retain) == 16);
+TENON_ASSERT(offsetof(tenon_host_op, release) == 24);
+TENON_ASSERT(offsetof(tenon_host_op, result) == 32);
+TENON_ASSERT(offsetof(tenon_host_op, share) == 40);
+TENON_ASSERT(offsetof(tenon_host_op, give) == 48);
+
 
 /* -- A plugin: its manifest, its passes, its root. -- */
 
@@ -863,6 +974,8 @@ TENON_ASSERT(offsetof(tenon_host_codegen, object) == 32);
       TENON_INTERFACE("tenon.host.services/1", tenon_host_services, NULL),                                  \
       TENON_INTERFACE("tenon.byoc.codegen/1", tenon_codegen_table, NULL),                                   \
       TENON_INTERFACE("tenon.host.codegen/1", tenon_host_codegen, NULL),                                    \
+      TENON_INTERFACE("tenon.op/1", tenon_op_table, NULL),                                                  \
+      TENON_INTERFACE("tenon.host.op/1", tenon_host_op, NULL),                                              \
   };                                \
   const tenon_root tenon_plugin_root = {                                                                    \
       TENON_ROOT_ABI,                                                                                       \

@@ -11,10 +11,11 @@ extern crate self as tenon_plugin_api;
 
 pub mod abi;
 pub mod ir;
+pub mod op;
 pub mod pass;
 pub mod pattern;
 
-pub use tenon_plugin_api_macros::{Options, codegen, instrument, pass, plugin};
+pub use tenon_plugin_api_macros::{Options, codegen, instrument, op, pass, plugin};
 
 /// All that a pass file usually needs.
 pub mod prelude {

@@ -118,6 +118,8 @@ fn next_host() -> PathBuf {
         let folder = next_sources();
         let features = ["--no-default-features", "-p", "tenon-host", "--bin", "tenon"];
         succeed(cargo(&folder, "host").args(features));
+        // The operators lie beside the program.
+        succeed(cargo(&folder, "host").args(["-p", "tenon-operators"]));
         workshop().join("host/debug/tenon")
     })
 }

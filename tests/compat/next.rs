@@ -81,7 +81,7 @@ const EDITS: &[Edit] = &[
         from: "    /// Says that the pass fails.\n",
         to: "    /// How many terms there are; `None` where the host does not count them.\n    \
              pub(crate) fn term_count(&self) -> Option<u32> {\n        // SAFETY: `run` is alive.\n        \
-             Some(unsafe { (self.services.term_count()?)(self.run) })\n    }\n\n    \
+             Some(unsafe { (self.tables.services.term_count()?)(self.run) })\n    }\n\n    \
              /// Says that the pass fails.\n",
     },
     Edit {
@@ -102,7 +102,7 @@ const EDITS: &[Edit] = &[
 
 /// Writes the sources of the next version into a folder; files that are right already are left alone.
 pub(crate) fn write(root: &Path, folder: &Path) {
-    let sources = ["plugin-api/src", "plugin-api/macros", "host/src"];
+    let sources = ["plugin-api/src", "plugin-api/macros", "host/src", "plugins/operators"];
     // What `tenon plugins new --c` writes.
     let shipped = ["plugin-api/include", "examples/c-pass"];
     for part in sources.into_iter().chain(shipped) {
@@ -120,13 +120,13 @@ pub(crate) fn write(root: &Path, folder: &Path) {
     }
 }
 
-/// The workspace without the root package and the plugins.
+/// The workspace without the root package and the plugins that have passes.
 fn workspace(root: &Path) -> String {
     let text = fs::read_to_string(root.join("Cargo.toml")).expect("the workspace's manifest");
     let (_, workspace) = text.split_once("[workspace]\n").expect("it is a workspace");
     let lines = workspace.lines().map(|line| match line {
         line if line.starts_with("members") => {
-            "members = [\"plugin-api\", \"plugin-api/macros\", \"host\"]"
+            "members = [\"plugin-api\", \"plugin-api/macros\", \"host\", \"plugins/operators\"]"
         }
         line if line.starts_with("default-members") => "",
         line => line,
@@ -142,13 +142,16 @@ fn without_targets(root: &Path, package: &str) -> String {
     tables.join("\n[")
 }
 
+/// Packages that are copied with their manifests.
+const ONE_PIECE: [&str; 2] = ["plugin-api/macros", "plugins/operators"];
+
 fn copy(root: &Path, path: &Path, folder: &Path) {
     let from = root.join(path);
     if from.is_dir() {
         for entry in fs::read_dir(&from).expect("a folder of the house").flatten() {
             copy(root, &path.join(entry.file_name()), folder);
         }
-    } else if !path.ends_with("Cargo.toml") || path.starts_with("plugin-api/macros") {
+    } else if !path.ends_with("Cargo.toml") || ONE_PIECE.iter().any(|part| path.starts_with(part)) {
         match fs::read_to_string(&from) {
             Ok(text) => write_changed(&folder.join(path), &edited(path, text)),
             Err(_) => {

@@ -8,7 +8,7 @@ use tenon_host::check::{Violation, check};
 use tenon_host::diagnostics::Source;
 use tenon_host::driver::run_plan;
 use tenon_host::infer::infer_written;
-use tenon_host::ir::{Context, Cx, Module};
+use tenon_host::ir::{Context, Module};
 use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::Registry;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
@@ -114,7 +114,7 @@ fn run_file(registry: &Path, path: &Path) -> Result<(), Failed> {
 
 /// What the test finds: the text of the module that came out, or of the error.
 fn run(registry: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, String> {
-    let cx = Cx::new();
+    let cx = tenon_host::testing::cx();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let source = Source::new(name, test.input);
     let module =

@@ -3,6 +3,7 @@
 //! Each `.ir` file under `plugins/*/tests/` and `tests/ir/` is a test. The grammar stands in
 //! `docs/testing.md`. With `TENON_BLESS=1` the expected parts are rewritten.
 
+use tenon_operators as _;
 mod file_test;
 
 use std::path::Path;

@@ -9,7 +9,7 @@ use tenon_host::driver::{Target, run_plan};
 use tenon_host::eval::{Evaluator, Tensor, Value};
 use tenon_host::executable::{CompileOptions, Executable};
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Bytes, Cx, Module};
+use tenon_host::ir::{Bytes, Module};
 use tenon_host::passes::{PassContext, plan};
 use tenon_host::registry::Registry;
 use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
@@ -86,8 +86,8 @@ pub(crate) fn run(text: &str, inputs: &[Tensor], machine: Machine) -> Result<Vec
 
 fn read(text: &str) -> Result<Module, Failed> {
     let source = Source::new("numbers", text);
-    let module =
-        parse_module(&Cx::new(), &source, &mut NoWeights).map_err(|errors| errors.render(false))?;
+    let module = parse_module(&tenon_host::testing::cx(), &source, &mut NoWeights)
+        .map_err(|errors| errors.render(false))?;
     Ok(infer_module(&module).map_err(|errors| errors[0].1.to_diagnostic(&source).render(false))?)
 }
 

@@ -68,7 +68,7 @@ impl Case {
     fn judge(&self) -> Result<Outcome, String> {
         let dims = self.dims()?;
         let as_given = ImportOptions { dims, ..ImportOptions::default() };
-        let list = match import(&self.model, &as_given) {
+        let list = match import(&tenon_host::testing::cx(), &self.model, &as_given) {
             Ok(module) => {
                 return Ok(match self.judge_module(&module)? {
                     None => Outcome::Passed,
@@ -163,7 +163,7 @@ impl Case {
             };
             let inputs = self.inputs.iter().filter(|(_, tensor)| is_fixed(tensor));
             options.inputs = inputs.map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
-            match import(&self.model, &options) {
+            match import(&tenon_host::testing::cx(), &self.model, &options) {
                 Ok(module) => return Some(module),
                 Err(ImportError::Unsupported { list, .. }) => {
                     is_wanted = wants_constants(&list.items);

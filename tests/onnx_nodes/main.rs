@@ -4,6 +4,7 @@
 //! ignored. A trial holds the cases of one operator, so that the plugins and LLVM are loaded once for them. What a case
 //! that does not pass needs stands in `unsupported.txt`, and how many there are of each kind.
 
+use tenon_operators as _;
 mod case;
 mod compare;
 #[path = "../support/compiled.rs"]

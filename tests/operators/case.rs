@@ -8,7 +8,7 @@ use tenon_host::diagnostics::Source;
 use tenon_host::eval::Tensor;
 use tenon_host::infer::infer_module;
 use tenon_host::io::{Array, NpyType, read_npz};
-use tenon_host::ir::{Bytes, Context, Cx, DType, Expr, Function, Module, Symbol, View};
+use tenon_host::ir::{Bytes, Context, DType, Expr, Function, Module, Symbol, View};
 use tenon_host::text::{NoWeights, parse_module};
 
 use super::fill::fill;
@@ -74,7 +74,7 @@ fn cases(file: &Path) -> Vec<Case> {
 
 /// Reads a module from text.
 pub(crate) fn read(text: &str) -> Module {
-    match parse_module(&Cx::new(), &Source::new("suite", text), &mut NoWeights) {
+    match parse_module(&tenon_host::testing::cx(), &Source::new("suite", text), &mut NoWeights) {
         Ok(module) => module,
         Err(errors) => panic!("{}", errors.render(false)),
     }

@@ -4,6 +4,7 @@
 //! and ONNX Runtime. A target takes the case and its inputs and gives results; how near they must be, and which cases
 //! it cannot do, stands in `targets.toml`. A trial holds the cases of one family on one target.
 
+use tenon_operators as _;
 mod case;
 #[path = "../support/compiled.rs"]
 mod compiled;

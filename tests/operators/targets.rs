@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use tenon_host::eval::{Evaluator, Tensor, Value};
-use tenon_host::ir::{Context, Expr, Module, Type, View};
-use tenon_host::ops::{self, OpDef};
+use tenon_host::ir::{Context, Expr, Module, OpDef, Type, View};
+use tenon_host::ops;
 
 use super::case::{Case, Tolerance};
 use super::compiled;
@@ -114,18 +115,20 @@ fn tensors(value: &Value) -> Vec<Tensor> {
 }
 
 /// The call that a case is about.
-fn call(case: &Case) -> (&'static OpDef, Expr) {
+fn call(case: &Case) -> (Arc<OpDef>, Expr) {
     let func = case.module.get_str("main").expect("a case has a function");
     let body = func.view();
     let found = body.post_order().find_map(|expr| match body.view(expr) {
-        View::Call { callee, .. } => Some((ops::find(body.op_name(callee)?)?, expr)),
+        View::Call { callee, .. } => {
+            Some((case.module.cx().operators().find(body.op_name(callee)?)?, expr))
+        }
         _ => None,
     });
     found.expect("a case has a call of an operator")
 }
 
 fn has_program(case: &Case) -> bool {
-    call(case).0.legalize.is_some()
+    ops::has_program(call(case).0.name)
 }
 
 /// Runs the tensor program of the case's operator in the interpreter.
@@ -138,7 +141,7 @@ fn interpret(case: &Case, lanes: i64) -> Result<Vec<Tensor>, String> {
     let types = types.ok_or("an argument has no type")?;
     let out = body.ty(expr).ok_or("the call has no type")?;
     let unit = ops::VectorUnit { lanes, registers: 32 };
-    let program = ops::legalize_call(cx, op, &types, body.attrs(expr), out, unit)
+    let program = ops::legalize_call(cx, &op, &types, body.attrs(expr), out, unit)
         .map_err(|error| error.to_string())?;
     let mut module = Module::new(cx.clone());
     module.insert(cx.symbol("main"), program);
@@ -149,7 +152,7 @@ fn interpret(case: &Case, lanes: i64) -> Result<Vec<Tensor>, String> {
             View::Tuple(fields) => pending.extend(fields.iter().rev()),
             View::Constant(constant) => {
                 let constant = &func.constants()[constant.index as usize];
-                inputs.extend(Tensor::from_constant(constant, cx.terms()).map(Value::Tensor));
+                inputs.extend(constant.to_tensor(cx.terms()).map(Value::Tensor));
             }
             View::Var { .. } => {
                 let index = func.params().iter().position(|&param| param == arg);

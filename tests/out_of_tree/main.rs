@@ -1,6 +1,8 @@
 //! The example plugins, built as their authors build them: `examples/c-pass` with a C compiler alone,
 //! `examples/custom-pass` with cargo in a workspace of its own. Their fixtures run like those of the house.
 
+use tenon_operators as _;
+
 #[path = "../filetests/file_test.rs"]
 mod file_test;
 #[path = "../models/program.rs"]
@@ -34,7 +36,56 @@ fn main() -> ExitCode {
     trials.push(Trial::test("the_examples_pass_the_conformance_kit", move || conform(&plugins)));
     trials.push(Trial::test("a_c_plugin_links_nothing_of_the_host", move || links_nothing(&house)));
     trials.push(Trial::test("a_plugin_that_was_built_again_is_picked_up", move || rebuilt(root)));
+    trials
+        .push(Trial::test("an_operator_of_a_third_party_is_one_like_ours", move || operator(root)));
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// `examples/custom-op` is listed, inferred, evaluated here and in a process of its own; its bounds hold; without its
+/// plugin the same file gives an error that names it.
+fn operator(root: &'static Path) -> Result<(), Failed> {
+    let house = tempfile::tempdir()?;
+    let (folder, plugins) = (house.path().join("custom-op"), house.path().join("plugins"));
+    check_out_of(root, &folder, "custom-op", &["src/lib.rs", "src/moments.rs"])?;
+    fs::create_dir_all(&plugins)?;
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("out_of_tree/target");
+    let library = build_in(&folder, &target)?.join("libacme_operators.so");
+    install(&library, &plugins.join("libacme_operators.so"))?;
+    let ours = program::profile().display().to_string();
+    let dir = |path: &str| format!("[[plugins.dir]]\npath = {path:?}\nenable = \"all\"\n");
+    let registry = house.path().join("registry.toml");
+    let text = format!("schema = 1\n{}{}", dir(&ours), dir("plugins"));
+    let said = |text: &str, arguments: &[&str], file: &Path| -> Result<String, Failed> {
+        fs::write(&registry, text)?;
+        let mut command = tenon();
+        command.args(arguments).arg(file).arg("--registry").arg(&registry);
+        let output = run(&mut command)?;
+        let said = [output.stdout, output.stderr].concat();
+        Ok(String::from_utf8_lossy(&said).into_owned())
+    };
+    let expect = |said: String, wanted: &str| match said.contains(wanted) {
+        true => Ok(()),
+        false => Err(Failed::from(format!("`{wanted}` is expected in:\n{said}"))),
+    };
+    let file = root.join("examples/custom-op/tests/moments.ir");
+    let folding = ["opt", "--pipeline", "relax.FoldConstant"];
+    let folded = "(const(f32[2], [2, 6]), const(f32[2], [0.6666667, 2.6666667]))";
+    expect(said(&text, &["ops", "show"], Path::new("acme.moments"))?, "default")?;
+    expect(said(&text, &["check"], &file)?, "well formed")?;
+    expect(said(&text, &folding, &file)?, folded)?;
+    let isolated = format!("{text}[passes.\"relax.FoldConstant\"]\nisolate = true\n");
+    expect(said(&isolated, &folding, &file)?, folded)?;
+    let alone = format!("schema = 1\n{}", dir(&ours));
+    expect(said(&alone, &["check"], &file)?, "there is no operator `acme.moments`")?;
+    let other = house.path().join("other.ir");
+    fs::write(
+        &other,
+        fs::read_to_string(&file)?.replace("acme.moments", "acme.mean_and_variance"),
+    )?;
+    expect(said(&text, &folding, &other)?, folded)?;
+    let wrong = house.path().join("wrong.ir");
+    fs::write(&wrong, fs::read_to_string(&file)?.replace("axis = 1", "correction = 2"))?;
+    expect(said(&text, &["check"], &wrong)?, "`correction` cannot be 2: it must be at most 1")
 }
 
 /// Both pass every check that there is something to look at for.
@@ -78,9 +129,14 @@ fn build_c(root: &Path, library: &Path) -> Result<(), Failed> {
 
 /// Copies the Rust plugin to `folder`, with the versions of packages that the house has.
 fn check_out(root: &Path, folder: &Path) -> Result<(), Failed> {
-    let example = root.join("examples/custom-pass");
+    check_out_of(root, folder, "custom-pass", &["src/lib.rs", "src/double_negation.rs"])
+}
+
+/// Copies files of an example to `folder`, with the versions of packages that the house has.
+fn check_out_of(root: &Path, folder: &Path, name: &str, files: &[&str]) -> Result<(), Failed> {
+    let example = root.join("examples").join(name);
     fs::create_dir_all(folder.join("src"))?;
-    for file in ["src/lib.rs", "src/double_negation.rs"] {
+    for file in files {
         write_changed(&folder.join(file), &fs::read_to_string(example.join(file))?)?;
     }
     let api = root.join("plugin-api").display().to_string();
@@ -102,11 +158,16 @@ fn write_changed(path: &Path, text: &str) -> Result<(), Failed> {
 
 /// Builds the Rust plugin in `folder`; the path of its library.
 fn build_custom(folder: &Path, target: &Path) -> Result<PathBuf, Failed> {
+    Ok(build_in(folder, target)?.join("libacme_passes.so"))
+}
+
+/// Builds what is in `folder`; where its library is then.
+fn build_in(folder: &Path, target: &Path) -> Result<PathBuf, Failed> {
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--offline", "--quiet", "--manifest-path"]);
     cargo.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(target);
     succeed(&mut cargo)?;
-    Ok(target.join("release/libacme_passes.so"))
+    Ok(target.join("release"))
 }
 
 /// Puts a library in its place in one step, as somebody may be reading the one that is there.

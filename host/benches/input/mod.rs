@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Cx, Module};
+use tenon_host::ir::Module;
 use tenon_host::text::{NoWeights, parse_module};
 
 #[allow(dead_code, reason = "not every benchmark has a use for it")]
@@ -43,6 +43,7 @@ fn layers_text(bindings: usize, result_type: &str, result: &str, last: &str) -> 
 
 /// The module of a text, types inferred.
 pub(crate) fn module(text: &str) -> Module {
-    let module = parse_module(&Cx::new(), &Source::new("bench", text), &mut NoWeights);
+    let module =
+        parse_module(&tenon_host::testing::cx(), &Source::new("bench", text), &mut NoWeights);
     infer_module(&module.expect("it parses")).expect("it has types")
 }

@@ -9,6 +9,7 @@ use tenon_plugin_api::abi::tables::Failure;
 use tenon_plugin_api::ir::{Attrs, Expr};
 
 use super::generators::{GeneratorError, Generators};
+use super::operators::Results;
 use crate::ir::{Cx, Module};
 
 /// What a plugin's calls refer to while one of its passes runs.
@@ -197,11 +198,29 @@ pub(crate) struct Call {
     errors: Mutex<Vec<(ThreadId, Box<str>)>>,
     /// What a code generator made.
     object: Mutex<Option<Vec<u8>>>,
+    /// What an operator makes, while one is evaluated.
+    results: Option<Results>,
 }
 
 impl Call {
     pub(crate) fn new(run: Arc<Run>) -> Self {
-        Self { run, failure: OnceLock::new(), errors: Mutex::default(), object: Mutex::default() }
+        Self {
+            run,
+            failure: OnceLock::new(),
+            errors: Mutex::default(),
+            object: Mutex::default(),
+            results: None,
+        }
+    }
+
+    /// The same, of an operator that is to make these.
+    pub(super) fn with_results(self, results: Option<Results>) -> Self {
+        Self { results, ..self }
+    }
+
+    /// What an operator makes, while one is evaluated.
+    pub(super) fn results(&self) -> Option<&Results> {
+        self.results.as_ref()
     }
 
     /// How the pass says that it failed; the first time counts.

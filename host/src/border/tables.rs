@@ -12,11 +12,12 @@ use tenon_plugin_api::abi::read;
 use tenon_plugin_api::abi::records::{RawBody, RawNode, RawTermTable};
 use tenon_plugin_api::abi::tables::{
     CodegenTable, Failure, HostCodegen, HostIr, HostRef, HostServices, InstrumentTable, Interface,
-    Item, NONE, PassTable, RECORDS, RawEdit, RawFunction, RawModule, RawRun,
+    Item, NONE, OpTable, PassTable, RECORDS, RawEdit, RawFunction, RawModule, RawRun,
 };
 use tenon_plugin_api::ir::{Attrs, Context, Expr, NodeSpec, Symbol, Term, TermKind, Type};
 
 use super::edit::{Edit, has_term};
+use super::operators::OPS;
 use super::run::{Call, PassFailure, ReportLevel};
 use crate::ir::{Cx, Function, Module};
 use crate::services::ServiceError;
@@ -51,7 +52,7 @@ unsafe fn borrowed_mut<'a, T>(raw: *mut T) -> Option<&'a mut T> {
 
 /// # Safety
 /// As for [`borrowed`].
-unsafe fn call_of<'a>(run: *const RawRun) -> Option<&'a Call> {
+pub(super) unsafe fn call_of<'a>(run: *const RawRun) -> Option<&'a Call> {
     // SAFETY: a run is a `Call` that is alive.
     unsafe { borrowed(run.cast::<Call>()) }
 }
@@ -405,7 +406,7 @@ unsafe extern "C" fn op_info(run: *const RawRun, name: u32) -> u32 {
     // SAFETY: see `mod.rs`.
     match unsafe { call_of(run) } {
         Some(call) if has_term(&call.run.cx, name) => {
-            services::op_info(call.run.cx.terms().str(Symbol(name)))
+            services::op_info(&call.run.cx, call.run.cx.terms().str(Symbol(name)))
         }
         _ => 0,
     }
@@ -537,7 +538,7 @@ unsafe extern "C" fn object(run: *const RawRun, bytes: RSlice<'_, u8>) {
 }
 
 /// The text of a name that a plugin gave.
-fn name_of(cx: &Cx, name: u32) -> Result<&str, ServiceError> {
+pub(super) fn name_of(cx: &Cx, name: u32) -> Result<&str, ServiceError> {
     match has_term(cx, name) && cx.terms().kind(Term(name)) == TermKind::STR {
         true => Ok(cx.terms().str(Symbol(name))),
         false => Err(ServiceError::NoName(name)),
@@ -545,7 +546,7 @@ fn name_of(cx: &Cx, name: u32) -> Result<&str, ServiceError> {
 }
 
 /// What a service answers, or nothing and an error; a panic of the host's own is an error too.
-fn answered<T>(call: &Call, f: impl FnOnce() -> Result<T, ServiceError>) -> Option<T> {
+pub(super) fn answered<T>(call: &Call, f: impl FnOnce() -> Result<T, ServiceError>) -> Option<T> {
     let error = match guard(f) {
         Ok(Ok(value)) => return Some(value),
         Ok(Err(error)) => error.to_string(),
@@ -611,15 +612,17 @@ static CODEGEN: HostCodegen =
     HostCodegen { size: size_of::<HostCodegen>(), patterns, accepts, generate, object };
 
 /// What crosses the border, as this host knows it: what it offers, what it uses of a plugin, the records.
-pub(crate) static INTERFACES: [Interface; 6 + RECORDS.len()] = {
+pub(crate) static INTERFACES: [Interface; 8 + RECORDS.len()] = {
     let [node, term, constant, body] = RECORDS;
     [
         Interface::offered(&IR),
         Interface::offered(&SERVICES),
         Interface::offered(&CODEGEN),
+        Interface::offered(&OPS),
         Interface::used::<PassTable>(),
         Interface::used::<CodegenTable>(),
         Interface::used::<InstrumentTable>(),
+        Interface::used::<OpTable>(),
         node,
         term,
         constant,

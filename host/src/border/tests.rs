@@ -10,7 +10,7 @@ use tenon_plugin_api::abi::tables::{HostIr, HostRef, HostServices, NONE, RawRun}
 use tenon_plugin_api::ir::{Attrs, Kind};
 
 use super::{Call, Run, host_ref};
-use crate::ir::{Context, Cx};
+use crate::ir::Context;
 
 struct Border {
     call: Arc<Call>,
@@ -21,7 +21,7 @@ struct Border {
 
 impl Border {
     fn new() -> Self {
-        let run = Run::new(Cx::new(), Attrs::NONE, Attrs::NONE, Arc::default());
+        let run = Run::new(crate::testing::cx(), Attrs::NONE, Attrs::NONE, Arc::default());
         let call = Arc::new(Call::new(Arc::new(run)));
         let host = host_ref(&call);
         // SAFETY: this host's tables.
@@ -181,7 +181,8 @@ fn an_empty_array_may_be_null() {
 fn a_short_body_is_written_as_far_as_there_is_room() {
     let text = "fn @main(%x: f32[4]) -> f32[4] {\n  ret exp(%x)\n}\n";
     let source = crate::diagnostics::Source::new("small", text);
-    let module = crate::text::parse_module(&Cx::new(), &source, &mut crate::text::NoWeights);
+    let module =
+        crate::text::parse_module(&crate::testing::cx(), &source, &mut crate::text::NoWeights);
     let module = module.expect("it parses");
     let (_, function) = module.iter().next().expect("there is one");
     let function = Arc::as_ptr(function).cast();
@@ -198,7 +199,8 @@ fn a_short_body_is_written_as_far_as_there_is_room() {
 fn handles_of_another_context_are_refused() {
     let text = "fn @main(%x: f32[4]) -> f32[4] {\n  ret exp(%x)\n}\n";
     let source = crate::diagnostics::Source::new("small", text);
-    let module = crate::text::parse_module(&Cx::new(), &source, &mut crate::text::NoWeights);
+    let module =
+        crate::text::parse_module(&crate::testing::cx(), &source, &mut crate::text::NoWeights);
     let module = module.expect("it parses");
     let (_, function) = module.iter().next().expect("there is one");
     let (ir, border) = (Border::new().ir, Border::new());

@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
 use crate::ir::{BodyView, Callee, Context, Expr, Module, Symbol, impure_functions};
-use crate::ops;
 
 /// The functions and operators of a module whose calls may have an effect.
 pub(super) struct Purity {
@@ -17,12 +16,13 @@ pub(super) struct Purity {
 impl Purity {
     pub(super) fn of(module: &Module) -> Self {
         let mut ops: HashMap<Symbol, bool, FxBuildHasher> = HashMap::default();
-        let terms = module.cx().terms();
+        let cx = module.cx();
+        let terms = cx.terms();
         let bodies = module.iter().map(|(name, function)| (name, function.view()));
         let functions = impure_functions(bodies, |op| {
-            !*ops
-                .entry(op)
-                .or_insert_with(|| !ops::find(terms.str(op)).is_some_and(|op| op.is_pure()))
+            !*ops.entry(op).or_insert_with(|| {
+                !cx.operators().find(terms.str(op)).is_some_and(|op| op.is_pure())
+            })
         });
         Self { functions, ops }
     }

@@ -12,7 +12,7 @@ use crate::text::{NoWeights, parse_module};
 
 /// Builds `@f` in a module that has an `@other`, and returns its broken rules and their problems.
 fn broken(build: impl FnOnce(&mut Transaction, Type) -> Expr) -> Vec<String> {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let mut tx = Transaction::new(cx.clone());
     let ty = cx.static_tensor_type(DType::F32, &[4]);
     let root = build(&mut tx, ty);
@@ -165,7 +165,7 @@ fn variables_of_a_branch_outside_of_it() {
 
 #[test]
 fn a_function_may_call_itself() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let text = "fn @f(%x: f32[4], %c: bool[]) {
         %g: fn(f32[4]) -> f32[4] = fn(%y: f32[4]) -> f32[4] {
           %z = %g(%y)

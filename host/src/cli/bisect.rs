@@ -30,7 +30,7 @@ pub(super) struct BisectArgs {
 
 pub(super) fn bisect(global: &Global, args: &BisectArgs) -> Result<(), Failure> {
     let registry = global.open_registry()?;
-    let Model { module, files } = args.job.read()?;
+    let Model { module, files } = args.job.read(&registry)?;
     if let Some(output) = &args.output {
         files.refuse(output)?;
     }

@@ -83,7 +83,7 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     let registry = global.open_registry()?;
     let target = Target::parse(&args.passes.target)?;
     progress.say(format!("reading {}", args.model.display()));
-    let model = read_model(&args.model, args.dims.iter().cloned().collect())?;
+    let model = read_model(&registry, &args.model, args.dims.iter().cloned().collect())?;
     let output = match &args.output {
         Some(path) => path.clone(),
         None => default_output(&args.model, args.emit),

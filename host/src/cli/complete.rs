@@ -8,7 +8,7 @@ use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCan
 use crate::ir::PHASES;
 use crate::passes::Settings;
 use crate::printable::printable_line;
-use crate::registry::{Config, OptionRecord, PassRecord, Registry};
+use crate::registry::{OptionRecord, PassRecord, Registry};
 
 /// The names of passes.
 pub(super) fn passes() -> ArgValueCandidates {
@@ -58,7 +58,7 @@ pub(super) fn config() -> ArgValueCompleter {
 }
 
 fn registry() -> Option<Registry> {
-    Some(Registry::from_config(Config::load(&[]).ok()?))
+    Some(Registry::from_config(super::config_of(&[]).ok()?))
 }
 
 fn completer(
@@ -82,6 +82,15 @@ fn candidate(before: &str, word: &str, help: &str) -> CompletionCandidate {
 
 fn of_pass(before: &str, record: &PassRecord) -> CompletionCandidate {
     candidate(before, &record.name, record.summary())
+}
+
+/// The names of operators.
+pub(super) fn ops() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let Some(registry) = registry() else { return Vec::new() };
+        let all = registry.op_records();
+        all.map(|(_, op)| candidate("", &op.name, op.summary())).collect()
+    })
 }
 
 /// The passes whose name, or the last part of it, begins with a word.

@@ -8,7 +8,6 @@ use super::output::{Failure, print, print_json, table};
 use super::{Global, this_program};
 use crate::conformance::{Check, Effort, Outcome, Report, examine};
 use crate::driver::Target;
-use crate::registry::{Config, ConfigError};
 
 #[derive(Args)]
 pub(super) struct TestArgs {
@@ -31,10 +30,7 @@ pub(super) struct TestArgs {
 
 pub(super) fn test(global: &Global, args: &TestArgs) -> Result<(), Failure> {
     let library = super::plugins::file_of(global, &args.plugin)?;
-    let config = match Config::load(&global.registry) {
-        Err(ConfigError::NotFound { .. }) => Config::default(),
-        config => config?,
-    };
+    let config = global.config_if_any()?;
     let target = Target::parse(&args.target)?;
     let effort = Effort { seed: args.seed, modules: args.modules, time_limit: args.time_limit };
     let report = examine(&config, &library, &this_program()?, &target, effort)?;

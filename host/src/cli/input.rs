@@ -10,6 +10,7 @@ use crate::io::{InputFiles, Outputs};
 use crate::ir::{Cx, Module};
 use crate::onnx::import::{ImportOptions, import_with_files};
 use crate::passes::Reproducer;
+use crate::registry::Registry;
 pub(super) use crate::text::weights_path;
 use crate::text::{self, read_checked_module};
 
@@ -26,17 +27,19 @@ pub(super) struct Model {
     pub(super) files: InputFiles,
 }
 
-/// Reads a model: an `.onnx` file, or a module's text. All types are inferred, and it is well formed.
-pub(super) fn read_model(path: &Path, dims: Dims) -> Result<Model, Failure> {
-    let (module, weights) = read_with_files(path, dims)?;
+/// Reads a model: an `.onnx` file, or a module's text. All types are inferred, and it is well formed. Its operators are
+/// those of the registry.
+pub(super) fn read_model(registry: &Registry, path: &Path, dims: Dims) -> Result<Model, Failure> {
+    let cx = Cx::with_operators(registry.operators());
+    let (module, weights) = read_with_files(&cx, path, dims)?;
     let files = InputFiles::new(std::iter::once(path.to_owned()).chain(weights));
     Ok(Model { module, files })
 }
 
-fn read_with_files(path: &Path, dims: Dims) -> Result<(Module, Vec<PathBuf>), Failure> {
+fn read_with_files(cx: &Cx, path: &Path, dims: Dims) -> Result<(Module, Vec<PathBuf>), Failure> {
     if path.extension().is_some_and(|extension| extension == "onnx") {
         let options = ImportOptions { dims, ..ImportOptions::default() };
-        let (module, weights) = import_with_files(path, &options)?;
+        let (module, weights) = import_with_files(cx, path, &options)?;
         let violations = check(&module);
         return match violations.is_empty() {
             true => Ok((module, weights)),
@@ -51,7 +54,7 @@ fn read_with_files(path: &Path, dims: Dims) -> Result<(Module, Vec<PathBuf>), Fa
             path.display()
         )));
     }
-    read_checked_module(&Cx::new(), path).map_err(Failure::from_diagnostics)
+    read_checked_module(cx, path).map_err(Failure::from_diagnostics)
 }
 
 /// What stands above the module of a reproducer; `None` when a file is none.

@@ -31,7 +31,7 @@ pub(super) struct CheckArgs {
 }
 
 pub(super) fn check(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
-    let module = read_model(&args.file, Dims::new())?.module;
+    let module = read_model(&global.open_operators()?, &args.file, Dims::new())?.module;
     if global.json {
         let phase = module.phase().to_owned();
         return super::output::print_json(
@@ -48,7 +48,7 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
 
 pub(super) fn opt(global: &Global, args: &OptArgs) -> Result<(), Failure> {
     let registry = global.open_registry()?;
-    let model = args.job.read()?;
+    let model = args.job.read(&registry)?;
     for output in args.output.iter().flat_map(|output| [output.clone(), weights_path(output)]) {
         model.files.refuse(&output)?;
     }

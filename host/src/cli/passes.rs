@@ -196,7 +196,7 @@ fn pass_markdown(registry: &Registry, id: PassId) -> String {
 }
 
 /// A text as it stands in a cell of a table.
-fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 

@@ -13,7 +13,7 @@ use super::new::{self, NewArgs};
 use super::output::{Failure, labelled, place_json, print, print_json, table};
 use super::passes::{facts, more_text, range, settings_json, settings_text};
 use super::quarantine::{self, QuarantineCommand};
-use crate::registry::{Config, ConfigError, Edit, Manifest, Place, PluginState, sha256};
+use crate::registry::{Config, Edit, Manifest, Place, PluginState, sha256};
 
 #[derive(Subcommand)]
 pub(super) enum PluginsCommand {
@@ -68,7 +68,7 @@ pub(super) fn plugins(global: &Global, command: &PluginsCommand) -> Result<(), F
 fn list(global: &Global) -> Result<(), Failure> {
     let registry = global.open_registry()?;
     if global.json {
-        let plugins = registry.plugins.iter().map(|entry| {
+        let plugins = registry.plugins.iter().filter(|entry| !entry.is_own).map(|entry| {
             json!({
                 "file": entry.path.display().to_string(),
                 "state": state_word(&entry.state),
@@ -94,6 +94,7 @@ fn list(global: &Global) -> Result<(), Failure> {
     let mut rows: Vec<Vec<String>> = registry
         .plugins
         .iter()
+        .filter(|entry| !entry.is_own)
         .map(|entry| {
             let plugin = &entry.manifest.plugin;
             let state = match &entry.state {
@@ -107,7 +108,7 @@ fn list(global: &Global) -> Result<(), Failure> {
             vec![
                 plugin.id.clone(),
                 plugin.version.to_string(),
-                format!("{} passes", entry.manifest.passes.len()),
+                offers(&entry.manifest),
                 format!("{}  {state}", entry.path.display()),
             ]
         })
@@ -122,6 +123,15 @@ fn list(global: &Global) -> Result<(), Failure> {
     print(table(&rows))
 }
 
+/// How much of what a plugin offers.
+fn offers(manifest: &Manifest) -> String {
+    match (manifest.passes.len(), manifest.operators.len()) {
+        (passes, 0) => format!("{passes} passes"),
+        (0, operators) => format!("{operators} operators"),
+        (passes, operators) => format!("{passes} passes, {operators} operators"),
+    }
+}
+
 fn state_word(state: &PluginState) -> &'static str {
     match state {
         PluginState::Usable => "usable",
@@ -133,10 +143,7 @@ fn state_word(state: &PluginState) -> &'static str {
 fn show(global: &Global, plugin: &Path) -> Result<(), Failure> {
     let path = file_of(global, plugin)?;
     let manifest = Manifest::read(&path)?;
-    let config = match Config::load(&global.registry) {
-        Err(ConfigError::NotFound { .. }) => Config::default(),
-        config => config?,
-    };
+    let config = global.config_if_any()?;
     if global.json {
         let settings = manifest.passes.iter().filter_map(|pass| {
             let config = config.passes.get(&pass.name)?;

@@ -32,9 +32,10 @@ pub(super) struct ReduceArgs {
 }
 
 pub(super) fn reduce(global: &Global, args: &ReduceArgs) -> Result<(), Failure> {
-    let Model { module, files } = args.job.read()?;
+    let registry = global.open_registry()?;
+    let Model { module, files } = args.job.read(&registry)?;
     files.refuse(&args.output)?;
-    let judge = Judge::new(global, args, &module)?;
+    let judge = Judge::new(registry, args, &module)?;
     if !judge.fails(&module)? {
         let what = if args.expect.is_some() { " and says that" } else { "" };
         return Err(Failure::new(format!("nothing fails{what}, so there is nothing to keep")));
@@ -96,12 +97,11 @@ struct FailingPass<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn new(global: &Global, args: &'a ReduceArgs, module: &Module) -> Result<Self, Failure> {
+    fn new(registry: Registry, args: &'a ReduceArgs, module: &Module) -> Result<Self, Failure> {
         let expect = args.expect.as_deref();
         if !args.command.is_empty() {
             return Ok(Judge::Command { trial: Trial::new(&args.command)?, expect });
         }
-        let registry = global.open_registry()?;
         let (pipeline, passes) = args.job.pipeline(&registry)?;
         let target = Target::parse(&passes.target)?;
         let plan = plan_with(&registry, &pipeline, &settings(&registry, &passes)?)?;

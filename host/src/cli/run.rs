@@ -127,7 +127,7 @@ fn open(global: &Global, args: &RunArgs) -> Result<Model, Failure> {
     let progress = Progress::new();
     let registry = global.open_registry()?;
     let target = Target::parse(&args.passes.target)?;
-    let model = read_model(&args.model, args.dims.iter().cloned().collect())?;
+    let model = read_model(&registry, &args.model, args.dims.iter().cloned().collect())?;
     refuse(&model.files)?;
     let module =
         run_passes(&registry, &args.pipeline, &model, &target, &args.passes, Some(&progress))?;

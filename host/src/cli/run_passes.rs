@@ -49,8 +49,8 @@ pub(super) struct Job {
 
 impl Job {
     /// The module, and what it was read from.
-    pub(super) fn read(&self) -> Result<Model, Failure> {
-        read_model(&self.file, self.dims.iter().cloned().collect())
+    pub(super) fn read(&self, registry: &Registry) -> Result<Model, Failure> {
+        read_model(registry, &self.file, self.dims.iter().cloned().collect())
     }
 
     /// The pipeline that a user gave, or the one of a reproducer with its level and target.

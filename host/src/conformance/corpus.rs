@@ -2,12 +2,13 @@
 //! which a pass runs.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::check::check;
 use crate::diagnostics::Source;
 use crate::driver::Target;
 use crate::infer::infer_module;
-use crate::ir::{Cx, Module};
+use crate::ir::{Cx, Module, OpBook};
 use crate::passes::{PassContext, Plan, run};
 use crate::registry::Registry;
 use crate::testing::random_module;
@@ -31,7 +32,9 @@ pub(super) struct Corpus {
 
 impl Corpus {
     /// The modules that are written down, and so many from seeds.
-    pub(super) fn new(seed: u64, random_modules: usize) -> Self {
+    /// Their operators are those of a book.
+    pub(super) fn new(operators: &Arc<dyn OpBook>, seed: u64, random_modules: usize) -> Self {
+        let parse = |text: &str| parse(&Cx::with_operators(operators.clone()), text);
         let texts = include_str!("corpus.txt").split("---\n");
         let mut cases: Vec<Case> = texts
             .filter_map(|text| text.split_once('\n'))
@@ -39,7 +42,10 @@ impl Corpus {
             .collect();
         cases.extend((0..random_modules as u64).map(|number| {
             let seed = seed.wrapping_add(number);
-            (format!("seed {seed}"), random_module(&Cx::new(), seed, 60))
+            (
+                format!("seed {seed}"),
+                random_module(&Cx::with_operators(operators.clone()), seed, 60),
+            )
         }));
         let chain: String = (0..LONG).map(|at| format!("  %v{} = exp(%v{at})\n", at + 1)).collect();
         let long = format!("fn @main(%v0: f32[4]) -> f32[4] {{\n{chain}  ret %v{LONG}\n}}\n");
@@ -71,8 +77,8 @@ fn bring(registry: &Registry, plan: &Plan, target: &Target, module: &Module) -> 
     check(&module).is_empty().then_some(module)
 }
 
-fn parse(text: &str) -> Module {
-    let module = parse_module(&Cx::new(), &Source::new("the corpus", text), &mut NoWeights);
+fn parse(cx: &Cx, text: &str) -> Module {
+    let module = parse_module(cx, &Source::new("the corpus", text), &mut NoWeights);
     let module = module.expect("the corpus is well written");
     infer_module(&module).expect("the corpus has types")
 }
@@ -85,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_corpus_is_well_formed() {
-        let corpus = Corpus::new(0, 5);
+        let corpus = Corpus::new(&crate::ops::linked(), 0, 5);
         assert_eq!(corpus.cases.len(), 16);
         for (name, module) in &corpus.cases {
             assert_eq!(check(module).first().map(|it| it.to_diagnostic().message), None, "{name}");

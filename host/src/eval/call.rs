@@ -1,8 +1,12 @@
 //! Calls of operators.
 
-use crate::ir::{Attrs, Context, DType, Expr, Symbol, Terms, Type, TypeView};
-use crate::ops::core::compiler::{CALL_SCALAR, CALL_TIR};
-use crate::ops::{self, EvalCx, OpAttrs, OpDef, OpError, flatten};
+use tenon_plugin_api::op::OpError;
+
+use crate::ir::op_names::{CALL_SCALAR, CALL_TIR};
+use crate::ir::{
+    Attrs, Context, DType, Evaluation, Expr, OpDef, Symbol, Terms, Type, TypeView, UNKNOWN_EXTENT,
+    flatten_type,
+};
 
 use super::budget::charged_tensor;
 use super::machine::Machine;
@@ -20,9 +24,9 @@ impl Machine<'_, '_> {
         let cx = self.cx;
         let name = cx.terms().str(name);
         let problem = |error: OpError| EvalProblem::Op { op: name.to_owned(), error };
-        let op = ops::get(name).map_err(problem)?;
+        let op = cx.operators().get(name).map_err(problem)?;
         let attrs = self.attrs(expr);
-        let view = OpAttrs::new(op, cx.terms().attrs(attrs), cx.terms()).map_err(problem)?;
+        let view = op.attrs(cx, attrs).map_err(problem)?;
         match name {
             CALL_TIR => self.call_tir(view.ty("out").map_err(problem)?, args),
             CALL_SCALAR => {
@@ -31,8 +35,10 @@ impl Machine<'_, '_> {
                 let element = tensor.and_then(|tensor| tensor.elements::<i64>().first().copied());
                 element.map(Value::Scalar).ok_or(EvalProblem::UnknownNode("a lost tensor"))
             }
-            _ if op.evaluate.is_some() => self.call_kernel(op, attrs, view, args),
-            _ => call_runtime(cx, &self.budget, op, view, args),
+            _ => match op.evaluation() {
+                Some(evaluation) => self.call_evaluation(&op, evaluation, attrs, args),
+                None => call_runtime(cx, &self.budget, &op, view, args),
+            },
         }
     }
 
@@ -49,7 +55,7 @@ impl Machine<'_, '_> {
         };
         let func = self.program(name)?;
         let mut operands = spread(args.collect());
-        let places = flatten(self.cx.terms(), &[out])
+        let places = flatten_type(self.cx.terms(), &[out])
             .into_iter()
             .map(|ty| Place::alloc(self.cx, ty, &self.budget))
             .collect::<Result<Vec<Place>, _>>()?;
@@ -63,32 +69,27 @@ impl Machine<'_, '_> {
         gather(self.cx.terms(), out, tensors).ok_or(EvalProblem::UnknownNode("a lost tensor"))
     }
 
-    fn call_kernel(
+    fn call_evaluation(
         &mut self,
-        op: &'static OpDef,
+        op: &OpDef,
+        evaluation: &dyn Evaluation,
         attrs: Attrs,
-        view: OpAttrs<'_>,
         args: Vec<Value>,
     ) -> Result<Value, EvalProblem> {
         let cx = self.cx;
         let problem = |error: OpError| EvalProblem::Op { op: op.name.to_owned(), error };
-        let Some(evaluate) = op.evaluate else {
-            return Err(EvalProblem::NoEvaluation(op.name.to_owned()));
-        };
         let types: Option<Vec<Type>> = args.iter().map(|arg| arg.ty(cx)).collect();
         let types = types.ok_or(EvalProblem::WrongValue("a tensor", "a function"))?;
-        let out = ops::infer_call(cx, op, &types, attrs).map_err(problem)?;
+        let out = op.infer(cx, &types, attrs).map_err(problem)?;
         let args = spread(args)
             .iter()
             .map(as_tensor)
             .collect::<Option<Vec<Tensor>>>()
             .ok_or(EvalProblem::WrongValue("a tensor", "a storage"))?;
-        let outs = flatten(cx.terms(), &[out])
-            .into_iter()
-            .map(|ty| static_shape(cx.terms(), ty))
-            .collect::<Option<Vec<_>>>()
+        let outs = results_of(cx.terms(), out)
             .ok_or_else(|| EvalProblem::Alloc(cx.terms().type_text(out)))?;
-        let mut sizes = outs.iter().map(|(dtype, shape)| {
+        let known = outs.iter().filter(|(_, shape)| !shape.contains(&UNKNOWN_EXTENT));
+        let mut sizes = known.map(|(dtype, shape)| {
             let count = shape.iter().fold(1u64, |count, &dim| count.saturating_mul(dim as u64));
             (count, dtype.bytes(count).unwrap_or(u64::MAX))
         });
@@ -99,17 +100,7 @@ impl Machine<'_, '_> {
             .unwrap_or((u64::MAX, u64::MAX));
         drop(self.budget.charge(bytes)?);
         self.budget.step(count)?;
-        let tensors =
-            evaluate(&EvalCx { op, args: &args, attrs: view, outs: &outs }).map_err(problem)?;
-        debug_assert!(
-            outs.is_empty()
-                || tensors
-                    .iter()
-                    .map(|t| (t.dtype(), t.shape()))
-                    .eq(outs.iter().map(|o| (o.0, &*o.1))),
-            "`{}` evaluates to what it is inferred to be",
-            op.name
-        );
+        let tensors = evaluation.evaluate(cx, &args, attrs, &outs).map_err(problem)?;
         let tensors = self.charge_new(tensors, &args)?;
         gather(cx.terms(), out, tensors).ok_or(EvalProblem::UnknownNode("a lost tensor"))
     }
@@ -132,6 +123,24 @@ impl Machine<'_, '_> {
         };
         tensors.into_iter().map(charge).collect()
     }
+}
+
+/// Element type and shape of each tensor of a result, tuples flattened. A shape is a tensor of as many extents as are
+/// known to be there.
+fn results_of(terms: Terms<'_>, ty: Type) -> Option<Vec<(DType, Vec<usize>)>> {
+    let mut pending = vec![ty];
+    let mut results = Vec::new();
+    while let Some(ty) = pending.pop() {
+        match terms.ty(ty) {
+            TypeView::Tuple(fields) => pending.extend(fields.iter().rev()),
+            TypeView::Shape(dims) => {
+                let rank = dims.map_or(UNKNOWN_EXTENT, <[_]>::len);
+                results.push((DType::I64, vec![rank]));
+            }
+            _ => results.push(static_shape(terms, ty)?),
+        }
+    }
+    Some(results)
 }
 
 /// The values with tuples in their place, in order.

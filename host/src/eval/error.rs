@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::LimitError;
 use super::program::ProgramError;
 use crate::ir::Expr;
-use crate::ops::OpError;
+use tenon_plugin_api::op::OpError;
 
 /// What went wrong, and where.
 #[derive(Debug, Error, Clone)]

@@ -10,17 +10,17 @@ use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
+use crate::ir::op_names::CALL_PURE;
+use crate::ir::op_names::vm::{INVOKE_CLOSURE, MATCHES_PARAMETERS};
 use crate::ir::{
     BodyView, Constant, Context, Cx, Dim, Expr, Function, Module, Symbol, Type, View, substitute,
 };
-use crate::ops::core::compiler::CALL_PURE;
-use crate::ops::core::vm::{INVOKE_CLOSURE, MATCHES_PARAMETERS};
 
 use super::budget::Budget;
 use super::env::{Env, Envs, matches, mismatch};
 use super::program::Program;
 use super::value::{Callee, FunctionValue};
-use super::{EvalError, EvalProblem, Limits, Tensor, Tuple, Value};
+use super::{EvalError, EvalProblem, Limits, Tuple, Value};
 
 /// A body that is evaluated.
 #[derive(Clone, Copy)]
@@ -157,7 +157,7 @@ impl<'a, 'p> Machine<'a, 'p> {
                 let tensor = code
                     .constants
                     .get(constant.index as usize)
-                    .and_then(|constant| Tensor::from_constant(constant, self.cx.terms()));
+                    .and_then(|constant| constant.to_tensor(self.cx.terms()));
                 Value::Tensor(tensor.ok_or(EvalProblem::UnknownNode("a broken constant"))?)
             }
             View::Shape { ty } => self.shape(self.substituted(ty))?,

@@ -1,7 +1,7 @@
 //! The reference evaluator: the judge of what a program means.
 //!
 //! [`Evaluator`] runs functions of a module, graph functions as well as tensor programs, at every phase.
-//! Operators are evaluated by the kernels in `kernels`, tensor programs by the interpreter in `program`.
+//! Operators evaluate themselves, or are executed by `runtime`; tensor programs go through the interpreter in `program`.
 //! Nothing here recurses over a program, and nothing is shared with the code generator.
 
 mod budget;
@@ -9,18 +9,16 @@ mod call;
 mod env;
 mod error;
 mod evaluator;
-pub(crate) mod kernels;
 mod machine;
 mod program;
 mod runtime;
-mod tensor;
 mod value;
 
 pub use budget::{LimitError, Limits};
 pub use error::{EvalError, EvalProblem};
 pub use evaluator::{Evaluator, evaluate_expr};
 pub use program::ProgramError;
-pub use tensor::{Element, Tensor};
+pub use tenon_plugin_api::op::{Element, Tensor};
 pub use value::{FunctionValue, Place, Storage, Tuple, Value};
 
 #[cfg(test)]

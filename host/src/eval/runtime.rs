@@ -1,11 +1,12 @@
 //! Operators that make memory, closures and shapes. The evaluator is their executor.
 
-use crate::ir::{Context, Cx, DType, Terms, Type, TypeView};
-use crate::ops::core::compiler::{
+use tenon_plugin_api::op::{OpAttrs, OpError};
+
+use crate::ir::op_names::vm;
+use crate::ir::op_names::{
     ALLOC_TENSOR, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
 };
-use crate::ops::core::vm;
-use crate::ops::{OpAttrs, OpDef, OpError};
+use crate::ir::{Context, Cx, DType, OpDef, Term, TermView, Terms, Type, TypeView};
 
 use super::budget::Budget;
 use super::value::{FunctionValue, Place, Storage};
@@ -17,7 +18,7 @@ type Step<T = Value> = Result<T, EvalProblem>;
 pub(super) fn call_runtime(
     cx: &Cx,
     budget: &Budget,
-    op: &'static OpDef,
+    op: &OpDef,
     attrs: OpAttrs<'_>,
     args: Vec<Value>,
 ) -> Step {
@@ -74,8 +75,34 @@ pub(super) fn call_runtime(
             Ok(Value::Shape(shape))
         }
         vm::LOAD_DIM => Heap::of(Some(args.next()?))?.load(int("slot")?).map(Value::Scalar),
+        vm::SHAPE_OF => shape_of(&args.next()?),
+        vm::SHAPE_TO_TENSOR => {
+            let shape = args.shape()?;
+            Ok(Value::Tensor(Tensor::from_vec(vec![shape.len()], shape)))
+        }
+        vm::TENSOR_TO_SHAPE => match args.next()?.to_tensor() {
+            Some(tensor) => Ok(Value::Shape(tensor.elements::<i64>().to_vec())),
+            None => Err(EvalProblem::WrongValue("a tensor", "something else")),
+        },
         _ => Err(EvalProblem::NoEvaluation(op.name.to_owned())),
     }
+}
+
+fn shape_of(value: &Value) -> Step {
+    match value.to_tensor() {
+        Some(tensor) => Ok(Value::Shape(tensor.shape().iter().map(|&dim| dim as i64).collect())),
+        None => Err(EvalProblem::WrongValue("a tensor", value.kind())),
+    }
+}
+
+/// The strings of a list.
+fn codes_of(terms: Terms<'_>, list: Term) -> Option<Vec<&str>> {
+    let TermView::List(items) = terms.view(list) else { return None };
+    let code = |&item: &Term| match terms.view(item) {
+        TermView::Str(code) => Some(code),
+        _ => None,
+    };
+    items.iter().map(code).collect()
 }
 
 /// Arguments, taken one after the other.
@@ -178,7 +205,7 @@ impl Heap {
 
 /// The codes of an operator with their operands.
 fn steps<'a>(cx: &'a Cx, attrs: OpAttrs<'_>) -> Step<Vec<(&'a str, i64)>> {
-    let codes = attrs.given().term("codes").and_then(|list| vm::codes_of(cx.terms(), list));
+    let codes = attrs.given().term("codes").and_then(|list| codes_of(cx.terms(), list));
     match (codes, attrs.given().ints("operands")) {
         (Some(codes), Some(operands)) => Ok(codes.into_iter().zip(operands).collect()),
         _ => Err(EvalProblem::UnknownNode("a list that holds no codes")),

@@ -5,6 +5,8 @@ mod runtime;
 
 use std::sync::Arc;
 
+use tenon_operators as _;
+
 use super::*;
 use crate::ir::{Attrs, Build, Context, Cx, DType, Expr, Function, Module, Transaction, Type};
 

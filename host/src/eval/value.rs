@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::ir::op_names::STORAGE_CLASS;
 use crate::ir::{Bytes, Context, Cx, DType, Expr, Symbol, Type};
-use crate::ops::core::compiler::STORAGE_CLASS;
 
 use super::budget::{Budget, Charge, charged};
 use super::runtime::static_shape;

@@ -24,14 +24,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
+use crate::ir::op_names::{
+    ALLOC_TENSOR, CALL_TIR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
+};
 use crate::ir::{
-    Args, Attrs, BodyView, Constant, Context, Expr, Function, Module, Symbol, TermView, Type,
+    Args, Attrs, BodyView, Constant, Context, Cx, Expr, Function, Module, Symbol, TermView, Type,
     TypeView, View,
 };
 use crate::llvm::codegen::Entry;
-use crate::ops::core::compiler::{
-    ALLOC_TENSOR, CALL_TIR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
-};
 
 use super::error::{CompileError, PlanProblem};
 use memory::{Home, Memory, PlannedTensor};
@@ -209,7 +209,7 @@ impl<'a> Planner<'a> {
             MEMORY_VIEW => self.view(args, ty("ty")?),
             MEMORY_KILL => Ok(self.tuple(Vec::new())),
             CALL_TIR => self.call_tir(args, ty("out")?),
-            name => Err(left_operator(name)),
+            name => Err(left_operator(self.module.cx(), name)),
         }
     }
 
@@ -267,11 +267,11 @@ fn left<T>(what: &str, fact: &'static str) -> Step<T> {
 }
 
 /// Why an operator is a problem.
-fn left_operator(name: &str) -> PlanProblem {
+fn left_operator(cx: &Cx, name: &str) -> PlanProblem {
     let left = |fact| PlanProblem::Left { what: format!("the operator `{name}`"), fact };
-    let help = match crate::ops::find(name) {
+    let help = match cx.operators().find(name) {
         Some(_) if name == "reshape" => return left("explicit_memory"),
-        Some(op) if op.legalize.is_some() => return left("legal"),
+        Some(_) if crate::ops::has_program(name) => return left("legal"),
         None => "no such operator is known, so no pass can make a tensor program of it",
         Some(_) if name.starts_with("vm.") => {
             "it is for an executor that finds out shapes at run time; ahead of time they are known"

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
+use tenon_plugin_api::op::OpError;
 
-use crate::ir::{Attrs, Context, Cx, Symbol, Type};
-use crate::ops::{self, OpDef, OpError};
+use crate::ir::{Attrs, Context, Cx, OpDef, Symbol, Type};
 
 /// What was found out about operators and calls of them, in one context.
 #[derive(Default)]
 pub(crate) struct KnownCalls {
-    ops: HashMap<Symbol, Option<&'static OpDef>, FxBuildHasher>,
+    ops: HashMap<Symbol, Result<Arc<OpDef>, OpError>, FxBuildHasher>,
     /// The types of calls that were asked for lately, each at the place that its hash leads to.
     types: Vec<(Key, Type)>,
 }
@@ -24,28 +25,29 @@ const PLACES: usize = 64;
 
 impl KnownCalls {
     /// The operator of this name.
-    pub(super) fn op(&mut self, cx: &Cx, name: Symbol) -> Option<&'static OpDef> {
-        *self.ops.entry(name).or_insert_with(|| ops::find(cx.terms().str(name)))
+    pub(super) fn op(&mut self, cx: &Cx, name: Symbol) -> Result<Arc<OpDef>, OpError> {
+        let known = self.ops.entry(name);
+        known.or_insert_with(|| cx.operators().get(cx.terms().str(name))).clone()
     }
 
     /// The type of a call of an operator.
     pub(super) fn infer(
         &mut self,
         cx: &Cx,
-        (name, op): (Symbol, &'static OpDef),
+        (name, op): (Symbol, &OpDef),
         args: &[Type],
         attrs: Attrs,
     ) -> Result<Type, OpError> {
         let mut key: Key = (name, attrs, args.len(), [Type(0); 4]);
         let Some(room) = key.3.get_mut(..args.len()) else {
-            return ops::infer_call(cx, op, args, attrs);
+            return op.infer(cx, args, attrs);
         };
         room.copy_from_slice(args);
         self.types.resize(PLACES, NO_CALL);
         let place = (FxBuildHasher.hash_one(key) >> 32) as usize % PLACES;
         let (known, ty) = &mut self.types[place];
         if *known != key {
-            (*known, *ty) = (key, ops::infer_call(cx, op, args, attrs)?);
+            (*known, *ty) = (key, op.infer(cx, args, attrs)?);
         }
         Ok(*ty)
     }

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::diagnostics::{Diagnostic, Source};
 use crate::ir::Expr;
-use crate::ops::OpError;
+use tenon_plugin_api::op::OpError;
 
 /// Something wrong at a node.
 #[derive(Debug, Error, Clone)]

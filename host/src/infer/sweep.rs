@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use tenon_plugin_api::op::OpError;
+
+use crate::ir::op_names::EXTERN_CLASS;
 use crate::ir::{
     Args, BodyView, Context, Cx, DType, Expr, Function, Kind, Symbol, Type, TypeView, View,
 };
-use crate::ops::core::compiler::EXTERN_CLASS;
-use crate::ops::{self, OpError};
 
 use super::calls::KnownCalls;
 use super::join::{fits, join, refines};
@@ -191,15 +192,11 @@ impl<'a> Sweep<'a> {
     fn call_op(&mut self, expr: Expr, name: Symbol, args: Args<'_>) -> Result<Type, InferProblem> {
         let text = self.body.terms().str(name);
         let problem = |error: OpError| InferProblem::Op { op: text.to_owned(), error };
-        let Some(op) = self.calls.op(self.cx, name) else {
-            return Err(ops::get(text)
-                .err()
-                .map_or_else(|| InferProblem::NotCallable(text.to_owned()), problem));
-        };
+        let op = self.calls.op(self.cx, name).map_err(problem)?;
         match self.collect_with_externs(args)? {
             true => {
                 let attrs = self.body.attrs(expr);
-                self.calls.infer(self.cx, (name, op), &self.args, attrs).map_err(problem)
+                self.calls.infer(self.cx, (name, &op), &self.args, attrs).map_err(problem)
             }
             false => Ok(POISON),
         }

@@ -33,7 +33,7 @@ fn result_of(func: &Arc<Function>) -> Result<String, String> {
 
 #[test]
 fn bound_variables_have_the_type_of_their_value() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let func = function(&cx, tensor(&cx, &[2, 3]), |tx, x| {
         let first = tx.call_op("exp", &[x], Attrs::NONE);
         let a = tx.var("a", None);
@@ -48,7 +48,7 @@ fn bound_variables_have_the_type_of_their_value() {
 
 #[test]
 fn every_wrong_node_is_reported_once() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let func = function(&cx, tensor(&cx, &[2]), |tx, x| {
         let wrong = tx.call_op("nn.rellu", &[x], Attrs::NONE);
         let after = tx.call_op("exp", &[wrong], Attrs::NONE);
@@ -64,7 +64,7 @@ fn every_wrong_node_is_reported_once() {
 
 #[test]
 fn an_operator_is_no_value() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let func = function(&cx, tensor(&cx, &[2]), |tx, x| {
         let op = tx.op("exp");
         let sum = tx.call_op("add", &[x, op], Attrs::NONE);
@@ -75,7 +75,7 @@ fn an_operator_is_no_value() {
 
 #[test]
 fn symbols_of_a_callee_stand_for_what_they_meet() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let n = cx.dim_symbol("n");
     let param = cx.tensor_type(DType::F32, &[n, cx.dim(4)]);
     let callee = function(&cx, param, |tx, x| {
@@ -97,7 +97,7 @@ fn symbols_of_a_callee_stand_for_what_they_meet() {
 
 #[test]
 fn calls_are_checked_against_the_signature() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let n = cx.dim_symbol("n");
     let callee = cx.func_type(
         &[cx.tensor_type(DType::F32, &[n, n]), tensor(&cx, &[2])],
@@ -115,7 +115,7 @@ fn calls_are_checked_against_the_signature() {
 
 #[test]
 fn branches_are_joined() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let cond = cx.static_tensor_type(DType::BOOL, &[]);
     let func = function(&cx, cond, |tx, x| {
         let ty = |shape: &[i64]| Some(tensor(&tx.cx(), shape));
@@ -128,7 +128,7 @@ fn branches_are_joined() {
 
 #[test]
 fn a_recursive_closure_needs_a_type_on_its_variable() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let ty = tensor(&cx, &[2]);
     let func = |declared: Option<Type>| {
         function(&cx, ty, |tx, x| {
@@ -149,7 +149,7 @@ fn a_recursive_closure_needs_a_type_on_its_variable() {
 #[test]
 fn a_million_bindings_and_a_million_nested_calls_are_inferred_on_a_small_stack() {
     let infer_both = || {
-        let cx = Cx::new();
+        let cx = crate::testing::cx();
         for is_nested in [false, true] {
             let func = function(&cx, tensor(&cx, &[4]), |tx, x| {
                 let op = tx.op("add");

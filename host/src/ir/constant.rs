@@ -1,35 +1,10 @@
 //! Constant tensors: shared, never copied, possibly mapped from a file.
 
-use std::fmt;
-use std::sync::Arc;
-
 use tenon_plugin_api::abi::records::RawConstant;
-use tenon_plugin_api::ir::{Symbol, Type};
+use tenon_plugin_api::ir::{Bytes, Symbol, Terms, Type};
+use tenon_plugin_api::op::Tensor;
 
-/// Immutable shared bytes with any owner: a vector, a slice of a mapped file.
-#[derive(Clone)]
-pub struct Bytes(Arc<dyn AsRef<[u8]> + Send + Sync>);
-
-impl Bytes {
-    /// Shares the bytes of `owner`. The owner must answer with the same slice every time.
-    pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(owner))
-    }
-}
-
-impl std::ops::Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        (*self.0).as_ref()
-    }
-}
-
-impl fmt::Debug for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes", self.len())
-    }
-}
+use super::Cx;
 
 /// A constant tensor.
 #[derive(Clone, Debug)]
@@ -43,6 +18,18 @@ pub struct Constant {
 }
 
 impl Constant {
+    /// A constant that holds a tensor; the bytes are shared.
+    pub fn of_tensor(tensor: &Tensor, cx: &Cx) -> Self {
+        Self { ty: tensor.ty(cx), name: Symbol(0), data: tensor.bytes().clone() }
+    }
+
+    /// The tensor that it holds; the bytes are shared.
+    pub fn to_tensor(&self, terms: Terms<'_>) -> Option<Tensor> {
+        let (dtype, shape) = terms.static_tensor(self.ty)?;
+        let shape = shape.iter().map(|&dim| usize::try_from(dim).ok()).collect::<Option<_>>()?;
+        Tensor::new(dtype, shape, self.data.clone())
+    }
+
     /// The record that crosses the border; valid as long as the constant.
     pub(super) fn raw(&self) -> RawConstant {
         RawConstant {

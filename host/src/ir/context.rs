@@ -15,6 +15,8 @@ use tenon_plugin_api::abi::read::TermTable;
 use tenon_plugin_api::abi::records::{RawTerm, RawTermTable, TERM_CHUNK_LOG2, TERM_CHUNKS};
 use tenon_plugin_api::ir::{Context, Symbol, Term, TermKind, Terms};
 
+use super::{NoOperators, OpBook};
+
 /// A handle to a term table. Cloning it is cheap; all methods may be called from any thread.
 #[derive(Clone)]
 pub struct Cx(Arc<Interner>);
@@ -28,6 +30,7 @@ struct Interner {
     number: u64,
     shards: [Shard; SHARDS],
     store: Mutex<Store>,
+    operators: Arc<dyn OpBook>,
 }
 
 /// A few times the threads that ask at once, so that two seldom meet at one lock.
@@ -57,8 +60,13 @@ struct Store {
 }
 
 impl Cx {
-    /// An empty context.
+    /// An empty context without operators.
     pub fn new() -> Self {
+        Self::with_operators(Arc::new(NoOperators))
+    }
+
+    /// An empty context in which calls mean the operators of a book.
+    pub fn with_operators(operators: Arc<dyn OpBook>) -> Self {
         static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
         let cx = Cx(Arc::new(Interner {
             table: RawTermTable {
@@ -69,10 +77,16 @@ impl Cx {
             number: LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1,
             shards: [const { Shard(Mutex::new(HashTable::new())) }; SHARDS],
             store: Mutex::default(),
+            operators,
         }));
         // Term 0 is "none".
         cx.0.append(TermKind::NONE, 0, 0, &[], "");
         cx
+    }
+
+    /// The operators.
+    pub fn operators(&self) -> &Arc<dyn OpBook> {
+        &self.0.operators
     }
 
     /// The table, to hand across the border. It lives as long as any clone of this handle.

@@ -8,7 +8,7 @@
 //! nn.l2_normalize    x[2, 3, 4], axis = [1]            [2, 3, 4]       groups of the axis in the middle
 //! ```
 
-use super::{OpAttrs, OpDef, OpError};
+use super::{OpAttrs, OpError, OpSchema};
 
 /// The groups of a call, as a shape of which each axis lies within the groups or counts them. It is that of the
 /// data, with the axis of the channels divided into groups and the channels of one.
@@ -24,7 +24,7 @@ pub(crate) struct Groups {
 
 impl Groups {
     /// The groups of a call of `op` on data of a shape, whose type was inferred.
-    pub(crate) fn of(op: &OpDef, attrs: OpAttrs<'_>, shape: &[i64]) -> Result<Self, OpError> {
+    pub(crate) fn of(op: &OpSchema, attrs: OpAttrs<'_>, shape: &[i64]) -> Result<Self, OpError> {
         let rank = shape.len() as i64;
         let wrap = |axis: i64| axis.rem_euclid(rank.max(1)) as usize;
         let along = |axes: Vec<i64>| {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::ir::{
-    Attrs, AttrsView, Build, Context, Cx, DType, Dim, DimView, Function, Terms, Transaction, Type,
-    TypeView, View,
+    Attrs, AttrsView, Build, Context, Cx, DType, Dim, DimView, Function, OpDef, Transaction, Type,
+    View, flatten_type,
 };
 
-use super::{OpAttrs, OpDef, OpError};
+use super::{OpAttrs, OpError, OpSchema, legalize};
 
 /// A call to be turned into a tensor program.
 ///
@@ -20,7 +20,7 @@ pub struct LegalizeCx<'a> {
     /// The program being built.
     pub tx: Transaction,
     /// The operator.
-    pub op: &'static OpDef,
+    pub op: &'static OpSchema,
     /// The attributes.
     pub attrs: OpAttrs<'a>,
     /// The types of the arguments as they stand in the call.
@@ -62,14 +62,14 @@ impl LegalizeCx<'_> {
     /// symbol of its own in the program, which finds its symbols in the shapes of its buffers.
     pub fn inputs(&self) -> Vec<Type> {
         let mut types = self.tensors();
-        types.truncate(flatten(self.attrs.terms(), &self.args).len());
+        types.truncate(flatten_type(self.attrs.terms(), &self.args).len());
         types
     }
 
     /// The types of the tensors that are written: the result, flattened if it is a tuple; dimensions are as with those
     /// that are read.
     pub fn outputs(&self) -> Vec<Type> {
-        self.tensors().split_off(flatten(self.attrs.terms(), &self.args).len())
+        self.tensors().split_off(flatten_type(self.attrs.terms(), &self.args).len())
     }
 
     /// Whether the sizes of all tensors are known.
@@ -80,7 +80,7 @@ impl LegalizeCx<'_> {
 
     fn tensors(&self) -> Vec<Type> {
         let terms = self.attrs.terms();
-        let types = [flatten(terms, &self.args), flatten(terms, &[self.out])].concat();
+        let types = [flatten_type(terms, &self.args), flatten_type(terms, &[self.out])].concat();
         let dims_of = |&ty: &Type| terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
         let is_symbol = |dim: Dim| matches!(terms.dim(dim), DimView::Symbol(_));
         let symbols: FxHashSet<Dim> =
@@ -121,7 +121,7 @@ impl LegalizeCx<'_> {
     /// The name of the first symbol in the shapes of arguments and result.
     fn unbound_symbol(&self) -> Option<String> {
         let terms = self.attrs.terms();
-        let tensors = [flatten(terms, &self.args), flatten(terms, &[self.out])].concat();
+        let tensors = [flatten_type(terms, &self.args), flatten_type(terms, &[self.out])].concat();
         let dims_of = |&ty: &Type| terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
         let mut pending: Vec<Dim> = tensors.iter().flat_map(dims_of).copied().collect();
         pending.reverse();
@@ -140,37 +140,23 @@ impl LegalizeCx<'_> {
     }
 }
 
-/// The tensor types among `types`, with tuples flattened, in order.
-pub fn flatten(terms: Terms<'_>, types: &[Type]) -> Vec<Type> {
-    let mut tensors = Vec::with_capacity(types.len());
-    let mut pending: Vec<Type> = types.iter().rev().copied().collect();
-    while let Some(ty) = pending.pop() {
-        match terms.ty(ty) {
-            TypeView::Tensor { .. } => tensors.push(ty),
-            TypeView::Tuple(fields) => pending.extend(fields.iter().rev()),
-            _ => {}
-        }
-    }
-    tensors
-}
-
 /// The tensor program of a call, private: its parameters are the flattened tensor arguments, then the
 /// flattened tensors of the result.
 pub fn legalize_call(
     cx: &Cx,
-    op: &'static OpDef,
+    op: &OpDef,
     args: &[Type],
     attrs: Attrs,
     out: Type,
     vectors: VectorUnit,
 ) -> Result<Arc<Function>, OpError> {
-    let Some(legalize) = op.legalize else {
+    let Some(legalize) = legalize::find(op.name) else {
         return Err(OpError::Unsupported("it cannot be turned into a tensor program".into()));
     };
-    let terms = cx.terms();
-    let attrs = OpAttrs::new(op, terms.attrs(attrs), terms)?;
+    let attrs = op.attrs(cx, attrs)?;
     let tx = Transaction::new(cx.clone());
-    let mut legalizer = LegalizeCx { tx, op, attrs, args: args.to_vec(), out, vectors };
+    let mut legalizer =
+        LegalizeCx { tx, op: op.schema(), attrs, args: args.to_vec(), out, vectors };
     let expected: Vec<Type> = legalizer.inputs().into_iter().chain(legalizer.outputs()).collect();
     let outputs = legalizer.outputs().len();
     legalize(&mut legalizer)?;

@@ -1,29 +1,16 @@
-//! Operators: an open set, known by name, each of them one [`OpDef`].
-//!
-//! An operator's item states its attributes, its type, its fusion pattern, how it is evaluated and how it
-//! becomes a tensor program. Items register themselves; [`get`] and [`all`] find them.
+//! The books of operators, those that the host's own run-time executes, and the tensor programs of operators.
 
-mod attrs;
-pub mod core;
-mod def;
-mod error;
-mod eval_cx;
+mod book;
 mod groups;
-mod infer_cx;
-mod layout;
 pub mod legalize;
 mod legalize_cx;
-mod table;
+mod runtime;
 
-pub use attrs::OpAttrs;
-pub use def::{
-    Arity, AttrDef, AttrDefault, AttrKind, Evaluate, Infer, Legalize, OpDef, OpEffect, OpPattern,
-    attr,
-};
-pub use error::OpError;
-pub use eval_cx::EvalCx;
+pub use book::{Combined, Linked, is_own, linked};
 pub(crate) use groups::Groups;
-pub use infer_cx::{InferCx, OUT_DTYPE, TensorTy, infer_call};
-pub use layout::{Layout, LayoutError};
-pub use legalize_cx::{LegalizeCx, VectorUnit, flatten, legalize_call};
-pub use table::{all, find, get};
+pub use legalize::has_program;
+pub use legalize_cx::{LegalizeCx, VectorUnit, legalize_call};
+pub use tenon_plugin_api::op::{
+    Arity, AttrDef, AttrDefault, AttrKind, Layout, LayoutError, OpAttrs, OpEffect, OpError,
+    OpPattern, OpSchema,
+};

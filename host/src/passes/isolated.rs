@@ -20,7 +20,9 @@ use crate::diagnostics::Diagnostics;
 use crate::infer::{InferError, infer_module};
 use crate::io::FileError;
 use crate::ir::{Cx, Module, Symbol};
-use crate::registry::{IsolatedPass, Manifest, Plugin, limit_memory, serve};
+use crate::registry::{
+    IsolatedPass, Manifest, ManifestError, Plugin, Registry, limit_memory, serve,
+};
 use crate::text::{read_module, write_module};
 
 /// Constants of up to this many elements stand in the text.
@@ -43,6 +45,8 @@ struct Request {
     edit_limit: Option<u32>,
     /// Bytes of memory that the process may take.
     memory: u64,
+    /// The libraries that operators are from.
+    operators: Vec<PathBuf>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -79,6 +83,7 @@ pub(super) fn apply(pass: &IsolatedPass, run: &Run, module: &Module) -> Result<M
         is_cancelled: run.is_cancelled(),
         edit_limit: run.edit_limit(),
         memory: pass.limits.memory,
+        operators: run.cx.operators().libraries(),
     };
     write_module(&packed(module, run), &request.before, INLINE_LIMIT)
         .map_err(|error| failed(format!("the module cannot be sent to its process: {error}")))?;
@@ -158,6 +163,8 @@ enum AnswerError {
     #[error("there is no pass `{0}`")]
     NoPass(String),
     #[error(transparent)]
+    Operators(#[from] ManifestError),
+    #[error(transparent)]
     Text(#[from] Diagnostics),
     #[error(transparent)]
     File(#[from] FileError),
@@ -178,7 +185,8 @@ fn answer(
     let record = manifest.passes.iter().find(|pass| pass.name == request.pass);
     let record = record.ok_or_else(unknown)?;
     let index = plugin.index_of(&record.name).ok_or_else(unknown)?;
-    let cx = Cx::new();
+    let operators = Registry::of_files(&request.operators)?;
+    let cx = Cx::with_operators(operators.operators());
     let mut before = read_module(&cx, &request.before)?;
     let part = |key| {
         let term = cx.terms().attrs(before.attrs).term(key);

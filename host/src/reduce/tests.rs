@@ -1,11 +1,11 @@
 use super::reduce;
 use crate::diagnostics::Source;
 use crate::infer::infer_module;
-use crate::ir::{Cx, Kind, Module, View};
+use crate::ir::{Kind, Module, View};
 use crate::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 
 fn module(text: &str) -> Module {
-    let module = parse_module(&Cx::new(), &Source::new("test", text), &mut NoWeights)
+    let module = parse_module(&crate::testing::cx(), &Source::new("test", text), &mut NoWeights)
         .unwrap_or_else(|errors| panic!("{errors}"));
     infer_module(&module).unwrap()
 }

@@ -37,6 +37,9 @@ pub struct Config {
     pub pins: BTreeMap<String, PinConfig>,
     /// Plugins whose passes run in a process of their own, or do not, by the plugin's id.
     pub isolate: BTreeMap<String, Set<bool>>,
+    /// Folders that belong to the program: the operators of a library there can be called where no directory has a plugin of
+    /// its id. No file says this.
+    pub own: Vec<PathBuf>,
     /// The one file of a plugin that counts, by the plugin's id; no file says this.
     pub only_file: BTreeMap<String, PathBuf>,
     /// Settings of single passes, by name.

@@ -3,17 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
 use super::ManifestError::{NoManifest, NotALibrary};
-use super::guard::Notes;
-use super::names::Names;
 use super::sidecar;
 use super::trust::{Trust, trusted_users};
 use super::{
-    Config, Found, Manifest, ManifestError, PluginEntry, PluginState, Set, Standing, TrustPolicy,
+    Config, Enable, Found, Manifest, ManifestError, PluginEntry, PluginState, Set, Standing,
+    TrustPolicy,
 };
 use crate::io::FileError;
 
@@ -80,25 +78,40 @@ impl Found {
                             ManifestError::Untrusted { path: path.clone(), reason, manifest };
                         unusable.push((path, error));
                     }
-                    (Ok(manifest), untrusted) => plugins.push(PluginEntry {
-                        standing: Standing::of_plugin(&config, dir.enable, &manifest),
-                        path,
-                        manifest,
-                        enable: dir.enable,
-                        state: PluginState::Usable,
-                        untrusted,
-                        quarantined: None,
-                        held: OnceLock::new(),
-                        opened: OnceLock::new(),
-                        worker: OnceLock::new(),
-                    }),
+                    (Ok(manifest), untrusted) => {
+                        let standing = Standing::of_plugin(&config, dir.enable, &manifest);
+                        let entry = PluginEntry::new(path, manifest, dir.enable, standing);
+                        plugins.push(PluginEntry { untrusted, ..entry });
+                    }
                     (Err(error), _) => unusable.push((path, error)),
                 }
             }
         }
+        let own = config.own.iter().filter_map(|folder| libraries(folder).ok());
+        for path in own.flatten().filter(|path| !seen.contains(path)) {
+            let Ok(manifest) = Manifest::read_notes(&path) else { continue };
+            let is_same = |other: &PluginEntry| other.manifest.plugin.id == manifest.plugin.id;
+            if manifest.operators.is_empty() || plugins.iter().any(is_same) {
+                continue;
+            }
+            let writers = match policy {
+                TrustPolicy::Allow => None,
+                _ => trust.writers(&path, &trusted_users(&path)),
+            };
+            match (policy, writers) {
+                (TrustPolicy::Deny, Some(reason)) => {
+                    let manifest = Some(Box::new(manifest));
+                    let error = ManifestError::Untrusted { path: path.clone(), reason, manifest };
+                    unusable.push((path, error));
+                }
+                (_, untrusted) => {
+                    let entry = PluginEntry::new(path, manifest, Enable::All, Standing::All);
+                    plugins.push(PluginEntry { is_own: true, untrusted, ..entry });
+                }
+            }
+        }
         settle_states(&config, &mut plugins);
-        let names = Names::new(&config, &plugins);
-        Found { config, plugins, unusable, missing, names, guard: None, notes: Notes::default() }
+        Found { unusable, missing, ..Found::with(config, plugins) }
     }
 }
 

@@ -17,6 +17,8 @@ pub struct PluginEntry {
     pub standing: Standing,
     /// Whether its passes may be used.
     pub state: PluginState,
+    /// Whether it belongs to the program, and no directory leads to it.
+    pub is_own: bool,
     /// Who else can write it, where the registry wants it used all the same.
     pub untrusted: Option<String>,
     /// Why it is in quarantine, where it is.
@@ -25,6 +27,30 @@ pub struct PluginEntry {
     pub(super) opened: OnceLock<Result<Arc<Plugin>, Arc<LoadError>>>,
     /// The process of those of its passes that are isolated.
     pub(super) worker: OnceLock<Result<Arc<Worker>, Arc<LoadError>>>,
+}
+
+impl PluginEntry {
+    /// A plugin that may be used, whose directory enables these.
+    pub(super) fn new(
+        path: PathBuf,
+        manifest: Manifest,
+        enable: Enable,
+        standing: Standing,
+    ) -> Self {
+        Self {
+            path,
+            manifest,
+            enable,
+            standing,
+            state: PluginState::Usable,
+            is_own: false,
+            untrusted: None,
+            quarantined: None,
+            held: OnceLock::new(),
+            opened: OnceLock::new(),
+            worker: OnceLock::new(),
+        }
+    }
 }
 
 /// Who turned a pass or a plugin on: of two that have a name, the one with the greater standing has it.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::guard::Notes;
 use super::names::Names;
+use super::operators::OpIndex;
 use super::{
-    Candidate, Config, ConfigError, DirConfig, Guard, LibraryFile, LookupError, ManifestError,
-    PassConfig, PassRecord, PluginEntry, PluginState, Set, Standing, State,
+    Candidate, Config, ConfigError, DirConfig, Enable, Guard, LibraryFile, LookupError, Manifest,
+    ManifestError, PassConfig, PassRecord, PluginEntry, PluginState, Set, Standing, State,
 };
 use crate::suggest::nearest;
 
@@ -26,6 +27,7 @@ pub struct Found {
     /// The plugin directories that are not there.
     pub missing: Vec<DirConfig>,
     pub(super) names: Names,
+    pub(super) op_index: OpIndex,
     pub(super) guard: Option<Guard>,
     pub(super) notes: Notes,
 }
@@ -72,6 +74,22 @@ pub enum PluginLookupError {
     },
 }
 
+impl Found {
+    /// These plugins and no others.
+    pub(super) fn with(config: Config, plugins: Vec<PluginEntry>) -> Found {
+        Found {
+            names: Names::new(&config, &plugins),
+            op_index: OpIndex::new(&plugins),
+            config,
+            plugins,
+            unusable: Vec::new(),
+            missing: Vec::new(),
+            guard: None,
+            notes: Notes::default(),
+        }
+    }
+}
+
 impl Registry {
     /// Finds the plugins that a configuration leads to. Without a guard, as in a program that uses this crate and
     /// is not `tenon`, libraries are opened right away, and no pass can be isolated.
@@ -95,6 +113,16 @@ impl Registry {
         }
         found.guard = Some(guard);
         Registry(Arc::new(found))
+    }
+
+    /// A registry of these libraries alone, all of them on.
+    pub fn of_files(paths: &[PathBuf]) -> Result<Registry, ManifestError> {
+        let entry = |path: &PathBuf| {
+            let manifest = Manifest::read(path)?;
+            Ok(PluginEntry::new(path.clone(), manifest, Enable::All, Standing::All))
+        };
+        let plugins = paths.iter().map(entry).collect::<Result<_, ManifestError>>()?;
+        Ok(Registry(Arc::new(Found::with(Config::default(), plugins))))
     }
 
     /// Reads the one file `path`, then the manifests of the plugins in its directories.

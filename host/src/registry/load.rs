@@ -12,7 +12,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use tenon_plugin_api::abi::layout::{RawTable, Table};
 use tenon_plugin_api::abi::read::{readable, slice};
 use tenon_plugin_api::abi::tables::{
-    C_ROOT_SYMBOL, CRoot, CodegenTable, Event, InstrumentTable, Interface, PASS_INTERFACE,
+    C_ROOT_SYMBOL, CRoot, CodegenTable, Event, InstrumentTable, Interface, OpTable, PASS_INTERFACE,
     PassTable, PluginRoot_Ref, ROOT_ABI,
 };
 use thiserror::Error;
@@ -21,9 +21,9 @@ use super::guard::REMEDY;
 use super::journal::{self, Act, Doing, Note};
 use super::library_file::Identity;
 use super::{LibraryFile, Manifest, PassRecord, layout};
-use crate::border::{Call, INTERFACES, PassFailure, Run, host_ref};
+use crate::border::{Call, INTERFACES, Noted, OpLibrary, PassFailure, Run, host_ref};
 use crate::io::FileError;
-use crate::ir::{Function, Module, Symbol};
+use crate::ir::{Evaluation, Function, Module, Symbol};
 
 /// `RTLD_NODELETE`: a library stays for as long as the process, since thread-local destructors and
 /// `'static` data may outlive every handle.
@@ -46,6 +46,10 @@ pub struct Plugin {
     generators: Vec<(String, Note)>,
     /// Absent in a plugin that knows of no instruments.
     instruments: Option<Table<InstrumentTable>>,
+    /// The plugin's names of its operators, by their number.
+    operators: Vec<String>,
+    /// Absent in a plugin that knows of no operators.
+    op_library: Option<Arc<OpLibrary>>,
 }
 
 /// An instrument of a plugin's, made for one context.
@@ -231,11 +235,45 @@ impl Plugin {
                 "the manifest lists the instruments {listed:?}, the table has {present:?}"
             )));
         }
+        let ops = offered::<OpTable>(root.interfaces).map_err(incompatible)?;
+        let operators: Vec<String> = ops.map_or_else(Vec::new, |table| {
+            // SAFETY: the table's layout was checked; these entries take anything.
+            unsafe { (0..table.count()()).map(|index| readable(table.name()(index))).collect() }
+        });
+        let listed: Vec<&str> = manifest.operators.iter().map(|it| it.name.as_str()).collect();
+        let mut present: Vec<&str> = operators.iter().map(String::as_str).collect();
+        present.sort_unstable();
+        if present != listed {
+            return Err(lie(format!(
+                "the manifest lists the operators {listed:?}, the table has {present:?}"
+            )));
+        }
+        let op_notes: Vec<Note> =
+            operators.iter().map(|name| running("operator", name, path)).collect();
+        let noted: Noted =
+            Box::new(move |index, run| journal::during(&op_notes[index as usize], run));
+        let op_library = ops.map(|table| Arc::new(OpLibrary::new(table, noted)));
         let notes = names.iter().map(|name| running("pass", name, path)).collect();
         let noted = |name: String| (name.clone(), running("code generator", &name, path));
         let generators = generators.into_iter().map(noted).collect();
         let path = path.to_owned();
-        Ok(Plugin { path, passes, names, notes, codegen, generators, instruments })
+        Ok(Plugin {
+            path,
+            passes,
+            names,
+            notes,
+            codegen,
+            generators,
+            instruments,
+            operators,
+            op_library,
+        })
+    }
+
+    /// The operator called `name`.
+    pub fn operator(&self, name: &str) -> Option<Arc<dyn Evaluation>> {
+        let index = self.operators.iter().position(|own| own == name)?;
+        Some(self.op_library.as_ref()?.operator(index as u32))
     }
 
     /// Makes the instrument called `name`; none when there is none, or it cannot be made.

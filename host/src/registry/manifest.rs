@@ -14,7 +14,7 @@ use tenon_plugin_api::pattern::Pattern;
 use thiserror::Error;
 
 use super::spelling::misspelled;
-use super::{OptionRecord, sidecar};
+use super::{OpRecord, OptionRecord, sidecar};
 use crate::io::{FileError, open_regular, quoted};
 
 /// What a plugin says of itself.
@@ -30,6 +30,9 @@ pub struct Manifest {
     /// Its instruments, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instruments: Vec<InstrumentRecord>,
+    /// Its operators, in the order of their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operators: Vec<OpRecord>,
 }
 
 /// The record of a code generator.
@@ -392,6 +395,7 @@ impl Manifest {
         let mut passes: Vec<PassRecord> = Vec::new();
         let mut generators: Vec<CodegenRecord> = Vec::new();
         let mut instruments: Vec<InstrumentRecord> = Vec::new();
+        let mut operators: Vec<OpRecord> = Vec::new();
         for record in records {
             let keys: Keys = serde_json::from_str(record).map_err(|error| error.to_string())?;
             if keys.plugin.is_some() {
@@ -433,6 +437,15 @@ impl Manifest {
                 let name = quoted(name.as_str().unwrap_or(""));
                 let record: Result<InstrumentRecord, _> = serde_json::from_str(record);
                 instruments.push(record.map_err(|error| format!("instrument {name}: {error}"))?);
+            } else if let Some(name) = keys.op {
+                let name = quoted(name.as_str().unwrap_or(""));
+                let wrong = |what: String| format!("operator {name}: {what}");
+                let record: OpRecord =
+                    serde_json::from_str(record).map_err(|error| wrong(error.to_string()))?;
+                match record.contradiction() {
+                    Some(what) => return Err(wrong(what)),
+                    None => operators.push(record),
+                }
             }
             // A record of another kind is one that a later format adds.
         }
@@ -448,9 +461,13 @@ impl Manifest {
         if let Some(pair) = instruments.windows(2).find(|pair| pair[0].name == pair[1].name) {
             return Err(format!("two instruments are called `{}`", pair[0].name));
         }
+        operators.sort_by(|a, b| a.name.cmp(&b.name));
+        if let Some(pair) = operators.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            return Err(format!("two operators are called `{}`", pair[0].name));
+        }
         let plugin =
             plugin.ok_or("no record of a plugin: its lib.rs needs `plugin! { id = … }`")?;
-        let manifest = Manifest { plugin, passes, generators, instruments };
+        let manifest = Manifest { plugin, passes, generators, instruments, operators };
         match misspelled(&manifest) {
             Some(what) => Err(what),
             None => Ok(manifest),
@@ -465,6 +482,7 @@ struct Keys {
     pass: Option<serde_json::Value>,
     codegen: Option<serde_json::Value>,
     instrument: Option<serde_json::Value>,
+    op: Option<serde_json::Value>,
 }
 
 /// What the host looks at in a file.

@@ -21,7 +21,9 @@ mod library_file;
 mod load;
 mod manifest;
 mod names;
+mod op_record;
 mod open;
+mod operators;
 mod option;
 mod probe;
 mod sidecar;
@@ -50,6 +52,7 @@ pub use manifest::{
     Requirement,
 };
 pub use names::{Candidate, LookupError};
+pub use op_record::{AttrRecord, Effect, Kind, OpRecord, Pattern};
 pub use open::{GetPassError, LoadedPass};
 pub use option::{Misfit, OptionRecord, OptionType, OptionValue, Scalar};
 pub use probe::{PROBE_COMMAND, ProbeLimits, probe_here, try_out};

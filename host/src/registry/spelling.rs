@@ -14,7 +14,7 @@ pub(crate) fn is_name_char(c: char) -> bool {
 
 /// The first name of a manifest that is no name.
 pub(super) fn misspelled(manifest: &Manifest) -> Option<String> {
-    let Manifest { plugin, passes, generators, instruments } = manifest;
+    let Manifest { plugin, passes, generators, instruments, operators } = manifest;
     let version = plugin.version.to_string();
     let own = [("the plugin's id", plugin.id.as_str()), ("the plugin's version", version.as_str())];
     let of_passes = passes.iter().flat_map(|pass| {
@@ -42,7 +42,13 @@ pub(super) fn misspelled(manifest: &Manifest) -> Option<String> {
     });
     let generators = generators.iter().map(|it| ("a code generator", it.name.as_str()));
     let instruments = instruments.iter().map(|it| ("an instrument", it.name.as_str()));
-    let mut names = own.into_iter().chain(of_passes).chain(generators).chain(instruments);
+    let of_operators = operators.iter().flat_map(|op| {
+        let aliases = op.aliases.iter().map(|name| ("an alias", name.as_str()));
+        let attrs = op.attrs.iter().map(|attr| ("an attribute", attr.name.as_str()));
+        [("an operator", op.name.as_str())].into_iter().chain(aliases).chain(attrs)
+    });
+    let others = generators.chain(instruments).chain(of_operators);
+    let mut names = own.into_iter().chain(of_passes).chain(others);
     names
         .find_map(|(what, name)| Some(format!("{what} is called {}{}", quoted(name), wrong(name)?)))
 }

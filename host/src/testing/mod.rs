@@ -3,3 +3,11 @@
 mod random;
 
 pub use random::{Random, random_module};
+
+use crate::ir::Cx;
+use crate::ops::linked;
+
+/// An empty context with the operators that are linked into this program, which `use … as _` of a plugin's crate does.
+pub fn cx() -> Cx {
+    Cx::with_operators(linked())
+}

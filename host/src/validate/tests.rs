@@ -12,7 +12,7 @@ fn module(cx: &Cx, text: &str) -> Module {
 
 /// What is different about `after`, or that it computes the same.
 fn difference(before: &str, after: &str) -> String {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let reference = Reference::new(&module(&cx, before), 1);
     assert!(!reference.is_empty());
     match reference.advance(&module(&cx, after)) {
@@ -93,7 +93,7 @@ fn notes(reference: &Reference) -> (usize, Vec<String>) {
 
 #[test]
 fn what_cannot_be_evaluated_is_said() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let text = "fn @f(%x: f32[4]) -> f32[4] { %y: f32[4] = extern \"g\"(%x) ret %y }
                 fn @g(%h: fn(f32[4]) -> f32[4]) { ret const(f32[], 1) }
                 fn @h(%x: f32[4]) -> f32[4] { %y = @h(%x) ret %y }
@@ -111,7 +111,7 @@ fn what_cannot_be_evaluated_is_said() {
 
 #[test]
 fn what_cannot_be_evaluated_any_more_is_no_difference_and_is_said() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let reference = Reference::new(&module(&cx, "fn @f(%x: f32[4]) { ret %x }"), 1);
     let after = module(&cx, "fn @f(%x: f32[4]) -> f32[4] { %y: f32[4] = extern \"g\"(%x) ret %y }");
     let Ok(next) = reference.advance(&after) else { panic!("it says nothing of the result") };
@@ -166,7 +166,7 @@ fn compiled_code_is_compared() {
     use super::compare_compiled;
     use crate::llvm::target::CpuTarget;
 
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let graph = "fn @main(%x: f32[4], %y: (f32[4], i64[2])) { ret (add(%x, %y.0), %y.1) }";
     let lowered = |op: &str| {
         format!(

@@ -3,6 +3,7 @@
 //! A test named `c067_…` asserts case C067 of that behaviour. Where Tenon answers it in another way on purpose, the
 //! test asserts ours, and `docs/differences.md` says why.
 
+use tenon_operators as _;
 mod configuration;
 mod contexts;
 mod errors;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Attrs, Build, Context, Cx, Transaction};
+use tenon_host::ir::{Attrs, Build, Context, Transaction};
 use tenon_host::passes::{Pass, PassContext};
 use tenon_host::registry::PassFailure;
 use tenon_host::text::{NoWeights, parse_module};
@@ -219,7 +219,8 @@ fn a_pass_over_blocks_replaces_values_and_nothing_else() {
 fn c020_no_binding_of_a_block_declares_a_dimension() {
     let text = "fn @main(%x: f32[4]) -> f32[4] {\n  dataflow {\n    %a: f32[n] = match_cast(%x)\n  \
                 }\n  ret %x\n}\n";
-    let parsed = parse_module(&Cx::new(), &Source::new("cast", text), &mut NoWeights);
+    let parsed =
+        parse_module(&tenon_host::testing::cx(), &Source::new("cast", text), &mut NoWeights);
     let is_typed = parsed.is_ok_and(|module| infer_module(&module).is_ok());
     assert!(!is_typed);
 }

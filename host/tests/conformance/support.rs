@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tenon_host::diagnostics::{Diagnostic, Source};
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Build, Cx, Expr, Function, Kind, Module, Transaction, View};
+use tenon_host::ir::{Build, Expr, Function, Kind, Module, Transaction, View};
 use tenon_host::passes::{
     Instrument, Pass, PassContext, PassError, Plan, PlanError, Settings, StepInfo, StepOutcome, run,
 };
@@ -17,7 +17,8 @@ use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 pub(crate) const SMALL: &str = "fn @main(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n";
 
 pub(crate) fn module(text: &str) -> Module {
-    let module = parse_module(&Cx::new(), &Source::new("small", text), &mut NoWeights);
+    let module =
+        parse_module(&tenon_host::testing::cx(), &Source::new("small", text), &mut NoWeights);
     infer_module(&module.expect("it parses")).expect("it has types")
 }
 

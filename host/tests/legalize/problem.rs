@@ -3,8 +3,8 @@
 
 use half::{bf16, f16};
 use tenon_host::eval::{Evaluator, Tensor, Value};
-use tenon_host::ir::{AttrValue, Context, Cx, DType, Dim, Module, Type};
-use tenon_host::ops::{EvalCx, OpAttrs, VectorUnit, flatten, get, infer_call, legalize_call};
+use tenon_host::ir::{AttrValue, Context, Cx, DType, Dim, Module, Type, flatten_type};
+use tenon_host::ops::{VectorUnit, legalize_call};
 use tenon_host::testing::Random;
 
 use super::contract::check_contract;
@@ -47,20 +47,20 @@ impl Problem {
 
     /// Whether the call has a type at all.
     pub(crate) fn is_well_typed(&self) -> bool {
-        let cx = Cx::new();
+        let cx = tenon_host::testing::cx();
         let types: Vec<Type> = self.args.iter().map(|arg| arg.ty(&cx)).collect();
-        let op = get(self.op).expect("the operator exists");
-        infer_call(&cx, op, &types, cx.attrs(&self.attrs)).is_ok()
+        let op = cx.operators().get(self.op).expect("the operator exists");
+        op.infer(&cx, &types, cx.attrs(&self.attrs)).is_ok()
     }
 
     /// Computes it both ways.
     pub(crate) fn check(&self) {
-        let cx = Cx::new();
-        let op = get(self.op).expect("the operator exists");
+        let cx = tenon_host::testing::cx();
+        let op = cx.operators().get(self.op).expect("the operator exists");
         let attrs = cx.attrs(&self.attrs);
         let types: Vec<Type> = self.args.iter().map(|arg| arg.ty(&cx)).collect();
-        let out = infer_call(&cx, op, &types, attrs).unwrap_or_else(|e| panic!("{e}: {self:?}"));
-        let program = legalize_call(&cx, op, &types, attrs, out, self.vectors)
+        let out = op.infer(&cx, &types, attrs).unwrap_or_else(|e| panic!("{e}: {self:?}"));
+        let program = legalize_call(&cx, &op, &types, attrs, out, self.vectors)
             .unwrap_or_else(|error| panic!("{error}: {self:?}"));
         if let Err(broken) = check_contract(&program) {
             panic!("{broken}: {self:?}");
@@ -69,17 +69,16 @@ impl Problem {
         let mut random = Random::new(7);
         let (mut args, mut tensors) = (Vec::new(), Vec::new());
         self.args.iter().for_each(|arg| arg.values(&mut random, &mut args, &mut tensors));
-        let outs: Vec<(DType, Vec<usize>)> = flatten(cx.terms(), &[out])
+        let outs: Vec<(DType, Vec<usize>)> = flatten_type(cx.terms(), &[out])
             .iter()
             .map(|&ty| {
                 let (dtype, shape) = cx.terms().static_tensor(ty).expect("the result is static");
                 (dtype, shape.iter().map(|&extent| extent as usize).collect())
             })
             .collect();
-        let op_attrs = OpAttrs::new(op, cx.terms().attrs(attrs), cx.terms());
-        let op_attrs = op_attrs.expect("inference checked the attributes");
-        let evaluate = op.evaluate.expect("the operator has a reference evaluation");
-        let expected = evaluate(&EvalCx { op, args: &args, attrs: op_attrs, outs: &outs })
+        let evaluation = op.evaluation().expect("the operator has a reference evaluation");
+        let expected = evaluation
+            .evaluate(&cx, &args, attrs, &outs)
             .unwrap_or_else(|error| panic!("{error}: {self:?}"));
 
         let mut module = Module::new(cx.clone());

@@ -1,7 +1,9 @@
 //! The attribute macros of `tenon-plugin-api`.
 
+mod attr;
 mod codegen;
 mod instrument;
+mod op;
 mod option;
 mod options;
 mod pass;
@@ -71,6 +73,32 @@ pub fn codegen(attributes: TokenStream, item: TokenStream) -> TokenStream {
     codegen::expand(attributes.into(), item.into())
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
+}
+
+/// Makes a struct an operator: its fields are the attributes of a call.
+///
+/// ```ignore
+/// /// Exponentials along an axis, divided by their sum.
+/// #[op(name = "nn.softmax", pattern = "out_fusable")]
+/// pub struct Softmax {
+///     /// The axis whose elements sum to one.
+///     #[attr(default = -1)]
+///     axis: i64,
+/// }
+///
+/// impl Operator for Softmax {}
+/// ```
+///
+/// The first line of the doc comment is the summary, and the doc comments of the fields say what the attributes mean.
+/// `args` is the number of arguments, `2`, `0..=1` or `1..`, 1 where nothing is said; `effect` is `none`, `shares`, `makes`
+/// or `any`; `pattern` is `elementwise`, `broadcast`, `injective`, `reduction`, `out_fusable`, `tuple` or `opaque`, which
+/// is what stands where nothing is said; `aliases` are other names.
+///
+/// A field is an `i64`, `f64`, `bool`, `String`, `Vec<i64>`, `[i64; N]`, `DType`, `Layout`, `Type` or `Term`, or an `Option` of
+/// one, which may be absent. One that is no `Option` and has no `default` must be given. `min`, `max` and `one_of` bound it.
+#[proc_macro_attribute]
+pub fn op(attributes: TokenStream, item: TokenStream) -> TokenStream {
+    op::expand(attributes.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Makes a struct an instrument: something that watches passes.

@@ -249,7 +249,7 @@ pub(crate) fn texts(array: &ExprArray) -> Result<Vec<String>> {
 }
 
 /// What the file says of itself at its top: how the pass works, before and after.
-fn header() -> Option<String> {
+pub(crate) fn header() -> Option<String> {
     let text = std::fs::read_to_string(proc_macro::Span::call_site().local_file()?).ok()?;
     let lines: Vec<&str> = text
         .lines()

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 use abi_stable::std_types::{RSlice, RStr};
 
@@ -9,18 +10,60 @@ use super::layout::{RawTable, Table};
 use super::read::{self, BodyRecords, TermTable};
 use super::records::{RawBody, RawNode};
 use super::tables::{
-    Failure, HostCodegen, HostIr, HostRef, HostServices, NONE, RawEdit, RawFunction, RawModule,
-    RawRun,
+    Failure, HostCodegen, HostIr, HostOps, HostRef, HostServices, NONE, Query, RawEdit,
+    RawFunction, RawModule, RawRun,
 };
 use crate::ir::{BodyView, Context, Expr, NodeSpec, Symbol, Term, TermKind, Terms};
 
 /// A counted reference to the state of one run, with the host's tables. It may be sent to threads.
 pub struct Host {
     run: *const RawRun,
+    tables: Tables,
+}
+
+/// The host's tables.
+#[derive(Clone, Copy)]
+struct Tables {
     ir: Table<HostIr>,
     services: Table<HostServices>,
     /// Absent in a host that knows of no code generators.
     codegen: Option<Table<HostCodegen>>,
+    /// Absent in a host that knows of no operators of plugins.
+    ops: Option<Table<HostOps>>,
+}
+
+impl Tables {
+    /// The tables of a host. They are valid for ever, so those of the host that asked first are found at once: an
+    /// operator is called for every node.
+    ///
+    /// # Safety
+    /// As for [`Host::new`].
+    unsafe fn of(raw: HostRef) -> Result<Self, String> {
+        static FIRST: OnceLock<(Query, Tables)> = OnceLock::new();
+        match FIRST.get() {
+            Some((query, tables)) if std::ptr::fn_addr_eq(*query, raw.query) => Ok(*tables),
+            _ => {
+                // SAFETY: by this function's contract.
+                let tables = unsafe { Self::asked_for(raw)? };
+                let _ = FIRST.set((raw.query, tables));
+                Ok(tables)
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Host::new`].
+    unsafe fn asked_for(raw: HostRef) -> Result<Self, String> {
+        // SAFETY: by this function's contract.
+        unsafe {
+            Ok(Self {
+                ir: table(raw)?,
+                services: table(raw)?,
+                codegen: table(raw).ok(),
+                ops: table(raw).ok(),
+            })
+        }
+    }
 }
 
 // SAFETY: the host's tables promise that the calls made here on a shared host are for any thread, and
@@ -32,15 +75,15 @@ unsafe impl Sync for Host {}
 impl Clone for Host {
     fn clone(&self) -> Self {
         // SAFETY: `run` is alive because `self` owns it.
-        unsafe { (self.ir.run_retain())(self.run) };
-        Self { run: self.run, ir: self.ir, services: self.services, codegen: self.codegen }
+        unsafe { (self.tables.ir.run_retain())(self.run) };
+        Self { run: self.run, tables: self.tables }
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
         // SAFETY: `self` owns one count of `run`.
-        unsafe { (self.ir.run_release())(self.run) };
+        unsafe { (self.tables.ir.run_release())(self.run) };
     }
 }
 
@@ -51,42 +94,40 @@ impl Host {
     /// `raw` must come from a host that upholds the contract of [`HostRef`].
     pub(super) unsafe fn new(raw: HostRef) -> Result<Self, String> {
         // SAFETY: by this function's contract.
-        let (ir, services) = unsafe { (table::<HostIr>(raw)?, table::<HostServices>(raw)?) };
+        let tables = unsafe { Tables::of(raw)? };
         // SAFETY: `run` is borrowed for the call.
-        unsafe { (ir.run_retain())(raw.run) };
-        // SAFETY: by this function's contract.
-        let codegen = unsafe { table::<HostCodegen>(raw) }.ok();
-        Ok(Self { run: raw.run, ir, services, codegen })
+        unsafe { (tables.ir.run_retain())(raw.run) };
+        Ok(Self { run: raw.run, tables })
     }
 
     /// The options of the pass, a dictionary term.
     pub(crate) fn options(&self) -> Term {
         // SAFETY: `run` is alive.
-        Term(unsafe { (self.services.options())(self.run) })
+        Term(unsafe { (self.tables.services.options())(self.run) })
     }
 
     /// The target, a dictionary term.
     pub(crate) fn target(&self) -> Term {
         // SAFETY: `run` is alive.
-        Term(unsafe { (self.services.target())(self.run) })
+        Term(unsafe { (self.tables.services.target())(self.run) })
     }
 
     /// Reports a message.
     pub(crate) fn report(&self, level: u32, text: &str) {
         // SAFETY: `run` is alive.
-        unsafe { (self.services.report())(self.run, level, RStr::from_str(text)) };
+        unsafe { (self.tables.services.report())(self.run, level, RStr::from_str(text)) };
     }
 
     /// Whether the pass should stop.
     pub(crate) fn is_cancelled(&self) -> bool {
         // SAFETY: `run` is alive.
-        unsafe { (self.services.is_cancelled())(self.run) }
+        unsafe { (self.tables.services.is_cancelled())(self.run) }
     }
 
     /// What is known of an operator.
     pub(crate) fn op_info(&self, name: Symbol) -> u32 {
         // SAFETY: `run` is alive.
-        unsafe { (self.services.op_info())(self.run, name.0) }
+        unsafe { (self.tables.services.op_info())(self.run, name.0) }
     }
 
     /// The tensor program of an operator call.
@@ -100,7 +141,7 @@ impl Host {
         let args = RSlice::from_slice(args);
         // SAFETY: `run` is alive.
         let function =
-            unsafe { (self.services.legalize())(self.run, op.0, attrs.0, args, result.0) };
+            unsafe { (self.tables.services.legalize())(self.run, op.0, attrs.0, args, result.0) };
         FunctionHandle::adopt(self, function).ok_or_else(|| self.last_error())
     }
 
@@ -118,7 +159,7 @@ impl Host {
             item(index as usize);
         }
         let id = HostServices::ID;
-        let Some(service) = self.services.parallel_for() else {
+        let Some(service) = self.tables.services.parallel_for() else {
             return Err(format!("this host is older than 1.1: its {id} has no `parallel_for`"));
         };
         let state = (&raw const item).cast_mut().cast();
@@ -131,7 +172,7 @@ impl Host {
 
     /// The patterns of a code generator, a list term of strings.
     pub(crate) fn codegen_patterns(&self, generator: Symbol) -> Result<Term, String> {
-        let table = self.codegen.ok_or_else(no_codegen)?;
+        let table = self.tables.codegen.ok_or_else(no_codegen)?;
         // SAFETY: `run` is alive.
         match unsafe { (table.patterns())(self.run, generator.0) } {
             0 => Err(self.last_error()),
@@ -145,7 +186,7 @@ impl Host {
         generator: Symbol,
         function: &FunctionHandle,
     ) -> Result<bool, String> {
-        let table = self.codegen.ok_or_else(no_codegen)?;
+        let table = self.tables.codegen.ok_or_else(no_codegen)?;
         // SAFETY: `run` and the function are alive.
         match unsafe { (table.accepts())(self.run, generator.0, function.raw) } {
             NONE => Err(self.last_error()),
@@ -160,7 +201,7 @@ impl Host {
         module: &ModuleHandle,
         names: &[u32],
     ) -> Result<Vec<FunctionHandle>, String> {
-        let table = self.codegen.ok_or_else(no_codegen)?;
+        let table = self.tables.codegen.ok_or_else(no_codegen)?;
         let mut programs = vec![std::ptr::null(); names.len()];
         let names = RSlice::from_slice(names);
         // SAFETY: `run` and the module are alive, and there is room for so many functions.
@@ -176,34 +217,105 @@ impl Host {
 
     /// Hands over what a code generator made.
     pub(super) fn object(&self, bytes: &[u8]) -> Result<(), String> {
-        let table = self.codegen.ok_or_else(no_codegen)?;
+        let table = self.tables.codegen.ok_or_else(no_codegen)?;
         // SAFETY: `run` is alive; the bytes are copied.
         unsafe { (table.object())(self.run, RSlice::from_slice(bytes)) };
         Ok(())
+    }
+
+    /// What the host does for operators.
+    pub(super) fn ops(&self) -> Result<HostOperators<'_>, String> {
+        let table =
+            self.tables.ops.ok_or_else(|| format!("this host does not offer {}", HostOps::ID));
+        Ok(HostOperators { host: self, table: table? })
     }
 
     /// Says that the pass fails.
     pub(super) fn fail(&self, failure: Failure, text: &str, node: Option<Expr>) {
         let (text, node) = (RStr::from_str(text), node.map_or(NONE, |node| node.0));
         // SAFETY: `run` is alive.
-        unsafe { (self.services.fail())(self.run, failure.0, text, node) };
+        unsafe { (self.tables.services.fail())(self.run, failure.0, text, node) };
     }
 
     /// Why the last call of this thread failed.
     fn last_error(&self) -> String {
         // SAFETY: `run` is alive; the text is copied before the next call.
-        read::readable(unsafe { (self.services.last_error())(self.run) })
+        read::readable(unsafe { (self.tables.services.last_error())(self.run) })
     }
 
     /// Starts a transaction.
     pub(crate) fn edit(&self, base: Option<&FunctionHandle>) -> TransactionHandle {
         let base = base.map_or(std::ptr::null(), |base| base.raw);
         // SAFETY: `run` and `base` are alive.
-        let raw = unsafe { (self.ir.edit())(self.run, base) };
+        let raw = unsafe { (self.tables.ir.edit())(self.run, base) };
         assert!(!raw.is_null(), "{}", self.last_error());
         // SAFETY: the host hands out a transaction whose view stays at its address.
-        let view = unsafe { (self.ir.transaction_body())(raw) };
+        let view = unsafe { (self.tables.ir.transaction_body())(raw) };
         TransactionHandle { host: self.clone(), raw, view, not_sync: PhantomData }
+    }
+}
+
+/// The host's services for an operator.
+#[derive(Clone, Copy)]
+pub(super) struct HostOperators<'h> {
+    host: &'h Host,
+    table: Table<HostOps>,
+}
+
+impl HostOperators<'_> {
+    /// Becomes an owner of a tensor's bytes.
+    ///
+    /// # Safety
+    /// `owner` is that of a tensor that the host told in this call.
+    pub(super) unsafe fn keep(&self, owner: *const c_void) -> Kept {
+        // SAFETY: by this function's contract.
+        unsafe { (self.table.retain())(owner) };
+        Kept { owner, table: self.table }
+    }
+
+    /// Hands over that a tensor of the result has the bytes of an argument.
+    pub(super) fn share(&self, index: u32, arg: u32) -> Result<(), String> {
+        // SAFETY: `run` is alive.
+        match unsafe { (self.table.share())(self.host.run, index, arg) } {
+            true => Ok(()),
+            false => Err(self.host.last_error()),
+        }
+    }
+
+    /// Hands over the bytes of a tensor of the result.
+    ///
+    /// # Safety
+    /// The bytes stay as they are until the host tells `release` of this plugin's operators of `owner`.
+    pub(super) unsafe fn give(
+        &self,
+        index: u32,
+        bytes: &[u8],
+        owner: *mut c_void,
+    ) -> Result<(), String> {
+        let (data, len) = (bytes.as_ptr(), bytes.len() as u64);
+        // SAFETY: `run` is alive, and by this function's contract.
+        match unsafe { (self.table.give())(self.host.run, index, data, len, owner) } {
+            true => Ok(()),
+            false => Err(self.host.last_error()),
+        }
+    }
+}
+
+/// An owner of bytes of the host's.
+pub(super) struct Kept {
+    owner: *const c_void,
+    table: Table<HostOps>,
+}
+
+// SAFETY: the bytes are never written, and owners are counted atomically.
+unsafe impl Send for Kept {}
+// SAFETY: as above.
+unsafe impl Sync for Kept {}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // SAFETY: `self` owns a count.
+        unsafe { (self.table.release())(self.owner) };
     }
 }
 
@@ -229,19 +341,19 @@ unsafe fn table<T: RawTable>(raw: HostRef) -> Result<Table<T>, String> {
 impl Context for Host {
     fn terms(&self) -> Terms<'_> {
         // SAFETY: the table lives as long as the run, of which `self` owns a count.
-        let table = unsafe { &*(self.ir.terms())(self.run) };
+        let table = unsafe { &*(self.tables.ir.terms())(self.run) };
         Terms::new(TermTable::new(table))
     }
 
     fn intern(&self, kind: TermKind, flags: u16, bits: u64, children: &[Term]) -> Term {
         let ids = RSlice::from_slice(read::term_ids(children));
         // SAFETY: `run` is alive.
-        Term(unsafe { (self.ir.intern())(self.run, kind.0, flags, bits, ids) })
+        Term(unsafe { (self.tables.ir.intern())(self.run, kind.0, flags, bits, ids) })
     }
 
     fn symbol(&self, text: &str) -> Symbol {
         // SAFETY: `run` is alive.
-        Symbol(unsafe { (self.ir.symbol())(self.run, RStr::from_str(text)) })
+        Symbol(unsafe { (self.tables.ir.symbol())(self.run, RStr::from_str(text)) })
     }
 }
 
@@ -266,7 +378,7 @@ impl Clone for FunctionHandle {
 impl Drop for FunctionHandle {
     fn drop(&mut self) {
         // SAFETY: `self` owns a count.
-        unsafe { (self.host.ir.function_release())(self.raw) };
+        unsafe { (self.host.tables.ir.function_release())(self.raw) };
     }
 }
 
@@ -277,7 +389,7 @@ impl FunctionHandle {
     /// `raw` must be a function of this host that is alive.
     pub(crate) unsafe fn retained(host: &Host, raw: *const RawFunction) -> Self {
         // SAFETY: by this function's contract.
-        unsafe { (host.ir.function_retain())(raw) };
+        unsafe { (host.tables.ir.function_retain())(raw) };
         Self { host: host.clone(), raw }
     }
 
@@ -289,7 +401,7 @@ impl FunctionHandle {
     /// Gives the count away.
     pub(crate) fn into_raw(self) -> *const RawFunction {
         // SAFETY: `self` owns a count, so the function is alive; this one outlives the drop below.
-        unsafe { (self.host.ir.function_retain())(self.raw) };
+        unsafe { (self.host.tables.ir.function_retain())(self.raw) };
         self.raw
     }
 
@@ -302,7 +414,7 @@ impl FunctionHandle {
     pub(crate) fn body(&self) -> BodyView<'_> {
         let mut body = RawBody::EMPTY;
         // SAFETY: the function is alive, and there is room for the record.
-        unsafe { (self.host.ir.function_body())(self.raw, &mut body, size_of::<RawBody>()) };
+        unsafe { (self.host.tables.ir.function_body())(self.raw, &mut body, size_of::<RawBody>()) };
         // SAFETY: the arrays live as long as the function, which `self` keeps.
         BodyView::new(unsafe { BodyRecords::from_raw(body) })
     }
@@ -326,7 +438,7 @@ impl Drop for TransactionHandle {
     fn drop(&mut self) {
         if !self.raw.is_null() {
             // SAFETY: `self` owns the transaction.
-            unsafe { (self.host.ir.abandon())(self.raw) };
+            unsafe { (self.host.tables.ir.abandon())(self.raw) };
         }
     }
 }
@@ -350,7 +462,9 @@ impl TransactionHandle {
         let node = spec.record(0, 0);
         let operands = RSlice::from_slice(read::expr_ids(operands));
         // SAFETY: `self` owns the transaction; the record is of the size that is said.
-        let id = unsafe { (self.host.ir.push())(self.raw, &node, size_of::<RawNode>(), operands) };
+        let id = unsafe {
+            (self.host.tables.ir.push())(self.raw, &node, size_of::<RawNode>(), operands)
+        };
         assert!(id != NONE, "{}", self.host.last_error());
         Expr(id)
     }
@@ -358,14 +472,15 @@ impl TransactionHandle {
     /// Adds a constant.
     pub(crate) fn constant(&mut self, ty: u32, bytes: &[u8]) -> Option<Expr> {
         // SAFETY: `self` owns the transaction.
-        let id = unsafe { (self.host.ir.constant())(self.raw, ty, RSlice::from_slice(bytes)) };
+        let id =
+            unsafe { (self.host.tables.ir.constant())(self.raw, ty, RSlice::from_slice(bytes)) };
         (id != NONE).then_some(Expr(id))
     }
 
     /// Adds a constant of a function, sharing its bytes.
     pub(crate) fn share_constant(&mut self, function: &FunctionHandle, index: u32) -> Expr {
         // SAFETY: both are alive.
-        let id = unsafe { (self.host.ir.share_constant())(self.raw, function.raw, index) };
+        let id = unsafe { (self.host.tables.ir.share_constant())(self.raw, function.raw, index) };
         assert!(id != NONE, "{}", self.host.last_error());
         Expr(id)
     }
@@ -373,25 +488,25 @@ impl TransactionHandle {
     /// Replaces the uses of a node.
     pub(crate) fn replace(&mut self, old: Expr, new: Expr) {
         // SAFETY: `self` owns the transaction.
-        unsafe { (self.host.ir.replace())(self.raw, old.0, new.0) };
+        unsafe { (self.host.tables.ir.replace())(self.raw, old.0, new.0) };
     }
 
     /// Sets the root.
     pub(crate) fn set_root(&mut self, root: Expr) {
         // SAFETY: `self` owns the transaction.
-        unsafe { (self.host.ir.set_root())(self.raw, root.0) };
+        unsafe { (self.host.tables.ir.set_root())(self.raw, root.0) };
     }
 
     /// Sets the type of a node; 0 has it inferred again.
     pub(crate) fn set_type(&mut self, expr: Expr, ty: u32) {
         // SAFETY: `self` owns the transaction.
-        unsafe { (self.host.ir.set_type())(self.raw, expr.0, ty) };
+        unsafe { (self.host.tables.ir.set_type())(self.raw, expr.0, ty) };
     }
 
     /// Evaluates a node with constant operands.
     pub(crate) fn evaluate(&mut self, expr: Expr) -> Result<Expr, String> {
         // SAFETY: `self` owns the transaction and a count of the run.
-        let id = unsafe { (self.host.services.evaluate())(self.host.run, self.raw, expr.0) };
+        let id = unsafe { (self.host.tables.services.evaluate())(self.host.run, self.raw, expr.0) };
         if id == NONE { Err(self.host.last_error()) } else { Ok(Expr(id)) }
     }
 
@@ -399,7 +514,7 @@ impl TransactionHandle {
     pub(crate) fn finish(mut self) -> Result<FunctionHandle, String> {
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
         // SAFETY: `self` owned the transaction and gives it up.
-        let function = unsafe { (self.host.ir.finish())(raw) };
+        let function = unsafe { (self.host.tables.ir.finish())(raw) };
         FunctionHandle::adopt(&self.host, function).ok_or_else(|| self.host.last_error())
     }
 }
@@ -419,7 +534,7 @@ impl Drop for ModuleHandle {
     fn drop(&mut self) {
         if !self.raw.is_null() {
             // SAFETY: `self` owns the module.
-            unsafe { (self.host.ir.module_release())(self.raw) };
+            unsafe { (self.host.tables.ir.module_release())(self.raw) };
         }
     }
 }
@@ -431,7 +546,7 @@ impl ModuleHandle {
     /// `raw` must be a module of this host that is alive.
     pub(crate) unsafe fn copied(host: &Host, raw: *const RawModule) -> Self {
         // SAFETY: by this function's contract.
-        let raw = unsafe { (host.ir.module_clone())(raw) };
+        let raw = unsafe { (host.tables.ir.module_clone())(raw) };
         Self { host: host.clone(), raw }
     }
 
@@ -452,7 +567,7 @@ impl ModuleHandle {
             let room = names.len();
             // SAFETY: `self` owns the module, and there is room for so many names.
             let count =
-                unsafe { (self.host.ir.module_names())(self.raw, names.as_mut_ptr(), room) };
+                unsafe { (self.host.tables.ir.module_names())(self.raw, names.as_mut_ptr(), room) };
             names.resize(count, 0);
             if count <= room {
                 return names.into_iter().map(Symbol).collect();
@@ -463,33 +578,34 @@ impl ModuleHandle {
     /// The function called `name`.
     pub(crate) fn get(&self, name: Symbol) -> Option<FunctionHandle> {
         // SAFETY: `self` owns the module.
-        let function = unsafe { (self.host.ir.module_get())(self.raw, name.0) };
+        let function = unsafe { (self.host.tables.ir.module_get())(self.raw, name.0) };
         FunctionHandle::adopt(&self.host, function)
     }
 
     /// The attributes.
     pub(crate) fn attrs(&self) -> Term {
         // SAFETY: `self` owns the module.
-        Term(unsafe { (self.host.ir.module_attrs())(self.raw) })
+        Term(unsafe { (self.host.tables.ir.module_attrs())(self.raw) })
     }
 
     /// Sets the attributes.
     pub(crate) fn set_attrs(&mut self, attrs: Term) {
         // SAFETY: `self` owns the module.
-        let is_set = unsafe { (self.host.ir.module_set_attrs())(self.raw, attrs.0) };
+        let is_set = unsafe { (self.host.tables.ir.module_set_attrs())(self.raw, attrs.0) };
         assert!(is_set, "no term {} in this context", attrs.0);
     }
 
     /// Sets a function.
     pub(crate) fn insert(&mut self, name: Symbol, function: &FunctionHandle) {
         // SAFETY: `self` owns the module, and the function is alive.
-        let is_set = unsafe { (self.host.ir.module_insert())(self.raw, name.0, function.raw) };
+        let is_set =
+            unsafe { (self.host.tables.ir.module_insert())(self.raw, name.0, function.raw) };
         assert!(is_set, "{name:?} is no name, or the function belongs to another run's terms");
     }
 
     /// Removes a function.
     pub(crate) fn remove(&mut self, name: Symbol) {
         // SAFETY: `self` owns the module.
-        unsafe { (self.host.ir.module_remove())(self.raw, name.0) };
+        unsafe { (self.host.tables.ir.module_remove())(self.raw, name.0) };
     }
 }

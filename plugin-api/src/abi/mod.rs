@@ -3,7 +3,7 @@
 //! Data crosses as plain records with an element stride ([`records`]), so a newer host may append
 //! fields to a record and an older plugin still walks the array. Calls cross through tables that only
 //! grow ([`tables`]); [`layout`] describes both as data, for the check and for C. [`host`] is the host as a plugin sees it; [`plugin`] is a plugin as a host sees it,
-//! [`instrument`] its instruments;
+//! [`instrument`] its instruments, [`op`] its operators;
 //! [`note`] is the manifest; [`guard`] turns a panic into an error before it reaches the border.
 
 mod codegen;
@@ -12,6 +12,7 @@ pub mod host;
 pub mod instrument;
 pub mod layout;
 pub mod note;
+pub mod op;
 mod pins;
 pub mod plugin;
 pub mod publication;

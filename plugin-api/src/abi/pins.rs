@@ -94,6 +94,17 @@ const _: () = {
 };
 
 const _: () = {
+    assert!(size_of::<RawTensor>() == 40);
+    assert!(<RawTensor as Record>::LAYOUT.len() == 6);
+    assert!(offset_of!(RawTensor, dtype) == 0);
+    assert!(offset_of!(RawTensor, rank) == 4);
+    assert!(offset_of!(RawTensor, shape) == 8);
+    assert!(offset_of!(RawTensor, data) == 16);
+    assert!(offset_of!(RawTensor, len) == 24);
+    assert!(offset_of!(RawTensor, owner) == 32);
+};
+
+const _: () = {
     assert!(size_of::<PassTable>() >= 32);
     assert!(<PassTable as RawTable>::LAYOUT.len() >= 4);
     assert!(offset_of!(PassTable, size) == 0);
@@ -179,4 +190,27 @@ const _: () = {
     assert!(offset_of!(HostCodegen, accepts) == 16);
     assert!(offset_of!(HostCodegen, generate) == 24);
     assert!(offset_of!(HostCodegen, object) == 32);
+};
+
+const _: () = {
+    assert!(size_of::<OpTable>() >= 48);
+    assert!(<OpTable as RawTable>::LAYOUT.len() >= 6);
+    assert!(offset_of!(OpTable, size) == 0);
+    assert!(offset_of!(OpTable, count) == 8);
+    assert!(offset_of!(OpTable, name) == 16);
+    assert!(offset_of!(OpTable, infer) == 24);
+    assert!(offset_of!(OpTable, evaluate) == 32);
+    assert!(offset_of!(OpTable, release) == 40);
+};
+
+const _: () = {
+    assert!(size_of::<HostOps>() >= 56);
+    assert!(<HostOps as RawTable>::LAYOUT.len() >= 7);
+    assert!(offset_of!(HostOps, size) == 0);
+    assert!(offset_of!(HostOps, attributes) == 8);
+    assert!(offset_of!(HostOps, retain) == 16);
+    assert!(offset_of!(HostOps, release) == 24);
+    assert!(offset_of!(HostOps, result) == 32);
+    assert!(offset_of!(HostOps, share) == 40);
+    assert!(offset_of!(HostOps, give) == 48);
 };

@@ -11,13 +11,15 @@ use super::codegen;
 use super::guard::guard;
 use super::host::Host;
 use super::instrument::{INSTRUMENT_TABLE, instruments};
+use super::op;
 use super::tables::{
-    Failure, HostCodegen, HostIr, HostRef, HostServices, Interface, PassTable, PluginRoot,
+    Failure, HostCodegen, HostIr, HostOps, HostRef, HostServices, Interface, PassTable, PluginRoot,
     PluginRoot_Ref, RECORDS, ROOT_ABI, RawModule,
 };
 use crate::pass::{Function, Module, PassContext, PassError, Result};
 
 pub use super::codegen::{GENERATORS, GeneratorBody, GeneratorCheck, GeneratorItem};
+pub use super::op::{OPERATORS, OpItem};
 
 pub use abi_stable::library::LibHeader;
 pub use linkme;
@@ -65,8 +67,9 @@ extern "C" fn manifest() -> RStr<'static> {
         let passes = passes().iter().map(|item| item.manifest);
         let instruments = instruments().iter().map(|item| item.manifest);
         let generators = codegen::generators().iter().map(|item| item.manifest);
+        let operators = op::operators().iter().map(|item| item.manifest);
         let records = PLUGINS.iter().copied().chain(passes).chain(instruments).chain(generators);
-        records.collect::<Vec<_>>().join("\n")
+        records.chain(operators).collect::<Vec<_>>().join("\n")
     });
     RStr::from_str(text)
 }
@@ -137,15 +140,17 @@ unsafe fn run_pass(
 
 static PASS_TABLE: PassTable = PassTable { size: size_of::<PassTable>(), count, name, run };
 
-static INTERFACES: [Interface; 6 + RECORDS.len()] = {
+static INTERFACES: [Interface; 8 + RECORDS.len()] = {
     let [node, term, constant, body] = RECORDS;
     [
         Interface::offered(&PASS_TABLE),
         Interface::offered(&INSTRUMENT_TABLE),
         Interface::offered(&codegen::TABLE),
+        Interface::offered(&op::TABLE),
         Interface::used::<HostIr>(),
         Interface::used::<HostServices>(),
         Interface::used::<HostCodegen>(),
+        Interface::used::<HostOps>(),
         node,
         term,
         constant,

@@ -275,6 +275,11 @@ pub fn term_ids(terms: &[crate::ir::Term]) -> &[u32] {
     unsafe { std::slice::from_raw_parts(terms.as_ptr().cast::<u32>(), terms.len()) }
 }
 
+/// The types that have these numbers.
+pub fn type_ids(ids: &[u32]) -> &[crate::ir::Type] {
+    cast_ids!(ids, crate::ir::Type)
+}
+
 /// The terms that have these numbers.
 pub fn terms(ids: &[u32]) -> &[crate::ir::Term] {
     cast_ids!(ids, crate::ir::Term)

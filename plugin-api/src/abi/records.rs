@@ -159,7 +159,29 @@ impl RawBody {
     };
 }
 
+record! {
+    /// A tensor as a value: row-major, without padding, its elements little-endian. Frozen.
+    #[derive(Clone, Copy, Debug)]
+    RawTensor = "tenon_tensor" {
+        /// The type of each element, see `tenon_dtype`.
+        dtype: u32,
+        /// Number of dimensions.
+        rank: u32,
+        /// The extents, outermost first.
+        shape: *const u64,
+        /// The bytes, not necessarily aligned; null where only type and shape are told.
+        data: *const u8,
+        /// Number of bytes.
+        len: u64,
+        /// What `retain` of tenon.host.op/1 takes to keep the bytes longer than the call; null where only type and
+        /// shape are told.
+        owner: *const c_void,
+    }
+}
+
 c_types! {
+    *const u64 => "const uint64_t *",
+    *mut u8 => "uint8_t *",
     () => "void",
     bool => "bool",
     u16 => "uint16_t",

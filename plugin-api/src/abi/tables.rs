@@ -22,7 +22,7 @@ use abi_stable::sabi_types::VersionStrings;
 use abi_stable::std_types::{RSlice, RStr};
 
 use super::layout::{Description, Field, RawTable, Record, c_types, record, table};
-use super::records::{RawBody, RawConstant, RawNode, RawTerm, RawTermTable};
+use super::records::{RawBody, RawConstant, RawNode, RawTensor, RawTerm, RawTermTable};
 
 /// Version of both roots. It is checked before anything else and has only ever been 1.
 pub const ROOT_ABI: u32 = 1;
@@ -148,6 +148,7 @@ c_types! {
     RStr<'_> => "tenon_str",
     RSlice<'_, u8> => "tenon_bytes",
     RSlice<'_, u32> => "tenon_ids",
+    RSlice<'_, RawTensor> => "tenon_tensors",
     RSlice<'_, Field> => "tenon_fields",
     RSlice<'_, Interface> => "tenon_interfaces",
     *const Interface => "const tenon_interface *",
@@ -444,6 +445,62 @@ table! {
     }
 }
 
+table! {
+    /// The operators of a plugin. Unstable until operators are frozen.
+    OpTable = "tenon_op_table" "tenon.op/1" {
+        /// Number of operators. [any thread]
+        fn count() -> u32;
+        /// Name of an operator, as the manifest has it, borrowed for ever; empty when there is none. [any thread]
+        fn name(index: u32) -> RStr<'static>;
+        /// The type of a call of an operator: of its attributes, a dictionary term, and of the types of its arguments, 0 for
+        /// one without a type. The host has checked how many there are, and the attributes against the manifest. 0 when
+        /// there is none, after `fail` was told. [any thread]
+        fn infer(index: u32, host: HostRef, attrs: u32, args: RSlice<'_, u32>) -> u32;
+        /// Computes a call of an operator, whose type was inferred: of its attributes and its arguments, tuples
+        /// flattened, shapes and dimensions as tensors of i64. `results` tells element type and shape of each tensor
+        /// of the result; a length of UINT64_MAX is not known before, and nor is an extent of it. Each is handed over by `result`, `share` or `give` of tenon.host.op/1. False when that failed,
+        /// after `fail` was told. [any thread]
+        fn evaluate(
+            index: u32,
+            host: HostRef,
+            attrs: u32,
+            args: RSlice<'_, RawTensor>,
+            results: RSlice<'_, RawTensor>,
+        ) -> bool;
+        /// Gives up what was handed over by `give`. [any thread]
+        fn release(owner: *mut c_void) -> ();
+    }
+}
+
+table! {
+    /// What the host does for operators. Unstable until operators are frozen.
+    HostOps = "tenon_host_op" "tenon.host.op/1" {
+        /// The attributes of a call of operator `op`, a symbol, with the defaults of those that are not given, a
+        /// dictionary term; 0xffffffff and `last_error` when there is no such operator. [any thread]
+        fn attributes(run: *const RawRun, op: u32, attrs: u32) -> u32;
+        /// Adds an owner of a tensor's bytes, which then outlive the call. [any thread]
+        fn retain(owner: *const c_void) -> ();
+        /// Takes an owner away. [any thread]
+        fn release(owner: *const c_void) -> ();
+        /// Memory for tensor `index` of the result, as many bytes as its type and shape say, all zero; the host's. Null
+        /// and `last_error` when there is no such tensor. [one thread]
+        fn result(run: *const RawRun, index: u32) -> *mut u8;
+        /// Says that tensor `index` of the result has the bytes of argument `arg`. False and `last_error` when one of
+        /// them is not there or the lengths differ. [one thread]
+        fn share(run: *const RawRun, index: u32, arg: u32) -> bool;
+        /// Hands over `len` bytes at `data` as tensor `index` of the result. They stay where they are and as they are
+        /// until the host tells `release` of the operator's plugin of `owner`, once, also when this fails. False and
+        /// `last_error` when there is no such tensor or the length is wrong. [one thread]
+        fn give(
+            run: *const RawRun,
+            index: u32,
+            data: *const u8,
+            len: u64,
+            owner: *mut c_void,
+        ) -> bool;
+    }
+}
+
 c_types! {
     Field => "tenon_field",
     Interface => "tenon_interface",
@@ -460,7 +517,7 @@ pub const HOST_IR_INTERFACE: &str = HostIr::ID;
 pub const HOST_SERVICES_INTERFACE: &str = HostServices::ID;
 
 /// All records and tables in the order in which C must define them.
-pub const DESCRIPTIONS: [Description; 14] = [
+pub const DESCRIPTIONS: [Description; 17] = [
     Field::DESCRIPTION,
     Interface::DESCRIPTION,
     CRoot::DESCRIPTION,
@@ -469,10 +526,13 @@ pub const DESCRIPTIONS: [Description; 14] = [
     RawTerm::DESCRIPTION,
     RawConstant::DESCRIPTION,
     RawBody::DESCRIPTION,
+    RawTensor::DESCRIPTION,
     PassTable::DESCRIPTION,
     InstrumentTable::DESCRIPTION,
     HostIr::DESCRIPTION,
     HostServices::DESCRIPTION,
     CodegenTable::DESCRIPTION,
     HostCodegen::DESCRIPTION,
+    OpTable::DESCRIPTION,
+    HostOps::DESCRIPTION,
 ];

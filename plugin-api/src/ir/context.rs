@@ -153,58 +153,37 @@ pub trait Context {
     }
 
     /// `a + b`, in normal form.
-    fn dim_add(&self, a: Dim, b: Dim) -> Dim
-    where
-        Self: Sized,
-    {
+    fn dim_add(&self, a: Dim, b: Dim) -> Dim {
         dim::add(self, &[(a, 1), (b, 1)])
     }
 
     /// `a - b`, in normal form.
-    fn dim_sub(&self, a: Dim, b: Dim) -> Dim
-    where
-        Self: Sized,
-    {
+    fn dim_sub(&self, a: Dim, b: Dim) -> Dim {
         dim::add(self, &[(a, 1), (b, -1)])
     }
 
     /// `a * b`, in normal form.
-    fn dim_mul(&self, a: Dim, b: Dim) -> Dim
-    where
-        Self: Sized,
-    {
+    fn dim_mul(&self, a: Dim, b: Dim) -> Dim {
         dim::mul(self, a, b)
     }
 
     /// `a / b` rounded down.
-    fn dim_floor_div(&self, a: Dim, b: Dim) -> Dim
-    where
-        Self: Sized,
-    {
+    fn dim_floor_div(&self, a: Dim, b: Dim) -> Dim {
         dim::binary(self, TermKind::DIM_FLOOR_DIV, a, b)
     }
 
     /// The remainder of `a / b` rounded down.
-    fn dim_floor_mod(&self, a: Dim, b: Dim) -> Dim
-    where
-        Self: Sized,
-    {
+    fn dim_floor_mod(&self, a: Dim, b: Dim) -> Dim {
         dim::binary(self, TermKind::DIM_FLOOR_MOD, a, b)
     }
 
     /// The smaller of two dimensions.
-    fn dim_min(&self, a: Dim, b: Dim) -> Dim
-    where
-        Self: Sized,
-    {
+    fn dim_min(&self, a: Dim, b: Dim) -> Dim {
         dim::binary(self, TermKind::DIM_MIN, a, b)
     }
 
     /// The larger of two dimensions.
-    fn dim_max(&self, a: Dim, b: Dim) -> Dim
-    where
-        Self: Sized,
-    {
+    fn dim_max(&self, a: Dim, b: Dim) -> Dim {
         dim::binary(self, TermKind::DIM_MAX, a, b)
     }
 }

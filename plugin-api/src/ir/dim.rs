@@ -8,7 +8,7 @@ use super::type_text::{LONGEST_TEXT, cut};
 use crate::ir::{Context, Dim, DimView, Term, TermKind, Terms};
 
 /// The sum of `coefficient * dimension` over `parts`.
-pub(super) fn add(cx: &impl Context, parts: &[(Dim, i64)]) -> Dim {
+pub(super) fn add(cx: &(impl Context + ?Sized), parts: &[(Dim, i64)]) -> Dim {
     let terms = cx.terms();
     let mut sum = Polynomial::default();
     for &(dim, scale) in parts {
@@ -18,7 +18,7 @@ pub(super) fn add(cx: &impl Context, parts: &[(Dim, i64)]) -> Dim {
 }
 
 /// The product of two dimensions.
-pub(super) fn mul(cx: &impl Context, a: Dim, b: Dim) -> Dim {
+pub(super) fn mul(cx: &(impl Context + ?Sized), a: Dim, b: Dim) -> Dim {
     let terms = cx.terms();
     let (mut left, mut right) = (Polynomial::default(), Polynomial::default());
     left.add(terms, a, 1);
@@ -34,7 +34,7 @@ pub(super) fn mul(cx: &impl Context, a: Dim, b: Dim) -> Dim {
 }
 
 /// A division, remainder, minimum or maximum.
-pub(super) fn binary(cx: &impl Context, kind: TermKind, a: Dim, b: Dim) -> Dim {
+pub(super) fn binary(cx: &(impl Context + ?Sized), kind: TermKind, a: Dim, b: Dim) -> Dim {
     let terms = cx.terms();
     let folded = match (kind, terms.dim_value(a), terms.dim_value(b)) {
         (TermKind::DIM_FLOOR_DIV, Some(a), Some(b)) if b != 0 => Some(a.div_euclid(b)),
@@ -99,7 +99,7 @@ impl Polynomial {
         *sum = sum.wrapping_add(coefficient);
     }
 
-    fn build(self, cx: &impl Context) -> Dim {
+    fn build(self, cx: &(impl Context + ?Sized)) -> Dim {
         let mut parts = Vec::new();
         for ((_, atoms), coefficient) in self.monomials {
             match (coefficient, atoms.as_slice()) {
@@ -125,7 +125,7 @@ impl Polynomial {
     }
 }
 
-fn product(cx: &impl Context, factors: &[Dim]) -> Dim {
+fn product(cx: &(impl Context + ?Sized), factors: &[Dim]) -> Dim {
     let factors: Vec<Term> = factors.iter().map(|&factor| factor.into()).collect();
     Dim(cx.intern(TermKind::DIM_MUL, 0, 0, &factors).0)
 }

@@ -7,6 +7,7 @@
 mod args;
 mod blocks;
 mod build;
+mod bytes;
 mod callee;
 mod context;
 mod dim;
@@ -26,6 +27,7 @@ mod walk;
 pub use args::Args;
 pub use blocks::{LetBlock, LetView, PrimBlockView};
 pub use build::{Build, NodeSpec};
+pub use bytes::Bytes;
 pub use callee::{Callee, impure_functions};
 pub use context::{AttrValue, Context};
 pub use dtype::DType;

@@ -35,7 +35,7 @@ impl Substitution {
     }
 
     /// `term`, a dimension, a type, attributes or any other term, with dimensions in the place of symbols.
-    pub fn apply(&mut self, cx: &impl Context, term: impl Into<Term>) -> Term {
+    pub fn apply(&mut self, cx: &(impl Context + ?Sized), term: impl Into<Term>) -> Term {
         let symbols = &self.symbols;
         match symbols.is_empty() {
             true => term.into(),
@@ -48,7 +48,12 @@ impl Substitution {
     /// Binds symbols so that the type `declared` of a parameter becomes `given`, that of an argument: a
     /// symbol that is a whole dimension is bound to the one it meets first. Returns whether both are equal
     /// then. It does not bind within types of functions, which have symbols of their own.
-    pub fn match_type(&mut self, cx: &impl Context, declared: Type, given: Type) -> bool {
+    pub fn match_type(
+        &mut self,
+        cx: &(impl Context + ?Sized),
+        declared: Type,
+        given: Type,
+    ) -> bool {
         let terms = cx.terms();
         let mut pending = vec![(declared, given)];
         while let Some((declared, given)) = pending.pop() {
@@ -79,7 +84,7 @@ impl Substitution {
 /// `term` with what `lookup` says in the place of symbols. Each part of it is looked at once, without recursion;
 /// `done` holds what parts became before, and gains what they become.
 pub fn substitute<S: std::hash::BuildHasher>(
-    cx: &impl Context,
+    cx: &(impl Context + ?Sized),
     term: Term,
     lookup: impl Fn(Symbol) -> Option<Dim>,
     done: &mut HashMap<Term, Term, S>,

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::abi::guard::guard;
 use crate::abi::host::Host;
 use crate::ir::{Attrs, AttrsView, Context, Symbol, Term, TermKind, TermView, Terms, Type};
+use crate::op::{OpEffect, OpPattern};
 use crate::pass::{Function, Module, PassError, Result};
 
 /// What a pass knows of its run: options, target, operators, and the host's services. It may be shared
@@ -17,81 +18,6 @@ pub struct PassContext {
 }
 
 const KNOWN_OPS: usize = 64;
-
-/// How an operator's calls may be fused, from the freest to none. The numbers are those of the attribute
-/// `op_pattern`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(u32)]
-pub enum OpPattern {
-    /// One element in, one element out, at the same place.
-    Elementwise = 0,
-    /// As elementwise, with inputs that are repeated along axes.
-    Broadcast = 1,
-    /// Each output element reads one place of each input.
-    Injective = 2,
-    /// Reduces axes.
-    Reduction = 3,
-    /// Heavy, and takes elementwise work on its output.
-    OutFusable = 4,
-    /// Makes or takes a tuple.
-    Tuple = 7,
-    /// Not to be fused.
-    Opaque = 8,
-}
-
-impl OpPattern {
-    /// The pattern with this code; opaque for one that this build does not know.
-    pub fn from_code(code: i64) -> Self {
-        match code {
-            0 => Self::Elementwise,
-            1 => Self::Broadcast,
-            2 => Self::Injective,
-            3 => Self::Reduction,
-            4 => Self::OutFusable,
-            7 => Self::Tuple,
-            _ => Self::Opaque,
-        }
-    }
-}
-
-/// What a call of an operator does besides computing: to memory, and to whoever counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OpEffect {
-    /// Nothing: it reads its arguments and gives a new value, the same one for the same arguments.
-    None,
-    /// Nothing, but its result may stand for memory of its arguments: closures, calls that promise to have no effect.
-    Shares,
-    /// It writes no memory that there was, but no two calls are the same one: it makes memory, or looks at some.
-    Makes,
-    /// Anything; it may write the memory that it is given.
-    Any,
-}
-
-impl OpEffect {
-    /// Whether a call may be merged and dropped, and moved as far as the memory that it reads stays as it is.
-    pub const fn is_pure(self) -> bool {
-        matches!(self, Self::None | Self::Shares)
-    }
-
-    /// As it crosses the border: bit 1 pure, bit 2 the second of the two that are, or that are not.
-    pub const fn code(self) -> u32 {
-        match self {
-            Self::None => 2,
-            Self::Shares => 6,
-            Self::Makes => 4,
-            Self::Any => 0,
-        }
-    }
-
-    const fn from_code(code: u32) -> Self {
-        match code & 6 {
-            2 => Self::None,
-            6 => Self::Shares,
-            4 => Self::Makes,
-            _ => Self::Any,
-        }
-    }
-}
 
 /// What is known of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

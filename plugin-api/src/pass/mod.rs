@@ -14,9 +14,11 @@ mod rewriter;
 mod stretches;
 mod template;
 
+pub use crate::op::{OpEffect, OpPattern};
+
 pub use call_graph::CallGraph;
 pub use calls::{Call, Uses};
-pub use context::{OpEffect, OpInfo, OpPattern, PassContext};
+pub use context::{OpInfo, PassContext};
 pub use effects::{Effects, ModuleEffects};
 pub use error::{PassError, Result};
 pub use function::{Function, Module, PrimFunc};

@@ -100,8 +100,8 @@ fn structure(description: &Description) -> String {
     if let Some(id) = description.id {
         out += &format!("#define {} \"{id}\"\n", id_constant(description));
     }
-    // Two of them are named before they are defined.
-    let is_named = ["tenon_field", "tenon_interface"].contains(&name);
+    // Some of them are named before they are defined.
+    let is_named = ["tenon_field", "tenon_interface", "tenon_tensor"].contains(&name);
     let (start, end) = match is_named {
         true => (format!("struct {name} {{\n"), "};\n\n".to_owned()),
         false => (format!("typedef struct {name} {{\n"), format!("}} {name};\n\n")),

@@ -47,6 +47,8 @@ typedef struct tenon_ids { const uint32_t *data; size_t len; } tenon_ids;
 typedef struct tenon_field tenon_field;
 typedef struct tenon_fields { const tenon_field *data; size_t len; } tenon_fields;
 typedef struct tenon_interface tenon_interface;
+typedef struct tenon_tensor tenon_tensor;
+typedef struct tenon_tensors { const tenon_tensor *data; size_t len; } tenon_tensors;
 typedef struct tenon_interfaces { const tenon_interface *data; size_t len; } tenon_interfaces;
 
 /* Handles: counted or owned as the functions say, and never looked into. */

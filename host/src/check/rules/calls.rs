@@ -3,8 +3,8 @@
 
 use crate::check::{Report, Rule, Subject};
 use crate::infer::fits;
+use crate::ir::op_names::{CALL_SCALAR, CALL_TIR};
 use crate::ir::{Args, BodyView, Context, DType, DimBindings, Expr, Kind, Type, TypeView, View};
-use crate::ops::core::compiler::{CALL_SCALAR, CALL_TIR};
 
 pub(super) const RULE: Rule = Rule {
     name: "calls",

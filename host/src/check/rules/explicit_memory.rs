@@ -5,7 +5,7 @@
 use super::legal::VIEW;
 use crate::check::{Report, Rule, Subject};
 use crate::ir::View;
-use crate::ops::core::compiler::CALL_TIR;
+use crate::ir::op_names::CALL_TIR;
 
 pub(super) const RULE: Rule = Rule {
     name: "explicit_memory",

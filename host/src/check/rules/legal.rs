@@ -19,7 +19,7 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
     for expr in body.post_order() {
         let View::Call { callee, .. } = body.view(expr) else { continue };
         let Some(name) = body.op_name(callee).filter(|&name| name != VIEW) else { continue };
-        if ops::find(name).is_some_and(|op| op.legalize.is_some()) {
+        if ops::has_program(name) {
             report.at(expr, || format!("`{name}` is still called, not its tensor program"));
         }
     }

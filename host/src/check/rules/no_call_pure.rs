@@ -2,7 +2,7 @@
 
 use crate::check::{Report, Rule, Subject};
 use crate::ir::View;
-use crate::ops::core::compiler::CALL_PURE;
+use crate::ir::op_names::CALL_PURE;
 
 pub(super) const RULE: Rule =
     Rule { name: "no_call_pure", demands: "no `call_pure`", since: Some("target"), check };

@@ -2,8 +2,8 @@
 
 use half::{bf16, f16};
 
-use crate::eval::kernels::{int_pow, shorten, sigmoid};
 use crate::ir::{BinaryOp, DType};
+use tenon_plugin_api::op::number::{int_pow, shorten, sigmoid};
 
 use super::code::{BitOp, Math, Math2};
 

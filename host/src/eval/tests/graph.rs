@@ -5,7 +5,7 @@ use crate::text::{NoWeights, parse_module};
 
 #[test]
 fn bindings_and_graphs_mean_the_same() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let ty = f32s(&cx, &[2]);
     let graph = function(&cx, &[ty, ty], |tx, x| {
         let sum = tx.call_op("add", x, Attrs::NONE);
@@ -28,7 +28,7 @@ fn bindings_and_graphs_mean_the_same() {
 
 #[test]
 fn only_the_branch_taken_is_evaluated() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let cond = cx.static_tensor_type(DType::BOOL, &[]);
     let ints = cx.static_tensor_type(DType::I32, &[1]);
     let func = function(&cx, &[cond, ints, ints], |tx, x| {
@@ -72,7 +72,7 @@ fn countdown(cx: &Cx) -> Module {
 #[test]
 fn closures_call_themselves_to_any_depth() {
     let run = || {
-        let cx = Cx::new();
+        let cx = crate::testing::cx();
         let module = countdown(&cx);
         let start = Value::Tensor(Tensor::scalar(100_000i64));
         let result = Evaluator::new(&module).call("main", vec![start]).unwrap();
@@ -84,7 +84,7 @@ fn closures_call_themselves_to_any_depth() {
 #[test]
 fn long_and_deep_functions_are_evaluated_on_a_small_stack() {
     let run = || {
-        let cx = Cx::new();
+        let cx = crate::testing::cx();
         let scalar = f32s(&cx, &[]);
         for is_nested in [false, true] {
             let func = function(&cx, &[scalar], |tx, x| {
@@ -112,7 +112,7 @@ fn long_and_deep_functions_are_evaluated_on_a_small_stack() {
 
 #[test]
 fn symbols_are_bound_by_the_arguments() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let n = cx.dim_symbol("n");
     let param = cx.tensor_type(DType::F32, &[n, cx.dim(2)]);
     let func = function(&cx, &[param], |tx, x| {
@@ -135,7 +135,7 @@ fn symbols_are_bound_by_the_arguments() {
 
 #[test]
 fn an_expression_is_evaluated_by_itself() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let ty = f32s(&cx, &[2]);
     let func = function(&cx, &[], |tx, _| {
         let bytes: Vec<u8> = [1f32, 2.0].iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -167,7 +167,7 @@ fn what_is_killed_loses_its_contents() {
         ("%k = memory.kill(%s)", false),
     ] {
         let source = Source::new("kill.ir", text(kill));
-        let module = parse_module(&Cx::new(), &source, &mut NoWeights);
+        let module = parse_module(&crate::testing::cx(), &source, &mut NoWeights);
         let module = module.unwrap_or_else(|errors| panic!("{}", errors.render(false)));
         let module = infer_module(&module).unwrap();
         let result = Evaluator::new(&module).call("main", vec![vector(&[1.0, 2.0])]).unwrap();

@@ -54,7 +54,7 @@ fn matmul(cx: &Cx, n: i64) -> Arc<Function> {
 
 #[test]
 fn blocks_are_initialized_and_reduce() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let square = |values: [f32; 4]| Value::Tensor(Tensor::from_vec(vec![2, 2], values.to_vec()));
     let args = vec![square([1.0, 2.0, 3.0, 4.0]), square([5.0, 6.0, 7.0, 8.0])];
     let result = run(&cx, matmul(&cx, 2), args).unwrap();
@@ -63,7 +63,7 @@ fn blocks_are_initialized_and_reduce() {
 
 #[test]
 fn vectors_are_loaded_computed_and_stored() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let func = program(&cx, &[f32s(&cx, &[2, 8]), f32s(&cx, &[16])], |tx, buffers| {
         let i = tx.scalar_var("i", DType::I64);
         let (zero, one) = (tx.index(0), tx.index(1));
@@ -88,7 +88,7 @@ fn vectors_are_loaded_computed_and_stored() {
 
 #[test]
 fn memory_is_read_again_after_it_was_written() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     // t = A[0]; C[0] = A[0] + 1; twice the same load node, with a store between.
     let func = program(&cx, &[f32s(&cx, &[1]), f32s(&cx, &[2])], |tx, buffers| {
         let zero = tx.index(0);
@@ -106,7 +106,7 @@ fn memory_is_read_again_after_it_was_written() {
 
 #[test]
 fn symbolic_extents_conditions_and_allocations_work() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let n = cx.dim_symbol("n");
     let ty = cx.tensor_type(DType::F32, &[n]);
     // Reverses a vector over a buffer of its own; elements below 0 become 0.
@@ -140,7 +140,7 @@ fn symbolic_extents_conditions_and_allocations_work() {
 
 #[test]
 fn an_access_outside_is_named() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let func = program(&cx, &[f32s(&cx, &[3]), f32s(&cx, &[4])], |tx, buffers| {
         let i = tx.scalar_var("i", DType::I64);
         let x = tx.load(buffers[0], &[i]);
@@ -158,7 +158,7 @@ fn an_access_outside_is_named() {
 
 #[test]
 fn bits_and_intrinsics_are_those_of_the_types() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     // 2^A by its bits: reinterpret((int(A) + 127) << 23), plus fma and sigmoid.
     let func = program(&cx, &[f32s(&cx, &[1]), f32s(&cx, &[3])], |tx, buffers| {
         let zero = tx.index(0);
@@ -188,7 +188,7 @@ fn bits_and_intrinsics_are_those_of_the_types() {
 
 #[test]
 fn graph_functions_call_programs_in_both_ways() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let ty = f32s(&cx, &[2, 2]);
     let main = function(&cx, &[ty], |tx, x| {
         let cx = tx.cx();
@@ -227,7 +227,7 @@ fn graph_functions_call_programs_in_both_ways() {
 
 #[test]
 fn a_loop_of_many_steps_is_fast_enough_to_judge_with() {
-    let cx = Cx::new();
+    let cx = crate::testing::cx();
     let n = 96;
     let values: Vec<f32> = (0..n * n).map(|x| (x % 7) as f32).collect();
     let arg = Value::Tensor(Tensor::from_vec(vec![n, n], values));

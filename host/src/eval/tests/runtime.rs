@@ -5,7 +5,7 @@ use crate::text::{NoWeights, parse_module};
 
 pub(super) fn parsed(text: &str) -> Module {
     let source = Source::new("runtime.ir", text);
-    let module = parse_module(&Cx::new(), &source, &mut NoWeights);
+    let module = parse_module(&crate::testing::cx(), &source, &mut NoWeights);
     let module = module.unwrap_or_else(|errors| panic!("{}", errors.render(false)));
     infer_module(&module).unwrap_or_else(|errors| panic!("{}", errors[0].1))
 }

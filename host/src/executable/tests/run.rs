@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use crate::diagnostics::Source;
 use crate::eval::{Evaluator, Tensor, Value};
-use crate::ir::{Bytes, Cx, DType, Module};
+use crate::ir::{Bytes, DType, Module};
 use crate::llvm::target::CpuTarget;
 use crate::runtime::{
     dlpack::{TensorBuffer, TensorRef},
@@ -17,7 +17,7 @@ use crate::text::{NoWeights, parse_module};
 use super::super::{CompileOptions, Executable};
 
 pub(super) fn module(text: &str) -> Module {
-    parse_module(&Cx::new(), &Source::new("test.ir", text), &mut NoWeights)
+    parse_module(&crate::testing::cx(), &Source::new("test.ir", text), &mut NoWeights)
         .unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 

@@ -2,11 +2,11 @@ use std::sync::Arc;
 
 use super::normalize;
 use crate::diagnostics::Source;
-use crate::ir::{Cx, Function};
+use crate::ir::Function;
 use crate::text::{NoWeights, WeightsPolicy, parse_module, print_function};
 
 fn function(text: &str) -> Arc<Function> {
-    let module = parse_module(&Cx::new(), &Source::new("test", text), &mut NoWeights)
+    let module = parse_module(&crate::testing::cx(), &Source::new("test", text), &mut NoWeights)
         .unwrap_or_else(|errors| panic!("{errors}"));
     module.get_str("f").unwrap().clone()
 }

@@ -17,9 +17,9 @@ use super::{
     range::Range,
     value::{Class, Form, Value},
 };
-use crate::eval::kernels::shorten;
 use crate::ir::{Args, BinaryOp, BodyView, DType, Expr, View};
 use crate::llvm::attributes::FloatMode;
+use tenon_plugin_api::op::number::shorten;
 
 /// What names mean at the place that is being emitted.
 #[derive(Clone, Default)]

@@ -9,10 +9,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::ir::{
-    AttrValue, Attrs, Build, Bytes, Constant, Context, Cx, DType, Dim, Expr, Function, Kind,
+    AttrValue, Attrs, Build, Bytes, Constant, Context, Cx, DType, Dim, Expr, Function, Kind, OpDef,
     Symbol, Terms, Transaction, Type, TypeView,
 };
-use crate::ops::{self, OpDef};
 
 use super::dim_math::is_small;
 use super::error::{Problem, invalid, unsupported};
@@ -173,10 +172,10 @@ impl Builder {
         let problem = |error| Problem::Op { op, error };
         let attrs = self.cx.attrs(attrs);
         let types: Vec<Type> = args.iter().map(|&arg| self.ty(arg)).collect();
-        let def = ops::get(op).map_err(problem)?;
-        let ty = ops::infer_call(&self.cx, def, &types, attrs).map_err(problem)?;
+        let def = self.cx.operators().get(op).map_err(problem)?;
+        let ty = def.infer(&self.cx, &types, attrs).map_err(problem)?;
         self.check_size(ty)?;
-        if let Some(value) = self.evaluated(def, args, attrs, ty) {
+        if let Some(value) = self.evaluated(&def, args, attrs, ty) {
             return Ok(value);
         }
         let mut operands = Vec::with_capacity(args.len());
@@ -191,13 +190,7 @@ impl Builder {
     }
 
     /// The value of a call on a few constants.
-    fn evaluated(
-        &mut self,
-        op: &'static OpDef,
-        args: &[Value],
-        attrs: Attrs,
-        ty: Type,
-    ) -> Option<Value> {
+    fn evaluated(&mut self, op: &OpDef, args: &[Value], attrs: Attrs, ty: Type) -> Option<Value> {
         let args: Vec<Arc<Constant>> =
             args.iter().map(|&arg| self.as_constant(arg)).collect::<Option<_>>()?;
         if args.is_empty() {

@@ -28,30 +28,36 @@ pub struct ImportOptions {
     pub inputs: BTreeMap<String, Tensor>,
 }
 
-/// Imports a model file.
-pub fn import(path: &Path, options: &ImportOptions) -> Result<Module, ImportError> {
-    import_with_files(path, options).map(|(module, _)| module)
+/// Imports a model file, into a context that knows the operators.
+pub fn import(cx: &Cx, path: &Path, options: &ImportOptions) -> Result<Module, ImportError> {
+    import_with_files(cx, path, options).map(|(module, _)| module)
 }
 
 /// Imports a model file. The second result are the files beside it that its weights lie in.
 pub fn import_with_files(
+    cx: &Cx,
     path: &Path,
     options: &ImportOptions,
 ) -> Result<(Module, Vec<PathBuf>), ImportError> {
-    import_all(&open_model(path)?, options)
+    import_all(cx, &open_model(path)?, options)
 }
 
 /// Imports a mapped model file.
-pub fn import_mapping(file: &Mapping, options: &ImportOptions) -> Result<Module, ImportError> {
-    import_all(file, options).map(|(module, _)| module)
+pub fn import_mapping(
+    cx: &Cx,
+    file: &Mapping,
+    options: &ImportOptions,
+) -> Result<Module, ImportError> {
+    import_all(cx, file, options).map(|(module, _)| module)
 }
 
 fn import_all(
+    cx: &Cx,
     file: &Mapping,
     options: &ImportOptions,
 ) -> Result<(Module, Vec<PathBuf>), ImportError> {
     let model = decode_model(file)?;
-    let imported = Importer::new(&model, file, options).run();
+    let imported = Importer::new(cx.clone(), &model, file, options).run();
     imported.map_err(|stop| stop.into_error(file.path()))
 }
 
@@ -83,8 +89,12 @@ pub(super) struct Importer<'m> {
 }
 
 impl<'m> Importer<'m> {
-    fn new(model: &'m ModelProto<'m>, file: &'m Mapping, options: &'m ImportOptions) -> Self {
-        let cx = Cx::new();
+    fn new(
+        cx: Cx,
+        model: &'m ModelProto<'m>,
+        file: &'m Mapping,
+        options: &'m ImportOptions,
+    ) -> Self {
         Self {
             model,
             options,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::io::quoted;
 use crate::onnx::wire::WireError;
 use crate::onnx::{ModelError, TensorError, TensorProblem};
-use crate::ops::OpError;
+use tenon_plugin_api::op::OpError;
 
 /// A model that cannot be imported, and why.
 #[derive(Debug, thiserror::Error)]

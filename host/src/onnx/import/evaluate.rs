@@ -7,8 +7,7 @@
 use std::sync::Arc;
 
 use crate::eval::Tensor;
-use crate::ir::{Attrs, Constant, Context, Cx, Symbol, Type};
-use crate::ops::{EvalCx, OpAttrs, OpDef};
+use crate::ir::{Attrs, Constant, Context, Cx, OpDef, Type};
 
 /// More elements than this are left to passes.
 const MOST: usize = 64;
@@ -17,27 +16,25 @@ const MOST: usize = 64;
 /// small. Where the evaluation fails, running the program would.
 pub(super) fn evaluate(
     cx: &Cx,
-    op: &'static OpDef,
+    op: &OpDef,
     args: &[Arc<Constant>],
     attrs: Attrs,
     ty: Type,
 ) -> Option<Constant> {
-    let evaluate = op.evaluate.filter(|_| op.is_pure())?;
+    let evaluation = op.evaluation().filter(|_| op.is_pure())?;
     let terms = cx.terms();
     let (dtype, shape) = terms.static_tensor(ty)?;
     let shape: Vec<usize> =
         shape.iter().map(|&dim| usize::try_from(dim).ok()).collect::<Option<_>>()?;
     let count = shape.iter().try_fold(1usize, |count, &dim| count.checked_mul(dim))?;
     let tensors: Vec<Tensor> =
-        args.iter().map(|arg| Tensor::from_constant(arg, terms)).collect::<Option<_>>()?;
+        args.iter().map(|arg| arg.to_tensor(terms)).collect::<Option<_>>()?;
     if count > MOST || tensors.iter().any(|tensor| tensor.len() > MOST) {
         return None;
     }
-    let attrs = OpAttrs::new(op, terms.attrs(attrs), terms).ok()?;
-    let outs = [(dtype, shape)];
-    let results = evaluate(&EvalCx { op, args: &tensors, attrs, outs: &outs }).ok()?;
+    let results = evaluation.evaluate(cx, &tensors, attrs, &[(dtype, shape)]).ok()?;
     match results.as_slice() {
-        [result] => Some(Constant { name: Symbol(0), ..result.to_constant(cx) }),
+        [result] => Some(Constant::of_tensor(result, cx)),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::eval::Tensor;
 use crate::io::quoted;
-use crate::ir::{Context, Cx, Dim, Type};
+use crate::ir::{Constant, Context, Cx, Dim, Type};
 use crate::onnx::proto::{Dimension, TypeProto, ValueInfoProto};
 
 use super::builder::Value;
@@ -114,7 +114,7 @@ impl<'m> Importer<'m> {
     }
 
     fn fixed_input(&mut self, name: &str, ty: Type, tensor: &Tensor) -> Result<Value, Stop> {
-        let constant = tensor.to_constant(&self.cx);
+        let constant = Constant::of_tensor(tensor, &self.cx);
         if is_different(&self.cx, ty, constant.ty) {
             let terms = self.cx.terms();
             let (declared, found) = (terms.type_text(ty), terms.type_text(constant.ty));

@@ -7,7 +7,6 @@
 //! One loop for each axis of the result and one store, as with the element-wise operators.
 
 use crate::ir::{DType, Dim, TermView};
-use crate::ops::core::slice::slice_range;
 use crate::ops::{LegalizeCx, OpError, OpPattern};
 
 use super::elementwise::{broadcast, check_broadcast};
@@ -64,7 +63,6 @@ pub(crate) fn full(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
 /// `strided_slice`.
 pub(crate) fn strided_slice(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
     let begin = cx.attrs.ints("begin")?;
-    let end = cx.attrs.ints("end")?;
     let strides = match cx.attrs.has("strides") {
         true => cx.attrs.ints("strides")?,
         false => vec![1; begin.len()],
@@ -79,11 +77,20 @@ pub(crate) fn strided_slice(cx: &mut LegalizeCx<'_>) -> Result<(), OpError> {
             let axis = axis_of(axis, indices.len())?;
             let stride = strides[position];
             let extent = input.shape[axis];
-            let (first, _) = slice_range(extent, begin[position], end[position], stride);
+            let first = first_index(extent, begin[position], stride);
             source[axis] = indices[axis] * stride + first;
         }
         Ok(input.at(&source))
     })
+}
+
+/// The first index of a slice of an axis of `extent`: counted from the end when negative, and clamped.
+fn first_index(extent: i64, begin: i64, stride: i64) -> i64 {
+    let wrapped = if begin < 0 { begin.saturating_add(extent) } else { begin };
+    match stride > 0 {
+        true => wrapped.clamp(0, extent),
+        false => wrapped.clamp(-1, (extent - 1).max(-1)),
+    }
 }
 
 /// `layout_transform`.

@@ -41,23 +41,11 @@ mod pool;
 mod reduce;
 mod softmax;
 mod symbolic;
+mod table;
 
-pub(crate) use conv2d::conv2d;
-pub(crate) use elementwise::{batch_norm, bias_add, binary, choose, unary};
-pub(crate) use global_pool::global_pool2d;
-pub(crate) use group_norm::{l2_normalize, standardize};
-pub(crate) use index_add::index_add;
-pub(crate) use injective::{
-    broadcast_to, full, layout_transform, pad, strided_slice, take, transpose,
-};
-pub(crate) use join::{concatenate, split};
-pub(crate) use lrn::lrn;
-pub(crate) use matmul::{dense, matmul};
-pub(crate) use pool::pool2d;
 pub use program::{OP_NAME, OP_PATTERN};
-pub(crate) use reduce::{arg_extreme, reduce};
-pub(crate) use reshape::reshape;
-pub(crate) use softmax::{log_softmax, softmax};
+pub(crate) use table::find;
+pub use table::has_program;
 
 use super::{Layout, LegalizeCx, OpError};
 

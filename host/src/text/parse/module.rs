@@ -133,9 +133,12 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    /// The symbol of an operator.
+    /// The symbol of an operator. Another name that it has stands for its own.
     pub(super) fn op_symbol(&mut self, name: &'s str) -> Symbol {
-        *self.ops.entry(name).or_insert_with(|| self.cx.symbol(name))
+        *self.ops.entry(name).or_insert_with(|| match self.cx.operators().canonical(name) {
+            Some(own) => self.cx.symbol(&own),
+            None => self.cx.symbol(name),
+        })
     }
 
     /// Skips to the next item after an error outside of a body.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::{Kernel, build_kernel, pipeline_for, scratch_bytes};
 use crate::eval::Tensor;
-use crate::ir::{Attrs, Build, BuildPrim, Context, Cx, DType, Expr, Function, Transaction, View};
+use crate::ir::{Attrs, Build, BuildPrim, Context, DType, Expr, Function, Transaction, View};
 use crate::llvm::{
     attributes::FloatMode,
     jit::Jit,
@@ -26,7 +26,7 @@ pub(super) struct Program {
 
 impl Program {
     pub(super) fn new() -> Program {
-        Program { tx: Transaction::new(Cx::new()), params: Vec::new() }
+        Program { tx: Transaction::new(crate::testing::cx()), params: Vec::new() }
     }
 
     /// The next parameter: a buffer.

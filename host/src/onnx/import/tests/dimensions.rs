@@ -134,7 +134,11 @@ fn inputs_can_be_given_as_constants() {
     let tensor = |values: Vec<i64>| crate::eval::Tensor::from_vec(vec![values.len()], values);
     let import = |name: &str, tensor| {
         let inputs = [(name.to_owned(), tensor)].into();
-        import_mapping(&file, &ImportOptions { inputs, ..ImportOptions::default() })
+        import_mapping(
+            &crate::testing::cx(),
+            &file,
+            &ImportOptions { inputs, ..ImportOptions::default() },
+        )
     };
     let module = import("to", tensor(vec![0, 2, -1])).unwrap();
     let text = short(&print_module(&module, &mut WeightsPolicy::elided(4)));

@@ -95,7 +95,11 @@ impl Model {
     fn import(&self, dims: &[(&str, i64)]) -> Result<Module, ImportError> {
         let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
         let file = Mapping::in_memory(Path::new("m.onnx"), self.bytes());
-        import_mapping(&file, &ImportOptions { dims, ..ImportOptions::default() })
+        import_mapping(
+            &crate::testing::cx(),
+            &file,
+            &ImportOptions { dims, ..ImportOptions::default() },
+        )
     }
 
     /// The lines of `main` without their indentation, types left to the parameters and the result.

@@ -1,0 +1,69 @@
+//! Mean and variance of each row along an axis.
+//!
+//! ```ir
+//! %m = acme.moments(%x) { axis = 1 }    f32[n, 3]  =>  (f32[n], f32[n])
+//! ```
+//!
+//! The variance is the mean of the squared distances from the mean, which cancels nothing where the mean is large.
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_float;
+
+/// Mean and variance along an axis
+#[op(name = "acme.moments", aliases = ["acme.mean_and_variance"], pattern = "reduction")]
+pub struct Moments {
+    /// the axis whose elements are one row
+    #[attr(default = -1)]
+    axis: i64,
+    /// whether the axis stays, with extent 1
+    #[attr(default = false)]
+    keepdims: bool,
+    /// subtracted from the number of elements that the variance is divided by
+    #[attr(default = 0, min = 0, max = 1)]
+    correction: i64,
+}
+
+impl Operator for Moments {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        cx.check_float(0)?;
+        let TensorTy { dtype, dims } = cx.tensor(0)?;
+        let part = match dims {
+            None => cx.tensor_type(dtype, None),
+            Some(dims) => {
+                let axis = cx.axis("axis", self.axis, dims.len())?;
+                let mut dims = dims.to_vec();
+                match self.keepdims {
+                    true => dims[axis] = cx.dim(1),
+                    false => drop(dims.remove(axis)),
+                }
+                cx.tensor_type(dtype, Some(&dims))
+            }
+        };
+        Ok(cx.tuple_type(&[part, part]))
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let x = cx.arg(0)?;
+        let axis = self.axis.rem_euclid(x.shape().len() as i64) as usize;
+        let inner: usize = x.shape()[axis + 1..].iter().product();
+        let extent = x.shape()[axis];
+        let shape = cx.outs[0].1.clone();
+        with_float!(x.dtype(), T => {
+            let elements = x.elements::<T>();
+            let rows = shape.iter().product::<usize>();
+            let (mut means, mut variances) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+            for row in 0..rows {
+                let first = row / inner * extent * inner + row % inner;
+                let at = |index: usize| elements[first + index * inner].to_f64();
+                let mean = (0..extent).map(at).sum::<f64>() / extent as f64;
+                let squares = (0..extent).map(|index| (at(index) - mean).powi(2)).sum::<f64>();
+                means.push(T::from_f64(mean));
+                variances.push(T::from_f64(squares / (extent as i64 - self.correction) as f64));
+            }
+            Ok(vec![
+                Tensor::from_vec(shape.clone(), means),
+                Tensor::from_vec(shape, variances),
+            ])
+        })
+    }
+}

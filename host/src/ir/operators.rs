@@ -1,0 +1,138 @@
+//! How a context knows operators: by name, in a book that whoever makes the context brings.
+//!
+//! The parser, the checker, inference and the evaluator look operators up here, so none of them knows where operators come
+//! from.
+
+use std::fmt;
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tenon_plugin_api::op::{InferCx, OpAttrs, OpError, OpSchema, Tensor};
+
+use super::{Attrs, Context, Cx, DType, Type};
+
+/// An operator: what it says of itself, and its code.
+#[derive(Clone)]
+pub struct OpDef {
+    schema: &'static OpSchema,
+    code: OpCode,
+}
+
+/// Where an operator's code is.
+#[derive(Clone)]
+pub enum OpCode {
+    /// In the host, whose own run-time executes it.
+    Runtime(fn(&Cx, &InferCx<'_>) -> Result<Type, OpError>),
+    /// In a plugin.
+    Plugin(Arc<dyn Evaluation>),
+}
+
+/// The code of an operator that has a reference evaluation.
+pub trait Evaluation: Send + Sync {
+    /// The type of a call, whose attributes and number of arguments are right.
+    fn infer(&self, cx: &Cx, args: &[Type], attrs: Attrs) -> Result<Type, OpError>;
+
+    /// The tensors of the result of a call, of these types and shapes.
+    fn evaluate(
+        &self,
+        cx: &Cx,
+        args: &[Tensor],
+        attrs: Attrs,
+        outs: &[(DType, Vec<usize>)],
+    ) -> Result<Vec<Tensor>, OpError>;
+}
+
+impl OpDef {
+    /// An operator.
+    pub fn new(schema: &'static OpSchema, code: OpCode) -> Self {
+        Self { schema, code }
+    }
+
+    /// What it says of itself.
+    pub fn schema(&self) -> &'static OpSchema {
+        self.schema
+    }
+
+    /// Its reference evaluation; `None` of one that the host's own run-time executes.
+    pub fn evaluation(&self) -> Option<&dyn Evaluation> {
+        match &self.code {
+            OpCode::Runtime(_) => None,
+            OpCode::Plugin(code) => Some(&**code),
+        }
+    }
+
+    /// The attributes of a call, checked.
+    pub fn attrs<'a>(&self, cx: &'a Cx, attrs: Attrs) -> Result<OpAttrs<'a>, OpError> {
+        let terms = cx.terms();
+        OpAttrs::new(self.schema, terms.attrs(attrs), terms)
+    }
+
+    /// The type of a call, after a look at the number of arguments and the attributes. `Type(0)` stands for an argument
+    /// without a type.
+    pub fn infer(&self, cx: &Cx, args: &[Type], attrs: Attrs) -> Result<Type, OpError> {
+        if !self.args.accepts(args.len()) {
+            return Err(OpError::WrongArity { expected: self.args, found: args.len() });
+        }
+        let checked = self.attrs(cx, attrs)?;
+        match &self.code {
+            OpCode::Runtime(infer) => {
+                infer(cx, &InferCx { cx, op: self.schema, args, attrs: checked })
+            }
+            OpCode::Plugin(code) => code.infer(cx, args, attrs),
+        }
+    }
+}
+
+impl Deref for OpDef {
+    type Target = OpSchema;
+
+    fn deref(&self) -> &OpSchema {
+        self.schema
+    }
+}
+
+impl fmt::Debug for OpDef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpDef({})", self.name)
+    }
+}
+
+/// Where operators are looked up.
+pub trait OpBook: Send + Sync {
+    /// The operator called `name`. The error says what there is, and where was looked.
+    fn get(&self, name: &str) -> Result<Arc<OpDef>, OpError>;
+
+    /// The operator called `name`, if there is one that can be used.
+    fn find(&self, name: &str) -> Option<Arc<OpDef>> {
+        self.get(name).ok()
+    }
+
+    /// The name of the operator that has this one as another name.
+    fn canonical(&self, alias: &str) -> Option<String> {
+        let _ = alias;
+        None
+    }
+
+    /// The names of all operators, in ascending order.
+    fn names(&self) -> Vec<String>;
+
+    /// The files that operators are from, for a process that is to know the same ones.
+    fn libraries(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+}
+
+/// A book without operators.
+#[derive(Debug)]
+pub struct NoOperators;
+
+impl OpBook for NoOperators {
+    fn get(&self, name: &str) -> Result<Arc<OpDef>, OpError> {
+        Err(OpError::UnknownOp { name: name.to_owned(), nearest: Vec::new() })
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,91 @@
+//! Books of operators: the host's own before those of plugins, and those that are linked into this program.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tenon_plugin_api::abi::op::{TABLE, operators};
+use tenon_plugin_api::op::OpError;
+
+use super::runtime;
+use crate::border::OpLibrary;
+use crate::ir::{OpBook, OpCode, OpDef};
+use crate::suggest::several_nearest;
+
+/// The host's own operators, and those of another book.
+pub struct Combined(Arc<dyn OpBook>);
+
+impl Combined {
+    /// The host's own operators, and those of `plugins`.
+    pub fn with_plugins(plugins: Arc<dyn OpBook>) -> Arc<dyn OpBook> {
+        Arc::new(Self(plugins))
+    }
+
+    /// The names of the host's own operators.
+    pub(crate) fn own_names<'a>() -> impl Iterator<Item = &'a str> {
+        runtime::OPERATORS.keys().copied()
+    }
+}
+
+impl OpBook for Combined {
+    fn get(&self, name: &str) -> Result<Arc<OpDef>, OpError> {
+        match runtime::OPERATORS.get(name) {
+            Some(op) => Ok(op.clone()),
+            None => self.0.get(name),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names = self.0.names();
+        names.extend(runtime::OPERATORS.keys().map(|&name| name.to_owned()));
+        names.sort_unstable();
+        names
+    }
+
+    fn canonical(&self, alias: &str) -> Option<String> {
+        match runtime::OPERATORS.contains_key(alias) {
+            true => None,
+            false => self.0.canonical(alias),
+        }
+    }
+
+    fn libraries(&self) -> Vec<PathBuf> {
+        self.0.libraries()
+    }
+}
+
+/// Whether an operator is the host's own.
+pub fn is_own(name: &str) -> bool {
+    runtime::OPERATORS.contains_key(name)
+}
+
+/// The operators that are linked into this program, as those of a plugin whose library it is.
+pub struct Linked(HashMap<&'static str, Arc<OpDef>>);
+
+/// The host's own operators and those that are linked into this program: a program that uses this crate may link the
+/// crates of plugins, in place of opening their libraries.
+pub fn linked() -> Arc<dyn OpBook> {
+    let library = Arc::new(OpLibrary::linked(&TABLE));
+    let schemas = operators().iter().map(|item| item.schema);
+    let defs = schemas.zip(0..).flat_map(|(schema, index)| {
+        let def = Arc::new(OpDef::new(schema, OpCode::Plugin(library.operator(index))));
+        let names = [schema.name].into_iter().chain(schema.aliases.iter().copied());
+        names.map(move |name| (name, def.clone())).collect::<Vec<_>>()
+    });
+    Combined::with_plugins(Arc::new(Linked(defs.collect())))
+}
+
+impl OpBook for Linked {
+    fn get(&self, name: &str) -> Result<Arc<OpDef>, OpError> {
+        self.0.get(name).cloned().ok_or_else(|| {
+            let known = self.0.keys().copied().chain(Combined::own_names());
+            let nearest = several_nearest(name, known, 3);
+            let nearest = nearest.into_iter().map(str::to_owned).collect();
+            OpError::UnknownOp { name: name.to_owned(), nearest }
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.keys().map(|&name| name.to_owned()).collect()
+    }
+}

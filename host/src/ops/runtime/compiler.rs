@@ -1,0 +1,239 @@
+//! Operators that the compiler itself brings in: calls of tensor programs, closures, and memory.
+//!
+//! They are evaluated by the evaluator, not by a kernel: they need the module and its memory.
+
+use tenon_plugin_api::op::{
+    Arity, AttrDef, AttrDefault, AttrKind, InferCx, OpEffect, OpError, OpPattern, OpSchema, attr,
+};
+
+use super::RuntimeOp;
+use crate::infer::{fits, instantiate};
+use crate::ir::op_names::{
+    ALLOC_TENSOR, CALL_PURE, CALL_SCALAR, CALL_TIR, EXTERN_CLASS, MAKE_CLOSURE,
+    MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW, STORAGE_CLASS,
+};
+use crate::ir::{Context, Cx, DType, DimBindings, Type, TypeView, substitute};
+
+/// In the order in which they are documented.
+pub(super) static OPERATORS: &[RuntimeOp] = &[
+    RuntimeOp {
+        schema: OpSchema {
+            name: CALL_TIR,
+            summary: "Calls a tensor program with the arguments and new tensors for its outputs, and returns those",
+            args: Arity::at_least(1),
+            attrs: &[attr(
+                "out",
+                AttrKind::Type,
+                AttrDefault::Required,
+                "type of the result: a tensor or a tuple of tensors",
+            )],
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: call_tir,
+    },
+    RuntimeOp {
+        schema: OpSchema {
+            name: CALL_SCALAR,
+            summary: "Calls a tensor program with the arguments and a new i64[] for its output, and returns its element",
+            args: Arity::at_least(1),
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: |_, cx| Ok(cx.scalar_type(DType::I64)),
+    },
+    RuntimeOp {
+        schema: OpSchema {
+            name: CALL_PURE,
+            summary: "Calls its first argument with the others; the caller promises that this has no effect",
+            args: Arity::at_least(1),
+            attrs: &[attr(
+                "out",
+                AttrKind::Type,
+                AttrDefault::Absent,
+                "type of the result, for an external function",
+            )],
+            effect: OpEffect::Shares,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: call_pure,
+    },
+    RuntimeOp {
+        schema: OpSchema {
+            name: MAKE_CLOSURE,
+            summary: "A function of the module with values for its last parameters; a call of it gives the others",
+            args: Arity::at_least(1),
+            effect: OpEffect::Shares,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: make_closure,
+    },
+    RuntimeOp {
+        schema: OpSchema {
+            name: ALLOC_TENSOR,
+            summary: "A new tensor whose elements are not set",
+            args: Arity::exactly(0),
+            attrs: &[TY],
+            effect: OpEffect::Makes,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: |_, cx| cx.attrs.ty("ty"),
+    },
+    RuntimeOp {
+        schema: OpSchema {
+            name: MEMORY_ALLOC_STORAGE,
+            summary: "Memory for tensors",
+            args: Arity::between(0, 1),
+            attrs: &[
+                attr(
+                    "size",
+                    AttrKind::Int,
+                    AttrDefault::Absent,
+                    "bytes, where no argument says how many",
+                ),
+                attr(
+                    "align",
+                    AttrKind::Int,
+                    AttrDefault::Int(64),
+                    "alignment in bytes, a power of two",
+                ),
+            ],
+            effect: OpEffect::Makes,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: alloc_storage,
+    },
+    RuntimeOp {
+        schema: OpSchema {
+            name: MEMORY_ALLOC_TENSOR,
+            summary: "A tensor in a storage",
+            args: Arity::exactly(1),
+            attrs: &[attr("offset", AttrKind::Int, AttrDefault::Int(0), "bytes before it"), TY],
+            effect: OpEffect::Makes,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: alloc_tensor,
+    },
+    RuntimeOp {
+        schema: OpSchema {
+            name: MEMORY_VIEW,
+            summary: "The memory of a tensor as a tensor of another type of the same size; a shape where the type says none",
+            args: Arity::between(1, 2),
+            attrs: &[TY],
+            effect: OpEffect::Makes,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: view,
+    },
+    RuntimeOp {
+        schema: OpSchema {
+            name: MEMORY_KILL,
+            summary: "Says that a tensor or storage is not used any more",
+            args: Arity::exactly(1),
+            effect: OpEffect::Any,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: |_, cx| Ok(cx.tuple_type(&[])),
+    },
+];
+
+const TY: AttrDef = attr("ty", AttrKind::Type, AttrDefault::Required, "type of the tensor");
+
+fn call_tir(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let out = cx.attrs.ty("out")?;
+    let is_tensor = |&ty: &Type| matches!(cx.terms().ty(ty), TypeView::Tensor { .. });
+    match cx.terms().ty(out) {
+        TypeView::Tensor { .. } => Ok(out),
+        TypeView::Tuple(fields) if fields.iter().all(is_tensor) => Ok(out),
+        _ => cx.bad_attr("out", cx.terms().type_text(out), "it is a tensor or a tuple of tensors"),
+    }
+}
+
+fn call_pure(host: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let callee = cx.arg(0)?;
+    if callee == cx.object_type(EXTERN_CLASS) {
+        return cx.attrs.ty("out");
+    }
+    let result = instantiate(host, callee, &cx.args[1..]);
+    let result = result.map_err(|problem| OpError::Unsupported(problem.to_string()))?;
+    match cx.attrs.has("out") && cx.attrs.ty("out")? != result {
+        true => {
+            let out = cx.terms().type_text(cx.attrs.ty("out")?);
+            cx.bad_attr("out", out, format!("the call gives {}", cx.terms().type_text(result)))
+        }
+        false => Ok(result),
+    }
+}
+
+pub(super) fn make_closure(host: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let TypeView::Func { params, result } = cx.terms().ty(cx.arg(0)?) else {
+        return Err(cx.wrong_arg(0, "a function"));
+    };
+    let captured = &cx.args[1..];
+    let Some(free) = params.len().checked_sub(captured.len()) else {
+        let count = captured.len();
+        return Err(cx.wrong_arg(0, &format!("a function of {count} parameters or more")));
+    };
+    let mut dims = DimBindings::default();
+    for (index, &param) in params[free..].iter().enumerate() {
+        if !fits(host, param, cx.arg(index + 1)?, Some(&mut dims)) {
+            return Err(cx.wrong_arg(index + 1, &cx.terms().type_text(param)));
+        }
+    }
+    let ty = cx.func_type(&params[..free], result);
+    Ok(Type(substitute(host, ty.into(), &dims).0))
+}
+
+fn alloc_storage(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    match cx.args.len() {
+        0 if cx.attrs.int("size")? < 0 => {
+            return cx.bad_attr("size", cx.attrs.int("size")?, "it must not be negative");
+        }
+        0 => {}
+        _ if cx.attrs.has("size") => {
+            return cx.bad_attr("size", cx.attrs.int("size")?, "an argument says the size");
+        }
+        _ if cx.arg(0)? != cx.scalar_type(DType::I64) => {
+            return Err(cx.wrong_arg(0, "an i64"));
+        }
+        _ => {}
+    }
+    let align = cx.attrs.int("align")?;
+    if align < 1 || align.count_ones() != 1 {
+        return cx.bad_attr("align", align, "it must be a power of two");
+    }
+    Ok(cx.object_type(STORAGE_CLASS))
+}
+
+fn alloc_tensor(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    if cx.arg(0)? != cx.object_type(STORAGE_CLASS) {
+        return Err(cx.wrong_arg(0, "an object<storage>"));
+    }
+    let offset = cx.attrs.int("offset")?;
+    match offset < 0 {
+        true => cx.bad_attr("offset", offset, "it must not be negative"),
+        false => cx.attrs.ty("ty"),
+    }
+}
+
+fn view(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let ty = cx.attrs.ty("ty")?;
+    let terms = cx.terms();
+    let bytes = |ty| {
+        let (dtype, shape) = terms.static_tensor(ty)?;
+        dtype.bytes(shape.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim.try_into().ok()?))?)
+    };
+    match (bytes(cx.arg(0)?), bytes(ty)) {
+        (Some(from), Some(to)) if from != to => {
+            cx.bad_attr("ty", terms.type_text(ty), format!("it has {to} bytes, its tensor {from}"))
+        }
+        _ => Ok(ty),
+    }
+}

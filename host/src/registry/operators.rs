@@ -1,0 +1,111 @@
+//! Operators, which are found and opened as passes are.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tenon_plugin_api::op::OpError;
+
+use super::{OpRecord, PluginEntry, PluginState, Registry, competing};
+use crate::ir::{OpBook, OpCode, OpDef};
+use crate::ops::Combined;
+use crate::suggest::several_nearest;
+
+/// The operators of the plugins of a registry.
+#[derive(Default)]
+pub(super) struct OpIndex {
+    /// By name and by alias: the numbers of the plugins, and of the records in them.
+    by_name: HashMap<String, Vec<(usize, usize)>>,
+    /// Those that were asked for.
+    opened: RwLock<HashMap<String, Result<Arc<OpDef>, OpError>>>,
+}
+
+impl OpIndex {
+    pub(super) fn new(plugins: &[PluginEntry]) -> Self {
+        let mut by_name: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+        let usable = |entry: &&PluginEntry| entry.state == PluginState::Usable;
+        for (plugin, entry) in plugins.iter().enumerate().filter(|(_, entry)| usable(entry)) {
+            for (number, record) in entry.manifest.operators.iter().enumerate() {
+                for name in std::iter::once(&record.name).chain(&record.aliases) {
+                    by_name.entry(name.clone()).or_default().push((plugin, number));
+                }
+            }
+        }
+        Self { by_name, opened: RwLock::default() }
+    }
+}
+
+impl Registry {
+    /// The operators of the plugins that may be used, and the host's own, for a context.
+    pub fn operators(&self) -> Arc<dyn OpBook> {
+        Combined::with_plugins(Arc::new(self.clone()))
+    }
+
+    /// What the plugins that may be used say of their operators.
+    pub fn op_records(&self) -> impl Iterator<Item = (&PluginEntry, &OpRecord)> {
+        let usable = self.plugins.iter().filter(|entry| entry.state == PluginState::Usable);
+        usable.flat_map(|entry| entry.manifest.operators.iter().map(move |record| (entry, record)))
+    }
+
+    /// What is said of the operator called `name`, by the one plugin that has it.
+    pub fn find_op(&self, name: &str) -> Result<(&PluginEntry, &OpRecord), OpError> {
+        let numbers = self.op_index.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        let found = numbers.iter().map(|&(plugin, record)| {
+            let entry = &self.plugins[plugin];
+            (entry, &entry.manifest.operators[record])
+        });
+        match *competing(found) {
+            [found] => Ok(found),
+            [] => Err(self.unknown_op(name)),
+            [(one, _), (other, _), ..] => Err(OpError::Unavailable(format!(
+                "two plugins have an operator `{name}`: {} and {}; take one of the files away",
+                one.path.display(),
+                other.path.display()
+            ))),
+        }
+    }
+
+    fn unknown_op(&self, name: &str) -> OpError {
+        let known = Combined::own_names().chain(self.op_index.by_name.keys().map(String::as_str));
+        let nearest = several_nearest(name, known, 3).into_iter().map(str::to_owned).collect();
+        OpError::UnknownOp { name: name.to_owned(), nearest }
+    }
+
+    fn open_op(&self, name: &str) -> Result<Arc<OpDef>, OpError> {
+        let (entry, record) = self.find_op(name)?;
+        let plugin = self.open_plugin(entry, None);
+        let plugin = plugin.map_err(|error| OpError::Unavailable(error.to_string()))?;
+        let code = plugin.operator(&record.name).ok_or_else(|| {
+            OpError::Unavailable(format!("{}: the library lacks it", entry.path.display()))
+        })?;
+        Ok(Arc::new(OpDef::new(record.to_schema(), OpCode::Plugin(code))))
+    }
+}
+
+impl OpBook for Registry {
+    fn get(&self, name: &str) -> Result<Arc<OpDef>, OpError> {
+        let opened = || self.op_index.opened.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = opened().get(name) {
+            return known.clone();
+        }
+        // Two threads may both open it: they get the same library.
+        let found = self.open_op(name);
+        let mut opened = self.op_index.opened.write().unwrap_or_else(PoisonError::into_inner);
+        opened.entry(name.to_owned()).or_insert(found).clone()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.op_records().map(|(_, record)| record.name.clone()).collect()
+    }
+
+    fn canonical(&self, alias: &str) -> Option<String> {
+        let (_, record) = self.find_op(alias).ok()?;
+        (record.name != alias).then(|| record.name.clone())
+    }
+
+    fn libraries(&self) -> Vec<PathBuf> {
+        let usable = self.plugins.iter().filter(|entry| entry.state == PluginState::Usable);
+        let with = usable.filter(|entry| !entry.manifest.operators.is_empty());
+        with.map(|entry| entry.path.clone()).collect()
+    }
+}

@@ -1,0 +1,50 @@
+//! Elements of one tensor or another.
+//!
+//! ```ir
+//! %d = where(%c, %a, %b)    bool[n, 3], f32[n, 3], f32[]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_bits;
+
+use super::types::{broadcast_all, check_bool};
+use crate::kernel::parallel::fill;
+use crate::kernel::space::Space;
+
+/// Elements of the second argument where the first is true, of the third elsewhere
+#[op(name = "where", args = 3, pattern = "broadcast")]
+pub struct Where;
+
+impl Operator for Where {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        check_bool(cx, 0)?;
+        let (expected, found) = (cx.tensor(1)?.dtype, cx.tensor(2)?.dtype);
+        match expected == found {
+            true => broadcast_all(cx, expected),
+            false => Err(OpError::WrongDType { index: 2, expected: expected.to_string(), found }),
+        }
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let (dtype, shape) = cx.out()?;
+        let (cond, a, b) = (cx.arg(0)?, cx.arg(1)?, cx.arg(2)?);
+        let space = Space::broadcast(shape, [cond.shape(), a.shape(), b.shape()]);
+        let (row, steps) = space.row();
+        let rows_at_once = space.rows_at_once();
+        let cond = cond.elements::<u8>();
+        with_bits!(dtype, T => {
+            let (a, b) = (a.elements::<T>(), b.elements::<T>());
+            let mut out = vec![T::default(); shape.iter().product()];
+            fill(&mut out, row * rows_at_once, &|chunk, out| {
+                let rows = space.rows(chunk * rows_at_once);
+                for (out, offsets) in out.chunks_exact_mut(row).zip(rows) {
+                    for (i, out) in out.iter_mut().enumerate() {
+                        let at = |k: usize| (offsets[k] + i as isize * steps[k]) as usize;
+                        *out = if cond[at(0)] != 0 { a[at(1)] } else { b[at(2)] };
+                    }
+                }
+            });
+            Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
+        })
+    }
+}

@@ -1,0 +1,27 @@
+//! Whether elements are equal.
+//!
+//! ```ir
+//! %c = equal(%a, %b)    f32[n, 3], f32[3]  =>  bool[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::types::comparison;
+use crate::kernel::rows::{each, zip};
+
+/// Whether a = b
+#[op(name = "equal", args = 2, pattern = "broadcast")]
+pub struct Equal;
+
+impl Operator for Equal {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        comparison(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        with_number!(cx.arg(0)?.dtype(), T => zip(cx, |a: &[T], b: &[T], out: &mut [u8]| {
+            each(a, b, out, |x, y| (x == y) as u8)
+        }))
+    }
+}

@@ -1,0 +1,26 @@
+//! Whether both of two truth values are true.
+//!
+//! ```ir
+//! %c = logical_and(%a, %b)    bool[n, 3], bool[3]  =>  bool[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::truths;
+use crate::kernel::rows::{each, zip};
+
+/// Whether both are true
+#[op(name = "logical_and", args = 2, pattern = "broadcast")]
+pub struct LogicalAnd;
+
+impl Operator for LogicalAnd {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        truths(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        zip(cx, |a: &[u8], b: &[u8], out: &mut [u8]| {
+            each(a, b, out, |x, y| (x != 0 && y != 0) as u8)
+        })
+    }
+}

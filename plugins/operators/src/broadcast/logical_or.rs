@@ -1,0 +1,26 @@
+//! Whether one of two truth values is true.
+//!
+//! ```ir
+//! %c = logical_or(%a, %b)    bool[n, 3], bool[3]  =>  bool[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::truths;
+use crate::kernel::rows::{each, zip};
+
+/// Whether one is true
+#[op(name = "logical_or", args = 2, pattern = "broadcast")]
+pub struct LogicalOr;
+
+impl Operator for LogicalOr {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        truths(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        zip(cx, |a: &[u8], b: &[u8], out: &mut [u8]| {
+            each(a, b, out, |x, y| (x != 0 || y != 0) as u8)
+        })
+    }
+}

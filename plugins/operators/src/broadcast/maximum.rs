@@ -1,0 +1,29 @@
+//! The larger of two tensors, element by element.
+//!
+//! ```ir
+//! %c = maximum(%a, %b)    f32[n, 3], f32[3]  =>  f32[n, 3]
+//! ```
+//!
+//! What is not a number wins, as ONNX and NumPy have it.
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::types::numbers;
+use crate::kernel::rows::{each, zip};
+
+/// The larger of two
+#[op(name = "maximum", args = 2, pattern = "broadcast")]
+pub struct Maximum;
+
+impl Operator for Maximum {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        numbers(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        with_number!(cx.arg(0)?.dtype(), T => zip(cx, |a: &[T], b: &[T], out: &mut [T]| {
+            each(a, b, out, <T as Number>::larger)
+        }))
+    }
+}

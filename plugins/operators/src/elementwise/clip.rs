@@ -1,0 +1,37 @@
+//! Each element within bounds.
+//!
+//! ```ir
+//! %y = clip(%x) { min = 0.0, max = 6.0 }    f32[n, 3]  =>  f32[n, 3]
+//! ```
+//!
+//! What is not a number stays so; a bound that the type cannot hold saturates, which bounds nothing.
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::types::number;
+use crate::kernel::elements::map;
+
+/// Each element, but not below min and not above max
+#[op(name = "clip", pattern = "elementwise")]
+pub struct Clip {
+    /// lower bound
+    #[attr(default = "-inf")]
+    min: f64,
+    /// upper bound
+    #[attr(default = "inf")]
+    max: f64,
+}
+
+impl Operator for Clip {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        number(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        with_number!(cx.arg(0)?.dtype(), T => {
+            let (min, max) = (T::from_f64(self.min), T::from_f64(self.max));
+            map(cx, |x: T| x.larger(min).smaller(max))
+        })
+    }
+}

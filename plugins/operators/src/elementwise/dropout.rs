@@ -1,0 +1,28 @@
+//! What training would drop, which inference keeps.
+//!
+//! ```ir
+//! %y = nn.dropout(%x)    f32[n, 3]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::number;
+
+/// The identity: nothing is dropped in inference
+#[op(name = "nn.dropout", pattern = "elementwise")]
+pub struct Dropout {
+    /// what training would drop
+    #[attr(default = 0.5)]
+    #[allow(dead_code, reason = "only training would read it")]
+    rate: f64,
+}
+
+impl Operator for Dropout {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        number(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        Ok(vec![cx.arg(0)?.clone()])
+    }
+}

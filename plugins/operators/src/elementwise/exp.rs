@@ -1,0 +1,24 @@
+//! The exponential of each element.
+//!
+//! ```ir
+//! %y = exp(%x)    f32[n, 3]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::float;
+use crate::kernel::elements::map_floats;
+
+/// Exponential function
+#[op(name = "exp", pattern = "elementwise")]
+pub struct Exp;
+
+impl Operator for Exp {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        float(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        map_floats(cx, &f64::exp)
+    }
+}

@@ -1,0 +1,24 @@
+//! Each element rounded down.
+//!
+//! ```ir
+//! %y = floor(%x)    f32[n, 3]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::float;
+use crate::kernel::elements::map_floats;
+
+/// The largest integer that is not above
+#[op(name = "floor", pattern = "elementwise")]
+pub struct Floor;
+
+impl Operator for Floor {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        float(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        map_floats(cx, &f64::floor)
+    }
+}

@@ -1,0 +1,28 @@
+//! A rectified linear unit that lets a part of what is below zero through.
+//!
+//! ```ir
+//! %y = nn.leaky_relu(%x) { alpha = 0.1 }    f32[n, 3]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::float;
+use crate::kernel::elements::map_floats;
+
+/// x where x > 0, alpha * x elsewhere
+#[op(name = "nn.leaky_relu", pattern = "elementwise")]
+pub struct LeakyRelu {
+    /// slope of the negative side
+    #[attr(default = 0.01)]
+    alpha: f64,
+}
+
+impl Operator for LeakyRelu {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        float(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        map_floats(cx, &|x| if x > 0.0 { x } else { self.alpha * x })
+    }
+}

@@ -1,0 +1,24 @@
+//! The natural logarithm of each element.
+//!
+//! ```ir
+//! %y = log(%x)    f32[n, 3]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::float;
+use crate::kernel::elements::map_floats;
+
+/// Natural logarithm
+#[op(name = "log", pattern = "elementwise")]
+pub struct Log;
+
+impl Operator for Log {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        float(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        map_floats(cx, &f64::ln)
+    }
+}

@@ -1,0 +1,24 @@
+//! Each element rounded to the nearest integer.
+//!
+//! ```ir
+//! %y = round(%x)    f32[n, 3]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::float;
+use crate::kernel::elements::map_floats;
+
+/// The nearest integer, the even one of two
+#[op(name = "round", pattern = "elementwise")]
+pub struct Round;
+
+impl Operator for Round {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        float(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        map_floats(cx, &f64::round_ties_even)
+    }
+}

@@ -1,0 +1,25 @@
+//! The logistic function of each element.
+//!
+//! ```ir
+//! %y = sigmoid(%x)    f32[n, 3]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::number;
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::float;
+use crate::kernel::elements::map_floats;
+
+/// 1 / (1 + exp(-x))
+#[op(name = "sigmoid", pattern = "elementwise")]
+pub struct Sigmoid;
+
+impl Operator for Sigmoid {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        float(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        map_floats(cx, &number::sigmoid)
+    }
+}

@@ -1,0 +1,25 @@
+//! The sigmoid linear unit (Elfwing, Uchibe and Doya 2017).
+//!
+//! ```ir
+//! %y = nn.silu(%x)    f32[n, 3]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::number;
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::float;
+use crate::kernel::elements::map_floats;
+
+/// x * sigmoid(x)
+#[op(name = "nn.silu", pattern = "elementwise")]
+pub struct Silu;
+
+impl Operator for Silu {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        float(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        map_floats(cx, &|x| x * number::sigmoid(x))
+    }
+}

@@ -1,0 +1,24 @@
+//! The sine of each element, an angle in radians.
+//!
+//! ```ir
+//! %y = sin(%x)    f32[n, 3]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::float;
+use crate::kernel::elements::map_floats;
+
+/// Sine
+#[op(name = "sin", pattern = "elementwise")]
+pub struct Sin;
+
+impl Operator for Sin {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        float(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        map_floats(cx, &libm::sin)
+    }
+}

@@ -1,0 +1,24 @@
+//! The square root of each element.
+//!
+//! ```ir
+//! %y = sqrt(%x)    f32[n, 3]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::float;
+use crate::kernel::elements::map_floats;
+
+/// Square root
+#[op(name = "sqrt", pattern = "elementwise")]
+pub struct Sqrt;
+
+impl Operator for Sqrt {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        float(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        map_floats(cx, &f64::sqrt)
+    }
+}

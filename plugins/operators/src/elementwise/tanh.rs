@@ -1,0 +1,24 @@
+//! The hyperbolic tangent of each element.
+//!
+//! ```ir
+//! %y = tanh(%x)    f32[n, 3]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::types::float;
+use crate::kernel::elements::map_floats;
+
+/// Hyperbolic tangent
+#[op(name = "tanh", pattern = "elementwise")]
+pub struct Tanh;
+
+impl Operator for Tanh {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        float(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        map_floats(cx, &f64::tanh)
+    }
+}

@@ -1,0 +1,17 @@
+//! Tenon's own operators. Each is one file: what it takes, the type of a call, what it means.
+
+pub mod broadcast;
+pub mod elementwise;
+mod kernel;
+pub mod movement;
+pub mod normalization;
+pub mod pooling;
+pub mod product;
+pub mod reduction;
+pub mod shape;
+
+tenon_plugin_api::plugin! {
+    id = "tenon.operators",
+    summary = "Tenon's own operators",
+    license = "Apache-2.0 OR MIT"
+}

@@ -1,0 +1,86 @@
+//! Tensors one after the other.
+//!
+//! ```ir
+//! %y = concatenate(%t) { axis = 1 }    (f32[n, 3], f32[n, 4])  =>  f32[n, 7]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_bits;
+
+use super::places::around;
+use crate::kernel::moves::wrap_axis;
+
+/// The tensors of a tuple one after the other along an axis
+#[op(name = "concatenate", pattern = "injective")]
+pub struct Concatenate {
+    /// the axis they are joined along
+    #[attr(default = 0)]
+    axis: i64,
+}
+
+impl Operator for Concatenate {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let fields = cx.tuple(0)?;
+        let mut joined: Option<(DType, Vec<Dim>, usize)> = None;
+        let mut unranked = None;
+        for &field in fields {
+            let TypeView::Tensor { dtype, dims } = cx.terms().ty(field) else {
+                return Err(cx.wrong_arg(0, "a tuple of tensors"));
+            };
+            let Some(dims) = dims else {
+                unranked = Some(dtype);
+                continue;
+            };
+            let Some((expected, sum, axis)) = &mut joined else {
+                let axis = cx.axis("axis", self.axis, dims.len())?;
+                joined = Some((dtype, dims.to_vec(), axis));
+                continue;
+            };
+            if *expected != dtype {
+                let expected = expected.to_string();
+                return Err(OpError::WrongDType { index: 0, expected, found: dtype });
+            }
+            let is_wrong =
+                |other: usize| other != *axis && cx.is_different(sum[other], dims[other]);
+            if dims.len() != sum.len() || (0..dims.len()).any(is_wrong) {
+                return Err(cx.mismatch("the shapes of the parts", sum, dims));
+            }
+            sum[*axis] = cx.dim_add(sum[*axis], dims[*axis]);
+        }
+        match (joined, unranked) {
+            (_, Some(dtype)) => Ok(cx.tensor_type(dtype, None)),
+            (Some((dtype, dims, _)), None) => Ok(cx.tensor_type(dtype, Some(&dims))),
+            (None, None) => Err(cx.wrong_arg(0, "a tuple of at least one tensor")),
+        }
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let (dtype, shape) = cx.out()?;
+        let axis = wrap_axis(self.axis, shape.len());
+        with_bits!(dtype, T => Ok(vec![join::<T>(cx.args, dtype, shape, axis)]))
+    }
+}
+
+fn join<T: Element + Default>(
+    parts: &[Tensor],
+    dtype: DType,
+    shape: &[usize],
+    axis: usize,
+) -> Tensor {
+    let (outer, extent, inner) = around(shape, axis);
+    let row = extent * inner;
+    let mut out = vec![T::default(); outer * row];
+    let mut begin = 0;
+    for part in parts {
+        let length = part.shape()[axis] * inner;
+        if length == 0 {
+            continue;
+        }
+        let elements = part.elements::<T>();
+        for (out, part) in out.chunks_exact_mut(row).zip(elements.chunks_exact(length)) {
+            out[begin..begin + length].copy_from_slice(part);
+        }
+        begin += length;
+    }
+    Tensor::from_vec_as(dtype, shape.to_vec(), out)
+}

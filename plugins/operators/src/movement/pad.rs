@@ -1,0 +1,125 @@
+//! A tensor with elements before and after each axis.
+//!
+//! ```ir
+//! %y = nn.pad(%x) { pad_width = [0, 0, 1, 1] }    f32[n, 3]  =>  f32[n, 5]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::{with_bits, with_number};
+
+use crate::kernel::space::row_major;
+
+/// The tensor with elements before and after each axis
+#[op(name = "nn.pad", pattern = "injective")]
+pub struct Pad {
+    /// before, after for each axis in turn
+    pad_width: Vec<i64>,
+    /// constant, edge or reflect
+    #[attr(default = "constant")]
+    mode: String,
+    /// what constant padding holds
+    #[attr(default = 0.0)]
+    value: f64,
+}
+
+impl Operator for Pad {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let tensor = cx.tensor(0)?;
+        let width = &self.pad_width;
+        if width.iter().any(|&width| !(0..=i32::MAX as i64).contains(&width)) {
+            return cx.bad_attr("pad_width", width, "it must not be negative");
+        }
+        let mode = self.mode.as_str();
+        if !["constant", "edge", "reflect"].contains(&mode) {
+            return cx.bad_attr("mode", mode, "it is constant, edge or reflect");
+        }
+        let Some(dims) = tensor.dims else { return cx.arg(0) };
+        if width.len() != 2 * dims.len() {
+            let reason = format!("two integers for each of {} dimensions are expected", dims.len());
+            return cx.bad_attr("pad_width", width, reason);
+        }
+        let mut padded: Vec<Dim> = Vec::with_capacity(dims.len());
+        for (pair, &dim) in width.chunks_exact(2).zip(dims) {
+            let extent = cx.value(dim);
+            let is_short = match mode {
+                "edge" => extent == Some(0),
+                "reflect" => extent.is_some_and(|extent| extent <= pair[0].max(pair[1])),
+                _ => false,
+            };
+            if is_short && pair[0].max(pair[1]) > 0 {
+                return cx.bad_attr("pad_width", width, format!("{mode} needs more elements"));
+            }
+            padded.push(cx.dim_add(dim, cx.dim(pair[0] + pair[1])));
+        }
+        Ok(cx.tensor_type(tensor.dtype, Some(&padded)))
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let tensor = cx.arg(0)?;
+        let (dtype, shape) = cx.out()?;
+        let width = &self.pad_width;
+        let mode = self.mode.as_str();
+        // For each axis, which index of the source each index of the result shows, if any.
+        let sources: Vec<Vec<Option<usize>>> = shape
+            .iter()
+            .enumerate()
+            .map(|(axis, &extent)| {
+                let length = tensor.shape()[axis] as i64;
+                let at = |index: usize| padded(index as i64 - width[2 * axis], length, mode);
+                (0..extent).map(at).collect()
+            })
+            .collect();
+        with_bits!(dtype, T => {
+            let fill: T = with_number!(dtype, N => {
+                let value = N::from_f64(self.value);
+                let scalar = Tensor::from_vec_as(dtype, Vec::new(), vec![value]);
+                Ok(scalar.elements::<T>()[0])
+            })?;
+            Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), fill_padded(tensor, shape, &sources, fill))])
+        })
+    }
+}
+
+/// The index of an axis of `length` that is shown at `index`, which may lie outside.
+fn padded(index: i64, length: i64, mode: &str) -> Option<usize> {
+    let inside = match mode {
+        "edge" => index.clamp(0, length - 1),
+        "reflect" if index < 0 => -index,
+        "reflect" if index >= length => 2 * (length - 1) - index,
+        _ => index,
+    };
+    (0..length).contains(&inside).then_some(inside as usize)
+}
+
+fn fill_padded<T: Element>(
+    tensor: &Tensor,
+    shape: &[usize],
+    sources: &[Vec<Option<usize>>],
+    fill: T,
+) -> Vec<T> {
+    let elements = tensor.elements::<T>();
+    let mut out = vec![fill; shape.iter().product()];
+    let Some((last, outer)) = sources.split_last() else { return elements.to_vec() };
+    let strides = row_major(tensor.shape());
+    let mut index = vec![0; outer.len()];
+    for out in out.chunks_exact_mut(last.len().max(1)) {
+        let offset = outer.iter().enumerate().try_fold(0, |offset, (axis, sources)| {
+            sources[index[axis]].map(|source| offset + source * strides[axis] as usize)
+        });
+        if let Some(offset) = offset {
+            for (out, source) in out.iter_mut().zip(last) {
+                if let Some(source) = source {
+                    *out = elements[offset + source];
+                }
+            }
+        }
+        for axis in (0..outer.len()).rev() {
+            index[axis] += 1;
+            if index[axis] < shape[axis] {
+                break;
+            }
+            index[axis] = 0;
+        }
+    }
+    out
+}

@@ -1,0 +1,86 @@
+//! The parts of a tensor.
+//!
+//! ```ir
+//! %t = split(%x) { sections = 3, axis = 1 }    f32[n, 9]  =>  (f32[n, 3], f32[n, 3], f32[n, 3])
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use crate::kernel::moves::{copy, wrap_axis};
+use crate::kernel::space::row_major;
+
+/// The parts of a tensor along an axis, as a tuple
+#[op(name = "split", pattern = "injective")]
+pub struct Split {
+    /// where the second and later parts begin
+    indices: Option<Vec<i64>>,
+    /// the number of equal parts
+    sections: Option<i64>,
+    /// the axis that is divided
+    #[attr(default = 0)]
+    axis: i64,
+}
+
+impl Operator for Split {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let tensor = cx.tensor(0)?;
+        let Some(dims) = tensor.dims else {
+            return Err(cx.wrong_arg(0, "a tensor of known rank"));
+        };
+        let axis = cx.axis("axis", self.axis, dims.len())?;
+        let part = |extent: Dim| {
+            let mut dims = dims.to_vec();
+            dims[axis] = extent;
+            cx.tensor_type(tensor.dtype, Some(&dims))
+        };
+        let extent = cx.value(dims[axis]);
+        let parts: Vec<Type> = match (&self.indices, self.sections) {
+            (None, Some(sections)) => {
+                if !(1..=65536).contains(&sections)
+                    || extent.is_some_and(|extent| extent % sections != 0)
+                {
+                    let reason = format!("it must divide {}", cx.terms().dim_text(dims[axis]));
+                    return cx.bad_attr("sections", sections, reason);
+                }
+                let each = cx.dim_floor_div(dims[axis], cx.dim(sections));
+                vec![part(each); sections as usize]
+            }
+            (Some(indices), None) => {
+                let starts: Vec<i64> = [0].into_iter().chain(indices.iter().copied()).collect();
+                let is_sorted = starts.windows(2).all(|pair| pair[0] <= pair[1]);
+                if !is_sorted
+                    || extent.is_some_and(|extent| starts.iter().any(|&start| start > extent))
+                {
+                    let extent = cx.terms().dim_text(dims[axis]);
+                    return cx.bad_attr(
+                        "indices",
+                        indices,
+                        format!("they must ascend from 0 to {extent}"),
+                    );
+                }
+                let last = cx.dim_sub(dims[axis], cx.dim(starts[starts.len() - 1]));
+                starts
+                    .windows(2)
+                    .map(|pair| cx.dim(pair[1] - pair[0]))
+                    .chain([last])
+                    .map(part)
+                    .collect()
+            }
+            _ => return cx.unsupported("exactly one of `indices` and `sections` must be given"),
+        };
+        Ok(cx.tuple_type(&parts))
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let tensor = cx.arg(0)?;
+        let axis = wrap_axis(self.axis, tensor.shape().len());
+        let strides = row_major(tensor.shape());
+        let mut begin = 0;
+        let mut parts = Vec::with_capacity(cx.outs.len());
+        for (_, shape) in cx.outs {
+            parts.push(copy(tensor, begin * strides[axis] as usize, shape, strides.clone())?);
+            begin += shape[axis];
+        }
+        Ok(parts)
+    }
+}

@@ -1,0 +1,126 @@
+//! A range of indices along axes.
+//!
+//! ```ir
+//! %y = strided_slice(%x) { begin = [0], end = [-1] }    f32[9, 3]  =>  f32[8, 3]
+//! ```
+//!
+//! Indices are those of NumPy: negative ones count from the end, and all are clamped.
+
+use tenon_plugin_api::op::prelude::*;
+
+use crate::kernel::moves::{copy, wrap_axis};
+use crate::kernel::space::row_major;
+
+/// A range of indices along axes; negative ones count from the end, and all are clamped
+#[op(name = "strided_slice", pattern = "injective")]
+pub struct StridedSlice {
+    /// first index along each axis
+    begin: Vec<i64>,
+    /// the index to stop before
+    end: Vec<i64>,
+    /// steps; 1 when not given
+    strides: Option<Vec<i64>>,
+    /// the axes; the first ones when not given
+    axes: Option<Vec<i64>>,
+}
+
+impl Operator for StridedSlice {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let tensor = cx.tensor(0)?;
+        let Self { begin, end, .. } = self;
+        let strides = self.strides.clone().unwrap_or_else(|| vec![1; begin.len()]);
+        let Some(dims) = tensor.dims else { return cx.arg(0) };
+        let axes = match &self.axes {
+            Some(axes) => cx.axes("axes", axes, dims.len())?,
+            None if begin.len() <= dims.len() => (0..begin.len()).collect(),
+            None => return cx.bad_attr("begin", begin, "it is longer than the shape"),
+        };
+        if [end.len(), strides.len(), axes.len()] != [begin.len(); 3] {
+            return cx.unsupported("`begin`, `end`, `strides` and `axes` differ in length");
+        }
+        let mut sliced = dims.to_vec();
+        for (i, &axis) in axes.iter().enumerate() {
+            if strides[i] == 0 {
+                return cx.bad_attr("strides", &strides, "a step of 0 leads nowhere");
+            }
+            sliced[axis] = slice_extent(cx, dims[axis], begin[i], end[i], strides[i])?;
+        }
+        Ok(cx.tensor_type(tensor.dtype, Some(&sliced)))
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let tensor = cx.arg(0)?;
+        let (_, shape) = cx.out()?;
+        let Self { begin, end, .. } = self;
+        let count = begin.len();
+        let steps = self.strides.clone().unwrap_or_else(|| vec![1; count]);
+        let axes = self.axes.clone().unwrap_or_else(|| (0..count as i64).collect());
+        let mut strides = row_major(tensor.shape());
+        let mut first = 0;
+        for i in 0..count {
+            let axis = wrap_axis(axes[i], strides.len());
+            let (start, _) = slice_range(tensor.shape()[axis] as i64, begin[i], end[i], steps[i]);
+            first += start as isize * strides[axis];
+            strides[axis] *= steps[i] as isize;
+        }
+        match shape.contains(&0) {
+            true => Ok(vec![copy(tensor, 0, shape, vec![0; shape.len()])?]),
+            false => Ok(vec![copy(tensor, first as usize, shape, strides)?]),
+        }
+    }
+}
+
+fn slice_extent(cx: &InferCx<'_>, dim: Dim, begin: i64, end: i64, stride: i64) -> Result<Dim> {
+    if let Some(extent) = cx.value(dim) {
+        return Ok(cx.dim(slice_range(extent, begin, end, stride).1));
+    }
+    if stride < 0 {
+        return cx.unsupported("a negative step along a symbolic dimension");
+    }
+    let zero = cx.dim(0);
+    let at_least = |dim: Dim, bound: i64| cx.lower_bound(dim).is_some_and(|least| least >= bound);
+    let positive = |dim: Dim| if at_least(dim, 0) { dim } else { cx.dim_max(dim, zero) };
+    let clamp = |index: i64| match index {
+        _ if index >= i32::MAX as i64 => dim,
+        _ if index <= -(i32::MAX as i64) => zero,
+        0.. if at_least(dim, index) => cx.dim(index),
+        0.. => cx.dim_min(cx.dim(index), dim),
+        _ => positive(cx.dim_add(dim, cx.dim(index))),
+    };
+    let room = positive(cx.dim_sub(clamp(end), clamp(begin)));
+    let room = cx.dim_add(room, cx.dim(stride - 1));
+    Ok(cx.dim_floor_div(room, cx.dim(stride)))
+}
+
+/// The first index and the number of indices that a slice of an axis of `extent` has.
+fn slice_range(extent: i64, begin: i64, end: i64, stride: i64) -> (i64, i64) {
+    let (low, high) = if stride > 0 { (0, extent) } else { (-1, extent - 1) };
+    let clamp = |index: i64| {
+        let index = if index < 0 { index.saturating_add(extent) } else { index };
+        index.clamp(low, high.max(low))
+    };
+    let (begin, end) = (clamp(begin), clamp(end));
+    let count = match stride > 0 {
+        true => (end - begin + stride - 1).div_euclid(stride),
+        false => (begin - end - stride - 1).div_euclid(stride.saturating_neg()),
+    };
+    (begin, count.max(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slice_range;
+
+    #[test]
+    fn slices_are_those_of_numpy() {
+        assert_eq!(slice_range(10, 2, 8, 1), (2, 6));
+        assert_eq!(slice_range(10, 2, 8, 4), (2, 2));
+        assert_eq!(slice_range(10, -3, i64::MAX, 1), (7, 3));
+        assert_eq!(slice_range(10, 20, 30, 1), (10, 0));
+        assert_eq!(slice_range(10, -1, i64::MIN, -1), (9, 10));
+        assert_eq!(slice_range(10, 9, 0, -3), (9, 3));
+        assert_eq!(slice_range(0, 0, 5, 1), (0, 0));
+        assert_eq!(slice_range(0, -1, i64::MIN, -1), (-1, 0));
+        assert_eq!(slice_range(10, 5, 2, 1).1, 0);
+    }
+}

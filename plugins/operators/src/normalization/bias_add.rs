@@ -1,0 +1,45 @@
+//! A number added to each channel.
+//!
+//! ```ir
+//! %y = nn.bias_add(%x, %b)    f32[n, 8, 32, 32], f32[8]  =>  f32[n, 8, 32, 32]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::per_channel::per_channel;
+use crate::kernel::moves::wrap_axis;
+use crate::kernel::parallel::fill;
+
+/// x + b, with a number of b for each channel; arguments x, b
+#[op(name = "nn.bias_add", args = 2, pattern = "broadcast")]
+pub struct BiasAdd {
+    /// the axis of the channels
+    #[attr(default = 1)]
+    axis: i64,
+}
+
+impl Operator for BiasAdd {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let found = cx.tensor(0)?.dtype;
+        match found.is_bool() {
+            true => Err(OpError::WrongDType { index: 0, expected: "a number".into(), found }),
+            false => per_channel(cx, self.axis, 1..2),
+        }
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let (dtype, shape) = cx.out()?;
+        let axis = wrap_axis(self.axis, shape.len());
+        let inner: usize = shape[axis + 1..].iter().product();
+        with_number!(dtype, T => {
+            let (x, bias) = (cx.arg(0)?.elements::<T>(), cx.arg(1)?.elements::<T>());
+            let mut out = vec![T::default(); x.len()];
+            fill(&mut out, inner, &|row, out| {
+                let bias = bias[row % bias.len()];
+                out.iter_mut().zip(&x[row * inner..]).for_each(|(out, &x)| *out = x.add(bias));
+            });
+            Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
+        })
+    }
+}

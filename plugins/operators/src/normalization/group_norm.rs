@@ -1,0 +1,45 @@
+//! Group normalization (Wu and He 2018).
+//!
+//! ```ir
+//! %y = nn.group_norm(%x, %gamma, %beta) { num_groups = 4 }    f32[n, 8, 32, 32], f32[8], f32[8]  =>  f32[n, 8, 32, 32]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::channels::channels;
+use crate::kernel::groups::{Groups, standardize};
+
+/// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over all axes of a group of channels but the first; arguments x, gamma, beta, of which the last two have a number for each channel
+#[op(name = "nn.group_norm", args = 3, pattern = "out_fusable")]
+pub struct GroupNorm {
+    /// groups of channels
+    num_groups: i64,
+    /// the axis of the channels
+    #[attr(default = 1)]
+    channel_axis: i64,
+    /// keeps the root from zero
+    #[attr(default = 1e-5)]
+    epsilon: f64,
+}
+
+impl Operator for GroupNorm {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let groups = self.num_groups;
+        if groups < 1 {
+            return cx.bad_attr("num_groups", groups, "it must be positive");
+        }
+        let Some(channels) = channels(cx, self.channel_axis, 2)? else { return cx.arg(0) };
+        match cx.value(channels) {
+            Some(channels) if channels % groups != 0 => {
+                cx.bad_attr("num_groups", groups, format!("it must divide the {channels} channels"))
+            }
+            _ => cx.arg(0),
+        }
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let groups =
+            Groups::of_channels(cx.arg(0)?.shape(), self.channel_axis, Some(self.num_groups));
+        standardize(cx, &groups, self.epsilon)
+    }
+}

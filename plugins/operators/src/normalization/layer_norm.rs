@@ -1,0 +1,51 @@
+//! Layer normalization (Ba, Kiros and Hinton 2016).
+//!
+//! ```ir
+//! %y = nn.layer_norm(%x, %gamma, %beta)    f32[n, 64], f32[64], f32[64]  =>  f32[n, 64]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use crate::kernel::groups::{Groups, standardize};
+
+/// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over axes; arguments x, gamma, beta, of which the last two have these axes
+#[op(name = "nn.layer_norm", args = 3, pattern = "out_fusable")]
+pub struct LayerNorm {
+    /// the axes of one mean, ascending
+    #[attr(default = [-1])]
+    axes: Vec<i64>,
+    /// keeps the root from zero
+    #[attr(default = 1e-5)]
+    epsilon: f64,
+}
+
+impl Operator for LayerNorm {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        cx.check_float(0)?;
+        let given = &self.axes;
+        let axes = match cx.tensor(0)?.dims {
+            Some(dims) => Some((dims, cx.axes("axes", given, dims.len())?)),
+            None => None,
+        };
+        let is_ascending = |axes: &[usize]| axes.windows(2).all(|pair| pair[0] < pair[1]);
+        if given.is_empty() || axes.as_ref().is_some_and(|(_, axes)| !is_ascending(axes)) {
+            return cx.bad_attr("axes", given, "one axis or more is expected, in ascending order");
+        }
+        for index in 1..3 {
+            cx.check_same_dtype(index)?;
+            let param = cx.tensor_of_rank(index, given.len())?.dims;
+            let (Some((dims, axes)), Some(param)) = (&axes, param) else { continue };
+            let normal: Vec<Dim> = axes.iter().map(|&axis| dims[axis]).collect();
+            if normal.iter().zip(param).any(|(&a, &b)| cx.is_different(a, b)) {
+                let what = format!("the axes of the data and argument {}", index + 1);
+                return Err(cx.mismatch(&what, &normal, param));
+            }
+        }
+        cx.arg(0)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let groups = Groups::along(cx.arg(0)?.shape(), &self.axes);
+        standardize(cx, &groups, self.epsilon)
+    }
+}

@@ -1,0 +1,33 @@
+//! The logarithm of softmax along an axis.
+//!
+//! ```ir
+//! %y = nn.log_softmax(%x) { axis = -1 }    f32[n, 10]  =>  f32[n, 10]
+//! ```
+//!
+//! Each row is first lowered by its largest element, so that no exponential overflows.
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::along_axis;
+
+/// x - log(sum(exp(x))) along an axis
+#[op(name = "nn.log_softmax", pattern = "out_fusable")]
+pub struct LogSoftmax {
+    /// the axis that is summed over
+    #[attr(default = -1)]
+    axis: i64,
+}
+
+impl Operator for LogSoftmax {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        along_axis::infer(cx, self.axis)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        along_axis::evaluate(cx, self.axis, |row| {
+            let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = row.iter().map(|x| (x - max).exp()).sum();
+            row.iter_mut().for_each(|x| *x -= max + sum.ln());
+        })
+    }
+}

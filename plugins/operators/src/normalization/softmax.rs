@@ -1,0 +1,34 @@
+//! Softmax along an axis.
+//!
+//! ```ir
+//! %y = nn.softmax(%x) { axis = -1 }    f32[n, 10]  =>  f32[n, 10]
+//! ```
+//!
+//! Each row is first lowered by its largest element, so that no exponential overflows.
+
+use tenon_plugin_api::op::prelude::*;
+
+use super::along_axis;
+
+/// exp(x) / sum(exp(x)) along an axis
+#[op(name = "nn.softmax", pattern = "out_fusable")]
+pub struct Softmax {
+    /// the axis that is summed over
+    #[attr(default = -1)]
+    axis: i64,
+}
+
+impl Operator for Softmax {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        along_axis::infer(cx, self.axis)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        along_axis::evaluate(cx, self.axis, |row| {
+            let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            row.iter_mut().for_each(|x| *x = (*x - max).exp());
+            let sum: f64 = row.iter().sum();
+            row.iter_mut().for_each(|x| *x /= sum);
+        })
+    }
+}

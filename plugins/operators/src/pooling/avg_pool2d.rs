@@ -1,0 +1,53 @@
+//! The mean of each window.
+//!
+//! ```ir
+//! %y = nn.avg_pool2d(%x) { pool_size = [2, 2], strides = [2, 2] }    f32[n, 8, 32, 32]  =>  f32[n, 8, 16, 16]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_float;
+
+use super::windows::{Window, pool};
+
+/// The mean of each window
+#[op(name = "nn.avg_pool2d", pattern = "out_fusable")]
+pub struct AvgPool2d {
+    /// extent of the window
+    pool_size: [i64; 2],
+    /// step of the window
+    #[attr(default = [1, 1])]
+    strides: [i64; 2],
+    /// top, left, bottom, right
+    #[attr(default = [0, 0, 0, 0])]
+    padding: [i64; 4],
+    /// distance of the taps
+    #[attr(default = [1, 1])]
+    dilation: [i64; 2],
+    /// whether the last window may reach over the end
+    #[attr(default = false)]
+    ceil_mode: bool,
+    /// NCHW, NHWC, NCHW16c, …
+    #[attr(default = "NCHW")]
+    layout: Layout,
+    /// whether padding counts as zeros
+    #[attr(default = false)]
+    count_include_pad: bool,
+}
+
+impl Operator for AvgPool2d {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        cx.check_float(0)?;
+        pool!(self).infer(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        with_float!(cx.arg(0)?.dtype(), T => pool!(self).evaluate(cx, &|window: Window<'_, T>| {
+            let sum = window.elements().fold(0.0, |sum: f64, x| sum + x.to_f64());
+            let count = match self.count_include_pad {
+                true => window.rows.padded * window.columns.padded,
+                false => window.rows.count * window.columns.count,
+            };
+            T::from_f64(sum / count as f64)
+        }))
+    }
+}

@@ -1,0 +1,32 @@
+//! The mean of each plane.
+//!
+//! ```ir
+//! %y = nn.global_avg_pool2d(%x)    f32[n, 8, 32, 32]  =>  f32[n, 8, 1, 1]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_float;
+
+use super::windows::{Window, evaluate_global, infer_global};
+
+/// The mean of each channel
+#[op(name = "nn.global_avg_pool2d", pattern = "out_fusable")]
+pub struct GlobalAvgPool2d {
+    /// NCHW, NHWC, NCHW16c, …
+    #[attr(default = "NCHW")]
+    layout: Layout,
+}
+
+impl Operator for GlobalAvgPool2d {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        cx.check_float(0)?;
+        infer_global(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        with_float!(cx.arg(0)?.dtype(), T => evaluate_global(cx, &self.layout, &|window: Window<'_, T>| {
+            let sum = window.elements().fold(0.0, |sum: f64, x| sum + x.to_f64());
+            T::from_f64(sum / (window.rows.count * window.columns.count) as f64)
+        }))
+    }
+}

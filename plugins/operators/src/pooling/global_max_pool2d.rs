@@ -1,0 +1,32 @@
+//! The largest element of each plane.
+//!
+//! ```ir
+//! %y = nn.global_max_pool2d(%x)    f32[n, 8, 32, 32]  =>  f32[n, 8, 1, 1]
+//! ```
+//!
+//! What is not a number wins.
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::windows::{Window, evaluate_global, infer_global};
+
+/// The largest element of each channel
+#[op(name = "nn.global_max_pool2d", pattern = "out_fusable")]
+pub struct GlobalMaxPool2d {
+    /// NCHW, NHWC, NCHW16c, …
+    #[attr(default = "NCHW")]
+    layout: Layout,
+}
+
+impl Operator for GlobalMaxPool2d {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        infer_global(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        with_number!(cx.arg(0)?.dtype(), T => evaluate_global(cx, &self.layout, &|window: Window<'_, T>| {
+            window.elements().reduce(T::larger).unwrap_or_default()
+        }))
+    }
+}

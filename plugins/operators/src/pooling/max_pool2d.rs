@@ -1,0 +1,46 @@
+//! The largest element of each window.
+//!
+//! ```ir
+//! %y = nn.max_pool2d(%x) { pool_size = [2, 2], strides = [2, 2] }    f32[n, 8, 32, 32]  =>  f32[n, 8, 16, 16]
+//! ```
+//!
+//! What is not a number wins.
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::windows::{Window, pool};
+
+/// The largest element of each window
+#[op(name = "nn.max_pool2d", pattern = "out_fusable")]
+pub struct MaxPool2d {
+    /// extent of the window
+    pool_size: [i64; 2],
+    /// step of the window
+    #[attr(default = [1, 1])]
+    strides: [i64; 2],
+    /// top, left, bottom, right
+    #[attr(default = [0, 0, 0, 0])]
+    padding: [i64; 4],
+    /// distance of the taps
+    #[attr(default = [1, 1])]
+    dilation: [i64; 2],
+    /// whether the last window may reach over the end
+    #[attr(default = false)]
+    ceil_mode: bool,
+    /// NCHW, NHWC, NCHW16c, …
+    #[attr(default = "NCHW")]
+    layout: Layout,
+}
+
+impl Operator for MaxPool2d {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        pool!(self).infer(cx)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        with_number!(cx.arg(0)?.dtype(), T => pool!(self).evaluate(cx, &|window: Window<'_, T>| {
+            window.elements().reduce(T::larger).unwrap_or_default()
+        }))
+    }
+}

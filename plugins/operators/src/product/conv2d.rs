@@ -1,0 +1,153 @@
+//! Convolution over two spatial axes, in any layout.
+//!
+//! ```ir
+//! %y = nn.conv2d(%x, %w) { padding = [1, 1, 1, 1] }    f32[n, 3, 32, 32], f32[8, 3, 3, 3]  =>  f32[n, 8, 32, 32]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::taps::{Axis, PLANES, Tap};
+use crate::kernel::convert::convert;
+use crate::kernel::moves::{parse, relayout};
+use crate::kernel::parallel::fill;
+use crate::kernel::window::Window;
+
+/// Convolution over two spatial axes
+#[op(name = "nn.conv2d", args = 2, pattern = "out_fusable")]
+pub struct Conv2d {
+    /// step of the window
+    #[attr(default = [1, 1])]
+    strides: [i64; 2],
+    /// top, left, bottom, right
+    #[attr(default = [0, 0, 0, 0])]
+    padding: [i64; 4],
+    /// distance of the taps
+    #[attr(default = [1, 1])]
+    dilation: [i64; 2],
+    /// groups of channels that do not mix
+    #[attr(default = 1)]
+    groups: i64,
+    /// NCHW, NHWC, NCHW16c, …
+    #[attr(default = "NCHW")]
+    data_layout: Layout,
+    /// OIHW, OIHW16i16o, OIHW16o, …
+    #[attr(default = "OIHW")]
+    kernel_layout: Layout,
+    /// data_layout when empty
+    #[attr(default = "")]
+    out_layout: String,
+    /// element type of the result: that of the data when empty, or f32 for f16 and bf16
+    #[attr(default = "")]
+    out_dtype: String,
+}
+
+impl Operator for Conv2d {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let data_layout = cx.layout("data_layout", "NCHW")?;
+        let kernel_layout = cx.layout("kernel_layout", "OIHW")?;
+        let out_layout = match self.out_layout.as_str() {
+            "" => data_layout.clone(),
+            _ => cx.layout("out_layout", "NCHW")?,
+        };
+        let windows = Window::both(cx, self.strides, self.padding, self.dilation)?;
+        let groups = self.groups;
+        if groups < 1 {
+            return cx.bad_attr("groups", groups, "it must be positive");
+        }
+        cx.check_same_dtype(1)?;
+        let dtype = cx.product_dtype("out_dtype", &self.out_dtype)?;
+        let data = cx.extents(0, &data_layout, b"NCHW")?;
+        let kernel = cx.extents(1, &kernel_layout, b"OIHW")?;
+        let (Some([n, c, h, w]), Some([o, i, kernel_h, kernel_w])) = (data, kernel) else {
+            return Ok(cx.tensor_type(dtype, None));
+        };
+        let needed = cx.dim_mul(i, cx.dim(groups));
+        if cx.is_different(c, needed) {
+            let what = format!("the channels of data and kernel, with groups = {groups},");
+            return Err(cx.mismatch(&what, &[c], &[needed]));
+        }
+        if cx.value(o).is_some_and(|o| o % groups != 0) {
+            return cx.bad_attr("groups", groups, "the output channels are no multiple of it");
+        }
+        let out_h = windows[0].out_dim(cx, h, kernel_h, false)?;
+        let out_w = windows[1].out_dim(cx, w, kernel_w, false)?;
+        let extent = |axis| match axis {
+            b'N' => n,
+            b'C' => o,
+            b'H' => out_h,
+            _ => out_w,
+        };
+        match out_layout.dims(cx, extent) {
+            Ok(dims) => Ok(cx.tensor_type(dtype, Some(&dims))),
+            Err(error) => cx.bad_attr("out_layout", out_layout.text(), error.to_string()),
+        }
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let (dtype, _) = cx.out()?;
+        let out_layout = match self.out_layout.as_str() {
+            "" => self.data_layout.clone(),
+            layout => parse(layout)?,
+        };
+        let (plain, plain_kernel) = (parse("NCHW")?, parse("OIHW")?);
+        // Elements of a wider type hold what the narrow ones are.
+        let (data, kernel) = (convert(cx.arg(0)?, dtype)?, convert(cx.arg(1)?, dtype)?);
+        let data = relayout(&data, &self.data_layout, &plain)?;
+        let kernel = relayout(&kernel, &self.kernel_layout, &plain_kernel)?;
+        let out = with_number!(dtype, T => self.convolve::<T>(&data, &kernel))?;
+        Ok(vec![relayout(&out, &plain, &out_layout)?])
+    }
+}
+
+impl Conv2d {
+    /// The result in the plain layouts.
+    fn convolve<T: Number>(&self, data: &Tensor, kernel: &Tensor) -> Result<Tensor> {
+        let Self { strides, padding, dilation, .. } = *self;
+        let groups = self.groups as usize;
+        let &[batch, channels, height, width] = data.shape() else { return rank_error() };
+        let &[outputs, inputs, kernel_h, kernel_w] = kernel.shape() else { return rank_error() };
+        let axis = |index: usize, extent: usize, taps: usize| {
+            let (stride, dilation) = (strides[index] as usize, dilation[index] as usize);
+            let padded = extent + (padding[index] + padding[index + 2]) as usize;
+            let out = (padded - (taps - 1) * dilation - 1) / stride + 1;
+            Axis { extent, out, stride, before: padding[index] as usize, dilation }
+        };
+        let (rows, columns) = (axis(0, height, kernel_h), axis(1, width, kernel_w));
+        let plane = rows.out * columns.out;
+        let (x, w) = (data.elements::<T>(), kernel.elements::<T>());
+        let mut out = vec![T::default(); batch * outputs * plane];
+        let per_group = outputs / groups;
+        // A chunk never reaches over the end of a group.
+        let planes = if per_group.is_multiple_of(PLANES) { PLANES } else { 1 };
+        let taps: Vec<(usize, usize)> =
+            (0..kernel_h).flat_map(|h| (0..kernel_w).map(move |w| (h, w))).collect();
+        fill(&mut out, planes * plane, &|chunk, out| {
+            let (image, output) = (chunk * planes / outputs, chunk * planes % outputs);
+            let first_input = output / per_group * inputs;
+            let mut sums = vec![T::Sum::default(); planes * plane];
+            for input in 0..inputs {
+                let source = (image * channels + first_input + input) * height * width;
+                let source = &x[source..source + height * width];
+                for (tap, &(tap_h, tap_w)) in taps.iter().enumerate() {
+                    let weight =
+                        |p: usize| w[((output + p) * inputs + input) * taps.len() + tap].widen();
+                    let tap = Tap { rows, columns, tap_h, tap_w };
+                    match planes {
+                        PLANES => {
+                            tap.add(source, &mut sums, std::array::from_fn::<_, PLANES, _>(weight))
+                        }
+                        _ => tap.add(source, &mut sums, [weight(0)]),
+                    }
+                }
+            }
+            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = T::narrow(sum));
+        });
+        let shape = vec![batch, outputs, rows.out, columns.out];
+        Ok(Tensor::from_vec_as(data.dtype(), shape, out))
+    }
+}
+
+fn rank_error<T>() -> Result<T> {
+    Err(OpError::Unsupported("tensors of four dimensions are expected".into()))
+}

@@ -1,0 +1,97 @@
+//! The product of matrices.
+//!
+//! ```ir
+//! %c = matmul(%a, %b)    f32[h, n, 64], f32[64, 10]  =>  f32[h, n, 10]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::dots::multiply;
+use crate::broadcast::types::broadcast;
+use crate::kernel::convert::convert;
+use crate::kernel::moves::permute;
+use crate::kernel::space::{Rows, Space, broadcast_strides};
+
+/// Matrix product over the last two axes; those before are broadcast
+#[op(name = "matmul", args = 2, pattern = "out_fusable")]
+pub struct Matmul {
+    /// a is given transposed
+    #[attr(default = false)]
+    transpose_a: bool,
+    /// b is given transposed
+    #[attr(default = false)]
+    transpose_b: bool,
+    /// element type of the result: that of the data when empty, or f32 for f16 and bf16
+    #[attr(default = "")]
+    out_dtype: String,
+}
+
+impl Operator for Matmul {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        cx.check_same_dtype(1)?;
+        let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
+        let dtype = cx.product_dtype("out_dtype", &self.out_dtype)?;
+        let (Some(a_dims), Some(b_dims)) = (a.dims, b.dims) else {
+            return Ok(cx.tensor_type(dtype, None));
+        };
+        let Some((a_batch, &a_matrix)) = a_dims.split_last_chunk::<2>() else {
+            return Err(cx.wrong_arg(0, "a tensor of at least two dimensions"));
+        };
+        let Some((b_batch, &b_matrix)) = b_dims.split_last_chunk::<2>() else {
+            return Err(cx.wrong_arg(1, "a tensor of at least two dimensions"));
+        };
+        let flip = |[x, y]: [Dim; 2], is_flipped| if is_flipped { [y, x] } else { [x, y] };
+        let [m, a_depth] = flip(a_matrix, self.transpose_a);
+        let [b_depth, n] = flip(b_matrix, self.transpose_b);
+        if cx.is_different(a_depth, b_depth) {
+            return Err(cx.mismatch("the shapes, over which is summed,", a_dims, b_dims));
+        }
+        let mut dims = broadcast(cx, a_batch, b_batch)?;
+        dims.extend([m, n]);
+        Ok(cx.tensor_type(dtype, Some(&dims)))
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let (dtype, shape) = cx.out()?;
+        let (a, b) = (convert(cx.arg(0)?, dtype)?, convert(cx.arg(1)?, dtype)?);
+        let a = with_last_axes(&a, self.transpose_a)?;
+        let b = with_last_axes(&b, !self.transpose_b)?;
+        let (batch, [m, n]) = split_matrix(shape);
+        let (a_batch, [_, depth]) = split_matrix(a.shape());
+        let (b_batch, _) = split_matrix(b.shape());
+        let scaled = |strides: Vec<isize>, size: usize| -> Vec<isize> {
+            strides.iter().map(|stride| stride * size as isize).collect()
+        };
+        let space = Space::new(
+            batch,
+            [
+                scaled(broadcast_strides(batch, a_batch), m * depth),
+                scaled(broadcast_strides(batch, b_batch), n * depth),
+            ],
+        );
+        let count = batch.iter().product();
+        let starts: Vec<[isize; 2]> =
+            Rows::new(&space.dims, &space.strides, 0).take(count).collect();
+        with_number!(dtype, T => {
+            let out = multiply(&a.elements::<T>(), &b.elements::<T>(), [m, n, depth], &starts);
+            Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
+        })
+    }
+}
+
+/// The shape of the batch, and that of the matrices.
+fn split_matrix(shape: &[usize]) -> (&[usize], [usize; 2]) {
+    let (batch, matrix) = shape.split_at(shape.len() - 2);
+    (batch, [matrix[0], matrix[1]])
+}
+
+/// The tensor with its last two axes swapped, if `is_swapped`.
+fn with_last_axes(tensor: &Tensor, is_swapped: bool) -> Result<Tensor> {
+    let rank = tensor.shape().len();
+    let mut axes: Vec<usize> = (0..rank).collect();
+    if is_swapped {
+        axes.swap(rank - 2, rank - 1);
+    }
+    permute(tensor, &axes)
+}

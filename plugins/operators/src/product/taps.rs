@@ -1,0 +1,93 @@
+//! The taps of a convolution's kernel, which are added, one after the other, to planes of the result.
+
+use tenon_plugin_api::op::number::Sum;
+use tenon_plugin_api::op::prelude::*;
+
+/// Planes of the result that are computed together, so that each row of the data is read once for all.
+pub(crate) const PLANES: usize = 4;
+
+/// What the taps of one axis meet.
+#[derive(Clone, Copy)]
+pub(crate) struct Axis {
+    pub(crate) extent: usize,
+    pub(crate) out: usize,
+    pub(crate) stride: usize,
+    pub(crate) before: usize,
+    pub(crate) dilation: usize,
+}
+
+impl Axis {
+    /// The places of the result that tap `tap` adds to, and the index of the data it meets at the first.
+    fn places(self, tap: usize) -> (std::ops::Range<usize>, usize) {
+        let shift = tap * self.dilation;
+        // Place p meets index p * stride + shift - before.
+        let first = self.before.saturating_sub(shift).div_ceil(self.stride);
+        let reach = (self.extent + self.before).saturating_sub(shift);
+        let end = reach.div_ceil(self.stride).min(self.out);
+        let start = (first * self.stride + shift).saturating_sub(self.before);
+        (first.min(end)..end, start)
+    }
+}
+
+/// One tap of the kernel.
+pub(crate) struct Tap {
+    pub(crate) rows: Axis,
+    pub(crate) columns: Axis,
+    pub(crate) tap_h: usize,
+    pub(crate) tap_w: usize,
+}
+
+impl Tap {
+    /// Adds what this tap contributes to `N` planes: the data times a weight for each.
+    pub(crate) fn add<T: Number, const N: usize>(
+        &self,
+        source: &[T],
+        sums: &mut [T::Sum],
+        weights: [T::Sum; N],
+    ) {
+        let plane = sums.len() / N;
+        let (places_h, start_h) = self.rows.places(self.tap_h);
+        let (places_w, start_w) = self.columns.places(self.tap_w);
+        if places_h.is_empty() || places_w.is_empty() {
+            return;
+        }
+        let (stride, width) = (self.columns.stride, self.columns.extent);
+        let mut planes = sums.chunks_exact_mut(plane);
+        let mut planes: [&mut [T::Sum]; N] =
+            std::array::from_fn(|_| planes.next().expect("there are N planes"));
+        if places_w.len() == width && width == self.columns.out && self.rows.stride == 1 {
+            // Whole rows meet whole rows, so that all of them are one.
+            let from = &source[start_h * width..][..places_h.len() * width];
+            let to = places_h.start * width;
+            add_row(from, planes.each_mut().map(|plane| &mut plane[to..to + from.len()]), weights);
+            return;
+        }
+        for (number, place) in places_h.enumerate() {
+            let line = (start_h + number * self.rows.stride) * width;
+            let to = place * self.columns.out;
+            let rows =
+                planes.each_mut().map(|plane| &mut plane[to + places_w.start..to + places_w.end]);
+            if stride == 1 {
+                add_row(&source[line + start_w..][..places_w.len()], rows, weights);
+                continue;
+            }
+            let from = source[line..line + width].iter().skip(start_w).step_by(stride);
+            for (i, x) in from.take(places_w.len()).enumerate() {
+                (0..N).for_each(|n| rows[n][i] = rows[n][i].add(x.widen().mul(weights[n])));
+            }
+        }
+    }
+}
+
+#[inline]
+fn add_row<T: Number, const N: usize>(
+    from: &[T],
+    mut to: [&mut [T::Sum]; N],
+    weights: [T::Sum; N],
+) {
+    for (n, to) in to.iter_mut().enumerate() {
+        for (to, x) in to.iter_mut().zip(from) {
+            *to = to.add(x.widen().mul(weights[n]));
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Where the largest element along an axis is.
+//!
+//! ```ir
+//! %y = argmax(%x) { axis = 1 }    f32[n, 3]  =>  i64[n]
+//! ```
+//!
+//! Of what is not a number it is the first, as NumPy has it.
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::along::{place, placed};
+
+/// The index of the largest element along an axis, the first of equal ones
+#[op(name = "argmax", pattern = "reduction")]
+pub struct Argmax {
+    /// the axis
+    #[attr(default = 0)]
+    axis: i64,
+    /// whether the axes stay, with extent 1
+    #[attr(default = false)]
+    keepdims: bool,
+}
+
+impl Operator for Argmax {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        placed(cx, self.axis, self.keepdims)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        with_number!(cx.arg(0)?.dtype(), T => place(cx, self.axis, |x: T, y: T| x > y))
+    }
+}

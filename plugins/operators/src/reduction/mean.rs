@@ -1,0 +1,34 @@
+//! The mean along axes.
+//!
+//! ```ir
+//! %y = mean(%x) { axis = [1] }    f32[n, 3]  =>  f32[n]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_float;
+
+use super::along::{axes, reduced, rows, sum_row};
+
+/// Mean along axes
+#[op(name = "mean", pattern = "reduction")]
+pub struct Mean {
+    /// the axes; all when not given
+    axis: Option<Vec<i64>>,
+    /// whether the axes stay, with extent 1
+    #[attr(default = false)]
+    keepdims: bool,
+}
+
+impl Operator for Mean {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        cx.check_float(0)?;
+        reduced(cx, self.axis.as_deref(), self.keepdims)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let axes = axes(cx, self.axis.as_deref())?;
+        with_float!(cx.arg(0)?.dtype(), T => {
+            rows(cx, &axes, &|row: &[T]| T::from_f64(sum_row(row) / row.len() as f64))
+        })
+    }
+}

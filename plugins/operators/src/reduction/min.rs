@@ -1,0 +1,33 @@
+//! The smallest element along axes.
+//!
+//! ```ir
+//! %y = min(%x) { axis = [1] }    f32[n, 3]  =>  f32[n]
+//! ```
+//!
+//! What is not a number wins, as ONNX and NumPy have it. Of no elements there is no such one.
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::along::{axes, extreme, reduced};
+
+/// The smallest element along axes
+#[op(name = "min", pattern = "reduction")]
+pub struct Min {
+    /// the axes; all when not given
+    axis: Option<Vec<i64>>,
+    /// whether the axes stay, with extent 1
+    #[attr(default = false)]
+    keepdims: bool,
+}
+
+impl Operator for Min {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        reduced(cx, self.axis.as_deref(), self.keepdims)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let axes = axes(cx, self.axis.as_deref())?;
+        with_number!(cx.arg(0)?.dtype(), T => extreme(cx, &axes, T::smaller))
+    }
+}

@@ -1,0 +1,10 @@
+//! Reductions along axes.
+
+pub(crate) mod along;
+pub mod argmax;
+pub mod argmin;
+pub mod max;
+pub mod mean;
+pub mod min;
+pub mod prod;
+pub mod sum;

@@ -1,0 +1,34 @@
+//! The product along axes.
+//!
+//! ```ir
+//! %y = prod(%x) { axis = [1] }    f32[n, 3]  =>  f32[n]
+//! ```
+
+use tenon_plugin_api::op::number::Sum;
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::along::{axes, reduced, rows};
+
+/// Product along axes
+#[op(name = "prod", pattern = "reduction")]
+pub struct Prod {
+    /// the axes; all when not given
+    axis: Option<Vec<i64>>,
+    /// whether the axes stay, with extent 1
+    #[attr(default = false)]
+    keepdims: bool,
+}
+
+impl Operator for Prod {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        reduced(cx, self.axis.as_deref(), self.keepdims)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let axes = axes(cx, self.axis.as_deref())?;
+        with_number!(cx.arg(0)?.dtype(), T => rows(cx, &axes, &|row: &[T]| {
+            T::narrow(row.iter().fold(<T as Number>::Sum::ONE, |product, &x| Sum::mul(product, x.widen())))
+        }))
+    }
+}

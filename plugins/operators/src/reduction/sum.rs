@@ -1,0 +1,31 @@
+//! The sum along axes.
+//!
+//! ```ir
+//! %y = sum(%x) { axis = [1] }    f32[n, 3]  =>  f32[n]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::along::{axes, reduced, rows, sum_row};
+
+/// Sum along axes
+#[op(name = "sum", pattern = "reduction")]
+pub struct Sum {
+    /// the axes; all when not given
+    axis: Option<Vec<i64>>,
+    /// whether the axes stay, with extent 1
+    #[attr(default = false)]
+    keepdims: bool,
+}
+
+impl Operator for Sum {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        reduced(cx, self.axis.as_deref(), self.keepdims)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let axes = axes(cx, self.axis.as_deref())?;
+        with_number!(cx.arg(0)?.dtype(), T => rows(cx, &axes, &|row: &[T]| T::narrow(sum_row(row))))
+    }
+}

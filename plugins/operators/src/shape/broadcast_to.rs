@@ -1,0 +1,36 @@
+//! A tensor repeated along axes.
+//!
+//! ```ir
+//! %y = broadcast_to(%x, %s)    f32[3], shape[n, 3]  =>  f32[n, 3]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use crate::kernel::moves::copy;
+use crate::kernel::space::broadcast_strides;
+
+/// Repeated along axes, in the shape of the second argument
+#[op(name = "broadcast_to", args = 2, pattern = "broadcast")]
+pub struct BroadcastTo;
+
+impl Operator for BroadcastTo {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let tensor = cx.tensor(0)?;
+        let shape = cx.shape(1)?;
+        if let (Some(dims), Some(shape)) = (tensor.dims, shape) {
+            let fits = |(&dim, &target): (&Dim, &Dim)| {
+                cx.value(dim) == Some(1) || cx.value(dim).is_none() || !cx.is_different(dim, target)
+            };
+            if dims.len() > shape.len() || !dims.iter().rev().zip(shape.iter().rev()).all(fits) {
+                return Err(cx.mismatch("the shape and the one it is broadcast to", dims, shape));
+            }
+        }
+        Ok(cx.tensor_type(tensor.dtype, shape))
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let (_, shape) = cx.out()?;
+        let tensor = cx.arg(0)?;
+        Ok(vec![copy(tensor, 0, shape, broadcast_strides(shape, tensor.shape()))?])
+    }
+}

@@ -1,0 +1,39 @@
+//! The same tensor in another layout.
+//!
+//! ```ir
+//! %y = layout_transform(%x) { src_layout = "NCHW", dst_layout = "NCHW4c" }    f32[n, 8, 32, 32]  =>  f32[n, 2, 32, 32, 4]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use crate::kernel::moves::relayout;
+
+/// The same tensor in another layout; an extent that is split must be a multiple of its block
+#[op(name = "layout_transform", pattern = "injective")]
+pub struct LayoutTransform {
+    /// the layout it has
+    src_layout: Layout,
+    /// the layout of the result
+    dst_layout: Layout,
+}
+
+impl Operator for LayoutTransform {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let source = &self.src_layout;
+        let axes = String::from_utf8_lossy(source.axes()).into_owned();
+        let target = cx.layout("dst_layout", &axes)?;
+        let tensor = cx.tensor(0)?;
+        let Some(dims) = tensor.dims else { return cx.arg(0) };
+        let extents: Vec<Dim> =
+            source.extents(cx, dims).map_err(|error| cx.wrong_arg(0, &error.to_string()))?;
+        let extent = |axis| extents[source.position(axis).expect("both have the same axes")];
+        match target.dims(cx, extent) {
+            Ok(dims) => Ok(cx.tensor_type(tensor.dtype, Some(&dims))),
+            Err(error) => cx.bad_attr("dst_layout", target.text(), error.to_string()),
+        }
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        Ok(vec![relayout(cx.arg(0)?, &self.src_layout, &self.dst_layout)?])
+    }
+}

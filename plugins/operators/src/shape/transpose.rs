@@ -1,0 +1,42 @@
+//! The axes in another order.
+//!
+//! ```ir
+//! %y = transpose(%x) { axes = [0, 2, 1] }    f32[n, 2, 3]  =>  f32[n, 3, 2]
+//! ```
+
+use tenon_plugin_api::op::prelude::*;
+
+use crate::kernel::moves::{permute, wrap_axis};
+
+/// The axes in another order
+#[op(name = "transpose", pattern = "injective")]
+pub struct Transpose {
+    /// for each axis of the result, which it is; reversed when not given
+    axes: Option<Vec<i64>>,
+}
+
+impl Operator for Transpose {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let tensor = cx.tensor(0)?;
+        let Some(dims) = tensor.dims else { return cx.arg(0) };
+        let axes = match &self.axes {
+            Some(axes) => cx.axes("axes", axes, dims.len())?,
+            None => (0..dims.len()).rev().collect(),
+        };
+        if axes.len() != dims.len() {
+            return cx.bad_attr("axes", axes, format!("the tensor has {} dimensions", dims.len()));
+        }
+        let dims: Vec<Dim> = axes.iter().map(|&axis| dims[axis]).collect();
+        Ok(cx.tensor_type(tensor.dtype, Some(&dims)))
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let tensor = cx.arg(0)?;
+        let rank = tensor.shape().len();
+        let axes: Vec<usize> = match &self.axes {
+            Some(axes) => axes.iter().map(|&axis| wrap_axis(axis, rank)).collect(),
+            None => (0..rank).rev().collect(),
+        };
+        Ok(vec![permute(tensor, &axes)?])
+    }
+}
