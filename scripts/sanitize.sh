@@ -69,7 +69,7 @@ memcheck() {
     target/release/tenon compile examples/digits/digits.onnx -D batch=360 "${cpu[@]}" -o "$library" ||
     { failed+=(memcheck); return; }
   part memcheck valgrind --quiet --error-exitcode=1 target/release/tenon run "$library" --threads 2 \
-    --inputs examples/digits/test_images.npz -o target/sanitize/outputs.npz
+    --inputs examples/digits/test_images.npz --output target/sanitize/outputs.npz
 }
 
 miri() {
