@@ -418,3 +418,91 @@ mod panics_in_destructors {
         }
     }
 }
+
+mod operators {
+    use tenon_plugin_api::op::prelude::*;
+
+    /// Says that its result is what it is given
+    #[op(name = "test.op.Right")]
+    struct Right;
+
+    impl Operator for Right {
+        fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+            cx.arg(0)
+        }
+
+        fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+            Ok(vec![cx.arg(0)?.clone()])
+        }
+    }
+
+    /// Panics when it is asked for a type
+    #[op(name = "test.op.PanicsInInfer")]
+    struct PanicsInInfer {
+        /// where
+        #[attr(default = 7)]
+        at: i64,
+    }
+
+    impl Operator for PanicsInInfer {
+        fn infer(&self, _: &InferCx<'_>) -> Result<Type> {
+            let empty: Vec<Type> = Vec::new();
+            Ok(empty[self.at as usize])
+        }
+
+        fn evaluate(&self, _: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+            Ok(Vec::new())
+        }
+    }
+
+    /// Gives a term that is no type
+    #[op(name = "test.op.NoType")]
+    struct NoType;
+
+    impl Operator for NoType {
+        fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+            Ok(Type(cx.int(5).0))
+        }
+
+        fn evaluate(&self, _: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+            Ok(Vec::new())
+        }
+    }
+
+    /// Gives a term that there is not
+    #[op(name = "test.op.NoTerm")]
+    struct NoTerm;
+
+    impl Operator for NoTerm {
+        fn infer(&self, _: &InferCx<'_>) -> Result<Type> {
+            Ok(Type(1 << 30))
+        }
+
+        fn evaluate(&self, _: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+            Ok(Vec::new())
+        }
+    }
+
+    /// Panics, makes nothing, or makes too much when it is evaluated
+    #[op(name = "test.op.WrongValue")]
+    struct WrongValue {
+        /// what it does
+        #[attr(default = "panics", one_of = ["panics", "nothing", "too much", "error"])]
+        mode: String,
+    }
+
+    impl Operator for WrongValue {
+        fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+            cx.arg(0)
+        }
+
+        fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+            match self.mode.as_str() {
+                "nothing" => Ok(Vec::new()),
+                "too much" => Ok(vec![Tensor::from_vec(vec![9], vec![0f32; 9])]),
+                "error" => Err(OpError::Value("it does not like the values".into())),
+                _ => panic!("the value of {} is too hard", cx.op.name),
+            }
+        }
+    }
+}

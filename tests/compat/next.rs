@@ -106,6 +106,7 @@ pub(crate) fn write(root: &Path, folder: &Path) {
     // What `tenon plugins new --c` writes.
     let shipped = ["plugin-api/include", "examples/c-pass"];
     for part in sources.into_iter().chain(shipped) {
+        remove_stale(root, Path::new(part), folder);
         copy(root, Path::new(part), folder);
     }
     for manifest in ["Cargo.lock", "rustfmt.toml", "plugin-api/Cargo.toml", "host/Cargo.toml"] {
@@ -117,6 +118,21 @@ pub(crate) fn write(root: &Path, folder: &Path) {
         ("plugin-api/Cargo.toml", without_targets(root, "plugin-api")),
     ] {
         write_changed(&folder.join(file), &edited(Path::new(file), text));
+    }
+}
+
+/// Removes what was copied of a folder and is not in it any more.
+fn remove_stale(root: &Path, path: &Path, folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder.join(path)) else { return };
+    for entry in entries.flatten() {
+        let inner = path.join(entry.file_name());
+        let is_folder = entry.path().is_dir();
+        match root.join(&inner).exists() {
+            true if is_folder => remove_stale(root, &inner, folder),
+            true => {}
+            false if is_folder => fs::remove_dir_all(entry.path()).expect("it can be removed"),
+            false => fs::remove_file(entry.path()).expect("it can be removed"),
+        }
     }
 }
 

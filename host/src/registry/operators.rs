@@ -73,6 +73,13 @@ impl Registry {
 
     fn open_op(&self, name: &str) -> Result<Arc<OpDef>, OpError> {
         let (entry, record) = self.find_op(name)?;
+        let id = &entry.manifest.plugin.id;
+        if let Some(set) = self.config().isolate.get(id).filter(|set| set.value) {
+            return Err(OpError::Unavailable(format!(
+                "{} keeps `{id}` out of this process, where its operators would run",
+                set.place
+            )));
+        }
         let plugin = self.open_plugin(entry, None);
         let plugin = plugin.map_err(|error| OpError::Unavailable(error.to_string()))?;
         let code = plugin.operator(&record.name).ok_or_else(|| {
