@@ -1,11 +1,10 @@
 //! One option of a pass, as it is declared.
 
 use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{
     Error, Expr, ExprLit, Field, GenericArgument, Ident, Lit, MetaNameValue, PathArguments, Result,
-    Token, Type, bracketed, parenthesized,
+    Token, Type,
 };
 
 use crate::pass::doc_of;
@@ -15,11 +14,7 @@ const TYPES: &str = "an option is an i64, u64, usize, f64, bool, String or Symbo
 
 const KEYS: &str = "expected one of: default, min, max, one_of";
 
-const FORM: &str = "an option is name(type, default = value, min = value, max = value, one_of = [\"…\"], \
-                    help = \"…\") with type int, float, bool or str, or a list of these such as [int]";
-
-/// An option: `#[option(default = value, min = value, max = value, one_of = […])] name: Type`, or, in the attribute of
-/// the pass, `name(type, default = value, …, help = "…")`.
+/// An option: `#[option(default = value, min = value, max = value, one_of = […])] name: Type`.
 pub(crate) struct PassOption {
     name: Ident,
     scalar: Scalar,
@@ -28,7 +23,6 @@ pub(crate) struct PassOption {
     is_list: bool,
     entries: Vec<MetaNameValue>,
     help: String,
-    keys: &'static str,
 }
 
 /// The type of a single value.
@@ -38,50 +32,6 @@ enum Scalar {
     Float,
     Bool,
     Str,
-}
-
-impl Parse for PassOption {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let name: Ident = input.parse()?;
-        let content;
-        parenthesized!(content in input);
-        let is_list = content.peek(syn::token::Bracket);
-        let scalar = match is_list {
-            true => {
-                let element;
-                bracketed!(element in content);
-                element.parse()?
-            }
-            false => content.parse()?,
-        };
-        if !content.is_empty() {
-            content.parse::<Token![,]>()?;
-        }
-        let entries = Punctuated::<MetaNameValue, Token![,]>::parse_terminated(&content)?;
-        let entries = entries.into_iter().collect();
-        Ok(Self {
-            name,
-            scalar,
-            is_natural: false,
-            is_list,
-            entries,
-            help: String::new(),
-            keys: FORM,
-        })
-    }
-}
-
-impl Parse for Scalar {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let name: Ident = input.parse().map_err(|error| Error::new(error.span(), FORM))?;
-        match name.to_string().as_str() {
-            "int" => Ok(Scalar::Int),
-            "float" => Ok(Scalar::Float),
-            "bool" => Ok(Scalar::Bool),
-            "str" => Ok(Scalar::Str),
-            _ => Err(Error::new_spanned(name, FORM)),
-        }
-    }
 }
 
 impl PassOption {
@@ -111,7 +61,7 @@ impl PassOption {
             .into_iter()
             .collect();
         let help = doc_of(&field.attrs).replace('\n', " ");
-        Ok(Self { name, scalar, is_natural, is_list, entries, help, keys: KEYS })
+        Ok(Self { name, scalar, is_natural, is_list, entries, help })
     }
 
     /// The name of the option that a field holds.
@@ -156,8 +106,7 @@ impl PassOption {
                 "one_of" => {
                     return Err(Error::new_spanned(&entry.path, "only a str is one of several"));
                 }
-                "help" if self.keys == FORM => text(&entry.value)?,
-                _ => return Err(Error::new_spanned(&entry.path, self.keys)),
+                _ => return Err(Error::new_spanned(&entry.path, KEYS)),
             };
             record.raw(&key, &json);
         }

@@ -9,11 +9,10 @@ use syn::{
     Token, Type,
 };
 
-use crate::option::PassOption;
 use crate::record::{Record, note};
 
 const KEYS: &str = "expected one of: name, aliases, opt_level, phase, from, until, requires, after, \
-                    before, establishes, destroys, preserves, idempotent, tolerance, options";
+                    before, establishes, destroys, preserves, idempotent, tolerance";
 
 pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let attributes = Punctuated::<Attribute, Token![,]>::parse_terminated.parse2(attributes)?;
@@ -26,12 +25,6 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
         let key = attribute.key();
         if attributes.iter().take(index).any(|earlier| earlier.key() == key) {
             return Err(Error::new_spanned(key, format!("`{key}` is given twice")));
-        }
-        if let (true, Some(options)) = (key == "options", options) {
-            return Err(Error::new_spanned(
-                options,
-                "this pass has options in its attribute as well",
-            ));
         }
         match attribute {
             Attribute::Text(key, value) if key == "name" => {
@@ -223,14 +216,6 @@ impl Parse for Attribute {
                 let value: syn::LitFloat = input.parse()?;
                 let part: f64 = value.base10_parse()?;
                 Ok(Attribute::Raw(key, part.to_string()))
-            }
-            "options" => {
-                let content;
-                syn::parenthesized!(content in input);
-                let options = Punctuated::<PassOption, Token![,]>::parse_terminated(&content)?;
-                let options: Vec<String> =
-                    options.iter().map(PassOption::to_json).collect::<Result<_>>()?;
-                Ok(Attribute::Raw(key, format!("[{}]", options.join(","))))
             }
             _ => Err(Error::new_spanned(&key, KEYS)),
         }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi::guard::guard;
 use crate::abi::host::Host;
-use crate::ir::{Attrs, AttrsView, Context, Symbol, Term, TermKind, TermView, Terms, Type};
+use crate::ir::{Attrs, AttrsView, Context, Symbol, Term, TermKind, Terms, Type};
 use crate::op::{OpEffect, OpPattern};
 use crate::pass::{Function, Module, PassError, Result};
 
@@ -51,82 +51,6 @@ impl PassContext {
     /// The options of this run, as the pass declares them, with defaults filled in.
     pub fn options(&self) -> AttrsView<'_> {
         self.host.terms().attrs(Attrs(self.host.options().0))
-    }
-
-    /// An integer option.
-    ///
-    /// # Panics
-    /// When the pass does not declare it.
-    pub fn option_int(&self, name: &str) -> i64 {
-        match self.options().int(name) {
-            Some(value) => value,
-            None => panic!("the pass declares no integer option `{name}`"),
-        }
-    }
-
-    /// A truth option.
-    ///
-    /// # Panics
-    /// When the pass does not declare it.
-    pub fn option_bool(&self, name: &str) -> bool {
-        match self.options().bool(name) {
-            Some(value) => value,
-            None => panic!("the pass declares no bool option `{name}`"),
-        }
-    }
-
-    /// A float option.
-    ///
-    /// # Panics
-    /// When the pass does not declare it.
-    pub fn option_float(&self, name: &str) -> f64 {
-        match self.options().float(name) {
-            Some(value) => value,
-            None => panic!("the pass declares no float option `{name}`"),
-        }
-    }
-
-    /// A text option.
-    ///
-    /// # Panics
-    /// When the pass does not declare it.
-    pub fn option_str(&self, name: &str) -> &str {
-        match self.options().str(name) {
-            Some(value) => value,
-            None => panic!("the pass declares no text option `{name}`"),
-        }
-    }
-
-    /// An option that is a list, as views of its elements.
-    ///
-    /// # Panics
-    /// When the pass does not declare it.
-    pub fn option_list(&self, name: &str) -> impl Iterator<Item = TermView<'_>> {
-        let terms = self.host.terms();
-        match self.options().get(name) {
-            Some(TermView::List(items)) => items.iter().map(move |&item| terms.view(item)),
-            _ => panic!("the pass declares no list option `{name}`"),
-        }
-    }
-
-    /// The operators that a list option of this pass names. Fails for a name that is no operator's.
-    ///
-    /// # Panics
-    /// When the pass does not declare it.
-    pub fn option_operators(&self, name: &str) -> Result<Vec<Symbol>> {
-        let names = self.option_list(name).filter_map(|term| match term {
-            TermView::Str(op) => Some(op),
-            _ => None,
-        });
-        names
-            .map(|op| match self.op_info(op) {
-                Some(_) => Ok(self.symbol(op)),
-                None => {
-                    let text = format!("option `{name}` names `{op}`, which is no operator");
-                    Err(PassError::new(text))
-                }
-            })
-            .collect()
     }
 
     /// The target: `kind`, `vector_bits`, `vector_registers`, `threads`.

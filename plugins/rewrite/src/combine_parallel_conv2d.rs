@@ -25,13 +25,26 @@ use crate::parallel::{Branch, Limits, combine};
     phase = "optimize",
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],
-    idempotent = true,
-    options(min_branches(int, default = 3, min = 2, help = "fewest convolutions that are combined"),
-        max_width(int, default = 0, min = 0,
-        help = "most filters of a combined convolution; 0 for any number"))
+    idempotent = true
 )]
-fn combine_parallel_conv2d(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
-    combine(&func, cx, "nn.conv2d", Limits::of(cx), describe)
+fn combine_parallel_conv2d(
+    func: Function,
+    _: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Function> {
+    let limits = Limits { min_branches: options.min_branches, max_width: options.max_width };
+    combine(&func, cx, "nn.conv2d", limits, describe)
+}
+
+#[derive(Options)]
+struct Options {
+    /// fewest convolutions that are combined
+    #[option(default = 3, min = 2)]
+    min_branches: usize,
+    /// most filters of a combined convolution; 0 for any number
+    #[option(default = 0, min = 0)]
+    max_width: i64,
 }
 
 fn describe(rw: &Rewriter, call: &Call) -> Option<Branch<(Attrs, Vec<Dim>)>> {

@@ -23,13 +23,26 @@ use crate::parallel::{Branch, Limits, combine};
     phase = "optimize",
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],
-    idempotent = true,
-    options(min_branches(int, default = 3, min = 2, help = "fewest layers that are combined"),
-        max_width(int, default = 0, min = 0,
-        help = "most outputs of a combined layer; 0 for any number"))
+    idempotent = true
 )]
-fn combine_parallel_dense(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
-    combine(&func, cx, "nn.dense", Limits::of(cx), describe)
+fn combine_parallel_dense(
+    func: Function,
+    _: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Function> {
+    let limits = Limits { min_branches: options.min_branches, max_width: options.max_width };
+    combine(&func, cx, "nn.dense", limits, describe)
+}
+
+#[derive(Options)]
+struct Options {
+    /// fewest layers that are combined
+    #[option(default = 3, min = 2)]
+    min_branches: usize,
+    /// most outputs of a combined layer; 0 for any number
+    #[option(default = 0, min = 0)]
+    max_width: i64,
 }
 
 fn describe(rw: &Rewriter, call: &Call) -> Option<Branch<(Attrs, Dim)>> {

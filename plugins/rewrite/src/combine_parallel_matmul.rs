@@ -29,13 +29,26 @@ use crate::parallel::{Branch, Limits, combine};
     phase = "optimize",
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],
-    idempotent = true,
-    options(min_branches(int, default = 2, min = 2, help = "fewest products that are combined"),
-        max_width(int, default = 0, min = 0,
-        help = "most columns of a combined product; 0 for any number"))
+    idempotent = true
 )]
-fn combine_parallel_matmul(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
-    combine(&func, cx, "matmul", Limits::of(cx), describe)
+fn combine_parallel_matmul(
+    func: Function,
+    _: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Function> {
+    let limits = Limits { min_branches: options.min_branches, max_width: options.max_width };
+    combine(&func, cx, "matmul", limits, describe)
+}
+
+#[derive(Options)]
+struct Options {
+    /// fewest products that are combined
+    #[option(default = 2, min = 2)]
+    min_branches: usize,
+    /// most columns of a combined product; 0 for any number
+    #[option(default = 0, min = 0)]
+    max_width: i64,
 }
 
 fn describe(rw: &Rewriter, call: &Call) -> Option<Branch<(Attrs, Type, Vec<Dim>)>> {

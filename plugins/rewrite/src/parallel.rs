@@ -91,18 +91,10 @@ fn is_call_of(body: BodyView<'_>, expr: Expr, op: &str) -> bool {
 /// What groups are joined.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
-    min_branches: usize,
-    max_width: i64,
-}
-
-impl Limits {
-    /// The options `min_branches` and `max_width`.
-    pub(crate) fn of(cx: &PassContext) -> Self {
-        Self {
-            min_branches: cx.option_int("min_branches").max(2) as usize,
-            max_width: cx.option_int("max_width"),
-        }
-    }
+    /// Fewest branches that are joined, two at least.
+    pub(crate) min_branches: usize,
+    /// The greatest width of what they become; 0 for any.
+    pub(crate) max_width: i64,
 }
 
 fn join<K>(

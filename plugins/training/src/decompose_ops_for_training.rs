@@ -22,11 +22,14 @@ use tenon_plugin_api::prelude::*;
     aliases = ["relax.transform.DecomposeOpsForTraining"],
     opt_level = 0,
     phase = "optimize",
-    idempotent = true,
-    options(func_name(str, default = "", help = "the function; all of them when empty"))
+    idempotent = true
 )]
-fn decompose_ops_for_training(mut module: Module, cx: &PassContext) -> Result<Module> {
-    let only = cx.option_str("func_name");
+fn decompose_ops_for_training(
+    mut module: Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Module> {
+    let only = options.func_name.as_str();
     module.map_functions(cx, |_, name, func| {
         match only.is_empty() || cx.terms().str(name) == only {
             true => decompose(&func),
@@ -34,6 +37,13 @@ fn decompose_ops_for_training(mut module: Module, cx: &PassContext) -> Result<Mo
         }
     })?;
     Ok(module)
+}
+
+#[derive(Options)]
+struct Options {
+    /// the function; all of them when empty
+    #[option(default = "")]
+    func_name: String,
 }
 
 fn decompose(func: &Function) -> Result<Function> {

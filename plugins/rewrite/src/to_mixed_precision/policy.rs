@@ -8,6 +8,8 @@ use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
 
+use super::Options;
+
 /// When an operator is computed narrow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Policy {
@@ -75,19 +77,22 @@ pub(super) struct Policies(HashMap<String, Policy>);
 
 impl Policies {
     /// Those above, and what the options say.
-    pub(super) fn of(cx: &PassContext) -> Result<Self> {
+    pub(super) fn of(cx: &PassContext, options: &Options) -> Self {
         let listed = ALWAYS.iter().map(|op| (op, Policy::Always));
         let listed = listed.chain(FOLLOW.iter().map(|op| (op, Policy::Follow)));
         let mut policies: HashMap<String, Policy> =
             listed.map(|(op, policy)| ((*op).to_owned(), policy)).collect();
-        let options =
-            [("always", Policy::Always), ("follow", Policy::Follow), ("never", Policy::Never)];
-        for (option, policy) in options {
-            for op in cx.option_operators(option)? {
+        let said = [
+            (&options.always, Policy::Always),
+            (&options.follow, Policy::Follow),
+            (&options.never, Policy::Never),
+        ];
+        for (ops, policy) in said {
+            for &op in ops {
                 policies.insert(cx.terms().str(op).to_owned(), policy);
             }
         }
-        Ok(Self(policies))
+        Self(policies)
     }
 
     pub(super) fn of_op(&self, op: &str) -> Policy {

@@ -27,15 +27,15 @@ mod follow;
     phase = "optimize",
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],
-    idempotent = true,
-    options(conv2d([str], default = ["NHWC", "OHWI"],
-        help = "the layout of the data of convolutions, and that of their weights"))
+    idempotent = true
 )]
-fn convert_layout(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
-    let layouts: Vec<&str> = cx
-        .option_list("conv2d")
-        .filter_map(|layout| if let TermView::Str(layout) = layout { Some(layout) } else { None })
-        .collect();
+fn convert_layout(
+    func: Function,
+    _: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Function> {
+    let layouts: Vec<&str> = options.conv2d.iter().map(String::as_str).collect();
     let &[data, kernel] = layouts.as_slice() else {
         return Err(PassError::new(
             "`conv2d` is a list of two layouts, such as [\"NHWC\", \"OHWI\"]",
@@ -69,6 +69,13 @@ fn convert_layout(func: Function, _: &Module, cx: &PassContext) -> Result<Functi
         }
     }
     convert.rw.finish()
+}
+
+#[derive(Options)]
+struct Options {
+    /// the layout of the data of convolutions, and that of their weights
+    #[option(default = ["NHWC", "OHWI"])]
+    conv2d: Vec<String>,
 }
 
 struct Convert<'a> {

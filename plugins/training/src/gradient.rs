@@ -39,15 +39,10 @@ use places::Places;
     aliases = ["relax.transform.Gradient", "raf.pass_.AutoDiff"],
     opt_level = 0,
     phase = "optimize",
-    requires = ["relax.Normalize"],
-    options(func_name(str, default = "main", help = "the function that computes the loss"),
-        require_grads([str], default = [],
-            help = "the parameters to differentiate by; all when empty"),
-        target_index(int, default = 0, min = 0,
-            help = "which field of the result is the loss, where it is a tuple"))
+    requires = ["relax.Normalize"]
 )]
-fn gradient(mut module: Module, cx: &PassContext) -> Result<Module> {
-    let name = cx.option_str("func_name");
+fn gradient(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {
+    let name = options.func_name.as_str();
     let Some(func) = module.get(cx.symbol(name)) else {
         let names = module.functions();
         let names: Vec<&str> = names.iter().map(|(name, _)| cx.terms().str(*name)).collect();
@@ -66,26 +61,39 @@ fn gradient(mut module: Module, cx: &PassContext) -> Result<Module> {
         let text = format!("@{name} may write memory, which has no gradient; differentiate before");
         return Err(PassError::new(text));
     }
-    let adjoint = adjoint_of(&func, cx)?;
+    let adjoint = adjoint_of(&func, cx, &options)?;
     let name = module.fresh_name(&format!("{name}_adjoint"));
     module.insert(name, &adjoint);
     Ok(module)
 }
 
-fn adjoint_of(func: &Function, cx: &PassContext) -> Result<Function> {
+#[derive(Options)]
+struct Options {
+    /// the function that computes the loss
+    #[option(default = "main")]
+    func_name: String,
+    /// the parameters to differentiate by; all when empty
+    #[option(default = [])]
+    require_grads: Vec<String>,
+    /// which field of the result is the loss, where it is a tuple
+    #[option(default = 0)]
+    target_index: usize,
+}
+
+fn adjoint_of(func: &Function, cx: &PassContext, options: &Options) -> Result<Function> {
     let body = func.view();
     let root = body.root();
     let View::Function { params, body: list, attrs, .. } = body.view(root) else {
         return Err(PassError::new("the function has no body"));
     };
     let params = params.to_vec();
-    let wanted = wanted_params(body, &params, cx)?;
+    let wanted = wanted_params(body, &params, options)?;
     let (bindings, result) = match body.view(list) {
         View::Let(bindings) => (bindings.bindings().collect(), bindings.result()),
         _ => (Vec::new(), list),
     };
     let places = Places::of_body(body, &bindings, &wanted);
-    let target = target_of(body, &places, result, cx)?;
+    let target = target_of(body, &places, result, options)?;
     // For a value the first variable that is bound to it.
     let mut holders: Vec<Option<Expr>> = vec![None; body.len()];
     for &(var, value) in bindings.iter().rev() {
@@ -124,15 +132,14 @@ fn adjoint_of(func: &Function, cx: &PassContext) -> Result<Function> {
 }
 
 /// The parameters to differentiate by.
-fn wanted_params(body: BodyView<'_>, params: &[Expr], cx: &PassContext) -> Result<Vec<Expr>> {
+fn wanted_params(body: BodyView<'_>, params: &[Expr], options: &Options) -> Result<Vec<Expr>> {
     let name_of = |param: Expr| match body.view(param) {
         View::Var { name } => body.terms().str(name),
         _ => "",
     };
     let mut wanted = Vec::new();
-    for name in cx.option_list("require_grads") {
-        let TermView::Str(name) = name else { continue };
-        match params.iter().find(|&&param| name_of(param) == name) {
+    for name in &options.require_grads {
+        match params.iter().find(|&&param| name_of(param) == name.as_str()) {
             Some(&param) => wanted.push(param),
             None => {
                 let known: Vec<&str> = params.iter().map(|&param| name_of(param)).collect();
@@ -181,9 +188,9 @@ fn target_of(
     body: BodyView<'_>,
     places: &Places<'_>,
     result: Expr,
-    cx: &PassContext,
+    options: &Options,
 ) -> Result<Expr> {
-    let index = cx.option_int("target_index") as usize;
+    let index = options.target_index;
     let target = match places.tuple(places.of(result)) {
         Some(fields) => fields.get(index).ok_or_else(|| {
             let text =

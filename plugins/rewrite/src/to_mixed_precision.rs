@@ -35,18 +35,15 @@ use policy::{Policies, Policy};
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],
     idempotent = true,
-    tolerance = 0.05,
-    options(dtype(str, default = "f16", one_of = ["f16", "bf16"], help = "the narrow element type"),
-        out_dtype(str, default = "f32", one_of = ["f32", "f16", "bf16"],
-            help = "element type of products: f32 or the narrow one"),
-        narrow_params([str], default = [], help = "names of parameters that become narrow"),
-        always([str], default = [], help = "operators that are computed narrow"),
-        follow([str], default = [], help = "operators that are computed as their arguments are"),
-        never([str], default = [], help = "operators that are computed in f32"))
+    tolerance = 0.05
 )]
-fn to_mixed_precision(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
-    let narrow = cx.option_str("dtype");
-    let out = cx.option_str("out_dtype");
+fn to_mixed_precision(
+    func: Function,
+    _: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Function> {
+    let (narrow, out) = (options.dtype.as_str(), options.out_dtype.as_str());
     if out != "f32" && out != narrow {
         return Err(PassError::new(format!("`out_dtype` is f32 or {narrow}, not {out}")));
     }
@@ -57,11 +54,11 @@ fn to_mixed_precision(func: Function, _: &Module, cx: &PassContext) -> Result<Fu
         narrow: narrow.to_owned(),
         dtype: DType::from_name(narrow).unwrap_or(DType::F16),
         keeps_sums: out == "f32",
-        policies: Policies::of(cx)?,
+        policies: Policies::of(cx, &options),
         forms: HashMap::new(),
         sources: HashSet::new(),
     };
-    pass.narrow_params(cx);
+    pass.narrow_params(&options.narrow_params);
     for expr in body.post_order() {
         match body.view(expr) {
             View::Call { callee, attrs, .. } => {
@@ -74,6 +71,28 @@ fn to_mixed_precision(func: Function, _: &Module, cx: &PassContext) -> Result<Fu
         }
     }
     pass.rw.finish()
+}
+
+#[derive(Options)]
+struct Options {
+    /// the narrow element type
+    #[option(default = "f16", one_of = ["f16", "bf16"])]
+    dtype: String,
+    /// element type of products: f32 or the narrow one
+    #[option(default = "f32", one_of = ["f32", "f16", "bf16"])]
+    out_dtype: String,
+    /// names of parameters that become narrow
+    #[option(default = [])]
+    narrow_params: Vec<String>,
+    /// operators that are computed narrow
+    #[option(default = [])]
+    always: Vec<Symbol>,
+    /// operators that are computed as their arguments are
+    #[option(default = [])]
+    follow: Vec<Symbol>,
+    /// operators that are computed in f32
+    #[option(default = [])]
+    never: Vec<Symbol>,
 }
 
 struct Mixed<'a> {
@@ -211,12 +230,9 @@ impl Mixed<'_> {
     }
 
     /// Makes the parameters of the function that are named narrow.
-    fn narrow_params(&mut self, cx: &PassContext) {
+    fn narrow_params(&mut self, names: &[String]) {
         let body = self.body;
-        let names: HashSet<&str> = cx
-            .option_list("narrow_params")
-            .filter_map(|name| if let TermView::Str(name) = name { Some(name) } else { None })
-            .collect();
+        let names: HashSet<&str> = names.iter().map(String::as_str).collect();
         let View::Function { params, body: result, result: ty, attrs } = body.view(body.root())
         else {
             return;
