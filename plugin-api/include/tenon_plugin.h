@@ -635,6 +635,11 @@ extern TENON_EXPORT const tenon_root tenon_plugin_root;
 #define TENON_INSTRUMENT_TABLE NULL
 #endif
 
+/* One that has operators defines this as the address of its table, before it includes this file. */
+#ifndef TENON_OP_TABLE
+#define TENON_OP_TABLE NULL
+#endif
+
 static const tenon_field tenon_node_layout[] = {
     TENON_FIELD(tenon_node, kind, "uint16_t"),
     TENON_FIELD(tenon_node, flags, "uint16_t"),
@@ -944,6 +949,10 @@ TENON_ASSERT(offsetof(tenon_host_op, give) == 48);
 /* A record of a pass: `kind` is "module", "function" or "prim"; `more` is "" or TENON_KEYs in a row. */
 #define TENON_PASS_RECORD(name, kind, doc, more)                                                            \
   "{\"pass\":\"" name "\",\"kind\":\"" kind "\",\"doc\":\"" doc "\"" more "}\n"
+/* A record of an operator of `args` arguments: `effect` and `pattern` are spelled as docs/manifest.md says; `more` as above. */
+#define TENON_OP_RECORD(name, args, effect, pattern, doc, more)                                             \
+  "{\"op\":\"" name "\",\"min_args\":" args ",\"max_args\":" args ",\"effect\":\"" effect                        \
+  "\",\"pattern\":\"" pattern "\",\"doc\":\"" doc "\"" more "}\n"
 /* A key of a pass's record with JSON as its value: opt_level, requires, after, options, … */
 #define TENON_KEY(key, json) ",\"" key "\":" json
 #define TENON_TEXT_KEY(key, text) TENON_KEY(key, "\"" text "\"")
@@ -974,7 +983,7 @@ TENON_ASSERT(offsetof(tenon_host_op, give) == 48);
       TENON_INTERFACE("tenon.host.services/1", tenon_host_services, NULL),                                  \
       TENON_INTERFACE("tenon.byoc.codegen/1", tenon_codegen_table, NULL),                                   \
       TENON_INTERFACE("tenon.host.codegen/1", tenon_host_codegen, NULL),                                    \
-      TENON_INTERFACE("tenon.op/1", tenon_op_table, NULL),                                                  \
+      TENON_INTERFACE("tenon.op/1", tenon_op_table, TENON_OP_TABLE),                                        \
       TENON_INTERFACE("tenon.host.op/1", tenon_host_op, NULL),                                              \
   };                                \
   const tenon_root tenon_plugin_root = {                                                                    \

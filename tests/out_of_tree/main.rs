@@ -51,6 +51,7 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("out_of_tree/target");
     let library = build_in(&folder, &target)?.join("libacme_operators.so");
     install(&library, &plugins.join("libacme_operators.so"))?;
+    build_c(root, "c-op/moments.c", &plugins.join("libc_op.so"))?;
     let ours = program::profile().display().to_string();
     let dir = |path: &str| format!("[[plugins.dir]]\npath = {path:?}\nenable = \"all\"\n");
     let registry = house.path().join("registry.toml");
@@ -72,6 +73,11 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
     let folded = "(const(f32[2], [2, 6]), const(f32[2], [0.6666667, 2.6666667]))";
     expect(said(&text, &["ops", "show"], Path::new("acme.moments"))?, "default")?;
     expect(said(&text, &["check"], &file)?, "well formed")?;
+    let in_c = root.join("examples/c-op/tests/moments.ir");
+    expect(said(&text, &folding, &in_c)?, folded)?;
+    let no_axis = house.path().join("no_axis.ir");
+    fs::write(&no_axis, fs::read_to_string(&in_c)?.replace("axis = 1", "axis = 2"))?;
+    expect(said(&text, &["check"], &no_axis)?, "`c.moments`: its attribute `axis` is no axis")?;
     expect(said(&text, &folding, &file)?, folded)?;
     let isolated = format!("{text}[passes.\"relax.FoldConstant\"]\nisolate = true\n");
     expect(said(&isolated, &folding, &file)?, folded)?;
@@ -106,7 +112,7 @@ fn conform(plugins: &Path) -> Result<(), Failed> {
 fn build(root: &Path, house: &Path) -> Result<(), Failed> {
     let plugins = house.join("plugins");
     fs::create_dir_all(&plugins)?;
-    build_c(root, &plugins.join("libc_pass.so"))?;
+    build_c(root, "c-pass/multiply_by_one.c", &plugins.join("libc_pass.so"))?;
     let folder = house.join("custom-pass");
     check_out(root, &folder)?;
     let library = build_custom(&folder, &house.join("target"))?;
@@ -115,15 +121,15 @@ fn build(root: &Path, house: &Path) -> Result<(), Failed> {
     Ok(fs::write(house.join("registry.toml"), text)?)
 }
 
-fn build_c(root: &Path, library: &Path) -> Result<(), Failed> {
-    let folder = root.join("examples/c-pass");
+fn build_c(root: &Path, source: &str, library: &Path) -> Result<(), Failed> {
+    let source = root.join("examples").join(source);
     // Nothing may be left for a host to resolve.
     let flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fPIC", "-shared"];
     let fresh = library.with_extension(format!("so.{}", std::process::id()));
     let mut cc = Command::new("cc");
     cc.args(flags).args(["-fvisibility=hidden", "-Wl,-z,defs", "-I"]);
     cc.arg(root.join("plugin-api/include")).arg("-o").arg(&fresh);
-    succeed(cc.arg(folder.join("multiply_by_one.c")))?;
+    succeed(cc.arg(source))?;
     Ok(fs::rename(fresh, library)?)
 }
 

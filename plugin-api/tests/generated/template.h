@@ -87,6 +87,11 @@ extern TENON_EXPORT const tenon_root tenon_plugin_root;
 #define TENON_INSTRUMENT_TABLE NULL
 #endif
 
+/* One that has operators defines this as the address of its table, before it includes this file. */
+#ifndef TENON_OP_TABLE
+#define TENON_OP_TABLE NULL
+#endif
+
 {{layouts}}
 /* What stands where, for ever. */
 TENON_ASSERT(sizeof(void *) == 8 && sizeof(tenon_str) == 16 && sizeof(tenon_term_table) == 264);
@@ -99,6 +104,10 @@ TENON_ASSERT(sizeof(void *) == 8 && sizeof(tenon_str) == 16 && sizeof(tenon_term
 /* A record of a pass: `kind` is "module", "function" or "prim"; `more` is "" or TENON_KEYs in a row. */
 #define TENON_PASS_RECORD(name, kind, doc, more)                                                            \
   "{\"pass\":\"" name "\",\"kind\":\"" kind "\",\"doc\":\"" doc "\"" more "}\n"
+/* A record of an operator of `args` arguments: `effect` and `pattern` are spelled as docs/manifest.md says; `more` as above. */
+#define TENON_OP_RECORD(name, args, effect, pattern, doc, more)                                             \
+  "{\"op\":\"" name "\",\"min_args\":" args ",\"max_args\":" args ",\"effect\":\"" effect                        \
+  "\",\"pattern\":\"" pattern "\",\"doc\":\"" doc "\"" more "}\n"
 /* A key of a pass's record with JSON as its value: opt_level, requires, after, options, … */
 #define TENON_KEY(key, json) ",\"" key "\":" json
 #define TENON_TEXT_KEY(key, text) TENON_KEY(key, "\"" text "\"")

@@ -1,0 +1,147 @@
+/* Mean and variance of each row along an axis, of f32.
+ *
+ *   %m = c.moments(%x) { axis = 1 }    f32[n, 3]  =>  (f32[n], f32[n])
+ *
+ * What examples/custom-op does in Rust, in C alone. A plugin with operators says where their table is before it includes
+ * the header. Nothing here is shared between calls, which may come from any thread.
+ */
+#define TENON_OP_TABLE &operators
+#include <tenon_plugin.h>
+
+#define MAX_RANK 16
+#define NAME "c.moments"
+
+/* What a call needs, looked up once. */
+typedef struct context {
+  tenon_host host;
+  const tenon_host_ir *ir;
+  const tenon_host_services *services;
+  const tenon_host_op *ops;
+  const tenon_term_table *terms;
+} context;
+
+static bool look_up(context *cx, tenon_host host) {
+  cx->host = host;
+  cx->ir = (const tenon_host_ir *)tenon_table(host, TENON_HOST_IR_INTERFACE);
+  cx->services = (const tenon_host_services *)tenon_table(host, TENON_HOST_SERVICES_INTERFACE);
+  cx->ops = (const tenon_host_op *)tenon_table(host, TENON_HOST_OP_INTERFACE);
+  if (!cx->ir || !cx->services || !cx->ops) return false;
+  cx->terms = cx->ir->terms(host.run);
+  return true;
+}
+
+static void fail(const context *cx, const char *text) {
+  cx->services->fail(cx->host.run, TENON_FAIL_ERROR, tenon_text(text), TENON_NONE);
+}
+
+/* The attribute `axis`, counted from the start; -1 and an error when there is no such axis. */
+static int64_t axis_of(const context *cx, uint32_t attrs, int64_t rank) {
+  uint32_t op = cx->ir->symbol(cx->host.run, tenon_text(NAME));
+  uint32_t filled = cx->ops->attributes(cx->host.run, op, attrs);
+  int64_t axis = rank;
+  if (filled != TENON_NONE) {
+    axis = (int64_t)tenon_term_at(cx->terms, tenon_entry(cx->terms, filled, "axis")).bits;
+  }
+  if (axis < 0) axis += rank;
+  if (axis >= 0 && axis < rank) return axis;
+  fail(cx, "its attribute `axis` is no axis of the tensor");
+  return -1;
+}
+
+static uint32_t infer(uint32_t index, tenon_host host, uint32_t attrs, tenon_ids args) {
+  context cx;
+  tenon_term tensor;
+  tenon_ids dims;
+  uint32_t kept[MAX_RANK], parts[2], count = 0, i;
+  int64_t axis;
+  (void)index;
+  if (!look_up(&cx, host)) return 0;
+  tensor = tenon_term_at(cx.terms, args.data[0]);
+  if (tensor.kind != TENON_TERM_TENSOR || tensor.bits != TENON_DTYPE_F32) {
+    fail(&cx, "argument 1 must be a tensor of f32");
+    return 0;
+  }
+  /* Of a tensor whose rank is not known, nothing is known of the results' but the element type. */
+  if (!(tensor.flags & 1)) {
+    if (tensor.len > MAX_RANK) {
+      fail(&cx, "argument 1 has more than 16 dimensions");
+      return 0;
+    }
+    axis = axis_of(&cx, attrs, tensor.len);
+    if (axis < 0) return 0;
+    for (i = 0; i < tensor.len; i++) {
+      if (i != (uint32_t)axis) kept[count++] = tenon_child(&tensor, i);
+    }
+  }
+  dims.data = kept;
+  dims.len = count;
+  parts[0] = parts[1] = cx.ir->intern(host.run, TENON_TERM_TENSOR, tensor.flags, TENON_DTYPE_F32, dims);
+  dims.data = parts;
+  dims.len = 2;
+  return cx.ir->intern(host.run, TENON_TERM_TUPLE, 0, 0, dims);
+}
+
+static float element(const tenon_tensor *x, uint64_t at) {
+  float value;
+  /* The bytes are not necessarily aligned. */
+  memcpy(&value, x->data + at * sizeof value, sizeof value);
+  return value;
+}
+
+static bool evaluate(uint32_t index, tenon_host host, uint32_t attrs, tenon_tensors args, tenon_tensors results) {
+  context cx;
+  const tenon_tensor *x = args.data;
+  uint64_t outer = 1, inner = 1, extent, row, i;
+  int64_t axis, dim;
+  float *means, *variances;
+  (void)index;
+  if (!look_up(&cx, host)) return false;
+  axis = axis_of(&cx, attrs, x->rank);
+  if (axis < 0) return false;
+  for (dim = 0; dim < axis; dim++) outer *= x->shape[dim];
+  for (dim = axis + 1; dim < (int64_t)x->rank; dim++) inner *= x->shape[dim];
+  extent = x->shape[axis];
+  means = (float *)(void *)cx.ops->result(host.run, 0);
+  variances = (float *)(void *)cx.ops->result(host.run, 1);
+  if (!means || !variances || results.len != 2) {
+    cx.services->fail(host.run, TENON_FAIL_ERROR, cx.services->last_error(host.run), TENON_NONE);
+    return false;
+  }
+  for (row = 0; row < outer * inner; row++) {
+    uint64_t first = row / inner * extent * inner + row % inner;
+    double mean = 0, squares = 0;
+    for (i = 0; i < extent; i++) mean += element(x, first + i * inner);
+    mean /= (double)extent;
+    for (i = 0; i < extent; i++) {
+      double distance = element(x, first + i * inner) - mean;
+      squares += distance * distance;
+    }
+    means[row] = (float)mean;
+    variances[row] = (float)(squares / (double)extent);
+  }
+  return true;
+}
+
+static uint32_t count(void) { return 1; }
+static tenon_str name(uint32_t index) { return tenon_text(index == 0 ? NAME : ""); }
+/* Nothing was handed over by `give`. */
+static void release(void *owner) { (void)owner; }
+
+static const tenon_op_table operators = {sizeof(tenon_op_table), count, name, infer, evaluate, release};
+
+/* It has no passes. */
+static uint32_t no_passes(void) { return 0; }
+static tenon_str no_name(uint32_t index) { (void)index; return tenon_text(""); }
+static void *no_run(uint32_t index, tenon_host host, const void *unit, const tenon_module *module) {
+  (void)index, (void)host, (void)unit, (void)module;
+  return NULL;
+}
+
+static const tenon_pass_table passes = {sizeof(tenon_pass_table), no_passes, no_name, no_run};
+
+TENON_PLUGIN(
+    TENON_PLUGIN_RECORD("example.c-op", "0.1.0", "An operator written in C")
+    TENON_OP_RECORD(NAME, "1", "none", "reduction", "Mean and variance along an axis",
+        TENON_KEY("attrs", "[{\"name\":\"axis\",\"kind\":\"int\",\"default\":-1,"
+                           "\"help\":\"the axis whose elements are one row\"}]")),
+    passes);
