@@ -16,8 +16,18 @@
 //! | errors | when the host refuses an edit, the pass fails and says why, or goes without |
 //! | cancellation | when it is told to stop, it does |
 //! | options | with each value that their declarations allow, it ends well too |
+//!
+//! Of an operator, on calls at random:
+//!
+//! | check | what holds |
+//! |---|---|
+//! | inference | a call has a type or is refused with a word, without a panic |
+//! | sizes | with integers for symbols the type is that of the symbols, or the call is refused |
+//! | defaults | attributes that are given as they are by default change nothing |
+//! | evaluation | the value has the type, and is the same again |
 
 mod corpus;
+mod operator;
 mod pass;
 
 use std::cell::Cell;
@@ -29,6 +39,7 @@ use serde::Serialize;
 use crate::diagnostics::Source;
 use crate::driver::Target;
 use crate::io::FileError;
+use crate::ir::Cx;
 use crate::registry::{
     Config, DirConfig, Enable, Guard, LibraryFile, Manifest, ManifestError, PassConfig, Place,
     Registry, Set, try_out,
@@ -68,7 +79,7 @@ pub struct Report {
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
 pub struct Check {
-    /// The pass it is about; none where it is about the plugin.
+    /// The pass or operator it is about; none where it is about the plugin.
     pub pass: Option<String>,
     /// Its name.
     pub check: &'static str,
@@ -149,8 +160,12 @@ pub fn examine(
         seed: effort.seed,
         checks: Vec::new(),
     };
-    let passes = format!("{} passes", manifest.passes.len());
-    report.checks.push(Check::new(None, "manifest", passes, Vec::new()));
+    let (passes, operators) = (manifest.passes.len(), manifest.operators.len());
+    let offered = match operators {
+        0 => format!("{passes} passes"),
+        _ => format!("{passes} passes, {operators} operators"),
+    };
+    report.checks.push(Check::new(None, "manifest", offered, Vec::new()));
     let trial = try_out(config, program, library, &report.sha256);
     let opens = trial.is_ok();
     let looked_at = "constructors, root, manifest, layouts, names, destructors".to_owned();
@@ -165,7 +180,9 @@ pub fn examine(
         Registry::guarded(config, Guard::new(program, None).with_threads(threads))
     };
     let (registry, one_thread) = (open(None), open(Some(1)));
-    let mut corpus = Corpus::new(&registry.operators(), effort.seed, effort.modules);
+    // The passes of the plugin are kept out of this process; what its operators are is asked here.
+    let book = Registry::of_files(&registry.operators().libraries())?.operators();
+    let mut corpus = Corpus::new(&book, effort.seed, effort.modules);
     for record in &manifest.passes {
         let examination = pass::Examination {
             registry: &registry,
@@ -177,6 +194,18 @@ pub fn examine(
             has_hung: Cell::default(),
         };
         report.checks.extend(examination.checks(&mut corpus));
+    }
+    // Operators run in this process, as they do wherever they are used.
+    let operators = Registry::of_files(&[library.to_owned()])?.operators();
+    let cx = Cx::with_operators(operators.clone());
+    for record in &manifest.operators {
+        match operators.get(&record.name) {
+            Ok(op) => report.checks.extend(operator::checks(&cx, &op, effort.seed)),
+            Err(error) => {
+                let wrong = vec![error.to_string()];
+                report.checks.push(Check::new(Some(&record.name), "opening", String::new(), wrong));
+            }
+        }
     }
     Ok(report)
 }

@@ -420,6 +420,8 @@ mod panics_in_destructors {
 }
 
 mod operators {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use tenon_plugin_api::op::prelude::*;
 
     /// Says that its result is what it is given
@@ -480,6 +482,30 @@ mod operators {
 
         fn evaluate(&self, _: &EvalCx<'_>) -> Result<Vec<Tensor>> {
             Ok(Vec::new())
+        }
+    }
+
+    /// Knows better what a size is when it is a number, and never computes the same twice
+    #[op(name = "test.op.Fickle")]
+    struct Fickle;
+
+    impl Operator for Fickle {
+        fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+            cx.check_float(0)?;
+            match cx.tensor(0)?.dims {
+                Some(&[first, ..]) if cx.value(first) == Some(2) => {
+                    Ok(cx.static_tensor_type(DType::F32, &[7]))
+                }
+                _ => cx.arg(0),
+            }
+        }
+
+        fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+            static COUNT: AtomicU32 = AtomicU32::new(0);
+            let (_, shape) = cx.out()?;
+            let next = || COUNT.fetch_add(1, Ordering::Relaxed) as f32;
+            let numbers = (0..shape.iter().product::<usize>()).map(|_| next()).collect();
+            Ok(vec![Tensor::from_vec(shape.to_vec(), numbers)])
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.push(Trial::test("conformance::opening", harmful_opening));
     trials.push(Trial::test("conformance::options", wrong_options));
     trials.push(Trial::test("conformance::miscompiles", miscompiles));
-    for plugin in ["graph", "tensor", "memory", "fusion"] {
+    for plugin in ["graph", "tensor", "memory", "fusion", "operators"] {
         let name = format!("conformance::our_own::{plugin}");
         trials.push(Trial::test(name, move || passes(&format!("libtenon_{plugin}.so"))));
     }
@@ -94,6 +94,11 @@ fn wrong_options() -> Result<(), Failed> {
     has("test.Panic", "runs", "index out of bounds")?;
     has("test.Panic", "options", "at = 0: panic at")?;
     has("test.Untyped", "runs", "left something wrong in function")?;
+    has("test.op.PanicsInInfer", "inference", "panic at")?;
+    has("test.op.NoType", "inference", "which is no type")?;
+    has("test.op.Fickle", "sizes", "symbols give")?;
+    has("test.op.Fickle", "evaluation", "the second evaluation gives another result")?;
+    has("test.op.WrongValue", "evaluation", "is too hard")?;
     match rows.iter().find(|row| row.0 == "test.NoOp") {
         None => Ok(()),
         Some(row) => Err(format!("{row:?}").into()),

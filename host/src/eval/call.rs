@@ -127,7 +127,7 @@ impl Machine<'_, '_> {
 
 /// Element type and shape of each tensor of a result, tuples flattened. A shape is a tensor of as many extents as are
 /// known to be there.
-fn results_of(terms: Terms<'_>, ty: Type) -> Option<Vec<(DType, Vec<usize>)>> {
+pub(crate) fn results_of(terms: Terms<'_>, ty: Type) -> Option<Vec<(DType, Vec<usize>)>> {
     let mut pending = vec![ty];
     let mut results = Vec::new();
     while let Some(ty) = pending.pop() {

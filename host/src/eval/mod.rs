@@ -15,6 +15,7 @@ mod runtime;
 mod value;
 
 pub use budget::{LimitError, Limits};
+pub(crate) use call::results_of;
 pub use error::{EvalError, EvalProblem};
 pub use evaluator::{Evaluator, evaluate_expr};
 pub use program::ProgramError;
