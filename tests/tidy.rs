@@ -147,6 +147,37 @@ fn every_rule_of_a_phase_is_established_by_a_pass() {
     }
 }
 
+/// Inference and evaluation look operators up in the context's book, and know neither where these come from nor their
+/// programs; the IR knows of none of them.
+#[test]
+fn operators_inference_and_evaluation_stand_in_no_circle() {
+    let knows = |folder: &str, other: &str| {
+        let name = format!("crate::{other}");
+        let is_test = |path: &Path| path.to_string_lossy().contains("tests");
+        let files = files(&root().join("host/src").join(folder), "rs");
+        let mut found = files.into_iter().filter(|path| !is_test(path));
+        found.find(|path| {
+            let text = read(path);
+            let code = text.split("#[cfg(test)]").next().unwrap_or("");
+            code.contains(&format!("{name}::")) || code.contains(&format!("{name};"))
+        })
+    };
+    let below = [
+        ("ir", "ops"),
+        ("ir", "infer"),
+        ("ir", "eval"),
+        ("infer", "ops"),
+        ("infer", "eval"),
+        ("eval", "ops"),
+        ("ops", "eval"),
+        ("check", "text"),
+    ];
+    for (folder, other) in below {
+        let found = knows(folder, other);
+        assert!(found.is_none(), "{folder} knows {other}: {found:?}");
+    }
+}
+
 #[test]
 fn the_host_names_no_plugin() {
     let plugins: Vec<String> = fs::read_dir(root().join("plugins"))
