@@ -9,7 +9,7 @@ use abi_stable::std_types::RSlice;
 use tenon_plugin_api::abi::layout::Table;
 use tenon_plugin_api::abi::records::RawTensor;
 use tenon_plugin_api::abi::tables::{HostOps, NONE, OpTable, RawRun};
-use tenon_plugin_api::op::{AttrDefault, OpError, Tensor, UNKNOWN_EXTENT};
+use tenon_plugin_api::op::{OpError, Tensor, UNKNOWN_EXTENT};
 use thiserror::Error;
 
 use super::edit::has_term;
@@ -340,14 +340,8 @@ fn with_defaults(cx: &Cx, op: &OpDef, attrs: Attrs) -> Attrs {
     let terms = cx.terms();
     let mut entries: BTreeMap<&str, Term> = terms.attrs(attrs).iter().collect();
     for attr in op.attrs {
-        let value = match attr.default {
-            AttrDefault::Required | AttrDefault::Absent => continue,
-            AttrDefault::Int(value) => cx.int(value),
-            AttrDefault::Float(value) => cx.float(value),
-            AttrDefault::Bool(value) => cx.bool(value),
-            AttrDefault::Str(value) => cx.symbol(value).into(),
-            AttrDefault::Ints(values) => cx.int_list(values),
-        };
+        let Some(value) = attr.default.value() else { continue };
+        let value = cx.value(&value);
         entries.entry(attr.name).or_insert(value);
     }
     cx.dict(&entries)

@@ -123,7 +123,7 @@ fn with_defaults(cx: &Cx, op: &OpDef, call: &Call) -> Result<(), String> {
     let given = cx.terms().attrs(call.attrs);
     let mut attrs = call.attrs;
     for attr in op.attrs.iter().filter(|attr| given.term(attr.name).is_none()) {
-        if let Some(value) = default_of(attr) {
+        if let Some(value) = attr.default.value() {
             attrs = cx.with_attr(attrs, attr.name, value);
         }
     }
@@ -135,17 +135,6 @@ fn with_defaults(cx: &Cx, op: &OpDef, call: &Call) -> Result<(), String> {
         }
         Err(error) => Err(told(cx, &call.args, attrs, &error.to_string())),
     }
-}
-
-fn default_of(attr: &AttrDef) -> Option<AttrValue> {
-    Some(match attr.default {
-        AttrDefault::Required | AttrDefault::Absent => return None,
-        AttrDefault::Int(value) => value.into(),
-        AttrDefault::Float(value) => value.into(),
-        AttrDefault::Bool(value) => value.into(),
-        AttrDefault::Str(value) => value.into(),
-        AttrDefault::Ints(values) => values.into(),
-    })
 }
 
 /// Evaluates a call without symbols twice, which gives the same; false where its values are refused.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ir::{AttrsView, Term, TermView, Terms};
+use crate::ir::{AttrValue, AttrsView, Term, TermView, Terms};
 
 use super::OpError;
 use super::attrs::kind_of;
@@ -338,6 +338,20 @@ pub enum AttrDefault {
     Bool(bool),
     Str(&'static str),
     Ints(&'static [i64]),
+}
+
+impl AttrDefault {
+    /// The value that stands where none is given; `None` where there is none.
+    pub fn value(self) -> Option<AttrValue> {
+        Some(match self {
+            AttrDefault::Required | AttrDefault::Absent => return None,
+            AttrDefault::Int(value) => value.into(),
+            AttrDefault::Float(value) => value.into(),
+            AttrDefault::Bool(value) => value.into(),
+            AttrDefault::Str(value) => value.into(),
+            AttrDefault::Ints(values) => values.into(),
+        })
+    }
 }
 
 /// States an attribute.
