@@ -43,6 +43,8 @@ pub(crate) enum ServiceError {
     Op(#[from] OpError),
     #[error("`{op}`: {error}")]
     NoProgram { op: String, error: OpError },
+    #[error("the rule `{name}` of the plugin `{provider}` is broken: {what}")]
+    Rule { name: String, provider: String, what: String },
     #[error(transparent)]
     Generator(#[from] GeneratorError),
     #[error(transparent)]

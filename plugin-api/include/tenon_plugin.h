@@ -618,6 +618,56 @@ typedef struct tenon_host_op {
   bool (*give)(const tenon_run *run, uint32_t index, const uint8_t *data, uint64_t len, void *owner);
 } tenon_host_op;
 
+/* The rules of a plugin: what it knows of operators, by facet and key. Unstable until operators are
+ * frozen. */
+#define TENON_RULE_INTERFACE "tenon.rule/1"
+typedef struct tenon_rule_table {
+  /* Bytes of this table. An entry that ends behind them is absent. */
+  size_t size;
+  /* Number of rules. [any thread] */
+  uint32_t (*count)(void);
+  /* The facet of a rule, as the manifest has it, borrowed for ever; empty when there is none. [any
+   * thread] */
+  tenon_str (*facet)(uint32_t index);
+  /* The key of a rule, as the manifest has it, borrowed for ever; empty when there is none. [any
+   * thread] */
+  tenon_str (*key)(uint32_t index);
+  /* Asks a rule: about nodes of a transaction, which stays the caller's and may be null, and data, a
+   * term. What these are says the facet. A rule adds nodes and replaces none. It hands its answer to
+   * `answer` of tenon.host.rule/1, and declines when it returns without. False when it failed, after
+   * `fail` was told. [one thread] */
+  bool (*apply)(uint32_t index, tenon_host host, tenon_transaction *transaction, tenon_ids nodes, uint32_t data);
+} tenon_rule_table;
+
+/* What the host does for rules, and for those who ask for them. Unstable until operators are frozen. */
+#define TENON_HOST_RULE_INTERFACE "tenon.host.rule/1"
+typedef struct tenon_host_rule {
+  /* Bytes of this table. An entry that ends behind them is absent. */
+  size_t size;
+  /* How many rules of a facet there are for a key, both symbols, in a version; 0xffffffff and
+   * `last_error` when they cannot be used. [any thread] */
+  uint32_t (*count)(const tenon_run *run, uint32_t facet, uint32_t key, uint64_t version);
+  /* Asks the rules of a facet for a key in a version, the best one first, until one answers. 1 when one
+   * did, 0 when all declined or there is none; 0xffffffff and `last_error` when one failed. [one
+   * thread] */
+  uint32_t (*ask)(const tenon_run *run, uint32_t facet, uint32_t key, uint64_t version, tenon_transaction *transaction, tenon_ids nodes, uint32_t data);
+  /* The nodes that this thread was answered last, borrowed until it asks again. 0xffffffff stands for
+   * none. [any thread] */
+  tenon_ids (*answered_nodes)(const tenon_run *run);
+  /* The data that this thread was answered last, a term. [any thread] */
+  uint32_t (*answered_data)(const tenon_run *run);
+  /* Answers what a rule was asked: nodes, 0xffffffff for none, and data, a term. The last call counts.
+   * False and `last_error` when there is no such term. [one thread] */
+  bool (*answer)(const tenon_run *run, tenon_ids nodes, uint32_t data);
+  /* What a node of a transaction stands for: the value of a variable, through variables bound to
+   * variables, with the replacements made so far. A variable whose value reads memory that somebody may
+   * write stands for itself. 0xffffffff when there is no such node. [one thread] */
+  uint32_t (*definition)(tenon_transaction *transaction, uint32_t node);
+  /* Whether a node reads memory that somebody may write, and is nested in what reads it: it may be
+   * evaluated earlier than that. [one thread] */
+  bool (*is_nested_read)(tenon_transaction *transaction, uint32_t node);
+} tenon_host_rule;
+
 
 /* The root of this plugin. TENON_PLUGIN defines it. */
 extern TENON_EXPORT const tenon_root tenon_plugin_root;
@@ -780,6 +830,25 @@ static const tenon_field tenon_host_op_layout[] = {
     TENON_FIELD(tenon_host_op, give, "bool(const tenon_run *, uint32_t, const uint8_t *, uint64_t, void *)"),
 };
 
+static const tenon_field tenon_rule_table_layout[] = {
+    TENON_FIELD(tenon_rule_table, size, "size_t"),
+    TENON_FIELD(tenon_rule_table, count, "uint32_t()"),
+    TENON_FIELD(tenon_rule_table, facet, "tenon_str(uint32_t)"),
+    TENON_FIELD(tenon_rule_table, key, "tenon_str(uint32_t)"),
+    TENON_FIELD(tenon_rule_table, apply, "bool(uint32_t, tenon_host, tenon_transaction *, tenon_ids, uint32_t)"),
+};
+
+static const tenon_field tenon_host_rule_layout[] = {
+    TENON_FIELD(tenon_host_rule, size, "size_t"),
+    TENON_FIELD(tenon_host_rule, count, "uint32_t(const tenon_run *, uint32_t, uint32_t, uint64_t)"),
+    TENON_FIELD(tenon_host_rule, ask, "uint32_t(const tenon_run *, uint32_t, uint32_t, uint64_t, tenon_transaction *, tenon_ids, uint32_t)"),
+    TENON_FIELD(tenon_host_rule, answered_nodes, "tenon_ids(const tenon_run *)"),
+    TENON_FIELD(tenon_host_rule, answered_data, "uint32_t(const tenon_run *)"),
+    TENON_FIELD(tenon_host_rule, answer, "bool(const tenon_run *, tenon_ids, uint32_t)"),
+    TENON_FIELD(tenon_host_rule, definition, "uint32_t(tenon_transaction *, uint32_t)"),
+    TENON_FIELD(tenon_host_rule, is_nested_read, "bool(tenon_transaction *, uint32_t)"),
+};
+
 
 /* What stands where, for ever. */
 TENON_ASSERT(sizeof(void *) == 8 && sizeof(tenon_str) == 16 && sizeof(tenon_term_table) == 264);
@@ -940,6 +1009,23 @@ TENON_ASSERT(offsetof(tenon_host_op, result) == 32);
 TENON_ASSERT(offsetof(tenon_host_op, share) == 40);
 TENON_ASSERT(offsetof(tenon_host_op, give) == 48);
 
+TENON_ASSERT(sizeof(tenon_rule_table) == 40);
+TENON_ASSERT(offsetof(tenon_rule_table, size) == 0);
+TENON_ASSERT(offsetof(tenon_rule_table, count) == 8);
+TENON_ASSERT(offsetof(tenon_rule_table, facet) == 16);
+TENON_ASSERT(offsetof(tenon_rule_table, key) == 24);
+TENON_ASSERT(offsetof(tenon_rule_table, apply) == 32);
+
+TENON_ASSERT(sizeof(tenon_host_rule) == 64);
+TENON_ASSERT(offsetof(tenon_host_rule, size) == 0);
+TENON_ASSERT(offsetof(tenon_host_rule, count) == 8);
+TENON_ASSERT(offsetof(tenon_host_rule, ask) == 16);
+TENON_ASSERT(offsetof(tenon_host_rule, answered_nodes) == 24);
+TENON_ASSERT(offsetof(tenon_host_rule, answered_data) == 32);
+TENON_ASSERT(offsetof(tenon_host_rule, answer) == 40);
+TENON_ASSERT(offsetof(tenon_host_rule, definition) == 48);
+TENON_ASSERT(offsetof(tenon_host_rule, is_nested_read) == 56);
+
 
 /* -- A plugin: its manifest, its passes, its root. -- */
 
@@ -985,6 +1071,8 @@ TENON_ASSERT(offsetof(tenon_host_op, give) == 48);
       TENON_INTERFACE("tenon.host.codegen/1", tenon_host_codegen, NULL),                                    \
       TENON_INTERFACE("tenon.op/1", tenon_op_table, TENON_OP_TABLE),                                        \
       TENON_INTERFACE("tenon.host.op/1", tenon_host_op, NULL),                                              \
+      TENON_INTERFACE("tenon.rule/1", tenon_rule_table, NULL),                                              \
+      TENON_INTERFACE("tenon.host.rule/1", tenon_host_rule, NULL),                                          \
   };                                \
   const tenon_root tenon_plugin_root = {                                                                    \
       TENON_ROOT_ABI,                                                                                       \

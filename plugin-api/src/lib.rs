@@ -1,7 +1,8 @@
 //! All that the author of a Tenon plugin sees.
 //!
 //! A plugin is a shared library. Its `lib.rs` names it with [`plugin!`]; each pass is one file with one
-//! function under [`macro@pass`]. [`ir`] reads and builds the IR, [`mod@pass`] holds what a pass is given.
+//! function under [`macro@pass`]. [`ir`] reads and builds the IR, [`mod@pass`] holds what a pass is given,
+//! [`mod@op`] what an operator is, [`mod@rule`] what is known of operators besides.
 //! [`abi`] is the border beneath; an author needs nothing of it and writes no unsafe.
 
 #![deny(missing_docs)]
@@ -14,8 +15,9 @@ pub mod ir;
 pub mod op;
 pub mod pass;
 pub mod pattern;
+pub mod rule;
 
-pub use tenon_plugin_api_macros::{Options, codegen, instrument, op, pass, plugin};
+pub use tenon_plugin_api_macros::{Options, codegen, instrument, op, pass, plugin, rule};
 
 /// All that a pass file usually needs.
 pub mod prelude {
@@ -25,8 +27,8 @@ pub mod prelude {
         TypeView, View, Walk,
     };
     pub use crate::pass::{
-        Call, CallGraph, Effects, Function, LetList, Module, ModuleEffects, OpPattern, PassContext,
-        PassError, PrimFunc, Result, Rewriter, Template, Uses,
+        Call, CallGraph, Calls, Effects, Function, LetList, Module, ModuleEffects, OpPattern,
+        PassContext, PassError, PrimFunc, Result, Rewriter, Template, Uses,
     };
     pub use crate::{Options, codegen, instrument, pass, plugin};
 }

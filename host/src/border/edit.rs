@@ -6,7 +6,8 @@ use tenon_plugin_api::abi::guard::guard;
 use tenon_plugin_api::abi::read::raw_transaction;
 use tenon_plugin_api::abi::records::RawBody;
 use tenon_plugin_api::abi::tables::NONE;
-use tenon_plugin_api::ir::{Build, Expr, Kind, NodeSpec, Type};
+use tenon_plugin_api::ir::{Build, Context, Expr, Kind, NodeSpec, Symbol, Type};
+use tenon_plugin_api::pass::{Bindings, Effects, OpInfo};
 
 use super::run::Call;
 use crate::infer::KnownCalls;
@@ -22,6 +23,10 @@ pub(super) struct Edit {
     transaction: Transaction,
     view: RawBody,
     calls: KnownCalls,
+    /// Nodes of the base.
+    base_len: usize,
+    /// What variables of the base stand for, and what its nodes read and write; found when a rule first asks.
+    bindings: Option<(Bindings, Effects)>,
     /// The first thing that was refused: what was built without it is not what the pass meant.
     error: Option<String>,
 }
@@ -33,7 +38,9 @@ impl Edit {
             None => Transaction::new(call.run.cx.clone()),
         };
         let view = raw_transaction(&transaction.body());
-        Self { call, transaction, view, calls: KnownCalls::default(), error: None }
+        let base_len = transaction.body().len();
+        let calls = KnownCalls::default();
+        Self { call, transaction, view, calls, base_len, bindings: None, error: None }
     }
 
     /// The record that a plugin reads; it stays where it is.
@@ -76,7 +83,12 @@ impl Edit {
 
     pub(super) fn replace(&mut self, old: u32, new: u32) {
         match self.has_node(old) && self.has_node(new) {
-            true => self.transaction.replace(Expr(old), Expr(new)),
+            true => {
+                if let Some((bindings, _)) = &mut self.bindings {
+                    bindings.replaces(self.transaction.body().resolve(Expr(old)));
+                }
+                self.transaction.replace(Expr(old), Expr(new));
+            }
             false => drop(self.refuse(format!("node {old} or {new} is not in this body"))),
         }
         self.renew();
@@ -111,6 +123,36 @@ impl Edit {
             Ok(Err(error)) => self.unanswered(&error.to_string()),
             Err(panic) => self.unanswered(&panic),
         }
+    }
+
+    /// What a node stands for.
+    pub(super) fn definition(&mut self, node: u32) -> u32 {
+        if !self.has_node(node) {
+            return NONE;
+        }
+        self.find_bindings();
+        let body = self.transaction.body();
+        let found = self.bindings.as_mut().map(|(it, _)| it.definition(body, Expr(node)));
+        found.map_or(node, |found| found.0)
+    }
+
+    /// Whether a node reads memory and is nested.
+    pub(super) fn is_nested_read(&mut self, node: u32) -> bool {
+        self.find_bindings();
+        let ask = |(bindings, effects): &(Bindings, Effects)| {
+            bindings.is_nested_read(effects, Expr(node))
+        };
+        self.bindings.as_ref().is_some_and(ask)
+    }
+
+    fn find_bindings(&mut self) {
+        if self.bindings.is_some() {
+            return;
+        }
+        let (cx, body) = (&self.call.run.cx, self.transaction.body());
+        let info = |op: Symbol| OpInfo::from_code(services::op_info(cx, cx.terms().str(op)));
+        let effects = Effects::scan(body, self.base_len, info, |_| false);
+        self.bindings = Some((Bindings::of(body, self.base_len, &effects), effects));
     }
 
     fn unanswered(&mut self, error: &str) -> u32 {

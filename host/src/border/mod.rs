@@ -8,12 +8,14 @@
 mod edit;
 mod generators;
 mod operators;
+mod rules;
 mod run;
 mod tables;
 
 pub(crate) use edit::REFUSAL;
 pub use generators::{GeneratorError, Generators};
 pub(crate) use operators::{Noted, OpLibrary, ResultError};
+pub(crate) use rules::RuleLibrary;
 pub(crate) use run::Call;
 pub use run::{PassFailure, Report, ReportLevel, Run};
 pub(crate) use tables::{INTERFACES, host_ref};

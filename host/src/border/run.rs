@@ -10,7 +10,7 @@ use tenon_plugin_api::ir::{Attrs, Expr};
 
 use super::generators::{GeneratorError, Generators};
 use super::operators::Results;
-use crate::ir::{Cx, Module};
+use crate::ir::{Cx, Module, RuleReply};
 
 /// What a plugin's calls refer to while one of its passes runs.
 pub struct Run {
@@ -195,11 +195,15 @@ pub(crate) struct Call {
     pub(super) run: Arc<Run>,
     failure: OnceLock<PassFailure>,
     /// Why the last call of each thread failed. A text stays where it is until it is replaced.
-    errors: Mutex<Vec<(ThreadId, Box<str>)>>,
+    errors: Arc<Mutex<Vec<(ThreadId, Box<str>)>>>,
     /// What a code generator made.
     object: Mutex<Option<Vec<u8>>>,
     /// What an operator makes, while one is evaluated.
     results: Option<Results>,
+    /// What a rule answers, while one is asked.
+    reply: Mutex<Option<RuleReply>>,
+    /// What each thread was answered last when it asked for a rule. A list stays where it is until it is replaced.
+    answers: Mutex<Vec<(ThreadId, Box<RuleReply>)>>,
 }
 
 impl Call {
@@ -207,10 +211,46 @@ impl Call {
         Self {
             run,
             failure: OnceLock::new(),
-            errors: Mutex::default(),
+            errors: Arc::default(),
             object: Mutex::default(),
             results: None,
+            reply: Mutex::default(),
+            answers: Mutex::default(),
         }
+    }
+
+    /// A call of a rule that another call asks. It sees why an edit of the other's transaction failed.
+    pub(super) fn of_rule(asker: &Self) -> Self {
+        Self { errors: asker.errors.clone(), ..Self::new(asker.run.clone()) }
+    }
+
+    /// Remembers what a rule answers.
+    pub(super) fn set_reply(&self, reply: Option<RuleReply>) {
+        *lock(&self.reply) = reply;
+    }
+
+    /// Gives out what a rule answered.
+    pub(super) fn take_reply(&self) -> Option<RuleReply> {
+        lock(&self.reply).take()
+    }
+
+    /// Remembers what this thread was answered.
+    pub(super) fn set_answer(&self, reply: RuleReply) {
+        let thread = thread::current().id();
+        let mut answers = lock(&self.answers);
+        match answers.iter_mut().find(|(other, _)| *other == thread) {
+            Some((_, answer)) => **answer = reply,
+            None => answers.push((thread, Box::new(reply))),
+        }
+    }
+
+    /// Gives `read` what this thread was answered last.
+    pub(super) fn with_answer<T>(&self, read: impl FnOnce(&RuleReply) -> T) -> T {
+        let thread = thread::current().id();
+        let answers = lock(&self.answers);
+        let none = RuleReply::default();
+        let found = answers.iter().find(|(other, _)| *other == thread);
+        read(found.map_or(&none, |(_, answer)| answer))
     }
 
     /// The same, of an operator that is to make these.

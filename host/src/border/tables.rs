@@ -12,12 +12,13 @@ use tenon_plugin_api::abi::read;
 use tenon_plugin_api::abi::records::{RawBody, RawNode, RawTermTable};
 use tenon_plugin_api::abi::tables::{
     CodegenTable, Failure, HostCodegen, HostIr, HostRef, HostServices, InstrumentTable, Interface,
-    Item, NONE, OpTable, PassTable, RECORDS, RawEdit, RawFunction, RawModule, RawRun,
+    Item, NONE, OpTable, PassTable, RECORDS, RawEdit, RawFunction, RawModule, RawRun, RuleTable,
 };
 use tenon_plugin_api::ir::{Attrs, Context, Expr, NodeSpec, Symbol, Term, TermKind, Type};
 
 use super::edit::{Edit, has_term};
 use super::operators::OPS;
+use super::rules::RULES;
 use super::run::{Call, PassFailure, ReportLevel};
 use crate::ir::{Cx, Function, Module};
 use crate::services::ServiceError;
@@ -61,7 +62,7 @@ pub(super) unsafe fn call_of<'a>(run: *const RawRun) -> Option<&'a Call> {
 ///
 /// # Safety
 /// As for [`borrowed`].
-unsafe fn owned<T>(raw: *const T) -> Option<Arc<T>> {
+pub(super) unsafe fn owned<T>(raw: *const T) -> Option<Arc<T>> {
     // SAFETY: by this function's contract.
     unsafe { borrowed(raw) }?;
     // SAFETY: the pointer is that of an `Arc` that is alive.
@@ -79,7 +80,7 @@ unsafe fn function_of(function: *const RawFunction) -> Option<Arc<Function>> {
 
 /// # Safety
 /// As for [`borrowed`].
-unsafe fn edit_of<'a>(transaction: *mut RawEdit) -> Option<&'a mut Edit> {
+pub(super) unsafe fn edit_of<'a>(transaction: *mut RawEdit) -> Option<&'a mut Edit> {
     // SAFETY: a transaction is a box of an `Edit`.
     unsafe { borrowed_mut(transaction.cast::<Edit>()) }
 }
@@ -612,17 +613,19 @@ static CODEGEN: HostCodegen =
     HostCodegen { size: size_of::<HostCodegen>(), patterns, accepts, generate, object };
 
 /// What crosses the border, as this host knows it: what it offers, what it uses of a plugin, the records.
-pub(crate) static INTERFACES: [Interface; 8 + RECORDS.len()] = {
+pub(crate) static INTERFACES: [Interface; 10 + RECORDS.len()] = {
     let [node, term, constant, body] = RECORDS;
     [
         Interface::offered(&IR),
         Interface::offered(&SERVICES),
         Interface::offered(&CODEGEN),
         Interface::offered(&OPS),
+        Interface::offered(&RULES),
         Interface::used::<PassTable>(),
         Interface::used::<CodegenTable>(),
         Interface::used::<InstrumentTable>(),
         Interface::used::<OpTable>(),
+        Interface::used::<RuleTable>(),
         node,
         term,
         constant,

@@ -24,7 +24,9 @@ pub use flatten_type::flatten_type;
 pub use function::Function;
 pub use module::{Module, PHASES};
 pub use normalize::normalize;
-pub use operators::{Evaluation, NoOperators, OpBook, OpCode, OpDef};
+pub use operators::{
+    Evaluation, NoOperators, OpBook, OpCode, OpDef, Rule, RuleCode, RuleQuestion, RuleReply,
+};
 pub(crate) use scope_tree::ScopeTree;
 pub use substitute::{DimBindings, substitute};
 pub use tenon_plugin_api::ir::*;

@@ -3,6 +3,7 @@
 //! The parser, the checker, inference and the evaluator look operators up here, so none of them knows where operators come
 //! from.
 
+use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -98,7 +99,43 @@ impl fmt::Debug for OpDef {
     }
 }
 
-/// Where operators are looked up.
+/// The code of a rule.
+pub trait RuleCode: Send + Sync {
+    /// Asks it. `None` when it declines.
+    fn ask(&self, question: &RuleQuestion<'_>) -> Result<Option<RuleReply>, OpError>;
+}
+
+/// A rule of some plugin.
+#[derive(Clone)]
+pub struct Rule {
+    /// The id of its plugin.
+    pub provider: Arc<str>,
+    /// Its code.
+    pub code: Arc<dyn RuleCode>,
+}
+
+/// What a rule is asked. What nodes and data mean says its facet.
+pub struct RuleQuestion<'a> {
+    /// The context of the terms.
+    pub cx: &'a Cx,
+    /// The nodes that it is about.
+    pub nodes: &'a [u32],
+    /// What else it is about, a term.
+    pub data: u32,
+    /// Where the nodes stand and what the host does meanwhile, as the border knows it.
+    pub site: &'a dyn Any,
+}
+
+/// What a rule answers.
+#[derive(Clone, Debug, Default)]
+pub struct RuleReply {
+    /// Nodes.
+    pub nodes: Vec<u32>,
+    /// A term.
+    pub data: u32,
+}
+
+/// Where operators are looked up, and what is known of them besides.
 pub trait OpBook: Send + Sync {
     /// The operator called `name`. The error says what there is, and where was looked.
     fn get(&self, name: &str) -> Result<Arc<OpDef>, OpError>;
@@ -117,7 +154,14 @@ pub trait OpBook: Send + Sync {
     /// The names of all operators, in ascending order.
     fn names(&self) -> Vec<String>;
 
-    /// The files that operators are from, for a process that is to know the same ones.
+    /// The rules of a facet for a key that hold in a version, the one that is asked first in front. The error says why it is
+    /// not clear which that is, or why one of them cannot be used.
+    fn rules(&self, facet: &str, key: &str, version: u64) -> Result<Arc<[Rule]>, OpError> {
+        let _ = (facet, key, version);
+        Ok(Arc::new([]))
+    }
+
+    /// The files that operators and rules are from, for a process that is to know the same ones.
     fn libraries(&self) -> Vec<PathBuf> {
         Vec::new()
     }

@@ -1,15 +1,17 @@
 //! Books of operators: the host's own before those of plugins, and those that are linked into this program.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenon_plugin_api::abi::op::{TABLE, operators};
+use tenon_plugin_api::abi::rule::{self, RuleItem};
 use tenon_plugin_api::op::OpError;
 
 use super::runtime;
-use crate::border::OpLibrary;
-use crate::ir::{OpBook, OpCode, OpDef};
+use crate::border::{OpLibrary, RuleLibrary};
+use crate::ir::{OpBook, OpCode, OpDef, Rule};
 use crate::suggest::several_nearest;
 
 /// The host's own operators, and those of another book.
@@ -49,6 +51,10 @@ impl OpBook for Combined {
         }
     }
 
+    fn rules(&self, facet: &str, key: &str, version: u64) -> Result<Arc<[Rule]>, OpError> {
+        self.0.rules(facet, key, version)
+    }
+
     fn libraries(&self) -> Vec<PathBuf> {
         self.0.libraries()
     }
@@ -59,8 +65,12 @@ pub fn is_own(name: &str) -> bool {
     runtime::OPERATORS.contains_key(name)
 }
 
-/// The operators that are linked into this program, as those of a plugin whose library it is.
-pub struct Linked(HashMap<&'static str, Arc<OpDef>>);
+/// The operators and rules that are linked into this program, as those of a plugin whose library it is.
+pub struct Linked {
+    operators: HashMap<&'static str, Arc<OpDef>>,
+    /// By facet and key, the rules of the greatest benefit in front.
+    rules: HashMap<(&'static str, &'static str), Vec<(&'static RuleItem, Rule)>>,
+}
 
 /// The host's own operators and those that are linked into this program: a program that uses this crate may link the
 /// crates of plugins, in place of opening their libraries.
@@ -72,13 +82,24 @@ pub fn linked() -> Arc<dyn OpBook> {
         let names = [schema.name].into_iter().chain(schema.aliases.iter().copied());
         names.map(move |name| (name, def.clone())).collect::<Vec<_>>()
     });
-    Combined::with_plugins(Arc::new(Linked(defs.collect())))
+    Combined::with_plugins(Arc::new(Linked { operators: defs.collect(), rules: linked_rules() }))
+}
+
+fn linked_rules() -> HashMap<(&'static str, &'static str), Vec<(&'static RuleItem, Rule)>> {
+    let library = Arc::new(RuleLibrary::linked(&rule::TABLE));
+    let mut all: HashMap<_, Vec<_>> = HashMap::new();
+    for (&item, index) in rule::rules().iter().zip(0..) {
+        let code = Rule { provider: "linked".into(), code: library.rule(index) };
+        all.entry((item.facet, item.key)).or_default().push((item, code));
+    }
+    all.values_mut().for_each(|of_key| of_key.sort_by_key(|(item, _)| Reverse(item.benefit)));
+    all
 }
 
 impl OpBook for Linked {
     fn get(&self, name: &str) -> Result<Arc<OpDef>, OpError> {
-        self.0.get(name).cloned().ok_or_else(|| {
-            let known = self.0.keys().copied().chain(Combined::own_names());
+        self.operators.get(name).cloned().ok_or_else(|| {
+            let known = self.operators.keys().copied().chain(Combined::own_names());
             let nearest = several_nearest(name, known, 3);
             let nearest = nearest.into_iter().map(str::to_owned).collect();
             OpError::UnknownOp { name: name.to_owned(), nearest }
@@ -86,6 +107,12 @@ impl OpBook for Linked {
     }
 
     fn names(&self) -> Vec<String> {
-        self.0.keys().map(|&name| name.to_owned()).collect()
+        self.operators.keys().map(|&name| name.to_owned()).collect()
+    }
+
+    fn rules(&self, facet: &str, key: &str, version: u64) -> Result<Arc<[Rule]>, OpError> {
+        let all = self.rules.get(&(facet, key)).map_or(&[][..], Vec::as_slice);
+        let held = all.iter().filter(|(item, _)| (item.since..=item.until).contains(&version));
+        Ok(held.map(|(_, rule)| rule.clone()).collect())
     }
 }

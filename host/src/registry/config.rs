@@ -42,6 +42,8 @@ pub struct Config {
     pub own: Vec<PathBuf>,
     /// The one file of a plugin that counts, by the plugin's id; no file says this.
     pub only_file: BTreeMap<String, PathBuf>,
+    /// The plugins whose rules are asked first, by `facet:key`.
+    pub rules: BTreeMap<String, Set<String>>,
     /// Settings of single passes, by name.
     pub passes: BTreeMap<String, PassConfig>,
     /// The phases' own passes, each as in a textual pipeline.
@@ -231,6 +233,7 @@ impl Config {
                 None => drop(self.passes.insert(name, pass)),
             }
         }
+        self.rules.extend(above.rules);
         self.phases.extend(above.phases);
         self.pipelines.extend(above.pipelines);
     }

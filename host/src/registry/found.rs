@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::guard::Notes;
 use super::names::Names;
 use super::operators::OpIndex;
+use super::rules::RuleIndex;
 use super::{
     Candidate, Config, ConfigError, DirConfig, Enable, Guard, LibraryFile, LookupError, Manifest,
     ManifestError, PassConfig, PassRecord, PluginEntry, PluginState, Set, Standing, State,
@@ -28,6 +29,7 @@ pub struct Found {
     pub missing: Vec<DirConfig>,
     pub(super) names: Names,
     pub(super) op_index: OpIndex,
+    pub(super) rule_index: RuleIndex,
     pub(super) guard: Option<Guard>,
     pub(super) notes: Notes,
 }
@@ -80,6 +82,7 @@ impl Found {
         Found {
             names: Names::new(&config, &plugins),
             op_index: OpIndex::new(&plugins),
+            rule_index: RuleIndex::new(&plugins),
             config,
             plugins,
             unusable: Vec::new(),

@@ -1,6 +1,6 @@
 //! Opening a plugin: once, for ever, after its manifest was read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,17 +13,17 @@ use tenon_plugin_api::abi::layout::{RawTable, Table};
 use tenon_plugin_api::abi::read::{readable, slice};
 use tenon_plugin_api::abi::tables::{
     C_ROOT_SYMBOL, CRoot, CodegenTable, Event, InstrumentTable, Interface, OpTable, PASS_INTERFACE,
-    PassTable, PluginRoot_Ref, ROOT_ABI,
+    PassTable, PluginRoot_Ref, ROOT_ABI, RuleTable,
 };
 use thiserror::Error;
 
 use super::guard::REMEDY;
 use super::journal::{self, Act, Doing, Note};
 use super::library_file::Identity;
-use super::{LibraryFile, Manifest, PassRecord, layout};
-use crate::border::{Call, INTERFACES, Noted, OpLibrary, PassFailure, Run, host_ref};
+use super::{LibraryFile, Manifest, PassRecord, RuleRecord, layout};
+use crate::border::{Call, INTERFACES, Noted, OpLibrary, PassFailure, RuleLibrary, Run, host_ref};
 use crate::io::FileError;
-use crate::ir::{Evaluation, Function, Module, Symbol};
+use crate::ir::{Evaluation, Function, Module, RuleCode, Symbol};
 
 /// `RTLD_NODELETE`: a library stays for as long as the process, since thread-local destructors and
 /// `'static` data may outlive every handle.
@@ -50,6 +50,10 @@ pub struct Plugin {
     operators: Vec<String>,
     /// Absent in a plugin that knows of no operators.
     op_library: Option<Arc<OpLibrary>>,
+    /// By the number of a rule's record, its number in the library.
+    rules: Vec<u32>,
+    /// Absent in a plugin that knows of no rules.
+    rule_library: Option<Arc<RuleLibrary>>,
 }
 
 /// An instrument of a plugin's, made for one context.
@@ -253,6 +257,10 @@ impl Plugin {
         let noted: Noted =
             Box::new(move |index, run| journal::during(&op_notes[index as usize], run));
         let op_library = ops.map(|table| Arc::new(OpLibrary::new(table, noted)));
+        let rule_table = offered::<RuleTable>(root.interfaces).map_err(incompatible)?;
+        let rules = numbers_of_rules(rule_table.as_ref(), &loaded, &records).map_err(lie)?;
+        let noted = noted_rules(rule_table.as_ref(), path);
+        let rule_library = rule_table.map(|table| Arc::new(RuleLibrary::new(table, noted)));
         let notes = names.iter().map(|name| running("pass", name, path)).collect();
         let noted = |name: String| (name.clone(), running("code generator", &name, path));
         let generators = generators.into_iter().map(noted).collect();
@@ -267,6 +275,8 @@ impl Plugin {
             instruments,
             operators,
             op_library,
+            rules,
+            rule_library,
         })
     }
 
@@ -274,6 +284,12 @@ impl Plugin {
     pub fn operator(&self, name: &str) -> Option<Arc<dyn Evaluation>> {
         let index = self.operators.iter().position(|own| own == name)?;
         Some(self.op_library.as_ref()?.operator(index as u32))
+    }
+
+    /// The rule of record `number` of the manifest.
+    pub fn rule(&self, number: usize) -> Option<Arc<dyn RuleCode>> {
+        let index = self.rules.get(number)?;
+        Some(self.rule_library.as_ref()?.rule(*index))
     }
 
     /// Makes the instrument called `name`; none when there is none, or it cannot be made.
@@ -388,6 +404,41 @@ impl Plugin {
         let run = || unsafe { self.passes.run()(index, host_ref(&call), unit, module) };
         (journal::during(&self.notes[index as usize], run), call)
     }
+}
+
+/// The names of a library's rules: facet and key.
+fn names_of_rules(table: &Table<RuleTable>) -> Vec<String> {
+    // SAFETY: the table's layout was checked; these entries take anything.
+    let name = |index| unsafe {
+        format!("{}:{}", readable(table.facet()(index)), readable(table.key()(index)))
+    };
+    // SAFETY: as above.
+    (0..unsafe { table.count()() }).map(name).collect()
+}
+
+/// By the number of a rule's record, its number in the library: there its rules stand as their records do in its text.
+fn numbers_of_rules(
+    table: Option<&Table<RuleTable>>,
+    manifest: &Manifest,
+    records: &[String],
+) -> Result<Vec<u32>, String> {
+    let present = table.map_or_else(Vec::new, names_of_rules);
+    let listed = RuleRecord::all_of(records);
+    let names: Vec<String> = listed.iter().map(RuleRecord::name).collect();
+    if names != present {
+        return Err(format!("the manifest lists the rules {names:?}, the table has {present:?}"));
+    }
+    let mut numbers: HashMap<_, u32> = listed.iter().map(RuleRecord::identity).zip(0..).collect();
+    let own = manifest.rules.iter().map(RuleRecord::identity);
+    let found: Option<Vec<u32>> = own.map(|rule| numbers.remove(&rule)).collect();
+    found.ok_or_else(|| "a rule stands in it twice".to_owned())
+}
+
+/// What is noted while a rule of a library runs.
+fn noted_rules(table: Option<&Table<RuleTable>>, path: &Path) -> Noted {
+    let names = table.map_or_else(Vec::new, names_of_rules);
+    let notes: Vec<Note> = names.iter().map(|name| running("rule", name, path)).collect();
+    Box::new(move |index, run| journal::during(&notes[index as usize], run))
 }
 
 /// What is noted while something of a library runs.

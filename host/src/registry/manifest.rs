@@ -14,7 +14,7 @@ use tenon_plugin_api::pattern::Pattern;
 use thiserror::Error;
 
 use super::spelling::misspelled;
-use super::{OpRecord, OptionRecord, sidecar};
+use super::{OpRecord, OptionRecord, RuleRecord, sidecar};
 use crate::io::{FileError, open_regular, quoted};
 
 /// What a plugin says of itself.
@@ -33,6 +33,9 @@ pub struct Manifest {
     /// Its operators, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operators: Vec<OpRecord>,
+    /// Its rules, in the order of their facets and keys.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleRecord>,
 }
 
 /// The record of a code generator.
@@ -396,6 +399,7 @@ impl Manifest {
         let mut generators: Vec<CodegenRecord> = Vec::new();
         let mut instruments: Vec<InstrumentRecord> = Vec::new();
         let mut operators: Vec<OpRecord> = Vec::new();
+        let mut rules: Vec<RuleRecord> = Vec::new();
         for record in records {
             let keys: Keys = serde_json::from_str(record).map_err(|error| error.to_string())?;
             if keys.plugin.is_some() {
@@ -446,6 +450,10 @@ impl Manifest {
                     Some(what) => return Err(wrong(what)),
                     None => operators.push(record),
                 }
+            } else if let Some(name) = keys.rule {
+                let name = quoted(name.as_str().unwrap_or(""));
+                let record: Result<RuleRecord, _> = serde_json::from_str(record);
+                rules.push(record.map_err(|error| format!("rule of {name}: {error}"))?);
             }
             // A record of another kind is one that a later format adds.
         }
@@ -465,9 +473,16 @@ impl Manifest {
         if let Some(pair) = operators.windows(2).find(|pair| pair[0].name == pair[1].name) {
             return Err(format!("two operators are called `{}`", pair[0].name));
         }
+        rules.sort_by(|a, b| a.identity().cmp(&b.identity()));
+        if let Some(pair) = rules.windows(2).find(|pair| pair[0].ties_with(&pair[1])) {
+            let name = pair[0].name();
+            return Err(format!(
+                "two rules are for `{name}` with one benefit; give one of them more"
+            ));
+        }
         let plugin =
             plugin.ok_or("no record of a plugin: its lib.rs needs `plugin! { id = … }`")?;
-        let manifest = Manifest { plugin, passes, generators, instruments, operators };
+        let manifest = Manifest { plugin, passes, generators, instruments, operators, rules };
         match misspelled(&manifest) {
             Some(what) => Err(what),
             None => Ok(manifest),
@@ -483,6 +498,7 @@ struct Keys {
     codegen: Option<serde_json::Value>,
     instrument: Option<serde_json::Value>,
     op: Option<serde_json::Value>,
+    rule: Option<serde_json::Value>,
 }
 
 /// What the host looks at in a file.

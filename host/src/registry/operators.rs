@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tenon_plugin_api::op::OpError;
 
 use super::{OpRecord, PluginEntry, PluginState, Registry, competing};
-use crate::ir::{OpBook, OpCode, OpDef};
+use crate::ir::{OpBook, OpCode, OpDef, Rule};
 use crate::ops::Combined;
 use crate::suggest::several_nearest;
 
@@ -110,9 +110,15 @@ impl OpBook for Registry {
         (record.name != alias).then(|| record.name.clone())
     }
 
+    fn rules(&self, facet: &str, key: &str, version: u64) -> Result<Arc<[Rule]>, OpError> {
+        self.open_rules(facet, key, version)
+    }
+
     fn libraries(&self) -> Vec<PathBuf> {
         let usable = self.plugins.iter().filter(|entry| entry.state == PluginState::Usable);
-        let with = usable.filter(|entry| !entry.manifest.operators.is_empty());
+        let with = usable.filter(|entry| {
+            !entry.manifest.operators.is_empty() || !entry.manifest.rules.is_empty()
+        });
         with.map(|entry| entry.path.clone()).collect()
     }
 }

@@ -14,7 +14,7 @@ pub(crate) fn is_name_char(c: char) -> bool {
 
 /// The first name of a manifest that is no name.
 pub(super) fn misspelled(manifest: &Manifest) -> Option<String> {
-    let Manifest { plugin, passes, generators, instruments, operators } = manifest;
+    let Manifest { plugin, passes, generators, instruments, operators, rules } = manifest;
     let version = plugin.version.to_string();
     let own = [("the plugin's id", plugin.id.as_str()), ("the plugin's version", version.as_str())];
     let of_passes = passes.iter().flat_map(|pass| {
@@ -47,7 +47,11 @@ pub(super) fn misspelled(manifest: &Manifest) -> Option<String> {
         let attrs = op.attrs.iter().map(|attr| ("an attribute", attr.name.as_str()));
         [("an operator", op.name.as_str())].into_iter().chain(aliases).chain(attrs)
     });
-    let others = generators.chain(instruments).chain(of_operators);
+    let of_rules = rules.iter().flat_map(|rule| {
+        let keys = rule.key.split("::").map(|name| ("a rule's key", name));
+        std::iter::once(("a rule's facet", rule.facet.as_str())).chain(keys)
+    });
+    let others = generators.chain(instruments).chain(of_operators).chain(of_rules);
     let mut names = own.into_iter().chain(of_passes).chain(others);
     names
         .find_map(|(what, name)| Some(format!("{what} is called {}{}", quoted(name), wrong(name)?)))

@@ -9,6 +9,7 @@ mod options;
 mod pass;
 mod plugin;
 mod record;
+mod rule;
 
 use proc_macro::TokenStream;
 
@@ -99,6 +100,31 @@ pub fn codegen(attributes: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn op(attributes: TokenStream, item: TokenStream) -> TokenStream {
     op::expand(attributes.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a function a rule: what is known of an operator besides its meaning.
+///
+/// ```ignore
+/// #[rule(gradient)]
+/// fn gradient(op: &Softmax, at: &mut Adjoint<'_>) -> Result<Grads> { … }
+///
+/// #[rule(simplify, key = "nn.relu", benefit = 2)]
+/// fn twice(at: &mut Site<'_>) -> Option<Expr> { … }
+/// ```
+///
+/// First stands the facet: `gradient`, `precision`, `layout`, `simplify`, `decompose.inference`, `decompose.training`,
+/// `import.onnx`, `cost`, or the type of a facet that a plugin defines. The facet says what the function is given and what it
+/// answers. `None` declines: then the rule of the next lower benefit is asked.
+///
+/// A function with the operator as its first parameter is about calls of it, and is given their attributes. `key` is what
+/// another one is about, a text or a list of texts. `benefit` says which of several rules for one key is asked first, 1
+/// where nothing is said; `when` names a `fn(&Ask) -> bool` without which the rule declines. `domain`, `since` and `until` are for
+/// operators of model formats that have versions.
+#[proc_macro_attribute]
+pub fn rule(attributes: TokenStream, item: TokenStream) -> TokenStream {
+    rule::expand(attributes.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
 }
 
 /// Makes a struct an instrument: something that watches passes.

@@ -10,7 +10,7 @@ use super::layout::{RawTable, Table};
 use super::read::{self, BodyRecords, TermTable};
 use super::records::{RawBody, RawNode};
 use super::tables::{
-    Failure, HostCodegen, HostIr, HostOps, HostRef, HostServices, NONE, Query, RawEdit,
+    Failure, HostCodegen, HostIr, HostOps, HostRef, HostRules, HostServices, NONE, Query, RawEdit,
     RawFunction, RawModule, RawRun,
 };
 use crate::ir::{BodyView, Context, Expr, NodeSpec, Symbol, Term, TermKind, Terms};
@@ -30,6 +30,8 @@ struct Tables {
     codegen: Option<Table<HostCodegen>>,
     /// Absent in a host that knows of no operators of plugins.
     ops: Option<Table<HostOps>>,
+    /// Absent in a host that knows of no rules.
+    rules: Option<Table<HostRules>>,
 }
 
 impl Tables {
@@ -61,6 +63,7 @@ impl Tables {
                 services: table(raw)?,
                 codegen: table(raw).ok(),
                 ops: table(raw).ok(),
+                rules: table(raw).ok(),
             })
         }
     }
@@ -230,6 +233,73 @@ impl Host {
         Ok(HostOperators { host: self, table: table? })
     }
 
+    /// How many rules of a facet there are for a key.
+    pub(crate) fn rule_count(
+        &self,
+        facet: Symbol,
+        key: Symbol,
+        version: u64,
+    ) -> Result<usize, String> {
+        let table = self.rules()?;
+        // SAFETY: `run` is alive.
+        match unsafe { (table.count())(self.run, facet.0, key.0, version) } {
+            NONE => Err(self.last_error()),
+            count => Ok(count as usize),
+        }
+    }
+
+    /// Asks the rules of a facet for a key; `None` when none answers.
+    pub(crate) fn ask(
+        &self,
+        [facet, key]: [Symbol; 2],
+        version: u64,
+        transaction: Option<&mut TransactionHandle>,
+        nodes: &[Expr],
+        data: Term,
+    ) -> Result<Option<(Vec<Expr>, Term)>, String> {
+        let table = self.rules()?;
+        let edit = transaction.map_or(std::ptr::null_mut(), |transaction| transaction.raw);
+        let nodes = RSlice::from_slice(read::expr_ids(nodes));
+        // SAFETY: `run` and the transaction, where there is one, are alive; the answer is copied before the next question.
+        unsafe {
+            match (table.ask())(self.run, facet.0, key.0, version, edit, nodes, data.0) {
+                NONE => Err(self.last_error()),
+                0 => Ok(None),
+                _ => {
+                    let nodes = read::exprs(read::slice((table.answered_nodes())(self.run)));
+                    Ok(Some((nodes.to_vec(), Term((table.answered_data())(self.run)))))
+                }
+            }
+        }
+    }
+
+    /// Answers what a rule was asked.
+    pub(super) fn answer(&self, nodes: &[Expr], data: Term) -> Result<(), String> {
+        let table = self.rules()?;
+        let nodes = RSlice::from_slice(read::expr_ids(nodes));
+        // SAFETY: `run` is alive; the nodes are copied.
+        match unsafe { (table.answer())(self.run, nodes, data.0) } {
+            true => Ok(()),
+            false => Err(self.last_error()),
+        }
+    }
+
+    fn rules(&self) -> Result<Table<HostRules>, String> {
+        self.tables.rules.ok_or_else(|| format!("this host does not offer {}", HostRules::ID))
+    }
+
+    /// A transaction of somebody else's, for as long as a call lasts.
+    ///
+    /// # Safety
+    /// `raw` is a transaction of this host that nobody else uses while the result lives.
+    pub(super) unsafe fn borrowed(&self, raw: *mut RawEdit) -> Result<TransactionHandle, String> {
+        self.rules()?;
+        // SAFETY: by this function's contract.
+        let view = unsafe { (self.tables.ir.transaction_body())(raw) };
+        let host = self.clone();
+        Ok(TransactionHandle { host, raw, view, is_borrowed: true, not_sync: PhantomData })
+    }
+
     /// Says that the pass fails.
     pub(super) fn fail(&self, failure: Failure, text: &str, node: Option<Expr>) {
         let (text, node) = (RStr::from_str(text), node.map_or(NONE, |node| node.0));
@@ -251,7 +321,8 @@ impl Host {
         assert!(!raw.is_null(), "{}", self.last_error());
         // SAFETY: the host hands out a transaction whose view stays at its address.
         let view = unsafe { (self.tables.ir.transaction_body())(raw) };
-        TransactionHandle { host: self.clone(), raw, view, not_sync: PhantomData }
+        let host = self.clone();
+        TransactionHandle { host, raw, view, is_borrowed: false, not_sync: PhantomData }
     }
 }
 
@@ -430,13 +501,15 @@ pub(crate) struct TransactionHandle {
     host: Host,
     raw: *mut RawEdit,
     view: *const RawBody,
+    /// Whether it is given up by somebody else.
+    is_borrowed: bool,
     /// Edits are for one thread at a time.
     not_sync: PhantomData<*mut ()>,
 }
 
 impl Drop for TransactionHandle {
     fn drop(&mut self) {
-        if !self.raw.is_null() {
+        if !self.raw.is_null() && !self.is_borrowed {
             // SAFETY: `self` owns the transaction.
             unsafe { (self.host.tables.ir.abandon())(self.raw) };
         }
@@ -501,6 +574,20 @@ impl TransactionHandle {
     pub(crate) fn set_type(&mut self, expr: Expr, ty: u32) {
         // SAFETY: `self` owns the transaction.
         unsafe { (self.host.tables.ir.set_type())(self.raw, expr.0, ty) };
+    }
+
+    /// What a node stands for, of a transaction that is borrowed.
+    pub(crate) fn definition(&mut self, expr: Expr) -> Expr {
+        // SAFETY: the transaction is alive, and `borrowed` found the table.
+        let asked = self.host.tables.rules.map(|it| unsafe { (it.definition())(self.raw, expr.0) });
+        asked.filter(|&id| id != NONE).map_or(expr, Expr)
+    }
+
+    /// Whether a node reads memory and is nested, of a transaction that is borrowed.
+    pub(crate) fn is_nested_read(&mut self, expr: Expr) -> bool {
+        // SAFETY: as for `definition`.
+        let ask = |it: Table<HostRules>| unsafe { (it.is_nested_read())(self.raw, expr.0) };
+        self.host.tables.rules.is_some_and(ask)
     }
 
     /// Evaluates a node with constant operands.

@@ -214,3 +214,26 @@ const _: () = {
     assert!(offset_of!(HostOps, share) == 40);
     assert!(offset_of!(HostOps, give) == 48);
 };
+
+const _: () = {
+    assert!(size_of::<RuleTable>() >= 40);
+    assert!(<RuleTable as RawTable>::LAYOUT.len() >= 5);
+    assert!(offset_of!(RuleTable, size) == 0);
+    assert!(offset_of!(RuleTable, count) == 8);
+    assert!(offset_of!(RuleTable, facet) == 16);
+    assert!(offset_of!(RuleTable, key) == 24);
+    assert!(offset_of!(RuleTable, apply) == 32);
+};
+
+const _: () = {
+    assert!(size_of::<HostRules>() >= 64);
+    assert!(<HostRules as RawTable>::LAYOUT.len() >= 8);
+    assert!(offset_of!(HostRules, size) == 0);
+    assert!(offset_of!(HostRules, count) == 8);
+    assert!(offset_of!(HostRules, ask) == 16);
+    assert!(offset_of!(HostRules, answered_nodes) == 24);
+    assert!(offset_of!(HostRules, answered_data) == 32);
+    assert!(offset_of!(HostRules, answer) == 40);
+    assert!(offset_of!(HostRules, definition) == 48);
+    assert!(offset_of!(HostRules, is_nested_read) == 56);
+};

@@ -11,15 +11,16 @@ use super::codegen;
 use super::guard::guard;
 use super::host::Host;
 use super::instrument::{INSTRUMENT_TABLE, instruments};
-use super::op;
 use super::tables::{
-    Failure, HostCodegen, HostIr, HostOps, HostRef, HostServices, Interface, PassTable, PluginRoot,
-    PluginRoot_Ref, RECORDS, ROOT_ABI, RawModule,
+    Failure, HostCodegen, HostIr, HostOps, HostRef, HostRules, HostServices, Interface, PassTable,
+    PluginRoot, PluginRoot_Ref, RECORDS, ROOT_ABI, RawModule,
 };
+use super::{op, rule};
 use crate::pass::{Function, Module, PassContext, PassError, Result};
 
 pub use super::codegen::{GENERATORS, GeneratorBody, GeneratorCheck, GeneratorItem};
 pub use super::op::{OPERATORS, OpItem};
+pub use super::rule::{RULES, RuleItem};
 
 pub use abi_stable::library::LibHeader;
 pub use linkme;
@@ -69,7 +70,8 @@ extern "C" fn manifest() -> RStr<'static> {
         let generators = codegen::generators().iter().map(|item| item.manifest);
         let operators = op::operators().iter().map(|item| item.manifest);
         let records = PLUGINS.iter().copied().chain(passes).chain(instruments).chain(generators);
-        records.chain(operators).collect::<Vec<_>>().join("\n")
+        let rules = rule::rules().iter().map(|item| item.manifest);
+        records.chain(operators).chain(rules).collect::<Vec<_>>().join("\n")
     });
     RStr::from_str(text)
 }
@@ -140,17 +142,19 @@ unsafe fn run_pass(
 
 static PASS_TABLE: PassTable = PassTable { size: size_of::<PassTable>(), count, name, run };
 
-static INTERFACES: [Interface; 8 + RECORDS.len()] = {
+static INTERFACES: [Interface; 10 + RECORDS.len()] = {
     let [node, term, constant, body] = RECORDS;
     [
         Interface::offered(&PASS_TABLE),
         Interface::offered(&INSTRUMENT_TABLE),
         Interface::offered(&codegen::TABLE),
         Interface::offered(&op::TABLE),
+        Interface::offered(&rule::TABLE),
         Interface::used::<HostIr>(),
         Interface::used::<HostServices>(),
         Interface::used::<HostCodegen>(),
         Interface::used::<HostOps>(),
+        Interface::used::<HostRules>(),
         node,
         term,
         constant,

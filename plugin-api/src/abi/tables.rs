@@ -501,6 +501,63 @@ table! {
     }
 }
 
+table! {
+    /// The rules of a plugin: what it knows of operators, by facet and key. Unstable until operators are frozen.
+    RuleTable = "tenon_rule_table" "tenon.rule/1" {
+        /// Number of rules. [any thread]
+        fn count() -> u32;
+        /// The facet of a rule, as the manifest has it, borrowed for ever; empty when there is none. [any thread]
+        fn facet(index: u32) -> RStr<'static>;
+        /// The key of a rule, as the manifest has it, borrowed for ever; empty when there is none. [any thread]
+        fn key(index: u32) -> RStr<'static>;
+        /// Asks a rule: about nodes of a transaction, which stays the caller's and may be null, and data, a term. What these
+        /// are says the facet. A rule adds nodes and replaces none. It hands its answer to `answer` of tenon.host.rule/1,
+        /// and declines when it returns without. False when it failed, after `fail` was told. [one thread]
+        fn apply(
+            index: u32,
+            host: HostRef,
+            transaction: *mut RawEdit,
+            nodes: RSlice<'_, u32>,
+            data: u32,
+        ) -> bool;
+    }
+}
+
+table! {
+    /// What the host does for rules, and for those who ask for them. Unstable until operators are frozen.
+    HostRules = "tenon_host_rule" "tenon.host.rule/1" {
+        /// How many rules of a facet there are for a key, both symbols, in a version; 0xffffffff and `last_error` when they
+        /// cannot be used. [any thread]
+        fn count(run: *const RawRun, facet: u32, key: u32, version: u64) -> u32;
+        /// Asks the rules of a facet for a key in a version, the best one first, until one answers. 1 when one did, 0 when
+        /// all declined or there is none; 0xffffffff and `last_error` when one failed. [one thread]
+        fn ask(
+            run: *const RawRun,
+            facet: u32,
+            key: u32,
+            version: u64,
+            transaction: *mut RawEdit,
+            nodes: RSlice<'_, u32>,
+            data: u32,
+        ) -> u32;
+        /// The nodes that this thread was answered last, borrowed until it asks again. 0xffffffff stands for none.
+        /// [any thread]
+        fn answered_nodes(run: *const RawRun) -> RSlice<'static, u32>;
+        /// The data that this thread was answered last, a term. [any thread]
+        fn answered_data(run: *const RawRun) -> u32;
+        /// Answers what a rule was asked: nodes, 0xffffffff for none, and data, a term. The last call counts. False and
+        /// `last_error` when there is no such term. [one thread]
+        fn answer(run: *const RawRun, nodes: RSlice<'_, u32>, data: u32) -> bool;
+        /// What a node of a transaction stands for: the value of a variable, through variables bound to variables, with
+        /// the replacements made so far. A variable whose value reads memory that somebody may write stands for itself.
+        /// 0xffffffff when there is no such node. [one thread]
+        fn definition(transaction: *mut RawEdit, node: u32) -> u32;
+        /// Whether a node reads memory that somebody may write, and is nested in what reads it: it may be evaluated
+        /// earlier than that. [one thread]
+        fn is_nested_read(transaction: *mut RawEdit, node: u32) -> bool;
+    }
+}
+
 c_types! {
     Field => "tenon_field",
     Interface => "tenon_interface",
@@ -517,7 +574,7 @@ pub const HOST_IR_INTERFACE: &str = HostIr::ID;
 pub const HOST_SERVICES_INTERFACE: &str = HostServices::ID;
 
 /// All records and tables in the order in which C must define them.
-pub const DESCRIPTIONS: [Description; 17] = [
+pub const DESCRIPTIONS: [Description; 19] = [
     Field::DESCRIPTION,
     Interface::DESCRIPTION,
     CRoot::DESCRIPTION,
@@ -535,4 +592,6 @@ pub const DESCRIPTIONS: [Description; 17] = [
     HostCodegen::DESCRIPTION,
     OpTable::DESCRIPTION,
     HostOps::DESCRIPTION,
+    RuleTable::DESCRIPTION,
+    HostRules::DESCRIPTION,
 ];

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::ir::DType;
+use crate::pass::PassError;
 
 use super::{Arity, AttrDef, AttrKind, LayoutError};
 
@@ -43,9 +44,18 @@ pub enum OpError {
     /// Not the call is wrong but the operator: it panicked, or gave what cannot be.
     #[error("the operator is broken: {0}")]
     Broken(String),
+    /// It is not clear which rule for an operator is asked, or it cannot be.
+    #[error("{0}")]
+    Conflict(String),
     /// There is such an operator, and it cannot be used.
     #[error("it cannot be used: {0}")]
     Unavailable(String),
+}
+
+impl From<PassError> for OpError {
+    fn from(error: PassError) -> Self {
+        Self::Told(error.message().to_owned())
+    }
 }
 
 fn nearest_text(nearest: &[String]) -> String {

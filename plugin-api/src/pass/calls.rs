@@ -1,6 +1,8 @@
 //! What rewrites of operator calls share: matching calls, reading shapes and numbers, building.
 
-use crate::ir::{AttrValue, Attrs, BodyView, Build, Context, DType, Dim, Expr, Type, View};
+use crate::ir::{
+    AttrValue, Attrs, BodyView, Build, Context, DType, Dim, Expr, Kind, Terms, Type, View,
+};
 use crate::pass::Rewriter;
 
 /// A call of an operator, taken apart. The arguments follow the replacements made so far.
@@ -16,10 +18,36 @@ pub struct Call {
     pub ty: Option<Type>,
 }
 
-impl Rewriter {
+/// Reads and builds calls of operators in a function that is edited.
+pub trait Calls: Build {
+    /// The value that a `let`-bound variable stands for, through variables bound to variables; anything
+    /// else is itself. A variable whose value reads memory that somebody may write ([`crate::pass::Effects`]) is itself as
+    /// well, since the value could be another one where the variable is read.
+    fn definition(&mut self, expr: Expr) -> Expr;
+
+    /// Whether a node reads memory and is nested: it may be evaluated before the node that it is read by, and
+    /// a write lie between.
+    fn is_nested_read(&mut self, expr: Expr) -> bool;
+
+    /// Takes a node apart.
+    fn view(&self, expr: Expr) -> View<'_> {
+        self.body().view(expr)
+    }
+
+    /// The terms that types, names and attributes refer to.
+    fn terms(&self) -> Terms<'_> {
+        self.body().terms()
+    }
+
+    /// Whether a node is a constant tensor, or a variable that stands for one.
+    fn is_constant(&mut self, expr: Expr) -> bool {
+        let definition = self.definition(expr);
+        self.body().kind(definition) == Kind::CONSTANT
+    }
+
     /// The call of operator `op` that an expression is, or a variable stands for; none that would read something
     /// else where it is looked at ([`Rewriter::definition`]).
-    pub fn call_of(&mut self, expr: Expr, op: &str) -> Option<Call> {
+    fn call_of(&mut self, expr: Expr, op: &str) -> Option<Call> {
         let expr = self.definition(expr);
         if self.is_nested_read(expr) {
             return None;
@@ -34,26 +62,26 @@ impl Rewriter {
     }
 
     /// Element type and dimensions of a tensor of known rank.
-    pub fn tensor(&self, expr: Expr) -> Option<(DType, Vec<Dim>)> {
+    fn tensor(&self, expr: Expr) -> Option<(DType, Vec<Dim>)> {
         let (dtype, dims) = self.terms().tensor(self.body().ty(expr)?)?;
         Some((dtype, dims.to_vec()))
     }
 
     /// The extents of a tensor whose dimensions are all integers.
-    pub fn extents(&self, expr: Expr) -> Option<Vec<i64>> {
+    fn extents(&self, expr: Expr) -> Option<Vec<i64>> {
         let (_, shape) = self.terms().static_tensor(self.body().ty(expr)?)?;
         Some(shape)
     }
 
     /// The number of dimensions of a tensor.
-    pub fn rank(&self, expr: Expr) -> Option<usize> {
+    fn rank(&self, expr: Expr) -> Option<usize> {
         let (_, dims) = self.terms().tensor(self.body().ty(expr)?)?;
         Some(dims.len())
     }
 
     /// The number that every element of a constant, or of a variable that stands for one, is. A constant of
     /// more than 4096 elements is not looked at, so asking at every call takes time in the number of calls.
-    pub fn splat(&mut self, expr: Expr) -> Option<f64> {
+    fn splat(&mut self, expr: Expr) -> Option<f64> {
         let definition = self.definition(expr);
         let View::Constant(constant) = self.view(definition) else { return None };
         let (dtype, _) = self.terms().tensor(constant.ty)?;
@@ -67,25 +95,25 @@ impl Rewriter {
     }
 
     /// A constant without dimensions; `None` when the element type has no such number.
-    pub fn number(&mut self, dtype: DType, value: f64) -> Option<Expr> {
+    fn number(&mut self, dtype: DType, value: f64) -> Option<Expr> {
         let bytes = dtype.encode(value)?;
         let ty = self.with_cx(|cx| cx.static_tensor_type(dtype, &[]));
         Some(self.constant(ty, &bytes))
     }
 
     /// A call of an operator without attributes.
-    pub fn apply(&mut self, op: &str, args: &[Expr]) -> Expr {
+    fn apply(&mut self, op: &str, args: &[Expr]) -> Expr {
         self.call_op(op, args, Attrs::NONE)
     }
 
     /// A call of an operator with these attributes.
-    pub fn apply_with(&mut self, op: &str, args: &[Expr], attrs: &[(&str, AttrValue)]) -> Expr {
+    fn apply_with(&mut self, op: &str, args: &[Expr], attrs: &[(&str, AttrValue)]) -> Expr {
         let attrs = self.with_cx(|cx| cx.attrs(attrs));
         self.call_op(op, args, attrs)
     }
 
     /// The elements of a tensor in another shape; the tensor itself when it has that shape.
-    pub fn reshape(&mut self, x: Expr, dims: &[Dim]) -> Expr {
+    fn reshape(&mut self, x: Expr, dims: &[Dim]) -> Expr {
         if self.tensor(x).is_some_and(|(_, own)| own == dims) {
             return x;
         }
@@ -94,7 +122,7 @@ impl Rewriter {
     }
 
     /// The axes of a tensor in another order; the tensor itself when no axis moves.
-    pub fn transpose(&mut self, x: Expr, axes: &[i64]) -> Expr {
+    fn transpose(&mut self, x: Expr, axes: &[i64]) -> Expr {
         match axes.iter().copied().eq(0..axes.len() as i64) {
             true => x,
             false => self.apply_with("transpose", &[x], &[("axes", axes.into())]),
@@ -102,7 +130,7 @@ impl Rewriter {
     }
 
     /// The indices `begin .. end` along one axis.
-    pub fn slice(&mut self, x: Expr, axis: i64, begin: i64, end: i64) -> Expr {
+    fn slice(&mut self, x: Expr, axis: i64, begin: i64, end: i64) -> Expr {
         let one = |value: i64| AttrValue::Ints(vec![value]);
         let attrs = [("axes", one(axis)), ("begin", one(begin)), ("end", one(end))];
         self.apply_with("strided_slice", &[x], &attrs)

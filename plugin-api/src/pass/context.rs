@@ -32,7 +32,7 @@ pub struct OpInfo {
 
 impl OpInfo {
     /// What the host answered; `None` for an operator that it does not know.
-    pub(super) fn from_code(code: u32) -> Option<Self> {
+    pub fn from_code(code: u32) -> Option<Self> {
         let effect = OpEffect::from_code(code);
         let pattern = OpPattern::from_code((code >> 8) as i64);
         (code & 1 == 1).then_some(Self { is_pure: effect.is_pure(), effect, pattern })

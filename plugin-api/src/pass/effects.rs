@@ -43,8 +43,9 @@ impl Effects {
         Self::scan(body, body.len(), |op| cx.op_info_of(op), |_| false)
     }
 
-    /// As [`Effects::of`], for the first `len` nodes of a body.
-    pub(super) fn scan(
+    /// As [`Effects::of`], for the first `len` nodes of a body. `info` says what is known of an operator, `is_pure` which
+    /// functions of the module do nothing but compute.
+    pub fn scan(
         body: BodyView<'_>,
         len: usize,
         mut info: impl FnMut(Symbol) -> Option<OpInfo>,

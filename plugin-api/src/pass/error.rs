@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::ir::Expr;
+use crate::op::OpError;
 
 /// The result of a pass.
 pub type Result<T> = std::result::Result<T, PassError>;
@@ -50,3 +51,9 @@ impl fmt::Display for PassError {
 }
 
 impl std::error::Error for PassError {}
+
+impl From<OpError> for PassError {
+    fn from(error: OpError) -> Self {
+        Self::new(error.to_string())
+    }
+}

@@ -1,9 +1,9 @@
 //! What a pass is given, and what it gives back.
 
+mod bindings;
 mod call_graph;
 mod calls;
 mod context;
-mod definitions;
 mod effects;
 mod error;
 mod function;
@@ -16,8 +16,9 @@ mod template;
 
 pub use crate::op::{OpEffect, OpPattern};
 
+pub use bindings::Bindings;
 pub use call_graph::CallGraph;
-pub use calls::{Call, Uses};
+pub use calls::{Call, Calls, Uses};
 pub use context::{OpInfo, PassContext};
 pub use effects::{Effects, ModuleEffects};
 pub use error::{PassError, Result};

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use crate::abi::host::{Host, TransactionHandle};
 use crate::ir::{
-    Attrs, BodyView, Build, Expr, Kind, NodeSpec, Substitution, Symbol, Term, Terms, Type, View,
+    Attrs, BodyView, Build, Expr, Kind, NodeSpec, Substitution, Symbol, Term, Type, View,
 };
-use crate::pass::definitions::Definitions;
-use crate::pass::{Effects, Function, LetList, OpInfo, PassContext, PassError, Result};
+use crate::pass::{
+    Bindings, Calls, Effects, Function, LetList, OpInfo, PassContext, PassError, Result,
+};
 
 /// A function being edited.
 ///
@@ -17,9 +18,7 @@ use crate::pass::{Effects, Function, LetList, OpInfo, PassContext, PassError, Re
 pub struct Rewriter {
     transaction: TransactionHandle,
     /// Made when first asked for.
-    definitions: Option<Definitions>,
-    /// For each node of the base whether a variable is bound to it; empty where nothing writes memory.
-    is_value: Vec<bool>,
+    bindings: Option<Bindings>,
     /// Made when first asked for.
     effects: Option<Effects>,
     base_len: usize,
@@ -32,23 +31,18 @@ impl Rewriter {
     pub fn edit(function: &Function) -> Self {
         let transaction = function.0.host().edit(Some(&function.0));
         let base_len = transaction.body().len();
-        Self { transaction, definitions: None, is_value: Vec::new(), effects: None, base_len }
+        Self { transaction, bindings: None, effects: None, base_len }
     }
 
     /// Builds a new function; [`Rewriter::set_root`] must be called.
     pub fn new(cx: &PassContext) -> Self {
         let transaction = cx.host().edit(None);
-        Self { transaction, definitions: None, is_value: Vec::new(), effects: None, base_len: 0 }
+        Self { transaction, bindings: None, effects: None, base_len: 0 }
     }
 
-    /// Takes a node apart.
-    pub fn view(&self, expr: Expr) -> View<'_> {
-        self.body().view(expr)
-    }
-
-    /// The terms that types, names and attributes refer to.
-    pub fn terms(&self) -> Terms<'_> {
-        self.body().terms()
+    /// The transaction, for whoever asks rules about it.
+    pub(crate) fn transaction(&mut self) -> &mut TransactionHandle {
+        &mut self.transaction
     }
 
     /// The nodes that the function had when the edit began, operands before their users.
@@ -75,60 +69,20 @@ impl Rewriter {
         })
     }
 
-    /// The value that a `let`-bound variable stands for, through variables bound to variables; anything
-    /// else is itself. A variable whose value reads memory that somebody may write ([`Effects`]) is itself as well,
-    /// since the value could be another one where the variable is read.
-    pub fn definition(&mut self, expr: Expr) -> Expr {
-        self.find_bindings();
-        let body = self.transaction.body();
-        match &mut self.definitions {
-            Some(definitions) => definitions.get(expr, |expr| body.resolve(expr)),
-            None => expr,
-        }
-    }
-
-    /// As [`Rewriter::definition`], in the function as it was when the edit began.
+    /// As [`Calls::definition`], in the function as it was when the edit began.
     pub fn original_definition(&mut self, expr: Expr) -> Expr {
-        self.find_bindings();
-        match &mut self.definitions {
-            Some(definitions) => definitions.original(expr),
-            None => expr,
-        }
+        self.bindings().original(expr)
     }
 
-    /// Finds what the variables of the base stand for, before any replacement.
-    fn find_bindings(&mut self) {
-        if self.definitions.is_some() {
-            return;
+    /// What the variables of the base stand for.
+    fn bindings(&mut self) -> &mut Bindings {
+        if self.bindings.is_none() {
+            let len = self.base_len;
+            self.effects();
+            let body = BodyView::new(self.transaction.body().records());
+            self.bindings = self.effects.as_ref().map(|effects| Bindings::of(body, len, effects));
         }
-        self.effects();
-        let body = BodyView::new(self.transaction.body().records());
-        let mut bound: Vec<Expr> = self.post_order().collect();
-        let has_writes = self.effects.as_ref().is_some_and(|it| it.first_write().is_some());
-        self.is_value = vec![false; if has_writes { self.base_len } else { 0 }];
-        for expr in self.post_order() {
-            let View::Let(bindings) = body.view(expr) else { continue };
-            for (var, value) in bindings.bindings() {
-                let reads_memory = self.effects.as_ref().is_none_or(|it| it.version(value) != 0);
-                bound[var.index()] = if reads_memory { var } else { value };
-                if has_writes {
-                    self.is_value[value.index()] = true;
-                }
-            }
-        }
-        self.definitions = Some(Definitions::new(bound));
-    }
-
-    /// Whether a node reads memory and is nested: it may be evaluated before the node that it is read by, and
-    /// a write lie between.
-    pub(super) fn is_nested_read(&mut self, expr: Expr) -> bool {
-        self.effects().version(expr) != 0 && self.is_value.get(expr.index()) != Some(&true)
-    }
-
-    /// Whether a node is a constant tensor, or a variable that stands for one.
-    pub fn is_constant(&mut self, expr: Expr) -> bool {
-        let definition = self.definition(expr);
-        self.body().kind(definition) == Kind::CONSTANT
+        self.bindings.as_mut().expect("they were just found")
     }
 
     /// Makes every use of `old` by the nodes the function had read `new`. Nodes that this rewriter built
@@ -143,8 +97,8 @@ impl Rewriter {
             old.index() < count && new.index() < count,
             "{old:?} or {new:?} is not in this body"
         );
-        if let Some(definitions) = &mut self.definitions {
-            definitions.replaces(body.resolve(old));
+        if let Some(bindings) = &mut self.bindings {
+            bindings.replaces(body.resolve(old));
         }
         self.transaction.replace(old, new);
     }
@@ -308,6 +262,25 @@ impl Build for Rewriter {
         match self.transaction.constant(ty.0, bytes) {
             Some(constant) => constant,
             None => panic!("{} bytes do not fit the type of this constant", bytes.len()),
+        }
+    }
+}
+
+impl Calls for Rewriter {
+    fn definition(&mut self, expr: Expr) -> Expr {
+        self.bindings();
+        let body = self.transaction.body();
+        match &mut self.bindings {
+            Some(bindings) => bindings.definition(body, expr),
+            None => expr,
+        }
+    }
+
+    fn is_nested_read(&mut self, expr: Expr) -> bool {
+        self.bindings();
+        match (&self.bindings, &self.effects) {
+            (Some(bindings), Some(effects)) => bindings.is_nested_read(effects, expr),
+            _ => false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::ir::{BodyView, BuildPrim, Expr, View};
-use crate::pass::Rewriter;
+use crate::pass::{Calls, Rewriter};
 
 /// A part of a function to be copied, once or many times: everything that a node reaches.
 ///

@@ -24,7 +24,7 @@ use crate::suggest::nearest;
 const SCHEMA: &str = "1";
 
 /// The files' own keys, in the order of their documentation.
-const KEYS: &[&str] = &["schema", "trust", "plugins", "passes", "phases", "pipelines"];
+const KEYS: &[&str] = &["schema", "trust", "plugins", "passes", "rules", "phases", "pipelines"];
 
 pub(super) fn file(path: &Path) -> Result<Config, ConfigError> {
     let text = read_text(path)?;
@@ -83,6 +83,7 @@ impl Reader {
                 "trust" => self.trust(value, &mut config.trust),
                 "plugins" => self.plugins(value, folder, &mut config),
                 "passes" => config.passes = self.entries(value, "passes", Self::pass),
+                "rules" => config.rules = self.entries(value, "rules", Self::rule),
                 "phases" => config.phases = self.entries(value, "phases", Self::phase),
                 "pipelines" => config.pipelines = self.entries(value, "pipelines", Self::pipeline),
                 _ => self.unknown_key(key, "a registry", KEYS),
@@ -224,6 +225,28 @@ impl Reader {
             }
         }
         Some(pass)
+    }
+
+    fn rule(&mut self, name: &Spanned<String>, value: &Value<'_>) -> Option<Set<String>> {
+        if !name
+            .get_ref()
+            .split_once(':')
+            .is_some_and(|(facet, key)| !facet.is_empty() && !key.is_empty())
+        {
+            let message = format!("`{}` names no rule", name.get_ref());
+            let place = self.place(name.span());
+            let help = "a rule is named by its facet and its key, as in \"gradient:nn.conv2d\"";
+            self.errors.push(place.error(message, "").help(help));
+            return None;
+        }
+        let mut provider = None;
+        for (key, value) in self.table(value, "the settings of a rule") {
+            match key.get_ref().as_ref() {
+                "provider" => provider = self.string(value, "provider"),
+                _ => self.unknown_key(key, "a rule", &["provider"]),
+            }
+        }
+        provider
     }
 
     fn option(&mut self, name: &Spanned<String>, value: &Value<'_>) -> Option<Set<OptionValue>> {

@@ -1,6 +1,55 @@
 //! What variables stand for, while a function is edited.
 
-use crate::ir::Expr;
+use crate::ir::{BodyView, Expr, View};
+use crate::pass::Effects;
+
+/// What the variables of a function stand for while it is edited, and which nodes read memory where they stand.
+pub struct Bindings {
+    definitions: Definitions,
+    /// For each node of the base whether a variable is bound to it; empty where nothing writes memory.
+    is_value: Vec<bool>,
+}
+
+impl Bindings {
+    /// Those of the first `len` nodes of a body, before any replacement.
+    pub fn of(body: BodyView<'_>, len: usize, effects: &Effects) -> Self {
+        let mut bound: Vec<Expr> = (0..len as u32).map(Expr).collect();
+        let has_writes = effects.first_write().is_some();
+        let mut is_value = vec![false; if has_writes { len } else { 0 }];
+        for expr in (0..len as u32).map(Expr) {
+            let View::Let(bindings) = body.view(expr) else { continue };
+            for (var, value) in bindings.bindings() {
+                bound[var.index()] = if effects.version(value) != 0 { var } else { value };
+                if has_writes {
+                    is_value[value.index()] = true;
+                }
+            }
+        }
+        Self { definitions: Definitions::new(bound), is_value }
+    }
+
+    /// The value that a `let`-bound variable stands for, with the replacements of `body`, through variables bound to
+    /// variables; anything else is itself. A variable whose value reads memory that somebody may write is itself as well.
+    pub fn definition(&mut self, body: BodyView<'_>, expr: Expr) -> Expr {
+        self.definitions.get(expr, |expr| body.resolve(expr))
+    }
+
+    /// The same in the function as it was when the edit began.
+    pub fn original(&mut self, expr: Expr) -> Expr {
+        self.definitions.original(expr)
+    }
+
+    /// Says that `old`, which nothing has replaced yet, is about to be replaced.
+    pub fn replaces(&mut self, old: Expr) {
+        self.definitions.replaces(old);
+    }
+
+    /// Whether a node reads memory and is nested: it may be evaluated before the node that it is read by, and
+    /// a write lie between.
+    pub fn is_nested_read(&self, effects: &Effects, expr: Expr) -> bool {
+        effects.version(expr) != 0 && self.is_value.get(expr.index()) != Some(&true)
+    }
+}
 
 /// What the nodes of a function stand for: most `let`-bound variables for their values, any other node for itself.
 ///
@@ -8,7 +57,7 @@ use crate::ir::Expr;
 /// many steps away. Each search shortens the way that it went by half, and a chain that is searched from each
 /// of its links takes little more than one step a search. (Tarjan and van Leeuwen, "Worst-case analysis of set union
 /// algorithms", 1984.)
-pub(super) struct Definitions {
+struct Definitions {
     /// By node of the base, what it is bound to; itself when it is not.
     bound: Vec<Expr>,
     /// As `bound`, with ways shortened. Bindings of the base do not change, so these hold for ever.
@@ -23,7 +72,7 @@ pub(super) struct Definitions {
 
 impl Definitions {
     /// `bound` says of each node of the base what it is bound to; itself when it is not.
-    pub(super) fn new(bound: Vec<Expr>) -> Self {
+    fn new(bound: Vec<Expr>) -> Self {
         let count = bound.len();
         Self {
             originals: bound.clone(),
@@ -35,7 +84,7 @@ impl Definitions {
     }
 
     /// What a node stands for, where `resolve` says what a node is replaced by so far.
-    pub(super) fn get(&mut self, expr: Expr, resolve: impl Fn(Expr) -> Expr) -> Expr {
+    fn get(&mut self, expr: Expr, resolve: impl Fn(Expr) -> Expr) -> Expr {
         let mut expr = resolve(expr);
         while let Some(next) = self.next(expr, &resolve) {
             let Some(after) = self.next(next, &resolve) else { return next };
@@ -53,7 +102,7 @@ impl Definitions {
     }
 
     /// What a node of the base stands for without any replacement.
-    pub(super) fn original(&mut self, mut expr: Expr) -> Expr {
+    fn original(&mut self, mut expr: Expr) -> Expr {
         while let Some(&next) = self.originals.get(expr.index())
             && next != expr
         {
@@ -65,7 +114,7 @@ impl Definitions {
     }
 
     /// Says that `old`, which nothing has replaced yet, is about to be replaced.
-    pub(super) fn replaces(&mut self, old: Expr) {
+    fn replaces(&mut self, old: Expr) {
         if self.passed.get(old.index()) == Some(&self.generation) {
             self.generation += 1;
         }

@@ -1,0 +1,196 @@
+//! Rules across the border: asking a plugin's, and what the host does for those who ask and who answer.
+
+use std::sync::Arc;
+
+use abi_stable::std_types::RSlice;
+use tenon_plugin_api::abi::layout::Table;
+use tenon_plugin_api::abi::read;
+use tenon_plugin_api::abi::tables::{HostRules, NONE, RawEdit, RawRun, RuleTable};
+use tenon_plugin_api::op::OpError;
+
+use super::edit::has_term;
+use super::operators::Noted;
+use super::run::Call;
+use super::tables::{answered, call_of, edit_of, host_ref, name_of, owned};
+use crate::ir::{Rule, RuleCode, RuleQuestion, RuleReply};
+use crate::services::ServiceError;
+
+/// The rules of a library.
+pub(crate) struct RuleLibrary {
+    table: Table<RuleTable>,
+    /// Runs what calls its code, and notes that it does. Its argument is the number of the rule.
+    noted: Noted,
+}
+
+/// A rule of a library.
+struct PluginRule {
+    library: Arc<RuleLibrary>,
+    index: u32,
+}
+
+/// Where what a rule is asked about stands.
+struct Site {
+    /// The call that asks.
+    asker: Arc<Call>,
+    /// The transaction of the nodes; null where there is none.
+    transaction: *mut RawEdit,
+}
+
+impl RuleLibrary {
+    /// The rules of a library that is open.
+    pub(crate) fn new(table: Table<RuleTable>, noted: Noted) -> Self {
+        Self { table, noted }
+    }
+
+    /// The rules of a table in this program.
+    pub(crate) fn linked(table: &'static RuleTable) -> Self {
+        // SAFETY: it is a table of this build, and lives for ever.
+        let table = unsafe { Table::new(table) };
+        Self::new(table.expect("a table of this build is whole"), Box::new(|_, run| run()))
+    }
+
+    /// Rule `index`, which there is.
+    pub(crate) fn rule(self: &Arc<Self>, index: u32) -> Arc<dyn RuleCode> {
+        Arc::new(PluginRule { library: self.clone(), index })
+    }
+}
+
+impl RuleCode for PluginRule {
+    fn ask(&self, question: &RuleQuestion<'_>) -> Result<Option<RuleReply>, OpError> {
+        let Some(site) = question.site.downcast_ref::<Site>() else {
+            return Err(OpError::Broken("it is asked from nowhere".into()));
+        };
+        let call = Arc::new(Call::of_rule(&site.asker));
+        let (table, nodes) = (self.library.table, RSlice::from_slice(question.nodes));
+        let mut is_done = false;
+        // SAFETY: the table's layout was checked; the call lives until it returns, and the asker lends the transaction.
+        let mut ask = || unsafe {
+            is_done =
+                table.apply()(self.index, host_ref(&call), site.transaction, nodes, question.data);
+        };
+        (self.library.noted)(self.index, &mut ask);
+        match call.failure() {
+            Some(failure) if failure.is_panic => Err(OpError::Broken(failure.message.clone())),
+            Some(failure) => Err(OpError::Told(failure.message.clone())),
+            None if !is_done => Err(OpError::Broken("it fails and does not say why".into())),
+            None => Ok(call.take_reply()),
+        }
+    }
+}
+
+/// Asks rules in turn, until one answers.
+fn first_answer(
+    rules: &[Rule],
+    name: &str,
+    question: &RuleQuestion<'_>,
+) -> Result<Option<RuleReply>, ServiceError> {
+    for rule in rules {
+        match rule.code.ask(question) {
+            Ok(None) => {}
+            Ok(Some(reply)) => return Ok(Some(reply)),
+            Err(OpError::Told(what)) => return Err(ServiceError::Refused(what)),
+            Err(OpError::Broken(what)) => {
+                let (name, provider) = (name.to_owned(), rule.provider.to_string());
+                return Err(ServiceError::Rule { name, provider, what });
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
+fn rules_of(call: &Call, facet: u32, key: u32, version: u64) -> Result<Arc<[Rule]>, ServiceError> {
+    let cx = &call.run.cx;
+    Ok(cx.operators().rules(name_of(cx, facet)?, name_of(cx, key)?, version)?)
+}
+
+unsafe extern "C" fn count(run: *const RawRun, facet: u32, key: u32, version: u64) -> u32 {
+    // SAFETY: see `mod.rs`.
+    let Some(call) = (unsafe { call_of(run) }) else { return NONE };
+    let count = || Ok::<_, ServiceError>(rules_of(call, facet, key, version)?.len() as u32);
+    answered(call, count).unwrap_or(NONE)
+}
+
+unsafe extern "C" fn ask(
+    run: *const RawRun,
+    facet: u32,
+    key: u32,
+    version: u64,
+    transaction: *mut RawEdit,
+    nodes: RSlice<'_, u32>,
+    data: u32,
+) -> u32 {
+    // SAFETY: see `mod.rs`.
+    let Some(asker) = (unsafe { owned(run.cast::<Call>()) }) else { return NONE };
+    let call = asker.clone();
+    let ask = || {
+        let cx = &call.run.cx;
+        if !has_term(cx, data) {
+            return Err(ServiceError::NoTerm(data));
+        }
+        let rules = rules_of(&call, facet, key, version)?;
+        let name = format!("{}:{}", name_of(cx, facet)?, name_of(cx, key)?);
+        let site = Site { asker, transaction };
+        let question = RuleQuestion { cx, nodes: read::slice(nodes), data, site: &site };
+        first_answer(&rules, &name, &question)
+    };
+    match answered(&call, ask) {
+        None => NONE,
+        Some(None) => 0,
+        Some(Some(reply)) => {
+            call.set_answer(reply);
+            1
+        }
+    }
+}
+
+unsafe extern "C" fn answered_nodes(run: *const RawRun) -> RSlice<'static, u32> {
+    // SAFETY: see `mod.rs`.
+    let Some(call) = (unsafe { call_of(run) }) else { return RSlice::from_slice(&[]) };
+    call.with_answer(|reply| {
+        // SAFETY: the list stays where it is until this thread asks again; the lifetime is the plugin's promise not to read
+        // it then.
+        RSlice::from_slice(unsafe {
+            std::slice::from_raw_parts(reply.nodes.as_ptr(), reply.nodes.len())
+        })
+    })
+}
+
+unsafe extern "C" fn answered_data(run: *const RawRun) -> u32 {
+    // SAFETY: see `mod.rs`.
+    unsafe { call_of(run) }.map_or(0, |call| call.with_answer(|reply| reply.data))
+}
+
+unsafe extern "C" fn answer(run: *const RawRun, nodes: RSlice<'_, u32>, data: u32) -> bool {
+    // SAFETY: see `mod.rs`.
+    let Some(call) = (unsafe { call_of(run) }) else { return false };
+    let take = || match has_term(&call.run.cx, data) {
+        true => Ok(RuleReply { nodes: read::slice(nodes).to_vec(), data }),
+        false => Err(ServiceError::NoTerm(data)),
+    };
+    let reply = answered(call, take);
+    let is_taken = reply.is_some();
+    call.set_reply(reply);
+    is_taken
+}
+
+unsafe extern "C" fn definition(transaction: *mut RawEdit, node: u32) -> u32 {
+    // SAFETY: see `mod.rs`.
+    unsafe { edit_of(transaction) }.map_or(NONE, |edit| edit.definition(node))
+}
+
+unsafe extern "C" fn is_nested_read(transaction: *mut RawEdit, node: u32) -> bool {
+    // SAFETY: see `mod.rs`.
+    unsafe { edit_of(transaction) }.is_some_and(|edit| edit.is_nested_read(node))
+}
+
+pub(super) static RULES: HostRules = HostRules {
+    size: size_of::<HostRules>(),
+    count,
+    ask,
+    answered_nodes,
+    answered_data,
+    answer,
+    definition,
+    is_nested_read,
+};

@@ -1,0 +1,74 @@
+//! What a manifest says of a rule.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The record of a rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RuleRecord {
+    /// Its facet: what kind of knowledge it is.
+    #[serde(rename = "rule")]
+    pub facet: String,
+    /// What it is about, mostly an operator.
+    pub key: String,
+    /// Of several rules for one key the one with the greatest benefit is asked first.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub benefit: u32,
+    /// The first version of what it is about in which it holds, where that has versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+    /// The last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// Its documentation.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub doc: String,
+    /// What a newer version of the format says besides.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, Value>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(benefit: &u32) -> bool {
+    *benefit == 1
+}
+
+impl RuleRecord {
+    /// Whether it holds in a version.
+    pub fn holds_in(&self, version: u64) -> bool {
+        self.since.is_none_or(|since| since <= version)
+            && self.until.is_none_or(|until| version <= until)
+    }
+
+    /// Whether there is a version in which both hold, and nothing says which is asked first.
+    pub(super) fn ties_with(&self, other: &Self) -> bool {
+        let least = self.since.max(other.since).unwrap_or(0);
+        let both = self.holds_in(least) && other.holds_in(least);
+        (&self.facet, &self.key, self.benefit) == (&other.facet, &other.key, other.benefit) && both
+    }
+
+    /// Its facet and its key as a registry names them.
+    pub fn name(&self) -> String {
+        format!("{}:{}", self.facet, self.key)
+    }
+
+    /// What tells it from the other rules of its plugin.
+    pub(super) fn identity(&self) -> (&str, &str, u32, Option<u64>, Option<u64>) {
+        (&self.facet, &self.key, self.benefit, self.since, self.until)
+    }
+
+    /// Those among the records of a library, in their order.
+    pub(super) fn all_of(records: &[String]) -> Vec<Self> {
+        records.iter().filter_map(|record| serde_json::from_str(record).ok()).collect()
+    }
+
+    /// The first line of its documentation.
+    pub fn summary(&self) -> &str {
+        self.doc.lines().next().unwrap_or("")
+    }
+}

@@ -1,0 +1,158 @@
+//! Rules: which of those that plugins offer for a key are asked, and in what order.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tenon_plugin_api::op::OpError;
+
+use super::{PluginEntry, PluginState, Registry, RuleRecord, Standing};
+use crate::ir::Rule;
+
+/// The rules of a facet for a key in a version, or why they cannot be used.
+type Found = Result<Arc<[Rule]>, OpError>;
+
+/// The rules of the plugins of a registry.
+#[derive(Default)]
+pub(super) struct RuleIndex {
+    /// By facet, by key: the numbers of the plugins, and of the records in them.
+    by_key: BTreeMap<String, HashMap<String, Vec<(usize, usize)>>>,
+    /// Those that were asked for.
+    opened: RwLock<HashMap<(String, String, u64), Found>>,
+}
+
+impl RuleIndex {
+    pub(super) fn new(plugins: &[PluginEntry]) -> Self {
+        let mut by_key: BTreeMap<String, HashMap<String, Vec<(usize, usize)>>> = BTreeMap::new();
+        let usable = |entry: &&PluginEntry| entry.state == PluginState::Usable;
+        for (plugin, entry) in plugins.iter().enumerate().filter(|(_, entry)| usable(entry)) {
+            for (number, record) in entry.manifest.rules.iter().enumerate() {
+                let of_facet = by_key.entry(record.facet.clone()).or_default();
+                of_facet.entry(record.key.clone()).or_default().push((plugin, number));
+            }
+        }
+        Self { by_key, opened: RwLock::default() }
+    }
+}
+
+impl Registry {
+    /// What the plugins that may be used say of their rules, by facet and key, the one that is asked first in front.
+    pub fn rule_records(&self) -> Vec<(&PluginEntry, &RuleRecord)> {
+        let mut all = Vec::new();
+        for (facet, keys) in &self.rule_index.by_key {
+            let mut keys: Vec<&String> = keys.keys().collect();
+            keys.sort_unstable();
+            all.extend(keys.into_iter().flat_map(|key| self.ordered(facet, key)));
+        }
+        all
+    }
+
+    /// The rules of a facet for a key in the order in which they are asked: the chosen plugin's first, then by benefit.
+    pub fn rules_for(&self, facet: &str, key: &str) -> Vec<(&PluginEntry, &RuleRecord)> {
+        self.ordered(facet, key)
+    }
+
+    fn ordered(&self, facet: &str, key: &str) -> Vec<(&PluginEntry, &RuleRecord)> {
+        let numbers = self.rule_index.by_key.get(facet).and_then(|keys| keys.get(key));
+        let numbers = numbers.map_or(&[][..], Vec::as_slice);
+        let found = numbers.iter().map(|&(plugin, record)| {
+            let entry = &self.plugins[plugin];
+            (entry, &entry.manifest.rules[record])
+        });
+        let mut found: Vec<_> =
+            found.filter(|(entry, record)| self.takes_part(entry, record)).collect();
+        found.sort_by_key(|(entry, record)| {
+            let is_chosen = self.is_chosen(entry, record);
+            (!is_chosen, std::cmp::Reverse(record.benefit), record.since, &entry.path)
+        });
+        found
+    }
+
+    /// A plugin that merely lies in a directory has a say in what is its own: its operators, and domains of model formats.
+    fn takes_part(&self, entry: &PluginEntry, record: &RuleRecord) -> bool {
+        let is_on = entry.is_own || entry.standing > Standing::Off;
+        let is_of_own_operator = || entry.manifest.operators.iter().any(|op| op.name == record.key);
+        is_on || record.key.contains("::") || is_of_own_operator() || self.is_chosen(entry, record)
+    }
+
+    /// Whether the registry says that a plugin's rule for its key is asked first.
+    pub fn is_chosen(&self, entry: &PluginEntry, record: &RuleRecord) -> bool {
+        let choice = self.config().rules.get(&record.name());
+        choice.is_some_and(|set| set.value == entry.manifest.plugin.id)
+    }
+
+    /// What is wrong with the rules of a facet for a key: a choice of what is not there, or two that come first.
+    pub fn rule_conflict(&self, facet: &str, key: &str, version: Option<u64>) -> Option<String> {
+        let mut all = self.ordered(facet, key);
+        if let Some(choice) = self.config().rules.get(&format!("{facet}:{key}"))
+            && !all.iter().any(|(entry, record)| self.is_chosen(entry, record))
+        {
+            return Some(format!(
+                "{} takes the rule `{facet}:{key}` from `{}`, which has none that may be used",
+                choice.place, choice.value
+            ));
+        }
+        all.retain(|(_, record)| version.is_none_or(|version| record.holds_in(version)));
+        let tied = all.windows(2).find(|pair| {
+            let [(one, first), (other, second)] = pair else { return false };
+            self.is_chosen(one, first) == self.is_chosen(other, second) && first.ties_with(second)
+        });
+        let [(one, record), (other, _)] = tied? else { return None };
+        Some(format!(
+            "two plugins give the rule `{}` with the benefit {}: {} ({}) and {} ({}); say in registry.toml which comes \
+             first: [rules.\"{}\"] provider = \"{}\"",
+            record.name(),
+            record.benefit,
+            one.manifest.plugin.id,
+            one.path.display(),
+            other.manifest.plugin.id,
+            other.path.display(),
+            record.name(),
+            one.manifest.plugin.id
+        ))
+    }
+
+    /// The rules of a facet for a key in a version, their plugins opened if they were not.
+    pub(super) fn open_rules(&self, facet: &str, key: &str, version: u64) -> Found {
+        let is_known = self.rule_index.by_key.get(facet).is_some_and(|keys| keys.contains_key(key));
+        if !is_known && !self.config().rules.contains_key(&format!("{facet}:{key}")) {
+            return Ok(Arc::new([]));
+        }
+        let name = (facet.to_owned(), key.to_owned(), version);
+        let opened = || self.rule_index.opened.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = opened().get(&name) {
+            return known.clone();
+        }
+        // Two threads may both open them: they get the same libraries.
+        let found = self.newly_opened(facet, key, version);
+        let mut opened = self.rule_index.opened.write().unwrap_or_else(PoisonError::into_inner);
+        opened.entry(name).or_insert(found).clone()
+    }
+
+    fn newly_opened(&self, facet: &str, key: &str, version: u64) -> Found {
+        if let Some(conflict) = self.rule_conflict(facet, key, Some(version)) {
+            return Err(OpError::Conflict(conflict));
+        }
+        let holds = |record: &RuleRecord| record.holds_in(version);
+        let all = self.ordered(facet, key);
+        all.into_iter()
+            .filter(|(_, record)| holds(record))
+            .map(|(entry, record)| {
+                let id = &entry.manifest.plugin.id;
+                if let Some(set) = self.config().isolate.get(id).filter(|set| set.value) {
+                    return Err(OpError::Conflict(format!(
+                        "{} keeps `{id}` out of this process, where its rule `{}` would run",
+                        set.place,
+                        record.name()
+                    )));
+                }
+                let plugin = self.open_plugin(entry, None);
+                let plugin = plugin.map_err(|error| OpError::Conflict(error.to_string()))?;
+                let number = entry.manifest.rules.iter().position(|own| own == record);
+                let code = number.and_then(|number| plugin.rule(number)).ok_or_else(|| {
+                    OpError::Conflict(format!("{}: the library lacks it", entry.path.display()))
+                })?;
+                Ok(Rule { provider: id.as_str().into(), code })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,94 @@
+//! What crosses between who asks and a rule.
+
+use std::marker::PhantomData;
+
+use crate::abi::host::{Host, TransactionHandle};
+use crate::ir::{Expr, Term};
+use crate::pass::{PassError, Result};
+
+use super::Site;
+
+/// What a rule is asked, before its facet has taken it apart.
+pub struct Question<'a> {
+    pub(crate) host: Host,
+    pub(crate) transaction: Option<TransactionHandle>,
+    pub(crate) key: &'static str,
+    pub(crate) nodes: &'a [Expr],
+    pub(crate) data: Term,
+}
+
+/// What a rule answers, as it crosses.
+#[derive(Clone, Debug, Default)]
+pub struct Reply {
+    /// Nodes of the transaction that the question is about; [`Reply::NONE`] for none.
+    pub nodes: Vec<Expr>,
+    /// What the facet says.
+    pub data: Term,
+}
+
+impl Reply {
+    /// Stands for no node.
+    pub const NONE: Expr = Expr(crate::abi::tables::NONE);
+
+    /// An answer that is one node.
+    pub fn of(node: Expr) -> Self {
+        Self { nodes: vec![node], data: Term::default() }
+    }
+}
+
+impl<'a> Question<'a> {
+    /// The key that it is asked for.
+    pub fn key(&self) -> &'static str {
+        self.key
+    }
+
+    /// The nodes that it is about; [`Reply::NONE`] for none.
+    pub fn nodes(&self) -> &'a [Expr] {
+        self.nodes
+    }
+
+    /// Its data.
+    pub fn data(&self) -> Term {
+        self.data
+    }
+
+    /// The terms that the data is one of.
+    pub fn context(&self) -> &Host {
+        &self.host
+    }
+
+    /// The call that the first node is, in the function that it stands in.
+    pub fn site(self) -> Result<Site<'a>> {
+        let transaction = self.transaction.ok_or_else(|| {
+            PassError::new("its facet is asked about calls, and the question is about none")
+        })?;
+        let &[call, ..] = self.nodes else {
+            return Err(PassError::new("the question names no call"));
+        };
+        Site::new(transaction, call, PhantomData)
+    }
+}
+
+/// What a rule may return: an answer, or nothing when it declines.
+pub trait Answer<A> {
+    /// The answer.
+    fn answer(self) -> Result<Option<A>>;
+}
+
+impl<A> Answer<A> for Option<A> {
+    fn answer(self) -> Result<Option<A>> {
+        Ok(self)
+    }
+}
+
+impl<A, E: Into<PassError>> Answer<A> for std::result::Result<A, E> {
+    fn answer(self) -> Result<Option<A>> {
+        self.map(Some).map_err(Into::into)
+    }
+}
+
+impl<A, E: Into<PassError>> Answer<A> for std::result::Result<Option<A>, E> {
+    fn answer(self) -> Result<Option<A>> {
+        self.map_err(Into::into)
+    }
+}
