@@ -7,6 +7,7 @@
 //! The variance is the mean of the squared distances from the mean, which cancels nothing where the mean is large.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
 /// Mean and variance along an axis
@@ -66,4 +67,38 @@ impl Operator for Moments {
             ])
         })
     }
+}
+
+/// Of a `transpose` it is that of its argument, along the axis that the axis was, where the others stay in their order.
+#[rule(simplify)]
+fn simplify(op: &Moments, at: &mut Site<'_>) -> Option<Expr> {
+    let inner = at.call_of(at.arg(0), "transpose")?;
+    let source = inner.args[0];
+    let rank = at.rank(source)?;
+    let axes = at.terms().attrs(inner.attrs).ints("axes");
+    let axes = axes.unwrap_or_else(|| (0..rank as i64).rev().collect());
+    let along = axes[op.axis.rem_euclid(rank as i64) as usize].rem_euclid(rank as i64);
+    let others: Vec<i64> =
+        axes.iter().map(|axis| axis.rem_euclid(rank as i64)).filter(|&axis| axis != along).collect();
+    if op.keepdims || !others.is_sorted() {
+        return None;
+    }
+    let attrs = at.with_cx(|cx| cx.with_attr(at.call.attrs, "axis", along.into()));
+    let moments = at.call_op("acme.moments", &[source], attrs);
+    at.same_type(moments)
+}
+
+/// Not at all: squares of f16 are soon beyond its range.
+#[rule(precision)]
+fn precision(_: &Moments, _: &mut Site<'_>) -> Option<Precision> {
+    Some(Precision::Never)
+}
+
+/// Along the place of its axis, which the result lacks unless it is kept. Both results have one order.
+#[rule(layout)]
+fn layout(op: &Moments, at: &mut Following<'_>) -> Option<Carried> {
+    let x = at.carried()?;
+    let place = x.place(op.axis)? as i64;
+    let moments = at.with_attr(x, "axis", place.into())?;
+    Some(if op.keepdims { moments } else { moments.without(&[place]) })
 }

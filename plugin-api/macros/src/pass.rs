@@ -12,7 +12,7 @@ use syn::{
 use crate::record::{Record, note};
 
 const KEYS: &str = "expected one of: name, aliases, opt_level, phase, from, until, requires, after, \
-                    before, establishes, destroys, preserves, idempotent, tolerance";
+                    before, establishes, destroys, preserves, asks, idempotent, tolerance";
 
 pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let attributes = Punctuated::<Attribute, Token![,]>::parse_terminated.parse2(attributes)?;
@@ -195,7 +195,7 @@ impl Parse for Attribute {
                 Ok(Attribute::Text(key, input.parse()?))
             }
             "aliases" | "requires" | "after" | "before" | "establishes" | "destroys"
-            | "preserves" => {
+            | "preserves" | "asks" => {
                 input.parse::<Token![=]>()?;
                 let values = texts(&input.parse()?)?;
                 Ok(Attribute::Texts(key, values))

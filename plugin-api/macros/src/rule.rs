@@ -17,13 +17,13 @@ const KEYS: &str = "expected one of: key, benefit, when, domain, since, until";
 /// The facets that Tenon defines, and their types.
 const FACETS: [(&str, &str); 8] = [
     ("gradient", "Gradient"),
-    ("precision", "Precision"),
+    ("precision", "NarrowPrecision"),
     ("layout", "FollowLayout"),
     ("simplify", "Simplify"),
     ("decompose.inference", "DecomposeForInference"),
     ("decompose.training", "DecomposeForTraining"),
     ("import.onnx", "ImportOnnx"),
-    ("cost", "Cost"),
+    ("cost", "CostOf"),
 ];
 
 pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {

@@ -233,26 +233,25 @@ impl Host {
         Ok(HostOperators { host: self, table: table? })
     }
 
-    /// How many rules of a facet there are for a key.
-    pub(crate) fn rule_count(
+    /// The rules of a facet for a key, as a number; `None` when there are none.
+    pub(crate) fn find_rules(
         &self,
         facet: Symbol,
         key: Symbol,
         version: u64,
-    ) -> Result<usize, String> {
+    ) -> Result<Option<u32>, String> {
         let table = self.rules()?;
         // SAFETY: `run` is alive.
-        match unsafe { (table.count())(self.run, facet.0, key.0, version) } {
+        match unsafe { (table.find())(self.run, facet.0, key.0, version) } {
             NONE => Err(self.last_error()),
-            count => Ok(count as usize),
+            rules => Ok((rules != 0).then_some(rules)),
         }
     }
 
-    /// Asks the rules of a facet for a key; `None` when none answers.
+    /// Asks rules that were found; `None` when none answers.
     pub(crate) fn ask(
         &self,
-        [facet, key]: [Symbol; 2],
-        version: u64,
+        rules: u32,
         transaction: Option<&mut TransactionHandle>,
         nodes: &[Expr],
         data: Term,
@@ -262,7 +261,7 @@ impl Host {
         let nodes = RSlice::from_slice(read::expr_ids(nodes));
         // SAFETY: `run` and the transaction, where there is one, are alive; the answer is copied before the next question.
         unsafe {
-            match (table.ask())(self.run, facet.0, key.0, version, edit, nodes, data.0) {
+            match (table.ask())(self.run, rules, edit, nodes, data.0) {
                 NONE => Err(self.last_error()),
                 0 => Ok(None),
                 _ => {

@@ -229,7 +229,7 @@ const _: () = {
     assert!(size_of::<HostRules>() >= 64);
     assert!(<HostRules as RawTable>::LAYOUT.len() >= 8);
     assert!(offset_of!(HostRules, size) == 0);
-    assert!(offset_of!(HostRules, count) == 8);
+    assert!(offset_of!(HostRules, find) == 8);
     assert!(offset_of!(HostRules, ask) == 16);
     assert!(offset_of!(HostRules, answered_nodes) == 24);
     assert!(offset_of!(HostRules, answered_data) == 32);

@@ -526,16 +526,14 @@ table! {
 table! {
     /// What the host does for rules, and for those who ask for them. Unstable until operators are frozen.
     HostRules = "tenon_host_rule" "tenon.host.rule/1" {
-        /// How many rules of a facet there are for a key, both symbols, in a version; 0xffffffff and `last_error` when they
-        /// cannot be used. [any thread]
-        fn count(run: *const RawRun, facet: u32, key: u32, version: u64) -> u32;
-        /// Asks the rules of a facet for a key in a version, the best one first, until one answers. 1 when one did, 0 when
-        /// all declined or there is none; 0xffffffff and `last_error` when one failed. [one thread]
+        /// The rules of a facet for a key, both symbols, in a version: a number that `ask` takes in the same run, 0 when there
+        /// are none; 0xffffffff and `last_error` when they cannot be used. [any thread]
+        fn find(run: *const RawRun, facet: u32, key: u32, version: u64) -> u32;
+        /// Asks rules that `find` found, the best one first, until one answers. 1 when one did, 0 when all declined;
+        /// 0xffffffff and `last_error` when one failed. [one thread]
         fn ask(
             run: *const RawRun,
-            facet: u32,
-            key: u32,
-            version: u64,
+            rules: u32,
             transaction: *mut RawEdit,
             nodes: RSlice<'_, u32>,
             data: u32,

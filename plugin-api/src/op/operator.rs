@@ -24,6 +24,10 @@ pub trait Operator: Schema {
 }
 
 /// What `#[op]` derives from the struct.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no operator",
+    label = "it has no attribute `#[op(name = …)]`"
+)]
 pub trait Schema: Sized {
     /// What the operator says of itself.
     const SCHEMA: OpSchema;

@@ -129,6 +129,22 @@ pub trait Calls: Build {
         }
     }
 
+    /// A tensor with new axes of extent 1, at these places of the result.
+    fn expand_dims(&mut self, x: Expr, axes: &[i64]) -> Expr {
+        match axes {
+            [] => x,
+            axes => self.apply_with("expand_dims", &[x], &[("axis", axes.into())]),
+        }
+    }
+
+    /// A tensor in another element type; the tensor itself when it has that one.
+    fn in_dtype(&mut self, x: Expr, dtype: DType) -> Expr {
+        match self.tensor(x).is_some_and(|(own, _)| own == dtype) {
+            true => x,
+            false => self.apply_with("cast", &[x], &[("dtype", dtype.to_string().into())]),
+        }
+    }
+
     /// The indices `begin .. end` along one axis.
     fn slice(&mut self, x: Expr, axis: i64, begin: i64, end: i64) -> Expr {
         let one = |value: i64| AttrValue::Ints(vec![value]);

@@ -1,6 +1,5 @@
 //! Asking for rules.
 
-use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use crate::abi::host::Host;
@@ -9,12 +8,15 @@ use crate::pass::{PassContext, PassError, Result, Rewriter};
 
 use super::{Facet, Reply};
 
+const KNOWN: usize = 64;
+
 /// The rules of a facet, for whoever asks.
 pub struct Rules<F> {
     host: Host,
     facet: Symbol,
-    /// By key, whether there is a rule: most calls have none.
-    known: HashMap<Symbol, bool>,
+    /// Keys that were asked for, with the number that the host gave their rules: most have none. A key stands at the place that
+    /// its symbol leads to.
+    known: [Option<(Symbol, Option<u32>)>; KNOWN],
     of: PhantomData<F>,
 }
 
@@ -28,7 +30,7 @@ impl PassContext {
 impl<F: Facet> Rules<F> {
     pub(crate) fn new(host: &Host) -> Self {
         let facet = host.symbol(F::NAME);
-        Self { host: host.clone(), facet, known: HashMap::new(), of: PhantomData }
+        Self { host: host.clone(), facet, known: [None; KNOWN], of: PhantomData }
     }
 
     /// Whether there is a rule for a key.
@@ -36,12 +38,19 @@ impl<F: Facet> Rules<F> {
     /// # Errors
     /// When the rules of this key cannot be used: two of them come first.
     pub fn has(&mut self, key: Symbol) -> Result<bool> {
-        if let Some(&is_there) = self.known.get(&key) {
-            return Ok(is_there);
+        self.find(key).map(|found| found.is_some())
+    }
+
+    fn find(&mut self, key: Symbol) -> Result<Option<u32>> {
+        let place = &mut self.known[key.0 as usize % KNOWN];
+        match place {
+            Some((known, found)) if *known == key => Ok(*found),
+            _ => {
+                let found = self.host.find_rules(self.facet, key, 0).map_err(PassError::new)?;
+                *place = Some((key, found));
+                Ok(found)
+            }
         }
-        let count = self.host.rule_count(self.facet, key, 0).map_err(PassError::new)?;
-        self.known.insert(key, count > 0);
-        Ok(count > 0)
     }
 
     /// Asks the rules for a key about nodes of the function that `rw` edits, the best one first, until one answers.
@@ -55,11 +64,8 @@ impl<F: Facet> Rules<F> {
         nodes: &[Expr],
         data: Term,
     ) -> Result<Option<Reply>> {
-        if !self.has(key)? {
-            return Ok(None);
-        }
-        let names = [self.facet, key];
-        let answer = self.host.ask(names, 0, Some(rw.transaction()), nodes, data);
+        let Some(found) = self.find(key)? else { return Ok(None) };
+        let answer = self.host.ask(found, Some(rw.transaction()), nodes, data);
         let answer = answer.map_err(PassError::new)?;
         Ok(answer.map(|(nodes, data)| Reply { nodes, data }))
     }

@@ -9,36 +9,22 @@
 //! A plugin that defines a facet of its own implements it, and others that depend on that plugin's crate write rules for it.
 
 mod asking;
+mod cost;
+mod facet;
+mod layout;
+mod precision;
 mod question;
 mod rewrite;
 mod site;
 
 pub use asking::Rules;
+pub use cost::{Cost, CostOf};
+pub use facet::Facet;
+pub use layout::{Carried, FollowLayout, Following, LayoutArg, Leaf};
+pub use precision::{NarrowPrecision, Precision};
 pub use question::{Answer, Question, Reply};
 pub use rewrite::{DecomposeForInference, DecomposeForTraining, Rewrites, Simplify};
 pub use site::{AboutCall, Site, op_of};
-
-use crate::pass::Result;
-
-/// One kind of knowledge of operators: what its rules are asked, and what they answer.
-///
-/// `Facet` is implemented by a type without values that names the facet in `#[rule(…)]`.
-pub trait Facet: 'static {
-    /// Its name, such as `gradient`; one that a plugin defines begins with the name of its vendor, as in `acme.cost`.
-    const NAME: &'static str;
-
-    /// What a rule is given.
-    type Ask<'a>;
-
-    /// What a rule answers.
-    type Answer;
-
-    /// Takes a question apart.
-    fn ask(question: Question<'_>) -> Result<Self::Ask<'_>>;
-
-    /// Puts an answer into the form in which it crosses.
-    fn reply(ask: &mut Self::Ask<'_>, answer: Self::Answer) -> Result<Reply>;
-}
 
 /// All that a file with rules usually needs.
 pub mod prelude {
@@ -48,5 +34,5 @@ pub mod prelude {
     };
     pub use crate::pass::{Call, Calls, PassError};
     pub use crate::rule;
-    pub use crate::rule::{AboutCall, Site};
+    pub use crate::rule::{AboutCall, Carried, Cost, Following, LayoutArg, Precision, Site};
 }

@@ -70,6 +70,10 @@ impl<'a> Question<'a> {
 }
 
 /// What a rule may return: an answer, or nothing when it declines.
+#[diagnostic::on_unimplemented(
+    message = "a rule of this facet answers `{A}`, or nothing",
+    label = "it returns `{Self}`"
+)]
 pub trait Answer<A> {
     /// The answer.
     fn answer(self) -> Result<Option<A>>;

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::abi::host::{Host, TransactionHandle};
 use crate::ir::{Attrs, AttrsView, BodyView, Build, Expr, NodeSpec, Terms, Type, View};
-use crate::op::{OpAttrs, Schema};
+use crate::op::{OpAttrs, OpError, Schema};
 use crate::pass::{Call, Calls, PassError, Result};
 
 /// A call in the function that it stands in. What a rule builds is added to that function; it replaces nothing itself.
@@ -51,6 +51,11 @@ impl<'a> Site<'a> {
         (self.transaction.body().ty(expr) == self.call.ty).then_some(expr)
     }
 
+    /// The operator of another call with its attributes, the defaults of those that are not given filled in.
+    pub fn op_of_call<T: Schema>(&self, call: &Call) -> Option<T> {
+        read::<T>(call.attrs, self.transaction.body().terms()).ok()
+    }
+
     /// The attributes as they are given.
     pub fn attrs(&self) -> AttrsView<'_> {
         self.transaction.body().terms().attrs(self.call.attrs)
@@ -76,10 +81,13 @@ impl AboutCall for Site<'_> {
 
 /// The operator of a call with its attributes, the defaults of those that are not given filled in.
 pub fn op_of<T: Schema>(ask: &impl AboutCall) -> Result<T> {
-    let schema = const { &T::SCHEMA };
     let (attrs, terms) = ask.attrs_of_call();
-    let attrs = OpAttrs::new(schema, terms.attrs(attrs), terms);
-    attrs.and_then(T::from_attrs).map_err(|error| PassError::new(error.to_string()))
+    Ok(read::<T>(attrs, terms)?)
+}
+
+fn read<T: Schema>(attrs: Attrs, terms: Terms<'_>) -> std::result::Result<T, OpError> {
+    let schema = const { &T::SCHEMA };
+    T::from_attrs(OpAttrs::new(schema, terms.attrs(attrs), terms)?)
 }
 
 impl Build for Site<'_> {

@@ -6,6 +6,7 @@ mod kernel;
 pub mod movement;
 pub mod normalization;
 pub mod pooling;
+mod precision;
 pub mod product;
 pub mod reduction;
 pub mod shape;

@@ -9,15 +9,14 @@
 //! ```
 //!
 //! A carried value is one with its axes in another order. What reads it follows where it can: element-wise
-//! calls, pooling, and calls whose attributes name axes ([`follow`]). All that cannot reads the value transposed
-//! back, and transposes that nothing reads go with `relax.DeadCodeElimination`. Dimensions may be symbolic; data
+//! calls, and those whose operator has a rule of the facet `layout`: pooling, and what has attributes that name axes. A
+//! rule also begins it, as that of convolutions does. All that cannot follow reads the value transposed back, and transposes that nothing reads go with `relax.DeadCodeElimination`. Dimensions may be symbolic; data
 //! of unknown rank is not carried. Choices, closures and results are in the order they had.
 
 use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
-
-mod follow;
+use tenon_plugin_api::rule::{Carried, FollowLayout, LayoutArg, Leaf, Rules};
 
 /// Gives convolutions another layout, and carries along what stands around them.
 #[pass(
@@ -27,6 +26,7 @@ mod follow;
     phase = "optimize",
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],
+    asks = ["layout"],
     idempotent = true
 )]
 fn convert_layout(
@@ -35,32 +35,22 @@ fn convert_layout(
     cx: &PassContext,
     options: Options,
 ) -> Result<Function> {
-    let layouts: Vec<&str> = options.conv2d.iter().map(String::as_str).collect();
-    let &[data, kernel] = layouts.as_slice() else {
-        return Err(PassError::new(
-            "`conv2d` is a list of two layouts, such as [\"NHWC\", \"OHWI\"]",
-        ));
-    };
-    for (layout, axes) in [(data, "NCHW"), (kernel, "OIHW")] {
-        if order(axes, layout).is_none() {
-            let text =
-                format!("the layout {layout:?} does not have each of the axes of {axes} once");
-            return Err(PassError::new(text));
-        }
-    }
     let body = func.view();
-    let rw = func.edit();
-    let mut convert = Convert { body, cx, rw, carried: HashMap::new(), tuples: HashMap::new() };
+    let mut rules = cx.rules();
+    let mut convert = Convert {
+        body,
+        cx,
+        rw: func.edit(),
+        desired: desired(cx, &mut rules, &options.desired_layouts)?,
+        rules,
+        carried: HashMap::new(),
+        tuples: HashMap::new(),
+    };
     for expr in body.post_order() {
         match body.view(expr) {
-            View::Call { callee, attrs, .. } => {
-                let Some(op) = body.op_name(callee) else { continue };
-                let args = body.operands(expr).skip(1).to_vec();
-                let carried = match op {
-                    "nn.conv2d" => convert.conv2d(&args, attrs, [data, kernel]),
-                    _ => convert.follow(expr, op, &args, attrs),
-                };
-                if let Some(carried) = carried {
+            View::Call { callee, .. } => {
+                let View::Op { name } = body.view(callee) else { continue };
+                if let Some(carried) = convert.call(expr, name)? {
                     convert.set(expr, carried);
                 }
             }
@@ -73,9 +63,36 @@ fn convert_layout(
 
 #[derive(Options)]
 struct Options {
-    /// the layout of the data of convolutions, and that of their weights
-    #[option(default = ["NHWC", "OHWI"])]
-    conv2d: Vec<String>,
+    /// operators with the layouts that calls of them are to have, as in "nn.conv2d NHWC OHWI"; of others their own rules say
+    #[option(default = [])]
+    desired_layouts: Vec<String>,
+}
+
+/// By operator, the layouts that are wanted of it.
+fn desired(
+    cx: &PassContext,
+    rules: &mut Rules<FollowLayout>,
+    texts: &[String],
+) -> Result<HashMap<Symbol, Vec<String>>> {
+    let mut desired = HashMap::new();
+    for text in texts {
+        let mut words = text.split_whitespace().map(str::to_owned);
+        let op = words.next().unwrap_or_default();
+        let layouts: Vec<String> = words.collect();
+        if layouts.is_empty() {
+            return Err(PassError::new(format!(
+                "`desired_layouts` has {text:?}, which is no operator with its layouts, as in \
+                 \"nn.conv2d NHWC OHWI\""
+            )));
+        }
+        if !rules.has(cx.symbol(&op))? {
+            return Err(PassError::new(format!(
+                "`desired_layouts`: no plugin gives layouts to `{op}`"
+            )));
+        }
+        desired.insert(cx.symbol(&op), layouts);
+    }
+    Ok(desired)
 }
 
 struct Convert<'a> {
@@ -83,51 +100,38 @@ struct Convert<'a> {
     body: BodyView<'a>,
     cx: &'a PassContext,
     rw: Rewriter,
+    rules: Rules<FollowLayout>,
+    desired: HashMap<Symbol, Vec<String>>,
     /// For values of the function, the value with its axes in another order.
     carried: HashMap<Expr, Carried>,
     /// For tuples, the tuple of such values, all in one order.
     tuples: HashMap<Expr, Carried>,
 }
 
-/// A value with its axes in another order: axis `i` is axis `order[i]` of what it stands for.
-#[derive(Clone)]
-struct Carried {
-    value: Expr,
-    order: Vec<usize>,
-}
-
-impl Carried {
-    /// Where axis `axis` of what it stands for is.
-    fn place(&self, axis: i64) -> Option<usize> {
-        let axis = axis.rem_euclid(self.order.len() as i64) as usize;
-        self.order.iter().position(|&other| other == axis)
-    }
-}
-
 impl Convert<'_> {
-    fn conv2d(
-        &mut self,
-        args: &[Expr],
-        attrs: Attrs,
-        [data, kernel]: [&str; 2],
-    ) -> Option<Carried> {
-        let read = self.body.terms().attrs(attrs);
-        let own = read.str("data_layout").unwrap_or("NCHW");
-        let own_kernel = read.str("kernel_layout").unwrap_or("OIHW");
-        let out = read.str("out_layout").unwrap_or("");
-        let is_plain = out.is_empty() || out == own;
-        if !is_plain || (own, own_kernel) == (data, kernel) {
-            return None;
+    /// The call with its axes in another order, where it is one that follows or is wanted so.
+    fn call(&mut self, expr: Expr, op: Symbol) -> Result<Option<Carried>> {
+        if !self.rules.has(op)? {
+            return Ok(self.elementwise(expr, op));
         }
-        let (order, kernel_order) = (order(own, data)?, order(own_kernel, kernel)?);
-        let x = self.in_order(args[0], &order)?;
-        let weight = self.in_order(args[1], &kernel_order)?;
-        let cx = self.rw.cx();
-        let attrs = cx.without_attr(attrs, "out_layout");
-        let attrs = cx.with_attr(attrs, "data_layout", data.into());
-        let attrs = cx.with_attr(attrs, "kernel_layout", kernel.into());
-        let value = self.rw.call_op("nn.conv2d", &[x, weight], attrs);
-        Some(Carried { value, order })
+        let args = self.body.operands(expr).skip(1).to_vec();
+        let inputs: Vec<LayoutArg> = args.iter().map(|&arg| self.input(arg)).collect();
+        let desired = self.desired.get(&op).map_or(&[][..], Vec::as_slice);
+        self.rules.followed(&mut self.rw, op, expr, &inputs, desired)
+    }
+
+    fn input(&mut self, arg: Expr) -> LayoutArg {
+        let definition = self.rw.original_definition(arg);
+        match self.body.view(definition) {
+            View::Tuple(fields) => {
+                LayoutArg::Tuple(fields.iter().map(|field| self.leaf(field)).collect())
+            }
+            _ => LayoutArg::One(self.leaf(arg)),
+        }
+    }
+
+    fn leaf(&mut self, expr: Expr) -> Leaf {
+        Leaf { plain: self.rw.body().resolve(expr), carried: self.carried(expr) }
     }
 
     /// Sets what a value is in its own order; what does not follow reads it transposed back.
@@ -170,12 +174,38 @@ impl Convert<'_> {
     fn rank(&self, expr: Expr) -> Option<usize> {
         self.body.terms().tensor(self.body.ty(expr)?).map(|(_, dims)| dims.len())
     }
-}
 
-/// For each axis of `to`, where it is in `from`; `None` when the axes are not the same four letters.
-fn order(from: &str, to: &str) -> Option<Vec<usize>> {
-    let places: Option<Vec<usize>> = to.chars().map(|axis| from.find(axis)).collect();
-    let mut sorted = places.clone()?;
-    sorted.sort_unstable();
-    (from.len() == 4 && sorted == [0, 1, 2, 3]).then_some(places)?
+    /// An element-wise call of the rank of its carried arguments. Others are numbers, or are given axes in
+    /// front and transposed.
+    fn elementwise(&mut self, expr: Expr, op: Symbol) -> Option<Carried> {
+        let View::Call { args, attrs, .. } = self.body.view(expr) else { return None };
+        let args = args.to_vec();
+        let order = args.iter().find_map(|&arg| self.carried(arg))?.order;
+        let op = self.body.terms().str(op);
+        let info = self.cx.op_info(op)?;
+        if !info.is_pure || info.pattern > OpPattern::Broadcast {
+            return None;
+        }
+        let ranks: Option<Vec<usize>> = args.iter().map(|&arg| self.rank(arg)).collect();
+        if self.rank(expr)? != order.len() || ranks?.iter().any(|&rank| rank > order.len()) {
+            return None;
+        }
+        let values: Option<Vec<Expr>> = args.iter().map(|&arg| self.operand(arg, &order)).collect();
+        Some(Carried { value: self.rw.call_op(op, &values?, attrs), order })
+    }
+
+    fn operand(&mut self, arg: Expr, order: &[usize]) -> Option<Expr> {
+        let missing = order.len() - self.rank(arg)?;
+        if missing == order.len() {
+            return Some(self.rw.body().resolve(arg));
+        }
+        if missing == 0 {
+            return self.in_order(arg, order);
+        }
+        let plain = self.rw.body().resolve(arg);
+        let front: Vec<i64> = (0..missing as i64).collect();
+        let whole = self.rw.expand_dims(plain, &front);
+        let axes: Vec<i64> = order.iter().map(|&axis| axis as i64).collect();
+        Some(self.rw.transpose(whole, &axes))
+    }
 }

@@ -9,7 +9,8 @@
 //!                                       %e = nn.softmax(cast(%d) { dtype = "f32" })
 //! ```
 //!
-//! Each operator has a [`policy`]: it is always computed narrow, or follows its arguments, or never. What is
+//! A rule of the facet `precision` says of an operator that it is always computed narrow, or follows its arguments; one
+//! without a rule never is. Options say otherwise. What is
 //! computed narrow has a cast back to f32 behind it, which all that is not narrow reads; casts that nothing reads
 //! go with `relax.DeadCodeElimination`, casts of weights with `relax.FoldConstant`. Products are summed in f32
 //! and give f32, unless `out_dtype` says otherwise. Calls of functions and tensor programs, choices and results
@@ -20,10 +21,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tenon_plugin_api::prelude::*;
-
-mod policy;
-
-use policy::{Policies, Policy};
+use tenon_plugin_api::rule::{NarrowPrecision, Precision, Rules};
 
 /// Computes in f16 or bf16 what gains by it, and keeps the rest in f32.
 #[pass(
@@ -34,6 +32,7 @@ use policy::{Policies, Policy};
     phase = "optimize",
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],
+    asks = ["precision"],
     idempotent = true,
     tolerance = 0.05
 )]
@@ -51,10 +50,10 @@ fn to_mixed_precision(
     let mut pass = Mixed {
         body,
         rw: func.edit(),
-        narrow: narrow.to_owned(),
         dtype: DType::from_name(narrow).unwrap_or(DType::F16),
         keeps_sums: out == "f32",
-        policies: Policies::of(cx, &options),
+        rules: cx.rules(),
+        said: said(&options),
         forms: HashMap::new(),
         sources: HashSet::new(),
     };
@@ -62,8 +61,8 @@ fn to_mixed_precision(
     for expr in body.post_order() {
         match body.view(expr) {
             View::Call { callee, attrs, .. } => {
-                if let Some(op) = body.op_name(callee) {
-                    pass.call(expr, op, attrs);
+                if let View::Op { name } = body.view(callee) {
+                    pass.call(expr, name, attrs)?;
                 }
             }
             View::TupleGetItem { tuple, index } => pass.item(expr, tuple, index),
@@ -95,16 +94,34 @@ struct Options {
     never: Vec<Symbol>,
 }
 
+/// What the options say of operators.
+fn said(options: &Options) -> HashMap<Symbol, Said> {
+    let lists = [
+        (&options.always, Said::Always),
+        (&options.follow, Said::Follow),
+        (&options.never, Said::Never),
+    ];
+    lists.into_iter().flat_map(|(ops, said)| ops.iter().map(move |&op| (op, said))).collect()
+}
+
+/// What an option says of an operator.
+#[derive(Clone, Copy)]
+enum Said {
+    Always,
+    Follow,
+    Never,
+}
+
 struct Mixed<'a> {
     /// The function as it was.
     body: BodyView<'a>,
     rw: Rewriter,
-    /// The name of the narrow element type.
-    narrow: String,
+    /// The narrow element type.
     dtype: DType,
     /// Whether products give f32.
     keeps_sums: bool,
-    policies: Policies,
+    rules: Rules<NarrowPrecision>,
+    said: HashMap<Symbol, Said>,
     /// For values of the function, their narrow form once there is one.
     forms: HashMap<Expr, Expr>,
     /// The values that are computed narrow.
@@ -112,30 +129,46 @@ struct Mixed<'a> {
 }
 
 impl Mixed<'_> {
-    fn call(&mut self, expr: Expr, op: &str, attrs: Attrs) {
+    fn call(&mut self, expr: Expr, op: Symbol, attrs: Attrs) -> Result<()> {
         let args = self.body.operands(expr).skip(1).to_vec();
-        let policy = self.policies.of_op(op);
-        let is_narrow = match policy {
-            Policy::Always => args.iter().all(|&arg| self.is_wide(arg)),
-            Policy::Follow => self.follows(&args),
-            Policy::Never => false,
+        let precision = self.precision(expr, op)?;
+        let is_narrow = match precision {
+            Precision::Always { .. } => args.iter().all(|&arg| self.is_wide(arg)),
+            Precision::Follow => self.follows(&args),
+            Precision::Never => false,
         };
         if !is_narrow {
-            return;
+            return Ok(());
         }
-        let keeps_sum = policy == Policy::Always && self.keeps_sums && policy::has_out_dtype(op);
-        let attrs = match keeps_sum {
-            true => self.rw.cx().with_attr(attrs, "out_dtype", "f32".into()),
-            false => attrs,
+        let sums = match precision {
+            Precision::Always { sums } if self.keeps_sums => sums,
+            _ => None,
+        };
+        let attrs = match &sums {
+            Some(sums) => self.rw.cx().with_attr(attrs, sums, "f32".into()),
+            None => attrs,
         };
         let args: Vec<Expr> = args.iter().map(|&arg| self.narrow(arg)).collect();
-        let value = self.rw.call_op(op, &args, attrs);
+        let value = self.rw.call_op(self.body.terms().str(op), &args, attrs);
         self.sources.insert(expr);
-        if keeps_sum {
+        if sums.is_some() {
             self.rw.replace(expr, value);
         } else {
             self.set_narrow(expr, value);
         }
+        Ok(())
+    }
+
+    /// When a call of an operator is computed narrow: what the options say, else its rule.
+    fn precision(&mut self, expr: Expr, op: Symbol) -> Result<Precision> {
+        let by_rule = self.rules.precision(&mut self.rw, op, expr)?.unwrap_or(Precision::Never);
+        Ok(match (self.said.get(&op), by_rule) {
+            (None, by_rule) => by_rule,
+            (Some(Said::Always), Precision::Always { sums }) => Precision::Always { sums },
+            (Some(Said::Always), _) => Precision::Always { sums: None },
+            (Some(Said::Follow), _) => Precision::Follow,
+            (Some(Said::Never), _) => Precision::Never,
+        })
     }
 
     /// A field of a tuple that is computed narrow is narrow.
@@ -153,7 +186,7 @@ impl Mixed<'_> {
     fn set_narrow(&mut self, expr: Expr, value: Expr) {
         self.forms.insert(expr, value);
         if self.element_type(expr) == Some(DType::F32) {
-            let wide = self.rw.apply_with("cast", &[value], &[("dtype", "f32".into())]);
+            let wide = self.rw.in_dtype(value, DType::F32);
             self.rw.replace(expr, wide);
         }
     }
@@ -203,9 +236,8 @@ impl Mixed<'_> {
         if !self.is_wide(expr) {
             return self.rw.body().resolve(expr);
         }
-        let name = self.narrow.as_str().into();
         let wide = self.rw.body().resolve(expr);
-        let form = self.rw.apply_with("cast", &[wide], &[("dtype", name)]);
+        let form = self.rw.in_dtype(wide, self.dtype);
         // Memory may be another value where it is read next.
         if !self.rw.effects().is_memory(expr) {
             self.forms.insert(definition, form);

@@ -5,10 +5,13 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::simplify::{neutral, split_constant};
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
+use crate::precision::follows_precision;
 
 /// a + b
 #[op(name = "add", args = 2, pattern = "broadcast")]
@@ -25,3 +28,23 @@ impl Operator for Add {
         }))
     }
 }
+
+/// `x + -0 => x`, of integers also `x + 0`; `(x + c) + d => x + (c + d)`, which rounds differently.
+#[rule(simplify)]
+fn simplify(_: &Add, at: &mut Site<'_>) -> Option<Expr> {
+    let is_float = at.tensor(at.arg(0))?.0.is_float();
+    let is_neutral = |x: f64| x == 0.0 && (x.is_sign_negative() || !is_float);
+    neutral(at, true, is_neutral).or_else(|| sum_of_constants(at))
+}
+
+fn sum_of_constants(at: &mut Site<'_>) -> Option<Expr> {
+    let args = at.call.args.clone();
+    let (inner, outer) = split_constant(at, &args)?;
+    let inner = at.call_of(inner, "add")?;
+    let (x, constant) = split_constant(at, &inner.args)?;
+    let sum = at.apply("add", &[constant, outer]);
+    let sum = at.apply("add", &[x, sum]);
+    at.same_type(sum)
+}
+
+follows_precision!(Add);

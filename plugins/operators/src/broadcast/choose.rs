@@ -5,11 +5,14 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_bits;
 
+use super::simplify::equal_arguments;
 use super::types::{broadcast_all, check_bool};
 use crate::kernel::parallel::fill;
 use crate::kernel::space::Space;
+use crate::precision::follows_precision;
 
 /// Elements of the second argument where the first is true, of the third elsewhere
 #[op(name = "where", args = 3, pattern = "broadcast")]
@@ -48,3 +51,15 @@ impl Operator for Where {
         })
     }
 }
+
+/// `where(c, x, x) => x`, `where(true, x, y) => x`, `where(false, x, y) => y`.
+#[rule(simplify)]
+fn simplify(_: &Where, at: &mut Site<'_>) -> Option<Expr> {
+    equal_arguments(at).or_else(|| {
+        let [condition, then, otherwise] = at.args()?;
+        let is_true = at.splat(condition)? != 0.0;
+        at.same_type(if is_true { then } else { otherwise })
+    })
+}
+
+follows_precision!(Where);

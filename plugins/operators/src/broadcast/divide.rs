@@ -7,10 +7,13 @@
 //! An integer is not divided by zero: that has no value.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::simplify::neutral;
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
+use crate::precision::follows_precision;
 
 /// a / b; integers are truncated towards zero
 #[op(name = "divide", args = 2, pattern = "broadcast")]
@@ -31,3 +34,25 @@ impl Operator for Divide {
         })
     }
 }
+
+/// `x / 1 => x`; `x / c => x * (1 / c)` of floats, where `c` is a power of two whose inverse is no denormal.
+#[rule(simplify)]
+fn simplify(_: &Divide, at: &mut Site<'_>) -> Option<Expr> {
+    neutral(at, false, |x| x == 1.0).or_else(|| by_power_of_two(at))
+}
+
+fn by_power_of_two(at: &mut Site<'_>) -> Option<Expr> {
+    let [x, divisor] = at.args()?;
+    let (dtype, dims) = at.tensor(divisor)?;
+    let number = at.splat(divisor).filter(|_| dtype.is_float() && dims.is_empty())?;
+    let mantissa = number.to_bits() & ((1 << 52) - 1);
+    // The smallest normal f16 is 2^-14, so these are exact in each dtype.
+    if mantissa != 0 || !(1.0 / 16384.0..=16384.0).contains(&number.abs()) {
+        return None;
+    }
+    let inverse = at.number(dtype, 1.0 / number)?;
+    let product = at.apply("multiply", &[x, inverse]);
+    at.same_type(product)
+}
+
+follows_precision!(Divide);

@@ -5,7 +5,9 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
+use super::simplify::equal_arguments;
 use super::types::truths;
 use crate::kernel::rows::{each, zip};
 
@@ -23,4 +25,10 @@ impl Operator for LogicalOr {
             each(a, b, out, |x, y| (x != 0 || y != 0) as u8)
         })
     }
+}
+
+/// `x or x => x`.
+#[rule(simplify)]
+fn simplify(_: &LogicalOr, at: &mut Site<'_>) -> Option<Expr> {
+    equal_arguments(at)
 }

@@ -7,10 +7,13 @@
 //! What is not a number wins, as ONNX and NumPy have it.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::simplify::equal_arguments;
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
+use crate::precision::follows_precision;
 
 /// The smaller of two
 #[op(name = "minimum", args = 2, pattern = "broadcast")]
@@ -27,3 +30,11 @@ impl Operator for Minimum {
         }))
     }
 }
+
+/// `min(x, x) => x`.
+#[rule(simplify)]
+fn simplify(_: &Minimum, at: &mut Site<'_>) -> Option<Expr> {
+    equal_arguments(at)
+}
+
+follows_precision!(Minimum);

@@ -15,5 +15,6 @@ pub mod minimum;
 pub mod multiply;
 pub mod not_equal;
 pub mod power;
+mod simplify;
 pub mod subtract;
 pub(crate) mod types;

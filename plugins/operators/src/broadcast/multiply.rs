@@ -5,10 +5,13 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::simplify::{neutral, zeros};
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
+use crate::precision::follows_precision;
 
 /// a * b
 #[op(name = "multiply", args = 2, pattern = "broadcast")]
@@ -25,3 +28,15 @@ impl Operator for Multiply {
         }))
     }
 }
+
+/// `x * 1 => x`; `x * 0 => 0`, of integers.
+#[rule(simplify)]
+fn simplify(_: &Multiply, at: &mut Site<'_>) -> Option<Expr> {
+    neutral(at, true, |x| x == 1.0).or_else(|| {
+        let [a, b] = at.args()?;
+        let is_zero = at.splat(a) == Some(0.0) || at.splat(b) == Some(0.0);
+        is_zero.then(|| zeros(at)).flatten()
+    })
+}
+
+follows_precision!(Multiply);

@@ -5,10 +5,13 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::simplify::{neutral, zeros};
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
+use crate::precision::follows_precision;
 
 /// a - b
 #[op(name = "subtract", args = 2, pattern = "broadcast")]
@@ -25,3 +28,16 @@ impl Operator for Subtract {
         }))
     }
 }
+
+/// `x - 0 => x`; `x - x => 0`, of integers.
+#[rule(simplify)]
+fn simplify(_: &Subtract, at: &mut Site<'_>) -> Option<Expr> {
+    let is_zero = |x: f64| x == 0.0 && x.is_sign_positive();
+    neutral(at, false, is_zero).or_else(|| {
+        let [a, b] = at.args()?;
+        let are_equal = at.definition(a) == at.definition(b);
+        are_equal.then(|| zeros(at)).flatten()
+    })
+}
+
+follows_precision!(Subtract);

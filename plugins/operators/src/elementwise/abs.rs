@@ -5,10 +5,12 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::types::number;
 use crate::kernel::elements::map;
+use crate::precision::follows_precision;
 
 /// Absolute value
 #[op(name = "abs", pattern = "elementwise")]
@@ -23,3 +25,20 @@ impl Operator for Abs {
         with_number!(cx.arg(0)?.dtype(), T => map(cx, <T as Number>::abs))
     }
 }
+
+/// `||x|| => |x|`; `|-x| => |x|`, but of unsigned integers, which have no sign to lose.
+#[rule(simplify)]
+fn simplify(_: &Abs, at: &mut Site<'_>) -> Option<Expr> {
+    let x = at.arg(0);
+    if at.call_of(x, "abs").is_some() {
+        return Some(x);
+    }
+    let (dtype, _) = at.tensor(x)?;
+    if !dtype.is_float() && !dtype.is_signed() {
+        return None;
+    }
+    let negated = at.call_of(x, "negative")?;
+    Some(at.apply("abs", &negated.args))
+}
+
+follows_precision!(Abs);

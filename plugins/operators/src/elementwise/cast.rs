@@ -7,6 +7,7 @@
 //! Floats are truncated towards zero and saturate; integers are taken modulo the size of the type.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::convert::convert;
 
@@ -24,5 +25,35 @@ impl Operator for Cast {
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         Ok(vec![convert(cx.arg(0)?, self.dtype)?])
+    }
+}
+
+/// `cast(x) => x` to the same type, and `cast(cast(x)) => cast(x)` where the first one loses nothing.
+#[rule(simplify)]
+fn simplify(_: &Cast, at: &mut Site<'_>) -> Option<Expr> {
+    let x = at.arg(0);
+    if at.same_type(x).is_some() {
+        return Some(x);
+    }
+    let inner = at.call_of(x, "cast")?;
+    let (from, _) = at.tensor(inner.args[0])?;
+    let (through, _) = at.tensor(x)?;
+    if !is_lossless(from, through) {
+        return None;
+    }
+    at.same_type(inner.args[0]).or_else(|| {
+        let cast = at.call_op("cast", &inner.args, at.call.attrs);
+        at.same_type(cast)
+    })
+}
+
+/// Whether every element of `from` is one of `to`.
+fn is_lossless(from: DType, to: DType) -> bool {
+    let is_wider = from.bits() < to.bits();
+    match (from, to) {
+        (DType::F16 | DType::BF16, _) | (DType::F32, DType::F64) => to.is_float() && is_wider,
+        _ if from.is_bool() => to.is_int() || to.is_float(),
+        _ if from.is_int() && to.is_int() => is_wider && (to.is_signed() || !from.is_signed()),
+        _ => false,
     }
 }

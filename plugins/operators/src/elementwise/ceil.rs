@@ -5,9 +5,12 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
+use super::simplify::of_whole_number;
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::precision::follows_precision;
 
 /// The smallest integer that is not below
 #[op(name = "ceil", pattern = "elementwise")]
@@ -22,3 +25,11 @@ impl Operator for Ceil {
         map_floats(cx, &f64::ceil)
     }
 }
+
+/// Of a whole number it is the number.
+#[rule(simplify)]
+fn simplify(_: &Ceil, at: &mut Site<'_>) -> Option<Expr> {
+    of_whole_number(at)
+}
+
+follows_precision!(Ceil);

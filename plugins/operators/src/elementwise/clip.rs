@@ -7,10 +7,12 @@
 //! What is not a number stays so; a bound that the type cannot hold saturates, which bounds nothing.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::types::number;
 use crate::kernel::elements::map;
+use crate::precision::follows_precision;
 
 /// Each element, but not below min and not above max
 #[op(name = "clip", pattern = "elementwise")]
@@ -35,3 +37,17 @@ impl Operator for Clip {
         })
     }
 }
+
+/// Without bounds it is its argument; `clip(clip(x)) => clip(x)` with the inner bounds, where the outer ones cut nothing more.
+#[rule(simplify)]
+fn simplify(op: &Clip, at: &mut Site<'_>) -> Option<Expr> {
+    let x = at.arg(0);
+    if (op.min, op.max) == (f64::NEG_INFINITY, f64::INFINITY) {
+        return Some(x);
+    }
+    let inner = at.call_of(x, "clip")?;
+    let inner: Clip = at.op_of_call(&inner)?;
+    (op.min <= inner.min && inner.min <= inner.max && inner.max <= op.max).then_some(x)
+}
+
+follows_precision!(Clip);

@@ -5,8 +5,10 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::number;
+use crate::precision::follows_precision;
 
 /// The identity: nothing is dropped in inference
 #[op(name = "nn.dropout", pattern = "elementwise")]
@@ -26,3 +28,5 @@ impl Operator for Dropout {
         Ok(vec![cx.arg(0)?.clone()])
     }
 }
+
+follows_precision!(Dropout);

@@ -7,9 +7,11 @@
 //! By the complement, so that nothing cancels where x is far below zero.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::precision::follows_precision;
 
 /// x * (1 + erf(x / sqrt(2))) / 2
 #[op(name = "nn.gelu", pattern = "elementwise")]
@@ -24,3 +26,5 @@ impl Operator for Gelu {
         map_floats(cx, &|x| 0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2))
     }
 }
+
+follows_precision!(Gelu);

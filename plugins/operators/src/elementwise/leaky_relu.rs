@@ -5,9 +5,11 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::precision::follows_precision;
 
 /// x where x > 0, alpha * x elsewhere
 #[op(name = "nn.leaky_relu", pattern = "elementwise")]
@@ -26,3 +28,5 @@ impl Operator for LeakyRelu {
         map_floats(cx, &|x| if x > 0.0 { x } else { self.alpha * x })
     }
 }
+
+follows_precision!(LeakyRelu);

@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::truth;
 use crate::kernel::elements::map;
@@ -21,4 +22,11 @@ impl Operator for LogicalNot {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         map(cx, |x: u8| (x == 0) as u8)
     }
+}
+
+/// `not not x => x`.
+#[rule(simplify)]
+fn simplify(_: &LogicalNot, at: &mut Site<'_>) -> Option<Expr> {
+    let inner = at.call_of(at.arg(0), "logical_not")?;
+    at.same_type(inner.args[0])
 }

@@ -19,6 +19,7 @@ pub mod round;
 pub mod rsqrt;
 pub mod sigmoid;
 pub mod silu;
+mod simplify;
 pub mod sin;
 pub mod sqrt;
 pub mod tanh;

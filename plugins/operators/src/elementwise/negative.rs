@@ -5,10 +5,12 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::types::number;
 use crate::kernel::elements::map;
+use crate::precision::follows_precision;
 
 /// -x
 #[op(name = "negative", pattern = "elementwise")]
@@ -23,3 +25,12 @@ impl Operator for Negative {
         with_number!(cx.arg(0)?.dtype(), T => map(cx, |x: T| x.neg()))
     }
 }
+
+/// `--x => x`.
+#[rule(simplify)]
+fn simplify(_: &Negative, at: &mut Site<'_>) -> Option<Expr> {
+    let inner = at.call_of(at.arg(0), "negative")?;
+    at.same_type(inner.args[0])
+}
+
+follows_precision!(Negative);

@@ -7,10 +7,12 @@
 //! What is not a number stays so.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::types::number;
 use crate::kernel::elements::map;
+use crate::precision::follows_precision;
 
 /// The larger of each element and zero
 #[op(name = "nn.relu", pattern = "elementwise")]
@@ -25,3 +27,17 @@ impl Operator for Relu {
         with_number!(cx.arg(0)?.dtype(), T => map(cx, |x: T| x.larger(T::default())))
     }
 }
+
+/// `relu(relu(x)) => relu(x)`, `relu(abs(x)) => abs(x)`.
+///
+/// The latter of unsigned integers alone: the absolute value of the least signed integer is itself.
+#[rule(simplify)]
+fn simplify(_: &Relu, at: &mut Site<'_>) -> Option<Expr> {
+    let x = at.arg(0);
+    let (dtype, _) = at.tensor(x)?;
+    let is_above_zero = at.call_of(x, "nn.relu").is_some()
+        || (!dtype.is_signed() && at.call_of(x, "abs").is_some());
+    is_above_zero.then_some(x)
+}
+
+follows_precision!(Relu);

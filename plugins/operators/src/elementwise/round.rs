@@ -5,9 +5,12 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
+use super::simplify::of_whole_number;
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::precision::follows_precision;
 
 /// The nearest integer, the even one of two
 #[op(name = "round", pattern = "elementwise")]
@@ -22,3 +25,11 @@ impl Operator for Round {
         map_floats(cx, &f64::round_ties_even)
     }
 }
+
+/// Of a whole number it is the number.
+#[rule(simplify)]
+fn simplify(_: &Round, at: &mut Site<'_>) -> Option<Expr> {
+    of_whole_number(at)
+}
+
+follows_precision!(Round);

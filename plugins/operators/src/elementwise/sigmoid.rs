@@ -6,9 +6,11 @@
 
 use tenon_plugin_api::op::number;
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::precision::follows_precision;
 
 /// 1 / (1 + exp(-x))
 #[op(name = "sigmoid", pattern = "elementwise")]
@@ -23,3 +25,5 @@ impl Operator for Sigmoid {
         map_floats(cx, &number::sigmoid)
     }
 }
+
+follows_precision!(Sigmoid);

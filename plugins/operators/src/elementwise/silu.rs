@@ -6,9 +6,11 @@
 
 use tenon_plugin_api::op::number;
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::precision::follows_precision;
 
 /// x * sigmoid(x)
 #[op(name = "nn.silu", pattern = "elementwise")]
@@ -23,3 +25,5 @@ impl Operator for Silu {
         map_floats(cx, &|x| x * number::sigmoid(x))
     }
 }
+
+follows_precision!(Silu);

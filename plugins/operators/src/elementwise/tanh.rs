@@ -5,9 +5,11 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::precision::follows_precision;
 
 /// Hyperbolic tangent
 #[op(name = "tanh", pattern = "elementwise")]
@@ -22,3 +24,5 @@ impl Operator for Tanh {
         map_floats(cx, &f64::tanh)
     }
 }
+
+follows_precision!(Tanh);

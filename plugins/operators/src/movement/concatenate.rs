@@ -5,10 +5,12 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_bits;
 
 use super::places::around;
 use crate::kernel::moves::wrap_axis;
+use crate::precision::follows_precision;
 
 /// The tensors of a tuple one after the other along an axis
 #[op(name = "concatenate", pattern = "injective")]
@@ -83,4 +85,26 @@ fn join<T: Element + Default>(
         begin += length;
     }
     Tensor::from_vec_as(dtype, shape.to_vec(), out)
+}
+
+/// Of one part it is that part.
+#[rule(simplify)]
+fn simplify(_: &Concatenate, at: &mut Site<'_>) -> Option<Expr> {
+    let tuple = at.definition(at.arg(0));
+    let View::Tuple(fields) = at.view(tuple) else { return None };
+    let part = fields.get(0).filter(|_| fields.len() == 1)?;
+    at.same_type(part)
+}
+
+follows_precision!(Concatenate);
+
+/// Along the place of its axis, all parts in one order.
+#[rule(layout)]
+fn layout(op: &Concatenate, at: &mut Following<'_>) -> Option<Carried> {
+    let [LayoutArg::Tuple(parts)] = &at.inputs.clone()[..] else { return None };
+    let x = parts.iter().find_map(|part| part.carried.clone())?;
+    let place = x.place(op.axis)? as i64;
+    let parts: Option<Vec<Expr>> = parts.iter().map(|part| at.in_order(part, &x.order)).collect();
+    let value = at.tuple(&parts?);
+    at.with_attr(Carried { value, order: x.order }, "axis", place.into())
 }

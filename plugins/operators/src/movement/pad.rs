@@ -5,9 +5,11 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::{with_bits, with_number};
 
 use crate::kernel::space::row_major;
+use crate::precision::follows_precision;
 
 /// The tensor with elements before and after each axis
 #[op(name = "nn.pad", pattern = "injective")]
@@ -122,4 +124,21 @@ fn fill_padded<T: Element>(
         }
     }
     out
+}
+
+/// Padding by nothing `=> x`.
+#[rule(simplify)]
+fn simplify(_: &Pad, at: &mut Site<'_>) -> Option<Expr> {
+    at.same_type(at.arg(0))
+}
+
+follows_precision!(Pad);
+
+/// With its widths in the order of the axes.
+#[rule(layout)]
+fn layout(op: &Pad, at: &mut Following<'_>) -> Option<Carried> {
+    let x = at.carried()?;
+    let of_axis = |&axis: &usize| op.pad_width.get(2 * axis..2 * axis + 2);
+    let widths: Option<Vec<&[i64]>> = x.order.iter().map(of_axis).collect();
+    at.with_attr(x, "pad_width", widths?.concat().into())
 }

@@ -5,9 +5,11 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::moves::{copy, wrap_axis};
 use crate::kernel::space::row_major;
+use crate::precision::follows_precision;
 
 /// The parts of a tensor along an axis, as a tuple
 #[op(name = "split", pattern = "injective")]
@@ -83,4 +85,12 @@ impl Operator for Split {
         }
         Ok(parts)
     }
+}
+
+follows_precision!(Split);
+
+/// Along the place of its axis.
+#[rule(layout)]
+fn layout(op: &Split, at: &mut Following<'_>) -> Option<Carried> {
+    at.along_axis("axis", op.axis)
 }

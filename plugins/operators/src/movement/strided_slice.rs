@@ -7,9 +7,11 @@
 //! Indices are those of NumPy: negative ones count from the end, and all are clamped.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::moves::{copy, wrap_axis};
 use crate::kernel::space::row_major;
+use crate::precision::follows_precision;
 
 /// A range of indices along axes; negative ones count from the end, and all are clamped
 #[op(name = "strided_slice", pattern = "injective")]
@@ -123,4 +125,22 @@ mod tests {
         assert_eq!(slice_range(0, -1, i64::MIN, -1), (-1, 0));
         assert_eq!(slice_range(10, 5, 2, 1).1, 0);
     }
+}
+
+/// A slice of all is its argument. Extents that are equal do not say that the elements are: it may be a reversal.
+#[rule(simplify)]
+fn simplify(op: &StridedSlice, at: &mut Site<'_>) -> Option<Expr> {
+    let is_in_order = op.strides.iter().flatten().all(|&step| step == 1);
+    is_in_order.then(|| at.same_type(at.arg(0))).flatten()
+}
+
+follows_precision!(StridedSlice);
+
+/// Along the places of its axes.
+#[rule(layout)]
+fn layout(op: &StridedSlice, at: &mut Following<'_>) -> Option<Carried> {
+    let x = at.carried()?;
+    let first: Vec<i64> = (0..op.begin.len() as i64).collect();
+    let places = x.places(op.axes.as_ref().unwrap_or(&first))?;
+    at.with_attr(x, "axes", places.into())
 }

@@ -7,10 +7,12 @@
 //! An index below zero counts from the end; one outside of the axis has no value.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_bits;
 
 use super::places::{around, places_of, taken};
 use crate::kernel::moves::wrap_axis;
+use crate::precision::follows_precision;
 
 /// Parts of the first argument along an axis, at the indices in the second
 #[op(name = "take", args = 2, pattern = "injective")]
@@ -44,3 +46,5 @@ impl Operator for Take {
         })
     }
 }
+
+follows_precision!(Take);

@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
 use super::per_channel::per_channel;
@@ -50,4 +51,10 @@ impl Operator for BatchNorm {
             Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
         })
     }
+}
+
+/// Along the place of its channels.
+#[rule(layout)]
+fn layout(op: &BatchNorm, at: &mut Following<'_>) -> Option<Carried> {
+    at.along_axis("axis", op.axis)
 }

@@ -5,11 +5,13 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::per_channel::per_channel;
 use crate::kernel::moves::wrap_axis;
 use crate::kernel::parallel::fill;
+use crate::precision::follows_precision;
 
 /// x + b, with a number of b for each channel; arguments x, b
 #[op(name = "nn.bias_add", args = 2, pattern = "broadcast")]
@@ -42,4 +44,12 @@ impl Operator for BiasAdd {
             Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
         })
     }
+}
+
+follows_precision!(BiasAdd);
+
+/// Along the place of its channels.
+#[rule(layout)]
+fn layout(op: &BiasAdd, at: &mut Following<'_>) -> Option<Carried> {
+    at.along_axis("axis", op.axis)
 }

@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::channels::channels;
 use crate::kernel::groups::{Groups, standardize};
@@ -42,4 +43,11 @@ impl Operator for GroupNorm {
             Groups::of_channels(cx.arg(0)?.shape(), self.channel_axis, Some(self.num_groups));
         standardize(cx, &groups, self.epsilon)
     }
+}
+
+/// Along the place of its channels, as long as the images stay in front.
+#[rule(layout)]
+fn layout(op: &GroupNorm, at: &mut Following<'_>) -> Option<Carried> {
+    at.carried().filter(|x| x.order.first() == Some(&0))?;
+    at.along_axis("channel_axis", op.channel_axis)
 }

@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::channels::channels;
 use crate::kernel::groups::{Groups, standardize};
@@ -30,4 +31,11 @@ impl Operator for InstanceNorm {
         let groups = Groups::of_channels(cx.arg(0)?.shape(), self.channel_axis, None);
         standardize(cx, &groups, self.epsilon)
     }
+}
+
+/// Along the place of its channels, as long as the images stay in front.
+#[rule(layout)]
+fn layout(op: &InstanceNorm, at: &mut Following<'_>) -> Option<Carried> {
+    at.carried().filter(|x| x.order.first() == Some(&0))?;
+    at.along_axis("channel_axis", op.channel_axis)
 }

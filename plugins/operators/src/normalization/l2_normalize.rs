@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::groups::{Groups, by_group};
 
@@ -39,4 +40,10 @@ impl Operator for L2Normalize {
             group.iter_mut().for_each(|x| *x /= length);
         })
     }
+}
+
+/// Along the places of its axes.
+#[rule(layout)]
+fn layout(op: &L2Normalize, at: &mut Following<'_>) -> Option<Carried> {
+    at.along_axes("axis", &op.axis)
 }

@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::groups::{Groups, standardize};
 
@@ -48,4 +49,10 @@ impl Operator for LayerNorm {
         let groups = Groups::along(cx.arg(0)?.shape(), &self.axes);
         standardize(cx, &groups, self.epsilon)
     }
+}
+
+/// Along the places of its axes.
+#[rule(layout)]
+fn layout(op: &LayerNorm, at: &mut Following<'_>) -> Option<Carried> {
+    at.along_axes("axes", &op.axes)
 }

@@ -7,6 +7,7 @@
 //! Each row is first lowered by its largest element, so that no exponential overflows.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::along_axis;
 
@@ -30,4 +31,10 @@ impl Operator for LogSoftmax {
             row.iter_mut().for_each(|x| *x -= max + sum.ln());
         })
     }
+}
+
+/// Along the place of its axis.
+#[rule(layout)]
+fn layout(op: &LogSoftmax, at: &mut Following<'_>) -> Option<Carried> {
+    at.along_axis("axis", op.axis)
 }

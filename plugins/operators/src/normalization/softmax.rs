@@ -7,6 +7,7 @@
 //! Each row is first lowered by its largest element, so that no exponential overflows.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::along_axis;
 
@@ -31,4 +32,10 @@ impl Operator for Softmax {
             row.iter_mut().for_each(|x| *x /= sum);
         })
     }
+}
+
+/// Along the place of its axis.
+#[rule(layout)]
+fn layout(op: &Softmax, at: &mut Following<'_>) -> Option<Carried> {
+    at.along_axis("axis", op.axis)
 }

@@ -5,9 +5,12 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
+use super::layout::follow;
 use super::windows::{Window, pool};
+use crate::precision::follows_precision;
 
 /// The mean of each window
 #[op(name = "nn.avg_pool2d", pattern = "out_fusable")]
@@ -50,4 +53,12 @@ impl Operator for AvgPool2d {
             T::from_f64(sum / count as f64)
         }))
     }
+}
+
+follows_precision!(AvgPool2d);
+
+/// In the layout that its argument has.
+#[rule(layout)]
+fn layout(op: &AvgPool2d, at: &mut Following<'_>) -> Option<Carried> {
+    follow(at, &op.layout)
 }

@@ -5,9 +5,12 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
+use super::layout::follow;
 use super::windows::{Window, evaluate_global, infer_global};
+use crate::precision::follows_precision;
 
 /// The mean of each channel
 #[op(name = "nn.global_avg_pool2d", pattern = "out_fusable")]
@@ -29,4 +32,12 @@ impl Operator for GlobalAvgPool2d {
             T::from_f64(sum / (window.rows.count * window.columns.count) as f64)
         }))
     }
+}
+
+follows_precision!(GlobalAvgPool2d);
+
+/// In the layout that its argument has.
+#[rule(layout)]
+fn layout(op: &GlobalAvgPool2d, at: &mut Following<'_>) -> Option<Carried> {
+    follow(at, &op.layout)
 }

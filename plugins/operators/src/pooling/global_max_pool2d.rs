@@ -7,9 +7,12 @@
 //! What is not a number wins.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::layout::follow;
 use super::windows::{Window, evaluate_global, infer_global};
+use crate::precision::follows_precision;
 
 /// The largest element of each channel
 #[op(name = "nn.global_max_pool2d", pattern = "out_fusable")]
@@ -29,4 +32,12 @@ impl Operator for GlobalMaxPool2d {
             window.elements().reduce(T::larger).unwrap_or_default()
         }))
     }
+}
+
+follows_precision!(GlobalMaxPool2d);
+
+/// In the layout that its argument has.
+#[rule(layout)]
+fn layout(op: &GlobalMaxPool2d, at: &mut Following<'_>) -> Option<Carried> {
+    follow(at, &op.layout)
 }

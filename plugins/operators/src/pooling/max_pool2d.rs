@@ -7,9 +7,12 @@
 //! What is not a number wins.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::layout::follow;
 use super::windows::{Window, pool};
+use crate::precision::follows_precision;
 
 /// The largest element of each window
 #[op(name = "nn.max_pool2d", pattern = "out_fusable")]
@@ -43,4 +46,12 @@ impl Operator for MaxPool2d {
             window.elements().reduce(T::larger).unwrap_or_default()
         }))
     }
+}
+
+follows_precision!(MaxPool2d);
+
+/// In the layout that its argument has.
+#[rule(layout)]
+fn layout(op: &MaxPool2d, at: &mut Following<'_>) -> Option<Carried> {
+    follow(at, &op.layout)
 }

@@ -3,5 +3,6 @@
 pub mod avg_pool2d;
 pub mod global_avg_pool2d;
 pub mod global_max_pool2d;
+mod layout;
 pub mod max_pool2d;
 mod windows;

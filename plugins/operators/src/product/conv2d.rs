@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::taps::{Axis, PLANES, Tap};
@@ -12,6 +13,7 @@ use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
 use crate::kernel::parallel::fill;
 use crate::kernel::window::Window;
+use crate::precision::gains_by_precision;
 
 /// Convolution over two spatial axes
 #[op(name = "nn.conv2d", args = 2, pattern = "out_fusable")]
@@ -150,4 +152,74 @@ impl Conv2d {
 
 fn rank_error<T>() -> Result<T> {
     Err(OpError::Unsupported("tensors of four dimensions are expected".into()))
+}
+
+gains_by_precision!(Conv2d);
+
+/// In the layouts that are wanted of data and kernel, NHWC and OHWI where nobody says.
+#[rule(layout)]
+fn layout(op: &Conv2d, at: &mut Following<'_>) -> Result<Option<Carried>> {
+    let desired = at.desired.clone();
+    let desired: Vec<&str> = desired.iter().map(String::as_str).collect();
+    let [data, kernel] = match desired[..] {
+        [] => ["NHWC", "OHWI"],
+        [data, kernel] => [data, kernel],
+        _ => return Err(OpError::Unsupported("it has two layouts, such as NHWC OHWI".into())),
+    };
+    for (layout, axes) in [(data, "NCHW"), (kernel, "OIHW")] {
+        if order(axes, layout).is_none() {
+            let text =
+                format!("the layout {layout:?} does not have each of the axes of {axes} once");
+            return Err(OpError::Unsupported(text));
+        }
+    }
+    Ok(in_layouts(op, at, data, kernel))
+}
+
+fn in_layouts(op: &Conv2d, at: &mut Following<'_>, data: &str, kernel: &str) -> Option<Carried> {
+    let (own, own_kernel) = (op.data_layout.text(), op.kernel_layout.text());
+    let is_plain = op.out_layout.is_empty() || op.out_layout == own;
+    if !is_plain || (own, own_kernel) == (data, kernel) {
+        return None;
+    }
+    let (order, kernel_order) = (order(own, data)?, order(own_kernel, kernel)?);
+    let [LayoutArg::One(x), LayoutArg::One(weight)] = &at.inputs.clone()[..] else { return None };
+    let x = at.in_order(x, &order)?;
+    let weight = at.in_order(weight, &kernel_order)?;
+    let cx = at.cx();
+    let attrs = cx.without_attr(at.call.attrs, "out_layout");
+    let attrs = cx.with_attr(attrs, "data_layout", data.into());
+    let attrs = cx.with_attr(attrs, "kernel_layout", kernel.into());
+    let value = at.again(&[x, weight], attrs)?;
+    Some(Carried { value, order })
+}
+
+/// For each axis of `to`, where it is in `from`; `None` when the axes are not the same four letters.
+fn order(from: &str, to: &str) -> Option<Vec<usize>> {
+    let places: Option<Vec<usize>> = to.chars().map(|axis| from.find(axis)).collect();
+    let mut sorted = places.clone()?;
+    sorted.sort_unstable();
+    (from.len() == 4 && sorted == [0, 1, 2, 3]).then_some(places)?
+}
+
+/// For each element of the result a multiplication and an addition for each element of a kernel.
+#[rule(cost)]
+fn cost(op: &Conv2d, at: &mut Site<'_>) -> Option<Cost> {
+    let (_, kernel) = at.tensor(at.arg(1))?;
+    let (_, result) = at.tensor(at.call.expr)?;
+    let outputs = extent(&kernel, &op.kernel_layout, 'O', at)?;
+    let all = |dims: &[Dim]| {
+        at.with_cx(|cx| dims.iter().fold(cx.dim(1), |all, &dim| cx.dim_mul(all, dim)))
+    };
+    let (kernel, result) = (all(&kernel), all(&result));
+    let taps = at.with_cx(|cx| cx.dim_floor_div(kernel, outputs));
+    let flops = at.with_cx(|cx| cx.dim_mul(cx.dim(2), cx.dim_mul(result, taps)));
+    Cost::of_call(at, at.call.expr, flops)
+}
+
+/// The extent of an axis of a layout, blocks counted in.
+fn extent(dims: &[Dim], layout: &Layout, axis: char, at: &Site<'_>) -> Option<Dim> {
+    let places = layout.text().chars().filter(char::is_ascii_alphabetic).zip(dims);
+    let own = places.filter(|(letter, _)| letter.eq_ignore_ascii_case(&axis));
+    at.with_cx(|cx| own.map(|(_, &dim)| dim).reduce(|all, dim| cx.dim_mul(all, dim)))
 }

@@ -5,11 +5,14 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::cost::of_product;
 use super::dots::multiply;
 use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
+use crate::precision::gains_by_precision;
 
 /// x * transpose(w), over the last axis of x
 #[op(name = "nn.dense", args = 2, pattern = "out_fusable")]
@@ -73,4 +76,13 @@ impl Operator for Dense {
             Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
         })
     }
+}
+
+gains_by_precision!(Dense);
+
+/// For each element of the result a multiplication and an addition for each element of a row.
+#[rule(cost)]
+fn cost(_: &Dense, at: &mut Site<'_>) -> Option<Cost> {
+    let (_, data) = at.tensor(at.arg(0))?;
+    of_product(at, *data.last()?)
 }

@@ -5,13 +5,16 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::cost::of_product;
 use super::dots::multiply;
 use crate::broadcast::types::broadcast;
 use crate::kernel::convert::convert;
 use crate::kernel::moves::permute;
 use crate::kernel::space::{Rows, Space, broadcast_strides};
+use crate::precision::gains_by_precision;
 
 /// Matrix product over the last two axes; those before are broadcast
 #[op(name = "matmul", args = 2, pattern = "out_fusable")]
@@ -94,4 +97,18 @@ fn with_last_axes(tensor: &Tensor, is_swapped: bool) -> Result<Tensor> {
         axes.swap(rank - 2, rank - 1);
     }
     permute(tensor, &axes)
+}
+
+gains_by_precision!(Matmul);
+
+/// For each element of the result a multiplication and an addition for each element of a row.
+#[rule(cost)]
+fn cost(op: &Matmul, at: &mut Site<'_>) -> Option<Cost> {
+    let (_, a) = at.tensor(at.arg(0))?;
+    let inner = match a.as_slice() {
+        [] => return None,
+        [.., inner, _] if op.transpose_a => *inner,
+        [.., inner] => *inner,
+    };
+    of_product(at, inner)
 }

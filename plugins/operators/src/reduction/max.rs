@@ -7,9 +7,11 @@
 //! What is not a number wins, as ONNX and NumPy have it. Of no elements there is no such one.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::along::{axes, extreme, reduced};
+use crate::precision::follows_precision;
 
 /// The largest element along axes
 #[op(name = "max", pattern = "reduction")]
@@ -30,4 +32,12 @@ impl Operator for Max {
         let axes = axes(cx, self.axis.as_deref())?;
         with_number!(cx.arg(0)?.dtype(), T => extreme(cx, &axes, T::larger))
     }
+}
+
+follows_precision!(Max);
+
+/// Over the places of its axes.
+#[rule(layout)]
+fn layout(op: &Max, at: &mut Following<'_>) -> Option<Carried> {
+    at.reduction("axis", op.axis.as_deref(), op.keepdims)
 }

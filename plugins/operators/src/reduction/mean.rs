@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
 use super::along::{axes, reduced, rows, sum_row};
@@ -31,4 +32,10 @@ impl Operator for Mean {
             rows(cx, &axes, &|row: &[T]| T::from_f64(sum_row(row) / row.len() as f64))
         })
     }
+}
+
+/// Over the places of its axes.
+#[rule(layout)]
+fn layout(op: &Mean, at: &mut Following<'_>) -> Option<Carried> {
+    at.reduction("axis", op.axis.as_deref(), op.keepdims)
 }

@@ -6,6 +6,7 @@
 
 use tenon_plugin_api::op::number::Sum;
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::along::{axes, reduced, rows};
@@ -31,4 +32,10 @@ impl Operator for Prod {
             T::narrow(row.iter().fold(<T as Number>::Sum::ONE, |product, &x| Sum::mul(product, x.widen())))
         }))
     }
+}
+
+/// Over the places of its axes.
+#[rule(layout)]
+fn layout(op: &Prod, at: &mut Following<'_>) -> Option<Carried> {
+    at.reduction("axis", op.axis.as_deref(), op.keepdims)
 }

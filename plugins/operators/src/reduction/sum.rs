@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::along::{axes, reduced, rows, sum_row};
@@ -28,4 +29,10 @@ impl Operator for Sum {
         let axes = axes(cx, self.axis.as_deref())?;
         with_number!(cx.arg(0)?.dtype(), T => rows(cx, &axes, &|row: &[T]| T::narrow(sum_row(row))))
     }
+}
+
+/// Over the places of its axes.
+#[rule(layout)]
+fn layout(op: &Sum, at: &mut Following<'_>) -> Option<Carried> {
+    at.reduction("axis", op.axis.as_deref(), op.keepdims)
 }

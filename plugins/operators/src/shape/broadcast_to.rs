@@ -5,9 +5,11 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::moves::copy;
 use crate::kernel::space::broadcast_strides;
+use crate::precision::follows_precision;
 
 /// Repeated along axes, in the shape of the second argument
 #[op(name = "broadcast_to", args = 2, pattern = "broadcast")]
@@ -33,4 +35,18 @@ impl Operator for BroadcastTo {
         let tensor = cx.arg(0)?;
         Ok(vec![copy(tensor, 0, shape, broadcast_strides(shape, tensor.shape()))?])
     }
+}
+
+/// To the shape that it has, `=> x`.
+#[rule(simplify)]
+fn simplify(_: &BroadcastTo, at: &mut Site<'_>) -> Option<Expr> {
+    at.same_type(at.arg(0))
+}
+
+follows_precision!(BroadcastTo);
+
+/// It stays as it is: its shape is an argument.
+#[rule(layout)]
+fn layout(_: &BroadcastTo, _: &mut Following<'_>) -> Option<Carried> {
+    None
 }

@@ -5,8 +5,11 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::same_elements::same_elements;
+use super::simplify::one_reshape;
+use crate::precision::follows_precision;
 
 /// Axes of extent 1 at places of the result
 #[op(name = "expand_dims", pattern = "broadcast")]
@@ -33,4 +36,28 @@ impl Operator for ExpandDims {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         same_elements(cx)
     }
+}
+
+/// Of a `reshape`, `expand_dims` or `squeeze` it is one reshape; where the shape comes back, none.
+#[rule(simplify)]
+fn simplify(_: &ExpandDims, at: &mut Site<'_>) -> Option<Expr> {
+    one_reshape(at)
+}
+
+follows_precision!(ExpandDims);
+
+/// New axes go to the front.
+#[rule(layout)]
+fn layout(op: &ExpandDims, at: &mut Following<'_>) -> Option<Carried> {
+    let x = at.carried()?;
+    let rank = x.order.len() + op.axis.len();
+    let new: Vec<usize> =
+        op.axis.iter().map(|axis| axis.rem_euclid(rank as i64) as usize).collect();
+    let old: Vec<usize> = (0..rank).filter(|axis| !new.contains(axis)).collect();
+    let front: Vec<i64> = (0..new.len() as i64).collect();
+    let value = at.expand_dims(x.value, &front);
+    let mut order = new;
+    order.sort_unstable();
+    order.extend(x.order.iter().map(|&axis| old[axis]));
+    Some(Carried { value, order })
 }

@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 /// A tensor of the shape of the argument, of one value
@@ -39,4 +40,10 @@ impl Operator for Full {
             Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), vec![value; count])])
         })
     }
+}
+
+/// It stays as it is: its shape is an argument.
+#[rule(layout)]
+fn layout(_: &Full, _: &mut Following<'_>) -> Option<Carried> {
+    None
 }

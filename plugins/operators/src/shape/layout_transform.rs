@@ -5,8 +5,10 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::moves::relayout;
+use crate::precision::follows_precision;
 
 /// The same tensor in another layout; an extent that is split must be a multiple of its block
 #[op(name = "layout_transform", pattern = "injective")]
@@ -37,3 +39,18 @@ impl Operator for LayoutTransform {
         Ok(vec![relayout(cx.arg(0)?, &self.src_layout, &self.dst_layout)?])
     }
 }
+
+/// To the same layout, or there and back, `=> x`.
+#[rule(simplify)]
+fn simplify(op: &LayoutTransform, at: &mut Site<'_>) -> Option<Expr> {
+    let x = at.arg(0);
+    if op.src_layout == op.dst_layout {
+        return at.same_type(x);
+    }
+    let inner = at.call_of(x, "layout_transform")?;
+    let there: LayoutTransform = at.op_of_call(&inner)?;
+    let is_back = there.src_layout == op.dst_layout && there.dst_layout == op.src_layout;
+    is_back.then(|| at.same_type(inner.args[0])).flatten()
+}
+
+follows_precision!(LayoutTransform);

@@ -8,6 +8,7 @@ pub mod reshape;
 mod same_elements;
 pub mod shape_of;
 pub mod shape_to_tensor;
+mod simplify;
 pub mod squeeze;
 pub mod tensor_to_shape;
 pub mod transpose;

@@ -5,8 +5,11 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::same_elements::same_elements;
+use super::simplify::{same_shape, source};
+use crate::precision::follows_precision;
 
 /// The same elements in the shape of the second argument
 #[op(name = "reshape", args = 2, pattern = "injective")]
@@ -30,3 +33,16 @@ impl Operator for Reshape {
         same_elements(cx)
     }
 }
+
+/// Of a `reshape`, `expand_dims` or `squeeze` it is one reshape; where the shape comes back, none.
+#[rule(simplify)]
+fn simplify(_: &Reshape, at: &mut Site<'_>) -> Option<Expr> {
+    same_shape(at).or_else(|| {
+        // It keeps its shape argument, which may be known at run time alone.
+        let source = source(at)?;
+        let reshaped = at.apply("reshape", &[source, at.arg(1)]);
+        at.same_type(reshaped)
+    })
+}
+
+follows_precision!(Reshape);

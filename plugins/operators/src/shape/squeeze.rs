@@ -5,8 +5,11 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::same_elements::same_elements;
+use super::simplify::one_reshape;
+use crate::precision::follows_precision;
 
 /// Without axes of extent 1
 #[op(name = "squeeze", pattern = "injective")]
@@ -42,4 +45,24 @@ impl Operator for Squeeze {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         same_elements(cx)
     }
+}
+
+/// Of a `reshape`, `expand_dims` or `squeeze` it is one reshape; where the shape comes back, none.
+#[rule(simplify)]
+fn simplify(_: &Squeeze, at: &mut Site<'_>) -> Option<Expr> {
+    one_reshape(at)
+}
+
+follows_precision!(Squeeze);
+
+/// Without the places of its axes.
+#[rule(layout)]
+fn layout(op: &Squeeze, at: &mut Following<'_>) -> Option<Carried> {
+    let carried = at.carried()?;
+    let (_, dims) = at.tensor(at.arg(0))?;
+    let is_one = |dim: &Dim| at.terms().dim_value(*dim) == Some(1);
+    let ones = || (0..).zip(&dims).filter(|(_, dim)| is_one(dim)).map(|(axis, _)| axis).collect();
+    let places = carried.places(&op.axis.clone().unwrap_or_else(ones))?;
+    let squeezed = at.with_attr(carried, "axis", places.clone().into())?;
+    Some(squeezed.without(&places))
 }

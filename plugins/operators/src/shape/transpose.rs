@@ -5,8 +5,10 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::moves::{permute, wrap_axis};
+use crate::precision::follows_precision;
 
 /// The axes in another order
 #[op(name = "transpose", pattern = "injective")]
@@ -33,10 +35,35 @@ impl Operator for Transpose {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         let tensor = cx.arg(0)?;
         let rank = tensor.shape().len();
-        let axes: Vec<usize> = match &self.axes {
-            Some(axes) => axes.iter().map(|&axis| wrap_axis(axis, rank)).collect(),
-            None => (0..rank).rev().collect(),
-        };
-        Ok(vec![permute(tensor, &axes)?])
+        Ok(vec![permute(tensor, &self.order(rank))?])
     }
 }
+
+impl Transpose {
+    /// For each axis of the result, which one of the `rank` axes it is.
+    fn order(&self, rank: usize) -> Vec<usize> {
+        match &self.axes {
+            Some(axes) => axes.iter().map(|&axis| wrap_axis(axis, rank)).collect(),
+            None => (0..rank).rev().collect(),
+        }
+    }
+}
+
+/// `transpose(transpose(x)) => transpose(x)`, and `transpose(x) => x` when no axis moves.
+#[rule(simplify)]
+fn simplify(op: &Transpose, at: &mut Site<'_>) -> Option<Expr> {
+    let x = at.arg(0);
+    let rank = at.rank(x)?;
+    let outer = op.order(rank);
+    if outer.iter().copied().eq(0..rank) {
+        return Some(x);
+    }
+    let inner = at.call_of(x, "transpose")?;
+    let source = inner.args[0];
+    let inner = at.op_of_call::<Transpose>(&inner)?.order(rank);
+    let axes: Vec<i64> = outer.iter().map(|&axis| inner[axis] as i64).collect();
+    let transposed = at.transpose(source, &axes);
+    at.same_type(transposed)
+}
+
+follows_precision!(Transpose);
