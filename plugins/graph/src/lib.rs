@@ -6,6 +6,7 @@ mod canonicalize_bindings;
 mod constants;
 mod dead_code_elimination;
 mod eliminate_common_subexpr;
+mod estimate_cost;
 mod fold_constant;
 mod fold_scale_axis;
 mod forward_fold_scale_axis;
