@@ -149,13 +149,19 @@ fn examples_of_operators_have_the_types_that_they_show() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The code in `docs/operators.md` is that of `examples/custom-op`: a fence that says `file=PATH from="…" to="…"` shows the
+/// The code in the guides is that of `examples/custom-op`: a fence that says `file=PATH from="…" to="…"` shows the
 /// lines of a file from the one that begins so to the one before that which begins so.
 #[test]
 fn code_in_the_guide_is_that_of_the_example() {
+    let counts = ["operators.md", "rules.md"].map(keep_guide_fresh);
+    assert!(counts[0] >= 3 && counts[1] >= 1, "the guides show code");
+}
+
+/// Compares the code in a guide with that of the files which it names; how many pieces there are.
+fn keep_guide_fresh(name: &str) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let path = root.join("docs/operators.md");
-    let text = fs::read_to_string(&path).expect("docs/operators.md is there");
+    let path = root.join("docs").join(name);
+    let text = fs::read_to_string(&path).expect("the guide is there");
     let mut fresh = String::new();
     let mut lines = text.lines();
     let mut count = 0;
@@ -169,12 +175,12 @@ fn code_in_the_guide_is_that_of_the_example() {
         count += 1;
         lines.find(|line| *line == "```").expect("the fence ends");
     }
-    assert!(count >= 3, "the guide shows code");
     if env::var_os("TENON_BLESS").is_some() {
         fs::write(&path, &fresh).expect("it can be written");
     }
-    let found = fs::read_to_string(&path).expect("docs/operators.md is there");
-    assert!(found == fresh, "docs/operators.md is out of date: TENON_BLESS=1 writes it anew");
+    let found = fs::read_to_string(&path).expect("the guide is there");
+    assert!(found == fresh, "docs/{name} is out of date: TENON_BLESS=1 writes it anew");
+    count
 }
 
 /// The lines of a text from the one that begins as `from="…"` says to the one before `to="…"`.

@@ -25,6 +25,7 @@ mod quarantine;
 mod reduce;
 mod reproducers;
 #[cfg(feature = "llvm")]
+mod rules;
 mod run;
 mod run_passes;
 mod trial;
@@ -89,6 +90,9 @@ enum Command {
     /// The operators that plugins offer
     #[command(subcommand)]
     Ops(ops::OpsCommand),
+    /// What plugins know of operators besides: gradients, layouts, imports
+    #[command(subcommand)]
+    Rules(rules::RulesCommand),
     /// The plugins that the registry leads to
     #[command(subcommand)]
     Plugins(plugins::PluginsCommand),
@@ -159,6 +163,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Check(args) => opt::check(&cli.global, args),
         Command::Passes(command) => passes::passes(&cli.global, command),
         Command::Ops(command) => ops::ops(&cli.global, command),
+        Command::Rules(command) => rules::rules(&cli.global, command),
         Command::Plugins(command) => plugins::plugins(&cli.global, command),
         Command::Pipeline(command) => pipelines::pipeline(&cli.global, command),
         Command::PluginProbe { .. } | Command::PluginWorker { .. } => {

@@ -26,6 +26,8 @@ pub(crate) enum ServiceError {
     NoName(u32),
     #[error("the module or the room for its programs is not there")]
     NoModule,
+    #[error("no rules have the number {0}")]
+    NoRules(u32),
     #[error("there is nothing to call")]
     NoItem,
     /// The transaction holds what its pass should not have put there.

@@ -68,7 +68,7 @@ fn what_fails_in_evaluation_is_told_of_the_operator() {
     let error = said("error");
     assert!(error.contains("`test.op.WrongValue`: it does not like the values"), "{error}");
     let unknown = said("sleeps");
-    assert!(unknown.contains("it is panics, nothing, too much or error"), "{unknown}");
+    assert!(unknown.contains("it is panics, nothing, too much, error or lost"), "{unknown}");
 }
 
 #[test]

@@ -423,6 +423,7 @@ mod operators {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use tenon_plugin_api::op::prelude::*;
+    use tenon_plugin_api::rule::prelude::*;
 
     /// Says that its result is what it is given
     #[op(name = "test.op.Right")]
@@ -513,7 +514,7 @@ mod operators {
     #[op(name = "test.op.WrongValue")]
     struct WrongValue {
         /// what it does
-        #[attr(default = "panics", one_of = ["panics", "nothing", "too much", "error"])]
+        #[attr(default = "panics", one_of = ["panics", "nothing", "too much", "error", "lost"])]
         mode: String,
     }
 
@@ -530,5 +531,26 @@ mod operators {
                 _ => panic!("the value of {} is too hard", cx.op.name),
             }
         }
+    }
+
+    /// Panics, fails, or answers what is no node
+    #[rule(simplify)]
+    fn simplify(
+        op: &WrongValue,
+        at: &mut Site<'_>,
+    ) -> std::result::Result<Option<Expr>, PassError> {
+        match op.mode.as_str() {
+            "panics" => panic!("the rule of {} is too hard", at.call.expr.0),
+            "error" => Err(PassError::new("it does not like the call")),
+            "lost" => Ok(Some(Expr(99_999))),
+            "too much" => Ok(Some(at.shape(&[]))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Wrong, and of the same benefit as the one of the operator's own plugin
+    #[rule(simplify, key = "nn.relu")]
+    fn instead(at: &mut Site<'_>) -> Option<Expr> {
+        Some(at.apply("abs", &[at.arg(0)]))
     }
 }

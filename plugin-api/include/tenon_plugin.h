@@ -644,13 +644,12 @@ typedef struct tenon_rule_table {
 typedef struct tenon_host_rule {
   /* Bytes of this table. An entry that ends behind them is absent. */
   size_t size;
-  /* How many rules of a facet there are for a key, both symbols, in a version; 0xffffffff and
-   * `last_error` when they cannot be used. [any thread] */
-  uint32_t (*count)(const tenon_run *run, uint32_t facet, uint32_t key, uint64_t version);
-  /* Asks the rules of a facet for a key in a version, the best one first, until one answers. 1 when one
-   * did, 0 when all declined or there is none; 0xffffffff and `last_error` when one failed. [one
-   * thread] */
-  uint32_t (*ask)(const tenon_run *run, uint32_t facet, uint32_t key, uint64_t version, tenon_transaction *transaction, tenon_ids nodes, uint32_t data);
+  /* The rules of a facet for a key, both symbols, in a version: a number that `ask` takes in the same
+   * run, 0 when there are none; 0xffffffff and `last_error` when they cannot be used. [any thread] */
+  uint32_t (*find)(const tenon_run *run, uint32_t facet, uint32_t key, uint64_t version);
+  /* Asks rules that `find` found, the best one first, until one answers. 1 when one did, 0 when all
+   * declined; 0xffffffff and `last_error` when one failed. [one thread] */
+  uint32_t (*ask)(const tenon_run *run, uint32_t rules, tenon_transaction *transaction, tenon_ids nodes, uint32_t data);
   /* The nodes that this thread was answered last, borrowed until it asks again. 0xffffffff stands for
    * none. [any thread] */
   tenon_ids (*answered_nodes)(const tenon_run *run);
@@ -840,8 +839,8 @@ static const tenon_field tenon_rule_table_layout[] = {
 
 static const tenon_field tenon_host_rule_layout[] = {
     TENON_FIELD(tenon_host_rule, size, "size_t"),
-    TENON_FIELD(tenon_host_rule, count, "uint32_t(const tenon_run *, uint32_t, uint32_t, uint64_t)"),
-    TENON_FIELD(tenon_host_rule, ask, "uint32_t(const tenon_run *, uint32_t, uint32_t, uint64_t, tenon_transaction *, tenon_ids, uint32_t)"),
+    TENON_FIELD(tenon_host_rule, find, "uint32_t(const tenon_run *, uint32_t, uint32_t, uint64_t)"),
+    TENON_FIELD(tenon_host_rule, ask, "uint32_t(const tenon_run *, uint32_t, tenon_transaction *, tenon_ids, uint32_t)"),
     TENON_FIELD(tenon_host_rule, answered_nodes, "tenon_ids(const tenon_run *)"),
     TENON_FIELD(tenon_host_rule, answered_data, "uint32_t(const tenon_run *)"),
     TENON_FIELD(tenon_host_rule, answer, "bool(const tenon_run *, tenon_ids, uint32_t)"),
@@ -1018,7 +1017,7 @@ TENON_ASSERT(offsetof(tenon_rule_table, apply) == 32);
 
 TENON_ASSERT(sizeof(tenon_host_rule) == 64);
 TENON_ASSERT(offsetof(tenon_host_rule, size) == 0);
-TENON_ASSERT(offsetof(tenon_host_rule, count) == 8);
+TENON_ASSERT(offsetof(tenon_host_rule, find) == 8);
 TENON_ASSERT(offsetof(tenon_host_rule, ask) == 16);
 TENON_ASSERT(offsetof(tenon_host_rule, answered_nodes) == 24);
 TENON_ASSERT(offsetof(tenon_host_rule, answered_data) == 32);

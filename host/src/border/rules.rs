@@ -60,7 +60,7 @@ impl RuleCode for PluginRule {
         let Some(site) = question.site.downcast_ref::<Site>() else {
             return Err(OpError::Broken("it is asked from nowhere".into()));
         };
-        let call = Arc::new(Call::of_rule(&site.asker));
+        let call = site.asker.of_rule();
         let (table, nodes) = (self.library.table, RSlice::from_slice(question.nodes));
         let mut is_done = false;
         // SAFETY: the table's layout was checked; the call lives until it returns, and the asker lends the transaction.
@@ -73,7 +73,11 @@ impl RuleCode for PluginRule {
             Some(failure) if failure.is_panic => Err(OpError::Broken(failure.message.clone())),
             Some(failure) => Err(OpError::Told(failure.message.clone())),
             None if !is_done => Err(OpError::Broken("it fails and does not say why".into())),
-            None => Ok(call.take_reply()),
+            None => {
+                let reply = call.take_reply();
+                site.asker.keep(call);
+                Ok(reply)
+            }
         }
     }
 }
@@ -99,23 +103,24 @@ fn first_answer(
     Ok(None)
 }
 
-fn rules_of(call: &Call, facet: u32, key: u32, version: u64) -> Result<Arc<[Rule]>, ServiceError> {
-    let cx = &call.run.cx;
-    Ok(cx.operators().rules(name_of(cx, facet)?, name_of(cx, key)?, version)?)
-}
-
-unsafe extern "C" fn count(run: *const RawRun, facet: u32, key: u32, version: u64) -> u32 {
+unsafe extern "C" fn find(run: *const RawRun, facet: u32, key: u32, version: u64) -> u32 {
     // SAFETY: see `mod.rs`.
     let Some(call) = (unsafe { call_of(run) }) else { return NONE };
-    let count = || Ok::<_, ServiceError>(rules_of(call, facet, key, version)?.len() as u32);
-    answered(call, count).unwrap_or(NONE)
+    let find = || {
+        let cx = &call.run.cx;
+        let (facet, key) = (name_of(cx, facet)?, name_of(cx, key)?);
+        let rules = cx.operators().rules(facet, key, version)?;
+        Ok::<_, ServiceError>(match rules.is_empty() {
+            true => 0,
+            false => call.run.keep_rules(format!("{facet}:{key}"), rules),
+        })
+    };
+    answered(call, find).unwrap_or(NONE)
 }
 
 unsafe extern "C" fn ask(
     run: *const RawRun,
-    facet: u32,
-    key: u32,
-    version: u64,
+    rules: u32,
     transaction: *mut RawEdit,
     nodes: RSlice<'_, u32>,
     data: u32,
@@ -128,11 +133,10 @@ unsafe extern "C" fn ask(
         if !has_term(cx, data) {
             return Err(ServiceError::NoTerm(data));
         }
-        let rules = rules_of(&call, facet, key, version)?;
-        let name = format!("{}:{}", name_of(cx, facet)?, name_of(cx, key)?);
+        let found = call.run.kept_rules(rules).ok_or(ServiceError::NoRules(rules))?;
         let site = Site { asker, transaction };
         let question = RuleQuestion { cx, nodes: read::slice(nodes), data, site: &site };
-        first_answer(&rules, &name, &question)
+        first_answer(&found.1, &found.0, &question)
     };
     match answered(&call, ask) {
         None => NONE,
@@ -186,7 +190,7 @@ unsafe extern "C" fn is_nested_read(transaction: *mut RawEdit, node: u32) -> boo
 
 pub(super) static RULES: HostRules = HostRules {
     size: size_of::<HostRules>(),
-    count,
+    find,
     ask,
     answered_nodes,
     answered_data,

@@ -1,7 +1,7 @@
 //! The state of one run of a pass, and of each call that it makes of the plugin.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::{self, ThreadId};
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use tenon_plugin_api::ir::{Attrs, Expr};
 
 use super::generators::{GeneratorError, Generators};
 use super::operators::Results;
-use crate::ir::{Cx, Module, RuleReply};
+use crate::ir::{Cx, Module, Rule, RuleReply};
 
 /// What a plugin's calls refer to while one of its passes runs.
 pub struct Run {
@@ -28,7 +28,12 @@ pub struct Run {
     refused: OnceLock<String>,
     /// Edits that are left, where there is a limit.
     edits_left: Option<AtomicU32>,
+    /// The rules that were found, with the name of their facet and key; each is known by its place, counted from 1.
+    rules: RwLock<Vec<Arc<KeptRules>>>,
 }
+
+/// Rules with the name of their facet and key.
+pub(super) type KeptRules = (String, Arc<[Rule]>);
 
 /// How serious a report is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -113,6 +118,7 @@ impl Run {
             reports: Mutex::default(),
             refused: OnceLock::new(),
             edits_left: None,
+            rules: RwLock::default(),
         }
     }
 
@@ -154,6 +160,23 @@ impl Run {
     /// Edits that are left, where there is a limit.
     pub fn edit_limit(&self) -> Option<u32> {
         self.edits_left.as_ref().map(|left| left.load(Ordering::Relaxed))
+    }
+
+    /// The number of rules that were found.
+    pub(super) fn keep_rules(&self, name: String, rules: Arc<[Rule]>) -> u32 {
+        let mut all = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |kept: &Arc<KeptRules>| Arc::ptr_eq(&kept.1, &rules);
+        if let Some(at) = all.iter().position(is_same) {
+            return at as u32 + 1;
+        }
+        all.push(Arc::new((name, rules)));
+        all.len() as u32
+    }
+
+    /// The rules that have this number.
+    pub(super) fn kept_rules(&self, number: u32) -> Option<Arc<KeptRules>> {
+        let all = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        all.get((number as usize).checked_sub(1)?).cloned()
     }
 
     /// Takes one of the edits that are left.
@@ -202,6 +225,8 @@ pub(crate) struct Call {
     results: Option<Results>,
     /// What a rule answers, while one is asked.
     reply: Mutex<Option<RuleReply>>,
+    /// The call of the last rule that this one asked, for the next one: a rule is asked for every node.
+    of_rule: Mutex<Option<Arc<Call>>>,
     /// What each thread was answered last when it asked for a rule. A list stays where it is until it is replaced.
     answers: Mutex<Vec<(ThreadId, Box<RuleReply>)>>,
 }
@@ -215,13 +240,23 @@ impl Call {
             object: Mutex::default(),
             results: None,
             reply: Mutex::default(),
+            of_rule: Mutex::default(),
             answers: Mutex::default(),
         }
     }
 
-    /// A call of a rule that another call asks. It sees why an edit of the other's transaction failed.
-    pub(super) fn of_rule(asker: &Self) -> Self {
-        Self { errors: asker.errors.clone(), ..Self::new(asker.run.clone()) }
+    /// The call of a rule that this one asks. It sees why an edit of this one's transaction failed.
+    pub(super) fn of_rule(&self) -> Arc<Self> {
+        lock(&self.of_rule).take().unwrap_or_else(|| {
+            Arc::new(Self { errors: self.errors.clone(), ..Self::new(self.run.clone()) })
+        })
+    }
+
+    /// Keeps the call of a rule for the next one, when nobody holds it and nothing is left in it.
+    pub(super) fn keep(&self, of_rule: Arc<Self>) {
+        if Arc::strong_count(&of_rule) == 1 && of_rule.failure.get().is_none() {
+            *lock(&self.of_rule) = Some(of_rule);
+        }
     }
 
     /// Remembers what a rule answers.

@@ -93,6 +93,15 @@ pub(super) fn ops() -> ArgValueCandidates {
     })
 }
 
+/// The facets of rules.
+pub(super) fn facets() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let Some(registry) = registry() else { return Vec::new() };
+        let all = super::rules::facets_of(&registry).into_iter();
+        all.map(|(facet, count)| candidate("", &facet, &format!("{count} rules"))).collect()
+    })
+}
+
 /// The passes whose name, or the last part of it, begins with a word.
 fn named(registry: &Registry, before: &str, word: &str) -> Vec<CompletionCandidate> {
     let mut found = Vec::new();

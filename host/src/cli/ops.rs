@@ -7,7 +7,8 @@ use super::Global;
 use super::complete;
 use super::output::{Failure, labelled, print, print_json, table};
 use super::passes::{cell, more_text};
-use crate::registry::{AttrRecord, Kind, OpRecord, PluginEntry, Registry};
+use super::rules::{facets_of, rule_cells, rule_json};
+use crate::registry::{AttrRecord, Kind, OpRecord, PluginEntry, Registry, RuleRecord};
 
 #[derive(Subcommand)]
 pub(super) enum OpsCommand {
@@ -31,7 +32,8 @@ pub(super) fn ops(global: &Global, command: &OpsCommand) -> Result<(), Failure> 
             let mut all: Vec<(&PluginEntry, &OpRecord)> = registry.op_records().collect();
             all.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
             if global.json {
-                let all: Vec<Value> = all.iter().map(|(entry, op)| op_json(entry, op)).collect();
+                let all: Vec<Value> =
+                    all.iter().map(|(entry, op)| op_json(&registry, entry, op)).collect();
                 return print_json(&all);
             }
             let rows: Vec<Vec<String>> = all
@@ -49,9 +51,9 @@ pub(super) fn ops(global: &Global, command: &OpsCommand) -> Result<(), Failure> 
         OpsCommand::Show { name, markdown } => {
             let (entry, op) = find(&registry, name)?;
             match (markdown, global.json) {
-                (true, _) => print(op_markdown(entry, op)),
-                (false, true) => print_json(&op_json(entry, op)),
-                (false, false) => print(op_text(entry, op)),
+                (true, _) => print(op_markdown(&registry, entry, op)),
+                (false, true) => print_json(&op_json(&registry, entry, op)),
+                (false, false) => print(op_text(&registry, entry, op)),
             }
         }
     }
@@ -68,13 +70,22 @@ fn find<'r>(
     })
 }
 
-fn op_json(entry: &PluginEntry, op: &OpRecord) -> Value {
+fn op_json(registry: &Registry, entry: &PluginEntry, op: &OpRecord) -> Value {
+    let rules = rules_of(registry, op);
+    let rules = rules.iter().map(|(entry, rule)| rule_json(registry, entry, rule));
     json!({
         "op": op,
         "plugin": entry.manifest.plugin.id,
         "version": entry.manifest.plugin.version,
         "file": entry.path.display().to_string(),
+        "rules": rules.collect::<Vec<_>>(),
     })
+}
+
+/// The rules about an operator, by facet.
+fn rules_of<'r>(registry: &'r Registry, op: &OpRecord) -> Vec<(&'r PluginEntry, &'r RuleRecord)> {
+    let facets = facets_of(registry);
+    facets.iter().flat_map(|(facet, _)| registry.rules_for(facet, &op.name)).collect()
 }
 
 /// What a manifest says of an operator besides its name, its attributes and its documentation.
@@ -118,7 +129,7 @@ fn range_of(attr: &AttrRecord) -> String {
     }
 }
 
-fn op_text(entry: &PluginEntry, op: &OpRecord) -> String {
+fn op_text(registry: &Registry, entry: &PluginEntry, op: &OpRecord) -> String {
     let plugin = &entry.manifest.plugin;
     let mut text = labelled(&[
         ("operator", op.name.clone()),
@@ -135,6 +146,17 @@ fn op_text(entry: &PluginEntry, op: &OpRecord) -> String {
         let rows: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
         text.push_str(&format!("\n{}", table(&rows)));
     }
+    let rules = rules_of(registry, op);
+    if !rules.is_empty() {
+        let header = ["  rule", "plugin", "versions", "", ""].map(str::to_owned).to_vec();
+        let rows = rules.iter().map(|(entry, rule)| {
+            let mut row = vec![format!("  {}", rule.facet)];
+            row.extend(rule_cells(registry, entry, rule));
+            row
+        });
+        let rows: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
+        text.push_str(&format!("\n{}", table(&rows)));
+    }
     text.push_str(&format!("\n{}\n", op.doc));
     if !op.header.is_empty() {
         text.push_str(&format!("\n{}\n", op.header));
@@ -143,7 +165,7 @@ fn op_text(entry: &PluginEntry, op: &OpRecord) -> String {
 }
 
 /// A page on an operator, of what its manifest says: the same wherever the plugin lies.
-fn op_markdown(entry: &PluginEntry, op: &OpRecord) -> String {
+fn op_markdown(registry: &Registry, entry: &PluginEntry, op: &OpRecord) -> String {
     let mut text = format!("# {}\n\n{}\n\n| | |\n|---|---|\n", op.name, op.doc);
     let plugin = entry.manifest.plugin.id.clone();
     let rows = [("plugin", plugin), ("aliases", op.aliases.join(", "))].into_iter();
@@ -158,6 +180,14 @@ fn op_markdown(entry: &PluginEntry, op: &OpRecord) -> String {
             let (kind, default) = (spelled(attr.kind), cell(&default_of(attr)));
             let (name, range, help) = (&attr.name, cell(&range_of(attr)), cell(&attr.help));
             text.push_str(&format!("| `{name}` | {kind} | `{default}` | {range} | {help} |\n"));
+        }
+    }
+    let rules = rules_of(registry, op);
+    if !rules.is_empty() {
+        text.push_str("\n## Rules\n\n| facet | plugin | |\n|---|---|---|\n");
+        for (entry, rule) in rules {
+            let (facet, id) = (&rule.facet, &entry.manifest.plugin.id);
+            text.push_str(&format!("| {facet} | {id} | {} |\n", cell(rule.summary())));
         }
     }
     if !op.header.is_empty() {

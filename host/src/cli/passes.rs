@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Global;
 use super::complete;
 use super::output::{Failure, labelled, place_json, print, print_json, table};
+use super::rules::told_of;
 use crate::passes::{StepOption, configured_options};
 use crate::registry::{
     Enable, OptionRecord, PassConfig, PassId, PassRecord, Registry, Requirement, Set,
@@ -143,6 +144,7 @@ fn pass_text(registry: &Registry, id: PassId, options: &[StepOption]) -> String 
         ("enabled", enabled),
     ]);
     text.push_str(&labelled(&facts(record)));
+    text.push_str(&labelled(&[("rules", told_of(registry, &record.asks))]));
     if !options.is_empty() {
         let rows = record.options.iter().zip(options).map(|(declared, option)| {
             let set_by = option.set_by.as_ref().map_or("default".to_owned(), ToString::to_string);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::Global;
 use super::complete;
 use super::output::{Failure, place_json, print, print_json, table};
+use super::rules::told_of;
 use crate::passes::{GroupKind, PassStep, Plan, Reason, Step, plan, required_by};
 use crate::registry::{PipelineConfig, PipelineContent, Registry, Set};
 
@@ -113,6 +114,7 @@ fn explain_json(registry: &Registry, plan: &Plan) -> Value {
                 "file": entry.map(|entry| entry.path.display().to_string()),
                 "why": why_json(&pass.reason),
                 "reason": pass.reason.to_string(),
+                "asks": pass.pass.id().map(|id| &registry.record(id).asks),
                 "options": options.collect::<Vec<_>>(),
             })
         }
@@ -166,6 +168,11 @@ fn explain_text(registry: &Registry, plan: &Plan) -> String {
                     plugin.map_or(String::new(), |it| format!("{} {}", it.id, it.version)),
                     pass.reason.to_string(),
                 ]);
+                let asks = pass.pass.id().map_or(&[][..], |id| &registry.record(id).asks);
+                if !asks.is_empty() {
+                    let rules = format!("asks for rules of {}", told_of(registry, asks));
+                    rows.push(vec![String::new(), String::new(), rules]);
+                }
                 rows.extend(set_options(pass, &indent));
             }
         }

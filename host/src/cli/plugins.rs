@@ -125,10 +125,16 @@ fn list(global: &Global) -> Result<(), Failure> {
 
 /// How much of what a plugin offers.
 fn offers(manifest: &Manifest) -> String {
-    match (manifest.passes.len(), manifest.operators.len()) {
-        (passes, 0) => format!("{passes} passes"),
-        (0, operators) => format!("{operators} operators"),
-        (passes, operators) => format!("{passes} passes, {operators} operators"),
+    let kinds = [
+        (manifest.passes.len(), "passes"),
+        (manifest.operators.len(), "operators"),
+        (manifest.rules.len(), "rules"),
+    ];
+    let there = kinds.iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> = there.map(|(count, what)| format!("{count} {what}")).collect();
+    match told.is_empty() {
+        true => "0 passes".to_owned(),
+        false => told.join(", "),
     }
 }
 

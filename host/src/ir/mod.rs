@@ -25,7 +25,7 @@ pub use function::Function;
 pub use module::{Module, PHASES};
 pub use normalize::normalize;
 pub use operators::{
-    Evaluation, NoOperators, OpBook, OpCode, OpDef, Rule, RuleCode, RuleQuestion, RuleReply,
+    Evaluation, NoOperators, OpBook, OpCode, OpDef, Origin, Rule, RuleCode, RuleQuestion, RuleReply,
 };
 pub(crate) use scope_tree::ScopeTree;
 pub use substitute::{DimBindings, substitute};

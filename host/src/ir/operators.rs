@@ -4,11 +4,13 @@
 //! from.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tenon_plugin_api::op::{InferCx, OpAttrs, OpError, OpSchema, Tensor};
 
 use super::{Attrs, Context, Cx, DType, Type};
@@ -161,10 +163,19 @@ pub trait OpBook: Send + Sync {
         Ok(Arc::new([]))
     }
 
-    /// The files that operators and rules are from, for a process that is to know the same ones.
-    fn libraries(&self) -> Vec<PathBuf> {
-        Vec::new()
+    /// Where operators and rules are from, for a process that is to know the same ones.
+    fn origin(&self) -> Origin {
+        Origin::default()
     }
+}
+
+/// Where the operators and the rules of a book are from.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Origin {
+    /// Files of libraries, and whether their rules for operators of others take part.
+    pub libraries: Vec<(PathBuf, bool)>,
+    /// By `facet:key`, the plugin whose rules are asked first.
+    pub choices: BTreeMap<String, String>,
 }
 
 /// A book without operators.

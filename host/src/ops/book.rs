@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenon_plugin_api::abi::op::{TABLE, operators};
@@ -11,7 +10,7 @@ use tenon_plugin_api::op::OpError;
 
 use super::runtime;
 use crate::border::{OpLibrary, RuleLibrary};
-use crate::ir::{OpBook, OpCode, OpDef, Rule};
+use crate::ir::{OpBook, OpCode, OpDef, Origin, Rule};
 use crate::suggest::several_nearest;
 
 /// The host's own operators, and those of another book.
@@ -55,8 +54,8 @@ impl OpBook for Combined {
         self.0.rules(facet, key, version)
     }
 
-    fn libraries(&self) -> Vec<PathBuf> {
-        self.0.libraries()
+    fn origin(&self) -> Origin {
+        self.0.origin()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::border::{PassFailure, Report, ReportLevel, Run};
 use crate::diagnostics::Diagnostics;
 use crate::infer::{InferError, infer_module};
 use crate::io::FileError;
-use crate::ir::{Cx, Module, Symbol};
+use crate::ir::{Cx, Module, Origin, Symbol};
 use crate::registry::{
     IsolatedPass, Manifest, ManifestError, Plugin, Registry, limit_memory, serve,
 };
@@ -46,7 +46,7 @@ struct Request {
     /// Bytes of memory that the process may take.
     memory: u64,
     /// The libraries that operators are from.
-    operators: Vec<PathBuf>,
+    operators: Origin,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -83,7 +83,7 @@ pub(super) fn apply(pass: &IsolatedPass, run: &Run, module: &Module) -> Result<M
         is_cancelled: run.is_cancelled(),
         edit_limit: run.edit_limit(),
         memory: pass.limits.memory,
-        operators: run.cx.operators().libraries(),
+        operators: run.cx.operators().origin(),
     };
     write_module(&packed(module, run), &request.before, INLINE_LIMIT)
         .map_err(|error| failed(format!("the module cannot be sent to its process: {error}")))?;
@@ -185,7 +185,7 @@ fn answer(
     let record = manifest.passes.iter().find(|pass| pass.name == request.pass);
     let record = record.ok_or_else(unknown)?;
     let index = plugin.index_of(&record.name).ok_or_else(unknown)?;
-    let operators = Registry::of_files(&request.operators)?;
+    let operators = Registry::of_origin(&request.operators)?;
     let cx = Cx::with_operators(operators.operators());
     let mut before = read_module(&cx, &request.before)?;
     let part = |key| {

@@ -30,6 +30,11 @@ pub struct PluginEntry {
 }
 
 impl PluginEntry {
+    /// Whether it has a say in what is not its own: it belongs to the program, or somebody turned it on.
+    pub(super) fn is_on(&self) -> bool {
+        self.is_own || self.standing > Standing::Off
+    }
+
     /// A plugin that may be used, whose directory enables these.
     pub(super) fn new(
         path: PathBuf,

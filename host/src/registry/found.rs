@@ -10,8 +10,10 @@ use super::operators::OpIndex;
 use super::rules::RuleIndex;
 use super::{
     Candidate, Config, ConfigError, DirConfig, Enable, Guard, LibraryFile, LookupError, Manifest,
-    ManifestError, PassConfig, PassRecord, PluginEntry, PluginState, Set, Standing, State,
+    ManifestError, PassConfig, PassRecord, Place, PluginEntry, PluginState, Set, Standing, State,
 };
+use crate::diagnostics::Source;
+use crate::ir::Origin;
 use crate::suggest::nearest;
 
 /// Plugins that were found, by manifest alone, and those of them that were opened. A clone is the same registry.
@@ -126,6 +128,23 @@ impl Registry {
         };
         let plugins = paths.iter().map(entry).collect::<Result<_, ManifestError>>()?;
         Ok(Registry(Arc::new(Found::with(Config::default(), plugins))))
+    }
+
+    /// A registry of the libraries that a book is from, with its choices of rules.
+    pub fn of_origin(origin: &Origin) -> Result<Registry, ManifestError> {
+        let entry = |(path, is_on): &(PathBuf, bool)| {
+            let manifest = Manifest::read(path)?;
+            let standing = if *is_on { Standing::All } else { Standing::Off };
+            Ok(PluginEntry::new(path.clone(), manifest, Enable::Named, standing))
+        };
+        let plugins = origin.libraries.iter().map(entry).collect::<Result<_, ManifestError>>()?;
+        let place = Place::in_pipeline(&Source::new("registry.toml", ""), 0..0);
+        let chosen = |(name, provider): (&String, &String)| {
+            (name.clone(), Set { value: provider.clone(), place: place.clone() })
+        };
+        let rules = origin.choices.iter().map(chosen).collect();
+        let config = Config { rules, ..Config::default() };
+        Ok(Registry(Arc::new(Found::with(config, plugins))))
     }
 
     /// Reads the one file `path`, then the manifests of the plugins in its directories.

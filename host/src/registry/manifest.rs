@@ -173,6 +173,9 @@ pub struct PassRecord {
     /// How much results may differ because it computes in fewer bits, as a part of a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
+    /// Facets whose rules it asks for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<String>,
     /// Its options.
     #[serde(default)]
     pub options: Vec<OptionRecord>,

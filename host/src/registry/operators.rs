@@ -1,13 +1,12 @@
 //! Operators, which are found and opened as passes are.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tenon_plugin_api::op::OpError;
 
 use super::{OpRecord, PluginEntry, PluginState, Registry, competing};
-use crate::ir::{OpBook, OpCode, OpDef, Rule};
+use crate::ir::{OpBook, OpCode, OpDef, Origin, Rule};
 use crate::ops::Combined;
 use crate::suggest::several_nearest;
 
@@ -114,11 +113,15 @@ impl OpBook for Registry {
         self.open_rules(facet, key, version)
     }
 
-    fn libraries(&self) -> Vec<PathBuf> {
+    fn origin(&self) -> Origin {
         let usable = self.plugins.iter().filter(|entry| entry.state == PluginState::Usable);
         let with = usable.filter(|entry| {
             !entry.manifest.operators.is_empty() || !entry.manifest.rules.is_empty()
         });
-        with.map(|entry| entry.path.clone()).collect()
+        let choices = self.config().rules.iter();
+        Origin {
+            libraries: with.map(|entry| (entry.path.clone(), entry.is_on())).collect(),
+            choices: choices.map(|(name, set)| (name.clone(), set.value.clone())).collect(),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tenon_plugin_api::op::OpError;
 
-use super::{PluginEntry, PluginState, Registry, RuleRecord, Standing};
+use super::{PluginEntry, PluginState, Registry, RuleRecord};
 use crate::ir::Rule;
 
 /// The rules of a facet for a key in a version, or why they cannot be used.
@@ -69,9 +69,11 @@ impl Registry {
 
     /// A plugin that merely lies in a directory has a say in what is its own: its operators, and domains of model formats.
     fn takes_part(&self, entry: &PluginEntry, record: &RuleRecord) -> bool {
-        let is_on = entry.is_own || entry.standing > Standing::Off;
         let is_of_own_operator = || entry.manifest.operators.iter().any(|op| op.name == record.key);
-        is_on || record.key.contains("::") || is_of_own_operator() || self.is_chosen(entry, record)
+        entry.is_on()
+            || record.key.contains("::")
+            || is_of_own_operator()
+            || self.is_chosen(entry, record)
     }
 
     /// Whether the registry says that a plugin's rule for its key is asked first.

@@ -25,6 +25,7 @@ pub(super) fn misspelled(manifest: &Manifest) -> Option<String> {
             ("an entry of `establishes`", &pass.establishes),
             ("an entry of `destroys`", &pass.destroys),
             ("an entry of `preserves`", &pass.preserves),
+            ("an entry of `asks`", &pass.asks),
         ];
         let listed = lists
             .into_iter()

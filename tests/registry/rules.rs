@@ -1,0 +1,117 @@
+//! Rules that run: whose comes first, and what one does that misbehaves. `plugin-api/examples/faulty.rs` has them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::program::{profile, run, tenon};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("rules::two_of_one_benefit", two_of_one_benefit),
+        Trial::test("rules::a_choice_comes_first", a_choice_comes_first),
+        Trial::test("rules::one_that_misbehaves", one_that_misbehaves),
+        Trial::test("rules::a_plugin_in_a_process_of_its_own", isolated),
+    ]
+}
+
+/// A folder with a registry: our plugins, and the faulty one where `enable` says which of its passes are on.
+struct House {
+    folder: tempfile::TempDir,
+}
+
+impl House {
+    fn new(enable: &str, more: &str) -> Result<Self, Failed> {
+        let folder = tempfile::tempdir()?;
+        let plugins = folder.path().join("plugins");
+        fs::create_dir(&plugins)?;
+        let library = profile().join("examples/libfaulty.so");
+        fs::copy(&library, plugins.join("libfaulty.so"))
+            .map_err(|error| format!("{}: {error}", library.display()))?;
+        let text = format!(
+            "schema = 1\n[[plugins.dir]]\npath = {:?}\nenable = \"all\"\n[[plugins.dir]]\n\
+             path = \"plugins\"\nenable = {enable:?}\n{more}",
+            profile().display().to_string()
+        );
+        fs::write(folder.path().join("registry.toml"), text)?;
+        Ok(Self { folder })
+    }
+
+    fn file(&self, call: &str) -> Result<PathBuf, Failed> {
+        let path = self.folder.path().join("m.ir");
+        let text = format!("fn @main(%x: f32[4]) -> f32[4] {{\n  %y = {call}\n  ret %y\n}}\n");
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    /// What `relax.SimplifyExpr` makes of a call, or what it says.
+    fn simplified(&self, call: &str) -> Result<String, Failed> {
+        let mut command = tenon();
+        command.args(["opt", "--pipeline", "relax.SimplifyExpr"]).arg(self.file(call)?);
+        command.arg("--registry").arg(self.folder.path().join("registry.toml"));
+        let output = run(&mut command)?;
+        Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    }
+}
+
+fn expect(said: String, wanted: &[&str]) -> Result<(), Failed> {
+    match wanted.iter().find(|wanted| !said.contains(**wanted)) {
+        None => Ok(()),
+        Some(wanted) => Err(format!("`{wanted}` is expected in:\n{said}").into()),
+    }
+}
+
+fn two_of_one_benefit() -> Result<(), Failed> {
+    let house = House::new("all", "")?;
+    let wanted = [
+        "two plugins give the rule `simplify:nn.relu` with the benefit 1",
+        "test.faulty",
+        "tenon.operators",
+        "[rules.\"simplify:nn.relu\"] provider = ",
+    ];
+    expect(house.simplified("nn.relu(%x)")?, &wanted)?;
+    // Nothing of it is on, so it has no say in what is not its own.
+    let house = House::new("named", "")?;
+    expect(house.simplified("nn.relu(%x)")?, &["%y: f32[4] = nn.relu(%x)"])
+}
+
+fn a_choice_comes_first() -> Result<(), Failed> {
+    for enable in ["all", "named"] {
+        let choice = "[rules.\"simplify:nn.relu\"]\nprovider = \"test.faulty\"\n";
+        let house = House::new(enable, choice)?;
+        expect(house.simplified("nn.relu(%x)")?, &["%y: f32[4] = abs(%x)"])?;
+    }
+    let nobody = "[rules.\"simplify:nn.relu\"]\nprovider = \"acme\"\n";
+    let said = House::new("all", nobody)?.simplified("nn.relu(%x)")?;
+    expect(said, &["takes the rule `simplify:nn.relu` from `acme`, which has none"])
+}
+
+fn one_that_misbehaves() -> Result<(), Failed> {
+    let house = House::new("all", "")?;
+    let said =
+        |mode: &str| house.simplified(&format!("test.op.WrongValue(%x) {{ mode = {mode:?} }}"));
+    let wanted = [
+        "pass `relax.SimplifyExpr` in function @main",
+        "the rule `simplify:test.op.WrongValue` of the plugin `test.faulty` is broken: panic at",
+        "is too hard",
+        "%y: f32[4] = test.op.WrongValue",
+    ];
+    expect(said("panics")?, &wanted)?;
+    expect(said("error")?, &["it does not like the call", "%y: f32[4] = test.op.WrongValue"])?;
+    expect(said("lost")?, &["a rule of `simplify` answers what is no node"])?;
+    // What has another type is not taken, and one that declines changes nothing.
+    expect(said("too much")?, &["%y: f32[4] = test.op.WrongValue(%x)"])?;
+    expect(said("nothing")?, &["%y: f32[4] = test.op.WrongValue(%x)"])
+}
+
+fn isolated() -> Result<(), Failed> {
+    let more = "[rules.\"simplify:nn.relu\"]\nprovider = \"test.faulty\"\n\
+                [passes.\"relax.SimplifyExpr\"]\nisolate = true\n";
+    let house = House::new("all", more)?;
+    expect(house.simplified("nn.relu(%x)")?, &["%y: f32[4] = abs(%x)"])?;
+    let more = "[plugins.isolate]\n\"test.faulty\" = true\n\
+                [rules.\"simplify:nn.relu\"]\nprovider = \"test.faulty\"\n";
+    let said = House::new("all", more)?.simplified("nn.relu(%x)")?;
+    expect(said, &["keeps `test.faulty` out of this process", "`simplify:nn.relu`"])
+}
