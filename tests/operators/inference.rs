@@ -6,6 +6,7 @@ use std::path::Path;
 use libtest_mimic::{Failed, Trial};
 use tenon_host::infer::{infer, infer_module};
 use tenon_host::ir::{Context, Module, View};
+use tenon_plugin_api::abi::op::operators;
 
 use super::case::read;
 
@@ -19,6 +20,7 @@ pub(crate) fn trials(folder: &Path) -> Vec<Trial> {
     vec![
         Trial::test("types", move || types(&declared)),
         Trial::test("errors", move || errors(&wrong)),
+        Trial::test("examples", examples),
     ]
 }
 
@@ -28,6 +30,51 @@ fn types(text: &str) -> Result<(), Failed> {
     let names = module.iter().map(|(name, _)| module.cx().terms().str(name));
     let problem = |name| Some(format!("{name}: {}", declared_is_inferred(&module, name).err()?));
     all_of(names.filter_map(problem))
+}
+
+/// The example at the top of each operator's file has the type that it says.
+fn examples() -> Result<(), Failed> {
+    all_of(operators().iter().filter_map(|item| {
+        let problem = example(item.manifest).err()?;
+        Some(format!("{}: {problem}", item.schema.name))
+    }))
+}
+
+/// `%y = op(%a, %b) { axis = 1 }    f32[n, 3], f32[3]  =>  f32[n]`
+fn example(manifest: &str) -> Result<(), String> {
+    let manifest: serde_json::Value =
+        serde_json::from_str(manifest).map_err(|it| it.to_string())?;
+    let header = manifest["header"].as_str().unwrap_or("");
+    let line = header.lines().skip_while(|line| *line != "```ir").nth(1);
+    let (call, types) = line.and_then(|line| line.split_once("    ")).ok_or("it has no example")?;
+    let (args, result) = types.split_once("=>").ok_or("its example says no type")?;
+    let open = call.find('(').ok_or("its example is no call")?;
+    let close = call[open..].find(')').ok_or("its example is no call")? + open;
+    let names = call[open + 1..close].split(", ");
+    let params: Vec<String> =
+        names.zip(split_types(args)).map(|(name, ty)| format!("{name}: {ty}")).collect();
+    let bound = call.split(' ').next().unwrap_or("");
+    let (params, result) = (params.join(", "), result.trim());
+    let text = format!("fn @main({params}) -> {result} {{\n  {call}\n  ret {bound}\n}}\n");
+    declared_is_inferred(&read(&text), "main").map_err(|problem| format!("{problem}\n{text}"))
+}
+
+/// Types with commas between them, which types have as well.
+fn split_types(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut types) = (0, 0, Vec::new());
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth -= 1,
+            ',' if depth == 0 => {
+                types.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    types.push(text[start..].trim());
+    types
 }
 
 /// Each text gives the message that stands behind it.
