@@ -25,12 +25,21 @@
 //! | sizes | with integers for symbols the type is that of the symbols, or the call is refused |
 //! | defaults | attributes that are given as they are by default change nothing |
 //! | evaluation | the value has the type, and is the same again |
+//!
+//! Of its rules about operators, on calls at random, by the passes that ask for them:
+//!
+//! | check | what holds |
+//! |---|---|
+//! | same results | the reference evaluator computes what it computed before |
+//! | derivatives | gradients are those of central differences in f64 |
 
 mod corpus;
 mod operator;
 mod pass;
+mod rules;
 
 use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -181,7 +190,7 @@ pub fn examine(
     };
     let (registry, one_thread) = (open(None), open(Some(1)));
     // The passes of the plugin are kept out of this process; what its operators are is asked here.
-    let book = Registry::of_files(&registry.operators().libraries())?.operators();
+    let book = Registry::of_origin(&registry.operators().origin())?.operators();
     let mut corpus = Corpus::new(&book, effort.seed, effort.modules);
     for record in &manifest.passes {
         let examination = pass::Examination {
@@ -205,6 +214,18 @@ pub fn examine(
                 let wrong = vec![error.to_string()];
                 report.checks.push(Check::new(Some(&record.name), "opening", String::new(), wrong));
             }
+        }
+    }
+    let here = Registry::from_config(Config {
+        isolate: BTreeMap::new(),
+        passes: config.passes.clone(),
+        ..config_for(config, folder.path(), library, &manifest, effort)
+    });
+    let asked: BTreeSet<(&str, &str)> =
+        manifest.rules.iter().map(|rule| (rule.facet.as_str(), rule.key.as_str())).collect();
+    for (facet, key) in asked {
+        if let Some(op) = here.operators().find(key) {
+            report.checks.extend(rules::checks(&here, &op, facet, effort.seed));
         }
     }
     Ok(report)

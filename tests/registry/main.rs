@@ -6,6 +6,7 @@ mod harm;
 mod library;
 #[path = "../models/program.rs"]
 mod program;
+mod rules;
 mod scaffold;
 
 use std::fs;
@@ -32,8 +33,13 @@ fn main() -> ExitCode {
         .collect();
     trials.extend(faults::trials());
     trials.extend(harm::trials());
+    trials.extend(rules::trials());
     trials.extend(conformance::trials());
     trials.push(Trial::test("scaffold::builds_tests_and_loads", scaffold::builds_tests_and_loads));
+    trials.push(Trial::test(
+        "scaffold::op_builds_tests_and_loads",
+        scaffold::op_builds_tests_and_loads,
+    ));
     trials.push(Trial::test(
         "scaffold::c_builds_tests_and_loads",
         scaffold::c_builds_tests_and_loads,

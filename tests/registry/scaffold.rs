@@ -9,9 +9,27 @@ use libtest_mimic::Failed;
 use crate::program::{profile, run, state, succeed, tenon};
 
 pub(crate) fn builds_tests_and_loads() -> Result<(), Failed> {
+    let shown = built("--pass", "acme-passes", "libacme_passes.so")?;
+    let manifest = &shown["manifest"];
+    let said = (&manifest["plugin"]["plugin"], &manifest["passes"][0]["pass"]);
+    let wanted = (&"acme-passes".into(), &"acme-passes.DoubleNegation".into());
+    if said == wanted { Ok(()) } else { Err(format!("{said:?}").into()) }
+}
+
+/// The same with an operator and its rules.
+pub(crate) fn op_builds_tests_and_loads() -> Result<(), Failed> {
+    let shown = built("--op", "acme-ops", "libacme_ops.so")?;
+    let manifest = &shown["manifest"];
+    let said = (&manifest["operators"][0]["op"], &manifest["rules"][0]["rule"]);
+    let wanted = (&"acme-ops.power_relu".into(), &"gradient".into());
+    if said == wanted { Ok(()) } else { Err(format!("{said:?}").into()) }
+}
+
+/// What the library of a folder says of itself that `plugins new` makes, after its own tests.
+fn built(kind: &str, name: &str, library: &str) -> Result<serde_json::Value, Failed> {
     let folder = tempfile::tempdir()?;
-    let plugin = folder.path().join("acme-passes");
-    succeed(tenon().args(["plugins", "new", "--pass"]).arg(&plugin))?;
+    let plugin = folder.path().join(name);
+    succeed(tenon().args(["plugins", "new", kind]).arg(&plugin))?;
     // The versions of the house, so that nothing has to be fetched.
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     fs::copy(root.join("Cargo.lock"), plugin.join("Cargo.lock"))?;
@@ -30,13 +48,12 @@ pub(crate) fn builds_tests_and_loads() -> Result<(), Failed> {
     cargo(&["test", "--quiet"])?;
     cargo(&["fmt", "--check"])?;
 
-    let library = target.join("debug/libacme_passes.so");
+    let library = target.join("debug").join(library);
+    if kind == "--op" {
+        succeed(tenon().args(["plugins", "test"]).arg(&library))?;
+    }
     let shown = run(tenon().args(["plugins", "show", "--json"]).arg(&library))?;
-    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout)?;
-    let manifest = &shown["manifest"];
-    let said = (&manifest["plugin"]["plugin"], &manifest["passes"][0]["pass"]);
-    let wanted = (&"acme-passes".into(), &"acme-passes.DoubleNegation".into());
-    if said == wanted { Ok(()) } else { Err(format!("{said:?}").into()) }
+    Ok(serde_json::from_slice(&shown.stdout)?)
 }
 
 /// The same for a plugin in C: it needs make, a C compiler, and nothing of this house.

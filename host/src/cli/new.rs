@@ -18,6 +18,9 @@ pub(super) struct NewArgs {
     /// With a pass in Rust
     #[arg(long, group = "language")]
     pass: bool,
+    /// With an operator in Rust, and rules for it
+    #[arg(long, group = "language")]
+    op: bool,
     /// With a pass in C
     #[arg(long, group = "language")]
     c: bool,
@@ -66,6 +69,21 @@ const FILES: &[(&str, &str)] = &[
     ("tests/double_negation/single.ir", include_str!("template/single.ir.txt")),
 ];
 
+/// Files of a plugin with an operator and what is in them.
+const OP_FILES: &[(&str, &str)] = &[
+    ("Cargo.toml", include_str!("template/Cargo.toml.txt")),
+    ("README.md", include_str!("template/README_op.md.txt")),
+    ("registry.toml", include_str!("template/registry_op.toml.txt")),
+    (".gitignore", "/target\n"),
+    ("rustfmt.toml", include_str!("../../../rustfmt.toml")),
+    ("src/lib.rs", include_str!("template/lib_op.rs.txt")),
+    ("src/power_relu.rs", include_str!("template/power_relu.rs.txt")),
+    ("tests/fixtures.rs", include_str!("template/fixtures.rs.txt")),
+    ("tests/power_relu/gradient.ir", include_str!("template/gradient.ir.txt")),
+    ("tests/power_relu/simplified.ir", include_str!("template/simplified.ir.txt")),
+    ("tests/power_relu/value.ir", include_str!("template/value.ir.txt")),
+];
+
 pub(super) fn new(global: &Global, args: &NewArgs) -> Result<(), Failure> {
     let folder = &args.folder;
     let name = name_of(folder)?;
@@ -87,7 +105,12 @@ pub(super) fn new(global: &Global, args: &NewArgs) -> Result<(), Failure> {
     fs::create_dir_all(folder.parent().unwrap_or(Path::new(".")))?;
     fs::create_dir(folder)
         .map_err(|error| Failure::new(format!("cannot make `{}`: {error}", folder.display())))?;
-    for (file, template) in if args.c { C_FILES } else { FILES } {
+    let files = match (args.c, args.op) {
+        (true, _) => C_FILES,
+        (false, true) => OP_FILES,
+        (false, false) => FILES,
+    };
+    for (file, template) in files {
         let text =
             values.iter().fold(template.to_string(), |text, (key, value)| text.replace(key, value));
         let path = folder.join(file);
@@ -97,8 +120,9 @@ pub(super) fn new(global: &Global, args: &NewArgs) -> Result<(), Failure> {
     match global.json {
         true => print_json(&json!({ "folder": folder.display().to_string(), "plugin": name })),
         false => print(format!(
-            "{} is a plugin with one pass; README.md says how to build and test it\n",
-            folder.display()
+            "{} is a plugin with one {}; README.md says how to build and test it\n",
+            folder.display(),
+            if args.op { "operator" } else { "pass" }
         )),
     }
 }

@@ -18,10 +18,10 @@ const ACCEPTED: usize = 60;
 const SIZES: [(&str, i64); 2] = [("a", 2), ("b", 3)];
 
 /// A call that has a type.
-struct Call {
-    args: Vec<Type>,
-    attrs: Attrs,
-    result: Type,
+pub(super) struct Call {
+    pub(super) args: Vec<Type>,
+    pub(super) attrs: Attrs,
+    pub(super) result: Type,
 }
 
 /// What was found wrong, by check.
@@ -109,8 +109,23 @@ fn with_sizes(cx: &Cx, op: &OpDef, call: &Call) -> Result<(), String> {
     }
 }
 
+/// Calls at random that have a type.
+pub(super) fn calls(cx: &Cx, op: &OpDef, random: &mut Random) -> Vec<Call> {
+    let mut accepted = Vec::new();
+    for _ in 0..CALLS {
+        let (args, attrs) = (arguments(cx, op, random), attributes(cx, op, random));
+        if let Ok(result) = op.infer(cx, &args, attrs) {
+            accepted.push(Call { args, attrs, result });
+        }
+        if accepted.len() == ACCEPTED {
+            break;
+        }
+    }
+    accepted
+}
+
 /// The call with integers in the place of symbols.
-fn sized(cx: &Cx, call: &Call) -> Call {
+pub(super) fn sized(cx: &Cx, call: &Call) -> Call {
     let sizes: DimBindings =
         SIZES.iter().map(|&(name, size)| (cx.symbol(name), cx.dim(size))).collect();
     let of = |&ty: &Type| Type(substitute(cx, ty.into(), &sizes).0);
