@@ -1,7 +1,7 @@
 //! What rewrites of operator calls share: matching calls, reading shapes and numbers, building.
 
 use crate::ir::{
-    AttrValue, Attrs, BodyView, Build, Context, DType, Dim, Expr, Kind, Terms, Type, View,
+    AttrValue, Attrs, BodyView, Build, Context, DType, Dim, Expr, Kind, Terms, Type, TypeView, View,
 };
 use crate::pass::Rewriter;
 
@@ -139,9 +139,10 @@ pub trait Calls: Build {
 
     /// A tensor in another element type; the tensor itself when it has that one.
     fn in_dtype(&mut self, x: Expr, dtype: DType) -> Expr {
-        match self.tensor(x).is_some_and(|(own, _)| own == dtype) {
-            true => x,
-            false => self.apply_with("cast", &[x], &[("dtype", dtype.to_string().into())]),
+        let own = self.body().ty(x).map(|ty| self.terms().ty(ty));
+        match own {
+            Some(TypeView::Tensor { dtype: own, .. }) if own == dtype => x,
+            _ => self.apply_with("cast", &[x], &[("dtype", dtype.to_string().into())]),
         }
     }
 

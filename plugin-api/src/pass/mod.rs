@@ -1,5 +1,6 @@
 //! What a pass is given, and what it gives back.
 
+mod arithmetic;
 mod bindings;
 mod call_graph;
 mod calls;
@@ -16,6 +17,7 @@ mod template;
 
 pub use crate::op::{OpEffect, OpPattern};
 
+pub use arithmetic::Arithmetic;
 pub use bindings::Bindings;
 pub use call_graph::CallGraph;
 pub use calls::{Call, Calls, Uses};

@@ -11,6 +11,7 @@
 mod asking;
 mod cost;
 mod facet;
+mod gradient;
 mod layout;
 mod precision;
 mod question;
@@ -20,6 +21,7 @@ mod site;
 pub use asking::Rules;
 pub use cost::{Cost, CostOf};
 pub use facet::Facet;
+pub use gradient::{Adjoint, Grad, Gradient, Grads};
 pub use layout::{Carried, FollowLayout, Following, LayoutArg, Leaf};
 pub use precision::{NarrowPrecision, Precision};
 pub use question::{Answer, Question, Reply};
@@ -32,7 +34,9 @@ pub mod prelude {
         AttrValue, Attrs, Build, Context, DType, Dim, Expr, Kind, Symbol, Term, TermView, Type,
         TypeView, View,
     };
-    pub use crate::pass::{Call, Calls, PassError};
+    pub use crate::pass::{Arithmetic, Call, Calls, PassError};
     pub use crate::rule;
-    pub use crate::rule::{AboutCall, Carried, Cost, Following, LayoutArg, Precision, Site};
+    pub use crate::rule::{
+        AboutCall, Adjoint, Carried, Cost, Following, Grad, Grads, LayoutArg, Precision, Site,
+    };
 }

@@ -79,6 +79,12 @@ pub trait Answer<A> {
     fn answer(self) -> Result<Option<A>>;
 }
 
+impl<A> Answer<A> for A {
+    fn answer(self) -> Result<Option<A>> {
+        Ok(Some(self))
+    }
+}
+
 impl<A> Answer<A> for Option<A> {
     fn answer(self) -> Result<Option<A>> {
         Ok(self)
