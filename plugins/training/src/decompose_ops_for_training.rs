@@ -1,4 +1,4 @@
-//! Normalizes batches by their own mean and variance, as training does.
+//! Replaces what training computes in another way than inference by that arithmetic.
 //!
 //! ```ir
 //! %y = nn.batch_norm(%x, %gamma, %beta, %mean, %var) { epsilon = e }
@@ -10,13 +10,15 @@
 //! %y = add(multiply(%n, expand_dims(%gamma)), expand_dims(%beta))
 //! ```
 //!
-//! The moving statistics are not read: in training they follow those of the batches, which whoever runs the
-//! training step keeps. For inference there is `relax.SimplifyInference`. Data of unknown rank stays as it is.
-//! After S. Ioffe and C. Szegedy, "Batch Normalization", 2015, algorithm 1.
+//! What takes the place of a call is a rule of the facet `decompose.training`, of the plugin that brings the operator or of
+//! any other. That of batch normalization does not read the moving statistics: in training they follow those of the batches,
+//! which whoever runs the training step keeps. For inference there is `relax.SimplifyInference`. Data of unknown rank
+//! stays as it is.
 
 use tenon_plugin_api::prelude::*;
+use tenon_plugin_api::rule::DecomposeForTraining;
 
-/// Normalizes batches by their own mean and variance, as training does.
+/// Replaces what training computes in another way than inference, such as statistics of batches.
 #[pass(
     name = "relax.DecomposeOpsForTraining",
     aliases = ["relax.transform.DecomposeOpsForTraining"],
@@ -32,7 +34,7 @@ fn decompose_ops_for_training(
     let only = options.func_name.as_str();
     module.map_functions(cx, |_, name, func| {
         match only.is_empty() || cx.terms().str(name) == only {
-            true => decompose(&func),
+            true => decompose(&func, cx),
             false => Ok(func),
         }
     })?;
@@ -46,49 +48,18 @@ struct Options {
     func_name: String,
 }
 
-fn decompose(func: &Function) -> Result<Function> {
+fn decompose(func: &Function, cx: &PassContext) -> Result<Function> {
     let body = func.view();
+    let mut rules = cx.rules::<DecomposeForTraining>();
     let mut rw = func.edit();
     for expr in body.post_order() {
-        let View::Call { callee, attrs, .. } = body.view(expr) else { continue };
-        if body.op_name(callee) != Some("nn.batch_norm") {
-            continue;
-        }
-        let args = rw.body().operands(expr).skip(1).to_vec();
-        if let Some(result) = batch_norm(&mut rw, &args, attrs) {
+        let View::Call { callee, .. } = body.view(expr) else { continue };
+        let View::Op { name } = body.view(callee) else { continue };
+        let Some(result) = rules.rewritten(&mut rw, name, expr)? else { continue };
+        // Memory may be another value where the call was read.
+        if !rw.effects().is_memory(result) {
             rw.replace(expr, result);
         }
     }
     rw.finish()
-}
-
-fn batch_norm(rw: &mut Rewriter, args: &[Expr], attrs: Attrs) -> Option<Expr> {
-    let &[x, gamma, beta, ..] = args else { return None };
-    let (dtype, dims) = rw.tensor(x)?;
-    let rank = dims.len() as i64;
-    let read = rw.terms().attrs(attrs);
-    let axis = read.int("axis").unwrap_or(1).rem_euclid(rank);
-    let epsilon = read.float("epsilon").unwrap_or(1e-5);
-    let others: Vec<i64> = (0..rank).filter(|&other| other != axis).collect();
-    let behind: Vec<i64> = (1..rank - axis).collect();
-    let mean_of = |rw: &mut Rewriter, x: Expr| {
-        let attrs = [("axis", others.clone().into()), ("keepdims", true.into())];
-        rw.apply_with("mean", &[x], &attrs)
-    };
-    let mean = mean_of(rw, x);
-    let centered = rw.apply("subtract", &[x, mean]);
-    let square = rw.apply("multiply", &[centered, centered]);
-    let variance = mean_of(rw, square);
-    let epsilon = rw.number(dtype, epsilon)?;
-    let spread = rw.apply("add", &[variance, epsilon]);
-    let inverse = rw.apply("rsqrt", &[spread]);
-    let normal = rw.apply("multiply", &[centered, inverse]);
-    let per_channel = |rw: &mut Rewriter, param: Expr| match behind.is_empty() {
-        true => param,
-        false => rw.apply_with("expand_dims", &[param], &[("axis", behind.clone().into())]),
-    };
-    let gamma = per_channel(rw, gamma);
-    let beta = per_channel(rw, beta);
-    let scaled = rw.apply("multiply", &[normal, gamma]);
-    Some(rw.apply("add", &[scaled, beta]))
 }

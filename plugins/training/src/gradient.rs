@@ -9,12 +9,12 @@
 //! ```
 //!
 //! The bindings are walked from the last to the first. Each has an adjoint, the derivative of the loss by its
-//! value: the sum of what its readers contribute, each by the rule of its operator ([`rules`]). Bindings that the
+//! value: the sum of what its readers contribute, each by the rule of its operator, of the facet `gradient`. Bindings that the
 //! loss does not read, or that read no parameter which is asked for, have none. Tuples, however they stand in each
 //! other, are looked through ([`places`]). The function itself stays.
 //!
 //! The loss is a scalar float: the result, or one field of it. Parameters are those named, or all. A call of a
-//! function, a choice and a tensor program have no rule: inline them or differentiate before
+//! function, a choice and a tensor program have no gradient: inline them or differentiate before
 //! `relax.LegalizeOps`. A function that writes memory is refused. Where the derivative jumps, as that of `nn.relu` at
 //! 0, one of its sides is taken.
 //!
@@ -24,11 +24,10 @@ use std::collections::HashSet;
 
 use tenon_plugin_api::ir::Terms;
 use tenon_plugin_api::prelude::*;
+use tenon_plugin_api::rule::Gradient;
 
 mod adjoints;
 mod places;
-mod rules;
-mod step;
 
 use adjoints::Adjoints;
 use places::Places;
@@ -100,7 +99,7 @@ fn adjoint_of(func: &Function, cx: &PassContext, options: &Options) -> Result<Fu
         holders[value.index()] = Some(var);
     }
 
-    let mut adjoints = Adjoints::new(body, places, func.edit());
+    let mut adjoints = Adjoints::new(body, places, func.edit(), cx.rules::<Gradient>());
     let dtype = adjoints.rw.tensor(target).map_or(DType::F32, |(dtype, _)| dtype);
     let one = adjoints.rw.number(dtype, 1.0).ok_or_else(|| PassError::new("the loss has no 1"))?;
     adjoints.add(target, one);

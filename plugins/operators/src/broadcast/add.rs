@@ -48,3 +48,9 @@ fn sum_of_constants(at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Add);
+
+/// `g`, `g`.
+#[rule(gradient)]
+fn gradient(_: &Add, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
+    at.summed([at.grad(), at.grad()])
+}

@@ -63,3 +63,15 @@ fn simplify(_: &Where, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Where);
+
+/// `g` where the condition holds, and elsewhere.
+#[rule(gradient)]
+fn gradient(_: &Where, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let (condition, g) = (at.arg(0), at.grad());
+    let zero = at.number_like(g, 0.0);
+    let a = at.apply("where", &[condition, g, zero]);
+    let b = at.apply("where", &[condition, zero, g]);
+    let a = at.sum_to(a, at.arg(1))?;
+    let b = at.sum_to(b, at.arg(2))?;
+    Ok([Grad::Zero, Grad::Of(a), Grad::Of(b)].into())
+}

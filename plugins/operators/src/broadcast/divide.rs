@@ -56,3 +56,12 @@ fn by_power_of_two(at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Divide);
+
+/// `g / b`, `-g y / b`.
+#[rule(gradient)]
+fn gradient(_: &Divide, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
+    let a = at.div(at.grad(), at.arg(1));
+    let product = at.mul(a, at.value());
+    let b = at.neg(product);
+    at.summed([a, b])
+}

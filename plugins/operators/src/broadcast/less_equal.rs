@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::types::comparison;
@@ -24,4 +25,10 @@ impl Operator for LessEqual {
             each(a, b, out, |x, y| (x <= y) as u8)
         }))
     }
+}
+
+/// Nothing: truth values have no derivative.
+#[rule(gradient)]
+fn gradient(_: &LessEqual, at: &mut Adjoint<'_>) -> Grads {
+    at.nothing()
 }

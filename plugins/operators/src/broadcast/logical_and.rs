@@ -32,3 +32,9 @@ impl Operator for LogicalAnd {
 fn simplify(_: &LogicalAnd, at: &mut Site<'_>) -> Option<Expr> {
     equal_arguments(at)
 }
+
+/// Nothing: truth values have no derivative.
+#[rule(gradient)]
+fn gradient(_: &LogicalAnd, at: &mut Adjoint<'_>) -> Grads {
+    at.nothing()
+}

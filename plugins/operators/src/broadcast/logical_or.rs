@@ -32,3 +32,9 @@ impl Operator for LogicalOr {
 fn simplify(_: &LogicalOr, at: &mut Site<'_>) -> Option<Expr> {
     equal_arguments(at)
 }
+
+/// Nothing: truth values have no derivative.
+#[rule(gradient)]
+fn gradient(_: &LogicalOr, at: &mut Adjoint<'_>) -> Grads {
+    at.nothing()
+}

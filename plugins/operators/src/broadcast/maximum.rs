@@ -38,3 +38,11 @@ fn simplify(_: &Maximum, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Maximum);
+
+/// `g` to the larger one, to the first of equal ones.
+#[rule(gradient)]
+fn gradient(_: &Maximum, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
+    let a = at.masked("greater_equal", at.arg(0), at.arg(1), at.grad());
+    let b = at.masked("less", at.arg(0), at.arg(1), at.grad());
+    at.summed([a, b])
+}

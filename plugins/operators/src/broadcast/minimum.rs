@@ -38,3 +38,11 @@ fn simplify(_: &Minimum, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Minimum);
+
+/// `g` to the smaller one, to the first of equal ones.
+#[rule(gradient)]
+fn gradient(_: &Minimum, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
+    let a = at.masked("less_equal", at.arg(0), at.arg(1), at.grad());
+    let b = at.masked("greater", at.arg(0), at.arg(1), at.grad());
+    at.summed([a, b])
+}

@@ -40,3 +40,11 @@ fn simplify(_: &Multiply, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Multiply);
+
+/// `g b`, `g a`.
+#[rule(gradient)]
+fn gradient(_: &Multiply, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
+    let a = at.mul(at.grad(), at.arg(1));
+    let b = at.mul(at.grad(), at.arg(0));
+    at.summed([a, b])
+}

@@ -7,6 +7,7 @@
 //! Of integers it is exact, modulo the size of the type; a negative exponent gives the truncated quotient.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::types::numbers;
@@ -26,4 +27,18 @@ impl Operator for Power {
             each(a, b, out, <T as Number>::pow)
         }))
     }
+}
+
+/// `g b a^(b - 1)`, `g y log a`.
+#[rule(gradient)]
+fn gradient(_: &Power, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
+    let (x, exponent) = (at.arg(0), at.arg(1));
+    let less = at.plus(exponent, -1.0);
+    let slope = at.apply("power", &[x, less]);
+    let slope = at.mul(exponent, slope);
+    let a = at.mul(at.grad(), slope);
+    let log = at.apply("log", &[x]);
+    let growth = at.mul(at.value(), log);
+    let b = at.mul(at.grad(), growth);
+    at.summed([a, b])
 }

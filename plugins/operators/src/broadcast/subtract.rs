@@ -41,3 +41,10 @@ fn simplify(_: &Subtract, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Subtract);
+
+/// `g`, `-g`.
+#[rule(gradient)]
+fn gradient(_: &Subtract, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
+    let negated = at.neg(at.grad());
+    at.summed([at.grad(), negated])
+}

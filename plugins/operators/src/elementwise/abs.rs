@@ -42,3 +42,13 @@ fn simplify(_: &Abs, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Abs);
+
+/// `g` with the sign of `x`; 0 where that is 0.
+#[rule(gradient)]
+fn gradient(_: &Abs, at: &mut Adjoint<'_>) -> Grads {
+    let (x, g) = (at.arg(0), at.grad());
+    let zero = at.number_like(x, 0.0);
+    let up = at.masked("greater", x, zero, g);
+    let down = at.masked("less", x, zero, g);
+    Grads::of([at.sub(up, down)])
+}

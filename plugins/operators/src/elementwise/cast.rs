@@ -57,3 +57,12 @@ fn is_lossless(from: DType, to: DType) -> bool {
         _ => false,
     }
 }
+
+/// `g` in the type of `x`; nothing where that is no float.
+#[rule(gradient)]
+fn gradient(_: &Cast, at: &mut Adjoint<'_>) -> Grads {
+    match at.dtype(at.arg(0)) {
+        Some(dtype) if dtype.is_float() => Grads::of([at.in_dtype(at.grad(), dtype)]),
+        _ => at.nothing(),
+    }
+}

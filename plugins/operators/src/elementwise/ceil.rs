@@ -33,3 +33,9 @@ fn simplify(_: &Ceil, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Ceil);
+
+/// Nothing: it is a step.
+#[rule(gradient)]
+fn gradient(_: &Ceil, at: &mut Adjoint<'_>) -> Grads {
+    at.nothing()
+}

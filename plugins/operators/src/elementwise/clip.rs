@@ -51,3 +51,16 @@ fn simplify(op: &Clip, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Clip);
+
+/// `g` where `min <= x <= max`.
+#[rule(gradient)]
+fn gradient(op: &Clip, at: &mut Adjoint<'_>) -> Grads {
+    let (x, mut g) = (at.arg(0), at.grad());
+    for (bound, comparison) in [(op.min, "greater_equal"), (op.max, "less_equal")] {
+        if bound.is_finite() {
+            let bound = at.number_like(x, bound);
+            g = at.masked(comparison, x, bound, g);
+        }
+    }
+    Grads::of([g])
+}

@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
@@ -21,4 +22,12 @@ impl Operator for Cos {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         map_floats(cx, &libm::cos)
     }
+}
+
+/// `-g sin x`.
+#[rule(gradient)]
+fn gradient(_: &Cos, at: &mut Adjoint<'_>) -> Grads {
+    let sin = at.apply("sin", &[at.arg(0)]);
+    let product = at.mul(at.grad(), sin);
+    Grads::of([at.neg(product)])
 }

@@ -30,3 +30,15 @@ impl Operator for Dropout {
 }
 
 follows_precision!(Dropout);
+
+/// `g`.
+#[rule(gradient)]
+fn gradient(_: &Dropout, at: &mut Adjoint<'_>) -> Grads {
+    Grads::of([at.grad()])
+}
+
+/// The data itself.
+#[rule(decompose.inference)]
+fn decompose(_: &Dropout, at: &mut Site<'_>) -> Expr {
+    at.arg(0)
+}

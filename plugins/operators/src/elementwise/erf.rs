@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
@@ -21,4 +22,14 @@ impl Operator for Erf {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         map_floats(cx, &libm::erf)
     }
+}
+
+/// `g 2 / sqrt(pi) exp(-x^2)`.
+#[rule(gradient)]
+fn gradient(_: &Erf, at: &mut Adjoint<'_>) -> Grads {
+    let square = at.mul(at.arg(0), at.arg(0));
+    let exponent = at.neg(square);
+    let bell = at.apply("exp", &[exponent]);
+    let slope = at.scale(bell, std::f64::consts::FRAC_2_SQRT_PI);
+    Grads::of([at.mul(at.grad(), slope)])
 }

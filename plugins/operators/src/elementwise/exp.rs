@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
@@ -21,4 +22,10 @@ impl Operator for Exp {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         map_floats(cx, &f64::exp)
     }
+}
+
+/// `g y`.
+#[rule(gradient)]
+fn gradient(_: &Exp, at: &mut Adjoint<'_>) -> Grads {
+    Grads::of([at.mul(at.grad(), at.value())])
 }

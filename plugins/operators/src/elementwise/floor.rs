@@ -33,3 +33,9 @@ fn simplify(_: &Floor, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Floor);
+
+/// Nothing: it is a step.
+#[rule(gradient)]
+fn gradient(_: &Floor, at: &mut Adjoint<'_>) -> Grads {
+    at.nothing()
+}

@@ -6,6 +6,8 @@
 //!
 //! By the complement, so that nothing cancels where x is far below zero.
 
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
+
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
@@ -23,8 +25,25 @@ impl Operator for Gelu {
     }
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
-        map_floats(cx, &|x| 0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2))
+        map_floats(cx, &|x| 0.5 * x * libm::erfc(-x * FRAC_1_SQRT_2))
     }
 }
 
 follows_precision!(Gelu);
+
+/// `g (P + x p)`, the distribution and the density of the normal distribution at `x`.
+#[rule(gradient)]
+fn gradient(_: &Gelu, at: &mut Adjoint<'_>) -> Grads {
+    let x = at.arg(0);
+    let scaled = at.scale(x, FRAC_1_SQRT_2);
+    let erf = at.apply("erf", &[scaled]);
+    let sum = at.plus(erf, 1.0);
+    let distribution = at.scale(sum, 0.5);
+    let square = at.mul(x, x);
+    let exponent = at.scale(square, -0.5);
+    let bell = at.apply("exp", &[exponent]);
+    let density = at.scale(bell, 0.5 * FRAC_2_SQRT_PI * FRAC_1_SQRT_2);
+    let tail = at.mul(x, density);
+    let slope = at.add(distribution, tail);
+    Grads::of([at.mul(at.grad(), slope)])
+}

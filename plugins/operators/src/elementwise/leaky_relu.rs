@@ -30,3 +30,13 @@ impl Operator for LeakyRelu {
 }
 
 follows_precision!(LeakyRelu);
+
+/// `g` where `x > 0`, `alpha g` elsewhere.
+#[rule(gradient)]
+fn gradient(op: &LeakyRelu, at: &mut Adjoint<'_>) -> Grads {
+    let (x, g) = (at.arg(0), at.grad());
+    let zero = at.number_like(x, 0.0);
+    let is_positive = at.apply("greater", &[x, zero]);
+    let small = at.scale(g, op.alpha);
+    Grads::of([at.apply("where", &[is_positive, g, small])])
+}

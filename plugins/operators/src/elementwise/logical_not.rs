@@ -30,3 +30,9 @@ fn simplify(_: &LogicalNot, at: &mut Site<'_>) -> Option<Expr> {
     let inner = at.call_of(at.arg(0), "logical_not")?;
     at.same_type(inner.args[0])
 }
+
+/// Nothing: truth values have no derivative.
+#[rule(gradient)]
+fn gradient(_: &LogicalNot, at: &mut Adjoint<'_>) -> Grads {
+    at.nothing()
+}

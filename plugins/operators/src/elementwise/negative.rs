@@ -34,3 +34,9 @@ fn simplify(_: &Negative, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Negative);
+
+/// `-g`.
+#[rule(gradient)]
+fn gradient(_: &Negative, at: &mut Adjoint<'_>) -> Grads {
+    Grads::of([at.neg(at.grad())])
+}

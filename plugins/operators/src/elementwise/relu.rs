@@ -41,3 +41,10 @@ fn simplify(_: &Relu, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Relu);
+
+/// `g` where `x > 0`.
+#[rule(gradient)]
+fn gradient(_: &Relu, at: &mut Adjoint<'_>) -> Grads {
+    let zero = at.number_like(at.arg(0), 0.0);
+    Grads::of([at.masked("greater", at.arg(0), zero, at.grad())])
+}

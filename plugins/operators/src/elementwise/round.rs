@@ -33,3 +33,9 @@ fn simplify(_: &Round, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Round);
+
+/// Nothing: it is a step.
+#[rule(gradient)]
+fn gradient(_: &Round, at: &mut Adjoint<'_>) -> Grads {
+    at.nothing()
+}

@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
@@ -21,4 +22,13 @@ impl Operator for Rsqrt {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         map_floats(cx, &|x| 1.0 / x.sqrt())
     }
+}
+
+/// `-g y^3 / 2`.
+#[rule(gradient)]
+fn gradient(_: &Rsqrt, at: &mut Adjoint<'_>) -> Grads {
+    let square = at.mul(at.value(), at.value());
+    let cube = at.mul(square, at.value());
+    let slope = at.scale(cube, -0.5);
+    Grads::of([at.mul(at.grad(), slope)])
 }

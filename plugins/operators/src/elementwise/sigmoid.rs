@@ -27,3 +27,11 @@ impl Operator for Sigmoid {
 }
 
 follows_precision!(Sigmoid);
+
+/// `g y (1 - y)`.
+#[rule(gradient)]
+fn gradient(_: &Sigmoid, at: &mut Adjoint<'_>) -> Grads {
+    let square = at.mul(at.value(), at.value());
+    let slope = at.sub(at.value(), square);
+    Grads::of([at.mul(at.grad(), slope)])
+}

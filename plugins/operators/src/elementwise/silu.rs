@@ -27,3 +27,13 @@ impl Operator for Silu {
 }
 
 follows_precision!(Silu);
+
+/// `g (s + y (1 - s))`, where `s` is `sigmoid(x)`.
+#[rule(gradient)]
+fn gradient(_: &Silu, at: &mut Adjoint<'_>) -> Grads {
+    let sigmoid = at.apply("sigmoid", &[at.arg(0)]);
+    let product = at.mul(at.value(), sigmoid);
+    let rest = at.sub(at.value(), product);
+    let slope = at.add(sigmoid, rest);
+    Grads::of([at.mul(at.grad(), slope)])
+}

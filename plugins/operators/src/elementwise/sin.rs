@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
@@ -21,4 +22,11 @@ impl Operator for Sin {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         map_floats(cx, &libm::sin)
     }
+}
+
+/// `g cos x`.
+#[rule(gradient)]
+fn gradient(_: &Sin, at: &mut Adjoint<'_>) -> Grads {
+    let cos = at.apply("cos", &[at.arg(0)]);
+    Grads::of([at.mul(at.grad(), cos)])
 }

@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
@@ -21,4 +22,11 @@ impl Operator for Sqrt {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         map_floats(cx, &f64::sqrt)
     }
+}
+
+/// `g / (2 y)`.
+#[rule(gradient)]
+fn gradient(_: &Sqrt, at: &mut Adjoint<'_>) -> Grads {
+    let half = at.scale(at.grad(), 0.5);
+    Grads::of([at.div(half, at.value())])
 }

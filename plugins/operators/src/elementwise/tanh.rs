@@ -26,3 +26,12 @@ impl Operator for Tanh {
 }
 
 follows_precision!(Tanh);
+
+/// `g (1 - y^2)`.
+#[rule(gradient)]
+fn gradient(_: &Tanh, at: &mut Adjoint<'_>) -> Grads {
+    let square = at.mul(at.value(), at.value());
+    let one = at.number_like(square, 1.0);
+    let slope = at.sub(one, square);
+    Grads::of([at.mul(at.grad(), slope)])
+}

@@ -108,3 +108,25 @@ fn layout(op: &Concatenate, at: &mut Following<'_>) -> Option<Carried> {
     let value = at.tuple(&parts?);
     at.with_attr(Carried { value, order: x.order }, "axis", place.into())
 }
+
+/// To each part its range of `g`.
+#[rule(gradient)]
+fn gradient(op: &Concatenate, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let fields = match at.body().ty(at.arg(0)).map(|ty| at.terms().ty(ty)) {
+        Some(TypeView::Tuple(fields)) => fields.to_vec(),
+        _ => return Err(OpError::Unsupported("its argument is no tuple".into())),
+    };
+    let g = at.grad();
+    let axis = at.axis(g, op.axis)?;
+    let mut begin = 0;
+    let mut grads = Vec::with_capacity(fields.len());
+    for field in fields {
+        let dims = at.terms().tensor(field).map(|(_, dims)| dims[axis as usize]);
+        let Some(extent) = dims.and_then(|dim| at.terms().dim_value(dim)) else {
+            return Err(OpError::Unsupported("the extent of a part is not known".into()));
+        };
+        grads.push(at.slice(g, axis, begin, begin + extent));
+        begin += extent;
+    }
+    Ok([Grad::Fields(grads)].into())
+}

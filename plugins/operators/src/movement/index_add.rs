@@ -7,6 +7,7 @@
 //! What is added has the shape of `take` with the same indices. Parts at the same index are added one after the other.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::places::{around, places_of, taken};
@@ -61,4 +62,13 @@ impl Operator for IndexAdd {
             Ok(vec![Tensor::from_vec_as(tensor.dtype(), tensor.shape().to_vec(), out)])
         })
     }
+}
+
+/// `g`, and its parts at the indices.
+#[rule(gradient)]
+fn gradient(op: &IndexAdd, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let g = at.grad();
+    let axis = at.axis(g, op.axis)?;
+    let parts = at.apply_with("take", &[g, at.arg(1)], &[("axis", axis.into())]);
+    Ok([Grad::Of(g), Grad::Zero, Grad::Of(parts)].into())
 }

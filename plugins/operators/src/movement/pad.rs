@@ -142,3 +142,19 @@ fn layout(op: &Pad, at: &mut Following<'_>) -> Option<Carried> {
     let widths: Option<Vec<&[i64]>> = x.order.iter().map(of_axis).collect();
     at.with_attr(x, "pad_width", widths?.concat().into())
 }
+
+/// `g` without the padding.
+#[rule(gradient)]
+fn gradient(op: &Pad, at: &mut Adjoint<'_>) -> Result<Grads> {
+    if op.mode != "constant" {
+        return Err(OpError::Unsupported("padding repeats elements".into()));
+    }
+    let shape = at.extents(at.arg(0))?;
+    let mut g = at.grad();
+    for (axis, (pair, &extent)) in op.pad_width.chunks_exact(2).zip(&shape).enumerate() {
+        if pair != [0, 0] {
+            g = at.slice(g, axis as i64, pair[0], pair[0] + extent);
+        }
+    }
+    Ok(Grads::of([g]))
+}

@@ -94,3 +94,22 @@ follows_precision!(Split);
 fn layout(op: &Split, at: &mut Following<'_>) -> Option<Carried> {
     at.along_axis("axis", op.axis)
 }
+
+/// The parts of `g` one after the other, with zeros for parts that are not read.
+#[rule(gradient)]
+fn gradient(op: &Split, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let parts = match at.ty().map(|ty| at.terms().ty(ty)) {
+        Some(TypeView::Tuple(parts)) => parts.to_vec(),
+        _ => return Err(OpError::Unsupported("its result is no tuple".into())),
+    };
+    let mut fields = Vec::with_capacity(parts.len());
+    for (place, part) in parts.into_iter().enumerate() {
+        let Some(g) = at.grads()[place].or_else(|| at.zeros(part)) else {
+            return Err(OpError::Unsupported("the rank of a part is not known".into()));
+        };
+        fields.push(g);
+    }
+    let axis = at.axis(at.arg(0), op.axis)?;
+    let tuple = at.tuple(&fields);
+    Ok(Grads::of([at.apply_with("concatenate", &[tuple], &[("axis", axis.into())])]))
+}

@@ -109,24 +109,6 @@ fn slice_range(extent: i64, begin: i64, end: i64, stride: i64) -> (i64, i64) {
     (begin, count.max(0))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::slice_range;
-
-    #[test]
-    fn slices_are_those_of_numpy() {
-        assert_eq!(slice_range(10, 2, 8, 1), (2, 6));
-        assert_eq!(slice_range(10, 2, 8, 4), (2, 2));
-        assert_eq!(slice_range(10, -3, i64::MAX, 1), (7, 3));
-        assert_eq!(slice_range(10, 20, 30, 1), (10, 0));
-        assert_eq!(slice_range(10, -1, i64::MIN, -1), (9, 10));
-        assert_eq!(slice_range(10, 9, 0, -3), (9, 3));
-        assert_eq!(slice_range(0, 0, 5, 1), (0, 0));
-        assert_eq!(slice_range(0, -1, i64::MIN, -1), (-1, 0));
-        assert_eq!(slice_range(10, 5, 2, 1).1, 0);
-    }
-}
-
 /// A slice of all is its argument. Extents that are equal do not say that the elements are: it may be a reversal.
 #[rule(simplify)]
 fn simplify(op: &StridedSlice, at: &mut Site<'_>) -> Option<Expr> {
@@ -143,4 +125,59 @@ fn layout(op: &StridedSlice, at: &mut Following<'_>) -> Option<Carried> {
     let first: Vec<i64> = (0..op.begin.len() as i64).collect();
     let places = x.places(op.axes.as_ref().unwrap_or(&first))?;
     at.with_attr(x, "axes", places.into())
+}
+
+/// `g` with zeros where nothing was read.
+#[rule(gradient)]
+fn gradient(op: &StridedSlice, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let begin = &op.begin;
+    let steps = op.strides.clone().unwrap_or_else(|| vec![1; begin.len()]);
+    let axes = op.axes.clone().unwrap_or_else(|| (0..begin.len() as i64).collect());
+    let shape = at.extents(at.arg(0))?;
+    let mut g = at.grad();
+    let counts = at.extents(g)?;
+    for (place, &axis) in axes.iter().enumerate() {
+        let axis = wrap_axis(axis, shape.len());
+        let (extent, count, step) = (shape[axis], counts[axis], steps[place]);
+        if count == 0 {
+            return Ok(Grads::of([at.zeros_like(at.arg(0))?]));
+        }
+        let (mut first, _) = slice_range(extent, begin[place], op.end[place], step);
+        if step < 0 {
+            // The last element that was read is the first one in the tensor.
+            first += (count - 1) * step;
+            let whole = |value: i64| AttrValue::Ints(vec![value]);
+            let attrs = [
+                ("axes", whole(axis as i64)),
+                ("begin", whole(-1)),
+                ("end", whole(i64::MIN)),
+                ("strides", whole(-1)),
+            ];
+            g = at.apply_with("strided_slice", &[g], &attrs);
+        }
+        g = at.spread(g, axis, step.abs())?;
+        let length = (count - 1) * step.abs() + 1;
+        let mut widths = vec![[0, 0]; shape.len()];
+        widths[axis] = [first, extent - first - length];
+        g = at.pad(g, &widths);
+    }
+    Ok(Grads::of([g]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slice_range;
+
+    #[test]
+    fn slices_are_those_of_numpy() {
+        assert_eq!(slice_range(10, 2, 8, 1), (2, 6));
+        assert_eq!(slice_range(10, 2, 8, 4), (2, 2));
+        assert_eq!(slice_range(10, -3, i64::MAX, 1), (7, 3));
+        assert_eq!(slice_range(10, 20, 30, 1), (10, 0));
+        assert_eq!(slice_range(10, -1, i64::MIN, -1), (9, 10));
+        assert_eq!(slice_range(10, 9, 0, -3), (9, 3));
+        assert_eq!(slice_range(0, 0, 5, 1), (0, 0));
+        assert_eq!(slice_range(0, -1, i64::MIN, -1), (-1, 0));
+        assert_eq!(slice_range(10, 5, 2, 1).1, 0);
+    }
 }

@@ -48,3 +48,13 @@ impl Operator for Take {
 }
 
 follows_precision!(Take);
+
+/// `g` added to zeros at the indices.
+#[rule(gradient)]
+fn gradient(op: &Take, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let axis = at.axis(at.arg(0), op.axis)?;
+    let zeros = at.zeros_like(at.arg(0))?;
+    let args = [zeros, at.arg(1), at.grad()];
+    let g = at.apply_with("index_add", &args, &[("axis", axis.into())]);
+    Ok([Grad::Of(g), Grad::Zero].into())
+}

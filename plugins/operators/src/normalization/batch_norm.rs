@@ -8,7 +8,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
-use super::per_channel::per_channel;
+use super::per_channel::{beside_channels, per_channel};
 use crate::kernel::moves::wrap_axis;
 use crate::kernel::parallel::fill;
 
@@ -57,4 +57,67 @@ impl Operator for BatchNorm {
 #[rule(layout)]
 fn layout(op: &BatchNorm, at: &mut Following<'_>) -> Option<Carried> {
     at.along_axis("axis", op.axis)
+}
+
+/// With `r = rsqrt(var + epsilon)` and sums over all but the channels: to x `g gamma r`, to gamma
+/// `sum(g (x - mean)) r`, to beta `sum(g)`, to the mean `-sum(g) gamma r`, to the variance
+/// `-sum(g (x - mean)) gamma r^3 / 2`.
+#[rule(gradient)]
+fn gradient(op: &BatchNorm, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let [x, gamma, _, mean, variance] = [0, 1, 2, 3, 4].map(|index| at.arg(index));
+    let (others, behind) = beside_channels(at.rank(x)?, op.axis);
+    let g = at.grad();
+    let spread = at.plus(variance, op.epsilon);
+    let r = at.apply("rsqrt", &[spread]);
+    let scale = at.mul(gamma, r);
+    let scale_of_x = at.expand_dims(scale, &behind);
+    let mean = at.expand_dims(mean, &behind);
+    let centered = at.sub(x, mean);
+    let product = at.mul(g, centered);
+    let moment = at.reduce("sum", product, &others, false);
+    let total = at.reduce("sum", g, &others, false);
+
+    let grad_x = at.mul(g, scale_of_x);
+    let grad_gamma = at.mul(moment, r);
+    let shift = at.mul(total, scale);
+    let grad_mean = at.neg(shift);
+    let square = at.mul(r, r);
+    let slope = at.mul(scale, square);
+    let product = at.mul(moment, slope);
+    let grad_variance = at.scale(product, -0.5);
+    Ok(Grads::of([grad_x, grad_gamma, total, grad_mean, grad_variance]))
+}
+
+/// Scale and shift for each channel: with statistics that are constants, both fold into constants.
+#[rule(decompose.inference)]
+fn scaled(op: &BatchNorm, at: &mut Site<'_>) -> Option<Expr> {
+    let [x, gamma, beta, mean, variance] = at.args()?;
+    let (_, behind) = beside_channels(at.rank(x)? as i64, op.axis);
+    let spread = at.plus(variance, op.epsilon);
+    let inverse = at.apply("rsqrt", &[spread]);
+    let scale = at.mul(gamma, inverse);
+    let offset = at.mul(mean, scale);
+    let shift = at.sub(beta, offset);
+    let scale = at.expand_dims(scale, &behind);
+    let shift = at.expand_dims(shift, &behind);
+    let scaled = at.mul(x, scale);
+    Some(at.add(scaled, shift))
+}
+
+/// By mean and variance of the batch itself; algorithm 1 of the paper. The statistics that are given are not read.
+#[rule(decompose.training)]
+fn normalized(op: &BatchNorm, at: &mut Site<'_>) -> Option<Expr> {
+    let [x, gamma, beta, ..] = at.args::<5>()?;
+    let (others, behind) = beside_channels(at.rank(x)? as i64, op.axis);
+    let mean = at.reduce("mean", x, &others, true);
+    let centered = at.sub(x, mean);
+    let square = at.mul(centered, centered);
+    let variance = at.reduce("mean", square, &others, true);
+    let spread = at.plus(variance, op.epsilon);
+    let inverse = at.apply("rsqrt", &[spread]);
+    let normal = at.mul(centered, inverse);
+    let gamma = at.expand_dims(gamma, &behind);
+    let beta = at.expand_dims(beta, &behind);
+    let scaled = at.mul(normal, gamma);
+    Some(at.add(scaled, beta))
 }

@@ -8,7 +8,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
-use super::per_channel::per_channel;
+use super::per_channel::{beside_channels, per_channel};
 use crate::kernel::moves::wrap_axis;
 use crate::kernel::parallel::fill;
 use crate::precision::follows_precision;
@@ -52,4 +52,12 @@ follows_precision!(BiasAdd);
 #[rule(layout)]
 fn layout(op: &BiasAdd, at: &mut Following<'_>) -> Option<Carried> {
     at.along_axis("axis", op.axis)
+}
+
+/// `g`, and its sum over all but the channels.
+#[rule(gradient)]
+fn gradient(op: &BiasAdd, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let (others, _) = beside_channels(at.rank(at.arg(0))?, op.axis);
+    let bias = at.reduce("sum", at.grad(), &others, false);
+    Ok(Grads::of([at.grad(), bias]))
 }

@@ -8,7 +8,9 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use super::channels::channels;
+use super::statistics::Statistics;
 use crate::kernel::groups::{Groups, standardize};
+use crate::kernel::moves::wrap_axis;
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over all axes of a group of channels but the first; arguments x, gamma, beta, of which the last two have a number for each channel
 #[op(name = "nn.group_norm", args = 3, pattern = "out_fusable")]
@@ -50,4 +52,38 @@ impl Operator for GroupNorm {
 fn layout(op: &GroupNorm, at: &mut Following<'_>) -> Option<Carried> {
     at.carried().filter(|x| x.order.first() == Some(&0))?;
     at.along_axis("channel_axis", op.channel_axis)
+}
+
+/// Mean and variance follow the data as well: see [`Statistics::gradient`].
+#[rule(gradient)]
+fn gradient(op: &GroupNorm, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let (_, dims) = at.tensor(at.arg(0))?;
+    match op.statistics(at, dims) {
+        Some(statistics) => Ok(statistics.gradient(at)),
+        None => Err(OpError::Unsupported("the number of channels is not known".into())),
+    }
+}
+
+/// Means, squares and products: see [`Statistics::written_out`].
+#[rule(decompose.inference)]
+fn decompose(op: &GroupNorm, at: &mut Site<'_>) -> Option<Expr> {
+    let (_, dims) = at.tensor(at.arg(0))?;
+    let channel = wrap_axis(op.channel_axis, dims.len()) as i64;
+    op.statistics(at, dims)?.written_out(at, &[channel])
+}
+
+impl GroupNorm {
+    /// What a mean of data of a shape is over: its channels apart into groups. `None` when there is no telling how many
+    /// channels there are.
+    fn statistics(&self, at: &impl Build, mut dims: Vec<Dim>) -> Option<Statistics> {
+        let rank = dims.len() as i64;
+        let channel = wrap_axis(self.channel_axis, dims.len());
+        let channels = at.body().terms().dim_value(dims[channel])?;
+        let each = channels / self.num_groups.max(1);
+        dims[channel] = at.with_cx(|cx| cx.dim(self.num_groups));
+        dims.insert(channel + 1, at.with_cx(|cx| cx.dim(each)));
+        let channel = channel as i64;
+        let inner = (1..=rank).filter(|&axis| axis != channel).collect();
+        Some(Statistics { dims, inner, params: vec![channel, channel + 1], epsilon: self.epsilon })
+    }
 }

@@ -8,7 +8,9 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use super::channels::channels;
+use super::statistics::Statistics;
 use crate::kernel::groups::{Groups, standardize};
+use crate::kernel::moves::wrap_axis;
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over all axes of a channel but the first; arguments x, gamma, beta, of which the last two have a number for each channel
 #[op(name = "nn.instance_norm", args = 3, pattern = "out_fusable")]
@@ -38,4 +40,28 @@ impl Operator for InstanceNorm {
 fn layout(op: &InstanceNorm, at: &mut Following<'_>) -> Option<Carried> {
     at.carried().filter(|x| x.order.first() == Some(&0))?;
     at.along_axis("channel_axis", op.channel_axis)
+}
+
+/// Mean and variance follow the data as well: see [`Statistics::gradient`].
+#[rule(gradient)]
+fn gradient(op: &InstanceNorm, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let (_, dims) = at.tensor(at.arg(0))?;
+    Ok(op.statistics(dims).gradient(at))
+}
+
+/// Means, squares and products: see [`Statistics::written_out`].
+#[rule(decompose.inference)]
+fn decompose(op: &InstanceNorm, at: &mut Site<'_>) -> Option<Expr> {
+    let (_, dims) = at.tensor(at.arg(0))?;
+    let statistics = op.statistics(dims);
+    statistics.written_out(at, &statistics.params)
+}
+
+impl InstanceNorm {
+    /// What a mean of data of a shape is over.
+    fn statistics(&self, dims: Vec<Dim>) -> Statistics {
+        let channel = wrap_axis(self.channel_axis, dims.len()) as i64;
+        let inner = (1..dims.len() as i64).filter(|&axis| axis != channel).collect();
+        Statistics { dims, inner, params: vec![channel], epsilon: self.epsilon }
+    }
 }

@@ -7,7 +7,9 @@
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
+use super::statistics::wide;
 use crate::kernel::groups::{Groups, by_group};
+use crate::kernel::moves::wrap_axis;
 
 /// x / sqrt(max(sum of squares, epsilon)), with the sum over axes
 #[op(name = "nn.l2_normalize", pattern = "out_fusable")]
@@ -46,4 +48,37 @@ impl Operator for L2Normalize {
 #[rule(layout)]
 fn layout(op: &L2Normalize, at: &mut Following<'_>) -> Option<Carried> {
     at.along_axes("axis", &op.axis)
+}
+
+/// With `r` one over the length: `r (g - y sum(g y))`, and `r g` where the length is the least there is.
+#[rule(gradient)]
+fn gradient(op: &L2Normalize, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let (x, g) = (at.arg(0), at.grad());
+    let axes = at.axes(x, Some(&op.axis))?;
+    let square = at.mul(x, x);
+    let sum = at.reduce("sum", square, &axes, true);
+    let least = at.number_like(x, op.epsilon);
+    let bounded = at.apply("maximum", &[sum, least]);
+    let r = at.apply("rsqrt", &[bounded]);
+    let product = at.mul(g, at.value());
+    let along = at.reduce("sum", product, &axes, true);
+    let along = at.masked("greater", sum, least, along);
+    let along = at.mul(at.value(), along);
+    let across = at.sub(g, along);
+    Ok(Grads::of([at.mul(across, r)]))
+}
+
+/// As a sum of squares and its root.
+#[rule(decompose.inference)]
+fn decompose(op: &L2Normalize, at: &mut Site<'_>) -> Option<Expr> {
+    let (dtype, dims) = at.tensor(at.arg(0))?;
+    let axes: Vec<i64> = op.axis.iter().map(|&axis| wrap_axis(axis, dims.len()) as i64).collect();
+    let x = wide(at, at.arg(0));
+    let square = at.mul(x, x);
+    let sum = at.reduce("sum", square, &axes, true);
+    let least = at.number_like(x, op.epsilon);
+    let sum = at.apply("maximum", &[sum, least]);
+    let inverse = at.apply("rsqrt", &[sum]);
+    let result = at.mul(x, inverse);
+    Some(at.in_dtype(result, dtype))
 }

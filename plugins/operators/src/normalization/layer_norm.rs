@@ -7,7 +7,9 @@
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
+use super::statistics::Statistics;
 use crate::kernel::groups::{Groups, standardize};
+use crate::kernel::moves::wrap_axis;
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over axes; arguments x, gamma, beta, of which the last two have these axes
 #[op(name = "nn.layer_norm", args = 3, pattern = "out_fusable")]
@@ -55,4 +57,28 @@ impl Operator for LayerNorm {
 #[rule(layout)]
 fn layout(op: &LayerNorm, at: &mut Following<'_>) -> Option<Carried> {
     at.along_axes("axes", &op.axes)
+}
+
+/// Mean and variance follow the data as well: see [`Statistics::gradient`].
+#[rule(gradient)]
+fn gradient(op: &LayerNorm, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let (_, dims) = at.tensor(at.arg(0))?;
+    Ok(op.statistics(dims).gradient(at))
+}
+
+/// Means, squares and products: see [`Statistics::written_out`].
+#[rule(decompose.inference)]
+fn decompose(op: &LayerNorm, at: &mut Site<'_>) -> Option<Expr> {
+    let (_, dims) = at.tensor(at.arg(0))?;
+    let statistics = op.statistics(dims);
+    statistics.written_out(at, &statistics.params)
+}
+
+impl LayerNorm {
+    /// What a mean of data of a shape is over.
+    fn statistics(&self, dims: Vec<Dim>) -> Statistics {
+        let axes: Vec<i64> =
+            self.axes.iter().map(|&axis| wrap_axis(axis, dims.len()) as i64).collect();
+        Statistics { dims, inner: axes.clone(), params: axes, epsilon: self.epsilon }
+    }
 }

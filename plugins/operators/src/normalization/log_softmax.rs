@@ -38,3 +38,13 @@ impl Operator for LogSoftmax {
 fn layout(op: &LogSoftmax, at: &mut Following<'_>) -> Option<Carried> {
     at.along_axis("axis", op.axis)
 }
+
+/// `g - exp(y) sum(g)`.
+#[rule(gradient)]
+fn gradient(op: &LogSoftmax, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let axis = at.axis(at.arg(0), op.axis)?;
+    let sum = at.reduce("sum", at.grad(), &[axis], true);
+    let softmax = at.apply("exp", &[at.value()]);
+    let product = at.mul(softmax, sum);
+    Ok(Grads::of([at.sub(at.grad(), product)]))
+}

@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
 use crate::kernel::moves::{parse, relayout};
@@ -75,4 +76,41 @@ impl Operator for Lrn {
             Ok(vec![relayout(&out, &channels_last, layout)?])
         })
     }
+}
+
+/// With `t = bias + alpha / size sum of squares of the near channels`: `g t^-beta - 2 alpha beta / size x times
+/// the sum of g x t^(-beta - 1) over the channels that x is near to`.
+#[rule(gradient)]
+fn gradient(op: &Lrn, at: &mut Adjoint<'_>) -> Result<Grads> {
+    if op.layout.text() != "NCHW" {
+        return Err(OpError::Unsupported("its layout is other than NCHW".into()));
+    }
+    let (x, g) = (at.arg(0), at.grad());
+    let (before, after) = ((op.size - 1) / 2, op.size / 2);
+    let squares = at.mul(x, x);
+    let near = channel_sums(at, squares, before, after)?;
+    let near = at.scale(near, op.alpha / op.size as f64);
+    let t = at.plus(near, op.bias);
+    let exponent = at.number_like(x, -op.beta);
+    let factor = at.apply("power", &[t, exponent]);
+    let direct = at.mul(g, factor);
+    let slope = at.div(factor, t);
+    let product = at.mul(g, x);
+    let product = at.mul(product, slope);
+    let sums = channel_sums(at, product, after, before)?;
+    let cross = at.mul(x, sums);
+    let cross = at.scale(cross, 2.0 * op.alpha * op.beta / op.size as f64);
+    Ok(Grads::of([at.sub(direct, cross)]))
+}
+
+/// For each channel, the sum of those from `before` before it to `after` behind it.
+fn channel_sums(at: &mut Adjoint<'_>, x: Expr, before: i64, after: i64) -> Result<Expr> {
+    let channels = at.extents(x)?[1];
+    let padded = at.pad(x, &[[0, 0], [before, after], [0, 0], [0, 0]]);
+    let mut sum = at.slice(padded, 1, 0, channels);
+    for shift in 1..=before + after {
+        let part = at.slice(padded, 1, shift, shift + channels);
+        sum = at.add(sum, part);
+    }
+    Ok(sum)
 }

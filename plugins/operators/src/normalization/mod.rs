@@ -12,3 +12,4 @@ pub mod log_softmax;
 pub mod lrn;
 mod per_channel;
 pub mod softmax;
+mod statistics;

@@ -20,3 +20,10 @@ pub(crate) fn per_channel(
     }
     cx.arg(0)
 }
+
+/// Of a tensor of a rank, the axes that are not those of its channels, and the axes that let a vector of numbers for the
+/// channels stand beside it.
+pub(crate) fn beside_channels(rank: i64, axis: i64) -> (Vec<i64>, Vec<i64>) {
+    let axis = axis.rem_euclid(rank.max(1));
+    ((0..rank).filter(|&other| other != axis).collect(), (1..rank - axis).collect())
+}

@@ -39,3 +39,13 @@ impl Operator for Softmax {
 fn layout(op: &Softmax, at: &mut Following<'_>) -> Option<Carried> {
     at.along_axis("axis", op.axis)
 }
+
+/// `y (g - sum(g y))`.
+#[rule(gradient)]
+fn gradient(op: &Softmax, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let axis = at.axis(at.arg(0), op.axis)?;
+    let product = at.mul(at.grad(), at.value());
+    let sum = at.reduce("sum", product, &[axis], true);
+    let rest = at.sub(at.grad(), sum);
+    Ok(Grads::of([at.mul(at.value(), rest)]))
+}

@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
 use super::layout::follow;
+use super::taps::Taps;
 use super::windows::{Window, pool};
 use crate::precision::follows_precision;
 
@@ -61,4 +62,22 @@ follows_precision!(AvgPool2d);
 #[rule(layout)]
 fn layout(op: &AvgPool2d, at: &mut Following<'_>) -> Option<Carried> {
     follow(at, &op.layout)
+}
+
+/// `g / count` to each tap, where the count is that of the elements, or of the places of the padded data.
+#[rule(gradient)]
+fn gradient(op: &AvgPool2d, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let taps = Taps::of(&pool!(op), at)?;
+    let [rows, columns] = [0, 1].map(|axis| taps.counts(axis, op.count_include_pad));
+    let (dtype, _) = at.tensor(at.arg(0))?;
+    let counts = rows.iter().flat_map(|row| columns.iter().map(move |column| row * column));
+    let bytes: Option<Vec<Vec<u8>>> = counts.map(|count| dtype.encode(count as f64)).collect();
+    let Some(bytes) = bytes else {
+        return Err(OpError::Unsupported("its element type has no numbers".into()));
+    };
+    let ty = at.with_cx(|cx| cx.static_tensor_type(dtype, &taps.out[2..]));
+    let counts = at.constant(ty, &bytes.concat());
+    let share = at.div(at.grad(), counts);
+    let parts = taps.all().into_iter().map(|tap| (tap, share)).collect();
+    Ok(Grads::of([taps.given_back(at, parts)?]))
 }

@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
 use super::layout::follow;
+use super::taps::check_layout;
 use super::windows::{Window, evaluate_global, infer_global};
 use crate::precision::follows_precision;
 
@@ -40,4 +41,13 @@ follows_precision!(GlobalAvgPool2d);
 #[rule(layout)]
 fn layout(op: &GlobalAvgPool2d, at: &mut Following<'_>) -> Option<Carried> {
     follow(at, &op.layout)
+}
+
+/// `g / count` everywhere.
+#[rule(gradient)]
+fn gradient(op: &GlobalAvgPool2d, at: &mut Adjoint<'_>) -> Result<Grads> {
+    check_layout(&op.layout)?;
+    let shape = at.extents(at.arg(0))?;
+    let share = at.scale(at.grad(), 1.0 / (shape[2] * shape[3]) as f64);
+    Ok(Grads::of([at.broadcast_like(share, at.arg(0))?]))
 }

@@ -11,6 +11,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::layout::follow;
+use super::taps::check_layout;
 use super::windows::{Window, evaluate_global, infer_global};
 use crate::precision::follows_precision;
 
@@ -40,4 +41,14 @@ follows_precision!(GlobalMaxPool2d);
 #[rule(layout)]
 fn layout(op: &GlobalMaxPool2d, at: &mut Following<'_>) -> Option<Carried> {
     follow(at, &op.layout)
+}
+
+/// `g` to the largest element, shared among equal ones.
+#[rule(gradient)]
+fn gradient(op: &GlobalMaxPool2d, at: &mut Adjoint<'_>) -> Result<Grads> {
+    check_layout(&op.layout)?;
+    let mask = at.indicator("equal", at.arg(0), at.value());
+    let count = at.reduce("sum", mask, &[2, 3], true);
+    let share = at.div(at.grad(), count);
+    Ok(Grads::of([at.mul(mask, share)]))
 }

@@ -11,6 +11,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::layout::follow;
+use super::taps::{Taps, empty_window};
 use super::windows::{Window, pool};
 use crate::precision::follows_precision;
 
@@ -54,4 +55,30 @@ follows_precision!(MaxPool2d);
 #[rule(layout)]
 fn layout(op: &MaxPool2d, at: &mut Following<'_>) -> Option<Carried> {
     follow(at, &op.layout)
+}
+
+/// `g` to the taps that met the largest element, shared among equal ones.
+#[rule(gradient)]
+fn gradient(op: &MaxPool2d, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let taps = Taps::of(&pool!(op), at)?;
+    let x = at.arg(0);
+    let widths = taps.widths().concat();
+    let padded = match widths.iter().all(|&width| width == 0) {
+        true => x,
+        false => {
+            let attrs = [("pad_width", widths.into()), ("value", f64::NEG_INFINITY.into())];
+            at.apply_with("nn.pad", &[x], &attrs)
+        }
+    };
+    let mut masks = Vec::new();
+    let mut count: Option<Expr> = None;
+    for tap in taps.all() {
+        let taken = taps.taken(at, padded, tap);
+        let mask = at.indicator("equal", taken, at.value());
+        count = Some(count.map_or(mask, |count| at.add(count, mask)));
+        masks.push((tap, mask));
+    }
+    let share = at.div(at.grad(), count.ok_or_else(empty_window)?);
+    let parts = masks.into_iter().map(|(tap, mask)| (tap, at.mul(mask, share))).collect();
+    Ok(Grads::of([taps.given_back(at, parts)?]))
 }

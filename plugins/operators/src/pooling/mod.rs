@@ -5,4 +5,5 @@ pub mod global_avg_pool2d;
 pub mod global_max_pool2d;
 mod layout;
 pub mod max_pool2d;
+mod taps;
 mod windows;

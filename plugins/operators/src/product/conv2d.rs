@@ -4,6 +4,8 @@
 //! %y = nn.conv2d(%x, %w) { padding = [1, 1, 1, 1] }    f32[n, 3, 32, 32], f32[8, 3, 3, 3]  =>  f32[n, 8, 32, 32]
 //! ```
 
+mod gradient;
+
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;

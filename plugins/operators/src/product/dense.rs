@@ -10,6 +10,7 @@ use tenon_plugin_api::with_number;
 
 use super::cost::of_product;
 use super::dots::multiply;
+use super::transposed::{narrowed, product};
 use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
 use crate::precision::gains_by_precision;
@@ -85,4 +86,29 @@ gains_by_precision!(Dense);
 fn cost(_: &Dense, at: &mut Site<'_>) -> Option<Cost> {
     let (_, data) = at.tensor(at.arg(0))?;
     of_product(at, *data.last()?)
+}
+
+/// `g w`, `g' x`, with all rows of the data as one axis.
+#[rule(gradient)]
+fn gradient(op: &Dense, at: &mut Adjoint<'_>) -> Result<Grads> {
+    if op.weight_layout.text() != "NK" || op.units.is_some() {
+        return Err(OpError::Unsupported("its weight is packed".into()));
+    }
+    let (x, weight) = (at.arg(0), at.arg(1));
+    let g = narrowed(at);
+    let (g_rows, x_rows) = (rows(at, g)?, rows(at, x)?);
+    let grad_x = product(at, (g_rows, false), (weight, false));
+    let grad_x = at.reshape_like(grad_x, x);
+    let grad_weight = product(at, (g_rows, true), (x_rows, false));
+    Ok(Grads::of([grad_x, grad_weight]))
+}
+
+/// A tensor as a matrix of its rows.
+fn rows(at: &mut Adjoint<'_>, x: Expr) -> Result<Expr> {
+    let (_, dims) = at.tensor(x)?;
+    let Some((&last, rows)) = dims.split_last() else {
+        return Err(OpError::Unsupported("a tensor has no dimensions".into()));
+    };
+    let count = at.with_cx(|cx| rows.iter().fold(cx.dim(1), |count, &dim| cx.dim_mul(count, dim)));
+    Ok(at.reshape(x, &[count, last]))
 }

@@ -10,6 +10,7 @@ use tenon_plugin_api::with_number;
 
 use super::cost::of_product;
 use super::dots::multiply;
+use super::transposed::{narrowed, product};
 use crate::broadcast::types::broadcast;
 use crate::kernel::convert::convert;
 use crate::kernel::moves::permute;
@@ -111,4 +112,21 @@ fn cost(op: &Matmul, at: &mut Site<'_>) -> Option<Cost> {
         [.., inner] => *inner,
     };
     of_product(at, inner)
+}
+
+/// `g b'`, `a' g`, where `'` transposes; transposed themselves where the argument is given so.
+#[rule(gradient)]
+fn gradient(op: &Matmul, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let (a, b) = (at.arg(0), at.arg(1));
+    let (flip_a, flip_b) = (op.transpose_a, op.transpose_b);
+    let g = narrowed(at);
+    let grad_a = match flip_a {
+        false => product(at, (g, false), (b, !flip_b)),
+        true => product(at, (b, flip_b), (g, true)),
+    };
+    let grad_b = match flip_b {
+        false => product(at, (a, !flip_a), (g, false)),
+        true => product(at, (g, true), (a, flip_a)),
+    };
+    Ok(at.summed([grad_a, grad_b])?)
 }

@@ -6,3 +6,4 @@ pub mod dense;
 mod dots;
 pub mod matmul;
 mod taps;
+mod transposed;

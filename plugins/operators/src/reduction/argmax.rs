@@ -7,6 +7,7 @@
 //! Of what is not a number it is the first, as NumPy has it.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::along::{place, placed};
@@ -30,4 +31,10 @@ impl Operator for Argmax {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         with_number!(cx.arg(0)?.dtype(), T => place(cx, self.axis, |x: T, y: T| x > y))
     }
+}
+
+/// Nothing: places have no derivative.
+#[rule(gradient)]
+fn gradient(_: &Argmax, at: &mut Adjoint<'_>) -> Grads {
+    at.nothing()
 }

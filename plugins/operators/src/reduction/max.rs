@@ -11,6 +11,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::along::{axes, extreme, reduced};
+use super::kept::shared;
 use crate::precision::follows_precision;
 
 /// The largest element along axes
@@ -40,4 +41,10 @@ follows_precision!(Max);
 #[rule(layout)]
 fn layout(op: &Max, at: &mut Following<'_>) -> Option<Carried> {
     at.reduction("axis", op.axis.as_deref(), op.keepdims)
+}
+
+/// `g` to the largest elements, shared among equal ones.
+#[rule(gradient)]
+fn gradient(op: &Max, at: &mut Adjoint<'_>) -> Result<Grads> {
+    shared(at, op.axis.as_deref())
 }

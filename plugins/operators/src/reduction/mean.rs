@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
 use super::along::{axes, reduced, rows, sum_row};
+use super::kept::kept;
 
 /// Mean along axes
 #[op(name = "mean", pattern = "reduction")]
@@ -38,4 +39,15 @@ impl Operator for Mean {
 #[rule(layout)]
 fn layout(op: &Mean, at: &mut Following<'_>) -> Option<Carried> {
     at.reduction("axis", op.axis.as_deref(), op.keepdims)
+}
+
+/// `g / count`, repeated.
+#[rule(gradient)]
+fn gradient(op: &Mean, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let (axes, g) = kept(at, op.axis.as_deref(), at.grad())?;
+    let one = at.number_like(at.arg(0), 1.0);
+    let ones = at.broadcast_like(one, at.arg(0))?;
+    let count = at.reduce("sum", ones, &axes, true);
+    let g = at.div(g, count);
+    Ok(Grads::of([at.broadcast_like(g, at.arg(0))?]))
 }

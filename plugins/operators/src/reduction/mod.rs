@@ -3,6 +3,7 @@
 pub(crate) mod along;
 pub mod argmax;
 pub mod argmin;
+mod kept;
 pub mod max;
 pub mod mean;
 pub mod min;

@@ -10,6 +10,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::along::{axes, reduced, rows};
+use super::kept::kept;
 
 /// Product along axes
 #[op(name = "prod", pattern = "reduction")]
@@ -38,4 +39,24 @@ impl Operator for Prod {
 #[rule(layout)]
 fn layout(op: &Prod, at: &mut Following<'_>) -> Option<Carried> {
     at.reduction("axis", op.axis.as_deref(), op.keepdims)
+}
+
+/// `g` times the product of the other elements: `y / x`, and where one element alone is 0, to that one the
+/// product of the others.
+#[rule(gradient)]
+fn gradient(op: &Prod, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let x = at.arg(0);
+    let (axes, g) = kept(at, op.axis.as_deref(), at.grad())?;
+    let (_, y) = kept(at, op.axis.as_deref(), at.value())?;
+    let zero = at.number_like(x, 0.0);
+    let is_zero = at.apply("equal", &[x, zero]);
+    let one = at.number_like(x, 1.0);
+    let filled = at.apply("where", &[is_zero, one, x]);
+    let rest = at.reduce("prod", filled, &axes, true);
+    let zeros = at.indicator("equal", x, zero);
+    let count = at.reduce("sum", zeros, &axes, true);
+    let alone = at.masked("equal", count, one, rest);
+    let quotient = at.div(y, filled);
+    let others = at.apply("where", &[is_zero, alone, quotient]);
+    Ok(Grads::of([at.mul(g, others)]))
 }

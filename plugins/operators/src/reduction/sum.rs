@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::along::{axes, reduced, rows, sum_row};
+use super::kept::kept;
 
 /// Sum along axes
 #[op(name = "sum", pattern = "reduction")]
@@ -35,4 +36,11 @@ impl Operator for Sum {
 #[rule(layout)]
 fn layout(op: &Sum, at: &mut Following<'_>) -> Option<Carried> {
     at.reduction("axis", op.axis.as_deref(), op.keepdims)
+}
+
+/// `g`, repeated.
+#[rule(gradient)]
+fn gradient(op: &Sum, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let (_, g) = kept(at, op.axis.as_deref(), at.grad())?;
+    Ok(Grads::of([at.broadcast_like(g, at.arg(0))?]))
 }

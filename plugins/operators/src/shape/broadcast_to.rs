@@ -50,3 +50,10 @@ follows_precision!(BroadcastTo);
 fn layout(_: &BroadcastTo, _: &mut Following<'_>) -> Option<Carried> {
     None
 }
+
+/// `g`, summed over what was repeated.
+#[rule(gradient)]
+fn gradient(_: &BroadcastTo, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let g = at.sum_to(at.grad(), at.arg(0))?;
+    Ok([Grad::Of(g), Grad::Zero].into())
+}

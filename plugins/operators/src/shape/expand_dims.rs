@@ -61,3 +61,9 @@ fn layout(op: &ExpandDims, at: &mut Following<'_>) -> Option<Carried> {
     order.extend(x.order.iter().map(|&axis| old[axis]));
     Some(Carried { value, order })
 }
+
+/// `g` in the shape of `x`.
+#[rule(gradient)]
+fn gradient(_: &ExpandDims, at: &mut Adjoint<'_>) -> Grads {
+    Grads::of([at.reshape_like(at.grad(), at.arg(0))])
+}

@@ -54,3 +54,11 @@ fn simplify(op: &LayoutTransform, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(LayoutTransform);
+
+/// `g` in the first layout.
+#[rule(gradient)]
+fn gradient(op: &LayoutTransform, at: &mut Adjoint<'_>) -> Grads {
+    let (from, to) = (op.src_layout.text().into(), op.dst_layout.text().into());
+    let attrs = [("src_layout", to), ("dst_layout", from)];
+    Grads::of([at.apply_with("layout_transform", &[at.grad()], &attrs)])
+}

@@ -46,3 +46,10 @@ fn simplify(_: &Reshape, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Reshape);
+
+/// `g` in the shape of `x`.
+#[rule(gradient)]
+fn gradient(_: &Reshape, at: &mut Adjoint<'_>) -> Grads {
+    let g = at.reshape_like(at.grad(), at.arg(0));
+    [Grad::Of(g), Grad::Zero].into()
+}

@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
 
 /// The shape of a tensor
 #[op(name = "shape_of")]
@@ -19,4 +20,10 @@ impl Operator for ShapeOf {
         let shape: Vec<i64> = cx.arg(0)?.shape().iter().map(|&dim| dim as i64).collect();
         Ok(vec![Tensor::from_vec(vec![shape.len()], shape)])
     }
+}
+
+/// Nothing: a shape has no derivative.
+#[rule(gradient)]
+fn gradient(_: &ShapeOf, at: &mut Adjoint<'_>) -> Grads {
+    at.nothing()
 }

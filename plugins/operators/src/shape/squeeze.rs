@@ -66,3 +66,9 @@ fn layout(op: &Squeeze, at: &mut Following<'_>) -> Option<Carried> {
     let squeezed = at.with_attr(carried, "axis", places.clone().into())?;
     Some(squeezed.without(&places))
 }
+
+/// `g` in the shape of `x`.
+#[rule(gradient)]
+fn gradient(_: &Squeeze, at: &mut Adjoint<'_>) -> Grads {
+    Grads::of([at.reshape_like(at.grad(), at.arg(0))])
+}

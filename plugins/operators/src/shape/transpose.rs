@@ -67,3 +67,17 @@ fn simplify(op: &Transpose, at: &mut Site<'_>) -> Option<Expr> {
 }
 
 follows_precision!(Transpose);
+
+/// `g` with the axes back in their order.
+#[rule(gradient)]
+fn gradient(op: &Transpose, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let axes = match &op.axes {
+        Some(axes) => at.axes(at.arg(0), Some(axes))?,
+        None => (0..at.rank(at.arg(0))?).rev().collect(),
+    };
+    let mut back = vec![0; axes.len()];
+    for (place, &axis) in axes.iter().enumerate() {
+        back[axis as usize] = place as i64;
+    }
+    Ok(Grads::of([at.transpose(at.grad(), &back)]))
+}

@@ -2,17 +2,18 @@
 
 use std::collections::HashMap;
 
+use tenon_plugin_api::pass::Arithmetic;
 use tenon_plugin_api::prelude::*;
+use tenon_plugin_api::rule::{Grad, Gradient, Rules};
 
 use super::places::{Place, Places};
-use super::rules;
-use super::step::{self, Grad, Step};
 
 /// What has been found of the adjoints. Tensors alone have them; that of a tuple are those of its fields.
 pub(super) struct Adjoints<'a> {
     body: BodyView<'a>,
     places: Places<'a>,
     pub(super) rw: Rewriter,
+    rules: Rules<Gradient>,
     /// By place, the sum so far.
     sums: Vec<Option<Expr>>,
     /// By node, whether it or a field of it has an adjoint.
@@ -23,9 +24,14 @@ pub(super) struct Adjoints<'a> {
 
 impl<'a> Adjoints<'a> {
     /// None yet.
-    pub(super) fn new(body: BodyView<'a>, places: Places<'a>, rw: Rewriter) -> Self {
+    pub(super) fn new(
+        body: BodyView<'a>,
+        places: Places<'a>,
+        rw: Rewriter,
+        rules: Rules<Gradient>,
+    ) -> Self {
         let is_reached = vec![false; body.len()];
-        Self { body, places, rw, sums: Vec::new(), is_reached, zeros: HashMap::new() }
+        Self { body, places, rw, rules, sums: Vec::new(), is_reached, zeros: HashMap::new() }
     }
 
     /// Adds to the adjoint of a tensor.
@@ -37,13 +43,22 @@ impl<'a> Adjoints<'a> {
         if !self.places.is_active(place) {
             return;
         }
+        let ty = self.rw.body().ty(grad).map(|ty| self.rw.terms().ty(ty));
+        if let Some(TypeView::Tuple(fields)) = ty {
+            for index in 0..fields.len() {
+                let field = self.rw.tuple_get_item(grad, index as u32);
+                let place = self.places.field(place, index);
+                self.add_at(place, field);
+            }
+            return;
+        }
         self.is_reached[self.places.node(place).index()] = true;
         if self.sums.len() <= place.index() {
             self.sums.resize(place.index() + 1, None);
         }
         let sum = self.sums[place.index()];
         self.sums[place.index()] = Some(match sum {
-            Some(sum) => self.rw.apply("add", &[sum, grad]),
+            Some(sum) => Arithmetic::add(&mut self.rw, sum, grad),
             None => grad,
         });
     }
@@ -59,20 +74,17 @@ impl<'a> Adjoints<'a> {
         }
         let name = || name_of(self.body, value);
         match self.body.view(expr) {
-            View::Call { callee, args, attrs } => {
+            View::Call { callee, args, .. } => {
                 let failed = |text: &str| Err(PassError::new(format!("{}: {text}", name())));
-                let Some(op) = self.body.op_name(callee) else {
+                let View::Op { name: op } = self.body.view(callee) else {
                     return failed("a call of a function has no gradient; inline it first");
                 };
-                let Some(rule) = rules::find(op) else {
-                    return failed(&format!("`{op}` has no gradient"));
-                };
-                let ty = self.body.ty(expr);
-                let call = Call { expr, args: args.to_vec(), attrs, ty };
                 let grads = self.of_result(expr);
-                let mut step = Step { rw: &mut self.rw, call, value, grads };
-                let found = match rule(&mut step) {
-                    Ok(found) => found,
+                let found = self.rules.gradients(&mut self.rw, op, expr, value, &grads);
+                let op = self.body.terms().str(op);
+                let found = match found {
+                    Ok(Some(found)) => found,
+                    Ok(None) => return failed(&format!("`{op}` has no gradient")),
                     Err(reason) => {
                         let reason = reason.message();
                         return failed(&format!("`{op}` has no gradient here, since {reason}"));
@@ -89,16 +101,22 @@ impl<'a> Adjoints<'a> {
         }
     }
 
-    /// The adjoint of the result of a call; of a tuple, those of its fields.
+    /// The adjoint of each tensor of the result of a call, in order.
     fn of_result(&self, call: Expr) -> Vec<Option<Expr>> {
-        let place = self.places.of(call);
-        match self.body.ty(call).map(|ty| self.body.terms().ty(ty)) {
-            Some(TypeView::Tuple(fields)) => {
-                let field = |index| self.sum(self.places.known_field(place, index)?);
-                (0..fields.len()).map(field).collect()
+        let terms = self.body.terms();
+        let mut open = vec![(Some(self.places.of(call)), self.body.ty(call))];
+        let mut grads = Vec::new();
+        while let Some((place, ty)) = open.pop() {
+            match ty.map(|ty| terms.ty(ty)) {
+                Some(TypeView::Tuple(fields)) => {
+                    let place_of = |index| self.places.known_field(place?, index);
+                    let field = |(index, &ty)| (place_of(index), Some(ty));
+                    open.extend(fields.iter().enumerate().map(field).rev());
+                }
+                _ => grads.push(place.and_then(|place| self.sum(place))),
             }
-            _ => vec![self.sum(place)],
         }
+        grads
     }
 
     fn add_grad(&mut self, arg: Expr, grad: Grad) {
@@ -160,7 +178,7 @@ impl<'a> Adjoints<'a> {
         if let Some(&zeros) = self.zeros.get(&ty) {
             return Ok(zeros);
         }
-        let zeros = step::zeros(&mut self.rw, ty).ok_or_else(|| {
+        let zeros = self.rw.zeros(ty).ok_or_else(|| {
             PassError::new("the loss does not depend on a tensor of unknown rank")
         })?;
         self.zeros.insert(ty, zeros);
