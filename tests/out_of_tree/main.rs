@@ -79,6 +79,9 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
     fs::write(&no_axis, fs::read_to_string(&in_c)?.replace("axis = 1", "axis = 2"))?;
     expect(said(&text, &["check"], &no_axis)?, "`c.moments`: its attribute `axis` is no axis")?;
     expect(said(&text, &folding, &file)?, folded)?;
+    let training = root.join("examples/custom-op/tests/training.ir");
+    let differentiated = said(&text, &["opt", "--pipeline", "relax.Gradient"], &training)?;
+    expect(differentiated, "multiply(%t_3, const(f32[], 1))")?;
     let isolated = format!("{text}[passes.\"relax.FoldConstant\"]\nisolate = true\n");
     expect(said(&isolated, &folding, &file)?, folded)?;
     let alone = format!("schema = 1\n{}", dir(&ours));

@@ -102,3 +102,28 @@ fn layout(op: &Moments, at: &mut Following<'_>) -> Option<Carried> {
     let moments = at.with_attr(x, "axis", place.into())?;
     Some(if op.keepdims { moments } else { moments.without(&[place]) })
 }
+
+/// With `n` elements in a row: `g / n` for the mean, `2 g (x - mean) / (n - correction)` for the variance.
+#[rule(gradient)]
+fn gradient(op: &Moments, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let x = at.arg(0);
+    let axis = at.axis(x, op.axis)?;
+    let count = at.extents(x)?[axis as usize];
+    let (_, mut row) = at.tensor(x)?;
+    row[axis as usize] = at.with_cx(|cx| cx.dim(1));
+    let mut parts = Vec::new();
+    if let Some(g) = at.grads()[0] {
+        let g = at.reshape(g, &row);
+        let each = at.scale(g, 1.0 / count as f64);
+        parts.push(at.broadcast_like(each, x)?);
+    }
+    if let Some(g) = at.grads()[1] {
+        let g = at.reshape(g, &row);
+        let mean = at.reduce("mean", x, &[axis], true);
+        let distance = at.sub(x, mean);
+        let slope = at.scale(distance, 2.0 / (count - op.correction) as f64);
+        parts.push(at.mul(g, slope));
+    }
+    let sum = parts.into_iter().reduce(|sum, part| at.add(sum, part));
+    Ok([sum.map_or(Grad::Zero, Grad::Of)].into())
+}
