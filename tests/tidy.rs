@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tenon_plugin_api::ir::IntrinsicDef;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -130,6 +132,59 @@ fn the_host_names_no_pass() {
             let is_pass =
                 full.iter().any(|name| starts(name)) || short.iter().any(|name| starts(name));
             assert!(!is_pass, "{} names {word}", path.display());
+        }
+    }
+}
+
+/// The names of our operators.
+fn operator_names() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for path in files(&root().join("plugins/operators/src"), "rs") {
+        let text = read(&path);
+        for (_, attribute) in text.match_indices("#[op(").map(|(at, _)| text.split_at(at)) {
+            let name = attribute.split('"').nth(1).expect("an operator has a name");
+            names.insert(name.to_owned());
+        }
+    }
+    assert!(names.len() > 50, "there are operators");
+    names
+}
+
+/// What is known of operators comes from rules. The host knows those of its own run-time, and until programs are rules as
+/// well, the table of programs; random modules and the losses of the conformance kit are made of ours.
+#[test]
+fn the_host_and_the_drivers_name_no_operator() {
+    const LEFT: &[&str] = &[
+        "src/ops/legalize",
+        "src/testing",
+        "src/conformance",
+        "src/ir/op_names.rs",
+        // LLVM has intrinsics of such names.
+        "src/llvm/intrinsics.rs",
+    ];
+    let names = operator_names();
+    // Intrinsics of tensor programs have names of their own, some of which are those of operators.
+    let is_intrinsic =
+        |name: &str| ["max", "min"].contains(&name) || IntrinsicDef::find(name).is_some();
+    let mut paths = files(&root().join("host/src"), "rs");
+    paths.retain(|path| !LEFT.iter().any(|left| path.starts_with(root().join("host").join(left))));
+    for driver in pass_files().into_iter().filter(|path| read(path).contains("asks = [")) {
+        let parts = driver.with_extension("");
+        paths.extend(if parts.is_dir() { files(&parts, "rs") } else { Vec::new() });
+        paths.push(driver);
+    }
+    let is_test = |path: &PathBuf| {
+        path.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "tests")
+    };
+    for path in paths.into_iter().filter(|path| !is_test(path)) {
+        let text = read(&path);
+        let text = text.split("#[cfg(test)]").next().unwrap_or("");
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in lines {
+            for word in line.split('"').skip(1).step_by(2) {
+                let is_operator = names.contains(word) && !is_intrinsic(word);
+                assert!(!is_operator, "{} names the operator {word}: {line}", path.display());
+            }
         }
     }
 }

@@ -1,13 +1,11 @@
 //! The books of operators, those that the host's own run-time executes, and the tensor programs of operators.
 
 mod book;
-mod groups;
 pub mod legalize;
 mod legalize_cx;
 mod runtime;
 
 pub use book::{Combined, Linked, is_own, linked};
-pub(crate) use groups::Groups;
 pub use legalize::has_program;
 pub use legalize_cx::{LegalizeCx, VectorUnit, legalize_call};
 pub use tenon_plugin_api::op::{

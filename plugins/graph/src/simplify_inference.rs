@@ -32,7 +32,8 @@ use tenon_plugin_api::rule::DecomposeForInference;
     opt_level = 0,
     phase = "optimize",
     before = ["relax.FoldConstant"],
-    idempotent = true
+    idempotent = true,
+    asks = ["decompose.inference"]
 )]
 fn simplify_inference(
     func: Function,

@@ -24,7 +24,8 @@ use tenon_plugin_api::rule::DecomposeForTraining;
     aliases = ["relax.transform.DecomposeOpsForTraining"],
     opt_level = 0,
     phase = "optimize",
-    idempotent = true
+    idempotent = true,
+    asks = ["decompose.training"]
 )]
 fn decompose_ops_for_training(
     mut module: Module,

@@ -38,7 +38,8 @@ use places::Places;
     aliases = ["relax.transform.Gradient", "raf.pass_.AutoDiff"],
     opt_level = 0,
     phase = "optimize",
-    requires = ["relax.Normalize"]
+    requires = ["relax.Normalize"],
+    asks = ["gradient"]
 )]
 fn gradient(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {
     let name = options.func_name.as_str();

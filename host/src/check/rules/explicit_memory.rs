@@ -2,10 +2,9 @@
 //!
 //! Operators on shapes have no tensor program: who executes the module computes them.
 
-use super::legal::VIEW;
 use crate::check::{Report, Rule, Subject};
 use crate::ir::View;
-use crate::ir::op_names::CALL_TIR;
+use crate::ir::op_names::{CALL_TIR, RESHAPE};
 
 pub(super) const RULE: Rule = Rule {
     name: "explicit_memory",
@@ -19,7 +18,7 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
     for expr in body.post_order() {
         let View::Call { callee, .. } = body.view(expr) else { continue };
         // Other operators are legalized before this, or have no tensor program.
-        if let Some(name @ (CALL_TIR | VIEW)) = body.op_name(callee) {
+        if let Some(name @ (CALL_TIR | RESHAPE)) = body.op_name(callee) {
             report.at(expr, || format!("`{name}` is still called, which makes a tensor"));
         }
     }

@@ -2,10 +2,8 @@
 
 use crate::check::{Report, Rule, Subject};
 use crate::ir::View;
+use crate::ir::op_names::RESHAPE;
 use crate::ops;
-
-/// Reshaping moves no data: it stays, and becomes a view when memory is planned.
-pub(super) const VIEW: &str = "reshape";
 
 pub(super) const RULE: Rule = Rule {
     name: "legal",
@@ -18,7 +16,7 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
     for expr in body.post_order() {
         let View::Call { callee, .. } = body.view(expr) else { continue };
-        let Some(name) = body.op_name(callee).filter(|&name| name != VIEW) else { continue };
+        let Some(name) = body.op_name(callee).filter(|&name| name != RESHAPE) else { continue };
         if ops::has_program(name) {
             report.at(expr, || format!("`{name}` is still called, not its tensor program"));
         }

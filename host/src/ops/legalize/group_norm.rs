@@ -9,9 +9,10 @@
 //! In vectors of the last axis. Where it lies within the groups, each lane has a sum of its own until the end; where
 //! it counts them, each lane is a group. The mean is taken away before squaring, so that nothing cancels.
 
-use crate::ops::{Groups, LegalizeCx, OpError, OpPattern};
+use crate::ops::{LegalizeCx, OpError, OpPattern};
 
 use super::fold::fold_lanes;
+use super::groups::Groups;
 use super::kernel::{Block, Buffer, Kernel, Stmt, vector_width};
 use super::program::{check_count, program};
 use super::reshape::regroup;

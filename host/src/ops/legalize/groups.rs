@@ -8,7 +8,7 @@
 //! nn.l2_normalize    x[2, 3, 4], axis = [1]            [2, 3, 4]       groups of the axis in the middle
 //! ```
 
-use super::{OpAttrs, OpError, OpSchema};
+use crate::ops::{OpAttrs, OpError, OpSchema};
 
 /// The groups of a call, as a shape of which each axis lies within the groups or counts them. It is that of the
 /// data, with the axis of the channels divided into groups and the channels of one.

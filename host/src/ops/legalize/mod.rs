@@ -32,6 +32,7 @@ mod conv2d;
 mod elementwise;
 mod global_pool;
 mod group_norm;
+mod groups;
 mod index_add;
 mod injective;
 mod join;
