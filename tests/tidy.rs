@@ -119,6 +119,8 @@ fn the_host_names_no_pass() {
         .collect();
     let folder = root().join("host/src");
     let sources = files(&folder, "rs").into_iter().chain(files(&folder, "txt"));
+    // What `plugins new` writes is a plugin's, whose fixtures name passes.
+    let sources = sources.filter(|path| !path.starts_with(folder.join("cli/template")));
     let is_test = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "tests");
     for path in sources.filter(|path| !is_test(path) && !path.ends_with("tests.rs")) {
         let text = read(&path);
