@@ -383,6 +383,21 @@ struct tenon_tensor {
   const void *owner;
 };
 
+/* An attribute of a node of a model. Frozen. */
+typedef struct tenon_attribute {
+  /* What it is, by ONNX's numbers: 1 a float, 2 an integer, 3 a string, 4 a tensor, 6 floats, 7
+   * integers; 0 when there is none. */
+  uint32_t kind;
+  /* Zero. */
+  uint32_t reserved;
+  /* An integer, or the bits of a float. */
+  uint64_t bits;
+  /* The bytes of a string, the floats (`float`) or the integers (`int64_t`). */
+  const void *data;
+  /* How many they are. */
+  uint64_t len;
+} tenon_attribute;
+
 /* The passes of a plugin. */
 #define TENON_PASS_INTERFACE "tenon.pass/1"
 typedef struct tenon_pass_table {
@@ -505,8 +520,9 @@ typedef struct tenon_host_services {
   /* Whether the pass should stop. [any thread] */
   bool (*is_cancelled)(const tenon_run *run);
   /* Says that the pass fails, and why; the text is copied. `failure`: 1 an error, 2 a panic, 3 it was
-   * cancelled. `node`: the node of the pass's unit that it is about, 0xffffffff for none. The first
-   * call counts, and the pass has failed whatever it returns. [any thread] */
+   * cancelled, 4 to 8 a problem of tenon.host.import/1. `node`: the node of the pass's unit that it is
+   * about, 0xffffffff for none. The first call counts, and the pass has failed whatever it returns.
+   * [any thread] */
   void (*fail)(const tenon_run *run, uint32_t failure, tenon_str text, uint32_t node);
   /* Why the last call of this thread failed, borrowed until its next call that fails; empty when none
    * has. [any thread] */
@@ -666,6 +682,69 @@ typedef struct tenon_host_rule {
    * evaluated earlier than that. [one thread] */
   bool (*is_nested_read)(tenon_transaction *transaction, uint32_t node);
 } tenon_host_rule;
+
+/* What the host does for a rule of the facet `import.onnx`, which is asked about a node of a model:
+ * without a transaction, about the values that the node reads, 0xffffffff for one that is left out. It
+ * answers with the values that the node makes. Values are numbers of the function that is built from
+ * the model. What fails has one of these problems, and so has a node of which the rule tells `fail`: 4
+ * the model's format does not allow it, 5 it is not supported, 6 it reads what must be known when it is
+ * imported, 7 an operator does not take it, 8 a tensor of it cannot be read; 1 is a mistake of the
+ * rule's. All entries are for the thread that the rule is asked on, until it has answered. Unstable
+ * until operators are frozen. */
+#define TENON_HOST_IMPORT_INTERFACE "tenon.host.import/1"
+typedef struct tenon_host_import {
+  /* Bytes of this table. An entry that ends behind them is absent. */
+  size_t size;
+  /* The version of the operators of its domain that the node is written in. [one thread] */
+  uint64_t (*version)(const tenon_run *run);
+  /* How many outputs the node has, those without a name counted. [one thread] */
+  uint32_t (*output_count)(const tenon_run *run);
+  /* Writes an attribute of the node; its kind is 0 when there is none of this name. What it leads to is
+   * borrowed until the rule has answered. An attribute that nobody has looked at is not supported.
+   * False and `last_error` when the name or the room is none. [one thread] */
+  bool (*attribute)(const tenon_run *run, tenon_str name, tenon_attribute *attribute);
+  /* The constant that a tensor among the attributes is, a value, which shares the bytes of the model.
+   * 0xffffffff and `last_error` when there is none, or it cannot be read. [one thread] */
+  uint32_t (*attribute_tensor)(const tenon_run *run, tenon_str name);
+  /* The type of elements that the format has this number for; 0xffffffff and `last_error` when there is
+   * none. [one thread] */
+  uint32_t (*element_type)(const tenon_run *run, uint32_t code);
+  /* The type of a value; 0 and `last_error` when there is no such value. [one thread] */
+  uint32_t (*value_type)(const tenon_run *run, uint32_t value);
+  /* The elements of a value as dimensions, where they are known so: writes the first `room` of them,
+   * and returns how many there are. 0xffffffff when they are not known. [one thread] */
+  uint32_t (*elements)(const tenon_run *run, uint32_t value, uint32_t *elements, uint32_t room);
+  /* Writes the tensor that a value is, when it is a constant, borrowed until the next call of this
+   * entry; `retain` of tenon.host.op/1 makes an owner of its bytes. Null writes nothing. False when it
+   * is none. [one thread] */
+  bool (*tensor)(const tenon_run *run, uint32_t value, tenon_tensor *tensor);
+  /* Calls an operator with arguments, values, and attributes, a dictionary term. Returns the result, a
+   * value, whose type is inferred; 0xffffffff and `last_error` when the operator does not take them.
+   * [one thread] */
+  uint32_t (*call)(const tenon_run *run, tenon_str op, tenon_ids args, uint32_t attrs);
+  /* A constant of a static tensor type, copying its bytes. 0xffffffff and `last_error` when they do not
+   * fit the type. [one thread] */
+  uint32_t (*constant)(const tenon_run *run, uint32_t ty, tenon_bytes bytes);
+  /* The constant with the bytes of another one, which are not copied, and of another type. 0xffffffff
+   * and `last_error` when it is no constant, or they do not fit the type. [one thread] */
+  uint32_t (*retyped)(const tenon_run *run, uint32_t value, uint32_t ty);
+  /* A tensor of integers or truth values of a static type, whose elements are these dimensions. It gets
+   * into the function only where something reads it. 0xffffffff and `last_error` when they do not fit
+   * the type. [one thread] */
+  uint32_t (*dimensions)(const tenon_run *run, uint32_t ty, tenon_ids elements);
+  /* A shape of these dimensions; 0xffffffff and `last_error` when one is no dimension. [one thread] */
+  uint32_t (*shape)(const tenon_run *run, tenon_ids dims);
+  /* A tuple of these values; 0xffffffff and `last_error` when one is not there. [one thread] */
+  uint32_t (*tuple)(const tenon_run *run, tenon_ids fields);
+  /* Writes the fields of a tuple, `room` of them. False and `last_error` when it is no tuple of so
+   * many. [one thread] */
+  bool (*items)(const tenon_run *run, uint32_t tuple, uint32_t *items, uint32_t room);
+  /* Takes so many bytes of what the constants that are computed for a model may take together; false
+   * when there is not so much left. [one thread] */
+  bool (*spend)(const tenon_run *run, uint64_t bytes);
+  /* Which problem the last entry of this table that failed told; 1 when none has. [one thread] */
+  uint32_t (*problem)(const tenon_run *run);
+} tenon_host_import;
 
 
 /* The root of this plugin. TENON_PLUGIN defines it. */
@@ -848,6 +927,27 @@ static const tenon_field tenon_host_rule_layout[] = {
     TENON_FIELD(tenon_host_rule, is_nested_read, "bool(tenon_transaction *, uint32_t)"),
 };
 
+static const tenon_field tenon_host_import_layout[] = {
+    TENON_FIELD(tenon_host_import, size, "size_t"),
+    TENON_FIELD(tenon_host_import, version, "uint64_t(const tenon_run *)"),
+    TENON_FIELD(tenon_host_import, output_count, "uint32_t(const tenon_run *)"),
+    TENON_FIELD(tenon_host_import, attribute, "bool(const tenon_run *, tenon_str, tenon_attribute *)"),
+    TENON_FIELD(tenon_host_import, attribute_tensor, "uint32_t(const tenon_run *, tenon_str)"),
+    TENON_FIELD(tenon_host_import, element_type, "uint32_t(const tenon_run *, uint32_t)"),
+    TENON_FIELD(tenon_host_import, value_type, "uint32_t(const tenon_run *, uint32_t)"),
+    TENON_FIELD(tenon_host_import, elements, "uint32_t(const tenon_run *, uint32_t, uint32_t *, uint32_t)"),
+    TENON_FIELD(tenon_host_import, tensor, "bool(const tenon_run *, uint32_t, tenon_tensor *)"),
+    TENON_FIELD(tenon_host_import, call, "uint32_t(const tenon_run *, tenon_str, tenon_ids, uint32_t)"),
+    TENON_FIELD(tenon_host_import, constant, "uint32_t(const tenon_run *, uint32_t, tenon_bytes)"),
+    TENON_FIELD(tenon_host_import, retyped, "uint32_t(const tenon_run *, uint32_t, uint32_t)"),
+    TENON_FIELD(tenon_host_import, dimensions, "uint32_t(const tenon_run *, uint32_t, tenon_ids)"),
+    TENON_FIELD(tenon_host_import, shape, "uint32_t(const tenon_run *, tenon_ids)"),
+    TENON_FIELD(tenon_host_import, tuple, "uint32_t(const tenon_run *, tenon_ids)"),
+    TENON_FIELD(tenon_host_import, items, "bool(const tenon_run *, uint32_t, uint32_t *, uint32_t)"),
+    TENON_FIELD(tenon_host_import, spend, "bool(const tenon_run *, uint64_t)"),
+    TENON_FIELD(tenon_host_import, problem, "uint32_t(const tenon_run *)"),
+};
+
 
 /* What stands where, for ever. */
 TENON_ASSERT(sizeof(void *) == 8 && sizeof(tenon_str) == 16 && sizeof(tenon_term_table) == 264);
@@ -920,6 +1020,13 @@ TENON_ASSERT(offsetof(tenon_tensor, shape) == 8);
 TENON_ASSERT(offsetof(tenon_tensor, data) == 16);
 TENON_ASSERT(offsetof(tenon_tensor, len) == 24);
 TENON_ASSERT(offsetof(tenon_tensor, owner) == 32);
+
+TENON_ASSERT(sizeof(tenon_attribute) == 32);
+TENON_ASSERT(offsetof(tenon_attribute, kind) == 0);
+TENON_ASSERT(offsetof(tenon_attribute, reserved) == 4);
+TENON_ASSERT(offsetof(tenon_attribute, bits) == 8);
+TENON_ASSERT(offsetof(tenon_attribute, data) == 16);
+TENON_ASSERT(offsetof(tenon_attribute, len) == 24);
 
 TENON_ASSERT(sizeof(tenon_pass_table) == 32);
 TENON_ASSERT(offsetof(tenon_pass_table, size) == 0);
@@ -1025,6 +1132,26 @@ TENON_ASSERT(offsetof(tenon_host_rule, answer) == 40);
 TENON_ASSERT(offsetof(tenon_host_rule, definition) == 48);
 TENON_ASSERT(offsetof(tenon_host_rule, is_nested_read) == 56);
 
+TENON_ASSERT(sizeof(tenon_host_import) == 144);
+TENON_ASSERT(offsetof(tenon_host_import, size) == 0);
+TENON_ASSERT(offsetof(tenon_host_import, version) == 8);
+TENON_ASSERT(offsetof(tenon_host_import, output_count) == 16);
+TENON_ASSERT(offsetof(tenon_host_import, attribute) == 24);
+TENON_ASSERT(offsetof(tenon_host_import, attribute_tensor) == 32);
+TENON_ASSERT(offsetof(tenon_host_import, element_type) == 40);
+TENON_ASSERT(offsetof(tenon_host_import, value_type) == 48);
+TENON_ASSERT(offsetof(tenon_host_import, elements) == 56);
+TENON_ASSERT(offsetof(tenon_host_import, tensor) == 64);
+TENON_ASSERT(offsetof(tenon_host_import, call) == 72);
+TENON_ASSERT(offsetof(tenon_host_import, constant) == 80);
+TENON_ASSERT(offsetof(tenon_host_import, retyped) == 88);
+TENON_ASSERT(offsetof(tenon_host_import, dimensions) == 96);
+TENON_ASSERT(offsetof(tenon_host_import, shape) == 104);
+TENON_ASSERT(offsetof(tenon_host_import, tuple) == 112);
+TENON_ASSERT(offsetof(tenon_host_import, items) == 120);
+TENON_ASSERT(offsetof(tenon_host_import, spend) == 128);
+TENON_ASSERT(offsetof(tenon_host_import, problem) == 136);
+
 
 /* -- A plugin: its manifest, its passes, its root. -- */
 
@@ -1072,6 +1199,7 @@ TENON_ASSERT(offsetof(tenon_host_rule, is_nested_read) == 56);
       TENON_INTERFACE("tenon.host.op/1", tenon_host_op, NULL),                                              \
       TENON_INTERFACE("tenon.rule/1", tenon_rule_table, NULL),                                              \
       TENON_INTERFACE("tenon.host.rule/1", tenon_host_rule, NULL),                                          \
+      TENON_INTERFACE("tenon.host.import/1", tenon_host_import, NULL),                                      \
   };                                \
   const tenon_root tenon_plugin_root = {                                                                    \
       TENON_ROOT_ABI,                                                                                       \

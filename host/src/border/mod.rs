@@ -7,6 +7,7 @@
 
 mod edit;
 mod generators;
+mod imports;
 mod operators;
 mod rules;
 mod run;
@@ -14,6 +15,9 @@ mod tables;
 
 pub(crate) use edit::REFUSAL;
 pub use generators::{GeneratorError, Generators};
+pub(crate) use imports::{
+    AttributeParts, ConstantParts, ImportSession, Refusal, Served, ask_about_node, asker,
+};
 pub(crate) use operators::{Noted, OpLibrary, ResultError};
 pub(crate) use rules::RuleLibrary;
 pub(crate) use run::Call;

@@ -169,7 +169,7 @@ impl Evaluation for PluginOperator {
     }
 }
 
-fn is_type(cx: &Cx, id: u32) -> bool {
+pub(super) fn is_type(cx: &Cx, id: u32) -> bool {
     let kind = cx.terms().kind(Term(id));
     [
         TermKind::SCALAR,
@@ -186,7 +186,7 @@ fn extents(shape: &[usize]) -> Vec<u64> {
     shape.iter().map(|&extent| extent as u64).collect()
 }
 
-fn raw(dtype: DType, shape: &[u64], bytes: Option<&Arc<Bytes>>) -> RawTensor {
+pub(super) fn raw(dtype: DType, shape: &[u64], bytes: Option<&Arc<Bytes>>) -> RawTensor {
     let count = shape.iter().fold(1u64, |count, &extent| count.saturating_mul(extent));
     RawTensor {
         dtype: dtype.0 as u32,

@@ -1,5 +1,6 @@
 //! Rules across the border: asking a plugin's, and what the host does for those who ask and who answer.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use abi_stable::std_types::RSlice;
@@ -9,6 +10,7 @@ use tenon_plugin_api::abi::tables::{HostRules, NONE, RawEdit, RawRun, RuleTable}
 use tenon_plugin_api::op::OpError;
 
 use super::edit::has_term;
+use super::imports::{ImportSession, Lent, Refusal};
 use super::operators::Noted;
 use super::run::Call;
 use super::tables::{answered, call_of, edit_of, host_ref, name_of, owned};
@@ -29,11 +31,20 @@ struct PluginRule {
 }
 
 /// Where what a rule is asked about stands.
-struct Site {
+pub(super) struct Site {
     /// The call that asks.
     asker: Arc<Call>,
     /// The transaction of the nodes; null where there is none.
     transaction: *mut RawEdit,
+    /// The importer's state, where the nodes are values of a model.
+    session: Option<NonNull<dyn ImportSession>>,
+}
+
+impl Site {
+    /// A node of a model, whose importer is not used in another way as long as this is asked from.
+    pub(super) fn of_node(asker: Arc<Call>, session: NonNull<dyn ImportSession>) -> Self {
+        Self { asker, transaction: std::ptr::null_mut(), session: Some(session) }
+    }
 }
 
 impl RuleLibrary {
@@ -61,6 +72,9 @@ impl RuleCode for PluginRule {
             return Err(OpError::Broken("it is asked from nowhere".into()));
         };
         let call = site.asker.of_rule();
+        if let Some(session) = site.session {
+            call.lend(Lent::new(session));
+        }
         let (table, nodes) = (self.library.table, RSlice::from_slice(question.nodes));
         let mut is_done = false;
         // SAFETY: the table's layout was checked; the call lives until it returns, and the asker lends the transaction.
@@ -69,6 +83,13 @@ impl RuleCode for PluginRule {
                 table.apply()(self.index, host_ref(&call), site.transaction, nodes, question.data);
         };
         (self.library.noted)(self.index, &mut ask);
+        // Whoever has kept the call finds no session behind it from now on.
+        let lent = call.take_lent();
+        if let (Some(lent), Some(kind)) = (lent, call.failure_kind())
+            && let Some(failure) = call.failure()
+        {
+            lent.tell(Refusal::new(kind, failure.message.clone()));
+        }
         match call.failure() {
             Some(failure) if failure.is_panic => Err(OpError::Broken(failure.message.clone())),
             Some(failure) => Err(OpError::Told(failure.message.clone())),
@@ -83,7 +104,7 @@ impl RuleCode for PluginRule {
 }
 
 /// Asks rules in turn, until one answers.
-fn first_answer(
+pub(super) fn first_answer(
     rules: &[Rule],
     name: &str,
     question: &RuleQuestion<'_>,
@@ -134,7 +155,7 @@ unsafe extern "C" fn ask(
             return Err(ServiceError::NoTerm(data));
         }
         let found = call.run.kept_rules(rules).ok_or(ServiceError::NoRules(rules))?;
-        let site = Site { asker, transaction };
+        let site = Site { asker, transaction, session: None };
         let question = RuleQuestion { cx, nodes: read::slice(nodes), data, site: &site };
         first_answer(&found.1, &found.0, &question)
     };

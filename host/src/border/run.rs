@@ -9,6 +9,7 @@ use tenon_plugin_api::abi::tables::Failure;
 use tenon_plugin_api::ir::{Attrs, Expr};
 
 use super::generators::{GeneratorError, Generators};
+use super::imports::Lent;
 use super::operators::Results;
 use crate::ir::{Cx, Module, Rule, RuleReply};
 
@@ -216,7 +217,7 @@ impl Run {
 /// One call of a pass, over one unit: what a plugin's pointer to a run leads to.
 pub(crate) struct Call {
     pub(super) run: Arc<Run>,
-    failure: OnceLock<PassFailure>,
+    failure: OnceLock<(Failure, PassFailure)>,
     /// Why the last call of each thread failed. A text stays where it is until it is replaced.
     errors: Arc<Mutex<Vec<(ThreadId, Box<str>)>>>,
     /// What a code generator made.
@@ -229,6 +230,8 @@ pub(crate) struct Call {
     of_rule: Mutex<Option<Arc<Call>>>,
     /// What each thread was answered last when it asked for a rule. A list stays where it is until it is replaced.
     answers: Mutex<Vec<(ThreadId, Box<RuleReply>)>>,
+    /// The importer's state, while a rule is asked about a node and no service of the importer's is running.
+    lent: Mutex<Option<Lent>>,
 }
 
 impl Call {
@@ -242,6 +245,7 @@ impl Call {
             reply: Mutex::default(),
             of_rule: Mutex::default(),
             answers: Mutex::default(),
+            lent: Mutex::default(),
         }
     }
 
@@ -288,6 +292,21 @@ impl Call {
         read(found.map_or(&none, |(_, answer)| answer))
     }
 
+    /// Lends the importer's state.
+    pub(super) fn lend(&self, lent: Lent) {
+        *lock(&self.lent) = Some(lent);
+    }
+
+    /// Takes what was lent, on the thread that it was lent on.
+    pub(super) fn take_lent(&self) -> Option<Lent> {
+        lock(&self.lent).take_if(|lent| lent.is_here())
+    }
+
+    /// Gives `read` what was lent.
+    pub(super) fn with_lent<T>(&self, read: impl FnOnce(&Lent) -> T) -> Option<T> {
+        lock(&self.lent).as_ref().map(read)
+    }
+
     /// The same, of an operator that is to make these.
     pub(super) fn with_results(self, results: Option<Results>) -> Self {
         Self { results, ..self }
@@ -299,13 +318,18 @@ impl Call {
     }
 
     /// How the pass says that it failed; the first time counts.
-    pub(super) fn fail(&self, failure: PassFailure) {
-        self.failure.get_or_init(|| failure);
+    pub(super) fn fail(&self, kind: Failure, failure: PassFailure) {
+        self.failure.get_or_init(|| (kind, failure));
+    }
+
+    /// By which kind of failure.
+    pub(super) fn failure_kind(&self) -> Option<Failure> {
+        self.failure.get().map(|(kind, _)| *kind)
     }
 
     /// How the pass says that it failed.
     pub(crate) fn failure(&self) -> Option<&PassFailure> {
-        self.failure.get()
+        self.failure.get().map(|(_, failure)| failure)
     }
 
     /// Takes what a code generator made.

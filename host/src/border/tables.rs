@@ -17,6 +17,7 @@ use tenon_plugin_api::abi::tables::{
 use tenon_plugin_api::ir::{Attrs, Context, Expr, NodeSpec, Symbol, Term, TermKind, Type};
 
 use super::edit::{Edit, has_term};
+use super::imports::IMPORT;
 use super::operators::OPS;
 use super::rules::RULES;
 use super::run::{Call, PassFailure, ReportLevel};
@@ -389,7 +390,8 @@ unsafe extern "C" fn fail(run: *const RawRun, failure: u32, text: RStr<'_>, node
     let node = (node != NONE).then_some(Expr(node));
     // SAFETY: see `mod.rs`.
     if let Some(call) = unsafe { call_of(run) } {
-        call.fail(PassFailure::new(Failure(failure), read::readable(text), node));
+        let kind = Failure(failure);
+        call.fail(kind, PassFailure::new(kind, read::readable(text), node));
     }
 }
 
@@ -613,7 +615,7 @@ static CODEGEN: HostCodegen =
     HostCodegen { size: size_of::<HostCodegen>(), patterns, accepts, generate, object };
 
 /// What crosses the border, as this host knows it: what it offers, what it uses of a plugin, the records.
-pub(crate) static INTERFACES: [Interface; 10 + RECORDS.len()] = {
+pub(crate) static INTERFACES: [Interface; 11 + RECORDS.len()] = {
     let [node, term, constant, body] = RECORDS;
     [
         Interface::offered(&IR),
@@ -621,6 +623,7 @@ pub(crate) static INTERFACES: [Interface; 10 + RECORDS.len()] = {
         Interface::offered(&CODEGEN),
         Interface::offered(&OPS),
         Interface::offered(&RULES),
+        Interface::offered(&IMPORT),
         Interface::used::<PassTable>(),
         Interface::used::<CodegenTable>(),
         Interface::used::<InstrumentTable>(),

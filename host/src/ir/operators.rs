@@ -163,6 +163,17 @@ pub trait OpBook: Send + Sync {
         Ok(Arc::new([]))
     }
 
+    /// Why there is no rule of a facet for a key, where somebody would have one: who, and what keeps it from being asked.
+    fn missing_rule(&self, facet: &str, key: &str) -> Vec<String> {
+        let _ = (facet, key);
+        Vec::new()
+    }
+
+    /// The folders that plugins are looked for in.
+    fn searched(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// Where operators and rules are from, for a process that is to know the same ones.
     fn origin(&self) -> Origin {
         Origin::default()

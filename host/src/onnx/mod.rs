@@ -21,8 +21,9 @@
 //!
 //! **Importer.** [`import`] translates in one sweep over the nodes; a call of a local function is swept where
 //! it stands, on a stack of its own. Dimensions without a number become symbols, unless the caller binds them.
-//! An operator is translated by the rule of its name and version, of which there is one table. All that has no
-//! translation ends up in one error; what is wrong with the model itself is an error at once, with the node.
+//! What a node becomes say the rules of the facet `import.onnx` for its type, its domain and its version; the importer names
+//! no operator. All that has no rule ends up in one error; what is wrong with the model itself is an error at once, with the
+//! node.
 
 pub mod import;
 pub mod proto;

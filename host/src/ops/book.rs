@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenon_plugin_api::abi::op::{TABLE, operators};
@@ -52,6 +53,14 @@ impl OpBook for Combined {
 
     fn rules(&self, facet: &str, key: &str, version: u64) -> Result<Arc<[Rule]>, OpError> {
         self.0.rules(facet, key, version)
+    }
+
+    fn missing_rule(&self, facet: &str, key: &str) -> Vec<String> {
+        self.0.missing_rule(facet, key)
+    }
+
+    fn searched(&self) -> Vec<PathBuf> {
+        self.0.searched()
     }
 
     fn origin(&self) -> Origin {

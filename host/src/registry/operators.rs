@@ -1,6 +1,7 @@
 //! Operators, which are found and opened as passes are.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tenon_plugin_api::op::OpError;
@@ -111,6 +112,15 @@ impl OpBook for Registry {
 
     fn rules(&self, facet: &str, key: &str, version: u64) -> Result<Arc<[Rule]>, OpError> {
         self.open_rules(facet, key, version)
+    }
+
+    fn missing_rule(&self, facet: &str, key: &str) -> Vec<String> {
+        self.who_would_have(facet, key)
+    }
+
+    fn searched(&self) -> Vec<PathBuf> {
+        let own = self.config().own.iter().cloned();
+        self.config().dirs.iter().map(|dir| dir.path.clone()).chain(own).collect()
     }
 
     fn origin(&self) -> Origin {

@@ -113,6 +113,34 @@ impl Registry {
         ))
     }
 
+    /// Who has a rule of a facet for a key, and why it is not asked, or in which versions it holds.
+    pub(super) fn who_would_have(&self, facet: &str, key: &str) -> Vec<String> {
+        let mut told = Vec::new();
+        for entry in &self.plugins {
+            let rules = entry.manifest.rules.iter();
+            for rule in rules.filter(|rule| rule.facet == facet && rule.key == key) {
+                let why = match &entry.state {
+                    PluginState::PinnedAway(why) => format!("is not used: {why}"),
+                    PluginState::Twice => "is not used: there are several files of it".to_owned(),
+                    PluginState::Usable if self.takes_part(entry, rule) => {
+                        let since = rule.since.unwrap_or(0);
+                        let until = rule.until.map_or("…".to_owned(), |until| until.to_string());
+                        format!("has it for the versions {since} to {until}")
+                    }
+                    PluginState::Usable => format!(
+                        "has it and is not on: enable its directory, or write [rules.\"{}\"] provider = \"{}\"",
+                        rule.name(),
+                        entry.manifest.plugin.id
+                    ),
+                };
+                let id = &entry.manifest.plugin.id;
+                told.push(format!("`{id}` ({}) {why}", entry.path.display()));
+            }
+        }
+        told.dedup();
+        told
+    }
+
     /// The rules of a facet for a key in a version, their plugins opened if they were not.
     pub(super) fn open_rules(&self, facet: &str, key: &str, version: u64) -> Found {
         let is_known = self.rule_index.by_key.get(facet).is_some_and(|keys| keys.contains_key(key));

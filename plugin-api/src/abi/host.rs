@@ -10,8 +10,8 @@ use super::layout::{RawTable, Table};
 use super::read::{self, BodyRecords, TermTable};
 use super::records::{RawBody, RawNode};
 use super::tables::{
-    Failure, HostCodegen, HostIr, HostOps, HostRef, HostRules, HostServices, NONE, Query, RawEdit,
-    RawFunction, RawModule, RawRun,
+    Failure, HostCodegen, HostImport, HostIr, HostOps, HostRef, HostRules, HostServices, NONE,
+    Query, RawEdit, RawFunction, RawModule, RawRun,
 };
 use crate::ir::{BodyView, Context, Expr, NodeSpec, Symbol, Term, TermKind, Terms};
 
@@ -32,6 +32,8 @@ struct Tables {
     ops: Option<Table<HostOps>>,
     /// Absent in a host that knows of no rules.
     rules: Option<Table<HostRules>>,
+    /// Absent in a host whose importer names operators itself.
+    import: Option<Table<HostImport>>,
 }
 
 impl Tables {
@@ -64,6 +66,7 @@ impl Tables {
                 codegen: table(raw).ok(),
                 ops: table(raw).ok(),
                 rules: table(raw).ok(),
+                import: table(raw).ok(),
             })
         }
     }
@@ -287,6 +290,13 @@ impl Host {
         self.tables.rules.ok_or_else(|| format!("this host does not offer {}", HostRules::ID))
     }
 
+    /// What the host does for a rule that imports a node, and the state of this call.
+    pub(super) fn import(&self) -> Result<(Table<HostImport>, *const RawRun), String> {
+        let table = self.tables.import;
+        let table = table.ok_or_else(|| format!("this host does not offer {}", HostImport::ID))?;
+        Ok((table, self.run))
+    }
+
     /// A transaction of somebody else's, for as long as a call lasts.
     ///
     /// # Safety
@@ -307,7 +317,7 @@ impl Host {
     }
 
     /// Why the last call of this thread failed.
-    fn last_error(&self) -> String {
+    pub(super) fn last_error(&self) -> String {
         // SAFETY: `run` is alive; the text is copied before the next call.
         read::readable(unsafe { (self.tables.services.last_error())(self.run) })
     }

@@ -9,6 +9,7 @@
 mod codegen;
 pub mod guard;
 pub mod host;
+pub(crate) mod import;
 pub mod instrument;
 pub mod layout;
 pub mod note;

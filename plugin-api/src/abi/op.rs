@@ -189,7 +189,7 @@ impl AsRef<[u8]> for HostBytes {
 
 /// # Safety
 /// `raw` is a tensor of this host that is alive.
-unsafe fn tensor(ops: &HostOperators<'_>, raw: &RawTensor) -> Result<Tensor> {
+pub(super) unsafe fn tensor(ops: &HostOperators<'_>, raw: &RawTensor) -> Result<Tensor> {
     // SAFETY: by this function's contract.
     let kept = unsafe { ops.keep(raw.owner) };
     let bytes = HostBytes { data: raw.data, len: raw.len as usize, kept };

@@ -105,6 +105,16 @@ const _: () = {
 };
 
 const _: () = {
+    assert!(size_of::<RawAttribute>() == 32);
+    assert!(<RawAttribute as Record>::LAYOUT.len() == 5);
+    assert!(offset_of!(RawAttribute, kind) == 0);
+    assert!(offset_of!(RawAttribute, reserved) == 4);
+    assert!(offset_of!(RawAttribute, bits) == 8);
+    assert!(offset_of!(RawAttribute, data) == 16);
+    assert!(offset_of!(RawAttribute, len) == 24);
+};
+
+const _: () = {
     assert!(size_of::<PassTable>() >= 32);
     assert!(<PassTable as RawTable>::LAYOUT.len() >= 4);
     assert!(offset_of!(PassTable, size) == 0);
@@ -236,4 +246,27 @@ const _: () = {
     assert!(offset_of!(HostRules, answer) == 40);
     assert!(offset_of!(HostRules, definition) == 48);
     assert!(offset_of!(HostRules, is_nested_read) == 56);
+};
+
+const _: () = {
+    assert!(size_of::<HostImport>() >= 144);
+    assert!(<HostImport as RawTable>::LAYOUT.len() >= 18);
+    assert!(offset_of!(HostImport, size) == 0);
+    assert!(offset_of!(HostImport, version) == 8);
+    assert!(offset_of!(HostImport, output_count) == 16);
+    assert!(offset_of!(HostImport, attribute) == 24);
+    assert!(offset_of!(HostImport, attribute_tensor) == 32);
+    assert!(offset_of!(HostImport, element_type) == 40);
+    assert!(offset_of!(HostImport, value_type) == 48);
+    assert!(offset_of!(HostImport, elements) == 56);
+    assert!(offset_of!(HostImport, tensor) == 64);
+    assert!(offset_of!(HostImport, call) == 72);
+    assert!(offset_of!(HostImport, constant) == 80);
+    assert!(offset_of!(HostImport, retyped) == 88);
+    assert!(offset_of!(HostImport, dimensions) == 96);
+    assert!(offset_of!(HostImport, shape) == 104);
+    assert!(offset_of!(HostImport, tuple) == 112);
+    assert!(offset_of!(HostImport, items) == 120);
+    assert!(offset_of!(HostImport, spend) == 128);
+    assert!(offset_of!(HostImport, problem) == 136);
 };

@@ -12,8 +12,8 @@ use super::guard::guard;
 use super::host::Host;
 use super::instrument::{INSTRUMENT_TABLE, instruments};
 use super::tables::{
-    Failure, HostCodegen, HostIr, HostOps, HostRef, HostRules, HostServices, Interface, PassTable,
-    PluginRoot, PluginRoot_Ref, RECORDS, ROOT_ABI, RawModule,
+    Failure, HostCodegen, HostImport, HostIr, HostOps, HostRef, HostRules, HostServices, Interface,
+    PassTable, PluginRoot, PluginRoot_Ref, RECORDS, ROOT_ABI, RawModule,
 };
 use super::{op, rule};
 use crate::pass::{Function, Module, PassContext, PassError, Result};
@@ -103,9 +103,7 @@ unsafe extern "C" fn run(
 pub(super) fn told<T>(host: &Host, ran: std::result::Result<Result<T>, String>) -> Option<T> {
     let (failure, text, node) = match ran {
         Ok(Ok(value)) => return Some(value),
-        Ok(Err(error)) if error.is_cancelled => (Failure::CANCELLED, error.message, error.node),
-        Ok(Err(error)) if error.is_panic => (Failure::PANIC, error.message, error.node),
-        Ok(Err(error)) => (Failure::ERROR, error.message, error.node),
+        Ok(Err(error)) => (error.failure, error.message, error.node),
         Err(panic) => (Failure::PANIC, panic, None),
     };
     host.fail(failure, &text, node);
@@ -142,7 +140,7 @@ unsafe fn run_pass(
 
 static PASS_TABLE: PassTable = PassTable { size: size_of::<PassTable>(), count, name, run };
 
-static INTERFACES: [Interface; 10 + RECORDS.len()] = {
+static INTERFACES: [Interface; 11 + RECORDS.len()] = {
     let [node, term, constant, body] = RECORDS;
     [
         Interface::offered(&PASS_TABLE),
@@ -155,6 +153,7 @@ static INTERFACES: [Interface; 10 + RECORDS.len()] = {
         Interface::used::<HostCodegen>(),
         Interface::used::<HostOps>(),
         Interface::used::<HostRules>(),
+        Interface::used::<HostImport>(),
         node,
         term,
         constant,

@@ -22,7 +22,9 @@ use abi_stable::sabi_types::VersionStrings;
 use abi_stable::std_types::{RSlice, RStr};
 
 use super::layout::{Description, Field, RawTable, Record, c_types, record, table};
-use super::records::{RawBody, RawConstant, RawNode, RawTensor, RawTerm, RawTermTable};
+use super::records::{
+    RawAttribute, RawBody, RawConstant, RawNode, RawTensor, RawTerm, RawTermTable,
+};
 
 /// Version of both roots. It is checked before anything else and has only ever been 1.
 pub const ROOT_ABI: u32 = 1;
@@ -186,6 +188,16 @@ impl Failure {
     pub const PANIC: Failure = Failure(2);
     /// The pass stopped because it was told to.
     pub const CANCELLED: Failure = Failure(3);
+    /// A node of a model that is imported is something that the model's format does not allow.
+    pub const INVALID: Failure = Failure(4);
+    /// It is something that is not supported.
+    pub const UNSUPPORTED: Failure = Failure(5);
+    /// It reads what must be known when it is imported.
+    pub const NOT_CONSTANT: Failure = Failure(6);
+    /// An operator does not take it.
+    pub const OPERATOR: Failure = Failure(7);
+    /// It has a tensor that cannot be read.
+    pub const TENSOR: Failure = Failure(8);
 }
 
 table! {
@@ -358,7 +370,7 @@ table! {
         /// Whether the pass should stop. [any thread]
         fn is_cancelled(run: *const RawRun) -> bool;
         /// Says that the pass fails, and why; the text is copied. `failure`: 1 an error, 2 a panic, 3 it was
-        /// cancelled. `node`: the node of the pass's unit that it is about, 0xffffffff for none. The first
+        /// cancelled, 4 to 8 a problem of tenon.host.import/1. `node`: the node of the pass's unit that it is about, 0xffffffff for none. The first
         /// call counts, and the pass has failed whatever it returns. [any thread]
         fn fail(run: *const RawRun, failure: u32, text: RStr<'_>, node: u32) -> ();
         /// Why the last call of this thread failed, borrowed until its next call that fails; empty when none
@@ -556,7 +568,66 @@ table! {
     }
 }
 
+table! {
+    /// What the host does for a rule of the facet `import.onnx`, which is asked about a node of a model: without a
+    /// transaction, about the values that the node reads, 0xffffffff for one that is left out. It answers with the values that
+    /// the node makes. Values are numbers of the function that is built from the model. What fails has one of these problems,
+    /// and so has a node of which the rule tells `fail`: 4 the model's format does not allow it, 5 it is not supported, 6 it
+    /// reads what must be known when it is imported, 7 an operator does not take it, 8 a tensor of it cannot be read; 1 is a
+    /// mistake of the rule's. All entries are for the thread that the rule is asked on, until it has answered. Unstable until
+    /// operators are frozen.
+    HostImport = "tenon_host_import" "tenon.host.import/1" {
+        /// The version of the operators of its domain that the node is written in. [one thread]
+        fn version(run: *const RawRun) -> u64;
+        /// How many outputs the node has, those without a name counted. [one thread]
+        fn output_count(run: *const RawRun) -> u32;
+        /// Writes an attribute of the node; its kind is 0 when there is none of this name. What it leads to is borrowed until
+        /// the rule has answered. An attribute that nobody has looked at is not supported. False and `last_error` when the
+        /// name or the room is none. [one thread]
+        fn attribute(run: *const RawRun, name: RStr<'_>, attribute: *mut RawAttribute) -> bool;
+        /// The constant that a tensor among the attributes is, a value, which shares the bytes of the model. 0xffffffff and
+        /// `last_error` when there is none, or it cannot be read. [one thread]
+        fn attribute_tensor(run: *const RawRun, name: RStr<'_>) -> u32;
+        /// The type of elements that the format has this number for; 0xffffffff and `last_error` when there is none.
+        /// [one thread]
+        fn element_type(run: *const RawRun, code: u32) -> u32;
+        /// The type of a value; 0 and `last_error` when there is no such value. [one thread]
+        fn value_type(run: *const RawRun, value: u32) -> u32;
+        /// The elements of a value as dimensions, where they are known so: writes the first `room` of them, and returns how
+        /// many there are. 0xffffffff when they are not known. [one thread]
+        fn elements(run: *const RawRun, value: u32, elements: *mut u32, room: u32) -> u32;
+        /// Writes the tensor that a value is, when it is a constant, borrowed until the next call of this entry; `retain` of
+        /// tenon.host.op/1 makes an owner of its bytes. Null writes nothing. False when it is none. [one thread]
+        fn tensor(run: *const RawRun, value: u32, tensor: *mut RawTensor) -> bool;
+        /// Calls an operator with arguments, values, and attributes, a dictionary term. Returns the result, a value, whose
+        /// type is inferred; 0xffffffff and `last_error` when the operator does not take them. [one thread]
+        fn call(run: *const RawRun, op: RStr<'_>, args: RSlice<'_, u32>, attrs: u32) -> u32;
+        /// A constant of a static tensor type, copying its bytes. 0xffffffff and `last_error` when they do not fit the type.
+        /// [one thread]
+        fn constant(run: *const RawRun, ty: u32, bytes: RSlice<'_, u8>) -> u32;
+        /// The constant with the bytes of another one, which are not copied, and of another type. 0xffffffff and `last_error`
+        /// when it is no constant, or they do not fit the type. [one thread]
+        fn retyped(run: *const RawRun, value: u32, ty: u32) -> u32;
+        /// A tensor of integers or truth values of a static type, whose elements are these dimensions. It gets into the
+        /// function only where something reads it. 0xffffffff and `last_error` when they do not fit the type. [one thread]
+        fn dimensions(run: *const RawRun, ty: u32, elements: RSlice<'_, u32>) -> u32;
+        /// A shape of these dimensions; 0xffffffff and `last_error` when one is no dimension. [one thread]
+        fn shape(run: *const RawRun, dims: RSlice<'_, u32>) -> u32;
+        /// A tuple of these values; 0xffffffff and `last_error` when one is not there. [one thread]
+        fn tuple(run: *const RawRun, fields: RSlice<'_, u32>) -> u32;
+        /// Writes the fields of a tuple, `room` of them. False and `last_error` when it is no tuple of so many. [one thread]
+        fn items(run: *const RawRun, tuple: u32, items: *mut u32, room: u32) -> bool;
+        /// Takes so many bytes of what the constants that are computed for a model may take together; false when there is not
+        /// so much left. [one thread]
+        fn spend(run: *const RawRun, bytes: u64) -> bool;
+        /// Which problem the last entry of this table that failed told; 1 when none has. [one thread]
+        fn problem(run: *const RawRun) -> u32;
+    }
+}
+
 c_types! {
+    *mut RawAttribute => "tenon_attribute *",
+    *mut RawTensor => "tenon_tensor *",
     Field => "tenon_field",
     Interface => "tenon_interface",
     *mut *const RawFunction => "const tenon_function **",
@@ -572,7 +643,7 @@ pub const HOST_IR_INTERFACE: &str = HostIr::ID;
 pub const HOST_SERVICES_INTERFACE: &str = HostServices::ID;
 
 /// All records and tables in the order in which C must define them.
-pub const DESCRIPTIONS: [Description; 19] = [
+pub const DESCRIPTIONS: [Description; 21] = [
     Field::DESCRIPTION,
     Interface::DESCRIPTION,
     CRoot::DESCRIPTION,
@@ -582,6 +653,7 @@ pub const DESCRIPTIONS: [Description; 19] = [
     RawConstant::DESCRIPTION,
     RawBody::DESCRIPTION,
     RawTensor::DESCRIPTION,
+    RawAttribute::DESCRIPTION,
     PassTable::DESCRIPTION,
     InstrumentTable::DESCRIPTION,
     HostIr::DESCRIPTION,
@@ -592,4 +664,5 @@ pub const DESCRIPTIONS: [Description; 19] = [
     HostOps::DESCRIPTION,
     RuleTable::DESCRIPTION,
     HostRules::DESCRIPTION,
+    HostImport::DESCRIPTION,
 ];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::{Attrs, DType, Dim, Symbol, Term, TermKind, Terms, Type, dim};
+use crate::ir::{Attrs, DType, Dim, Symbol, Term, TermKind, Terms, Type, dim, dim_math};
 
 /// Makes terms. Implemented by the host's term table and, across the border, by a plugin's handle to it.
 ///
@@ -185,6 +185,12 @@ pub trait Context {
     /// The larger of two dimensions.
     fn dim_max(&self, a: Dim, b: Dim) -> Dim {
         dim::binary(self, TermKind::DIM_MAX, a, b)
+    }
+
+    /// The quotient of two products, where the one divides the other; `floordiv` where that is not seen. `None` where it
+    /// is no number, and where one product is too large for one.
+    fn dim_quotient(&self, dividend: &[Dim], divisor: &[Dim]) -> Option<Dim> {
+        dim_math::quotient(self, dividend, divisor)
     }
 }
 

@@ -11,6 +11,7 @@ mod bytes;
 mod callee;
 mod context;
 mod dim;
+mod dim_math;
 mod dtype;
 mod intrinsic;
 mod kind;

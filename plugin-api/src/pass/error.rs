@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::abi::tables::Failure;
 use crate::ir::Expr;
 use crate::op::OpError;
 
@@ -13,14 +14,13 @@ pub type Result<T> = std::result::Result<T, PassError>;
 pub struct PassError {
     pub(crate) message: String,
     pub(crate) node: Option<Expr>,
-    pub(crate) is_cancelled: bool,
-    pub(crate) is_panic: bool,
+    pub(crate) failure: Failure,
 }
 
 impl PassError {
     /// An error with a message: what is wrong and what to do, in one sentence.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), node: None, is_cancelled: false, is_panic: false }
+        Self::failed(Failure::ERROR, message.into())
     }
 
     /// The same error about a node of the function that the pass was given.
@@ -30,12 +30,17 @@ impl PassError {
 
     /// What a pass returns when [`crate::pass::PassContext::is_cancelled`] told it to stop.
     pub fn cancelled() -> Self {
-        Self { is_cancelled: true, ..Self::new("cancelled") }
+        Self::failed(Failure::CANCELLED, "cancelled".into())
+    }
+
+    /// An error of a kind.
+    pub(crate) fn failed(failure: Failure, message: String) -> Self {
+        Self { message, node: None, failure }
     }
 
     /// What was a panic of some thread, with its place.
     pub(crate) fn panicked(message: String) -> Self {
-        Self { is_panic: true, ..Self::new(message) }
+        Self::failed(Failure::PANIC, message)
     }
 
     /// The message.

@@ -12,6 +12,7 @@ mod asking;
 mod cost;
 mod facet;
 mod gradient;
+pub mod import;
 mod layout;
 mod precision;
 mod question;
@@ -22,6 +23,7 @@ pub use asking::Rules;
 pub use cost::{Cost, CostOf};
 pub use facet::Facet;
 pub use gradient::{Adjoint, Grad, Gradient, Grads};
+pub use import::ImportOnnx;
 pub use layout::{Carried, FollowLayout, Following, LayoutArg, Leaf};
 pub use precision::{NarrowPrecision, Precision};
 pub use question::{Answer, Question, Reply};
@@ -36,6 +38,9 @@ pub mod prelude {
     };
     pub use crate::pass::{Arithmetic, Call, Calls, PassError};
     pub use crate::rule;
+    pub use crate::rule::import::{
+        Known, Node, Outputs, Problem, Scalar, Value, invalid, unsupported,
+    };
     pub use crate::rule::{
         AboutCall, Adjoint, Carried, Cost, Following, Grad, Grads, LayoutArg, Precision, Site,
     };

@@ -5,6 +5,7 @@ pub mod elementwise;
 mod kernel;
 pub mod movement;
 pub mod normalization;
+mod onnx;
 pub mod pooling;
 mod precision;
 pub mod product;

@@ -8,21 +8,36 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tenon_plugin_api::abi::tables::NONE;
+use tenon_plugin_api::rule::import::Known;
+
+use crate::border::{self, Call};
 use crate::ir::{
-    AttrValue, Attrs, Build, Bytes, Constant, Context, Cx, DType, Dim, Expr, Function, Kind, OpDef,
-    Symbol, Terms, Transaction, Type, TypeView,
+    Attrs, Build, Bytes, Constant, Context, Cx, Dim, Expr, Function, Kind, OpDef, Symbol, Terms,
+    Transaction, Type, TypeView,
 };
 
-use super::dim_math::is_small;
 use super::error::{Problem, invalid, unsupported};
 use super::evaluate::evaluate;
-use super::known::Known;
 use super::names::Names;
+use super::node::Node;
 use super::tensor::check_rank;
 
 /// A value of the function under construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Value(u32);
+
+impl Value {
+    /// As it crosses to rules.
+    pub(super) fn into_number(self) -> u32 {
+        self.0
+    }
+
+    /// An input as it crosses to rules.
+    pub(super) fn number(input: Option<Self>) -> u32 {
+        input.map_or(NONE, Self::into_number)
+    }
+}
 
 #[derive(Debug)]
 struct Entry {
@@ -37,7 +52,7 @@ enum Form {
     /// Something that may stand wherever a value is read: a variable, a constant, a shape, a tuple.
     Ready(Expr),
     /// A call or an item of a tuple that is not bound yet, and what it is called after.
-    Unbound(Expr, &'static str),
+    Unbound(Expr, Symbol),
     /// Not in the function yet.
     Constant(Arc<Constant>),
     /// Not in the function yet; the elements are in `known`.
@@ -47,19 +62,23 @@ enum Form {
 }
 
 /// The function under construction.
-#[derive(Debug)]
 pub(super) struct Builder {
     cx: Cx,
+    /// What rules are asked from.
+    asker: Arc<Call>,
     tx: Transaction,
     params: Vec<Expr>,
     bindings: Vec<(Expr, Expr)>,
     values: Vec<Entry>,
-    ops: HashMap<&'static str, Expr>,
+    /// The operators that were called, and what a result of theirs is called after.
+    ops: HashMap<String, (Expr, Symbol)>,
     names: Names,
     /// What the values of the node in work are named after.
     node_name: String,
     /// How many bytes of constants may still be computed.
     budget: usize,
+    /// Whether a rule is asked to compute a tensor of dimensions.
+    is_materializing: bool,
 }
 
 /// A short model can ask for long constants, once for each node. These many bytes are enough for all.
@@ -69,6 +88,7 @@ impl Builder {
     pub(super) fn new(cx: Cx) -> Self {
         Self {
             tx: Transaction::new(cx.clone()),
+            asker: border::asker(&cx),
             cx,
             params: Vec::new(),
             bindings: Vec::new(),
@@ -77,6 +97,7 @@ impl Builder {
             names: Names::default(),
             node_name: String::new(),
             budget: LARGEST_CONSTANTS,
+            is_materializing: false,
         }
     }
 
@@ -86,6 +107,21 @@ impl Builder {
 
     pub(super) fn terms(&self) -> Terms<'_> {
         self.cx.terms()
+    }
+
+    /// What rules are asked from.
+    pub(super) fn asker(&self) -> &Arc<Call> {
+        &self.asker
+    }
+
+    /// The value that a rule means by a number.
+    pub(super) fn value(&self, number: u32) -> Result<Value, Problem> {
+        match self.values.get(number as usize).map(|entry| &entry.form) {
+            None | Some(Form::Missing) => {
+                Err(Problem::Rule(format!("its rule names the value {number}, which is not there")))
+            }
+            Some(_) => Ok(Value(number)),
+        }
     }
 
     /// Begins a node whose first output is called `name`.
@@ -104,7 +140,7 @@ impl Builder {
 
     /// A constant.
     pub(super) fn constant(&mut self, constant: Constant) -> Value {
-        let known = Known::of_constant(&self.cx, &constant).map(Rc::new);
+        let known = Known::of_constant(&self.cx, constant.ty, &constant.data).map(Rc::new);
         self.add(constant.ty, Form::Constant(Arc::new(constant)), known)
     }
 
@@ -114,13 +150,6 @@ impl Builder {
         let left = self.budget.checked_sub(bytes);
         self.budget = left.unwrap_or(0);
         left.is_some()
-    }
-
-    /// A constant of bytes that are computed here.
-    pub(super) fn constant_of(&mut self, dtype: DType, shape: &[i64], bytes: Vec<u8>) -> Value {
-        let ty = self.cx.static_tensor_type(dtype, shape);
-        let name = Symbol(0);
-        self.constant(Constant { ty, name, data: Bytes::new(bytes) })
     }
 
     /// A tensor whose elements are known as dimensions.
@@ -153,11 +182,11 @@ impl Builder {
             TypeView::Tuple(fields) => fields.to_vec(),
             _ => return invalid("a tuple is expected"),
         };
-        let tuple = self.operand(tuple)?;
+        let (tuple, hint) = (self.operand(tuple)?, self.cx.symbol("item"));
         let items = fields.into_iter().zip(0..).map(|(ty, index)| {
             let item = self.tx.tuple_get_item(tuple, index);
             self.tx.set_type(item, Some(ty));
-            self.add(ty, Form::Unbound(item, "item"), None)
+            self.add(ty, Form::Unbound(item, hint), None)
         });
         Ok(items.collect())
     }
@@ -165,12 +194,11 @@ impl Builder {
     /// A call of operator `op`, whose type is inferred at once.
     pub(super) fn call(
         &mut self,
-        op: &'static str,
+        op: &str,
         args: &[Value],
-        attrs: &[(&str, AttrValue)],
+        attrs: Attrs,
     ) -> Result<Value, Problem> {
-        let problem = |error| Problem::Op { op, error };
-        let attrs = self.cx.attrs(attrs);
+        let problem = |error| Problem::Operator(format!("`{op}`: {error}"));
         let types: Vec<Type> = args.iter().map(|&arg| self.ty(arg)).collect();
         let def = self.cx.operators().get(op).map_err(problem)?;
         let ty = def.infer(&self.cx, &types, attrs).map_err(problem)?;
@@ -182,11 +210,19 @@ impl Builder {
         for &arg in args {
             operands.push(self.operand(arg)?);
         }
-        let tx = &mut self.tx;
-        let callee = *self.ops.entry(op).or_insert_with(|| tx.op(op));
-        let call = tx.call(callee, &operands, attrs, Some(ty));
-        let hint = op.rsplit('.').next().unwrap_or(op);
+        let (callee, hint) = self.callee(op);
+        let call = self.tx.call(callee, &operands, attrs, Some(ty));
         Ok(self.add(ty, Form::Unbound(call, hint), None))
+    }
+
+    fn callee(&mut self, op: &str) -> (Expr, Symbol) {
+        if let Some(&known) = self.ops.get(op) {
+            return known;
+        }
+        let hint = self.cx.symbol(op.rsplit('.').next().unwrap_or(op));
+        let callee = (self.tx.op(op), hint);
+        self.ops.insert(op.to_owned(), callee);
+        callee
     }
 
     /// The value of a call on a few constants.
@@ -198,11 +234,6 @@ impl Builder {
         }
         let constant = evaluate(&self.cx, op, &args, attrs, ty)?;
         self.spend(constant.data.len()).then(|| self.constant(constant))
-    }
-
-    /// A call without attributes.
-    pub(super) fn apply(&mut self, op: &'static str, args: &[Value]) -> Result<Value, Problem> {
-        self.call(op, args, &[])
     }
 
     /// What a node without translation would make.
@@ -241,19 +272,14 @@ impl Builder {
         }
     }
 
-    pub(super) fn dtype(&self, value: Value) -> Result<DType, Problem> {
-        match self.terms().ty(self.ty(value)) {
-            TypeView::Tensor { dtype, .. } => Ok(dtype),
-            _ => invalid("a tensor is expected"),
-        }
-    }
-
-    /// The dimensions of a value whose rank is known.
-    pub(super) fn dims(&self, value: Value) -> Result<Vec<Dim>, Problem> {
-        match self.terms().ty(self.ty(value)) {
-            TypeView::Tensor { dims: Some(dims), .. } => Ok(dims.to_vec()),
-            TypeView::Tensor { .. } => unsupported("a tensor of unknown rank"),
-            _ => invalid("a tensor is expected"),
+    /// Whether a value is a constant.
+    pub(super) fn is_constant(&self, value: Value) -> bool {
+        match &self.entry(value).form {
+            Form::Constant(_) => true,
+            Form::Known => self.elements(value).is_some_and(|known| {
+                known.elements.iter().all(|&dim| self.terms().dim_value(dim).is_some())
+            }),
+            _ => self.as_constant(value).is_some(),
         }
     }
 
@@ -271,6 +297,7 @@ impl Builder {
         let expr = match &entry.form {
             Form::Ready(expr) => return Ok(*expr),
             &Form::Unbound(expr, hint) => {
+                let hint = self.cx.terms().str(hint);
                 let name = self.names.fresh(&format!("{}_{hint}", self.node_name));
                 return Ok(self.bind(value, expr, &name));
             }
@@ -300,24 +327,31 @@ impl Builder {
                 if !known.is_shape(self.terms()) {
                     return unsupported("a number computed from dimensions that may be negative");
                 }
-                let shape = self.shape(&known.elements);
-                let mut made = self.apply("shape_to_tensor", &[shape])?;
-                if known.shape.len() != 1 {
-                    let dims: Vec<Dim> =
-                        known.shape.iter().map(|&dim| self.cx.dim(dim as i64)).collect();
-                    let shape = self.shape(&dims);
-                    made = self.apply("reshape", &[made, shape])?;
-                }
-                if known.dtype != DType::I64 {
-                    let dtype = known.dtype.to_string();
-                    made = self.call("cast", &[made], &[("dtype", dtype.into())])?;
-                }
-                made
+                self.computed(value)?
             }
         };
         let expr = self.operand(made)?;
         self.values[value.0 as usize].form = Form::Ready(expr);
         Ok(expr)
+    }
+
+    /// The tensor of dimensions that `value` is, as a rule computes it at run time.
+    fn computed(&mut self, value: Value) -> Result<Value, Problem> {
+        const KEY: &str = "tenon::Dimensions";
+        if std::mem::replace(&mut self.is_materializing, true) {
+            return Err(Problem::Rule(format!("the rule for {KEY} reads what it is to compute")));
+        }
+        let rules = self.cx.operators().rules(super::FACET, KEY, 0);
+        let outputs = rules
+            .map_err(|error| Problem::Rule(error.to_string()))
+            .and_then(|rules| Node::of_importer(self).ask(&rules, KEY, &[Some(value)]));
+        self.is_materializing = false;
+        let ty = self.ty(value);
+        match outputs?.as_deref() {
+            Some(&[made]) if made != value && self.ty(made) == ty => Ok(made),
+            Some(_) => Err(Problem::Rule(format!("the rule for {KEY} answers something else"))),
+            None => unsupported("a number computed from dimensions, without a rule for it"),
+        }
     }
 
     /// The function, with what was bound and these results.
@@ -351,7 +385,7 @@ impl Builder {
         let terms = self.terms();
         let TypeView::Tensor { dims: Some(dims), .. } = terms.ty(ty) else { return Ok(()) };
         check_rank(dims.len()).map_err(Problem::Unsupported)?;
-        match dims.iter().all(|&dim| is_small(terms, dim)) {
+        match dims.iter().all(|&dim| terms.is_small_dim(dim)) {
             true => Ok(()),
             false => invalid("its dimensions are too complicated"),
         }

@@ -124,7 +124,7 @@ impl<'m> Importer<'m> {
             }
         }
         if let Some(list) = std::mem::take(&mut self.problems).finish() {
-            return Err(Stop::Unsupported(list));
+            return Err(Stop::Unsupported(list.with_notes(&self.cx)));
         }
         let (names, outputs) = self.outputs(&values)?;
 

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::scope::standard_domain;
 use crate::io::quoted;
+use crate::ir::Cx;
 use crate::onnx::wire::WireError;
 use crate::onnx::{ModelError, TensorError, TensorProblem};
-use tenon_plugin_api::op::OpError;
+use tenon_plugin_api::abi::tables::Failure;
 
 /// A model that cannot be imported, and why.
 #[derive(Debug, thiserror::Error)]
@@ -124,20 +126,35 @@ pub(super) enum Problem {
     NotConstant(String),
     /// ONNX does not allow it.
     Invalid(String),
-    /// An operator of ours does not take it, for either reason.
-    Op { op: &'static str, error: OpError },
+    /// An operator does not take it, for either reason.
+    Operator(String),
     /// A tensor in an attribute cannot be read.
     Tensor(Box<TensorError>),
+    /// Not the node is wrong but its rule.
+    Rule(String),
 }
 
 impl Problem {
+    /// Its number at the border.
+    pub(super) fn kind(&self) -> Failure {
+        match self {
+            Self::Unsupported(_) => Failure::UNSUPPORTED,
+            Self::NotConstant(_) => Failure::NOT_CONSTANT,
+            Self::Invalid(_) => Failure::INVALID,
+            Self::Operator(_) => Failure::OPERATOR,
+            Self::Tensor(_) => Failure::TENSOR,
+            Self::Rule(_) => Failure::ERROR,
+        }
+    }
+
     /// What is wrong.
     pub(super) fn text(&self) -> String {
         match self {
-            Self::Unsupported(reason) | Self::NotConstant(reason) | Self::Invalid(reason) => {
-                reason.clone()
-            }
-            Self::Op { op, error } => format!("`{op}`: {error}"),
+            Self::Unsupported(reason)
+            | Self::NotConstant(reason)
+            | Self::Invalid(reason)
+            | Self::Operator(reason)
+            | Self::Rule(reason) => reason.clone(),
             Self::Tensor(error) => error.to_string(),
         }
     }
@@ -166,6 +183,8 @@ pub(super) fn unsupported_tensor(error: &TensorError) -> Option<String> {
 pub struct UnsupportedList {
     /// In the order in which they were found first.
     pub items: Vec<Unsupported>,
+    /// Who would have rules for what has none, and where rules were looked for.
+    pub notes: Vec<String>,
 }
 
 /// One thing without translation, and where it occurs.
@@ -199,9 +218,36 @@ impl fmt::Display for UnsupportedList {
             write!(f, "\n  {item}")?;
         }
         match self.items.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, "\n  … and {more} more"),
+            0 => {}
+            more => write!(f, "\n  … and {more} more")?,
         }
+        self.notes.iter().take(SHOWN).try_for_each(|note| write!(f, "\n{note}"))
+    }
+}
+
+impl UnsupportedList {
+    /// The list with what the context knows of what is missing.
+    pub(super) fn with_notes(mut self, cx: &Cx) -> Self {
+        let operators = cx.operators();
+        let whole = self.items.iter().filter(|item| item.reason.is_none());
+        let mut has_domain = false;
+        for item in whole {
+            let domain = standard_domain(&item.domain);
+            has_domain |= !domain.is_empty();
+            let key = super::rules::key(domain, &item.op_type);
+            let told = operators.missing_rule(super::FACET, &key);
+            let name = printable(&item.op_type);
+            self.notes.extend(told.into_iter().map(|who| format!("{name}: {who}")));
+        }
+        if has_domain {
+            let searched = operators.searched();
+            let folders: Vec<String> = searched.iter().map(|it| it.display().to_string()).collect();
+            let folders =
+                if folders.is_empty() { "no folder".to_owned() } else { folders.join(", ") };
+            self.notes
+                .push(format!("plugins with rules for other domains were looked for in {folders}"));
+        }
+        self
     }
 }
 

@@ -14,27 +14,26 @@
 //! module's attributes `onnx.inputs` and `onnx.outputs`. Weights are constants that share the bytes of
 //! the mapped file.
 //!
-//! One sweep over the nodes translates and collects at once: a node without translation makes values of the
-//! types that the model declares ([`stand_ins`]), or *missing* ones; nodes that read the latter are passed over,
-//! and at the end one error lists everything that has no translation. What is wrong with the model itself ends the sweep at once.
+//! What a node becomes say rules of plugins, which are found by its type, its domain and its version ([`rules`]). A rule
+//! builds with services of the host's ([`node`]), on values that it knows by number ([`builder`]).
 //!
-//! Integers that are computed from shapes are followed as dimensions ([`known`], [`fold`]), so that a
+//! One sweep over the nodes translates and collects at once: a node without a rule makes values of the
+//! types that the model declares ([`stand_ins`]), or *missing* ones; nodes that read the latter are passed over,
+//! and at the end one error lists everything that has no rule. What is wrong with the model itself ends the sweep at once.
+//!
+//! Integers that are computed from shapes are followed as dimensions (`Known`), so that a
 //! `Reshape` to a shape computed from a symbolic batch is known in full. They become part of the program
 //! only where something else reads them.
 
 mod attributes;
 mod builder;
-mod dim_math;
 mod dims;
 mod driver;
 mod error;
 mod evaluate;
-mod fold;
 mod interface;
-mod known;
 mod names;
 mod node;
-mod ops;
 mod problems;
 mod rules;
 mod scope;
@@ -45,6 +44,9 @@ mod tensor;
 
 pub use driver::{ImportOptions, import, import_mapping, import_with_files};
 pub use error::{GraphProblem, ImportError, OptionProblem, Unsupported, UnsupportedList};
+
+/// The facet whose rules say what nodes become.
+const FACET: &str = "import.onnx";
 
 #[cfg(test)]
 mod tests;

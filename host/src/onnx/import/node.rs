@@ -1,220 +1,119 @@
-//! A node as its translation sees it: inputs as values, attributes by kind.
+//! A node that rules are asked about: its attributes, and the function under construction.
 
-use std::cell::Cell;
-use std::ops::{Deref, DerefMut};
+use tenon_plugin_api::abi::tables::Failure;
+use tenon_plugin_api::rule::import::Known;
 
+use crate::border::{
+    AttributeParts, ConstantParts, ImportSession, Refusal, Served, ask_about_node,
+};
 use crate::io::quoted;
-use crate::ir::{Constant, Dim};
-use crate::onnx::TensorReader;
+use crate::ir::{Attrs, Bytes, Constant, DType, Dim, Rule, Symbol, Type};
 use crate::onnx::proto::{AttributeValue, TensorProto};
+use crate::onnx::{TensorError, TensorReader};
+use crate::services::fits;
 
 use super::builder::{Builder, Value};
 use super::error::{Problem, invalid, unsupported};
-use super::tensor::{LARGEST_RANK, constant_of};
+use super::tensor::{constant_of, dtype_of_code};
 
-/// A node in translation. Values are made by the builder underneath.
-pub(super) struct NodeCx<'m, 'n> {
-    pub(super) builder: &'n mut Builder,
-    pub(super) tensors: &'n mut TensorReader<'m>,
+/// A node while rules are asked about it. Values are made by the builder underneath.
+pub(super) struct Node<'m, 'n> {
+    builder: &'n mut Builder,
+    /// None for what is no node of the model.
+    tensors: Option<&'n mut TensorReader<'m>>,
     /// The version of the operator set that the node is written in.
-    pub(super) version: i64,
-    /// `None` for an optional input that is left out.
-    pub(super) inputs: &'n [Option<Value>],
+    version: u64,
     /// How many outputs it has, those without a name counted.
-    pub(super) output_count: usize,
+    output_count: usize,
     attributes: &'n [(&'m str, &'n AttributeValue<'m>)],
     /// The attributes that were asked for, one bit each.
-    read: Cell<u64>,
+    read: u64,
+    /// The tensors that could not be read.
+    unreadable: Vec<Box<TensorError>>,
+    /// What the rule says that is wrong with the node.
+    told: Option<Refusal>,
 }
 
-impl Deref for NodeCx<'_, '_> {
-    type Target = Builder;
-
-    fn deref(&self) -> &Builder {
-        self.builder
-    }
-}
-
-impl DerefMut for NodeCx<'_, '_> {
-    fn deref_mut(&mut self) -> &mut Builder {
-        self.builder
-    }
-}
-
-impl<'m, 'n> NodeCx<'m, 'n> {
+impl<'m, 'n> Node<'m, 'n> {
     pub(super) fn new(
         builder: &'n mut Builder,
         tensors: &'n mut TensorReader<'m>,
-        version: i64,
-        inputs: &'n [Option<Value>],
+        version: u64,
         output_count: usize,
         attributes: &'n [(&'m str, &'n AttributeValue<'m>)],
     ) -> Result<Self, Problem> {
         if attributes.len() > 64 {
             return invalid(format!("it has {} attributes", attributes.len()));
         }
-        let read = Cell::new(0);
-        Ok(Self { builder, tensors, version, inputs, output_count, attributes, read })
+        let node = Self::of_importer(builder);
+        Ok(Self { tensors: Some(tensors), version, output_count, attributes, ..node })
     }
 
-    /// Input `index`, which must be given.
-    pub(super) fn input(&self, index: usize) -> Result<Value, Problem> {
-        match self.optional(index) {
-            Some(value) => Ok(value),
-            None => invalid(format!("its input {} is missing", index + 1)),
+    /// What the importer itself asks for: a node without attributes that has one output.
+    pub(super) fn of_importer(builder: &'n mut Builder) -> Self {
+        Self {
+            builder,
+            tensors: None,
+            version: 0,
+            output_count: 1,
+            attributes: &[],
+            read: 0,
+            unreadable: Vec::new(),
+            told: None,
         }
     }
 
-    /// Input `index`, if it is given.
-    pub(super) fn optional(&self, index: usize) -> Option<Value> {
-        self.inputs.get(index).copied().flatten()
-    }
-
-    /// All inputs, none of which may be left out.
-    pub(super) fn all_inputs(&self) -> Result<Vec<Value>, Problem> {
-        (0..self.inputs.len()).map(|index| self.input(index)).collect()
-    }
-
-    /// The integers that input `index` is, when it is given.
-    pub(super) fn optional_ints(&self, index: usize) -> Result<Option<Vec<i64>>, Problem> {
-        let Some(value) = self.optional(index) else { return Ok(None) };
-        let numbers = self.elements(value).and_then(|known| known.numbers(self.terms()));
-        match numbers {
-            Some(numbers) => Ok(Some(numbers)),
-            None => self.not_constant(index),
+    /// The values that rules for `key` make of these; `None` when there is no rule, or all of them decline.
+    pub(super) fn ask(
+        &mut self,
+        rules: &[Rule],
+        key: &str,
+        inputs: &[Option<Value>],
+    ) -> Result<Option<Vec<Value>>, Problem> {
+        let inputs: Vec<u32> = inputs.iter().map(|&input| Value::number(input)).collect();
+        let asker = self.builder.asker().clone();
+        let name = format!("{}:{key}", super::FACET);
+        match ask_about_node(&asker, rules, &name, &inputs, self) {
+            Ok(None) => Ok(None),
+            Ok(Some(outputs)) => {
+                let outputs = outputs.into_iter().map(|output| self.builder.value(output));
+                outputs.collect::<Result<_, _>>().map(Some)
+            }
+            Err(error) => Err(self.problem(error.to_string())),
         }
     }
 
-    /// The integers that input `index` is.
-    pub(super) fn input_ints(&self, index: usize) -> Result<Vec<i64>, Problem> {
-        self.input(index)?;
-        Ok(self.optional_ints(index)?.unwrap_or_default())
-    }
-
-    /// The dimensions that input `index` is.
-    pub(super) fn input_dims(&self, index: usize) -> Result<Vec<Dim>, Problem> {
-        match self.elements(self.input(index)?) {
-            Some(known) => Ok(known.elements.clone()),
-            None => self.not_constant(index),
+    /// What is wrong when a rule fails with this message.
+    fn problem(&mut self, message: String) -> Problem {
+        let Some(Refusal { kind, text }) = self.told.take() else { return Problem::Rule(message) };
+        match kind {
+            Failure::UNSUPPORTED => Problem::Unsupported(text),
+            Failure::NOT_CONSTANT => Problem::NotConstant(text),
+            Failure::INVALID => Problem::Invalid(text),
+            Failure::OPERATOR => Problem::Operator(text),
+            Failure::TENSOR => {
+                let found = self.unreadable.iter().position(|error| error.to_string() == text);
+                match found {
+                    Some(at) => Problem::Tensor(self.unreadable.swap_remove(at)),
+                    None => Problem::Invalid(text),
+                }
+            }
+            _ => Problem::Rule(message),
         }
     }
 
-    /// Says that input `index` is needed at compile time.
-    pub(super) fn not_constant<T>(&self, index: usize) -> Result<T, Problem> {
-        Err(Problem::NotConstant(format!("input {} must be a constant here", index + 1)))
-    }
-
-    /// Checks the number of inputs.
-    pub(super) fn check_arity(&self, min: usize, max: usize) -> Result<(), Problem> {
-        match self.inputs.len() {
-            count if (min..=max).contains(&count) => Ok(()),
-            count => invalid(format!("it has {count} inputs, expected {min} to {max}")),
+    /// What a rule is told that is wrong.
+    fn refusal(&mut self, problem: Problem) -> Refusal {
+        let (kind, text) = (problem.kind(), problem.text());
+        if let Problem::Tensor(error) = problem {
+            self.unreadable.push(error);
         }
+        Refusal { kind, text }
     }
 
-    /// Whether attribute `name` is given.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.attribute(name).is_some()
-    }
-
-    /// An integer attribute.
-    pub(super) fn int(&self, name: &str) -> Result<Option<i64>, Problem> {
-        match self.attribute(name) {
-            None => Ok(None),
-            Some(AttributeValue::Int(value)) => Ok(Some(*value)),
-            Some(other) => self.wrong_kind(name, "an integer", other),
-        }
-    }
-
-    /// An integer attribute with its default.
-    pub(super) fn int_or(&self, name: &str, default: i64) -> Result<i64, Problem> {
-        Ok(self.int(name)?.unwrap_or(default))
-    }
-
-    /// An integer attribute that is 0 or 1, with its default.
-    pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool, Problem> {
-        Ok(self.int(name)?.map_or(default, |value| value != 0))
-    }
-
-    /// A list of integers.
-    pub(super) fn ints(&self, name: &str) -> Result<Option<Vec<i64>>, Problem> {
-        match self.attribute(name) {
-            None => Ok(None),
-            Some(AttributeValue::Ints(values)) => Ok(Some(values.clone())),
-            Some(other) => self.wrong_kind(name, "a list of integers", other),
-        }
-    }
-
-    /// A float attribute.
-    pub(super) fn float(&self, name: &str) -> Result<Option<f32>, Problem> {
-        match self.attribute(name) {
-            None => Ok(None),
-            Some(AttributeValue::Float(value)) => Ok(Some(*value)),
-            Some(other) => self.wrong_kind(name, "a float", other),
-        }
-    }
-
-    /// A float attribute with its default.
-    pub(super) fn float_or(&self, name: &str, default: f32) -> Result<f64, Problem> {
-        Ok(f64::from(self.float(name)?.unwrap_or(default)))
-    }
-
-    /// A list of floats.
-    pub(super) fn floats(&self, name: &str) -> Result<Option<Vec<f32>>, Problem> {
-        match self.attribute(name) {
-            None => Ok(None),
-            Some(AttributeValue::Floats(values)) => Ok(Some(values.clone())),
-            Some(other) => self.wrong_kind(name, "a list of floats", other),
-        }
-    }
-
-    /// A text attribute with its default.
-    pub(super) fn text(&self, name: &str, default: &'static str) -> Result<String, Problem> {
-        match self.attribute(name) {
-            None => Ok(default.to_owned()),
-            Some(AttributeValue::String(bytes)) => Ok(String::from_utf8_lossy(bytes).into_owned()),
-            Some(other) => self.wrong_kind(name, "a string", other),
-        }
-    }
-
-    /// A tensor attribute.
-    pub(super) fn tensor(&mut self, name: &str) -> Result<Option<Constant>, Problem> {
-        match self.attribute(name) {
-            None => Ok(None),
-            Some(AttributeValue::Tensor(tensor)) => self.read_tensor(tensor).map(Some),
-            Some(other) => self.wrong_kind(name, "a tensor", other),
-        }
-    }
-
-    fn read_tensor(&mut self, tensor: &TensorProto<'_>) -> Result<Constant, Problem> {
-        let data = self.tensors.read(tensor).map_err(|error| Problem::Tensor(Box::new(error)))?;
-        constant_of(self.builder.cx(), tensor.name, data).map_err(Problem::Unsupported)
-    }
-
-    /// Takes note of an attribute that makes no difference.
-    pub(super) fn ignore(&self, name: &str) {
-        self.attribute(name);
-    }
-
-    fn attribute(&self, name: &str) -> Option<&'n AttributeValue<'m>> {
-        let position = self.attributes.iter().position(|(other, _)| *other == name)?;
-        self.read.set(self.read.get() | 1 << position);
-        Some(self.attributes[position].1)
-    }
-
-    fn wrong_kind<T>(
-        &self,
-        name: &str,
-        expected: &str,
-        found: &AttributeValue<'_>,
-    ) -> Result<T, Problem> {
-        invalid(format!("its attribute `{name}` is {expected}, not a {:?}", found.kind()))
-    }
-
-    /// Refuses a node with an attribute that its translation did not look at.
+    /// Refuses a node with an attribute that no rule has looked at.
     pub(super) fn check_attributes(&self) -> Result<(), Problem> {
-        let read = self.read.get();
-        let unread = (0..self.attributes.len()).find(|position| read >> position & 1 == 0);
+        let unread = (0..self.attributes.len()).find(|position| self.read >> position & 1 == 0);
         match unread {
             Some(position) => {
                 unsupported(format!("attribute {}", quoted(self.attributes[position].0)))
@@ -223,30 +122,153 @@ impl<'m, 'n> NodeCx<'m, 'n> {
         }
     }
 
-    /// An axis of a tensor of `rank` dimensions, counted from the end when negative.
-    pub(super) fn axis(&self, axis: i64, rank: usize) -> Result<usize, Problem> {
-        let bound = rank as i64;
-        match axis {
-            axis if (0..bound).contains(&axis) => Ok(axis as usize),
-            axis if (-bound..0).contains(&axis) => Ok((axis + bound) as usize),
-            _ => invalid(format!("axis {axis} of a tensor of {rank} dimensions")),
+    fn find(&mut self, name: &str) -> Option<&'n AttributeValue<'m>> {
+        let position = self.attributes.iter().position(|(other, _)| *other == name)?;
+        self.read |= 1 << position;
+        Some(self.attributes[position].1)
+    }
+
+    fn read_tensor(&mut self, tensor: &TensorProto<'_>) -> Result<Value, Problem> {
+        let Some(tensors) = &mut self.tensors else { return invalid("it has no tensors") };
+        let data = tensors.read(tensor).map_err(|error| Problem::Tensor(Box::new(error)))?;
+        let constant = constant_of(self.builder.cx(), tensor.name, data);
+        Ok(self.builder.constant(constant.map_err(Problem::Unsupported)?))
+    }
+
+    /// Has the builder make values of others.
+    fn made<T>(
+        &mut self,
+        values: &[u32],
+        make: impl FnOnce(&mut Builder, &[Value]) -> Result<T, Problem>,
+    ) -> Served<T> {
+        let values = values.iter().map(|&value| self.builder.value(value));
+        let values: Result<Vec<Value>, Problem> = values.collect();
+        let made = values.and_then(|values| make(self.builder, &values));
+        made.map_err(|problem| self.refusal(problem))
+    }
+}
+
+impl ImportSession for Node<'_, '_> {
+    fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn output_count(&self) -> usize {
+        self.output_count
+    }
+
+    fn attribute(&mut self, name: &str) -> Option<AttributeParts<'_>> {
+        Some(match self.find(name)? {
+            AttributeValue::Float(value) => AttributeParts::Float(*value),
+            AttributeValue::Int(value) => AttributeParts::Int(*value),
+            AttributeValue::String(bytes) => AttributeParts::Text(bytes),
+            AttributeValue::Floats(values) => AttributeParts::Floats(values),
+            AttributeValue::Ints(values) => AttributeParts::Ints(values),
+            // A reference that was put in place is none any more, so these are told by their kind alone.
+            other => AttributeParts::Other(other.kind().code()),
+        })
+    }
+
+    fn attribute_tensor(&mut self, name: &str) -> Served<u32> {
+        let read = match self.find(name) {
+            Some(AttributeValue::Tensor(tensor)) => self.read_tensor(tensor),
+            _ => invalid(format!("it has no tensor {}", quoted(name))),
+        };
+        read.map(Value::into_number).map_err(|problem| self.refusal(problem))
+    }
+
+    fn element_type(&self, code: u32) -> Served<DType> {
+        let dtype = dtype_of_code(i32::try_from(code).unwrap_or(-1));
+        dtype.map_err(|text| Refusal::new(Failure::UNSUPPORTED, text))
+    }
+
+    fn value_type(&self, value: u32) -> Served<Type> {
+        let ty = self.builder.value(value).map(|value| self.builder.ty(value));
+        ty.map_err(|problem| Refusal::new(problem.kind(), problem.text()))
+    }
+
+    fn elements(&self, value: u32, read: &mut dyn FnMut(&[Dim])) {
+        let value = self.builder.value(value).ok();
+        if let Some(known) = value.and_then(|value| self.builder.elements(value)) {
+            read(&known.elements);
         }
     }
 
-    /// Axes, each at most once.
-    pub(super) fn axes(&self, axes: &[i64], rank: usize) -> Result<Vec<usize>, Problem> {
-        if rank > LARGEST_RANK {
-            return unsupported(format!("{rank} dimensions"));
-        }
-        let mut is_named = vec![false; rank];
-        let mut found = Vec::with_capacity(axes.len().min(rank));
-        for &axis in axes {
-            let axis = self.axis(axis, rank)?;
-            if std::mem::replace(&mut is_named[axis], true) {
-                return invalid(format!("axis {axis} is named twice"));
+    fn is_constant(&self, value: u32) -> bool {
+        self.builder.value(value).is_ok_and(|value| self.builder.is_constant(value))
+    }
+
+    fn tensor(&self, value: u32) -> Option<ConstantParts> {
+        let constant = self.builder.as_constant(self.builder.value(value).ok()?)?;
+        let (dtype, shape) = self.builder.terms().static_tensor(constant.ty)?;
+        let shape = shape.into_iter().map(u64::try_from).collect::<Result<_, _>>().ok()?;
+        Some(ConstantParts { dtype, shape, bytes: constant.data.clone() })
+    }
+
+    fn call(&mut self, op: &str, args: &[u32], attrs: Attrs) -> Served<u32> {
+        let call = |builder: &mut Builder, args: &[Value]| builder.call(op, args, attrs);
+        self.made(args, call).map(Value::into_number)
+    }
+
+    fn constant(&mut self, ty: Type, bytes: Vec<u8>) -> u32 {
+        let data = Bytes::new(bytes);
+        self.builder.constant(Constant { ty, name: Symbol(0), data }).into_number()
+    }
+
+    fn retyped(&mut self, value: u32, ty: Type) -> Served<u32> {
+        let retype = |builder: &mut Builder, values: &[Value]| {
+            let constant = values.first().and_then(|&value| builder.as_constant(value));
+            match constant {
+                Some(constant) if fits(builder.cx(), ty, constant.data.len() as u64) => {
+                    let (name, data) = (constant.name, constant.data.clone());
+                    Ok(builder.constant(Constant { ty, name, data }))
+                }
+                Some(_) => invalid("it has another number of elements"),
+                None => Err(Problem::NotConstant("it is no constant".into())),
             }
-            found.push(axis);
-        }
-        Ok(found)
+        };
+        self.made(&[value], retype).map(Value::into_number)
+    }
+
+    fn dimensions(&mut self, ty: Type, elements: &[Dim]) -> Served<u32> {
+        let tensor = self.builder.terms().static_tensor(ty);
+        let shaped = tensor.and_then(|(dtype, shape)| {
+            let shape: Vec<usize> =
+                shape.iter().map(|&extent| usize::try_from(extent).ok()).collect::<Option<_>>()?;
+            let count = shape.iter().try_fold(1usize, |count, &dim| count.checked_mul(dim))?;
+            let is_whole = count == elements.len() && Known::has_elements_of(dtype);
+            is_whole.then_some((dtype, shape))
+        });
+        let Some((dtype, shape)) = shaped else {
+            let ty = self.builder.terms().type_text(ty);
+            let text = format!("{} dimensions are no tensor of type {ty}", elements.len());
+            return Err(Refusal::new(Failure::ERROR, text));
+        };
+        let known = Known { dtype, shape, elements: elements.to_vec() };
+        Ok(self.builder.known(known).into_number())
+    }
+
+    fn shape(&mut self, dims: &[Dim]) -> u32 {
+        self.builder.shape(dims).into_number()
+    }
+
+    fn tuple(&mut self, fields: &[u32]) -> Served<u32> {
+        self.made(fields, |builder, fields| builder.tuple(fields)).map(Value::into_number)
+    }
+
+    fn items(&mut self, tuple: u32) -> Served<Vec<u32>> {
+        let items = self.made(&[tuple], |builder, values| match values {
+            &[tuple] => builder.items(tuple),
+            _ => Ok(Vec::new()),
+        });
+        Ok(items?.into_iter().map(Value::into_number).collect())
+    }
+
+    fn spend(&mut self, bytes: usize) -> bool {
+        self.builder.spend(bytes)
+    }
+
+    fn refused(&mut self, refusal: Refusal) {
+        self.told = Some(refusal);
     }
 }

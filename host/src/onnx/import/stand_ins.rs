@@ -65,10 +65,11 @@ impl<'m> StandIns<'m> {
 /// Whether it is the node's own problem, and not that of what it reads.
 pub(super) fn is_about_node(problem: &Problem) -> bool {
     match problem {
-        Problem::Unsupported(_) => true,
-        Problem::NotConstant(_) | Problem::Invalid(_) | Problem::Op { .. } | Problem::Tensor(_) => {
-            false
-        }
+        Problem::Unsupported(_) | Problem::Rule(_) => true,
+        Problem::NotConstant(_)
+        | Problem::Invalid(_)
+        | Problem::Operator(_)
+        | Problem::Tensor(_) => false,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::onnx::proto::{AttributeValue, FunctionProto, GraphAttribute, NodeProt
 
 use super::driver::Importer;
 use super::error::Stop;
-use super::rules::find;
+use super::rules;
 use super::scope::{standard_domain, version_in};
 
 /// What is still to be looked at.
@@ -37,6 +37,14 @@ impl<'m> Importer<'m> {
         }
     }
 
+    fn look_for_rules(&mut self, node: &NodeProto<'m>, domain: &str, version: i64) {
+        match rules::find(&self.cx, &rules::key(domain, node.op_type), version) {
+            Ok(rules) if rules.is_empty() => self.problems.add_node(node, version, None),
+            Ok(_) => {}
+            Err(error) => self.problems.add_node(node, version, Some(error.to_string())),
+        }
+    }
+
     fn survey_nodes(
         &mut self,
         nodes: &[NodeProto<'m>],
@@ -46,15 +54,13 @@ impl<'m> Importer<'m> {
         for node in nodes {
             let domain = standard_domain(node.domain);
             let version = version_in(operator_sets, domain).unwrap_or(0);
-            let is_known = domain.is_empty() && find(node.op_type, version).is_some();
             match self.functions.get(&(domain, node.op_type, node.overload)) {
                 Some(&function) => {
                     if self.surveyed.insert(std::ptr::from_ref(function)) {
                         pending.functions.push(function);
                     }
                 }
-                None if is_known => {}
-                None => self.problems.add_node(node, version, None),
+                None => self.look_for_rules(node, domain, version),
             }
             node.attribute.iter().for_each(|other| pending.add(&other.value, operator_sets));
         }

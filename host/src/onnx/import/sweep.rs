@@ -8,12 +8,12 @@ use crate::onnx::proto::{AttributeValue, FunctionProto, NodeProto};
 use super::builder::Value;
 use super::driver::{Absent, Importer};
 use super::error::{Problem, Stop, unsupported_tensor};
-use super::node::NodeCx;
+use super::node::Node;
 use super::problems::describe;
-use super::rules::{NEWEST_VERSION, OLDEST_VERSION, find};
+use super::rules::{self, NEWEST_VERSION, OLDEST_VERSION};
 use super::scope::{Call, Definition, Frame, Values, standard_domain};
 use super::stand_ins::is_about_node;
-use super::{GraphProblem, attributes, fold};
+use super::{GraphProblem, attributes};
 
 /// A function of functions may expand to as many nodes as there are atoms. This many are enough.
 pub(super) const LARGEST_EXPANSION: usize = 1 << 20;
@@ -146,11 +146,15 @@ impl<'m> Importer<'m> {
             ));
             return missing(self);
         }
-        let rule = if domain.is_empty() { find(node.op_type, version) } else { None };
-        let Some(rule) = rule else {
-            self.problems.add_node(node, version, None);
-            self.survey_graphs(frame.operator_sets, given)?;
-            return stand_ins(self);
+        let key = rules::key(domain, node.op_type);
+        let rules = match rules::find(&self.cx, &key, version) {
+            Ok(rules) if !rules.is_empty() => rules,
+            none => {
+                let reason = none.err().map(|error| error.to_string());
+                self.problems.add_node(node, version, reason);
+                self.survey_graphs(frame.operator_sets, given)?;
+                return stand_ins(self);
+            }
         };
         if inputs.iter().flatten().any(|&input| self.builder.is_missing(input)) {
             inputs.iter().flatten().for_each(|&input| self.report_absent(input));
@@ -161,19 +165,18 @@ impl<'m> Importer<'m> {
         self.builder.begin_node(name);
         let translated = {
             let (builder, tensors) = (&mut self.builder, &mut self.tensors);
-            NodeCx::new(builder, tensors, version, inputs, node.output.len(), given).and_then(
-                |mut cx| {
-                    let outputs = match fold::fold(&mut cx, node.op_type)? {
-                        Some(outputs) => outputs,
-                        None => rule.translate(&mut cx)?,
-                    };
-                    cx.check_attributes()?;
-                    Ok(outputs)
-                },
-            )
+            let version = version.unsigned_abs();
+            Node::new(builder, tensors, version, node.output.len(), given).and_then(|mut node| {
+                let outputs = node.ask(&rules, &key, inputs)?;
+                if outputs.is_some() {
+                    node.check_attributes()?;
+                }
+                Ok(outputs)
+            })
         };
         let reason = match translated {
-            Ok(mut outputs) => {
+            Ok(None) => None,
+            Ok(Some(mut outputs)) => {
                 for (&name, &value) in node.output.iter().zip(&outputs) {
                     if !name.is_empty() {
                         self.builder.define(value, name);
@@ -195,13 +198,13 @@ impl<'m> Importer<'m> {
                     return Err(GraphProblem::Node { node: describe(node), reason }.into());
                 }
                 Problem::Tensor(error) => match unsupported_tensor(&error) {
-                    Some(reason) => reason,
+                    Some(reason) => Some(reason),
                     None => return Err(Stop::Tensor(error)),
                 },
-                problem => problem.text(),
+                problem => Some(problem.text()),
             },
         };
-        self.problems.add_node(node, version, Some(reason));
+        self.problems.add_node(node, version, reason);
         stand_ins(self)
     }
 

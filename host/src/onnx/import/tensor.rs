@@ -1,5 +1,7 @@
 //! Tensors of the file as constants of the IR.
 
+use tenon_plugin_api::rule::import::LARGEST_RANK;
+
 use crate::ir::{Bytes, Constant, Context, Cx, DType, Symbol};
 use crate::onnx::{ElementType, TensorBytes, TensorData};
 
@@ -15,9 +17,6 @@ pub(super) fn constant_of(cx: &Cx, name: &str, data: TensorData) -> Result<Const
     };
     Ok(Constant { ty: cx.static_tensor_type(dtype, &shape), name, data })
 }
-
-/// No tensor has more dimensions. What works on all pairs of axes stays cheap by this.
-pub(super) const LARGEST_RANK: usize = 64;
 
 /// Says that there are too many dimensions.
 pub(super) fn check_rank(rank: usize) -> Result<(), String> {

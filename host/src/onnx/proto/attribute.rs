@@ -216,6 +216,11 @@ impl AttributeKind {
         })
     }
 
+    /// Its code in the attribute's `type` field: they are listed in that order.
+    pub fn code(self) -> u32 {
+        self as u32 + 1
+    }
+
     fn of_field(number: u32) -> Option<Self> {
         Some(match number {
             2 => Self::Float,

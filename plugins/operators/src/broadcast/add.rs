@@ -11,6 +11,7 @@ use tenon_plugin_api::with_number;
 use super::simplify::{neutral, split_constant};
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
+use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 
 /// a + b
@@ -53,4 +54,12 @@ follows_precision!(Add);
 #[rule(gradient)]
 fn gradient(_: &Add, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
     at.summed([at.grad(), at.grad()])
+}
+
+crate::onnx::same!(Add is "Add" since 7);
+
+/// `Add` of dimensions.
+#[rule(import.onnx, key = "Add", since = 7, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::arithmetic(node, |node, a, b| Some(node.cx().dim_add(a, b)))
 }

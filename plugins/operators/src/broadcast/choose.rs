@@ -12,6 +12,7 @@ use super::simplify::equal_arguments;
 use super::types::{broadcast_all, check_bool};
 use crate::kernel::parallel::fill;
 use crate::kernel::space::Space;
+use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 
 /// Elements of the second argument where the first is true, of the third elsewhere
@@ -74,4 +75,23 @@ fn gradient(_: &Where, at: &mut Adjoint<'_>) -> Result<Grads> {
     let a = at.sum_to(a, at.arg(1))?;
     let b = at.sum_to(b, at.arg(2))?;
     Ok([Grad::Zero, Grad::Of(a), Grad::Of(b)].into())
+}
+
+crate::onnx::same!(Where is "Where" since 9);
+
+/// `Where` of dimensions.
+#[rule(import.onnx, key = "Where", since = 9, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::fold(node, |node, inputs| Ok(chosen(node, inputs)))
+}
+
+fn chosen(node: &Node<'_>, inputs: &[Known]) -> Option<Known> {
+    let [condition, then, otherwise] = inputs else { return None };
+    let shape = fold::broadcast(&[condition, then, otherwise])?;
+    let pick = |place: usize| {
+        let is_true = fold::truth(node, fold::at(condition, &shape, place))?;
+        Some(fold::at(if is_true { then } else { otherwise }, &shape, place))
+    };
+    let elements = (0..fold::count(&shape)?).map(pick).collect::<Option<_>>()?;
+    (then.dtype == otherwise.dtype).then_some(Known { dtype: then.dtype, shape, elements })
 }

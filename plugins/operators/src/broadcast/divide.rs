@@ -13,6 +13,7 @@ use tenon_plugin_api::with_number;
 use super::simplify::neutral;
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
+use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 
 /// a / b; integers are truncated towards zero
@@ -64,4 +65,28 @@ fn gradient(_: &Divide, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
     let product = at.mul(a, at.value());
     let b = at.neg(product);
     at.summed([a, b])
+}
+
+crate::onnx::same!(Divide is "Div" since 7);
+
+/// `Div` of dimensions.
+#[rule(import.onnx, key = "Div", since = 7, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::arithmetic(node, quotient)
+}
+
+/// Division towards zero, which is rounding down as long as nothing is negative.
+fn quotient(node: &Node<'_>, a: Dim, b: Dim) -> Option<Dim> {
+    let (cx, terms) = (node.cx(), node.terms());
+    match (terms.dim_value(a), terms.dim_value(b)) {
+        (_, Some(0)) => None,
+        (Some(a), Some(b)) => a.checked_div(b).map(|quotient| cx.dim(quotient)),
+        _ => {
+            let is_right = terms.dim_lower_bound(a)? >= 0 && terms.dim_lower_bound(b)? > 0;
+            is_right.then(|| match cx.dim_quotient(&[a], &[b]) {
+                Some(quotient) => quotient,
+                None => cx.dim_floor_div(a, b),
+            })
+        }
+    }
 }

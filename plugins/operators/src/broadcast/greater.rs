@@ -10,6 +10,7 @@ use tenon_plugin_api::with_number;
 
 use super::types::comparison;
 use crate::kernel::rows::{each, zip};
+use crate::onnx::fold::{self, Folded};
 
 /// Whether a > b
 #[op(name = "greater", args = 2, pattern = "broadcast")]
@@ -31,4 +32,12 @@ impl Operator for Greater {
 #[rule(gradient)]
 fn gradient(_: &Greater, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
+}
+
+crate::onnx::same!(Greater is "Greater" since 7);
+
+/// `Greater` of dimensions.
+#[rule(import.onnx, key = "Greater", since = 7, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::comparison(node, |node, a, b| fold::is_less(node, b, a))
 }

@@ -32,3 +32,5 @@ impl Operator for GreaterEqual {
 fn gradient(_: &GreaterEqual, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
 }
+
+crate::onnx::same!(GreaterEqual is "GreaterOrEqual" since 12);

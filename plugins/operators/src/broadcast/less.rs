@@ -10,6 +10,7 @@ use tenon_plugin_api::with_number;
 
 use super::types::comparison;
 use crate::kernel::rows::{each, zip};
+use crate::onnx::fold::{self, Folded};
 
 /// Whether a < b
 #[op(name = "less", args = 2, pattern = "broadcast")]
@@ -31,4 +32,12 @@ impl Operator for Less {
 #[rule(gradient)]
 fn gradient(_: &Less, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
+}
+
+crate::onnx::same!(Less is "Less" since 7);
+
+/// `Less` of dimensions.
+#[rule(import.onnx, key = "Less", since = 7, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::comparison(node, fold::is_less)
 }

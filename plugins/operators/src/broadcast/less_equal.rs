@@ -32,3 +32,5 @@ impl Operator for LessEqual {
 fn gradient(_: &LessEqual, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
 }
+
+crate::onnx::same!(LessEqual is "LessOrEqual" since 12);

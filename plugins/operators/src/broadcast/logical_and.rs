@@ -10,6 +10,7 @@ use tenon_plugin_api::rule::prelude::*;
 use super::simplify::equal_arguments;
 use super::types::truths;
 use crate::kernel::rows::{each, zip};
+use crate::onnx::fold::{self, Folded};
 
 /// Whether both are true
 #[op(name = "logical_and", args = 2, pattern = "broadcast")]
@@ -37,4 +38,12 @@ fn simplify(_: &LogicalAnd, at: &mut Site<'_>) -> Option<Expr> {
 #[rule(gradient)]
 fn gradient(_: &LogicalAnd, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
+}
+
+crate::onnx::same!(LogicalAnd is "And" since 7);
+
+/// `And` of dimensions.
+#[rule(import.onnx, key = "And", since = 7, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::comparison(node, |node, a, b| Some(fold::truth(node, a)? && fold::truth(node, b)?))
 }

@@ -13,6 +13,8 @@ use tenon_plugin_api::with_number;
 use super::simplify::equal_arguments;
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
+use crate::onnx::fold::{self, Folded};
+use crate::onnx::steps::each_with_next;
 use crate::precision::follows_precision;
 
 /// The larger of two
@@ -45,4 +47,16 @@ fn gradient(_: &Maximum, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
     let a = at.masked("greater_equal", at.arg(0), at.arg(1), at.grad());
     let b = at.masked("less", at.arg(0), at.arg(1), at.grad());
     at.summed([a, b])
+}
+
+/// `Max` of any number of tensors.
+#[rule(import.onnx, key = "Max", since = 6)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    Ok(vec![each_with_next(node, "maximum")?])
+}
+
+/// `Max` of dimensions.
+#[rule(import.onnx, key = "Max", since = 6, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::arithmetic(node, |node, a, b| Some(node.cx().dim_max(a, b)))
 }

@@ -13,6 +13,8 @@ use tenon_plugin_api::with_number;
 use super::simplify::equal_arguments;
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
+use crate::onnx::fold::{self, Folded};
+use crate::onnx::steps::each_with_next;
 use crate::precision::follows_precision;
 
 /// The smaller of two
@@ -45,4 +47,16 @@ fn gradient(_: &Minimum, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
     let a = at.masked("less_equal", at.arg(0), at.arg(1), at.grad());
     let b = at.masked("greater", at.arg(0), at.arg(1), at.grad());
     at.summed([a, b])
+}
+
+/// `Min` of any number of tensors.
+#[rule(import.onnx, key = "Min", since = 6)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    Ok(vec![each_with_next(node, "minimum")?])
+}
+
+/// `Min` of dimensions.
+#[rule(import.onnx, key = "Min", since = 6, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::arithmetic(node, |node, a, b| Some(node.cx().dim_min(a, b)))
 }

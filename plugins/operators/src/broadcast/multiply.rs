@@ -11,6 +11,7 @@ use tenon_plugin_api::with_number;
 use super::simplify::{neutral, zeros};
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
+use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 
 /// a * b
@@ -47,4 +48,12 @@ fn gradient(_: &Multiply, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
     let a = at.mul(at.grad(), at.arg(1));
     let b = at.mul(at.grad(), at.arg(0));
     at.summed([a, b])
+}
+
+crate::onnx::same!(Multiply is "Mul" since 7);
+
+/// `Mul` of dimensions.
+#[rule(import.onnx, key = "Mul", since = 7, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::arithmetic(node, |node, a, b| Some(node.cx().dim_mul(a, b)))
 }

@@ -12,6 +12,7 @@ use tenon_plugin_api::with_number;
 
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
+use crate::onnx::steps::cast_to;
 
 /// a to the power of b
 #[op(name = "power", args = 2, pattern = "broadcast")]
@@ -41,4 +42,23 @@ fn gradient(_: &Power, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
     let growth = at.mul(at.value(), log);
     let b = at.mul(at.grad(), growth);
     at.summed([a, b])
+}
+
+/// `Pow`: base and exponent may be of different types; the result is of the base's.
+#[rule(import.onnx, key = "Pow", since = 7)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let (x, y) = (node.input(0)?, node.input(1)?);
+    let (base, exponent) = (node.dtype(x)?, node.dtype(y)?);
+    // A type that has all exponents. That the power is one of the base, modulo its size, a wider one does not change.
+    let common = match (base.is_float(), exponent.is_float()) {
+        (true, _) => base,
+        (false, true) => exponent,
+        (false, false) if base.is_signed() == exponent.is_signed() => {
+            if exponent.bits() > base.bits() { exponent } else { base }
+        }
+        (false, false) => DType::I64,
+    };
+    let (x, y) = (cast_to(node, x, common)?, cast_to(node, y, common)?);
+    let power = node.apply("power", &[x, y])?;
+    Ok(vec![cast_to(node, power, base)?])
 }

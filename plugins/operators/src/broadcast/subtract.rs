@@ -11,6 +11,7 @@ use tenon_plugin_api::with_number;
 use super::simplify::{neutral, zeros};
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
+use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 
 /// a - b
@@ -47,4 +48,12 @@ follows_precision!(Subtract);
 fn gradient(_: &Subtract, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
     let negated = at.neg(at.grad());
     at.summed([at.grad(), negated])
+}
+
+crate::onnx::same!(Subtract is "Sub" since 7);
+
+/// `Sub` of dimensions.
+#[rule(import.onnx, key = "Sub", since = 7, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::arithmetic(node, |node, a, b| Some(node.cx().dim_sub(a, b)))
 }

@@ -52,3 +52,5 @@ fn gradient(_: &Abs, at: &mut Adjoint<'_>) -> Grads {
     let down = at.masked("less", x, zero, g);
     Grads::of([at.sub(up, down)])
 }
+
+crate::onnx::same!(Abs is "Abs" since 6);

@@ -10,6 +10,8 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::convert::convert;
+use crate::onnx::fold::{self, Folded};
+use crate::onnx::steps::cast_to;
 
 /// Conversion to another element type; floats are truncated towards zero
 #[op(name = "cast", pattern = "elementwise")]
@@ -65,4 +67,45 @@ fn gradient(_: &Cast, at: &mut Adjoint<'_>) -> Grads {
         Some(dtype) if dtype.is_float() => Grads::of([at.in_dtype(at.grad(), dtype)]),
         _ => at.nothing(),
     }
+}
+
+/// `Cast` to the element type in an attribute.
+#[rule(import.onnx, key = "Cast", since = 6)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let dtype = target(node)?;
+    Ok(vec![cast_to(node, x, dtype)?])
+}
+
+/// `CastLike`: to the element type of the second input.
+#[rule(import.onnx, key = "CastLike", since = 15)]
+fn import_like(node: &mut Node<'_>) -> Outputs {
+    let (x, like) = (node.input(0)?, node.input(1)?);
+    node.ignore("saturate");
+    node.ignore("round_mode");
+    let dtype = node.dtype(like)?;
+    Ok(vec![cast_to(node, x, dtype)?])
+}
+
+/// The element type that a `Cast` converts to.
+fn target(node: &Node<'_>) -> Result<DType, Problem> {
+    // Both are about 8-bit floats alone.
+    node.ignore("saturate");
+    node.ignore("round_mode");
+    match node.element_type("to")? {
+        Some(dtype) => Ok(dtype),
+        None => invalid("its attribute `to` is missing"),
+    }
+}
+
+/// `Cast` of dimensions.
+#[rule(import.onnx, key = "Cast", since = 6, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::fold(node, |node, inputs| {
+        let ([x], dtype) = (inputs, target(node)?) else { return Ok(None) };
+        // A cast to bool is a comparison, and a narrower type may not hold the number.
+        let is_number = Known::has_elements_of(dtype) && !dtype.is_bool();
+        let known = Known { dtype, ..x.clone() };
+        Ok(Some(known).filter(|known| is_number && fold::fits(node, known)))
+    })
 }

@@ -39,3 +39,5 @@ follows_precision!(Ceil);
 fn gradient(_: &Ceil, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
 }
+
+crate::onnx::same!(Ceil is "Ceil" since 6);

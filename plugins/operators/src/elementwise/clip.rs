@@ -64,3 +64,46 @@ fn gradient(op: &Clip, at: &mut Adjoint<'_>) -> Grads {
     }
     Grads::of([g])
 }
+
+/// `Clip` with its bounds as attributes.
+#[rule(import.onnx, key = "Clip", since = 6, until = 10)]
+fn import_attributes(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let bounds = [node.float("min")?, node.float("max")?];
+    let attrs: Vec<_> = ["min", "max"]
+        .into_iter()
+        .zip(bounds)
+        .filter_map(|(name, bound)| Some((name, f64::from(bound?).into())))
+        .collect();
+    Ok(vec![node.call("clip", &[x], &attrs)?])
+}
+
+/// `Clip` with its bounds as inputs, which need not be constants.
+#[rule(import.onnx, key = "Clip", since = 11)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let bounds = [node.optional(1), node.optional(2)];
+    let mut attrs = Vec::new();
+    for (name, bound) in ["min", "max"].into_iter().zip(bounds) {
+        let Some(bound) = bound else { continue };
+        match node.number(bound).and_then(Scalar::as_float) {
+            Some(value) => attrs.push((name, value.into())),
+            None => return clip_by_comparison(node, x, bounds),
+        }
+    }
+    Ok(vec![node.call("clip", &[x], &attrs)?])
+}
+
+fn clip_by_comparison(
+    node: &mut Node<'_>,
+    mut x: Value,
+    [min, max]: [Option<Value>; 2],
+) -> Outputs {
+    if let Some(min) = min {
+        x = node.apply("maximum", &[x, min])?;
+    }
+    if let Some(max) = max {
+        x = node.apply("minimum", &[x, max])?;
+    }
+    Ok(vec![x])
+}

@@ -31,3 +31,5 @@ fn gradient(_: &Cos, at: &mut Adjoint<'_>) -> Grads {
     let product = at.mul(at.grad(), sin);
     Grads::of([at.neg(product)])
 }
+
+crate::onnx::same!(Cos is "Cos" since 7);

@@ -42,3 +42,33 @@ fn gradient(_: &Dropout, at: &mut Adjoint<'_>) -> Grads {
 fn decompose(_: &Dropout, at: &mut Site<'_>) -> Expr {
     at.arg(0)
 }
+
+/// `Dropout` with its rate as attribute.
+#[rule(import.onnx, key = "Dropout", since = 7, until = 11)]
+fn import_attribute(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let rate = node.float_or("ratio", 0.5)?;
+    Ok(vec![node.call("nn.dropout", &[x], &[("rate", rate.into())])?])
+}
+
+/// `Dropout` with its rate, and whether it is training, as inputs.
+#[rule(import.onnx, key = "Dropout", since = 12)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    node.ignore("seed");
+    if let Some(training) = node.optional(2)
+        && node.number(training) != Some(Scalar::Bool(false))
+    {
+        return unsupported("training mode");
+    }
+    let rate = node.optional(1).and_then(|rate| node.number(rate)).and_then(Scalar::as_float);
+    let y = node.call("nn.dropout", &[x], &[("rate", rate.unwrap_or(0.5).into())])?;
+    if node.output_count() < 2 {
+        return Ok(vec![y]);
+    }
+    let dims = node.dims(x)?;
+    let shape = node.shape(&dims)?;
+    let attrs = [("value", true.into()), ("dtype", DType::BOOL.to_string().into())];
+    let mask = node.call("full", &[shape], &attrs)?;
+    Ok(vec![y, mask])
+}

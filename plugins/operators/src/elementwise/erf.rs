@@ -33,3 +33,5 @@ fn gradient(_: &Erf, at: &mut Adjoint<'_>) -> Grads {
     let slope = at.scale(bell, std::f64::consts::FRAC_2_SQRT_PI);
     Grads::of([at.mul(at.grad(), slope)])
 }
+
+crate::onnx::same!(Erf is "Erf" since 9);

@@ -29,3 +29,5 @@ impl Operator for Exp {
 fn gradient(_: &Exp, at: &mut Adjoint<'_>) -> Grads {
     Grads::of([at.mul(at.grad(), at.value())])
 }
+
+crate::onnx::same!(Exp is "Exp" since 6);

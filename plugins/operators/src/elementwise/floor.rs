@@ -39,3 +39,5 @@ follows_precision!(Floor);
 fn gradient(_: &Floor, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
 }
+
+crate::onnx::same!(Floor is "Floor" since 6);

@@ -13,6 +13,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::onnx::steps::{scaled, shifted};
 use crate::precision::follows_precision;
 
 /// x * (1 + erf(x / sqrt(2))) / 2
@@ -46,4 +47,26 @@ fn gradient(_: &Gelu, at: &mut Adjoint<'_>) -> Grads {
     let tail = at.mul(x, density);
     let slope = at.add(distribution, tail);
     Grads::of([at.mul(at.grad(), slope)])
+}
+
+/// `Gelu`, by the error function or by `tanh`.
+#[rule(import.onnx, key = "Gelu", since = 20)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    match node.text("approximate", "none")?.as_str() {
+        "none" => Ok(vec![node.apply("nn.gelu", &[x])?]),
+        // x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2
+        "tanh" => {
+            let square = node.apply("multiply", &[x, x])?;
+            let cube = node.apply("multiply", &[square, x])?;
+            let cube = scaled(node, cube, 0.044715)?;
+            let inner = node.apply("add", &[x, cube])?;
+            let inner = scaled(node, inner, (2.0 / std::f64::consts::PI).sqrt())?;
+            let inner = node.apply("tanh", &[inner])?;
+            let inner = shifted(node, inner, 1.0)?;
+            let half = scaled(node, x, 0.5)?;
+            Ok(vec![node.apply("multiply", &[half, inner])?])
+        }
+        other => unsupported(format!("approximate = {other:?}")),
+    }
 }

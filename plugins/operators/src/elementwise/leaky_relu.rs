@@ -40,3 +40,11 @@ fn gradient(op: &LeakyRelu, at: &mut Adjoint<'_>) -> Grads {
     let small = at.scale(g, op.alpha);
     Grads::of([at.apply("where", &[is_positive, g, small])])
 }
+
+/// `LeakyRelu`.
+#[rule(import.onnx, key = "LeakyRelu", since = 6)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let alpha = node.float_or("alpha", 0.01)?;
+    Ok(vec![node.call("nn.leaky_relu", &[x], &[("alpha", alpha.into())])?])
+}

@@ -29,3 +29,5 @@ impl Operator for Log {
 fn gradient(_: &Log, at: &mut Adjoint<'_>) -> Grads {
     Grads::of([at.div(at.grad(), at.arg(0))])
 }
+
+crate::onnx::same!(Log is "Log" since 6);

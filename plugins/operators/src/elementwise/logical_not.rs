@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::types::truth;
 use crate::kernel::elements::map;
+use crate::onnx::fold::{self, Folded};
 
 /// Whether each element is false
 #[op(name = "logical_not", pattern = "elementwise")]
@@ -35,4 +36,18 @@ fn simplify(_: &LogicalNot, at: &mut Site<'_>) -> Option<Expr> {
 #[rule(gradient)]
 fn gradient(_: &LogicalNot, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
+}
+
+crate::onnx::same!(LogicalNot is "Not" since 1);
+
+/// `Not` of dimensions.
+#[rule(import.onnx, key = "Not", since = 1, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::fold(node, |node, inputs| {
+        let [x] = inputs else { return Ok(None) };
+        let flip = |&dim: &Dim| Some(node.cx().dim(i64::from(!fold::truth(node, dim)?)));
+        let elements = x.elements.iter().map(flip).collect::<Option<_>>();
+        let elements = elements.filter(|_| x.dtype.is_bool());
+        Ok(elements.map(|elements| Known { elements, ..x.clone() }))
+    })
 }

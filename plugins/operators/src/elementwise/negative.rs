@@ -40,3 +40,5 @@ follows_precision!(Negative);
 fn gradient(_: &Negative, at: &mut Adjoint<'_>) -> Grads {
     Grads::of([at.neg(at.grad())])
 }
+
+crate::onnx::same!(Negative is "Neg" since 6);

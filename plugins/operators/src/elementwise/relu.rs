@@ -48,3 +48,5 @@ fn gradient(_: &Relu, at: &mut Adjoint<'_>) -> Grads {
     let zero = at.number_like(at.arg(0), 0.0);
     Grads::of([at.masked("greater", at.arg(0), zero, at.grad())])
 }
+
+crate::onnx::same!(Relu is "Relu" since 6);

@@ -39,3 +39,5 @@ follows_precision!(Round);
 fn gradient(_: &Round, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
 }
+
+crate::onnx::same!(Round is "Round" since 11);

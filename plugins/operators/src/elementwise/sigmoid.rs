@@ -35,3 +35,5 @@ fn gradient(_: &Sigmoid, at: &mut Adjoint<'_>) -> Grads {
     let slope = at.sub(at.value(), square);
     Grads::of([at.mul(at.grad(), slope)])
 }
+
+crate::onnx::same!(Sigmoid is "Sigmoid" since 6);

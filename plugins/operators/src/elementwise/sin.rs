@@ -30,3 +30,5 @@ fn gradient(_: &Sin, at: &mut Adjoint<'_>) -> Grads {
     let cos = at.apply("cos", &[at.arg(0)]);
     Grads::of([at.mul(at.grad(), cos)])
 }
+
+crate::onnx::same!(Sin is "Sin" since 7);

@@ -30,3 +30,5 @@ fn gradient(_: &Sqrt, at: &mut Adjoint<'_>) -> Grads {
     let half = at.scale(at.grad(), 0.5);
     Grads::of([at.div(half, at.value())])
 }
+
+crate::onnx::same!(Sqrt is "Sqrt" since 6);

@@ -35,3 +35,5 @@ fn gradient(_: &Tanh, at: &mut Adjoint<'_>) -> Grads {
     let slope = at.sub(one, square);
     Grads::of([at.mul(at.grad(), slope)])
 }
+
+crate::onnx::same!(Tanh is "Tanh" since 6);

@@ -10,6 +10,7 @@ use tenon_plugin_api::with_bits;
 
 use super::places::around;
 use crate::kernel::moves::wrap_axis;
+use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 
 /// The tensors of a tuple one after the other along an axis
@@ -129,4 +130,31 @@ fn gradient(op: &Concatenate, at: &mut Adjoint<'_>) -> Result<Grads> {
         begin += extent;
     }
     Ok([Grad::Fields(grads)].into())
+}
+
+/// `Concat`.
+#[rule(import.onnx, key = "Concat", since = 4)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let inputs = node.all_inputs()?;
+    let Some(axis) = node.int("axis")? else { return invalid("its attribute `axis` is missing") };
+    if let &[only] = inputs.as_slice() {
+        return Ok(vec![only]);
+    }
+    let tuple = node.tuple(&inputs)?;
+    Ok(vec![node.call("concatenate", &[tuple], &[("axis", axis.into())])?])
+}
+
+/// `Concat` of dimensions.
+#[rule(import.onnx, key = "Concat", since = 4, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::fold(node, |node, inputs| {
+        let is_like = |known: &Known| known.shape.len() == 1 && known.dtype == inputs[0].dtype;
+        if !inputs.iter().all(is_like) {
+            return Ok(None);
+        }
+        node.axis(node.int_or("axis", 0)?, 1)?;
+        let elements: Vec<Dim> =
+            inputs.iter().flat_map(|known| known.elements.iter().copied()).collect();
+        Ok(Some(Known { dtype: inputs[0].dtype, shape: vec![elements.len()], elements }))
+    })
 }

@@ -158,3 +158,66 @@ fn gradient(op: &Pad, at: &mut Adjoint<'_>) -> Result<Grads> {
     }
     Ok(Grads::of([g]))
 }
+
+/// `Pad` with everything as attributes.
+#[rule(import.onnx, key = "Pad", since = 2, until = 10)]
+fn import_attributes(node: &mut Node<'_>) -> Outputs {
+    let Some(pads) = node.ints("pads")? else { return invalid("its attribute `pads` is missing") };
+    let value = node.float_or("value", 0.0)?;
+    with_widths(node, &pads, None, value)
+}
+
+/// `Pad` with widths, value and axes as inputs.
+#[rule(import.onnx, key = "Pad", since = 11)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let pads = node.input_ints(1)?;
+    let value = match node.optional(2) {
+        None => 0.0,
+        Some(value) => match node.number(value).and_then(Scalar::as_float) {
+            Some(value) => value,
+            None => return node.not_constant(2),
+        },
+    };
+    let axes = node.optional_ints(3)?;
+    with_widths(node, &pads, axes, value)
+}
+
+fn with_widths(node: &mut Node<'_>, pads: &[i64], axes: Option<Vec<i64>>, value: f64) -> Outputs {
+    let mut x = node.input(0)?;
+    let mode = node.text("mode", "constant")?;
+    if !["constant", "edge", "reflect"].contains(&mode.as_str()) {
+        return unsupported(format!("mode {mode:?}"));
+    }
+    let rank = node.dims(x)?.len();
+    let axes = match axes {
+        Some(axes) => node.axes(&axes, rank)?,
+        None => (0..rank).collect(),
+    };
+    if pads.len() != 2 * axes.len() {
+        return invalid(format!("it has {} widths for {} axes", pads.len(), axes.len()));
+    }
+    let mut widths = vec![0; 2 * rank];
+    for (i, &axis) in axes.iter().enumerate() {
+        widths[2 * axis] = pads[i];
+        widths[2 * axis + 1] = pads[i + axes.len()];
+    }
+    if widths.iter().any(|&width| width < 0) {
+        x = cropped(node, x, &widths)?;
+        widths.iter_mut().for_each(|width| *width = (*width).max(0));
+    }
+    let mut attrs = vec![("pad_width", widths.into()), ("mode", mode.as_str().into())];
+    if mode == "constant" {
+        attrs.push(("value", value.into()));
+    }
+    Ok(vec![node.call("nn.pad", &[x], &attrs)?])
+}
+
+/// Takes away what negative widths say.
+fn cropped(node: &mut Node<'_>, x: Value, widths: &[i64]) -> Result<Value, Problem> {
+    let begin = widths.iter().step_by(2).map(|&width| width.min(0).saturating_neg());
+    let end =
+        widths.iter().skip(1).step_by(2).map(|&width| if width < 0 { width } else { i64::MAX });
+    let attrs =
+        [("begin", begin.collect::<Vec<i64>>().into()), ("end", end.collect::<Vec<i64>>().into())];
+    node.call("strided_slice", &[x], &attrs)
+}

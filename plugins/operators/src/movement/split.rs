@@ -113,3 +113,55 @@ fn gradient(op: &Split, at: &mut Adjoint<'_>) -> Result<Grads> {
     let tuple = at.tuple(&fields);
     Ok(Grads::of([at.apply_with("concatenate", &[tuple], &[("axis", axis.into())])]))
 }
+
+/// `Split` into parts of given lengths, or into equal ones of which the last may be shorter.
+#[rule(import.onnx, key = "Split", since = 2)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let dims = node.dims(x)?;
+    let axis = node.axis(node.int_or("axis", 0)?, dims.len())?;
+    let lengths = match node.version() < 13 {
+        true => node.ints("split")?,
+        false => node.optional_ints(1)?,
+    };
+    let extent = node.terms().dim_value(dims[axis]);
+    let attr = match lengths {
+        Some(lengths) => ("indices", indices(&lengths, extent)?.into()),
+        None => {
+            let count = node.int("num_outputs")?.unwrap_or(node.output_count() as i64);
+            if count < 1 || count > node.output_count() as i64 {
+                return invalid(format!(
+                    "it has {} outputs for {count} parts",
+                    node.output_count()
+                ));
+            }
+            match extent {
+                Some(extent) if extent % count != 0 => {
+                    let length = extent / count + 1;
+                    let starts = (1..count).map(|part| part.saturating_mul(length).min(extent));
+                    ("indices", starts.collect::<Vec<i64>>().into())
+                }
+                _ => ("sections", count.into()),
+            }
+        }
+    };
+    let parts = node.call("split", &[x], &[attr, ("axis", (axis as i64).into())])?;
+    node.items(parts)
+}
+
+/// Where the second and later parts begin.
+fn indices(lengths: &[i64], extent: Option<i64>) -> Result<Vec<i64>, Problem> {
+    let mut starts = Vec::with_capacity(lengths.len());
+    let mut sum = 0i64;
+    for &length in lengths {
+        starts.push(sum);
+        sum = match sum.checked_add(length) {
+            Some(sum) if length >= 0 => sum,
+            _ => return invalid(format!("its parts have the lengths {lengths:?}")),
+        };
+    }
+    if extent.is_some_and(|extent| extent != sum) {
+        return invalid(format!("the lengths {lengths:?} of its parts do not make the whole"));
+    }
+    Ok(starts.split_off(1.min(starts.len())))
+}

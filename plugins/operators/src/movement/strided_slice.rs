@@ -11,6 +11,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::moves::{copy, wrap_axis};
 use crate::kernel::space::row_major;
+use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 
 /// A range of indices along axes; negative ones count from the end, and all are clamped
@@ -162,6 +163,97 @@ fn gradient(op: &StridedSlice, at: &mut Adjoint<'_>) -> Result<Grads> {
         g = at.pad(g, &widths);
     }
     Ok(Grads::of([g]))
+}
+
+/// `Slice`, its ranges attributes or inputs.
+#[rule(import.onnx, key = "Slice", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let dims = node.dims(x)?;
+    let ranges = ranges(node, &dims)?;
+    let list = |of: fn(&Range) -> i64| -> Vec<i64> { ranges.iter().map(of).collect() };
+    let attrs = [
+        ("begin", list(|range| range.start).into()),
+        ("end", list(|range| range.end).into()),
+        ("strides", list(|range| range.step).into()),
+        ("axes", list(|range| range.axis as i64).into()),
+    ];
+    Ok(vec![node.call("strided_slice", &[x], &attrs)?])
+}
+
+/// What a slice takes of one axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Range {
+    axis: usize,
+    start: i64,
+    end: i64,
+    step: i64,
+}
+
+/// The ranges that a `Slice` of a tensor of these dimensions takes.
+fn ranges(node: &Node<'_>, dims: &[Dim]) -> Result<Vec<Range>, Problem> {
+    let (starts, ends, axes, steps) = if node.version() < 10 {
+        let bounds = (node.ints("starts")?, node.ints("ends")?);
+        let (Some(starts), Some(ends)) = bounds else {
+            return invalid("its attributes `starts` and `ends` are missing");
+        };
+        let dims = |values: &[i64]| values.iter().map(|&value| node.cx().dim(value)).collect();
+        (dims(&starts), dims(&ends), node.ints("axes")?, None)
+    } else {
+        (node.input_dims(1)?, node.input_dims(2)?, node.optional_ints(3)?, node.optional_ints(4)?)
+    };
+    let (starts, ends): (Vec<Dim>, Vec<Dim>) = (starts, ends);
+    let axes = axes.unwrap_or_else(|| (0..starts.len() as i64).collect());
+    let steps = steps.unwrap_or_else(|| vec![1; starts.len()]);
+    if [ends.len(), axes.len(), steps.len()] != [starts.len(); 3] {
+        return invalid("its starts, ends, axes and steps differ in number");
+    }
+    let axes = node.axes(&axes, dims.len())?;
+    let mut found = Vec::with_capacity(axes.len());
+    for (i, &axis) in axes.iter().enumerate() {
+        let step = steps[i];
+        if step == 0 {
+            return invalid("one of its steps is 0");
+        }
+        let index = |dim: Dim| index(node, dim, dims[axis], step);
+        found.push(Range { axis, start: index(starts[i])?, end: index(ends[i])?, step });
+    }
+    Ok(found)
+}
+
+/// A start or end as a number. One that is the extent of the axis is beyond its last element.
+fn index(node: &Node<'_>, index: Dim, extent: Dim, step: i64) -> Result<i64, Problem> {
+    match node.terms().dim_value(index) {
+        Some(value) => Ok(value),
+        None if index == extent && step > 0 => Ok(i64::MAX),
+        None => unsupported("a slice from or to a symbolic place"),
+    }
+}
+
+/// `Slice` of dimensions.
+#[rule(import.onnx, key = "Slice", since = 1, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::fold(node, |node, inputs| part(node, &inputs[0]))
+}
+
+/// A part of a vector.
+fn part(node: &Node<'_>, data: &Known) -> Result<Option<Known>, Problem> {
+    let &[extent] = data.shape.as_slice() else { return Ok(None) };
+    let extent = extent as i64;
+    let ranges = ranges(node, &[node.cx().dim(extent)])?;
+    let Some(range) = ranges.first() else { return Ok(Some(data.clone())) };
+    let (low, high) = if range.step > 0 { (0, extent) } else { (-1, extent - 1) };
+    let clamp = |index: i64| {
+        let index = if index < 0 { index.saturating_add(extent) } else { index };
+        index.clamp(low, high.max(low))
+    };
+    let (mut at, end) = (clamp(range.start), clamp(range.end));
+    let mut elements = Vec::new();
+    while if range.step > 0 { at < end } else { at > end } {
+        elements.push(data.elements[at as usize]);
+        at = at.saturating_add(range.step);
+    }
+    Ok(Some(Known { dtype: data.dtype, shape: vec![elements.len()], elements }))
 }
 
 #[cfg(test)]

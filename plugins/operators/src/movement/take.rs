@@ -12,6 +12,7 @@ use tenon_plugin_api::with_bits;
 
 use super::places::{around, places_of, taken};
 use crate::kernel::moves::wrap_axis;
+use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 
 /// Parts of the first argument along an axis, at the indices in the second
@@ -57,4 +58,63 @@ fn gradient(op: &Take, at: &mut Adjoint<'_>) -> Result<Grads> {
     let args = [zeros, at.arg(1), at.grad()];
     let g = at.apply_with("index_add", &args, &[("axis", axis.into())]);
     Ok([Grad::Of(g), Grad::Zero].into())
+}
+
+/// `Gather`: negative indices count from the end.
+#[rule(import.onnx, key = "Gather", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let (x, indices) = (node.input(0)?, node.input(1)?);
+    let dims = node.dims(x)?;
+    let axis = node.axis(node.int_or("axis", 0)?, dims.len())?;
+    let indices = from_the_start(node, indices, dims[axis])?;
+    Ok(vec![node.call("take", &[x, indices], &[("axis", (axis as i64).into())])?])
+}
+
+/// The indices, none of them negative.
+fn from_the_start(node: &mut Node<'_>, indices: Value, extent: Dim) -> Result<Value, Problem> {
+    let Some(extent) = node.terms().dim_value(extent) else {
+        // A constant index that is not negative needs nothing.
+        let numbers = node.elements(indices).and_then(|known| known.numbers(node.terms()));
+        return match numbers.is_some_and(|numbers| numbers.iter().all(|&index| index >= 0)) {
+            true => Ok(indices),
+            false => unsupported("indices into a symbolic dimension that may be negative"),
+        };
+    };
+    if let Some(mut known) = node.elements(indices)
+        && let Some(numbers) = known.numbers(node.terms())
+    {
+        if let Some(index) = numbers.iter().find(|&index| !(-extent..extent).contains(index)) {
+            return invalid(format!("index {index} into a dimension of {extent}"));
+        }
+        let fixed = |index: i64| node.cx().dim(if index < 0 { index + extent } else { index });
+        known.elements = numbers.into_iter().map(fixed).collect();
+        return node.known(&known);
+    }
+    let dtype = node.dtype(indices)?;
+    if !dtype.is_signed() {
+        return Ok(indices);
+    }
+    let zero = node.scalar_like(indices, 0.0)?;
+    let is_negative = node.apply("less", &[indices, zero])?;
+    let extent = node.scalar_like(indices, extent as f64)?;
+    let moved = node.apply("add", &[indices, extent])?;
+    node.apply("where", &[is_negative, moved, indices])
+}
+
+/// `Gather` of dimensions.
+#[rule(import.onnx, key = "Gather", since = 1, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::fold(node, |node, inputs| {
+        let [data, indices] = inputs else { return Ok(None) };
+        let &[extent] = data.shape.as_slice() else { return Ok(None) };
+        node.axis(node.int_or("axis", 0)?, 1)?;
+        let element = |index: i64| {
+            let index = if index < 0 { index + extent as i64 } else { index };
+            data.elements.get(usize::try_from(index).ok()?).copied()
+        };
+        let numbers = indices.numbers(node.terms());
+        let elements = numbers.and_then(|numbers| numbers.into_iter().map(element).collect());
+        let (dtype, shape) = (data.dtype, indices.shape.clone());
+        Ok(elements.map(|elements| Known { dtype, shape, elements }))
+    })
 }

@@ -11,6 +11,7 @@ use tenon_plugin_api::with_float;
 use super::per_channel::{beside_channels, per_channel};
 use crate::kernel::moves::wrap_axis;
 use crate::kernel::parallel::fill;
+use crate::onnx::steps::cast_to;
 
 /// (x - mean) / sqrt(var + epsilon) * gamma + beta, for each channel; arguments x, gamma, beta, mean, var
 #[op(name = "nn.batch_norm", args = 5, pattern = "broadcast")]
@@ -120,4 +121,24 @@ fn normalized(op: &BatchNorm, at: &mut Site<'_>) -> Option<Expr> {
     let beta = at.expand_dims(beta, &behind);
     let scaled = at.mul(normal, gamma);
     Some(at.add(scaled, beta))
+}
+
+/// `BatchNormalization` with given mean and variance.
+#[rule(import.onnx, key = "BatchNormalization", since = 7)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    node.check_arity(5, 5)?;
+    node.ignore("momentum");
+    if node.flag("training_mode", false)? {
+        return unsupported("training mode");
+    }
+    if !node.flag("spatial", true)? {
+        return unsupported("spatial = 0");
+    }
+    let mut args = node.all_inputs()?;
+    let dtype = node.dtype(args[0])?;
+    for arg in &mut args[1..] {
+        *arg = cast_to(node, *arg, dtype)?;
+    }
+    let epsilon = node.float_or("epsilon", 1e-5)?;
+    Ok(vec![node.call("nn.batch_norm", &args, &[("epsilon", epsilon.into())])?])
 }

@@ -87,3 +87,16 @@ impl GroupNorm {
         Some(Statistics { dims, inner, params: vec![channel, channel + 1], epsilon: self.epsilon })
     }
 }
+
+/// `GroupNormalization`: over groups of channels and the spatial axes.
+#[rule(import.onnx, key = "GroupNormalization", since = 21)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    node.ignore("stash_type");
+    let args = node.all_inputs()?;
+    let Some(groups) = node.int("num_groups")? else {
+        return invalid("its attribute `num_groups` is missing");
+    };
+    let epsilon = node.float_or("epsilon", 1e-5)?;
+    let attrs = [("num_groups", groups.into()), ("epsilon", epsilon.into())];
+    Ok(vec![node.call("nn.group_norm", &args, &attrs)?])
+}

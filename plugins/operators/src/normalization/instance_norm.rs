@@ -65,3 +65,11 @@ impl InstanceNorm {
         Statistics { dims, inner, params: vec![channel], epsilon: self.epsilon }
     }
 }
+
+/// `InstanceNormalization`: over the spatial axes of each channel.
+#[rule(import.onnx, key = "InstanceNormalization", since = 6)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let args = node.all_inputs()?;
+    let epsilon = node.float_or("epsilon", 1e-5)?;
+    Ok(vec![node.call("nn.instance_norm", &args, &[("epsilon", epsilon.into())])?])
+}

@@ -82,3 +82,31 @@ fn decompose(op: &L2Normalize, at: &mut Site<'_>) -> Option<Expr> {
     let result = at.mul(x, inverse);
     Some(at.in_dtype(result, dtype))
 }
+
+/// `LpNormalization`: by the sum of absolute values or the root of the sum of squares along an axis. Where
+/// all are zero they stay zero.
+#[rule(import.onnx, key = "LpNormalization", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let axis = vec![node.int_or("axis", -1)?];
+    match node.int_or("p", 2)? {
+        1 => {
+            let size = node.apply("abs", &[x])?;
+            let attrs = [("axis", axis.into()), ("keepdims", true.into())];
+            let norm = node.call("sum", &[size], &attrs)?;
+            let zero = node.scalar_like(x, 0.0)?;
+            let is_zero = node.apply("equal", &[norm, zero])?;
+            let y = node.apply("divide", &[x, norm])?;
+            Ok(vec![node.apply("where", &[is_zero, zero, y])?])
+        }
+        2 => {
+            let least = match node.dtype(x)? {
+                DType::F64 => f64::MIN_POSITIVE,
+                _ => f32::MIN_POSITIVE as f64,
+            };
+            let attrs = [("axis", axis.into()), ("epsilon", least.into())];
+            Ok(vec![node.call("nn.l2_normalize", &[x], &attrs)?])
+        }
+        p => invalid(format!("its attribute `p` is {p}, expected 1 or 2")),
+    }
+}

@@ -10,6 +10,7 @@ use tenon_plugin_api::rule::prelude::*;
 use super::statistics::Statistics;
 use crate::kernel::groups::{Groups, standardize};
 use crate::kernel::moves::wrap_axis;
+use crate::onnx::moments::{Normal, last_axes, normalized};
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over axes; arguments x, gamma, beta, of which the last two have these axes
 #[op(name = "nn.layer_norm", args = 3, pattern = "out_fusable")]
@@ -81,4 +82,46 @@ impl LayerNorm {
             self.axes.iter().map(|&axis| wrap_axis(axis, dims.len()) as i64).collect();
         Statistics { dims, inner: axes.clone(), params: axes, epsilon: self.epsilon }
     }
+}
+
+/// `LayerNormalization`: over the axes from one on. Where mean and deviation are asked for as well, or scale and
+/// shift are broadcast, it is written out.
+#[rule(import.onnx, key = "LayerNormalization", since = 17)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let axes = last_axes(node, x)?;
+    let epsilon = node.float_or("epsilon", 1e-5)?;
+    let (scale, shift) = (node.input(1)?, node.optional(2));
+    let normal = node.dims(x)?[axes[0] as usize..].to_vec();
+    let shift_or_zeros = match shift {
+        Some(shift) => Some(shift),
+        None => zeros_like(node, scale)?,
+    };
+    if let Some(shift) = shift_or_zeros
+        && [node.dims(scale)?, node.dims(shift)?] == [&normal[..]; 2]
+        && node.output_count() == 1
+    {
+        let attrs = [("axes", axes.into()), ("epsilon", epsilon.into())];
+        return Ok(vec![node.call("nn.layer_norm", &[x, scale, shift], &attrs)?]);
+    }
+    let Normal { mut y, mean, inverse } = normalized(node, x, &axes, epsilon)?;
+    y = node.apply("multiply", &[y, scale])?;
+    if let Some(shift) = shift {
+        y = node.apply("add", &[y, shift])?;
+    }
+    Ok(vec![y, mean, inverse])
+}
+
+/// Zeros of the type of a tensor; `None` when its extents are not known.
+fn zeros_like(node: &mut Node<'_>, like: Value) -> Result<Option<Value>, Problem> {
+    let dims = node.dims(like)?;
+    let Some(shape) =
+        dims.iter().map(|&dim| node.terms().dim_value(dim)).collect::<Option<Vec<_>>>()
+    else {
+        return Ok(None);
+    };
+    let dtype = node.dtype(like)?;
+    let count = shape.iter().map(|&extent| extent as u64).product();
+    let bytes = dtype.bytes(count).unwrap_or(0) as usize;
+    node.constant(dtype, &shape, &vec![0; bytes]).map(Some)
 }

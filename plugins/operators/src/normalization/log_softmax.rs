@@ -10,6 +10,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use super::along_axis;
+use crate::onnx::along_axis::{along_axis, of_matrix};
 
 /// x - log(sum(exp(x))) along an axis
 #[op(name = "nn.log_softmax", pattern = "out_fusable")]
@@ -47,4 +48,16 @@ fn gradient(op: &LogSoftmax, at: &mut Adjoint<'_>) -> Result<Grads> {
     let softmax = at.apply("exp", &[at.value()]);
     let product = at.mul(softmax, sum);
     Ok(Grads::of([at.sub(at.grad(), product)]))
+}
+
+/// `LogSoftmax` along one axis.
+#[rule(import.onnx, key = "LogSoftmax", since = 13)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    along_axis(node, "nn.log_softmax")
+}
+
+/// `LogSoftmax` before version 13.
+#[rule(import.onnx, key = "LogSoftmax", since = 1, until = 12)]
+fn import_matrix(node: &mut Node<'_>) -> Outputs {
+    of_matrix(node, "nn.log_softmax")
 }

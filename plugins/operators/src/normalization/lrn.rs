@@ -114,3 +114,17 @@ fn channel_sums(at: &mut Adjoint<'_>, x: Expr, before: i64, after: i64) -> Resul
     }
     Ok(sum)
 }
+
+/// `LRN`.
+#[rule(import.onnx, key = "LRN", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let Some(size) = node.int("size")? else { return invalid("its attribute `size` is missing") };
+    let attrs = [
+        ("size", size.into()),
+        ("alpha", node.float_or("alpha", 1e-4)?.into()),
+        ("beta", node.float_or("beta", 0.75)?.into()),
+        ("bias", node.float_or("bias", 1.0)?.into()),
+    ];
+    Ok(vec![node.call("nn.lrn", &[x], &attrs)?])
+}

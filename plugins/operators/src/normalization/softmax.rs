@@ -10,6 +10,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use super::along_axis;
+use crate::onnx::along_axis::{along_axis, of_matrix};
 
 /// exp(x) / sum(exp(x)) along an axis
 #[op(name = "nn.softmax", pattern = "out_fusable")]
@@ -48,4 +49,16 @@ fn gradient(op: &Softmax, at: &mut Adjoint<'_>) -> Result<Grads> {
     let sum = at.reduce("sum", product, &[axis], true);
     let rest = at.sub(at.grad(), sum);
     Ok(Grads::of([at.mul(at.value(), rest)]))
+}
+
+/// `Softmax` along one axis.
+#[rule(import.onnx, key = "Softmax", since = 13)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    along_axis(node, "nn.softmax")
+}
+
+/// `Softmax` before version 13.
+#[rule(import.onnx, key = "Softmax", since = 1, until = 12)]
+fn import_matrix(node: &mut Node<'_>) -> Outputs {
+    of_matrix(node, "nn.softmax")
 }

@@ -11,6 +11,7 @@ use tenon_plugin_api::with_float;
 use super::layout::follow;
 use super::taps::Taps;
 use super::windows::{Window, pool};
+use crate::onnx::pool::pool;
 use crate::precision::follows_precision;
 
 /// The mean of each window
@@ -80,4 +81,10 @@ fn gradient(op: &AvgPool2d, at: &mut Adjoint<'_>) -> Result<Grads> {
     let share = at.div(at.grad(), counts);
     let parts = taps.all().into_iter().map(|tap| (tap, share)).collect();
     Ok(Grads::of([taps.given_back(at, parts)?]))
+}
+
+/// `AveragePool`.
+#[rule(import.onnx, key = "AveragePool", since = 7)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    pool(node, "nn.avg_pool2d")
 }

@@ -11,6 +11,7 @@ use tenon_plugin_api::with_float;
 use super::layout::follow;
 use super::taps::check_layout;
 use super::windows::{Window, evaluate_global, infer_global};
+use crate::onnx::pool::global;
 use crate::precision::follows_precision;
 
 /// The mean of each channel
@@ -50,4 +51,10 @@ fn gradient(op: &GlobalAvgPool2d, at: &mut Adjoint<'_>) -> Result<Grads> {
     let shape = at.extents(at.arg(0))?;
     let share = at.scale(at.grad(), 1.0 / (shape[2] * shape[3]) as f64);
     Ok(Grads::of([at.broadcast_like(share, at.arg(0))?]))
+}
+
+/// `GlobalAveragePool`.
+#[rule(import.onnx, key = "GlobalAveragePool", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    global(node, "nn.global_avg_pool2d", "mean")
 }

@@ -13,6 +13,7 @@ use tenon_plugin_api::with_number;
 use super::layout::follow;
 use super::taps::check_layout;
 use super::windows::{Window, evaluate_global, infer_global};
+use crate::onnx::pool::global;
 use crate::precision::follows_precision;
 
 /// The largest element of each channel
@@ -51,4 +52,10 @@ fn gradient(op: &GlobalMaxPool2d, at: &mut Adjoint<'_>) -> Result<Grads> {
     let count = at.reduce("sum", mask, &[2, 3], true);
     let share = at.div(at.grad(), count);
     Ok(Grads::of([at.mul(mask, share)]))
+}
+
+/// `GlobalMaxPool`.
+#[rule(import.onnx, key = "GlobalMaxPool", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    global(node, "nn.global_max_pool2d", "max")
 }

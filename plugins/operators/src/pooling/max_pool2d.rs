@@ -13,6 +13,7 @@ use tenon_plugin_api::with_number;
 use super::layout::follow;
 use super::taps::{Taps, empty_window};
 use super::windows::{Window, pool};
+use crate::onnx::pool::pool;
 use crate::precision::follows_precision;
 
 /// The largest element of each window
@@ -81,4 +82,12 @@ fn gradient(op: &MaxPool2d, at: &mut Adjoint<'_>) -> Result<Grads> {
     let share = at.div(at.grad(), count.ok_or_else(empty_window)?);
     let parts = masks.into_iter().map(|(tap, mask)| (tap, at.mul(mask, share))).collect();
     Ok(Grads::of([taps.given_back(at, parts)?]))
+}
+
+/// `MaxPool`, without the indices.
+#[rule(import.onnx, key = "MaxPool", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    // The order of the indices.
+    node.ignore("storage_order");
+    pool(node, "nn.max_pool2d")
 }

@@ -15,6 +15,8 @@ use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
 use crate::kernel::parallel::fill;
 use crate::kernel::window::Window;
+use crate::onnx::steps::reshape_to;
+use crate::onnx::window::{self, Image};
 use crate::precision::gains_by_precision;
 
 /// Convolution over two spatial axes
@@ -224,4 +226,43 @@ fn extent(dims: &[Dim], layout: &Layout, axis: char, at: &Site<'_>) -> Option<Di
     let places = layout.text().chars().filter(char::is_ascii_alphabetic).zip(dims);
     let own = places.filter(|(letter, _)| letter.eq_ignore_ascii_case(&axis));
     at.with_cx(|cx| own.map(|(_, &dim)| dim).reduce(|all, dim| cx.dim_mul(all, dim)))
+}
+
+/// `Conv` over one or two spatial axes; the bias is added for each channel.
+#[rule(import.onnx, key = "Conv", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    node.check_arity(2, 3)?;
+    let (x, weight) = (node.input(0)?, node.input(1)?);
+    let image = Image::of(node, x)?;
+    let weight = Image::of(node, weight)?;
+    let extents = [2, 3].map(|axis| node.terms().dim_value(weight.dims[axis]));
+    let kernel = match (extents, image.pair(node, "kernel_shape")?) {
+        ([Some(h), Some(w)], None) => [h, w],
+        ([Some(h), Some(w)], Some(given)) if given == [h, w] => given,
+        ([Some(h), Some(w)], Some(given)) => {
+            return invalid(format!("its kernel_shape is {given:?}, but the weight's is {h}, {w}"));
+        }
+        (_, Some(given)) => given,
+        (_, None) => return unsupported("a kernel of unknown size"),
+    };
+    let window = window::Window::of(node, image, kernel)?;
+    let mut attrs = window.attrs();
+    attrs.push(("groups", node.int_or("group", 1)?.into()));
+    let mut y = node.call("nn.conv2d", &[image.value, weight.value], &attrs)?;
+    if let Some(bias) = node.optional(2) {
+        let bias = per_channel(node, bias, 2)?;
+        y = node.apply("add", &[y, bias])?;
+    }
+    Ok(vec![image.restore(node, y)?])
+}
+
+/// A vector of one element per channel, with `spatial` axes of extent 1 behind the channels.
+fn per_channel(node: &mut Node<'_>, vector: Value, spatial: usize) -> Result<Value, Problem> {
+    let &[channels] = node.dims(vector)?.as_slice() else {
+        return invalid("a vector of one element per channel is expected");
+    };
+    let one = node.cx().dim(1);
+    let mut dims = vec![one, channels];
+    dims.resize(2 + spatial, one);
+    reshape_to(node, vector, &dims)
 }

@@ -130,3 +130,27 @@ fn gradient(op: &Matmul, at: &mut Adjoint<'_>) -> Result<Grads> {
     };
     Ok(at.summed([grad_a, grad_b])?)
 }
+
+/// `MatMul`, as numpy has it: a vector counts as a row on the left and as a column on the right.
+#[rule(import.onnx, key = "MatMul", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let (mut a, mut b) = (node.input(0)?, node.input(1)?);
+    let ranks = [node.dims(a)?.len(), node.dims(b)?.len()];
+    if ranks.contains(&0) {
+        return invalid("a matrix product of a number");
+    }
+    let mut gone = Vec::new();
+    if ranks[0] == 1 {
+        a = node.call("expand_dims", &[a], &[("axis", vec![0].into())])?;
+        gone.push(-2);
+    }
+    if ranks[1] == 1 {
+        b = node.call("expand_dims", &[b], &[("axis", vec![1].into())])?;
+        gone.push(-1);
+    }
+    let y = node.apply("matmul", &[a, b])?;
+    match gone.is_empty() {
+        true => Ok(vec![y]),
+        false => Ok(vec![node.call("squeeze", &[y], &[("axis", gone.into())])?]),
+    }
+}

@@ -11,6 +11,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::along::{place, placed};
+use crate::onnx::reduce::arg;
 
 /// The index of the largest element along an axis, the first of equal ones
 #[op(name = "argmax", pattern = "reduction")]
@@ -37,4 +38,10 @@ impl Operator for Argmax {
 #[rule(gradient)]
 fn gradient(_: &Argmax, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
+}
+
+/// `ArgMax`.
+#[rule(import.onnx, key = "ArgMax", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    arg(node, "argmax")
 }

@@ -11,6 +11,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::along::{place, placed};
+use crate::onnx::reduce::arg;
 
 /// The index of the smallest element along an axis, the first of equal ones
 #[op(name = "argmin", pattern = "reduction")]
@@ -37,4 +38,10 @@ impl Operator for Argmin {
 #[rule(gradient)]
 fn gradient(_: &Argmin, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
+}
+
+/// `ArgMin`.
+#[rule(import.onnx, key = "ArgMin", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    arg(node, "argmin")
 }

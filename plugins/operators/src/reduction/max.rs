@@ -12,6 +12,7 @@ use tenon_plugin_api::with_number;
 
 use super::along::{axes, extreme, reduced};
 use super::kept::shared;
+use crate::onnx::reduce::reduction;
 use crate::precision::follows_precision;
 
 /// The largest element along axes
@@ -47,4 +48,10 @@ fn layout(op: &Max, at: &mut Following<'_>) -> Option<Carried> {
 #[rule(gradient)]
 fn gradient(op: &Max, at: &mut Adjoint<'_>) -> Result<Grads> {
     shared(at, op.axis.as_deref())
+}
+
+/// `ReduceMax`.
+#[rule(import.onnx, key = "ReduceMax", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    reduction(node, "max", 18)
 }

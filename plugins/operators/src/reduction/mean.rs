@@ -10,6 +10,7 @@ use tenon_plugin_api::with_float;
 
 use super::along::{axes, reduced, rows, sum_row};
 use super::kept::kept;
+use crate::onnx::reduce::reduction;
 
 /// Mean along axes
 #[op(name = "mean", pattern = "reduction")]
@@ -50,4 +51,10 @@ fn gradient(op: &Mean, at: &mut Adjoint<'_>) -> Result<Grads> {
     let count = at.reduce("sum", ones, &axes, true);
     let g = at.div(g, count);
     Ok(Grads::of([at.broadcast_like(g, at.arg(0))?]))
+}
+
+/// `ReduceMean`.
+#[rule(import.onnx, key = "ReduceMean", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    reduction(node, "mean", 18)
 }

@@ -12,6 +12,7 @@ use tenon_plugin_api::with_number;
 
 use super::along::{axes, extreme, reduced};
 use super::kept::shared;
+use crate::onnx::reduce::reduction;
 use crate::precision::follows_precision;
 
 /// The smallest element along axes
@@ -47,4 +48,10 @@ fn layout(op: &Min, at: &mut Following<'_>) -> Option<Carried> {
 #[rule(gradient)]
 fn gradient(op: &Min, at: &mut Adjoint<'_>) -> Result<Grads> {
     shared(at, op.axis.as_deref())
+}
+
+/// `ReduceMin`.
+#[rule(import.onnx, key = "ReduceMin", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    reduction(node, "min", 18)
 }

@@ -11,6 +11,8 @@ use tenon_plugin_api::with_number;
 
 use super::along::{axes, reduced, rows};
 use super::kept::kept;
+use crate::onnx::fold::{self, Folded};
+use crate::onnx::reduce::reduction;
 
 /// Product along axes
 #[op(name = "prod", pattern = "reduction")]
@@ -59,4 +61,16 @@ fn gradient(op: &Prod, at: &mut Adjoint<'_>) -> Result<Grads> {
     let quotient = at.div(y, filled);
     let others = at.apply("where", &[is_zero, alone, quotient]);
     Ok(Grads::of([at.mul(g, others)]))
+}
+
+/// `ReduceProd`.
+#[rule(import.onnx, key = "ReduceProd", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    reduction(node, "prod", 18)
+}
+
+/// `ReduceProd` of dimensions.
+#[rule(import.onnx, key = "ReduceProd", since = 1, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::total(node, |node, a, b| node.cx().dim_mul(a, b))
 }

@@ -10,6 +10,8 @@ use tenon_plugin_api::with_number;
 
 use super::along::{axes, reduced, rows, sum_row};
 use super::kept::kept;
+use crate::onnx::fold::{self, Folded};
+use crate::onnx::reduce::reduction;
 
 /// Sum along axes
 #[op(name = "sum", pattern = "reduction")]
@@ -43,4 +45,16 @@ fn layout(op: &Sum, at: &mut Following<'_>) -> Option<Carried> {
 fn gradient(op: &Sum, at: &mut Adjoint<'_>) -> Result<Grads> {
     let (_, g) = kept(at, op.axis.as_deref(), at.grad())?;
     Ok(Grads::of([at.broadcast_like(g, at.arg(0))?]))
+}
+
+/// `ReduceSum`.
+#[rule(import.onnx, key = "ReduceSum", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    reduction(node, "sum", 13)
+}
+
+/// `ReduceSum` of dimensions.
+#[rule(import.onnx, key = "ReduceSum", since = 1, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::total(node, |node, a, b| node.cx().dim_add(a, b))
 }

@@ -57,3 +57,38 @@ fn gradient(_: &BroadcastTo, at: &mut Adjoint<'_>) -> Result<Grads> {
     let g = at.sum_to(at.grad(), at.arg(0))?;
     Ok([Grad::Of(g), Grad::Zero].into())
 }
+
+/// `Expand`: broadcast both ways.
+#[rule(import.onnx, key = "Expand", since = 8)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let wanted = node.input_dims(1)?;
+    let dims = node.dims(x)?;
+    let shape = broadcast(node, &dims, &wanted);
+    let shape = node.shape(&shape)?;
+    Ok(vec![node.apply("broadcast_to", &[x, shape])?])
+}
+
+/// The shape that two are broadcast to. Where it cannot be told whether they fit, they do: that is left
+/// to the checks of the operators.
+fn broadcast(node: &Node<'_>, left: &[Dim], right: &[Dim]) -> Vec<Dim> {
+    let cx = node.cx();
+    let rank = left.len().max(right.len());
+    let at = |dims: &[Dim], axis: usize| {
+        (axis + dims.len()).checked_sub(rank).map_or_else(|| cx.dim(1), |at| dims[at])
+    };
+    let value = |dim| node.terms().dim_value(dim);
+    (0..rank)
+        .map(|axis| {
+            let (a, b) = (at(left, axis), at(right, axis));
+            match (value(a), value(b)) {
+                _ if a == b => a,
+                (Some(1), _) => b,
+                (_, Some(1)) => a,
+                (_, Some(_)) => b,
+                (Some(_), None) => a,
+                (None, None) => cx.dim_max(a, b),
+            }
+        })
+        .collect()
+}

@@ -9,6 +9,8 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::same_elements::same_elements;
 use super::simplify::one_reshape;
+use crate::onnx::fold::{self, Folded};
+use crate::onnx::steps::axes_of;
 use crate::precision::follows_precision;
 
 /// Axes of extent 1 at places of the result
@@ -66,4 +68,30 @@ fn layout(op: &ExpandDims, at: &mut Following<'_>) -> Option<Carried> {
 #[rule(gradient)]
 fn gradient(_: &ExpandDims, at: &mut Adjoint<'_>) -> Grads {
     Grads::of([at.reshape_like(at.grad(), at.arg(0))])
+}
+
+/// `Unsqueeze`, its axes an attribute or an input.
+#[rule(import.onnx, key = "Unsqueeze", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let Some(axes) = axes_of(node)? else { return invalid("its axes are missing") };
+    node.axes(&axes, node.dims(x)?.len() + axes.len())?;
+    Ok(vec![node.call("expand_dims", &[x], &[("axis", axes.into())])?])
+}
+
+/// `Unsqueeze` of dimensions.
+#[rule(import.onnx, key = "Unsqueeze", since = 1, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::fold(node, |node, inputs| {
+        let data = &inputs[0];
+        let Some(axes) = axes_of(node)? else { return Ok(None) };
+        let rank = data.shape.len() + axes.len();
+        let axes = node.axes(&axes, rank)?;
+        let mut rest = data.shape.iter().copied();
+        let shape = (0..rank).map(|axis| match axes.contains(&axis) {
+            true => Some(1),
+            false => rest.next(),
+        });
+        Ok(shape.collect::<Option<_>>().map(|shape| Known { shape, ..data.clone() }))
+    })
 }

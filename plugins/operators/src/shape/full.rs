@@ -5,6 +5,7 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::import::LARGEST_KNOWN;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
@@ -46,4 +47,48 @@ impl Operator for Full {
 #[rule(layout)]
 fn layout(_: &Full, _: &mut Following<'_>) -> Option<Carried> {
     None
+}
+
+/// `ConstantOfShape`: however large, it stays a call of `full`.
+#[rule(import.onnx, key = "ConstantOfShape", since = 9)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let dims = node.input_dims(0)?;
+    if dims.iter().any(|&dim| node.terms().dim_value(dim).is_some_and(|dim| dim < 0)) {
+        return invalid("a dimension of its shape is negative");
+    }
+    let (dtype, value) = match node.tensor("value")? {
+        None => (DType::F32, Scalar::Float(0.0)),
+        Some(constant) => match node.number(constant) {
+            Some(number) => (node.dtype(constant)?, number),
+            None => return invalid("its value is not one element"),
+        },
+    };
+    if let Some(known) = small_number(node, dtype, value, &dims)
+        && node.spend(size_of_val(known.elements.as_slice()))
+    {
+        return Ok(vec![node.known(&known)?]);
+    }
+    let value: AttrValue = match value {
+        Scalar::Float(value) => value.into(),
+        Scalar::Int(value) => value.into(),
+        Scalar::Bool(value) => value.into(),
+    };
+    let shape = node.shape(&dims)?;
+    let attrs = [("value", value), ("dtype", dtype.to_string().into())];
+    Ok(vec![node.call("full", &[shape], &attrs)?])
+}
+
+/// A few equal integers, which may be meant as a shape.
+fn small_number(node: &Node<'_>, dtype: DType, value: Scalar, dims: &[Dim]) -> Option<Known> {
+    let element = match value {
+        Scalar::Int(value) => value,
+        Scalar::Bool(value) => i64::from(value),
+        Scalar::Float(_) => return None,
+    };
+    let shape: Option<Vec<usize>> =
+        dims.iter().map(|&dim| usize::try_from(node.terms().dim_value(dim)?).ok()).collect();
+    let shape = shape.filter(|_| Known::has_elements_of(dtype))?;
+    let count = shape.iter().try_fold(1usize, |count, &dim| count.checked_mul(dim))?;
+    let element = node.cx().dim(element);
+    (count <= LARGEST_KNOWN).then(|| Known { dtype, shape, elements: vec![element; count] })
 }

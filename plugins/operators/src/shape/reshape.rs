@@ -9,6 +9,8 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::same_elements::same_elements;
 use super::simplify::{same_shape, source};
+use crate::onnx::fold::{self, Folded};
+use crate::onnx::steps::product;
 use crate::precision::follows_precision;
 
 /// The same elements in the shape of the second argument
@@ -52,4 +54,75 @@ follows_precision!(Reshape);
 fn gradient(_: &Reshape, at: &mut Adjoint<'_>) -> Grads {
     let g = at.reshape_like(at.grad(), at.arg(0));
     [Grad::Of(g), Grad::Zero].into()
+}
+
+/// `Reshape` to a shape that is known, perhaps by its symbols.
+#[rule(import.onnx, key = "Reshape", since = 5)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    node.check_arity(2, 2)?;
+    let x = node.input(0)?;
+    let wanted = node.input_dims(1)?;
+    let dims = node.dims(x)?;
+    let dims = reshaped_dims(node, &dims, &wanted)?;
+    let shape = node.shape(&dims)?;
+    Ok(vec![node.apply("reshape", &[x, shape])?])
+}
+
+/// The dimensions that `Reshape` means: a zero keeps the dimension at its place, and one -1 is what the
+/// others leave.
+fn reshaped_dims(node: &Node<'_>, dims: &[Dim], wanted: &[Dim]) -> Result<Vec<Dim>, Problem> {
+    let is_zero_kept = node.flag("allowzero", false)?;
+    let mut shape = Vec::with_capacity(wanted.len());
+    let mut open = None;
+    for (axis, &dim) in wanted.iter().enumerate() {
+        shape.push(match node.terms().dim_value(dim) {
+            Some(0) if !is_zero_kept => match dims.get(axis) {
+                Some(&dim) => dim,
+                None => return invalid(format!("dimension {axis} of its shape is 0")),
+            },
+            Some(-1) if open.is_none() => {
+                open = Some(axis);
+                node.cx().dim(1)
+            }
+            Some(value) if value < 0 => {
+                return invalid(format!("dimension {axis} of its shape is {value}"));
+            }
+            _ => dim,
+        });
+    }
+    if let Some(axis) = open {
+        shape[axis] = match node.cx().dim_quotient(dims, &shape) {
+            Some(dim) => dim,
+            None => return invalid("its shape does not divide the number of elements"),
+        };
+    }
+    Ok(shape)
+}
+
+/// `Flatten` to a matrix.
+#[rule(import.onnx, key = "Flatten", since = 1)]
+fn import_flatten(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let dims = node.dims(x)?;
+    let axis = match node.int_or("axis", 1)? {
+        axis if axis == dims.len() as i64 => dims.len(),
+        axis => node.axis(axis, dims.len())?,
+    };
+    let shape = [product(node, &dims[..axis]), product(node, &dims[axis..])];
+    let shape = node.shape(&shape)?;
+    Ok(vec![node.apply("reshape", &[x, shape])?])
+}
+
+/// `Reshape` of dimensions.
+#[rule(import.onnx, key = "Reshape", since = 5, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::fold(node, |node, inputs| {
+        let [data, wanted] = inputs else { return Ok(None) };
+        let dims: Vec<Dim> = data.shape.iter().map(|&dim| node.cx().dim(dim as i64)).collect();
+        let dims = reshaped_dims(node, &dims, &wanted.elements)?;
+        let size = |&dim: &Dim| usize::try_from(node.terms().dim_value(dim)?).ok();
+        let shape: Option<Vec<usize>> = dims.iter().map(size).collect();
+        let shape = shape.filter(|shape| fold::count(shape) == Some(data.elements.len()));
+        Ok(shape.map(|shape| Known { shape, ..data.clone() }))
+    })
 }

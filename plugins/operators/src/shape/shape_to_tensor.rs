@@ -7,6 +7,9 @@
 //! A shape is evaluated as a tensor of its extents, so it is the argument itself.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
+
+use crate::onnx::steps::cast_to;
 
 /// A shape as a tensor of i64
 #[op(name = "shape_to_tensor")]
@@ -23,4 +26,18 @@ impl Operator for ShapeToTensor {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         Ok(vec![cx.arg(0)?.clone()])
     }
+}
+
+/// Integers that are only known as dimensions, as a tensor that is computed at run time.
+#[rule(import.onnx, domain = "tenon", key = "Dimensions")]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let Some(known) = node.elements(node.input(0)?) else { return node.not_constant(0) };
+    let shape = node.shape(&known.elements)?;
+    let mut y = node.apply("shape_to_tensor", &[shape])?;
+    if known.shape.len() != 1 {
+        let dims: Vec<Dim> = known.shape.iter().map(|&dim| node.cx().dim(dim as i64)).collect();
+        let shape = node.shape(&dims)?;
+        y = node.apply("reshape", &[y, shape])?;
+    }
+    Ok(vec![cast_to(node, y, known.dtype)?])
 }

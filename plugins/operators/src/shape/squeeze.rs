@@ -9,6 +9,8 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::same_elements::same_elements;
 use super::simplify::one_reshape;
+use crate::onnx::fold::{self, Folded};
+use crate::onnx::steps::axes_of;
 use crate::precision::follows_precision;
 
 /// Without axes of extent 1
@@ -71,4 +73,46 @@ fn layout(op: &Squeeze, at: &mut Following<'_>) -> Option<Carried> {
 #[rule(gradient)]
 fn gradient(_: &Squeeze, at: &mut Adjoint<'_>) -> Grads {
     Grads::of([at.reshape_like(at.grad(), at.arg(0))])
+}
+
+/// `Squeeze`, its axes an attribute or an input.
+#[rule(import.onnx, key = "Squeeze", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let dims = node.dims(x)?;
+    let axes = squeezed_axes(node, &dims)?;
+    let axes: Vec<i64> = axes.iter().map(|&axis| axis as i64).collect();
+    Ok(vec![node.call("squeeze", &[x], &[("axis", axes.into())])?])
+}
+
+/// The axes that `Squeeze` takes out.
+fn squeezed_axes(node: &Node<'_>, dims: &[Dim]) -> Result<Vec<usize>, Problem> {
+    if let Some(axes) = axes_of(node)? {
+        return node.axes(&axes, dims.len());
+    }
+    let mut axes = Vec::new();
+    for (axis, &dim) in dims.iter().enumerate() {
+        match node.terms().dim_value(dim) {
+            Some(1) => axes.push(axis),
+            Some(_) => {}
+            None => return unsupported("a symbolic dimension where no axes are given"),
+        }
+    }
+    Ok(axes)
+}
+
+/// `Squeeze` of dimensions.
+#[rule(import.onnx, key = "Squeeze", since = 1, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::fold(node, |node, inputs| {
+        let data = &inputs[0];
+        let dims: Vec<Dim> = data.shape.iter().map(|&dim| node.cx().dim(dim as i64)).collect();
+        let axes = squeezed_axes(node, &dims)?;
+        if axes.iter().any(|&axis| data.shape[axis] != 1) {
+            return Ok(None);
+        }
+        let shape = data.shape.iter().enumerate();
+        let shape = shape.filter(|(axis, _)| !axes.contains(axis)).map(|(_, &dim)| dim).collect();
+        Ok(Some(Known { shape, ..data.clone() }))
+    })
 }

@@ -81,3 +81,13 @@ fn gradient(op: &Transpose, at: &mut Adjoint<'_>) -> Result<Grads> {
     }
     Ok(Grads::of([at.transpose(at.grad(), &back)]))
 }
+
+/// `Transpose`.
+#[rule(import.onnx, key = "Transpose", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    match node.ints("perm")? {
+        Some(perm) => Ok(vec![node.call("transpose", &[x], &[("axes", perm.into())])?]),
+        None => Ok(vec![node.apply("transpose", &[x])?]),
+    }
+}

@@ -1,10 +1,12 @@
 //! Small models, made here, and the text of what they become.
 
+mod dim_math;
 mod dimensions;
 mod functions;
 mod harm;
 mod operators;
 mod refusals;
+mod rules;
 
 use std::path::Path;
 

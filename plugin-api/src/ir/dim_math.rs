@@ -1,0 +1,118 @@
+//! Questions about symbolic dimensions.
+
+use super::{Context, Dim, DimView, Terms};
+
+/// Dimensions larger than this are the work of a model that means harm: each step can square their size.
+const LARGEST_DIM: usize = 200;
+
+impl Terms<'_> {
+    /// Whether a dimension has few enough parts to go on with.
+    pub fn is_small_dim(self, dim: Dim) -> bool {
+        is_small(self, dim)
+    }
+
+    /// A number that a dimension is not below, whatever its symbols stand for: they are positive.
+    pub fn dim_lower_bound(self, dim: Dim) -> Option<i64> {
+        bound_at_depth(self, dim, 0)
+    }
+}
+
+fn is_small(terms: Terms<'_>, dim: Dim) -> bool {
+    let mut stack = vec![dim];
+    let mut parts = 0;
+    while let Some(dim) = stack.pop() {
+        parts += 1;
+        if parts + stack.len() > LARGEST_DIM {
+            return false;
+        }
+        match terms.dim(dim) {
+            DimView::Add(all) | DimView::Mul(all) => stack.extend(all),
+            DimView::FloorDiv(a, b)
+            | DimView::FloorMod(a, b)
+            | DimView::Min(a, b)
+            | DimView::Max(a, b) => stack.extend([a, b]),
+            DimView::Const(_) | DimView::Symbol(_) | DimView::Unknown(_) => {}
+        }
+    }
+    true
+}
+
+fn bound_at_depth(terms: Terms<'_>, dim: Dim, depth: usize) -> Option<i64> {
+    // What is nested deeper is not worth a stack.
+    if depth > 8 {
+        return None;
+    }
+    let bound = |dim| bound_at_depth(terms, dim, depth + 1);
+    match terms.dim(dim) {
+        DimView::Const(value) => Some(value),
+        DimView::Symbol(_) => Some(1),
+        DimView::Add(parts) => {
+            parts.iter().try_fold(0i64, |sum, &part| sum.checked_add(bound(part)?))
+        }
+        DimView::Mul(factors) => factors.iter().try_fold(1i64, |product, &factor| {
+            let factor = bound(factor).filter(|&factor| factor >= 0)?;
+            product.checked_mul(factor)
+        }),
+        DimView::FloorDiv(a, b) => {
+            let divisor = terms.dim_value(b).filter(|&divisor| divisor > 0)?;
+            Some(bound(a)?.div_euclid(divisor))
+        }
+        DimView::FloorMod(_, b) => terms.dim_value(b).filter(|&divisor| divisor > 0).map(|_| 0),
+        DimView::Min(a, b) => Some(bound(a)?.min(bound(b)?)),
+        DimView::Max(a, b) => match (bound(a), bound(b)) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (one, other) => one.or(other),
+        },
+        DimView::Unknown(_) => None,
+    }
+}
+
+/// The quotient of two products, as [`Context::dim_quotient`] has it.
+pub(super) fn quotient(
+    cx: &(impl Context + ?Sized),
+    dividend: &[Dim],
+    divisor: &[Dim],
+) -> Option<Dim> {
+    let (mut above, over) = factors(cx, dividend)?;
+    let (below, under) = factors(cx, divisor)?;
+    let mut rest = Vec::new();
+    for factor in below {
+        match above.iter().position(|&other| other == factor) {
+            Some(position) => drop(above.swap_remove(position)),
+            None => rest.push(factor),
+        }
+    }
+    if under == 0 {
+        return None;
+    }
+    let product = |number: i64, factors: &[Dim]| {
+        factors.iter().fold(cx.dim(number), |product, &factor| cx.dim_mul(product, factor))
+    };
+    if over % under == 0 {
+        let above = product(over / under, &above);
+        return Some(cx.dim_floor_div(above, product(1, &rest)));
+    }
+    match rest.is_empty() && above.is_empty() {
+        true => None,
+        false => Some(cx.dim_floor_div(product(over, &above), product(under, &rest))),
+    }
+}
+
+/// What is multiplied in a product of dimensions: parts that are no numbers, and the number.
+fn factors(cx: &(impl Context + ?Sized), dims: &[Dim]) -> Option<(Vec<Dim>, i64)> {
+    let terms = cx.terms();
+    let (mut found, mut number) = (Vec::new(), 1i64);
+    for &dim in dims {
+        let parts = match terms.dim(dim) {
+            DimView::Mul(parts) => parts,
+            _ => &[dim],
+        };
+        for &part in parts {
+            match terms.dim_value(part) {
+                Some(value) => number = number.checked_mul(value)?,
+                None => found.push(part),
+            }
+        }
+    }
+    Some((found, number))
+}

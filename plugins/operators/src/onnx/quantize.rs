@@ -1,0 +1,157 @@
+//! Quantization: numbers as integers on a scale.
+
+use tenon_plugin_api::rule::prelude::*;
+
+use crate::onnx::steps::{cast_to, reshape_to};
+
+/// `QuantizeLinear`: x / scale rounded to even, moved by the zero point, and clipped to the integers.
+#[rule(import.onnx, key = "QuantizeLinear", since = 10)]
+fn quantize(node: &mut Node<'_>) -> Outputs {
+    // It is about 8-bit floats alone.
+    node.ignore("saturate");
+    let (x, scale, zero) = (node.input(0)?, node.input(1)?, node.optional(2));
+    let zero_dtype = zero.map(|zero| node.dtype(zero)).transpose()?;
+    let dtype = match (zero_dtype, dtype_in(node, "output_dtype")?) {
+        (Some(zero), Some(output)) if zero != output => {
+            return invalid(format!("its zero point is {zero}, its output {output}"));
+        }
+        (zero, output) => output.or(zero).unwrap_or(DType::U8),
+    };
+    let Some((min, max)) = bounds(dtype) else {
+        return unsupported(format!("the element type {dtype}"));
+    };
+    let precision = match dtype_in(node, "precision")? {
+        Some(precision) => precision,
+        None => node.dtype(scale)?,
+    };
+    let block = Blocks::of(node, x)?;
+    let scale = block.spread(node, scale)?;
+    let (x, scale) = (cast_to(node, x, precision)?, cast_to(node, scale, precision)?);
+    let mut y = node.apply("divide", &[x, scale])?;
+    y = node.apply("round", &[y])?;
+    // Here the sum with a zero point of 16 bits is exact, wherever it is within the bounds.
+    let wide = if precision == DType::F64 { DType::F64 } else { DType::F32 };
+    y = cast_to(node, y, wide)?;
+    if let Some(zero) = zero {
+        let zero = block.spread(node, zero)?;
+        let zero = cast_to(node, zero, wide)?;
+        y = node.apply("add", &[y, zero])?;
+    }
+    y = node.call("clip", &[y], &[("min", min.into()), ("max", max.into())])?;
+    Ok(vec![cast_to(node, y, dtype)?])
+}
+
+/// `DequantizeLinear`: (x - zero point) * scale.
+#[rule(import.onnx, key = "DequantizeLinear", since = 10)]
+fn dequantize(node: &mut Node<'_>) -> Outputs {
+    let (x, scale) = (node.input(0)?, node.input(1)?);
+    let dtype = match dtype_in(node, "output_dtype")? {
+        Some(dtype) => dtype,
+        None => node.dtype(scale)?,
+    };
+    let block = Blocks::of(node, x)?;
+    let mut y = x;
+    if let Some(zero) = node.optional(2) {
+        let zero = block.spread(node, zero)?;
+        let zero = cast_to(node, zero, DType::I32)?;
+        y = cast_to(node, y, DType::I32)?;
+        y = node.apply("subtract", &[y, zero])?;
+    }
+    let scale = block.spread(node, scale)?;
+    let (y, scale) = (cast_to(node, y, dtype)?, cast_to(node, scale, dtype)?);
+    Ok(vec![node.apply("multiply", &[y, scale])?])
+}
+
+/// The element type that an attribute names; zero stands for none.
+fn dtype_in(node: &Node<'_>, name: &str) -> Result<Option<DType>, Problem> {
+    match node.int_or(name, 0)? {
+        0 => Ok(None),
+        _ => node.element_type(name),
+    }
+}
+
+/// The smallest and largest number of an integer type that is quantized to.
+fn bounds(dtype: DType) -> Option<(f64, f64)> {
+    Some(match dtype {
+        DType::U8 => (0.0, f64::from(u8::MAX)),
+        DType::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
+        DType::U16 => (0.0, f64::from(u16::MAX)),
+        DType::I16 => (f64::from(i16::MIN), f64::from(i16::MAX)),
+        _ => return None,
+    })
+}
+
+/// Which elements of the data share a scale and a zero point.
+struct Blocks {
+    dims: Vec<Dim>,
+    axis: i64,
+    /// Elements along the axis; 0 where each index along it has a scale of its own, or all have one.
+    size: i64,
+}
+
+impl Blocks {
+    fn of(node: &Node<'_>, x: Value) -> Result<Self, Problem> {
+        let (axis, size) = (node.int_or("axis", 1)?, node.int_or("block_size", 0)?);
+        Ok(Self { dims: node.dims(x)?, axis, size })
+    }
+
+    /// Scales or zero points in a shape that is broadcast to that of the data.
+    fn spread(&self, node: &mut Node<'_>, value: Value) -> Result<Value, Problem> {
+        let own = node.dims(value)?;
+        if self.size != 0 {
+            return self.repeat(node, value, own);
+        }
+        let one = node.cx().dim(1);
+        match own.as_slice() {
+            [] => Ok(value),
+            &[count] if count == one => reshape_to(node, value, &[]),
+            &[count] => {
+                let axis = node.axis(self.axis, self.dims.len())?;
+                let mut shape = vec![count];
+                shape.resize(self.dims.len() - axis, one);
+                reshape_to(node, value, &shape)
+            }
+            _ => invalid(format!("its scale has {} dimensions", own.len())),
+        }
+    }
+
+    /// Each element as often along the axis as a block is long; the last block may be shorter.
+    fn repeat(&self, node: &mut Node<'_>, value: Value, own: Vec<Dim>) -> Result<Value, Problem> {
+        let axis = node.axis(self.axis, self.dims.len())?;
+        if own.len() != self.dims.len() {
+            return invalid(format!("its scale has {} dimensions", own.len()));
+        }
+        let extents = [self.dims[axis], own[axis]].map(|dim| node.terms().dim_value(dim));
+        let [Some(extent), Some(count)] = extents else {
+            return unsupported("blocks along a symbolic dimension");
+        };
+        let whole = match self.size.checked_mul(count) {
+            Some(whole) if (whole - self.size + 1..=whole).contains(&extent) => whole,
+            _ => {
+                return invalid(format!("{count} blocks of {} for {extent} elements", self.size));
+            }
+        };
+        let with = |dim: i64, split: bool| {
+            let mut dims = own.clone();
+            match split {
+                true => dims.insert(axis + 1, node.cx().dim(dim)),
+                false => dims[axis] = node.cx().dim(dim),
+            }
+            dims
+        };
+        let (narrow, wide, flat) = (with(1, true), with(self.size, true), with(whole, false));
+        let value = reshape_to(node, value, &narrow)?;
+        let wide = node.shape(&wide)?;
+        let value = node.apply("broadcast_to", &[value, wide])?;
+        let value = reshape_to(node, value, &flat)?;
+        if whole == extent {
+            return Ok(value);
+        }
+        let attrs = [
+            ("begin", vec![0].into()),
+            ("end", vec![extent].into()),
+            ("axes", vec![axis as i64].into()),
+        ];
+        node.call("strided_slice", &[value], &attrs)
+    }
+}

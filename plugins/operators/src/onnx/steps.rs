@@ -1,0 +1,64 @@
+//! Steps that several rules take.
+
+use tenon_plugin_api::rule::prelude::*;
+
+/// `value` with elements of `dtype`; itself if it has these.
+pub(crate) fn cast_to(node: &mut Node<'_>, value: Value, dtype: DType) -> Result<Value, Problem> {
+    if node.dtype(value)? == dtype {
+        return Ok(value);
+    }
+    node.call("cast", &[value], &[("dtype", dtype.to_string().into())])
+}
+
+/// `value` in another shape; a constant stays one, with the same bytes.
+pub(crate) fn reshape_to(
+    node: &mut Node<'_>,
+    value: Value,
+    dims: &[Dim],
+) -> Result<Value, Problem> {
+    if node.is_constant(value) {
+        return node.reshaped(value, dims);
+    }
+    let shape = node.shape(dims)?;
+    node.apply("reshape", &[value, shape])
+}
+
+/// The number of elements of a shape.
+pub(crate) fn product(node: &Node<'_>, dims: &[Dim]) -> Dim {
+    let cx = node.cx();
+    dims.iter().fold(cx.dim(1), |product, &dim| cx.dim_mul(product, dim))
+}
+
+/// The axes in an attribute, since version 13 in an input.
+pub(crate) fn axes_of(node: &Node<'_>) -> Result<Option<Vec<i64>>, Problem> {
+    match node.version() < 13 {
+        true => node.ints("axes"),
+        false => node.optional_ints(1),
+    }
+}
+
+pub(crate) fn scaled(node: &mut Node<'_>, x: Value, by: f64) -> Result<Value, Problem> {
+    if by == 1.0 {
+        return Ok(x);
+    }
+    let by = node.scalar_like(x, by)?;
+    node.apply("multiply", &[x, by])
+}
+
+pub(crate) fn shifted(node: &mut Node<'_>, x: Value, by: f64) -> Result<Value, Problem> {
+    let by = node.scalar_like(x, by)?;
+    node.apply("add", &[x, by])
+}
+
+/// `below` where x is below zero, x elsewhere.
+pub(crate) fn below_zero(node: &mut Node<'_>, x: Value, below: Value) -> Result<Value, Problem> {
+    let zero = node.scalar_like(x, 0.0)?;
+    let is_below = node.apply("less", &[x, zero])?;
+    node.apply("where", &[is_below, below, x])
+}
+
+pub(crate) fn each_with_next(node: &mut Node<'_>, op: &'static str) -> Result<Value, Problem> {
+    let inputs = node.all_inputs()?;
+    let Some((&first, rest)) = inputs.split_first() else { return invalid("it has no inputs") };
+    rest.iter().try_fold(first, |so_far, &next| node.apply(op, &[so_far, next]))
+}
