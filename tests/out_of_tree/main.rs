@@ -41,6 +41,34 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
+/// Models in Acme's own domain, in both of its versions, import with its plugin and are refused with a word without it.
+fn models(
+    imported: &Path,
+    said: impl Fn(bool, &[&str], &Path) -> Result<String, Failed>,
+) -> Result<(), Failed> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/custom-op/tests");
+    let output = imported.display().to_string();
+    let import = ["opt", "--pipeline", "relax.Normalize", "-o", &output];
+    for (file, wanted) in [
+        ("moments_1.onnx", "acme.moments(%x) { axis = 1, correction = 0, keepdims = false }"),
+        ("moments_2.onnx", "acme.moments(%x) { axis = 1, correction = 1, keepdims = false }"),
+    ] {
+        let file = folder.join(file);
+        let told = said(true, &import, &file)?;
+        let text = fs::read_to_string(imported).map_err(|error| format!("{told}{error}"))?;
+        if !text.contains(wanted) {
+            return Err(format!("`{wanted}` is expected in:\n{text}").into());
+        }
+        fs::remove_file(imported)?;
+        let told = said(false, &import, &file)?;
+        let wanted = ["Moments (acme.ops", "rules for other domains were looked for in", "release"];
+        if wanted.iter().any(|wanted| !told.contains(wanted)) || imported.exists() {
+            return Err(format!("it is to name what is missing:\n{told}").into());
+        }
+    }
+    Ok(())
+}
+
 /// `examples/custom-op` is listed, inferred, evaluated here and in a process of its own; its bounds hold; without its
 /// plugin the same file gives an error that names it.
 fn operator(root: &'static Path) -> Result<(), Failed> {
@@ -82,6 +110,10 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
     let training = root.join("examples/custom-op/tests/training.ir");
     let differentiated = said(&text, &["opt", "--pipeline", "relax.Gradient"], &training)?;
     expect(differentiated, "multiply(%t_3, const(f32[], 1))")?;
+    let bare = format!("schema = 1\n{}", dir(&ours));
+    models(&house.path().join("imported.ir"), |registry, arguments, file| {
+        said(if registry { &text } else { &bare }, arguments, file)
+    })?;
     let isolated = format!("{text}[passes.\"relax.FoldConstant\"]\nisolate = true\n");
     expect(said(&isolated, &folding, &file)?, folded)?;
     let alone = format!("schema = 1\n{}", dir(&ours));

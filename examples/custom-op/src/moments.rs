@@ -127,3 +127,33 @@ fn gradient(op: &Moments, at: &mut Adjoint<'_>) -> Result<Grads> {
     let sum = parts.into_iter().reduce(|sum, part| at.add(sum, part));
     Ok([sum.map_or(Grad::Zero, Grad::Of)].into())
 }
+
+/// `Moments` of version 1 of Acme's own domain: the axis is an attribute.
+#[rule(import.onnx, domain = "acme.ops", key = "Moments", since = 1, until = 1)]
+fn import_with_attribute(node: &mut Node<'_>) -> Outputs {
+    node.check_arity(1, 1)?;
+    let axis = node.int_or("axis", -1)?;
+    import(node, axis)
+}
+
+/// `Moments` since version 2: the axis is an input, and must be known when the model is compiled.
+#[rule(import.onnx, domain = "acme.ops", key = "Moments", since = 2)]
+fn import_with_input(node: &mut Node<'_>) -> Outputs {
+    node.check_arity(1, 2)?;
+    match node.optional_ints(1)?.as_deref() {
+        None => import(node, -1),
+        Some(&[axis]) => import(node, axis),
+        Some(_) => invalid("its axis is not one number"),
+    }
+}
+
+fn import(node: &mut Node<'_>, axis: i64) -> Outputs {
+    let x = node.input(0)?;
+    let attrs = [
+        ("axis", axis.into()),
+        ("keepdims", node.flag("keepdims", false)?.into()),
+        ("correction", i64::from(node.flag("unbiased", false)?).into()),
+    ];
+    let both = node.call("acme.moments", &[x], &attrs)?;
+    node.items(both)
+}
