@@ -84,12 +84,6 @@ impl Axis {
         (begin, end.max(begin))
     }
 
-    /// How many taps of the window at place `at` meet data.
-    fn inside(self, at: i64) -> i64 {
-        let index = |tap: i64| at * self.stride - self.before + tap * self.dilation;
-        (0..self.taps).filter(|&tap| (0..self.data).contains(&index(tap))).count() as i64
-    }
-
     /// How many taps of the window at place `at` meet the padded data.
     fn padded<'k>(self, at: Scalar<'k>) -> Scalar<'k> {
         let room = at * -self.stride + (self.before + self.data + self.after);
@@ -181,10 +175,6 @@ impl Pool {
             }));
             task.finish()
         })
-    }
-
-    fn is_empty_somewhere(&self) -> bool {
-        self.axes.iter().any(|axis| (0..axis.out).any(|at| axis.inside(at) == 0))
     }
 }
 
@@ -308,9 +298,6 @@ impl<'k> Tile<'_, 'k> {
         };
         let is_always_full = |axis: Axis| axis.is_inside(0, axis.out - 1);
         let value = match pool.method {
-            Method::Max if pool.is_empty_somewhere() => {
-                inside().gt(0).select(acc, kernel.literal(acc.dtype(), 0.0))
-            }
             Method::Max => acc,
             Method::Mean { counts_padding: true }
                 if pool.axes.iter().all(|axis| axis.is_padded_enough()) =>

@@ -51,6 +51,7 @@ fn import(node: &mut Node<'_>) -> Outputs {
     let (base, exponent) = (node.dtype(x)?, node.dtype(y)?);
     // A type that has all exponents. That the power is one of the base, modulo its size, a wider one does not change.
     let common = match (base.is_float(), exponent.is_float()) {
+        (true, true) if exponent.bits() > base.bits() => exponent,
         (true, _) => base,
         (false, true) => exponent,
         (false, false) if base.is_signed() == exponent.is_signed() => {

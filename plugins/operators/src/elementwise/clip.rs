@@ -69,13 +69,10 @@ fn gradient(op: &Clip, at: &mut Adjoint<'_>) -> Grads {
 #[rule(import.onnx, key = "Clip", since = 6, until = 10)]
 fn import_attributes(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
-    let bounds = [node.float("min")?, node.float("max")?];
-    let attrs: Vec<_> = ["min", "max"]
-        .into_iter()
-        .zip(bounds)
-        .filter_map(|(name, bound)| Some((name, f64::from(bound?).into())))
-        .collect();
-    Ok(vec![node.call("clip", &[x], &attrs)?])
+    // Those that are left out bound what is infinite.
+    let min = node.float_or("min", f32::MIN)?;
+    let max = node.float_or("max", f32::MAX)?;
+    Ok(vec![node.call("clip", &[x], &[("min", min.into()), ("max", max.into())])?])
 }
 
 /// `Clip` with its bounds as inputs, which need not be constants.

@@ -216,7 +216,14 @@ fn ranges(node: &Node<'_>, dims: &[Dim]) -> Result<Vec<Range>, Problem> {
             return invalid("one of its steps is 0");
         }
         let index = |dim: Dim| index(node, dim, dims[axis], step);
-        found.push(Range { axis, start: index(starts[i])?, end: index(ends[i])?, step });
+        let mut start = index(starts[i])?;
+        if step < 0
+            && let Some(extent) = node.terms().dim_value(dims[axis])
+        {
+            // One that lies before the first element is the first; only an end may lie before it.
+            start = start.max(-extent);
+        }
+        found.push(Range { axis, start, end: index(ends[i])?, step });
     }
     Ok(found)
 }

@@ -11,6 +11,7 @@ use super::statistics::Statistics;
 use crate::kernel::groups::{Groups, standardize};
 use crate::kernel::moves::wrap_axis;
 use crate::onnx::moments::{Normal, last_axes, normalized};
+use crate::onnx::steps::cast_to;
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over axes; arguments x, gamma, beta, of which the last two have these axes
 #[op(name = "nn.layer_norm", args = 3, pattern = "out_fusable")]
@@ -104,12 +105,17 @@ fn import(node: &mut Node<'_>) -> Outputs {
         let attrs = [("axes", axes.into()), ("epsilon", epsilon.into())];
         return Ok(vec![node.call("nn.layer_norm", &[x, scale, shift], &attrs)?]);
     }
-    let Normal { mut y, mean, inverse } = normalized(node, x, &axes, epsilon)?;
+    // Short floats are widened until they are normal; mean and deviation are not made short again.
+    let dtype = node.dtype(x)?;
+    let wide = if dtype == DType::F64 { dtype } else { DType::F32 };
+    let x = cast_to(node, x, wide)?;
+    let Normal { y, mean, inverse } = normalized(node, x, &axes, epsilon)?;
+    let mut y = cast_to(node, y, dtype)?;
     y = node.apply("multiply", &[y, scale])?;
     if let Some(shift) = shift {
         y = node.apply("add", &[y, shift])?;
     }
-    Ok(vec![y, mean, inverse])
+    Ok(vec![y, cast_to(node, mean, DType::F32)?, cast_to(node, inverse, DType::F32)?])
 }
 
 /// Zeros of the type of a tensor; `None` when its extents are not known.

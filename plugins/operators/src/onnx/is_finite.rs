@@ -9,7 +9,7 @@ fn is_nan(node: &mut Node<'_>) -> Outputs {
     Ok(vec![node.apply("not_equal", &[x, x])?])
 }
 
-/// `IsInf`, of both signs or of one.
+/// `IsInf`, of both signs, of one, or of none.
 #[rule(import.onnx, key = "IsInf", since = 10)]
 fn is_infinite(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
@@ -18,7 +18,8 @@ fn is_infinite(node: &mut Node<'_>) -> Outputs {
         (true, true) => (node.apply("abs", &[x])?, f64::INFINITY),
         (true, false) => (x, f64::INFINITY),
         (false, true) => (x, f64::NEG_INFINITY),
-        (false, false) => return invalid("it detects neither sign"),
+        // Nothing is less than itself.
+        (false, false) => return Ok(vec![node.apply("less", &[x, x])?]),
     };
     let limit = node.scalar_like(x, limit)?;
     Ok(vec![node.apply("equal", &[x, limit])?])

@@ -2,14 +2,19 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
+use crate::onnx::steps::cast_to;
+
 /// `RMSNormalization`: by the root of the mean of squares over the axes from one on.
 #[rule(import.onnx, key = "RMSNormalization", since = 23)]
 fn root_mean_square(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
     let axes = last_axes(node, x)?;
     let epsilon = node.float_or("epsilon", 1e-5)?;
-    let inverse = inverse_root_mean_square(node, x, &axes, epsilon)?;
-    let y = node.apply("multiply", &[x, inverse])?;
+    let dtype = node.dtype(x)?;
+    let wide = cast_to(node, x, if dtype == DType::F64 { dtype } else { DType::F32 })?;
+    let inverse = inverse_root_mean_square(node, wide, &axes, epsilon)?;
+    let y = node.apply("multiply", &[wide, inverse])?;
+    let y = cast_to(node, y, dtype)?;
     let scale = node.input(1)?;
     Ok(vec![node.apply("multiply", &[y, scale])?])
 }
@@ -19,7 +24,15 @@ fn root_mean_square(node: &mut Node<'_>) -> Outputs {
 fn mean_variance(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
     let axes = node.ints("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
-    Ok(vec![normalized(node, x, &axes, 1e-9)?.y])
+    let mean = mean_over(node, x, &axes)?;
+    let centered = node.apply("subtract", &[x, mean])?;
+    let square = node.apply("multiply", &[centered, centered])?;
+    let variance = mean_over(node, square, &axes)?;
+    let deviation = node.apply("sqrt", &[variance])?;
+    // Beside the deviation, not the variance as elsewhere.
+    let epsilon = node.scalar_like(deviation, 1e-9)?;
+    let deviation = node.apply("add", &[deviation, epsilon])?;
+    Ok(vec![node.apply("divide", &[centered, deviation])?])
 }
 
 /// The axes of a normalization over the last ones; the arithmetic is that of float32 or wider.

@@ -58,8 +58,11 @@ fn dequantize(node: &mut Node<'_>) -> Outputs {
         y = node.apply("subtract", &[y, zero])?;
     }
     let scale = block.spread(node, scale)?;
-    let (y, scale) = (cast_to(node, y, dtype)?, cast_to(node, scale, dtype)?);
-    Ok(vec![node.apply("multiply", &[y, scale])?])
+    // A short float need not have room for what is not scaled yet.
+    let wide = if dtype == DType::F64 { dtype } else { DType::F32 };
+    let (y, scale) = (cast_to(node, y, wide)?, cast_to(node, scale, wide)?);
+    let y = node.apply("multiply", &[y, scale])?;
+    Ok(vec![cast_to(node, y, dtype)?])
 }
 
 /// The element type that an attribute names; zero stands for none.

@@ -4,7 +4,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use crate::onnx::steps::cast_to;
 
-/// `Sign`: one minus the other of two comparisons with zero.
+/// `Sign`: one minus the other of two comparisons with zero; what is no number stays so.
 #[rule(import.onnx, key = "Sign", since = 9)]
 fn sign(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
@@ -14,5 +14,10 @@ fn sign(node: &mut Node<'_>) -> Outputs {
     let above = cast_to(node, above, dtype)?;
     let below = node.apply("less", &[x, zero])?;
     let below = cast_to(node, below, dtype)?;
-    Ok(vec![node.apply("subtract", &[above, below])?])
+    let sign = node.apply("subtract", &[above, below])?;
+    if !dtype.is_float() {
+        return Ok(vec![sign]);
+    }
+    let is_nan = node.apply("not_equal", &[x, x])?;
+    Ok(vec![node.apply("where", &[is_nan, x, sign])?])
 }

@@ -41,6 +41,10 @@ pub(crate) fn scaled(node: &mut Node<'_>, x: Value, by: f64) -> Result<Value, Pr
     if by == 1.0 {
         return Ok(x);
     }
+    let dtype = node.dtype(x)?;
+    if !dtype.is_float() && by.fract() != 0.0 {
+        return unsupported(format!("the factor {by} of {dtype}"));
+    }
     let by = node.scalar_like(x, by)?;
     node.apply("multiply", &[x, by])
 }

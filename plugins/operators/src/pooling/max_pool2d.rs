@@ -4,7 +4,7 @@
 //! %y = nn.max_pool2d(%x) { pool_size = [2, 2], strides = [2, 2] }    f32[n, 8, 32, 32]  =>  f32[n, 8, 16, 16]
 //! ```
 //!
-//! What is not a number wins.
+//! What is not a number wins. A window whose taps meet padding alone gives the least value.
 
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
@@ -45,7 +45,7 @@ impl Operator for MaxPool2d {
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         with_number!(cx.arg(0)?.dtype(), T => pool!(self).evaluate(cx, &|window: Window<'_, T>| {
-            window.elements().reduce(T::larger).unwrap_or_default()
+            window.elements().fold(T::from_f64(f64::NEG_INFINITY), T::larger)
         }))
     }
 }
