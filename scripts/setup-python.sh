@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes .cache/venv with the pinned onnx, onnxruntime and numpy of tests/models/requirements.txt.
 # Usage: scripts/setup-python.sh [--models] [--train]
-#   --models   also put the networks that the model tests run into .cache/models (1.5 GB), and onnx's node tests
-#              into .cache/onnx-nodes (20 MB)
+#   --models   also put the networks that the model tests run into .cache/models (1.5 GB), onnx's node tests into
+#              .cache/onnx-nodes (20 MB), and random models of one operator into .cache/onnx-random (15 MB)
 #   --train    also install scikit-learn, to train the digits network
 #
 # Where the wheels cannot be had this says so, writes the reason to .cache/models-unavailable, and exits with 0:
@@ -67,6 +67,14 @@ if $models; then
     rm -rf .cache/onnx-nodes
     mkdir -p .cache/onnx-nodes
     "$venv/bin/python" tests/onnx_nodes/make_suite.py .cache/onnx-nodes >/dev/null
+    touch "$stamp"
+  fi
+  stamp=.cache/onnx-random/.made-$(cat tests/models/requirements.txt tests/onnx_nodes/make_random.py | sha256sum | cut -c1-16)
+  if [ ! -e "$stamp" ]; then
+    echo "setup: writing random models of one operator to .cache/onnx-random"
+    rm -rf .cache/onnx-random
+    mkdir -p .cache/onnx-random
+    "$venv/bin/python" tests/onnx_nodes/make_random.py .cache/onnx-random >/dev/null
     touch "$stamp"
   fi
 fi

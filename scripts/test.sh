@@ -61,6 +61,7 @@ awk -F'[|` ]+' '
   }
   END { printf "%7.2f         in all\n", sum }' docs/testing.md <(sort -k2 -nr "$minutes")
 grep -m1 '^# [0-9]* cases' tests/onnx_nodes/unsupported.txt | sed "s/^# /onnx's node tests: /"
+grep -m1 '^# [0-9]* random cases' tests/onnx_nodes/differences.txt | sed 's/^# //'
 # What the test runner said comes last.
 grep -E 'Summary.*\[|^test result' "$said" | tail -n 1
 exit $failed

@@ -14,7 +14,7 @@ use tenon_host::{
     onnx::{TensorReader, decode_model, open_model},
 };
 
-use crate::compare::compare;
+use crate::compare::{Tolerance, compare};
 use crate::compiled;
 use crate::unsupported::{Lack, Stage};
 
@@ -23,6 +23,7 @@ pub(crate) struct Case {
     model: PathBuf,
     inputs: BTreeMap<String, Tensor>,
     outputs: Vec<Tensor>,
+    tolerance: Tolerance,
 }
 
 /// How a test ended.
@@ -31,7 +32,20 @@ pub(crate) enum Outcome {
     Passed,
     /// Something is missing, and all that can be judged without it is right.
     Unsupported(Lack),
-    Failed(String),
+    Failed(Failure),
+}
+
+/// A wrong result.
+pub(crate) struct Failure {
+    /// Of which of us: `evaluated`, `compiled`, both, or `import`.
+    pub(crate) what: &'static str,
+    pub(crate) text: String,
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self { what: "import", text }
+    }
 }
 
 /// The names of the tests in a folder.
@@ -48,7 +62,8 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 /// Runs the test in a folder; a panic is a failure.
 pub(crate) fn run(folder: &Path) -> Outcome {
     let judge = || Case::read(folder).judge().unwrap_or_else(Outcome::Failed);
-    catch_unwind(judge).unwrap_or_else(|_| Outcome::Failed("it panics".to_owned()))
+    let panic = |_| Outcome::Failed(Failure { what: "panic", text: "it panics".to_owned() });
+    catch_unwind(judge).unwrap_or_else(panic)
 }
 
 impl Case {
@@ -61,11 +76,12 @@ impl Case {
             model: folder.join("model.onnx"),
             inputs: tensors("input").into_iter().collect(),
             outputs: tensors("output").into_iter().map(|(_, tensor)| tensor).collect(),
+            tolerance: read_tolerance(&folder.join("tolerance")).unwrap_or_default(),
         }
     }
 
     /// What is true of the test; the error is a wrong result.
-    fn judge(&self) -> Result<Outcome, String> {
+    fn judge(&self) -> Result<Outcome, Failure> {
         let dims = self.dims()?;
         let as_given = ImportOptions { dims, ..ImportOptions::default() };
         let list = match import(&tenon_host::testing::cx(), &self.model, &as_given) {
@@ -76,10 +92,13 @@ impl Case {
                 });
             }
             Err(ImportError::Unsupported { list, .. }) => list.items,
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.to_string().into()),
         };
         let fixed = self.import_with_fixed_inputs(as_given, &list).map(|module| {
-            self.judge_module(&module).map_err(|problem| format!("with fixed inputs: {problem}"))
+            self.judge_module(&module).map_err(|failure| Failure {
+                text: format!("with fixed inputs: {}", failure.text),
+                ..failure
+            })
         });
         let stage = match fixed.transpose()? {
             None => Stage::Unsupported,
@@ -91,7 +110,7 @@ impl Case {
 
     /// Judges a module by the evaluator and compiled; if it cannot be compiled, why not. The error says which of
     /// them is wrong.
-    fn judge_module(&self, module: &Module) -> Result<Option<String>, String> {
+    fn judge_module(&self, module: &Module) -> Result<Option<String>, Failure> {
         let inputs = self.inputs_of(module)?;
         let evaluated = self.compare(evaluate(module, &inputs));
         let compiled = compiled::compile(module);
@@ -100,15 +119,15 @@ impl Case {
             Ok(model) => self.compare(compiled::run(model, &inputs)),
             Err(_) => Ok(()),
         };
-        let judges = [("evaluated", evaluated), ("compiled", compiled)];
-        let problems: Vec<String> = judges
-            .into_iter()
-            .filter_map(|(judge, result)| Some(format!("{judge}: {}", result.err()?)))
-            .collect();
-        match problems.is_empty() {
-            true => Ok(unsupported),
-            false => Err(problems.join("; ")),
-        }
+        let (what, text) = match (evaluated, compiled) {
+            (Ok(()), Ok(())) => return Ok(unsupported),
+            (Err(problem), Ok(())) => ("evaluated", format!("evaluated: {problem}")),
+            (Ok(()), Err(problem)) => ("compiled", format!("compiled: {problem}")),
+            (Err(first), Err(second)) => {
+                ("evaluated and compiled", format!("evaluated: {first}; compiled: {second}"))
+            }
+        };
+        Err(Failure { what, text })
     }
 
     /// Values for the named dimensions, as a user would give them with `-D`: those of the data.
@@ -188,7 +207,8 @@ impl Case {
             return Err(format!("{} results for {} outputs", results.len(), self.outputs.len()));
         }
         for (index, (have, want)) in results.iter().zip(&self.outputs).enumerate() {
-            compare(have, want).map_err(|problem| format!("output {index}: {problem}"))?;
+            compare(have, want, self.tolerance)
+                .map_err(|problem| format!("output {index}: {problem}"))?;
         }
         Ok(())
     }
@@ -225,6 +245,13 @@ fn names_in(module: &Module, key: &str) -> Vec<String> {
     let terms = module.cx().terms();
     let Some(TermView::List(names)) = terms.attrs(module.attrs).get(key) else { return Vec::new() };
     names.iter().map(|&name| terms.str(name).to_owned()).collect()
+}
+
+/// The two numbers in a file, if there is one.
+fn read_tolerance(path: &Path) -> Option<Tolerance> {
+    let text = fs::read_to_string(path).ok()?;
+    let (relative, absolute) = text.trim().split_once(' ')?;
+    Some(Tolerance { relative: relative.parse().ok()?, absolute: absolute.parse().ok()? })
 }
 
 /// The name and value of a tensor in a file, if there is one.

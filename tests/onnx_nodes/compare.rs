@@ -1,22 +1,33 @@
-//! Comparison with the tolerance of onnx's own runner.
+//! Comparison with the tolerance of a case.
 
 use half::{bf16, f16};
 use tenon_host::{eval::Tensor, ir::DType};
 
-const RTOL: f64 = 1e-3;
-const ATOL: f64 = 1e-7;
+/// How far a float may be off: relative to what is expected, and besides.
+#[derive(Clone, Copy)]
+pub(crate) struct Tolerance {
+    pub(crate) relative: f64,
+    pub(crate) absolute: f64,
+}
+
+impl Default for Tolerance {
+    /// That of onnx's own runner.
+    fn default() -> Self {
+        Self { relative: 1e-3, absolute: 1e-7 }
+    }
+}
 
 /// Whether each element is near enough; integers and truth values must be equal.
-pub(crate) fn compare(have: &Tensor, want: &Tensor) -> Result<(), String> {
+pub(crate) fn compare(have: &Tensor, want: &Tensor, tolerance: Tolerance) -> Result<(), String> {
     if (have.dtype(), have.shape()) != (want.dtype(), want.shape()) {
         let text = |tensor: &Tensor| format!("{}{:?}", tensor.dtype(), tensor.shape());
         return Err(format!("it is {}, expected {}", text(have), text(want)));
     }
     // One step of a short float may be more than the tolerance.
-    let rtol = match have.dtype() {
+    let relative = match have.dtype() {
         DType::F16 => 2e-3,
         DType::BF16 => 1.6e-2,
-        _ => RTOL,
+        _ => tolerance.relative,
     };
     if !have.dtype().is_float() {
         let size = have.dtype().bits() as usize / 8;
@@ -29,7 +40,7 @@ pub(crate) fn compare(have: &Tensor, want: &Tensor) -> Result<(), String> {
     let is_near = |have: f64, want: f64| {
         have == want
             || (have.is_nan() && want.is_nan())
-            || (have - want).abs() <= ATOL + rtol * want.abs()
+            || (have - want).abs() <= tolerance.absolute + relative * want.abs()
     };
     let pairs: Vec<(f64, f64)> = floats(have).into_iter().zip(floats(want)).collect();
     match pairs.iter().position(|&(have, want)| !is_near(have, want)) {

@@ -1,14 +1,18 @@
-//! The node tests of onnx: each model is imported as it is given, evaluated by the reference, compiled, and run.
+//! The node tests of onnx, and models of one operator at random: each is imported as it is given, evaluated by the
+//! reference, compiled, and run.
 //!
-//! They come out of the onnx wheel (`scripts/setup-python.sh --models`); where that was not run they count as
-//! ignored. A trial holds the cases of one operator, so that the plugins and LLVM are loaded once for them. What a case
-//! that does not pass needs stands in `unsupported.txt`, and how many there are of each kind.
+//! The tests come out of the onnx wheel, what is right for the random ones out of ONNX Runtime
+//! (`scripts/setup-python.sh --models`); where that was not run they count as ignored. A trial holds the cases of one
+//! operator, so that the plugins and LLVM are loaded once for them. What a case that does not pass needs stands in
+//! `unsupported.txt` and `random_unsupported.txt`, and how many there are of each kind. Where we and ONNX Runtime
+//! differ, `differences.txt` says who is right.
 
 use tenon_operators as _;
 mod case;
 mod compare;
 #[path = "../support/compiled.rs"]
 mod compiled;
+mod differences;
 mod unsupported;
 
 use std::collections::BTreeMap;
@@ -20,16 +24,31 @@ use std::{env, fs};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use case::Outcome;
+use differences::{Differences, counts};
 use unsupported::UnsupportedCases;
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = root.join(".cache/onnx-nodes");
-    let trials = match folder.exists() {
-        true => trials(&folder, root.join("tests/onnx_nodes/unsupported.txt")),
+    let suites = [("cases", "onnx-nodes"), ("random", "onnx-random")];
+    let trials = match suites.iter().all(|(_, folder)| root.join(".cache").join(folder).exists()) {
+        true => suites
+            .into_iter()
+            .flat_map(|(kind, folder)| Suite::new(root, kind, folder).trials())
+            .collect(),
         false => vec![missing(root)],
     };
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A folder of cases, and the lists of those that do not pass.
+struct Suite {
+    kind: &'static str,
+    folder: PathBuf,
+    names: Vec<String>,
+    list: PathBuf,
+    listed: UnsupportedCases,
+    differences_list: PathBuf,
+    differences: Differences,
 }
 
 /// What stands for all cases where they are not there.
@@ -43,77 +62,127 @@ fn missing(root: &Path) -> Trial {
     Trial::test("all_cases", move || Err(reason.into())).with_ignored_flag(true)
 }
 
-fn trials(folder: &Path, list: PathBuf) -> Vec<Trial> {
-    let listed = Arc::new(UnsupportedCases::read(&list));
-    let names = case::names(folder);
-    let mut groups: BTreeMap<String, Vec<(String, PathBuf)>> = BTreeMap::new();
-    for name in &names {
-        groups.entry(group(name)).or_default().push((name.clone(), folder.join(name)));
+impl Suite {
+    fn new(root: &Path, kind: &'static str, folder: &str) -> Self {
+        let (folder, lists) = (root.join(".cache").join(folder), root.join("tests/onnx_nodes"));
+        let (list, differences) = match kind {
+            "random" => ("random_unsupported.txt", "differences.txt"),
+            _ => ("unsupported.txt", ""),
+        };
+        let (list, differences_list) = (lists.join(list), lists.join(differences));
+        Self {
+            kind,
+            names: case::names(&folder),
+            folder,
+            listed: UnsupportedCases::read(&list),
+            list,
+            differences: Differences::read(&differences_list),
+            differences_list,
+        }
     }
-    let trial = |(group, cases): (String, Vec<(String, PathBuf)>)| {
-        let listed = Arc::clone(&listed);
-        Trial::test(format!("cases::{group}"), move || check(&cases, &listed))
-    };
-    let mut trials: Vec<Trial> = groups.into_iter().map(trial).collect();
-    let folder = folder.to_owned();
-    trials.push(Trial::test("list_is_complete", move || match env::var_os("TENON_BLESS") {
-        Some(_) => Ok(fs::write(list, found(&folder, &names).text(names.len()))?),
-        None => check_list(&list, &names),
-    }));
-    trials
+
+    fn trials(self) -> Vec<Trial> {
+        let suite = Arc::new(self);
+        let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for name in &suite.names {
+            groups.entry(group(name)).or_default().push(name.clone());
+        }
+        let trial = |(group, cases): (String, Vec<String>)| {
+            let of = Arc::clone(&suite);
+            Trial::test(format!("{}::{group}", suite.kind), move || of.check(&cases))
+        };
+        let mut trials: Vec<Trial> = groups.into_iter().map(trial).collect();
+        trials.push(Trial::test(format!("{}_list_is_complete", suite.kind), move || {
+            match env::var_os("TENON_BLESS") {
+                Some(_) => suite.write_lists(),
+                None => suite.check_lists(),
+            }
+        }));
+        trials
+    }
+
+    /// Whether each case does what is listed, or passes.
+    fn check(&self, cases: &[String]) -> Result<(), Failed> {
+        let mut problems = Vec::new();
+        for name in cases {
+            // Shown when code that was compiled ends the process.
+            eprintln!("{name}");
+            let problem = match (case::run(&self.folder.join(name)), self.listed.get(name)) {
+                (Outcome::Failed(failure), None) if self.differences.explain(name, &failure) => {
+                    continue;
+                }
+                (Outcome::Failed(failure), _) => failure.text,
+                _ if self.differences.contains(name) => {
+                    "differences.txt explains a difference that is gone".to_owned()
+                }
+                (Outcome::Passed, None) => continue,
+                (Outcome::Unsupported(found), Some(lack)) if found == *lack => continue,
+                (Outcome::Passed, Some(_)) => "it passes, and is listed as unsupported".to_owned(),
+                (Outcome::Unsupported(found), None) => format!("it does not pass: {found}"),
+                (Outcome::Unsupported(found), Some(lack)) => {
+                    format!("it is listed as {lack}; it is {found}")
+                }
+            };
+            problems.push(format!("{name}: {problem}"));
+        }
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(problems.join("\n").into()),
+        }
+    }
+
+    /// Whether the lists have their own form, counts included, and name cases that there are.
+    fn check_lists(&self) -> Result<(), Failed> {
+        let is_gone = |name: &&str| !self.names.iter().any(|other| other == name);
+        if let Some(name) = self.listed.names().chain(self.differences.names()).find(is_gone) {
+            return Err(format!("{name} is listed, and there is no such case").into());
+        }
+        let written = [(&self.list, self.listed.text(self.names.len()))];
+        let written = written.into_iter().chain(self.counted(&self.listed));
+        for (path, text) in written {
+            if fs::read_to_string(path)? != text {
+                return Err(format!("{} is not as TENON_BLESS=1 writes it", path.display()).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the list of cases that lack something today, and counts in that of the differences.
+    fn write_lists(&self) -> Result<(), Failed> {
+        let found = self.found();
+        fs::write(&self.list, found.text(self.names.len()))?;
+        if let Some((path, text)) = self.counted(&found) {
+            fs::write(path, text)?;
+        }
+        Ok(())
+    }
+
+    /// The list of differences with the counts of today.
+    fn counted(&self, lacking: &UnsupportedCases) -> Option<(&PathBuf, String)> {
+        let text = fs::read_to_string(&self.differences_list).ok()?;
+        let (lacking, differing) = (lacking.names().count(), self.differences.names().count());
+        let counts = counts(&self.folder, &self.names, lacking, differing);
+        let is_counts = |line: &&str| line.starts_with("# ") && line.contains(" random cases, ");
+        let old = text.lines().find(is_counts)?;
+        Some((&self.differences_list, text.replacen(old, &counts, 1)))
+    }
+
+    /// The cases that lack something today.
+    fn found(&self) -> UnsupportedCases {
+        let lack = |name: &String| match case::run(&self.folder.join(name)) {
+            Outcome::Unsupported(lack) => Some((name.clone(), lack)),
+            Outcome::Passed => None,
+            Outcome::Failed(failure) => {
+                eprintln!("{name}: {} ({})", failure.text, failure.what);
+                None
+            }
+        };
+        self.names.iter().filter_map(lack).collect()
+    }
 }
 
 /// The first word of a case's name, which most often is the operator.
 fn group(name: &str) -> String {
     let name = name.strip_prefix("test_").unwrap_or(name);
     name.split('_').next().unwrap_or(name).to_owned()
-}
-
-/// Whether each case does what is listed, or passes.
-fn check(cases: &[(String, PathBuf)], listed: &UnsupportedCases) -> Result<(), Failed> {
-    let mut problems = Vec::new();
-    for (name, folder) in cases {
-        // Shown when code that was compiled ends the process.
-        eprintln!("{name}");
-        let problem = match (case::run(folder), listed.get(name)) {
-            (Outcome::Passed, None) => continue,
-            (Outcome::Unsupported(found), Some(lack)) if found == *lack => continue,
-            (Outcome::Failed(problem), _) => problem,
-            (Outcome::Passed, Some(_)) => "it passes, and unsupported.txt lists it".to_owned(),
-            (Outcome::Unsupported(found), None) => format!("it does not pass: {found}"),
-            (Outcome::Unsupported(found), Some(lack)) => {
-                format!("unsupported.txt says {lack}; it is {found}")
-            }
-        };
-        problems.push(format!("{name}: {problem}"));
-    }
-    match problems.is_empty() {
-        true => Ok(()),
-        false => Err(problems.join("\n").into()),
-    }
-}
-
-/// Whether the list has its own form, counts included, and names cases that there are.
-fn check_list(list: &Path, names: &[String]) -> Result<(), Failed> {
-    let listed = UnsupportedCases::read(list);
-    if let Some(name) = listed.names().find(|name| !names.iter().any(|other| other == name)) {
-        return Err(format!("unsupported.txt lists {name}, and there is no such case").into());
-    }
-    match fs::read_to_string(list)? == listed.text(names.len()) {
-        true => Ok(()),
-        false => Err("unsupported.txt is not as TENON_BLESS=1 writes it".into()),
-    }
-}
-
-/// The cases that lack something today.
-fn found(folder: &Path, names: &[String]) -> UnsupportedCases {
-    let lack = |name: &String| match case::run(&folder.join(name)) {
-        Outcome::Unsupported(lack) => Some((name.clone(), lack)),
-        Outcome::Passed => None,
-        Outcome::Failed(problem) => {
-            eprintln!("{name}: {problem}");
-            None
-        }
-    };
-    names.iter().filter_map(lack).collect()
 }

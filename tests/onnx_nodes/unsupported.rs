@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 const HEADER: &str = "\
-# Node tests of onnx that do not pass as they are given through compiled code, by what they need.
+# Cases that do not pass as they are given through compiled code, by what they need.
 # TENON_BLESS=1 cargo test --release --test onnx_nodes list writes this.
 ";
 
