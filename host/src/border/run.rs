@@ -214,12 +214,15 @@ impl Run {
     }
 }
 
+/// Why the last call of each thread failed.
+type ErrorTexts = Vec<(ThreadId, Box<str>)>;
+
 /// One call of a pass, over one unit: what a plugin's pointer to a run leads to.
 pub(crate) struct Call {
     pub(super) run: Arc<Run>,
     failure: OnceLock<(Failure, PassFailure)>,
     /// Why the last call of each thread failed. A text stays where it is until it is replaced.
-    errors: Arc<Mutex<Vec<(ThreadId, Box<str>)>>>,
+    errors: Arc<Mutex<ErrorTexts>>,
     /// What a code generator made.
     object: Mutex<Option<Vec<u8>>>,
     /// What an operator makes, while one is evaluated.

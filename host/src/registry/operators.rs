@@ -1,6 +1,6 @@
 //! Operators, which are found and opened as passes are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -119,8 +119,10 @@ impl OpBook for Registry {
     }
 
     fn searched(&self) -> Vec<PathBuf> {
-        let own = self.config().own.iter().cloned();
-        self.config().dirs.iter().map(|dir| dir.path.clone()).chain(own).collect()
+        let mut seen = HashSet::new();
+        let own = self.config().own.iter();
+        let all = self.config().dirs.iter().map(|dir| &dir.path).chain(own);
+        all.filter(|path| seen.insert(*path)).cloned().collect()
     }
 
     fn origin(&self) -> Origin {

@@ -29,7 +29,7 @@ pub(super) struct Node<'m, 'n> {
     /// The attributes that were asked for, one bit each.
     read: u64,
     /// The tensors that could not be read.
-    unreadable: Vec<Box<TensorError>>,
+    unreadable: Vec<TensorError>,
     /// What the rule says that is wrong with the node.
     told: Option<Refusal>,
 }
@@ -94,7 +94,7 @@ impl<'m, 'n> Node<'m, 'n> {
             Failure::TENSOR => {
                 let found = self.unreadable.iter().position(|error| error.to_string() == text);
                 match found {
-                    Some(at) => Problem::Tensor(self.unreadable.swap_remove(at)),
+                    Some(at) => Problem::Tensor(Box::new(self.unreadable.swap_remove(at))),
                     None => Problem::Invalid(text),
                 }
             }
@@ -106,7 +106,7 @@ impl<'m, 'n> Node<'m, 'n> {
     fn refusal(&mut self, problem: Problem) -> Refusal {
         let (kind, text) = (problem.kind(), problem.text());
         if let Problem::Tensor(error) = problem {
-            self.unreadable.push(error);
+            self.unreadable.push(*error);
         }
         Refusal { kind, text }
     }
