@@ -106,10 +106,10 @@ pub fn op(attributes: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// ```ignore
 /// #[rule(gradient)]
-/// fn gradient(op: &Softmax, at: &mut Adjoint<'_>) -> Result<Grads> { … }
+/// fn gradient(op: &Softmax, at: &mut Adjoint<'_>) -> Result<Grads>
 ///
 /// #[rule(simplify, key = "nn.relu", benefit = 2)]
-/// fn twice(at: &mut Site<'_>) -> Option<Expr> { … }
+/// fn twice(at: &mut Site<'_>) -> Option<Expr>
 /// ```
 ///
 /// First stands the facet: `gradient`, `precision`, `layout`, `simplify`, `decompose.inference`, `decompose.training`,
