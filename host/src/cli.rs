@@ -24,8 +24,8 @@ mod progress;
 mod quarantine;
 mod reduce;
 mod reproducers;
-#[cfg(feature = "llvm")]
 mod rules;
+#[cfg(feature = "llvm")]
 mod run;
 mod run_passes;
 mod trial;
