@@ -239,13 +239,13 @@ impl UnsupportedList {
             let name = printable(&item.op_type);
             self.notes.extend(told.into_iter().map(|who| format!("{name}: {who}")));
         }
-        if has_domain {
-            let searched = operators.searched();
+        let searched = operators.searched();
+        if has_domain && !searched.is_empty() {
             let folders: Vec<String> = searched.iter().map(|it| it.display().to_string()).collect();
-            let folders =
-                if folders.is_empty() { "no folder".to_owned() } else { folders.join(", ") };
-            self.notes
-                .push(format!("plugins with rules for other domains were looked for in {folders}"));
+            self.notes.push(format!(
+                "plugins with rules for other domains were looked for in {}",
+                folders.join(", ")
+            ));
         }
         self
     }
