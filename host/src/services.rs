@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::border::{GeneratorError, ResultError, Run};
+use crate::border::{GeneratorError, ResultError, Run, program};
 use crate::check::broken_part;
 use crate::eval::{EvalError, Value, evaluate_expr};
 use crate::external::ExternalError;
@@ -13,7 +13,7 @@ use crate::ir::{
     Attrs, Build, Constant, Context, Cx, Dim, Expr, Function, Kind, Module, Symbol, Transaction,
     TransactionError, Type, flatten, normalize,
 };
-use crate::ops::{self, OpError};
+use crate::ops::OpError;
 
 pub(crate) use crate::external::generate;
 
@@ -170,7 +170,5 @@ pub(crate) fn legalize(
 ) -> Result<Arc<Function>, ServiceError> {
     let name = run.cx.terms().str(op).to_owned();
     let def = run.cx.operators().get(&name)?;
-    let vectors = ops::VectorUnit::of_target(run.cx.terms().attrs(run.target));
-    ops::legalize_call(&run.cx, &def, args, attrs, result, vectors)
-        .map_err(|error| ServiceError::NoProgram { op: name, error })
+    program(&run.cx, &def, args, attrs, result, run.target)
 }

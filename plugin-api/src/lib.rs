@@ -15,6 +15,7 @@ pub mod ir;
 pub mod op;
 pub mod pass;
 pub mod pattern;
+pub mod program;
 pub mod rule;
 
 pub use tenon_plugin_api_macros::{Options, codegen, instrument, op, pass, plugin, rule};

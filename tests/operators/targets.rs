@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use tenon_host::border::program_of_call;
 use tenon_host::eval::{Evaluator, Tensor, Value};
-use tenon_host::ir::{Context, Expr, Module, OpDef, Type, View};
+use tenon_host::ir::{Attrs, Context, Expr, Module, OpDef, Type, View};
 use tenon_host::ops;
 
 use super::case::{Case, Tolerance};
@@ -33,10 +34,12 @@ pub(crate) const ALL: &[Target] = &[
             value.map(|value| tensors(&value)).map_err(|error| error.to_string())
         },
     },
-    // The operator's tensor program, interpreted, for vectors of 128 bits.
-    Target { name: "program4", takes: has_program, run: |case| interpret(case, 4) },
+    // The operator's tensor program, interpreted, for no target in particular.
+    Target { name: "plain", takes: has_program, run: |case| interpret(case, None) },
+    // The same for vectors of 128 bits.
+    Target { name: "program4", takes: has_program, run: |case| interpret(case, Some(4)) },
     // The same for vectors of 512 bits.
-    Target { name: "program16", takes: has_program, run: |case| interpret(case, 16) },
+    Target { name: "program16", takes: has_program, run: |case| interpret(case, Some(16)) },
     // The default pipeline, and LLVM's code for this machine.
     Target {
         name: "compiled",
@@ -128,11 +131,11 @@ fn call(case: &Case) -> (Arc<OpDef>, Expr) {
 }
 
 fn has_program(case: &Case) -> bool {
-    ops::has_program(call(case).0.name)
+    ops::has_program(case.module.cx(), call(case).0.name)
 }
 
 /// Runs the tensor program of the case's operator in the interpreter.
-fn interpret(case: &Case, lanes: i64) -> Result<Vec<Tensor>, String> {
+fn interpret(case: &Case, lanes: Option<i64>) -> Result<Vec<Tensor>, String> {
     let (op, expr) = call(case);
     let func = case.module.get_str("main").ok_or("a case has a function")?;
     let (cx, body) = (case.module.cx(), func.view());
@@ -140,9 +143,11 @@ fn interpret(case: &Case, lanes: i64) -> Result<Vec<Tensor>, String> {
     let types: Option<Vec<Type>> = args.iter().map(|arg| body.ty(arg)).collect();
     let types = types.ok_or("an argument has no type")?;
     let out = body.ty(expr).ok_or("the call has no type")?;
-    let unit = ops::VectorUnit { lanes, registers: 32 };
-    let program = ops::legalize_call(cx, &op, &types, body.attrs(expr), out, unit)
-        .map_err(|error| error.to_string())?;
+    let target = lanes.map(|lanes| {
+        cx.attrs(&[("vector_bits", (32 * lanes).into()), ("vector_registers", 32.into())])
+    });
+    let target = target.unwrap_or(Attrs::NONE);
+    let program = program_of_call(cx, &op, &types, body.attrs(expr), out, target)?;
     let mut module = Module::new(cx.clone());
     module.insert(cx.symbol("main"), program);
     let mut inputs = Vec::new();

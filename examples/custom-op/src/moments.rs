@@ -7,6 +7,7 @@
 //! The variance is the mean of the squared distances from the mean, which cancels nothing where the mean is large.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::program::{Extent, Reducer};
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
@@ -67,6 +68,32 @@ impl Operator for Moments {
             ])
         })
     }
+}
+
+/// One row after the other. What is summed twice is read twice, rather than kept.
+#[rule(compute)]
+fn program(op: &Moments, program: &mut Program) -> Stmt {
+    let [x, means, variances] = [program.input(0), program.output(0), program.output(1)];
+    let dtype = x.compute_dtype();
+    let axis = op.axis.rem_euclid(x.shape().len() as i64) as usize;
+    let extent = x.shape()[axis];
+    program.each(means.shape(), |row| {
+        let element = |k: &[_]| {
+            let behind = if op.keepdims { axis + 1 } else { axis };
+            x.wide(&[&row[..axis], k, &row[behind..]].concat())
+        };
+        let count = extent.index(program).cast(dtype);
+        let mut body = program.block();
+        let sum = body.reduce("sum", Reducer::Sum, dtype, &[extent], element);
+        let mean = body.bind("mean", sum / count);
+        let squares = body.reduce("squares", Reducer::Sum, dtype, &[extent], |k| {
+            let distance = element(k) - mean;
+            distance * distance
+        });
+        body.push(means.set(row, mean));
+        body.push(variances.set(row, squares / (count - op.correction)));
+        body.finish()
+    })
 }
 
 /// Of a `transpose` it is that of its argument, along the axis that the axis was, where the others stay in their order.

@@ -57,6 +57,7 @@ impl Edit {
         }
         let id = self.transaction.push(spec, operands);
         if spec.ty.is_none()
+            && !spec.kind.is_stmt()
             && let Ok(Some(ty)) =
                 guard(|| services::type_of(&self.transaction, id, &mut self.calls))
         {
@@ -166,6 +167,13 @@ impl Edit {
             Some(error) => Err(ServiceError::Refused(error)),
             None => services::finish(self.transaction),
         }
+    }
+
+    /// Publishes it as a tensor program that is private to its module.
+    pub(super) fn into_program(mut self, root: u32) -> Result<Arc<Function>, ServiceError> {
+        self.set_root(root);
+        self.transaction.make_private();
+        self.finish()
     }
 
     /// What a node refers to is there.

@@ -9,6 +9,7 @@ mod edit;
 mod generators;
 mod imports;
 mod operators;
+mod programs;
 mod rules;
 mod run;
 mod tables;
@@ -19,6 +20,8 @@ pub(crate) use imports::{
     AttributeParts, ConstantParts, ImportSession, Refusal, Served, ask_about_node, asker,
 };
 pub(crate) use operators::{Noted, OpLibrary, ResultError};
+pub(crate) use programs::program;
+pub use programs::program_of_call;
 pub(crate) use rules::RuleLibrary;
 pub(crate) use run::Call;
 pub use run::{PassFailure, Report, ReportLevel, Run};

@@ -41,6 +41,11 @@ pub(super) struct Site {
 }
 
 impl Site {
+    /// A program that is being written, which nobody else uses as long as this is asked from.
+    pub(super) fn of_program(asker: Arc<Call>, transaction: *mut RawEdit) -> Self {
+        Self { asker, transaction, session: None }
+    }
+
     /// A node of a model, whose importer is not used in another way as long as this is asked from.
     pub(super) fn of_node(asker: Arc<Call>, session: NonNull<dyn ImportSession>) -> Self {
         Self { asker, transaction: std::ptr::null_mut(), session: Some(session) }

@@ -272,7 +272,7 @@ fn left_operator(cx: &Cx, name: &str) -> PlanProblem {
     let left = |fact| PlanProblem::Left { what: format!("the operator `{name}`"), fact };
     let help = match cx.operators().find(name) {
         Some(_) if name == RESHAPE => return left("explicit_memory"),
-        Some(_) if crate::ops::has_program(name) => return left("legal"),
+        Some(_) if crate::ops::has_program(cx, name) => return left("legal"),
         None => "no such operator is known, so no pass can make a tensor program of it",
         Some(_) if name.starts_with("vm.") => {
             "it is for an executor that finds out shapes at run time; ahead of time they are known"

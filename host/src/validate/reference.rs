@@ -88,6 +88,12 @@ impl Reference {
         self
     }
 
+    /// Compares what becomes of ordinary numbers alone.
+    pub fn with_ordinary_numbers(mut self) -> Self {
+        self.results.values_mut().for_each(|computed| computed.runs.truncate(1));
+        self
+    }
+
     /// Lets floats differ as much as `tolerance` says, from here on.
     pub fn tolerate(&mut self, tolerance: Tolerance) {
         self.tolerance = self.tolerance.max(tolerance);

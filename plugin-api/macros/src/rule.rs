@@ -15,7 +15,8 @@ const FORM: &str = "a rule is fn(&mut Ask) -> Answer, or fn(&Operator, &mut Ask)
 const KEYS: &str = "expected one of: key, benefit, when, domain, since, until";
 
 /// The facets that Tenon defines, and their types.
-const FACETS: [(&str, &str); 8] = [
+const FACETS: [(&str, &str); 9] = [
+    ("compute", "Compute"),
     ("gradient", "Gradient"),
     ("precision", "NarrowPrecision"),
     ("layout", "FollowLayout"),

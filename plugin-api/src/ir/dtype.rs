@@ -88,6 +88,18 @@ impl DType {
     pub fn is_bool(self) -> bool {
         self == Self::BOOL
     }
+
+    /// The smallest and the largest value of an integer dtype or bool; those of u64 end where i64 does.
+    pub fn int_bounds(self) -> (i64, i64) {
+        let bits = self.bits().min(64);
+        match self.is_signed() {
+            _ if self.is_bool() => (0, 1),
+            true if bits == 64 => (i64::MIN, i64::MAX),
+            true => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+            false if bits == 64 => (0, i64::MAX),
+            false => (0, (1 << bits) - 1),
+        }
+    }
 }
 
 impl fmt::Display for DType {

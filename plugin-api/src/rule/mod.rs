@@ -9,6 +9,7 @@
 //! A plugin that defines a facet of its own implements it, and others that depend on that plugin's crate write rules for it.
 
 mod asking;
+mod compute;
 mod cost;
 mod facet;
 mod gradient;
@@ -20,6 +21,7 @@ mod rewrite;
 mod site;
 
 pub use asking::Rules;
+pub use compute::Compute;
 pub use cost::{Cost, CostOf};
 pub use facet::Facet;
 pub use gradient::{Adjoint, Grad, Gradient, Grads};
@@ -37,6 +39,7 @@ pub mod prelude {
         TypeView, View,
     };
     pub use crate::pass::{Arithmetic, Call, Calls, PassError};
+    pub use crate::program::{Program, Stmt};
     pub use crate::rule;
     pub use crate::rule::import::{
         Known, Node, Outputs, Problem, Scalar, Value, invalid, unsupported,

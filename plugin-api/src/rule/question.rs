@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use crate::abi::host::{Host, TransactionHandle};
 use crate::ir::{Expr, Term};
 use crate::pass::{PassError, Result};
+use crate::program::Program;
 
 use super::Site;
 
@@ -55,6 +56,14 @@ impl<'a> Question<'a> {
     /// The terms that the data is one of.
     pub fn context(&self) -> &Host {
         &self.host
+    }
+
+    /// The program that it asks for.
+    pub(super) fn program(self) -> Result<Program> {
+        let transaction = self.transaction.ok_or_else(|| {
+            PassError::new("its facet is asked for programs, and there is none to write")
+        })?;
+        Program::new(transaction, self.key, self.data)
     }
 
     /// The call that the first node is, in the function that it stands in.

@@ -8,8 +8,8 @@
 //!                                  private prim @exp(%A: f32[4], out %B: f32[4]) { … }
 //! ```
 //!
-//! Each operator states its own tensor program; the host makes it for the types of the call. Calls with the
-//! same operator, attributes and types share one program, found by one look-up. Tuples are passed field by
+//! The rules of the facet `compute` know the tensor programs; the host asks them for the types of the call and the target. Calls
+//! with the same operator, attributes and types share one program, found by one look-up. Tuples are passed field by
 //! field, since a program takes buffers. Reshapes stay as they are: they move no data, and memory planning
 //! makes them views; expanding and squeezing axes become reshapes here. Of memory that the function writes they
 //! are copies, and programs. Dimensions may be symbols where the operator has a program for that; `docs/vm.md` says
@@ -29,6 +29,7 @@ use tenon_plugin_api::prelude::*;
     phase = "legalize",
     requires = ["relax.Normalize"],
     establishes = ["legal"],
+    asks = ["compute"],
     idempotent = true
 )]
 fn legalize_ops(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {

@@ -9,6 +9,7 @@ mod onnx;
 pub mod pooling;
 mod precision;
 pub mod product;
+mod program;
 pub mod reduction;
 pub mod shape;
 

@@ -17,7 +17,7 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
     for expr in body.post_order() {
         let View::Call { callee, .. } = body.view(expr) else { continue };
         let Some(name) = body.op_name(callee).filter(|&name| name != RESHAPE) else { continue };
-        if ops::has_program(name) {
+        if ops::has_program(subject.module.cx(), name) {
             report.at(expr, || format!("`{name}` is still called, not its tensor program"));
         }
     }

@@ -13,6 +13,7 @@ use super::types::numbers;
 use crate::kernel::rows::{each, zip};
 use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// a + b
 #[op(name = "add", args = 2, pattern = "broadcast")]
@@ -29,6 +30,8 @@ impl Operator for Add {
         }))
     }
 }
+
+computes!(Add, |a, b| a + b);
 
 /// `x + -0 => x`, of integers also `x + 0`; `(x + c) + d => x + (c + d)`, which rounds differently.
 #[rule(simplify)]

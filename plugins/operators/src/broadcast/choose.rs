@@ -14,6 +14,7 @@ use crate::kernel::parallel::fill;
 use crate::kernel::space::Space;
 use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
+use crate::program::elementwise::elementwise;
 
 /// Elements of the second argument where the first is true, of the third elsewhere
 #[op(name = "where", args = 3, pattern = "broadcast")]
@@ -51,6 +52,12 @@ impl Operator for Where {
             Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
         })
     }
+}
+
+/// One element after the other; both are read.
+#[rule(compute)]
+fn program(_: &Where, program: &mut Program) -> Result<Stmt> {
+    elementwise(program, |args| args[0].select(args[1], args[2]))
 }
 
 /// `where(c, x, x) => x`, `where(true, x, y) => x`, `where(false, x, y) => y`.

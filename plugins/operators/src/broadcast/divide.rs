@@ -15,6 +15,9 @@ use super::types::numbers;
 use crate::kernel::rows::{each, zip};
 use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
+use tenon_plugin_api::ir::BinaryOp;
+use tenon_plugin_api::program::Scalar;
 
 /// a / b; integers are truncated towards zero
 #[op(name = "divide", args = 2, pattern = "broadcast")]
@@ -34,6 +37,26 @@ impl Operator for Divide {
             zip(cx, |a: &[T], b: &[T], out: &mut [T]| each(a, b, out, <T as Number>::div))
         })
     }
+}
+
+computes!(Divide, |a, b| divided(a, b));
+
+/// Of integers by zero it is zero, and the least one by -1 wraps around, where an instruction would end the process.
+fn divided<'p>(a: Scalar<'p>, b: Scalar<'p>) -> Scalar<'p> {
+    let dtype = a.dtype();
+    if dtype.is_float() {
+        return a / b;
+    }
+    let program = a.program();
+    let (zero, one) = (program.int(dtype, 0), program.int(dtype, 1));
+    let is_zero = b.binary(BinaryOp::Eq, 0);
+    if !dtype.is_signed() {
+        return is_zero.select(zero, a.binary(BinaryOp::Div, is_zero.select(one, b)));
+    }
+    let is_negation = b.binary(BinaryOp::Eq, -1);
+    let divisor = is_zero.binary(BinaryOp::Or, is_negation).select(one, b);
+    let quotient = a.binary(BinaryOp::Div, divisor);
+    is_zero.select(zero, is_negation.select(zero - a, quotient))
 }
 
 /// `x / 1 => x`; `x / c => x * (1 / c)` of floats, where `c` is a power of two whose inverse is no denormal.

@@ -11,6 +11,8 @@ use tenon_plugin_api::with_number;
 use super::types::comparison;
 use crate::kernel::rows::{each, zip};
 use crate::onnx::fold::{self, Folded};
+use crate::program::elementwise::computes;
+use tenon_plugin_api::ir::BinaryOp;
 
 /// Whether a = b
 #[op(name = "equal", args = 2, pattern = "broadcast")]
@@ -27,6 +29,8 @@ impl Operator for Equal {
         }))
     }
 }
+
+computes!(Equal, |a, b| a.binary(BinaryOp::Eq, b));
 
 /// Nothing: truth values have no derivative.
 #[rule(gradient)]

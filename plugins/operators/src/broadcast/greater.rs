@@ -11,6 +11,7 @@ use tenon_plugin_api::with_number;
 use super::types::comparison;
 use crate::kernel::rows::{each, zip};
 use crate::onnx::fold::{self, Folded};
+use crate::program::elementwise::computes;
 
 /// Whether a > b
 #[op(name = "greater", args = 2, pattern = "broadcast")]
@@ -27,6 +28,8 @@ impl Operator for Greater {
         }))
     }
 }
+
+computes!(Greater, |a, b| a.gt(b));
 
 /// Nothing: truth values have no derivative.
 #[rule(gradient)]

@@ -10,6 +10,7 @@ use tenon_plugin_api::with_number;
 
 use super::types::comparison;
 use crate::kernel::rows::{each, zip};
+use crate::program::elementwise::computes;
 
 /// Whether a >= b
 #[op(name = "greater_equal", args = 2, pattern = "broadcast")]
@@ -26,6 +27,8 @@ impl Operator for GreaterEqual {
         }))
     }
 }
+
+computes!(GreaterEqual, |a, b| a.ge(b));
 
 /// Nothing: truth values have no derivative.
 #[rule(gradient)]

@@ -11,6 +11,7 @@ use tenon_plugin_api::with_number;
 use super::types::comparison;
 use crate::kernel::rows::{each, zip};
 use crate::onnx::fold::{self, Folded};
+use crate::program::elementwise::computes;
 
 /// Whether a < b
 #[op(name = "less", args = 2, pattern = "broadcast")]
@@ -27,6 +28,8 @@ impl Operator for Less {
         }))
     }
 }
+
+computes!(Less, |a, b| a.lt(b));
 
 /// Nothing: truth values have no derivative.
 #[rule(gradient)]

@@ -11,6 +11,7 @@ use super::simplify::equal_arguments;
 use super::types::truths;
 use crate::kernel::rows::{each, zip};
 use crate::onnx::fold::{self, Folded};
+use crate::program::elementwise::computes;
 
 /// Whether both are true
 #[op(name = "logical_and", args = 2, pattern = "broadcast")]
@@ -27,6 +28,8 @@ impl Operator for LogicalAnd {
         })
     }
 }
+
+computes!(LogicalAnd, |a, b| a.and(b));
 
 /// `x and x => x`.
 #[rule(simplify)]

@@ -11,6 +11,8 @@ use super::simplify::equal_arguments;
 use super::types::truths;
 use crate::kernel::rows::{each, zip};
 use crate::onnx::fold::{self, Folded};
+use crate::program::elementwise::computes;
+use tenon_plugin_api::ir::BinaryOp;
 
 /// Whether one is true
 #[op(name = "logical_or", args = 2, pattern = "broadcast")]
@@ -27,6 +29,8 @@ impl Operator for LogicalOr {
         })
     }
 }
+
+computes!(LogicalOr, |a, b| a.binary(BinaryOp::Or, b));
 
 /// `x or x => x`.
 #[rule(simplify)]

@@ -16,6 +16,7 @@ use crate::kernel::rows::{each, zip};
 use crate::onnx::fold::{self, Folded};
 use crate::onnx::steps::each_with_next;
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// The larger of two
 #[op(name = "maximum", args = 2, pattern = "broadcast")]
@@ -32,6 +33,8 @@ impl Operator for Maximum {
         }))
     }
 }
+
+computes!(Maximum, |a, b| a.max(b));
 
 /// `max(x, x) => x`.
 #[rule(simplify)]

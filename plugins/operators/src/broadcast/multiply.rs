@@ -13,6 +13,7 @@ use super::types::numbers;
 use crate::kernel::rows::{each, zip};
 use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// a * b
 #[op(name = "multiply", args = 2, pattern = "broadcast")]
@@ -29,6 +30,8 @@ impl Operator for Multiply {
         }))
     }
 }
+
+computes!(Multiply, |a, b| a * b);
 
 /// `x * 1 => x`; `x * 0 => 0`, of integers.
 #[rule(simplify)]

@@ -10,6 +10,8 @@ use tenon_plugin_api::with_number;
 
 use super::types::comparison;
 use crate::kernel::rows::{each, zip};
+use crate::program::elementwise::computes;
+use tenon_plugin_api::ir::BinaryOp;
 
 /// Whether a and b differ
 #[op(name = "not_equal", args = 2, pattern = "broadcast")]
@@ -26,6 +28,8 @@ impl Operator for NotEqual {
         }))
     }
 }
+
+computes!(NotEqual, |a, b| a.binary(BinaryOp::Ne, b));
 
 /// Nothing: truth values have no derivative.
 #[rule(gradient)]

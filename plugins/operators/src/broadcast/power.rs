@@ -13,6 +13,7 @@ use tenon_plugin_api::with_number;
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
 use crate::onnx::steps::cast_to;
+use crate::program::elementwise::computes;
 
 /// a to the power of b
 #[op(name = "power", args = 2, pattern = "broadcast")]
@@ -29,6 +30,8 @@ impl Operator for Power {
         }))
     }
 }
+
+computes!(Power, |a, b| a.call_with("pow", b));
 
 /// `g b a^(b - 1)`, `g y log a`.
 #[rule(gradient)]

@@ -13,6 +13,7 @@ use super::types::numbers;
 use crate::kernel::rows::{each, zip};
 use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// a - b
 #[op(name = "subtract", args = 2, pattern = "broadcast")]
@@ -29,6 +30,8 @@ impl Operator for Subtract {
         }))
     }
 }
+
+computes!(Subtract, |a, b| a - b);
 
 /// `x - 0 => x`; `x - x => 0`, of integers.
 #[rule(simplify)]

@@ -11,6 +11,7 @@ use tenon_plugin_api::with_number;
 use super::types::number;
 use crate::kernel::elements::map;
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// Absolute value
 #[op(name = "abs", pattern = "elementwise")]
@@ -25,6 +26,11 @@ impl Operator for Abs {
         with_number!(cx.arg(0)?.dtype(), T => map(cx, <T as Number>::abs))
     }
 }
+
+computes!(Abs, |x| match x.dtype() {
+    dtype if dtype.is_float() || dtype.is_signed() => x.call("abs"),
+    _ => x,
+});
 
 /// `||x|| => |x|`; `|-x| => |x|`, but of unsigned integers, which have no sign to lose.
 #[rule(simplify)]

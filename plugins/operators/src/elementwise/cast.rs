@@ -12,6 +12,8 @@ use tenon_plugin_api::rule::prelude::*;
 use crate::kernel::convert::convert;
 use crate::onnx::fold::{self, Folded};
 use crate::onnx::steps::cast_to;
+use crate::program::elementwise::elementwise;
+use tenon_plugin_api::ir::BinaryOp;
 
 /// Conversion to another element type; floats are truncated towards zero
 #[op(name = "cast", pattern = "elementwise")]
@@ -28,6 +30,15 @@ impl Operator for Cast {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         Ok(vec![convert(cx.arg(0)?, self.dtype)?])
     }
+}
+
+/// To bool it asks whether the element differs from zero.
+#[rule(compute)]
+fn program(op: &Cast, program: &mut Program) -> Result<Stmt> {
+    elementwise(program, |args| match op.dtype.is_bool() && !args[0].dtype().is_bool() {
+        true => args[0].binary(BinaryOp::Ne, 0),
+        false => args[0].cast(op.dtype),
+    })
 }
 
 /// `cast(x) => x` to the same type, and `cast(cast(x)) => cast(x)` where the first one loses nothing.

@@ -11,6 +11,7 @@ use super::simplify::of_whole_number;
 use super::types::float;
 use crate::kernel::elements::map_floats;
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// The smallest integer that is not below
 #[op(name = "ceil", pattern = "elementwise")]
@@ -25,6 +26,8 @@ impl Operator for Ceil {
         map_floats(cx, &f64::ceil)
     }
 }
+
+computes!(Ceil, |x| x.call("ceil"));
 
 /// Of a whole number it is the number.
 #[rule(simplify)]

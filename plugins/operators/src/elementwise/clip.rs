@@ -13,6 +13,8 @@ use tenon_plugin_api::with_number;
 use super::types::number;
 use crate::kernel::elements::map;
 use crate::precision::follows_precision;
+use crate::program::elementwise::elementwise;
+use tenon_plugin_api::program;
 
 /// Each element, but not below min and not above max
 #[op(name = "clip", pattern = "elementwise")]
@@ -36,6 +38,30 @@ impl Operator for Clip {
             map(cx, |x: T| x.larger(min).smaller(max))
         })
     }
+}
+
+/// On integers a bound is truncated towards zero, and one that the dtype cannot hold bounds nothing.
+#[rule(compute)]
+fn program(op: &Clip, program: &mut Program) -> Result<Stmt> {
+    elementwise(program, |args| bounded(args[0], op.min, op.max))
+}
+
+fn bounded(x: program::Scalar<'_>, min: f64, max: f64) -> program::Scalar<'_> {
+    let dtype = x.dtype();
+    if dtype.is_float() {
+        let x = if min == f64::NEG_INFINITY { x } else { x.max(min) };
+        return if max == f64::INFINITY { x } else { x.min(max) };
+    }
+    let program = x.program();
+    let (low, high) = match dtype {
+        DType::U64 => (0.0, u64::MAX as f64),
+        dtype => {
+            let (low, high) = dtype.int_bounds();
+            (low as f64, high as f64)
+        }
+    };
+    let x = if min <= low { x } else { x.max(program.literal(dtype, min)) };
+    if max >= high { x } else { x.min(program.literal(dtype, max)) }
 }
 
 /// Without bounds it is its argument; `clip(clip(x)) => clip(x)` with the inner bounds, where the outer ones cut nothing more.

@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::program::elementwise::computes;
 
 /// Cosine
 #[op(name = "cos", pattern = "elementwise")]
@@ -23,6 +24,8 @@ impl Operator for Cos {
         map_floats(cx, &libm::cos)
     }
 }
+
+computes!(Cos, |x| x.call("cos"));
 
 /// `-g sin x`.
 #[rule(gradient)]

@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::types::number;
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// The identity: nothing is dropped in inference
 #[op(name = "nn.dropout", pattern = "elementwise")]
@@ -28,6 +29,8 @@ impl Operator for Dropout {
         Ok(vec![cx.arg(0)?.clone()])
     }
 }
+
+computes!(Dropout, |x| x);
 
 follows_precision!(Dropout);
 

@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::program::elementwise::computes;
 
 /// Gauss error function
 #[op(name = "erf", pattern = "elementwise")]
@@ -23,6 +24,8 @@ impl Operator for Erf {
         map_floats(cx, &libm::erf)
     }
 }
+
+computes!(Erf, |x| x.call("erf"));
 
 /// `g 2 / sqrt(pi) exp(-x^2)`.
 #[rule(gradient)]

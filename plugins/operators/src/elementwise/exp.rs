@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::program::elementwise::computes;
 
 /// Exponential function
 #[op(name = "exp", pattern = "elementwise")]
@@ -23,6 +24,8 @@ impl Operator for Exp {
         map_floats(cx, &f64::exp)
     }
 }
+
+computes!(Exp, |x| x.call("exp"));
 
 /// `g y`.
 #[rule(gradient)]

@@ -11,6 +11,7 @@ use super::simplify::of_whole_number;
 use super::types::float;
 use crate::kernel::elements::map_floats;
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// The largest integer that is not above
 #[op(name = "floor", pattern = "elementwise")]
@@ -25,6 +26,8 @@ impl Operator for Floor {
         map_floats(cx, &f64::floor)
     }
 }
+
+computes!(Floor, |x| x.call("floor"));
 
 /// Of a whole number it is the number.
 #[rule(simplify)]

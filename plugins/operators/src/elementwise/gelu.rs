@@ -15,6 +15,7 @@ use super::types::float;
 use crate::kernel::elements::map_floats;
 use crate::onnx::steps::{scaled, shifted};
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// x * (1 + erf(x / sqrt(2))) / 2
 #[op(name = "nn.gelu", pattern = "elementwise")]
@@ -29,6 +30,11 @@ impl Operator for Gelu {
         map_floats(cx, &|x| 0.5 * x * libm::erfc(-x * FRAC_1_SQRT_2))
     }
 }
+
+computes!(Gelu, |x| {
+    let erf = (x * FRAC_1_SQRT_2).call("erf");
+    x * 0.5 * (erf + 1)
+});
 
 follows_precision!(Gelu);
 

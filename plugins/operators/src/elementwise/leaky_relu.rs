@@ -10,6 +10,7 @@ use tenon_plugin_api::rule::prelude::*;
 use super::types::float;
 use crate::kernel::elements::map_floats;
 use crate::precision::follows_precision;
+use crate::program::elementwise::elementwise;
 
 /// x where x > 0, alpha * x elsewhere
 #[op(name = "nn.leaky_relu", pattern = "elementwise")]
@@ -27,6 +28,12 @@ impl Operator for LeakyRelu {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         map_floats(cx, &|x| if x > 0.0 { x } else { self.alpha * x })
     }
+}
+
+/// One element after the other.
+#[rule(compute)]
+fn program(op: &LeakyRelu, program: &mut Program) -> Result<Stmt> {
+    elementwise(program, |args| args[0].gt(0).select(args[0], args[0] * op.alpha))
 }
 
 follows_precision!(LeakyRelu);

@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::program::elementwise::computes;
 
 /// Natural logarithm
 #[op(name = "log", pattern = "elementwise")]
@@ -23,6 +24,8 @@ impl Operator for Log {
         map_floats(cx, &f64::ln)
     }
 }
+
+computes!(Log, |x| x.call("log"));
 
 /// `g / x`.
 #[rule(gradient)]

@@ -10,6 +10,8 @@ use tenon_plugin_api::rule::prelude::*;
 use super::types::truth;
 use crate::kernel::elements::map;
 use crate::onnx::fold::{self, Folded};
+use crate::program::elementwise::computes;
+use tenon_plugin_api::ir::BinaryOp;
 
 /// Whether each element is false
 #[op(name = "logical_not", pattern = "elementwise")]
@@ -24,6 +26,8 @@ impl Operator for LogicalNot {
         map(cx, |x: u8| (x == 0) as u8)
     }
 }
+
+computes!(LogicalNot, |x| x.binary(BinaryOp::Eq, 0));
 
 /// `not not x => x`.
 #[rule(simplify)]

@@ -11,6 +11,7 @@ use tenon_plugin_api::with_number;
 use super::types::number;
 use crate::kernel::elements::map;
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// -x
 #[op(name = "negative", pattern = "elementwise")]
@@ -25,6 +26,11 @@ impl Operator for Negative {
         with_number!(cx.arg(0)?.dtype(), T => map(cx, |x: T| x.neg()))
     }
 }
+
+computes!(Negative, |x| match x.dtype() {
+    dtype if dtype.is_float() => x * -1,
+    dtype => x.program().int(dtype, 0) - x,
+});
 
 /// `--x => x`.
 #[rule(simplify)]

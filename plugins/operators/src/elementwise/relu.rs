@@ -13,6 +13,7 @@ use tenon_plugin_api::with_number;
 use super::types::number;
 use crate::kernel::elements::map;
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// The larger of each element and zero
 #[op(name = "nn.relu", pattern = "elementwise")]
@@ -27,6 +28,8 @@ impl Operator for Relu {
         with_number!(cx.arg(0)?.dtype(), T => map(cx, |x: T| x.larger(T::default())))
     }
 }
+
+computes!(Relu, |x| x.max(0));
 
 /// `relu(relu(x)) => relu(x)`, `relu(abs(x)) => abs(x)`.
 ///

@@ -11,6 +11,7 @@ use super::simplify::of_whole_number;
 use super::types::float;
 use crate::kernel::elements::map_floats;
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// The nearest integer, the even one of two
 #[op(name = "round", pattern = "elementwise")]
@@ -25,6 +26,8 @@ impl Operator for Round {
         map_floats(cx, &f64::round_ties_even)
     }
 }
+
+computes!(Round, |x| x.call("round"));
 
 /// Of a whole number it is the number.
 #[rule(simplify)]

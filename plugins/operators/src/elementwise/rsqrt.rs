@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::program::elementwise::computes;
 
 /// 1 / sqrt(x)
 #[op(name = "rsqrt", pattern = "elementwise")]
@@ -23,6 +24,8 @@ impl Operator for Rsqrt {
         map_floats(cx, &|x| 1.0 / x.sqrt())
     }
 }
+
+computes!(Rsqrt, |x| x.call("rsqrt"));
 
 /// `-g y^3 / 2`.
 #[rule(gradient)]

@@ -11,6 +11,7 @@ use tenon_plugin_api::rule::prelude::*;
 use super::types::float;
 use crate::kernel::elements::map_floats;
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// 1 / (1 + exp(-x))
 #[op(name = "sigmoid", pattern = "elementwise")]
@@ -25,6 +26,8 @@ impl Operator for Sigmoid {
         map_floats(cx, &number::sigmoid)
     }
 }
+
+computes!(Sigmoid, |x| x.call("sigmoid"));
 
 follows_precision!(Sigmoid);
 

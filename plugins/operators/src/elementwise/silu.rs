@@ -11,6 +11,7 @@ use tenon_plugin_api::rule::prelude::*;
 use super::types::float;
 use crate::kernel::elements::map_floats;
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// x * sigmoid(x)
 #[op(name = "nn.silu", pattern = "elementwise")]
@@ -25,6 +26,8 @@ impl Operator for Silu {
         map_floats(cx, &|x| x * number::sigmoid(x))
     }
 }
+
+computes!(Silu, |x| x * x.call("sigmoid"));
 
 follows_precision!(Silu);
 

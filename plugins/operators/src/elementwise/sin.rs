@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::program::elementwise::computes;
 
 /// Sine
 #[op(name = "sin", pattern = "elementwise")]
@@ -23,6 +24,8 @@ impl Operator for Sin {
         map_floats(cx, &libm::sin)
     }
 }
+
+computes!(Sin, |x| x.call("sin"));
 
 /// `g cos x`.
 #[rule(gradient)]

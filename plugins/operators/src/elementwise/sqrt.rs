@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
+use crate::program::elementwise::computes;
 
 /// Square root
 #[op(name = "sqrt", pattern = "elementwise")]
@@ -23,6 +24,8 @@ impl Operator for Sqrt {
         map_floats(cx, &f64::sqrt)
     }
 }
+
+computes!(Sqrt, |x| x.call("sqrt"));
 
 /// `g / (2 y)`.
 #[rule(gradient)]

@@ -10,6 +10,7 @@ use tenon_plugin_api::rule::prelude::*;
 use super::types::float;
 use crate::kernel::elements::map_floats;
 use crate::precision::follows_precision;
+use crate::program::elementwise::computes;
 
 /// Hyperbolic tangent
 #[op(name = "tanh", pattern = "elementwise")]
@@ -24,6 +25,8 @@ impl Operator for Tanh {
         map_floats(cx, &f64::tanh)
     }
 }
+
+computes!(Tanh, |x| x.call("tanh"));
 
 follows_precision!(Tanh);
 

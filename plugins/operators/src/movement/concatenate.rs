@@ -12,6 +12,9 @@ use super::places::around;
 use crate::kernel::moves::wrap_axis;
 use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
+use crate::program::index::axis_of;
+use tenon_plugin_api::op::OpPattern;
+use tenon_plugin_api::program::Extent;
 
 /// The tensors of a tuple one after the other along an axis
 #[op(name = "concatenate", pattern = "injective")]
@@ -62,6 +65,28 @@ impl Operator for Concatenate {
         let axis = wrap_axis(self.axis, shape.len());
         with_bits!(dtype, T => Ok(vec![join::<T>(cx.args, dtype, shape, axis)]))
     }
+}
+
+/// A copy of each part.
+#[rule(compute)]
+fn program(op: &Concatenate, program: &mut Program) -> Result<Stmt> {
+    program.set_pattern(OpPattern::Opaque);
+    let out = program.output(0);
+    let axis = axis_of(op.axis, out.shape().len())?;
+    let (cx, mut block) = (program.cx(), program.block());
+    let mut first = cx.dim(0);
+    for input in program.inputs() {
+        let before = first.index(program);
+        if !input.shape().iter().any(|extent| extent.is(program, 0)) {
+            block.push(program.each(input.shape(), |indices| {
+                let mut target = indices.to_vec();
+                target[axis] = indices[axis] + before;
+                out.set(&target, input.at(indices))
+            }));
+        }
+        first = cx.dim_add(first, input.shape()[axis]);
+    }
+    Ok(block.finish())
 }
 
 fn join<T: Element + Default>(

@@ -12,6 +12,7 @@ use tenon_plugin_api::with_number;
 
 use super::places::{around, places_of, taken};
 use crate::kernel::moves::wrap_axis;
+use crate::program::index::{axis_of, index_at};
 
 /// The first argument with parts added along an axis: the third argument, at the indices in the second
 #[op(name = "index_add", args = 3)]
@@ -62,6 +63,22 @@ impl Operator for IndexAdd {
             Ok(vec![Tensor::from_vec_as(tensor.dtype(), tensor.shape().to_vec(), out)])
         })
     }
+}
+
+/// A copy, then one part after the other: two indices may be equal.
+#[rule(compute)]
+fn program(op: &IndexAdd, program: &mut Program) -> Result<Stmt> {
+    let [data, indices, parts] = [0, 1, 2].map(|index| program.input(index));
+    let out = program.output(0);
+    let axis = axis_of(op.axis, data.shape().len())?;
+    let behind = axis + indices.shape().len();
+    let copy = program.each(out.shape(), |i| out.set(i, data.at(i)));
+    let add = program.each(parts.shape(), |i| {
+        let at = index_at(&indices, &i[axis..behind], data.shape()[axis]);
+        let target = [&i[..axis], &[at], &i[behind..]].concat();
+        out.set(&target, out.wide(&target) + parts.wide(i))
+    });
+    Ok(program.seq(&[copy, add]))
 }
 
 /// `g`, and its parts at the indices.

@@ -10,6 +10,9 @@ use tenon_plugin_api::rule::prelude::*;
 use crate::kernel::moves::{copy, wrap_axis};
 use crate::kernel::space::row_major;
 use crate::precision::follows_precision;
+use crate::program::index::axis_of;
+use tenon_plugin_api::op::OpPattern;
+use tenon_plugin_api::program::Extent;
 
 /// The parts of a tensor along an axis, as a tuple
 #[op(name = "split", pattern = "injective")]
@@ -85,6 +88,28 @@ impl Operator for Split {
         }
         Ok(parts)
     }
+}
+
+/// A copy into each part.
+#[rule(compute)]
+fn program(op: &Split, program: &mut Program) -> Result<Stmt> {
+    program.set_pattern(OpPattern::Opaque);
+    let input = program.input(0);
+    let axis = axis_of(op.axis, input.shape().len())?;
+    let (cx, mut block) = (program.cx(), program.block());
+    let mut first = cx.dim(0);
+    for output in program.outputs() {
+        let before = first.index(program);
+        if !output.shape().iter().any(|extent| extent.is(program, 0)) {
+            block.push(program.each(output.shape(), |indices| {
+                let mut source = indices.to_vec();
+                source[axis] = indices[axis] + before;
+                output.set(indices, input.at(&source))
+            }));
+        }
+        first = cx.dim_add(first, output.shape()[axis]);
+    }
+    Ok(block.finish())
 }
 
 follows_precision!(Split);

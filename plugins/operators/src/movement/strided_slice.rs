@@ -13,6 +13,9 @@ use crate::kernel::moves::{copy, wrap_axis};
 use crate::kernel::space::row_major;
 use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
+use crate::program::index::axis_of;
+use crate::program::moves::moved;
+use tenon_plugin_api::program::{self, Extent};
 
 /// A range of indices along axes; negative ones count from the end, and all are clamped
 #[op(name = "strided_slice", pattern = "injective")]
@@ -70,6 +73,33 @@ impl Operator for StridedSlice {
             true => Ok(vec![copy(tensor, 0, shape, vec![0; shape.len()])?]),
             false => Ok(vec![copy(tensor, first as usize, shape, strides)?]),
         }
+    }
+}
+
+/// Each element from where it is.
+#[rule(compute)]
+fn program(op: &StridedSlice, program: &mut Program) -> Result<Stmt> {
+    let input = program.input(0);
+    moved(program, |indices| {
+        let mut source = indices.to_vec();
+        for (position, &begin) in op.begin.iter().enumerate() {
+            let axis = op.axes.as_ref().map_or(position as i64, |axes| axes[position]);
+            let axis = axis_of(axis, indices.len())?;
+            let stride = op.strides.as_ref().map_or(1, |strides| strides[position]);
+            let first = first_index(program, input.shape()[axis], begin, stride);
+            source[axis] = indices[axis] * stride + first;
+        }
+        Ok(input.at(&source))
+    })
+}
+
+/// The first index of a slice of an axis of `extent`: counted from the end when negative, and moved to the nearest that is there.
+fn first_index(program: &Program, extent: Dim, begin: i64, stride: i64) -> program::Scalar<'_> {
+    let extent = extent.index(program);
+    let begin = program.index(begin) + if begin < 0 { extent } else { program.index(0) };
+    match stride > 0 {
+        true => begin.max(0).min(extent),
+        false => begin.max(-1).min((extent - 1).max(-1)),
     }
 }
 

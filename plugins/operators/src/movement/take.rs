@@ -14,6 +14,8 @@ use super::places::{around, places_of, taken};
 use crate::kernel::moves::wrap_axis;
 use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
+use crate::program::index::{axis_of, index_at};
+use crate::program::moves::moved;
 
 /// Parts of the first argument along an axis, at the indices in the second
 #[op(name = "take", args = 2, pattern = "injective")]
@@ -46,6 +48,18 @@ impl Operator for Take {
             Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
         })
     }
+}
+
+/// Each element from where it is.
+#[rule(compute)]
+fn program(op: &Take, program: &mut Program) -> Result<Stmt> {
+    let (data, indices) = (program.input(0), program.input(1));
+    let axis = axis_of(op.axis, data.shape().len())?;
+    let behind = axis + indices.shape().len();
+    moved(program, |i| {
+        let at = index_at(&indices, &i[axis..behind], data.shape()[axis]);
+        Ok(data.at(&[&i[..axis], &[at], &i[behind..]].concat()))
+    })
 }
 
 follows_precision!(Take);

@@ -12,6 +12,7 @@ use super::per_channel::{beside_channels, per_channel};
 use crate::kernel::moves::wrap_axis;
 use crate::kernel::parallel::fill;
 use crate::onnx::steps::cast_to;
+use crate::program::index::axis_of;
 
 /// (x - mean) / sqrt(var + epsilon) * gamma + beta, for each channel; arguments x, gamma, beta, mean, var
 #[op(name = "nn.batch_norm", args = 5, pattern = "broadcast")]
@@ -52,6 +53,19 @@ impl Operator for BatchNorm {
             Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
         })
     }
+}
+
+/// One element after the other.
+#[rule(compute)]
+fn program(op: &BatchNorm, program: &mut Program) -> Result<Stmt> {
+    let out = program.output(0);
+    let axis = axis_of(op.axis, out.shape().len())?;
+    let [x, gamma, beta, mean, variance] = [0, 1, 2, 3, 4].map(|index| program.input(index));
+    Ok(program.each(out.shape(), |i| {
+        let channel = [i[axis]];
+        let scale = gamma.wide(&channel) / (variance.wide(&channel) + op.epsilon).call("sqrt");
+        out.set(i, (x.wide(i) - mean.wide(&channel)) * scale + beta.wide(&channel))
+    }))
 }
 
 /// Along the place of its channels.

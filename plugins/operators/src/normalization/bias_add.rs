@@ -12,6 +12,7 @@ use super::per_channel::{beside_channels, per_channel};
 use crate::kernel::moves::wrap_axis;
 use crate::kernel::parallel::fill;
 use crate::precision::follows_precision;
+use crate::program::index::axis_of;
 
 /// x + b, with a number of b for each channel; arguments x, b
 #[op(name = "nn.bias_add", args = 2, pattern = "broadcast")]
@@ -44,6 +45,14 @@ impl Operator for BiasAdd {
             Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
         })
     }
+}
+
+/// One element after the other.
+#[rule(compute)]
+fn program(op: &BiasAdd, program: &mut Program) -> Result<Stmt> {
+    let (x, bias, out) = (program.input(0), program.input(1), program.output(0));
+    let axis = axis_of(op.axis, out.shape().len())?;
+    Ok(program.each(out.shape(), |i| out.set(i, x.wide(i) + bias.wide(&[i[axis]]))))
 }
 
 follows_precision!(BiasAdd);

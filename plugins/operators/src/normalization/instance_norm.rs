@@ -8,9 +8,11 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use super::channels::channels;
+use super::programs::{self, GroupAxes};
 use super::statistics::Statistics;
 use crate::kernel::groups::{Groups, standardize};
 use crate::kernel::moves::wrap_axis;
+use crate::program::fixed::Fixed;
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over all axes of a channel but the first; arguments x, gamma, beta, of which the last two have a number for each channel
 #[op(name = "nn.instance_norm", args = 3, pattern = "out_fusable")]
@@ -33,6 +35,25 @@ impl Operator for InstanceNorm {
         let groups = Groups::of_channels(cx.arg(0)?.shape(), self.channel_axis, None);
         standardize(cx, &groups, self.epsilon)
     }
+}
+
+/// One group after the other.
+#[rule(compute)]
+fn program(op: &InstanceNorm, program: &mut Program) -> Stmt {
+    let data = program.input(0);
+    let shape = data.shape();
+    let groups =
+        GroupAxes::of_channels(shape, op.channel_axis, |extent| [extent, program.cx().dim(1)]);
+    programs::standardize(program, &groups, op.epsilon)
+}
+
+/// In vectors of the last axis.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &InstanceNorm, program: &mut Program) -> Option<Stmt> {
+    let args = Fixed::of(program)?;
+    let shape = &args.inputs[0].shape;
+    let groups = GroupAxes::of_channels(shape, op.channel_axis, |extent| [extent, 1]);
+    Some(programs::standardize_fixed(&args, &groups, op.epsilon))
 }
 
 /// Along the place of its channels, as long as the images stay in front.

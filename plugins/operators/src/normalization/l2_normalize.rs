@@ -7,9 +7,11 @@
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
+use super::programs::{self, GroupAxes};
 use super::statistics::wide;
 use crate::kernel::groups::{Groups, by_group};
 use crate::kernel::moves::wrap_axis;
+use crate::program::fixed::Fixed;
 
 /// x / sqrt(max(sum of squares, epsilon)), with the sum over axes
 #[op(name = "nn.l2_normalize", pattern = "out_fusable")]
@@ -42,6 +44,24 @@ impl Operator for L2Normalize {
             group.iter_mut().for_each(|x| *x /= length);
         })
     }
+}
+
+/// One group after the other.
+#[rule(compute)]
+fn program(op: &L2Normalize, program: &mut Program) -> Stmt {
+    let data = program.input(0);
+    let shape = data.shape();
+    let groups = GroupAxes::along(shape, &op.axis);
+    programs::l2_normalize(program, &groups, op.epsilon)
+}
+
+/// In vectors of the last axis.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &L2Normalize, program: &mut Program) -> Option<Stmt> {
+    let args = Fixed::of(program)?;
+    let shape = &args.inputs[0].shape;
+    let groups = GroupAxes::along(shape, &op.axis);
+    Some(programs::l2_normalize_fixed(&args, &groups, op.epsilon))
 }
 
 /// Along the places of its axes.

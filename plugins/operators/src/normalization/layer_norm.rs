@@ -7,11 +7,13 @@
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
+use super::programs::{self, GroupAxes};
 use super::statistics::Statistics;
 use crate::kernel::groups::{Groups, standardize};
 use crate::kernel::moves::wrap_axis;
 use crate::onnx::moments::{Normal, last_axes, normalized};
 use crate::onnx::steps::cast_to;
+use crate::program::fixed::Fixed;
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over axes; arguments x, gamma, beta, of which the last two have these axes
 #[op(name = "nn.layer_norm", args = 3, pattern = "out_fusable")]
@@ -53,6 +55,24 @@ impl Operator for LayerNorm {
         let groups = Groups::along(cx.arg(0)?.shape(), &self.axes);
         standardize(cx, &groups, self.epsilon)
     }
+}
+
+/// One group after the other.
+#[rule(compute)]
+fn program(op: &LayerNorm, program: &mut Program) -> Stmt {
+    let data = program.input(0);
+    let shape = data.shape();
+    let groups = GroupAxes::along(shape, &op.axes);
+    programs::standardize(program, &groups, op.epsilon)
+}
+
+/// In vectors of the last axis.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &LayerNorm, program: &mut Program) -> Option<Stmt> {
+    let args = Fixed::of(program)?;
+    let shape = &args.inputs[0].shape;
+    let groups = GroupAxes::along(shape, &op.axes);
+    Some(programs::standardize_fixed(&args, &groups, op.epsilon))
 }
 
 /// Along the places of its axes.

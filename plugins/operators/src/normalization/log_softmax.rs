@@ -10,6 +10,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use super::along_axis;
+use super::programs;
 use crate::onnx::along_axis::{along_axis, of_matrix};
 
 /// x - log(sum(exp(x))) along an axis
@@ -32,6 +33,18 @@ impl Operator for LogSoftmax {
             row.iter_mut().for_each(|x| *x -= max + sum.ln());
         })
     }
+}
+
+/// One row after the other.
+#[rule(compute)]
+fn program(op: &LogSoftmax, program: &mut Program) -> Result<Stmt> {
+    programs::softmax::softmax(program, op.axis, true)
+}
+
+/// In vectors, where the axis is contiguous.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &LogSoftmax, program: &mut Program) -> Result<Option<Stmt>> {
+    programs::softmax::fixed(program, op.axis, true)
 }
 
 /// Along the place of its axis.

@@ -8,29 +8,31 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
+use super::programs;
 use crate::kernel::moves::{parse, relayout};
 use crate::kernel::parallel::fill;
+use crate::program::fixed::Fixed;
 
 /// x / (bias + alpha / size * sum of squares of the near channels) ^ beta
 #[op(name = "nn.lrn", pattern = "out_fusable")]
 pub struct Lrn {
     /// how many channels are near, all counted
-    size: i64,
+    pub(crate) size: i64,
     /// scale of the sum
     #[attr(default = 1e-4)]
-    alpha: f64,
+    pub(crate) alpha: f64,
     /// exponent
     #[attr(default = 0.75)]
-    beta: f64,
+    pub(crate) beta: f64,
     /// what is added to the sum
     #[attr(default = 1.0)]
-    bias: f64,
+    pub(crate) bias: f64,
     /// the axis of the channels
     #[attr(default = 1)]
     axis: i64,
     /// NCHW, NHWC, NCHW16c, …
     #[attr(default = "NCHW")]
-    layout: Layout,
+    pub(crate) layout: Layout,
 }
 
 impl Operator for Lrn {
@@ -76,6 +78,19 @@ impl Operator for Lrn {
             Ok(vec![relayout(&out, &channels_last, layout)?])
         })
     }
+}
+
+/// One element after the other.
+#[rule(compute)]
+fn program(op: &Lrn, program: &mut Program) -> Stmt {
+    programs::lrn::program(op, program)
+}
+
+/// In vectors of channels or of pixels.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &Lrn, program: &mut Program) -> Option<Stmt> {
+    let args = Fixed::of(program)?;
+    Some(programs::LrnFixed::of(op, &args).program(&args))
 }
 
 /// With `t = bias + alpha / size sum of squares of the near channels`: `g t^-beta - 2 alpha beta / size x times

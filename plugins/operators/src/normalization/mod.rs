@@ -11,5 +11,6 @@ pub mod layer_norm;
 pub mod log_softmax;
 pub mod lrn;
 mod per_channel;
+mod programs;
 pub mod softmax;
 mod statistics;

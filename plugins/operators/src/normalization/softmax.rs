@@ -10,6 +10,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use super::along_axis;
+use super::programs;
 use crate::onnx::along_axis::{along_axis, of_matrix};
 
 /// exp(x) / sum(exp(x)) along an axis
@@ -33,6 +34,18 @@ impl Operator for Softmax {
             row.iter_mut().for_each(|x| *x /= sum);
         })
     }
+}
+
+/// One row after the other.
+#[rule(compute)]
+fn program(op: &Softmax, program: &mut Program) -> Result<Stmt> {
+    programs::softmax::softmax(program, op.axis, false)
+}
+
+/// In vectors, where the axis is contiguous.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &Softmax, program: &mut Program) -> Result<Option<Stmt>> {
+    programs::softmax::fixed(program, op.axis, false)
 }
 
 /// Along the place of its axis.

@@ -9,10 +9,12 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
 use super::layout::follow;
+use super::programs::{self, Method, Pool, Windows};
 use super::taps::Taps;
 use super::windows::{Window, pool};
 use crate::onnx::pool::pool;
 use crate::precision::follows_precision;
+use crate::program::fixed::Fixed;
 
 /// The mean of each window
 #[op(name = "nn.avg_pool2d", pattern = "out_fusable")]
@@ -54,6 +56,30 @@ impl Operator for AvgPool2d {
             };
             T::from_f64(sum / count as f64)
         }))
+    }
+}
+
+/// One element after the other.
+#[rule(compute)]
+fn program(op: &AvgPool2d, program: &mut Program) -> Stmt {
+    programs::windows(program, &windows(op))
+}
+
+/// In tiles of pixels.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &AvgPool2d, program: &mut Program) -> Option<Stmt> {
+    let args = Fixed::of(program)?;
+    Some(Pool::of(&windows(op), &args).program(&args))
+}
+
+fn windows(op: &AvgPool2d) -> Windows<'_> {
+    Windows {
+        method: Method::Mean { counts_padding: op.count_include_pad },
+        layout: &op.layout,
+        size: op.pool_size,
+        strides: op.strides,
+        padding: op.padding,
+        dilation: op.dilation,
     }
 }
 

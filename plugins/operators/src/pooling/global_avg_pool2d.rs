@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
 use super::layout::follow;
+use super::programs;
 use super::taps::check_layout;
 use super::windows::{Window, evaluate_global, infer_global};
 use crate::onnx::pool::global;
@@ -34,6 +35,18 @@ impl Operator for GlobalAvgPool2d {
             T::from_f64(sum / (window.rows.count * window.columns.count) as f64)
         }))
     }
+}
+
+/// One element after the other.
+#[rule(compute)]
+fn program(op: &GlobalAvgPool2d, program: &mut Program) -> Stmt {
+    programs::whole(program, &op.layout, false)
+}
+
+/// In vectors of channels.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &GlobalAvgPool2d, program: &mut Program) -> Option<Stmt> {
+    programs::whole_fixed(program, &op.layout, false)
 }
 
 follows_precision!(GlobalAvgPool2d);

@@ -11,6 +11,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::layout::follow;
+use super::programs;
 use super::taps::check_layout;
 use super::windows::{Window, evaluate_global, infer_global};
 use crate::onnx::pool::global;
@@ -34,6 +35,18 @@ impl Operator for GlobalMaxPool2d {
             window.elements().reduce(T::larger).unwrap_or_default()
         }))
     }
+}
+
+/// One element after the other.
+#[rule(compute)]
+fn program(op: &GlobalMaxPool2d, program: &mut Program) -> Stmt {
+    programs::whole(program, &op.layout, true)
+}
+
+/// In vectors of channels.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &GlobalMaxPool2d, program: &mut Program) -> Option<Stmt> {
+    programs::whole_fixed(program, &op.layout, true)
 }
 
 follows_precision!(GlobalMaxPool2d);

@@ -11,10 +11,12 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::layout::follow;
+use super::programs::{self, Method, Pool, Windows};
 use super::taps::{Taps, empty_window};
 use super::windows::{Window, pool};
 use crate::onnx::pool::pool;
 use crate::precision::follows_precision;
+use crate::program::fixed::Fixed;
 
 /// The largest element of each window
 #[op(name = "nn.max_pool2d", pattern = "out_fusable")]
@@ -47,6 +49,30 @@ impl Operator for MaxPool2d {
         with_number!(cx.arg(0)?.dtype(), T => pool!(self).evaluate(cx, &|window: Window<'_, T>| {
             window.elements().fold(T::from_f64(f64::NEG_INFINITY), T::larger)
         }))
+    }
+}
+
+/// One element after the other.
+#[rule(compute)]
+fn program(op: &MaxPool2d, program: &mut Program) -> Stmt {
+    programs::windows(program, &windows(op))
+}
+
+/// In tiles of pixels.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &MaxPool2d, program: &mut Program) -> Option<Stmt> {
+    let args = Fixed::of(program)?;
+    Some(Pool::of(&windows(op), &args).program(&args))
+}
+
+fn windows(op: &MaxPool2d) -> Windows<'_> {
+    Windows {
+        method: Method::Max,
+        layout: &op.layout,
+        size: op.pool_size,
+        strides: op.strides,
+        padding: op.padding,
+        dilation: op.dilation,
     }
 }
 

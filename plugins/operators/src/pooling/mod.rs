@@ -5,5 +5,6 @@ pub mod global_avg_pool2d;
 pub mod global_max_pool2d;
 mod layout;
 pub mod max_pool2d;
+pub(crate) mod programs;
 mod taps;
 mod windows;

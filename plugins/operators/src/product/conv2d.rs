@@ -5,6 +5,7 @@
 //! ```
 
 mod gradient;
+mod programs;
 
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
@@ -104,6 +105,28 @@ impl Operator for Conv2d {
         let out = with_number!(dtype, T => self.convolve::<T>(&data, &kernel))?;
         Ok(vec![relayout(&out, &plain, &out_layout)?])
     }
+}
+
+impl Conv2d {
+    /// The layout of the result.
+    fn result_layout(&self) -> Option<Layout> {
+        match self.out_layout.as_str() {
+            "" => Some(self.data_layout.clone()),
+            text => Layout::parse(text).ok(),
+        }
+    }
+}
+
+/// One element after the other.
+#[rule(compute)]
+fn program(op: &Conv2d, program: &mut Program) -> Option<Stmt> {
+    programs::plain(op, program)
+}
+
+/// In tiles that stay in registers.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &Conv2d, program: &mut Program) -> Option<Stmt> {
+    programs::fixed(op, program)
 }
 
 impl Conv2d {

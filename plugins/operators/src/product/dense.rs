@@ -10,6 +10,7 @@ use tenon_plugin_api::with_number;
 
 use super::cost::of_product;
 use super::dots::multiply;
+use super::programs;
 use super::transposed::{narrowed, product};
 use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
@@ -77,6 +78,18 @@ impl Operator for Dense {
             Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
         })
     }
+}
+
+/// One element after the other.
+#[rule(compute)]
+fn program(op: &Dense, program: &mut Program) -> Stmt {
+    programs::dense(program, &op.weight_layout)
+}
+
+/// In tiles that stay in registers.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &Dense, program: &mut Program) -> Option<Stmt> {
+    programs::dense_fixed(program, &op.weight_layout)
 }
 
 gains_by_precision!(Dense);

@@ -10,6 +10,7 @@ use tenon_plugin_api::with_number;
 
 use super::cost::of_product;
 use super::dots::multiply;
+use super::programs;
 use super::transposed::{narrowed, product};
 use crate::broadcast::types::broadcast;
 use crate::kernel::convert::convert;
@@ -82,6 +83,18 @@ impl Operator for Matmul {
             Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
         })
     }
+}
+
+/// One element after the other.
+#[rule(compute)]
+fn program(op: &Matmul, program: &mut Program) -> Result<Stmt> {
+    programs::matmul(program, [op.transpose_a, op.transpose_b])
+}
+
+/// In tiles that stay in registers.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &Matmul, program: &mut Program) -> Option<Stmt> {
+    programs::matmul_fixed(program, [op.transpose_a, op.transpose_b])
 }
 
 /// The shape of the batch, and that of the matrices.

@@ -5,5 +5,6 @@ mod cost;
 pub mod dense;
 mod dots;
 pub mod matmul;
+mod programs;
 mod taps;
 mod transposed;

@@ -11,6 +11,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::along::{place, placed};
+use super::programs;
 use crate::onnx::reduce::arg;
 
 /// The index of the largest element along an axis, the first of equal ones
@@ -32,6 +33,18 @@ impl Operator for Argmax {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         with_number!(cx.arg(0)?.dtype(), T => place(cx, self.axis, |x: T, y: T| x > y))
     }
+}
+
+/// One result after the other.
+#[rule(compute)]
+fn program(op: &Argmax, program: &mut Program) -> Result<Stmt> {
+    programs::extreme(program, op.axis, true)
+}
+
+/// One result after the other, on several threads.
+#[rule(compute, benefit = 2)]
+fn fixed(op: &Argmax, program: &mut Program) -> Result<Option<Stmt>> {
+    programs::extreme_fixed(program, op.axis, true)
 }
 
 /// Nothing: places have no derivative.

@@ -12,8 +12,10 @@ use tenon_plugin_api::with_number;
 
 use super::along::{axes, extreme, reduced};
 use super::kept::shared;
+use super::programs::{self, Reduction, reduces};
 use crate::onnx::reduce::reduction;
 use crate::precision::follows_precision;
+use tenon_plugin_api::program::Reducer;
 
 /// The largest element along axes
 #[op(name = "max", pattern = "reduction")]
@@ -35,6 +37,8 @@ impl Operator for Max {
         with_number!(cx.arg(0)?.dtype(), T => extreme(cx, &axes, T::larger))
     }
 }
+
+reduces!(Max, Reducer::Max, is_mean = false);
 
 follows_precision!(Max);
 

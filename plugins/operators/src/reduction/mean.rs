@@ -10,7 +10,9 @@ use tenon_plugin_api::with_float;
 
 use super::along::{axes, reduced, rows, sum_row};
 use super::kept::kept;
+use super::programs::{self, Reduction, reduces};
 use crate::onnx::reduce::reduction;
+use tenon_plugin_api::program::Reducer;
 
 /// Mean along axes
 #[op(name = "mean", pattern = "reduction")]
@@ -35,6 +37,8 @@ impl Operator for Mean {
         })
     }
 }
+
+reduces!(Mean, Reducer::Sum, is_mean = true);
 
 /// Over the places of its axes.
 #[rule(layout)]

@@ -8,4 +8,5 @@ pub mod max;
 pub mod mean;
 pub mod min;
 pub mod prod;
+mod programs;
 pub mod sum;

@@ -11,8 +11,10 @@ use tenon_plugin_api::with_number;
 
 use super::along::{axes, reduced, rows};
 use super::kept::kept;
+use super::programs::{self, Reduction, reduces};
 use crate::onnx::fold::{self, Folded};
 use crate::onnx::reduce::reduction;
+use tenon_plugin_api::program::Reducer;
 
 /// Product along axes
 #[op(name = "prod", pattern = "reduction")]
@@ -36,6 +38,8 @@ impl Operator for Prod {
         }))
     }
 }
+
+reduces!(Prod, Reducer::Product, is_mean = false);
 
 /// Over the places of its axes.
 #[rule(layout)]

@@ -10,8 +10,10 @@ use tenon_plugin_api::with_number;
 
 use super::along::{axes, reduced, rows, sum_row};
 use super::kept::kept;
+use super::programs::{self, Reduction, reduces};
 use crate::onnx::fold::{self, Folded};
 use crate::onnx::reduce::reduction;
+use tenon_plugin_api::program::Reducer;
 
 /// Sum along axes
 #[op(name = "sum", pattern = "reduction")]
@@ -33,6 +35,8 @@ impl Operator for Sum {
         with_number!(cx.arg(0)?.dtype(), T => rows(cx, &axes, &|row: &[T]| T::narrow(sum_row(row))))
     }
 }
+
+reduces!(Sum, Reducer::Sum, is_mean = false);
 
 /// Over the places of its axes.
 #[rule(layout)]

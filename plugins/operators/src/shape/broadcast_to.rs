@@ -10,6 +10,8 @@ use tenon_plugin_api::rule::prelude::*;
 use crate::kernel::moves::copy;
 use crate::kernel::space::broadcast_strides;
 use crate::precision::follows_precision;
+use crate::program::index;
+use crate::program::moves::moved;
 
 /// Repeated along axes, in the shape of the second argument
 #[op(name = "broadcast_to", args = 2, pattern = "broadcast")]
@@ -35,6 +37,14 @@ impl Operator for BroadcastTo {
         let tensor = cx.arg(0)?;
         Ok(vec![copy(tensor, 0, shape, broadcast_strides(shape, tensor.shape()))?])
     }
+}
+
+/// Each element from where it is.
+#[rule(compute)]
+fn program(_: &BroadcastTo, program: &mut Program) -> Result<Stmt> {
+    let (input, out) = (program.input(0), program.output(0));
+    index::check_broadcast(program, input.shape(), out.shape())?;
+    moved(program, |indices| Ok(input.at(&index::broadcast(program, input.shape(), indices))))
 }
 
 /// To the shape that it has, `=> x`.

@@ -12,6 +12,7 @@ use super::simplify::one_reshape;
 use crate::onnx::fold::{self, Folded};
 use crate::onnx::steps::axes_of;
 use crate::precision::follows_precision;
+use crate::program::moves::regrouped;
 
 /// Axes of extent 1 at places of the result
 #[op(name = "expand_dims", pattern = "broadcast")]
@@ -38,6 +39,12 @@ impl Operator for ExpandDims {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         same_elements(cx)
     }
+}
+
+/// The same elements in the same order.
+#[rule(compute)]
+fn program(_: &ExpandDims, program: &mut Program) -> Result<Stmt> {
+    regrouped(program)
 }
 
 /// Of a `reshape`, `expand_dims` or `squeeze` it is one reshape; where the shape comes back, none.

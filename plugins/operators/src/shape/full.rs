@@ -43,6 +43,20 @@ impl Operator for Full {
     }
 }
 
+/// One value everywhere.
+#[rule(compute)]
+fn program(op: &Full, program: &mut Program) -> Result<Stmt> {
+    let out = program.output(0);
+    let value = match program.terms().view(op.value) {
+        TermView::Int(value) if !out.dtype().is_float() => program.int(out.dtype(), value),
+        TermView::Int(value) => program.literal(out.dtype(), value as f64),
+        TermView::Float(value) => program.literal(out.dtype(), value),
+        TermView::Bool(value) => program.literal(out.dtype(), value as i64 as f64),
+        _ => return Err(OpError::Unsupported("its `value` is no number".into())),
+    };
+    Ok(program.each(out.shape(), |indices| out.set(indices, value)))
+}
+
 /// It stays as it is: its shape is an argument.
 #[rule(layout)]
 fn layout(_: &Full, _: &mut Following<'_>) -> Option<Carried> {

@@ -12,6 +12,7 @@ use super::simplify::{same_shape, source};
 use crate::onnx::fold::{self, Folded};
 use crate::onnx::steps::product;
 use crate::precision::follows_precision;
+use crate::program::moves::regrouped;
 
 /// The same elements in the shape of the second argument
 #[op(name = "reshape", args = 2, pattern = "injective")]
@@ -34,6 +35,12 @@ impl Operator for Reshape {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         same_elements(cx)
     }
+}
+
+/// The same elements in the same order.
+#[rule(compute)]
+fn program(_: &Reshape, program: &mut Program) -> Result<Stmt> {
+    regrouped(program)
 }
 
 /// Of a `reshape`, `expand_dims` or `squeeze` it is one reshape; where the shape comes back, none.

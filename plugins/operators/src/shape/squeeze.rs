@@ -12,6 +12,7 @@ use super::simplify::one_reshape;
 use crate::onnx::fold::{self, Folded};
 use crate::onnx::steps::axes_of;
 use crate::precision::follows_precision;
+use crate::program::moves::regrouped;
 
 /// Without axes of extent 1
 #[op(name = "squeeze", pattern = "injective")]
@@ -47,6 +48,12 @@ impl Operator for Squeeze {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         same_elements(cx)
     }
+}
+
+/// The same elements in the same order.
+#[rule(compute)]
+fn program(_: &Squeeze, program: &mut Program) -> Result<Stmt> {
+    regrouped(program)
 }
 
 /// Of a `reshape`, `expand_dims` or `squeeze` it is one reshape; where the shape comes back, none.

@@ -9,6 +9,8 @@ use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::moves::{permute, wrap_axis};
 use crate::precision::follows_precision;
+use crate::program::index::axis_of;
+use crate::program::moves::moved;
 
 /// The axes in another order
 #[op(name = "transpose", pattern = "injective")]
@@ -37,6 +39,24 @@ impl Operator for Transpose {
         let rank = tensor.shape().len();
         Ok(vec![permute(tensor, &self.order(rank))?])
     }
+}
+
+/// Each element from where it is.
+#[rule(compute)]
+fn program(op: &Transpose, program: &mut Program) -> Result<Stmt> {
+    let input = program.input(0);
+    moved(program, |indices| {
+        let rank = indices.len();
+        let axes: Vec<usize> = match &op.axes {
+            Some(axes) => axes.iter().map(|&axis| axis_of(axis, rank)).collect::<Result<_>>()?,
+            None => (0..rank).rev().collect(),
+        };
+        let mut source = vec![program.index(0); rank];
+        for (&axis, &index) in axes.iter().zip(indices) {
+            source[axis] = index;
+        }
+        Ok(input.at(&source))
+    })
 }
 
 impl Transpose {

@@ -1,0 +1,161 @@
+//! The tensor program of a call: what it has for buffers, and whether what was made is one.
+
+use std::collections::HashMap;
+
+use rustc_hash::{FxBuildHasher, FxHashSet};
+
+use tenon_plugin_api::program::{OP_NAME, OP_PATTERN};
+
+use super::{OpError, OpSchema};
+use crate::ir::{
+    AttrValue, BuildPrim, Context, Cx, Dim, DimView, Function, Transaction, Type, View,
+    flatten_type,
+};
+
+/// The facet whose rules know programs.
+pub(crate) const COMPUTE: &str = "compute";
+
+/// Whether somebody knows a tensor program of the operator called `name`.
+pub fn has_program(cx: &Cx, name: &str) -> bool {
+    // Where it is not clear which rule comes first, there are several.
+    cx.operators().rules(COMPUTE, name, 0).map_or(true, |rules| !rules.is_empty())
+}
+
+/// The types of the buffers of a program.
+pub(crate) struct Buffers {
+    /// Of the tensors that are read: the arguments with tuples flattened; shapes, numbers and other arguments that are no
+    /// tensors are left out.
+    pub(crate) inputs: Vec<Type>,
+    /// Of the tensors that are written: the result, flattened if it is a tuple.
+    pub(crate) outputs: Vec<Type>,
+}
+
+impl Buffers {
+    /// Those of a call with these types. A dimension that is neither an integer nor a symbol has a symbol of its own in the
+    /// program, which finds its symbols in the shapes of its buffers.
+    pub(crate) fn of_call(cx: &Cx, args: &[Type], out: Type) -> Result<Self, OpError> {
+        let terms = cx.terms();
+        let inputs = flatten_type(terms, args);
+        let types = [inputs.clone(), flatten_type(terms, &[out])].concat();
+        if let Some(&ty) = types.iter().find(|&&ty| terms.tensor(ty).is_none()) {
+            let text = terms.type_text(ty);
+            return Err(OpError::Unsupported(format!(
+                "a tensor of known rank is expected, not {text}"
+            )));
+        }
+        let dims_of = |&ty: &Type| terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
+        let is_symbol = |dim: Dim| matches!(terms.dim(dim), DimView::Symbol(_));
+        let symbols: FxHashSet<Dim> =
+            types.iter().flat_map(dims_of).copied().filter(|&dim| is_symbol(dim)).collect();
+        let mut own: HashMap<Dim, Dim, FxBuildHasher> = HashMap::default();
+        let mut names = (0..).map(|number| cx.dim_symbol(&format!("d{number}")));
+        let mut general = |dim: Dim| match terms.dim_value(dim) {
+            None if !is_symbol(dim) => *own.entry(dim).or_insert_with(|| {
+                names.find(|name| !symbols.contains(name)).expect("there is always another name")
+            }),
+            _ => dim,
+        };
+        let generalized = types.iter().map(|&ty| match terms.tensor(ty) {
+            Some((dtype, dims)) => {
+                let dims: Vec<Dim> = dims.iter().map(|&dim| general(dim)).collect();
+                cx.tensor_type(dtype, &dims)
+            }
+            None => ty,
+        });
+        let mut types: Vec<Type> = generalized.collect();
+        let outputs = types.split_off(inputs.len());
+        Ok(Self { inputs: types, outputs })
+    }
+
+    /// Whether there is no element to write.
+    pub(crate) fn is_nothing_written(&self, cx: &Cx) -> bool {
+        let terms = cx.terms();
+        let has_none = |&ty: &Type| {
+            terms
+                .tensor(ty)
+                .is_some_and(|(_, dims)| dims.iter().any(|&dim| terms.dim_value(dim) == Some(0)))
+        };
+        self.outputs.iter().all(has_none)
+    }
+
+    /// The program that does nothing.
+    pub(crate) fn nothing(&self, cx: &Cx, op: &OpSchema) -> Transaction {
+        let mut tx = Transaction::new(cx.clone());
+        let all = self.inputs.iter().chain(&self.outputs).enumerate();
+        let params: Vec<_> = all.map(|(at, &ty)| tx.buffer(&format!("b{at}"), ty, "")).collect();
+        let body = tx.seq(&[]);
+        let attrs = cx.attrs(&[
+            (OP_PATTERN, AttrValue::Int(op.pattern as i64)),
+            (OP_NAME, AttrValue::Str(op.name.into())),
+        ]);
+        let root = tx.prim_func(&params, self.outputs.len() as u32, body, attrs);
+        tx.set_root(root);
+        tx
+    }
+
+    /// Checks that a function is a program over these buffers.
+    pub(crate) fn check(&self, func: &Function) -> Result<(), OpError> {
+        let body = func.view();
+        let View::PrimFunc { params, outputs, .. } = body.view(body.root()) else {
+            return Err(OpError::Unsupported("its rule made no tensor program".into()));
+        };
+        let found: Vec<Option<Type>> = params.iter().map(|param| body.ty(param)).collect();
+        let expected: Vec<Type> = self.inputs.iter().chain(&self.outputs).copied().collect();
+        if outputs == self.outputs.len()
+            && found.iter().copied().eq(expected.iter().map(|&ty| Some(ty)))
+        {
+            return Ok(());
+        }
+        let text = |ty: &Option<Type>| {
+            ty.map_or_else(|| "an untyped value".to_owned(), |ty| body.terms().type_text(ty))
+        };
+        let all = |types: &[Option<Type>]| types.iter().map(text).collect::<Vec<_>>().join(", ");
+        Err(OpError::Unsupported(format!(
+            "its rule made a tensor program of ({}) with {outputs} outputs instead of ({}) with {}",
+            all(&found),
+            all(&expected.iter().copied().map(Some).collect::<Vec<_>>()),
+            self.outputs.len()
+        )))
+    }
+}
+
+/// Why no rule has a program for a call with these types.
+pub(crate) fn no_program(cx: &Cx, name: &str, args: &[Type], out: Type) -> OpError {
+    let found = cx.operators().missing_rule(COMPUTE, name);
+    if !found.is_empty() {
+        return OpError::Unsupported(format!(
+            "it cannot be turned into a tensor program: {}",
+            found.join("; ")
+        ));
+    }
+    if !has_program(cx, name) {
+        return OpError::Unsupported("it cannot be turned into a tensor program".into());
+    }
+    OpError::Unsupported(match unbound_symbol(cx, args, out) {
+        Some(dim) => format!(
+            "symbolic dimension {dim} is not bound, and the operator needs to know it: give -D {dim}=…"
+        ),
+        None => "no rule of the facet `compute` has a program for these types".into(),
+    })
+}
+
+/// The name of the first symbol in the shapes of arguments and result.
+fn unbound_symbol(cx: &Cx, args: &[Type], out: Type) -> Option<String> {
+    let terms = cx.terms();
+    let tensors = [flatten_type(terms, args), flatten_type(terms, &[out])].concat();
+    let dims_of = |&ty: &Type| terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
+    let mut pending: Vec<Dim> = tensors.iter().flat_map(dims_of).copied().collect();
+    pending.reverse();
+    while let Some(dim) = pending.pop() {
+        match terms.dim(dim) {
+            DimView::Symbol(name) => return Some(terms.str(name).to_owned()),
+            DimView::Add(parts) | DimView::Mul(parts) => pending.extend(parts),
+            DimView::FloorDiv(a, b)
+            | DimView::FloorMod(a, b)
+            | DimView::Min(a, b)
+            | DimView::Max(a, b) => pending.extend([a, b]),
+            DimView::Const(_) | DimView::Unknown(_) => {}
+        }
+    }
+    None
+}

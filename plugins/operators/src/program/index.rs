@@ -1,0 +1,119 @@
+//! Indices of one tensor from those of another.
+
+use tenon_plugin_api::ir::{DType, Dim};
+use tenon_plugin_api::op::{OpError, Result};
+use tenon_plugin_api::program::{Buffer, Extent, Program, Scalar};
+
+/// An axis, counted from the end when negative.
+pub(crate) fn axis_of(axis: i64, rank: usize) -> Result<usize> {
+    let rank = rank as i64;
+    match axis {
+        axis if (0..rank).contains(&axis) => Ok(axis as usize),
+        axis if (-rank..0).contains(&axis) => Ok((axis + rank) as usize),
+        _ => Err(OpError::Unsupported(format!("there is no axis {axis} of {rank}"))),
+    }
+}
+
+/// The indices of the element of a tensor of shape `shape` that is repeated at `indices`: aligned at the last axis, and 0 along
+/// axes of extent 1.
+pub(crate) fn broadcast<'p, E: Extent>(
+    program: &'p Program,
+    shape: &[E],
+    indices: &[Scalar<'p>],
+) -> Vec<Scalar<'p>> {
+    let own = &indices[indices.len() - shape.len()..];
+    let at = |(&index, extent): (&Scalar<'p>, &E)| {
+        if extent.is(program, 1) { program.index(0) } else { index }
+    };
+    own.iter().zip(shape).map(at).collect()
+}
+
+/// Checks that it is known along which axes a tensor is repeated.
+pub(crate) fn check_broadcast(program: &Program, shape: &[Dim], out: &[Dim]) -> Result<()> {
+    let own = &out[out.len() - shape.len()..];
+    let unknown = shape.iter().zip(own).find(|&(&a, &b)| a != b && !a.is(program, 1));
+    unknown.map_or(Ok(()), |(&dim, _)| {
+        let dim = program.terms().dim_text(dim);
+        Err(OpError::Unsupported(format!("whether the dimension {dim} is repeated is not known")))
+    })
+}
+
+/// An index that a buffer holds, into an axis of `extent`: one below zero counts from the end, one outside is moved to the nearest.
+pub(crate) fn index_at<'p>(
+    indices: &Buffer<'p>,
+    place: &[Scalar<'p>],
+    extent: impl Extent,
+) -> Scalar<'p> {
+    let extent = extent.index(indices.program());
+    let at = indices.at(place).cast(DType::I64);
+    at.lt(0).select(at + extent, at).max(0).min(extent - 1)
+}
+
+/// The indices in a tensor of shape `to` of the element that has `indices` in one of shape `from`; both have as many elements.
+/// Only the axes that are really joined or divided are computed with: where the shapes agree, indices pass through.
+pub(crate) fn regroup<'p, E: Extent + PartialEq>(
+    program: &'p Program,
+    indices: &[Scalar<'p>],
+    from: &[E],
+    to: &[E],
+) -> Vec<Scalar<'p>> {
+    let value = |extent: &E| extent.value(program);
+    let known = |shape: &[E]| shape.iter().map(value).collect::<Option<Vec<i64>>>();
+    if let (Some(from), Some(to)) = (known(from), known(to)) {
+        return regroup_known(program, indices, &from, &to);
+    }
+    let both = || from.iter().zip(to);
+    let same = both().take_while(|(a, b)| a == b).count();
+    let rest = from.len().min(to.len()) - same;
+    let pairs = from.iter().rev().zip(to.iter().rev());
+    let behind = pairs.take(rest).take_while(|(a, b)| a == b).count();
+    let flat = (same..from.len() - behind)
+        .fold(program.index(0), |flat, axis| flat * from[axis].index(program) + indices[axis]);
+    let mut result = indices[..same].to_vec();
+    let mut divided = Vec::new();
+    let mut left = flat;
+    for axis in (same..to.len() - behind).rev() {
+        let extent = to[axis].index(program);
+        let is_first = axis == same;
+        divided.push(if is_first { left } else { left % extent });
+        left = left / extent;
+    }
+    result.extend(divided.into_iter().rev());
+    result.extend(&indices[from.len() - behind..]);
+    result
+}
+
+fn regroup_known<'p>(
+    program: &'p Program,
+    indices: &[Scalar<'p>],
+    from: &[i64],
+    to: &[i64],
+) -> Vec<Scalar<'p>> {
+    let mut result = vec![program.index(0); to.len()];
+    // An axis of extent 1 has the index 0 and says nothing.
+    let mut from_axes = (0..from.len()).filter(|&axis| from[axis] != 1);
+    let mut to_axes = (0..to.len()).filter(|&axis| to[axis] != 1);
+    while let (Some(first), Some(target)) = (from_axes.next(), to_axes.next()) {
+        // The smallest groups of axes with as many elements.
+        let (mut flat, mut count) = (indices[first], from[first]);
+        let (mut group, mut target_count) = (vec![target], to[target]);
+        while count != target_count {
+            if count < target_count {
+                let Some(axis) = from_axes.next() else { break };
+                flat = flat * from[axis] + indices[axis];
+                count *= from[axis];
+            } else {
+                let Some(axis) = to_axes.next() else { break };
+                group.push(axis);
+                target_count *= to[axis];
+            }
+        }
+        let mut stride = target_count;
+        for (position, &axis) in group.iter().enumerate() {
+            stride /= to[axis];
+            let index = flat / stride;
+            result[axis] = if position == 0 { index } else { index % to[axis] };
+        }
+    }
+    result
+}

@@ -1,0 +1,84 @@
+//! The place of the largest or the smallest element along an axis: the first of equal ones, and the first that is no number.
+
+use tenon_plugin_api::ir::{BinaryOp, DType};
+use tenon_plugin_api::op::Result;
+use tenon_plugin_api::program::{Program, Scalar, Stmt};
+
+use crate::program::fixed::{self, Fixed, Loops};
+use crate::program::index::{axis_of, regroup};
+
+/// One result after the other.
+pub(crate) fn extreme(program: &Program, axis: i64, is_max: bool) -> Result<Stmt> {
+    let (data, out) = (program.input(0), program.output(0));
+    let axis = axis_of(axis, data.shape().len())?;
+    let keeps_axis = out.shape().len() == data.shape().len();
+    Ok(program.each(out.shape(), |i| {
+        let element = |place| {
+            let mut indices = i.to_vec();
+            match keeps_axis {
+                true => indices[axis] = place,
+                false => indices.insert(axis, place),
+            }
+            data.wide(&indices)
+        };
+        let mut body = program.block();
+        let at = [program.index(0)];
+        let best = body.cell("best", element(at[0]));
+        let place = body.cell("place", at[0]);
+        body.push(program.each(&[data.shape()[axis]], |k| {
+            let is_better = || is_better(element(k[0]), best.at(&at), is_max);
+            program.seq(&[
+                place.set(&at, is_better().select(k[0], place.at(&at))),
+                best.set(&at, is_better().select(element(k[0]), best.at(&at))),
+            ])
+        }));
+        body.push(out.set(i, place.at(&at)));
+        body.finish()
+    }))
+}
+
+/// Of elements that are no numbers, which alone differ from themselves, the first is the best.
+fn is_better<'p>(value: Scalar<'p>, held: Scalar<'p>, is_max: bool) -> Scalar<'p> {
+    let is_past = if is_max { value.gt(held) } else { value.lt(held) };
+    if !value.dtype().is_float() {
+        return is_past;
+    }
+    let is_nan = value.binary(BinaryOp::Ne, value);
+    let is_open = held.binary(BinaryOp::Eq, held);
+    is_open.and(is_past.binary(BinaryOp::Or, is_nan))
+}
+
+/// Several results at once, where the extents are known.
+pub(crate) fn extreme_fixed(kernel: &Program, axis: i64, is_max: bool) -> Result<Option<Stmt>> {
+    let Some(args) = Fixed::of(kernel) else { return Ok(None) };
+    let (data, out) = (&args.inputs[0], &args.outputs[0]);
+    let axis = axis_of(axis, data.shape.len())?;
+    let mut kept = data.shape.clone();
+    kept[axis] = 1;
+    let count: i64 = kept.iter().product();
+    Ok(Some(kernel.parallel("p", count, |p| {
+        let mut body = fixed::Block::new(kernel);
+        let outer = regroup(kernel, &[p], &[count], &kept);
+        let element = |i| {
+            let mut indices = outer.clone();
+            indices[axis] = i;
+            data.wide(&indices)
+        };
+        let first = [kernel.index(0)];
+        let best = body.local("best", data.compute_dtype(), &[1]);
+        let place = body.local("place", DType::I64, &[1]);
+        body.push(best.set(&first, element(first[0])));
+        body.push(place.set(&first, kernel.index(0)));
+        let (from, end) = (kernel.index(1), kernel.index(data.shape[axis]));
+        body.push(kernel.range("i", from, end, |i| {
+            let is_better = || is_better(element(i), best.at(&first), is_max);
+            kernel.seq(&[
+                place.set(&first, is_better().select(i, place.at(&first))),
+                best.set(&first, is_better().select(element(i), best.at(&first))),
+            ])
+        }));
+        let indices = regroup(kernel, &outer, &kept, &out.shape);
+        body.push(out.set(&indices, place.at(&first)));
+        body.finish()
+    })))
+}
