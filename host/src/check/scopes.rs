@@ -77,17 +77,17 @@ impl Scopes {
         let kind = body.kind(expr);
         let outer = home[expr.index()];
         let operands = body.operands(expr);
-        let mut iters = 0;
+        let mut head = Head::default();
         if kind == Kind::BLOCK
             && let View::Block(block) = body.view(expr)
         {
-            iters = block.iter_kinds.len();
+            head = Head { iters: block.iters.len(), len: block.head_len() };
         }
         let mut opened = NONE;
         // The largest number among the operands so far.
         let mut before = 0;
         for (position, operand) in operands.iter().enumerate() {
-            let scope = match opens(kind, position, iters) {
+            let scope = match opens(kind, position, head) {
                 Opens::Nothing => outer,
                 Opens::Own => {
                     opened = self.tree.add(outer);
@@ -150,14 +150,22 @@ enum Opens {
     Shared,
 }
 
-/// The scope that an operand opens; `iters` is the number of a block's iterators.
-fn opens(kind: Kind, position: usize, iters: usize) -> Opens {
+/// The operands of a block before its regions: of its iterators, and all of them.
+#[derive(Clone, Copy, Default)]
+struct Head {
+    iters: usize,
+    len: usize,
+}
+
+/// The scope that an operand opens.
+fn opens(kind: Kind, position: usize, head: Head) -> Opens {
     match kind {
         Kind::IF | Kind::IF_STMT if position > 0 => Opens::Own,
         Kind::LET | Kind::SEQ | Kind::FUNCTION | Kind::PRIM_FUNC => Opens::Shared,
         Kind::FOR if position == 0 || position == 3 => Opens::Shared,
-        // What an iterator is bound to is evaluated outside.
-        Kind::BLOCK if position >= 2 * iters || position.is_multiple_of(2) => Opens::Shared,
+        // What an iterator is bound to, its domain and the predicate are evaluated outside.
+        Kind::BLOCK if position >= head.len => Opens::Shared,
+        Kind::BLOCK if position < head.iters && position.is_multiple_of(2) => Opens::Shared,
         _ => Opens::Nothing,
     }
 }

@@ -78,11 +78,15 @@ pub struct PrimBlockView<'a> {
     pub iters: Args<'a>,
     /// The kind of each iterator, `spatial` or `reduce`.
     pub iter_kinds: &'a [Term],
+    /// The domain of each iterator: first value, number of values, first value, …; empty where the block says none.
+    pub domains: Args<'a>,
+    /// The block runs where this is true; it is evaluated outside, as the bindings are.
+    pub predicate: Option<Expr>,
     /// The regions it reads.
     pub reads: Args<'a>,
     /// The regions it writes.
     pub writes: Args<'a>,
-    /// The statement that runs when all reduction iterators are at their first value.
+    /// The statement that runs when all reduction iterators are at the first value of their domain, which is 0 where none is said.
     pub init: Option<Expr>,
     /// The body.
     pub body: Expr,
@@ -90,7 +94,35 @@ pub struct PrimBlockView<'a> {
     pub attrs: Attrs,
 }
 
+/// An iterator of a block.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockIter {
+    /// Its variable.
+    pub var: Expr,
+    /// What it is bound to, where the block stands.
+    pub binding: Expr,
+    /// Its kind, `spatial` or `reduce`.
+    pub kind: Term,
+    /// The first value and the number of values that it goes through, where the block says so.
+    pub domain: Option<[Expr; 2]>,
+}
+
 impl<'a> PrimBlockView<'a> {
+    /// Its iterators.
+    pub fn iterators(self) -> impl Iterator<Item = BlockIter> + 'a {
+        self.iter_kinds.iter().enumerate().map(move |(index, &kind)| {
+            let pair = |args: Args<'_>| [args.at(2 * index), args.at(2 * index + 1)];
+            let [var, binding] = pair(self.iters);
+            let domain = (!self.domains.is_empty()).then(|| pair(self.domains));
+            BlockIter { var, binding, kind, domain }
+        })
+    }
+
+    /// How many operands stand before its regions.
+    pub fn head_len(self) -> usize {
+        self.iters.len() + self.domains.len() + self.predicate.is_some() as usize
+    }
+
     pub(super) fn new(node: RawNode, args: Args<'a>, terms: Terms<'a>) -> Option<Self> {
         let TermView::List(layout) = terms.view(Term(node.aux)) else { return None };
         let (iter_kinds, &[reads, writes]) = layout.split_last_chunk::<2>()?;
@@ -99,17 +131,22 @@ impl<'a> PrimBlockView<'a> {
             _ => None,
         };
         let (iters, reads, writes) = (2 * iter_kinds.len(), count(reads)?, count(writes)?);
-        let has_init = node.flags & 1 == 1;
+        let [has_init, has_domains, has_predicate] = [1, 2, 4].map(|bit| node.flags & bit != 0);
+        let domains = if has_domains { iters } else { 0 };
+        let head = iters + domains + has_predicate as usize;
         let regions = reads.checked_add(writes)?;
-        if args.len() != iters.checked_add(regions)? + has_init as usize + 1 {
+        if node.flags & !7 != 0 || args.len() != head.checked_add(regions)? + has_init as usize + 1
+        {
             return None;
         }
         Some(Self {
             name: Symbol(node.data),
             iters: args.take(iters),
             iter_kinds,
-            reads: args.skip(iters).take(reads),
-            writes: args.skip(iters + reads).take(writes),
+            domains: args.skip(iters).take(domains),
+            predicate: has_predicate.then(|| args.at(head - 1)),
+            reads: args.skip(head).take(reads),
+            writes: args.skip(head + reads).take(writes),
             init: has_init.then(|| args.at(args.len() - 2)),
             body: args.at(args.len() - 1),
             attrs: Attrs(node.attrs),

@@ -76,9 +76,10 @@ kinds! {
     /// A loop. Operands: variable, first value, number of steps, body. `data`: [`LoopKind`]. `aux`: the
     /// symbol of the thread axis of a thread-bound loop.
     FOR = 66 "for",
-    /// A block. Operands: (variable, binding) for each iterator, read regions, written regions, an
-    /// initial statement when `flags` bit 0 is set, the body. `data`: the symbol of its name. `aux`: a
-    /// list term: the kind of each iterator (a string), the number of reads, the number of writes.
+    /// A block. Operands: (variable, binding) for each iterator, (first value, number of values) for each when
+    /// `flags` bit 1 is set, a predicate when bit 2 is set, read regions, written regions, an initial statement
+    /// when bit 0 is set, the body. `data`: the symbol of its name. `aux`: a list term: the kind of each iterator
+    /// (a string), the number of reads, the number of writes.
     BLOCK = 67 "block",
     /// A part of a buffer. Operands: buffer, then (first index, extent) for each axis.
     REGION = 68 "region",

@@ -8,12 +8,13 @@
 //! ```
 //!
 //! An iterator is a name for the value it is bound to, so each use reads that value instead. A block
-//! runs its initial statement when all of its reduction iterators are at their first value, zero; without
-//! reduction iterators it always does. What a block says of the regions it reads and writes is dropped.
+//! runs its initial statement when all of its reduction iterators are at the first value of their domain, which is
+//! zero where the block says none; without reduction iterators it always does. A block with a predicate runs where
+//! that is true. What a block says of the regions it reads and writes is dropped.
 //!
 //! Passes that want blocks come first. `tir.Simplify` afterwards removes conditions that are always true.
 
-use tenon_plugin_api::ir::PrimBlockView;
+use tenon_plugin_api::ir::{BlockIter, PrimBlockView};
 use tenon_plugin_api::prelude::*;
 
 /// Turns blocks into plain statements.
@@ -37,40 +38,39 @@ fn lower_blocks(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimFunc>
     }
     for expr in rw.post_order() {
         let View::Block(block) = rw.view(expr) else { continue };
-        let (stmt, init) = (block.body, block.init);
-        let lowered = match init {
+        let (stmt, init, predicate) = (block.body, block.init, block.predicate);
+        let mut lowered = match init {
             None => stmt,
             Some(init) => {
-                let firsts = reduction_bindings(&rw, block);
+                let firsts = reductions(&rw, block);
                 let guarded = guard(&mut rw, &firsts, init);
                 rw.seq(&[guarded, stmt])
             }
         };
+        if let Some(predicate) = predicate {
+            lowered = rw.if_stmt(predicate, lowered, None);
+        }
         rw.replace(expr, lowered);
     }
     Ok(rw.finish()?.into())
 }
 
-/// What the reduction iterators of a block are bound to.
-fn reduction_bindings(rw: &Rewriter, block: PrimBlockView<'_>) -> Vec<Expr> {
-    let is_reduction = |kind: Term| rw.terms().view(kind) == TermView::Str("reduce");
-    let bindings = block.iters.to_vec().into_iter().skip(1).step_by(2);
-    block
-        .iter_kinds
-        .iter()
-        .zip(bindings)
-        .filter(|&(&kind, _)| is_reduction(kind))
-        .map(|(_, binding)| binding)
-        .collect()
+/// The reduction iterators of a block.
+fn reductions(rw: &Rewriter, block: PrimBlockView<'_>) -> Vec<BlockIter> {
+    let is_reduction = |iter: &BlockIter| rw.terms().view(iter.kind) == TermView::Str("reduce");
+    block.iterators().filter(is_reduction).collect()
 }
 
-/// `stmt`, run when all of `values` are zero.
-fn guard(rw: &mut Rewriter, values: &[Expr], stmt: Expr) -> Expr {
+/// `stmt`, run when all of `iters` are at their first value.
+fn guard(rw: &mut Rewriter, iters: &[BlockIter], stmt: Expr) -> Expr {
     let mut condition = None;
-    for &value in values {
-        let dtype = rw.body().scalar_ty(value).map_or(DType::I64, |(dtype, _)| dtype);
-        let zero = rw.int_of(dtype, 0);
-        let is_first = rw.binary(BinaryOp::Eq, value, zero);
+    for iter in iters {
+        let dtype = rw.body().scalar_ty(iter.binding).map_or(DType::I64, |(dtype, _)| dtype);
+        let first = match iter.domain {
+            Some([first, _]) => first,
+            None => rw.int_of(dtype, 0),
+        };
+        let is_first = rw.binary(BinaryOp::Eq, iter.binding, first);
         condition = Some(match condition {
             None => is_first,
             Some(others) => rw.binary(BinaryOp::And, others, is_first),

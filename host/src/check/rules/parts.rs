@@ -109,12 +109,12 @@ impl Place {
             },
             Kind::BLOCK => match body.view(expr) {
                 View::Block(block) => {
-                    let (iters, regions) =
-                        (block.iters.len(), block.reads.len() + block.writes.len());
+                    let iters = block.iters.len();
+                    let regions = block.reads.len() + block.writes.len();
                     match position {
                         _ if position < iters && position.is_multiple_of(2) => Place::Variable,
-                        _ if position < iters => Place::Scalar,
-                        _ if position < iters + regions => Place::Region,
+                        _ if position < block.head_len() => Place::Scalar,
+                        _ if position < block.head_len() + regions => Place::Region,
                         _ => Place::Statement,
                     }
                 }

@@ -13,9 +13,24 @@ use crate::eval::Tensor;
 /// What is to be compiled next.
 enum Work {
     Stmt(Expr),
-    EndLoop { var: Reg, min: Reg, extent: Reg, stmt: u32 },
-    EndThen { cond: Reg, otherwise: Option<Expr>, stmt: u32 },
-    EndElse { cond: Reg, then: usize, stmt: u32 },
+    /// A block whose predicate is true.
+    Block(Expr),
+    EndLoop {
+        var: Reg,
+        min: Reg,
+        extent: Reg,
+        stmt: u32,
+    },
+    EndThen {
+        cond: Reg,
+        otherwise: Option<Expr>,
+        stmt: u32,
+    },
+    EndElse {
+        cond: Reg,
+        then: usize,
+        stmt: u32,
+    },
 }
 
 impl Program {
@@ -38,6 +53,11 @@ impl Program {
         while let Some(next) = work.pop() {
             match next {
                 Work::Stmt(stmt) => compiler.stmt(stmt, &mut work)?,
+                Work::Block(stmt) => {
+                    if let View::Block(block) = body.view(stmt) {
+                        compiler.block(block, stmt, &mut work)?;
+                    }
+                }
                 Work::EndLoop { var, min, extent, stmt } => {
                     let body = compiler.close_scope();
                     let limit = compiler.int_reg(1);
@@ -107,7 +127,18 @@ impl Compiler<'_> {
                 work.push(Work::EndThen { cond: cond.reg, otherwise, stmt: number });
                 work.push(Work::Stmt(then));
             }
-            View::Block(block) => self.block(block, stmt, work)?,
+            View::Block(block) => match block.predicate {
+                None => self.block(block, stmt, work)?,
+                Some(predicate) => {
+                    let number = self.begin("the predicate of the block", stmt, stmt);
+                    let cond = self.int(predicate)?;
+                    self.end_stmt();
+                    self.open_scope();
+                    work.push(Work::EndThen { cond: cond.reg, otherwise: None, stmt: number });
+                    work.push(Work::Block(stmt));
+                    return Ok(());
+                }
+            },
             View::Store { buffer, value, indices } => {
                 let number = self.begin("the store to", buffer, stmt);
                 let value = self.emit(value)?;
@@ -148,7 +179,7 @@ impl Compiler<'_> {
     }
 
     /// A block: its iterators are names for what they are bound to; its initial statement runs when all
-    /// reduction iterators are zero.
+    /// reduction iterators are at the first value of their domain. It runs where its predicate is true.
     fn block(
         &mut self,
         block: PrimBlockView<'_>,
@@ -157,12 +188,16 @@ impl Compiler<'_> {
     ) -> Result<(), ProgramError> {
         let number = self.begin("the block", stmt, stmt);
         let mut is_first: Option<Operand> = None;
-        for (&kind, pair) in block.iter_kinds.iter().zip(block.iters.to_vec().chunks_exact(2)) {
-            let value = self.int(pair[1])?;
-            self.bind(pair[0], value);
-            if block.init.is_some() && self.body.terms().view(kind) == TermView::Str("reduce") {
-                let zero = self.literal_int(0);
-                let here = self.binary_int(BinaryOp::Eq, DType::I64, value, zero)?;
+        for iter in block.iterators() {
+            let value = self.int(iter.binding)?;
+            self.bind(iter.var, value);
+            if block.init.is_some() && self.body.terms().view(iter.kind) == TermView::Str("reduce")
+            {
+                let first = match iter.domain {
+                    Some([first, _]) => self.int(first)?,
+                    None => self.literal_int(0),
+                };
+                let here = self.binary_int(BinaryOp::Eq, DType::I64, value, first)?;
                 is_first = Some(match is_first {
                     None => here,
                     Some(others) => self.binary_int(BinaryOp::And, DType::BOOL, others, here)?,

@@ -298,6 +298,10 @@ impl<'cx> Emitter<'cx, '_> {
 
     /// Binds the iterators; the initial statement runs when all reductions are at their first value, 0.
     fn block(&mut self, block: PrimBlockView<'_>) -> Result<()> {
+        if block.predicate.is_some() || !block.domains.is_empty() {
+            let text = "a block has a predicate or domains, which are to be conditions before this";
+            return Problem::malformed(text);
+        }
         let terms = self.body.terms();
         let mut is_first: Option<BasicValueEnum<'cx>> = None;
         for (index, &kind) in block.iter_kinds.iter().enumerate() {

@@ -214,7 +214,21 @@ impl Writer<'_> {
             operands.extend([var, value]);
             layout.push(self.cx.symbol(self.random.pick(&["spatial", "reduce"])).into());
         }
-        self.indices.extend(operands.iter().step_by(2));
+        let vars: Vec<Expr> = operands.iter().copied().step_by(2).collect();
+        let has_domains = !vars.is_empty() && self.random.chance(40);
+        if has_domains {
+            for _ in &vars {
+                let first = self.tx.index(0);
+                let count = self.tx.index(EXTENT);
+                operands.extend([first, count]);
+            }
+        }
+        let has_predicate = self.random.chance(30);
+        if has_predicate {
+            let (a, b) = (self.index(2), self.index(2));
+            operands.push(self.raw_binary(BinaryOp::Le, a, b));
+        }
+        self.indices.extend(vars);
         for _ in 0..2 {
             let count = self.random.below(3);
             for _ in 0..count {
@@ -232,7 +246,7 @@ impl Writer<'_> {
         operands.push(body);
         self.indices.truncate(visible);
         let spec = NodeSpec {
-            flags: has_init as u16,
+            flags: has_init as u16 | (has_domains as u16) << 1 | (has_predicate as u16) << 2,
             data: self.cx.symbol(self.random.pick(&["", "conv", "a \"b\""])).0,
             aux: self.cx.list(&layout).0,
             attrs: random_attrs(self.cx, self.random),

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::Parser;
-use super::body::{Body, Header};
+use super::body::{Body, Header, NewVar};
 use super::cursor::{Halt, Parsed, range};
 use super::prim_scope::{BlockHead, LoopHead, Role, Scope};
 use crate::diagnostics::Diagnostic;
@@ -227,19 +227,24 @@ impl<'s> Prim<'_, 's, '_> {
             return Err(self.parser.expected("`in`"));
         }
         let min = self.parser.scalar(&mut self.body)?;
-        let extent = if self.parser.eat(Tok::Range) {
-            let end = self.parser.scalar(&mut self.body)?;
-            self.steps(min, end)
-        } else if self.parser.eat(Tok::Colon) {
-            self.parser.scalar(&mut self.body)?
-        } else {
-            return Err(self.parser.expected("`..` and the end, or `:` and the number of steps"));
-        };
+        let extent = self.range_behind(min)?;
         let (kind, thread) = self.loop_kind()?;
         let attrs = self.parser.attrs()?;
         self.body.names.open();
         let var = self.parser.define_var(&mut self.body, name, ty);
         self.open(Role::For(Box::new(LoopHead { var, min, extent, kind, thread, attrs, span })))
+    }
+
+    /// `..end` or `: count` behind the first value: the number of steps.
+    fn range_behind(&mut self, min: Expr) -> Parsed<Expr> {
+        if self.parser.eat(Tok::Range) {
+            let end = self.parser.scalar(&mut self.body)?;
+            Ok(self.steps(min, end))
+        } else if self.parser.eat(Tok::Colon) {
+            self.parser.scalar(&mut self.body)
+        } else {
+            Err(self.parser.expected("`..` and the end, or `:` and the number of steps"))
+        }
     }
 
     /// The number of steps of a range; its first value is zero or a literal where it is short to say.
@@ -312,39 +317,76 @@ impl<'s> Prim<'_, 's, '_> {
         let name = self.parser.unquoted(token, 0)?;
         let name = if name.is_empty() { 0 } else { self.parser.symbol(&name).0 };
         self.parser.expect(Tok::LParen)?;
-        let body = &mut self.body;
-        let iters = self.parser.list(Tok::RParen, |parser| {
-            let token = parser.expect(Tok::Var)?;
-            parser.expect(Tok::Colon)?;
-            let kind = parser.name("`spatial` or `reduce`")?;
-            let kind: Term = parser.symbol(&kind).into();
-            let ty = match parser.at(Tok::Assign) {
-                true => Some(parser.scalar_type(DType::I64)),
-                false if parser.eat_word("_") => None,
-                false => Some(parser.ty()?),
-            };
-            parser.expect(Tok::Assign)?;
-            let value = parser.scalar(body)?;
-            Ok((parser.var_name(token)?, kind, ty, value))
-        })?;
+        let mut iters = Vec::new();
+        while !self.parser.eat(Tok::RParen) {
+            iters.push(self.iterator()?);
+            if !self.parser.eat(Tok::Comma) {
+                self.parser.expect(Tok::RParen)?;
+                break;
+            }
+        }
+        let predicate = match self.parser.eat_word("where") {
+            true => Some(self.parser.scalar(&mut self.body)?),
+            false => None,
+        };
         self.body.names.open();
         let mut head = BlockHead {
             name,
             operands: Vec::new(),
             layout: Vec::new(),
             attrs: Attrs::NONE,
+            flags: 0,
             init: None,
             span,
         };
-        for (name, kind, ty, value) in iters {
-            let var = self.parser.define_var(&mut self.body, name, ty);
-            head.operands.extend([var, value]);
-            head.layout.push(kind);
+        let mut domains = Vec::new();
+        for iter in iters {
+            let var = self.parser.define_var(&mut self.body, iter.name, iter.ty);
+            head.operands.extend([var, iter.value]);
+            head.layout.push(iter.kind);
+            domains.extend(iter.domain);
         }
+        if !domains.is_empty() {
+            head.flags |= 2;
+            if 2 * domains.len() != head.operands.len() {
+                let text = "each iterator of a block has a domain, or none has";
+                let diagnostic = Diagnostic::error(text).label(range(token), "of this block");
+                return Err(self.parser.report(diagnostic));
+            }
+        }
+        head.operands.extend(domains.into_iter().flatten());
+        head.flags |= if predicate.is_some() { 4 } else { 0 };
+        head.operands.extend(predicate);
         match self.parser.eat_word("with") {
             true => self.open(Role::With(Box::new(head))),
             false => self.regions(head),
         }
+    }
+
+    /// `%v: spatial in 0..8 = %i`
+    fn iterator(&mut self) -> Parsed<Iterator<'s>> {
+        let parser = &mut self.parser;
+        let token = parser.expect(Tok::Var)?;
+        parser.expect(Tok::Colon)?;
+        let kind = parser.name("`spatial` or `reduce`")?;
+        let kind: Term = parser.symbol(&kind).into();
+        let ty = match () {
+            () if parser.at(Tok::Assign) || parser.at_word("in") => {
+                Some(parser.scalar_type(DType::I64))
+            }
+            () if parser.eat_word("_") => None,
+            () => Some(parser.ty()?),
+        };
+        let domain = match self.parser.eat_word("in") {
+            true => {
+                let first = self.parser.scalar(&mut self.body)?;
+                Some([first, self.range_behind(first)?])
+            }
+            false => None,
+        };
+        self.parser.expect(Tok::Assign)?;
+        let value = self.parser.scalar(&mut self.body)?;
+        Ok(Iterator { name: self.parser.var_name(token)?, kind, ty, domain, value })
     }
 
     /// Regions and attributes of a block, up to the brace of its initial statement or body.
@@ -366,6 +408,15 @@ impl<'s> Prim<'_, 's, '_> {
             false => self.open(Role::Block(Box::new(head))),
         }
     }
+}
+
+/// An iterator of a block before its variable is made.
+struct Iterator<'s> {
+    name: NewVar<'s>,
+    kind: Term,
+    ty: Option<Type>,
+    domain: Option<[Expr; 2]>,
+    value: Expr,
 }
 
 impl<'s> Parser<'s, '_> {

@@ -57,6 +57,8 @@ pub(super) struct BlockHead {
     /// Kinds of the iterators, number of reads, number of writes.
     pub(super) layout: Vec<Term>,
     pub(super) attrs: Attrs,
+    /// Whether there are domains (2) and a predicate (4).
+    pub(super) flags: u16,
     pub(super) init: Option<Expr>,
     pub(super) span: u32,
 }
@@ -193,7 +195,7 @@ impl Prim<'_, '_, '_> {
         operands.extend(head.init);
         operands.push(content);
         let spec = NodeSpec {
-            flags: head.init.is_some() as u16,
+            flags: head.flags | head.init.is_some() as u16,
             data: head.name,
             aux: self.parser.cx.list(&head.layout).0,
             attrs: head.attrs,

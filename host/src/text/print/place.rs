@@ -83,7 +83,8 @@ impl<'l, 'a> Placing<'l, 'a> {
 
     /// The names of a block's iterators are known in its regions, its initial statement and its body.
     fn place_block(&mut self, expr: Expr, block: PrimBlockView<'_>) {
-        for value in block.iters.iter().skip(1).step_by(2) {
+        let bindings = block.iters.iter().skip(1).step_by(2);
+        for value in bindings.chain(block.domains.iter()).chain(block.predicate) {
             self.place(value, self.layout.home[expr.index()]);
         }
         let head = self.open(expr);

@@ -133,6 +133,21 @@ impl Printer<'_, '_> {
             self.ty_or_none(self.body.ty(var));
         }
         self.out.push_str(" in ");
+        self.range(min, extent);
+        if kind != LoopKind::Serial {
+            self.out.push(' ');
+            self.out.push_str(kind.text());
+        }
+        if kind == LoopKind::ThreadBound {
+            self.out.push(' ');
+            write_quoted(self.out, self.body.terms().str(thread));
+        }
+        self.attrs(attrs);
+        self.out.push_str(" {\n");
+    }
+
+    /// `first..end`, or `first : count` where the end is not short to say.
+    fn range(&mut self, min: Expr, extent: Expr) {
         self.scalar(min);
         match self.range_end(min, extent) {
             Some(RangeEnd::Extent) => {
@@ -150,16 +165,6 @@ impl Printer<'_, '_> {
                 self.scalar(extent);
             }
         }
-        if kind != LoopKind::Serial {
-            self.out.push(' ');
-            self.out.push_str(kind.text());
-        }
-        if kind == LoopKind::ThreadBound {
-            self.out.push(' ');
-            write_quoted(self.out, self.body.terms().str(thread));
-        }
-        self.attrs(attrs);
-        self.out.push_str(" {\n");
     }
 
     /// Whether a variable has the type of indices.
@@ -218,12 +223,12 @@ impl Printer<'_, '_> {
         self.out.push_str("block ");
         write_quoted(self.out, self.body.terms().str(block.name));
         self.out.push_str(" (");
-        for (index, &kind) in block.iter_kinds.iter().enumerate() {
+        for (index, iter) in block.iterators().enumerate() {
             if index > 0 {
                 self.out.push_str(", ");
             }
-            let (var, value) = (block.iters.at(2 * index), block.iters.at(2 * index + 1));
-            let kind = self.body.terms().str(kind);
+            let (var, value) = (iter.var, iter.binding);
+            let kind = self.body.terms().str(iter.kind);
             self.var(var);
             self.out.push_str(": ");
             write_name(self.out, kind, is_word(kind));
@@ -231,10 +236,18 @@ impl Printer<'_, '_> {
                 self.out.push(' ');
                 self.ty_or_none(self.body.ty(var));
             }
+            if let Some([first, count]) = iter.domain {
+                self.out.push_str(" in ");
+                self.range(first, count);
+            }
             self.out.push_str(" = ");
             self.scalar(value);
         }
         self.out.push(')');
+        if let Some(predicate) = block.predicate {
+            self.out.push_str(" where ");
+            self.scalar(predicate);
+        }
         match self.layout.labelled(self.layout.scope(stmt, 0)).is_empty() {
             true => self.regions(stmt),
             false => {

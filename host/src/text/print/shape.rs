@@ -13,9 +13,13 @@ pub(super) fn is_raw(body: BodyView<'_>, expr: Expr) -> bool {
     }
     let has_attrs =
         matches!(kind, Kind::CALL | Kind::FUNCTION | Kind::PRIM_FUNC | Kind::FOR | Kind::BLOCK);
-    let has_flag = matches!(kind, Kind::FUNCTION | Kind::PRIM_FUNC | Kind::BLOCK);
+    let flags = match kind {
+        Kind::FUNCTION | Kind::PRIM_FUNC => 1,
+        Kind::BLOCK => 7,
+        _ => 0,
+    };
     let has_aux = matches!(kind, Kind::FOR | Kind::BLOCK);
-    if node.flags > has_flag as u16
+    if node.flags & !flags != 0
         || (node.aux != 0 && !has_aux)
         || (node.attrs != 0 && (!has_attrs || terms.kind(Term(node.attrs)) != TermKind::DICT))
     {
