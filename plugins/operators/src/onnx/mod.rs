@@ -2,15 +2,19 @@
 //!
 //! What is about one operator stands in its file.
 
+mod affine_grid;
 pub(crate) mod along_axis;
+mod center_crop_pad;
 mod constant;
 mod depth_to_space;
+mod dynamic_quantize;
 mod elu;
 pub(crate) mod fold;
 mod gemm;
 mod hard_sigmoid;
 mod identity;
 mod is_finite;
+mod likelihood_loss;
 pub(crate) mod moments;
 mod norms;
 mod one_hot;
@@ -33,6 +37,7 @@ mod thresholds;
 mod tile;
 mod triangle;
 pub(crate) mod window;
+mod window_functions;
 mod xor;
 
 pub(crate) use same::same;
