@@ -4,6 +4,8 @@
 
 mod affine_grid;
 pub(crate) mod along_axis;
+mod attention;
+mod causal_conv;
 mod center_crop_pad;
 mod constant;
 mod depth_to_space;
@@ -12,9 +14,11 @@ mod elu;
 pub(crate) mod fold;
 mod gemm;
 mod hard_sigmoid;
+mod heads;
 mod identity;
 mod is_finite;
 mod likelihood_loss;
+mod linear_attention;
 pub(crate) mod moments;
 mod norms;
 mod one_hot;
@@ -25,6 +29,7 @@ mod range;
 mod reciprocal;
 pub(crate) mod reduce;
 mod remainder;
+mod rotary_embedding;
 mod same;
 mod shape;
 mod sign;
