@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::{cast_to, extent_of, joined, reshape_to, sliced};
+use crate::onnx::steps::{cast_to, check_equal, extent_of, joined, reshape_to, sliced};
 
 /// `CausalConvWithState`: each channel is convolved along a sequence with its own kernel, which reaches back into the
 /// state. The new state are the last elements that a kernel reaches back to.
@@ -15,6 +15,9 @@ fn causal_conv(node: &mut Node<'_>) -> Outputs {
     else {
         return invalid("its input and weight have not three dimensions");
     };
+    let unit = node.cx().dim(1);
+    check_equal(node, [outputs, channels], "the channels of input and weight")?;
+    check_equal(node, [one, unit], "a kernel's channels and the one that it is for")?;
     let reach = extent_of(node, taps, "size of the kernel")? - 1;
     if reach < 0 {
         return invalid("its kernel has no elements");
@@ -26,10 +29,9 @@ fn causal_conv(node: &mut Node<'_>) -> Outputs {
     let &[batch, _, length] = node.dims(whole)?.as_slice() else {
         return invalid("its state has not three dimensions");
     };
-    let unit = node.cx().dim(1);
     let image = reshape_to(node, whole, &[batch, channels, unit, length])?;
     let kernel = reshape_to(node, kernel, &[outputs, one, unit, taps])?;
-    let groups = extent_of(node, outputs, "number of channels")?;
+    let groups = extent_of(node, channels, "number of channels")?;
     let dtype = node.dtype(x)?;
     let mut attrs = vec![("groups", groups.into())];
     if matches!(dtype, DType::F16 | DType::BF16) {

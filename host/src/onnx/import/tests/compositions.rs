@@ -40,7 +40,7 @@ fn heads_that_share_keys_are_rows_of_one_product() {
             "%y_matmul_1 = matmul(%y_reshape_2, %v)",
         ]
     );
-    assert!(text.contains("%y_reshape = reshape(%y_multiply, shape(1, 2, 3 * s, 16))"), "{text}");
+    assert!(text.contains("%y_reshape = reshape(%y_multiply, shape(1, 2, 3*s, 16))"), "{text}");
 }
 
 /// A step that adds to a past of any length: all of the past lies before it.
@@ -68,7 +68,7 @@ fn what_attention_does_not_take_is_named() {
     };
     let causal = int("is_causal", 1);
     refused(
-        attention(&[N(1), N(2), S("s"), N(4)], &dims, &[], &[causal.clone()]),
+        attention(&[N(1), N(2), S("s"), N(4)], &dims, &[], std::slice::from_ref(&causal)),
         "a symbolic number of queries that look at a part",
     );
     refused(
@@ -126,10 +126,10 @@ fn linear_attention(length: D, attributes: &[Message]) -> Model {
 #[test]
 fn linear_attention_is_written_out_step_by_step() {
     let rule = string("update_rule", "linear");
-    let text = linear_attention(N(3), &[rule.clone()]).text();
+    let text = linear_attention(N(3), std::slice::from_ref(&rule)).text();
     assert_eq!(text.matches("= matmul(").count(), 3, "{text}");
     let refused = |length, reason: &str| {
-        let error = linear_attention(length, &[rule.clone()]).error();
+        let error = linear_attention(length, std::slice::from_ref(&rule)).error();
         assert!(error.contains(&format!("LinearAttention (ai.onnx 27): {reason}")), "{error}");
     };
     refused(N(65), "a sequence of 65 steps; 1 to 64 are");
