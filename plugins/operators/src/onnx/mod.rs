@@ -2,15 +2,23 @@
 //!
 //! What is about one operator stands in its file.
 
+mod affine_grid;
 pub(crate) mod along_axis;
+mod attention;
+mod causal_conv;
+mod center_crop_pad;
 mod constant;
 mod depth_to_space;
+mod dynamic_quantize;
 mod elu;
 pub(crate) mod fold;
 mod gemm;
 mod hard_sigmoid;
+mod heads;
 mod identity;
 mod is_finite;
+mod likelihood_loss;
+mod linear_attention;
 pub(crate) mod moments;
 mod norms;
 mod one_hot;
@@ -21,6 +29,7 @@ mod range;
 mod reciprocal;
 pub(crate) mod reduce;
 mod remainder;
+mod rotary_embedding;
 mod same;
 mod shape;
 mod sign;
@@ -33,6 +42,7 @@ mod thresholds;
 mod tile;
 mod triangle;
 pub(crate) mod window;
+mod window_functions;
 mod xor;
 
 pub(crate) use same::same;

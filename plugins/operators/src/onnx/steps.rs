@@ -2,6 +2,8 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
+use super::fold::is_equal;
+
 /// `value` with elements of `dtype`; itself if it has these.
 pub(crate) fn cast_to(node: &mut Node<'_>, value: Value, dtype: DType) -> Result<Value, Problem> {
     if node.dtype(value)? == dtype {
@@ -65,4 +67,59 @@ pub(crate) fn each_with_next(node: &mut Node<'_>, op: &'static str) -> Result<Va
     let inputs = node.all_inputs()?;
     let Some((&first, rest)) = inputs.split_first() else { return invalid("it has no inputs") };
     rest.iter().try_fold(first, |so_far, &next| node.apply(op, &[so_far, next]))
+}
+
+/// The element type that arithmetic on `dtype` is done in where it must lose nothing on the way.
+pub(crate) fn wide(dtype: DType) -> DType {
+    if dtype == DType::F64 { dtype } else { DType::F32 }
+}
+
+/// The elements along `axis` from `begin` to before `end`.
+pub(crate) fn sliced(
+    node: &mut Node<'_>,
+    x: Value,
+    axis: usize,
+    [begin, end]: [i64; 2],
+) -> Result<Value, Problem> {
+    let attrs = [
+        ("begin", vec![begin].into()),
+        ("end", vec![end].into()),
+        ("axes", vec![axis as i64].into()),
+    ];
+    node.call("strided_slice", &[x], &attrs)
+}
+
+/// Tensors one after the other.
+pub(crate) fn joined(node: &mut Node<'_>, parts: &[Value], axis: i64) -> Result<Value, Problem> {
+    if let &[only] = parts {
+        return Ok(only);
+    }
+    let parts = node.tuple(parts)?;
+    node.call("concatenate", &[parts], &[("axis", axis.into())])
+}
+
+/// The numbers 0, 1, … as i64, one for each index along the axis of a tensor of these dimensions that is not 1.
+pub(crate) fn counting(node: &mut Node<'_>, count: i64, shape: &[i64]) -> Result<Value, Problem> {
+    let bytes = usize::try_from(count).ok().and_then(|count| count.checked_mul(size_of::<i64>()));
+    if !bytes.is_some_and(|bytes| node.spend(bytes)) {
+        return unsupported(format!("a dimension of {count} here"));
+    }
+    let numbers: Vec<u8> = (0..count).flat_map(i64::to_le_bytes).collect();
+    node.constant(DType::I64, shape, &numbers)
+}
+
+/// A dimension as a number; the error says what it is of.
+pub(crate) fn extent_of(node: &Node<'_>, dim: Dim, what: &str) -> Result<i64, Problem> {
+    match node.terms().dim_value(dim) {
+        Some(extent) => Ok(extent),
+        None => unsupported(format!("a symbolic {what}")),
+    }
+}
+
+/// Refuses two dimensions that are different, whatever their symbols stand for.
+pub(crate) fn check_equal(node: &Node<'_>, [a, b]: [Dim; 2], what: &str) -> Result<(), Problem> {
+    match is_equal(node, a, b) {
+        Some(false) => invalid(format!("{what} differ")),
+        _ => Ok(()),
+    }
 }

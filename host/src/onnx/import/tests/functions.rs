@@ -94,3 +94,86 @@ fn expansion_has_an_end() {
         "`m.onnx` is not a valid model: its functions expand to more than 1048576 nodes"
     );
 }
+
+fn in_domain(domain: &str, message: Message) -> Message {
+    message.bytes(7, domain)
+}
+
+/// A function of a domain of its own, which is written in these versions of others.
+fn of_domain(domain: &str, name: &str, sets: &[(&str, i64)], nodes: &[Message]) -> Message {
+    let function = Message::new().bytes(1, name).bytes(10, domain).bytes(4, "a").bytes(5, "b");
+    let function = nodes.iter().fold(function, |it, node| it.message(7, node.clone()));
+    sets.iter().fold(function, |it, &(domain, version)| {
+        it.message(9, Message::new().bytes(1, domain).int(2, version))
+    })
+}
+
+/// Each function is written in its own versions of the operators, and hands attributes on, with defaults of its own.
+#[test]
+fn functions_of_several_domains_call_each_other() {
+    let inner = of_domain(
+        "inner",
+        "Scaled",
+        &[("", 11)],
+        &[node("Softmax", &["a"], &["b"], &[reference("axis", "along", 2)])],
+    );
+    let call =
+        |attributes: &[Message]| in_domain("inner", node("Scaled", &["a"], &["b"], attributes));
+    // An attribute with a default, which the inner function gets by another name.
+    let outer =
+        of_domain("outer", "Twice", &[("", 13)], &[call(&[reference("along", "where", 2)])]);
+    let outer = outer.message(11, int("where", 2));
+    let calls = |attributes: &[Message]| {
+        let call = in_domain("outer", node("Twice", &["x"], &["y"], attributes));
+        model(17)
+            .input("x", FLOAT, &[N(2), N(3), N(1)])
+            .with(1, call)
+            .output("y")
+            .function(inner.clone())
+            .function(outer.clone())
+            .text()
+    };
+    // Before version 13 softmax is over all that comes from the axis on.
+    assert!(calls(&[]).ends_with("= nn.softmax(%x) { axis = 2 }\nret %b"), "{}", calls(&[]));
+    let along = calls(&[int("where", 0)]);
+    assert!(along.contains("reshape(%x, shape(1, 6))"), "{along}");
+}
+
+/// What has no rule is told at once, however deep it stands, in the version that its function is written in.
+#[test]
+fn what_is_not_supported_within_functions_is_listed() {
+    let inner = of_domain(
+        "inner",
+        "F",
+        &[("", 11), ("other", 3)],
+        &[
+            node("NonZero", &["a"], &["t"], &[]),
+            in_domain("other", node("Magic", &["t"], &["s"], &[])),
+            node("Relu", &["a"], &["b"], &[int("speed", 1)]),
+        ],
+    );
+    let outer = of_domain(
+        "outer",
+        "G",
+        &[("", 17)],
+        &[in_domain("inner", node("F", &["a"], &["c"], &[])), node("TopK", &["c"], &["b"], &[])],
+    );
+    let unused = of_domain("outer", "Unused", &[("", 17)], &[node("Loop", &["a"], &["b"], &[])]);
+    let model = model(17)
+        .input("x", FLOAT, &[N(2)])
+        .with(1, in_domain("outer", node("G", &["x"], &["y"], &[])))
+        .with(1, node("Det", &["y"], &["z"], &[]))
+        .output("z")
+        .function(inner)
+        .function(outer)
+        .function(unused);
+    assert_eq!(
+        model.error(),
+        "`m.onnx` uses what is not supported:\n  \
+         NonZero (ai.onnx 11) — once: the one that makes `t`\n  \
+         Magic (other 3) — once: the one that makes `s`\n  \
+         Relu (ai.onnx 11): attribute `speed` — once: the one that makes `b`\n  \
+         TopK (ai.onnx 17) — once: the one that makes `b`\n  \
+         Det (ai.onnx 17) — once: the one that makes `z`"
+    );
+}

@@ -1,5 +1,6 @@
 //! Small models, made here, and the text of what they become.
 
+mod compositions;
 mod dim_math;
 mod dimensions;
 mod functions;

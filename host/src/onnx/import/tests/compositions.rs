@@ -1,0 +1,185 @@
+//! Operators that the standard defines by others: how ours are put together, and what they do not take.
+
+use super::*;
+
+/// `Attention` in version 25, with queries of these dimensions and keys and values of others.
+fn attention(queries: &[D], keys: &[D], inputs: &[&str], attributes: &[Message]) -> Model {
+    let all: Vec<&str> = ["q", "k", "v"].iter().chain(inputs).copied().collect();
+    model(25)
+        .input("q", FLOAT, queries)
+        .input("k", FLOAT, keys)
+        .input("v", FLOAT, keys)
+        .node("Attention", &all, &["y"], attributes)
+        .output("y")
+}
+
+#[test]
+fn attention_without_a_mask_is_two_products() {
+    let model = attention(&[S("n"), N(4), S("s"), N(16)], &[S("n"), N(4), S("t"), N(16)], &[], &[]);
+    assert_eq!(
+        model.text(),
+        "fn @main(%q: f32[n, 4, s, 16], %k: f32[n, 4, t, 16], %v: f32[n, 4, t, 16]) -> f32[n, 4, s, 16]\n\
+         %y_multiply = multiply(%q, const(f32[], 0.25))\n\
+         %y_matmul = matmul(%y_multiply, %k) { transpose_b = true }\n\
+         %y_softmax = nn.softmax(%y_matmul) { axis = -1 }\n\
+         %y = matmul(%y_softmax, %v)\n\
+         ret %y"
+    );
+}
+
+/// Keys and values are not repeated for the heads that share them.
+#[test]
+fn heads_that_share_keys_are_rows_of_one_product() {
+    let model = attention(&[N(1), N(6), S("s"), N(16)], &[N(1), N(2), S("t"), N(16)], &[], &[]);
+    let text = model.text();
+    let products: Vec<&str> = text.lines().filter(|line| line.contains("= matmul(")).collect();
+    assert_eq!(
+        products,
+        [
+            "%y_matmul = matmul(%y_reshape, %k) { transpose_b = true }",
+            "%y_matmul_1 = matmul(%y_reshape_2, %v)",
+        ]
+    );
+    assert!(text.contains("%y_reshape = reshape(%y_multiply, shape(1, 2, 3*s, 16))"), "{text}");
+}
+
+/// A step that adds to a past of any length: all of the past lies before it.
+#[test]
+fn attention_to_a_past_of_any_length_may_be_causal() {
+    let dims = [S("n"), N(2), N(3), N(4)];
+    let past = [S("n"), N(2), S("p"), N(4)];
+    let model = attention(&dims, &dims, &["", "past_k", "past_v"], &[int("is_causal", 1)])
+        .input("past_k", FLOAT, &past)
+        .input("past_v", FLOAT, &past);
+    let text = model.text();
+    assert!(text.contains("full(shape(3, p)) { dtype = \"bool\", value = true }"), "{text}");
+    assert!(
+        text.ends_with("-> f32[n, 2, 3, 4]") || text.contains("-> f32[n, 2, 3, 4]\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_attention_does_not_take_is_named() {
+    let dims = [N(1), N(2), N(3), N(4)];
+    let refused = |model: Model, reason: &str| {
+        let error = model.error();
+        assert!(error.contains(&format!("Attention (ai.onnx 25): {reason} — once")), "{error}");
+    };
+    let causal = int("is_causal", 1);
+    refused(
+        attention(&[N(1), N(2), S("s"), N(4)], &dims, &[], std::slice::from_ref(&causal)),
+        "a symbolic number of queries that look at a part",
+    );
+    refused(
+        attention(&dims, &[N(1), N(2), S("t"), N(4)], &[], &[causal]),
+        "a symbolic number of keys of which a part is looked at",
+    );
+    refused(
+        attention(&dims, &dims, &["mask"], &[]).input("mask", INT64, &[N(3), N(3)]),
+        "a mask of i64",
+    );
+    refused(attention(&[N(1), S("h"), N(3), N(4)], &dims, &[], &[]), "a symbolic number of heads");
+    let old = Model { version: 24, ..attention(&dims, &dims, &[], &[int("left_window_size", 1)]) };
+    assert!(old.error().contains("Attention (ai.onnx 24): attribute `left_window_size`"));
+}
+
+#[test]
+fn attention_that_is_not_in_order_is_no_valid_model() {
+    let dims = [N(1), N(2), N(3), N(4)];
+    let wrong = |model: Model, reason: &str| {
+        let expected = "`m.onnx` is not a valid model: the Attention that makes `y`: ";
+        assert_eq!(model.error(), format!("{expected}{reason}"));
+    };
+    wrong(
+        attention(&dims, &dims, &["", "past"], &[]).input("past", FLOAT, &dims),
+        "past keys and past values go together",
+    );
+    wrong(
+        attention(&[N(1), N(3), N(8)], &[N(1), N(3), N(8)], &[], &[]),
+        "its attribute `q_num_heads` is missing",
+    );
+    wrong(
+        attention(&dims, &[N(1), N(3), N(3), N(4)], &[], &[]),
+        "2 heads of the query for 3 of keys",
+    );
+    wrong(
+        attention(&dims, &dims, &[], &[int("qk_matmul_output_mode", 4)]),
+        "its attribute `qk_matmul_output_mode` is 4",
+    );
+    wrong(
+        attention(&dims, &dims, &[], &[int("left_window_size", -2)]),
+        "its attribute `left_window_size` is -2",
+    );
+}
+
+fn linear_attention(length: D, attributes: &[Message]) -> Model {
+    let dims = [S("n"), length, N(8)];
+    let heads = [int("q_num_heads", 2), int("kv_num_heads", 2)];
+    let attributes: Vec<Message> = heads.iter().chain(attributes).cloned().collect();
+    model(27)
+        .input("q", FLOAT, &dims)
+        .node("LinearAttention", &["q", "q", "q"], &["y"], &attributes)
+        .output("y")
+}
+
+#[test]
+fn linear_attention_is_written_out_step_by_step() {
+    let rule = string("update_rule", "linear");
+    let text = linear_attention(N(3), std::slice::from_ref(&rule)).text();
+    assert_eq!(text.matches("= matmul(").count(), 3, "{text}");
+    let refused = |length, reason: &str| {
+        let error = linear_attention(length, std::slice::from_ref(&rule)).error();
+        assert!(error.contains(&format!("LinearAttention (ai.onnx 27): {reason}")), "{error}");
+    };
+    refused(N(65), "a sequence of 65 steps; 1 to 64 are");
+    refused(S("t"), "a symbolic sequence length");
+    assert_eq!(
+        linear_attention(N(3), &[]).error(),
+        "`m.onnx` is not a valid model: the LinearAttention that makes `y`: its `update_rule` \
+         and the input `decay` do not fit"
+    );
+}
+
+#[test]
+fn the_others_name_what_they_do_not_take() {
+    let error = |op: &str, dims: &[D], inputs: &[&str], attributes: &[Message]| {
+        let mut model = model(28).input("x", FLOAT, dims).int("n", 3).ints("shape", &[2, 2]);
+        model = model.int("long", 1 << 40).input("i", INT64, &[S("a")]);
+        model = model.node(op, inputs, &["y"], attributes).output("y");
+        let error = model.error();
+        let text = error.rsplit_once(&format!("{op} (ai.onnx 28): "));
+        text.and_then(|(_, text)| text.split_once(" — ")).map_or(error.clone(), |(it, _)| it.into())
+    };
+    let matrix = [S("a"), S("b")];
+    assert_eq!(error("HannWindow", &matrix, &["i"], &[]), "input 1 must be a constant here");
+    assert_eq!(error("HannWindow", &matrix, &["long"], &[]), "a window of 1099511627776 numbers");
+    assert_eq!(
+        error("CenterCropPad", &matrix, &["x", "shape"], &[]),
+        "a symbolic dimension that is cut or padded"
+    );
+    assert_eq!(
+        error("NegativeLogLikelihoodLoss", &matrix, &["x", "i"], &[]),
+        "a symbolic number of classes"
+    );
+    assert_eq!(
+        error("RotaryEmbedding", &[N(1), N(2), N(3), S("d")], &["x", "x", "x"], &[]),
+        "a symbolic size of a head"
+    );
+    assert_eq!(
+        error("CausalConvWithState", &[N(1), S("c"), N(3)], &["x", "x"], &[]),
+        "a symbolic number of channels"
+    );
+    let heads = error("AffineGrid", &[N(1), N(2), N(3)], &["x", "i"], &[]);
+    assert!(heads.ends_with("input 2 must be a constant here"), "{heads}");
+}
+
+/// Sequences and random numbers are what nothing can be made of yet.
+#[test]
+fn those_of_sequences_and_random_numbers_have_no_rule() {
+    for op in ["Bernoulli", "SequenceMap"] {
+        let model = model(22).input("x", FLOAT, &[N(2)]).node(op, &["x"], &["y"], &[]).output("y");
+        let expected = format!("{op} (ai.onnx 22) — once: the one that makes `y`");
+        assert!(model.error().ends_with(&expected), "{}", model.error());
+    }
+}
