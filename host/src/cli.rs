@@ -221,6 +221,7 @@ impl Global {
     fn guarded(&self, config: Config) -> Result<Registry, Failure> {
         let guard = Guard::new(this_program()?, State::of_user());
         let registry = Registry::guarded(config, guard);
+        registry.check_isolation()?;
         warn_of_plugins(&registry);
         Ok(registry)
     }

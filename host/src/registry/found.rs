@@ -12,7 +12,7 @@ use super::{
     Candidate, Config, ConfigError, DirConfig, Enable, Guard, LibraryFile, LookupError, Manifest,
     ManifestError, PassConfig, PassRecord, Place, PluginEntry, PluginState, Set, Standing, State,
 };
-use crate::diagnostics::Source;
+use crate::diagnostics::{Diagnostic, Diagnostics, Source};
 use crate::ir::Origin;
 use crate::suggest::nearest;
 
@@ -150,6 +150,37 @@ impl Registry {
     /// Reads the one file `path`, then the manifests of the plugins in its directories.
     pub fn open(path: &Path) -> Result<Registry, ConfigError> {
         Ok(Self::from_config(Config::read(path)?))
+    }
+
+    /// Looks whether each plugin that is isolated as a whole has passes alone: operators, rules and code generators run in this
+    /// process. A registry that nobody has looked at says so when one of them is asked for.
+    ///
+    /// # Errors
+    /// The lines that isolate other plugins.
+    pub fn check_isolation(&self) -> Result<(), ConfigError> {
+        let mut refused: Vec<Diagnostic> = Vec::new();
+        for (id, set) in self.config.isolate.iter().filter(|(_, set)| set.value) {
+            let manifests = self.plugins.iter().map(|entry| &entry.manifest);
+            let own = manifests.filter(|manifest| manifest.plugin.id == *id);
+            let has = |count: fn(&Manifest) -> usize| own.clone().any(|own| count(own) > 0);
+            let kinds = [
+                ("operators", has(|own| own.operators.len())),
+                ("rules", has(|own| own.rules.len())),
+                ("code generators", has(|own| own.generators.len())),
+            ];
+            let kinds: Vec<&str> =
+                kinds.iter().filter(|(_, has)| *has).map(|(kind, _)| *kind).collect();
+            if !kinds.is_empty() {
+                let kinds = kinds.join(" and ");
+                let text = format!("`{id}` has {kinds}, which run in this process");
+                let help = "isolate its passes by their names: [passes.\"…\"] with `isolate = true`";
+                refused.push(set.place.error(text, "it cannot be isolated as a whole").help(help));
+            }
+        }
+        match refused.is_empty() {
+            true => Ok(()),
+            false => Err(ConfigError::Invalid(Diagnostics(refused))),
+        }
     }
 
     /// What guards it.
