@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(part("node_conv", "layer1.0").as_deref(), Some("layer1.0.node_conv"));
         assert_eq!(part("gpu:0//a b-c\u{e9}", "").as_deref(), Some("gpu.0.a_b_c_"));
         assert_eq!(part("///", ""), None);
-        assert_eq!(part(&"x/".repeat(100), "").map(|part| part.len()), Some(62));
+        assert_eq!(part(&"x/".repeat(100), "").map(|part| part.len()), Some(63));
         let base = cx.add_text(Some("/tmp/some.where/model.ir"), "a\nb").unwrap();
         let place = NodeSource(base + 3);
         assert_eq!(symbol_part(&cx, place).as_deref(), Some("model_ir.2"));
