@@ -56,15 +56,23 @@ impl Violation {
     pub fn to_diagnostic(&self) -> Diagnostic {
         let name = self.body.view().terms().str(self.function);
         match point_at(format!("@{name}"), name, &self.body, self.node) {
-            Some((source, place)) => self.message().in_source(&source).label(place, ""),
-            None => self.message(),
+            Some((source, place)) => self.with_source().in_source(&source).label(place, ""),
+            None => self.with_source(),
         }
     }
 
     /// The same, underlined where the node stands in the text that the module was parsed from.
     pub fn in_text(&self, source: &Arc<Source>) -> Diagnostic {
-        match self.body.view().raw_node(self.node).span.checked_sub(1) {
-            Some(at) => self.message().in_source(source).label(source.word_at(at as usize), ""),
+        match self.body.cx().offset_of(self.body.view().source(self.node)) {
+            Some(at) => self.message().in_source(source).label(source.word_at(at), ""),
+            None => self.to_diagnostic(),
+        }
+    }
+
+    /// The message, and what the node came from.
+    fn with_source(&self) -> Diagnostic {
+        match self.body.source_text(self.node) {
+            Some(from) => self.message().note(format!("from {from}")),
             None => self.message(),
         }
     }

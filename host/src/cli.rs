@@ -12,6 +12,8 @@ mod complete;
 mod conformance;
 mod input;
 mod interrupt;
+#[cfg(feature = "llvm")]
+mod kernel_times;
 mod new;
 mod ops;
 mod opt;

@@ -10,7 +10,7 @@ use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Attrs, Build, Context, DType, Function, Kind, Module, Transaction};
 use tenon_host::text::{
-    NoWeights, WeightsPolicy, parse_module, print_module, print_type, write_module,
+    NoWeights, TextForm, WeightsPolicy, parse_module, print_module, print_type, write_module,
 };
 
 /// Unoptimized code is given less to do.
@@ -241,6 +241,6 @@ fn shared_parts_do_not_make_texts_without_end() {
     assert_eq!(print_module(&module, &mut policy), "fn @main(%x: ...) {\n  ret %x\n}\n");
     assert!(policy.has_elided_terms());
     let folder = tempfile::tempdir().unwrap();
-    let error = write_module(&module, &folder.path().join("m.ir"), 8).unwrap_err();
+    let error = write_module(&module, &folder.path().join("m.ir"), TextForm::new(8)).unwrap_err();
     assert!(error.to_string().ends_with("too long to be written as text"), "{error}");
 }

@@ -13,8 +13,8 @@ use tenon_host::diagnostics::{Diagnostic, Diagnostics, Source};
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Bytes, Constant, Context, Cx, DType, Expr, Module, Symbol};
 use tenon_host::text::{
-    LoadWeight, NoWeights, WeightsFile, WeightsPolicy, parse_module, point_at, print_function,
-    print_function_marking, print_module, read_module, write_module,
+    LoadWeight, NoWeights, TextForm, WeightsFile, WeightsPolicy, parse_module, point_at,
+    print_function, print_function_marking, print_module, read_module, write_module,
 };
 
 fn fixtures(folder: &str) -> Vec<PathBuf> {
@@ -123,7 +123,7 @@ fn large_constants_lie_in_a_file_beside_the_text() {
     let module = parse_module(&tenon_host::testing::cx(), &source, &mut NoWeights).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.ir");
-    write_module(&module, &path, 2).unwrap();
+    write_module(&module, &path, TextForm::new(2)).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     let (top, rest) = text.split_once("\n\n").unwrap();
     let digest = top.strip_prefix("weights \"model.safetensors\" sha256 \"").unwrap();
@@ -141,9 +141,9 @@ fn large_constants_lie_in_a_file_beside_the_text() {
     let again = read_module(&tenon_host::testing::cx(), &path).unwrap();
     let inline = |module: &Module| print_module(module, &mut WeightsPolicy::inline());
     assert_eq!(inline(&again).replace(", \"constant\")", ")"), inline(&module));
-    write_module(&again, &path, 2).unwrap();
+    write_module(&again, &path, TextForm::new(2)).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
-    write_module(&again, &path, 4).unwrap();
+    write_module(&again, &path, TextForm::new(4)).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), inline(&again));
 
     // Without a digest any weights of these names and types will do.

@@ -302,7 +302,9 @@ typedef struct tenon_node {
   uint32_t aux;
   /* The term of the attribute dictionary; 0 when empty. */
   uint32_t attrs;
-  /* Byte offset in the text the node was read from, plus one; 0 when unknown. */
+  /* What the node came from; 0 when unknown. With the highest bit the rest is a term: a name, or
+   * several. Without it, it is a byte offset, plus one, in the texts that were read. A copy of the node
+   * keeps it. */
   uint32_t span;
 } tenon_node;
 

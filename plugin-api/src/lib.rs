@@ -24,8 +24,8 @@ pub use tenon_plugin_api_macros::{Options, codegen, instrument, op, pass, plugin
 pub mod prelude {
     pub use crate::ir::{
         AttrValue, Attrs, AttrsView, BinaryOp, BodyView, Build, BuildPrim, Context, DType, Dim,
-        Expr, Kind, LoopKind, NodeSpec, SideTable, Substitution, Symbol, Term, TermView, Type,
-        TypeView, View, Walk,
+        Expr, Kind, LoopKind, NodeSource, NodeSpec, SideTable, Substitution, Symbol, Term,
+        TermView, Type, TypeView, View, Walk,
     };
     pub use crate::pass::{
         Call, CallGraph, Calls, Effects, Function, LetList, Module, ModuleEffects, OpPattern,

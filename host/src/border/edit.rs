@@ -6,7 +6,7 @@ use tenon_plugin_api::abi::guard::guard;
 use tenon_plugin_api::abi::read::raw_transaction;
 use tenon_plugin_api::abi::records::RawBody;
 use tenon_plugin_api::abi::tables::NONE;
-use tenon_plugin_api::ir::{Build, Context, Expr, Kind, NodeSpec, Symbol, Type};
+use tenon_plugin_api::ir::{Build, Context, Expr, Kind, NodeSource, NodeSpec, Symbol, Type};
 use tenon_plugin_api::pass::{Bindings, Effects, OpInfo};
 
 use super::run::Call;
@@ -52,6 +52,10 @@ impl Edit {
         if !self.call.run.may_edit() {
             return self.refuse(REFUSAL.to_owned());
         }
+        // A plugin that was built before sources were terms may leave anything there.
+        let source = NodeSource(spec.span);
+        let is_known = source.term().is_none_or(|term| self.has_term(term.0));
+        let spec = NodeSpec { span: if is_known { spec.span } else { 0 }, ..spec };
         if let Err(error) = self.check_node(spec, operands) {
             return self.refuse(format!("a {} {error}", spec.kind.name()));
         }

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::Global;
 use super::argument::parse_dim;
 use super::complete;
-use super::input::{read_model, weights_path, write_module};
+use super::input::{read_model, weights_path, write_module_below};
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
@@ -95,7 +95,7 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
         run_passes(&registry, &args.pipeline, &model, &target, &args.passes, Some(&progress));
     let module = module.inspect_err(|_| progress.done())?;
     progress.say("generating code");
-    let written = write(&registry, args.emit, &module, &target, &output, &model.files);
+    let written = write(&registry, args, &module, &target, &output, &model.files);
     progress.done();
     written?;
     let seconds = start.elapsed().as_secs_f64();
@@ -125,7 +125,7 @@ pub(super) fn no_code(registry: &Registry, error: CompileError) -> Failure {
 
 fn write(
     registry: &Registry,
-    kind: Emit,
+    args: &CompileArgs,
     module: &crate::ir::Module,
     target: &Target,
     output: &Path,
@@ -139,8 +139,11 @@ fn write(
         executable.export(output, form, None, outputs)?;
         Ok(())
     };
-    let form = match kind {
-        Emit::Ir => return write_module(module, output, outputs),
+    let form = match args.emit {
+        Emit::Ir => {
+            let has_sources = args.passes.print_sources;
+            return write_module_below("", module, output, has_sources, outputs);
+        }
         Emit::So => return export(LinkForm::Library, outputs),
         Emit::Obj => return export(LinkForm::Object, outputs),
         Emit::Llvm => object::Emit::LlvmIr,

@@ -12,10 +12,10 @@ use crate::onnx::import::{ImportOptions, import_with_files};
 use crate::passes::Reproducer;
 use crate::registry::Registry;
 pub(super) use crate::text::weights_path;
-use crate::text::{self, read_checked_module};
+use crate::text::{self, TextForm, read_checked_module};
 
 /// Constants of up to this many elements stand in a text that is written to a file.
-const INLINE_LIMIT: u64 = 64;
+const FORM: TextForm = TextForm { inline_limit: 64, has_sources: false };
 
 /// Values for symbolic dimensions.
 pub(super) type Dims = BTreeMap<String, i64>;
@@ -64,15 +64,17 @@ pub(super) fn read_reproducer(path: &Path) -> Option<Reproducer> {
 
 /// Writes a module as text, its large constants into a safetensors file beside it, and publishes all of `outputs`.
 pub(super) fn write_module(module: &Module, path: &Path, outputs: Outputs) -> Result<(), Failure> {
-    write_module_below("", module, path, outputs)
+    write_module_below("", module, path, false, outputs)
 }
 
-/// The same below some lines of comments.
+/// The same below some lines of comments, with what nodes came from or without.
 pub(super) fn write_module_below(
     comments: &str,
     module: &Module,
     path: &Path,
+    has_sources: bool,
     outputs: Outputs,
 ) -> Result<(), Failure> {
-    Ok(text::write_module_below(comments, module, path, INLINE_LIMIT, outputs)?)
+    let form = TextForm { has_sources, ..FORM };
+    Ok(text::write_module_below(comments, module, path, form, outputs)?)
 }

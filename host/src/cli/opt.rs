@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
-use super::input::{Dims, read_model, weights_path, write_module};
+use super::input::{Dims, read_model, weights_path, write_module_below};
 use super::output::{Failure, print};
 use super::run_passes::{Job, run_passes};
 use crate::driver::Target;
@@ -56,12 +56,16 @@ pub(super) fn opt(global: &Global, args: &OptArgs) -> Result<(), Failure> {
     let target = Target::parse(&passes.target)?;
     let module = run_passes(&registry, &pipeline, &model, &target, &passes, None)?;
     match &args.output {
-        Some(path) => write_module(&module, path, Outputs::sparing(model.files)),
+        Some(path) => {
+            let outputs = Outputs::sparing(model.files);
+            write_module_below("", &module, path, passes.print_sources, outputs)
+        }
         None => {
             let mut policy = match args.full_constants {
                 true => WeightsPolicy::inline(),
                 false => WeightsPolicy::elided(64),
             };
+            policy = policy.with_sources(passes.print_sources);
             print(print_module(&module, &mut policy))
         }
     }

@@ -65,7 +65,8 @@ pub(super) fn reduce(global: &Global, args: &ReduceArgs) -> Result<(), Failure> 
         return Err(problem);
     }
     let comments = read_reproducer(&args.job.file).map_or(String::new(), |each| each.to_comments());
-    write_module_below(&comments, &reduced, &args.output, Outputs::sparing(files))?;
+    let (to, has_sources) = (&args.output, args.job.prints_sources());
+    write_module_below(&comments, &reduced, to, has_sources, Outputs::sparing(files))?;
     let nodes = |module: &Module| -> usize {
         module.iter().map(|(_, function)| function.view().len()).sum()
     };

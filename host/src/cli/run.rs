@@ -12,17 +12,19 @@ use super::argument::{parse_dim, parse_input};
 use super::compile::no_code;
 use super::complete;
 use super::input::read_model;
+use super::kernel_times::KernelTimes;
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
 use crate::driver::Target;
-use crate::executable::{CompileOptions, Executable};
+use crate::executable::{CompileOptions, Executable, KernelRun};
 use crate::io::{
     Array, ArrayView, InputFiles, NpyType, Outputs, read_npy, read_npz, write_npz_among,
 };
 use crate::runtime::dlpack::{TensorBuffer, TensorError, TensorRef};
 use crate::runtime::model::{Model, ModelError};
 use crate::runtime::parallel::ThreadPool;
+use crate::runtime::profile;
 use crate::runtime::signature::TensorSpec;
 use crate::runtime::{from_array, npy_type, to_array};
 
@@ -45,7 +47,7 @@ pub(super) struct RunArgs {
     /// Run so often, and say how long it took
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Say how long a run took
+    /// Say how long a run took, and of a model or a text each kernel, with what it came from
     #[arg(long)]
     profile: bool,
     /// A pipeline's name or text, for a model that is not compiled yet
@@ -64,7 +66,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     if let Some(output) = &args.output {
         arrays.refuse(output)?;
     }
-    let model = open(global, args)?;
+    let (model, kernels) = open(global, args)?;
     let inputs = match_inputs(model.inputs(), given_inputs(args)?)?;
     let inputs: Vec<TensorBuffer> =
         inputs.iter().map(from_array).collect::<Result<_, TensorError>>()?;
@@ -80,6 +82,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
         session.run(&inputs, Some(&pool))?;
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
+    let kernels = KernelTimes::of(kernels, &profile::take());
     let outputs: Vec<(&str, Array)> = model
         .outputs()
         .iter()
@@ -104,12 +107,13 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
             .collect();
         return print_json(&serde_json::json!({
             "runs": times.len(), "threads": pool.threads(), "min_ms": min, "median_ms": median,
-            "outputs": outputs,
+            "outputs": outputs, "kernels": kernels.to_json(),
         }));
     }
     if args.profile || args.repeat > 1 {
         let (runs, threads) = (times.len(), pool.threads());
         note(format!("{runs} runs on {threads} threads: min {min:.3} ms, median {median:.3} ms"));
+        kernels.tell();
     }
     match &args.output {
         Some(_) => Ok(()),
@@ -117,12 +121,12 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// Opens a library, or compiles a model in memory.
-fn open(global: &Global, args: &RunArgs) -> Result<Model, Failure> {
+/// Opens a library, or compiles a model in memory; then its calls of kernels are known as well, if they are asked for.
+fn open(global: &Global, args: &RunArgs) -> Result<(Model, Vec<KernelRun>), Failure> {
     let refuse = |files: &InputFiles| args.output.iter().try_for_each(|path| files.refuse(path));
     if args.model.extension().is_some_and(|extension| extension == "so") {
         refuse(&InputFiles::new([args.model.clone()]))?;
-        return Ok(Model::open(&args.model)?);
+        return Ok((Model::open(&args.model)?, Vec::new()));
     }
     let progress = Progress::new();
     let registry = global.open_registry()?;
@@ -132,10 +136,12 @@ fn open(global: &Global, args: &RunArgs) -> Result<Model, Failure> {
     let module =
         run_passes(&registry, &args.pipeline, &model, &target, &args.passes, Some(&progress))?;
     progress.say("generating code");
-    let executable = Executable::compile(&module, target.cpu(), &CompileOptions::default());
-    let model = executable.map_err(|error| no_code(&registry, error))?.jit()?;
+    let options = CompileOptions { is_profiled: args.profile, ..CompileOptions::default() };
+    let executable = Executable::compile(&module, target.cpu(), &options);
+    let executable = executable.map_err(|error| no_code(&registry, error))?;
+    let model = executable.jit()?;
     progress.done();
-    Ok(model)
+    Ok((model, executable.kernel_runs().to_vec()))
 }
 
 fn given_inputs(args: &RunArgs) -> Result<Vec<(String, Array, bool)>, Failure> {

@@ -53,6 +53,11 @@ impl Job {
         read_model(registry, &self.file, self.dims.iter().cloned().collect())
     }
 
+    /// Whether texts say what nodes came from.
+    pub(super) fn prints_sources(&self) -> bool {
+        self.passes.print_sources
+    }
+
     /// The pipeline that a user gave, or the one of a reproducer with its level and target.
     pub(super) fn pipeline(&self, registry: &Registry) -> Result<(String, PassArgs), Failure> {
         let mut passes = self.passes.clone();
@@ -105,6 +110,9 @@ pub(super) struct PassArgs {
     /// Print what these passes, or all, change, as unified diffs
     #[arg(long, value_delimiter = ',', num_args = 0.., require_equals = true, value_name = "NAMES", add = complete::pass_list())]
     print_changed: Option<Vec<String>>,
+    /// Print what each binding came from as well, wherever a module is printed or written as text
+    #[arg(long)]
+    pub(super) print_sources: bool,
     /// Check that the module is well formed before the first pass and after each
     #[arg(long)]
     verify_each: bool,
@@ -195,11 +203,11 @@ pub(super) fn run_passes(
     if let Some(progress) = progress {
         cx.instruments.push(Box::new(progress.clone()));
     }
-    let elements = PrintIr::elements(&cx.settings);
+    let (elements, has_sources) = (PrintIr::elements(&cx.settings), args.print_sources);
     let mut print_ir = |when: PrintWhen, names: &Option<Vec<String>>| -> Result<(), Failure> {
         if let Some(names) = names {
             let names = full_names(names)?;
-            cx.instruments.push(Box::new(PrintIr { when, names, elements }));
+            cx.instruments.push(Box::new(PrintIr { when, names, elements, has_sources }));
         }
         Ok(())
     };
@@ -207,7 +215,7 @@ pub(super) fn run_passes(
     print_ir(PrintWhen::After, &args.print_after)?;
     print_ir(PrintWhen::Changed, &args.print_changed)?;
     if let Some(dir) = &args.dump_dir {
-        cx.instruments.push(Box::new(Dump::new(dir.clone())));
+        cx.instruments.push(Box::new(Dump::new(dir.clone(), has_sources)));
     }
     if args.time_passes {
         cx.instruments.push(Box::new(Timing::default()));
@@ -365,6 +373,7 @@ pub(super) fn write_reproducer(
         &reproducer.to_comments(),
         &failed.module,
         &path,
+        true,
         Outputs::sparing(inputs.clone()),
     )
     .map(|()| Some(path))

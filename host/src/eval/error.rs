@@ -15,7 +15,7 @@ pub struct EvalError {
     pub function: Option<String>,
     /// The node of it.
     pub node: Expr,
-    /// Where it comes from in the text, plus one; 0 when unknown.
+    /// What it came from, the number of a `NodeSource`.
     pub span: u32,
     /// What is wrong.
     pub problem: Box<EvalProblem>,

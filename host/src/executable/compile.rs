@@ -6,11 +6,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::external::ExternalCode;
-use crate::ir::{Constant, Context, Function, Module};
+use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
 use crate::llvm::{
     attributes::FloatMode,
     codegen::{
-        CodegenError, Entry, Kernel, build_entry, build_kernel, pipeline_for, scratch_bytes,
+        CodegenError, Entry, Kernel, KernelCall, build_entry, build_kernel, pipeline_for,
+        scratch_bytes,
     },
     inkwell,
     object::{self, Emit, Pipeline, compile_units_by},
@@ -22,6 +23,7 @@ use crate::runtime::{model::Model, signature::Signature};
 use super::error::CompileError;
 use super::identical::Distinct;
 use super::plan::plan;
+use super::sources::symbol_part;
 
 /// How to compile.
 #[derive(Clone, Debug)]
@@ -32,11 +34,18 @@ pub struct CompileOptions {
     pub threads: usize,
     /// How far float arithmetic may be rearranged.
     pub float: FloatMode,
+    /// Whether the code takes note of the time between kernels. It runs in this process only.
+    pub is_profiled: bool,
 }
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        Self { entry: "main".to_owned(), threads: 0, float: FloatMode::default() }
+        Self {
+            entry: "main".to_owned(),
+            threads: 0,
+            float: FloatMode::default(),
+            is_profiled: false,
+        }
     }
 }
 
@@ -48,6 +57,16 @@ pub struct Executable {
     pub(super) objects: Vec<Unit>,
     /// Constants by their symbols.
     pub(super) constants: Vec<(String, Arc<Constant>)>,
+    runs: Vec<KernelRun>,
+}
+
+/// A call of a kernel by the model's function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelRun {
+    /// The kernel's symbol.
+    pub symbol: String,
+    /// What the call came from; empty where that is not known.
+    pub came_from: String,
 }
 
 /// What has become of one LLVM module.
@@ -81,6 +100,7 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         let job = Job::new(module, options)?;
         let mut objects = job.emit(target, options, Emit::Object)?;
+        let runs = if options.is_profiled { job.runs(module.cx()) } else { Vec::new() };
         let Job { entry, constants, external, .. } = job;
         objects.extend(external.into_iter().map(|(name, object)| {
             let bytes = object.data.to_vec();
@@ -94,7 +114,7 @@ impl Executable {
             outputs: entry.outputs,
         };
         let constants = entry.constants.into_iter().zip(constants).collect();
-        Ok(Executable { target: target.clone(), signature, objects, constants })
+        Ok(Executable { target: target.clone(), signature, objects, constants, runs })
     }
 
     /// Inputs, outputs and memory.
@@ -105,6 +125,11 @@ impl Executable {
     /// The objects.
     pub fn objects(&self) -> &[Unit] {
         &self.objects
+    }
+
+    /// The calls of kernels in order, where it was compiled to be profiled.
+    pub fn kernel_runs(&self) -> &[KernelRun] {
+        &self.runs
     }
 
     /// Loads it into this process. The constants stay where the module has them.
@@ -132,24 +157,48 @@ pub fn emit(
 /// All that is to be compiled.
 struct Job {
     entry: Entry,
-    /// Name, symbol and function of each kernel.
-    kernels: Vec<(String, String, Arc<Function>)>,
+    kernels: Vec<KernelUnit>,
+    /// What each call of the entry came from.
+    sources: Vec<NodeSource>,
     constants: Vec<Arc<Constant>>,
     /// Objects that code generators made, each with the name of the first program that is in it.
     external: Vec<(String, Arc<Constant>)>,
+}
+
+/// A kernel to be compiled.
+struct KernelUnit {
+    name: String,
+    symbol: String,
+    function: Arc<Function>,
+    /// What the first call of it came from.
+    source: NodeSource,
+}
+
+impl KernelUnit {
+    fn kernel(&self) -> Kernel<'_> {
+        Kernel { name: &self.name, symbol: &self.symbol, function: &self.function }
+    }
+
+    /// An error about it.
+    fn named(&self, error: CodegenError) -> CodegenError {
+        let cx = self.function.cx();
+        error.with_source(Some(cx.source_text(self.source)).filter(|text| !text.is_empty()))
+    }
 }
 
 impl Job {
     fn new(module: &Module, options: &CompileOptions) -> Result<Job, CompileError> {
         let plan = plan(module, &options.entry)?;
         let mut entry = plan.entry;
+        entry.is_profiled = options.is_profiled;
+        let first_sources = first_sources(&entry, &plan.sources, plan.programs.len());
         let mut distinct = Distinct::default();
         let mut kernels = Vec::new();
         let mut numbers = Vec::with_capacity(plan.programs.len());
         let mut scratch = 0;
         let mut external: Vec<(String, Arc<Constant>)> = Vec::new();
         let mut external_bytes: HashSet<Arc<[u8]>> = HashSet::new();
-        for (name, function) in plan.programs {
+        for ((name, function), source) in plan.programs.into_iter().zip(first_sources) {
             let (number, is_new) = distinct.number(&function);
             numbers.push(number);
             if let Some(code) = ExternalCode::of(&function).filter(|_| is_new) {
@@ -158,18 +207,28 @@ impl Job {
                     external.push((name, Arc::clone(code.object)));
                 }
             } else if is_new {
-                let symbol = symbol_of(&name, number);
-                let kernel = Kernel { name: &name, symbol: &symbol, function: &function };
-                scratch = scratch_bytes(&kernel)?.max(scratch);
+                let symbol = symbol_of(module.cx(), &name, number, source);
                 entry.kernels.push(symbol.clone());
-                kernels.push((name, symbol, function));
+                let unit = KernelUnit { name, symbol, function, source };
+                let bytes = scratch_bytes(&unit.kernel()).map_err(|error| unit.named(error))?;
+                scratch = bytes.max(scratch);
+                kernels.push(unit);
             }
         }
         entry.calls.iter_mut().for_each(|call| call.kernel = numbers[call.kernel]);
         entry.scratch = entry.workspace;
         entry.workspace += scratch;
         entry.constants = constant_symbols(module, &plan.constants);
-        Ok(Job { entry, kernels, constants: plan.constants, external })
+        Ok(Job { entry, kernels, sources: plan.sources, constants: plan.constants, external })
+    }
+
+    /// The calls of kernels in order.
+    fn runs(&self, cx: &Cx) -> Vec<KernelRun> {
+        let run = |(call, &source): (&KernelCall, &NodeSource)| KernelRun {
+            symbol: self.entry.kernels[call.kernel].clone(),
+            came_from: cx.source_text(source),
+        };
+        self.entry.calls.iter().zip(&self.sources).map(run).collect()
     }
 
     fn emit(
@@ -188,14 +247,14 @@ impl Job {
         };
         let pipeline = |unit: &Option<usize>| match unit {
             None => Pipeline::Lean,
-            Some(kernel) => pipeline_for(&self.kernels[*kernel].2),
+            Some(kernel) => pipeline_for(&self.kernels[*kernel].function),
         };
         let outputs = compile_units_by(target, &compile, &units, pipeline, |cx, unit| {
             self.build(cx, target, options, *unit)
         })?;
         let names = units.iter().map(|unit| match unit {
             None => options.entry.clone(),
-            Some(kernel) => self.kernels[*kernel].0.clone(),
+            Some(kernel) => self.kernels[*kernel].name.clone(),
         });
         Ok(names.zip(outputs).map(|(name, bytes)| Unit { name, bytes }).collect())
     }
@@ -210,16 +269,31 @@ impl Job {
         match unit {
             None => build_entry(cx, target, &self.entry),
             Some(kernel) => {
-                let (name, symbol, function) = &self.kernels[kernel];
-                build_kernel(cx, target, options.float, &Kernel { name, symbol, function })
+                let unit = &self.kernels[kernel];
+                build_kernel(cx, target, options.float, &unit.kernel())
+                    .map_err(|error| unit.named(error))
             }
         }
     }
 }
 
-/// A symbol that is unique, and still says what it is.
-fn symbol_of(name: &str, number: usize) -> String {
-    format!("kernel{number}.{}", plain(name))
+/// For each program what the first of its calls came from.
+fn first_sources(entry: &Entry, sources: &[NodeSource], programs: usize) -> Vec<NodeSource> {
+    let mut first = vec![NodeSource::NONE; programs];
+    for (call, &source) in entry.calls.iter().zip(sources) {
+        let own = &mut first[call.kernel];
+        *own = if own.is_none() { source } else { *own };
+    }
+    first
+}
+
+/// A symbol that is unique, and still says what it is and what it came from.
+fn symbol_of(cx: &Cx, name: &str, number: usize, source: NodeSource) -> String {
+    let name = plain(name);
+    match symbol_part(cx, source) {
+        Some(source) => format!("kernel{number}.{name}.{source}"),
+        None => format!("kernel{number}.{name}"),
+    }
 }
 
 fn constant_symbols(module: &Module, constants: &[Arc<Constant>]) -> Vec<String> {

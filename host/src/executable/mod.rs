@@ -18,10 +18,11 @@ mod export;
 mod header;
 mod identical;
 mod plan;
+mod sources;
 #[cfg(test)]
 mod tests;
 
 pub use crate::llvm::link::LinkForm;
-pub use compile::{CompileOptions, Executable, Unit, emit};
+pub use compile::{CompileOptions, Executable, KernelRun, Unit, emit};
 pub use error::{CompileError, PlanProblem};
 pub use export::{ExportedFiles, header_path, prefix_of};

@@ -29,8 +29,8 @@ use crate::ir::op_names::{
     RESHAPE,
 };
 use crate::ir::{
-    Args, Attrs, BodyView, Constant, Context, Cx, Expr, Function, Module, Symbol, TermView, Type,
-    TypeView, View,
+    Args, Attrs, BodyView, Constant, Context, Cx, Expr, Function, Module, NodeSource, Symbol,
+    TermView, Type, TypeView, View,
 };
 use crate::llvm::codegen::Entry;
 
@@ -46,6 +46,8 @@ pub(super) struct Plan {
     pub(super) entry: Entry,
     /// The programs that are called, by their numbers.
     pub(super) programs: Vec<(String, Arc<Function>)>,
+    /// What the calls came from.
+    pub(super) sources: Vec<NodeSource>,
     /// The constants that are read, by their numbers.
     pub(super) constants: Vec<Arc<Constant>>,
 }
@@ -59,10 +61,14 @@ pub(super) fn plan(module: &Module, name: &str) -> Result<Plan, CompileError> {
         return Err(CompileError::NoEntry { name: name.to_owned(), found });
     };
     let mut planner = Planner::new(module, function);
-    planner.run().map_err(|problem| CompileError::Plan {
-        function: name.to_owned(),
-        place: planner.place,
-        problem: Box::new(problem),
+    planner.run().map_err(|problem| {
+        let from = planner.at.and_then(|at| function.source_text(at));
+        let from = from.map_or(String::new(), |from| format!(", from {from}"));
+        CompileError::Plan {
+            function: name.to_owned(),
+            place: format!("{}{from}", planner.place),
+            problem: Box::new(problem),
+        }
     })
 }
 
@@ -95,11 +101,15 @@ struct Planner<'a> {
     body: BodyView<'a>,
     /// What is being read, for messages.
     place: String,
+    /// The value that is bound there.
+    at: Option<Expr>,
     values: Vec<Option<Value>>,
     tensors: Vec<Tensor>,
     tuples: Vec<Vec<Value>>,
     memory: Memory,
     calls: Vec<(usize, Vec<Arg>)>,
+    /// What each call came from.
+    sources: Vec<NodeSource>,
     programs: Vec<(String, Arc<Function>)>,
     program_numbers: HashMap<Symbol, usize, FxBuildHasher>,
     constants: Vec<Arc<Constant>>,
@@ -114,11 +124,13 @@ impl<'a> Planner<'a> {
             function,
             body,
             place: "its parameters".to_owned(),
+            at: None,
             values: vec![None; body.len()],
             tensors: Vec::new(),
             tuples: Vec::new(),
             memory: Memory::default(),
             calls: Vec::new(),
+            sources: Vec::new(),
             programs: Vec::new(),
             program_numbers: HashMap::default(),
             constants: Vec::new(),
@@ -141,7 +153,7 @@ impl<'a> Planner<'a> {
         let result = match self.body.view(result) {
             View::Let(bindings) => {
                 for (var, value) in bindings.bindings() {
-                    self.place = self.describe(var);
+                    (self.place, self.at) = (self.describe(var), Some(value));
                     let value = self.bound(value)?;
                     self.values[var.index()] = Some(value);
                 }
@@ -149,7 +161,7 @@ impl<'a> Planner<'a> {
             }
             _ => result,
         };
-        self.place = "its result".to_owned();
+        (self.place, self.at) = ("its result".to_owned(), None);
         let result = self.resolve(result)?;
         let results = self.flatten(result)?;
         self.finish(inputs, &results)

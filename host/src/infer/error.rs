@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::diagnostics::{Diagnostic, Source};
-use crate::ir::Expr;
+use crate::ir::{BodyView, Cx, Expr};
 use tenon_plugin_api::op::OpError;
 
 /// Something wrong at a node.
@@ -14,19 +14,30 @@ use tenon_plugin_api::op::OpError;
 pub struct InferError {
     /// The node.
     pub node: Expr,
-    /// Where it comes from in the text, plus one; 0 when unknown.
-    pub span: u32,
+    /// The byte of the text where it was read, where it was read from one.
+    pub place: Option<usize>,
+    /// What it came from, where nothing was read there.
+    pub came_from: Option<String>,
     /// What is wrong.
     pub problem: Box<InferProblem>,
 }
 
 impl InferError {
+    /// Something wrong at a node of a body.
+    pub(super) fn at(cx: &Cx, body: BodyView<'_>, node: Expr, problem: InferProblem) -> Self {
+        let place = cx.offset_of(body.source(node));
+        let text = || Some(cx.source_text(body.source(node))).filter(|text| !text.is_empty());
+        let came_from = if place.is_none() { text() } else { None };
+        Self { node, place, came_from, problem: Box::new(problem) }
+    }
+
     /// The error as a person reads it, underlined where the node stands in the text it was parsed from.
     pub fn to_diagnostic(&self, source: &Arc<Source>) -> Diagnostic {
         let diagnostic = Diagnostic::error(self.problem.to_string()).in_source(source);
-        match self.span.checked_sub(1) {
-            Some(at) => diagnostic.label(source.word_at(at as usize), ""),
-            None => diagnostic,
+        match (self.place, &self.came_from) {
+            (Some(at), _) => diagnostic.label(source.word_at(at), ""),
+            (None, Some(from)) => diagnostic.note(format!("from {from}")),
+            (None, None) => diagnostic,
         }
     }
 }

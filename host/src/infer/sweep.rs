@@ -36,8 +36,7 @@ pub fn infer(
             Ok(ty) => sweep.types[expr.index()] = ty,
             Err(problem) => {
                 sweep.types[expr.index()] = POISON;
-                let span = body.raw_node(expr).span;
-                errors.push(InferError { node: expr, span, problem: Box::new(problem) });
+                errors.push(InferError::at(func.cx(), body, expr, problem));
             }
         }
         for (var, value) in bindings.complete_at(expr) {

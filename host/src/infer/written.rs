@@ -55,8 +55,7 @@ fn contradictions(written: &Function, inferred: &Function) -> Vec<InferError> {
                 InferProblem::WrongDeclaration { declared: text(declared), found: text(found) }
             }
         };
-        let span = body.raw_node(node).span;
-        errors.push(InferError { node, span, problem: Box::new(problem) });
+        errors.push(InferError::at(cx, body, node, problem));
     }
     errors
 }

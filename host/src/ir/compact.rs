@@ -26,41 +26,118 @@ pub(super) fn compact(
     };
     let mut number = vec![UNSEEN; body.len()];
     let mut constant_number = vec![UNSEEN; constants.len()];
-    // The nodes that were entered and not left, each with its operands that were not looked at.
-    let mut open = vec![(root, body.operands_keeping_binders(root))];
-    while let Some((expr, operands)) = open.last_mut() {
-        let expr = *expr;
-        if let Some(operand) = operands.next() {
+    let mut sources = Sources::default();
+    let enter = |expr: Expr, node: RawNode| Open {
+        expr,
+        operands: body.operands_keeping_binders(expr),
+        handed: if Kind(node.kind).has_source() { node.span } else { 0 },
+        node,
+    };
+    // The nodes that were entered and not left.
+    let mut open = vec![enter(root, body.raw_node(root))];
+    while let Some(top) = open.last_mut() {
+        let expr = top.expr;
+        if let Some(operand) = top.operands.next() {
             match number.get(operand.index()) {
                 None => return Err(TransactionError::MissingOperand(expr.0)),
                 Some(&OPEN) => return Err(TransactionError::Cycle(operand.0)),
                 Some(&UNSEEN) => {
                     number[operand.index()] = OPEN;
-                    open.push((operand, body.operands_keeping_binders(operand)));
+                    let node = top.hand(body.raw_node(operand));
+                    open.push(enter(operand, node));
                 }
-                Some(_) => {}
+                Some(_) => top.pass_over(),
             }
             continue;
         }
-        open.pop();
+        let Some(Open { mut node, .. }) = open.pop() else { break };
         number[expr.index()] = out.nodes.len() as u32;
-        let node = body.raw_node(expr);
         let start = out.operands.len() as u32;
         out.operands
             .extend(body.operands_keeping_binders(expr).map(|operand| number[operand.index()]));
-        let mut data = node.data;
         if node.kind == Kind::CONSTANT.0 {
-            let slot = &mut constant_number[data as usize];
+            let slot = &mut constant_number[node.data as usize];
             if *slot == UNSEEN {
                 *slot = out.constants.len() as u32;
-                let constant = &constants[data as usize];
+                let constant = &constants[node.data as usize];
                 out.raw_constants.push(constant.raw());
                 out.constants.push(constant.clone());
             }
-            data = *slot;
+            node.data = *slot;
         }
-        out.nodes.push(RawNode { start, data, ..node });
+        sources.leave(&mut node, &mut out.nodes, &out.operands[start as usize..]);
+        out.nodes.push(RawNode { start, ..node });
     }
     out.nodes.shrink_to_fit();
     Ok(out)
 }
+
+/// A node that was entered and not left.
+struct Open<I> {
+    expr: Expr,
+    /// As it will be published, but for its operands.
+    node: RawNode,
+    /// Those that were not looked at.
+    operands: I,
+    /// The source that the next operand gets that has none: of a value that is bound that of its variable, of others that of
+    /// the node that reads them.
+    handed: u32,
+}
+
+impl<I> Open<I> {
+    /// An operand that is entered.
+    fn hand(&mut self, operand: RawNode) -> RawNode {
+        let kind = Kind(operand.kind);
+        let span = match operand.span {
+            0 if kind.has_source() => self.handed,
+            own => own,
+        };
+        if self.node.kind == Kind::LET.0 {
+            self.handed = if kind == Kind::VAR { span } else { 0 };
+        }
+        RawNode { span, ..operand }
+    }
+
+    /// Goes on behind an operand that is left already.
+    fn pass_over(&mut self) {
+        if self.node.kind == Kind::LET.0 {
+            self.handed = 0;
+        }
+    }
+}
+
+/// What was seen of sources, so that functions without any pay nothing for them.
+#[derive(Default)]
+struct Sources {
+    has_any: bool,
+    has_bare_vars: bool,
+}
+
+impl Sources {
+    /// A node is left: where nobody has a source for it, it gets that of an operand; and a variable that of its value.
+    fn leave(&mut self, node: &mut RawNode, nodes: &mut [RawNode], operands: &[u32]) {
+        self.has_any |= node.span != 0;
+        match Kind(node.kind) {
+            Kind::VAR => self.has_bare_vars |= node.span == 0,
+            Kind::LET if self.has_any && self.has_bare_vars => {
+                for &[var, value] in operands.as_chunks::<2>().0 {
+                    if nodes[var as usize].span == 0 {
+                        nodes[var as usize].span = nodes[value as usize].span;
+                    }
+                }
+            }
+            kind if node.span == 0 && self.has_any && kind.has_source() => {
+                let own = |&operand: &u32| {
+                    let operand = &nodes[operand as usize];
+                    let kind = Kind(operand.kind);
+                    (kind == Kind::VAR || kind.has_source()).then_some(operand.span)
+                };
+                node.span = operands.iter().filter_map(own).find(|&span| span != 0).unwrap_or(0);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,7 @@ use tenon_plugin_api::abi::read::TermTable;
 use tenon_plugin_api::abi::records::{RawTerm, RawTermTable, TERM_CHUNK_LOG2, TERM_CHUNKS};
 use tenon_plugin_api::ir::{Context, Symbol, Term, TermKind, Terms};
 
+use super::texts::Texts;
 use super::{NoOperators, OpBook};
 
 /// A handle to a term table. Cloning it is cheap; all methods may be called from any thread.
@@ -31,6 +32,7 @@ struct Interner {
     shards: [Shard; SHARDS],
     store: Mutex<Store>,
     operators: Arc<dyn OpBook>,
+    texts: Texts,
 }
 
 /// A few times the threads that ask at once, so that two seldom meet at one lock.
@@ -78,6 +80,7 @@ impl Cx {
             shards: [const { Shard(Mutex::new(HashTable::new())) }; SHARDS],
             store: Mutex::default(),
             operators,
+            texts: Texts::default(),
         }));
         // Term 0 is "none".
         cx.0.append(TermKind::NONE, 0, 0, &[], "");
@@ -87,6 +90,11 @@ impl Cx {
     /// The operators.
     pub fn operators(&self) -> &Arc<dyn OpBook> {
         &self.0.operators
+    }
+
+    /// The texts that were read into it.
+    pub(super) fn texts(&self) -> &Texts {
+        &self.0.texts
     }
 
     /// The table, to hand across the border. It lives as long as any clone of this handle.

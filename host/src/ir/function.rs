@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenon_plugin_api::abi::read::BodyRecords;
 use tenon_plugin_api::abi::records::{RawConstant, RawNode};
-use tenon_plugin_api::ir::{BodyView, Expr, Kind, Type, View};
+use tenon_plugin_api::ir::{BodyView, Expr, Kind, NodeSource, Type, View};
 
 use super::{Constant, Cx};
 
@@ -79,6 +79,35 @@ impl Function {
             constants: self.constants.clone(),
             raw_constants: self.raw_constants.clone(),
         })
+    }
+
+    /// What a node came from as a person reads it; nothing where that is not known. Of a tensor program it is what the
+    /// program as a whole came from.
+    pub fn source_text(&self, node: Expr) -> Option<String> {
+        let body = self.view();
+        let node = if self.is_prim() { body.root() } else { node };
+        if node.index() >= body.len() {
+            return None;
+        }
+        Some(self.cx.source_text(body.source(node))).filter(|text| !text.is_empty())
+    }
+
+    /// The same function with other sources: `map` is given each node's own.
+    pub(crate) fn map_sources(
+        self: Arc<Self>,
+        map: impl Fn(usize, NodeSource) -> NodeSource,
+    ) -> Arc<Self> {
+        let mut this = Arc::try_unwrap(self).unwrap_or_else(|shared| Function {
+            cx: shared.cx.clone(),
+            nodes: shared.nodes.clone(),
+            operands: shared.operands.clone(),
+            constants: shared.constants.clone(),
+            raw_constants: shared.raw_constants.clone(),
+        });
+        for (index, node) in this.nodes.iter_mut().enumerate() {
+            node.span = map(index, NodeSource(node.span)).0;
+        }
+        Arc::new(this)
     }
 
     /// Bytes of memory behind it, constants not counted.

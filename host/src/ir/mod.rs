@@ -15,6 +15,7 @@ mod operators;
 mod scope_tree;
 mod structural;
 mod substitute;
+mod texts;
 mod transaction;
 
 pub use constant::Constant;

@@ -161,8 +161,9 @@ fn rebuild(function: &Function, scopes: &Scopes) -> Function {
         number[expr.index()] = id;
         let binder = scopes.binder[expr.index()];
         if binder != NONE {
-            let var =
-                RawNode { kind: Kind::VAR.0, ty: node.ty, data: fresh_name, ..RawNode::default() };
+            let (kind, data) = (Kind::VAR.0, fresh_name);
+            let (ty, span) = (node.ty, node.span);
+            let var = RawNode { kind, ty, data, span, ..RawNode::default() };
             out.nodes.push(RawNode { start: out.operands.len() as u32, ..var });
             number[expr.index()] = id + 1;
             fresh.entry(binder).or_default().push((expr.0, id + 1, id));

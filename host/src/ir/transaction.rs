@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenon_plugin_api::abi::read::BodyRecords;
 use tenon_plugin_api::abi::records::{RawConstant, RawNode};
-use tenon_plugin_api::ir::{BodyView, Build, Expr, Kind, NodeSpec, Type};
+use tenon_plugin_api::ir::{BodyView, Build, Expr, Kind, NodeSource, NodeSpec, Type};
 use thiserror::Error;
 
 use super::compact::compact;
@@ -28,6 +28,8 @@ pub struct Transaction {
     raw_constants: Vec<RawConstant>,
     replaced: Vec<u32>,
     root: Option<Expr>,
+    /// Of what is built.
+    source: NodeSource,
 }
 
 /// Why a transaction cannot be published.
@@ -61,6 +63,7 @@ impl Transaction {
             raw_constants: Vec::new(),
             replaced: Vec::new(),
             root: None,
+            source: NodeSource::NONE,
         }
     }
 
@@ -88,6 +91,11 @@ impl Transaction {
         self.replaced[old.index()] = new.0;
     }
 
+    /// Says what nodes came from that are built from here on, but for those that say it themselves.
+    pub fn set_source(&mut self, source: NodeSource) {
+        self.source = source;
+    }
+
     /// Sets the root: a function or a tensor program.
     pub fn set_root(&mut self, root: Expr) {
         self.root = Some(root);
@@ -105,6 +113,12 @@ impl Transaction {
     pub fn set_type(&mut self, expr: Expr, ty: Option<Type>) {
         self.copy_base();
         self.nodes[expr.index()].ty = ty.map_or(0, |ty| ty.0);
+    }
+
+    /// Sets what a node came from.
+    pub fn set_source_of(&mut self, expr: Expr, source: NodeSource) {
+        self.copy_base();
+        self.nodes[expr.index()].span = source.0;
     }
 
     /// Whether anything was changed.
@@ -151,7 +165,26 @@ impl Transaction {
         if !matches!(kind, Kind::FUNCTION | Kind::PRIM_FUNC) {
             return Err(TransactionError::WrongRoot(kind.name()));
         }
+        self.pass_on_sources(root);
         compact(&self.cx, self.body(), root, &self.constants).map(Arc::new)
+    }
+
+    /// What replaces a node came from where that came from, unless it says something else.
+    fn pass_on_sources(&mut self, root: Expr) {
+        for (old, &new) in self.replaced.iter().enumerate().filter(|&(old, &new)| old as u32 != new)
+        {
+            let span = self.nodes[old].span;
+            let node = &mut self.nodes[new as usize];
+            if node.span == 0 && Kind(node.kind).has_source() {
+                node.span = span;
+            }
+        }
+        if let Some(base) = &self.base
+            && self.nodes[root.index()].span == 0
+        {
+            let own = base.nodes.last().map_or(0, |own| own.span);
+            self.nodes[root.index()].span = own;
+        }
     }
 
     fn copy_base(&mut self) {
@@ -205,7 +238,8 @@ impl Build for Transaction {
         self.copy_base();
         let id = Expr(u32::try_from(self.nodes.len()).expect("at most 2^32 nodes in a body"));
         let (start, len) = (self.operands.len() as u32, operands.len() as u32);
-        self.nodes.push(spec.record(start, len));
+        let span = if spec.span == 0 { self.source.0 } else { spec.span };
+        self.nodes.push(NodeSpec { span, ..spec }.record(start, len));
         self.operands.extend(operands.iter().map(|operand| operand.0));
         id
     }

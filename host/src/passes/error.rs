@@ -185,10 +185,17 @@ impl PassError {
         {
             return Diagnostic { message: self.to_string(), ..(**diagnostic).clone() };
         }
-        let diagnostic = Diagnostic::error(self.to_string());
+        let mut diagnostic = Diagnostic::error(self.to_string());
         let (name, function, node, source) = match self {
             PassError::Failed { pass, function: Some((name, function)), failure } => {
-                let Some(node) = failure.node else { return diagnostic };
+                let Some(node) = failure.node else {
+                    // A tensor program came from somewhere as a whole.
+                    let from = Some(function).filter(|function| function.is_prim());
+                    return match from.and_then(|program| program.source_text(Expr(0))) {
+                        Some(from) => diagnostic.note(format!("from {from}")),
+                        None => diagnostic,
+                    };
+                };
                 (name, function, node, format!("@{name} before {pass}"))
             }
             PassError::Untyped { pass, function: name, body, error } => {
@@ -199,6 +206,9 @@ impl PassError {
             }
             _ => return diagnostic,
         };
+        if let Some(from) = function.source_text(node) {
+            diagnostic = diagnostic.note(format!("from {from}"));
+        }
         match point_at(source, name, function, node) {
             Some((source, place)) => diagnostic.in_source(&source).label(place, ""),
             None => diagnostic,

@@ -17,6 +17,7 @@ use super::manager::Manager;
 use super::pass::{Body, run_own};
 use super::plan::PassStep;
 use super::skipped::{Spared, is_skipped, spare};
+use super::sources::with_sources_of_programs;
 use super::{isolated, options};
 use crate::border::{Report, ReportLevel, Run};
 use crate::infer::{InferError, infer, infer_changed, signature};
@@ -191,7 +192,7 @@ fn over_module(
     let after = unless_refused(&run, result).map_err(|failure| link.failed(None, failure))?;
     let after = infer_changed(module, &after)
         .map_err(|errors| PassError::untyped(&link.step.name, module, &after, errors))?;
-    Ok(link.spare(module, after, cx))
+    Ok(link.spare(module, with_sources_of_programs(module, after), cx))
 }
 
 /// Runs a pass that is kept in its own process. Functions that it does not take are as they were.
@@ -212,7 +213,7 @@ fn over_isolated(
     }
     let after = infer_changed(module, &after)
         .map_err(|errors| PassError::untyped(&link.step.name, module, &after, errors))?;
-    Ok(link.spare(module, after, cx))
+    Ok(link.spare(module, with_sources_of_programs(module, after), cx))
 }
 
 /// How a pass failed, and on what.

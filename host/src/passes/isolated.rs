@@ -23,10 +23,10 @@ use crate::ir::{Cx, Module, Origin, Symbol};
 use crate::registry::{
     IsolatedPass, Manifest, ManifestError, Plugin, Registry, limit_memory, serve,
 };
-use crate::text::{read_module, write_module};
+use crate::text::{TextForm, read_module, write_module};
 
-/// Constants of up to this many elements stand in the text.
-const INLINE_LIMIT: u64 = 64;
+/// How a module travels: constants of up to 64 elements stand in the text.
+const FORM: TextForm = TextForm { inline_limit: 64, has_sources: true };
 
 /// The keys of what travels as the module's attributes.
 const MODULE: &str = "module";
@@ -85,7 +85,7 @@ pub(super) fn apply(pass: &IsolatedPass, run: &Run, module: &Module) -> Result<M
         memory: pass.limits.memory,
         operators: run.cx.operators().origin(),
     };
-    write_module(&packed(module, run), &request.before, INLINE_LIMIT)
+    write_module(&packed(module, run), &request.before, FORM)
         .map_err(|error| failed(format!("the module cannot be sent to its process: {error}")))?;
     let line = serde_json::to_string(&request).map_err(|error| failed(error.to_string()))?;
     let answer = pass.ask(&line, || run.is_cancelled());
@@ -201,7 +201,7 @@ fn answer(
     let outcome = match result {
         Ok(after) if after.is_identical(&before) => Outcome::Same,
         Ok(after) => {
-            write_module(&after, &request.after, INLINE_LIMIT)?;
+            write_module(&after, &request.after, FORM)?;
             let same = after
                 .iter()
                 .filter(|(name, new)| before.get(*name).is_some_and(|old| Arc::ptr_eq(old, new)))

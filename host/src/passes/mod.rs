@@ -25,6 +25,7 @@ mod reproducer;
 mod requirements;
 mod settings;
 mod skipped;
+mod sources;
 
 pub use blocks::Block;
 pub use context::{PassContext, Scope};

@@ -10,6 +10,7 @@ pub mod library;
 pub mod memory;
 pub mod model;
 pub mod parallel;
+pub mod profile;
 pub mod signature;
 pub mod status;
 mod sync;

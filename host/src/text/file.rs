@@ -6,8 +6,9 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use super::parse::{Places, parse_as};
 use super::print::ModuleText;
-use super::{LoadWeight, WeightsFile, WeightsPolicy, parse_module};
+use super::{LoadWeight, WeightsFile, WeightsPolicy};
 use crate::check::check;
 use crate::diagnostics::{Diagnostic, Diagnostics, Source};
 use crate::infer::infer_written;
@@ -28,15 +29,16 @@ struct Read {
     weights: Vec<PathBuf>,
 }
 
-/// Reads a module; the weights that it names lie in or below the text's own folder, and are mapped.
+/// Reads a module; the weights that it names lie in or below the text's own folder, and are mapped. What nodes came from is
+/// what the text says of it, and not the text.
 pub fn read_module(cx: &Cx, path: &Path) -> Result<Module, Diagnostics> {
-    parse_file(cx, path).map(|read| read.module)
+    parse_file(cx, path, Places::Forgotten).map(|read| read.module)
 }
 
 /// Reads a module, infers all its types, and checks that it is well formed. The second result are the files that
 /// its weights lie in.
 pub fn read_checked_module(cx: &Cx, path: &Path) -> Result<(Module, Vec<PathBuf>), Diagnostics> {
-    let Read { module, source, weights } = parse_file(cx, path)?;
+    let Read { module, source, weights } = parse_file(cx, path, Places::Named)?;
     let module = infer_written(&module).map_err(|errors| {
         Diagnostics(errors.iter().map(|(_, error)| error.to_diagnostic(&source)).collect())
     })?;
@@ -47,12 +49,12 @@ pub fn read_checked_module(cx: &Cx, path: &Path) -> Result<(Module, Vec<PathBuf>
     }
 }
 
-fn parse_file(cx: &Cx, path: &Path) -> Result<Read, Diagnostics> {
+fn parse_file(cx: &Cx, path: &Path, places: Places) -> Result<Read, Diagnostics> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut source = read_source(path)?;
     for _ in 1..MOST_ATTEMPTS {
         let mut weights = WeightsFolder { cx, folder, open: HashMap::new(), has_failed: false };
-        let parsed = parse_module(cx, &source, &mut weights);
+        let parsed = parse_as(cx, &source, places, &mut weights);
         // A text and weights that do not fit may be of two writers: then the text is another one by now. What
         // is no file cannot be read twice.
         if weights.has_failed && path.is_file() {
@@ -85,27 +87,49 @@ pub fn weights_path(path: &Path) -> PathBuf {
     path.with_extension("safetensors")
 }
 
-/// Writes a module as [`write_module_below`] does, with nothing above it and nothing beside it.
-pub fn write_module(module: &Module, path: &Path, inline_limit: u64) -> Result<(), FileError> {
-    write_module_below("", module, path, inline_limit, Outputs::default())
+/// What is written of a module into a text.
+#[derive(Clone, Copy, Debug)]
+pub struct TextForm {
+    /// Constants of up to this many elements stand in the text.
+    pub inline_limit: u64,
+    /// Whether it is written what nodes came from.
+    pub has_sources: bool,
 }
 
-/// Writes a module below some lines of comments: the text to `path`, and constants of more than `inline_limit` elements to a file of
+impl TextForm {
+    /// One without what nodes came from.
+    pub fn new(inline_limit: u64) -> Self {
+        Self { inline_limit, has_sources: false }
+    }
+
+    /// The same with what nodes came from.
+    pub fn with_sources(self) -> Self {
+        Self { has_sources: true, ..self }
+    }
+}
+
+/// Writes a module as [`write_module_below`] does, with nothing above it and nothing beside it.
+pub fn write_module(module: &Module, path: &Path, form: TextForm) -> Result<(), FileError> {
+    write_module_below("", module, path, form, Outputs::default())
+}
+
+/// Writes a module below some lines of comments: the text to `path`, and constants that are too large for it to a file of
 /// the same name that ends in `.safetensors`. A text that goes to a device or a pipe has nothing beside it, and so
 /// all elements in it. All of `outputs` is published.
 pub fn write_module_below(
     comments: &str,
     module: &Module,
     path: &Path,
-    inline_limit: u64,
+    form: TextForm,
     mut outputs: Outputs,
 ) -> Result<(), FileError> {
     let weights_path = weights_path(path);
     let file = weights_path.file_name().unwrap_or_default().to_string_lossy();
     let mut policy = match is_stream(path) {
         true => WeightsPolicy::inline(),
-        false => WeightsPolicy::external(file.clone(), inline_limit),
-    };
+        false => WeightsPolicy::external(file.clone(), form.inline_limit),
+    }
+    .with_sources(form.has_sources);
     let text = ModuleText::new(module, &mut policy);
     if policy.has_elided_terms() {
         let cause = "a type or an attribute is too long to be written as text";

@@ -13,7 +13,9 @@ mod parse;
 mod point;
 mod print;
 
-pub use file::{read_checked_module, read_module, weights_path, write_module, write_module_below};
+pub use file::{
+    TextForm, read_checked_module, read_module, weights_path, write_module, write_module_below,
+};
 pub use parse::{LoadWeight, NoWeights, WeightsFile, parse_module};
 pub use point::point_at;
 pub use print::{WeightsPolicy, print_function, print_function_marking, print_module, print_type};

@@ -11,6 +11,7 @@ mod prim;
 mod prim_scope;
 mod scalar;
 mod scope;
+mod source;
 mod terms;
 
 use std::collections::HashMap;
@@ -64,17 +65,45 @@ pub fn parse_module(
     source: &Arc<Source>,
     weights: &mut dyn LoadWeight,
 ) -> Result<Module, Diagnostics> {
-    if source.text.len() >= u32::MAX as usize {
-        let message = format!("`{}` is too long: a text has at most 4 GB", source.name);
+    parse_as(cx, source, Places::Unnamed, weights)
+}
+
+/// What places in a text are good for, once it is read.
+#[derive(Clone, Copy)]
+pub(super) enum Places {
+    /// They are where nodes came from, for users as well.
+    Named,
+    /// Who has the text at hand can point at them.
+    Unnamed,
+    /// Nothing: the text is no user's.
+    Forgotten,
+}
+
+/// Reads a module.
+pub(super) fn parse_as(
+    cx: &Cx,
+    source: &Arc<Source>,
+    places: Places,
+    weights: &mut dyn LoadWeight,
+) -> Result<Module, Diagnostics> {
+    if source.text.len() >= i32::MAX as usize {
+        let message = format!("`{}` is too long: a text has at most 2 GB", source.name);
         return Err(Diagnostic::error(message).into());
     }
-    Parser::new(cx, source, weights).module()
+    let base = match places {
+        Places::Named => cx.add_text(Some(&source.name), &source.text),
+        Places::Unnamed => cx.add_text(None, &source.text),
+        Places::Forgotten => None,
+    };
+    Parser::new(cx, source, base, weights).module()
 }
 
 /// The state of reading one text.
 struct Parser<'s, 'w> {
     cx: &'s Cx,
     source: &'s Arc<Source>,
+    /// Where its offsets begin among those of the context; nothing when there is no room for them.
+    base: Option<u32>,
     text: &'s str,
     lexer: Lexer<'s>,
     token: Token,
@@ -95,12 +124,18 @@ struct Parser<'s, 'w> {
 }
 
 impl<'s, 'w> Parser<'s, 'w> {
-    fn new(cx: &'s Cx, source: &'s Arc<Source>, weights: &'w mut dyn LoadWeight) -> Self {
+    fn new(
+        cx: &'s Cx,
+        source: &'s Arc<Source>,
+        base: Option<u32>,
+        weights: &'w mut dyn LoadWeight,
+    ) -> Self {
         let mut lexer = Lexer::new(&source.text);
         let token = lexer.next();
         Self {
             cx,
             source,
+            base,
             text: &source.text,
             lexer,
             token,

@@ -19,7 +19,7 @@ pub struct NodeSpec {
     pub aux: u32,
     /// Its attributes.
     pub attrs: Attrs,
-    /// Where it comes from in the text, plus one; 0 when unknown.
+    /// What it came from, the number of a [`crate::ir::NodeSource`]; 0 when nothing is known.
     pub span: u32,
 }
 

@@ -18,6 +18,7 @@ mod kind;
 mod number;
 mod prim;
 mod side_table;
+mod source;
 mod structure;
 mod substitute;
 mod term;
@@ -36,6 +37,7 @@ pub use intrinsic::{INTRINSICS, IntrinsicArgs, IntrinsicDef, IntrinsicResult};
 pub use kind::{BinaryOp, Kind, LoopKind, Named};
 pub use prim::BuildPrim;
 pub use side_table::SideTable;
+pub use source::{NodeSource, SourcePart};
 pub use structure::Structure;
 pub use substitute::{Substitution, substitute};
 pub use term::{

@@ -4,8 +4,8 @@ use crate::abi::read::BodyRecords;
 use crate::abi::records::RawNode;
 use crate::ir::args::resolve;
 use crate::ir::{
-    Args, Attrs, BinaryOp, DType, Dim, Kind, LetView, LoopKind, NodeSpec, PrimBlockView, Symbol,
-    Term, TermView, Terms, Type,
+    Args, Attrs, BinaryOp, DType, Dim, Kind, LetView, LoopKind, NodeSource, NodeSpec,
+    PrimBlockView, Symbol, Term, TermView, Terms, Type,
 };
 
 /// A node of one body, by its number.
@@ -156,6 +156,12 @@ impl<'a> BodyView<'a> {
             node if node.kind == Kind::GLOBAL.0 => Some((expr, Symbol(node.data))),
             _ => None,
         })
+    }
+
+    /// What a node came from.
+    #[inline]
+    pub fn source(&self, expr: Expr) -> NodeSource {
+        NodeSource(self.raw_node(expr).span)
     }
 
     /// The attributes of a node.

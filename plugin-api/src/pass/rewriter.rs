@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use crate::abi::host::{Host, TransactionHandle};
 use crate::ir::{
-    Attrs, BodyView, Build, Expr, Kind, NodeSpec, Substitution, Symbol, Term, Type, View,
+    Attrs, BodyView, Build, Expr, Kind, NodeSource, NodeSpec, Substitution, Symbol, Term, Type,
+    View,
 };
 use crate::pass::{
     Bindings, Calls, Effects, Function, LetList, OpInfo, PassContext, PassError, Result,
@@ -22,6 +23,8 @@ pub struct Rewriter {
     /// Made when first asked for.
     effects: Option<Effects>,
     base_len: usize,
+    /// Of what is built.
+    source: NodeSource,
 }
 
 const KNOWN_OPS: usize = 64;
@@ -31,13 +34,23 @@ impl Rewriter {
     pub fn edit(function: &Function) -> Self {
         let transaction = function.0.host().edit(Some(&function.0));
         let base_len = transaction.body().len();
-        Self { transaction, bindings: None, effects: None, base_len }
+        Self::of(transaction, base_len)
     }
 
     /// Builds a new function; [`Rewriter::set_root`] must be called.
     pub fn new(cx: &PassContext) -> Self {
         let transaction = cx.host().edit(None);
-        Self { transaction, bindings: None, effects: None, base_len: 0 }
+        Self::of(transaction, 0)
+    }
+
+    fn of(transaction: TransactionHandle, base_len: usize) -> Self {
+        Self { transaction, bindings: None, effects: None, base_len, source: NodeSource::NONE }
+    }
+
+    /// Says what nodes came from that are built from here on, but for copies, which keep their own. Without it, or
+    /// with [`NodeSource::NONE`], a node that is built is from where what it replaces was from, or what reads it.
+    pub fn set_source(&mut self, source: NodeSource) {
+        self.source = source;
     }
 
     /// The transaction, for whoever asks rules about it.
@@ -199,7 +212,7 @@ impl Rewriter {
     /// Writes the bindings of `block`, a `let` of the function that is edited, anew: `rewrite` is given each in
     /// order, as whether its block is a dataflow block, variable and value, and binds what is to take its place. What
     /// it replaces on the way is replaced in the values behind, and in the result.
-    /// A `let` whose bindings stay as they were is left alone.
+    /// A `let` whose bindings stay as they were is left alone. What is built on the way came from where the binding did.
     pub fn rewrite_bindings(
         &mut self,
         block: Expr,
@@ -219,10 +232,15 @@ impl Rewriter {
             .collect();
         let result = view.result();
         let mut list = LetList::new();
+        let outer = self.source;
         for &(is_dataflow, var, value) in &old {
             let value = self.body().resolve(value);
+            let body = self.body();
+            let own = [value, var].map(|expr| body.source(expr));
+            self.source = own.into_iter().find(|own| !own.is_none()).unwrap_or(outer);
             rewrite(self, &mut list, is_dataflow, var, value)?;
         }
+        self.source = outer;
         if !list.iter().eq(old.iter().copied()) {
             let result = self.body().resolve(result);
             let ty = self.body().ty(block);
@@ -255,7 +273,8 @@ impl Build for Rewriter {
     }
 
     fn push(&mut self, spec: NodeSpec, operands: &[Expr]) -> Expr {
-        self.transaction.push(spec, operands)
+        let span = if spec.span == 0 { self.source.0 } else { spec.span };
+        self.transaction.push(NodeSpec { span, ..spec }, operands)
     }
 
     fn constant(&mut self, ty: Type, bytes: &[u8]) -> Expr {

@@ -288,7 +288,10 @@ impl<'a> Bindings<'a> {
                             name = module.fresh_name(&format!("{}_{codegen}", group.name));
                             module.insert(name, &wrapper);
                         }
+                        let sources = group.members.iter().map(|&member| self.source(member));
+                        rw.set_source(NodeSource::union(cx, sources));
                         self.call(name, &args, &outputs, rw, &mut bindings);
+                        rw.set_source(NodeSource::NONE);
                     }
                 }
             }
@@ -442,6 +445,11 @@ impl<'a> Bindings<'a> {
             [ty] => Some(ty),
             ref types => Some(cx.tuple_type(types)),
         }
+    }
+
+    /// What a binding came from.
+    fn source(&self, number: u32) -> NodeSource {
+        self.body.source(self.values[number as usize])
     }
 
     /// The call of a group's function, and its results under the names they had.

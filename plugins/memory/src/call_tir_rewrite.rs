@@ -54,6 +54,7 @@ fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Func
                     continue;
                 };
                 is_bound[value] = true;
+                rw.set_source(rw.body().source(value));
                 match lowering {
                     Lowering::Program => ops.call_into(&mut rw, var, value, &mut new)?,
                     Lowering::View => new.push((var, ops.view(&mut rw, value)?)),
@@ -61,6 +62,7 @@ fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Func
             }
             new_blocks.push((block.is_dataflow, new));
         }
+        rw.set_source(NodeSource::NONE);
         let ty = rw.body().ty(expr);
         let new_let = rw.let_blocks(&new_blocks, result);
         rw.set_type(new_let, ty);

@@ -109,10 +109,12 @@ fn adjoint_of(func: &Function, cx: &PassContext, options: &Options) -> Result<Fu
         if cx.is_cancelled() {
             return Err(PassError::cancelled());
         }
+        adjoints.rw.set_source(body.source(expr));
         adjoints.propagate(expr, holders[expr.index()].unwrap_or(expr))?;
     }
     let grads: Result<Vec<Expr>> = wanted.iter().map(|&param| adjoints.of_param(param)).collect();
     let mut rw = adjoints.rw;
+    rw.set_source(NodeSource::NONE);
     let grads = rw.tuple(&grads?);
     let result = rw.tuple(&[result, grads]);
     let list = match body.view(list) {

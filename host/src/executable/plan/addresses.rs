@@ -51,7 +51,9 @@ impl Planner<'_> {
             ..Entry::default()
         };
         let programs = std::mem::take(&mut self.programs);
-        Ok(Plan { entry, programs, constants: std::mem::take(&mut self.constants) })
+        let (sources, constants) =
+            (std::mem::take(&mut self.sources), std::mem::take(&mut self.constants));
+        Ok(Plan { entry, programs, sources, constants })
     }
 
     /// Gives the names that the module's attribute `key` lists, where it lists as many.

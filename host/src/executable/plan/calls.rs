@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::memory::Home;
 use super::{Arg, Planner, Step, malformed, unsupported};
 use crate::executable::error::PlanProblem;
-use crate::ir::{Args, BodyView, Expr, Symbol, View};
+use crate::ir::{Args, BodyView, Expr, NodeSource, Symbol, View};
 
 impl<'a> Planner<'a> {
     /// The arguments of a call, tuples flattened.
@@ -81,6 +81,9 @@ impl<'a> Planner<'a> {
             self.programs.len() - 1
         });
         self.calls.push((number, args));
+        let of_program = function.view().source(function.view().root());
+        let of_call = self.at.map_or(NodeSource::NONE, |at| self.body.source(at));
+        self.sources.push(if of_call.is_none() { of_program } else { of_call });
         Ok(())
     }
 

@@ -38,6 +38,7 @@ use crate::{
     },
     runtime::{
         dlpack::DataType,
+        profile::MARK,
         signature::{TensorSpec, data_type},
         status::Failure,
     },
@@ -62,6 +63,8 @@ pub struct Entry {
     pub workspace: u64,
     /// Where in the workspace the kernels have their own buffers.
     pub scratch: u64,
+    /// Whether it takes note of the time between kernels.
+    pub is_profiled: bool,
 }
 
 /// A call of a kernel.
@@ -202,11 +205,19 @@ impl<'cx, 'a> Builder<'cx, 'a> {
             self.check_workspace()?;
         }
         let kernels = self.declare_kernels()?;
+        let mark = self.entry.is_profiled.then(|| {
+            let nothing = self.asm.cx.void_type().fn_type(&[], false);
+            self.asm.module.add_function(MARK, nothing, None)
+        });
+        let mark =
+            || mark.map_or(Ok(()), |mark| self.asm.builder.build_call(mark, &[], "").map(drop));
+        mark()?;
         for call in &self.entry.calls {
             let Some(&Some(kernel)) = kernels.get(call.kernel) else {
                 return Problem::malformed("a call of no kernel");
             };
             self.call(kernel, call)?;
+            mark()?;
         }
         for copy in &self.entry.copies {
             let (from, to) = (self.address(copy.from)?, self.address(copy.to)?);

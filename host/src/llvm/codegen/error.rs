@@ -8,11 +8,27 @@ use crate::llvm::LlvmError;
 #[derive(Debug, thiserror::Error)]
 pub enum CodegenError {
     /// The program, and what is wrong with it.
-    #[error("tensor program `{program}`: {problem}")]
-    Program { program: String, problem: Problem },
+    #[error("tensor program `{program}`{}: {problem}", from_text(.came_from))]
+    Program { program: String, came_from: Option<String>, problem: Problem },
     /// LLVM refused.
     #[error(transparent)]
     Llvm(#[from] LlvmError),
+}
+
+impl CodegenError {
+    /// The error, once it is known what the program came from.
+    pub(crate) fn with_source(self, source: Option<String>) -> Self {
+        match self {
+            Self::Program { program, problem, .. } => {
+                Self::Program { program, came_from: source, problem }
+            }
+            error => error,
+        }
+    }
+}
+
+fn from_text(came_from: &Option<String>) -> String {
+    came_from.as_ref().map_or(String::new(), |from| format!(", from {from}"))
 }
 
 /// What is wrong with a tensor program, by who can act on it.
@@ -38,7 +54,7 @@ pub enum Problem {
 impl Problem {
     /// The error, once it is known which program is meant.
     pub(super) fn of(self, program: &str) -> CodegenError {
-        CodegenError::Program { program: program.to_owned(), problem: self }
+        CodegenError::Program { program: program.to_owned(), came_from: None, problem: self }
     }
 
     pub(super) fn malformed<T>(what: impl Into<String>) -> Result<T> {

@@ -13,8 +13,8 @@ use tenon_plugin_api::rule::import::Known;
 
 use crate::border::{self, Call};
 use crate::ir::{
-    Attrs, Build, Bytes, Constant, Context, Cx, Dim, Expr, Function, Kind, OpDef, Symbol, Terms,
-    Transaction, Type, TypeView,
+    Attrs, Build, Bytes, Constant, Context, Cx, Dim, Expr, Function, Kind, NodeSource, OpDef,
+    Symbol, Terms, Transaction, Type, TypeView,
 };
 
 use super::error::{Problem, invalid, unsupported};
@@ -124,10 +124,11 @@ impl Builder {
         }
     }
 
-    /// Begins a node whose first output is called `name`.
-    pub(super) fn begin_node(&mut self, name: &str) {
+    /// Begins a node whose first output is called `name`, and from which comes what is built from here on.
+    pub(super) fn begin_node(&mut self, name: &str, source: NodeSource) {
         self.node_name.clear();
         self.node_name.push_str(name);
+        self.tx.set_source(source);
     }
 
     /// A parameter of the function.
@@ -314,6 +315,9 @@ impl Builder {
 
     fn bind(&mut self, value: Value, expr: Expr, name: &str) -> Expr {
         let var = self.tx.var(name, Some(self.ty(value)));
+        // It may be bound by a later node, which reads it.
+        let source = self.tx.body().source(expr);
+        self.tx.set_source_of(var, source);
         self.bindings.push((var, expr));
         self.values[value.0 as usize].form = Form::Ready(var);
         var
@@ -356,6 +360,7 @@ impl Builder {
 
     /// The function, with what was bound and these results.
     pub(super) fn finish(mut self, outputs: &[Value]) -> Result<Arc<Function>, Problem> {
+        self.tx.set_source(NodeSource::NONE);
         let result = match outputs {
             [output] => *output,
             outputs => self.tuple(outputs)?,

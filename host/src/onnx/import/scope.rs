@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::io::quoted;
+use crate::ir::{Cx, NodeSource};
 use crate::onnx::proto::{FunctionProto, NodeProto, OperatorSet};
 
 use super::GraphProblem;
@@ -21,6 +22,8 @@ pub(super) struct Frame<'m> {
     pub(super) operator_sets: &'m [OperatorSet<'m>],
     /// The call that is expanded.
     pub(super) call: Option<Call<'m>>,
+    /// The names of the calls that lead here, each with a `/` behind it.
+    pub(super) path: String,
 }
 
 /// A call of one of the model's own functions.
@@ -30,9 +33,35 @@ pub(super) struct Call<'m> {
 }
 
 impl Frame<'_> {
+    /// What values came from that a node of it makes.
+    pub(super) fn source_of(&self, cx: &Cx, node: &NodeProto<'_>) -> NodeSource {
+        let (name, scope) = (name_of(node), node.scopes.innermost());
+        match self.path.as_str() {
+            "" => NodeSource::named(cx, name, scope),
+            path => NodeSource::named(cx, &format!("{path}{name}"), scope),
+        }
+    }
+
+    /// The path of the frame in which a call is expanded. It is no longer than what is kept of a name.
+    pub(super) fn path_to(&self, call: &NodeProto<'_>) -> String {
+        let name = name_of(call);
+        match self.path.len() + name.len() < NodeSource::LONGEST_NAME {
+            true => format!("{}{name}/", self.path),
+            false => self.path.clone(),
+        }
+    }
+
     /// The version of a domain's operators that the nodes are written in.
     pub(super) fn version(&self, domain: &str) -> Option<i64> {
         version_in(self.operator_sets, domain)
+    }
+}
+
+/// A node's name, or that of what it makes.
+fn name_of<'m>(node: &NodeProto<'m>) -> &'m str {
+    match node.name {
+        "" => node.output.iter().find(|name| !name.is_empty()).unwrap_or(&""),
+        name => name,
     }
 }
 

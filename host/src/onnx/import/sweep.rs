@@ -28,6 +28,7 @@ impl<'m> Importer<'m> {
             attributes: HashMap::new(),
             operator_sets: &self.model.opset_import,
             call: None,
+            path: String::new(),
         };
         let mut callers: Vec<Frame<'m>> = Vec::new();
         let mut active: HashSet<*const FunctionProto<'m>> = HashSet::new();
@@ -49,7 +50,8 @@ impl<'m> Importer<'m> {
                 if !active.insert(std::ptr::from_ref(function)) {
                     return Err(GraphProblem::Cycle(quoted(function.name)).into());
                 }
-                let inner = self.enter(node, function, &inputs, &given)?;
+                let mut inner = self.enter(node, function, &inputs, &given)?;
+                inner.path = frame.path_to(node);
                 callers.push(std::mem::replace(&mut frame, inner));
                 continue;
             }
@@ -91,6 +93,7 @@ impl<'m> Importer<'m> {
             attributes: attributes::bind(function, given),
             operator_sets: &function.opset_import,
             call: Some(Call { node, function }),
+            path: String::new(),
         })
     }
 
@@ -162,7 +165,7 @@ impl<'m> Importer<'m> {
         }
         let reads_stand_in = self.stand_ins.are_among(inputs);
         let name = node.output.iter().find(|name| !name.is_empty()).unwrap_or(&"");
-        self.builder.begin_node(name);
+        self.builder.begin_node(name, frame.source_of(&self.cx, node));
         let translated = {
             let (builder, tensors) = (&mut self.builder, &mut self.tensors);
             let version = version.unsigned_abs();

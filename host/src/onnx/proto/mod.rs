@@ -19,7 +19,7 @@ mod types;
 pub use attribute::{AttributeKind, AttributeProto, AttributeValue, GraphAttribute};
 pub use graph::GraphProto;
 pub use model::{FunctionProto, ModelProto, OperatorSet};
-pub use node::NodeProto;
+pub use node::{NodeProto, Scopes};
 pub use tensor::{Storage, TensorProto, TypedRun};
 pub use types::{Dimension, TypeProto, ValueInfoProto};
 

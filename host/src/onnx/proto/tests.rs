@@ -239,3 +239,22 @@ fn other_files_are_no_models() {
     assert!(error(b"# a text file\n").contains("ModelProto"));
     assert!(error(b"PK\x03\x04\0\0\0\0").contains("ModelProto"));
 }
+
+#[test]
+fn scopes_of_nodes_are_those_that_pytorch_writes() {
+    let innermost = |key: &str, value: &str| {
+        let entry = Message::new().bytes(1, key).bytes(2, value);
+        let bytes = model(Message::new().message(1, node("Conv").message(9, entry)));
+        ModelProto::decode(&bytes).unwrap().graph.node[0].scopes.innermost().to_owned()
+    };
+    let names = "pkg.torch.onnx.name_scopes";
+    assert_eq!(innermost(names, "['', 'layer1', 'layer1.conv1', 'conv2d']"), "layer1.conv1");
+    assert_eq!(innermost(names, "['', 'conv2d']"), "");
+    for other in ["['conv2d']", "[]", "[", "", "', '"] {
+        assert_eq!(innermost(names, other), "", "{other}");
+    }
+    let namespace = ": a.Net/network.0: torch.Linear/linear: aten.linear.default";
+    assert_eq!(innermost("namespace", namespace), "network.0");
+    assert_eq!(innermost("namespace", "linear: aten.linear.default"), "");
+    assert_eq!(innermost("other", namespace), "");
+}

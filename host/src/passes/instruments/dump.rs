@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::diagnostics::Diagnostic;
 use crate::passes::{Instrument, StepInfo, StepOutcome};
-use crate::text::write_module;
+use crate::text::{TextForm, write_module};
 
 /// Constants of up to this many elements stand in the text.
 const INLINE_LIMIT: u64 = 64;
@@ -14,13 +14,15 @@ const INLINE_LIMIT: u64 = 64;
 /// left there is removed.
 pub struct Dump {
     folder: PathBuf,
+    form: TextForm,
     count: usize,
 }
 
 impl Dump {
-    /// Writes into `folder`, which is made.
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder, count: 0 }
+    /// Writes into `folder`, which is made; with what nodes came from or without.
+    pub fn new(folder: PathBuf, has_sources: bool) -> Self {
+        let form = TextForm { inline_limit: INLINE_LIMIT, has_sources };
+        Self { folder, form, count: 0 }
     }
 
     fn failed(&self, error: impl std::fmt::Display) -> Box<Diagnostic> {
@@ -59,6 +61,6 @@ impl Instrument for Dump {
         }
         let file = self.folder.join(format!("{:03}_{}.ir", self.count, info.step.name));
         self.count += 1;
-        write_module(after, &file, INLINE_LIMIT).map_err(|error| self.failed(error))
+        write_module(after, &file, self.form).map_err(|error| self.failed(error))
     }
 }

@@ -44,12 +44,18 @@ pub struct PrintIr {
     pub names: Vec<String>,
     /// Elements that a constant may have to be shown.
     pub elements: u64,
+    /// Whether it is printed what nodes came from.
+    pub has_sources: bool,
 }
 
 impl PrintIr {
     /// What the settings say of [`PrintIr::elements`].
     pub fn elements(settings: &Settings) -> u64 {
         SHOWN_ELEMENTS.get(settings).unsigned_abs()
+    }
+
+    fn policy(&self) -> WeightsPolicy {
+        WeightsPolicy::elided(self.elements).with_sources(self.has_sources)
     }
 
     fn is_wanted(&self, info: StepInfo<'_>, when: PrintWhen) -> bool {
@@ -70,11 +76,7 @@ impl PrintIr {
 impl Instrument for PrintIr {
     fn before(&mut self, info: StepInfo<'_>, module: &Module) -> Result<(), Box<Diagnostic>> {
         match self.is_wanted(info, PrintWhen::Before) {
-            true => self.print(
-                "before",
-                info,
-                &print_module(module, &mut WeightsPolicy::elided(self.elements)),
-            ),
+            true => self.print("before", info, &print_module(module, &mut self.policy())),
             false => Ok(()),
         }
     }
@@ -86,27 +88,22 @@ impl Instrument for PrintIr {
     ) -> Result<(), Box<Diagnostic>> {
         let StepOutcome::Ran { before, after, .. } = outcome else { return Ok(()) };
         if self.is_wanted(info, PrintWhen::After) {
-            self.print(
-                "after",
-                info,
-                &print_module(after, &mut WeightsPolicy::elided(self.elements)),
-            )?;
+            self.print("after", info, &print_module(after, &mut self.policy()))?;
         }
         if self.is_wanted(info, PrintWhen::Changed) && !after.is_identical(before) {
-            self.print("changed by", info, &differences(before, after, self.elements))?;
+            self.print("changed by", info, &differences(before, after, || self.policy()))?;
         }
         Ok(())
     }
 }
 
 /// What a pass changed, function by function, as a unified diff.
-fn differences(before: &Module, after: &Module, elements: u64) -> String {
+fn differences(before: &Module, after: &Module, policy: impl Fn() -> WeightsPolicy) -> String {
     let terms = after.cx().terms();
     let print = |module: &Module, name: Symbol| {
-        let policy = &mut WeightsPolicy::elided(elements);
-        module
-            .get(name)
-            .map_or(String::new(), |function| print_function(terms.str(name), function, policy))
+        let printed =
+            |function: &Arc<Function>| print_function(terms.str(name), function, &mut policy());
+        module.get(name).map_or(String::new(), printed)
     };
     let is_gone = |name: &Symbol| after.get(*name).is_none();
     let gone = before.iter().map(|(name, _)| name).filter(is_gone);

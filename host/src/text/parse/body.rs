@@ -9,9 +9,11 @@ use rustc_hash::FxHashMap;
 use super::Parser;
 use super::cursor::{Halt, Parsed, range};
 use super::scope::{Found, Names};
+use super::source::in_context;
 use crate::diagnostics::Diagnostic;
 use crate::ir::{
-    Attrs, Build, Context, Cx, Expr, Function, Kind, NodeSpec, Symbol, Transaction, Type,
+    Attrs, Build, Context, Cx, Expr, Function, Kind, NodeSource, NodeSpec, Symbol, Transaction,
+    Type,
 };
 use crate::suggest::nearest;
 use crate::text::implied::implied_type;
@@ -60,6 +62,8 @@ pub(super) struct Header {
     pub(super) outputs: u32,
     pub(super) result: Option<Type>,
     pub(super) attrs: Attrs,
+    /// What it came from, where that is said.
+    pub(super) source: Option<NodeSource>,
     pub(super) is_private: bool,
     pub(super) start: u32,
 }
@@ -74,9 +78,13 @@ impl<'s> Parser<'s, '_> {
     /// Publishes what was read; the last thing that can be wrong is a weight's fault or ours.
     pub(super) fn publish(&mut self, mut body: Body<'s>, root: Expr) -> Parsed<Arc<Function>> {
         body.tx.set_root(root);
-        body.tx.publish().map_err(|error| {
+        let function = body.tx.publish().map_err(|error| {
             let span = self.last_end as usize..self.last_end as usize;
             self.error_at(span, format!("this function cannot be built: {error}"), "")
+        })?;
+        Ok(match self.base {
+            Some(0) => function,
+            base => function.map_sources(|_, source| in_context(source, base)),
         })
     }
 

@@ -7,7 +7,7 @@ use super::Parser;
 use super::body::{Body, Header, NewVar};
 use super::cursor::{Halt, Parsed};
 use super::graph_scope::{Role, Scope};
-use crate::ir::{Build, Expr, Kind, NodeSpec, Type};
+use crate::ir::{Build, Expr, Kind, NodeSource, NodeSpec, Type};
 use crate::text::implied::takes_annotation;
 use crate::text::lexer::{Tok, Token};
 
@@ -133,7 +133,8 @@ impl<'s> Graph<'_, 's, '_> {
             false => None,
         };
         let attrs = self.parser.attrs()?;
-        let header = Header { params, outputs: 0, result, attrs, is_private, start };
+        let source = None;
+        let header = Header { params, outputs: 0, result, attrs, source, is_private, start };
         self.open(Role::Function(Box::new(header)))
     }
 
@@ -342,10 +343,12 @@ impl<'s> Graph<'_, 's, '_> {
             Some(Frame::Cond { start }) => self.open(Role::Then { cond: expr, start }),
             Some(Frame::Bind(binder, ty)) => {
                 self.annotate(value, ty);
-                self.bind(binder, ty, expr)
+                let source = self.source_of(value)?;
+                self.bind(binder, ty, expr, source)
             }
             Some(Frame::Label(token, ty)) => {
                 self.annotate(value, ty);
+                self.source_of(value)?;
                 self.parser.define_label(&mut self.body, token, expr);
                 Ok(State::Statement)
             }
@@ -418,6 +421,17 @@ impl<'s> Graph<'_, 's, '_> {
         if value.is_here && takes_annotation(self.body.tx.body(), value.expr) {
             self.body.tx.set_type(value.expr, ty);
         }
+    }
+}
+
+impl Graph<'_, '_, '_> {
+    /// What a value came from, where that stands behind it.
+    fn source_of(&mut self, value: Written) -> Parsed<Option<NodeSource>> {
+        let source = self.parser.source()?;
+        if let Some(source) = source.filter(|_| value.is_here) {
+            self.body.tx.set_source_of(value.expr, source);
+        }
+        Ok(source)
     }
 }
 

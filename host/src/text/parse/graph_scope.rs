@@ -5,7 +5,7 @@ use super::body::Header;
 use super::cursor::{Halt, Parsed, range};
 use super::graph::{Binder, Frame, Graph, State};
 use crate::diagnostics::Diagnostic;
-use crate::ir::{Build, Context, Expr, Kind, NodeSpec, Term, Type};
+use crate::ir::{Build, Context, Expr, Kind, NodeSource, NodeSpec, Term, Type};
 use crate::text::lexer::Tok;
 
 /// Statements between braces.
@@ -169,11 +169,15 @@ impl<'s> Graph<'_, 's, '_> {
         binder: Binder<'s>,
         ty: Option<Type>,
         value: Expr,
+        source: Option<NodeSource>,
     ) -> Parsed<State> {
         let var = match binder {
             Binder::New(var) => self.parser.define_var(&mut self.body, var, ty),
             Binder::Defined(var) => var,
         };
+        if let Some(source) = source {
+            self.body.tx.set_source_of(var, source);
+        }
         self.bindings.extend([var, value]);
         self.scope().run += 1;
         Ok(State::Statement)

@@ -85,7 +85,8 @@ impl<'s> Prim<'_, 's, '_> {
             parser.param(body)
         })?;
         let attrs = self.parser.attrs()?;
-        let header = Header { params, outputs, result: None, attrs, is_private, start };
+        let source = self.parser.source()?;
+        let header = Header { params, outputs, result: None, attrs, source, is_private, start };
         self.open(Role::Function(Box::new(header)))
     }
 

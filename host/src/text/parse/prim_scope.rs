@@ -184,7 +184,7 @@ impl Prim<'_, '_, '_> {
             flags: header.is_private as u16,
             data: header.outputs,
             attrs: header.attrs,
-            span: header.start + 1,
+            span: header.source.map_or(header.start + 1, |source| source.0),
             ..NodeSpec::new(Kind::PRIM_FUNC)
         };
         self.body.tx.push(spec, &operands)

@@ -112,7 +112,7 @@ impl<'a, 'w> Printer<'a, 'w> {
         let start = self.out.len();
         match self.layout.is_prim {
             true => self.prim_label(expr),
-            false => self.value(expr),
+            false => self.value(None, expr),
         }
         self.mark(expr, start);
     }
@@ -124,11 +124,12 @@ impl<'a, 'w> Printer<'a, 'w> {
         match self.layout.is_direct(value) {
             true => {
                 let start = self.out.len();
-                self.value(value);
+                self.value(Some(var), value);
                 self.mark(value, start);
             }
             false => {
                 self.operand(value);
+                self.source(None, var);
                 self.out.push('\n');
             }
         }

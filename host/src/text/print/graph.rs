@@ -31,8 +31,8 @@ impl Printer<'_, '_> {
     }
 
     /// What stands behind a `=`: a node with its operands up to the end of the line, or up to the brace
-    /// of its first scope.
-    pub(super) fn value(&mut self, expr: Expr) {
+    /// of its first scope. It is bound to `var`, where it is bound.
+    pub(super) fn value(&mut self, var: Option<Expr>, expr: Expr) {
         match self.body.view(expr) {
             View::Function { .. } if !self.is_raw(expr) => {
                 if self.body.raw_node(expr).flags & 1 == 1 {
@@ -53,6 +53,7 @@ impl Printer<'_, '_> {
             }
             _ => {
                 self.node(expr);
+                self.source(var, expr);
                 self.out.push('\n');
             }
         }

@@ -10,6 +10,7 @@ mod place;
 mod prim;
 mod scalar;
 mod shape;
+mod source;
 mod terms;
 mod vars;
 mod weights;

@@ -22,6 +22,7 @@ impl Printer<'_, '_> {
         }
         self.out.push(')');
         self.attrs(attrs);
+        self.source(None, root);
         self.out.push_str(" {\n");
         self.open_body(root, 0, body, After::Nothing);
     }

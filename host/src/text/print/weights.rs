@@ -19,6 +19,7 @@ pub struct WeightsPolicy {
     inline_limit: u64,
     large: Large,
     has_elided_terms: bool,
+    has_sources: bool,
 }
 
 #[derive(Debug)]
@@ -56,7 +57,16 @@ impl WeightsPolicy {
     }
 
     fn new(inline_limit: u64, large: Large) -> Self {
-        Self { inline_limit, large, has_elided_terms: false }
+        Self { inline_limit, large, has_elided_terms: false, has_sources: false }
+    }
+
+    /// Whether it is written what nodes came from, `loc("…")` behind each binding.
+    pub fn with_sources(self, has_sources: bool) -> Self {
+        Self { has_sources, ..self }
+    }
+
+    pub(super) fn has_sources(&self) -> bool {
+        self.has_sources
     }
 
     /// Whether what was printed has types or attributes that are too long to be written, which stand as `...`.

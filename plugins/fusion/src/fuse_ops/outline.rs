@@ -43,9 +43,13 @@ impl Outlines {
             let name = self.function(rw, &group, module, cx)?;
             let (last, others) = group.members.split_last().expect("a group has members");
             others.iter().for_each(|member| values[member.binding] = None);
+            let body = rw.body();
+            let sources = group.members.iter().map(|member| body.source(member.call));
+            rw.set_source(NodeSource::union(cx, sources));
             let callee = rw.global(cx.terms().str(name));
             let ty = rw.body().ty(last.call);
             let call = rw.call(callee, &group.args, Attrs::NONE, ty);
+            rw.set_source(NodeSource::NONE);
             values[last.binding] = Some((last.var, call));
         }
         let kept = |first: usize, len: usize| values[first..first + len].iter().flatten().copied();
@@ -156,10 +160,12 @@ impl<'g> Group<'g> {
                 _ => params[read as usize / 2],
             }));
             let ty = body.ty(member.call);
+            rw.set_source(body.source(member.call));
             let call = rw.call(call_tir, &operands, body.attrs(member.call), ty);
             let name = terms.str(Symbol(body.raw_node(member.var).data));
             bindings.push((rw.var(name, ty), call));
         }
+        rw.set_source(NodeSource::NONE);
         let (result, last) = *bindings.last().expect("a group has members");
         let ty = rw.body().ty(last);
         let value = rw.let_blocks(&[(false, bindings)], result);
