@@ -228,7 +228,7 @@ fn profiles_and_symbols_name_sources() {
 /// Sixteen ones, in the shape that the model takes.
 fn tensor_file(path: &Path) -> PathBuf {
     let mut header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 8), }".to_owned();
-    while (10 + header.len() + 1) % 64 != 0 {
+    while !(10 + header.len() + 1).is_multiple_of(64) {
         header.push(' ');
     }
     header.push('\n');

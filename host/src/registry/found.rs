@@ -173,7 +173,8 @@ impl Registry {
             if !kinds.is_empty() {
                 let kinds = kinds.join(" and ");
                 let text = format!("`{id}` has {kinds}, which run in this process");
-                let help = "isolate its passes by their names: [passes.\"…\"] with `isolate = true`";
+                let help =
+                    "isolate its passes by their names: [passes.\"…\"] with `isolate = true`";
                 refused.push(set.place.error(text, "it cannot be isolated as a whole").help(help));
             }
         }

@@ -78,7 +78,7 @@ impl<'p> Scalar<'p> {
         self.program.scalar(|writer| writer.cast(self.expr, dtype))
     }
 
-    /// The intrinsic `name` of it; [`Intrinsic::ALL`](crate::ir::Intrinsic::ALL) lists them.
+    /// The intrinsic `name` of it; [`INTRINSICS`](crate::ir::INTRINSICS) lists them.
     pub fn call(self, name: &str) -> Scalar<'p> {
         self.program.scalar(|writer| writer.intrinsic(name, &[self.expr]))
     }
