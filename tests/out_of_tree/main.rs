@@ -114,6 +114,7 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
     models(&house.path().join("imported.ir"), |registry, arguments, file| {
         said(if registry { &text } else { &bare }, arguments, file)
     })?;
+    compiled(root, house.path(), |arguments, file| said(&text, arguments, file))?;
     let isolated = format!("{text}[passes.\"relax.FoldConstant\"]\nisolate = true\n");
     expect(said(&isolated, &folding, &file)?, folded)?;
     let alone = format!("schema = 1\n{}", dir(&ours));
@@ -127,6 +128,36 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
     let wrong = house.path().join("wrong.ir");
     fs::write(&wrong, fs::read_to_string(&file)?.replace("axis = 1", "correction = 2"))?;
     expect(said(&text, &["check"], &wrong)?, "`correction` cannot be 2: it must be at most 1")
+}
+
+/// A function that calls the operator is compiled with its neighbours, and the library runs where nobody knows the plugin.
+fn compiled(
+    root: &Path,
+    house: &Path,
+    said: impl Fn(&[&str], &Path) -> Result<String, Failed>,
+) -> Result<(), Failed> {
+    let library = house.join("compiled.so");
+    let out = library.display().to_string();
+    let file = root.join("examples/custom-op/tests/compiled.ir");
+    let told = said(&["compile", "-o", &out], &file)?;
+    if !library.exists() {
+        return Err(format!("it does not compile: {told}").into());
+    }
+    // An array of two rows in NumPy's format, version 1.
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
+    let mut array = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    array.extend(format!("{header:<117}\n").bytes());
+    array.extend([1.0f32, 2.0, 3.0, 4.0, 6.0, 8.0].iter().flat_map(|x| x.to_le_bytes()));
+    let input = house.join("x.npy");
+    fs::write(&input, array)?;
+    let given = format!("x={}", input.display());
+    let output = run(tenon().args(["run", "--input", &given]).arg(&library))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // The means, and the roots of 2 / 3 and of 8 / 3.
+    match ["[2, 6]", "[0.8164966, 1.6329932]"].iter().all(|wanted| text.contains(wanted)) {
+        true => Ok(()),
+        false => Err(format!("{text} {}", String::from_utf8_lossy(&output.stderr)).into()),
+    }
 }
 
 /// Both pass every check that there is something to look at for.
