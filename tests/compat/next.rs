@@ -25,8 +25,8 @@ const EDITS: &[Edit] = &[
     // A longer record of a node.
     Edit {
         file: "plugin-api/src/abi/records.rs",
-        from: "plus one; 0 when unknown.\n        span: u32,\n",
-        to: "plus one; 0 when unknown.\n        span: u32,\n        /// Where it was made.\n        \
+        from: "A copy of the node keeps it.\n        span: u32,\n",
+        to: "A copy of the node keeps it.\n        span: u32,\n        /// Where it was made.\n        \
              origin: u32,\n        /// Zero.\n        unused: u32,\n",
     },
     Edit {
