@@ -113,5 +113,5 @@ fn isolated() -> Result<(), Failed> {
     let more = "[plugins.isolate]\n\"test.faulty\" = true\n\
                 [rules.\"simplify:nn.relu\"]\nprovider = \"test.faulty\"\n";
     let said = House::new("all", more)?.simplified("nn.relu(%x)")?;
-    expect(said, &["keeps `test.faulty` out of this process", "`simplify:nn.relu`"])
+    expect(said, &["`test.faulty` has operators and rules, which run in this process"])
 }
