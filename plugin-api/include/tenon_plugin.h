@@ -546,6 +546,9 @@ typedef struct tenon_host_services {
    * itself, and everything that is for any thread; it holds no lock while it does. It does not unwind.
    * False and `last_error` when there is nothing to call. [any thread] Since 1.1. */
   bool (*parallel_for)(const tenon_run *run, uint64_t count, tenon_item *item, void *state);
+  /* As `fail`, about `node` of a program that the pass made: it is what the message shows. `function`
+   * stays the caller's. [any thread] Since 1.1. */
+  void (*fail_in)(const tenon_run *run, uint32_t failure, tenon_str text, const tenon_function *function, uint32_t node);
 } tenon_host_services;
 
 /* The code generators of a plugin. */
@@ -874,6 +877,7 @@ static const tenon_field tenon_host_services_layout[] = {
     TENON_FIELD(tenon_host_services, evaluate, "uint32_t(const tenon_run *, tenon_transaction *, uint32_t)"),
     TENON_FIELD(tenon_host_services, legalize, "const tenon_function *(const tenon_run *, uint32_t, uint32_t, tenon_ids, uint32_t)"),
     TENON_FIELD(tenon_host_services, parallel_for, "bool(const tenon_run *, uint64_t, tenon_item *, void *)"),
+    TENON_FIELD(tenon_host_services, fail_in, "void(const tenon_run *, uint32_t, tenon_str, const tenon_function *, uint32_t)"),
 };
 
 static const tenon_field tenon_codegen_table_layout[] = {
@@ -1074,7 +1078,7 @@ TENON_ASSERT(offsetof(tenon_host_ir, module_insert) == 192);
 TENON_ASSERT(offsetof(tenon_host_ir, module_remove) == 200);
 TENON_ASSERT(offsetof(tenon_host_ir, module_set_attrs) == 208);
 
-TENON_ASSERT(sizeof(tenon_host_services) == 88);
+TENON_ASSERT(sizeof(tenon_host_services) == 96);
 TENON_ASSERT(offsetof(tenon_host_services, size) == 0);
 TENON_ASSERT(offsetof(tenon_host_services, options) == 8);
 TENON_ASSERT(offsetof(tenon_host_services, target) == 16);
@@ -1086,6 +1090,7 @@ TENON_ASSERT(offsetof(tenon_host_services, op_info) == 56);
 TENON_ASSERT(offsetof(tenon_host_services, evaluate) == 64);
 TENON_ASSERT(offsetof(tenon_host_services, legalize) == 72);
 TENON_ASSERT(offsetof(tenon_host_services, parallel_for) == 80);
+TENON_ASSERT(offsetof(tenon_host_services, fail_in) == 88);
 
 TENON_ASSERT(sizeof(tenon_codegen_table) == 40);
 TENON_ASSERT(offsetof(tenon_codegen_table, size) == 0);

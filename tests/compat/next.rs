@@ -71,8 +71,8 @@ const EDITS: &[Edit] = &[
     // A service.
     Edit {
         file: "plugin-api/src/abi/tables.rs",
-        from: "            state: *mut c_void,\n        ) -> bool;\n    }\n",
-        to: "            state: *mut c_void,\n        ) -> bool;\n    }\n    since \"1.2\" {\n        \
+        from: "            node: u32,\n        ) -> ();\n    }\n",
+        to: "            node: u32,\n        ) -> ();\n    }\n    since \"1.2\" {\n        \
              /// How many terms the run's context has. [any thread]\n        \
              fn term_count(run: *const RawRun) -> u32;\n    }\n",
     },
@@ -93,8 +93,8 @@ const EDITS: &[Edit] = &[
     },
     Edit {
         file: "host/src/border/tables.rs",
-        from: "    legalize,\n    parallel_for,\n};",
-        to: "    legalize,\n    parallel_for,\n    term_count,\n};\n\n\
+        from: "    legalize,\n    parallel_for,\n    fail_in,\n};",
+        to: "    legalize,\n    parallel_for,\n    fail_in,\n    term_count,\n};\n\n\
              unsafe extern \"C\" fn term_count(run: *const RawRun) -> u32 {\n    // SAFETY: see `mod.rs`.\n    \
              unsafe { call_of(run) }.map_or(0, |call| call.run.cx.term_count())\n}",
     },

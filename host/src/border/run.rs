@@ -11,7 +11,7 @@ use tenon_plugin_api::ir::{Attrs, Expr};
 use super::generators::{GeneratorError, Generators};
 use super::imports::Lent;
 use super::operators::Results;
-use crate::ir::{Cx, Module, Rule, RuleReply};
+use crate::ir::{Cx, Function, Module, Rule, RuleReply};
 
 /// What a plugin's calls refer to while one of its passes runs.
 pub struct Run {
@@ -59,12 +59,14 @@ pub struct Report {
 }
 
 /// How a pass ended when it did not end well.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct PassFailure {
     /// The plugin's message, or where it panicked.
     pub message: String,
     /// The node of the function that it is about.
     pub node: Option<Expr>,
+    /// The function that the pass made, when it is about a node of that.
+    pub program: Option<Arc<Function>>,
     /// Whether the pass stopped because it was told to.
     pub is_cancelled: bool,
     /// Whether it panicked.
@@ -77,7 +79,14 @@ impl PassFailure {
     /// A pass that fails with a message.
     pub fn error(message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { message, node: None, is_cancelled: false, is_panic: false, by_host: false }
+        Self {
+            message,
+            node: None,
+            program: None,
+            is_cancelled: false,
+            is_panic: false,
+            by_host: false,
+        }
     }
 
     /// The pass gave the host something that cannot be used.
@@ -94,6 +103,7 @@ impl PassFailure {
         Self {
             message,
             node,
+            program: None,
             is_cancelled: failure == Failure::CANCELLED,
             is_panic: failure == Failure::PANIC,
             by_host: false,

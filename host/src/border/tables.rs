@@ -395,6 +395,23 @@ unsafe extern "C" fn fail(run: *const RawRun, failure: u32, text: RStr<'_>, node
     }
 }
 
+unsafe extern "C" fn fail_in(
+    run: *const RawRun,
+    failure: u32,
+    text: RStr<'_>,
+    function: *const RawFunction,
+    node: u32,
+) {
+    // SAFETY: see `mod.rs`.
+    if let Some(call) = unsafe { call_of(run) } {
+        let kind = Failure(failure);
+        let mut told = PassFailure::new(kind, read::readable(text), Some(Expr(node)));
+        // SAFETY: see `mod.rs`.
+        told.program = unsafe { function_of(function) };
+        call.fail(kind, told);
+    }
+}
+
 unsafe extern "C" fn last_error(run: *const RawRun) -> RStr<'static> {
     // SAFETY: see `mod.rs`.
     let Some(call) = (unsafe { call_of(run) }) else { return RStr::empty() };
@@ -609,6 +626,7 @@ static SERVICES: HostServices = HostServices {
     evaluate,
     legalize,
     parallel_for,
+    fail_in,
 };
 
 static CODEGEN: HostCodegen =

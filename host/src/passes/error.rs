@@ -196,7 +196,10 @@ impl PassError {
                         None => diagnostic,
                     };
                 };
-                (name, function, node, format!("@{name} before {pass}"))
+                match &failure.program {
+                    Some(program) => (name, program, node, format!("@{name} in {pass}")),
+                    None => (name, function, node, format!("@{name} before {pass}")),
+                }
             }
             PassError::Untyped { pass, function: name, body, error } => {
                 (name, body, error.node, format!("@{name} after {pass}"))

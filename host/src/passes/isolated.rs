@@ -118,7 +118,8 @@ pub(super) fn apply(pass: &IsolatedPass, run: &Run, module: &Module) -> Result<M
                 Some((name, found))
             });
             let node = node.map(Expr);
-            let failure = PassFailure { message, node, is_cancelled, is_panic, by_host };
+            let program = None;
+            let failure = PassFailure { message, node, program, is_cancelled, is_panic, by_host };
             Err(Failed { function, failure })
         }
     }
@@ -215,7 +216,8 @@ fn answer(
 }
 
 fn failed(function: Option<String>, failure: PassFailure) -> Outcome {
-    let PassFailure { message, node, is_cancelled, is_panic, by_host } = failure;
-    let node = node.map(|node| node.0);
+    let PassFailure { message, node, program, is_cancelled, is_panic, by_host } = failure;
+    // A node of a program that the other process made says nothing here.
+    let node = node.filter(|_| program.is_none()).map(|node| node.0);
     Outcome::Failed { function, message, node, is_cancelled, is_panic, by_host }
 }

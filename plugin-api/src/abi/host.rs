@@ -316,6 +316,15 @@ impl Host {
         unsafe { (self.tables.services.fail())(self.run, failure.0, text, node) };
     }
 
+    /// Says that the pass fails, about a node of a program that it made. An older host is told the message alone.
+    pub(super) fn fail_in(&self, failure: Failure, text: &str, place: (&FunctionHandle, Expr)) {
+        let Some(service) = self.tables.services.fail_in() else {
+            return self.fail(failure, text, None);
+        };
+        // SAFETY: `run` and the function are alive.
+        unsafe { service(self.run, failure.0, RStr::from_str(text), place.0.raw, place.1.0) };
+    }
+
     /// Why the last call of this thread failed.
     pub(super) fn last_error(&self) -> String {
         // SAFETY: `run` is alive; the text is copied before the next call.

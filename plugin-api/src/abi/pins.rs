@@ -167,8 +167,8 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<HostServices>() >= 88);
-    assert!(<HostServices as RawTable>::LAYOUT.len() >= 11);
+    assert!(size_of::<HostServices>() >= 96);
+    assert!(<HostServices as RawTable>::LAYOUT.len() >= 12);
     assert!(offset_of!(HostServices, size) == 0);
     assert!(offset_of!(HostServices, options) == 8);
     assert!(offset_of!(HostServices, target) == 16);
@@ -180,6 +180,7 @@ const _: () = {
     assert!(offset_of!(HostServices, evaluate) == 64);
     assert!(offset_of!(HostServices, legalize) == 72);
     assert!(offset_of!(HostServices, parallel_for) == 80);
+    assert!(offset_of!(HostServices, fail_in) == 88);
 };
 
 const _: () = {

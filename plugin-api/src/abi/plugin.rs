@@ -101,12 +101,16 @@ unsafe extern "C" fn run(
 
 /// What an author's function returned; its failure is told to the host.
 pub(super) fn told<T>(host: &Host, ran: std::result::Result<Result<T>, String>) -> Option<T> {
-    let (failure, text, node) = match ran {
+    match ran {
         Ok(Ok(value)) => return Some(value),
-        Ok(Err(error)) => (error.failure, error.message, error.node),
-        Err(panic) => (Failure::PANIC, panic, None),
-    };
-    host.fail(failure, &text, node);
+        Ok(Err(error)) => match (&error.program, error.node) {
+            (Some(program), Some(node)) => {
+                host.fail_in(error.failure, &error.message, (&program.0, node));
+            }
+            (_, node) => host.fail(error.failure, &error.message, node),
+        },
+        Err(panic) => host.fail(Failure::PANIC, &panic, None),
+    }
     None
 }
 

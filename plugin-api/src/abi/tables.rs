@@ -404,6 +404,15 @@ table! {
             item: Option<Item>,
             state: *mut c_void,
         ) -> bool;
+        /// As `fail`, about `node` of a program that the pass made: it is what the message shows. `function` stays the
+        /// caller's. [any thread]
+        fn fail_in(
+            run: *const RawRun,
+            failure: u32,
+            text: RStr<'_>,
+            function: *const RawFunction,
+            node: u32,
+        ) -> ();
     }
 }
 
