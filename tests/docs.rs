@@ -295,3 +295,21 @@ fn programs_that_decide_how_they_run_are_listed() {
     assert!(rules.len() > found.len() + 55, "each operator has a plain program");
     assert_eq!(listed, found);
 }
+
+/// `docs/schedules.md` lists the primitives as they are.
+#[test]
+fn the_primitives_of_schedules_are_listed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schedules.md");
+    let text = fs::read_to_string(&path).expect("the page is there");
+    let lines: Vec<String> = tenon_schedule::primitives()
+        .iter()
+        .map(|primitive| format!("{}\n    {}", primitive.usage(), primitive.summary))
+        .collect();
+    let (before, rest) = text.split_once("## The primitives\n\n```\n").expect("it has a part");
+    let (_, after) = rest.split_once("\n```").expect("the list ends");
+    let wanted = format!("{before}## The primitives\n\n```\n{}\n```{after}", lines.join("\n"));
+    if std::env::var_os("TENON_BLESS").is_some() {
+        fs::write(&path, &wanted).expect("the page can be written");
+    }
+    assert!(text == wanted, "docs/schedules.md is out of date; TENON_BLESS=1 rewrites it");
+}

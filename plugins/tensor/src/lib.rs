@@ -7,6 +7,7 @@ mod lower_blocks;
 mod lower_intrinsics;
 mod parallelize;
 mod remove_no_op;
+mod schedule;
 mod simplify;
 mod unroll_loop;
 mod vectorize_innermost;

@@ -1,0 +1,268 @@
+//! What statements read and write.
+
+use std::collections::HashMap;
+
+use tenon_plugin_api::ir::{Build, BuildPrim, DType, Expr, Kind, NodeSpec, View};
+
+use crate::exprs::loads;
+use crate::index::{AtomId, Range, Space, Sum};
+use crate::schedule::Schedule;
+use crate::tree::{Id, Node};
+
+/// An element that a statement reads or writes.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub(crate) buffer: Expr,
+    pub(crate) is_store: bool,
+    /// In terms of the loops, and of the iterators of what is around. `None` where it is a vector, or one index for all axes.
+    pub(crate) indices: Option<Vec<Sum>>,
+    pub(crate) stmt: Id,
+}
+
+impl Schedule {
+    /// What a statement and those inside it access. The iterators of blocks inside are told by what they are bound to; those of
+    /// `root` itself stay.
+    pub(crate) fn accesses(&self, space: &mut Space, root: Id) -> Vec<Access> {
+        self.accesses_of(space, root, Some(root))
+    }
+
+    /// The same with the iterators of every block told by what they are bound to.
+    pub(crate) fn bound_accesses(&self, space: &mut Space, root: Id) -> Vec<Access> {
+        self.accesses_of(space, root, None)
+    }
+
+    fn accesses_of(&self, space: &mut Space, root: Id, kept: Option<Id>) -> Vec<Access> {
+        let mut accesses = Vec::new();
+        let mut bound: HashMap<AtomId, Sum> = HashMap::new();
+        for id in self.tree.walk(root) {
+            let mut values: Vec<Expr> = Vec::new();
+            match self.tree.get(id) {
+                Node::For(each) => values.extend([each.min, each.extent]),
+                Node::Block(block) => {
+                    values.extend(block.predicate);
+                    values.extend(block.iters.iter().map(|iter| iter.binding));
+                    for iter in block.iters.iter().filter(|_| Some(id) != kept) {
+                        let binding = space.read(self.body(), iter.binding);
+                        let binding = space.substitute(&binding, &bound);
+                        if let Some(var) = space.node(iter.var).as_atom() {
+                            bound.insert(var, binding);
+                        }
+                    }
+                }
+                Node::If { cond, .. } => values.push(*cond),
+                Node::Let { var, value } => {
+                    values.push(*value);
+                    if self.body().scalar_ty(*value) == Some((DType::I64, 1))
+                        && loads(&self.rw, *value).is_empty()
+                    {
+                        let value = space.read(self.body(), *value);
+                        let value = space.substitute(&value, &bound);
+                        if let Some(var) = space.node(*var).as_atom() {
+                            bound.insert(var, value);
+                        }
+                    }
+                }
+                Node::Store { buffer, value, indices } => {
+                    values.push(*value);
+                    values.extend(indices);
+                    let indices = self.indices_of(space, &bound, *buffer, indices);
+                    accesses.push(Access { buffer: *buffer, is_store: true, indices, stmt: id });
+                }
+                Node::Evaluate(value) => values.push(*value),
+                Node::Seq(_) | Node::Alloc(_) | Node::Gone => {}
+            }
+            for load in values.iter().flat_map(|&value| loads(&self.rw, value)) {
+                let View::Load { buffer, indices } = self.view(load) else { continue };
+                let indices = indices.to_vec();
+                let indices = self.indices_of(space, &bound, buffer, &indices);
+                accesses.push(Access { buffer, is_store: false, indices, stmt: id });
+            }
+        }
+        accesses
+    }
+
+    fn indices_of(
+        &self,
+        space: &mut Space,
+        bound: &HashMap<AtomId, Sum>,
+        buffer: Expr,
+        indices: &[Expr],
+    ) -> Option<Vec<Sum>> {
+        let is_index = |&index: &Expr| self.body().scalar_ty(index) == Some((DType::I64, 1));
+        if indices.len() != self.shape(buffer).len() || !indices.iter().all(is_index) {
+            return None;
+        }
+        let read = |&index: &Expr| {
+            let sum = space.read(self.body(), index);
+            space.substitute(&sum, bound)
+        };
+        Some(indices.iter().map(read).collect())
+    }
+
+    /// The extents of a buffer.
+    pub(crate) fn shape(&self, buffer: Expr) -> Vec<tenon_plugin_api::ir::Dim> {
+        let body = self.body();
+        let tensor = body.ty(buffer).and_then(|ty| body.terms().tensor(ty));
+        tensor.map_or(Vec::new(), |(_, dims)| dims.to_vec())
+    }
+
+    /// The whole of a buffer.
+    pub(crate) fn whole(&self, space: &mut Space, buffer: Expr) -> Vec<Range> {
+        let shape = self.shape(buffer);
+        shape
+            .into_iter()
+            .map(|dim| {
+                let extent = space.read_dim(self.body().terms(), dim);
+                Range { min: Sum::default(), extent }
+            })
+            .collect()
+    }
+
+    /// The smallest part of a buffer that is known to hold all these accesses to it, while `is_fixed` stays what it is.
+    pub(crate) fn region(
+        &self,
+        space: &mut Space,
+        buffer: Expr,
+        accesses: &[&Access],
+        is_fixed: &dyn Fn(AtomId) -> bool,
+    ) -> Vec<Range> {
+        let whole = self.whole(space, buffer);
+        let mut region: Option<Vec<[Sum; 2]>> = None;
+        for access in accesses {
+            let Some(indices) = &access.indices else { return whole };
+            let own: Option<Vec<[Sum; 2]>> =
+                indices.iter().map(|index| space.extremes(index, is_fixed)).collect();
+            // Axis by axis: one that is not known is the whole axis.
+            let own: Vec<[Sum; 2]> = match own {
+                Some(own) => own,
+                None => indices
+                    .iter()
+                    .zip(&whole)
+                    .map(|(index, axis)| {
+                        space.extremes(index, is_fixed).unwrap_or_else(|| ends(axis))
+                    })
+                    .collect(),
+            };
+            region = Some(match region {
+                None => own,
+                Some(region) => region
+                    .into_iter()
+                    .zip(own)
+                    .zip(&whole)
+                    .map(|((a, b), axis)| hull(space, a, b).unwrap_or_else(|| ends(axis)))
+                    .collect(),
+            });
+        }
+        let Some(region) = region else { return whole };
+        region
+            .into_iter()
+            .map(|[low, high]| Range { extent: high.sub(&low).add_int(1), min: low })
+            .collect()
+    }
+
+    /// The regions that a block reads and writes, in terms of its iterators, as nodes.
+    pub(crate) fn regions(&mut self, id: Id) -> (Vec<Expr>, Vec<Expr>) {
+        let mut space = self.space();
+        let accesses = self.accesses(&mut space, id);
+        let inside: Vec<Id> = self.tree.walk(id);
+        let own = self.allocated(&inside);
+        let has_init = self.tree.as_block(id).is_some_and(|block| block.init.is_some());
+        let in_init: Vec<Id> = match self.tree.as_block(id).and_then(|block| block.init) {
+            Some(init) => self.tree.walk(init),
+            None => Vec::new(),
+        };
+        let iters: Vec<Expr> = self
+            .tree
+            .as_block(id)
+            .map_or(Vec::new(), |block| block.iters.iter().map(|iter| iter.var).collect());
+        let moving = self.moving(&space, &inside, &iters);
+        let is_fixed = |atom: AtomId| !moving.contains(&atom);
+        let mut written: Vec<Expr> = Vec::new();
+        let mut read: Vec<Expr> = Vec::new();
+        for access in &accesses {
+            let list = if access.is_store { &mut written } else { &mut read };
+            // What bindings and predicate read is read outside.
+            let is_outside = access.stmt == id;
+            if !own.contains(&access.buffer) && !list.contains(&access.buffer) && !is_outside {
+                list.push(access.buffer);
+            }
+        }
+        read.retain(|buffer| !(has_init && written.contains(buffer)));
+        let mut of = |schedule: &mut Self, buffers: &[Expr], is_store: bool| -> Vec<Expr> {
+            buffers
+                .iter()
+                .map(|&buffer| {
+                    let own: Vec<&Access> = accesses
+                        .iter()
+                        .filter(|access| (access.buffer, access.is_store) == (buffer, is_store))
+                        .filter(|access| is_store || !in_init.contains(&access.stmt))
+                        .collect();
+                    let region = schedule.region(&mut space, buffer, &own, &is_fixed);
+                    schedule.region_node(&space, buffer, &region)
+                })
+                .collect()
+        };
+        let reads = of(self, &read, false);
+        let writes = of(self, &written, true);
+        (reads, writes)
+    }
+
+    /// The loops inside of statements, whose variables a region does not know; not the iterators of the block itself.
+    fn moving(&self, space: &Space, inside: &[Id], iters: &[Expr]) -> Vec<AtomId> {
+        let mut moving = Vec::new();
+        for &id in inside {
+            let vars: Vec<Expr> = match self.tree.get(id) {
+                Node::For(each) => vec![each.var],
+                Node::Block(block) => block.iters.iter().map(|iter| iter.var).collect(),
+                Node::Let { var, .. } => vec![*var],
+                _ => Vec::new(),
+            };
+            let vars = vars.into_iter().filter(|var| !iters.contains(var));
+            moving.extend(vars.filter_map(|var| space.find(var)));
+        }
+        moving
+    }
+
+    fn region_node(&mut self, space: &Space, buffer: Expr, region: &[Range]) -> Expr {
+        let mut operands = vec![buffer];
+        for range in region {
+            operands.push(space.build(&mut self.rw, &range.min));
+            operands.push(space.build(&mut self.rw, &range.extent));
+        }
+        self.rw.push(NodeSpec::new(Kind::REGION), &operands)
+    }
+
+    /// The buffers that statements make.
+    pub(crate) fn allocated(&self, stmts: &[Id]) -> Vec<Expr> {
+        let made = |&id: &Id| match self.tree.get(id) {
+            Node::Alloc(buffer) => Some(*buffer),
+            _ => None,
+        };
+        stmts.iter().filter_map(made).collect()
+    }
+
+    /// The buffers that the program makes.
+    pub(crate) fn all_allocated(&self) -> Vec<Expr> {
+        self.allocated(&self.tree.all())
+    }
+
+    /// A literal index.
+    pub(crate) fn int(&mut self, value: i64) -> Expr {
+        self.rw.index(value)
+    }
+}
+
+fn ends(range: &Range) -> [Sum; 2] {
+    [range.min.clone(), range.min.add(&range.extent).add_int(-1)]
+}
+
+/// What holds both, where the bounds can be told apart.
+fn hull(space: &Space, a: [Sum; 2], b: [Sum; 2]) -> Option<[Sum; 2]> {
+    let lesser = |a: &Sum, b: &Sum| match space.is_natural(&b.sub(a)) {
+        true => Some(a.clone()),
+        false => space.is_natural(&a.sub(b)).then(|| b.clone()),
+    };
+    let low = lesser(&a[0], &b[0])?;
+    let high = if lesser(&a[1], &b[1])? == a[1] { b[1].clone() } else { a[1].clone() };
+    Some([low, high])
+}

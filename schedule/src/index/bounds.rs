@@ -1,0 +1,195 @@
+//! What the ranges of variables say about sums.
+
+use super::{Atom, AtomId, Space, Sum};
+
+/// So many variables are taken out of a sum, one after the other, before its bounds count as unknown.
+const MAX_STEPS: usize = 64;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Low,
+    High,
+}
+
+impl Side {
+    fn of(self, is_negative: bool) -> Self {
+        match (self, is_negative) {
+            (side, false) => side,
+            (Side::Low, true) => Side::High,
+            (Side::High, true) => Side::Low,
+        }
+    }
+}
+
+impl Space {
+    /// The least value, in numbers and symbols.
+    pub(crate) fn lowest(&self, sum: &Sum) -> Option<Sum> {
+        self.extreme(sum, Side::Low, &|_| false)
+    }
+
+    /// The greatest value, in numbers and symbols.
+    pub(crate) fn highest(&self, sum: &Sum) -> Option<Sum> {
+        self.extreme(sum, Side::High, &|_| false)
+    }
+
+    /// The least and the greatest value while the nodes that `is_fixed` names stay what they are.
+    pub(crate) fn extremes(
+        &self,
+        sum: &Sum,
+        is_fixed: &dyn Fn(AtomId) -> bool,
+    ) -> Option<[Sum; 2]> {
+        Some([self.extreme(sum, Side::Low, is_fixed)?, self.extreme(sum, Side::High, is_fixed)?])
+    }
+
+    /// Whether it is known to be at least zero.
+    pub(crate) fn is_natural(&self, sum: &Sum) -> bool {
+        if let Some(value) = sum.value() {
+            return value >= 0;
+        }
+        self.lowest(sum).is_some_and(|low| self.is_natural_in_symbols(&low))
+    }
+
+    /// Whether both are known to be equal, or `a` to be below `b`.
+    pub(crate) fn is_less(&self, a: &Sum, b: &Sum) -> bool {
+        self.is_natural(&b.sub(a).add_int(-1))
+    }
+
+    /// A sum over symbols, which are at least 1, and quotients of them.
+    fn is_natural_in_symbols(&self, sum: &Sum) -> bool {
+        let least = |sum: &Sum| {
+            let mut total = 0i64;
+            for (atoms, coefficient) in sum.terms() {
+                let is_positive = atoms.iter().all(|&atom| self.is_positive(atom));
+                let at_least_zero = atoms.iter().all(|&atom| self.is_natural_atom(atom));
+                match (atoms.is_empty() || is_positive, at_least_zero, *coefficient >= 0) {
+                    (true, _, true) => total = total.saturating_add(*coefficient),
+                    (_, true, true) => {}
+                    _ if atoms.is_empty() => total = total.saturating_add(*coefficient),
+                    _ => return false,
+                }
+            }
+            total >= 0
+        };
+        least(sum) || self.without_quotients(sum).is_some_and(|sum| least(&sum))
+    }
+
+    /// A sum that is no larger, with each `k * (x // c)` replaced by what it is at least.
+    fn without_quotients(&self, sum: &Sum) -> Option<Sum> {
+        let mut bound = Sum::default();
+        for (atoms, coefficient) in sum.terms() {
+            let term = Sum::product(atoms.clone(), *coefficient);
+            let quotient = match atoms.as_slice() {
+                &[atom] => match self.atom(atom) {
+                    Atom::Div(x, c) => c.value().filter(|c| coefficient % c == 0).map(|c| (x, c)),
+                    _ => None,
+                },
+                _ => None,
+            };
+            bound = match quotient {
+                None => bound.add(&term),
+                Some((x, c)) if *coefficient > 0 => bound.plus(&x.add_int(1 - c), coefficient / c),
+                Some((x, c)) => bound.plus(x, coefficient / c),
+            };
+        }
+        Some(bound)
+    }
+
+    fn is_positive(&self, atom: AtomId) -> bool {
+        match self.atom(atom) {
+            Atom::Dim(_) => true,
+            Atom::Div(x, c) => self.is_natural_in_symbols(&x.sub(c)),
+            Atom::Min(a, b) => {
+                [a, b].iter().all(|side| self.is_natural_in_symbols(&side.add_int(-1)))
+            }
+            Atom::Max(a, b) => {
+                [a, b].iter().any(|side| self.is_natural_in_symbols(&side.add_int(-1)))
+            }
+            _ => false,
+        }
+    }
+
+    fn is_natural_atom(&self, atom: AtomId) -> bool {
+        match self.atom(atom) {
+            Atom::Mod(..) => true,
+            Atom::Div(x, _) => self.is_natural_in_symbols(x),
+            Atom::Min(a, b) => [a, b].iter().all(|side| self.is_natural_in_symbols(side)),
+            Atom::Max(a, b) => [a, b].iter().any(|side| self.is_natural_in_symbols(side)),
+            Atom::Dim(_) | Atom::Node(_) => self.is_positive(atom),
+        }
+    }
+
+    fn extreme(&self, sum: &Sum, side: Side, is_fixed: &dyn Fn(AtomId) -> bool) -> Option<Sum> {
+        let mut sum = sum.clone();
+        for _ in 0..MAX_STEPS {
+            let moving = sum.atoms().filter(|&atom| self.moves(atom, is_fixed)).max();
+            let Some(atom) = moving else { return Some(sum) };
+            let (factor, rest) = sum.linear_in(atom)?;
+            let is_negative = match factor.value() {
+                Some(value) => value < 0,
+                None if self.is_natural_in_symbols(&factor) => false,
+                None if self.is_natural_in_symbols(&factor.times(-1)) => true,
+                None => return None,
+            };
+            let bound = self.bound(atom, side.of(is_negative), is_fixed)?;
+            sum = factor.mul(&bound)?.add(&rest);
+        }
+        None
+    }
+
+    /// Whether an atom holds a variable with a range.
+    fn moves(&self, atom: AtomId, is_fixed: &dyn Fn(AtomId) -> bool) -> bool {
+        let nodes = self.nodes_of(&Sum::atom(atom));
+        nodes.into_iter().any(|node| !is_fixed(node))
+    }
+
+    fn bound(&self, atom: AtomId, side: Side, is_fixed: &dyn Fn(AtomId) -> bool) -> Option<Sum> {
+        match self.atom(atom) {
+            Atom::Node(_) => {
+                let range = self.range(atom)?;
+                Some(match side {
+                    Side::Low => range.min.clone(),
+                    Side::High => range.min.add(&range.extent).add_int(-1),
+                })
+            }
+            Atom::Mod(x, c) => match side {
+                Side::Low => Some(Sum::default()),
+                Side::High => {
+                    match (self.extreme(x, side, is_fixed).and_then(|x| x.value()), c.value()) {
+                        (Some(x), Some(c)) if x >= 0 => Some(Sum::int(x.min(c - 1))),
+                        _ => Some(c.add_int(-1)),
+                    }
+                }
+            },
+            Atom::Div(x, c) => {
+                let x = self.extreme(x, side, is_fixed)?;
+                match (x.value(), c.value()) {
+                    (Some(x), Some(c)) => Some(Sum::int(x.div_euclid(c))),
+                    // Only quotients that are there already: bounds make no atoms.
+                    _ => {
+                        self.known(&Atom::Div(x.clone(), c.clone())).map(Sum::atom).or_else(|| {
+                            let c = c.value()?;
+                            let (quotient, rest) = x.divide_terms(&(Vec::new(), c));
+                            rest.value().map(|rest| quotient.add_int(rest.div_euclid(c)))
+                        })
+                    }
+                }
+            }
+            Atom::Min(a, b) | Atom::Max(a, b) => {
+                let is_min = matches!(self.atom(atom), Atom::Min(..));
+                let (a, b) = (self.extreme(a, side, is_fixed), self.extreme(b, side, is_fixed));
+                match (a, b) {
+                    (Some(a), Some(b)) => match (a.value(), b.value()) {
+                        (Some(a), Some(b)) if is_min => Some(Sum::int(a.min(b))),
+                        (Some(a), Some(b)) => Some(Sum::int(a.max(b))),
+                        // Either is a bound on the side to which the choice goes.
+                        _ if is_min == (side == Side::High) => Some(a),
+                        _ => None,
+                    },
+                    (Some(a), None) | (None, Some(a)) if is_min == (side == Side::High) => Some(a),
+                    _ => None,
+                }
+            }
+            Atom::Dim(_) => Some(Sum::atom(atom)),
+        }
+    }
+}

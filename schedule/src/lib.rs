@@ -1,0 +1,46 @@
+//! Schedules of tensor programs: how they run, apart from what they compute.
+//!
+//! A [`Schedule`] is a program and what was done to it. Each *primitive* changes how it runs and checks that it computes the
+//! same: one that would not, or that lowering could not follow, is refused with a reason and leaves the program as it was. What
+//! was applied is a [`Trace`], which prints, parses as a [`Script`] and replays.
+//!
+//! ```no_run
+//! # use tenon_plugin_api::pass::{PassError, PrimFunc};
+//! use tenon_schedule::{Schedule, Tail};
+//!
+//! fn rows_in_parallel(program: &PrimFunc) -> Result<PrimFunc, PassError> {
+//!     let mut schedule = Schedule::of(program)?;
+//!     let done = (|| {
+//!         let block = schedule.anchor()?;
+//!         let loops = schedule.loops(block)?;
+//!         let rows = schedule.split(loops[0], &[None, Some(16)], Tail::Guard)?;
+//!         schedule.parallel(rows[0])
+//!     })();
+//!     match done {
+//!         Ok(()) => schedule.finish(),
+//!         Err(refusal) => Err(schedule.explain(&refusal)),
+//!     }
+//! }
+//! ```
+//!
+//! `docs/schedules.md` lists the primitives.
+
+#![deny(missing_docs)]
+
+mod access;
+mod exprs;
+mod index;
+mod primitives;
+mod refusal;
+mod schedule;
+mod scope;
+mod steps;
+mod trace;
+mod tree;
+mod write;
+
+pub use primitives::all as primitives;
+pub use refusal::{Refusal, Result};
+pub use schedule::{Block, Loop, Schedule, Snapshot};
+pub use steps::{Axis, Memory, Tail};
+pub use trace::{Handle, Primitive, Script, Trace, TraceError};

@@ -1,0 +1,186 @@
+//! A copy of what is read, or written, in a buffer nearer to those who use it.
+//!
+//! ```ir
+//! block "C" … { %C[…] = %B[…] }      =>      block "B_local" … { %B_local[…] = %B[…] }
+//!                                            block "C" … { %C[…] = %B_local[…] }
+//! ```
+//!
+//! The copy has the shape of the buffer, and holds what is accessed; with `compute_at` it becomes a tile.
+
+use tenon_plugin_api::ir::{Attrs, BuildPrim, Expr, LoopKind, Symbol};
+
+use crate::access::Access;
+use crate::exprs::Replacing;
+use crate::index::{Range, Space, Sum};
+use crate::refusal::{Result, refuse};
+use crate::schedule::{Block, Schedule};
+use crate::trace::{Args, Handle, Kind, Param, Primitive};
+use crate::tree::{BlockNode, For, Id, Iter, Node};
+
+/// The memories that there are.
+pub(super) const SCOPES: &[&str] = &["global", "shared", "local"];
+
+pub(super) static CACHE_READ: Primitive = Primitive {
+    name: "cache_read",
+    version: 1,
+    summary: "Copies what is read of a buffer, and reads the copy: in these blocks, or all when none is named.",
+    params: &[
+        Param::new("block", Kind::Block),
+        Param::new("buffer", Kind::Text),
+        Param::new("scope", Kind::Word(SCOPES)),
+        Param::new("consumers", Kind::Blocks).or("[]"),
+    ],
+    apply: cache_read,
+};
+
+pub(super) static CACHE_WRITE: Primitive = Primitive {
+    name: "cache_write",
+    version: 1,
+    summary: "Writes to a buffer of its own, and copies that to where the block wrote.",
+    params: &[
+        Param::new("block", Kind::Block),
+        Param::new("buffer", Kind::Text),
+        Param::new("scope", Kind::Word(SCOPES)),
+    ],
+    apply: cache_write,
+};
+
+fn cache_read(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
+    let id = args.id(0);
+    let buffer = named(schedule, id, args.text(1), false)?;
+    let scope = schedule.tree.scope(id);
+    let among = schedule.tree.blocks_of(scope);
+    let writers: Vec<Id> = among
+        .iter()
+        .copied()
+        .filter(|&other| schedule.buffers(other, true).contains(&buffer))
+        .collect();
+    if let &[_, second, ..] = writers.as_slice() {
+        return refuse(second, "several blocks write the buffer");
+    }
+    let mut readers = args.ids(3);
+    if readers.is_empty() {
+        readers = among.clone();
+    }
+    readers.retain(|&other| schedule.buffers(other, false).contains(&buffer));
+    if let Some(&wrong) = readers.iter().find(|reader| writers.contains(reader)) {
+        return refuse(wrong, "it reads and writes the buffer");
+    }
+    let mut space = schedule.space();
+    let accesses: Vec<Access> =
+        readers.iter().flat_map(|&reader| schedule.bound_accesses(&mut space, reader)).collect();
+    let met: Vec<&Access> =
+        accesses.iter().filter(|access| access.buffer == buffer && !access.is_store).collect();
+    let region = schedule.region(&mut space, buffer, &met, &|_| false);
+    let place = match (writers.first(), among.iter().find(|block| readers.contains(block))) {
+        (Some(&writer), _) => (top_of(schedule, scope, writer), true),
+        (None, Some(&reader)) => (top_of(schedule, scope, reader), false),
+        (None, None) => return refuse(id, "no block reads the buffer"),
+    };
+    let (cache, nest, block) = copy_nest(schedule, &mut space, buffer, args.text(2), &region, true);
+    schedule.tree.insert(place.0, place.1, vec![nest]);
+    for reader in readers {
+        use_instead(schedule, reader, buffer, cache);
+    }
+    schedule.allocate(scope, cache);
+    Ok(vec![Block(block).into()])
+}
+
+fn cache_write(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
+    let id = args.id(0);
+    let buffer = named(schedule, id, args.text(1), true)?;
+    let scope = schedule.tree.scope(id);
+    let among = schedule.tree.blocks_of(scope);
+    for &other in among.iter().filter(|&&other| other != id) {
+        if schedule.buffers(other, true).contains(&buffer) {
+            return refuse(other, "it writes the buffer as well");
+        }
+    }
+    let mut space = schedule.space();
+    let accesses = schedule.bound_accesses(&mut space, id);
+    let met: Vec<&Access> =
+        accesses.iter().filter(|access| access.buffer == buffer && access.is_store).collect();
+    let region = schedule.region(&mut space, buffer, &met, &|_| false);
+    let top = top_of(schedule, scope, id);
+    let (cache, nest, block) =
+        copy_nest(schedule, &mut space, buffer, args.text(2), &region, false);
+    schedule.tree.insert(top, true, vec![nest]);
+    use_instead(schedule, id, buffer, cache);
+    schedule.allocate(scope, cache);
+    Ok(vec![Block(block).into()])
+}
+
+/// The buffer of a name that a block reads or writes.
+pub(super) fn named(schedule: &Schedule, id: Id, name: &str, is_store: bool) -> Result<Expr> {
+    let buffers = schedule.buffers(id, is_store);
+    match buffers.iter().find(|&&buffer| schedule.var_name(buffer) == name) {
+        Some(&buffer) => Ok(buffer),
+        None => {
+            let names: Vec<String> =
+                buffers.iter().map(|&buffer| schedule.var_name(buffer)).collect();
+            let verb = if is_store { "writes" } else { "reads" };
+            refuse(id, format!("it {verb} no buffer `{name}`; it {verb} {}", names.join(", ")))
+        }
+    }
+}
+
+/// The statement directly in the body of a scope in which another stands.
+fn top_of(schedule: &Schedule, scope: Option<Id>, id: Id) -> Id {
+    let body = match scope.and_then(|scope| schedule.tree.as_block(scope)) {
+        Some(block) => block.body,
+        None => schedule.tree.root,
+    };
+    match schedule.tree.get(body) {
+        Node::Seq(_) => schedule.tree.child_towards(body, id).unwrap_or(body),
+        _ => body,
+    }
+}
+
+fn use_instead(schedule: &mut Schedule, block: Id, buffer: Expr, cache: Expr) {
+    let mut space = schedule.space();
+    let mut replacing = Replacing::of([(buffer, cache)]);
+    schedule.rewrite(block, &mut replacing, &mut space, |_, _, _| None);
+}
+
+/// A new buffer like another one, and loops around a block that copies a region to it, or from it.
+fn copy_nest(
+    schedule: &mut Schedule,
+    space: &mut Space,
+    buffer: Expr,
+    scope: &str,
+    region: &[Range],
+    is_to_cache: bool,
+) -> (Expr, Id, Id) {
+    let name = format!("{}_{scope}", schedule.var_name(buffer));
+    let ty = schedule.body().ty(buffer).expect("a buffer has a type");
+    let cache = schedule.new_buffer(&name, ty, if scope == "global" { "" } else { scope });
+    let (mut iters, mut loops) = (Vec::new(), Vec::new());
+    for (axis, range) in region.iter().enumerate() {
+        let [var, each] =
+            [format!("v{axis}"), format!("ax{axis}")].map(|name| schedule.index_var(&name));
+        space.set_range(each, Range { min: Sum::default(), extent: range.extent.clone() });
+        let value = space.node(each).add(&range.min);
+        let [binding, min, extent] =
+            [&value, &range.min, &range.extent].map(|sum| space.build(&mut schedule.rw, sum));
+        iters.push(Iter { var, kind: schedule.kind_term(false), binding, min, extent });
+        loops.push((each, extent));
+    }
+    let at: Vec<Expr> = iters.iter().map(|iter| iter.var).collect();
+    let (from, to) = if is_to_cache { (buffer, cache) } else { (cache, buffer) };
+    let value = schedule.rw.load(from, &at);
+    let body = schedule.tree.add(Node::Store { buffer: to, value, indices: at });
+    let block = schedule.tree.make(Node::Block(BlockNode {
+        name: schedule.symbol(&name),
+        iters,
+        predicate: None,
+        attrs: Attrs::NONE,
+        init: None,
+        body,
+    }));
+    let min = schedule.int(0);
+    let nest = loops.into_iter().rev().fold(block, |body, (var, extent)| {
+        let (kind, thread, attrs) = (LoopKind::Serial, Symbol(0), Attrs::NONE);
+        schedule.tree.make(Node::For(For { var, min, extent, kind, thread, attrs, body }))
+    });
+    (cache, nest, block)
+}

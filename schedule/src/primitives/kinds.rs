@@ -1,0 +1,194 @@
+//! How loops run: on several threads, as lanes of vectors, repeated, as an axis of a device.
+//!
+//! What lowering needs is asked here, so that a schedule that was made is one that compiles: constant extents of vectors and of
+//! what is repeated, one level of parallel loops, equal extents of one axis.
+
+use tenon_plugin_api::ir::{Expr, LoopKind, Symbol};
+
+use crate::refusal::{Result, refuse};
+use crate::schedule::Schedule;
+use crate::trace::{Args, Handle, Kind, Param, Primitive};
+use crate::tree::Id;
+
+pub(super) static PARALLEL: Primitive = Primitive {
+    name: "parallel",
+    version: 1,
+    summary: "Runs the steps of a loop on several threads.",
+    params: &[Param::new("loop", Kind::Loop)],
+    apply: parallel,
+};
+
+pub(super) static VECTORIZE: Primitive = Primitive {
+    name: "vectorize",
+    version: 1,
+    summary: "Makes the steps of a loop the lanes of vectors.",
+    params: &[Param::new("loop", Kind::Loop)],
+    apply: vectorize,
+};
+
+pub(super) static UNROLL: Primitive = Primitive {
+    name: "unroll",
+    version: 1,
+    summary: "Repeats the body of a loop for each of its steps.",
+    params: &[Param::new("loop", Kind::Loop)],
+    apply: unroll,
+};
+
+pub(super) static BIND: Primitive = Primitive {
+    name: "bind",
+    version: 1,
+    summary: "Makes an axis of a device run the steps of a loop.",
+    params: &[
+        Param::new("loop", Kind::Loop),
+        Param::new(
+            "axis",
+            Kind::Word(&[
+                "blockIdx_x",
+                "blockIdx_y",
+                "blockIdx_z",
+                "threadIdx_x",
+                "threadIdx_y",
+                "threadIdx_z",
+            ]),
+        ),
+    ],
+    apply: bind,
+};
+
+fn parallel(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
+    let id = args.id(0);
+    independent(schedule, id, false)?;
+    let around = schedule.tree.ancestors(id);
+    let is_parallel =
+        |id: &Id| schedule.tree.as_for(*id).is_some_and(|each| each.kind == LoopKind::Parallel);
+    let inside = schedule.tree.walk(id).into_iter().skip(1);
+    if let Some(other) = around.chain(inside).find(is_parallel) {
+        return refuse(other, "this loop is parallel already, and parallel loops do not nest");
+    }
+    set_kind(schedule, id, LoopKind::Parallel)
+}
+
+fn vectorize(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
+    let id = args.id(0);
+    independent(schedule, id, false)?;
+    constant(schedule, id, "vectors have a constant number of lanes; split the loop first")?;
+    set_kind(schedule, id, LoopKind::Vectorized)
+}
+
+fn unroll(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
+    let id = args.id(0);
+    constant(
+        schedule,
+        id,
+        "only a constant number of steps can be repeated; split the loop first",
+    )?;
+    set_kind(schedule, id, LoopKind::Unrolled)
+}
+
+fn bind(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
+    let id = args.id(0);
+    let axis = args.text(1).replace('_', ".");
+    independent(schedule, id, axis.starts_with("threadIdx"))?;
+    let thread = schedule.symbol(&axis);
+    if let Some(each) = schedule.tree.as_for(id)
+        && each.kind != LoopKind::Serial
+    {
+        return refuse(id, "the loop has a kind already");
+    }
+    check_axis(schedule, id, thread, &axis)?;
+    schedule.tree.for_mut(id).thread = thread;
+    set_kind(schedule, id, LoopKind::ThreadBound)
+}
+
+fn set_kind(schedule: &mut Schedule, id: Id, kind: LoopKind) -> Result<Vec<Handle>> {
+    schedule.tree.for_mut(id).kind = kind;
+    Ok(Vec::new())
+}
+
+/// Loops of one axis in one nest have one extent, and are not in one another.
+fn check_axis(schedule: &Schedule, id: Id, thread: Symbol, axis: &str) -> Result<()> {
+    let mut space = schedule.space();
+    let mut extent = |id: Id| {
+        let each = schedule.tree.as_for(id)?;
+        Some(space.read(schedule.body(), each.extent))
+    };
+    let own = extent(id);
+    let mut top = id;
+    for ancestor in schedule.tree.ancestors(id) {
+        if let Some(each) = schedule.tree.as_for(ancestor) {
+            if each.kind == LoopKind::ThreadBound && each.thread == thread {
+                return refuse(ancestor, format!("this loop around it is bound to {axis} already"));
+            }
+            top = ancestor;
+        }
+    }
+    for other in schedule.tree.walk(top) {
+        let Some(each) = schedule.tree.as_for(other) else { continue };
+        let is_same = each.kind == LoopKind::ThreadBound && each.thread == thread;
+        if other != id && is_same && extent(other) != own {
+            return refuse(
+                other,
+                format!("this loop is bound to {axis} as well, with another extent"),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn constant(schedule: &Schedule, id: Id, why: &str) -> Result<()> {
+    let mut space = schedule.space();
+    let extent = schedule.tree.as_for(id).map(|each| space.read(schedule.body(), each.extent));
+    match extent.and_then(|extent| extent.value()) {
+        Some(_) => Ok(()),
+        None => refuse(id, why),
+    }
+}
+
+/// The steps of a loop may run in any order, or at once: what is inside is complete or a reduction, and the loop moves spatial
+/// iterators alone; with `reductions` those of reductions too.
+fn independent(schedule: &Schedule, id: Id, reductions: bool) -> Result<()> {
+    schedule.only_blocks(id)?;
+    let Some(var) = schedule.tree.as_for(id).map(|each| each.var) else {
+        return refuse(id, "it is no loop");
+    };
+    let blocks = schedule.tree.blocks_below(id);
+    for &block in &blocks {
+        check_block(schedule, block, &blocks, var, reductions)?;
+    }
+    Ok(())
+}
+
+fn check_block(
+    schedule: &Schedule,
+    block: Id,
+    among: &[Id],
+    var: Expr,
+    reductions: bool,
+) -> Result<()> {
+    let Some(node) = schedule.tree.as_block(block) else { return Ok(()) };
+    let mut space = schedule.space();
+    for iter in &node.iters {
+        let binding = space.read(schedule.body(), iter.binding);
+        let is_fine = schedule.is_spatial(iter.kind) || reductions && schedule.is_reduce(iter.kind);
+        if space.mentions(&binding, var) && !is_fine {
+            let name = schedule.var_name(iter.var);
+            return refuse(
+                block,
+                format!("its iterator `{name}` is moved by the loop and is not spatial"),
+            );
+        }
+    }
+    let incomplete = match node.init {
+        None => schedule.why_incomplete(block, among),
+        Some(_) => schedule.why_no_reduction(block, among),
+    };
+    // The update of a reduction whose initial statement stands elsewhere.
+    let updates = node.init.is_none() && schedule.is_update(block, among);
+    match incomplete {
+        Some(why) if !updates => {
+            let what = if node.init.is_some() { "no reduction" } else { "not complete" };
+            refuse(block, format!("the block is {what}: {why}"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,21 @@
+//! The primitives, one file each.
+
+mod annotate;
+mod cache;
+mod compute_at;
+mod decompose;
+mod find;
+mod fuse;
+mod inline;
+mod kinds;
+mod layout;
+mod partition;
+mod reorder;
+mod reverse_inline;
+mod rfactor;
+mod split;
+mod table;
+mod unit;
+
+pub use table::all;
+pub(crate) use table::find;

@@ -1,0 +1,44 @@
+//! The list of the primitives.
+
+use super::*;
+use crate::trace::Primitive;
+
+static PRIMITIVES: [&Primitive; 27] = [
+    &find::BLOCK,
+    &find::ANCHOR,
+    &find::LOOPS,
+    &find::LOOP,
+    &find::PRODUCERS,
+    &find::CONSUMERS,
+    &find::CHILDREN,
+    &fuse::FUSE,
+    &split::SPLIT,
+    &reorder::REORDER,
+    &partition::PARTITION,
+    &unit::ADD_UNIT_LOOP,
+    &unit::REORDER_ITERATORS,
+    &kinds::PARALLEL,
+    &kinds::VECTORIZE,
+    &kinds::UNROLL,
+    &kinds::BIND,
+    &inline::INLINE,
+    &reverse_inline::REVERSE_INLINE,
+    &compute_at::COMPUTE_AT,
+    &compute_at::REVERSE_COMPUTE_AT,
+    &cache::CACHE_READ,
+    &cache::CACHE_WRITE,
+    &decompose::DECOMPOSE_REDUCTION,
+    &rfactor::RFACTOR,
+    &layout::TRANSFORM_LAYOUT,
+    &annotate::SET_SCOPE,
+];
+
+/// All primitives, in the order of the documentation.
+pub fn all() -> &'static [&'static Primitive] {
+    &PRIMITIVES
+}
+
+/// The primitive of a name.
+pub(crate) fn find(name: &str) -> Option<&'static Primitive> {
+    PRIMITIVES.iter().find(|primitive| primitive.name == name).copied()
+}

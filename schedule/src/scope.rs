@@ -1,0 +1,300 @@
+//! Blocks among one another: who reads what another writes, and what their iterators may be done with.
+//!
+//! A block is *complete* when it is a function of its spatial iterators: its instances may run in any order, several times, or
+//! inside of what reads them. It is a *reduction* when its instances may run in any order once each, the first of each element
+//! before the others. Dominance goes by region: a block is dominant when no other block of the scope writes elements that it
+//! may write.
+
+use tenon_plugin_api::ir::Expr;
+
+use crate::access::Access;
+use crate::index::{AtomId, Space, Sum};
+use crate::refusal::{Result, refuse};
+use crate::schedule::Schedule;
+use crate::tree::{Id, Node};
+
+impl Schedule {
+    /// The buffers from outside that a statement reads, or writes.
+    pub(crate) fn buffers(&self, id: Id, is_store: bool) -> Vec<Expr> {
+        let mut space = self.space();
+        let own = self.allocated(&self.tree.walk(id));
+        let mut buffers = Vec::new();
+        for access in self.accesses(&mut space, id) {
+            let is_new = access.is_store == is_store && !buffers.contains(&access.buffer);
+            if is_new && !own.contains(&access.buffer) {
+                buffers.push(access.buffer);
+            }
+        }
+        buffers
+    }
+
+    /// The blocks of `among` before which, or behind which, a block stands by reading what is written.
+    pub(crate) fn producers_of(&self, block: Id) -> Vec<Id> {
+        let among = self.tree.blocks_of(self.tree.scope(block));
+        let read = self.buffers(block, false);
+        let writes = |&&other: &&Id| {
+            other != block && self.buffers(other, true).iter().any(|buffer| read.contains(buffer))
+        };
+        let place = among.iter().position(|&other| other == block).unwrap_or(0);
+        among[..place].iter().filter(writes).copied().collect()
+    }
+
+    /// The blocks that read what a block writes.
+    pub(crate) fn consumers_of(&self, block: Id) -> Vec<Id> {
+        let among = self.tree.blocks_of(self.tree.scope(block));
+        let written = self.buffers(block, true);
+        let reads = |&&other: &&Id| {
+            other != block
+                && self.buffers(other, false).iter().any(|buffer| written.contains(buffer))
+        };
+        let place = among.iter().position(|&other| other == block).unwrap_or(0);
+        among[place..].iter().filter(reads).copied().collect()
+    }
+
+    /// Whether a block writes what the program, or the block around it, does not make itself.
+    pub(crate) fn is_output(&self, block: Id) -> bool {
+        let made = match self.tree.scope(block) {
+            Some(scope) => self.allocated(&self.tree.walk(scope)),
+            None => self.all_allocated(),
+        };
+        self.buffers(block, true).iter().any(|buffer| !made.contains(buffer))
+    }
+
+    /// Why a block is not complete among others.
+    pub(crate) fn why_incomplete(&self, block: Id, among: &[Id]) -> Option<String> {
+        let node = self.tree.as_block(block)?;
+        if !node.iters.iter().all(|iter| self.is_spatial(iter.kind)) {
+            return Some("it has an iterator that is not spatial".into());
+        }
+        if node.init.is_some() {
+            return Some("it has an initial statement".into());
+        }
+        let (read, written) = (self.buffers(block, false), self.buffers(block, true));
+        if let Some(&both) = written.iter().find(|buffer| read.contains(buffer)) {
+            return Some(format!("it reads and writes `{}`", self.var_name(both)));
+        }
+        self.why_not_dominant(block, among)
+    }
+
+    /// Why a block is no reduction among others.
+    pub(crate) fn why_no_reduction(&self, block: Id, among: &[Id]) -> Option<String> {
+        let node = self.tree.as_block(block)?;
+        if node.init.is_none() {
+            return Some("it has no initial statement".into());
+        }
+        if !node.iters.iter().all(|iter| self.is_spatial(iter.kind) || self.is_reduce(iter.kind)) {
+            return Some("it has an iterator that is neither spatial nor of a reduction".into());
+        }
+        if let Some(why) = self.why_not_affine(block, false) {
+            return Some(why);
+        }
+        let reduce: Vec<Expr> = node
+            .iters
+            .iter()
+            .filter(|iter| self.is_reduce(iter.kind))
+            .map(|iter| iter.var)
+            .collect();
+        let mut space = self.space();
+        let own = self.allocated(&self.tree.walk(block));
+        for access in self.accesses(&mut space, block) {
+            if !access.is_store || own.contains(&access.buffer) {
+                continue;
+            }
+            let varies = match &access.indices {
+                None => true,
+                Some(indices) => {
+                    indices.iter().any(|index| reduce.iter().any(|&var| space.mentions(index, var)))
+                }
+            };
+            if varies {
+                return Some("an iterator of the reduction says where it writes".into());
+            }
+        }
+        self.why_not_dominant(block, among)
+    }
+
+    fn why_not_dominant(&self, block: Id, among: &[Id]) -> Option<String> {
+        let written = self.buffers(block, true);
+        for &other in among.iter().filter(|&&other| other != block) {
+            let shared =
+                self.buffers(other, true).into_iter().find(|buffer| written.contains(buffer));
+            if let Some(shared) = shared
+                && !self.are_apart(block, other, shared)
+            {
+                let (name, buffer) = (self.block_name(other), self.var_name(shared));
+                return Some(format!("block \"{name}\" writes `{buffer}` as well"));
+            }
+        }
+        None
+    }
+
+    /// Whether two blocks write different elements of a buffer.
+    fn are_apart(&self, a: Id, b: Id, buffer: Expr) -> bool {
+        let mut space = self.space();
+        let mut written = |id: Id| {
+            let accesses = self.bound_accesses(&mut space, id);
+            let own: Vec<&Access> = accesses
+                .iter()
+                .filter(|access| access.is_store && access.buffer == buffer)
+                .collect();
+            self.region(&mut space, buffer, &own, &|_| false)
+        };
+        let (a, b) = (written(a), written(b));
+        a.iter().zip(&b).any(|(a, b)| {
+            let ends = [a.min.add(&a.extent), b.min.add(&b.extent)];
+            space.is_natural(&b.min.sub(&ends[0])) || space.is_natural(&a.min.sub(&ends[1]))
+        })
+    }
+
+    /// The loops around a block within its scope, as atoms.
+    pub(crate) fn loop_atoms(&self, space: &mut Space, block: Id) -> Vec<AtomId> {
+        let loops = self.tree.loops_around(block);
+        let vars = loops.iter().filter_map(|&each| self.tree.as_for(each)).map(|each| each.var);
+        vars.filter_map(|var| space.node(var).as_atom()).collect()
+    }
+
+    /// What the iterators of a block are bound to.
+    pub(crate) fn bindings(&self, space: &mut Space, block: Id) -> Vec<Sum> {
+        let iters = self.tree.as_block(block).map_or(&[][..], |block| &block.iters);
+        iters.iter().map(|iter| space.read(self.body(), iter.binding)).collect()
+    }
+
+    /// Why the bindings of a block are not affine. With `overlap` a value may be taken several times.
+    pub(crate) fn why_not_affine(&self, block: Id, overlap: bool) -> Option<String> {
+        let mut space = self.space();
+        let vars = self.loop_atoms(&mut space, block);
+        let bindings = self.bindings(&mut space, block);
+        if space.coverage_with(&bindings, &vars, overlap).is_none() {
+            return Some("its bindings are not affine in the loops around it".into());
+        }
+        let predicate = self.tree.as_block(block)?.predicate?;
+        match self.is_domain_predicate(&mut space, block, predicate) {
+            true => None,
+            false => Some("its predicate couples loops in a way that is not affine".into()),
+        }
+    }
+
+    /// Whether a predicate says no more than that iterators stay in their domains.
+    pub(crate) fn is_domain_predicate(
+        &self,
+        space: &mut Space,
+        block: Id,
+        predicate: Expr,
+    ) -> bool {
+        self.conjuncts(predicate).into_iter().all(|part| {
+            self.slack(space, part).is_some_and(|slack| self.is_domain_bound(space, block, &slack))
+        })
+    }
+
+    /// Whether `slack >= 0` follows from an iterator being in its domain.
+    pub(crate) fn is_domain_bound(&self, space: &mut Space, block: Id, slack: &Sum) -> bool {
+        let Some(node) = self.tree.as_block(block) else { return false };
+        let body = self.body();
+        node.iters.iter().any(|iter| {
+            let [binding, min, extent] =
+                [iter.binding, iter.min, iter.extent].map(|expr| space.read(body, expr));
+            let below = min.add(&extent).add_int(-1).sub(&binding);
+            let above = binding.sub(&min);
+            space.is_natural(&slack.sub(&below)) || space.is_natural(&slack.sub(&above))
+        })
+    }
+
+    /// Refuses a statement below which there is anything that is not in a block.
+    pub(crate) fn only_blocks(&self, root: Id) -> Result<()> {
+        let mut stack = vec![root];
+        while let Some(id) = stack.pop() {
+            match self.tree.get(id) {
+                Node::Block(_) => {}
+                Node::Store { .. } | Node::Evaluate(_) | Node::Let { .. } => {
+                    return refuse(
+                        id,
+                        "this statement is in no block, so nobody says what may be done with it",
+                    );
+                }
+                Node::If { .. } => {
+                    return refuse(
+                        id,
+                        "this condition is around blocks; a predicate of the block says it",
+                    );
+                }
+                _ => stack.extend(self.tree.children(id)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a scope in which a block may read what is written after it, or in part only.
+    pub(crate) fn stage_pipeline(&self, scope: Option<Id>) -> Result<()> {
+        let root = match scope {
+            Some(scope) => self.tree.as_block(scope).map_or(scope, |block| block.body),
+            None => self.tree.root,
+        };
+        self.only_blocks(root)?;
+        let blocks = self.tree.blocks_of(scope);
+        for (at, &block) in blocks.iter().enumerate() {
+            let written = self.buffers(block, true);
+            for &earlier in &blocks[..at] {
+                let read = self.buffers(earlier, false);
+                if let Some(&buffer) = written.iter().find(|buffer| read.contains(buffer)) {
+                    let (name, buffer) = (self.block_name(earlier), self.var_name(buffer));
+                    return refuse(
+                        block,
+                        format!("it writes `{buffer}`, which block \"{name}\" reads before"),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The one block that is directly inside a loop nest, when there is nothing else.
+    pub(crate) fn only_block(&self, root: Id) -> Option<Id> {
+        match self.tree.blocks_below(root).as_slice() {
+            &[block] => Some(block),
+            _ => None,
+        }
+    }
+}
+
+impl Schedule {
+    /// Whether a block updates elements in place, each instance of its spatial iterators its own: a reduction whose initial
+    /// statement is a block of its own.
+    pub(crate) fn is_update(&self, block: Id, among: &[Id]) -> bool {
+        let Some(node) = self.tree.as_block(block) else { return false };
+        let is_known = |kind| self.is_spatial(kind) || self.is_reduce(kind);
+        if !node.iters.iter().all(|iter| is_known(iter.kind))
+            || self.why_not_affine(block, false).is_some()
+        {
+            return false;
+        }
+        let written = self.buffers(block, true);
+        let mut space = self.space();
+        let accesses = self.accesses(&mut space, block);
+        let spatial: Vec<Expr> = node
+            .iters
+            .iter()
+            .filter(|iter| self.is_spatial(iter.kind))
+            .map(|iter| iter.var)
+            .collect();
+        written.iter().all(|&buffer| {
+            let own: Vec<&Access> =
+                accesses.iter().filter(|access| access.buffer == buffer).collect();
+            let indices: Vec<_> = own.iter().map(|access| access.indices.as_ref()).collect();
+            let is_one = indices.windows(2).all(|pair| pair[0] == pair[1]);
+            let Some(Some(first)) = indices.first() else { return false };
+            // Each spatial iterator of more than one value says where it writes.
+            let is_own = spatial.iter().all(|&var| {
+                let atom = space.find(var);
+                let extent = atom.and_then(|atom| space.range(atom)?.extent.value());
+                extent == Some(1) || first.iter().any(|index| index.as_atom() == atom)
+            });
+            let others = among.iter().filter(|&&other| other != block);
+            is_one
+                && is_own
+                && others.clone().all(|&other| {
+                    !self.buffers(other, false).contains(&buffer)
+                        || !self.buffers(other, true).contains(&buffer)
+                })
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Traces: what was done to a program, as a value that prints, parses and replays.
+//!
+//! ```text
+//! c = block("C")
+//! [i, j] = loops(c)
+//! [i_0, i_1] = split(i, [_, 16], tail = cut)
+//! parallel(i_0); vectorize(i_1)
+//! ```
+//!
+//! An instruction is a primitive with its arguments, and gives names to the loops and blocks that it makes. Arguments stand in
+//! the order of the primitive's parameters or are named; those that have a default may be left out. Semicolons and line ends
+//! separate instructions. `split@1(…)` says the version of a primitive for which the trace was written; without it, it is 1.
+
+mod map;
+mod parse;
+mod primitive;
+mod print;
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::refusal::{Refusal, Result};
+use crate::schedule::{Block, Loop, Schedule};
+
+pub(crate) use map::IndexMap;
+pub use parse::{Script, TraceError};
+pub(crate) use primitive::distinct;
+pub(crate) use primitive::{Args, Kind, Param, Value};
+pub use primitive::{Handle, Primitive};
+
+/// A primitive that was applied.
+#[derive(Clone, Debug)]
+pub(crate) struct Instruction {
+    pub(crate) primitive: &'static Primitive,
+    pub(crate) args: Args,
+    pub(crate) results: Vec<Handle>,
+}
+
+/// The primitives that were applied to a program, in order, with the names of their results.
+#[derive(Clone, Default, Debug)]
+pub struct Trace {
+    steps: Vec<(Instruction, Vec<String>)>,
+    names: HashMap<Handle, String>,
+    taken: HashMap<String, u32>,
+}
+
+impl Trace {
+    /// Number of instructions.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether nothing was done.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Adds an instruction. Names that were given before get a number.
+    pub(crate) fn push(&mut self, instruction: Instruction, names: Vec<String>) {
+        let names: Vec<String> = names.iter().map(|name| self.fresh(name)).collect();
+        for (&result, name) in instruction.results.iter().zip(&names) {
+            // The first name stays good, as earlier instructions use it.
+            self.names.entry(result).or_insert_with(|| name.clone());
+        }
+        self.steps.push((instruction, names));
+    }
+
+    fn fresh(&mut self, name: &str) -> String {
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut name: String = name.chars().map(|c| if is_letter(c) { c } else { '_' }).collect();
+        if name.is_empty() || name == "_" || name.starts_with(|c: char| c.is_ascii_digit()) {
+            name.insert(0, 'x');
+        }
+        let count = self.taken.entry(name.clone()).or_insert(0);
+        *count += 1;
+        if *count == 1 {
+            return name;
+        }
+        let numbered = format!("{name}_n{count}");
+        self.taken.insert(numbered.clone(), 1);
+        numbered
+    }
+}
+
+impl Schedule {
+    /// Applies the instructions of a script, in order, up to the first that is refused.
+    pub fn replay(&mut self, script: &Script) -> Result<()> {
+        let mut known: HashMap<&str, Handle> = HashMap::new();
+        for step in script.steps() {
+            let primitive = step.primitive();
+            let args = step.resolve(&known).map_err(|reason| Refusal {
+                primitive: primitive.name,
+                reason,
+                place: None,
+            })?;
+            let results = self.apply(primitive, args, step.given_names())?;
+            let names = step.names(results.len()).map_err(|reason| Refusal {
+                primitive: primitive.name,
+                reason,
+                place: None,
+            })?;
+            known.extend(names.iter().map(String::as_str).zip(results));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (instruction, names)) in self.steps.iter().enumerate() {
+            if at > 0 {
+                f.write_str("; ")?;
+            }
+            print::instruction(f, instruction, names, &self.names)?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Loop> for Handle {
+    fn from(handle: Loop) -> Self {
+        Handle::Loop(handle)
+    }
+}
+
+impl From<Block> for Handle {
+    fn from(handle: Block) -> Self {
+        Handle::Block(handle)
+    }
+}
