@@ -160,6 +160,23 @@ impl Schedule {
             .collect()
     }
 
+    /// The part of a buffer that blocks access, within the buffer: a predicate may keep them from what their loops reach.
+    pub(crate) fn region_inside(
+        &self,
+        space: &mut Space,
+        buffer: Expr,
+        accesses: &[&Access],
+    ) -> Vec<Range> {
+        let whole = self.whole(space, buffer);
+        let region = self.region(space, buffer, accesses, &|_| false);
+        let axis = |(own, whole): (Range, Range)| {
+            let left = whole.extent.sub(&own.min.add(&own.extent));
+            let is_inside = space.is_natural(&own.min) && space.is_natural(&left);
+            if is_inside { own } else { whole }
+        };
+        region.into_iter().zip(whole).map(axis).collect()
+    }
+
     /// The regions that a block reads and writes, in terms of its iterators, as nodes.
     pub(crate) fn regions(&mut self, id: Id) -> (Vec<Expr>, Vec<Expr>) {
         let mut space = self.space();

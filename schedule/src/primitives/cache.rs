@@ -71,12 +71,17 @@ fn cache_read(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
         readers.iter().flat_map(|&reader| schedule.bound_accesses(&mut space, reader)).collect();
     let met: Vec<&Access> =
         accesses.iter().filter(|access| access.buffer == buffer && !access.is_store).collect();
-    let region = schedule.region(&mut space, buffer, &met, &|_| false);
+    let region = schedule.region_inside(&mut space, buffer, &met);
     let place = match (writers.first(), among.iter().find(|block| readers.contains(block))) {
         (Some(&writer), _) => (top_of(schedule, scope, writer), true),
         (None, Some(&reader)) => (top_of(schedule, scope, reader), false),
         (None, None) => return refuse(id, "no block reads the buffer"),
     };
+    if place.1
+        && let Some(&reader) = readers.iter().find(|&&id| schedule.tree.is_inside(id, place.0))
+    {
+        return refuse(reader, "it stands in one nest with the block that writes the buffer");
+    }
     let (cache, nest, block) = copy_nest(schedule, &mut space, buffer, args.text(2), &region, true);
     schedule.tree.insert(place.0, place.1, vec![nest]);
     for reader in readers {
@@ -100,8 +105,14 @@ fn cache_write(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     let accesses = schedule.bound_accesses(&mut space, id);
     let met: Vec<&Access> =
         accesses.iter().filter(|access| access.buffer == buffer && access.is_store).collect();
-    let region = schedule.region(&mut space, buffer, &met, &|_| false);
+    let region = schedule.region_inside(&mut space, buffer, &met);
     let top = top_of(schedule, scope, id);
+    for &other in among.iter().filter(|&&other| other != id) {
+        let reads = schedule.buffers(other, false).contains(&buffer);
+        if reads && schedule.tree.is_inside(other, top) {
+            return refuse(other, "it reads the buffer in the nest of the block that writes it");
+        }
+    }
     let (cache, nest, block) =
         copy_nest(schedule, &mut space, buffer, args.text(2), &region, false);
     schedule.tree.insert(top, true, vec![nest]);

@@ -211,6 +211,7 @@ fn ranges_for(
     let iters: Vec<Option<AtomId>> = block.iters.iter().map(|iter| space.find(iter.var)).collect();
     let mut ranges: Vec<Option<Range>> = vec![None; iters.len()];
     let mut seen: Vec<(Expr, &Vec<Sum>)> = Vec::new();
+    let mut met_regions = Vec::new();
     for access in own.iter().filter(|access| access.is_store == is_producer) {
         let met: Vec<&Access> = theirs
             .iter()
@@ -227,11 +228,39 @@ fn ranges_for(
         }
         seen.push((access.buffer, indices));
         let region = schedule.region(space, access.buffer, &met, &is_fixed);
-        for (index, range) in indices.iter().zip(region) {
-            narrow(space, index, range, &iters, &mut ranges);
+        for (index, range) in indices.iter().zip(&region) {
+            narrow(space, index, range.clone(), &iters, &mut ranges);
+        }
+        met_regions.push((access.stmt, indices, region));
+    }
+    if !is_producer {
+        // In a space of its own: elsewhere the iterators have their domains.
+        let mut step = space.clone();
+        for (iter, range) in block.iters.iter().zip(&ranges) {
+            range.iter().for_each(|range| step.set_range(iter.var, range.clone()));
+        }
+        for (stmt, indices, region) in met_regions {
+            if !is_within(&step, indices, &region, &is_fixed) {
+                return refuse(stmt, "in a step of the loop it reads more than is written by then");
+            }
         }
     }
     Ok(ranges)
+}
+
+/// Whether the elements at these indices are in a region, while `is_fixed` stays what it is.
+fn is_within(
+    space: &Space,
+    indices: &[Sum],
+    region: &[Range],
+    is_fixed: &dyn Fn(AtomId) -> bool,
+) -> bool {
+    indices.iter().zip(region).all(|(index, range)| {
+        space.extremes(index, is_fixed).is_some_and(|[low, high]| {
+            let end = range.min.add(&range.extent);
+            space.is_natural(&low.sub(&range.min)) && space.is_less(&high, &end)
+        })
+    })
 }
 
 /// What `index`, an iterator and a constant, says of that iterator when it goes through `range`.

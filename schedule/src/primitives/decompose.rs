@@ -54,10 +54,16 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
             );
         }
     }
+    for &each in &loops[place..] {
+        let var = schedule.tree.as_for(each).map(|each| each.var);
+        if var.is_some_and(|var| reduce.contains(&var) && spatial.contains(&var)) {
+            return refuse(each, "this loop moves iterators of the reduction and others");
+        }
+    }
     let inner: Vec<For> = loops[place..]
         .iter()
         .filter_map(|&each| schedule.tree.as_for(each))
-        .filter(|each| spatial.contains(&each.var) && !reduce.contains(&each.var))
+        .filter(|each| spatial.contains(&each.var))
         .cloned()
         .collect();
     let (nest, made) = init_nest(schedule, id, &block, &inner, &reduce);

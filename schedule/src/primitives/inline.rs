@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use tenon_plugin_api::ir::{Build, Expr, Kind as Node_, View};
 
 use crate::exprs::{Replacing, mentions};
+use crate::index::{Space, Sum};
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
@@ -40,6 +41,14 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
         return refuse(id, format!("the block is not complete: {why}"));
     }
     let consumers = schedule.consumers_of(id);
+    for &other in among.iter().filter(|&&other| other != id) {
+        if schedule.buffers(other, true).contains(&point.buffer) {
+            return refuse(
+                other,
+                "it writes a part of the buffer, so what is read there may be its",
+            );
+        }
+    }
     for &consumer in &consumers {
         check_consumer(schedule, &point, consumer)?;
     }
@@ -90,15 +99,38 @@ pub(super) fn point_store(schedule: &Schedule, id: Id) -> Result<PointStore> {
     Ok(PointStore { buffer: *buffer, value: *value, axes })
 }
 
-/// What reads the buffer reads single elements, and nothing else of it.
+/// What reads the buffer reads single elements that the block writes, and nothing else of it.
 fn check_consumer(schedule: &Schedule, point: &PointStore, consumer: Id) -> Result<()> {
     let mut space = schedule.space();
     for access in schedule.accesses(&mut space, consumer) {
-        if access.buffer == point.buffer && (access.is_store || access.indices.is_none()) {
+        if access.buffer != point.buffer {
+            continue;
+        }
+        let Some(indices) = access.indices.filter(|_| !access.is_store) else {
             return refuse(access.stmt, "it does not read single elements of what is inlined");
+        };
+        if !point.covers(&space, &indices) {
+            return refuse(access.stmt, "it reads elements that the block is not known to write");
         }
     }
     Ok(())
+}
+
+impl PointStore {
+    /// Whether the elements at these indices are among those that the block writes.
+    pub(super) fn covers(&self, space: &Space, indices: &[Sum]) -> bool {
+        self.axes.iter().zip(indices).all(|(axis, index)| {
+            let written = axis.and_then(|axis| space.range(space.find(axis)?)).cloned();
+            let (min, end) = match written {
+                Some(range) => (range.min.clone(), range.min.add(&range.extent)),
+                None => (Sum::default(), Sum::int(1)),
+            };
+            let read = space.extremes(index, &|_| false);
+            read.is_some_and(|[low, high]| {
+                space.is_natural(&low.sub(&min)) && space.is_less(&high, &end)
+            })
+        })
+    }
 }
 
 fn inline_into(schedule: &mut Schedule, point: &PointStore, consumer: Id) {

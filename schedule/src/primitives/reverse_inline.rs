@@ -136,16 +136,8 @@ fn invert(
     if iters.len() != block.iters.len() || !is_injective(space, read, &iters) {
         return refuse(id, "the place at which it reads does not tell its iterators");
     }
-    for (axis, sum) in point.axes.iter().zip(read) {
-        let own =
-            axis.and_then(|axis| space.find(axis)).and_then(|axis| space.range(axis)).cloned();
-        let (Some(own), Some([low, high])) = (own, space.extremes(sum, &|_| false)) else {
-            continue;
-        };
-        let end = own.min.add(&own.extent);
-        if !space.is_natural(&low.sub(&own.min)) || !space.is_less(&high, &end) {
-            return refuse(id, "it reads elements that the other block is not known to write");
-        }
+    if !point.covers(space, read) {
+        return refuse(id, "it reads elements that the other block is not known to write");
     }
     let mut values: Vec<Option<Sum>> = vec![None; iters.len()];
     for (axis, sum) in point.axes.iter().zip(read) {

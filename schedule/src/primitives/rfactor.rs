@@ -273,12 +273,14 @@ fn make_partial(
 /// A part is started only where its first step runs.
 fn check_predicate(schedule: &Schedule, predicate: Expr, at: Id, rest: &[Iter]) -> Result<()> {
     let mut space = schedule.space();
+    let factored = schedule.tree.as_for(at).map(|each| each.var);
     let first: HashMap<_, _> =
         rest.iter().filter_map(|iter| Some((space.find(iter.binding)?, Sum::default()))).collect();
     for part in schedule.conjuncts(predicate) {
         let slack = schedule.slack(&mut space, part);
         let holds = slack.is_some_and(|slack| {
-            let moved = rest.iter().any(|iter| space.mentions(&slack, iter.binding));
+            let mut loops = rest.iter().map(|iter| iter.binding).chain(factored);
+            let moved = loops.any(|var| space.mentions(&slack, var));
             let started = space.substitute(&slack, &first);
             !moved || space.is_natural(&started)
         });

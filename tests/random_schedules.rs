@@ -1,0 +1,197 @@
+//! Random traces of schedule primitives, on programs of several shapes: each primitive is refused, or leaves a program that is
+//! well-formed and computes the same.
+//!
+//! Primitives run one after the other, each as a trace of its own, so that one that is refused stops nothing. Each of them has
+//! to be applied somewhere.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tenon_host::diagnostics::Source;
+use tenon_host::driver::run_plan;
+use tenon_host::ir::{Context, Module};
+use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
+use tenon_host::registry::Registry;
+use tenon_host::testing::Random;
+use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
+use tenon_operators as _;
+use tenon_plugin_api::ir::{Kind, View, Walk};
+
+const SEEDS: u64 = 600;
+const STEPS: usize = 8;
+
+/// Programs with extents `P`, `Q` and `R`, which may be symbols.
+const PROGRAMS: &[&str] = &[
+    include_str!("random_schedules/chain.ir"),
+    include_str!("random_schedules/product.ir"),
+    include_str!("random_schedules/softmax.ir"),
+    include_str!("random_schedules/window.ir"),
+    include_str!("random_schedules/halves.ir"),
+];
+
+#[test]
+fn each_primitive_is_refused_or_keeps_what_is_computed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let registry = Registry::open(&root.join("registry.toml")).expect("the registry is readable");
+    let mut counts: BTreeMap<String, [u32; 2]> = BTreeMap::new();
+    for seed in 0..SEEDS {
+        run(&registry, seed, &mut counts);
+    }
+    println!("primitive: applied, refused\n{counts:?}");
+    let finders = ["block", "anchor", "loops", "loop", "producers", "consumers", "children"];
+    for primitive in tenon_schedule::primitives() {
+        let is_finder = finders.contains(&primitive.name);
+        let applied = counts.get(primitive.name).map_or(0, |count| count[0]);
+        assert!(is_finder || applied > 0, "`{}` was never applied", primitive.name);
+    }
+}
+
+fn run(registry: &Registry, seed: u64, counts: &mut BTreeMap<String, [u32; 2]>) {
+    let mut random = Random::new(seed);
+    let mut text = PROGRAMS[random.below(PROGRAMS.len())].to_owned();
+    for name in ["P", "Q", "R"] {
+        let extent = match random.below(4) {
+            0 => name.to_lowercase(),
+            _ => [1, 2, 3, 4, 7, 8, 12, 13][random.below(8)].to_string(),
+        };
+        text = with_extent(&text, name, &extent);
+    }
+    let source = Source::new("random", text.as_str());
+    let mut module = parse_module(&tenon_host::testing::cx(), &source, &mut NoWeights)
+        .unwrap_or_else(|errors| panic!("{}\n{text}", errors.render(false)));
+    for _ in 0..STEPS {
+        let (name, trace) = instruction(&mut random, &module);
+        let pipeline = format!("tir.Schedule{{trace=\"{}\"}}", trace.replace('"', "\\\""));
+        let plan = plan(registry, &pipeline).expect("a pipeline");
+        let instruments: Vec<Box<dyn Instrument>> =
+            vec![Box::new(VerifyEach::default()), Box::new(Validate::new(seed))];
+        let mut context = PassContext { instruments, ..PassContext::default() };
+        let count = counts.entry(name).or_default();
+        match run_plan(registry, &plan, &module, &mut context) {
+            Ok(after) => {
+                count[0] += 1;
+                module = after;
+            }
+            Err(error) => {
+                let error = error.to_diagnostic().render(false);
+                let text = print_module(&module, &mut WeightsPolicy::inline());
+                assert!(error.contains(" is refused: "), "seed {seed}: {trace}\n{error}\n{text}");
+                count[1] += 1;
+            }
+        }
+    }
+}
+
+/// The text with an extent in the place of a name that stands alone.
+fn with_extent(text: &str, name: &str, extent: &str) -> String {
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "%_\"".contains(c));
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(name) {
+        let (before, behind) = (&rest[..at], &rest[at + name.len()..]);
+        let is_alone = !is_word(before.chars().last()) && !is_word(behind.chars().next());
+        out += before;
+        out += if is_alone { extent } else { name };
+        rest = behind;
+    }
+    out + rest
+}
+
+/// A block: its name, how many loops are around it, and the buffers that it accesses.
+struct Found {
+    name: String,
+    loops: usize,
+    buffers: Vec<String>,
+}
+
+fn blocks(module: &Module) -> Vec<Found> {
+    let (_, program) = module.iter().next().expect("there is a program");
+    let body = program.view();
+    let terms = module.cx().terms();
+    let (mut found, mut loops): (Vec<Found>, usize) = (Vec::new(), 0);
+    for step in body.walk(body.root()) {
+        match step {
+            Walk::Enter(stmt) => match body.view(stmt) {
+                View::For { .. } => loops += 1,
+                View::Block(block) => {
+                    let regions = block.reads.iter().chain(block.writes.iter());
+                    let name = |region| match body.view(region) {
+                        View::Region { buffer, .. } => match body.view(buffer) {
+                            View::Buffer { name, .. } => terms.str(name).to_owned(),
+                            _ => String::new(),
+                        },
+                        _ => String::new(),
+                    };
+                    let buffers = regions.map(name).collect();
+                    found.push(Found { name: terms.str(block.name).to_owned(), loops, buffers });
+                }
+                _ => {}
+            },
+            Walk::Leave(stmt) if body.kind(stmt) == Kind::FOR => loops -= 1,
+            Walk::Leave(_) => {}
+        }
+    }
+    found
+}
+
+/// A primitive, and a trace that applies it to something.
+fn instruction(random: &mut Random, module: &Module) -> (String, String) {
+    let blocks = blocks(module);
+    let block = &blocks[random.below(blocks.len())];
+    let other = &blocks[random.below(blocks.len())];
+    let list = |prefix: &str, count: usize| -> String {
+        let names: Vec<String> = (0..count).map(|at| format!("{prefix}{at}")).collect();
+        names.join(", ")
+    };
+    let mut trace = format!("b = block(\"{}\")", block.name);
+    if block.loops > 0 {
+        trace += &format!("; [{}] = loops(b)", list("l", block.loops));
+    }
+    if other.name != block.name && other.loops > 0 {
+        trace +=
+            &format!("; c = block(\"{}\"); [{}] = loops(c)", other.name, list("m", other.loops));
+    }
+    let each = format!("l{}", random.below(block.loops.max(1)));
+    let second = format!("l{}", random.below(block.loops.max(1)));
+    let buffer = match block.buffers.len() {
+        0 => String::new(),
+        count => block.buffers[random.below(count)].clone(),
+    };
+    let factor = [1, 2, 3, 4, 5, 7][random.below(6)];
+    let tail = ["guard", "cut", "shift", "perfect"][random.below(4)];
+    let scope = ["global", "shared", "local"][random.below(3)];
+    let at = format!("m{}", random.below(other.loops.max(1)));
+    let map = ["(i, j) -> (j, i)", "(i, j) -> (i / 2, j, i % 2)", "(i) -> (i / 2, i % 2)"];
+    let map = map[random.below(3)];
+    let order = ["[0, 1]", "[1, 0]", "[1, 0, 2]", "[2, 1, 0]"][random.below(4)];
+    let choices = [
+        format!("split({each}, [_, {factor}], tail = {tail})"),
+        format!("split({each}, [_, {factor}], tail = {tail})"),
+        format!("split({each}, [{factor}, _])"),
+        format!("fuse([{each}, {second}])"),
+        format!("reorder([{each}, {second}])"),
+        format!("reorder([{each}, {second}])"),
+        format!("partition({each}, [{factor}])"),
+        format!("add_unit_loop({each})"),
+        format!("reorder_iterators(b, {order})"),
+        format!("parallel({each})"),
+        format!("vectorize({each})"),
+        format!("unroll({each})"),
+        format!("bind({each}, threadIdx_x)"),
+        String::from("inline(b)"),
+        String::from("reverse_inline(b)"),
+        format!("compute_at(b, {at})"),
+        format!("compute_at(b, {at})"),
+        format!("reverse_compute_at(b, {at})"),
+        format!("reverse_compute_at(b, {at})"),
+        format!("cache_read(b, \"{buffer}\", {scope})"),
+        format!("cache_write(b, \"{buffer}\", {scope})"),
+        format!("decompose_reduction(b, {each})"),
+        format!("rfactor({each})"),
+        format!("transform_layout(b, \"{buffer}\", \"{map}\")"),
+        format!("set_scope(b, \"{buffer}\", {scope})"),
+    ];
+    let chosen = &choices[random.below(choices.len())];
+    let name = chosen.split('(').next().unwrap_or_default().to_owned();
+    (name, format!("{trace}; {chosen}"))
+}
