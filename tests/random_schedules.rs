@@ -38,7 +38,8 @@ fn each_primitive_is_refused_or_keeps_what_is_computed() {
         run(&registry, seed, &mut counts);
     }
     println!("primitive: applied, refused\n{counts:?}");
-    let finders = ["block", "anchor", "loops", "loop", "producers", "consumers", "children"];
+    let finders =
+        ["block", "blocks", "anchor", "loops", "loop", "producers", "consumers", "children"];
     for primitive in tenon_schedule::primitives() {
         let is_finder = finders.contains(&primitive.name);
         let applied = counts.get(primitive.name).map_or(0, |count| count[0]);

@@ -32,6 +32,7 @@ mod exprs;
 mod index;
 mod primitives;
 mod refusal;
+mod rule;
 mod schedule;
 mod scope;
 mod steps;
@@ -41,6 +42,7 @@ mod write;
 
 pub use primitives::all as primitives;
 pub use refusal::{Refusal, Result};
+pub use rule::{OfProgram, Task, ask};
 pub use schedule::{Block, Loop, Schedule, Snapshot};
 pub use steps::{Axis, Memory, Tail};
 pub use trace::{Handle, Primitive, Script, Trace, TraceError};

@@ -75,6 +75,18 @@ impl Schedule {
         &self.trace
     }
 
+    /// Whether anything was changed.
+    pub fn has_changed(&self) -> bool {
+        self.trace.has_changed()
+    }
+
+    /// The number of steps of a loop, when it is a constant.
+    pub fn extent(&self, each: Loop) -> Option<i64> {
+        let node = self.tree.as_for(each.0)?;
+        let mut space = Space::default();
+        space.read(self.body(), node.extent).value()
+    }
+
     /// The state as it is.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { tree: self.tree.clone(), trace: self.trace.clone() }

@@ -57,6 +57,11 @@ impl Schedule {
         self.one_block("block", vec![text(name)])
     }
 
+    /// All blocks that are not in one another.
+    pub fn all_blocks(&mut self) -> Vec<Block> {
+        self.step("blocks", Vec::new()).map_or(Vec::new(), blocks)
+    }
+
     /// The block that costs most.
     pub fn anchor(&mut self) -> Result<Block> {
         self.one_block("anchor", Vec::new())

@@ -14,6 +14,9 @@ const FORM: &str = "a rule is fn(&mut Ask) -> Answer, or fn(&Operator, &mut Ask)
                     answered says its facet";
 const KEYS: &str = "expected one of: key, benefit, when, domain, since, until";
 
+/// The facet of those who schedule programs, which the crate `tenon-schedule` defines.
+const SCHEDULE: &str = "schedule";
+
 /// The facets that Tenon defines, and their types.
 const FACETS: [(&str, &str); 9] = [
     ("compute", "Compute"),
@@ -60,8 +63,7 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
             >::answer(#call)?;
             match answer {
                 ::core::option::Option::Some(answer) => {
-                    <#facet as ::tenon_plugin_api::rule::Facet>::reply(&mut ask, answer)
-                        .map(::core::option::Option::Some)
+                    <#facet as ::tenon_plugin_api::rule::Facet>::reply_or_decline(&mut ask, answer)
                 }
                 ::core::option::Option::None => {
                     ::core::result::Result::Ok(::core::option::Option::None)
@@ -175,10 +177,13 @@ fn facet(input: ParseStream<'_>) -> Result<TokenStream> {
         let ty = format_ident!("{ty}");
         return Ok(quote!(::tenon_plugin_api::rule::#ty));
     }
+    if name == SCHEDULE {
+        return Ok(quote!(::tenon_schedule::OfProgram));
+    }
     if name.starts_with(|c: char| c.is_ascii_uppercase()) && !name.contains('.') {
         return Ok(quote!(#path));
     }
-    let known: Vec<&str> = FACETS.iter().map(|(known, _)| *known).collect();
+    let known: Vec<&str> = FACETS.iter().map(|(known, _)| *known).chain([SCHEDULE]).collect();
     let text = format!(
         "there is no facet `{name}`: it is one of {}, or the type of a facet of your own",
         known.join(", ")

@@ -58,6 +58,11 @@ impl PassContext {
         self.host.terms().attrs(Attrs(self.host.target().0))
     }
 
+    /// The target as a dictionary.
+    pub fn target_attrs(&self) -> Attrs {
+        Attrs(self.host.target().0)
+    }
+
     /// Tells the user something worth knowing that is no error.
     pub fn note(&self, text: &str) {
         self.host.report(3, text);

@@ -39,8 +39,11 @@ impl Rewriter {
 
     /// Builds a new function; [`Rewriter::set_root`] must be called.
     pub fn new(cx: &PassContext) -> Self {
-        let transaction = cx.host().edit(None);
-        Self::of(transaction, 0)
+        Self::on(cx.host())
+    }
+
+    pub(crate) fn on(host: &Host) -> Self {
+        Self::of(host.edit(None), 0)
     }
 
     fn of(transaction: TransactionHandle, base_len: usize) -> Self {

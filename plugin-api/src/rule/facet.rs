@@ -22,4 +22,9 @@ pub trait Facet: 'static {
 
     /// Puts an answer into the form in which it crosses.
     fn reply(ask: &mut Self::Ask<'_>, answer: Self::Answer) -> Result<Reply>;
+
+    /// The same where an answer may turn out to be none, and the next rule is asked.
+    fn reply_or_decline(ask: &mut Self::Ask<'_>, answer: Self::Answer) -> Result<Option<Reply>> {
+        Self::reply(ask, answer).map(Some)
+    }
 }

@@ -1,10 +1,11 @@
 //! What crosses between who asks and a rule.
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use crate::abi::host::{Host, TransactionHandle};
-use crate::ir::{Expr, Term};
-use crate::pass::{PassError, Result};
+use crate::ir::{Build, Expr, Term};
+use crate::pass::{PassError, PrimFunc, Result, Rewriter};
 use crate::program::Program;
 
 use super::Site;
@@ -64,6 +65,32 @@ impl<'a> Question<'a> {
             PassError::new("its facet is asked for programs, and there is none to write")
         })?;
         Program::new(transaction, self.key, self.data)
+    }
+
+    /// A copy of the tensor program that the question is about, which is the rule's own.
+    pub fn copy_of_program(&self) -> Result<PrimFunc> {
+        let transaction = self.transaction.as_ref().ok_or_else(|| {
+            PassError::new("its facet is asked about programs, and the question is about none")
+        })?;
+        let body = transaction.body();
+        let mut copy = Rewriter::on(&self.host);
+        let mut made: HashMap<Expr, Expr> = HashMap::new();
+        let mut stack = vec![(body.root(), false)];
+        while let Some((expr, is_ready)) = stack.pop() {
+            if made.contains_key(&expr) {
+                continue;
+            }
+            let operands: Vec<Expr> = body.operands_keeping_binders(expr).collect();
+            if !is_ready {
+                stack.push((expr, true));
+                stack.extend(operands.into_iter().rev().map(|operand| (operand, false)));
+                continue;
+            }
+            let operands: Vec<Expr> = operands.iter().map(|operand| made[operand]).collect();
+            made.insert(expr, copy.copy_node(body, expr, &operands));
+        }
+        copy.set_root(made[&body.root()]);
+        Ok(copy.finish()?.into())
     }
 
     /// The call that the first node is, in the function that it stands in.

@@ -1,6 +1,7 @@
 //! Passes over tensor programs, and behind them what they share. Their order stands in `registry.toml`.
 
 mod annotate_op_pattern;
+mod apply_schedules;
 mod flatten_buffer;
 mod fuse_loops;
 mod lower_blocks;

@@ -8,14 +8,11 @@
 //! ```
 //!
 //! with `trace = "b = block(\"B\"); [i] = loops(b); [o, v, t] = split(i, [_, 16], tail = cut); parallel(o); vectorize(v)"`.
-//! `docs/schedules.md` lists the primitives. The trace goes to the program that `program` names, or to all; where it is empty,
-//! each program's own is applied: its attribute `schedule`, which is gone then. What was applied is the program's attribute `trace`.
+//! `docs/schedules.md` lists the primitives. The trace goes to the program that `program` names, or to all. What was applied is the
+//! program's attribute `trace`.
 
 use tenon_plugin_api::prelude::*;
 use tenon_schedule::{Schedule, Script, TraceError};
-
-/// Attribute of a tensor program: the trace that is to be applied to it.
-const SCHEDULE: &str = "schedule";
 
 /// Applies a trace of schedule primitives to tensor programs.
 #[pass(name = "tir.Schedule", phase = "target")]
@@ -35,17 +32,14 @@ fn schedule(
             }
         }
     }
-    let own = cx.terms().attrs(func.attrs()).str(SCHEDULE);
-    let Some(text) = Some(options.trace.as_str()).filter(|text| !text.is_empty()).or(own) else {
-        return Ok(func);
-    };
-    let script = text.parse().map_err(|error: TraceError| PassError::new(format!("{error}")))?;
-    apply(&without_schedule(&func, cx)?.into(), &script)
+    let script = options.trace.parse();
+    let script = script.map_err(|error: TraceError| PassError::new(format!("{error}")))?;
+    replay(&func, &script)
 }
 
 #[derive(Options)]
 struct Options {
-    /// the instructions; empty for the attribute `schedule` of each program
+    /// the instructions
     #[option(default = "")]
     trace: String,
     /// the program that is scheduled; empty for all
@@ -53,21 +47,14 @@ struct Options {
     program: String,
 }
 
-fn apply(program: &PrimFunc, script: &Script) -> Result<PrimFunc> {
+/// The program with a trace applied to it.
+pub(crate) fn replay(program: &PrimFunc, script: &Script) -> Result<PrimFunc> {
+    if script.is_empty() {
+        return Ok(program.clone());
+    }
     let mut schedule = Schedule::of(program)?;
     match schedule.replay(script) {
         Ok(()) => schedule.finish(),
         Err(refusal) => Err(schedule.explain(&refusal)),
     }
-}
-
-fn without_schedule(program: &Function, cx: &PassContext) -> Result<Function> {
-    let attrs = cx.without_attr(program.attrs(), SCHEDULE);
-    if attrs == program.attrs() {
-        return Ok(program.clone());
-    }
-    let mut rw = program.edit();
-    let root = rw.with_attrs(program.view().root(), attrs);
-    rw.set_root(root);
-    rw.finish()
 }

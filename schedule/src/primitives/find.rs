@@ -29,6 +29,14 @@ pub(super) static BLOCK: Primitive = Primitive {
     },
 };
 
+pub(super) static BLOCKS: Primitive = Primitive {
+    name: "blocks",
+    version: 1,
+    summary: "All blocks that are not in one another, in order.",
+    params: &[],
+    apply: |schedule, _| Ok(blocks(schedule.tree.blocks_of(None))),
+};
+
 pub(super) static ANCHOR: Primitive = Primitive {
     name: "anchor",
     version: 1,

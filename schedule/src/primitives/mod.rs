@@ -18,4 +18,4 @@ mod table;
 mod unit;
 
 pub use table::all;
-pub(crate) use table::find;
+pub(crate) use table::{find, is_finder};

@@ -3,8 +3,9 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 27] = [
+static PRIMITIVES: [&Primitive; 28] = [
     &find::BLOCK,
+    &find::BLOCKS,
     &find::ANCHOR,
     &find::LOOPS,
     &find::LOOP,
@@ -36,6 +37,11 @@ static PRIMITIVES: [&Primitive; 27] = [
 /// All primitives, in the order of the documentation.
 pub fn all() -> &'static [&'static Primitive] {
     &PRIMITIVES
+}
+
+/// Whether a primitive only finds what is there: the first of the list do.
+pub(crate) fn is_finder(primitive: &Primitive) -> bool {
+    PRIMITIVES[..8].iter().any(|finder| finder.name == primitive.name)
 }
 
 /// The primitive of a name.

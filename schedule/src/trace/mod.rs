@@ -55,6 +55,11 @@ impl Trace {
         self.steps.is_empty()
     }
 
+    /// Whether an instruction changed anything.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.steps.iter().any(|(step, _)| !crate::primitives::is_finder(step.primitive))
+    }
+
     /// Adds an instruction. Names that were given before get a number.
     pub(crate) fn push(&mut self, instruction: Instruction, names: Vec<String>) {
         let names: Vec<String> = names.iter().map(|name| self.fresh(name)).collect();

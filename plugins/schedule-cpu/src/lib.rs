@@ -1,0 +1,9 @@
+//! Rules that schedule tensor programs for CPUs.
+
+mod fallback;
+
+tenon_plugin_api::plugin! {
+    id = "tenon.schedule_cpu",
+    summary = "Rules that schedule tensor programs for CPUs",
+    license = "Apache-2.0 OR MIT"
+}
