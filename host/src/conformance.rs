@@ -26,6 +26,8 @@
 //! | defaults | attributes that are given as they are by default change nothing |
 //! | evaluation | the value has the type, and is the same again |
 //!
+//! What does not end is a failure of the check that it was in, and of its operator nothing more is looked at.
+//!
 //! Of its rules about operators, on calls at random, by the passes that ask for them:
 //!
 //! | check | what holds |
@@ -36,6 +38,7 @@
 mod corpus;
 mod operator;
 mod pass;
+mod patience;
 mod rules;
 
 use std::cell::Cell;
@@ -54,6 +57,7 @@ use crate::registry::{
     Registry, Set, try_out,
 };
 use corpus::Corpus;
+use patience::{Progress, with_patience};
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +66,7 @@ pub struct Effort {
     pub seed: u64,
     /// Random modules.
     pub modules: usize,
-    /// Seconds that a pass may run over one of them.
+    /// Seconds that a pass may run over one of them, and what is tried of an operator or rule over one call.
     pub time_limit: u64,
 }
 
@@ -207,9 +211,22 @@ pub fn examine(
     // Operators run in this process, as they do wherever they are used.
     let operators = Registry::of_files(&[library.to_owned()])?.operators();
     let cx = Cx::with_operators(operators.clone());
+    let patience = Duration::from_secs(effort.time_limit);
+    let mut left: BTreeSet<&str> = BTreeSet::new();
     for record in &manifest.operators {
         match operators.get(&record.name) {
-            Ok(op) => report.checks.extend(operator::checks(&cx, &op, effort.seed)),
+            Ok(op) => {
+                let cx = cx.clone();
+                let look =
+                    move |progress: &Progress| operator::checks(&cx, &op, effort.seed, progress);
+                match with_patience(patience, &record.name, look) {
+                    Ok(checks) => report.checks.extend(checks),
+                    Err(endless) => {
+                        report.checks.push(endless);
+                        left.insert(&record.name);
+                    }
+                }
+            }
             Err(error) => {
                 let wrong = vec![error.to_string()];
                 report.checks.push(Check::new(Some(&record.name), "opening", String::new(), wrong));
@@ -224,8 +241,12 @@ pub fn examine(
     let asked: BTreeSet<(&str, &str)> =
         manifest.rules.iter().map(|rule| (rule.facet.as_str(), rule.key.as_str())).collect();
     for (facet, key) in asked {
-        if let Some(op) = here.operators().find(key) {
-            report.checks.extend(rules::checks(&here, &op, facet, effort.seed));
+        let Some(op) = here.operators().find(key).filter(|_| !left.contains(key)) else { continue };
+        let (here, of) = (here.clone(), facet.to_owned());
+        let look = move |progress: &Progress| rules::checks(&here, &op, &of, effort.seed, progress);
+        match with_patience(patience, &format!("{facet} of {key}"), look) {
+            Ok(checks) => report.checks.extend(checks),
+            Err(endless) => report.checks.push(endless),
         }
     }
     Ok(report)

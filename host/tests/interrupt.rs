@@ -11,13 +11,18 @@ const PATIENCE: Duration = Duration::from_secs(50);
 
 /// Starts a pipeline over a small module; comes back when its first pass, `test.NoOp`, has run.
 fn start(folder: &Path, pipeline: &str) -> Child {
+    start_over(folder, pipeline, "fn @main(%x: f32[4]) -> f32[4] { ret %x }\n")
+}
+
+/// The same, over another module.
+fn start_over(folder: &Path, pipeline: &str, module: &str) -> Child {
     let program = std::env::current_exe().expect("this test's file");
     let library = program.ancestors().nth(2).expect("a profile").join("examples/libfaulty.so");
     fs::create_dir(folder.join("plugins")).expect("a folder");
     fs::copy(library, folder.join("plugins/libfaulty.so")).expect("cargo builds examples");
     let registry = "schema = 1\n[[plugins.dir]]\npath = \"plugins\"\nenable = \"all\"\n";
     fs::write(folder.join("registry.toml"), registry).expect("written");
-    fs::write(folder.join("m.ir"), "fn @main(%x: f32[4]) -> f32[4] { ret %x }\n").expect("written");
+    fs::write(folder.join("m.ir"), module).expect("written");
     let child = Command::new(env!("CARGO_BIN_EXE_tenon"))
         .args(["opt", "m.ir", "-o", "out.ir", "--dump-dir", "dump", "-p", pipeline])
         .env("TENON_REGISTRY", folder.join("registry.toml"))
@@ -83,7 +88,22 @@ fn a_second_one_ends_at_once() {
     let (code, said) = end(child);
     assert_eq!(code, Some(130), "{said}");
     assert!(start.elapsed() < PATIENCE, "it did not wait for the pass");
-    let told = "interrupted: waiting for pass `test.Deaf` to stop; a second Ctrl-C ends at once\n";
+    let told = "interrupted: waiting for pass `test.Deaf` of libfaulty.so to stop; a second Ctrl-C ends at once\n";
     assert_eq!(said, told, "the first one says what is waited for");
     assert_eq!(files(folder.path()), ["dump", "m.ir", "plugins", "registry.toml"]);
+}
+
+#[test]
+fn an_operator_that_is_waited_for_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = "fn @main() { %a = test.op.Endless(const(f32[2], [1.0, 2.0]))\n ret %a }\n";
+    let child = start_over(folder.path(), "test.NoOp, test.Evaluate", module);
+    sleep(Duration::from_millis(500));
+    interrupt(&child);
+    sleep(Duration::from_millis(200));
+    interrupt(&child);
+    let (code, said) = end(child);
+    assert_eq!(code, Some(130), "{said}");
+    let told = "waiting for operator `test.op.Endless` of libfaulty.so to stop; a second Ctrl-C ends at once";
+    assert!(said.contains(told), "{said}");
 }

@@ -1,9 +1,10 @@
 //! Operators of a plugin that misbehave: each failure is an error that names the operator, and the host goes on.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tenon_host::diagnostics::Source;
-use tenon_host::eval::{Evaluator, Tensor, Value};
+use tenon_host::eval::{Evaluator, Limits, Tensor, Value};
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Cx, Module};
 use tenon_host::registry::{Config, Registry};
@@ -69,6 +70,18 @@ fn what_fails_in_evaluation_is_told_of_the_operator() {
     assert!(error.contains("`test.op.WrongValue`: it does not like the values"), "{error}");
     let unknown = said("sleeps");
     assert!(unknown.contains("it is panics, nothing, too much, error or lost"), "{unknown}");
+}
+
+#[test]
+fn one_that_never_has_a_value_ends_an_evaluation_with_a_limit() {
+    let module = module("test.op.Endless(%x)").expect("it has a type");
+    let x = Value::Tensor(Tensor::from_vec(vec![4], vec![1f32, 2.0, 3.0, 4.0]));
+    let limits = Limits { patience: Some(Duration::from_secs(1)), ..Limits::default() };
+    let value = Evaluator::new(&module).with_limits(limits).call("main", vec![x]);
+    let error = value.expect_err("it never ends");
+    assert!(error.is_no_verdict());
+    let said = error.to_string();
+    assert!(said.contains("`test.op.Endless` has no value after 1 seconds"), "{said}");
 }
 
 #[test]

@@ -371,6 +371,33 @@ mod unknown {
     }
 }
 
+mod evaluates {
+    use super::*;
+
+    /// Evaluates calls, with what the host has for it, and leaves them as they are.
+    #[pass(name = "test.Evaluate")]
+    fn evaluates(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+        let body = func.view();
+        let mut rw = func.edit();
+        for expr in body.post_order().filter(|&expr| matches!(body.view(expr), View::Call { .. })) {
+            rw.evaluate(expr)?;
+        }
+        Ok(func)
+    }
+}
+
+mod asks_in_secret {
+    use super::*;
+    use tenon_plugin_api::rule::CostOf;
+
+    /// Asks for rules of a facet that its manifest does not name.
+    #[pass(name = "test.AsksInSecret")]
+    fn asks_in_secret(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+        cx.rules::<CostOf>().has(cx.symbol("exp"))?;
+        Ok(func)
+    }
+}
+
 mod rename_operators {
     use super::*;
 
@@ -455,6 +482,22 @@ mod operators {
 
         fn evaluate(&self, _: &EvalCx<'_>) -> Result<Vec<Tensor>> {
             Ok(Vec::new())
+        }
+    }
+
+    /// Never has a value
+    #[op(name = "test.op.Endless")]
+    struct Endless;
+
+    impl Operator for Endless {
+        fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+            cx.arg(0)
+        }
+
+        fn evaluate(&self, _: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+            loop {
+                std::thread::sleep(std::time::Duration::from_secs(1));
+            }
         }
     }
 

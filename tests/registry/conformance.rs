@@ -99,6 +99,7 @@ fn wrong_options() -> Result<(), Failed> {
     has("test.op.Fickle", "sizes", "symbols give")?;
     has("test.op.Fickle", "evaluation", "the second evaluation gives another result")?;
     has("test.op.WrongValue", "evaluation", "is too hard")?;
+    has("test.op.Endless", "evaluation", "it does not end within 3 seconds")?;
     match rows.iter().find(|row| row.0 == "test.NoOp") {
         None => Ok(()),
         Some(row) => Err(format!("{row:?}").into()),

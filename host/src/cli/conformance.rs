@@ -20,7 +20,7 @@ pub(super) struct TestArgs {
     /// How many random modules each pass is tried on
     #[arg(long, default_value_t = 20, value_name = "N")]
     modules: usize,
-    /// Seconds that a pass may run over one of them
+    /// Seconds that a pass may run over one of them, or an operator or rule over a call
     #[arg(long, default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     time_limit: u64,
     /// The target that passes are told of

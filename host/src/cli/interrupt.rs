@@ -25,7 +25,11 @@ pub(super) fn prepare(cancelled: Arc<AtomicBool>) {
         if is_second {
             leave(EXIT_CODE.into());
         }
+        let awaited = at_hand().join(", ");
         if WATCHFUL.load(Ordering::Relaxed) == 0 {
+            if !awaited.is_empty() {
+                note(format!("interrupted in {awaited}"));
+            }
             // Not here: a second interruption must find this thread free.
             thread::spawn(|| {
                 let _writes = wait_for_writes();
@@ -33,10 +37,7 @@ pub(super) fn prepare(cancelled: Arc<AtomicBool>) {
             });
             return;
         }
-        let awaited = match at_hand() {
-            all if all.is_empty() => "what is at hand".to_owned(),
-            all => all.join(", "),
-        };
+        let awaited = if awaited.is_empty() { "what is at hand" } else { &awaited };
         note(format!("interrupted: waiting for {awaited} to stop; a second Ctrl-C ends at once"));
     };
     // The program has one handler, and runs without it as well.

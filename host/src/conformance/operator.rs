@@ -3,6 +3,7 @@
 use tenon_plugin_api::op::{AttrDef, AttrDefault, AttrKind, OpError, Tensor};
 
 use super::Check;
+use super::patience::Progress;
 use crate::eval::results_of;
 use crate::infer::fits;
 use crate::ir::{
@@ -34,12 +35,13 @@ struct Wrong {
 }
 
 /// Examines an operator.
-pub(super) fn checks(cx: &Cx, op: &OpDef, seed: u64) -> Vec<Check> {
+pub(super) fn checks(cx: &Cx, op: &OpDef, seed: u64, progress: &Progress) -> Vec<Check> {
     let mut random = Random::new(seed);
     let mut wrong = Wrong::default();
     let mut accepted: Vec<Call> = Vec::new();
     for _ in 0..CALLS {
         let (args, attrs) = (arguments(cx, op, &mut random), attributes(cx, op, &mut random));
+        progress.next("inference", call_text(cx, &args, attrs));
         match op.infer(cx, &args, attrs) {
             Ok(result) => accepted.push(Call { args, attrs, result }),
             Err(OpError::Broken(what)) => wrong.inference.push(told(cx, &args, attrs, &what)),
@@ -51,6 +53,7 @@ pub(super) fn checks(cx: &Cx, op: &OpDef, seed: u64) -> Vec<Check> {
     }
     let mut evaluated = 0;
     for call in &accepted {
+        progress.next("evaluation", call_text(cx, &call.args, call.attrs));
         wrong.sizes.extend(with_sizes(cx, op, call).err());
         wrong.defaults.extend(with_defaults(cx, op, call).err());
         match twice(cx, op, &sized(cx, call), &mut random) {
@@ -90,9 +93,14 @@ fn cut(mut wrong: Vec<String>) -> Vec<String> {
 }
 
 fn told(cx: &Cx, args: &[Type], attrs: Attrs, what: &str) -> String {
+    format!("{}: {what}", call_text(cx, args, attrs))
+}
+
+/// A call as messages have it.
+pub(super) fn call_text(cx: &Cx, args: &[Type], attrs: Attrs) -> String {
     let args: Vec<String> = args.iter().map(|&ty| cx.terms().type_text(ty)).collect();
     let given: Vec<&str> = cx.terms().attrs(attrs).iter().map(|(name, _)| name).collect();
-    format!("({}) with {given:?}: {what}", args.join(", "))
+    format!("({}) with {given:?}", args.join(", "))
 }
 
 /// With integers in the place of symbols the result is the one that the symbols give, or the call is refused.

@@ -6,7 +6,8 @@
 use tenon_plugin_api::rule::{DecomposeForTraining, Facet};
 
 use super::Check;
-use super::operator::{Call, calls, sized};
+use super::operator::{Call, call_text, calls, sized};
+use super::patience::Progress;
 use crate::eval::{Evaluator, Tensor, Value};
 use crate::infer::infer_module;
 use crate::ir::{Attrs, Build, Context, Cx, DType, Module, OpDef, Transaction, Type, TypeView};
@@ -28,7 +29,13 @@ fn askers<'r>(registry: &'r Registry, facet: &str) -> Vec<&'r PassRecord> {
 }
 
 /// Examines the rules of a facet about an operator.
-pub(super) fn checks(registry: &Registry, op: &OpDef, facet: &str, seed: u64) -> Vec<Check> {
+pub(super) fn checks(
+    registry: &Registry,
+    op: &OpDef,
+    facet: &str,
+    seed: u64,
+    progress: &Progress,
+) -> Vec<Check> {
     let cx = Cx::with_operators(registry.operators());
     let mut random = Random::new(seed);
     let calls: Vec<Call> =
@@ -43,6 +50,7 @@ pub(super) fn checks(registry: &Registry, op: &OpDef, facet: &str, seed: u64) ->
         let Ok(plan) = plan(registry, &pass.name) else { continue };
         let (mut tried, mut wrong) = (0, Vec::new());
         for call in &calls {
+            progress.next("same results", call_text(&cx, &call.args, call.attrs));
             match same_results(registry, &plan, pass, facet, &module_of(&cx, op, call), seed) {
                 Ok(was_tried) => tried += usize::from(was_tried),
                 Err(what) => wrong.push(format!("{}: {what}", pass.name)),
@@ -57,9 +65,9 @@ pub(super) fn checks(registry: &Registry, op: &OpDef, facet: &str, seed: u64) ->
                 Check::new(Some(&name), "same results", calls, wrong)
             }
         });
-        // A pass that adds functions of another kind adds no derivatives.
-        if facet != COMPUTE {
-            checks.extend(derivatives(registry, &plan, op, &name, &mut random));
+        // A pass that adds programs adds no derivatives.
+        if !pass.asks.iter().any(|asked| asked == COMPUTE) {
+            checks.extend(derivatives(registry, &plan, op, &name, &mut random, progress));
         }
     }
     checks
@@ -127,12 +135,14 @@ fn derivatives(
     op: &OpDef,
     name: &str,
     random: &mut Random,
+    progress: &Progress,
 ) -> Option<Check> {
     let cx = Cx::with_operators(registry.operators());
     let (mut tried, mut wrong) = (0, Vec::new());
     for call in calls(&cx, op, random).iter().take(CALLS) {
         let call = in_f64(&cx, &sized(&cx, call));
         let Some(call) = call else { continue };
+        progress.next("derivatives", call_text(&cx, &call.args, call.attrs));
         match differences(registry, plan, op, &cx, &call, random) {
             Ok(was_tried) => tried += usize::from(was_tried),
             Err(what) => wrong.push(what),

@@ -1,10 +1,11 @@
 //! What an evaluation may take: memory, time, and calls within calls.
 //!
 //! Programs may be endless, and types may be of any size, so each of these has a limit that is an error. Time is
-//! counted in steps, so that it does not depend on the machine.
+//! counted in steps, so that it does not depend on the machine; what an operator of a plugin does has no steps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -21,6 +22,9 @@ pub struct Limits {
     pub bytes: u64,
     /// Instructions of tensor programs and elements of results.
     pub steps: u64,
+    /// What one call of an operator of a plugin may take; without it, it is waited for. One that does not end cannot be stopped:
+    /// it goes on until the process ends.
+    pub patience: Option<Duration>,
     /// What each byte of new memory is. So much of it that what is read before it is written shows: floats of 0xff
     /// are not numbers.
     pub fill: u8,
@@ -29,7 +33,7 @@ pub struct Limits {
 impl Default for Limits {
     /// Four GiB, and some minutes.
     fn default() -> Self {
-        Self { depth: 1 << 18, bytes: 4 << 30, steps: 1 << 34, fill: 0xff }
+        Self { depth: 1 << 18, bytes: 4 << 30, steps: 1 << 34, patience: None, fill: 0xff }
     }
 }
 
@@ -43,6 +47,10 @@ pub enum LimitError {
     Depth(usize),
     #[error("it takes more than {0} steps, the limit of an evaluation: it may have no end")]
     Steps(u64),
+    #[error(
+        "`{op}` has no value after {seconds} seconds, the limit of an evaluation: it may have no end"
+    )]
+    Patience { op: String, seconds: u64 },
     #[error(
         "{needed} bytes more are needed, and the limit of an evaluation is {limit} bytes at a time"
     )]
@@ -68,6 +76,11 @@ impl Budget {
     /// What each byte of new memory is.
     pub(super) fn fill(&self) -> u8 {
         self.limits.fill
+    }
+
+    /// What one call of an operator of a plugin may take.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        self.limits.patience
     }
 
     /// Whether memory was made that had no contents.

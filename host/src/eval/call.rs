@@ -1,10 +1,16 @@
 //! Calls of operators.
 
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
 use tenon_plugin_api::op::OpError;
 
 use crate::ir::op_names::{CALL_SCALAR, CALL_TIR};
 use crate::ir::{
-    Attrs, Context, DType, Evaluation, Expr, OpDef, Symbol, Terms, Type, TypeView, UNKNOWN_EXTENT,
+    Attrs, Context, Cx, DType, Expr, OpDef, Symbol, Terms, Type, TypeView, UNKNOWN_EXTENT,
     flatten_type,
 };
 
@@ -12,7 +18,7 @@ use super::budget::charged_tensor;
 use super::machine::Machine;
 use super::runtime::{call_runtime, static_shape};
 use super::value::{Callee, Place};
-use super::{EvalProblem, Tensor, Tuple, Value};
+use super::{EvalProblem, LimitError, Tensor, Tuple, Value};
 
 impl Machine<'_, '_> {
     pub(super) fn call_op(
@@ -36,7 +42,7 @@ impl Machine<'_, '_> {
                 element.map(Value::Scalar).ok_or(EvalProblem::UnknownNode("a lost tensor"))
             }
             _ => match op.evaluation() {
-                Some(evaluation) => self.call_evaluation(&op, evaluation, attrs, args),
+                Some(_) => self.call_evaluation(&op, attrs, args),
                 None => call_runtime(cx, &self.budget, &op, view, args),
             },
         }
@@ -71,8 +77,7 @@ impl Machine<'_, '_> {
 
     fn call_evaluation(
         &mut self,
-        op: &OpDef,
-        evaluation: &dyn Evaluation,
+        op: &Arc<OpDef>,
         attrs: Attrs,
         args: Vec<Value>,
     ) -> Result<Value, EvalProblem> {
@@ -100,7 +105,17 @@ impl Machine<'_, '_> {
             .unwrap_or((u64::MAX, u64::MAX));
         drop(self.budget.charge(bytes)?);
         self.budget.step(count)?;
-        let tensors = evaluation.evaluate(cx, &args, attrs, &outs).map_err(problem)?;
+        let tensors = match self.budget.patience() {
+            None => evaluate(op, cx, &args, attrs, &outs),
+            Some(patience) => {
+                let (op, cx, args) = (op.clone(), cx.clone(), args.clone());
+                let name = op.name;
+                within(patience, move || evaluate(&op, &cx, &args, attrs, &outs)).ok_or_else(
+                    || LimitError::Patience { op: name.to_owned(), seconds: patience.as_secs() },
+                )?
+            }
+        };
+        let tensors = tensors.map_err(problem)?;
         let tensors = self.charge_new(tensors, &args)?;
         gather(cx.terms(), out, tensors).ok_or(EvalProblem::UnknownNode("a lost tensor"))
     }
@@ -122,6 +137,34 @@ impl Machine<'_, '_> {
             }
         };
         tensors.into_iter().map(charge).collect()
+    }
+}
+
+fn evaluate(
+    op: &OpDef,
+    cx: &Cx,
+    args: &[Tensor],
+    attrs: Attrs,
+    outs: &[(DType, Vec<usize>)],
+) -> Result<Vec<Tensor>, OpError> {
+    let evaluation = op.evaluation().expect("who asks has looked");
+    evaluation.evaluate(cx, args, attrs, outs)
+}
+
+/// What `work` gives, unless it takes longer than `patience`: then its thread is left to itself.
+fn within<T: Send + 'static>(
+    patience: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (tell, told) = mpsc::channel();
+    let thread = thread::spawn(move || tell.send(work()));
+    match told.recv_timeout(patience) {
+        Ok(result) => Some(result),
+        Err(RecvTimeoutError::Timeout) => None,
+        Err(RecvTimeoutError::Disconnected) => match thread.join() {
+            Err(panic) => resume_unwind(panic),
+            Ok(_) => unreachable!("it has told nothing"),
+        },
     }
 }
 

@@ -7,6 +7,7 @@
 //! before that of the C library. Who ends the process by a system call of its own says nothing; the [`journal`] does.
 
 use std::mem::MaybeUninit;
+use std::path::Path;
 use std::process;
 use std::ptr;
 use std::sync::OnceLock;
@@ -75,7 +76,12 @@ pub(super) fn during_trial<T>(child: u32, act: impl FnOnce() -> T) -> T {
 pub(crate) fn at_hand() -> Vec<String> {
     let mut all: Vec<String> = journal::at_hand()
         .into_iter()
-        .map(|doing| if doing.what.is_empty() { doing.file } else { doing.what })
+        .map(|doing| match (doing.what, Path::new(&doing.file).file_name()) {
+            (what, Some(library)) if !what.is_empty() => {
+                format!("{what} of {}", library.to_string_lossy())
+            }
+            (_, _) => doing.file,
+        })
         .collect();
     all.sort();
     all.dedup();

@@ -1,5 +1,7 @@
 //! Compares what the module computes, between passes.
 
+use std::time::Duration;
+
 use crate::diagnostics::Diagnostic;
 use crate::eval::Limits;
 use crate::ir::{Context, Module};
@@ -24,8 +26,18 @@ static STEPS: HostOption = HostOption {
     help: "instructions of tensor programs and elements of results that an evaluation may take",
 };
 
+/// Seconds that one call of an operator may take.
+static PATIENCE: HostOption = HostOption {
+    key: "validate.patience",
+    default: 600,
+    min: 1,
+    max: 1 << 30,
+    help: "seconds that one call of a plugin's operator may take in an evaluation",
+};
+
 inventory::submit!(&MEMORY);
 inventory::submit!(&STEPS);
+inventory::submit!(&PATIENCE);
 
 /// Evaluates the module's public functions on random inputs before the first pass and after each that changes
 /// something, and stops at the first that changes a result.
@@ -61,7 +73,8 @@ impl Validate {
     pub fn limits(settings: &Settings) -> Limits {
         let (memory, steps) = (MEMORY.get(settings), STEPS.get(settings));
         let bytes = memory.unsigned_abs() << 20;
-        Limits { bytes, steps: steps.unsigned_abs(), ..Limits::default() }
+        let patience = Some(Duration::from_secs(PATIENCE.get(settings).unsigned_abs()));
+        Limits { bytes, steps: steps.unsigned_abs(), patience, ..Limits::default() }
     }
 }
 
