@@ -150,7 +150,7 @@ fn operator_names() -> BTreeSet<String> {
 }
 
 /// What is known of operators comes from rules. The host knows those of its own run-time; random modules and the losses of the
-/// conformance kit are made of ours. `relax.LegalizeOps` knows which operators are views, and which are about shapes.
+/// conformance kit are made of ours.
 #[test]
 fn the_host_and_the_drivers_name_no_operator() {
     const LEFT: &[&str] = &[
@@ -166,8 +166,7 @@ fn the_host_and_the_drivers_name_no_operator() {
         |name: &str| ["max", "min", "where"].contains(&name) || IntrinsicDef::find(name).is_some();
     let mut paths = files(&root().join("host/src"), "rs");
     paths.retain(|path| !LEFT.iter().any(|left| path.starts_with(root().join("host").join(left))));
-    let is_driver =
-        |path: &PathBuf| read(path).contains("asks = [") && !path.ends_with("legalize_ops.rs");
+    let is_driver = |path: &PathBuf| read(path).contains("asks = [");
     for driver in pass_files().into_iter().filter(is_driver) {
         let parts = driver.with_extension("");
         paths.extend(if parts.is_dir() { files(&parts, "rs") } else { Vec::new() });

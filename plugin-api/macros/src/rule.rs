@@ -18,7 +18,7 @@ const KEYS: &str = "expected one of: key, benefit, when, domain, since, until";
 const SCHEDULE: &str = "schedule";
 
 /// The facets that Tenon defines, and their types.
-const FACETS: [(&str, &str); 9] = [
+const FACETS: [(&str, &str); 10] = [
     ("compute", "Compute"),
     ("gradient", "Gradient"),
     ("precision", "NarrowPrecision"),
@@ -28,6 +28,7 @@ const FACETS: [(&str, &str); 9] = [
     ("decompose.training", "DecomposeForTraining"),
     ("import.onnx", "ImportOnnx"),
     ("cost", "CostOf"),
+    ("view", "AsView"),
 ];
 
 pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {

@@ -29,7 +29,7 @@ pub use import::ImportOnnx;
 pub use layout::{Carried, FollowLayout, Following, LayoutArg, Leaf};
 pub use precision::{NarrowPrecision, Precision};
 pub use question::{Answer, Question, Reply};
-pub use rewrite::{DecomposeForInference, DecomposeForTraining, Rewrites, Simplify};
+pub use rewrite::{AsView, DecomposeForInference, DecomposeForTraining, Rewrites, Simplify};
 pub use site::{AboutCall, Site, op_of};
 
 /// All that a file with rules usually needs.

@@ -1,4 +1,5 @@
-//! Facets whose rules write a call in another way: `simplify`, `decompose.inference` and `decompose.training`.
+//! Facets whose rules write a call in another way: `simplify`, `decompose.inference`, `decompose.training`
+//! and `view`.
 //!
 //! A question is a call, an answer what takes its place, of the same type.
 
@@ -40,6 +41,8 @@ rewrites! {
     DecomposeForInference = "decompose.inference";
     /// `decompose.training`: a call as the arithmetic that training does.
     DecomposeForTraining = "decompose.training";
+    /// `view`: a call that computes nothing and needs no tensor program, as what it is then: a `reshape`, or the call itself.
+    AsView = "view";
 }
 
 impl<F: Rewrites> Rules<F> {

@@ -10,9 +10,8 @@
 //!
 //! The rules of the facet `compute` know the tensor programs; the host asks them for the types of the call and the target. Calls
 //! with the same operator, attributes and types share one program, found by one look-up. Tuples are passed field by
-//! field, since a program takes buffers. Reshapes stay as they are: they move no data, and memory planning
-//! makes them views; expanding and squeezing axes become reshapes here. Of memory that the function writes they
-//! are copies, and programs. Dimensions may be symbols where the operator has a program for that; `docs/vm.md` says
+//! field, since a program takes buffers. What the facet `view` knows as a reshape of its argument moves no data: it becomes
+//! that reshape, which memory planning makes a view. Of memory that the function writes it is a copy, and a program. Dimensions may be symbols where the operator has a program for that; `docs/vm.md` says
 //! which.
 //!
 //! The programs of a module are made before its calls are rewritten, on several threads where they are many.
@@ -20,6 +19,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tenon_plugin_api::prelude::*;
+use tenon_plugin_api::rule::{AsView, Compute, Rules};
 
 /// Turns operator calls into calls of tensor programs.
 #[pass(
@@ -29,14 +29,11 @@ use tenon_plugin_api::prelude::*;
     phase = "legalize",
     requires = ["relax.Normalize"],
     establishes = ["legal"],
-    asks = ["compute"],
+    asks = ["compute", "view"],
     idempotent = true
 )]
 fn legalize_ops(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {
-    let mut programs = Programs::default();
-    for op in options.skip {
-        programs.roles.insert(op, Role::Stays);
-    }
+    let mut programs = Programs::new(&options.skip, cx);
     programs.make(&module, cx)?;
     module
         .map_functions(cx, |module, _, func| legalize_function(&func, module, &mut programs, cx))?;
@@ -54,15 +51,26 @@ struct Options {
 type Key = (Symbol, Attrs, Vec<Type>, Type);
 
 /// The programs, by what they compute, and what is known of operators.
-#[derive(Default)]
 struct Programs {
     /// Those that no function calls yet.
     made: HashMap<Key, Result<Function>>,
     by_call: HashMap<Key, Program>,
     roles: HashMap<Symbol, Role>,
+    views: Rules<AsView>,
+    computed: Rules<Compute>,
 }
 
 impl Programs {
+    fn new(skipped: &[Symbol], cx: &PassContext) -> Self {
+        Self {
+            made: HashMap::new(),
+            by_call: HashMap::new(),
+            roles: skipped.iter().map(|&op| (op, Role::Stays)).collect(),
+            views: cx.rules(),
+            computed: cx.rules(),
+        }
+    }
+
     /// Makes the programs of all calls, on several threads where they are many.
     fn make(&mut self, module: &Module, cx: &PassContext) -> Result<()> {
         let mut seen = HashSet::new();
@@ -72,10 +80,10 @@ impl Programs {
             for expr in body.post_order() {
                 let View::Call { callee, args, attrs } = body.view(expr) else { continue };
                 let View::Op { name: op } = body.view(callee) else { continue };
-                let types = args.iter().map(|arg| body.ty(arg)).collect();
-                if let (Role::Program, Some(types), Some(out)) =
-                    (self.role(op, cx), types, body.ty(expr))
-                {
+                if self.role(op, cx)? != Role::Program || is_given_function(body, args.get(0)) {
+                    continue;
+                }
+                if let (Some(types), Some(out)) = (types_of_args(body, expr), body.ty(expr)) {
                     let key = (op, attrs, types, out);
                     if !seen.contains(&key) {
                         seen.insert(key.clone());
@@ -93,8 +101,44 @@ impl Programs {
         Ok(())
     }
 
-    fn role(&mut self, op: Symbol, cx: &PassContext) -> Role {
-        *self.roles.entry(op).or_insert_with(|| Role::of(cx.terms().str(op), cx))
+    fn role(&mut self, op: Symbol, cx: &PassContext) -> Result<Role> {
+        if let Some(&role) = self.roles.get(&op) {
+            return Ok(role);
+        }
+        let role = match cx.is_pure_op(op) {
+            false => Role::Stays,
+            true if self.views.has(op)? => Role::View,
+            true => Role::Program,
+        };
+        self.roles.insert(op, role);
+        Ok(role)
+    }
+
+    /// The program of a call, which stands in the module.
+    fn of_call(
+        &mut self,
+        body: BodyView<'_>,
+        call: Expr,
+        (op, attrs): (Symbol, Attrs),
+        module: &mut Module,
+        cx: &PassContext,
+    ) -> Result<Program> {
+        let (Some(types), Some(out)) = (types_of_args(body, call), body.ty(call)) else {
+            let what = format!("`{}`, or an argument of it, has no type", cx.terms().str(op));
+            return Err(PassError::new(what).at(call));
+        };
+        let key = (op, attrs, types, out);
+        if let Some(&program) = self.by_call.get(&key) {
+            return Ok(program);
+        }
+        let made = self.made.remove(&key);
+        let made = made.unwrap_or_else(|| cx.legalize(op, attrs, &key.2, out));
+        let made = made.map_err(|error| PassError::new(error.message().to_owned()).at(call))?;
+        let name = module.fresh_name(&cx.terms().str(op).replace('.', "_"));
+        module.insert(name, &made);
+        let program = Program { name, attrs: cx.attrs(&[("out", out.into())]) };
+        self.by_call.insert(key, program);
+        Ok(program)
     }
 }
 
@@ -112,24 +156,28 @@ struct Program {
 /// What becomes of an operator's calls.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
-    /// They stay: views, which memory planning handles, effects, and what is below operators already.
+    /// They stay: they have an effect.
     Stays,
-    /// They become reshapes.
-    Reshape,
+    /// They become what a rule of `view` says.
+    View,
     /// They become calls of a tensor program.
     Program,
 }
 
-impl Role {
-    fn of(op: &str, cx: &PassContext) -> Self {
-        match op {
-            "call_tir" | "call_scalar" | "call_pure" | "make_closure" => Self::Stays,
-            "reshape" | "shape_of" | "shape_to_tensor" | "tensor_to_shape" => Self::Stays,
-            _ if !cx.is_pure(op) => Self::Stays,
-            "expand_dims" | "squeeze" => Self::Reshape,
-            _ => Self::Program,
+/// The types of the arguments of a call.
+fn types_of_args(body: BodyView<'_>, call: Expr) -> Option<Vec<Type>> {
+    body.operands(call).skip(1).iter().map(|arg| body.ty(arg)).collect()
+}
+
+/// Whether a call is given a function to call, or to make a closure of: that is below operators already.
+fn is_given_function(body: BodyView<'_>, first: Option<Expr>) -> bool {
+    first.is_some_and(|first| match body.view(first) {
+        View::Global { .. } | View::Extern { .. } => true,
+        _ => {
+            let ty = body.ty(first).map(|ty| body.terms().ty(ty));
+            matches!(ty, Some(TypeView::Func { .. } | TypeView::Object(_)))
         }
-    }
+    })
 }
 
 fn legalize_function(
@@ -148,45 +196,25 @@ fn legalize_function(
         }
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
         let View::Op { name: op } = body.view(callee) else { continue };
-        let op_name = body.terms().str(op);
-        let role = match programs.role(op, cx) {
-            role if !args.get(0).is_some_and(|x| effects.is_own_memory(x)) => role,
-            Role::Reshape => Role::Program,
-            Role::Stays if op_name == "reshape" => Role::Program,
-            role => role,
-        };
-        if role == Role::Stays {
+        let role = programs.role(op, cx)?;
+        if role == Role::Stays || is_given_function(body, args.get(0)) {
             continue;
         }
-        let Some(out) = body.ty(expr) else {
-            return Err(PassError::new(format!("`{op_name}` has no type")).at(expr));
-        };
-        if role == Role::Reshape {
-            let view = as_reshape(&mut rw, body, args.at(0), out)
-                .ok_or_else(|| PassError::new(format!("`{op_name}` has no known rank")).at(expr))?;
-            rw.replace(expr, view);
-            continue;
-        }
-        let types: Option<Vec<Type>> = args.iter().map(|arg| body.ty(arg)).collect();
-        let types = types.ok_or_else(|| PassError::new("an argument has no type").at(expr))?;
-        let key = (op, attrs, types, out);
-        let program = match programs.by_call.get(&key) {
-            Some(&program) => program,
-            None => {
-                let made = programs.made.remove(&key);
-                let made = made.unwrap_or_else(|| cx.legalize(op, attrs, &key.2, out));
-                let made =
-                    made.map_err(|error| PassError::new(error.message().to_owned()).at(expr))?;
-                let name = module.fresh_name(&op_name.replace('.', "_"));
-                module.insert(name, &made);
-                let program = Program { name, attrs: cx.attrs(&[("out", out.into())]) };
-                programs.by_call.insert(key, program);
-                program
+        let is_copied =
+            args.get(0).is_some_and(|x| effects.is_own_memory(x)) && programs.computed.has(op)?;
+        if role == Role::View
+            && !is_copied
+            && let Some(view) = programs.views.rewritten(&mut rw, op, expr)?
+        {
+            if view != expr {
+                rw.replace(expr, view);
             }
-        };
+            continue;
+        }
+        let program = programs.of_call(body, expr, (op, attrs), module, cx)?;
         let operands = rw.body().operands(expr).skip(1).to_vec();
         let tensors = flatten(&mut rw, &operands);
-        let call = call_tir(&mut rw, call_op, program, &tensors, out);
+        let call = call_tir(&mut rw, call_op, program, &tensors, body.ty(expr));
         rw.replace(expr, call);
     }
     rw.finish()
@@ -198,20 +226,12 @@ fn call_tir(
     call_op: Symbol,
     program: Program,
     tensors: &[Expr],
-    out: Type,
+    out: Option<Type>,
 ) -> Expr {
     let callee = rw.named(Kind::OP, call_op);
     let global = rw.named(Kind::GLOBAL, program.name);
     let args: Vec<Expr> = [global].iter().chain(tensors).copied().collect();
-    rw.call(callee, &args, program.attrs, Some(out))
-}
-
-fn as_reshape(rw: &mut Rewriter, body: BodyView<'_>, x: Expr, out: Type) -> Option<Expr> {
-    let (_, dims) = body.terms().tensor(out)?;
-    let x = rw.body().resolve(x);
-    let shape = rw.shape(dims);
-    let callee = rw.op("reshape");
-    Some(rw.call(callee, &[x, shape], Attrs::NONE, Some(out)))
+    rw.call(callee, &args, program.attrs, out)
 }
 
 /// The tensors among arguments: tuples field by field, shapes and scalars left out.

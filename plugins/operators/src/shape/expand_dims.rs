@@ -8,7 +8,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use super::same_elements::same_elements;
-use super::simplify::one_reshape;
+use super::simplify::{as_reshape, one_reshape};
 use crate::onnx::fold::{self, Folded};
 use crate::onnx::steps::axes_of;
 use crate::precision::follows_precision;
@@ -45,6 +45,12 @@ impl Operator for ExpandDims {
 #[rule(compute)]
 fn program(_: &ExpandDims, program: &mut Program) -> Result<Stmt> {
     regrouped(program)
+}
+
+/// The same memory in the shape of the result.
+#[rule(view)]
+fn view(_: &ExpandDims, at: &mut Site<'_>) -> Option<Expr> {
+    as_reshape(at)
 }
 
 /// Of a `reshape`, `expand_dims` or `squeeze` it is one reshape; where the shape comes back, none.

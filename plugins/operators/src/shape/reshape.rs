@@ -43,6 +43,12 @@ fn program(_: &Reshape, program: &mut Program) -> Result<Stmt> {
     regrouped(program)
 }
 
+/// The same memory.
+#[rule(view)]
+fn view(_: &Reshape, at: &mut Site<'_>) -> Expr {
+    at.call.expr
+}
+
 /// Of a `reshape`, `expand_dims` or `squeeze` it is one reshape; where the shape comes back, none.
 #[rule(simplify)]
 fn simplify(_: &Reshape, at: &mut Site<'_>) -> Option<Expr> {

@@ -22,6 +22,12 @@ impl Operator for ShapeOf {
     }
 }
 
+/// A shape comes with its tensor.
+#[rule(view)]
+fn view(_: &ShapeOf, at: &mut Site<'_>) -> Expr {
+    at.call.expr
+}
+
 /// Nothing: a shape has no derivative.
 #[rule(gradient)]
 fn gradient(_: &ShapeOf, at: &mut Adjoint<'_>) -> Grads {

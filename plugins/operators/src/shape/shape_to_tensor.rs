@@ -28,6 +28,12 @@ impl Operator for ShapeToTensor {
     }
 }
 
+/// A shape is a tensor of its extents.
+#[rule(view)]
+fn view(_: &ShapeToTensor, at: &mut Site<'_>) -> Expr {
+    at.call.expr
+}
+
 /// Integers that are only known as dimensions, as a tensor that is computed at run time.
 #[rule(import.onnx, domain = "tenon", key = "Dimensions")]
 fn import(node: &mut Node<'_>) -> Outputs {

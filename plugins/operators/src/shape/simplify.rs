@@ -21,8 +21,18 @@ pub(super) fn source(at: &mut Site<'_>) -> Option<Expr> {
 pub(super) fn one_reshape(at: &mut Site<'_>) -> Option<Expr> {
     same_shape(at).or_else(|| {
         let source = source(at)?;
-        let dims = at.terms().tensor(at.ty()?)?.1.to_vec();
-        let reshaped = at.reshape(source, &dims);
-        at.same_type(reshaped)
+        reshaped(at, source)
     })
+}
+
+/// The argument in the shape of the result.
+pub(super) fn as_reshape(at: &mut Site<'_>) -> Option<Expr> {
+    reshaped(at, at.arg(0))
+}
+
+/// A tensor in the shape of the result, where that is known.
+fn reshaped(at: &mut Site<'_>, x: Expr) -> Option<Expr> {
+    let dims = at.terms().tensor(at.ty()?)?.1.to_vec();
+    let reshaped = at.reshape(x, &dims);
+    at.same_type(reshaped)
 }
