@@ -27,43 +27,43 @@ pub(super) fn compact(
     let mut number = vec![UNSEEN; body.len()];
     let mut constant_number = vec![UNSEEN; constants.len()];
     let mut sources = Sources::default();
-    let enter = |expr: Expr, node: RawNode| Open {
-        expr,
-        operands: body.operands_keeping_binders(expr),
-        handed: if Kind(node.kind).has_source() { node.span } else { 0 },
-        node,
-    };
-    // The nodes that were entered and not left.
-    let mut open = vec![enter(root, body.raw_node(root))];
-    while let Some(top) = open.last_mut() {
-        let expr = top.expr;
-        if let Some(operand) = top.operands.next() {
-            match number.get(operand.index()) {
-                None => return Err(TransactionError::MissingOperand(expr.0)),
-                Some(&OPEN) => return Err(TransactionError::Cycle(operand.0)),
+    // The operands of nodes that were entered and not left, those of one node behind those of the one that reads it.
+    let mut waiting: Vec<u32> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
+    let mut entered = Some((root, body.raw_node(root)));
+    loop {
+        if let Some((expr, node)) = entered.take() {
+            open.push(Open::new(expr, node, waiting.len()));
+            // Most nodes have no operands, and of those that have most bind nothing.
+            match Kind(node.kind) {
+                _ if node.len == 0 => {}
+                Kind::CALL => waiting.extend(body.operands(expr).iter().map(|operand| operand.0)),
+                _ => waiting.extend(body.operands_keeping_binders(expr).map(|operand| operand.0)),
+            }
+        }
+        let Some(top) = open.last_mut() else { break };
+        if let Some(&operand) = waiting.get(top.next) {
+            top.next += 1;
+            match number.get(operand as usize) {
+                None => return Err(TransactionError::MissingOperand(top.expr.0)),
+                Some(&OPEN) => return Err(TransactionError::Cycle(operand)),
                 Some(&UNSEEN) => {
-                    number[operand.index()] = OPEN;
-                    let node = top.hand(body.raw_node(operand));
-                    open.push(enter(operand, node));
+                    number[operand as usize] = OPEN;
+                    let operand = Expr(operand);
+                    entered = Some((operand, top.hand(body.raw_node(operand))));
                 }
                 Some(_) => top.pass_over(),
             }
             continue;
         }
-        let Some(Open { mut node, .. }) = open.pop() else { break };
+        let Some(Open { expr, mut node, first, .. }) = open.pop() else { break };
         number[expr.index()] = out.nodes.len() as u32;
         let start = out.operands.len() as u32;
-        out.operands
-            .extend(body.operands_keeping_binders(expr).map(|operand| number[operand.index()]));
+        out.operands.extend(waiting[first..].iter().map(|&operand| number[operand as usize]));
+        waiting.truncate(first);
         if node.kind == Kind::CONSTANT.0 {
             let slot = &mut constant_number[node.data as usize];
-            if *slot == UNSEEN {
-                *slot = out.constants.len() as u32;
-                let constant = &constants[node.data as usize];
-                out.raw_constants.push(constant.raw());
-                out.constants.push(constant.clone());
-            }
-            node.data = *slot;
+            node.data = add_constant(&mut out, &constants[node.data as usize], slot);
         }
         sources.leave(&mut node, &mut out.nodes, &out.operands[start as usize..]);
         out.nodes.push(RawNode { start, ..node });
@@ -72,19 +72,36 @@ pub(super) fn compact(
     Ok(out)
 }
 
+/// The number of a constant in a function, which `slot` remembers.
+fn add_constant(out: &mut Function, constant: &Arc<Constant>, slot: &mut u32) -> u32 {
+    if *slot == UNSEEN {
+        *slot = out.constants.len() as u32;
+        out.raw_constants.push(constant.raw());
+        out.constants.push(constant.clone());
+    }
+    *slot
+}
+
 /// A node that was entered and not left.
-struct Open<I> {
+struct Open {
     expr: Expr,
     /// As it will be published, but for its operands.
     node: RawNode,
-    /// Those that were not looked at.
-    operands: I,
+    /// Where its operands begin among those that wait.
+    first: usize,
+    /// The next one to look at.
+    next: usize,
     /// The source that the next operand gets that has none: of a value that is bound that of its variable, of others that of
     /// the node that reads them.
     handed: u32,
 }
 
-impl<I> Open<I> {
+impl Open {
+    fn new(expr: Expr, node: RawNode, first: usize) -> Self {
+        let handed = if Kind(node.kind).has_source() { node.span } else { 0 };
+        Self { expr, node, first, next: first, handed }
+    }
+
     /// An operand that is entered.
     fn hand(&mut self, operand: RawNode) -> RawNode {
         let kind = Kind(operand.kind);
