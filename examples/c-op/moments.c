@@ -2,10 +2,11 @@
  *
  *   %m = c.moments(%x) { axis = 1 }    f32[n, 3]  =>  (f32[n], f32[n])
  *
- * What examples/custom-op does in Rust, in C alone. A plugin with operators says where their table is before it includes
- * the header. Nothing here is shared between calls, which may come from any thread.
+ * What examples/custom-op does in Rust, in C alone. A plugin with operators or rules says where their tables are before it
+ * includes the header. Nothing here is shared between calls, which may come from any thread.
  */
 #define TENON_OP_TABLE &operators
+#define TENON_RULE_TABLE &rules
 #include <tenon_plugin.h>
 
 #define MAX_RANK 16
@@ -129,6 +130,50 @@ static void release(void *owner) { (void)owner; }
 
 static const tenon_op_table operators = {sizeof(tenon_op_table), count, name, infer, evaluate, release};
 
+/* The number of elements of a tensor of f32; -1 when that is not known. */
+static int64_t elements_of(const context *cx, uint32_t type) {
+  tenon_term tensor = tenon_term_at(cx->terms, type);
+  int64_t product = 1;
+  uint32_t i;
+  if (tensor.kind != TENON_TERM_TENSOR || tensor.flags & 1) return -1;
+  for (i = 0; i < tensor.len; i++) {
+    tenon_term dim = tenon_term_at(cx->terms, tenon_child(&tensor, i));
+    if (dim.kind != TENON_TERM_INT) return -1;
+    product *= (int64_t)dim.bits;
+  }
+  return product;
+}
+
+/* The rule of the facet `cost` about a call: a list of two numbers, operations and bytes. Each element is added, compared with
+ * the mean, squared and added again. Where a dimension is a symbol it declines, and nobody knows the cost. */
+static bool cost(uint32_t index, tenon_host host, tenon_transaction *transaction, tenon_ids nodes, uint32_t data) {
+  context cx;
+  const tenon_host_rule *asked = (const tenon_host_rule *)tenon_table(host, TENON_HOST_RULE_INTERFACE);
+  tenon_body body;
+  tenon_term result;
+  tenon_ids none = {NULL, 0}, both;
+  uint32_t call, numbers[2];
+  int64_t elements, rows;
+  (void)index, (void)data;
+  if (!look_up(&cx, host) || !asked || nodes.len == 0) return false;
+  call = nodes.data[0];
+  body = tenon_body_now(cx.ir, transaction);
+  /* The first operand is what is called. */
+  elements = elements_of(&cx, tenon_node_at(&body, tenon_operand(&body, call, 1)).ty);
+  result = tenon_term_at(cx.terms, tenon_node_at(&body, call).ty);
+  rows = elements_of(&cx, tenon_child(&result, 0));
+  if (elements < 0 || rows < 0) return true;
+  numbers[0] = cx.ir->intern(host.run, TENON_TERM_INT, 0, (uint64_t)(4 * elements), none);
+  numbers[1] = cx.ir->intern(host.run, TENON_TERM_INT, 0, (uint64_t)(4 * (elements + 2 * rows)), none);
+  both.data = numbers;
+  both.len = 2;
+  return asked->answer(host.run, none, cx.ir->intern(host.run, TENON_TERM_LIST, 0, 0, both));
+}
+
+static tenon_str facet(uint32_t index) { return tenon_text(index == 0 ? "cost" : ""); }
+
+static const tenon_rule_table rules = {sizeof(tenon_rule_table), count, facet, name, cost};
+
 /* It has no passes. */
 static uint32_t no_passes(void) { return 0; }
 static tenon_str no_name(uint32_t index) { (void)index; return tenon_text(""); }
@@ -143,5 +188,6 @@ TENON_PLUGIN(
     TENON_PLUGIN_RECORD("example.c-op", "0.1.0", "An operator written in C")
     TENON_OP_RECORD(NAME, "1", "none", "reduction", "Mean and variance along an axis",
         TENON_KEY("attrs", "[{\"name\":\"axis\",\"kind\":\"int\",\"default\":-1,"
-                           "\"help\":\"the axis whose elements are one row\"}]")),
+                           "\"help\":\"the axis whose elements are one row\"}]"))
+    TENON_RULE_RECORD("cost", NAME, "Four operations for each element", ""),
     passes);

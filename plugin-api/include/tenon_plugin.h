@@ -774,6 +774,11 @@ extern TENON_EXPORT const tenon_root tenon_plugin_root;
 #define TENON_OP_TABLE NULL
 #endif
 
+/* One that has rules defines this as the address of its table, before it includes this file. */
+#ifndef TENON_RULE_TABLE
+#define TENON_RULE_TABLE NULL
+#endif
+
 static const tenon_field tenon_node_layout[] = {
     TENON_FIELD(tenon_node, kind, "uint16_t"),
     TENON_FIELD(tenon_node, flags, "uint16_t"),
@@ -1173,6 +1178,9 @@ TENON_ASSERT(offsetof(tenon_host_import, problem) == 136);
 #define TENON_OP_RECORD(name, args, effect, pattern, doc, more)                                             \
   "{\"op\":\"" name "\",\"min_args\":" args ",\"max_args\":" args ",\"effect\":\"" effect                        \
   "\",\"pattern\":\"" pattern "\",\"doc\":\"" doc "\"" more "}\n"
+/* A record of a rule about `key`, mostly an operator: `more` as above. The table has the rules in the order of the records. */
+#define TENON_RULE_RECORD(facet, key, doc, more)                                                            \
+  "{\"rule\":\"" facet "\",\"key\":\"" key "\",\"doc\":\"" doc "\"" more "}\n"
 /* A key of a pass's record with JSON as its value: opt_level, requires, after, options, … */
 #define TENON_KEY(key, json) ",\"" key "\":" json
 #define TENON_TEXT_KEY(key, text) TENON_KEY(key, "\"" text "\"")
@@ -1205,7 +1213,7 @@ TENON_ASSERT(offsetof(tenon_host_import, problem) == 136);
       TENON_INTERFACE("tenon.host.codegen/1", tenon_host_codegen, NULL),                                    \
       TENON_INTERFACE("tenon.op/1", tenon_op_table, TENON_OP_TABLE),                                        \
       TENON_INTERFACE("tenon.host.op/1", tenon_host_op, NULL),                                              \
-      TENON_INTERFACE("tenon.rule/1", tenon_rule_table, NULL),                                              \
+      TENON_INTERFACE("tenon.rule/1", tenon_rule_table, TENON_RULE_TABLE),                                  \
       TENON_INTERFACE("tenon.host.rule/1", tenon_host_rule, NULL),                                          \
       TENON_INTERFACE("tenon.host.import/1", tenon_host_import, NULL),                                      \
   };                                \

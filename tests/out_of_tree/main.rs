@@ -103,6 +103,9 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
     expect(said(&text, &["check"], &file)?, "well formed")?;
     let in_c = root.join("examples/c-op/tests/moments.ir");
     expect(said(&text, &folding, &in_c)?, folded)?;
+    // Of 6 elements, of which 4 numbers are computed.
+    let estimated = said(&text, &["opt", "--pipeline", "tenon.EstimateCost"], &in_c)?;
+    expect(estimated, "bytes = 40, flops = 24")?;
     let no_axis = house.path().join("no_axis.ir");
     fs::write(&no_axis, fs::read_to_string(&in_c)?.replace("axis = 1", "axis = 2"))?;
     expect(said(&text, &["check"], &no_axis)?, "`c.moments`: its attribute `axis` is no axis")?;
