@@ -26,6 +26,10 @@ pub(crate) enum ServiceError {
     NoName(u32),
     #[error("the module or the room for its programs is not there")]
     NoModule,
+    #[error(
+        "it asks for rules of the facet `{0}`, and its manifest does not say so: `asks = [\"{0}\"]`"
+    )]
+    NotDeclared(String),
     #[error("no rules have the number {0}")]
     NoRules(u32),
     #[error("there is nothing to call")]

@@ -86,6 +86,13 @@ fn text_of(module: &Module) -> String {
 }
 
 #[test]
+fn a_pass_that_asks_for_what_its_manifest_does_not_name_fails() {
+    let said = House::new("").error("test.AsksInSecret");
+    assert!(said.contains("it asks for rules of the facet `cost`"), "{said}");
+    assert!(said.contains("asks = [\"cost\"]"), "{said}");
+}
+
+#[test]
 fn a_pass_that_changes_nothing_gives_the_same_functions_back() {
     let house = House::new("");
     let registry = house.open();

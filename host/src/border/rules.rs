@@ -135,6 +135,9 @@ unsafe extern "C" fn find(run: *const RawRun, facet: u32, key: u32, version: u64
     let find = || {
         let cx = &call.run.cx;
         let (facet, key) = (name_of(cx, facet)?, name_of(cx, key)?);
+        if !call.may_ask(facet) {
+            return Err(ServiceError::NotDeclared(facet.to_owned()));
+        }
         let rules = cx.operators().rules(facet, key, version)?;
         Ok::<_, ServiceError>(match rules.is_empty() {
             true => 0,

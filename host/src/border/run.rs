@@ -25,6 +25,8 @@ pub struct Run {
     pub cancelled: Arc<AtomicBool>,
     generators: Option<Arc<dyn Generators>>,
     module: Option<Module>,
+    /// The facets whose rules it may ask for; any where there is no manifest that says it.
+    asks: Option<Arc<[String]>>,
     reports: Mutex<Vec<Report>>,
     refused: OnceLock<String>,
     /// Edits that are left, where there is a limit.
@@ -126,6 +128,7 @@ impl Run {
             cancelled,
             generators: None,
             module: None,
+            asks: None,
             reports: Mutex::default(),
             refused: OnceLock::new(),
             edits_left: None,
@@ -141,6 +144,16 @@ impl Run {
     /// This run with the module that the pass is given, whose tensor programs can then be evaluated.
     pub fn with_module(self, module: Module) -> Self {
         Self { module: Some(module), ..self }
+    }
+
+    /// This run, of a pass that says which facets it asks for.
+    pub fn with_asks(self, facets: &[String]) -> Self {
+        Self { asks: Some(facets.into()), ..self }
+    }
+
+    /// Whether the pass says that it asks for rules of a facet.
+    pub(super) fn may_ask(&self, facet: &str) -> bool {
+        self.asks.as_ref().is_none_or(|asks| asks.iter().any(|asked| asked == facet))
     }
 
     /// The module that the pass was given.
@@ -164,6 +177,7 @@ impl Run {
         Self {
             generators: self.generators.clone(),
             module: self.module.clone(),
+            asks: self.asks.clone(),
             ..run.with_edit_limit(self.edit_limit())
         }
     }
@@ -237,6 +251,8 @@ pub(crate) struct Call {
     object: Mutex<Option<Vec<u8>>>,
     /// What an operator makes, while one is evaluated.
     results: Option<Results>,
+    /// Whether it is of a rule, which may ask for others whoever asks for it.
+    is_of_rule: bool,
     /// What a rule answers, while one is asked.
     reply: Mutex<Option<RuleReply>>,
     /// The call of the last rule that this one asked, for the next one: a rule is asked for every node.
@@ -255,6 +271,7 @@ impl Call {
             errors: Arc::default(),
             object: Mutex::default(),
             results: None,
+            is_of_rule: false,
             reply: Mutex::default(),
             of_rule: Mutex::default(),
             answers: Mutex::default(),
@@ -265,8 +282,14 @@ impl Call {
     /// The call of a rule that this one asks. It sees why an edit of this one's transaction failed.
     pub(super) fn of_rule(&self) -> Arc<Self> {
         lock(&self.of_rule).take().unwrap_or_else(|| {
-            Arc::new(Self { errors: self.errors.clone(), ..Self::new(self.run.clone()) })
+            let errors = self.errors.clone();
+            Arc::new(Self { errors, is_of_rule: true, ..Self::new(self.run.clone()) })
         })
+    }
+
+    /// Whether it may ask for rules of a facet.
+    pub(super) fn may_ask(&self, facet: &str) -> bool {
+        self.is_of_rule || self.run.may_ask(facet)
     }
 
     /// Keeps the call of a rule for the next one, when nobody holds it and nothing is left in it.

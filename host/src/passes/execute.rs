@@ -123,6 +123,10 @@ impl<'a> Link<'a> {
     ) -> Arc<Run> {
         let run = Run::new(module.cx().clone(), self.options, target, cancelled.clone());
         let run = run.with_generators(Arc::new(self.registry.clone())).with_module(module.clone());
+        let run = match self.step.pass.id() {
+            Some(id) => run.with_asks(&self.registry.record(id).asks),
+            None => run,
+        };
         Arc::new(run.with_edit_limit(edit_limit))
     }
 

@@ -197,7 +197,8 @@ fn answer(
     before.attrs = attrs;
     let before = infer_module(&before).map_err(AnswerError::Untyped)?;
     let run = Run::new(cx.clone(), options, target, cancelled.clone());
-    let run = Arc::new(run.with_edit_limit(request.edit_limit).with_module(before.clone()));
+    let run = run.with_edit_limit(request.edit_limit).with_module(before.clone());
+    let run = Arc::new(run.with_asks(&record.asks));
     let result = apply_here(plugin, index, record.kind, &run, &before);
     let outcome = match result {
         Ok(after) if after.is_identical(&before) => Outcome::Same,
