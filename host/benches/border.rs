@@ -76,6 +76,28 @@ impl House {
         }
     }
 
+    /// Adds plugins that are nothing but a manifest of this many operators, each with two attributes and a rule.
+    fn add_operators(&self, count: usize, operators: usize) {
+        for number in 0..count {
+            let mut records =
+                vec![format!(r#"{{"plugin":"acme.o{number}","format":1,"version":"1.0.0"}}"#)];
+            for operator in 0..operators {
+                let name = format!("acme.o{number}.op{operator}");
+                let axis = r#"{"name":"axis","kind":"int","default":-1,"help":"the axis whose elements are one row"}"#;
+                let kept = r#"{"name":"keepdims","kind":"bool","default":false,"help":"whether the axis stays"}"#;
+                records.push(format!(
+                    r#"{{"op":"{name}","min_args":1,"max_args":1,"effect":"none","pattern":"reduction","doc":"Mean and variance along an axis","attrs":[{axis},{kept}]}}"#
+                ));
+                records.push(format!(
+                    r#"{{"rule":"gradient","key":"{name}","doc":"Its derivative"}}"#
+                ));
+            }
+            let records: Vec<&str> = records.iter().map(String::as_str).collect();
+            let path = self.folder.path().join(format!("plugins/libo{number}.so"));
+            fs::write(path, library::library(&records)).expect("a plugin");
+        }
+    }
+
     /// Drops the files from the system's cache.
     fn forget(&self) {
         let drop_each = "for file in plugins/*; do \
@@ -296,6 +318,14 @@ mod registry {
         let house = House::new();
         house.add_plugins(500);
         bencher.bench_local(|| house.open().passes().count());
+    }
+
+    /// A folder of 500 plugins with 50 operators each, and a rule for each of these.
+    #[divan::bench(sample_count = 50)]
+    fn list_of_500_with_operators(bencher: Bencher<'_, '_>) {
+        let house = House::new();
+        house.add_operators(500, 50);
+        bencher.bench_local(|| house.open().op_records().count());
     }
 
     /// The same when nothing of the files is in memory.

@@ -7,6 +7,9 @@ use std::fmt::Write;
 /// Whether a character is not seen where it stands: controls, what turns the order of a line (as in
 /// <https://trojansource.codes>), and what has no width.
 pub(crate) fn is_unseen(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
     let is_format = matches!(
         c,
         '\u{61c}'

@@ -8,6 +8,7 @@ use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, ReadCache, ReadRef};
 use semver::{Version, VersionReq};
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use tenon_plugin_api::abi::note::{NOTE_FORMAT, NOTE_OWNER, NOTE_TYPE};
 use tenon_plugin_api::pattern::Pattern;
@@ -194,6 +195,14 @@ impl PassRecord {
     /// The first line of its documentation.
     pub fn summary(&self) -> &str {
         self.doc.lines().next().unwrap_or("")
+    }
+
+    /// What is wrong with its options.
+    fn contradiction(&self) -> Option<String> {
+        let mut names = HashSet::new();
+        let mut twice = || self.options.iter().find(|it| !names.insert(&it.name));
+        let wrong = self.options.iter().find_map(OptionRecord::contradiction);
+        wrong.or_else(|| Some(format!("two options are called `{}`", twice()?.name)))
     }
 }
 
@@ -404,61 +413,31 @@ impl Manifest {
         let mut operators: Vec<OpRecord> = Vec::new();
         let mut rules: Vec<RuleRecord> = Vec::new();
         for record in records {
-            let keys: Keys = serde_json::from_str(record).map_err(|error| error.to_string())?;
-            if keys.plugin.is_some() {
-                let record: PluginRecord =
-                    serde_json::from_str(record).map_err(|error| error.to_string())?;
-                if record.format != NOTE_FORMAT {
-                    return Err(format!(
-                        "its format is {}, this host reads {NOTE_FORMAT}: use a newer Tenon, or a \
-                         build of `{}` for this one",
-                        record.format, record.id
-                    ));
+            match kind_of(record)? {
+                "plugin" => {
+                    let record: PluginRecord =
+                        serde_json::from_str(record).map_err(|error| error.to_string())?;
+                    if record.format != NOTE_FORMAT {
+                        return Err(format!(
+                            "its format is {}, this host reads {NOTE_FORMAT}: use a newer Tenon, or a \
+                             build of `{}` for this one",
+                            record.format, record.id
+                        ));
+                    }
+                    if plugin.replace(record).is_some() {
+                        return Err("two records of a plugin".to_owned());
+                    }
                 }
-                if plugin.replace(record).is_some() {
-                    return Err("two records of a plugin".to_owned());
+                "pass" => passes.push(read(record, "pass", PassRecord::contradiction)?),
+                "codegen" => {
+                    generators.push(read(record, "code generator", CodegenRecord::contradiction)?)
                 }
-            } else if let Some(name) = keys.pass {
-                let name = quoted(name.as_str().unwrap_or(""));
-                let wrong = |what: String| format!("pass {name}: {what}");
-                let record: PassRecord =
-                    serde_json::from_str(record).map_err(|error| wrong(error.to_string()))?;
-                if let Some(what) = record.options.iter().find_map(OptionRecord::contradiction) {
-                    return Err(wrong(what));
-                }
-                let mut names = HashSet::new();
-                if let Some(twice) = record.options.iter().find(|it| !names.insert(&it.name)) {
-                    return Err(wrong(format!("two options are called `{}`", twice.name)));
-                }
-                passes.push(record);
-            } else if let Some(name) = keys.codegen {
-                let name = quoted(name.as_str().unwrap_or(""));
-                let wrong = |what: String| format!("code generator {name}: {what}");
-                let record: CodegenRecord =
-                    serde_json::from_str(record).map_err(|error| wrong(error.to_string()))?;
-                match record.contradiction() {
-                    Some(what) => return Err(wrong(what)),
-                    None => generators.push(record),
-                }
-            } else if let Some(name) = keys.instrument {
-                let name = quoted(name.as_str().unwrap_or(""));
-                let record: Result<InstrumentRecord, _> = serde_json::from_str(record);
-                instruments.push(record.map_err(|error| format!("instrument {name}: {error}"))?);
-            } else if let Some(name) = keys.op {
-                let name = quoted(name.as_str().unwrap_or(""));
-                let wrong = |what: String| format!("operator {name}: {what}");
-                let record: OpRecord =
-                    serde_json::from_str(record).map_err(|error| wrong(error.to_string()))?;
-                match record.contradiction() {
-                    Some(what) => return Err(wrong(what)),
-                    None => operators.push(record),
-                }
-            } else if let Some(name) = keys.rule {
-                let name = quoted(name.as_str().unwrap_or(""));
-                let record: Result<RuleRecord, _> = serde_json::from_str(record);
-                rules.push(record.map_err(|error| format!("rule of {name}: {error}"))?);
+                "instrument" => instruments.push(read(record, "instrument", |_| None)?),
+                "op" => operators.push(read(record, "operator", OpRecord::contradiction)?),
+                "rule" => rules.push(read(record, "rule of", |_| None)?),
+                // One that a later format adds.
+                _ => {}
             }
-            // A record of another kind is one that a later format adds.
         }
         passes.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = passes.windows(2).find(|pair| pair[0].name == pair[1].name) {
@@ -493,15 +472,34 @@ impl Manifest {
     }
 }
 
-/// The keys that tell what a record is of.
-#[derive(Deserialize)]
-struct Keys {
-    plugin: Option<serde::de::IgnoredAny>,
-    pass: Option<serde_json::Value>,
-    codegen: Option<serde_json::Value>,
-    instrument: Option<serde_json::Value>,
-    op: Option<serde_json::Value>,
-    rule: Option<serde_json::Value>,
+/// What the records are of that this host reads: a key of each, whose value is a name.
+const KINDS: [&str; 6] = ["plugin", "pass", "codegen", "instrument", "op", "rule"];
+
+/// What a record is of: mostly its first key tells. Empty where this host does not know it.
+fn kind_of(record: &str) -> Result<&'static str, String> {
+    let known = |key: &str| KINDS.into_iter().find(|kind| *kind == key);
+    let first = record.strip_prefix("{\"").and_then(|rest| rest.split('"').next());
+    if let Some(kind) = first.and_then(known) {
+        return Ok(kind);
+    }
+    let keys: BTreeMap<String, IgnoredAny> =
+        serde_json::from_str(record).map_err(|error| error.to_string())?;
+    Ok(KINDS.into_iter().find(|kind| keys.contains_key(*kind)).unwrap_or_default())
+}
+
+/// Reads a record; what is wrong with it is told with its name.
+fn read<T: DeserializeOwned>(
+    record: &str,
+    kind: &str,
+    contradiction: impl FnOnce(&T) -> Option<String>,
+) -> Result<T, String> {
+    let read = serde_json::from_str::<T>(record).map_err(|error| error.to_string());
+    let read = read.and_then(|record| contradiction(&record).map_or(Ok(record), Err));
+    read.map_err(|what| {
+        let keys: serde_json::Value = serde_json::from_str(record).unwrap_or_default();
+        let name = KINDS.iter().find_map(|kind| keys.get(kind)?.as_str());
+        format!("{kind} {}: {what}", quoted(name.unwrap_or("")))
+    })
 }
 
 /// What the host looks at in a file.

@@ -54,14 +54,20 @@ pub(super) fn misspelled(manifest: &Manifest) -> Option<String> {
     });
     let others = generators.chain(instruments).chain(of_operators).chain(of_rules);
     let mut names = own.into_iter().chain(of_passes).chain(others);
-    names
-        .find_map(|(what, name)| Some(format!("{what} is called {}{}", quoted(name), wrong(name)?)))
+    names.find_map(|(what, name)| {
+        let wrong = wrong(name)?;
+        Some(format!("{what} is called {}{wrong}", quoted(name)))
+    })
 }
 
 /// What is wrong with a name, as it follows the name.
 fn wrong(name: &str) -> Option<String> {
     if name.is_empty() {
         return Some(", and a name has a letter at least".to_owned());
+    }
+    let is_plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'-' | b'+');
+    if name.len() <= LONGEST && name.bytes().all(is_plain) {
+        return None;
     }
     if let Some(other) = name.chars().find(|&c| !is_name_char(c)) {
         let other = quoted(&other.to_string());
