@@ -105,28 +105,42 @@ fn import_attributes(node: &mut Node<'_>) -> Outputs {
 #[rule(import.onnx, key = "Clip", since = 11)]
 fn import(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
-    let bounds = [node.optional(1), node.optional(2)];
+    let largest = largest(node.dtype(x)?);
+    let bounds = [("min", node.optional(1), -largest), ("max", node.optional(2), largest)];
     let mut attrs = Vec::new();
-    for (name, bound) in ["min", "max"].into_iter().zip(bounds) {
-        let Some(bound) = bound else { continue };
-        match node.number(bound).and_then(Scalar::as_float) {
-            Some(value) => attrs.push((name, value.into())),
-            None => return clip_by_comparison(node, x, bounds),
+    for (name, bound, left_out) in bounds {
+        match bound.map(|bound| node.number(bound).and_then(Scalar::as_float)) {
+            None if left_out.is_infinite() => {}
+            None => attrs.push((name, left_out.into())),
+            Some(Some(value)) => attrs.push((name, value.into())),
+            Some(None) => return clip_by_comparison(node, x, bounds),
         }
     }
     Ok(vec![node.call("clip", &[x], &attrs)?])
 }
 
+/// What bounds an element where a bound is left out, but for the sign: of floats the largest number.
+fn largest(dtype: DType) -> f64 {
+    match dtype {
+        DType::F16 => 65504.0,
+        DType::BF16 => f32::from_bits(0x7f7f_0000).into(),
+        DType::F32 => f32::MAX.into(),
+        DType::F64 => f64::MAX,
+        _ => f64::INFINITY,
+    }
+}
+
 fn clip_by_comparison(
     node: &mut Node<'_>,
     mut x: Value,
-    [min, max]: [Option<Value>; 2],
+    bounds: [(&str, Option<Value>, f64); 2],
 ) -> Outputs {
-    if let Some(min) = min {
-        x = node.apply("maximum", &[x, min])?;
-    }
-    if let Some(max) = max {
-        x = node.apply("minimum", &[x, max])?;
+    for ((name, bound, left_out), op) in bounds.into_iter().zip(["maximum", "minimum"]) {
+        x = match bound {
+            Some(bound) => node.apply(op, &[x, bound])?,
+            None if left_out.is_infinite() => x,
+            None => node.call("clip", &[x], &[(name, left_out.into())])?,
+        };
     }
     Ok(vec![x])
 }
