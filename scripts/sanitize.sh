@@ -14,7 +14,7 @@ export CARGO_BUILD_WARNINGS=allow
 export ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1
 
 # What works with raw memory or between threads: the border, terms and functions, tensors, the pool, compiled libraries.
-tests=(border:: ir:: runtime:: executable:: llvm:: external:: mapping::)
+tests=(border:: ir:: runtime:: executable:: backend:: object:: plan:: external:: mapping::)
 # The same as far as it needs neither LLVM nor files.
 pure_tests=(border:: ir:: runtime::dlpack runtime::parallel runtime::signature runtime::status)
 

@@ -158,7 +158,7 @@ fn the_host_and_the_drivers_name_no_operator() {
         "src/conformance",
         "src/ir/op_names.rs",
         // LLVM has intrinsics of such names.
-        "src/llvm/intrinsics.rs",
+        "src/backend/llvm/intrinsics.rs",
     ];
     let names = operator_names();
     // Intrinsics and words of tensor programs have names of their own, some of which are those of operators.

@@ -7,7 +7,7 @@ use crate::passes::{self, PassContext, PassError, Plan};
 use crate::registry::Registry;
 
 #[cfg(feature = "llvm")]
-use crate::llvm::{LlvmError, target::CpuTarget};
+use crate::backend::llvm::{LlvmError, target::CpuTarget};
 
 /// What code is made for.
 pub struct Target {

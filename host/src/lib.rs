@@ -1,5 +1,6 @@
 //! The Tenon host: the IR, the registry of plugins, the pass manager and the lowering backends.
 
+pub mod backend;
 pub mod border;
 pub mod check;
 pub mod cli;
@@ -14,11 +15,13 @@ pub mod infer;
 pub mod io;
 pub mod ir;
 #[cfg(feature = "llvm")]
-pub mod llvm;
+pub mod object;
 pub mod onnx;
 pub mod ops;
 mod parallel;
 pub mod passes;
+#[cfg(feature = "llvm")]
+mod plan;
 mod printable;
 pub mod reduce;
 pub mod registry;

@@ -13,10 +13,10 @@ use super::input::{read_model, weights_path, write_module_below};
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
+use crate::backend::llvm::units;
 use crate::driver::Target;
 use crate::executable::{CompileError, CompileOptions, Executable, LinkForm, emit, header_path};
 use crate::io::{FileError, InputFiles, Outputs, is_stream};
-use crate::llvm::object;
 use crate::passes::{establishing, help_to_establish};
 use crate::registry::Registry;
 
@@ -146,8 +146,8 @@ fn write(
         }
         Emit::So => return export(LinkForm::Library, outputs),
         Emit::Obj => return export(LinkForm::Object, outputs),
-        Emit::Llvm => object::Emit::LlvmIr,
-        Emit::Asm => object::Emit::Assembly,
+        Emit::Llvm => units::Emit::LlvmIr,
+        Emit::Asm => units::Emit::Assembly,
     };
     let units =
         emit(module, target.cpu(), &options, form).map_err(|error| no_code(registry, error))?;

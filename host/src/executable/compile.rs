@@ -5,25 +5,25 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::external::ExternalCode;
-use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
-use crate::llvm::{
+use crate::backend::llvm::{
     attributes::FloatMode,
     codegen::{
         CodegenError, Entry, Kernel, KernelCall, build_entry, build_kernel, pipeline_for,
         scratch_bytes,
     },
     inkwell,
-    object::{self, Emit, Pipeline, compile_units_by},
     process::load_model,
     target::CpuTarget,
+    units::{self, Emit, Pipeline, compile_units_by},
 };
+use crate::external::ExternalCode;
+use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
 use crate::runtime::{model::Model, signature::Signature};
 
 use super::error::CompileError;
 use super::identical::Distinct;
-use super::plan::plan;
 use super::sources::symbol_part;
+use crate::plan::plan;
 
 /// How to compile.
 #[derive(Clone, Debug)]
@@ -240,7 +240,7 @@ impl Job {
         // The entry first: of a large model it is the longest.
         let units: Vec<Option<usize>> =
             std::iter::once(None).chain((0..self.kernels.len()).map(Some)).collect();
-        let compile = object::CompileOptions {
+        let compile = units::CompileOptions {
             emit: form,
             pipeline: Pipeline::Lean,
             threads: options.threads,

@@ -1,11 +1,11 @@
 //! Why a module does not become an executable.
 
 use crate::{
-    io::FileError,
-    llvm::{
+    backend::llvm::{
         LlvmError,
         codegen::{CodegenError, Problem},
     },
+    io::FileError,
 };
 
 /// An error of compilation, by who can act on it.

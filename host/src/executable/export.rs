@@ -4,14 +4,16 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::io::{FileError, Mode, Outputs, is_stream, sha256};
-use crate::llvm::{
+use crate::backend::llvm::{
     LlvmError,
     codegen::{CodegenError, Front, build_front},
+    units::{self, compile_units},
+};
+use crate::io::{FileError, Mode, Outputs, is_stream, sha256};
+use crate::object::{
     constants::{ConstantArray, write_constants},
     link::{LinkForm, LinkPlan, Part, link},
     linker::Linker,
-    object::{self, compile_units},
 };
 use crate::runtime::signature::Signature;
 
@@ -80,7 +82,7 @@ impl Executable {
         let workspace = self.signature.workspace_size;
         let front = Front { prefix, interface, workspace, info: &info };
         let exports = front.exports();
-        let options = object::CompileOptions { threads: 1, ..object::CompileOptions::default() };
+        let options = units::CompileOptions { threads: 1, ..units::CompileOptions::default() };
         let fronts = compile_units(&self.target, &options, &[front], |cx, front| {
             build_front(cx, &self.target, front)
         })

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::ir::DType;
-use crate::llvm::link::LinkForm;
+use crate::object::link::LinkForm;
 use crate::runtime::{
     signature::{Signature, TensorSpec, data_type},
     status::Failure,

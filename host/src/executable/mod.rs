@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The module is one whose graph function has been planned: its bindings call tensor programs that
-//! write to memory, and nothing else is left to do. [`plan`] reads it into addresses and calls;
+//! write to memory, and nothing else is left to do. [`crate::plan`] reads it into addresses and calls;
 //! [`compile`] makes objects of the programs, one for those that are the same, and of the function
 //! that calls them; `export` and `header` write what users of the library need.
 
@@ -17,12 +17,11 @@ mod error;
 mod export;
 mod header;
 mod identical;
-mod plan;
 mod sources;
 #[cfg(test)]
 mod tests;
 
-pub use crate::llvm::link::LinkForm;
+pub use crate::object::link::LinkForm;
 pub use compile::{CompileOptions, Executable, KernelRun, Unit, emit};
 pub use error::{CompileError, PlanProblem};
 pub use export::{ExportedFiles, header_path, prefix_of};

@@ -3,10 +3,10 @@
 use thiserror::Error;
 
 use super::{Mismatch, Reference};
+use crate::backend::llvm::target::CpuTarget;
 use crate::eval::{Tensor, Tuple, Value};
 use crate::executable::{CompileError, CompileOptions, Executable};
 use crate::ir::{Bytes, Context, DType, Module};
-use crate::llvm::target::CpuTarget;
 use crate::runtime::dlpack::{DataType, TensorBuffer, TensorError, TensorRef};
 use crate::runtime::model::{Model, ModelError};
 use crate::runtime::signature::data_type;

@@ -164,7 +164,7 @@ fn inputs_are_found_for_linear_forms() {
 #[test]
 fn compiled_code_is_compared() {
     use super::compare_compiled;
-    use crate::llvm::target::CpuTarget;
+    use crate::backend::llvm::target::CpuTarget;
 
     let cx = crate::testing::cx();
     let graph = "fn @main(%x: f32[4], %y: (f32[4], i64[2])) { ret (add(%x, %y.0), %y.1) }";

@@ -4,10 +4,10 @@
 //! and literals, by scalar or by vector, serially or in parallel. Float arithmetic is compiled as it is
 //! written, so that nothing is rounded differently.
 
+use crate::backend::llvm::{attributes::FloatMode, target::CpuTarget};
 use crate::eval::Tensor;
 use crate::executable::{CompileOptions, Executable};
 use crate::ir::DType;
-use crate::llvm::{attributes::FloatMode, target::CpuTarget};
 
 use super::run::{module, reference, run};
 

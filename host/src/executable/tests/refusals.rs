@@ -1,7 +1,7 @@
 //! Modules that cannot be compiled, and what is said of them.
 
+use crate::backend::llvm::target::CpuTarget;
 use crate::executable::{CompileOptions, Executable};
-use crate::llvm::target::CpuTarget;
 
 use super::entry::PROGRAMS;
 use super::run::module;

@@ -2,10 +2,10 @@
 
 use std::num::NonZeroUsize;
 
+use crate::backend::llvm::target::CpuTarget;
 use crate::diagnostics::Source;
 use crate::eval::{Evaluator, Tensor, Value};
 use crate::ir::{Bytes, DType, Module};
-use crate::llvm::target::CpuTarget;
 use crate::runtime::{
     dlpack::{TensorBuffer, TensorRef},
     model::Model,

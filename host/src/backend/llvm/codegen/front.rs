@@ -21,7 +21,7 @@ use super::{
     error::{CodegenError, Problem, Result},
 };
 use crate::{
-    llvm::{attributes::decorate, target::CpuTarget},
+    backend::llvm::{attributes::decorate, target::CpuTarget},
     runtime::model::LIBRARY_INFO,
 };
 

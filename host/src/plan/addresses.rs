@@ -1,8 +1,8 @@
 //! The end of planning: addresses for all tensors, names for inputs and outputs.
 
 use super::{Arg, Plan, Planner, Step};
+use crate::backend::llvm::codegen::{Base, Copy, Entry, EntryArgument, KernelCall, Place};
 use crate::ir::{DType, TermView, Type};
-use crate::llvm::codegen::{Base, Copy, Entry, EntryArgument, KernelCall, Place};
 use crate::runtime::signature::TensorSpec;
 
 impl Planner<'_> {

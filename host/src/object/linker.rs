@@ -10,7 +10,7 @@ use std::{
     process::Command,
 };
 
-use super::LlvmError;
+use crate::backend::llvm::LlvmError;
 
 /// A program that links, and how to talk to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +113,7 @@ fn newest_lld(directories: &[PathBuf]) -> Option<PathBuf> {
 }
 
 /// The linker inside the toolchain that `rustc` belongs to.
-pub(super) fn rust_lld(directories: &[PathBuf]) -> Option<PathBuf> {
+pub(crate) fn rust_lld(directories: &[PathBuf]) -> Option<PathBuf> {
     let rustc = find_program(directories, "rustc")?;
     let output = Command::new(rustc).args(["--print", "sysroot"]).output().ok()?;
     let sysroot = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());

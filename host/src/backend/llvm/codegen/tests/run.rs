@@ -5,14 +5,14 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use super::super::{Kernel, build_kernel, pipeline_for, scratch_bytes};
-use crate::eval::Tensor;
-use crate::ir::{Attrs, Build, BuildPrim, Context, DType, Expr, Function, Transaction, View};
-use crate::llvm::{
+use crate::backend::llvm::{
     attributes::FloatMode,
     jit::Jit,
-    object::{CompileOptions, Emit, compile_units},
     target::CpuTarget,
+    units::{CompileOptions, Emit, compile_units},
 };
+use crate::eval::Tensor;
+use crate::ir::{Attrs, Build, BuildPrim, Context, DType, Expr, Function, Transaction, View};
 use crate::runtime::{
     dlpack::{DataType, TensorBuffer},
     parallel::{RawParallel, ThreadPool},

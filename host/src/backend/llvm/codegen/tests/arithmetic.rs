@@ -3,9 +3,9 @@
 use half::{bf16, f16};
 
 use super::run::{Program, compile, run_on};
+use crate::backend::llvm::{target::CpuTarget, units::Emit};
 use crate::eval::{Element, Tensor};
 use crate::ir::{BinaryOp, Build, BuildPrim, DType, Expr, LoopKind};
-use crate::llvm::{object::Emit, target::CpuTarget};
 
 /// The targets that run here: this machine, and one that has next to nothing.
 fn targets() -> Vec<CpuTarget> {

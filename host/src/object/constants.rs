@@ -24,7 +24,7 @@ use object::{
     write::{Object, StreamingBuffer, Symbol, SymbolSection},
 };
 
-use super::{LlvmError, target::CpuTarget};
+use crate::backend::llvm::{LlvmError, target::CpuTarget};
 
 /// Total bytes from which the arrays are laid out as large data, where the architecture has that.
 /// The limit of the format is 2 GiB for everything together; this leaves room for the rest.

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use object::{Object, ObjectKind, ObjectSymbol};
 
-use super::LlvmError;
+use crate::backend::llvm::LlvmError;
 
 /// The calls that LLVM adds by itself and every process can resolve.
 pub const ALLOWED_UNDEFINED: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];

@@ -30,12 +30,12 @@ use super::{
     value::{Class, Value},
 };
 use crate::{
-    ir::{BodyView, Expr, Function, Kind, View},
-    llvm::{
+    backend::llvm::{
         attributes::{FloatMode, Pointer, decorate, decorate_pointer},
-        object::Pipeline,
         target::CpuTarget,
+        units::Pipeline,
     },
+    ir::{BodyView, Expr, Function, Kind, View},
 };
 
 /// A program to be compiled.

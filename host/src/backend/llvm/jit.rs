@@ -39,7 +39,8 @@ use inkwell::llvm_sys::{
 
 use object::{Object, ObjectSymbol};
 
-use super::{LlvmError, symbols, target};
+use super::{LlvmError, target};
+use crate::object::symbols;
 
 /// Objects linked into this process.
 pub struct Jit {
@@ -220,7 +221,7 @@ impl Jit {
         unsafe { LLVMOrcExecutionSessionSetErrorReporter(session, report, cx) };
     }
 
-    /// Defines [`super::symbols::ALLOWED_UNDEFINED`].
+    /// Defines [`symbols::ALLOWED_UNDEFINED`].
     fn define_runtime(&mut self) -> Result<(), LlvmError> {
         let symbols = [
             ("memcpy", memcpy as *const c_void),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::memory::Home;
 use super::{FOLD, Planner, Step, Tensor, Value, left, malformed, unsupported};
-use crate::executable::error::PlanProblem;
+use crate::executable::PlanProblem;
 use crate::ir::{Expr, Type, View};
 use crate::runtime::signature::TensorSpec;
 

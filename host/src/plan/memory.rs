@@ -1,7 +1,7 @@
 //! Gives tensors their addresses: in the workspace, or in the caller's outputs.
 
-use crate::executable::error::PlanProblem;
-use crate::llvm::codegen::{Base, Place};
+use crate::backend::llvm::codegen::{Base, Place};
+use crate::executable::PlanProblem;
 
 /// Where storages begin: a cache line, and the widest vector.
 const ALIGN: u64 = 64;

@@ -30,12 +30,12 @@ use super::{
     value::Class,
 };
 use crate::{
-    ir::DType,
-    llvm::{
+    backend::llvm::{
         LlvmError,
         attributes::{FloatMode, Pointer, decorate, decorate_pointer},
         target::CpuTarget,
     },
+    ir::DType,
     runtime::{
         dlpack::DataType,
         profile::MARK,

@@ -2,8 +2,8 @@
 
 use super::super::{Kernel, build_kernel};
 use super::run::Program;
+use crate::backend::llvm::{attributes::FloatMode, inkwell::context, target::CpuTarget};
 use crate::ir::{BinaryOp, BuildPrim, DType, Function, LoopKind};
-use crate::llvm::{attributes::FloatMode, inkwell::context, target::CpuTarget};
 
 /// Builds the LLVM module of what `make` makes, on a stack of 512 KiB.
 fn build_on_a_small_stack(make: fn() -> std::sync::Arc<Function>) {

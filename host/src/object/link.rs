@@ -14,7 +14,8 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{LlvmError, constants, linker::Linker, symbols, target::CpuTarget};
+use super::{constants, linker::Linker, symbols};
+use crate::backend::llvm::{LlvmError, target::CpuTarget};
 
 /// A part of what is made.
 #[derive(Debug, Clone, Copy)]

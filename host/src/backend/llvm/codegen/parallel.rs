@@ -35,8 +35,8 @@ use super::{
     value::{Class, Form, Value},
 };
 use crate::{
+    backend::llvm::attributes::{Pointer, decorate, decorate_pointer},
     ir::{DType, Expr, Kind},
-    llvm::attributes::{Pointer, decorate, decorate_pointer},
 };
 
 /// The function that is left alone while the body of a parallel loop is emitted.

@@ -14,13 +14,15 @@ use inkwell::{
 use super::{
     LlvmError,
     attributes::{Pointer, decorate, decorate_pointer},
-    constants::{ConstantArray, write_constants},
     jit::Jit,
-    link::{LinkForm, LinkPlan, Part, link},
-    linker::Linker,
-    object::{CompileOptions, Emit, Pipeline, compile_units},
-    symbols,
     target::CpuTarget,
+    units::{CompileOptions, Emit, Pipeline, compile_units},
+};
+use crate::object::{
+    constants::{ConstantArray, write_constants},
+    link::{LinkForm, LinkPlan, Part, link},
+    linker::{self, Linker},
+    symbols,
 };
 use crate::runtime::{
     library::ExportedLibrary,
@@ -311,7 +313,7 @@ fn every_linker_of_this_machine_will_do() {
         .filter_map(|name| directories.iter().map(|d| d.join(name)).find(|path| path.is_file()))
         .map(|path| Linker::at(&path))
         .collect();
-    linkers.extend(super::linker::rust_lld(&directories).map(|path| Linker::at(&path)));
+    linkers.extend(linker::rust_lld(&directories).map(|path| Linker::at(&path)));
     for linker in &linkers {
         let directory = tempfile::tempdir().unwrap();
         let output = export(linker, directory.path())

@@ -17,8 +17,8 @@ use super::{
     range::Range,
     value::{Class, Form, Value},
 };
+use crate::backend::llvm::attributes::FloatMode;
 use crate::ir::{Args, BinaryOp, BodyView, DType, Expr, View};
-use crate::llvm::attributes::FloatMode;
 use tenon_plugin_api::op::number::shorten;
 
 /// What names mean at the place that is being emitted.

@@ -20,7 +20,7 @@ use super::{
     error::{Problem, Result},
     value::with_lanes,
 };
-use crate::llvm::{attributes::FloatMode, target::CpuTarget};
+use crate::backend::llvm::{attributes::FloatMode, target::CpuTarget};
 
 /// A builder that knows its module, its target and whether floats may be contracted.
 pub(super) struct Assembler<'cx, 'a> {

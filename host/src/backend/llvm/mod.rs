@@ -4,34 +4,29 @@
 //!
 //! 1. name a processor and ask LLVM what it can do ([`target`]),
 //! 2. dress functions so that LLVM uses what the processor has ([`attributes`]),
-//! 3. turn modules into objects, several at a time ([`object`]),
-//! 4. lay large constants into an object without LLVM ([`constants`]),
-//! 5. run objects in this process ([`jit`], [`process`]) or link them into one library ([`link`]).
+//! 3. turn modules into objects, several at a time ([`units`]),
+//! 4. run objects in this process ([`jit`], [`process`]).
 //!
 //! What the objects hold is made by [`codegen`].
 //!
-//! The same object serves 5 either way. That rests on two rules for whoever emits the modules:
+//! The same object serves 4 and a library ([`crate::object`]). That rests on two rules for whoever emits the modules:
 //! constants are declared `external` with default visibility (so that they are reached through
-//! the GOT, wherever they lie), and nothing outside [`symbols::ALLOWED_UNDEFINED`] is called.
+//! the GOT, wherever they lie), and nothing outside [`ALLOWED_UNDEFINED`](crate::object::symbols::ALLOWED_UNDEFINED) is called.
 //!
 //! Nothing here aborts or prints: LLVM's complaints come back as [`LlvmError`].
 
 pub mod attributes;
 pub mod codegen;
-pub mod constants;
 mod error;
 mod intrinsics;
 pub mod jit;
-pub mod link;
-pub mod linker;
 pub mod names;
-pub mod object;
 mod probe;
 pub mod process;
-pub mod symbols;
 pub mod target;
 #[cfg(test)]
 mod tests;
+pub mod units;
 
 pub use error::{LlvmError, TargetProblem};
 pub use inkwell;

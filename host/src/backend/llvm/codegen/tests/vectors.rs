@@ -1,9 +1,9 @@
 //! Vector loads and stores, and what instructions they become.
 
 use super::run::{Program, compile, run};
+use crate::backend::llvm::{target::CpuTarget, units::Emit};
 use crate::eval::Tensor;
 use crate::ir::{BinaryOp, BuildPrim, DType, Expr, Function, LoopKind};
-use crate::llvm::{object::Emit, target::CpuTarget};
 
 fn counting(count: usize) -> Tensor {
     Tensor::from_vec(vec![count], (0..count).map(|i| i as f32).collect())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::memory::Home;
 use super::{Arg, Planner, Step, malformed, unsupported};
-use crate::executable::error::PlanProblem;
+use crate::executable::PlanProblem;
 use crate::ir::{Args, BodyView, Expr, NodeSource, Symbol, View};
 
 impl<'a> Planner<'a> {

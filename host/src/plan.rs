@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
+use crate::backend::llvm::codegen::Entry;
 use crate::ir::op_names::{
     ALLOC_TENSOR, CALL_TIR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
     RESHAPE,
@@ -32,28 +33,27 @@ use crate::ir::{
     Args, Attrs, BodyView, Constant, Context, Cx, Expr, Function, Module, NodeSource, Symbol,
     TermView, Type, TypeView, View,
 };
-use crate::llvm::codegen::Entry;
 
-use super::error::{CompileError, PlanProblem};
+use crate::executable::{CompileError, PlanProblem};
 use memory::{Home, Memory, PlannedTensor};
 
 type Step<T> = Result<T, PlanProblem>;
 
 /// What is to be compiled.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// The calls; its kernels have no symbols yet, and its workspace only holds tensors.
-    pub(super) entry: Entry,
+    pub(crate) entry: Entry,
     /// The programs that are called, by their numbers.
-    pub(super) programs: Vec<(String, Arc<Function>)>,
+    pub(crate) programs: Vec<(String, Arc<Function>)>,
     /// What the calls came from.
-    pub(super) sources: Vec<NodeSource>,
+    pub(crate) sources: Vec<NodeSource>,
     /// The constants that are read, by their numbers.
-    pub(super) constants: Vec<Arc<Constant>>,
+    pub(crate) constants: Vec<Arc<Constant>>,
 }
 
 /// The plan of the graph function `name`.
-pub(super) fn plan(module: &Module, name: &str) -> Result<Plan, CompileError> {
+pub(crate) fn plan(module: &Module, name: &str) -> Result<Plan, CompileError> {
     let terms = module.cx().terms();
     let Some(function) = module.get_str(name).filter(|function| !function.is_prim()) else {
         let graph = module.iter().filter(|(_, function)| !function.is_prim());

@@ -1,9 +1,9 @@
 //! Loops, branches, blocks and buffers.
 
 use super::run::{Program, compile, problem, run, run_on, run_parallel};
+use crate::backend::llvm::{target::CpuTarget, units::Emit};
 use crate::eval::Tensor;
 use crate::ir::{Attrs, BinaryOp, Build, BuildPrim, Context, DType, Kind, LoopKind, NodeSpec};
-use crate::llvm::{object::Emit, target::CpuTarget};
 
 fn counting(shape: &[usize]) -> Tensor {
     let count = shape.iter().product::<usize>();

@@ -2,7 +2,7 @@
 
 use inkwell::builder::BuilderError;
 
-use crate::llvm::LlvmError;
+use crate::backend::llvm::LlvmError;
 
 /// An error of the code generator, with the program it is about.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,4 @@
+//! Code generators.
+
+#[cfg(feature = "llvm")]
+pub mod llvm;
