@@ -30,6 +30,7 @@ mod rules;
 #[cfg(feature = "llvm")]
 mod run;
 mod run_passes;
+mod targets;
 mod trial;
 
 use std::path::{Path, PathBuf};
@@ -95,6 +96,9 @@ enum Command {
     /// What plugins know of operators besides: gradients, layouts, imports
     #[command(subcommand)]
     Rules(rules::RulesCommand),
+    /// What code can be made for
+    #[command(subcommand)]
+    Targets(targets::TargetsCommand),
     /// The plugins that the registry leads to
     #[command(subcommand)]
     Plugins(plugins::PluginsCommand),
@@ -166,6 +170,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Passes(command) => passes::passes(&cli.global, command),
         Command::Ops(command) => ops::ops(&cli.global, command),
         Command::Rules(command) => rules::rules(&cli.global, command),
+        Command::Targets(command) => targets::targets(&cli.global, command),
         Command::Plugins(command) => plugins::plugins(&cli.global, command),
         Command::Pipeline(command) => pipelines::pipeline(&cli.global, command),
         Command::PluginProbe { .. } | Command::PluginWorker { .. } => {

@@ -49,13 +49,13 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::diagnostics::Source;
-use crate::driver::Target;
 use crate::io::FileError;
 use crate::ir::Cx;
 use crate::registry::{
     Config, DirConfig, Enable, Guard, LibraryFile, Manifest, ManifestError, PassConfig, Place,
     Registry, Set, try_out,
 };
+use crate::target::Target;
 use corpus::Corpus;
 use patience::{Progress, with_patience};
 

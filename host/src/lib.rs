@@ -28,6 +28,7 @@ pub mod registry;
 pub mod runtime;
 mod services;
 mod suggest;
+pub mod target;
 pub mod testing;
 pub mod text;
 pub mod validate;

@@ -516,7 +516,7 @@ typedef struct tenon_host_services {
   size_t size;
   /* The pass's options, a dictionary term with defaults filled in. [any thread] */
   uint32_t (*options)(const tenon_run *run);
-  /* The target, a dictionary term: `kind`, `vector_bits`, `vector_registers`, `threads`. [any thread] */
+  /* The target, a dictionary term; docs/targets.md lists its keys. [any thread] */
   uint32_t (*target)(const tenon_run *run);
   /* Reports a message: 1 error, 2 warning, 3 note, 4 trace. [any thread] */
   void (*report)(const tenon_run *run, uint32_t level, tenon_str text);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use libtest_mimic::Failed;
 use tenon_host::diagnostics::Source;
-use tenon_host::driver::{Target, run_plan};
+use tenon_host::driver::run_plan;
 use tenon_host::eval::{Evaluator, Tensor, Value};
 use tenon_host::executable::{CompileOptions, Executable};
 use tenon_host::infer::infer_module;
@@ -14,6 +14,7 @@ use tenon_host::passes::{PassContext, plan};
 use tenon_host::registry::Registry;
 use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
 use tenon_host::runtime::signature::data_type;
+use tenon_host::target::Target;
 use tenon_host::text::{NoWeights, parse_module};
 
 /// What computes.
@@ -48,7 +49,7 @@ pub(crate) fn rewritten(
     inputs: &[Tensor],
 ) -> Result<[Vec<Tensor>; 2], Failed> {
     let before = read(text)?;
-    let after = lower(&before, pipeline, &Target::parse("llvm")?)?;
+    let after = lower(&before, pipeline, &Target::native()?)?;
     Ok([evaluate(&before, inputs)?, evaluate(&after, inputs)?])
 }
 
@@ -57,11 +58,11 @@ pub(crate) fn run(text: &str, inputs: &[Tensor], machine: Machine) -> Result<Vec
     let module = read(text)?;
     let target = match machine {
         Machine::Evaluator => return evaluate(&module, inputs),
-        Machine::Host => Target::parse("llvm")?,
+        Machine::Host => Target::native()?,
         Machine::Baseline => Target::parse(&format!("{}-linux-gnu", std::env::consts::ARCH))?,
     };
     let module = lower(&module, "default", &target)?;
-    let executable = Executable::compile(&module, target.cpu(), &CompileOptions::default())?;
+    let executable = Executable::compile(&module, &target, &CompileOptions::default())?;
     let model = executable.jit()?;
     let buffers = inputs
         .iter()

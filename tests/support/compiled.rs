@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use tenon_host::diagnostics::Diagnostic;
-use tenon_host::driver::{Target, run_plan};
+use tenon_host::driver::run_plan;
 use tenon_host::eval::Tensor;
 use tenon_host::executable::{CompileOptions, Executable};
 use tenon_host::ir::{Bytes, Module};
@@ -13,6 +13,7 @@ use tenon_host::registry::Registry;
 use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
 use tenon_host::runtime::model::Model;
 use tenon_host::runtime::signature::data_type;
+use tenon_host::target::Target;
 
 /// The program's own registry; its plugins are opened once.
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
@@ -23,13 +24,13 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
 /// Compiles `main` for this machine.
 pub(crate) fn compile(module: &Module) -> Result<Model, String> {
     let plan = plan(&REGISTRY, "default").map_err(|error| error.to_string())?;
-    let target = Target::parse("llvm").map_err(|error| error.to_string())?;
+    let target = Target::native().map_err(|error| error.to_string())?;
     let mut cx = PassContext { target: target.attrs(module.cx()), ..PassContext::default() };
     let lowered = run_plan(&REGISTRY, &plan, module, &mut cx)
         .map_err(|error| first_words(&error.to_diagnostic()))?;
     // One thread: the suites run many cases at once.
     let options = CompileOptions { threads: 1, ..CompileOptions::default() };
-    let executable = Executable::compile(&lowered, target.cpu(), &options);
+    let executable = Executable::compile(&lowered, &target, &options);
     executable.and_then(|executable| executable.jit()).map_err(|error| error.to_string())
 }
 

@@ -10,9 +10,9 @@ use super::output::{Failure, print, print_json, warn_of_plugins};
 use super::progress::Progress;
 use super::run_passes::{Job, PassArgs, context, reproducer, run_plan, settings, write_reproducer};
 use super::trial::Trial;
-use crate::driver::Target;
 use crate::ir::Module;
 use crate::passes::{Record, Snapshot, plan_with};
+use crate::target::Target;
 use crate::validate::Reference;
 
 #[derive(Args)]

@@ -14,11 +14,11 @@ use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
 use crate::backend::llvm::units;
-use crate::driver::Target;
 use crate::executable::{CompileError, CompileOptions, Executable, LinkForm, emit, header_path};
 use crate::io::{FileError, InputFiles, Outputs, is_stream};
 use crate::passes::{establishing, help_to_establish};
 use crate::registry::Registry;
+use crate::target::Target;
 
 #[derive(Args)]
 pub(super) struct CompileArgs {
@@ -134,7 +134,7 @@ fn write(
     let options = CompileOptions::default();
     let mut outputs = Outputs::sparing(inputs.clone());
     let export = |form, outputs| -> Result<(), Failure> {
-        let executable = Executable::compile(module, target.cpu(), &options)
+        let executable = Executable::compile(module, target, &options)
             .map_err(|error| no_code(registry, error))?;
         executable.export(output, form, None, outputs)?;
         Ok(())
@@ -149,8 +149,7 @@ fn write(
         Emit::Llvm => units::Emit::LlvmIr,
         Emit::Asm => units::Emit::Assembly,
     };
-    let units =
-        emit(module, target.cpu(), &options, form).map_err(|error| no_code(registry, error))?;
+    let units = emit(module, target, &options, form).map_err(|error| no_code(registry, error))?;
     outputs.write(output, |out| {
         units
             .iter()

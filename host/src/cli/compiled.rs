@@ -1,9 +1,9 @@
 //! `--validate=compiled`: what is compiled of a lowered module, beside what the module before the pipeline computes.
 
 use super::output::Failure;
-use crate::driver::Target;
 use crate::ir::Module;
 use crate::passes::{Plan, Settings};
+use crate::target::Target;
 
 /// Compares both on inputs of seed 0, as closely as the passes that ran allow.
 #[cfg(feature = "llvm")]
@@ -23,7 +23,7 @@ pub(super) fn validate(
         _ => None,
     });
     parts.for_each(|part| reference.tolerate(Tolerance::part(part)));
-    let function = compare_compiled(&reference, lowered, target.cpu())
+    let function = compare_compiled(&reference, lowered, target)
         .map_err(|error| Failure::new(error.to_string()))?;
     super::output::note(format!(
         "validate: what was compiled of @{function} computes what the evaluator does"

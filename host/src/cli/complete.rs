@@ -9,6 +9,7 @@ use crate::ir::PHASES;
 use crate::passes::Settings;
 use crate::printable::printable_line;
 use crate::registry::{OptionRecord, PassRecord, Registry};
+use crate::target::named as named_targets;
 
 /// The names of passes.
 pub(super) fn passes() -> ArgValueCandidates {
@@ -99,6 +100,14 @@ pub(super) fn facets() -> ArgValueCandidates {
         let Some(registry) = registry() else { return Vec::new() };
         let all = super::rules::facets_of(&registry).into_iter();
         all.map(|(facet, count)| candidate("", &facet, &format!("{count} rules"))).collect()
+    })
+}
+
+/// The targets that have names.
+pub(super) fn targets() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let listed = named_targets().map(|line| candidate("", line.name, line.about));
+        [candidate("", "native", "this machine")].into_iter().chain(listed).collect()
     })
 }
 

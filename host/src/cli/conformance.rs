@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::complete;
 use super::output::{Failure, print, print_json, table};
 use super::{Global, this_program};
 use crate::conformance::{Check, Effort, Outcome, Report, examine};
-use crate::driver::Target;
+use crate::target::Target;
 
 #[derive(Args)]
 pub(super) struct TestArgs {
@@ -24,7 +25,7 @@ pub(super) struct TestArgs {
     #[arg(long, default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     time_limit: u64,
     /// The target that passes are told of
-    #[arg(long, default_value = "llvm")]
+    #[arg(long, default_value = "native", add = complete::targets())]
     target: String,
 }
 

@@ -8,8 +8,8 @@ use super::Global;
 use super::input::{Dims, read_model, weights_path, write_module_below};
 use super::output::{Failure, print};
 use super::run_passes::{Job, run_passes};
-use crate::driver::Target;
 use crate::io::Outputs;
+use crate::target::Target;
 use crate::text::{WeightsPolicy, print_module};
 
 #[derive(Args)]

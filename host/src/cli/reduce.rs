@@ -10,11 +10,11 @@ use super::output::{Failure, print};
 use super::progress::Progress;
 use super::run_passes::{Job, PassArgs, context, run_plan, settings};
 use super::trial::Trial;
-use crate::driver::Target;
 use crate::io::Outputs;
 use crate::ir::Module;
 use crate::passes::{PassError, Plan, plan_with};
 use crate::registry::Registry;
+use crate::target::Target;
 
 #[derive(Args)]
 pub(super) struct ReduceArgs {

@@ -16,7 +16,6 @@ use super::kernel_times::KernelTimes;
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
-use crate::driver::Target;
 use crate::executable::{CompileOptions, Executable, KernelRun};
 use crate::io::{
     Array, ArrayView, InputFiles, NpyType, Outputs, read_npy, read_npz, write_npz_among,
@@ -27,6 +26,7 @@ use crate::runtime::parallel::ThreadPool;
 use crate::runtime::profile;
 use crate::runtime::signature::TensorSpec;
 use crate::runtime::{from_array, npy_type, to_array};
+use crate::target::Target;
 
 #[derive(Args)]
 pub(super) struct RunArgs {
@@ -137,7 +137,7 @@ fn open(global: &Global, args: &RunArgs) -> Result<(Model, Vec<KernelRun>), Fail
         run_passes(&registry, &args.pipeline, &model, &target, &args.passes, Some(&progress))?;
     progress.say("generating code");
     let options = CompileOptions { is_profiled: args.profile, ..CompileOptions::default() };
-    let executable = Executable::compile(&module, target.cpu(), &options);
+    let executable = Executable::compile(&module, &target, &options);
     let executable = executable.map_err(|error| no_code(&registry, error))?;
     let model = executable.jit()?;
     progress.done();

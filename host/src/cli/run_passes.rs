@@ -16,7 +16,7 @@ use super::output::{Failure, note, warn_of_plugins};
 use super::progress::Progress;
 use super::reproducers;
 use crate::border::ReportLevel;
-use crate::driver::{self, Target};
+use crate::driver;
 use crate::io::{InputFiles, Outputs};
 use crate::ir::{Function, Module};
 use crate::passes::{
@@ -24,8 +24,9 @@ use crate::passes::{
     Reproducer, Settings, Snapshot, Statistics, Timing, Trace, Validate, VerifyEach, plan_with,
 };
 use crate::registry::Registry;
+use crate::target::Target;
 
-const DEFAULT_TARGET: &str = "llvm";
+const DEFAULT_TARGET: &str = "native";
 /// All levels but that of what may cost more than it brings.
 const DEFAULT_LEVEL: u8 = 3;
 
@@ -86,8 +87,8 @@ impl Job {
 /// How passes run, for every command that runs them.
 #[derive(Args, Clone)]
 pub(super) struct PassArgs {
-    /// The target: `llvm` is this machine; `x86_64-linux-gnu,cpu=znver4` another
-    #[arg(long, default_value = DEFAULT_TARGET)]
+    /// What code is made for: `native` is this machine, `znver4` or `aarch64-linux-gnu` another; `tenon targets list`
+    #[arg(long, default_value = DEFAULT_TARGET, add = complete::targets())]
     pub(super) target: String,
     /// Passes above this level do not run
     #[arg(long, default_value_t = DEFAULT_LEVEL, value_name = "N")]

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::check::check;
 use crate::diagnostics::Source;
-use crate::driver::Target;
 use crate::infer::infer_module;
 use crate::ir::{Cx, Module, OpBook};
 use crate::passes::{PassContext, Plan, run};
 use crate::registry::Registry;
+use crate::target::Target;
 use crate::testing::random_module;
 use crate::text::{NoWeights, parse_module};
 

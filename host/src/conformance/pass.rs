@@ -14,13 +14,13 @@ use super::corpus::{Case, Corpus, UNKNOWN_NODE};
 use crate::border::REFUSAL;
 use crate::check::check;
 use crate::diagnostics::Diagnostic;
-use crate::driver::Target;
 use crate::ir::{Module, PHASES};
 use crate::passes::{
     Instrument, PassContext, PassError, PassStep, Plan, PlanError, Reason, Step, StepInfo, plan,
     run,
 };
 use crate::registry::{OptionRecord, OptionType, OptionValue, PassRecord, Registry, Scalar};
+use crate::target::Target;
 use crate::text::{WeightsPolicy, print_module};
 use crate::validate::Reference;
 

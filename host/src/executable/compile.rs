@@ -5,20 +5,18 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use crate::backend::BackendError;
 use crate::backend::llvm::{
     attributes::FloatMode,
-    codegen::{
-        CodegenError, Entry, Kernel, KernelCall, build_entry, build_kernel, pipeline_for,
-        scratch_bytes,
-    },
+    codegen::{Entry, Kernel, KernelCall, build_entry, build_kernel, pipeline_for, scratch_bytes},
     inkwell,
     process::load_model,
-    target::CpuTarget,
     units::{self, Emit, Pipeline, compile_units_by},
 };
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
 use crate::runtime::{model::Model, signature::Signature};
+use crate::target::Target;
 
 use super::error::CompileError;
 use super::identical::Distinct;
@@ -52,7 +50,7 @@ impl Default for CompileOptions {
 /// A compiled module: objects, constants, and what is known about its function.
 #[derive(Debug)]
 pub struct Executable {
-    pub(super) target: CpuTarget,
+    pub(super) target: Target,
     pub(super) signature: Signature,
     pub(super) objects: Vec<Unit>,
     /// Constants by their symbols.
@@ -95,7 +93,7 @@ impl Executable {
     /// Compiles the function `options.entry` of `module` and all that it calls.
     pub fn compile(
         module: &Module,
-        target: &CpuTarget,
+        target: &Target,
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
         let job = Job::new(module, options)?;
@@ -140,14 +138,14 @@ impl Executable {
             .map(|(symbol, constant)| (symbol.as_str(), constant.data.clone()))
             .collect();
         let signature = self.signature.clone();
-        Ok(load_model(signature, &self.objects, &constants)?)
+        Ok(load_model(signature, &self.objects, &constants).map_err(BackendError::from)?)
     }
 }
 
 /// The units of `module` in another form than objects: LLVM's IR, assembly.
 pub fn emit(
     module: &Module,
-    target: &CpuTarget,
+    target: &Target,
     options: &CompileOptions,
     form: Emit,
 ) -> Result<Vec<Unit>, CompileError> {
@@ -180,7 +178,7 @@ impl KernelUnit {
     }
 
     /// An error about it.
-    fn named(&self, error: CodegenError) -> CodegenError {
+    fn named(&self, error: BackendError) -> BackendError {
         let cx = self.function.cx();
         error.with_source(Some(cx.source_text(self.source)).filter(|text| !text.is_empty()))
     }
@@ -233,7 +231,7 @@ impl Job {
 
     fn emit(
         &self,
-        target: &CpuTarget,
+        target: &Target,
         options: &CompileOptions,
         form: Emit,
     ) -> Result<Vec<Unit>, CompileError> {
@@ -262,10 +260,10 @@ impl Job {
     fn build<'cx>(
         &self,
         cx: &'cx inkwell::context::Context,
-        target: &CpuTarget,
+        target: &Target,
         options: &CompileOptions,
         unit: Option<usize>,
-    ) -> Result<inkwell::module::Module<'cx>, CodegenError> {
+    ) -> Result<inkwell::module::Module<'cx>, BackendError> {
         match unit {
             None => build_entry(cx, target, &self.entry),
             Some(kernel) => {

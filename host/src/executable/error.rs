@@ -1,11 +1,9 @@
 //! Why a module does not become an executable.
 
 use crate::{
-    backend::llvm::{
-        LlvmError,
-        codegen::{CodegenError, Problem},
-    },
+    backend::{BackendError, Problem},
     io::FileError,
+    object::ObjectError,
 };
 
 /// An error of compilation, by who can act on it.
@@ -17,12 +15,12 @@ pub enum CompileError {
     /// The function holds something that code cannot be made of yet.
     #[error("function `{function}`, {place}: {problem}")]
     Plan { function: String, place: String, problem: Box<PlanProblem> },
-    /// A tensor program cannot be compiled.
+    /// A tensor program cannot be compiled, or the code generator failed.
     #[error(transparent)]
-    Codegen(#[from] CodegenError),
-    /// The back end failed.
+    Backend(#[from] BackendError),
+    /// There is no linker, or it failed.
     #[error(transparent)]
-    Llvm(#[from] LlvmError),
+    Object(#[from] ObjectError),
     /// A name that cannot be a prefix in C.
     #[error("`{0}` cannot be the prefix of C names: {1}")]
     Prefix(String, &'static str),
@@ -42,7 +40,7 @@ impl CompileError {
                 PlanProblem::Left { fact, .. } => Some(fact),
                 _ => None,
             },
-            CompileError::Codegen(CodegenError::Program {
+            CompileError::Backend(BackendError::Program {
                 problem: Problem::Left { fact, .. },
                 ..
             }) => Some(fact),

@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::backend::BackendError;
 use crate::backend::llvm::{
-    LlvmError,
-    codegen::{CodegenError, Front, build_front},
+    codegen::{Front, build_front},
     units::{self, compile_units},
 };
 use crate::io::{FileError, Mode, Outputs, is_stream, sha256};
 use crate::object::{
+    ObjectError,
     constants::{ConstantArray, write_constants},
     link::{LinkForm, LinkPlan, Part, link},
     linker::Linker,
@@ -86,7 +87,7 @@ impl Executable {
         let fronts = compile_units(&self.target, &options, &[front], |cx, front| {
             build_front(cx, &self.target, front)
         })
-        .map_err(|error: CodegenError| error)?;
+        .map_err(|error: BackendError| error)?;
 
         let scratch = tempfile::tempdir().map_err(|source| writing(name, source))?;
         let constants = scratch.path().join("constants.o");
@@ -145,5 +146,5 @@ fn checked(prefix: &str) -> Result<String, CompileError> {
 }
 
 fn writing(path: &Path, source: std::io::Error) -> CompileError {
-    LlvmError::Io { action: "write", path: path.to_owned(), source }.into()
+    ObjectError::Io { action: "write", path: path.to_owned(), source }.into()
 }

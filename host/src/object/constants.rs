@@ -24,7 +24,8 @@ use object::{
     write::{Object, StreamingBuffer, Symbol, SymbolSection},
 };
 
-use crate::backend::llvm::{LlvmError, target::CpuTarget};
+use super::ObjectError;
+use crate::target::{Architecture as TargetArchitecture, Target};
 
 /// Total bytes from which the arrays are laid out as large data, where the architecture has that.
 /// The limit of the format is 2 GiB for everything together; this leaves room for the rest.
@@ -51,17 +52,17 @@ impl<'a> ConstantArray<'a> {
 
 /// Writes `arrays` as one object for `target` to `out`, which need not be buffered.
 pub fn write_constants<W: Write>(
-    target: &CpuTarget,
+    target: &Target,
     arrays: &[ConstantArray<'_>],
     out: W,
-) -> Result<(), LlvmError> {
+) -> Result<(), ObjectError> {
     let total = arrays.iter().map(|array| array.bytes.len() as u64).sum();
     let layout = Layout::choose(target, total)?;
     let mut object = Object::new(BinaryFormat::Elf, layout.architecture, Endianness::Little);
     let mut seen = HashSet::new();
     for (index, array) in arrays.iter().enumerate() {
         if !seen.insert(array.symbol) {
-            return Err(LlvmError::Constants(format!("two arrays are named `{}`", array.symbol)));
+            return Err(ObjectError::Constants(format!("two arrays are named `{}`", array.symbol)));
         }
         add_array(&mut object, &layout, index, array)?;
     }
@@ -69,7 +70,7 @@ pub fn write_constants<W: Write>(
     object.add_section(Vec::new(), b".note.GNU-stack".to_vec(), SectionKind::Other);
 
     let mut stream = StreamingBuffer::new(std::io::BufWriter::with_capacity(1 << 16, out));
-    object.emit(&mut stream).map_err(|error| LlvmError::Constants(error.to_string()))?;
+    object.emit(&mut stream).map_err(|error| ObjectError::Constants(error.to_string()))?;
     stream.result().map_err(write_failed)?;
     stream.into_inner().flush().map_err(write_failed)
 }
@@ -82,23 +83,23 @@ struct Layout {
 }
 
 impl Layout {
-    fn choose(target: &CpuTarget, total: u64) -> Result<Layout, LlvmError> {
+    fn choose(target: &Target, total: u64) -> Result<Layout, ObjectError> {
         let alloc = u64::from(elf::SHF_ALLOC);
+        let layout = |architecture| Layout { architecture, prefix: ".rodata", flags: alloc };
         match target.architecture() {
-            "x86_64" => {
-                let large = total >= LARGE_FROM;
-                Ok(Layout {
-                    architecture: Architecture::X86_64,
-                    prefix: if large { ".lrodata" } else { ".rodata" },
-                    flags: if large { alloc | SHF_X86_64_LARGE } else { alloc },
-                })
+            TargetArchitecture::X86_64 if total >= LARGE_FROM => Ok(Layout {
+                architecture: Architecture::X86_64,
+                prefix: ".lrodata",
+                flags: alloc | SHF_X86_64_LARGE,
+            }),
+            TargetArchitecture::X86_64 => Ok(layout(Architecture::X86_64)),
+            // Addresses reach 4 GiB, on RISC-V two, and there is no large data: whatever is too far
+            // is an error of the linker's.
+            TargetArchitecture::Aarch64 => Ok(layout(Architecture::Aarch64)),
+            TargetArchitecture::Riscv64 => Ok(layout(Architecture::Riscv64)),
+            TargetArchitecture::Wasm32 => {
+                Err(ObjectError::Constants("wasm32 has no ELF objects".to_owned()))
             }
-            // Addresses reach 4 GiB and there is no large data: whatever is too far is an error
-            // of the linker's.
-            "aarch64" => {
-                Ok(Layout { architecture: Architecture::Aarch64, prefix: ".rodata", flags: alloc })
-            }
-            other => Err(LlvmError::Constants(format!("no object format known for `{other}`"))),
         }
     }
 }
@@ -108,12 +109,12 @@ fn add_array<'a>(
     layout: &Layout,
     index: usize,
     array: &ConstantArray<'a>,
-) -> Result<(), LlvmError> {
+) -> Result<(), ObjectError> {
     if array.symbol.is_empty() || array.symbol.contains('\0') {
-        return Err(LlvmError::Constants(format!("{:?} is no symbol", array.symbol)));
+        return Err(ObjectError::Constants(format!("{:?} is no symbol", array.symbol)));
     }
     if !array.align.is_power_of_two() {
-        return Err(LlvmError::Constants(format!(
+        return Err(ObjectError::Constants(format!(
             "`{}` cannot be aligned to {}, which is no power of two",
             array.symbol, array.align
         )));
@@ -136,8 +137,8 @@ fn add_array<'a>(
     Ok(())
 }
 
-fn write_failed(error: std::io::Error) -> LlvmError {
-    LlvmError::Constants(error.to_string())
+fn write_failed(error: std::io::Error) -> ObjectError {
+    ObjectError::Constants(error.to_string())
 }
 
 #[cfg(test)]
@@ -146,8 +147,8 @@ mod tests {
 
     use super::*;
 
-    fn written(arrays: &[ConstantArray<'_>]) -> Result<Vec<u8>, LlvmError> {
-        let target: CpuTarget = "x86_64-linux-gnu".parse().unwrap();
+    fn written(arrays: &[ConstantArray<'_>]) -> Result<Vec<u8>, ObjectError> {
+        let target: Target = "x86_64-linux-gnu".parse().unwrap();
         let mut out = Vec::new();
         write_constants(&target, arrays, &mut out).map(|()| out)
     }
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn much_data_goes_out_of_the_way() {
-        let target: CpuTarget = "x86_64-linux-gnu".parse().unwrap();
+        let target: Target = "x86_64-linux-gnu".parse().unwrap();
         assert_eq!(Layout::choose(&target, LARGE_FROM - 1).unwrap().prefix, ".rodata");
         let large = Layout::choose(&target, LARGE_FROM).unwrap();
         assert_eq!(large.prefix, ".lrodata");

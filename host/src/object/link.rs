@@ -14,8 +14,8 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{constants, linker::Linker, symbols};
-use crate::backend::llvm::{LlvmError, target::CpuTarget};
+use super::{ObjectError, constants, linker::Linker, symbols};
+use crate::target::Target;
 
 /// A part of what is made.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ pub enum LinkForm {
 /// What to link.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkPlan<'a> {
-    pub target: &'a CpuTarget,
+    pub target: &'a Target,
     pub form: LinkForm,
     pub parts: &'a [Part<'a>],
     /// The symbols that users see. Every other one of a library is hidden.
@@ -48,7 +48,7 @@ pub struct LinkPlan<'a> {
 }
 
 /// Links `plan` and writes the result to `output`.
-pub fn link(linker: &Linker, plan: &LinkPlan<'_>, output: &Path) -> Result<(), LlvmError> {
+pub fn link(linker: &Linker, plan: &LinkPlan<'_>, output: &Path) -> Result<(), ObjectError> {
     let scratch = TempDir::with_prefix("tenon-link-").map_err(io("make", Path::new("tempdir")))?;
     let objects = objects_on_disk(plan, scratch.path())?;
     let mut arguments = match plan.form {
@@ -71,7 +71,7 @@ pub fn link(linker: &Linker, plan: &LinkPlan<'_>, output: &Path) -> Result<(), L
 }
 
 /// The parts as paths, those in memory written out.
-fn objects_on_disk(plan: &LinkPlan<'_>, scratch: &Path) -> Result<Vec<PathBuf>, LlvmError> {
+fn objects_on_disk(plan: &LinkPlan<'_>, scratch: &Path) -> Result<Vec<PathBuf>, ObjectError> {
     plan.parts
         .iter()
         .enumerate()
@@ -131,7 +131,7 @@ fn version_script(exports: &[&str]) -> String {
 }
 
 /// The C library of this machine, when the target is such a machine.
-fn c_library(target: &CpuTarget) -> Option<PathBuf> {
+fn c_library(target: &Target) -> Option<PathBuf> {
     if !target.runs_here() || !target.triple().contains("gnu") {
         return None;
     }
@@ -145,7 +145,7 @@ fn c_library(target: &CpuTarget) -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-fn run(linker: &Linker, arguments: &[OsString]) -> Result<(), LlvmError> {
+fn run(linker: &Linker, arguments: &[OsString]) -> Result<(), ObjectError> {
     let output = Command::new(linker.program())
         .args(linker.arguments(arguments))
         .stdin(Stdio::null())
@@ -154,7 +154,7 @@ fn run(linker: &Linker, arguments: &[OsString]) -> Result<(), LlvmError> {
     if output.status.success() {
         return Ok(());
     }
-    Err(LlvmError::Link {
+    Err(ObjectError::Link {
         linker: linker.program().to_owned(),
         status: output.status.to_string(),
         output: String::from_utf8_lossy(&output.stderr).trim_end().to_owned(),
@@ -162,7 +162,7 @@ fn run(linker: &Linker, arguments: &[OsString]) -> Result<(), LlvmError> {
 }
 
 /// Nothing undefined but what is allowed, and every export there.
-fn check(plan: &LinkPlan<'_>, file_path: &Path) -> Result<(), LlvmError> {
+fn check(plan: &LinkPlan<'_>, file_path: &Path) -> Result<(), ObjectError> {
     let file = File::open(file_path).map_err(io("open", file_path))?;
     // SAFETY: the file is ours, just written under a name that nobody else knows, and is not
     // changed while it is mapped.
@@ -171,8 +171,8 @@ fn check(plan: &LinkPlan<'_>, file_path: &Path) -> Result<(), LlvmError> {
     symbols::check_exports(&plan.name.display().to_string(), &map, plan.exports)
 }
 
-fn io<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -> LlvmError + 'a {
-    move |source| LlvmError::Io { action, path: path.to_owned(), source }
+fn io<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -> ObjectError + 'a {
+    move |source| ObjectError::Io { action, path: path.to_owned(), source }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::{
     process::Command,
 };
 
-use crate::backend::llvm::LlvmError;
+use super::ObjectError;
 
 /// A program that links, and how to talk to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,14 +31,14 @@ enum Dialect {
 
 impl Linker {
     /// The first linker of the list that is on this machine.
-    pub fn find() -> Result<Linker, LlvmError> {
+    pub fn find() -> Result<Linker, ObjectError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
         Linker::find_in(&directories)
     }
 
     /// [`Linker::find`] in `directories` alone (and in the toolchain of a `rustc` in them).
-    pub fn find_in(directories: &[PathBuf]) -> Result<Linker, LlvmError> {
+    pub fn find_in(directories: &[PathBuf]) -> Result<Linker, ObjectError> {
         let lld = find_program(directories, "ld.lld-22")
             .or_else(|| newest_lld(directories))
             .or_else(|| find_program(directories, "ld.lld"));
@@ -52,7 +52,7 @@ impl Linker {
             return Ok(Linker { program, dialect: Dialect::Cc });
         }
         let searched = ["ld.lld-22", "ld.lld-*", "ld.lld", "rust-lld", "cc"];
-        Err(LlvmError::NoLinker { searched: searched.map(str::to_owned).to_vec() })
+        Err(ObjectError::NoLinker { searched: searched.map(str::to_owned).to_vec() })
     }
 
     /// A linker by path; its name says what it is.

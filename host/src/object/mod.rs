@@ -1,6 +1,13 @@
-//! Objects and libraries as files: large constants, linking, and what may be undefined in them.
+//! Objects and libraries as files, whoever made the code in them.
+//!
+//! [`constants`] lays large constants into an object, [`link`] makes one library or one object of
+//! many with the [`linker`] that the machine has, and [`symbols`] says what may be left undefined.
 
 pub mod constants;
+mod error;
 pub mod link;
 pub mod linker;
 pub mod symbols;
+
+pub use error::ObjectError;
+pub(crate) use error::names_text;

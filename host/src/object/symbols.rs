@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use object::{Object, ObjectKind, ObjectSymbol};
 
-use crate::backend::llvm::LlvmError;
+use super::ObjectError;
 
 /// The calls that LLVM adds by itself and every process can resolve.
 pub const ALLOWED_UNDEFINED: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];
@@ -17,22 +17,22 @@ pub const ALLOWED_UNDEFINED: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp
 /// Refuses a library or an object that needs more than [`ALLOWED_UNDEFINED`].
 ///
 /// `library` is the text for messages, `bytes` the file.
-pub fn check_undefined(library: &str, bytes: &[u8]) -> Result<(), LlvmError> {
+pub fn check_undefined(library: &str, bytes: &[u8]) -> Result<(), ObjectError> {
     let symbols = undefined(library, bytes)?;
     let refused: Vec<String> =
         symbols.into_iter().filter(|name| !ALLOWED_UNDEFINED.contains(&name.as_str())).collect();
     if refused.is_empty() {
         return Ok(());
     }
-    Err(LlvmError::UndefinedSymbols {
-        unit: library.to_owned(),
+    Err(ObjectError::UndefinedSymbols {
+        file: library.to_owned(),
         symbols: refused,
         allowed: ALLOWED_UNDEFINED.map(str::to_owned).to_vec(),
     })
 }
 
 /// Refuses a library or an object that does not define each of `exports`.
-pub fn check_exports(library: &str, bytes: &[u8], exports: &[&str]) -> Result<(), LlvmError> {
+pub fn check_exports(library: &str, bytes: &[u8], exports: &[&str]) -> Result<(), ObjectError> {
     let file = parse(library, bytes)?;
     let defined: HashSet<&str> = global_symbols(&file)
         .filter(|symbol| !symbol.is_undefined())
@@ -40,12 +40,12 @@ pub fn check_exports(library: &str, bytes: &[u8], exports: &[&str]) -> Result<()
         .collect();
     match exports.iter().find(|name| !defined.contains(*name)) {
         None => Ok(()),
-        Some(name) => Err(LlvmError::NoSuchFunction { name: (*name).to_owned() }),
+        Some(name) => Err(ObjectError::NoExport { name: (*name).to_owned() }),
     }
 }
 
 /// The undefined symbols of a library or an object, without versions, sorted.
-pub fn undefined(library: &str, bytes: &[u8]) -> Result<Vec<String>, LlvmError> {
+pub fn undefined(library: &str, bytes: &[u8]) -> Result<Vec<String>, ObjectError> {
     let file = parse(library, bytes)?;
     let mut names: Vec<String> = global_symbols(&file)
         .filter(|symbol| symbol.is_undefined())
@@ -67,10 +67,9 @@ fn global_symbols<'a>(file: &'a object::File<'_>) -> impl Iterator<Item = object
     symbols.filter(ObjectSymbol::is_global)
 }
 
-fn parse<'data>(library: &str, bytes: &'data [u8]) -> Result<object::File<'data>, LlvmError> {
-    object::File::parse(bytes).map_err(|error| LlvmError::Codegen {
-        unit: library.to_owned(),
-        action: "read back",
+fn parse<'data>(library: &str, bytes: &'data [u8]) -> Result<object::File<'data>, ObjectError> {
+    object::File::parse(bytes).map_err(|error| ObjectError::Unreadable {
+        file: library.to_owned(),
         message: error.to_string(),
     })
 }

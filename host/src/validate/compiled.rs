@@ -3,13 +3,13 @@
 use thiserror::Error;
 
 use super::{Mismatch, Reference};
-use crate::backend::llvm::target::CpuTarget;
 use crate::eval::{Tensor, Tuple, Value};
 use crate::executable::{CompileError, CompileOptions, Executable};
 use crate::ir::{Bytes, Context, DType, Module};
 use crate::runtime::dlpack::{DataType, TensorBuffer, TensorError, TensorRef};
 use crate::runtime::model::{Model, ModelError};
 use crate::runtime::signature::data_type;
+use crate::target::Target;
 
 /// Why compiled code was not compared, or that it computes something else.
 #[derive(Debug, Error)]
@@ -35,7 +35,7 @@ pub enum CompiledError {
 pub fn compare_compiled(
     reference: &Reference,
     module: &Module,
-    target: &CpuTarget,
+    target: &Target,
 ) -> Result<String, CompiledError> {
     let options = CompileOptions::default();
     let function = options.entry.clone();

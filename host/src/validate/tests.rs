@@ -164,7 +164,7 @@ fn inputs_are_found_for_linear_forms() {
 #[test]
 fn compiled_code_is_compared() {
     use super::compare_compiled;
-    use crate::backend::llvm::target::CpuTarget;
+    use crate::target::Target;
 
     let cx = crate::testing::cx();
     let graph = "fn @main(%x: f32[4], %y: (f32[4], i64[2])) { ret (add(%x, %y.0), %y.1) }";
@@ -182,7 +182,7 @@ fn compiled_code_is_compared() {
         )
     };
     let reference = Reference::new(&module(&cx, graph), 1);
-    let target = CpuTarget::host().unwrap();
+    let target = Target::native().unwrap();
     let compare = |text: &str| compare_compiled(&reference, &module(&cx, text), &target);
     assert_eq!(compare(&lowered("+")).unwrap(), "main");
     let error = compare(&lowered("*")).unwrap_err().to_string();

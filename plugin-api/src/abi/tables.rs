@@ -363,7 +363,7 @@ table! {
     HostServices = "tenon_host_services" "tenon.host.services/1" {
         /// The pass's options, a dictionary term with defaults filled in. [any thread]
         fn options(run: *const RawRun) -> u32;
-        /// The target, a dictionary term: `kind`, `vector_bits`, `vector_registers`, `threads`. [any thread]
+        /// The target, a dictionary term; docs/targets.md lists its keys. [any thread]
         fn target(run: *const RawRun) -> u32;
         /// Reports a message: 1 error, 2 warning, 3 note, 4 trace. [any thread]
         fn report(run: *const RawRun, level: u32, text: RStr<'_>) -> ();

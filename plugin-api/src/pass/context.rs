@@ -53,7 +53,7 @@ impl PassContext {
         self.host.terms().attrs(Attrs(self.host.options().0))
     }
 
-    /// The target: `kind`, `vector_bits`, `vector_registers`, `threads`.
+    /// The target; docs/targets.md lists its keys.
     pub fn target(&self) -> AttrsView<'_> {
         self.host.terms().attrs(Attrs(self.host.target().0))
     }

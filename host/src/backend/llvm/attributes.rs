@@ -9,7 +9,7 @@ use inkwell::{
     values::FunctionValue,
 };
 
-use super::target::CpuTarget;
+use crate::target::Target;
 
 /// What may be assumed about a pointer parameter.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,7 +39,7 @@ pub enum FloatMode {
 /// always returns, and nobody looks at float exception flags.
 ///
 /// Needed on every function of a unit, because LLVM decides per function.
-pub fn decorate(func: FunctionValue<'_>, target: &CpuTarget) {
+pub fn decorate(func: FunctionValue<'_>, target: &Target) {
     let cx = func.get_type().get_context();
     let width = target.vector_bits().to_string();
     let texts = [

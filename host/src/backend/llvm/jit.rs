@@ -39,7 +39,7 @@ use inkwell::llvm_sys::{
 
 use object::{Object, ObjectSymbol};
 
-use super::{LlvmError, target};
+use super::{LlvmError, machine};
 use crate::object::symbols;
 
 /// Objects linked into this process.
@@ -67,7 +67,7 @@ unsafe impl Sync for Jit {}
 impl Jit {
     /// An empty one for this machine.
     pub fn new() -> Result<Jit, LlvmError> {
-        target::initialize();
+        machine::initialize();
         let mut raw = null_mut();
         // SAFETY: a null builder asks for the defaults; `raw` is written when no error is given.
         let error = unsafe { LLVMOrcCreateLLJIT(&mut raw, null_mut()) };
@@ -208,7 +208,7 @@ impl Jit {
             return Ok(());
         }
         let allowed = symbols::ALLOWED_UNDEFINED.map(str::to_owned).to_vec();
-        Err(LlvmError::UndefinedSymbols { unit: "in-process code".to_owned(), symbols, allowed })
+        Err(LlvmError::UndefinedSymbols { symbols, allowed })
     }
 
     /// Makes ORC tell us what went wrong in place of printing it.

@@ -2,7 +2,7 @@
 //!
 //! This folder knows how to
 //!
-//! 1. name a processor and ask LLVM what it can do ([`target`]),
+//! 1. name a processor and ask LLVM what it can do ([`machine`]),
 //! 2. dress functions so that LLVM uses what the processor has ([`attributes`]),
 //! 3. turn modules into objects, several at a time ([`units`]),
 //! 4. run objects in this process ([`jit`], [`process`]).
@@ -18,15 +18,17 @@
 pub mod attributes;
 pub mod codegen;
 mod error;
+mod generator;
 mod intrinsics;
 pub mod jit;
-pub mod names;
+pub mod machine;
+mod names;
 mod probe;
 pub mod process;
-pub mod target;
 #[cfg(test)]
 mod tests;
 pub mod units;
 
-pub use error::{LlvmError, TargetProblem};
+pub use error::LlvmError;
+pub use generator::Llvm;
 pub use inkwell;

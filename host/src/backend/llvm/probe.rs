@@ -5,15 +5,8 @@
 
 use inkwell::{context::Context, memory_buffer::MemoryBuffer, targets::FileType};
 
-use super::{LlvmError, target::CpuTarget};
-
-/// What [`probe`] finds out.
-pub(super) struct Probed {
-    pub(super) vector_bits: u32,
-    pub(super) has_fma: bool,
-    pub(super) has_half: bool,
-    pub(super) has_rounding: bool,
-}
+use super::{LlvmError, machine::machine};
+use crate::target::{Abilities, Architecture, Processor};
 
 /// Integers, because plain AVX has 256-bit vectors for floats alone.
 const QUESTIONS: &str = "
@@ -39,8 +32,8 @@ declare float @llvm.fma.f32(float, float, float)
 declare float @llvm.floor.f32(float)
 ";
 
-/// Compiles for `target`, whose names must have been checked, and reads the assembly.
-pub(super) fn probe(target: &CpuTarget) -> Result<Probed, LlvmError> {
+/// Compiles for `processor`, whose names must have been checked, and reads the assembly.
+pub(super) fn probe(processor: &Processor) -> Result<Abilities, LlvmError> {
     let failed = |message: String| LlvmError::Codegen {
         unit: "the question about the processor".to_owned(),
         action: "compile",
@@ -49,29 +42,31 @@ pub(super) fn probe(target: &CpuTarget) -> Result<Probed, LlvmError> {
     let cx = Context::create();
     let text = MemoryBuffer::create_from_memory_range_copy(QUESTIONS.as_bytes(), "probe");
     let module = cx.create_module_from_ir(text).map_err(|error| failed(error.to_string()))?;
-    let machine = target.machine()?;
+    let machine = machine(processor)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     let assembly = machine
         .write_to_memory_buffer(&module, FileType::Assembly)
         .map_err(|error| failed(error.to_string()))?;
     let assembly = String::from_utf8_lossy(assembly.as_slice()).into_owned();
-    Ok(read(target, &assembly))
+    Ok(read(processor.architecture, &assembly))
 }
 
-fn read(target: &CpuTarget, assembly: &str) -> Probed {
-    // What is not an instruction is a call of these.
-    let has_half = !assembly.contains("__extendhfsf2");
-    let has_rounding = !assembly.contains("floorf");
-    if target.architecture() != "x86_64" {
-        return Probed { vector_bits: 128, has_fma: true, has_half, has_rounding };
-    }
-    let vector_bits = if assembly.contains("%zmm") {
-        512
-    } else if assembly.contains("%ymm") {
-        256
-    } else {
-        128
+fn read(architecture: Architecture, assembly: &str) -> Abilities {
+    let has = |text| assembly.contains(text);
+    let vector_bits = match architecture {
+        Architecture::X86_64 if has("%zmm") => 512,
+        Architecture::X86_64 if has("%ymm") => 256,
+        // Registers are grouped until the group holds the 512 bits that were asked for.
+        Architecture::Riscv64 if has("e32, m1,") => 512,
+        Architecture::Riscv64 if has("e32, m2,") => 256,
+        _ => 128,
     };
-    Probed { vector_bits, has_fma: assembly.contains("vfmadd"), has_half, has_rounding }
+    // What is not an instruction is a call of these.
+    Abilities {
+        vector_bits,
+        has_fma: !has("fmaf"),
+        has_half: !has("__extendhfsf2"),
+        has_rounding: !has("floorf"),
+    }
 }

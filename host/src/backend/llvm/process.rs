@@ -28,7 +28,10 @@ pub fn load_model(
                 (bytes.as_ptr(), Box::new(bytes.clone()))
             } else {
                 let copy = TensorBuffer::from_bytes(bytes, &[bytes.len() as i64], DataType::U8)
-                    .map_err(|error| LlvmError::Constants(error.to_string()))?;
+                    .map_err(|error| LlvmError::Constant {
+                        symbol: (*symbol).to_owned(),
+                        message: error.to_string(),
+                    })?;
                 (copy.bytes().as_ptr(), Box::new(copy))
             };
         entries.push((symbol, address.cast()));

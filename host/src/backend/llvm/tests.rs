@@ -15,10 +15,10 @@ use super::{
     LlvmError,
     attributes::{Pointer, decorate, decorate_pointer},
     jit::Jit,
-    target::CpuTarget,
     units::{CompileOptions, Emit, Pipeline, compile_units},
 };
 use crate::object::{
+    ObjectError,
     constants::{ConstantArray, write_constants},
     link::{LinkForm, LinkPlan, Part, link},
     linker::{self, Linker},
@@ -28,6 +28,7 @@ use crate::runtime::{
     library::ExportedLibrary,
     parallel::{RawParallel, ThreadPool},
 };
+use crate::target::Target;
 
 /// The units of these tests.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +46,7 @@ enum Unit {
     Malformed,
 }
 
-fn build<'cx>(target: &CpuTarget, cx: &'cx Context, unit: Unit) -> Result<Module<'cx>, LlvmError> {
+fn build<'cx>(target: &Target, cx: &'cx Context, unit: Unit) -> Result<Module<'cx>, LlvmError> {
     let module = cx.create_module(&format!("{unit:?}"));
     let built = match unit {
         Unit::Saxpy => build_saxpy(target, cx, &module),
@@ -59,7 +60,7 @@ fn build<'cx>(target: &CpuTarget, cx: &'cx Context, unit: Unit) -> Result<Module
 }
 
 fn build_saxpy<'cx>(
-    target: &CpuTarget,
+    target: &Target,
     cx: &'cx Context,
     module: &Module<'cx>,
 ) -> Result<(), BuilderError> {
@@ -87,7 +88,7 @@ fn build_saxpy<'cx>(
 }
 
 fn build_scale<'cx>(
-    target: &CpuTarget,
+    target: &Target,
     cx: &'cx Context,
     module: &Module<'cx>,
 ) -> Result<(), BuilderError> {
@@ -198,12 +199,12 @@ fn count_up<'cx>(
     Ok(())
 }
 
-fn compile(target: &CpuTarget, emit: Emit, units: &[Unit]) -> Result<Vec<Vec<u8>>, LlvmError> {
+fn compile(target: &Target, emit: Emit, units: &[Unit]) -> Result<Vec<Vec<u8>>, LlvmError> {
     let options = CompileOptions { emit, pipeline: Pipeline::Default(3), threads: 2 };
     compile_units(target, &options, units, |cx, unit| build(target, cx, *unit))
 }
 
-fn text(target: &CpuTarget, emit: Emit, unit: Unit) -> String {
+fn text(target: &Target, emit: Emit, unit: Unit) -> String {
     String::from_utf8(compile(target, emit, &[unit]).unwrap().remove(0)).unwrap()
 }
 
@@ -255,7 +256,7 @@ fn check_scale(scale: Scale) {
 
 #[test]
 fn objects_run_in_this_process() {
-    let target = CpuTarget::host().unwrap();
+    let target = Target::native().unwrap();
     let objects = compile(&target, Emit::Object, &[Unit::Saxpy, Unit::Scale]).unwrap();
     let mut jit = Jit::new().unwrap();
     // SAFETY: a static of the type that the code reads.
@@ -270,9 +271,9 @@ fn objects_run_in_this_process() {
 }
 
 /// Links saxpy, scale and the weights into `k.so` in `directory`.
-fn export(linker: &Linker, directory: &Path) -> Result<std::path::PathBuf, LlvmError> {
-    let target = CpuTarget::host()?;
-    let objects = compile(&target, Emit::Object, &[Unit::Saxpy, Unit::Scale])?;
+fn export(linker: &Linker, directory: &Path) -> Result<std::path::PathBuf, ObjectError> {
+    let target = Target::native().unwrap();
+    let objects = compile(&target, Emit::Object, &[Unit::Saxpy, Unit::Scale]).unwrap();
     let constants = directory.join("constants.o");
     let weights = WEIGHTS.bytes();
     let file = std::fs::File::create(&constants).unwrap();
@@ -347,7 +348,7 @@ fn a_c_program_can_link_the_library() {
 
 #[test]
 fn an_unlowered_libm_call_is_our_error() {
-    let target = CpuTarget::host().unwrap();
+    let target = Target::native().unwrap();
     let object = compile(&target, Emit::Object, &[Unit::CallsExp]).unwrap().remove(0);
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("k.so");
@@ -365,7 +366,7 @@ fn an_unlowered_libm_call_is_our_error() {
 
 #[test]
 fn modules_that_llvm_would_die_of_are_errors() {
-    let target = CpuTarget::host().unwrap();
+    let target = Target::native().unwrap();
     let error = compile(&target, Emit::Object, &[Unit::ExpIntrinsic]).unwrap_err().to_string();
     assert!(error.contains("llvm.exp.f32"), "{error}");
     let units = [Unit::Saxpy, Unit::Malformed, Unit::ExpIntrinsic];
@@ -398,7 +399,7 @@ fn vectors_are_as_wide_as_the_target_says() {
 
 #[test]
 fn every_pipeline_gives_the_same_function() {
-    let target = CpuTarget::host().unwrap();
+    let target = Target::native().unwrap();
     let own = Pipeline::Passes("function(instcombine,simplifycfg)".to_owned());
     for pipeline in [Pipeline::None, Pipeline::Lean, Pipeline::Default(1), own] {
         let options = CompileOptions { pipeline, ..CompileOptions::default() };
@@ -418,7 +419,7 @@ fn every_pipeline_gives_the_same_function() {
 
 #[test]
 fn every_form_can_be_had() {
-    let target = CpuTarget::host().unwrap();
+    let target = Target::native().unwrap();
     let raw = text(&target, Emit::RawLlvmIr, Unit::Saxpy);
     assert!(raw.contains("@llvm.fmuladd.f32(float") && raw.contains("target triple"), "{raw}");
     assert!(text(&target, Emit::LlvmIr, Unit::Saxpy).contains("vector.body"));
@@ -440,7 +441,7 @@ fn the_jit_says_what_is_missing_or_wrong() {
 
 #[test]
 fn the_c_library_is_there_for_what_llvm_calls() {
-    let target = CpuTarget::host().unwrap();
+    let target = Target::native().unwrap();
     let options = CompileOptions::default();
     let object = compile_units(&target, &options, &[()], |cx, ()| Ok::<_, LlvmError>(clearing(cx)))
         .unwrap()

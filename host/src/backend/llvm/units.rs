@@ -15,7 +15,8 @@ use inkwell::{
 };
 use rayon::prelude::*;
 
-use super::{LlvmError, TargetProblem, intrinsics, target::CpuTarget};
+use super::{LlvmError, intrinsics, machine::machine};
+use crate::target::Target;
 
 /// LLVM recurses over large basic blocks; rayon's own two megabytes are not meant for that.
 const STACK_BYTES: usize = 16 << 20;
@@ -80,7 +81,7 @@ pub struct CompileOptions {
 /// `build` runs on several threads. Its errors and ours come back as `E`, the first in the order
 /// of the units. A module that LLVM's verifier refuses is an error with the verifier's text.
 pub fn compile_units<U, B, E>(
-    target: &CpuTarget,
+    target: &Target,
     options: &CompileOptions,
     units: &[U],
     build: B,
@@ -95,7 +96,7 @@ where
 
 /// [`compile_units`] with a pipeline for each unit; that of the options is not used.
 pub fn compile_units_by<U, P, B, E>(
-    target: &CpuTarget,
+    target: &Target,
     options: &CompileOptions,
     units: &[U],
     pipeline: P,
@@ -114,7 +115,7 @@ where
         Ok(compile_module(machine, &options, &module)?)
     };
     if units.len() < 2 || options.threads == 1 {
-        let machine = target.machine()?;
+        let machine = machine(target.processor())?;
         return units.iter().map(|unit| compile(&machine, unit)).collect();
     }
     let pool = rayon::ThreadPoolBuilder::new()
@@ -131,10 +132,10 @@ where
             .par_iter()
             .with_max_len(1)
             .map_init(
-                || target.machine().ok(),
+                || machine(target.processor()),
                 |machine, unit| match machine {
-                    Some(machine) => compile(machine, unit),
-                    None => Err(no_machine(target).into()),
+                    Ok(machine) => compile(machine, unit),
+                    Err(error) => Err(error.clone().into()),
                 },
             )
             .collect()
@@ -203,10 +204,6 @@ fn allow_unfinished_combining(module: &Module<'_>) {
         let attribute = cx.create_string_attribute("instcombine-no-verify-fixpoint", "");
         func.add_attribute(AttributeLoc::Function, attribute);
     }
-}
-
-fn no_machine(target: &CpuTarget) -> LlvmError {
-    LlvmError::Target { target: target.to_string(), problem: TargetProblem::NoMachine }
 }
 
 fn codegen_error(module: &Module<'_>, action: &'static str, message: String) -> LlvmError {

@@ -4,10 +4,11 @@
 //! and literals, by scalar or by vector, serially or in parallel. Float arithmetic is compiled as it is
 //! written, so that nothing is rounded differently.
 
-use crate::backend::llvm::{attributes::FloatMode, target::CpuTarget};
+use crate::backend::llvm::attributes::FloatMode;
 use crate::eval::Tensor;
 use crate::executable::{CompileOptions, Executable};
 use crate::ir::DType;
+use crate::target::Target;
 
 use super::run::{module, reference, run};
 
@@ -326,7 +327,7 @@ fn same(dtype: DType, a: &[u8], b: &[u8]) -> bool {
     a == b || (is_nan(a) && is_nan(b))
 }
 
-fn check(seed: u64, target: &CpuTarget) {
+fn check(seed: u64, target: &Target) {
     let mut writer = Writer::new(seed);
     let text = writer.module();
     let inputs: Vec<Tensor> =
@@ -359,13 +360,13 @@ const ONCE_WRONG: [u64; 4] = [205, 3660, 12259, 31272];
 
 #[test]
 fn programs_mean_what_the_evaluator_says() {
-    let target = CpuTarget::host().unwrap();
+    let target = Target::native().unwrap();
     ONCE_WRONG.into_iter().chain(0..COUNT).for_each(|seed| check(seed, &target));
 }
 
 #[test]
 fn programs_mean_the_same_on_a_plain_processor() {
-    let target: CpuTarget = "x86_64-linux-gnu".parse().unwrap();
+    let target: Target = "x86_64-linux-gnu".parse().unwrap();
     if target.runs_here() {
         ONCE_WRONG
             .into_iter()

@@ -1,7 +1,7 @@
 //! Modules that cannot be compiled, and what is said of them.
 
-use crate::backend::llvm::target::CpuTarget;
 use crate::executable::{CompileOptions, Executable};
+use crate::target::Target;
 
 use super::entry::PROGRAMS;
 use super::run::module;
@@ -10,7 +10,7 @@ use super::run::module;
 fn refuse(main: &str, words: &[&str]) {
     let module = module(&format!("{main}\n{PROGRAMS}"));
     let options = CompileOptions { threads: 1, ..CompileOptions::default() };
-    let error = Executable::compile(&module, &CpuTarget::host().unwrap(), &options).unwrap_err();
+    let error = Executable::compile(&module, &Target::native().unwrap(), &options).unwrap_err();
     let text = error.to_string();
     assert!(words.iter().all(|word| text.contains(word)), "{text}");
 }

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 
-use crate::backend::llvm::target::CpuTarget;
 use crate::diagnostics::Source;
 use crate::eval::{Evaluator, Tensor, Value};
 use crate::ir::{Bytes, DType, Module};
@@ -12,6 +11,7 @@ use crate::runtime::{
     parallel::ThreadPool,
     signature::{TensorSpec, data_type},
 };
+use crate::target::Target;
 use crate::text::{NoWeights, parse_module};
 
 use super::super::{CompileOptions, Executable};
@@ -23,7 +23,7 @@ pub(super) fn module(text: &str) -> Module {
 
 pub(super) fn compile(module: &Module) -> Executable {
     let options = CompileOptions { threads: 1, ..CompileOptions::default() };
-    Executable::compile(module, &CpuTarget::host().unwrap(), &options)
+    Executable::compile(module, &Target::native().unwrap(), &options)
         .unwrap_or_else(|error| panic!("{error}"))
 }
 

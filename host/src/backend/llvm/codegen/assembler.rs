@@ -20,14 +20,14 @@ use super::{
     error::{Problem, Result},
     value::with_lanes,
 };
-use crate::backend::llvm::{attributes::FloatMode, target::CpuTarget};
+use crate::{backend::llvm::attributes::FloatMode, target::Target};
 
 /// A builder that knows its module, its target and whether floats may be contracted.
 pub(super) struct Assembler<'cx, 'a> {
     pub(super) cx: &'cx Context,
     pub(super) module: &'a Module<'cx>,
     pub(super) builder: Builder<'cx>,
-    pub(super) target: &'a CpuTarget,
+    pub(super) target: &'a Target,
     pub(super) float: FloatMode,
 }
 

@@ -25,7 +25,7 @@ use inkwell::{
 use super::{
     assembler::Assembler,
     check::CHECK,
-    error::{CodegenError, Problem, Result},
+    error::{BackendError, Problem, Result},
     scratch::ALIGN,
     value::Class,
 };
@@ -33,7 +33,6 @@ use crate::{
     backend::llvm::{
         LlvmError,
         attributes::{FloatMode, Pointer, decorate, decorate_pointer},
-        target::CpuTarget,
     },
     ir::DType,
     runtime::{
@@ -42,6 +41,7 @@ use crate::{
         signature::{TensorSpec, data_type},
         status::Failure,
     },
+    target::Target,
 };
 
 /// The symbol of the function.
@@ -110,9 +110,9 @@ pub struct Copy {
 /// The module that holds the function.
 pub fn build_entry<'cx>(
     cx: &'cx Context,
-    target: &CpuTarget,
+    target: &Target,
     entry: &Entry,
-) -> std::result::Result<Module<'cx>, CodegenError> {
+) -> std::result::Result<Module<'cx>, BackendError> {
     let text = MemoryBuffer::create_from_memory_range_copy(CHECK.as_bytes(), "check");
     let module = cx.create_module_from_ir(text).map_err(|error| LlvmError::InvalidModule {
         unit: ENTRY_SYMBOL.to_owned(),

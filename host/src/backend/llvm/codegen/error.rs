@@ -1,69 +1,13 @@
-//! What keeps a tensor program from becoming code.
+//! The errors of a code generator, as this one meets them.
 
 use inkwell::builder::BuilderError;
 
-use crate::backend::llvm::LlvmError;
-
-/// An error of the code generator, with the program it is about.
-#[derive(Debug, thiserror::Error)]
-pub enum CodegenError {
-    /// The program, and what is wrong with it.
-    #[error("tensor program `{program}`{}: {problem}", from_text(.came_from))]
-    Program { program: String, came_from: Option<String>, problem: Problem },
-    /// LLVM refused.
-    #[error(transparent)]
-    Llvm(#[from] LlvmError),
-}
-
-impl CodegenError {
-    /// The error, once it is known what the program came from.
-    pub(crate) fn with_source(self, source: Option<String>) -> Self {
-        match self {
-            Self::Program { program, problem, .. } => {
-                Self::Program { program, came_from: source, problem }
-            }
-            error => error,
-        }
-    }
-}
-
-fn from_text(came_from: &Option<String>) -> String {
-    came_from.as_ref().map_or(String::new(), |from| format!(", from {from}"))
-}
-
-/// What is wrong with a tensor program, by who can act on it.
-#[derive(Debug, thiserror::Error)]
-pub enum Problem {
-    /// What a pass would have taken away, which the user adds to the pipeline; `fact` is what that establishes.
-    #[error("{what} is left over: no pass has established `{fact}`")]
-    Left { what: String, fact: &'static str },
-    /// A dimension is not known; the user gives it a value.
-    #[error("{what} has the symbolic shape {shape}; give its dimensions values, as in -D n=1")]
-    Symbolic { what: String, shape: String },
-    /// The code generator does not do this.
-    #[error("{what} cannot be compiled: {reason}")]
-    Unsupported { what: String, reason: String },
-    /// The program breaks a rule of the IR: a mistake of the pass that made it.
-    #[error("the program is broken: {0}")]
-    Malformed(String),
-    /// Our mistake in the use of LLVM.
-    #[error("LLVM refuses an instruction: {0}")]
-    Builder(#[from] BuilderError),
-}
-
-impl Problem {
-    /// The error, once it is known which program is meant.
-    pub(super) fn of(self, program: &str) -> CodegenError {
-        CodegenError::Program { program: program.to_owned(), came_from: None, problem: self }
-    }
-
-    pub(super) fn malformed<T>(what: impl Into<String>) -> Result<T> {
-        Err(Problem::Malformed(what.into()))
-    }
-
-    pub(super) fn unsupported<T>(what: impl Into<String>, reason: impl Into<String>) -> Result<T> {
-        Err(Problem::Unsupported { what: what.into(), reason: reason.into() })
-    }
-}
+pub(super) use crate::backend::{BackendError, Problem};
 
 pub(super) type Result<T> = std::result::Result<T, Problem>;
+
+impl From<BuilderError> for Problem {
+    fn from(error: BuilderError) -> Problem {
+        Problem::Instruction(error.to_string())
+    }
+}

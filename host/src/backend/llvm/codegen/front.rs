@@ -18,12 +18,9 @@ use inkwell::{
 
 use super::{
     entry::ENTRY_SYMBOL,
-    error::{CodegenError, Problem, Result},
+    error::{BackendError, Problem, Result},
 };
-use crate::{
-    backend::llvm::{attributes::decorate, target::CpuTarget},
-    runtime::model::LIBRARY_INFO,
-};
+use crate::{backend::llvm::attributes::decorate, runtime::model::LIBRARY_INFO, target::Target};
 
 /// What the functions say.
 #[derive(Clone, Copy, Debug)]
@@ -49,9 +46,9 @@ impl Front<'_> {
 /// The module that holds the functions.
 pub fn build_front<'cx>(
     cx: &'cx Context,
-    target: &CpuTarget,
+    target: &Target,
     front: &Front<'_>,
-) -> std::result::Result<Module<'cx>, CodegenError> {
+) -> std::result::Result<Module<'cx>, BackendError> {
     let module = cx.create_module(front.prefix);
     build(cx, &module, target, front).map_err(|problem| problem.of(front.prefix))?;
     Ok(module)
@@ -60,7 +57,7 @@ pub fn build_front<'cx>(
 fn build<'cx>(
     cx: &'cx Context,
     module: &Module<'cx>,
-    target: &CpuTarget,
+    target: &Target,
     front: &Front<'_>,
 ) -> Result<()> {
     let pointer = cx.ptr_type(AddressSpace::default());

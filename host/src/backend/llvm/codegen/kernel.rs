@@ -22,7 +22,7 @@ use inkwell::{
 use super::{
     access::{Buffer, BufferLayout},
     assembler::Assembler,
-    error::{CodegenError, Problem, Result},
+    error::{BackendError, Problem, Result},
     expression::{Memo, Scope},
     parallel::facts,
     scratch::{ALIGN, ScratchPlan},
@@ -32,10 +32,10 @@ use super::{
 use crate::{
     backend::llvm::{
         attributes::{FloatMode, Pointer, decorate, decorate_pointer},
-        target::CpuTarget,
         units::Pipeline,
     },
     ir::{BodyView, Expr, Function, Kind, View},
+    target::Target,
 };
 
 /// A program to be compiled.
@@ -50,7 +50,7 @@ pub struct Kernel<'a> {
 }
 
 /// Bytes that the caller of the program must lend it.
-pub fn scratch_bytes(kernel: &Kernel<'_>) -> std::result::Result<u64, CodegenError> {
+pub fn scratch_bytes(kernel: &Kernel<'_>) -> std::result::Result<u64, BackendError> {
     let plan = || {
         let view = kernel.function.view();
         let program = Program::of(view)?;
@@ -71,10 +71,10 @@ pub fn pipeline_for(function: &Function) -> Pipeline {
 /// The module that holds the function of `kernel`.
 pub fn build_kernel<'cx>(
     cx: &'cx Context,
-    target: &CpuTarget,
+    target: &Target,
     float: FloatMode,
     kernel: &Kernel<'_>,
-) -> std::result::Result<Module<'cx>, CodegenError> {
+) -> std::result::Result<Module<'cx>, BackendError> {
     let module = cx.create_module(kernel.name);
     emit(cx, &module, target, float, kernel).map_err(|problem| problem.of(kernel.name))?;
     Ok(module)
@@ -83,7 +83,7 @@ pub fn build_kernel<'cx>(
 fn emit<'cx>(
     cx: &'cx Context,
     module: &Module<'cx>,
-    target: &CpuTarget,
+    target: &Target,
     float: FloatMode,
     kernel: &Kernel<'_>,
 ) -> Result<()> {

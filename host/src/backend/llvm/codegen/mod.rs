@@ -33,6 +33,5 @@ mod tests;
 mod value;
 
 pub use entry::{Base, Copy, ENTRY_SYMBOL, Entry, EntryArgument, KernelCall, Place, build_entry};
-pub use error::{CodegenError, Problem};
 pub use front::{Front, build_front};
 pub use kernel::{Kernel, build_kernel, pipeline_for, scratch_bytes};

@@ -3,14 +3,14 @@
 use half::{bf16, f16};
 
 use super::run::{Program, compile, run_on};
-use crate::backend::llvm::{target::CpuTarget, units::Emit};
 use crate::eval::{Element, Tensor};
 use crate::ir::{BinaryOp, Build, BuildPrim, DType, Expr, LoopKind};
+use crate::{backend::llvm::units::Emit, target::Target};
 
 /// The targets that run here: this machine, and one that has next to nothing.
-fn targets() -> Vec<CpuTarget> {
-    let mut targets = vec![CpuTarget::host().unwrap()];
-    let baseline: CpuTarget = "x86_64-linux-gnu".parse().unwrap();
+fn targets() -> Vec<Target> {
+    let mut targets = vec![Target::native().unwrap()];
+    let baseline: Target = "x86_64-linux-gnu".parse().unwrap();
     if baseline.runs_here() {
         targets.push(baseline);
     }
@@ -22,7 +22,7 @@ fn map<A: Element, B: Element, R: Element>(
     a: &[A],
     b: &[B],
     result: DType,
-    target: &CpuTarget,
+    target: &Target,
     make: impl Fn(&mut Program, Expr, Expr) -> Expr,
 ) -> Vec<R> {
     let count = a.len() as i64;
@@ -41,11 +41,11 @@ fn map<A: Element, B: Element, R: Element>(
     run_on(&func, &inputs, target, None)[0].elements::<R>().to_vec()
 }
 
-fn binary<T: Element>(op: BinaryOp, a: &[T], b: &[T], target: &CpuTarget) -> Vec<T> {
+fn binary<T: Element>(op: BinaryOp, a: &[T], b: &[T], target: &Target) -> Vec<T> {
     map(a, b, T::DTYPE, target, |p, x, y| p.tx.binary(op, x, y))
 }
 
-fn intrinsic<T: Element>(name: &str, a: &[T], target: &CpuTarget) -> Vec<T> {
+fn intrinsic<T: Element>(name: &str, a: &[T], target: &Target) -> Vec<T> {
     map(a, a, T::DTYPE, target, |p, x, _| p.tx.intrinsic(name, &[x]))
 }
 

@@ -2,14 +2,15 @@
 
 use super::super::{Kernel, build_kernel};
 use super::run::Program;
-use crate::backend::llvm::{attributes::FloatMode, inkwell::context, target::CpuTarget};
+use crate::backend::llvm::{attributes::FloatMode, inkwell::context};
 use crate::ir::{BinaryOp, BuildPrim, DType, Function, LoopKind};
+use crate::target::Target;
 
 /// Builds the LLVM module of what `make` makes, on a stack of 512 KiB.
 fn build_on_a_small_stack(make: fn() -> std::sync::Arc<Function>) {
     let build = move || {
         let func = make();
-        let target = CpuTarget::host().unwrap();
+        let target = Target::native().unwrap();
         let cx = context::Context::create();
         let kernel = Kernel { name: "k", symbol: "k", function: &func };
         let module = build_kernel(&cx, &target, FloatMode::Contract, &kernel).unwrap();

@@ -1,9 +1,9 @@
 //! Loops, branches, blocks and buffers.
 
 use super::run::{Program, compile, problem, run, run_on, run_parallel};
-use crate::backend::llvm::{target::CpuTarget, units::Emit};
 use crate::eval::Tensor;
 use crate::ir::{Attrs, BinaryOp, Build, BuildPrim, Context, DType, Kind, LoopKind, NodeSpec};
+use crate::{backend::llvm::units::Emit, target::Target};
 
 fn counting(shape: &[usize]) -> Tensor {
     let count = shape.iter().product::<usize>();
@@ -94,7 +94,7 @@ fn parallel_loops_take_along_what_they_name() {
         assert_eq!(floats(&result[0]), expected, "{threads} threads");
     }
     let text =
-        String::from_utf8(compile(&func, &CpuTarget::host().unwrap(), Emit::RawLlvmIr).unwrap())
+        String::from_utf8(compile(&func, &Target::native().unwrap(), Emit::RawLlvmIr).unwrap())
             .unwrap();
     assert_eq!(text.matches("define internal void @k.body").count(), 1, "{text}");
 }
@@ -236,10 +236,10 @@ fn a_large_buffer_in_a_parallel_loop_is_refused() {
 #[test]
 fn every_target_can_be_compiled_for() {
     for target in ["x86_64-linux-gnu", "x86_64-linux-gnu,cpu=haswell", "aarch64-linux-gnu"] {
-        let target: CpuTarget = target.parse().unwrap();
+        let target: Target = target.parse().unwrap();
         assert!(compile(&scaled(LoopKind::Parallel), &target, Emit::Object).is_ok(), "{target}");
     }
-    let baseline: CpuTarget = "x86_64-linux-gnu".parse().unwrap();
+    let baseline: Target = "x86_64-linux-gnu".parse().unwrap();
     if baseline.runs_here() {
         let result = run_on(&scaled(LoopKind::Serial), &[counting(&[5, 7])], &baseline, None);
         assert_eq!(floats(&result[0]), expected_scaled());

@@ -8,7 +8,6 @@ use super::super::{Kernel, build_kernel, pipeline_for, scratch_bytes};
 use crate::backend::llvm::{
     attributes::FloatMode,
     jit::Jit,
-    target::CpuTarget,
     units::{CompileOptions, Emit, compile_units},
 };
 use crate::eval::Tensor;
@@ -17,6 +16,7 @@ use crate::runtime::{
     dlpack::{DataType, TensorBuffer},
     parallel::{RawParallel, ThreadPool},
 };
+use crate::target::Target;
 
 /// A program under construction.
 pub(super) struct Program {
@@ -55,37 +55,37 @@ impl Program {
 }
 
 /// `func` in the form `emit`.
-pub(super) fn compile(func: &Function, target: &CpuTarget, emit: Emit) -> Result<Vec<u8>, String> {
+pub(super) fn compile(func: &Function, target: &Target, emit: Emit) -> Result<Vec<u8>, String> {
     let kernel = Kernel { name: "k", symbol: "k", function: func };
     let options = CompileOptions { emit, pipeline: pipeline_for(func), threads: 1 };
     compile_units(target, &options, &[kernel], |cx, kernel| {
         build_kernel(cx, target, FloatMode::Contract, kernel)
     })
     .map(|mut units| units.remove(0))
-    .map_err(|error: super::super::CodegenError| error.to_string())
+    .map_err(|error: crate::backend::BackendError| error.to_string())
 }
 
 /// Why `func` cannot be compiled.
 pub(super) fn problem(func: &Function) -> String {
-    compile(func, &CpuTarget::host().unwrap(), Emit::Object).unwrap_err()
+    compile(func, &Target::native().unwrap(), Emit::Object).unwrap_err()
 }
 
 /// Runs `func` for this machine on one thread.
 pub(super) fn run(func: &Function, inputs: &[Tensor]) -> Vec<Tensor> {
-    run_on(func, inputs, &CpuTarget::host().unwrap(), None)
+    run_on(func, inputs, &Target::native().unwrap(), None)
 }
 
 /// Runs `func` on `threads` threads.
 pub(super) fn run_parallel(func: &Function, inputs: &[Tensor], threads: usize) -> Vec<Tensor> {
     let pool = ThreadPool::new(NonZeroUsize::new(threads).unwrap()).unwrap();
-    run_on(func, inputs, &CpuTarget::host().unwrap(), Some(&pool))
+    run_on(func, inputs, &Target::native().unwrap(), Some(&pool))
 }
 
 /// Runs `func`, compiled for `target`; the outputs are full of 0xa5 before.
 pub(super) fn run_on(
     func: &Function,
     inputs: &[Tensor],
-    target: &CpuTarget,
+    target: &Target,
     pool: Option<&ThreadPool>,
 ) -> Vec<Tensor> {
     let object = compile(func, target, Emit::Object).unwrap_or_else(|error| panic!("{error}"));

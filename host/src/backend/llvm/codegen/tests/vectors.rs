@@ -1,9 +1,9 @@
 //! Vector loads and stores, and what instructions they become.
 
 use super::run::{Program, compile, run};
-use crate::backend::llvm::{target::CpuTarget, units::Emit};
 use crate::eval::Tensor;
 use crate::ir::{BinaryOp, BuildPrim, DType, Expr, Function, LoopKind};
+use crate::{backend::llvm::units::Emit, target::Target};
 
 fn counting(count: usize) -> Tensor {
     Tensor::from_vec(vec![count], (0..count).map(|i| i as f32).collect())
@@ -153,7 +153,7 @@ fn a_tile_stays_in_registers() {
         .collect();
     assert_eq!(result[0].elements::<f32>().to_vec(), expected);
 
-    let target = "x86_64-linux-gnu,cpu=znver4".parse::<CpuTarget>().unwrap();
+    let target = "x86_64-linux-gnu,cpu=znver4".parse::<Target>().unwrap();
     let assembly = String::from_utf8(compile(&func, &target, Emit::Assembly).unwrap()).unwrap();
     let count = |word: &str| assembly.lines().filter(|line| line.contains(word)).count();
     assert_eq!(count("vfmadd"), 28, "{assembly}");

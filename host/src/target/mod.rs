@@ -1,0 +1,32 @@
+//! Targets: what code is made for, as values that can be named, listed, shown and asked.
+//!
+//! ```text
+//! native                                          this machine; `llvm` and `cpu` mean the same
+//! native,vector-width=256                         this machine, at most 256-bit vectors
+//! znver4                                          one of the list, see `tenon targets list`
+//! x86_64-linux-gnu,cpu=znver4,l3=16M              the same, and less of a cache
+//! x86_64-linux-gnu,cpu=x86-64-v3,features=+avx512f,+avx512vl
+//! ```
+//!
+//! The head is this machine, a name of the list (`targets.txt`), or a triple. With a triple the
+//! processor is the architecture's baseline, so that what is compiled for a triple runs on all of
+//! its machines. What is not known is an error that names what may be meant.
+//!
+//! What a processor can do is asked of the code generator; caches and threads are read from the
+//! system for this machine, and from the list for others.
+
+mod architecture;
+mod caches;
+mod error;
+mod list;
+mod request;
+#[cfg(all(test, feature = "llvm"))]
+mod tests;
+mod value;
+
+pub use architecture::Architecture;
+pub use caches::Caches;
+pub use error::{TargetError, TargetProblem};
+pub use list::{NamedTarget, named};
+pub(crate) use value::normalized;
+pub use value::{Abilities, Processor, Target};

@@ -1,0 +1,106 @@
+use super::*;
+use crate::ir::Context as _;
+
+fn target(text: &str) -> Target {
+    text.parse().unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn this_machine_has_three_names_and_reads_back() {
+    let native = Target::native().unwrap();
+    for text in ["llvm", "cpu", "native", &native.to_string()] {
+        assert_eq!(native, target(text), "{text}");
+    }
+    assert!(native.runs_here() && native.threads() > 0);
+    assert_ne!(native.cpu(), "generic");
+}
+
+#[test]
+fn every_target_of_the_list_reads_back() {
+    for line in named() {
+        let target = target(line.name);
+        assert_eq!(target, target.to_string().parse().unwrap(), "{}", line.name);
+    }
+}
+
+#[test]
+fn a_processor_has_its_vectors() {
+    for (text, bits, registers, fma) in [
+        ("x86_64-linux-gnu", 128, 16, false),
+        ("x86_64-linux-gnu,cpu=sandybridge", 128, 16, false),
+        ("haswell", 256, 16, true),
+        ("x86-64-v4", 512, 32, true),
+        ("x86_64-linux-gnu,cpu=x86-64-v3,features=+avx512f,+avx512vl", 512, 32, true),
+        ("x86_64-linux-gnu,cpu=skylake-avx512", 512, 32, true),
+        ("znver4,features=-avx512f", 256, 16, true),
+        ("znver4,vector-width=256", 256, 16, true),
+        ("neoverse-n1", 128, 32, true),
+        ("riscv64", 128, 32, true),
+        ("riscv64-v", 128, 32, true),
+        ("riscv64-v,features=+zvl256b", 256, 32, true),
+        ("wasm32", 128, 16, false),
+    ] {
+        let target = target(text);
+        assert_eq!(
+            (target.vector_bits(), target.vector_registers(), target.has_fma()),
+            (bits, registers, fma),
+            "{text}"
+        );
+        assert_eq!(target.lanes(4), bits / 32);
+    }
+}
+
+#[test]
+fn a_triple_alone_means_all_of_its_machines() {
+    let x86 = target("x86_64-linux-gnu");
+    assert_eq!((x86.triple(), x86.cpu()), ("x86_64-unknown-linux-gnu", "x86-64"));
+    assert_eq!(x86.features(), "");
+    assert_eq!(target("riscv64-linux-gnu").features(), "+m,+a,+f,+d,+c");
+    assert_eq!(target("wasm32").triple(), "wasm32-unknown-unknown");
+}
+
+#[test]
+fn caches_come_from_the_list_and_can_be_said() {
+    let zen = target("x86_64-linux-gnu,cpu=znver4");
+    assert_eq!(zen, target("znver4"));
+    assert_eq!(zen.caches(), Caches { l1: 32 << 10, l2: 1 << 20, l3: 32 << 20 });
+    let small = target("znver4,l3=16M,threads=4");
+    assert_eq!((small.caches().l3, small.threads()), (16 << 20, 4));
+    let text = "x86_64-unknown-linux-gnu,cpu=znver4,vector-width=512,l3=16M,threads=4";
+    assert_eq!(small.to_string(), text);
+}
+
+#[test]
+fn passes_read_what_is_known() {
+    let cx = crate::testing::cx();
+    let zen = cx.terms().attrs(target("znver4,threads=4").attrs(&cx));
+    for (key, value) in [("vector_bits", 512), ("l2_bytes", 1 << 20), ("threads", 4)] {
+        assert_eq!(zen.int(key), Some(value), "{key}");
+    }
+    assert_eq!(zen.str("kind"), Some("cpu"));
+    assert_eq!(cx.terms().attrs(target("wasm32").attrs(&cx)).int("l1_bytes"), None);
+}
+
+#[test]
+fn wrong_texts_say_what_would_be_right() {
+    for (text, hint) in [
+        ("", "write `native`"),
+        ("znver44", "did you mean `znver4`"),
+        ("native,cpu=zenver4", "znver4"),
+        ("native,features=+avx512ff", "avx512f"),
+        ("native,features=avx2", "needs a `+`"),
+        ("native,speed=high", "the keys are cpu, features"),
+        ("native,thread=4", "did you mean `threads`?"),
+        ("native,threads=0", "no number of threads"),
+        ("native,l1=48k", "sizes are written"),
+        ("native,+avx2", "no `key=value`"),
+        ("native,vector-width=100", "128, 256, 512"),
+        ("x86_64-linux-gnu,vector-width=512", "wider than the 128 bits"),
+        ("sparc-linux-gnu", "x86_64, aarch64, riscv64 or wasm32"),
+        ("riscv64-linux-gnu,cpu=native", "this machine's"),
+        ("aarch64,features=+avx2", "aarch64 has no feature `avx2`"),
+    ] {
+        let problem = text.parse::<Target>().unwrap_err().to_string();
+        assert!(problem.contains(hint), "{text:?}: {problem}");
+    }
+}

@@ -1,0 +1,220 @@
+//! A target as a value.
+
+use std::{fmt, str::FromStr};
+
+use tenon_plugin_api::ir::{Attrs, Context};
+
+use super::caches::size_text;
+use super::list::caches_of;
+use super::request::{Request, Resolved};
+use super::{Architecture, Caches, TargetError, TargetProblem};
+use crate::backend::{Backend, backend};
+use crate::ir::Cx;
+
+/// What code is made for: a processor, what it can do, and what is around it.
+///
+/// It is plain data: equal texts give equal targets, and a target's text gives it back.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Target {
+    processor: Processor,
+    abilities: Abilities,
+    caches: Caches,
+    threads: u32,
+}
+
+/// A processor, by the names that code generators have for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Processor {
+    /// The normalized triple.
+    pub triple: String,
+    /// Its head.
+    pub architecture: Architecture,
+    /// The name of the processor.
+    pub cpu: String,
+    /// Features on top of the processor's own: `+avx512f,-sse4a`.
+    pub features: String,
+}
+
+/// What a processor can do in one instruction, as its code generator says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Abilities {
+    /// The widest vectors that code should use, in bits.
+    pub vector_bits: u32,
+    /// A multiplication and an addition, rounded once.
+    pub has_fma: bool,
+    /// The conversion of f16 to f32 and back.
+    pub has_half: bool,
+    /// Rounding a float to a whole number.
+    pub has_rounding: bool,
+}
+
+impl Target {
+    /// Parses a target: `native` is this machine.
+    pub fn parse(text: &str) -> Result<Target, TargetError> {
+        let error = |problem| TargetError { target: text.to_owned(), problem: Box::new(problem) };
+        Target::asked(text, backend()).map_err(error)
+    }
+
+    /// The machine that runs this.
+    pub fn native() -> Result<Target, TargetError> {
+        Target::parse("native")
+    }
+
+    fn asked(text: &str, backend: &dyn Backend) -> Result<Target, TargetProblem> {
+        let request = Request::parse(text)?;
+        let Resolved { processor, caches, threads } = request.resolve(backend)?;
+        let mut abilities = backend.abilities(&processor)?;
+        if let Some(bits) = request.vector_bits {
+            let (has, cpu) = (abilities.vector_bits, processor.cpu.clone());
+            if bits > has {
+                return Err(TargetProblem::WiderThanProcessor { bits, has, cpu });
+            }
+            abilities.vector_bits = bits;
+        }
+        Ok(Target { processor, abilities, caches, threads })
+    }
+
+    /// What kind of device it is, as passes read it.
+    pub fn kind(&self) -> &'static str {
+        "cpu"
+    }
+
+    /// The processor.
+    pub fn processor(&self) -> &Processor {
+        &self.processor
+    }
+
+    /// The normalized triple.
+    pub fn triple(&self) -> &str {
+        &self.processor.triple
+    }
+
+    /// The name of the processor.
+    pub fn cpu(&self) -> &str {
+        &self.processor.cpu
+    }
+
+    /// Features on top of the processor's own: `+avx512f,-sse4a`.
+    pub fn features(&self) -> &str {
+        &self.processor.features
+    }
+
+    /// The architecture.
+    pub fn architecture(&self) -> Architecture {
+        self.processor.architecture
+    }
+
+    /// The widest vectors that code should use, in bits.
+    pub fn vector_bits(&self) -> u32 {
+        self.abilities.vector_bits
+    }
+
+    /// How many elements of `bytes` bytes a vector holds.
+    pub fn lanes(&self, bytes: u32) -> u32 {
+        (self.vector_bits() / (8 * bytes.max(1))).max(1)
+    }
+
+    /// How many vector registers there are.
+    pub fn vector_registers(&self) -> u32 {
+        self.architecture().vector_registers(self.vector_bits())
+    }
+
+    /// Whether a fused multiply-add is one instruction. Where it is not, it is a call into the C
+    /// library for every lane, and two instructions are what to emit.
+    pub fn has_fma(&self) -> bool {
+        self.abilities.has_fma
+    }
+
+    /// Whether f16 is converted to f32 and back by an instruction; where it is not, it is a call
+    /// of a library that is not there.
+    pub fn has_half(&self) -> bool {
+        self.abilities.has_half
+    }
+
+    /// Whether a float is rounded to a whole number by an instruction; likewise.
+    pub fn has_rounding(&self) -> bool {
+        self.abilities.has_rounding
+    }
+
+    /// The data caches.
+    pub fn caches(&self) -> Caches {
+        self.caches
+    }
+
+    /// How many threads run at once; 0 where that is not known.
+    pub fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    /// Whether this process can run the code: same architecture and system. The processor is
+    /// not compared, so that a narrower one of the same family can be tried.
+    pub fn runs_here(&self) -> bool {
+        let here = (Some(std::env::consts::ARCH), Some(std::env::consts::OS));
+        platform(self.triple()) == here
+    }
+
+    /// What passes and rules read; docs/targets.md lists the keys.
+    pub fn attrs(&self, cx: &Cx) -> Attrs {
+        let mut attrs = vec![
+            ("kind", self.kind().into()),
+            ("triple", self.triple().into()),
+            ("cpu", self.cpu().into()),
+            ("vector_bits", i64::from(self.vector_bits()).into()),
+            ("vector_registers", i64::from(self.vector_registers()).into()),
+        ];
+        let Caches { l1, l2, l3 } = self.caches;
+        let threads = u64::from(self.threads);
+        let known = [("l1_bytes", l1), ("l2_bytes", l2), ("l3_bytes", l3), ("threads", threads)];
+        let known = known.into_iter().filter(|(_, value)| *value > 0);
+        attrs.extend(known.map(|(key, value)| (key, (value as i64).into())));
+        cx.attrs(&attrs)
+    }
+}
+
+/// Its one text, which gives an equal target: what the list says of the processor is left out.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},cpu={}", self.triple(), self.cpu())?;
+        if !self.features().is_empty() {
+            write!(f, ",features={}", self.features())?;
+        }
+        write!(f, ",vector-width={}", self.vector_bits())?;
+        let listed = caches_of(self.architecture(), self.cpu()).named();
+        for ((key, bytes), (_, listed)) in self.caches.named().into_iter().zip(listed) {
+            if bytes != listed {
+                write!(f, ",{key}={}", size_text(bytes))?;
+            }
+        }
+        if self.threads > 0 {
+            write!(f, ",threads={}", self.threads)?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Target {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Target, TargetError> {
+        Target::parse(text)
+    }
+}
+
+/// A triple with all of its parts: `x86_64-linux-gnu` leaves the vendor out, of whom nothing depends.
+pub(crate) fn normalized(triple: &str) -> String {
+    let parts: Vec<&str> = triple.split('-').collect();
+    match parts.as_slice() {
+        [architecture] => format!("{architecture}-unknown-unknown"),
+        [architecture, rest @ ("linux" | "none" | "wasi"), ..] => {
+            let behind: String = parts[2..].iter().map(|part| format!("-{part}")).collect();
+            format!("{architecture}-unknown-{rest}{behind}")
+        }
+        _ => triple.to_owned(),
+    }
+}
+
+/// Architecture and operating system of a triple: what must agree for code to run.
+pub(super) fn platform(triple: &str) -> (Option<&str>, Option<&str>) {
+    let mut parts = triple.split('-');
+    (parts.next(), parts.nth(1))
+}
