@@ -5,14 +5,12 @@
 
 mod argument;
 mod bisect;
-#[cfg(feature = "llvm")]
 mod compile;
 mod compiled;
 mod complete;
 mod conformance;
 mod input;
 mod interrupt;
-#[cfg(feature = "llvm")]
 mod kernel_times;
 mod new;
 mod ops;
@@ -27,7 +25,6 @@ mod quarantine;
 mod reduce;
 mod reproducers;
 mod rules;
-#[cfg(feature = "llvm")]
 mod run;
 mod run_passes;
 mod targets;
@@ -74,10 +71,8 @@ struct Global {
 #[derive(Subcommand)]
 enum Command {
     /// Compile a model into a native library
-    #[cfg(feature = "llvm")]
     Compile(compile::CompileArgs),
     /// Run a model or a compiled library
-    #[cfg(feature = "llvm")]
     Run(run::RunArgs),
     /// Run passes over a module and print it
     Opt(opt::OptArgs),
@@ -159,9 +154,7 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
-        #[cfg(feature = "llvm")]
         Command::Compile(args) => compile::compile(&cli.global, args),
-        #[cfg(feature = "llvm")]
         Command::Run(args) => run::run(&cli.global, args),
         Command::Opt(args) => opt::opt(&cli.global, args),
         Command::Bisect(args) => bisect::bisect(&cli.global, args),

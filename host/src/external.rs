@@ -55,7 +55,6 @@ pub(crate) enum ObjectProblem {
 }
 
 /// The code of a program that has its own.
-#[cfg(feature = "llvm")]
 pub(crate) struct ExternalCode<'a> {
     /// The function in the object.
     pub(crate) symbol: &'a str,
@@ -63,7 +62,6 @@ pub(crate) struct ExternalCode<'a> {
     pub(crate) object: &'a Arc<Constant>,
 }
 
-#[cfg(feature = "llvm")]
 impl<'a> ExternalCode<'a> {
     /// The code of `program`; `None` when it is a tensor program like any other.
     pub(crate) fn of(program: &'a Function) -> Option<Self> {

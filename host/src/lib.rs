@@ -8,20 +8,17 @@ pub mod conformance;
 pub mod diagnostics;
 pub mod driver;
 pub mod eval;
-#[cfg(feature = "llvm")]
 pub mod executable;
 mod external;
 pub mod infer;
 pub mod io;
 pub mod ir;
-#[cfg(feature = "llvm")]
 pub mod object;
 pub mod onnx;
 pub mod ops;
 mod parallel;
 pub mod passes;
-#[cfg(feature = "llvm")]
-mod plan;
+pub mod plan;
 mod printable;
 pub mod reduce;
 pub mod registry;

@@ -16,6 +16,8 @@
 
 mod addresses;
 mod calls;
+mod entry;
+mod error;
 mod memory;
 mod values;
 
@@ -24,7 +26,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::backend::llvm::codegen::Entry;
 use crate::ir::op_names::{
     ALLOC_TENSOR, CALL_TIR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
     RESHAPE,
@@ -34,8 +35,10 @@ use crate::ir::{
     TermView, Type, TypeView, View,
 };
 
-use crate::executable::{CompileError, PlanProblem};
 use memory::{Home, Memory, PlannedTensor};
+
+pub use entry::{Base, Copy, ENTRY_SYMBOL, Entry, EntryArgument, KernelCall, Place};
+pub use error::{PlanError, PlanProblem};
 
 type Step<T> = Result<T, PlanProblem>;
 
@@ -53,18 +56,18 @@ pub(crate) struct Plan {
 }
 
 /// The plan of the graph function `name`.
-pub(crate) fn plan(module: &Module, name: &str) -> Result<Plan, CompileError> {
+pub(crate) fn plan(module: &Module, name: &str) -> Result<Plan, PlanError> {
     let terms = module.cx().terms();
     let Some(function) = module.get_str(name).filter(|function| !function.is_prim()) else {
         let graph = module.iter().filter(|(_, function)| !function.is_prim());
         let found = graph.map(|(name, _)| terms.str(name).to_owned()).collect();
-        return Err(CompileError::NoEntry { name: name.to_owned(), found });
+        return Err(PlanError::NoEntry { name: name.to_owned(), found });
     };
     let mut planner = Planner::new(module, function);
     planner.run().map_err(|problem| {
         let from = planner.at.and_then(|at| function.source_text(at));
         let from = from.map_or(String::new(), |from| format!(", from {from}"));
-        CompileError::Plan {
+        PlanError::Binding {
             function: name.to_owned(),
             place: format!("{}{from}", planner.place),
             problem: Box::new(problem),

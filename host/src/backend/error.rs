@@ -8,12 +8,23 @@ pub enum BackendError {
     /// The program, and what is wrong with it.
     #[error("tensor program `{program}`{}: {problem}", from_text(.came_from))]
     Program { program: String, came_from: Option<String>, problem: Problem },
+    /// There is no code generator.
+    #[error("this program was built without a code generator")]
+    Absent,
     /// The code generator failed, for a reason of its own.
     #[error(transparent)]
     Generator(Box<dyn Error + Send + Sync>),
 }
 
 impl BackendError {
+    /// The program that it is about.
+    pub(crate) fn program(&self) -> Option<&str> {
+        match self {
+            Self::Program { program, .. } => Some(program),
+            Self::Absent | Self::Generator(_) => None,
+        }
+    }
+
     /// The error, once it is known what the program came from.
     pub(crate) fn with_source(self, source: Option<String>) -> Self {
         match self {
@@ -51,15 +62,17 @@ pub enum Problem {
 
 impl Problem {
     /// The error, once it is known which program is meant.
-    pub(crate) fn of(self, program: &str) -> BackendError {
+    pub fn of(self, program: &str) -> BackendError {
         BackendError::Program { program: program.to_owned(), came_from: None, problem: self }
     }
 
-    pub(crate) fn malformed<T>(what: impl Into<String>) -> Result<T, Problem> {
+    /// That the program is broken.
+    pub fn malformed<T>(what: impl Into<String>) -> Result<T, Problem> {
         Err(Problem::Malformed(what.into()))
     }
 
-    pub(crate) fn unsupported<T>(
+    /// That there is no code for something.
+    pub fn unsupported<T>(
         what: impl Into<String>,
         reason: impl Into<String>,
     ) -> Result<T, Problem> {

@@ -1,7 +1,9 @@
 //! What the rest of the house needs of a code generator.
 
-use super::BackendError;
-use crate::target::{Abilities, Architecture, Processor};
+use super::{BackendError, Compilation, Kernel, Work};
+use crate::ir::Bytes;
+use crate::runtime::{model::Model, signature::Signature};
+use crate::target::{Abilities, Architecture, Processor, Target};
 
 /// A code generator.
 pub trait Backend: Sync {
@@ -16,6 +18,26 @@ pub trait Backend: Sync {
 
     /// What a processor can do, whose names are known.
     fn abilities(&self, processor: &Processor) -> Result<Abilities, BackendError>;
+
+    /// Bytes that the caller of a program must lend it.
+    fn scratch_bytes(&self, kernel: &Kernel<'_>) -> Result<u64, BackendError>;
+
+    /// Does every piece of work; the results come in the same order.
+    fn compile(
+        &self,
+        target: &Target,
+        work: &[Work<'_>],
+        how: Compilation,
+    ) -> Result<Vec<Vec<u8>>, BackendError>;
+
+    /// Loads objects into this process, one of which defines the function that `signature` is
+    /// about, with constants by their symbols.
+    fn load(
+        &self,
+        signature: Signature,
+        objects: &[&[u8]],
+        constants: &[(&str, Bytes)],
+    ) -> Result<Model, BackendError>;
 }
 
 /// The processors and features of an architecture.

@@ -10,6 +10,8 @@ mod generator;
 pub mod llvm;
 #[cfg(not(feature = "llvm"))]
 mod none;
+mod work;
 
 pub use error::{BackendError, Problem};
 pub use generator::{Backend, Names, backend};
+pub use work::{Compilation, Emit, FloatMode, Front, Kernel, Work};

@@ -1,7 +1,9 @@
 //! What stands in for a code generator in a program that was built without.
 
-use super::{Backend, BackendError, Names};
-use crate::target::{Abilities, Architecture, Processor};
+use super::{Backend, BackendError, Compilation, Kernel, Names, Work};
+use crate::ir::Bytes;
+use crate::runtime::{model::Model, signature::Signature};
+use crate::target::{Abilities, Architecture, Processor, Target};
 
 /// Knows the architecture of this machine, with vectors that each of its processors has.
 pub(super) struct NoBackend;
@@ -29,5 +31,22 @@ impl Backend for NoBackend {
 
     fn abilities(&self, _: &Processor) -> Result<Abilities, BackendError> {
         Ok(Abilities { vector_bits: 128, has_fma: false, has_half: false, has_rounding: false })
+    }
+
+    fn scratch_bytes(&self, _: &Kernel<'_>) -> Result<u64, BackendError> {
+        Err(BackendError::Absent)
+    }
+
+    fn compile(
+        &self,
+        _: &Target,
+        _: &[Work<'_>],
+        _: Compilation,
+    ) -> Result<Vec<Vec<u8>>, BackendError> {
+        Err(BackendError::Absent)
+    }
+
+    fn load(&self, _: Signature, _: &[&[u8]], _: &[(&str, Bytes)]) -> Result<Model, BackendError> {
+        Err(BackendError::Absent)
     }
 }

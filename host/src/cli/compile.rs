@@ -13,7 +13,7 @@ use super::input::{read_model, weights_path, write_module_below};
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
-use crate::backend::llvm::units;
+use crate::backend;
 use crate::executable::{CompileError, CompileOptions, Executable, LinkForm, emit, header_path};
 use crate::io::{FileError, InputFiles, Outputs, is_stream};
 use crate::passes::{establishing, help_to_establish};
@@ -146,8 +146,8 @@ fn write(
         }
         Emit::So => return export(LinkForm::Library, outputs),
         Emit::Obj => return export(LinkForm::Object, outputs),
-        Emit::Llvm => units::Emit::LlvmIr,
-        Emit::Asm => units::Emit::Assembly,
+        Emit::Llvm => backend::Emit::Text,
+        Emit::Asm => backend::Emit::Assembly,
     };
     let units = emit(module, target, &options, form).map_err(|error| no_code(registry, error))?;
     outputs.write(output, |out| {

@@ -5,23 +5,16 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::backend::BackendError;
-use crate::backend::llvm::{
-    attributes::FloatMode,
-    codegen::{Entry, Kernel, KernelCall, build_entry, build_kernel, pipeline_for, scratch_bytes},
-    inkwell,
-    process::load_model,
-    units::{self, Emit, Pipeline, compile_units_by},
-};
+use crate::backend::{BackendError, Compilation, Emit, FloatMode, Kernel, Work, backend};
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
+use crate::plan::{Entry, KernelCall, plan};
 use crate::runtime::{model::Model, signature::Signature};
 use crate::target::Target;
 
 use super::error::CompileError;
 use super::identical::Distinct;
 use super::sources::symbol_part;
-use crate::plan::plan;
 
 /// How to compile.
 #[derive(Clone, Debug)]
@@ -67,7 +60,7 @@ pub struct KernelRun {
     pub came_from: String,
 }
 
-/// What has become of one LLVM module.
+/// What has become of one piece of work.
 pub struct Unit {
     /// The name of the tensor program, or of the entry function.
     pub name: String,
@@ -138,11 +131,12 @@ impl Executable {
             .map(|(symbol, constant)| (symbol.as_str(), constant.data.clone()))
             .collect();
         let signature = self.signature.clone();
-        Ok(load_model(signature, &self.objects, &constants).map_err(BackendError::from)?)
+        let objects: Vec<&[u8]> = self.objects.iter().map(|unit| &unit.bytes[..]).collect();
+        Ok(backend().load(signature, &objects, &constants)?)
     }
 }
 
-/// The units of `module` in another form than objects: LLVM's IR, assembly.
+/// The units of `module` in another form than objects: the code generator's own, assembly.
 pub fn emit(
     module: &Module,
     target: &Target,
@@ -208,7 +202,8 @@ impl Job {
                 let symbol = symbol_of(module.cx(), &name, number, source);
                 entry.kernels.push(symbol.clone());
                 let unit = KernelUnit { name, symbol, function, source };
-                let bytes = scratch_bytes(&unit.kernel()).map_err(|error| unit.named(error))?;
+                let bytes = backend().scratch_bytes(&unit.kernel());
+                let bytes = bytes.map_err(|error| unit.named(error))?;
                 scratch = bytes.max(scratch);
                 kernels.push(unit);
             }
@@ -236,41 +231,24 @@ impl Job {
         form: Emit,
     ) -> Result<Vec<Unit>, CompileError> {
         // The entry first: of a large model it is the longest.
-        let units: Vec<Option<usize>> =
-            std::iter::once(None).chain((0..self.kernels.len()).map(Some)).collect();
-        let compile = units::CompileOptions {
-            emit: form,
-            pipeline: Pipeline::Lean,
-            threads: options.threads,
-        };
-        let pipeline = |unit: &Option<usize>| match unit {
-            None => Pipeline::Lean,
-            Some(kernel) => pipeline_for(&self.kernels[*kernel].function),
-        };
-        let outputs = compile_units_by(target, &compile, &units, pipeline, |cx, unit| {
-            self.build(cx, target, options, *unit)
-        })?;
-        let names = units.iter().map(|unit| match unit {
-            None => options.entry.clone(),
-            Some(kernel) => self.kernels[*kernel].name.clone(),
-        });
+        let kernels = self.kernels.iter().map(|kernel| Work::Kernel(kernel.kernel()));
+        let work: Vec<Work<'_>> =
+            std::iter::once(Work::Entry(&self.entry)).chain(kernels).collect();
+        let how = Compilation { emit: form, float: options.float, threads: options.threads };
+        let outputs =
+            backend().compile(target, &work, how).map_err(|error| self.with_source(error))?;
+        let kernels = self.kernels.iter().map(|kernel| kernel.name.clone());
+        let names = std::iter::once(options.entry.clone()).chain(kernels);
         Ok(names.zip(outputs).map(|(name, bytes)| Unit { name, bytes }).collect())
     }
 
-    fn build<'cx>(
-        &self,
-        cx: &'cx inkwell::context::Context,
-        target: &Target,
-        options: &CompileOptions,
-        unit: Option<usize>,
-    ) -> Result<inkwell::module::Module<'cx>, BackendError> {
-        match unit {
-            None => build_entry(cx, target, &self.entry),
-            Some(kernel) => {
-                let unit = &self.kernels[kernel];
-                build_kernel(cx, target, options.float, &unit.kernel())
-                    .map_err(|error| unit.named(error))
-            }
+    /// An error, with what the program came from that it is about.
+    fn with_source(&self, error: BackendError) -> BackendError {
+        let kernel =
+            self.kernels.iter().find(|kernel| Some(kernel.name.as_str()) == error.program());
+        match kernel {
+            Some(kernel) => kernel.named(error),
+            None => error,
         }
     }
 }

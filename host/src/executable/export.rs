@@ -4,11 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::backend::BackendError;
-use crate::backend::llvm::{
-    codegen::{Front, build_front},
-    units::{self, compile_units},
-};
+use crate::backend::{Compilation, Front, Work, backend};
 use crate::io::{FileError, Mode, Outputs, is_stream, sha256};
 use crate::object::{
     ObjectError,
@@ -83,11 +79,8 @@ impl Executable {
         let workspace = self.signature.workspace_size;
         let front = Front { prefix, interface, workspace, info: &info };
         let exports = front.exports();
-        let options = units::CompileOptions { threads: 1, ..units::CompileOptions::default() };
-        let fronts = compile_units(&self.target, &options, &[front], |cx, front| {
-            build_front(cx, &self.target, front)
-        })
-        .map_err(|error: BackendError| error)?;
+        let how = Compilation { threads: 1, ..Compilation::default() };
+        let fronts = backend().compile(&self.target, &[Work::Front(front)], how)?;
 
         let scratch = tempfile::tempdir().map_err(|source| writing(name, source))?;
         let constants = scratch.path().join("constants.o");
@@ -105,7 +98,7 @@ impl Executable {
         let exports: Vec<&str> = exports.iter().map(String::as_str).collect();
         let target = &self.target;
         let plan = LinkPlan { target, form, parts: &parts, exports: &exports, name };
-        Ok(link(&Linker::find()?, &plan, place)?)
+        Ok(link(&Linker::find_for(target)?, &plan, place)?)
     }
 }
 

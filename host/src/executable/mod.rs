@@ -18,10 +18,10 @@ mod export;
 mod header;
 mod identical;
 mod sources;
-#[cfg(test)]
+#[cfg(all(test, feature = "llvm"))]
 mod tests;
 
 pub use crate::object::link::LinkForm;
 pub use compile::{CompileOptions, Executable, KernelRun, Unit, emit};
-pub use error::{CompileError, PlanProblem};
+pub use error::CompileError;
 pub use export::{ExportedFiles, header_path, prefix_of};

@@ -28,7 +28,6 @@ pub use weights::{Weight, WeightView, Weights, WeightsProblem, write_weights};
 
 pub(crate) use digest::{Hashing, sha256};
 pub(crate) use error::quoted;
-#[cfg(feature = "llvm")]
 pub(crate) use outputs::Mode;
 pub(crate) use outputs::is_stream;
 pub(crate) use regular::{open_regular, read_text};

@@ -19,8 +19,8 @@
 use std::{borrow::Cow, collections::HashSet, io::Write};
 
 use object::{
-    Architecture, BinaryFormat, Endianness, SectionFlags, SectionKind, SymbolFlags, SymbolKind,
-    SymbolScope, elf,
+    Architecture, BinaryFormat, Endianness, FileFlags, SectionFlags, SectionKind, SymbolFlags,
+    SymbolKind, SymbolScope, elf,
     write::{Object, StreamingBuffer, Symbol, SymbolSection},
 };
 
@@ -59,6 +59,8 @@ pub fn write_constants<W: Write>(
     let total = arrays.iter().map(|array| array.bytes.len() as u64).sum();
     let layout = Layout::choose(target, total)?;
     let mut object = Object::new(BinaryFormat::Elf, layout.architecture, Endianness::Little);
+    object.flags =
+        FileFlags::Elf { os_abi: elf::ELFOSABI_NONE, abi_version: 0, e_flags: layout.file_flags };
     let mut seen = HashSet::new();
     for (index, array) in arrays.iter().enumerate() {
         if !seen.insert(array.symbol) {
@@ -80,23 +82,29 @@ struct Layout {
     architecture: Architecture,
     prefix: &'static str,
     flags: u64,
+    /// How code of the architecture is called, which linkers compare.
+    file_flags: u32,
 }
 
 impl Layout {
     fn choose(target: &Target, total: u64) -> Result<Layout, ObjectError> {
         let alloc = u64::from(elf::SHF_ALLOC);
-        let layout = |architecture| Layout { architecture, prefix: ".rodata", flags: alloc };
+        let layout =
+            |architecture| Layout { architecture, prefix: ".rodata", flags: alloc, file_flags: 0 };
         match target.architecture() {
             TargetArchitecture::X86_64 if total >= LARGE_FROM => Ok(Layout {
-                architecture: Architecture::X86_64,
                 prefix: ".lrodata",
                 flags: alloc | SHF_X86_64_LARGE,
+                ..layout(Architecture::X86_64)
             }),
             TargetArchitecture::X86_64 => Ok(layout(Architecture::X86_64)),
             // Addresses reach 4 GiB, on RISC-V two, and there is no large data: whatever is too far
             // is an error of the linker's.
             TargetArchitecture::Aarch64 => Ok(layout(Architecture::Aarch64)),
-            TargetArchitecture::Riscv64 => Ok(layout(Architecture::Riscv64)),
+            TargetArchitecture::Riscv64 => Ok(Layout {
+                file_flags: elf::EF_RISCV_FLOAT_ABI_DOUBLE | elf::EF_RISCV_RVC,
+                ..layout(Architecture::Riscv64)
+            }),
             TargetArchitecture::Wasm32 => {
                 Err(ObjectError::Constants("wasm32 has no ELF objects".to_owned()))
             }

@@ -22,6 +22,10 @@ pub enum ObjectError {
     #[error("no linker found; looked for {}. Install one, for example: apt-get install lld-22", names_text(.searched))]
     NoLinker { searched: Vec<String> },
 
+    /// The only linker is one for this machine.
+    #[error("{} does not link for {target}. Install LLVM's, for example: apt-get install lld-22", .linker.display())]
+    ForeignLinker { linker: PathBuf, target: String },
+
     /// The linker ran and failed.
     #[error("{} failed with {status}:\n{output}", .linker.display())]
     Link { linker: PathBuf, status: String, output: String },
@@ -36,7 +40,7 @@ pub enum ObjectError {
 }
 
 /// Names as they stand in a message.
-pub(crate) fn names_text(names: &[String]) -> String {
+pub fn names_text(names: &[String]) -> String {
     if names.is_empty() {
         return "nothing".to_owned();
     }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::ObjectError;
+use crate::target::Target;
 
 /// A program that links, and how to talk to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,16 @@ impl Linker {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
         Linker::find_in(&directories)
+    }
+
+    /// One that links for a target: for another architecture than this machine's only LLVM's linker does.
+    pub fn find_for(target: &Target) -> Result<Linker, ObjectError> {
+        match Linker::find()? {
+            Linker { program, dialect: Dialect::Cc } if !target.runs_here() => {
+                Err(ObjectError::ForeignLinker { linker: program, target: target.to_string() })
+            }
+            linker => Ok(linker),
+        }
     }
 
     /// [`Linker::find`] in `directories` alone (and in the toolchain of a `rustc` in them).

@@ -9,5 +9,4 @@ pub mod link;
 pub mod linker;
 pub mod symbols;
 
-pub use error::ObjectError;
-pub(crate) use error::names_text;
+pub use error::{ObjectError, names_text};

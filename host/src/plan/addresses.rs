@@ -1,7 +1,6 @@
 //! The end of planning: addresses for all tensors, names for inputs and outputs.
 
-use super::{Arg, Plan, Planner, Step};
-use crate::backend::llvm::codegen::{Base, Copy, Entry, EntryArgument, KernelCall, Place};
+use super::{Arg, Base, Copy, Entry, EntryArgument, KernelCall, Place, Plan, Planner, Step};
 use crate::ir::{DType, TermView, Type};
 use crate::runtime::signature::TensorSpec;
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::memory::Home;
-use super::{Arg, Planner, Step, malformed, unsupported};
-use crate::executable::PlanProblem;
+use super::{Arg, PlanProblem, Planner, Step, malformed, unsupported};
 use crate::ir::{Args, BodyView, Expr, NodeSource, Symbol, View};
 
 impl<'a> Planner<'a> {

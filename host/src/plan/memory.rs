@@ -1,7 +1,6 @@
 //! Gives tensors their addresses: in the workspace, or in the caller's outputs.
 
-use crate::backend::llvm::codegen::{Base, Place};
-use crate::executable::PlanProblem;
+use super::{Base, Place, PlanProblem};
 
 /// Where storages begin: a cache line, and the widest vector.
 const ALIGN: u64 = 64;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::memory::Home;
-use super::{FOLD, Planner, Step, Tensor, Value, left, malformed, unsupported};
-use crate::executable::PlanProblem;
+use super::{FOLD, PlanProblem, Planner, Step, Tensor, Value, left, malformed, unsupported};
 use crate::ir::{Expr, Type, View};
 use crate::runtime::signature::TensorSpec;
 

@@ -19,11 +19,11 @@ pub enum TargetProblem {
     #[error("it is empty; write `native`, a name that `tenon targets list` shows, or a triple")]
     Empty,
     #[error(
-        "there is no target `{name}`{near}; `tenon targets list` shows those that have names, and a triple begins with {}",
+        "there is no target `{name}`; `tenon targets list` shows those that have names, and a triple begins with {}{near}",
         architectures()
     )]
     NoTarget { name: String, near: String },
-    #[error("there is no key `{key}`{near}; the keys are {keys}")]
+    #[error("there is no key `{key}`; the keys are {keys}{near}")]
     NoKey { key: String, near: String, keys: String },
     #[error("`{0}` is no `key=value` and no `+feature`")]
     NoPart(String),

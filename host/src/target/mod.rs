@@ -28,5 +28,4 @@ pub use architecture::Architecture;
 pub use caches::Caches;
 pub use error::{TargetError, TargetProblem};
 pub use list::{NamedTarget, named};
-pub(crate) use value::normalized;
-pub use value::{Abilities, Processor, Target};
+pub use value::{Abilities, Processor, Target, normalized};

@@ -201,7 +201,7 @@ impl FromStr for Target {
 }
 
 /// A triple with all of its parts: `x86_64-linux-gnu` leaves the vendor out, of whom nothing depends.
-pub(crate) fn normalized(triple: &str) -> String {
+pub fn normalized(triple: &str) -> String {
     let parts: Vec<&str> = triple.split('-').collect();
     match parts.as_slice() {
         [architecture] => format!("{architecture}-unknown-unknown"),

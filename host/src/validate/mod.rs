@@ -11,13 +11,11 @@
 //! place of proof.
 
 mod compare;
-#[cfg(feature = "llvm")]
 mod compiled;
 mod inputs;
 mod reference;
 
 pub use compare::{Mismatch, Tolerance};
-#[cfg(feature = "llvm")]
 pub use compiled::{CompiledError, compare_compiled};
 pub use reference::{Difference, How, Reference};
 

@@ -115,13 +115,11 @@ impl Reference {
     }
 
     /// What a function computed.
-    #[cfg(feature = "llvm")]
     pub(super) fn computed(&self, name: Symbol) -> Option<&Computed> {
         self.results.get(&name)
     }
 
     /// How much floats may differ.
-    #[cfg(feature = "llvm")]
     pub(super) fn tolerance(&self) -> Tolerance {
         self.tolerance
     }

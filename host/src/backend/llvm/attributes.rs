@@ -24,17 +24,6 @@ pub struct Pointer {
     pub dereferenceable: u64,
 }
 
-/// Whether float arithmetic is computed as it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FloatMode {
-    /// As written.
-    Strict,
-    /// In f32 and f64 a product and the sum that it is an operand of, in one expression, are rounded once where the
-    /// processor has an instruction for both.
-    #[default]
-    Contract,
-}
-
 /// Ties `func` to the processor and says what holds for all generated code: it does not unwind,
 /// always returns, and nobody looks at float exception flags.
 ///

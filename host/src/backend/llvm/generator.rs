@@ -1,9 +1,14 @@
 //! LLVM as a code generator of the house.
 
+use super::codegen::{build_entry, build_front, build_kernel, pipeline_for, scratch_bytes};
 use super::names::names_of;
+use super::process::load_model;
+use super::units::{CompileOptions, Pipeline, compile_units_by};
 use super::{LlvmError, machine, probe};
-use crate::backend::{Backend, BackendError, Names};
-use crate::target::{Abilities, Architecture, Processor};
+use crate::backend::{Backend, BackendError, Compilation, Kernel, Names, Work};
+use crate::ir::Bytes;
+use crate::runtime::{model::Model, signature::Signature};
+use crate::target::{Abilities, Architecture, Processor, Target};
 
 /// LLVM.
 pub struct Llvm;
@@ -23,6 +28,38 @@ impl Backend for Llvm {
 
     fn abilities(&self, processor: &Processor) -> Result<Abilities, BackendError> {
         Ok(probe::probe(processor)?)
+    }
+
+    fn scratch_bytes(&self, kernel: &Kernel<'_>) -> Result<u64, BackendError> {
+        scratch_bytes(kernel)
+    }
+
+    fn compile(
+        &self,
+        target: &Target,
+        work: &[Work<'_>],
+        how: Compilation,
+    ) -> Result<Vec<Vec<u8>>, BackendError> {
+        let Compilation { emit, float, threads } = how;
+        let options = CompileOptions { emit, threads, ..CompileOptions::default() };
+        let pipeline = |work: &Work<'_>| match work {
+            Work::Kernel(kernel) => pipeline_for(kernel.function),
+            Work::Entry(_) | Work::Front(_) => Pipeline::Lean,
+        };
+        compile_units_by(target, &options, work, pipeline, |cx, work| match work {
+            Work::Entry(entry) => build_entry(cx, target, entry),
+            Work::Kernel(kernel) => build_kernel(cx, target, float, kernel),
+            Work::Front(front) => build_front(cx, target, front),
+        })
+    }
+
+    fn load(
+        &self,
+        signature: Signature,
+        objects: &[&[u8]],
+        constants: &[(&str, Bytes)],
+    ) -> Result<Model, BackendError> {
+        Ok(load_model(signature, objects, constants)?)
     }
 }
 

@@ -1,10 +1,11 @@
 //! A compiled model in this process.
 
-use std::{any::Any, ffi::c_void, ops::Deref};
+use std::{any::Any, ffi::c_void};
 
-use super::{LlvmError, codegen::ENTRY_SYMBOL, jit::Jit};
+use super::{LlvmError, jit::Jit};
 use crate::{
     ir::Bytes,
+    plan::ENTRY_SYMBOL,
     runtime::{
         dlpack::{DataType, TensorBuffer},
         model::{Model, RawRun},
@@ -17,7 +18,7 @@ use crate::{
 /// symbols. The constants are shared, except those that do not lie on a boundary of 64.
 pub fn load_model(
     signature: Signature,
-    objects: &[impl Deref<Target = [u8]>],
+    objects: &[&[u8]],
     constants: &[(&str, Bytes)],
 ) -> Result<Model, LlvmError> {
     let mut jit = Jit::new()?;

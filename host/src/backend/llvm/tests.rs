@@ -15,8 +15,9 @@ use super::{
     LlvmError,
     attributes::{Pointer, decorate, decorate_pointer},
     jit::Jit,
-    units::{CompileOptions, Emit, Pipeline, compile_units},
+    units::{CompileOptions, Pipeline, compile_units},
 };
+use crate::backend::Emit;
 use crate::object::{
     ObjectError,
     constants::{ConstantArray, write_constants},
@@ -420,10 +421,10 @@ fn every_pipeline_gives_the_same_function() {
 #[test]
 fn every_form_can_be_had() {
     let target = Target::native().unwrap();
-    let raw = text(&target, Emit::RawLlvmIr, Unit::Saxpy);
+    let raw = text(&target, Emit::RawText, Unit::Saxpy);
     assert!(raw.contains("@llvm.fmuladd.f32(float") && raw.contains("target triple"), "{raw}");
-    assert!(text(&target, Emit::LlvmIr, Unit::Saxpy).contains("vector.body"));
-    let malformed = text(&target, Emit::RawLlvmIr, Unit::Malformed);
+    assert!(text(&target, Emit::Text, Unit::Saxpy).contains("vector.body"));
+    let malformed = text(&target, Emit::RawText, Unit::Malformed);
     assert!(malformed.contains("ret void"), "a module that is refused can be looked at");
 }
 

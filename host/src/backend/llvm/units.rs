@@ -16,24 +16,11 @@ use inkwell::{
 use rayon::prelude::*;
 
 use super::{LlvmError, intrinsics, machine::machine};
+use crate::backend::Emit;
 use crate::target::Target;
 
 /// LLVM recurses over large basic blocks; rayon's own two megabytes are not meant for that.
 const STACK_BYTES: usize = 16 << 20;
-
-/// What comes out of a unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Emit {
-    /// A relocatable object file.
-    #[default]
-    Object,
-    /// The processor's assembly as text.
-    Assembly,
-    /// LLVM's IR as text, after the pipeline.
-    LlvmIr,
-    /// LLVM's IR as text, as it was built.
-    RawLlvmIr,
-}
 
 /// What LLVM does to a module between building and emission.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -151,13 +138,13 @@ pub fn compile_module(
 ) -> Result<Vec<u8>, LlvmError> {
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
-    if options.emit == Emit::RawLlvmIr {
+    if options.emit == Emit::RawText {
         return Ok(module.print_to_string().to_bytes().to_vec());
     }
     verify(module)?;
     optimize(machine, &options.pipeline, module)?;
     let file_type = match options.emit {
-        Emit::LlvmIr | Emit::RawLlvmIr => {
+        Emit::Text | Emit::RawText => {
             return Ok(module.print_to_string().to_bytes().to_vec());
         }
         Emit::Object => FileType::Object,

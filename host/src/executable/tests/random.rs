@@ -4,7 +4,7 @@
 //! and literals, by scalar or by vector, serially or in parallel. Float arithmetic is compiled as it is
 //! written, so that nothing is rounded differently.
 
-use crate::backend::llvm::attributes::FloatMode;
+use crate::backend::FloatMode;
 use crate::eval::Tensor;
 use crate::executable::{CompileOptions, Executable};
 use crate::ir::DType;

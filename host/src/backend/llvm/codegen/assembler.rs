@@ -20,7 +20,7 @@ use super::{
     error::{Problem, Result},
     value::with_lanes,
 };
-use crate::{backend::llvm::attributes::FloatMode, target::Target};
+use crate::{backend::FloatMode, target::Target};
 
 /// A builder that knows its module, its target and whether floats may be contracted.
 pub(super) struct Assembler<'cx, 'a> {

@@ -30,11 +30,14 @@ use super::{
     value::Class,
 };
 use crate::{
-    backend::llvm::{
-        LlvmError,
-        attributes::{FloatMode, Pointer, decorate, decorate_pointer},
+    backend::{
+        FloatMode,
+        llvm::{
+            LlvmError,
+            attributes::{Pointer, decorate, decorate_pointer},
+        },
     },
-    ir::DType,
+    plan::{Base, ENTRY_SYMBOL, Entry, EntryArgument, KernelCall, Place},
     runtime::{
         dlpack::DataType,
         profile::MARK,
@@ -43,69 +46,6 @@ use crate::{
     },
     target::Target,
 };
-
-/// The symbol of the function.
-pub const ENTRY_SYMBOL: &str = "tenon_main";
-
-/// What the function does.
-#[derive(Clone, Debug, Default)]
-pub struct Entry {
-    pub inputs: Vec<TensorSpec>,
-    pub outputs: Vec<TensorSpec>,
-    /// Symbols of the constants.
-    pub constants: Vec<String>,
-    /// Symbols of the kernels.
-    pub kernels: Vec<String>,
-    pub calls: Vec<KernelCall>,
-    /// Done after the calls, in order.
-    pub copies: Vec<Copy>,
-    /// Bytes of the workspace.
-    pub workspace: u64,
-    /// Where in the workspace the kernels have their own buffers.
-    pub scratch: u64,
-    /// Whether it takes note of the time between kernels.
-    pub is_profiled: bool,
-}
-
-/// A call of a kernel.
-#[derive(Clone, Debug)]
-pub struct KernelCall {
-    /// Its number in [`Entry::kernels`].
-    pub kernel: usize,
-    pub args: Vec<EntryArgument>,
-}
-
-/// An argument of a kernel.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum EntryArgument {
-    Memory(Place),
-    Scalar { dtype: DType, value: i64 },
-}
-
-/// An address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    pub base: Base,
-    /// Bytes behind it.
-    pub offset: u64,
-}
-
-/// What an address is counted from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Base {
-    Input(usize),
-    Output(usize),
-    Constant(usize),
-    Workspace,
-}
-
-/// Bytes to be copied.
-#[derive(Clone, Copy, Debug)]
-pub struct Copy {
-    pub from: Place,
-    pub to: Place,
-    pub bytes: u64,
-}
 
 /// The module that holds the function.
 pub fn build_entry<'cx>(

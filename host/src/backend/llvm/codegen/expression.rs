@@ -17,7 +17,7 @@ use super::{
     range::Range,
     value::{Class, Form, Value},
 };
-use crate::backend::llvm::attributes::FloatMode;
+use crate::backend::FloatMode;
 use crate::ir::{Args, BinaryOp, BodyView, DType, Expr, View};
 use tenon_plugin_api::op::number::shorten;
 

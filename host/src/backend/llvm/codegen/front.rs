@@ -16,32 +16,13 @@ use inkwell::{
     values::{BasicMetadataValueEnum, BasicValue, BasicValueEnum, FunctionValue, GlobalValue},
 };
 
-use super::{
-    entry::ENTRY_SYMBOL,
-    error::{BackendError, Problem, Result},
+use super::error::{BackendError, Problem, Result};
+use crate::{
+    backend::{Front, llvm::attributes::decorate},
+    plan::ENTRY_SYMBOL,
+    runtime::model::LIBRARY_INFO,
+    target::Target,
 };
-use crate::{backend::llvm::attributes::decorate, runtime::model::LIBRARY_INFO, target::Target};
-
-/// What the functions say.
-#[derive(Clone, Copy, Debug)]
-pub struct Front<'a> {
-    pub prefix: &'a str,
-    /// A digest of what inputs and outputs are.
-    pub interface: &'a str,
-    pub workspace: u64,
-    /// The signature as JSON.
-    pub info: &'a str,
-}
-
-impl Front<'_> {
-    /// The symbols that the library exports.
-    pub fn exports(&self) -> Vec<String> {
-        let exact = format!("run_{}", self.interface);
-        let named = ["run", &exact, "workspace_size", "info"];
-        let named = named.map(|name| format!("{}_{name}", self.prefix));
-        named.into_iter().chain([LIBRARY_INFO.to_owned()]).collect()
-    }
-}
 
 /// The module that holds the functions.
 pub fn build_front<'cx>(

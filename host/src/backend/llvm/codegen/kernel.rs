@@ -30,24 +30,16 @@ use super::{
     value::{Class, Value},
 };
 use crate::{
-    backend::llvm::{
-        attributes::{FloatMode, Pointer, decorate, decorate_pointer},
-        units::Pipeline,
+    backend::{
+        FloatMode, Kernel,
+        llvm::{
+            attributes::{Pointer, decorate, decorate_pointer},
+            units::Pipeline,
+        },
     },
     ir::{BodyView, Expr, Function, Kind, View},
     target::Target,
 };
-
-/// A program to be compiled.
-#[derive(Clone, Copy, Debug)]
-pub struct Kernel<'a> {
-    /// Its name in messages.
-    pub name: &'a str,
-    /// The symbol it gets.
-    pub symbol: &'a str,
-    /// A tensor program.
-    pub function: &'a Function,
-}
 
 /// Bytes that the caller of the program must lend it.
 pub fn scratch_bytes(kernel: &Kernel<'_>) -> std::result::Result<u64, BackendError> {

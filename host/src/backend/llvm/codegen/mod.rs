@@ -32,6 +32,6 @@ mod statement;
 mod tests;
 mod value;
 
-pub use entry::{Base, Copy, ENTRY_SYMBOL, Entry, EntryArgument, KernelCall, Place, build_entry};
-pub use front::{Front, build_front};
-pub use kernel::{Kernel, build_kernel, pipeline_for, scratch_bytes};
+pub use entry::build_entry;
+pub use front::build_front;
+pub use kernel::{build_kernel, pipeline_for, scratch_bytes};

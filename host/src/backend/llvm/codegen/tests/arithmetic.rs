@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use super::run::{Program, compile, run_on};
 use crate::eval::{Element, Tensor};
 use crate::ir::{BinaryOp, Build, BuildPrim, DType, Expr, LoopKind};
-use crate::{backend::llvm::units::Emit, target::Target};
+use crate::{backend::Emit, target::Target};
 
 /// The targets that run here: this machine, and one that has next to nothing.
 fn targets() -> Vec<Target> {

@@ -1,8 +1,8 @@
 //! Programs as deep and as long as they come, on a small stack.
 
-use super::super::{Kernel, build_kernel};
+use super::super::build_kernel;
 use super::run::Program;
-use crate::backend::llvm::{attributes::FloatMode, inkwell::context};
+use crate::backend::{FloatMode, Kernel, llvm::inkwell::context};
 use crate::ir::{BinaryOp, BuildPrim, DType, Function, LoopKind};
 use crate::target::Target;
 

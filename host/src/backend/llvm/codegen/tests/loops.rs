@@ -3,7 +3,7 @@
 use super::run::{Program, compile, problem, run, run_on, run_parallel};
 use crate::eval::Tensor;
 use crate::ir::{Attrs, BinaryOp, Build, BuildPrim, Context, DType, Kind, LoopKind, NodeSpec};
-use crate::{backend::llvm::units::Emit, target::Target};
+use crate::{backend::Emit, target::Target};
 
 fn counting(shape: &[usize]) -> Tensor {
     let count = shape.iter().product::<usize>();
@@ -94,7 +94,7 @@ fn parallel_loops_take_along_what_they_name() {
         assert_eq!(floats(&result[0]), expected, "{threads} threads");
     }
     let text =
-        String::from_utf8(compile(&func, &Target::native().unwrap(), Emit::RawLlvmIr).unwrap())
+        String::from_utf8(compile(&func, &Target::native().unwrap(), Emit::RawText).unwrap())
             .unwrap();
     assert_eq!(text.matches("define internal void @k.body").count(), 1, "{text}");
 }

@@ -4,12 +4,12 @@ use std::ffi::c_void;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use super::super::{Kernel, build_kernel, pipeline_for, scratch_bytes};
+use super::super::{build_kernel, pipeline_for, scratch_bytes};
 use crate::backend::llvm::{
-    attributes::FloatMode,
     jit::Jit,
-    units::{CompileOptions, Emit, compile_units},
+    units::{CompileOptions, compile_units},
 };
+use crate::backend::{Emit, FloatMode, Kernel};
 use crate::eval::Tensor;
 use crate::ir::{Attrs, Build, BuildPrim, Context, DType, Expr, Function, Transaction, View};
 use crate::runtime::{

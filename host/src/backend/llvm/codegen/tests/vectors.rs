@@ -3,7 +3,7 @@
 use super::run::{Program, compile, run};
 use crate::eval::Tensor;
 use crate::ir::{BinaryOp, BuildPrim, DType, Expr, Function, LoopKind};
-use crate::{backend::llvm::units::Emit, target::Target};
+use crate::{backend::Emit, target::Target};
 
 fn counting(count: usize) -> Tensor {
     Tensor::from_vec(vec![count], (0..count).map(|i| i as f32).collect())

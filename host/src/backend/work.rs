@@ -1,0 +1,84 @@
+//! What a code generator is given to do.
+
+use crate::ir::Function;
+use crate::plan::Entry;
+use crate::runtime::model::LIBRARY_INFO;
+
+/// A piece of work: each becomes an object of its own.
+#[derive(Clone, Copy, Debug)]
+pub enum Work<'a> {
+    /// The function that runs a whole model.
+    Entry(&'a Entry),
+    /// A tensor program.
+    Kernel(Kernel<'a>),
+    /// What a library exports.
+    Front(Front<'a>),
+}
+
+/// A program to be compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel<'a> {
+    /// Its name in messages.
+    pub name: &'a str,
+    /// The symbol it gets.
+    pub symbol: &'a str,
+    /// A tensor program.
+    pub function: &'a Function,
+}
+
+/// What a library exports around the function of the model.
+#[derive(Clone, Copy, Debug)]
+pub struct Front<'a> {
+    pub prefix: &'a str,
+    /// A digest of what inputs and outputs are.
+    pub interface: &'a str,
+    pub workspace: u64,
+    /// The signature as JSON.
+    pub info: &'a str,
+}
+
+impl Front<'_> {
+    /// The symbols that the library exports.
+    pub fn exports(&self) -> Vec<String> {
+        let exact = format!("run_{}", self.interface);
+        let named = ["run", &exact, "workspace_size", "info"];
+        let named = named.map(|name| format!("{}_{name}", self.prefix));
+        named.into_iter().chain([LIBRARY_INFO.to_owned()]).collect()
+    }
+}
+
+/// How to compile.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Compilation {
+    /// What is made.
+    pub emit: Emit,
+    /// How far float arithmetic may be rearranged.
+    pub float: FloatMode,
+    /// How many threads compile; 0 for one a processor.
+    pub threads: usize,
+}
+
+/// What comes out of a piece of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Emit {
+    /// A relocatable object file.
+    #[default]
+    Object,
+    /// The processor's assembly as text.
+    Assembly,
+    /// The text that the code generator works with, as it was optimized.
+    Text,
+    /// The same, as it was built.
+    RawText,
+}
+
+/// Whether float arithmetic is computed as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FloatMode {
+    /// As written.
+    Strict,
+    /// In f32 and f64 a product and the sum that it is an operand of, in one expression, are rounded once where the
+    /// processor has an instruction for both.
+    #[default]
+    Contract,
+}
