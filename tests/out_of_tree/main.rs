@@ -74,7 +74,7 @@ fn models(
 fn operator(root: &'static Path) -> Result<(), Failed> {
     let house = tempfile::tempdir()?;
     let (folder, plugins) = (house.path().join("custom-op"), house.path().join("plugins"));
-    check_out_of(root, &folder, "custom-op", &["src/lib.rs", "src/moments.rs"])?;
+    check_out_of(root, &folder, "custom-op", &["src/lib.rs", "src/moments.rs", "src/dense_schedule.rs"])?;
     fs::create_dir_all(&plugins)?;
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("out_of_tree/target");
     let library = build_in(&folder, &target)?.join("libacme_operators.so");
@@ -118,6 +118,7 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
         said(if registry { &text } else { &bare }, arguments, file)
     })?;
     compiled(root, house.path(), |arguments, file| said(&text, arguments, file))?;
+    scheduled(root, &text, &bare, &said)?;
     let isolated = format!("{text}[passes.\"relax.FoldConstant\"]\nisolate = true\n");
     expect(said(&isolated, &folding, &file)?, folded)?;
     let alone = format!("schema = 1\n{}", dir(&ours));
@@ -131,6 +132,39 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
     let wrong = house.path().join("wrong.ir");
     fs::write(&wrong, fs::read_to_string(&file)?.replace("axis = 1", "correction = 2"))?;
     expect(said(&text, &["check"], &wrong)?, "`correction` cannot be 2: it must be at most 1")
+}
+
+/// The schedule of a third party is taken for the operator and the processor that it is for, and nowhere else.
+fn scheduled(
+    root: &Path,
+    with: &str,
+    without: &str,
+    said: impl Fn(&str, &[&str], &Path) -> Result<String, Failed>,
+) -> Result<(), Failed> {
+    let file = root.join("examples/custom-op/tests/dense.ir");
+    // The lines of the three programs: two products, of which one has columns that fill vectors, and another operator.
+    let traces = |registry: &str, target: &str| -> Result<[bool; 3], Failed> {
+        let mut arguments = vec!["opt", "--validate", "--pipeline", "tir.ApplySchedules"];
+        arguments.extend(["--target", target]);
+        let text = said(registry, &arguments, &file)?;
+        let is_acmes = |name: &str| {
+            let line = text.lines().find(|line| line.contains(name));
+            let line = line.ok_or_else(|| format!("{name} is expected in:\n{text}"))?;
+            Ok::<bool, Failed>(line.contains("tail = perfect"))
+        };
+        Ok([is_acmes("@dense")?, is_acmes("@uneven")?, is_acmes("@scale")?])
+    };
+    for (registry, target, wanted) in [
+        (with, "x86-64-v4", [true, false, false]),
+        (with, "x86-64-v3", [false; 3]),
+        (without, "x86-64-v4", [false; 3]),
+    ] {
+        let found = traces(registry, target)?;
+        if found != wanted {
+            return Err(format!("{target}: {found:?}, and {wanted:?} is expected").into());
+        }
+    }
+    Ok(())
 }
 
 /// A function that calls the operator is compiled with its neighbours, and the library runs where nobody knows the plugin.
@@ -216,7 +250,9 @@ fn check_out_of(root: &Path, folder: &Path, name: &str, files: &[&str]) -> Resul
     }
     let api = root.join("plugin-api").display().to_string();
     let manifest = fs::read_to_string(example.join("Cargo.toml"))?;
-    write_changed(&folder.join("Cargo.toml"), &manifest.replace("../../plugin-api", &api))?;
+    let schedule = root.join("schedule").display().to_string();
+    let manifest = manifest.replace("../../plugin-api", &api).replace("../../schedule", &schedule);
+    write_changed(&folder.join("Cargo.toml"), &manifest)?;
     if !folder.join("Cargo.lock").exists() {
         fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
     }

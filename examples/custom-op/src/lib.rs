@@ -1,5 +1,6 @@
-//! Operators of Acme.
+//! Operators of Acme, and how some of ours run.
 
+mod dense_schedule;
 mod moments;
 
 tenon_plugin_api::plugin! {
