@@ -6,7 +6,7 @@
 # make lint      format, clippy, documentation: warnings are errors
 
 .DEFAULT_GOAL := build
-.PHONY: demo test bench sanitize build lint setup models
+.PHONY: demo test bench sanitize build lint setup models emulators
 
 TENON := target/release/tenon
 
@@ -24,7 +24,10 @@ demo: build
 	$(TENON) compile examples/digits/digits.onnx -D batch=360 -o .cache/digits.so
 	cargo run --release --quiet --example digits -- .cache/digits.so
 
-test: setup models
+emulators: setup
+	@scripts/setup.sh --emulators
+
+test: setup models emulators
 	@scripts/test.sh
 
 bench: build models

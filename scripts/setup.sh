@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # Installs what Tenon is built with, where it is missing: a C toolchain for linking, LLVM 22 with lld, Python 3.
-# Usage: scripts/setup.sh [--models]      --models: also what the model tests use (scripts/setup-python.sh --models)
+# Usage: scripts/setup.sh [--models] [--emulators]
+#   --models      also what the model tests use (scripts/setup-python.sh --models)
+#   --emulators   also what runs code for other processors, for tests; where it cannot be had, that is said and no more
 #
 # On Debian and its relatives it installs packages, with sudo when it is not root. Elsewhere it says what is missing
 # and exits with 1. When nothing is missing it does nothing, and takes a few milliseconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-models=false
+models=false emulators=false
 for arg in "$@"; do
   case $arg in
     --models) models=true ;;
-    *) echo "usage: scripts/setup.sh [--models]" >&2; exit 2 ;;
+    --emulators) emulators=true ;;
+    *) echo "usage: scripts/setup.sh [--models] [--emulators]" >&2; exit 2 ;;
   esac
 done
 
@@ -78,6 +81,15 @@ if [ -n "$want" ]; then
     cut -d'|' -f2 <<<"$want" | sed 's/^/  - /' >&2
     exit 1
   fi
+fi
+
+if $emulators && ! { has qemu-aarch64 && has qemu-riscv64; }; then
+  echo "setup: installing qemu-user"
+  sudo=$([ "$(id -u)" = 0 ] || echo sudo)
+  get() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" >/dev/null 2>&1; }
+  get install -y --no-install-recommends qemu-user ||
+    { get update && get install -y --no-install-recommends qemu-user; } ||
+    echo "setup: qemu-user cannot be had here; what is compiled for other processors is not run" >&2
 fi
 
 if $models; then scripts/setup-python.sh --models; fi

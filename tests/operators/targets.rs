@@ -14,6 +14,7 @@ use tenon_host::ops;
 
 use super::case::{Case, Tolerance};
 use super::compiled;
+use super::emulated::{AARCH64, Emulator, RISCV64};
 
 /// A way to get results.
 pub(crate) struct Target {
@@ -21,6 +22,8 @@ pub(crate) struct Target {
     /// Whether a case is for it at all.
     pub(crate) takes: fn(&Case) -> bool,
     run: fn(&Case) -> Result<Vec<Tensor>, String>,
+    /// What it runs on, where that is not this machine.
+    pub(crate) on: Option<&'static Emulator>,
 }
 
 pub(crate) const ALL: &[Target] = &[
@@ -33,22 +36,47 @@ pub(crate) const ALL: &[Target] = &[
             let value = Evaluator::new(&case.module).call("main", args);
             value.map(|value| tensors(&value)).map_err(|error| error.to_string())
         },
+        on: None,
     },
     // The operator's tensor program, interpreted, for no target in particular.
-    Target { name: "plain", takes: has_program, run: |case| interpret(case, None) },
+    Target { name: "plain", takes: has_program, run: |case| interpret(case, None), on: None },
     // The same for vectors of 128 bits.
-    Target { name: "program4", takes: has_program, run: |case| interpret(case, Some(4)) },
+    Target { name: "program4", takes: has_program, run: |case| interpret(case, Some(4)), on: None },
     // The same for vectors of 512 bits.
-    Target { name: "program16", takes: has_program, run: |case| interpret(case, Some(16)) },
+    Target {
+        name: "program16",
+        takes: has_program,
+        run: |case| interpret(case, Some(16)),
+        on: None,
+    },
     // The default pipeline, and LLVM's code for this machine.
     Target {
         name: "compiled",
         takes: |_| true,
         run: |case| compiled::run(&compiled::compile(&case.module)?, &case.inputs),
+        on: None,
+    },
+    // The same for other processors, with an emulator.
+    Target {
+        name: "aarch64",
+        takes: |_| true,
+        run: |case| AARCH64.run(&case.module, &case.inputs),
+        on: Some(&AARCH64),
+    },
+    Target {
+        name: "riscv64",
+        takes: |_| true,
+        run: |case| RISCV64.run(&case.module, &case.inputs),
+        on: Some(&RISCV64),
     },
 ];
 
 impl Target {
+    /// Why nothing can be run on it here.
+    pub(crate) fn missing(&self) -> Option<String> {
+        self.on.and_then(Emulator::missing)
+    }
+
     /// Runs a case; a panic is an error.
     pub(crate) fn run_caught(&self, case: &Case) -> Result<Vec<Tensor>, String> {
         catch_unwind(AssertUnwindSafe(|| (self.run)(case)))

@@ -23,15 +23,19 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
 
 /// Compiles `main` for this machine.
 pub(crate) fn compile(module: &Module) -> Result<Model, String> {
-    let plan = plan(&REGISTRY, "default").map_err(|error| error.to_string())?;
     let target = Target::native().map_err(|error| error.to_string())?;
+    executable(module, &target)?.jit().map_err(|error| error.to_string())
+}
+
+/// Compiles `main`.
+pub(crate) fn executable(module: &Module, target: &Target) -> Result<Executable, String> {
+    let plan = plan(&REGISTRY, "default").map_err(|error| error.to_string())?;
     let mut cx = PassContext { target: target.attrs(module.cx()), ..PassContext::default() };
     let lowered = run_plan(&REGISTRY, &plan, module, &mut cx)
         .map_err(|error| first_words(&error.to_diagnostic()))?;
     // One thread: the suites run many cases at once.
     let options = CompileOptions { threads: 1, ..CompileOptions::default() };
-    let executable = Executable::compile(&lowered, &target, &options);
-    executable.and_then(|executable| executable.jit()).map_err(|error| error.to_string())
+    Executable::compile(&lowered, target, &options).map_err(|error| error.to_string())
 }
 
 /// The message of a diagnostic, without the excerpts and advice around it.

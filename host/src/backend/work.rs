@@ -13,6 +13,8 @@ pub enum Work<'a> {
     Kernel(Kernel<'a>),
     /// What a library exports.
     Front(Front<'a>),
+    /// Constants by their symbols, where objects have a format that nobody but the code generator writes.
+    Constants(&'a [(&'a str, &'a [u8])]),
 }
 
 /// A program to be compiled.

@@ -84,13 +84,7 @@ impl Executable {
 
         let scratch = tempfile::tempdir().map_err(|source| writing(name, source))?;
         let constants = scratch.path().join("constants.o");
-        let arrays: Vec<ConstantArray<'_>> = self
-            .constants
-            .iter()
-            .map(|(symbol, constant)| ConstantArray::new(symbol, &constant.data))
-            .collect();
-        let file = File::create(&constants).map_err(|source| writing(&constants, source))?;
-        write_constants(&self.target, &arrays, file)?;
+        self.write_constants(&constants)?;
 
         let objects = self.objects.iter().map(|unit| Part::Object(&unit.bytes));
         let fronts = fronts.iter().map(|front| Part::Object(front));
@@ -99,6 +93,25 @@ impl Executable {
         let target = &self.target;
         let plan = LinkPlan { target, form, parts: &parts, exports: &exports, name };
         Ok(link(&Linker::find_for(target)?, &plan, place)?)
+    }
+
+    /// Writes the constants as an object.
+    fn write_constants(&self, path: &Path) -> Result<(), CompileError> {
+        let constants = self.constants.iter();
+        let constants = constants.map(|(symbol, constant)| (symbol.as_str(), &constant.data[..]));
+        let mut file = File::create(path).map_err(|source| writing(path, source))?;
+        if self.target.architecture().has_elf() {
+            let arrays: Vec<ConstantArray<'_>> =
+                constants.map(|(symbol, bytes)| ConstantArray::new(symbol, bytes)).collect();
+            return Ok(write_constants(&self.target, &arrays, file)?);
+        }
+        let constants: Vec<(&str, &[u8])> = constants.collect();
+        let how = Compilation { threads: 1, ..Compilation::default() };
+        let objects = backend().compile(&self.target, &[Work::Constants(&constants)], how)?;
+        objects
+            .iter()
+            .try_for_each(|object| file.write_all(object))
+            .map_err(|source| writing(path, source))
     }
 }
 

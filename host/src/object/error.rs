@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::target::Architecture;
+
 /// An error about objects and libraries as files.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
@@ -21,6 +23,12 @@ pub enum ObjectError {
     /// There is no linker on this machine.
     #[error("no linker found; looked for {}. Install one, for example: apt-get install lld-22", names_text(.searched))]
     NoLinker { searched: Vec<String> },
+
+    /// A format that cannot be made into what was asked for.
+    #[error(
+        "{architecture} has no shared libraries; --emit obj makes an object, for a linker to use"
+    )]
+    NoLibraries { architecture: Architecture },
 
     /// The only linker is one for this machine.
     #[error("{} does not link for {target}. Install LLVM's, for example: apt-get install lld-22", .linker.display())]

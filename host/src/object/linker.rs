@@ -26,6 +26,8 @@ enum Dialect {
     Ld,
     /// The same behind `-flavor gnu`.
     RustLld,
+    /// The same behind `-flavor wasm`.
+    RustLldWasm,
     /// A compiler driver, that hands over what stands behind `-Wl,`.
     Cc,
 }
@@ -38,13 +40,28 @@ impl Linker {
         Linker::find_in(&directories)
     }
 
-    /// One that links for a target: for another architecture than this machine's only LLVM's linker does.
+    /// One that links for a target: for another architecture than this machine's only LLVM's linker does, and for
+    /// WebAssembly under another name.
     pub fn find_for(target: &Target) -> Result<Linker, ObjectError> {
         match Linker::find()? {
+            linker if !target.architecture().has_elf() => linker.for_wasm(),
             Linker { program, dialect: Dialect::Cc } if !target.runs_here() => {
                 Err(ObjectError::ForeignLinker { linker: program, target: target.to_string() })
             }
             linker => Ok(linker),
+        }
+    }
+
+    /// The same linker for WebAssembly.
+    fn for_wasm(self) -> Result<Linker, ObjectError> {
+        let name = self.program.file_name().unwrap_or_default().to_string_lossy();
+        let program = self.program.with_file_name(name.replace("ld.lld", "wasm-ld"));
+        match self.dialect {
+            Dialect::RustLld => Ok(Linker { dialect: Dialect::RustLldWasm, ..self }),
+            Dialect::Ld if program.is_file() => Ok(Linker { program, ..self }),
+            Dialect::Ld | Dialect::RustLldWasm | Dialect::Cc => {
+                Err(ObjectError::NoLinker { searched: vec![program.display().to_string()] })
+            }
         }
     }
 
@@ -85,14 +102,11 @@ impl Linker {
     }
 
     /// `ld` arguments in the words of this linker. The first says what is made: `-shared`, `-r`.
-    pub(super) fn arguments(&self, ld: &[OsString]) -> Vec<OsString> {
+    pub fn arguments(&self, ld: &[OsString]) -> Vec<OsString> {
         match self.dialect {
             Dialect::Ld => ld.to_vec(),
-            Dialect::RustLld => ["-flavor", "gnu"]
-                .into_iter()
-                .map(OsString::from)
-                .chain(ld.iter().cloned())
-                .collect(),
+            Dialect::RustLld => flavored("gnu", ld),
+            Dialect::RustLldWasm => flavored("wasm", ld),
             Dialect::Cc => {
                 let [made, rest @ ..] = ld else { return Vec::new() };
                 // Without the start files and libraries of C, of which nothing is used.
@@ -102,6 +116,11 @@ impl Linker {
             }
         }
     }
+}
+
+fn flavored(flavor: &str, ld: &[OsString]) -> Vec<OsString> {
+    let flavor = ["-flavor", flavor].into_iter().map(OsString::from);
+    flavor.chain(ld.iter().cloned()).collect()
 }
 
 fn find_program(directories: &[PathBuf], name: &str) -> Option<PathBuf> {

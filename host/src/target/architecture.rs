@@ -44,6 +44,19 @@ impl Architecture {
         }
     }
 
+    /// Bytes of an address.
+    pub fn pointer_bytes(self) -> u32 {
+        match self {
+            Architecture::X86_64 | Architecture::Aarch64 | Architecture::Riscv64 => 8,
+            Architecture::Wasm32 => 4,
+        }
+    }
+
+    /// Whether its objects are ELF.
+    pub fn has_elf(self) -> bool {
+        self != Architecture::Wasm32
+    }
+
     /// How many vector registers of `bits` bits there are. A virtual machine has as many as it
     /// likes; those that it runs on have sixteen at least.
     pub(super) fn vector_registers(self, bits: u32) -> u32 {

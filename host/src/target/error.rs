@@ -19,7 +19,7 @@ pub enum TargetProblem {
     #[error("it is empty; write `native`, a name that `tenon targets list` shows, or a triple")]
     Empty,
     #[error(
-        "there is no target `{name}`; `tenon targets list` shows those that have names, and a triple begins with {}{near}",
+        "there is no target `{name}`; `tenon targets list` shows those that have names, and a triple begins with {} and names a system, such as `linux-gnu`{near}",
         architectures()
     )]
     NoTarget { name: String, near: String },

@@ -2,7 +2,7 @@
 
 use super::caches::parse_size;
 use super::list::{NamedTarget, caches_of, named};
-use super::value::{normalized, platform};
+use super::value::{is_triple, normalized, platform};
 use super::{Architecture, Caches, Processor, TargetProblem};
 use crate::backend::{Backend, Names};
 use crate::suggest::several_nearest;
@@ -142,7 +142,7 @@ impl<'a> Head<'a> {
         if let Some(line) = named().find(|line| line.name == text) {
             return Ok(Head::Named(line));
         }
-        if let Some(architecture) = Architecture::of(text) {
+        if let Some(architecture) = Architecture::of(text).filter(|_| is_triple(text)) {
             return Ok(Head::Triple(text, architecture));
         }
         let names = named().map(|line| line.name).chain(["native"]);

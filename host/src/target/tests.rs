@@ -86,6 +86,10 @@ fn wrong_texts_say_what_would_be_right() {
     for (text, hint) in [
         ("", "write `native`"),
         ("znver44", "did you mean `znver4`"),
+        ("x86_64", "did you mean `x86-64`"),
+        ("riscv64-w", "did you mean `riscv64-v`"),
+        ("aarch64-plan9", "names a system"),
+        ("x86_64-linux-gnuu", "names a system"),
         ("native,cpu=zenver4", "znver4"),
         ("native,features=+avx512ff", "avx512f"),
         ("native,features=avx2", "needs a `+`"),
@@ -96,7 +100,7 @@ fn wrong_texts_say_what_would_be_right() {
         ("native,+avx2", "no `key=value`"),
         ("native,vector-width=100", "128, 256, 512"),
         ("x86_64-linux-gnu,vector-width=512", "wider than the 128 bits"),
-        ("sparc-linux-gnu", "x86_64, aarch64, riscv64 or wasm32"),
+        ("sparc-linux-gnu", "x86_64, aarch64, riscv64 or wasm32 and"),
         ("riscv64-linux-gnu,cpu=native", "this machine's"),
         ("aarch64,features=+avx2", "aarch64 has no feature `avx2`"),
     ] {

@@ -200,6 +200,22 @@ impl FromStr for Target {
     }
 }
 
+/// Systems, and the C libraries and formats on them, for which there is code.
+const SYSTEMS: [&str; 4] = ["linux", "none", "wasi", "unknown"];
+const ENVIRONMENTS: [&str; 3] = ["gnu", "musl", "elf"];
+
+/// Whether a text names a system behind its first part, and nothing that is not known.
+pub(super) fn is_triple(text: &str) -> bool {
+    let triple = normalized(text);
+    match triple.split('-').collect::<Vec<_>>().as_slice() {
+        [_, _, system] => SYSTEMS.contains(system) && text.contains('-'),
+        [_, _, system, environment] => {
+            SYSTEMS.contains(system) && ENVIRONMENTS.contains(environment)
+        }
+        _ => false,
+    }
+}
+
 /// A triple with all of its parts: `x86_64-linux-gnu` leaves the vendor out, of whom nothing depends.
 pub fn normalized(triple: &str) -> String {
     let parts: Vec<&str> = triple.split('-').collect();

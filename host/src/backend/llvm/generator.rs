@@ -1,6 +1,8 @@
 //! LLVM as a code generator of the house.
 
-use super::codegen::{build_entry, build_front, build_kernel, pipeline_for, scratch_bytes};
+use super::codegen::{
+    build_constants, build_entry, build_front, build_kernel, pipeline_for, scratch_bytes,
+};
 use super::names::names_of;
 use super::process::load_model;
 use super::units::{CompileOptions, Pipeline, compile_units_by};
@@ -45,11 +47,13 @@ impl Backend for Llvm {
         let pipeline = |work: &Work<'_>| match work {
             Work::Kernel(kernel) => pipeline_for(kernel.function),
             Work::Entry(_) | Work::Front(_) => Pipeline::Lean,
+            Work::Constants(_) => Pipeline::None,
         };
         compile_units_by(target, &options, work, pipeline, |cx, work| match work {
             Work::Entry(entry) => build_entry(cx, target, entry),
             Work::Kernel(kernel) => build_kernel(cx, target, float, kernel),
             Work::Front(front) => build_front(cx, target, front),
+            Work::Constants(constants) => Ok(build_constants(cx, constants)),
         })
     }
 

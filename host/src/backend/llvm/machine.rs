@@ -16,7 +16,8 @@ use inkwell::{
 use super::LlvmError;
 use crate::target::{Architecture, Processor, normalized};
 
-/// A target machine for the calling thread: position-independent code, full optimization.
+/// A target machine for the calling thread: position-independent code, full optimization. WebAssembly has no
+/// addresses that could depend on a position.
 pub fn machine(processor: &Processor) -> Result<TargetMachine, LlvmError> {
     initialize();
     let triple = TargetTriple::create(&processor.triple);
@@ -27,7 +28,10 @@ pub fn machine(processor: &Processor) -> Result<TargetMachine, LlvmError> {
         .set_cpu(&processor.cpu)
         .set_features(&processor.features)
         .set_level(OptimizationLevel::Aggressive)
-        .set_reloc_mode(RelocMode::PIC)
+        .set_reloc_mode(match processor.architecture {
+            Architecture::Wasm32 => RelocMode::Static,
+            _ => RelocMode::PIC,
+        })
         .set_code_model(CodeModel::Small);
     target
         .create_target_machine_from_options(&triple, options)

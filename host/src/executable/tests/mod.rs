@@ -1,6 +1,7 @@
 //! Modules as text, compiled, and run against the reference evaluator.
 
 mod entry;
+mod foreign;
 mod library;
 mod random;
 mod refusals;

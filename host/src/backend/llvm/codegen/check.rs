@@ -1,27 +1,66 @@
 //! The check of a tensor that a user hands in.
 
+/// Where the fields of a `DLTensor` lie: an address, 64 bits of device, 32 bits each of rank and dtype, the addresses of
+/// extents and strides, and 64 bits of offset.
+#[derive(Clone, Copy)]
+pub(super) struct TensorLayout {
+    pointer: u32,
+}
+
+impl TensorLayout {
+    /// For addresses of so many bytes.
+    pub(super) fn new(pointer: u32) -> TensorLayout {
+        TensorLayout { pointer }
+    }
+
+    /// Where it says how far behind the address the first element is.
+    pub(super) fn offset(self) -> u32 {
+        (3 * self.pointer + 16).next_multiple_of(8)
+    }
+
+    /// From one tensor to the next.
+    pub(super) fn size(self) -> u32 {
+        self.offset() + 8
+    }
+
+    /// The check for this layout, as LLVM's text.
+    pub(super) fn check(self) -> String {
+        let pointer = self.pointer;
+        [
+            ("{device}", pointer),
+            ("{rank}", pointer + 8),
+            ("{dtype}", pointer + 12),
+            ("{shape}", pointer + 16),
+            ("{strides}", 2 * pointer + 16),
+            ("{offset}", self.offset()),
+        ]
+        .into_iter()
+        .fold(CHECK.to_owned(), |text, (field, at)| text.replace(field, &at.to_string()))
+    }
+}
+
 /// `i32 tenon.check(const DLTensor *, const spec *)`: 0, or the code of a
 /// [`Failure`](crate::runtime::status::Failure).
 ///
 /// A spec is the number of dimensions and the dtype in 32 bits each, the bytes of an element and
 /// the extents in 64 bits each. Strides may be null, and those of extents of 1 say nothing.
-pub(super) const CHECK: &str = "
+const CHECK: &str = "
 define internal i32 @tenon.check(ptr %tensor, ptr %spec) {
 entry:
-  %device.at = getelementptr inbounds i8, ptr %tensor, i64 8
+  %device.at = getelementptr inbounds i8, ptr %tensor, i64 {device}
   %device = load i32, ptr %device.at
   %is.cpu = icmp eq i32 %device, 1
   br i1 %is.cpu, label %rank, label %exit
 
 rank:
-  %rank.at = getelementptr inbounds i8, ptr %tensor, i64 16
+  %rank.at = getelementptr inbounds i8, ptr %tensor, i64 {rank}
   %rank.given = load i32, ptr %rank.at
   %rank.wanted = load i32, ptr %spec
   %is.rank = icmp eq i32 %rank.given, %rank.wanted
   br i1 %is.rank, label %dtype, label %exit
 
 dtype:
-  %dtype.at = getelementptr inbounds i8, ptr %tensor, i64 20
+  %dtype.at = getelementptr inbounds i8, ptr %tensor, i64 {dtype}
   %dtype.given = load i32, ptr %dtype.at
   %dtype.spec.at = getelementptr inbounds i8, ptr %spec, i64 4
   %dtype.wanted = load i32, ptr %dtype.spec.at
@@ -29,9 +68,9 @@ dtype:
   br i1 %is.dtype, label %axes, label %exit
 
 axes:
-  %shape.at = getelementptr inbounds i8, ptr %tensor, i64 24
+  %shape.at = getelementptr inbounds i8, ptr %tensor, i64 {shape}
   %shape = load ptr, ptr %shape.at
-  %strides.at = getelementptr inbounds i8, ptr %tensor, i64 32
+  %strides.at = getelementptr inbounds i8, ptr %tensor, i64 {strides}
   %strides = load ptr, ptr %strides.at
   %is.compact = icmp eq ptr %strides, null
   %extents = getelementptr inbounds i8, ptr %spec, i64 16
@@ -80,7 +119,7 @@ present:
   br i1 %is.null, label %exit, label %aligned
 
 aligned:
-  %offset.at = getelementptr inbounds i8, ptr %tensor, i64 40
+  %offset.at = getelementptr inbounds i8, ptr %tensor, i64 {offset}
   %offset = load i64, ptr %offset.at
   %bytes.at = getelementptr inbounds i8, ptr %spec, i64 8
   %bytes = load i64, ptr %bytes.at
@@ -98,3 +137,16 @@ exit:
   ret i32 %code
 }
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::TensorLayout;
+
+    #[test]
+    fn tensors_lie_as_c_lays_them_out() {
+        let [long, short] = [8, 4].map(TensorLayout::new);
+        assert_eq!((long.offset(), long.size()), (40, 48));
+        assert_eq!((short.offset(), short.size()), (32, 40));
+        assert!(short.check().contains("ptr %tensor, i64 12"), "the rank");
+    }
+}

@@ -24,7 +24,7 @@ use inkwell::{
 
 use super::{
     assembler::Assembler,
-    check::CHECK,
+    check::TensorLayout,
     error::{BackendError, Problem, Result},
     scratch::ALIGN,
     value::Class,
@@ -53,7 +53,8 @@ pub fn build_entry<'cx>(
     target: &Target,
     entry: &Entry,
 ) -> std::result::Result<Module<'cx>, BackendError> {
-    let text = MemoryBuffer::create_from_memory_range_copy(CHECK.as_bytes(), "check");
+    let check = layout(target).check();
+    let text = MemoryBuffer::create_from_memory_range_copy(check.as_bytes(), "check");
     let module = cx.create_module_from_ir(text).map_err(|error| LlvmError::InvalidModule {
         unit: ENTRY_SYMBOL.to_owned(),
         message: error.to_string(),
@@ -70,6 +71,10 @@ pub fn build_entry<'cx>(
         .and_then(|mut builder| builder.build())
         .map_err(|problem| problem.of(ENTRY_SYMBOL))?;
     Ok(module)
+}
+
+fn layout(target: &Target) -> TensorLayout {
+    TensorLayout::new(target.architecture().pointer_bytes())
 }
 
 struct Builder<'cx, 'a> {
@@ -182,10 +187,11 @@ impl<'cx, 'a> Builder<'cx, 'a> {
         let is_null = self.asm.builder.build_is_null(array, "")?;
         self.fail_if(is_null, self.code(Failure::Null as i32))?;
         let byte = self.asm.cx.i8_type().into();
+        let layout = layout(self.asm.target);
         let mut addresses = Vec::with_capacity(specs.len());
         for (index, spec) in specs.iter().enumerate() {
-            let at = |offset: usize| {
-                let offset = (48 * index + offset) as i64;
+            let at = |offset: u32| {
+                let offset = index as i64 * i64::from(layout.size()) + i64::from(offset);
                 self.asm.element(array, byte, self.asm.index(offset))
             };
             let tensor = at(0)?;
@@ -202,7 +208,7 @@ impl<'cx, 'a> Builder<'cx, 'a> {
             self.fail_if(is_bad, status)?;
             let pointer = self.asm.cx.ptr_type(AddressSpace::default());
             let data = self.asm.load(pointer.into(), tensor, 8)?.into_pointer_value();
-            let offset = self.asm.load(self.asm.cx.i64_type().into(), at(40)?, 8)?;
+            let offset = self.asm.load(self.asm.cx.i64_type().into(), at(layout.offset())?, 8)?;
             addresses.push(self.asm.element(data, byte, offset.into_int_value())?);
         }
         Ok(addresses)

@@ -16,6 +16,7 @@ mod arithmetic;
 mod assembler;
 mod check;
 mod choose;
+mod constants;
 mod convert;
 mod entry;
 mod error;
@@ -32,6 +33,7 @@ mod statement;
 mod tests;
 mod value;
 
+pub use constants::build_constants;
 pub use entry::build_entry;
 pub use front::build_front;
 pub use kernel::{build_kernel, pipeline_for, scratch_bytes};
