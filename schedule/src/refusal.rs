@@ -19,7 +19,8 @@ pub struct Refusal {
 pub type Result<T> = std::result::Result<T, Refusal>;
 
 impl Refusal {
-    pub(crate) fn new(reason: impl Into<String>) -> Self {
+    /// What a rule returns that does not match, with its reason.
+    pub fn new(reason: impl Into<String>) -> Self {
         Self { primitive: "", reason: reason.into(), place: None }
     }
 

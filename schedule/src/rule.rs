@@ -1,6 +1,6 @@
 //! The facet `schedule`: how a tensor program runs.
 //!
-//! A question is a program and its target; the key is the operator that it computes, its attribute `op_name`, and then `*`, for
+//! A question is a program and its target; the key is the operator that it computes, its attribute `op_name`, and then `any`, for
 //! any program. A rule applies primitives; its answer is the trace of what it applied. A rule that meets a refusal, or applies
 //! nothing, does not match, and the next one is asked.
 
@@ -17,7 +17,7 @@ use crate::trace::Script;
 pub struct OfProgram;
 
 /// The key of rules for any program.
-const ANY: &str = "*";
+const ANY: &str = "any";
 
 /// What a rule is asked: how a program is to run.
 pub struct Task {

@@ -16,7 +16,7 @@ use tenon_schedule::{Loop, Result, Schedule, Tail, Task};
 const STEPS_FOR_THREADS: i64 = 1 << 14;
 
 /// Parallel outer loops and vectors within them.
-#[rule(schedule, key = "*")]
+#[rule(schedule, key = "any")]
 fn fallback(task: &mut Task) -> Result<()> {
     let lanes = task.lanes();
     let has_threads = task.threads() > 1;

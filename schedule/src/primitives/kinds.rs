@@ -5,6 +5,8 @@
 
 use tenon_plugin_api::ir::{Expr, LoopKind, Symbol};
 
+use crate::access::Access;
+use crate::index::{AtomId, Space, Sum};
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
@@ -152,10 +154,74 @@ fn independent(schedule: &Schedule, id: Id, reductions: bool) -> Result<()> {
         return refuse(id, "it is no loop");
     };
     let blocks = schedule.tree.blocks_below(id);
+    // Blocks that share a buffer are in nobody's way where each step of the loop has its own part of it.
+    let is_apart = are_steps_apart(schedule, id, var);
     for &block in &blocks {
-        check_block(schedule, block, &blocks, var, reductions)?;
+        let among = if is_apart { &[block][..] } else { &blocks };
+        check_block(schedule, block, among, var, reductions)?;
     }
     Ok(())
+}
+
+/// Whether no step of a loop accesses an element that another one writes: on some axis of each buffer that is written, all
+/// accesses are within one multiple of the loop's variable.
+fn are_steps_apart(schedule: &Schedule, id: Id, var: Expr) -> bool {
+    let mut space = schedule.space();
+    let accesses = schedule.bound_accesses(&mut space, id);
+    let own = schedule.allocated(&schedule.tree.walk(id));
+    let Some(var) = space.find(var) else { return false };
+    let mut fixed = vec![var];
+    for around in schedule.tree.ancestors(id) {
+        fixed.extend(schedule.tree.as_for(around).and_then(|each| space.find(each.var)));
+    }
+    let is_fixed = |atom: AtomId| fixed.contains(&atom);
+    let written = schedule.buffers(id, true);
+    written.iter().filter(|buffer| !own.contains(buffer)).all(|&buffer| {
+        let met: Vec<&Access> = accesses.iter().filter(|access| access.buffer == buffer).collect();
+        let rank = schedule.shape(buffer).len();
+        (0..rank).any(|axis| is_apart_on(&space, &met, axis, var, &is_fixed))
+    })
+}
+
+fn is_apart_on(
+    space: &Space,
+    accesses: &[&Access],
+    axis: usize,
+    var: AtomId,
+    is_fixed: &dyn Fn(AtomId) -> bool,
+) -> bool {
+    let mut hull: Option<(i64, [Sum; 2])> = None;
+    for access in accesses {
+        let Some(indices) = &access.indices else { return false };
+        let Some((factor, rest)) = indices[axis].linear_in(var) else { return false };
+        // Not within a quotient or remainder either.
+        let hides = space.nodes_of(&rest).contains(&var);
+        let (Some(step), Some([low, high])) = (factor.value(), space.extremes(&rest, is_fixed))
+        else {
+            return false;
+        };
+        if step <= 0 || hides {
+            return false;
+        }
+        hull = Some(match hull {
+            None => (step, [low, high]),
+            Some((other, _)) if other != step => return false,
+            Some((_, [first, last])) => {
+                let lesser = |a: Sum, b: Sum| if space.is_natural(&b.sub(&a)) { a } else { b };
+                (step, [lesser(first, low), lesser(last.times(-1), high.times(-1)).times(-1)])
+            }
+        });
+    }
+    // Bounds that could not be compared leave a hull that does not hold both: each access is asked once more.
+    let Some((step, [first, last])) = hull else { return true };
+    let is_inside = |access: &&Access| {
+        let rest = access.indices.as_ref().and_then(|indices| indices[axis].linear_in(var));
+        let ends = rest.and_then(|(_, rest)| space.extremes(&rest, is_fixed));
+        ends.is_some_and(|[low, high]| {
+            space.is_natural(&low.sub(&first)) && space.is_natural(&last.sub(&high))
+        })
+    };
+    accesses.iter().all(is_inside) && space.is_less(&last.sub(&first), &Sum::int(step))
 }
 
 fn check_block(
