@@ -63,24 +63,35 @@ fn run(registry: &Registry, seed: u64, counts: &mut BTreeMap<String, [u32; 2]>) 
     for _ in 0..STEPS {
         let (name, trace) = instruction(&mut random, &module);
         let pipeline = format!("tir.Schedule{{trace=\"{}\"}}", trace.replace('"', "\\\""));
-        let plan = plan(registry, &pipeline).expect("a pipeline");
-        let instruments: Vec<Box<dyn Instrument>> =
-            vec![Box::new(VerifyEach::default()), Box::new(Validate::new(seed))];
-        let mut context = PassContext { instruments, ..PassContext::default() };
         let count = counts.entry(name).or_default();
-        match run_plan(registry, &plan, &module, &mut context) {
+        match pass(registry, &pipeline, &module, seed) {
             Ok(after) => {
                 count[0] += 1;
                 module = after;
             }
             Err(error) => {
-                let error = error.to_diagnostic().render(false);
                 let text = print_module(&module, &mut WeightsPolicy::inline());
                 assert!(error.contains(" is refused: "), "seed {seed}: {trace}\n{error}\n{text}");
                 count[1] += 1;
             }
         }
     }
+    // What is behind in the pipeline takes what the primitives leave.
+    let lowered = pass(registry, "tir.CompactBuffers, tir.LowerBlocks", &module, seed);
+    if let Err(error) = lowered {
+        let text = print_module(&module, &mut WeightsPolicy::inline());
+        panic!("seed {seed}: {error}\n{text}");
+    }
+}
+
+/// What a pipeline makes of a module, each pass checked and compared with what was before it.
+fn pass(registry: &Registry, pipeline: &str, module: &Module, seed: u64) -> Result<Module, String> {
+    let plan = plan(registry, pipeline).expect("a pipeline");
+    let instruments: Vec<Box<dyn Instrument>> =
+        vec![Box::new(VerifyEach::default()), Box::new(Validate::new(seed))];
+    let mut context = PassContext { instruments, ..PassContext::default() };
+    run_plan(registry, &plan, module, &mut context)
+        .map_err(|error| error.to_diagnostic().render(false))
 }
 
 /// The text with an extent in the place of a name that stands alone.

@@ -28,6 +28,7 @@
 #![deny(missing_docs)]
 
 mod access;
+mod compact;
 mod exprs;
 mod index;
 mod primitives;
@@ -40,6 +41,7 @@ mod trace;
 mod tree;
 mod write;
 
+pub use compact::compact_buffers;
 pub use primitives::all as primitives;
 pub use refusal::{Refusal, Result};
 pub use rule::{OfProgram, Task, ask};

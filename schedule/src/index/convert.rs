@@ -89,7 +89,8 @@ impl Space {
         terms.sort_by_key(|(atoms, coefficient)| {
             let symbols = atoms.iter().filter(|&&atom| self.is_symbol(atom)).count();
             let rank = if atoms.is_empty() { 2 } else { (symbols == atoms.len()) as usize };
-            (rank, usize::MAX - symbols, -coefficient.unsigned_abs().cast_signed(), atoms.clone())
+            let (is_negative, size) = (*coefficient < 0, coefficient.unsigned_abs());
+            (rank, is_negative, usize::MAX - symbols, u64::MAX - size, atoms.clone())
         });
         let mut result = None;
         for (atoms, coefficient) in terms {

@@ -1,0 +1,235 @@
+//! Buffers no larger than what of them is alive at once.
+//!
+//! A schedule leaves the buffers between blocks at their full size. Where all accesses to a buffer are inside of a loop, and each
+//! step writes what it reads, the buffer is made anew in each step, as large as what that step accesses.
+
+use std::collections::HashMap;
+
+use tenon_plugin_api::ir::{Build, BuildPrim, Context, Dim, Expr, Kind as NodeKind, View};
+use tenon_plugin_api::pass::{PassError, PrimFunc, Rewriter};
+
+use crate::access::Access;
+use crate::exprs::Replacing;
+use crate::index::{AtomId, Range, Space};
+use crate::schedule::{Schedule, normal};
+use crate::tree::{Id, Node};
+
+/// Where a buffer is made, and the part of the old one that it is.
+struct Place {
+    /// The loop in whose body it is made; none for where it was made before.
+    inside: Option<Id>,
+    region: Vec<Range>,
+}
+
+/// A program whose own buffers are made where they are used, and as large as they are used there.
+pub fn compact_buffers(program: &PrimFunc) -> Result<PrimFunc, PassError> {
+    let mut schedule = Schedule::of(program)?;
+    let mut has_changed = false;
+    for alloc in schedule.tree.all() {
+        let &Node::Alloc(buffer) = schedule.tree.get(alloc) else { continue };
+        let mut space = schedule.space();
+        if let Some(place) = find_place(&schedule, &mut space, alloc, buffer) {
+            shrink(&mut schedule, &space, alloc, buffer, &place);
+            has_changed = true;
+        }
+    }
+    match has_changed {
+        true => schedule.finish(),
+        false => Ok(program.clone()),
+    }
+}
+
+/// The innermost loop in which a buffer can be made, when that makes it smaller.
+fn find_place(schedule: &Schedule, space: &mut Space, alloc: Id, buffer: Expr) -> Option<Place> {
+    let root = schedule.tree.root;
+    let mut accesses = schedule.bound_accesses(space, root);
+    accesses.retain(|access| access.buffer == buffer);
+    if accesses.is_empty() || accesses.iter().any(|access| access.indices.is_none()) {
+        return None;
+    }
+    let blocks: Vec<Id> =
+        accesses.iter().map(|access| outer_block(schedule, access.stmt)).collect::<Option<_>>()?;
+    let around = schedule.tree.parent(alloc);
+    // The loops around all accesses, outermost first.
+    let mut loops = schedule.tree.loops_around(blocks[0]);
+    loops.retain(|&each| blocks.iter().all(|&block| schedule.tree.is_inside(block, each)));
+    loops.retain(|&each| {
+        around.is_none_or(|around| around != each && !schedule.tree.is_inside(around, each))
+    });
+    let mut outer: Vec<AtomId> = around
+        .into_iter()
+        .flat_map(|around| std::iter::once(around).chain(schedule.tree.ancestors(around)))
+        .filter_map(|id| space.find(schedule.tree.as_for(id)?.var))
+        .collect();
+    let mut best = None;
+    for inside in std::iter::once(None).chain(loops.into_iter().map(Some)) {
+        if let Some(id) = inside {
+            outer.extend(schedule.tree.as_for(id).and_then(|each| space.find(each.var)));
+            if !writes_what_it_reads(schedule, space, buffer, &accesses, &blocks, &outer) {
+                break;
+            }
+        }
+        let met: Vec<&Access> = accesses.iter().collect();
+        let is_fixed = |atom: AtomId| outer.contains(&atom);
+        let region = schedule.region(space, buffer, &met, &is_fixed);
+        if region.iter().all(|range| range.extent.value().is_some_and(|extent| extent > 0)) {
+            best = Some(Place { inside, region });
+        }
+    }
+    let place = best?;
+    let whole = schedule.whole(space, buffer);
+    let is_same = place.inside.is_none() && place.region == whole;
+    (!is_same).then_some(place)
+}
+
+/// The block around a statement that is in no other one. None where it is in no block, or in one of one.
+fn outer_block(schedule: &Schedule, stmt: Id) -> Option<Id> {
+    let mut blocks = std::iter::once(stmt)
+        .chain(schedule.tree.ancestors(stmt))
+        .filter(|&id| schedule.tree.as_block(id).is_some());
+    let block = blocks.next()?;
+    blocks.next().is_none().then_some(block)
+}
+
+/// Whether, while the outer variables stay what they are, everything that is read is among what one block writes before.
+fn writes_what_it_reads(
+    schedule: &Schedule,
+    space: &mut Space,
+    buffer: Expr,
+    accesses: &[Access],
+    blocks: &[Id],
+    outer: &[AtomId],
+) -> bool {
+    let is_fixed = |atom: AtomId| outer.contains(&atom);
+    let mut of = |block: Id, is_store: bool| -> Vec<Range> {
+        let own: Vec<&Access> = accesses
+            .iter()
+            .zip(blocks)
+            .filter(|(access, other)| **other == block && access.is_store == is_store)
+            .map(|(access, _)| access)
+            .collect();
+        schedule.region(space, buffer, &own, &is_fixed)
+    };
+    let mut writers: Vec<Id> = Vec::new();
+    let mut readers: Vec<Id> = Vec::new();
+    for (access, &block) in accesses.iter().zip(blocks) {
+        let list = if access.is_store { &mut writers } else { &mut readers };
+        if !list.contains(&block) {
+            list.push(block);
+        }
+    }
+    let regions: Vec<(Id, Vec<Range>)> =
+        writers.iter().map(|&block| (block, of(block, true))).collect();
+    let reads: Vec<(Id, Vec<Range>)> =
+        readers.iter().map(|&block| (block, of(block, false))).collect();
+    reads.iter().all(|(reader, read)| {
+        let starts_itself =
+            schedule.tree.as_block(*reader).is_some_and(|block| block.init.is_some());
+        regions.iter().any(|(writer, written)| {
+            // Statements stand in the order of their numbers in a walk; a block reads its own only once it was started.
+            let is_before = match writer == reader {
+                true => starts_itself,
+                false => stands_before(schedule, *writer, *reader),
+            };
+            is_before && covers(space, written, read) && writes_all(schedule, space, *writer, outer)
+        })
+    })
+}
+
+fn stands_before(schedule: &Schedule, a: Id, b: Id) -> bool {
+    let order = schedule.tree.all();
+    let place = |id: Id| order.iter().position(|&other| other == id);
+    place(a) < place(b)
+}
+
+fn covers(space: &Space, written: &[Range], read: &[Range]) -> bool {
+    written.iter().zip(read).all(|(written, read)| {
+        let left = written.min.add(&written.extent).sub(&read.min.add(&read.extent));
+        space.is_natural(&read.min.sub(&written.min)) && space.is_natural(&left)
+    })
+}
+
+/// Whether a block writes every element of the box around what it writes, while the outer variables stay.
+fn writes_all(schedule: &Schedule, space: &mut Space, id: Id, outer: &[AtomId]) -> bool {
+    let Some(block) = schedule.tree.as_block(id) else { return false };
+    if let Some(predicate) = block.predicate
+        && !schedule.is_domain_predicate(space, id, predicate)
+    {
+        return false;
+    }
+    let mut vars = schedule.loop_atoms(space, id);
+    vars.retain(|var| !outer.contains(var));
+    let bindings = schedule.bindings(space, id);
+    let iters: Vec<AtomId> =
+        block.iters.iter().filter_map(|iter| space.node(iter.var).as_atom()).collect();
+    let is_plain =
+        schedule.accesses(space, id).iter().filter(|access| access.is_store).all(|access| {
+            let mut seen = Vec::new();
+            access.indices.as_ref().is_some_and(|indices| {
+                indices.iter().all(|index| match index.add_int(-index.constant()).as_atom() {
+                    Some(atom) if iters.contains(&atom) && !seen.contains(&atom) => {
+                        seen.push(atom);
+                        true
+                    }
+                    Some(atom) => outer.contains(&atom),
+                    None => index.value().is_some(),
+                })
+            })
+        });
+    is_plain && space.coverage_with(&bindings, &vars, true).is_some()
+}
+
+/// Makes a part of a buffer in its place, and has every access read and write that.
+fn shrink(schedule: &mut Schedule, space: &Space, alloc: Id, buffer: Expr, place: &Place) {
+    let cx = schedule.rw.cx();
+    let shape: Vec<Dim> = place.region.iter().map(|range| space.dim(&cx, &range.extent)).collect();
+    let body = schedule.body();
+    let Some((dtype, _)) = body.ty(buffer).and_then(|ty| body.terms().tensor(ty)) else { return };
+    let scope = match schedule.view(buffer) {
+        View::Buffer { scope, .. } => schedule.rw.name_of(scope),
+        _ => String::new(),
+    };
+    let name = schedule.var_name(buffer);
+    let new = schedule.new_buffer(&name, cx.tensor_type(dtype, &shape), &scope);
+    let starts: Vec<Expr> =
+        place.region.iter().map(|range| space.build(&mut schedule.rw, &range.min)).collect();
+    let shifted = |rw: &mut Rewriter, space: &mut Space, indices: &[Expr]| -> Vec<Expr> {
+        let each = indices.iter().zip(&starts).map(|(&index, &start)| {
+            let index = rw.sub(index, start);
+            normal(rw, space, index)
+        });
+        each.collect()
+    };
+    let root = schedule.tree.root;
+    let (mut ranges, mut own) = (schedule.space(), schedule.space());
+    let mut replacing = Replacing::of(HashMap::new());
+    schedule.rewrite(root, &mut replacing, &mut own, |rw, old, operands| {
+        let is_own = rw.body().kind(old) == NodeKind::LOAD && operands[0] == buffer;
+        is_own.then(|| {
+            let indices = shifted(rw, &mut ranges, &operands[1..]);
+            rw.load(new, &indices)
+        })
+    });
+    for id in schedule.tree.all() {
+        let Node::Store { buffer: to, value, indices } = schedule.tree.get(id).clone() else {
+            continue;
+        };
+        if to == buffer {
+            let indices = shifted(&mut schedule.rw, &mut ranges, &indices);
+            *schedule.tree.get_mut(id) = Node::Store { buffer: new, value, indices };
+        }
+    }
+    match place.inside {
+        None => *schedule.tree.get_mut(alloc) = Node::Alloc(new),
+        Some(inside) => {
+            schedule.tree.remove(alloc);
+            let made = schedule.tree.add(Node::Alloc(new));
+            let body = schedule.tree.body_of(inside);
+            let first = match schedule.tree.get(body) {
+                Node::Seq(stmts) => stmts.first().copied().unwrap_or(body),
+                _ => body,
+            };
+            schedule.tree.insert(first, false, vec![made]);
+        }
+    }
+}
