@@ -3,15 +3,12 @@
 //! A schedule leaves the buffers between blocks at their full size. Where all accesses to a buffer are inside of a loop, and each
 //! step writes what it reads, the buffer is made anew in each step, as large as what that step accesses.
 
-use std::collections::HashMap;
-
-use tenon_plugin_api::ir::{Build, BuildPrim, Context, Dim, Expr, Kind as NodeKind, View};
-use tenon_plugin_api::pass::{PassError, PrimFunc, Rewriter};
+use tenon_plugin_api::ir::{Build, BuildPrim, Dim, Expr};
+use tenon_plugin_api::pass::{PassError, PrimFunc};
 
 use crate::access::Access;
-use crate::exprs::Replacing;
 use crate::index::{AtomId, Range, Space};
-use crate::schedule::{Schedule, normal};
+use crate::schedule::Schedule;
 use crate::tree::{Id, Node};
 
 /// Where a buffer is made, and the part of the old one that it is.
@@ -183,42 +180,10 @@ fn writes_all(schedule: &Schedule, space: &mut Space, id: Id, outer: &[AtomId]) 
 fn shrink(schedule: &mut Schedule, space: &Space, alloc: Id, buffer: Expr, place: &Place) {
     let cx = schedule.rw.cx();
     let shape: Vec<Dim> = place.region.iter().map(|range| space.dim(&cx, &range.extent)).collect();
-    let body = schedule.body();
-    let Some((dtype, _)) = body.ty(buffer).and_then(|ty| body.terms().tensor(ty)) else { return };
-    let scope = match schedule.view(buffer) {
-        View::Buffer { scope, .. } => schedule.rw.name_of(scope),
-        _ => String::new(),
-    };
-    let name = schedule.var_name(buffer);
-    let new = schedule.new_buffer(&name, cx.tensor_type(dtype, &shape), &scope);
+    let new = schedule.buffer_like(buffer, &shape);
     let starts: Vec<Expr> =
         place.region.iter().map(|range| space.build(&mut schedule.rw, &range.min)).collect();
-    let shifted = |rw: &mut Rewriter, space: &mut Space, indices: &[Expr]| -> Vec<Expr> {
-        let each = indices.iter().zip(&starts).map(|(&index, &start)| {
-            let index = rw.sub(index, start);
-            normal(rw, space, index)
-        });
-        each.collect()
-    };
-    let root = schedule.tree.root;
-    let (mut ranges, mut own) = (schedule.space(), schedule.space());
-    let mut replacing = Replacing::of(HashMap::new());
-    schedule.rewrite(root, &mut replacing, &mut own, |rw, old, operands| {
-        let is_own = rw.body().kind(old) == NodeKind::LOAD && operands[0] == buffer;
-        is_own.then(|| {
-            let indices = shifted(rw, &mut ranges, &operands[1..]);
-            rw.load(new, &indices)
-        })
-    });
-    for id in schedule.tree.all() {
-        let Node::Store { buffer: to, value, indices } = schedule.tree.get(id).clone() else {
-            continue;
-        };
-        if to == buffer {
-            let indices = shifted(&mut schedule.rw, &mut ranges, &indices);
-            *schedule.tree.get_mut(id) = Node::Store { buffer: new, value, indices };
-        }
-    }
+    schedule.reindex(buffer, new, |rw, axis, indices| rw.sub(indices[axis], starts[axis]));
     match place.inside {
         None => *schedule.tree.get_mut(alloc) = Node::Alloc(new),
         Some(inside) => {

@@ -33,6 +33,7 @@ mod exprs;
 mod index;
 mod primitives;
 mod refusal;
+mod reindex;
 mod rule;
 mod schedule;
 mod scope;

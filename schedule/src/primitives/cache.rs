@@ -7,7 +7,7 @@
 //!
 //! The copy has the shape of the buffer, and holds what is accessed; with `compute_at` it becomes a tile.
 
-use tenon_plugin_api::ir::{Attrs, BuildPrim, Expr, LoopKind, Symbol};
+use tenon_plugin_api::ir::{Attrs, BuildPrim, Expr};
 
 use crate::access::Access;
 use crate::exprs::Replacing;
@@ -15,7 +15,7 @@ use crate::index::{Range, Space, Sum};
 use crate::refusal::{Result, refuse};
 use crate::schedule::{Block, Schedule};
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
-use crate::tree::{BlockNode, For, Id, Iter, Node};
+use crate::tree::{BlockNode, Id, Iter, Node};
 
 /// The memories that there are.
 pub(super) const SCOPES: &[&str] = &["global", "shared", "local"];
@@ -188,10 +188,6 @@ fn copy_nest(
         init: None,
         body,
     }));
-    let min = schedule.int(0);
-    let nest = loops.into_iter().rev().fold(block, |body, (var, extent)| {
-        let (kind, thread, attrs) = (LoopKind::Serial, Symbol(0), Attrs::NONE);
-        schedule.tree.make(Node::For(For { var, min, extent, kind, thread, attrs, body }))
-    });
+    let nest = schedule.loops_over(block, loops);
     (cache, nest, block)
 }

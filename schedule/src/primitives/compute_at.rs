@@ -11,14 +11,14 @@
 //! over which the block runs is told by the index arithmetic of both; what may lie beyond its domain is left out by a
 //! predicate. The buffer between them keeps its size: lowering makes it as small as what is alive at once.
 
-use tenon_plugin_api::ir::{Attrs, Expr, LoopKind, Symbol};
+use tenon_plugin_api::ir::Expr;
 
 use crate::access::Access;
 use crate::index::{AtomId, Range, Space, Sum};
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
-use crate::tree::{For, Id, Iter, Node};
+use crate::tree::{Id, Iter, Node};
 
 const PARAMS: &[Param] = &[
     Param::new("block", Kind::Block),
@@ -349,16 +349,5 @@ fn nest_over(schedule: &mut Schedule, space: &mut Space, id: Id, ranges: Vec<Opt
         schedule.tree.block_mut(id).iters[number].binding = binding;
     }
     schedule.add_predicate(space, id, &conditions);
-    let min = schedule.int(0);
-    loops.into_iter().rev().fold(id, |body, (var, extent)| {
-        schedule.tree.make(Node::For(For {
-            var,
-            min,
-            extent,
-            kind: LoopKind::Serial,
-            thread: Symbol(0),
-            attrs: Attrs::NONE,
-            body,
-        }))
-    })
+    schedule.loops_over(id, loops)
 }

@@ -8,13 +8,12 @@
 //!
 //! The map takes each element to a place of its own. Every access follows; the loops stay.
 
-use tenon_plugin_api::ir::{Build, BuildPrim, Context, Expr, Kind as NodeKind, View};
-use tenon_plugin_api::pass::Rewriter;
+use tenon_plugin_api::ir::{Build, Expr};
 
 use crate::exprs::Replacing;
 use crate::index::{AtomId, Range, Space, Sum, is_injective};
 use crate::refusal::{Result, refuse};
-use crate::schedule::{Schedule, normal};
+use crate::schedule::Schedule;
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
 use crate::tree::{Id, Node};
 
@@ -125,49 +124,18 @@ fn rewrite(
 ) {
     let cx = schedule.rw.cx();
     let dims: Vec<_> = shape.iter().map(|extent| space.dim(&cx, extent)).collect();
-    let body = schedule.body();
-    let tensor = body.ty(buffer).and_then(|ty| body.terms().tensor(ty));
-    let (dtype, _) = tensor.expect("a buffer has a tensor type");
-    let ty = cx.tensor_type(dtype, &dims);
-    let name = schedule.var_name(buffer);
-    let scope = match schedule.view(buffer) {
-        View::Buffer { scope, .. } => schedule.rw.name_of(scope),
-        _ => String::new(),
-    };
-    let new = schedule.new_buffer(&name, ty, &scope);
+    let new = schedule.buffer_like(buffer, &dims);
     let exprs: Vec<Expr> =
         outputs.iter().map(|output| space.build(&mut schedule.rw, output)).collect();
-    let mapped = |rw: &mut Rewriter, space: &mut Space, indices: &[Expr]| -> Vec<Expr> {
-        let mut replacing = Replacing::of(vars.iter().copied().zip(indices.iter().copied()));
-        exprs
-            .iter()
-            .map(|&expr| {
-                let index = replacing.of_expr(rw, expr);
-                normal(rw, space, index)
-            })
-            .collect()
-    };
-    let root = schedule.tree.root;
-    let mut own = schedule.space();
-    let mut replacing = Replacing::default();
-    let mut ranges = schedule.space();
-    schedule.rewrite(root, &mut replacing, &mut own, |rw, old, operands| {
-        let is_own = rw.body().kind(old) == NodeKind::LOAD && operands[0] == buffer;
-        is_own.then(|| {
-            let indices = mapped(rw, &mut ranges, &operands[1..]);
-            rw.load(new, &indices)
-        })
+    schedule.reindex(buffer, new, |rw, axis, indices| {
+        let pairs = vars.iter().copied().zip(indices.iter().copied());
+        Replacing::of(pairs).of_expr(rw, exprs[axis])
     });
     for id in schedule.tree.all() {
-        let mut node = schedule.tree.get(id).clone();
-        match &mut node {
-            Node::Alloc(made) if *made == buffer => *made = new,
-            Node::Store { buffer: to, indices, .. } if *to == buffer => {
-                *to = new;
-                *indices = mapped(&mut schedule.rw, &mut ranges, indices);
-            }
-            _ => continue,
+        if let Node::Alloc(made) = schedule.tree.get_mut(id)
+            && *made == buffer
+        {
+            *made = new;
         }
-        *schedule.tree.get_mut(id) = node;
     }
 }

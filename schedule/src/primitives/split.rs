@@ -42,8 +42,7 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     let mut space = schedule.space();
     let extent = space.read(schedule.body(), each.extent);
     let factors = factors(&mut space, id, &extent, &args.factors(1))?;
-    let total = factors.iter().try_fold(Sum::int(1), |total, factor| total.mul(factor));
-    let Some(total) = total else { return refuse(id, "the product of the factors is too long") };
+    let total = product(id, &factors)?;
     let is_perfect = total == extent;
     if is_perfect {
         return Ok(nest(schedule, &mut space, id, &each, &factors, None));
@@ -80,6 +79,13 @@ fn factors(space: &mut Space, id: Id, extent: &Sum, given: &[Option<i64>]) -> Re
     };
     let open = space.ceil_div(extent, &Sum::int(product));
     Ok(given.iter().map(|factor| factor.map_or(open.clone(), Sum::int)).collect())
+}
+
+fn product(id: Id, factors: &[Sum]) -> Result<Sum> {
+    match factors.iter().try_fold(Sum::int(1), |product, factor| product.mul(factor)) {
+        Some(product) => Ok(product),
+        None => refuse(id, "the product of the factors is too long"),
+    }
 }
 
 /// Nested loops in the place of one. With `limit` steps beyond it are left out.
@@ -165,8 +171,7 @@ fn cut(
     extent: &Sum,
     factors: &[Sum],
 ) -> Result<Vec<Handle>> {
-    let inner = factors[1..].iter().try_fold(Sum::int(1), |inner, factor| inner.mul(factor));
-    let Some(inner) = inner else { return refuse(id, "the product of the factors is too long") };
+    let inner = product(id, &factors[1..])?;
     if factors.len() < 2 {
         return refuse(id, "a loop is cut in two nests by at least two factors");
     }
@@ -202,10 +207,7 @@ fn shift(
     extent: &Sum,
     factors: &[Sum],
 ) -> Result<Vec<Handle>> {
-    let Some(inner) = factors[1..].iter().try_fold(Sum::int(1), |inner, factor| inner.mul(factor))
-    else {
-        return refuse(id, "the product of the factors is too long");
-    };
+    let inner = product(id, &factors[1..])?;
     if !space.is_natural(&extent.sub(&inner)) {
         return refuse(id, "the loop is not known to have as many steps as are shifted");
     }

@@ -1,0 +1,71 @@
+//! Buffers in the place of others, and loops around statements: what several primitives do.
+
+use tenon_plugin_api::ir::{
+    Attrs, Build, BuildPrim, Context, Dim, Expr, Kind as NodeKind, LoopKind, Symbol, View,
+};
+use tenon_plugin_api::pass::Rewriter;
+
+use crate::exprs::Replacing;
+use crate::index::Space;
+use crate::schedule::{Schedule, normal};
+use crate::tree::{For, Id, Node};
+
+impl Schedule {
+    /// A buffer of the name, the element type and the memory of another, with another shape.
+    pub(crate) fn buffer_like(&mut self, buffer: Expr, shape: &[Dim]) -> Expr {
+        let cx = self.rw.cx();
+        let body = self.body();
+        let tensor = body.ty(buffer).and_then(|ty| body.terms().tensor(ty));
+        let (dtype, _) = tensor.expect("a buffer has a tensor type");
+        let scope = match self.view(buffer) {
+            View::Buffer { scope, .. } => self.rw.name_of(scope),
+            _ => String::new(),
+        };
+        let name = self.var_name(buffer);
+        self.new_buffer(&name, cx.tensor_type(dtype, shape), &scope)
+    }
+
+    /// Has every access to `old` go to `new`, at the indices, one for each axis, that `map` makes of those it had. The statement that makes the buffer
+    /// stays as it is.
+    pub(crate) fn reindex(
+        &mut self,
+        old: Expr,
+        new: Expr,
+        mut map: impl FnMut(&mut Rewriter, usize, &[Expr]) -> Expr,
+    ) {
+        let rank = self.shape(new).len();
+        let mut ranges = self.space();
+        let mut mapped = |rw: &mut Rewriter, space: &mut Space, indices: &[Expr]| -> Vec<Expr> {
+            let each = (0..rank).map(|axis| {
+                let index = map(rw, axis, indices);
+                normal(rw, space, index)
+            });
+            each.collect()
+        };
+        let (root, mut space) = (self.tree.root, self.space());
+        self.rewrite(root, &mut Replacing::default(), &mut space, |rw, node, operands| {
+            let is_own = rw.body().kind(node) == NodeKind::LOAD && operands[0] == old;
+            is_own.then(|| {
+                let indices = mapped(rw, &mut ranges, &operands[1..]);
+                rw.load(new, &indices)
+            })
+        });
+        for id in self.tree.all() {
+            if let Node::Store { buffer, value, indices } = self.tree.get(id).clone()
+                && buffer == old
+            {
+                let indices = mapped(&mut self.rw, &mut ranges, &indices);
+                *self.tree.get_mut(id) = Node::Store { buffer: new, value, indices };
+            }
+        }
+    }
+
+    /// Serial loops from zero on around a statement, with these variables and extents, outermost first.
+    pub(crate) fn loops_over(&mut self, body: Id, loops: Vec<(Expr, Expr)>) -> Id {
+        let min = self.int(0);
+        loops.into_iter().rev().fold(body, |body, (var, extent)| {
+            let (kind, thread, attrs) = (LoopKind::Serial, Symbol(0), Attrs::NONE);
+            self.tree.make(Node::For(For { var, min, extent, kind, thread, attrs, body }))
+        })
+    }
+}
