@@ -119,6 +119,11 @@ impl Schedule {
         Ok(loops(self.step("partition", vec![of(each), numbers(lengths)])?))
     }
 
+    /// One loop of loops of one extent that stand directly one after the other.
+    pub fn merge(&mut self, merged: &[Loop]) -> Result<Loop> {
+        Ok(loops(self.step("merge", vec![list(merged)])?)[0])
+    }
+
     /// A loop of one step around a loop or a block.
     pub fn add_unit_loop(&mut self, around: impl Into<Handle>) -> Result<Loop> {
         Ok(loops(self.step("add_unit_loop", vec![of(around)])?)[0])

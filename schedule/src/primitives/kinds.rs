@@ -165,7 +165,7 @@ fn independent(schedule: &Schedule, id: Id, reductions: bool) -> Result<()> {
 
 /// Whether no step of a loop accesses an element that another one writes: on some axis of each buffer that is written, all
 /// accesses are within one multiple of the loop's variable.
-fn are_steps_apart(schedule: &Schedule, id: Id, var: Expr) -> bool {
+pub(super) fn are_steps_apart(schedule: &Schedule, id: Id, var: Expr) -> bool {
     let mut space = schedule.space();
     let accesses = schedule.bound_accesses(&mut space, id);
     let own = schedule.allocated(&schedule.tree.walk(id));

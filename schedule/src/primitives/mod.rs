@@ -9,6 +9,7 @@ mod fuse;
 mod inline;
 mod kinds;
 mod layout;
+mod merge;
 mod partition;
 mod reorder;
 mod reverse_inline;

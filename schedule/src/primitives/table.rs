@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 28] = [
+static PRIMITIVES: [&Primitive; 29] = [
     &find::BLOCK,
     &find::BLOCKS,
     &find::ANCHOR,
@@ -16,6 +16,7 @@ static PRIMITIVES: [&Primitive; 28] = [
     &split::SPLIT,
     &reorder::REORDER,
     &partition::PARTITION,
+    &merge::MERGE,
     &unit::ADD_UNIT_LOOP,
     &unit::REORDER_ITERATORS,
     &kinds::PARALLEL,
