@@ -185,7 +185,7 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("reorder([{each}, {second}])"),
         format!("partition({each}, [{factor}])"),
         format!("merge([{each}, {at}])"),
-        format!("merge([l0, m0])"),
+        String::from("merge([l0, m0])"),
         format!("add_unit_loop({each})"),
         format!("reorder_iterators(b, {order})"),
         format!("parallel({each})"),
