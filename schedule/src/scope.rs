@@ -96,7 +96,16 @@ impl Schedule {
             .collect();
         let mut space = self.space();
         let own = self.allocated(&self.tree.walk(block));
-        for access in self.accesses(&mut space, block) {
+        let accesses = self.accesses(&mut space, block);
+        let is_elsewhere = |access: &Access, store: &Access| {
+            access.buffer == store.buffer && access.indices != store.indices
+        };
+        for store in accesses.iter().filter(|access| access.is_store) {
+            if accesses.iter().any(|access| is_elsewhere(access, store)) {
+                return Some("it accesses several elements of what it writes".into());
+            }
+        }
+        for access in accesses {
             if !access.is_store || own.contains(&access.buffer) {
                 continue;
             }

@@ -79,9 +79,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The statements of `root`; the statement that stands in several places, where there is one.
-    ///
-    /// Iterators whose block says no domain have `None` as their binding's range until it is derived, which `domain` does.
+    /// The statements of `root`, or what cannot be read and why. `domain` tells the range of a binding whose block says none.
     pub(crate) fn read(
         body: BodyView<'_>,
         root: Expr,
@@ -315,7 +313,7 @@ impl Tree {
         }
     }
 
-    /// All loops and blocks.
+    /// All statements.
     pub(crate) fn all(&self) -> Vec<Id> {
         self.walk(self.root)
     }

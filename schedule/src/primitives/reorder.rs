@@ -12,6 +12,8 @@ use crate::schedule::Schedule;
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
 use crate::tree::{For, Id, Node};
 
+use super::kinds::are_steps_apart;
+
 pub(super) static REORDER: Primitive = Primitive {
     name: "reorder",
     version: 1,
@@ -38,6 +40,7 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     let top = places[0];
     check_nest(schedule, top, deepest)?;
     check_blocks(schedule, top)?;
+    check_sharing(schedule, top, &chain)?;
     let nodes: Vec<For> =
         loops.iter().filter_map(|&id| schedule.tree.as_for(id)).cloned().collect();
     check_ranges(schedule, top, deepest, &places, &nodes)?;
@@ -102,6 +105,42 @@ fn check_blocks(schedule: &Schedule, top: Id) -> Result<()> {
         let overlap = node.init.is_none();
         if let Some(why) = schedule.why_not_affine(block, overlap) {
             return refuse(block, why);
+        }
+        // That an iterator is spatial is a claim; that no step reads another's result is looked at.
+        let why = match overlap {
+            true if schedule.is_update(block, &[block]) => None,
+            true => schedule.why_incomplete(block, &[block]),
+            false => schedule.why_no_reduction(block, &[block]),
+        };
+        if let Some(why) = why {
+            return refuse(block, format!("its steps depend on their order: {why}"));
+        }
+    }
+    Ok(())
+}
+
+/// Several blocks share a buffer that one of them writes only where each step of every loop has its own part of it: then what
+/// depends on one another stays in one step.
+fn check_sharing(schedule: &Schedule, top: Id, chain: &[Id]) -> Result<()> {
+    let blocks = schedule.tree.blocks_below(top);
+    let shares = |&block: &Id| {
+        let written = schedule.buffers(block, true);
+        blocks.iter().filter(|&&other| other != block).any(|&other| {
+            let mut met = schedule.buffers(other, false);
+            met.extend(schedule.buffers(other, true));
+            met.iter().any(|buffer| written.contains(buffer))
+        })
+    };
+    if !blocks.iter().any(shares) {
+        return Ok(());
+    }
+    for &id in chain.iter().filter(|&&id| schedule.tree.is_inside(id, top)) {
+        let var = schedule.tree.as_for(id).map(|each| each.var);
+        if var.is_some_and(|var| !are_steps_apart(schedule, id, var)) {
+            return refuse(
+                id,
+                "its blocks share a buffer, of which its steps do not have parts of their own",
+            );
         }
     }
     Ok(())
