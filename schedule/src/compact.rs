@@ -3,7 +3,7 @@
 //! A schedule leaves the buffers between blocks at their full size. Where all accesses to a buffer are inside of a loop, and each
 //! step writes what it reads, the buffer is made anew in each step, as large as what that step accesses.
 
-use tenon_plugin_api::ir::{Build, BuildPrim, Dim, Expr};
+use tenon_plugin_api::ir::{Build, BuildPrim, Dim, Expr, View};
 use tenon_plugin_api::pass::{PassError, PrimFunc};
 
 use crate::access::Access;
@@ -176,11 +176,30 @@ fn writes_all(schedule: &Schedule, space: &mut Space, id: Id, outer: &[AtomId]) 
     is_plain && space.coverage_with(&bindings, &vars, true).is_some()
 }
 
+/// Bytes of a buffer that is made in registers, or on the stack.
+const SMALL: i64 = 1 << 14;
+
+/// Whether a buffer of no scope is as large as what stays near.
+fn is_small(schedule: &Schedule, buffer: Expr) -> bool {
+    let body = schedule.body();
+    let is_free = matches!(body.view(buffer), View::Buffer { scope, .. } if body.terms().str(scope).is_empty());
+    let tensor = body.ty(buffer).and_then(|ty| body.terms().static_tensor(ty));
+    is_free
+        && tensor.is_some_and(|(dtype, shape)| {
+            let bytes = (dtype.bits() as i64).max(8) / 8;
+            shape
+                .iter()
+                .try_fold(bytes, |product, &extent| product.checked_mul(extent))
+                .is_some_and(|all| all <= SMALL)
+        })
+}
+
 /// Makes a part of a buffer in its place, and has every access read and write that.
 fn shrink(schedule: &mut Schedule, space: &Space, alloc: Id, buffer: Expr, place: &Place) {
     let cx = schedule.rw.cx();
     let shape: Vec<Dim> = place.region.iter().map(|range| space.dim(&cx, &range.extent)).collect();
     let new = schedule.buffer_like(buffer, &shape);
+    let new = if is_small(schedule, new) { schedule.in_scope(new, "local") } else { new };
     let starts: Vec<Expr> =
         place.region.iter().map(|range| space.build(&mut schedule.rw, &range.min)).collect();
     schedule.reindex(buffer, new, |rw, axis, indices| rw.sub(indices[axis], starts[axis]));

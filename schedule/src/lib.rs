@@ -32,6 +32,7 @@ mod compact;
 mod exprs;
 mod index;
 mod primitives;
+mod query;
 mod refusal;
 mod reindex;
 mod rule;
@@ -44,6 +45,7 @@ mod write;
 
 pub use compact::compact_buffers;
 pub use primitives::all as primitives;
+pub use query::{Stride, Work};
 pub use refusal::{Refusal, Result};
 pub use rule::{OfProgram, Task, ask};
 pub use schedule::{Block, Loop, Schedule, Snapshot};

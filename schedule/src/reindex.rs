@@ -25,6 +25,13 @@ impl Schedule {
         self.new_buffer(&name, cx.tensor_type(dtype, shape), &scope)
     }
 
+    /// A buffer of the name and the type of another, in a memory.
+    pub(crate) fn in_scope(&mut self, buffer: Expr, scope: &str) -> Expr {
+        let ty = self.body().ty(buffer).expect("a buffer has a tensor type");
+        let name = self.var_name(buffer);
+        self.new_buffer(&name, ty, scope)
+    }
+
     /// Has every access to `old` go to `new`, at the indices, one for each axis, that `map` makes of those it had. The statement that makes the buffer
     /// stays as it is.
     pub(crate) fn reindex(

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
-use tenon_plugin_api::ir::{Build, BuildPrim, Context, Expr, Kind, NodeSpec, Term, Walk};
+use tenon_plugin_api::ir::{
+    BlockIter, Build, BuildPrim, Context, Expr, Kind, NewBlock, NodeSpec, Walk,
+};
 use tenon_plugin_api::pass::{PassError, PrimFunc};
 
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
-use crate::tree::{BlockNode, Id, Node};
+use crate::tree::{BlockNode, Id, Iter, Node};
 
 /// Attribute of a tensor program: what was done to it.
 const TRACE: &str = "trace";
@@ -95,31 +97,23 @@ impl Schedule {
     fn write_block(&mut self, id: Id, block: &BlockNode, made: &HashMap<Id, Expr>) -> Expr {
         let (reads, writes) = self.regions(id);
         let has_domains = self.has_own_domains(block);
-        let pairs = block.iters.iter().flat_map(|iter| [iter.var, iter.binding]);
-        let domains = block.iters.iter().flat_map(|iter| [iter.min, iter.extent]);
-        let mut operands: Vec<Expr> = pairs.collect();
-        operands.extend(domains.filter(|_| has_domains));
-        operands.extend(block.predicate);
-        operands.extend(reads.iter().chain(&writes));
-        operands.extend(block.init.map(|init| made[&init]));
-        operands.push(made[&block.body]);
-        let flags = block.init.is_some() as u16
-            | (has_domains as u16) << 1
-            | (block.predicate.is_some() as u16) << 2;
-        let aux = self.rw.with_cx(|cx| {
-            let counts = [reads.len(), writes.len()].map(|count| cx.int(count as i64));
-            let kinds = block.iters.iter().map(|iter| iter.kind);
-            let layout: Vec<Term> = kinds.chain(counts).collect();
-            cx.list(&layout)
-        });
-        let spec = NodeSpec {
-            data: block.name.0,
-            aux: aux.0,
-            flags,
-            attrs: block.attrs,
-            ..NodeSpec::new(Kind::BLOCK)
+        let iter = |iter: &Iter| BlockIter {
+            var: iter.var,
+            binding: iter.binding,
+            kind: iter.kind,
+            domain: has_domains.then_some([iter.min, iter.extent]),
         };
-        self.rw.push(spec, &operands)
+        let iters: Vec<BlockIter> = block.iters.iter().map(iter).collect();
+        self.rw.block(&NewBlock {
+            name: block.name,
+            iters: &iters,
+            predicate: block.predicate,
+            reads: &reads,
+            writes: &writes,
+            init: block.init.map(|init| made[&init]),
+            body: made[&block.body],
+            attrs: block.attrs,
+        })
     }
 
     /// Whether the domain of an iterator is not just what its binding goes through.

@@ -107,6 +107,27 @@ pub struct BlockIter {
     pub domain: Option<[Expr; 2]>,
 }
 
+/// A block that is to be made, with [`BuildPrim::block`](crate::ir::BuildPrim::block).
+#[derive(Clone, Copy, Debug)]
+pub struct NewBlock<'a> {
+    /// Its name.
+    pub name: Symbol,
+    /// Its iterators; all of them have a domain, or none has.
+    pub iters: &'a [BlockIter],
+    /// It runs where this is true.
+    pub predicate: Option<Expr>,
+    /// The regions it says that it reads.
+    pub reads: &'a [Expr],
+    /// The regions it says that it writes.
+    pub writes: &'a [Expr],
+    /// What runs when all reduction iterators are at their first value.
+    pub init: Option<Expr>,
+    /// The body.
+    pub body: Expr,
+    /// Its annotations.
+    pub attrs: Attrs,
+}
+
 impl<'a> PrimBlockView<'a> {
     /// Its iterators.
     pub fn iterators(self) -> impl Iterator<Item = BlockIter> + 'a {

@@ -27,7 +27,7 @@ mod view;
 mod walk;
 
 pub use args::Args;
-pub use blocks::{BlockIter, LetBlock, LetView, PrimBlockView};
+pub use blocks::{BlockIter, LetBlock, LetView, NewBlock, PrimBlockView};
 pub use build::{Build, NodeSpec};
 pub use bytes::Bytes;
 pub use callee::{Callee, impure_functions};

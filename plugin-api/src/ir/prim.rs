@@ -1,7 +1,8 @@
 //! Building tensor programs.
 
 use crate::ir::{
-    Attrs, BinaryOp, Build, Context, DType, Expr, Kind, LoopKind, NodeSpec, Type, View,
+    Attrs, BinaryOp, Build, Context, DType, Expr, Kind, LoopKind, NewBlock, NodeSpec, Term, Type,
+    View,
 };
 
 /// Adds nodes of tensor programs. Integer arithmetic on literals is folded as it is built.
@@ -222,6 +223,36 @@ pub trait BuildPrim: Build {
         let dtype = self.body().scalar_ty(value).map_or(DType::I64, |(dtype, _)| dtype);
         let ty = self.with_cx(|cx| cx.vector_type(dtype, lanes));
         self.push(NodeSpec { ty: Some(ty), ..NodeSpec::new(Kind::BROADCAST) }, &[value])
+    }
+
+    /// A block of a tensor program.
+    fn block(&mut self, block: &NewBlock<'_>) -> Expr {
+        let mut operands: Vec<Expr> =
+            block.iters.iter().flat_map(|iter| [iter.var, iter.binding]).collect();
+        let domains: Vec<Expr> =
+            block.iters.iter().filter_map(|iter| iter.domain).flatten().collect();
+        let has_domains = !domains.is_empty();
+        operands.extend(domains);
+        operands.extend(block.predicate);
+        operands.extend(block.reads.iter().chain(block.writes));
+        operands.extend(block.init);
+        operands.push(block.body);
+        let flags = block.init.is_some() as u16
+            | (has_domains as u16) << 1
+            | (block.predicate.is_some() as u16) << 2;
+        let aux = self.with_cx(|cx| {
+            let counts = [block.reads.len(), block.writes.len()].map(|count| cx.int(count as i64));
+            let kinds = block.iters.iter().map(|iter| iter.kind);
+            cx.list(&kinds.chain(counts).collect::<Vec<Term>>())
+        });
+        let spec = NodeSpec {
+            data: block.name.0,
+            aux: aux.0,
+            flags,
+            attrs: block.attrs,
+            ..NodeSpec::new(Kind::BLOCK)
+        };
+        self.push(spec, &operands)
     }
 
     /// A tensor program; the last `outputs` parameters are written.

@@ -16,7 +16,7 @@ mod parse;
 mod primitive;
 mod print;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use crate::refusal::{Refusal, Result};
@@ -60,14 +60,41 @@ impl Trace {
         self.steps.iter().any(|(step, _)| !crate::primitives::is_finder(step.primitive))
     }
 
-    /// Adds an instruction. Names that were given before get a number.
+    /// Adds an instruction. What has a name keeps it; names that something else has get a number.
     pub(crate) fn push(&mut self, instruction: Instruction, names: Vec<String>) {
-        let names: Vec<String> = names.iter().map(|name| self.fresh(name)).collect();
+        let mut own = Vec::new();
         for (&result, name) in instruction.results.iter().zip(&names) {
-            // The first name stays good, as earlier instructions use it.
-            self.names.entry(result).or_insert_with(|| name.clone());
+            let name = match self.names.get(&result) {
+                Some(name) => name.clone(),
+                None => self.fresh(name),
+            };
+            self.names.insert(result, name.clone());
+            own.push(name);
         }
-        self.steps.push((instruction, names));
+        self.steps.push((instruction, own));
+    }
+
+    /// The instructions without those that find what nobody uses, or what has a name already.
+    fn needed(&self) -> Vec<&(Instruction, Vec<String>)> {
+        let mut finds: HashMap<Handle, usize> = HashMap::new();
+        for (at, (step, _)) in self.steps.iter().enumerate() {
+            for &result in &step.results {
+                finds.entry(result).or_insert(at);
+            }
+        }
+        let mut used: HashSet<Handle> = HashSet::new();
+        let mut needed: Vec<&(Instruction, Vec<String>)> = Vec::new();
+        for (at, step) in self.steps.iter().enumerate().rev() {
+            let (instruction, _) = step;
+            let is_first = |result: &Handle| finds[result] == at && used.contains(result);
+            let is_finder = crate::primitives::is_finder(instruction.primitive);
+            if !is_finder || instruction.results.iter().any(is_first) {
+                used.extend(instruction.args.handles());
+                needed.push(step);
+            }
+        }
+        needed.reverse();
+        needed
     }
 
     fn fresh(&mut self, name: &str) -> String {
@@ -112,7 +139,7 @@ impl Schedule {
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, (instruction, names)) in self.steps.iter().enumerate() {
+        for (at, (instruction, names)) in self.needed().into_iter().enumerate() {
             if at > 0 {
                 f.write_str("; ")?;
             }

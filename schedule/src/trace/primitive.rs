@@ -100,23 +100,29 @@ pub(crate) struct Args(pub(crate) Vec<Value>);
 impl Args {
     /// Refuses what was taken away.
     pub(crate) fn check_alive(&self, schedule: &Schedule) -> Result<()> {
-        let mut pending: Vec<&Value> = self.0.iter().collect();
+        let gone = self
+            .handles()
+            .into_iter()
+            .find(|handle| matches!(schedule.tree.get(handle.id()), Node::Gone));
+        let what = match gone {
+            None => return Ok(()),
+            Some(Handle::Loop(_)) => "a loop",
+            Some(Handle::Block(_)) => "a block",
+        };
+        Err(Refusal::new(format!("{what} that it names was taken away before")))
+    }
+
+    /// The loops and blocks that they name.
+    pub(crate) fn handles(&self) -> Vec<Handle> {
+        let (mut handles, mut pending) = (Vec::new(), self.0.iter().collect::<Vec<&Value>>());
         while let Some(value) = pending.pop() {
             match value {
                 Value::List(values) => pending.extend(values),
-                Value::Handle(handle) if matches!(schedule.tree.get(handle.id()), Node::Gone) => {
-                    let what = match handle {
-                        Handle::Loop(_) => "a loop",
-                        Handle::Block(_) => "a block",
-                    };
-                    return Err(Refusal::new(format!(
-                        "{what} that it names was taken away before"
-                    )));
-                }
+                Value::Handle(handle) => handles.push(*handle),
                 _ => {}
             }
         }
-        Ok(())
+        handles
     }
 
     pub(crate) fn id(&self, at: usize) -> Id {

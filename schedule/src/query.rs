@@ -1,0 +1,174 @@
+//! What a rule decides by: how loops move through memory, and how much is computed.
+
+use tenon_plugin_api::ir::{Expr, Kind, LoopKind, View};
+
+use crate::access::Access;
+use crate::index::{Space, Sum};
+use crate::schedule::{Block, Loop, Schedule};
+use crate::tree::Node;
+
+/// How far apart the elements are that an access touches in neighbouring steps of a loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stride {
+    /// Whether it writes.
+    pub is_store: bool,
+    /// The number of elements; none where it is no constant.
+    pub elements: Option<i64>,
+}
+
+/// What a step of a block computes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Work {
+    /// Arithmetic, comparisons, choices and conversions that are not of indices.
+    pub operations: usize,
+    /// Calls of functions such as `exp`.
+    pub functions: usize,
+}
+
+impl Schedule {
+    /// How each access of the blocks inside a loop moves with it; what is of one step of it alone is left out.
+    pub fn strides(&self, each: Loop) -> Vec<Stride> {
+        let mut space = self.space();
+        let accesses = self.bound_accesses(&mut space, each.0);
+        let own = self.allocated(&self.tree.walk(each.0));
+        let moved = accesses.iter().filter(|access| !own.contains(&access.buffer));
+        moved
+            .map(|access| {
+                let factor = self.factor(&mut space, access, each);
+                Stride {
+                    is_store: access.is_store,
+                    elements: factor.and_then(|factor| factor.value()),
+                }
+            })
+            .collect()
+    }
+
+    /// Whether two loops, the second directly inside the first, go through memory as one loop would: each access moves as far in one
+    /// step of the outer loop as in all steps of the inner one.
+    pub fn are_one_row(&self, outer: Loop, inner: Loop) -> bool {
+        let mut space = self.space();
+        let Some(extent) = self.tree.as_for(inner.0).map(|each| each.extent) else { return false };
+        let extent = space.read(self.body(), extent);
+        if extent.value() == Some(1) || self.extent(outer) == Some(1) {
+            return true;
+        }
+        self.bound_accesses(&mut space, outer.0).iter().all(|access| {
+            let far = self.factor(&mut space, access, outer);
+            let near = self.factor(&mut space, access, inner);
+            far.is_some() && far == near.and_then(|near| near.mul(&extent))
+        })
+    }
+
+    /// How far an access moves in one step of a loop, in elements.
+    fn factor(&self, space: &mut Space, access: &Access, each: Loop) -> Option<Sum> {
+        let var = self.tree.as_for(each.0)?.var;
+        let whole = self.whole(space, access.buffer);
+        let indices = access.indices.as_ref()?;
+        let mut place = Sum::default();
+        for (index, axis) in indices.iter().zip(&whole) {
+            place = place.mul(&axis.extent)?.add(index);
+        }
+        let atom = space.node(var).as_atom()?;
+        let (factor, rest) = place.linear_in(atom)?;
+        let is_hidden = |sum: &Sum| space.nodes_of(sum).contains(&atom);
+        (!is_hidden(&factor) && !is_hidden(&rest)).then_some(factor)
+    }
+
+    /// Whether a block reduces.
+    pub fn is_reduction(&self, block: Block) -> bool {
+        let iters = self.tree.as_block(block.0).map_or(&[][..], |block| &block.iters);
+        iters.iter().any(|iter| !self.is_spatial(iter.kind))
+    }
+
+    /// Whether a block has an initial statement.
+    pub fn has_init(&self, block: Block) -> bool {
+        self.tree.as_block(block.0).is_some_and(|block| block.init.is_some())
+    }
+
+    /// Whether a loop moves an iterator of a block that is not spatial.
+    pub fn is_reduced(&self, block: Block, each: Loop) -> bool {
+        let (Some(node), Some(var)) =
+            (self.tree.as_block(block.0), self.tree.as_for(each.0).map(|each| each.var))
+        else {
+            return false;
+        };
+        let mut space = self.space();
+        node.iters.iter().filter(|iter| !self.is_spatial(iter.kind)).any(|iter| {
+            let binding = space.read(self.body(), iter.binding);
+            space.mentions(&binding, var)
+        })
+    }
+
+    /// Whether a loop says which elements of what `producer` writes are read inside it.
+    pub fn says_what_is_read(&self, each: Loop, producer: Block) -> bool {
+        let Some(var) = self.tree.as_for(each.0).map(|each| each.var) else { return false };
+        let written = self.buffers(producer.0, true);
+        let mut space = self.space();
+        let accesses = self.bound_accesses(&mut space, each.0);
+        accesses.iter().filter(|access| !access.is_store && written.contains(&access.buffer)).any(
+            |access| match &access.indices {
+                Some(indices) => indices.iter().any(|index| space.mentions(index, var)),
+                None => true,
+            },
+        )
+    }
+
+    /// Whether a block writes what is read outside of the program.
+    pub fn writes_result(&self, block: Block) -> bool {
+        self.is_output(block.0)
+    }
+
+    /// What one step of a block computes.
+    pub fn work(&self, block: Block) -> Work {
+        let mut work = Work::default();
+        for id in self.tree.walk(block.0) {
+            if let Node::Store { value, .. } | Node::Let { value, .. } = self.tree.get(id) {
+                self.count(*value, &mut work);
+            }
+        }
+        work
+    }
+
+    /// Counts what a value is computed by; what is shared counts once, and indices do not.
+    fn count(&self, value: Expr, work: &mut Work) {
+        let (mut seen, mut stack) = (std::collections::HashSet::new(), vec![value]);
+        while let Some(expr) = stack.pop() {
+            if !seen.insert(expr) {
+                continue;
+            }
+            match self.view(expr) {
+                View::Load { .. } => continue,
+                View::Intrinsic { .. } => work.functions += 1,
+                _ if matches!(self.body().kind(expr), Kind::BINARY | Kind::SELECT | Kind::CAST) => {
+                    work.operations += 1;
+                }
+                _ => {}
+            }
+            stack.extend(self.body().operands(expr).iter());
+        }
+    }
+
+    /// Whether there are statements that stand in no block.
+    pub fn has_loose_statements(&self) -> bool {
+        self.only_blocks(self.tree.root).is_err()
+    }
+
+    /// The loops directly around a block that hold nothing else, outermost first.
+    pub fn own_loops(&self, block: Block) -> Vec<Loop> {
+        let mut loops = Vec::new();
+        let mut id = block.0;
+        while let Some(parent) = self.tree.parent(id)
+            && self.tree.as_for(parent).is_some()
+        {
+            loops.push(Loop(parent));
+            id = parent;
+        }
+        loops.reverse();
+        loops
+    }
+
+    /// Whether the steps of a loop run one after the other, as those of every loop do at first.
+    pub fn is_serial(&self, each: Loop) -> bool {
+        self.tree.as_for(each.0).is_some_and(|each| each.kind == LoopKind::Serial)
+    }
+}
