@@ -43,6 +43,10 @@ use crate::entry::{enter, outermost, refuse_nested};
 fn compute_prim_value(mut module: Module, cx: &PassContext) -> Result<Module> {
     let mut programs: HashMap<Dim, Symbol> = HashMap::new();
     for (name, func) in module.functions() {
+        // A tensor program computes its own dimensions.
+        if func.is_prim() {
+            continue;
+        }
         let body = func.view();
         let mut needed: Vec<(Expr, Dim)> = Vec::new();
         for expr in body.post_order() {
