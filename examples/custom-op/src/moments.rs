@@ -70,30 +70,26 @@ impl Operator for Moments {
     }
 }
 
-/// One row after the other. What is summed twice is read twice, rather than kept.
+/// The sums of the rows, their means, and the sums of how far elements lie from these.
 #[rule(compute)]
-fn program(op: &Moments, program: &mut Program) -> Stmt {
+fn program(op: &Moments, program: &mut Program) {
     let [x, means, variances] = [program.input(0), program.output(0), program.output(1)];
-    let dtype = x.compute_dtype();
+    let (dtype, rows) = (x.compute_dtype(), means.shape());
     let axis = op.axis.rem_euclid(x.shape().len() as i64) as usize;
     let extent = x.shape()[axis];
-    program.each(means.shape(), |row| {
-        let element = |k: &[_]| {
-            let behind = if op.keepdims { axis + 1 } else { axis };
-            x.wide(&[&row[..axis], k, &row[behind..]].concat())
-        };
-        let count = extent.index(program).cast(dtype);
-        let mut body = program.block();
-        let sum = body.reduce("sum", Reducer::Sum, dtype, &[extent], element);
-        let mean = body.bind("mean", sum / count);
-        let squares = body.reduce("squares", Reducer::Sum, dtype, &[extent], |k| {
-            let distance = element(k) - mean;
-            distance * distance
-        });
-        body.push(means.set(row, mean));
-        body.push(variances.set(row, squares / (count - op.correction)));
-        body.finish()
-    })
+    let count = extent.index(program).cast(dtype);
+    let element = |row: &[_], k: &[_]| {
+        let behind = if op.keepdims { axis + 1 } else { axis };
+        x.wide(&[&row[..axis], k, &row[behind..]].concat())
+    };
+    let sum = program.reduce("sum", Reducer::Sum, dtype, rows, &[extent], element);
+    let mean = program.map("mean", dtype, rows, |row| sum.at(row) / count);
+    let squares = program.reduce("squares", Reducer::Sum, dtype, rows, &[extent], |row, k| {
+        let distance = element(row, k) - mean.at(row);
+        distance * distance
+    });
+    program.set(&means, |row| mean.at(row));
+    program.set(&variances, |row| squares.at(row) / (count - op.correction));
 }
 
 /// Of a `transpose` it is that of its argument, along the axis that the axis was, where the others stay in their order.

@@ -27,7 +27,7 @@ pub(crate) fn check_contract(func: &Function) -> Result<(), String> {
     check_loops(body, stmt)
 }
 
-/// Serial loops around one store, whose indices are the loop variables.
+/// Serial loops around one block with a store, whose indices are its iterators, which are bound to the loop variables.
 fn check_nest(body: BodyView<'_>, stmt: Expr) -> Result<(), String> {
     let mut vars = Vec::new();
     let mut stmt = stmt;
@@ -38,11 +38,17 @@ fn check_nest(body: BodyView<'_>, stmt: Expr) -> Result<(), String> {
         vars.push(var);
         stmt = inner;
     }
-    let is_plain = |indices: Args<'_>| indices.iter().eq(vars.iter().copied());
-    match body.view(stmt) {
+    let View::Block(block) = body.view(stmt) else {
+        return Err("there is no block inside of its loops".into());
+    };
+    if !block.iterators().map(|iter| iter.binding).eq(vars) {
+        return Err("its iterators are not bound to the loop variables".into());
+    }
+    let is_plain = |indices: Args<'_>| indices.iter().eq(block.iterators().map(|iter| iter.var));
+    match body.view(block.body) {
         View::Store { indices, .. } if is_plain(indices) => Ok(()),
-        View::Store { .. } => Err("it stores at other indices than its loop variables".into()),
-        _ => Err("there is something else inside of its loops than a store".into()),
+        View::Store { .. } => Err("it stores at other indices than its iterators".into()),
+        _ => Err("there is something else inside of its block than a store".into()),
     }
 }
 

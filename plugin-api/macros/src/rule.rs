@@ -3,9 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream, Parser};
-use syn::{
-    Error, Expr, FnArg, Ident, ItemFn, LitInt, LitStr, Path, Result, ReturnType, Token, Type,
-};
+use syn::{Error, Expr, FnArg, Ident, ItemFn, LitInt, LitStr, Path, Result, Token, Type};
 
 use crate::pass::{doc_of, texts};
 use crate::record::{note, quoted};
@@ -97,7 +95,7 @@ fn signature(function: &ItemFn) -> Result<Option<Type>> {
         },
         FnArg::Receiver(_) => None,
     };
-    if !is_plain || matches!(sig.output, ReturnType::Default) {
+    if !is_plain {
         return Err(wrong());
     }
     let args: Vec<&FnArg> = sig.inputs.iter().collect();

@@ -2,7 +2,7 @@
 
 use crate::ir::{Build, BuildPrim, DType};
 
-use super::{Buffer, Extent, Program, Reducer, Scalar, Stmt};
+use super::{Buffer, Program, Scalar, Stmt};
 
 /// A sequence that is being written. What it names and makes is known until its end.
 pub struct Block<'p> {
@@ -37,32 +37,6 @@ impl<'p> Block<'p> {
         });
         self.push(program.stmt(|writer| writer.let_stmt(var.expr, value.expr)));
         var
-    }
-
-    /// Reduces what `term` says at each place of axes of these extents, starting from the identity; the terms are of `dtype`.
-    /// The scalar that comes back reads the result.
-    pub fn reduce(
-        &mut self,
-        name: &str,
-        reducer: Reducer,
-        dtype: DType,
-        extents: &[impl Extent],
-        term: impl FnOnce(&[Scalar<'p>]) -> Scalar<'p>,
-    ) -> Scalar<'p> {
-        let program = self.program;
-        let cell = self.cell(name, reducer.identity(program, dtype));
-        let at = [program.index(0)];
-        let axes = program.axes_called(["r", "s", "t"], extents.len());
-        let value = reducer.combine(cell.at(&at), term(&axes));
-        self.push(program.over(&axes, extents, cell.set(&at, value)));
-        cell.at(&at)
-    }
-
-    /// A buffer of one element that holds `first`, for what changes from step to step.
-    pub fn cell(&mut self, name: &str, first: Scalar<'p>) -> Buffer<'p> {
-        let cell = self.local(name, first.dtype(), &[1]);
-        self.push(cell.set(&[self.program.index(0)], first));
-        cell
     }
 
     /// Makes a buffer that is small enough for registers or the nearest cache.

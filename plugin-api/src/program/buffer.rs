@@ -11,6 +11,8 @@ pub struct Buffer<'p> {
     pub(super) expr: Expr,
     pub(super) dtype: DType,
     pub(super) shape: Vec<Dim>,
+    /// Of what is reduced: whether there is nothing to reduce, and what its elements are then.
+    pub(super) empty: Option<(Expr, Expr)>,
 }
 
 impl<'p> Buffer<'p> {
@@ -45,7 +47,13 @@ impl<'p> Buffer<'p> {
     /// When there are not as many indices as axes.
     pub fn at(&self, indices: &[Scalar<'p>]) -> Scalar<'p> {
         let indices = self.indices(indices);
-        self.program.scalar(|writer| writer.load(self.expr, &indices))
+        self.program.scalar(|writer| {
+            let element = writer.load(self.expr, &indices);
+            match self.empty {
+                Some((is_empty, identity)) => writer.select(is_empty, identity, element),
+                None => element,
+            }
+        })
     }
 
     /// The element at `indices` in the dtype that arithmetic on it is done in.

@@ -9,7 +9,7 @@ use crate::ir::{
 use crate::op::OpPattern;
 use crate::pass::{PassError, Result};
 
-use super::{Buffer, Stmt, Writer};
+use super::{Buffer, Writer};
 
 /// Attribute of a tensor program: how it may be fused, an [`OpPattern`] as its number.
 pub const OP_PATTERN: &str = "op_pattern";
@@ -22,11 +22,15 @@ pub const OP_NAME: &str = "op_name";
 /// neither an integer nor a symbol has a symbol of its own in the program.
 pub struct Program {
     pub(super) writer: RefCell<Writer>,
-    op: &'static str,
+    pub(super) op: &'static str,
     asked: Asked,
     inputs: Vec<Expr>,
-    outputs: Vec<Expr>,
+    pub(super) outputs: Vec<Expr>,
     pattern: OpPattern,
+    /// The buffers of its own.
+    pub(super) made: RefCell<Vec<Expr>>,
+    /// What it does, in order.
+    pub(super) stmts: RefCell<Vec<Expr>>,
 }
 
 /// What a question says besides the nodes.
@@ -73,6 +77,8 @@ impl Program {
             inputs: buffers,
             outputs,
             pattern: OpPattern::from_code(pattern),
+            made: RefCell::default(),
+            stmts: RefCell::default(),
         })
     }
 
@@ -147,12 +153,16 @@ impl Program {
         let body = writer.body();
         let tensor = body.ty(expr).and_then(|ty| body.terms().tensor(ty));
         let (dtype, dims) = tensor.expect("the host asks for buffers of tensors of known rank");
-        Buffer { program: self, expr, dtype, shape: dims.to_vec() }
+        Buffer { program: self, expr, dtype, shape: dims.to_vec(), empty: None }
     }
 
-    /// The root of the program whose body is `body`.
-    pub(crate) fn root(&self, body: Stmt) -> Expr {
+    /// The root of what was written.
+    pub(crate) fn root(&self) -> Expr {
         let mut writer = self.writer.borrow_mut();
+        let mut stmts: Vec<Expr> =
+            self.made.borrow().iter().map(|&buffer| writer.alloc(buffer)).collect();
+        stmts.extend(self.stmts.borrow().iter());
+        let body = writer.seq(&stmts);
         let attrs = writer.with_cx(|cx| {
             cx.attrs(&[
                 (OP_PATTERN, AttrValue::Int(self.pattern as i64)),
@@ -160,7 +170,7 @@ impl Program {
             ])
         });
         let params: Vec<Expr> = self.inputs.iter().chain(&self.outputs).copied().collect();
-        writer.prim_func(&params, self.outputs.len() as u32, body.0, attrs)
+        writer.prim_func(&params, self.outputs.len() as u32, body, attrs)
     }
 }
 

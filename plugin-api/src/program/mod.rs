@@ -1,20 +1,18 @@
 //! The language in which tensor programs are written: scalars with operators, buffers with indices, axes as closures.
 //!
 //! ```
-//! use tenon_plugin_api::program::{Program, Reducer, Stmt};
+//! use tenon_plugin_api::program::{Program, Reducer};
 //!
-//! /// The sums of the rows of a matrix.
-//! fn row_sums(program: &Program) -> Stmt {
+//! /// The means of the rows of a matrix.
+//! fn row_means(program: &Program) {
 //!     let (x, out) = (program.input(0), program.output(0));
-//!     let columns = x.shape()[1];
-//!     program.each(out.shape(), |row| {
-//!         let mut body = program.block();
-//!         let sum = body.reduce("sum", Reducer::Sum, x.compute_dtype(), &[columns], |column| {
-//!             x.wide(&[row[0], column[0]])
-//!         });
-//!         body.push(out.set(row, sum));
-//!         body.finish()
-//!     })
+//!     let [rows, columns] = [x.shape()[0], x.shape()[1]];
+//!     let dtype = x.compute_dtype();
+//!     let sum = program.reduce("sum", Reducer::Sum, dtype, &[rows], &[columns], |i, r| {
+//!         x.wide(&[i[0], r[0]])
+//!     });
+//!     let count = columns.index(program).cast(dtype);
+//!     program.set(&out, |i| sum.at(i) / count);
 //! }
 //! ```
 //!
@@ -22,6 +20,7 @@
 //! shows one from its first line on.
 
 mod block;
+mod blocks;
 mod buffer;
 mod frame;
 mod reducer;

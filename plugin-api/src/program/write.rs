@@ -1,9 +1,7 @@
 //! Writing a program: literals, statements, axes.
 
 use crate::abi::host::{Host, TransactionHandle};
-use crate::ir::{
-    Attrs, BodyView, Build, BuildPrim, Context, DType, Dim, Expr, LoopKind, NodeSpec, Type,
-};
+use crate::ir::{BodyView, Build, BuildPrim, Context, DType, Dim, Expr, NodeSpec, Type};
 
 use super::{Block, Buffer, Program, Scalar};
 
@@ -53,6 +51,9 @@ pub trait Extent: Copy {
 
     /// It as an index.
     fn index(self, program: &Program) -> Scalar<'_>;
+
+    /// It as a dimension.
+    fn dim(self, cx: &Host) -> Dim;
 }
 
 impl Extent for i64 {
@@ -62,6 +63,10 @@ impl Extent for i64 {
 
     fn index(self, program: &Program) -> Scalar<'_> {
         program.index(self)
+    }
+
+    fn dim(self, cx: &Host) -> Dim {
+        cx.dim(self)
     }
 }
 
@@ -75,6 +80,10 @@ impl Extent for Dim {
             Some(value) => program.index(value),
             None => program.scalar(|writer| writer.prim(self)),
         }
+    }
+
+    fn dim(self, _: &Host) -> Dim {
+        self
     }
 }
 
@@ -138,62 +147,18 @@ impl Program {
         self.stmt(|writer| writer.if_stmt(cond.expr, then.0, Some(otherwise.0)))
     }
 
-    /// A statement at each place of a shape. In which order, and whether one after the other, is left open: what it writes must
-    /// not depend on that, except for what it reduces.
-    pub fn each<'p>(
-        &'p self,
-        shape: &[impl Extent],
-        body: impl FnOnce(&[Scalar<'p>]) -> Stmt,
-    ) -> Stmt {
-        let axes = self.axes(shape.len());
-        let body = body(&axes);
-        self.over(&axes, shape, body)
-    }
-
-    /// Variables for the axes of [`Program::over`].
-    pub fn axes(&self, rank: usize) -> Vec<Scalar<'_>> {
-        self.axes_called(["i", "j", "k", "l", "m", "n"], rank)
-    }
-
-    /// Variables with these names for the first axes, then the first name with the number of the axis.
-    pub(super) fn axes_called<const N: usize>(
-        &self,
-        names: [&str; N],
-        rank: usize,
-    ) -> Vec<Scalar<'_>> {
-        let var = |axis: usize| match names.get(axis) {
-            Some(name) => self.scalar(|writer| writer.scalar_var(name, DType::I64)),
-            None => {
-                let name = format!("{}{axis}", names[0]);
-                self.scalar(|writer| writer.scalar_var(&name, DType::I64))
-            }
-        };
-        (0..rank).map(var).collect()
-    }
-
-    /// A statement over axes of these extents, one for each of them, as [`Program::each`] with variables that were made before.
-    pub fn over(&self, axes: &[Scalar<'_>], shape: &[impl Extent], body: Stmt) -> Stmt {
-        let zero = self.index(0);
-        axes.iter().zip(shape).rev().fold(body, |body, (axis, &extent)| {
-            let extent = extent.index(self);
-            self.stmt(|writer| {
-                let kind = LoopKind::Serial;
-                writer.for_loop(axis.expr, zero.expr, extent.expr, kind, body.0, Attrs::NONE)
-            })
-        })
-    }
-
     pub(super) fn new_buffer(
         &self,
         name: &str,
         dtype: DType,
-        shape: &[i64],
+        shape: &[impl Extent],
         scope: &str,
     ) -> Buffer<'_> {
         let mut writer = self.writer.borrow_mut();
-        let dims: Vec<Dim> = writer.with_cx(|cx| shape.iter().map(|&dim| cx.dim(dim)).collect());
+        let dims: Vec<Dim> =
+            writer.with_cx(|cx| shape.iter().map(|extent| extent.dim(cx)).collect());
         let ty = writer.with_cx(|cx| cx.tensor_type(dtype, &dims));
         let expr = writer.buffer(name, ty, scope);
-        Buffer { program: self, expr, dtype, shape: dims }
+        Buffer { program: self, expr, dtype, shape: dims, empty: None }
     }
 }

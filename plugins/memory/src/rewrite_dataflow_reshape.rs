@@ -102,11 +102,12 @@ fn tensor_of_reshape(body: BodyView<'_>, cx: &PassContext) -> Option<usize> {
     let View::Store { buffer: written, value, indices: to } = body.view(store) else { return None };
     let View::Load { buffer: read, indices: from } = body.view(value) else { return None };
     let input = params.iter().position(|param| param == read)?;
-    let is_plain = body.post_order().all(|expr| {
-        !matches!(
+    let is_plain = body.post_order().all(|expr| match body.view(expr) {
+        View::Block(block) => block.predicate.is_none(),
+        _ => !matches!(
             body.kind(expr),
-            Kind::IF_STMT | Kind::BLOCK | Kind::LET_STMT | Kind::ALLOC | Kind::EVALUATE
-        )
+            Kind::IF_STMT | Kind::LET_STMT | Kind::ALLOC | Kind::EVALUATE
+        ),
     });
     let terms = body.terms();
     let (read_dtype, read_dims) = terms.tensor(body.ty(read)?)?;

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use tenon_plugin_api::ir::NodeSpec;
 use tenon_plugin_api::prelude::*;
 
 use super::group::{Group, Member};
@@ -26,6 +27,7 @@ pub(super) fn emit(group: &Group, plan: &Plan, attrs: Attrs, cx: &PassContext) -
         plan,
         buffers: vec![None; group.buffers.len()],
         scope: None,
+        names: HashMap::new(),
     };
     let mut stmts = emitter.roots();
     let outputs: Vec<Expr> = group.outputs.iter().map(|&at| emitter.buffer(at)).collect();
@@ -59,6 +61,8 @@ struct Emitter<'g> {
     buffers: Vec<Option<Expr>>,
     /// Where scalars are defined, within the loops of a nest.
     scope: Option<Scope>,
+    /// How many blocks have each name.
+    names: HashMap<Symbol, u32>,
 }
 
 #[derive(Default)]
@@ -120,16 +124,55 @@ impl<'g> Emitter<'g> {
             let end = program.body.index() + 1;
             return self.run(self.frame(index, Goal::Body(tail), end));
         };
-        let vars: Vec<Expr> =
-            nest.loops.iter().map(|each| self.rw.push(body.spec(each.var), &[])).collect();
+        let fresh = |rw: &mut Rewriter, var: Expr| rw.push(body.spec(var), &[]);
+        let vars: Vec<Expr> = nest.loops.iter().map(|each| fresh(&mut self.rw, each.var)).collect();
+        let places: Vec<Expr> = match nest.block {
+            Some(_) => nest.loops.iter().map(|each| fresh(&mut self.rw, each.place)).collect(),
+            None => vars.clone(),
+        };
         self.scope = Some(Scope::default());
-        let frame = self.inner(index, nest, &vars);
+        let frame = self.inner(index, nest, &places);
         let mut stmt = self.run(frame);
+        if let Some(block) = nest.block {
+            stmt = self.block(body, block, places.iter().zip(&vars), stmt);
+        }
         for (each, &var) in nest.loops.iter().zip(&vars).rev() {
             let (zero, extent) = (self.rw.index(0), self.rw.index(each.extent));
             stmt = self.rw.push(body.spec(each.stmt), &[var, zero, extent, stmt]);
         }
         stmt
+    }
+
+    /// A nest's block around a statement, with iterators and what they are bound to in the order of the loops.
+    fn block<'v>(
+        &mut self,
+        body: BodyView<'_>,
+        block: Expr,
+        iters: impl Iterator<Item = (&'v Expr, &'v Expr)>,
+        stmt: Expr,
+    ) -> Expr {
+        let operands = iters.flat_map(|(&place, &var)| [place, var]).chain([stmt]);
+        let operands: Vec<Expr> = operands.collect();
+        let kinds = operands.len() / 2;
+        let spec = body.spec(block);
+        let aux = self.rw.with_cx(|cx| {
+            let (spatial, none) = (cx.symbol("spatial").into(), cx.int(0));
+            cx.list(&[vec![spatial; kinds], vec![none; 2]].concat())
+        });
+        let data = self.unique(Symbol(spec.data)).0;
+        self.rw.push(NodeSpec { aux: aux.0, data, ..spec }, &operands)
+    }
+
+    /// A name for a block that no other one of the program has: the name, or that with a number.
+    fn unique(&mut self, name: Symbol) -> Symbol {
+        let count = self.names.entry(name).or_insert(0);
+        *count += 1;
+        if *count == 1 {
+            return name;
+        }
+        let numbered = format!("{}_{}", self.rw.terms().str(name), *count - 1);
+        let numbered = self.rw.with_cx(|cx| cx.symbol(&numbered));
+        self.unique(numbered)
     }
 
     fn frame(&self, member: usize, goal: Goal<'g>, end: usize) -> Frame<'g> {
@@ -141,7 +184,7 @@ impl<'g> Emitter<'g> {
     fn inner(&self, member: usize, nest: &Nest, vars: &[Expr]) -> Frame<'g> {
         let mut frame = self.frame(member, Goal::Inner, nest.store.index());
         for (each, &var) in nest.loops.iter().zip(vars) {
-            frame.copies[each.var.index()] = Some(var);
+            frame.copies[each.place.index()] = Some(var);
         }
         frame
     }
@@ -179,7 +222,7 @@ impl<'g> Emitter<'g> {
         }
         let is_inner = !matches!(frame.goal, Goal::Body(_));
         match body.view(expr) {
-            View::For { .. } | View::Seq(_) if is_inner => return None,
+            View::For { .. } | View::Block(_) | View::Seq(_) if is_inner => return None,
             View::Load { buffer, indices } => {
                 if let Some(writer) = self.writer(member, buffer) {
                     let known = self.scope.as_ref().and_then(|scope| scope.elements.get(&writer));
@@ -214,6 +257,10 @@ impl<'g> Emitter<'g> {
         let operands: Vec<Expr> = operands.collect();
         let copy = match (body.view(expr), operands.as_slice()) {
             (View::Binary { op, .. }, &[a, b]) => self.rw.binary(op, a, b),
+            (View::Block(block), operands) => {
+                let data = self.unique(block.name).0;
+                self.rw.push(NodeSpec { data, ..body.spec(expr) }, operands)
+            }
             _ => self.rw.push(body.spec(expr), &operands),
         };
         if let Some(scope) = self.scope.as_mut().filter(|_| is_inner)

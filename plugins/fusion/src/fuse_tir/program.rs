@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tenon_plugin_api::ir::Args;
+use tenon_plugin_api::ir::{Args, PrimBlockView};
 use tenon_plugin_api::prelude::*;
 
 /// A tensor program, analysed.
@@ -25,10 +25,13 @@ pub(super) struct Program {
     pub(super) attrs: Attrs,
 }
 
-/// Loops around scalar definitions and one store, whose indices are the loop variables.
+/// Loops around scalar definitions and one store, whose indices are the loop variables, or the iterators of a block that are
+/// bound to them.
 pub(super) struct Nest {
     /// Outermost first.
     pub(super) loops: Vec<Loop>,
+    /// The block inside of them, if there is one.
+    pub(super) block: Option<Expr>,
     pub(super) value: Expr,
     pub(super) store: Expr,
     /// For each axis of the result, its index.
@@ -41,6 +44,8 @@ pub(super) struct Nest {
 pub(super) struct Loop {
     pub(super) stmt: Expr,
     pub(super) var: Expr,
+    /// What stands for its step inside: the iterator that is bound to the variable, or that itself.
+    pub(super) place: Expr,
     pub(super) extent: i64,
 }
 
@@ -158,9 +163,16 @@ impl Nest {
             if kind == LoopKind::ThreadBound {
                 return None;
             }
-            loops.push(Loop { stmt: inner, var, extent });
+            loops.push(Loop { stmt: inner, var, place: var, extent });
             inner = next;
         }
+        let block = match body.view(inner) {
+            View::Block(block) => {
+                bind(body, block, &mut loops)?;
+                Some(std::mem::replace(&mut inner, block.body))
+            }
+            _ => None,
+        };
         let (lets, store) = match body.view(inner) {
             View::Store { .. } => (Vec::new(), inner),
             View::Seq(stmts) => {
@@ -176,8 +188,8 @@ impl Nest {
             return None;
         }
         let is_cheap = is_cheap(body);
-        let mut nest =
-            Self { loops, value, store, axes: Vec::new(), has_lets: !lets.is_empty(), is_cheap };
+        let has_lets = !lets.is_empty();
+        let mut nest = Self { loops, block, value, store, axes: Vec::new(), has_lets, is_cheap };
         nest.axes = nest.axes_of(body, indices)?;
         let (_, shape) = body.terms().static_tensor(body.ty(output)?)?;
         nest.is_over(&nest.axes, &shape).then_some(nest)
@@ -207,12 +219,32 @@ impl Nest {
         let axis = |index: Expr| match body.view(index) {
             View::Int(0) => Some(Axis::Zero),
             View::Var { .. } => {
-                self.loops.iter().position(|each| each.var == index).map(Axis::Loop)
+                self.loops.iter().position(|each| each.place == index).map(Axis::Loop)
             }
             _ => None,
         };
         indices.iter().map(axis).collect()
     }
+}
+
+/// Has the iterators of a block stand for the steps of the loops around it, when each loop has one, and nothing but what it
+/// writes depends on where the block stands.
+fn bind(body: BodyView<'_>, block: PrimBlockView<'_>, loops: &mut [Loop]) -> Option<()> {
+    let is_plain = block.predicate.is_none()
+        && block.init.is_none()
+        && block.domains.is_empty()
+        && block.attrs == Attrs::NONE;
+    if !is_plain || block.iter_kinds.len() != loops.len() {
+        return None;
+    }
+    for iter in block.iterators() {
+        let bound = loops.iter_mut().find(|each| each.var == iter.binding)?;
+        let is_spatial = body.terms().view(iter.kind) == TermView::Str("spatial");
+        let is_first = bound.place == bound.var;
+        bound.place = iter.var;
+        (is_spatial && is_first).then_some(())?;
+    }
+    Some(())
 }
 
 /// Whether a program that is a nest computes an element in a few instructions.

@@ -56,7 +56,7 @@ impl Operator for Where {
 
 /// One element after the other; both are read.
 #[rule(compute)]
-fn program(_: &Where, program: &mut Program) -> Result<Stmt> {
+fn program(_: &Where, program: &mut Program) -> Result<()> {
     elementwise(program, |args| args[0].select(args[1], args[2]))
 }
 

@@ -34,7 +34,7 @@ impl Operator for Cast {
 
 /// To bool it asks whether the element differs from zero.
 #[rule(compute)]
-fn program(op: &Cast, program: &mut Program) -> Result<Stmt> {
+fn program(op: &Cast, program: &mut Program) -> Result<()> {
     elementwise(program, |args| match op.dtype.is_bool() && !args[0].dtype().is_bool() {
         true => args[0].binary(BinaryOp::Ne, 0),
         false => args[0].cast(op.dtype),

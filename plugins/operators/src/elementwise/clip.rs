@@ -42,7 +42,7 @@ impl Operator for Clip {
 
 /// On integers a bound is truncated towards zero, and one that the dtype cannot hold bounds nothing.
 #[rule(compute)]
-fn program(op: &Clip, program: &mut Program) -> Result<Stmt> {
+fn program(op: &Clip, program: &mut Program) -> Result<()> {
     elementwise(program, |args| bounded(args[0], op.min, op.max))
 }
 

@@ -32,7 +32,7 @@ impl Operator for LeakyRelu {
 
 /// One element after the other.
 #[rule(compute)]
-fn program(op: &LeakyRelu, program: &mut Program) -> Result<Stmt> {
+fn program(op: &LeakyRelu, program: &mut Program) -> Result<()> {
     elementwise(program, |args| args[0].gt(0).select(args[0], args[0] * op.alpha))
 }
 

@@ -69,24 +69,24 @@ impl Operator for Concatenate {
 
 /// A copy of each part.
 #[rule(compute)]
-fn program(op: &Concatenate, program: &mut Program) -> Result<Stmt> {
+fn program(op: &Concatenate, program: &mut Program) -> Result<()> {
     program.set_pattern(OpPattern::Opaque);
     let out = program.output(0);
     let axis = axis_of(op.axis, out.shape().len())?;
-    let (cx, mut block) = (program.cx(), program.block());
+    let cx = program.cx();
     let mut first = cx.dim(0);
     for input in program.inputs() {
         let before = first.index(program);
         if !input.shape().iter().any(|extent| extent.is(program, 0)) {
-            block.push(program.each(input.shape(), |indices| {
+            program.each(input.shape(), |indices| {
                 let mut target = indices.to_vec();
                 target[axis] = indices[axis] + before;
                 out.set(&target, input.at(indices))
-            }));
+            });
         }
         first = cx.dim_add(first, input.shape()[axis]);
     }
-    Ok(block.finish())
+    Ok(())
 }
 
 fn join<T: Element + Default>(

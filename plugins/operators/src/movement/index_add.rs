@@ -67,18 +67,18 @@ impl Operator for IndexAdd {
 
 /// A copy, then one part after the other: two indices may be equal.
 #[rule(compute)]
-fn program(op: &IndexAdd, program: &mut Program) -> Result<Stmt> {
+fn program(op: &IndexAdd, program: &mut Program) -> Result<()> {
     let [data, indices, parts] = [0, 1, 2].map(|index| program.input(index));
     let out = program.output(0);
     let axis = axis_of(op.axis, data.shape().len())?;
     let behind = axis + indices.shape().len();
-    let copy = program.each(out.shape(), |i| out.set(i, data.at(i)));
-    let add = program.each(parts.shape(), |i| {
+    program.set(&out, |i| data.at(i));
+    program.in_order(parts.shape(), |i| {
         let at = index_at(&indices, &i[axis..behind], data.shape()[axis]);
         let target = [&i[..axis], &[at], &i[behind..]].concat();
         out.set(&target, out.wide(&target) + parts.wide(i))
     });
-    Ok(program.seq(&[copy, add]))
+    Ok(())
 }
 
 /// `g`, and its parts at the indices.

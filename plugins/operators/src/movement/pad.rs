@@ -87,7 +87,7 @@ impl Operator for Pad {
 /// Each element from where it is. Constant padding reads the nearest element where there is none and does not use it, so that no
 /// read is out of bounds; where there may be none at all, it reads only inside.
 #[rule(compute)]
-fn program(op: &Pad, program: &mut Program) -> Result<Stmt> {
+fn program(op: &Pad, program: &mut Program) {
     let may_be_empty = |(dim, width): (&Dim, &[i64])| {
         width != [0, 0] && program.dim_value(*dim).is_none_or(|extent| extent == 0)
     };
@@ -98,36 +98,36 @@ fn program(op: &Pad, program: &mut Program) -> Result<Stmt> {
         program.set_pattern(OpPattern::Opaque);
     }
     let (input, out) = (program.input(0), program.output(0));
-    let indices = program.axes(out.shape().len());
-    let mut source = indices.clone();
-    let mut is_inside: Option<program::Scalar<'_>> = None;
-    for (axis, extent) in input.shape().iter().enumerate() {
-        let (before, after) = (op.pad_width[2 * axis], op.pad_width[2 * axis + 1]);
-        if (before, after) == (0, 0) {
-            continue;
-        }
-        let (index, extent) = (indices[axis] - before, extent.index(program));
-        source[axis] = match op.mode.as_str() {
-            "reflect" => {
-                let last = extent - 1;
-                last - (last - index.call("abs")).call("abs")
+    program.each(out.shape(), |indices| {
+        let mut source = indices.to_vec();
+        let mut is_inside: Option<program::Scalar<'_>> = None;
+        for (axis, extent) in input.shape().iter().enumerate() {
+            let (before, after) = (op.pad_width[2 * axis], op.pad_width[2 * axis + 1]);
+            if (before, after) == (0, 0) {
+                continue;
             }
-            _ if is_guarded => index,
-            _ => index.max(0).min(extent - 1),
-        };
-        let here = index.ge(0).and(index.lt(extent));
-        is_inside = Some(is_inside.map_or(here, |before| before.and(here)));
-    }
-    let fill = program.literal(input.dtype(), op.value);
-    let write = match is_inside.filter(|_| op.mode == "constant") {
-        None => out.set(&indices, input.at(&source)),
-        Some(is_inside) if is_guarded => {
-            let copy = out.set(&indices, input.at(&source));
-            program.choose(is_inside, copy, out.set(&indices, fill))
+            let (index, extent) = (indices[axis] - before, extent.index(program));
+            source[axis] = match op.mode.as_str() {
+                "reflect" => {
+                    let last = extent - 1;
+                    last - (last - index.call("abs")).call("abs")
+                }
+                _ if is_guarded => index,
+                _ => index.max(0).min(extent - 1),
+            };
+            let here = index.ge(0).and(index.lt(extent));
+            is_inside = Some(is_inside.map_or(here, |before| before.and(here)));
         }
-        Some(is_inside) => out.set(&indices, is_inside.select(input.at(&source), fill)),
-    };
-    Ok(program.over(&indices, out.shape(), write))
+        let fill = program.literal(input.dtype(), op.value);
+        match is_inside.filter(|_| op.mode == "constant") {
+            None => out.set(indices, input.at(&source)),
+            Some(is_inside) if is_guarded => {
+                let copy = out.set(indices, input.at(&source));
+                program.choose(is_inside, copy, out.set(indices, fill))
+            }
+            Some(is_inside) => out.set(indices, is_inside.select(input.at(&source), fill)),
+        }
+    });
 }
 
 /// The index of an axis of `length` that is shown at `index`, which may lie outside.

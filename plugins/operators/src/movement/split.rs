@@ -92,24 +92,24 @@ impl Operator for Split {
 
 /// A copy into each part.
 #[rule(compute)]
-fn program(op: &Split, program: &mut Program) -> Result<Stmt> {
+fn program(op: &Split, program: &mut Program) -> Result<()> {
     program.set_pattern(OpPattern::Opaque);
     let input = program.input(0);
     let axis = axis_of(op.axis, input.shape().len())?;
-    let (cx, mut block) = (program.cx(), program.block());
+    let cx = program.cx();
     let mut first = cx.dim(0);
     for output in program.outputs() {
         let before = first.index(program);
         if !output.shape().iter().any(|extent| extent.is(program, 0)) {
-            block.push(program.each(output.shape(), |indices| {
+            program.each(output.shape(), |indices| {
                 let mut source = indices.to_vec();
                 source[axis] = indices[axis] + before;
                 output.set(indices, input.at(&source))
-            }));
+            });
         }
         first = cx.dim_add(first, output.shape()[axis]);
     }
-    Ok(block.finish())
+    Ok(())
 }
 
 follows_precision!(Split);

@@ -14,7 +14,6 @@ use crate::kernel::space::row_major;
 use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 use crate::program::index::axis_of;
-use crate::program::moves::moved;
 use tenon_plugin_api::program::{self, Extent};
 
 /// A range of indices along axes; negative ones count from the end, and all are clamped
@@ -78,19 +77,24 @@ impl Operator for StridedSlice {
 
 /// Each element from where it is.
 #[rule(compute)]
-fn program(op: &StridedSlice, program: &mut Program) -> Result<Stmt> {
+fn program(op: &StridedSlice, program: &mut Program) -> Result<()> {
     let input = program.input(0);
-    moved(program, |indices| {
+    let rank = input.shape().len();
+    let axis = |position: usize| match &op.axes {
+        Some(axes) => axis_of(axes[position], rank),
+        None => axis_of(position as i64, rank),
+    };
+    let axes: Vec<usize> = (0..op.begin.len()).map(axis).collect::<Result<_>>()?;
+    program.set(&program.output(0), |indices| {
         let mut source = indices.to_vec();
-        for (position, &begin) in op.begin.iter().enumerate() {
-            let axis = op.axes.as_ref().map_or(position as i64, |axes| axes[position]);
-            let axis = axis_of(axis, indices.len())?;
+        for (position, (&begin, axis)) in op.begin.iter().zip(axes).enumerate() {
             let stride = op.strides.as_ref().map_or(1, |strides| strides[position]);
             let first = first_index(program, input.shape()[axis], begin, stride);
             source[axis] = indices[axis] * stride + first;
         }
-        Ok(input.at(&source))
-    })
+        input.at(&source)
+    });
+    Ok(())
 }
 
 /// The first index of a slice of an axis of `extent`: counted from the end when negative, and moved to the nearest that is there.

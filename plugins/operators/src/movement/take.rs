@@ -15,7 +15,6 @@ use crate::kernel::moves::wrap_axis;
 use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 use crate::program::index::{axis_of, index_at};
-use crate::program::moves::moved;
 
 /// Parts of the first argument along an axis, at the indices in the second
 #[op(name = "take", args = 2, pattern = "injective")]
@@ -52,14 +51,15 @@ impl Operator for Take {
 
 /// Each element from where it is.
 #[rule(compute)]
-fn program(op: &Take, program: &mut Program) -> Result<Stmt> {
+fn program(op: &Take, program: &mut Program) -> Result<()> {
     let (data, indices) = (program.input(0), program.input(1));
     let axis = axis_of(op.axis, data.shape().len())?;
     let behind = axis + indices.shape().len();
-    moved(program, |i| {
+    program.set(&program.output(0), |i| {
         let at = index_at(&indices, &i[axis..behind], data.shape()[axis]);
-        Ok(data.at(&[&i[..axis], &[at], &i[behind..]].concat()))
-    })
+        data.at(&[&i[..axis], &[at], &i[behind..]].concat())
+    });
+    Ok(())
 }
 
 follows_precision!(Take);

@@ -57,15 +57,16 @@ impl Operator for BatchNorm {
 
 /// One element after the other.
 #[rule(compute)]
-fn program(op: &BatchNorm, program: &mut Program) -> Result<Stmt> {
+fn program(op: &BatchNorm, program: &mut Program) -> Result<()> {
     let out = program.output(0);
     let axis = axis_of(op.axis, out.shape().len())?;
     let [x, gamma, beta, mean, variance] = [0, 1, 2, 3, 4].map(|index| program.input(index));
-    Ok(program.each(out.shape(), |i| {
+    program.set(&out, |i| {
         let channel = [i[axis]];
         let scale = gamma.wide(&channel) / (variance.wide(&channel) + op.epsilon).call("sqrt");
-        out.set(i, (x.wide(i) - mean.wide(&channel)) * scale + beta.wide(&channel))
-    }))
+        (x.wide(i) - mean.wide(&channel)) * scale + beta.wide(&channel)
+    });
+    Ok(())
 }
 
 /// Along the place of its channels.

@@ -49,10 +49,11 @@ impl Operator for BiasAdd {
 
 /// One element after the other.
 #[rule(compute)]
-fn program(op: &BiasAdd, program: &mut Program) -> Result<Stmt> {
+fn program(op: &BiasAdd, program: &mut Program) -> Result<()> {
     let (x, bias, out) = (program.input(0), program.input(1), program.output(0));
     let axis = axis_of(op.axis, out.shape().len())?;
-    Ok(program.each(out.shape(), |i| out.set(i, x.wide(i) + bias.wide(&[i[axis]]))))
+    program.set(&out, |i| x.wide(i) + bias.wide(&[i[axis]]));
+    Ok(())
 }
 
 follows_precision!(BiasAdd);

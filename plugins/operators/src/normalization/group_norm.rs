@@ -51,25 +51,26 @@ impl Operator for GroupNorm {
 
 /// One group after the other.
 #[rule(compute)]
-fn program(op: &GroupNorm, program: &mut Program) -> Stmt {
+fn program(op: &GroupNorm, program: &mut Program) {
     let data = program.input(0);
     let shape = data.shape();
     let groups = GroupAxes::of_channels(shape, op.channel_axis, |extent| {
         let groups = program.cx().dim(op.num_groups);
         [groups, program.cx().dim_floor_div(extent, groups)]
     });
-    programs::standardize(program, &groups, op.epsilon)
+    programs::standardize(program, &groups, op.epsilon);
 }
 
 /// In vectors of the last axis.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &GroupNorm, program: &mut Program) -> Option<Stmt> {
+fn fixed(op: &GroupNorm, program: &mut Program) -> Option<()> {
     let args = Fixed::of(program)?;
     let shape = &args.inputs[0].shape;
     let groups = GroupAxes::of_channels(shape, op.channel_axis, |extent| {
         [op.num_groups, extent / op.num_groups.max(1)]
     });
-    Some(programs::standardize_fixed(&args, &groups, op.epsilon))
+    program.run(programs::standardize_fixed(&args, &groups, op.epsilon));
+    Some(())
 }
 
 /// Along the place of its channels, as long as the images stay in front.

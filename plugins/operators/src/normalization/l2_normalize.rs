@@ -48,20 +48,21 @@ impl Operator for L2Normalize {
 
 /// One group after the other.
 #[rule(compute)]
-fn program(op: &L2Normalize, program: &mut Program) -> Stmt {
+fn program(op: &L2Normalize, program: &mut Program) {
     let data = program.input(0);
     let shape = data.shape();
     let groups = GroupAxes::along(shape, &op.axis);
-    programs::l2_normalize(program, &groups, op.epsilon)
+    programs::l2_normalize(program, &groups, op.epsilon);
 }
 
 /// In vectors of the last axis.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &L2Normalize, program: &mut Program) -> Option<Stmt> {
+fn fixed(op: &L2Normalize, program: &mut Program) -> Option<()> {
     let args = Fixed::of(program)?;
     let shape = &args.inputs[0].shape;
     let groups = GroupAxes::along(shape, &op.axis);
-    Some(programs::l2_normalize_fixed(&args, &groups, op.epsilon))
+    program.run(programs::l2_normalize_fixed(&args, &groups, op.epsilon));
+    Some(())
 }
 
 /// Along the places of its axes.

@@ -59,20 +59,21 @@ impl Operator for LayerNorm {
 
 /// One group after the other.
 #[rule(compute)]
-fn program(op: &LayerNorm, program: &mut Program) -> Stmt {
+fn program(op: &LayerNorm, program: &mut Program) {
     let data = program.input(0);
     let shape = data.shape();
     let groups = GroupAxes::along(shape, &op.axes);
-    programs::standardize(program, &groups, op.epsilon)
+    programs::standardize(program, &groups, op.epsilon);
 }
 
 /// In vectors of the last axis.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &LayerNorm, program: &mut Program) -> Option<Stmt> {
+fn fixed(op: &LayerNorm, program: &mut Program) -> Option<()> {
     let args = Fixed::of(program)?;
     let shape = &args.inputs[0].shape;
     let groups = GroupAxes::along(shape, &op.axes);
-    Some(programs::standardize_fixed(&args, &groups, op.epsilon))
+    program.run(programs::standardize_fixed(&args, &groups, op.epsilon));
+    Some(())
 }
 
 /// Along the places of its axes.

@@ -37,14 +37,14 @@ impl Operator for LogSoftmax {
 
 /// One row after the other.
 #[rule(compute)]
-fn program(op: &LogSoftmax, program: &mut Program) -> Result<Stmt> {
+fn program(op: &LogSoftmax, program: &mut Program) -> Result<()> {
     programs::softmax::softmax(program, op.axis, true)
 }
 
 /// In vectors, where the axis is contiguous.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &LogSoftmax, program: &mut Program) -> Result<Option<Stmt>> {
-    programs::softmax::fixed(program, op.axis, true)
+fn fixed(op: &LogSoftmax, program: &mut Program) -> Result<Option<()>> {
+    Ok(programs::softmax::fixed(program, op.axis, true)?.map(|stmt| program.run(stmt)))
 }
 
 /// Along the place of its axis.

@@ -82,15 +82,16 @@ impl Operator for Lrn {
 
 /// One element after the other.
 #[rule(compute)]
-fn program(op: &Lrn, program: &mut Program) -> Stmt {
-    programs::lrn::program(op, program)
+fn program(op: &Lrn, program: &mut Program) {
+    programs::lrn::program(op, program);
 }
 
 /// In vectors of channels or of pixels.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &Lrn, program: &mut Program) -> Option<Stmt> {
+fn fixed(op: &Lrn, program: &mut Program) -> Option<()> {
     let args = Fixed::of(program)?;
-    Some(programs::LrnFixed::of(op, &args).program(&args))
+    program.run(programs::LrnFixed::of(op, &args).program(&args));
+    Some(())
 }
 
 /// With `t = bias + alpha / size sum of squares of the near channels`: `g t^-beta - 2 alpha beta / size x times

@@ -38,14 +38,14 @@ impl Operator for Softmax {
 
 /// One row after the other.
 #[rule(compute)]
-fn program(op: &Softmax, program: &mut Program) -> Result<Stmt> {
+fn program(op: &Softmax, program: &mut Program) -> Result<()> {
     programs::softmax::softmax(program, op.axis, false)
 }
 
 /// In vectors, where the axis is contiguous.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &Softmax, program: &mut Program) -> Result<Option<Stmt>> {
-    programs::softmax::fixed(program, op.axis, false)
+fn fixed(op: &Softmax, program: &mut Program) -> Result<Option<()>> {
+    Ok(programs::softmax::fixed(program, op.axis, false)?.map(|stmt| program.run(stmt)))
 }
 
 /// Along the place of its axis.

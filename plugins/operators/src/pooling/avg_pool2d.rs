@@ -61,15 +61,16 @@ impl Operator for AvgPool2d {
 
 /// One element after the other.
 #[rule(compute)]
-fn program(op: &AvgPool2d, program: &mut Program) -> Stmt {
-    programs::windows(program, &windows(op))
+fn program(op: &AvgPool2d, program: &mut Program) {
+    programs::windows(program, &windows(op));
 }
 
 /// In tiles of pixels.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &AvgPool2d, program: &mut Program) -> Option<Stmt> {
+fn fixed(op: &AvgPool2d, program: &mut Program) -> Option<()> {
     let args = Fixed::of(program)?;
-    Some(Pool::of(&windows(op), &args).program(&args))
+    program.run(Pool::of(&windows(op), &args).program(&args));
+    Some(())
 }
 
 fn windows(op: &AvgPool2d) -> Windows<'_> {

@@ -39,14 +39,15 @@ impl Operator for GlobalAvgPool2d {
 
 /// One element after the other.
 #[rule(compute)]
-fn program(op: &GlobalAvgPool2d, program: &mut Program) -> Stmt {
-    programs::whole(program, &op.layout, false)
+fn program(op: &GlobalAvgPool2d, program: &mut Program) {
+    programs::whole(program, &op.layout, false);
 }
 
 /// In vectors of channels.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &GlobalAvgPool2d, program: &mut Program) -> Option<Stmt> {
-    programs::whole_fixed(program, &op.layout, false)
+fn fixed(op: &GlobalAvgPool2d, program: &mut Program) -> Option<()> {
+    program.run(programs::whole_fixed(program, &op.layout, false)?);
+    Some(())
 }
 
 follows_precision!(GlobalAvgPool2d);

@@ -39,14 +39,15 @@ impl Operator for GlobalMaxPool2d {
 
 /// One element after the other.
 #[rule(compute)]
-fn program(op: &GlobalMaxPool2d, program: &mut Program) -> Stmt {
-    programs::whole(program, &op.layout, true)
+fn program(op: &GlobalMaxPool2d, program: &mut Program) {
+    programs::whole(program, &op.layout, true);
 }
 
 /// In vectors of channels.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &GlobalMaxPool2d, program: &mut Program) -> Option<Stmt> {
-    programs::whole_fixed(program, &op.layout, true)
+fn fixed(op: &GlobalMaxPool2d, program: &mut Program) -> Option<()> {
+    program.run(programs::whole_fixed(program, &op.layout, true)?);
+    Some(())
 }
 
 follows_precision!(GlobalMaxPool2d);

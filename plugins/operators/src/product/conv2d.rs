@@ -119,14 +119,15 @@ impl Conv2d {
 
 /// One element after the other.
 #[rule(compute)]
-fn program(op: &Conv2d, program: &mut Program) -> Option<Stmt> {
+fn program(op: &Conv2d, program: &mut Program) -> Option<()> {
     programs::plain(op, program)
 }
 
 /// In tiles that stay in registers.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &Conv2d, program: &mut Program) -> Option<Stmt> {
-    programs::fixed(op, program)
+fn fixed(op: &Conv2d, program: &mut Program) -> Option<()> {
+    program.run(programs::fixed(op, program)?);
+    Some(())
 }
 
 impl Conv2d {

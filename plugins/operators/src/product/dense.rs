@@ -82,14 +82,15 @@ impl Operator for Dense {
 
 /// One element after the other.
 #[rule(compute)]
-fn program(op: &Dense, program: &mut Program) -> Stmt {
-    programs::dense(program, &op.weight_layout)
+fn program(op: &Dense, program: &mut Program) {
+    programs::dense(program, &op.weight_layout);
 }
 
 /// In tiles that stay in registers.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &Dense, program: &mut Program) -> Option<Stmt> {
-    programs::dense_fixed(program, &op.weight_layout)
+fn fixed(op: &Dense, program: &mut Program) -> Option<()> {
+    program.run(programs::dense_fixed(program, &op.weight_layout)?);
+    Some(())
 }
 
 gains_by_precision!(Dense);

@@ -87,14 +87,15 @@ impl Operator for Matmul {
 
 /// One element after the other.
 #[rule(compute)]
-fn program(op: &Matmul, program: &mut Program) -> Result<Stmt> {
+fn program(op: &Matmul, program: &mut Program) -> Result<()> {
     programs::matmul(program, [op.transpose_a, op.transpose_b])
 }
 
 /// In tiles that stay in registers.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &Matmul, program: &mut Program) -> Option<Stmt> {
-    programs::matmul_fixed(program, [op.transpose_a, op.transpose_b])
+fn fixed(op: &Matmul, program: &mut Program) -> Option<()> {
+    program.run(programs::matmul_fixed(program, [op.transpose_a, op.transpose_b])?);
+    Some(())
 }
 
 /// The shape of the batch, and that of the matrices.

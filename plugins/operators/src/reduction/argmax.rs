@@ -37,14 +37,14 @@ impl Operator for Argmax {
 
 /// One result after the other.
 #[rule(compute)]
-fn program(op: &Argmax, program: &mut Program) -> Result<Stmt> {
+fn program(op: &Argmax, program: &mut Program) -> Result<()> {
     programs::extreme(program, op.axis, true)
 }
 
 /// One result after the other, on several threads.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &Argmax, program: &mut Program) -> Result<Option<Stmt>> {
-    programs::extreme_fixed(program, op.axis, true)
+fn fixed(op: &Argmax, program: &mut Program) -> Result<Option<()>> {
+    Ok(programs::extreme_fixed(program, op.axis, true)?.map(|stmt| program.run(stmt)))
 }
 
 /// Nothing: places have no derivative.

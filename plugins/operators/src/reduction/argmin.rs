@@ -37,14 +37,14 @@ impl Operator for Argmin {
 
 /// One result after the other.
 #[rule(compute)]
-fn program(op: &Argmin, program: &mut Program) -> Result<Stmt> {
+fn program(op: &Argmin, program: &mut Program) -> Result<()> {
     programs::extreme(program, op.axis, false)
 }
 
 /// One result after the other, on several threads.
 #[rule(compute, benefit = 2)]
-fn fixed(op: &Argmin, program: &mut Program) -> Result<Option<Stmt>> {
-    programs::extreme_fixed(program, op.axis, false)
+fn fixed(op: &Argmin, program: &mut Program) -> Result<Option<()>> {
+    Ok(programs::extreme_fixed(program, op.axis, false)?.map(|stmt| program.run(stmt)))
 }
 
 /// Nothing: places have no derivative.

@@ -11,7 +11,6 @@ use crate::kernel::moves::copy;
 use crate::kernel::space::broadcast_strides;
 use crate::precision::follows_precision;
 use crate::program::index;
-use crate::program::moves::moved;
 
 /// Repeated along axes, in the shape of the second argument
 #[op(name = "broadcast_to", args = 2, pattern = "broadcast")]
@@ -41,10 +40,11 @@ impl Operator for BroadcastTo {
 
 /// Each element from where it is.
 #[rule(compute)]
-fn program(_: &BroadcastTo, program: &mut Program) -> Result<Stmt> {
+fn program(_: &BroadcastTo, program: &mut Program) -> Result<()> {
     let (input, out) = (program.input(0), program.output(0));
     index::check_broadcast(program, input.shape(), out.shape())?;
-    moved(program, |indices| Ok(input.at(&index::broadcast(program, input.shape(), indices))))
+    program.set(&out, |indices| input.at(&index::broadcast(program, input.shape(), indices)));
+    Ok(())
 }
 
 /// To the shape that it has, `=> x`.

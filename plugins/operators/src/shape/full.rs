@@ -45,7 +45,7 @@ impl Operator for Full {
 
 /// One value everywhere.
 #[rule(compute)]
-fn program(op: &Full, program: &mut Program) -> Result<Stmt> {
+fn program(op: &Full, program: &mut Program) -> Result<()> {
     let out = program.output(0);
     let value = match program.terms().view(op.value) {
         TermView::Int(value) if !out.dtype().is_float() => program.int(out.dtype(), value),
@@ -54,7 +54,8 @@ fn program(op: &Full, program: &mut Program) -> Result<Stmt> {
         TermView::Bool(value) => program.literal(out.dtype(), value as i64 as f64),
         _ => return Err(OpError::Unsupported("its `value` is no number".into())),
     };
-    Ok(program.each(out.shape(), |indices| out.set(indices, value)))
+    program.set(&out, |_| value);
+    Ok(())
 }
 
 /// It stays as it is: its shape is an argument.

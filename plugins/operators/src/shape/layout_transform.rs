@@ -10,7 +10,6 @@ use tenon_plugin_api::rule::prelude::*;
 use crate::kernel::moves::relayout;
 use crate::precision::follows_precision;
 use crate::program::layout_index::{Coordinate, coordinate, place};
-use crate::program::moves::moved;
 
 /// The same tensor in another layout; an extent that is split must be a multiple of its block
 #[op(name = "layout_transform", pattern = "injective")]
@@ -44,13 +43,13 @@ impl Operator for LayoutTransform {
 
 /// Each element from where it is.
 #[rule(compute)]
-fn program(op: &LayoutTransform, program: &mut Program) -> Result<Stmt> {
+fn program(op: &LayoutTransform, program: &mut Program) {
     let input = program.input(0);
     let zero = Coordinate::whole(program.index(0));
-    moved(program, |indices| {
+    program.set(&program.output(0), |indices| {
         let at = |axis| coordinate(&op.dst_layout, indices, axis).unwrap_or(zero);
-        Ok(input.at(&place(&op.src_layout, at)))
-    })
+        input.at(&place(&op.src_layout, at))
+    });
 }
 
 /// To the same layout, or there and back, `=> x`.

@@ -10,7 +10,6 @@ use tenon_plugin_api::rule::prelude::*;
 use crate::kernel::moves::{permute, wrap_axis};
 use crate::precision::follows_precision;
 use crate::program::index::axis_of;
-use crate::program::moves::moved;
 
 /// The axes in another order
 #[op(name = "transpose", pattern = "injective")]
@@ -43,20 +42,21 @@ impl Operator for Transpose {
 
 /// Each element from where it is.
 #[rule(compute)]
-fn program(op: &Transpose, program: &mut Program) -> Result<Stmt> {
+fn program(op: &Transpose, program: &mut Program) -> Result<()> {
     let input = program.input(0);
-    moved(program, |indices| {
-        let rank = indices.len();
-        let axes: Vec<usize> = match &op.axes {
-            Some(axes) => axes.iter().map(|&axis| axis_of(axis, rank)).collect::<Result<_>>()?,
-            None => (0..rank).rev().collect(),
-        };
+    let rank = input.shape().len();
+    let axes: Vec<usize> = match &op.axes {
+        Some(axes) => axes.iter().map(|&axis| axis_of(axis, rank)).collect::<Result<_>>()?,
+        None => (0..rank).rev().collect(),
+    };
+    program.set(&program.output(0), |indices| {
         let mut source = vec![program.index(0); rank];
         for (&axis, &index) in axes.iter().zip(indices) {
             source[axis] = index;
         }
-        Ok(input.at(&source))
-    })
+        input.at(&source)
+    });
+    Ok(())
 }
 
 impl Transpose {

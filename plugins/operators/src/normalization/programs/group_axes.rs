@@ -44,6 +44,16 @@ impl<E: Copy> GroupAxes<E> {
         Self { shape: split, is_inner, params, divided: Some(channel) }
     }
 
+    /// The extents of the axes that lie within the groups, or that count them.
+    pub(crate) fn extents(&self, inner: bool) -> Vec<E> {
+        self.pick(&self.shape, inner)
+    }
+
+    /// Of one thing for each axis, those for the axes that lie within the groups, or that count them.
+    pub(crate) fn pick<T: Copy>(&self, each: &[T], inner: bool) -> Vec<T> {
+        self.axes(inner).into_iter().map(|axis| each[axis]).collect()
+    }
+
     /// The numbers of the axes that lie within the groups, or that count them.
     pub(crate) fn axes(&self, inner: bool) -> Vec<usize> {
         (0..self.shape.len()).filter(|&axis| self.is_inner[axis] == inner).collect()

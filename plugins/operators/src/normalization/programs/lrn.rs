@@ -1,36 +1,30 @@
 //! Normalization by the channels nearby, of any extents.
 
-use tenon_plugin_api::program::{Extent, Program, Reducer, Scalar, Stmt};
+use tenon_plugin_api::program::{Extent, Program, Reducer, Scalar};
 
 use crate::normalization::lrn::Lrn;
 use crate::program::layout_index::{Coordinate, coordinate, dim_extent, place};
 
-/// One element after the other.
-pub(crate) fn program<'p>(op: &Lrn, program: &'p Program) -> Stmt {
+/// Of any extents.
+pub(crate) fn program(op: &Lrn, program: &Program) {
     let (data, out) = (program.input(0), program.output(0));
     let dtype = data.compute_dtype();
     let channels = dim_extent(program, &op.layout, data.shape(), b'C').index(program);
     let before = (op.size - 1) / 2;
-    program.each(out.shape(), |i| {
-        let own = |axis| coordinate(&op.layout, i, axis).map(Coordinate::index);
+    let reducer = Reducer::Sum;
+    let squares = program.reduce("squares", reducer, dtype, out.shape(), &[op.size], |i, r| {
         let zero = program.index(0);
-        let element = |channel: Scalar<'p>| {
-            data.wide(&place(&op.layout, |axis| match axis {
-                b'C' => Coordinate::whole(channel),
-                axis => Coordinate::whole(own(axis).unwrap_or(zero)),
-            }))
-        };
-        let channel = own(b'C').unwrap_or(zero);
-        let mut body = program.block();
-        let squares = body.reduce("squares", Reducer::Sum, dtype, &[op.size], |k| {
-            let near = channel + k[0] - before;
-            let value = element(near.max(0).min(channels - 1));
-            let is_there = near.ge(0).and(near.lt(channels));
-            is_there.select(value * value, program.literal(dtype, 0.0))
-        });
-        body.push(out.set(i, normalize(op, data.wide(i), squares)));
-        body.finish()
-    })
+        let own = |axis| coordinate(&op.layout, i, axis).map_or(zero, Coordinate::index);
+        let near = own(b'C') + r[0] - before;
+        let nearest = near.max(0).min(channels - 1);
+        let value = data.wide(&place(&op.layout, |axis| match axis {
+            b'C' => Coordinate::whole(nearest),
+            axis => Coordinate::whole(own(axis)),
+        }));
+        let is_there = near.ge(0).and(near.lt(channels));
+        is_there.select(value * value, program.literal(dtype, 0.0))
+    });
+    program.set(&out, |i| normalize(op, data.wide(i), squares.at(i)));
 }
 
 /// The element divided by the power of what its window sums up to; roots are used where they do.

@@ -19,28 +19,26 @@ use crate::program::index::{axis_of, regroup};
 /// Powers that are kept rather than computed twice, at most.
 const MAX_KEPT: i64 = 4096;
 
-/// One row after the other.
-pub(crate) fn softmax<'p>(program: &'p Program, axis: i64, is_log: bool) -> Result<Stmt> {
+/// Of any extents.
+pub(crate) fn softmax<'p>(program: &'p Program, axis: i64, is_log: bool) -> Result<()> {
     let (data, out) = (program.input(0), program.output(0));
     let axis = axis_of(axis, data.shape().len())?;
-    let mut outer: Vec<Dim> = data.shape().to_vec();
-    let length = [outer.remove(axis)];
+    let mut rows: Vec<Dim> = data.shape().to_vec();
+    let length = [rows.remove(axis)];
     let dtype = data.compute_dtype();
-    Ok(program.each(&outer, |i| {
-        let at = |k: &[Scalar<'p>]| [&i[..axis], k, &i[axis..]].concat();
-        let mut row = program.block();
-        let max = row.reduce("max", Reducer::Max, dtype, &length, |k| data.wide(&at(k)));
-        let power = |k: &[Scalar<'p>]| (data.wide(&at(k)) - max).call("exp");
-        let sum = row.reduce("sum", Reducer::Sum, dtype, &length, power);
-        row.push(program.each(&length, |k| {
-            let value = match is_log {
-                true => data.wide(&at(k)) - (max + sum.call("log")),
-                false => power(k) / sum,
-            };
-            out.set(&at(k), value)
-        }));
-        row.finish()
-    }))
+    let at = |i: &[Scalar<'p>], r: &[Scalar<'p>]| [&i[..axis], r, &i[axis..]].concat();
+    let row = |i: &[Scalar<'p>]| [&i[..axis], &i[axis + 1..]].concat();
+    let max =
+        program.reduce("max", Reducer::Max, dtype, &rows, &length, |i, r| data.wide(&at(i, r)));
+    let power =
+        program.map("power", dtype, out.shape(), |i| (data.wide(i) - max.at(&row(i))).call("exp"));
+    let sum =
+        program.reduce("sum", Reducer::Sum, dtype, &rows, &length, |i, r| power.at(&at(i, r)));
+    program.set(&out, |i| match is_log {
+        true => data.wide(i) - (max.at(&row(i)) + sum.at(&row(i)).call("log")),
+        false => power.at(i) / sum.at(&row(i)),
+    });
+    Ok(())
 }
 
 /// The program where the extents are known.

@@ -154,7 +154,7 @@ impl<'k> Group<'_, 'k> {
     fn loops(&self, body: impl FnOnce(Scalar<'k>, Element<'k>) -> Stmt) -> Stmt {
         let Self { kernel, groups, width, lane_axis, at_once, .. } = *self;
         let axes = groups.axes(true);
-        let vars = kernel.axes(axes.len());
+        let vars = kernel.vars(axes.len());
         let is_of_lanes = |axis: usize| axis == lane_axis && at_once == 1;
         let steps: Vec<i64> = axes
             .iter()

@@ -1,72 +1,87 @@
-//! Pooling over windows, of any extents: one element of the result after the other.
+//! Pooling over windows, of any extents.
 //!
 //! ```text
-//! acc = the least value, or zero
-//! for ky … { for kx … { acc = max(acc, data[n, c, y * s + ky - before, x * s + kx - before]) where that is inside } }
+//! acc[n, c, y, x] = max(acc[n, c, y, x], data[n, c, y * s + ky - before, x * s + kx - before])      where that is inside
+//! out[n, c, y, x] = acc[n, c, y, x]
 //! ```
 
-use tenon_plugin_api::program::{Extent, Program, Reducer, Scalar, Stmt};
+use tenon_plugin_api::program::{Buffer, Extent, Program, Reducer, Scalar};
 
 use super::{Method, Windows};
 use crate::program::layout_index::{Coordinate, coordinate, dim_extent, place};
 
-pub(crate) fn windows<'p>(program: &'p Program, by: &Windows<'_>) -> Stmt {
+pub(crate) fn windows(program: &Program, by: &Windows<'_>) {
     let (data, out) = (program.input(0), program.output(0));
     let dtype = data.compute_dtype();
-    let layout = by.layout;
-    let extents =
-        [b'H', b'W'].map(|axis| dim_extent(program, layout, data.shape(), axis).index(program));
-    program.each(out.shape(), |i| {
-        let zero = program.index(0);
-        let own = |axis| coordinate(layout, i, axis).map_or(zero, Coordinate::index);
-        // Where a tap meets the data, and whether that is inside; behind it there may be padding.
-        let tap = |axis: usize, k: Scalar<'p>| {
-            let first = own([b'H', b'W'][axis]) * by.strides[axis] - by.padding[axis];
-            first + k * by.dilation[axis]
+    let taps = Taps::of(program, by, &data);
+    let reducer = match by.method {
+        Method::Max => Reducer::Max,
+        Method::Mean { .. } => Reducer::Sum,
+    };
+    let acc = program.reduce("acc", reducer, dtype, out.shape(), &by.size, |i, r| {
+        taps.is_inside(i, r).select(taps.value(i, r), reducer.identity(program, dtype))
+    });
+    let Method::Mean { counts_padding } = by.method else {
+        return program.set(&out, |i| acc.at(i));
+    };
+    let count = program.reduce("count", Reducer::Sum, dtype, out.shape(), &by.size, |i, r| {
+        let counts = match counts_padding {
+            true => taps.is_padded(i, r),
+            false => taps.is_inside(i, r),
         };
-        let is_inside = |k: &[Scalar<'p>]| {
-            let [y, x] = [0, 1].map(|axis| {
-                let at = tap(axis, k[axis]);
-                at.ge(0).and(at.lt(extents[axis]))
-            });
-            y.and(x)
-        };
-        let value = |k: &[Scalar<'p>]| {
-            let [y, x] = [0, 1].map(|axis| tap(axis, k[axis]).max(0).min(extents[axis] - 1));
-            data.wide(&place(layout, |axis| match axis {
-                b'H' => Coordinate::whole(y),
-                b'W' => Coordinate::whole(x),
-                axis => coordinate(layout, i, axis).unwrap_or(Coordinate::whole(zero)),
-            }))
-        };
-        let mut body = program.block();
-        let reducer = match by.method {
-            Method::Max => Reducer::Max,
-            Method::Mean { .. } => Reducer::Sum,
-        };
-        let acc = body.reduce("acc", reducer, dtype, &by.size, |k| {
-            is_inside(k).select(value(k), reducer.identity(program, dtype))
-        });
-        let value = match by.method {
-            Method::Max => acc,
-            Method::Mean { counts_padding } => {
-                let [one, none] = [1.0, 0.0].map(|value| program.literal(dtype, value));
-                let count = body.reduce("count", Reducer::Sum, dtype, &by.size, |k| {
-                    let counts = match counts_padding {
-                        true => {
-                            let [y, x] = [0, 1].map(|axis| {
-                                tap(axis, k[axis]).lt(extents[axis] + by.padding[axis + 2])
-                            });
-                            y.and(x)
-                        }
-                        false => is_inside(k),
-                    };
-                    counts.select(one, none)
-                });
-                acc / count
-            }
-        };
-        body.push(out.set(i, value));
-        body.finish()
-    })
+        counts.select(program.literal(dtype, 1.0), program.literal(dtype, 0.0))
+    });
+    program.set(&out, |i| acc.at(i) / count.at(i));
+}
+
+/// Where the taps of windows meet the data; `i` is a place of the result, `r` one in the window.
+struct Taps<'a, 'p> {
+    by: &'a Windows<'a>,
+    data: &'a Buffer<'p>,
+    /// The rows and columns of the data.
+    extents: [Scalar<'p>; 2],
+}
+
+impl<'a, 'p> Taps<'a, 'p> {
+    fn of(program: &'p Program, by: &'a Windows<'a>, data: &'a Buffer<'p>) -> Self {
+        let extent = |axis| dim_extent(program, by.layout, data.shape(), axis).index(program);
+        Self { by, data, extents: [b'H', b'W'].map(extent) }
+    }
+
+    fn own(&self, i: &[Scalar<'p>], axis: u8) -> Coordinate<'p> {
+        let zero = || Coordinate::whole(self.extents[0].program().index(0));
+        coordinate(self.by.layout, i, axis).unwrap_or_else(zero)
+    }
+
+    /// The row and the column; outside of the data there is padding.
+    fn at(&self, i: &[Scalar<'p>], r: &[Scalar<'p>]) -> [Scalar<'p>; 2] {
+        [0, 1].map(|axis| {
+            let own = self.own(i, [b'H', b'W'][axis]).index();
+            own * self.by.strides[axis] - self.by.padding[axis] + r[axis] * self.by.dilation[axis]
+        })
+    }
+
+    fn is_inside(&self, i: &[Scalar<'p>], r: &[Scalar<'p>]) -> Scalar<'p> {
+        let at = self.at(i, r);
+        let [y, x] = [0, 1].map(|axis| at[axis].ge(0).and(at[axis].lt(self.extents[axis])));
+        y.and(x)
+    }
+
+    /// Whether it meets the data or the padding that was asked for; behind that is what rounding up adds.
+    fn is_padded(&self, i: &[Scalar<'p>], r: &[Scalar<'p>]) -> Scalar<'p> {
+        let at = self.at(i, r);
+        let [y, x] = [0, 1].map(|axis| at[axis].lt(self.extents[axis] + self.by.padding[axis + 2]));
+        y.and(x)
+    }
+
+    /// The element, or the nearest that there is.
+    fn value(&self, i: &[Scalar<'p>], r: &[Scalar<'p>]) -> Scalar<'p> {
+        let at = self.at(i, r);
+        let [y, x] = [0, 1].map(|axis| at[axis].max(0).min(self.extents[axis] - 1));
+        self.data.wide(&place(self.by.layout, |axis| match axis {
+            b'H' => Coordinate::whole(y),
+            b'W' => Coordinate::whole(x),
+            axis => self.own(i, axis),
+        }))
+    }
 }

@@ -7,34 +7,33 @@ use tenon_plugin_api::program::{Program, Scalar, Stmt};
 use crate::program::fixed::{self, Fixed, Loops};
 use crate::program::index::{axis_of, regroup};
 
-/// One result after the other.
-pub(crate) fn extreme(program: &Program, axis: i64, is_max: bool) -> Result<Stmt> {
+/// Each result as the place of the best of its elements.
+pub(crate) fn extreme<'p>(program: &'p Program, axis: i64, is_max: bool) -> Result<()> {
     let (data, out) = (program.input(0), program.output(0));
     let axis = axis_of(axis, data.shape().len())?;
     let keeps_axis = out.shape().len() == data.shape().len();
-    Ok(program.each(out.shape(), |i| {
-        let element = |place| {
-            let mut indices = i.to_vec();
-            match keeps_axis {
-                true => indices[axis] = place,
-                false => indices.insert(axis, place),
-            }
-            data.wide(&indices)
-        };
-        let mut body = program.block();
-        let at = [program.index(0)];
-        let best = body.cell("best", element(at[0]));
-        let place = body.cell("place", at[0]);
-        body.push(program.each(&[data.shape()[axis]], |k| {
-            let is_better = || is_better(element(k[0]), best.at(&at), is_max);
-            program.seq(&[
-                place.set(&at, is_better().select(k[0], place.at(&at))),
-                best.set(&at, is_better().select(element(k[0]), best.at(&at))),
-            ])
-        }));
-        body.push(out.set(i, place.at(&at)));
-        body.finish()
-    }))
+    let element = |i: &[Scalar<'p>], place| {
+        let mut indices = i.to_vec();
+        match keeps_axis {
+            true => indices[axis] = place,
+            false => indices.insert(axis, place),
+        }
+        data.wide(&indices)
+    };
+    let first = program.index(0);
+    let [_, place] = program.fold(
+        ["best", "place"],
+        out.shape(),
+        &[data.shape()[axis]],
+        |i| [element(i, first), first],
+        |i, r, [best, place]| {
+            let value = element(i, r[0]);
+            let is_better = is_better(value, best, is_max);
+            [is_better.select(value, best), is_better.select(r[0], place)]
+        },
+    );
+    program.set(&out, |i| place.at(i));
+    Ok(())
 }
 
 /// Of elements that are no numbers, which alone differ from themselves, the first is the best.

@@ -1,8 +1,13 @@
-//! Reductions along axes, of any extents: one result after the other.
+//! Reductions along axes, of any extents.
+//!
+//! ```text
+//! acc[i] = acc[i] + x[i, r]
+//! out[i] = acc[i]                       or acc[i] / n
+//! ```
 
 use tenon_plugin_api::ir::Dim;
 use tenon_plugin_api::op::Result;
-use tenon_plugin_api::program::{Extent, Program, Reducer, Scalar, Stmt};
+use tenon_plugin_api::program::{Extent, Program, Reducer};
 
 use crate::program::index::axis_of;
 
@@ -26,58 +31,48 @@ impl Reduction<'_> {
     }
 }
 
-/// One result after the other.
-pub(crate) fn reduce<'p>(program: &'p Program, reduction: Reduction<'_>) -> Result<Stmt> {
+/// Each result as what its elements are reduced to.
+pub(crate) fn reduce(program: &Program, reduction: Reduction<'_>) -> Result<()> {
     let (data, out) = (program.input(0), program.output(0));
-    let rank = data.shape().len();
+    let (rank, dtype) = (data.shape().len(), data.compute_dtype());
     let axes = reduction.axes(rank)?;
     let extents: Vec<Dim> = axes.iter().map(|&axis| data.shape()[axis]).collect();
     let keeps_axes = out.shape().len() == rank;
-    Ok(program.each(out.shape(), |i| {
-        let mut body = program.block();
-        let at = |reduced: &[Scalar<'p>]| {
-            let mut own = i.iter();
-            let place = |axis| match axes.iter().position(|&other| other == axis) {
-                Some(position) => {
-                    if keeps_axes {
-                        own.next();
-                    }
-                    Some(reduced[position])
+    let reduced = program.reduce("acc", reduction.reducer, dtype, out.shape(), &extents, |i, r| {
+        let mut own = i.iter();
+        let place = |axis| match axes.iter().position(|&other| other == axis) {
+            Some(position) => {
+                if keeps_axes {
+                    own.next();
                 }
-                None => own.next().copied(),
-            };
-            let indices: Vec<Scalar<'p>> = (0..rank).filter_map(place).collect();
-            data.wide(&indices)
-        };
-        let value = body.reduce("acc", reduction.reducer, data.compute_dtype(), &extents, at);
-        let value = match reduction.is_mean {
-            true => {
-                let count = extents.iter().map(|extent| extent.index(program));
-                let count = count.reduce(|a, b| a * b).unwrap_or(program.index(1));
-                value / count.cast(data.compute_dtype())
+                Some(r[position])
             }
-            false => value,
+            None => own.next().copied(),
         };
-        body.push(out.set(i, value));
-        body.finish()
-    }))
+        data.wide(&(0..rank).filter_map(place).collect::<Vec<_>>())
+    });
+    let count = extents.iter().map(|extent| extent.index(program));
+    let count = count.reduce(|a, b| a * b).unwrap_or(program.index(1)).cast(dtype);
+    program.set(&out, |i| if reduction.is_mean { reduced.at(i) / count } else { reduced.at(i) });
+    Ok(())
 }
 
 /// The rules of a reduction.
 macro_rules! reduces {
     ($op:ty, $reducer:expr, is_mean = $is_mean:expr) => {
-        /// One result after the other.
+        /// Of any extents.
         #[rule(compute)]
-        fn program(op: &$op, program: &mut Program) -> Result<Stmt> {
+        fn program(op: &$op, program: &mut Program) -> Result<()> {
             let axes = op.axis.as_deref();
             programs::reduce(program, Reduction { reducer: $reducer, is_mean: $is_mean, axes })
         }
 
         /// In vectors of the last axis.
         #[rule(compute, benefit = 2)]
-        fn fixed(op: &$op, program: &mut Program) -> Result<Option<Stmt>> {
+        fn fixed(op: &$op, program: &mut Program) -> Result<Option<()>> {
             let axes = op.axis.as_deref();
-            programs::fixed(program, Reduction { reducer: $reducer, is_mean: $is_mean, axes })
+            let reduction = Reduction { reducer: $reducer, is_mean: $is_mean, axes };
+            Ok(programs::fixed(program, reduction)?.map(|stmt| program.run(stmt)))
         }
     };
 }

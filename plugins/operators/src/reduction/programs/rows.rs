@@ -62,7 +62,7 @@ impl<'k> Row<'_, 'k> {
             .map(|axis| (axis, self.data.shape[axis] / if axis + 1 == rank { width } else { 1 }))
             .collect();
         let steps: Vec<i64> = reduced.iter().map(|&(_, steps)| steps).collect();
-        let vars = kernel.axes(reduced.len());
+        let vars = kernel.vars(reduced.len());
         kernel.parallel("p", count, |p| {
             let mut body = Block::new(kernel);
             let at =
