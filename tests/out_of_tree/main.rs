@@ -157,7 +157,7 @@ fn scheduled(
             let line = line.ok_or_else(|| format!("{name} is expected in:\n{text}"))?;
             // What no rule of Acme's knows is scheduled as any program is.
             let is_scheduled = line.contains("parallel(");
-            is_scheduled.then_some(line.contains("tail = perfect")).ok_or_else(|| line.into())
+            is_scheduled.then_some(line.contains("anchor()")).ok_or_else(|| line.into())
         };
         let found = ["@dense", "@uneven", "@scale"].map(is_acmes);
         let [dense, uneven, scale] = found;

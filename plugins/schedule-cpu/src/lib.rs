@@ -1,6 +1,10 @@
 //! Rules that schedule tensor programs for CPUs.
 
 mod fallback;
+mod inlining;
+mod rows;
+mod threads;
+mod vectors;
 
 tenon_plugin_api::plugin! {
     id = "tenon.schedule_cpu",

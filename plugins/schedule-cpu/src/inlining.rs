@@ -1,0 +1,32 @@
+//! What is computed where it is read.
+
+use tenon_schedule::{Block, Schedule};
+
+/// Operations of a value that is rather computed for each reader than kept.
+const CHEAP: usize = 8;
+
+/// Inlines each block whose readers read every element of it once, when it is cheap or has one reader.
+pub(crate) fn inline_all(schedule: &mut Schedule) {
+    for block in schedule.all_blocks() {
+        if is_worth_it(schedule, block) {
+            let _ = schedule.inline(block);
+        }
+    }
+}
+
+fn is_worth_it(schedule: &mut Schedule, block: Block) -> bool {
+    if schedule.is_reduction(block) || schedule.writes_result(block) {
+        return false;
+    }
+    let Ok(consumers) = schedule.consumers(block) else { return false };
+    let work = schedule.work(block);
+    let is_cheap = work.functions == 0 && work.operations <= CHEAP;
+    // A reader whose loops do not all say what it reads would compute the same again in each of their steps.
+    (is_cheap || consumers.len() == 1)
+        && consumers.iter().all(|&consumer| {
+            let Ok(loops) = schedule.loops(consumer) else { return false };
+            loops.iter().all(|&each| {
+                schedule.extent(each) == Some(1) || schedule.says_what_is_read(each, block)
+            })
+        })
+}

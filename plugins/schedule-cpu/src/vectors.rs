@@ -1,0 +1,65 @@
+//! Loops over neighbouring elements, in vectors.
+
+use tenon_schedule::{Block, Loop, Schedule, Tail};
+
+/// A loop of fewer steps has no vector.
+const MIN_STEPS: i64 = 4;
+/// Operations for each read of elements that lie apart, which costs as much.
+const WORK_PER_GATHER: usize = 12;
+
+/// Makes one loop of the loops around a block that go through memory as one would, so that rows too short for vectors become long
+/// ones.
+pub(crate) fn join_rows(schedule: &mut Schedule, block: Block) {
+    let mut loops = schedule.own_loops(block);
+    while let [.., outer, inner] = loops.as_slice()
+        && let (outer, inner) = (*outer, *inner)
+    {
+        let is_plain = [outer, inner]
+            .into_iter()
+            .all(|each| schedule.is_serial(each) && !schedule.is_reduced(block, each));
+        if !is_plain || !schedule.are_one_row(outer, inner) {
+            loops.pop();
+            continue;
+        }
+        let Ok(joined) = schedule.fuse(&[outer, inner]) else {
+            loops.pop();
+            continue;
+        };
+        loops.truncate(loops.len() - 2);
+        loops.push(joined);
+    }
+}
+
+/// Runs the innermost loop of a block in vectors, where its elements lie side by side; of a loop whose extent is not known the part
+/// that fills them.
+pub(crate) fn vectorize(schedule: &mut Schedule, block: Block, lanes: i64) {
+    let Some(&inner) = schedule.own_loops(block).last() else { return };
+    if !schedule.is_serial(inner) || !is_worth_it(schedule, block, inner) {
+        return;
+    }
+    match schedule.extent(inner) {
+        Some(extent) if extent >= MIN_STEPS => drop(schedule.vectorize(inner)),
+        Some(_) => {}
+        None => {
+            let before = schedule.snapshot();
+            let vectorized = schedule
+                .split(inner, &[None, Some(lanes)], Tail::Cut)
+                .and_then(|parts| schedule.vectorize(parts[1]));
+            if vectorized.is_err() {
+                schedule.restore(before);
+            }
+        }
+    }
+}
+
+fn is_worth_it(schedule: &Schedule, block: Block, inner: Loop) -> bool {
+    if schedule.is_reduced(block, inner) {
+        return false;
+    }
+    let strides = schedule.strides(inner);
+    let is_beside = |elements: Option<i64>| elements == Some(1);
+    let gathers = strides.iter().filter(|each| !matches!(each.elements, Some(0 | 1))).count();
+    let work = schedule.work(block);
+    strides.iter().all(|each| !each.is_store || is_beside(each.elements))
+        && work.operations + WORK_PER_GATHER * work.functions >= WORK_PER_GATHER * gathers
+}
