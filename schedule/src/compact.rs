@@ -3,7 +3,7 @@
 //! A schedule leaves the buffers between blocks at their full size. Where all accesses to a buffer are inside of a loop, and each
 //! step writes what it reads, the buffer is made anew in each step, as large as what that step accesses.
 
-use tenon_plugin_api::ir::{Build, BuildPrim, Dim, Expr, View};
+use tenon_plugin_api::ir::{Build, BuildPrim, Dim, Expr, LoopKind, View};
 use tenon_plugin_api::pass::{PassError, PrimFunc};
 
 use crate::access::Access;
@@ -69,14 +69,18 @@ fn find_place(schedule: &Schedule, space: &mut Space, alloc: Id, buffer: Expr) -
         let met: Vec<&Access> = accesses.iter().collect();
         let is_fixed = |atom: AtomId| outer.contains(&atom);
         let region = schedule.region(space, buffer, &met, &is_fixed);
-        if region.iter().all(|range| range.extent.value().is_some_and(|extent| extent > 0)) {
+        if !region.iter().all(|range| range.extent.value().is_some_and(|extent| extent > 0)) {
+            continue;
+        }
+        let is_shared = inside.is_some_and(|inside| is_in_parallel(schedule, inside));
+        if !is_shared || bytes(schedule, buffer, &region) <= OF_A_THREAD {
             best = Some(Place { inside, region });
         }
     }
     let place = best?;
     let whole = schedule.whole(space, buffer);
     let is_same = place.inside.is_none() && place.region == whole;
-    (!is_same).then_some(place)
+    (!is_same || is_small(schedule, buffer)).then_some(place)
 }
 
 /// The block around a statement that is in no other one. None where it is in no block, or in one of one.
@@ -178,20 +182,32 @@ fn writes_all(schedule: &Schedule, space: &mut Space, id: Id, outer: &[AtomId]) 
 
 /// Bytes of a buffer that is made in registers, or on the stack.
 const SMALL: i64 = 1 << 14;
+/// Bytes of a buffer that each step of a parallel loop may make: it stands on the stack of a thread.
+const OF_A_THREAD: i64 = 1 << 16;
 
 /// Whether a buffer of no scope is as large as what stays near.
 fn is_small(schedule: &Schedule, buffer: Expr) -> bool {
     let body = schedule.body();
-    let is_free = matches!(body.view(buffer), View::Buffer { scope, .. } if body.terms().str(scope).is_empty());
-    let tensor = body.ty(buffer).and_then(|ty| body.terms().static_tensor(ty));
-    is_free
-        && tensor.is_some_and(|(dtype, shape)| {
-            let bytes = (dtype.bits() as i64).max(8) / 8;
-            shape
-                .iter()
-                .try_fold(bytes, |product, &extent| product.checked_mul(extent))
-                .is_some_and(|all| all <= SMALL)
-        })
+    let View::Buffer { scope, .. } = body.view(buffer) else { return false };
+    let is_free = body.terms().str(scope).is_empty();
+    let whole = schedule.whole(&mut schedule.space(), buffer);
+    is_free && bytes(schedule, buffer, &whole) <= SMALL
+}
+
+/// The bytes of a region of a buffer; those of one whose extents are not known are beyond all limits.
+fn bytes(schedule: &Schedule, buffer: Expr, region: &[Range]) -> i64 {
+    let body = schedule.body();
+    let tensor = body.ty(buffer).and_then(|ty| body.terms().tensor(ty));
+    let element = tensor.map_or(8, |(dtype, _)| (dtype.bits() as i64).max(8) / 8);
+    region.iter().fold(element, |bytes, range| {
+        bytes.saturating_mul(range.extent.value().unwrap_or(i64::MAX))
+    })
+}
+
+fn is_in_parallel(schedule: &Schedule, inside: Id) -> bool {
+    let is_parallel =
+        |id: Id| schedule.tree.as_for(id).is_some_and(|each| each.kind == LoopKind::Parallel);
+    is_parallel(inside) || schedule.tree.ancestors(inside).any(is_parallel)
 }
 
 /// Makes a part of a buffer in its place, and has every access read and write that.

@@ -4,6 +4,7 @@ use tenon_plugin_api::ir::{Expr, Kind, LoopKind, View};
 
 use crate::access::Access;
 use crate::index::{Space, Sum};
+use crate::refusal::Result;
 use crate::schedule::{Block, Loop, Schedule};
 use crate::tree::Node;
 
@@ -153,18 +154,17 @@ impl Schedule {
         self.only_blocks(self.tree.root).is_err()
     }
 
-    /// The loops directly around a block that hold nothing else, outermost first.
-    pub fn own_loops(&self, block: Block) -> Vec<Loop> {
-        let mut loops = Vec::new();
+    /// The loops around a block that hold nothing else, outermost first.
+    pub fn own_loops(&mut self, block: Block) -> Result<Vec<Loop>> {
+        let mut loops = self.loops(block)?;
         let mut id = block.0;
+        let mut count = 0;
         while let Some(parent) = self.tree.parent(id)
             && self.tree.as_for(parent).is_some()
         {
-            loops.push(Loop(parent));
-            id = parent;
+            (id, count) = (parent, count + 1);
         }
-        loops.reverse();
-        loops
+        Ok(loops.split_off(loops.len() - count))
     }
 
     /// Whether the steps of a loop run one after the other, as those of every loop do at first.

@@ -1,10 +1,13 @@
 //! Rules that schedule tensor programs for CPUs.
 
+mod attempt;
 mod fallback;
 mod inlining;
 mod rows;
 mod threads;
 mod vectors;
+
+use attempt::attempt;
 
 tenon_plugin_api::plugin! {
     id = "tenon.schedule_cpu",

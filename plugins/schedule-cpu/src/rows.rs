@@ -10,7 +10,9 @@
 //! A sum that runs in vectors over what it keeps, as a product with a matrix that lies row by row, is given some vectors of
 //! sums at a time, which stay in registers.
 
-use tenon_schedule::{Block, Loop, Schedule, Tail};
+use tenon_schedule::{Block, Loop, Result, Schedule, Tail};
+
+use crate::attempt;
 
 /// Vectors of sums that are computed at once.
 const VECTORS: i64 = 4;
@@ -27,19 +29,8 @@ pub(crate) fn compute_in_rows(schedule: &mut Schedule, lanes: i64) {
     }
 }
 
-/// Does something, or nothing where a part of it is refused.
-pub(crate) fn attempt(
-    schedule: &mut Schedule,
-    work: impl FnOnce(&mut Schedule) -> tenon_schedule::Result<()>,
-) {
-    let before = schedule.snapshot();
-    if work(schedule).is_err() {
-        schedule.restore(before);
-    }
-}
-
 /// Sets what a reduction starts from before its loops, rather than in their first steps.
-fn start_before(schedule: &mut Schedule, block: Block) -> tenon_schedule::Result<()> {
+fn start_before(schedule: &mut Schedule, block: Block) -> Result<()> {
     let loops = schedule.loops(block)?;
     let first = loops.into_iter().find(|&each| schedule.is_reduced(block, each));
     match first {
@@ -50,7 +41,7 @@ fn start_before(schedule: &mut Schedule, block: Block) -> tenon_schedule::Result
     }
 }
 
-fn place(schedule: &mut Schedule, block: Block, lanes: i64) -> tenon_schedule::Result<()> {
+fn place(schedule: &mut Schedule, block: Block, lanes: i64) -> Result<()> {
     let mut said = common_loops(schedule, block)?;
     let ends = said.iter().position(|&each| !schedule.says_what_is_read(each, block));
     said.truncate(ends.unwrap_or(said.len()));
@@ -75,7 +66,7 @@ fn place(schedule: &mut Schedule, block: Block, lanes: i64) -> tenon_schedule::R
 }
 
 /// The loops around all readers of a block, outermost first.
-fn common_loops(schedule: &mut Schedule, block: Block) -> tenon_schedule::Result<Vec<Loop>> {
+fn common_loops(schedule: &mut Schedule, block: Block) -> Result<Vec<Loop>> {
     let mut common: Option<Vec<Loop>> = None;
     for consumer in schedule.consumers(block)? {
         let loops = schedule.loops(consumer)?;
@@ -91,7 +82,7 @@ fn common_loops(schedule: &mut Schedule, block: Block) -> tenon_schedule::Result
 }
 
 /// Whether the loop in which neighbours are read side by side is one over what the reduction keeps.
-fn runs_over_what_it_keeps(schedule: &mut Schedule, block: Block) -> tenon_schedule::Result<bool> {
+fn runs_over_what_it_keeps(schedule: &mut Schedule, block: Block) -> Result<bool> {
     let loops = schedule.loops(block)?;
     let is_side_by_side = |schedule: &Schedule, each: Loop| {
         let strides = schedule.strides(each);
@@ -120,8 +111,8 @@ fn tile(extent: i64, lanes: i64) -> (i64, Tail) {
 }
 
 /// The loops of a reduction with those over what it keeps inside, the innermost of them in vectors; what it starts from is set before.
-fn sum_in_vectors(schedule: &mut Schedule, block: Block) -> tenon_schedule::Result<()> {
-    let loops = schedule.own_loops(block);
+fn sum_in_vectors(schedule: &mut Schedule, block: Block) -> Result<()> {
+    let loops = schedule.own_loops(block)?;
     let (reduced, kept): (Vec<Loop>, Vec<Loop>) =
         loops.iter().partition(|&&each| schedule.is_reduced(block, each));
     let [Some(&first), Some(&lanes)] = [reduced.first(), kept.last()] else { return Ok(()) };
@@ -129,6 +120,6 @@ fn sum_in_vectors(schedule: &mut Schedule, block: Block) -> tenon_schedule::Resu
     schedule.reorder(&order)?;
     let init = schedule.decompose_reduction(block, first)?;
     schedule.vectorize(lanes)?;
-    let inner = schedule.own_loops(init).last().copied();
+    let inner = schedule.own_loops(init)?.last().copied();
     inner.map_or(Ok(()), |inner| schedule.vectorize(inner))
 }

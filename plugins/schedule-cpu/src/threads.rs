@@ -2,6 +2,8 @@
 
 use tenon_schedule::{Block, Loop, Schedule, Tail};
 
+use crate::attempt;
+
 /// Fewer operations are done before threads have begun.
 const WORK_FOR_THREADS: i64 = 1 << 15;
 /// What a function such as `exp` costs, in operations.
@@ -9,26 +11,32 @@ const FUNCTION: i64 = 16;
 /// Steps of a parallel loop that are enough for all threads to get their share.
 const TASKS: i64 = 64;
 
-/// Spreads the longest row of independent loops from the outermost on over the threads; a single loop in pieces of whole vectors.
+/// Spreads the loops around a block over the threads, from the outermost on; a single loop in pieces of whole vectors.
 pub(crate) fn parallelize(schedule: &mut Schedule, block: Block, lanes: i64) {
     let Ok(loops) = schedule.loops(block) else { return };
-    if loops.is_empty() || loops.iter().any(|&each| !schedule.is_serial(each)) {
+    let Some(&outermost) = loops.first() else { return };
+    if loops.iter().any(|&each| !schedule.is_serial(each)) {
         return;
     }
-    if steps(schedule, &loops).saturating_mul(cost(schedule, block)) < WORK_FOR_THREADS {
+    let Ok(inside) = schedule.children(outermost) else { return };
+    let work: i64 = inside.iter().map(|&block| work(schedule, block)).fold(0, i64::saturating_add);
+    if work < WORK_FOR_THREADS {
         return;
     }
     match loops.as_slice() {
-        &[only] => in_pieces(schedule, only, lanes),
+        &[only] if inside.len() == 1 => in_pieces(schedule, only, lanes),
+        &[only] => drop(attempt(schedule, |schedule| schedule.parallel(only))),
         [outer @ .., _] => together(schedule, outer),
         [] => {}
     }
 }
 
-/// Operations of a step of a block.
-fn cost(schedule: &Schedule, block: Block) -> i64 {
+/// Operations of a block in all steps of the loops around it.
+fn work(schedule: &mut Schedule, block: Block) -> i64 {
+    let Ok(loops) = schedule.loops(block) else { return 0 };
     let work = schedule.work(block);
-    1 + work.operations as i64 + FUNCTION * work.functions as i64
+    let each = 1 + work.operations as i64 + FUNCTION * work.functions as i64;
+    steps(schedule, &loops).saturating_mul(each)
 }
 
 /// The steps of loops; one whose extent is not known counts as many.
@@ -41,14 +49,15 @@ fn steps(schedule: &Schedule, loops: &[Loop]) -> i64 {
 fn together(schedule: &mut Schedule, outer: &[Loop]) {
     let enough = (1..=outer.len()).find(|&count| steps(schedule, &outer[..count]) >= TASKS);
     for count in (1..=enough.unwrap_or(outer.len())).rev() {
-        let before = schedule.snapshot();
-        let joined = match count {
-            1 => Ok(outer[0]),
-            _ => schedule.fuse(&outer[..count]),
-        };
-        match joined.and_then(|joined| schedule.parallel(joined)) {
-            Ok(()) => return,
-            Err(_) => schedule.restore(before),
+        let is_done = attempt(schedule, |schedule| {
+            let joined = match count {
+                1 => outer[0],
+                _ => schedule.fuse(&outer[..count])?,
+            };
+            schedule.parallel(joined)
+        });
+        if is_done {
+            return;
         }
     }
 }
@@ -57,13 +66,10 @@ fn together(schedule: &mut Schedule, outer: &[Loop]) {
 fn in_pieces(schedule: &mut Schedule, only: Loop, lanes: i64) {
     let Some(extent) = schedule.extent(only) else { return };
     let Some(count) = pieces(extent, lanes) else { return };
-    let before = schedule.snapshot();
-    let parallel = schedule
-        .split(only, &[Some(count), None], Tail::Perfect)
-        .and_then(|parts| schedule.parallel(parts[0]));
-    if parallel.is_err() {
-        schedule.restore(before);
-    }
+    attempt(schedule, |schedule| {
+        let parts = schedule.split(only, &[Some(count), None], Tail::Perfect)?;
+        schedule.parallel(parts[0])
+    });
 }
 
 /// How many pieces of whole vectors a loop is cut into: the most up to [`TASKS`], or of any length where none are whole.

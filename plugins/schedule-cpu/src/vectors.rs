@@ -2,6 +2,8 @@
 
 use tenon_schedule::{Block, Loop, Schedule, Tail};
 
+use crate::attempt;
+
 /// A loop of fewer steps has no vector.
 const MIN_STEPS: i64 = 4;
 /// Operations for each read of elements that lie apart, which costs as much.
@@ -10,13 +12,14 @@ const WORK_PER_GATHER: usize = 12;
 /// Makes one loop of the loops around a block that go through memory as one would, so that rows too short for vectors become long
 /// ones.
 pub(crate) fn join_rows(schedule: &mut Schedule, block: Block) {
-    let mut loops = schedule.own_loops(block);
+    let Ok(mut loops) = schedule.own_loops(block) else { return };
     while let [.., outer, inner] = loops.as_slice()
         && let (outer, inner) = (*outer, *inner)
     {
+        let is_reduced = schedule.is_reduced(block, outer);
         let is_plain = [outer, inner]
             .into_iter()
-            .all(|each| schedule.is_serial(each) && !schedule.is_reduced(block, each));
+            .all(|each| schedule.is_serial(each) && schedule.is_reduced(block, each) == is_reduced);
         if !is_plain || !schedule.are_one_row(outer, inner) {
             loops.pop();
             continue;
@@ -33,22 +36,18 @@ pub(crate) fn join_rows(schedule: &mut Schedule, block: Block) {
 /// Runs the innermost loop of a block in vectors, where its elements lie side by side; of a loop whose extent is not known the part
 /// that fills them.
 pub(crate) fn vectorize(schedule: &mut Schedule, block: Block, lanes: i64) {
-    let Some(&inner) = schedule.own_loops(block).last() else { return };
+    let Ok(loops) = schedule.own_loops(block) else { return };
+    let Some(&inner) = loops.last() else { return };
     if !schedule.is_serial(inner) || !is_worth_it(schedule, block, inner) {
         return;
     }
     match schedule.extent(inner) {
         Some(extent) if extent >= MIN_STEPS => drop(schedule.vectorize(inner)),
         Some(_) => {}
-        None => {
-            let before = schedule.snapshot();
-            let vectorized = schedule
-                .split(inner, &[None, Some(lanes)], Tail::Cut)
-                .and_then(|parts| schedule.vectorize(parts[1]));
-            if vectorized.is_err() {
-                schedule.restore(before);
-            }
-        }
+        None => drop(attempt(schedule, |schedule| {
+            let parts = schedule.split(inner, &[None, Some(lanes)], Tail::Cut)?;
+            schedule.vectorize(parts[1])
+        })),
     }
 }
 

@@ -6,13 +6,16 @@
 //! }                                        for k in 0..6 {
 //!                                  =>        for l in 0..16 vectorized {
 //!                                              part[l] = part[l] + x[k*16 + l]
-//!                                          for l in 0..16 unrolled { s[0] = s[0] + part[l] }
+//!                                          for l in 0..8 vectorized { part[l] = part[l] + part[l + 8] }
+//!                                          …
+//!                                          s[0] = s[0] + part[0]
 //!                                          for k in 0..4 { s[0] = s[0] + x[k + 96] }
 //! ```
 //!
 //! A loop that does nothing but add to one element, or take the maximum or the minimum, depends on
-//! itself from step to step and has no vector code. With a part for each lane it has; the parts are put
-//! together behind the loop. For maxima and minima, and for integers, the result is the same; floats are
+//! itself from step to step and has no vector code. With a part for each lane it has, and several vectors of parts are added to at
+//! once where there are steps enough, since each addition waits for the one before. Behind the loop the upper half of the parts is
+//! put onto the lower one until one is left. For maxima and minima, and for integers, the result is the same; floats are
 //! added in another order, which `reassociate=false` forbids.
 //!
 //! `tir.FlattenBuffer`, `tir.Simplify` and `tir.FuseLoops` come first, so that short rows are one; then
@@ -26,6 +29,8 @@ use crate::vectorize_loop::lanes;
 
 /// A loop of fewer vectors is not worth the parts.
 const MIN_VECTORS: i64 = 2;
+/// Vectors of parts: an addition takes four cycles on the processors of today, and one begins in each.
+const MAX_PARTS: i64 = 4;
 
 /// Sums along rows in vectors, one part of the sum in each lane.
 #[pass(
@@ -52,11 +57,19 @@ fn vectorize_reduction(
             && let Some(sum) = Sum::of(&nest, index)
             && (options.reassociate || sum.is_exact(nest.body))
         {
-            let in_parts = sum.in_parts(&mut rw, this.stmt, this.steps.unwrap_or(0), lanes);
+            let steps = this.steps.unwrap_or(0);
+            let in_parts = sum.in_parts(&mut rw, this.stmt, steps, width(steps, lanes));
             rw.replace(this.stmt, in_parts);
         }
     }
     Ok(rw.finish()?.into())
+}
+
+/// The number of parts: so many vectors that each is added to several times, and the rest has no whole vector.
+fn width(steps: i64, lanes: i64) -> i64 {
+    let is_good = |width: &i64| steps >= width * MIN_VECTORS && steps % width < lanes;
+    let widths = [MAX_PARTS, MAX_PARTS / 2].map(|vectors| vectors * lanes);
+    widths.into_iter().find(is_good).unwrap_or(lanes)
 }
 
 #[derive(Options)]
@@ -86,9 +99,13 @@ impl Sum {
         let View::Binary { op, a, b } = body.view(sum) else { return None };
         let place =
             indices.get(0).filter(|&place| indices.len() == 1 && !nest.varies(index, place))?;
+        let is_place = |index: Expr| match (body.view(index), body.view(place)) {
+            (View::Int(a), View::Int(b)) => a == b,
+            _ => index == place,
+        };
         let is_old = |expr: Expr| match body.view(expr) {
             View::Load { buffer: from, indices } => {
-                from == buffer && indices.len() == 1 && indices.at(0) == place
+                from == buffer && indices.len() == 1 && is_place(indices.at(0))
             }
             _ => false,
         };
@@ -139,13 +156,16 @@ impl Sum {
         let add = rw.for_range(lane, lanes, LoopKind::Vectorized, add);
         let add = rw.for_range(outer, vectors, LoopKind::Serial, add);
 
-        let lane = rw.scalar_var("l", DType::I64);
-        let (old, part) = (rw.load(self.buffer, &[self.place]), rw.load(parts, &[lane]));
-        let sum = rw.binary(self.op, old, part);
-        let join = rw.store(self.buffer, sum, &[self.place]);
-        let join = rw.for_range(lane, lanes, LoopKind::Unrolled, join);
-
-        let mut stmts = vec![made, set, add, join];
+        let mut stmts = vec![made, set, add];
+        let mut half = lanes / 2;
+        while half > 0 {
+            stmts.push(self.fold(rw, parts, half));
+            half /= 2;
+        }
+        let zero = rw.index(0);
+        let (old, whole) = (rw.load(self.buffer, &[self.place]), rw.load(parts, &[zero]));
+        let sum = rw.binary(self.op, old, whole);
+        stmts.push(rw.store(self.buffer, sum, &[self.place]));
         if steps > vectors * lanes {
             let rest = rw.rebuild(var, &[]);
             let start = rw.index(vectors * lanes);
@@ -155,5 +175,15 @@ impl Sum {
             stmts.push(rw.for_range(rest, steps - vectors * lanes, LoopKind::Serial, single));
         }
         rw.seq(&stmts)
+    }
+
+    /// The second `half` of the parts put onto the first.
+    fn fold(&self, rw: &mut Rewriter, parts: Expr, half: i64) -> Expr {
+        let (lane, far) = (rw.scalar_var("l", DType::I64), rw.index(half));
+        let other = rw.add(lane, far);
+        let (low, high) = (rw.load(parts, &[lane]), rw.load(parts, &[other]));
+        let both = rw.binary(self.op, low, high);
+        let set = rw.store(parts, both, &[lane]);
+        rw.for_range(lane, half, LoopKind::Vectorized, set)
     }
 }

@@ -12,7 +12,6 @@ use super::programs::{self, GroupAxes};
 use super::statistics::Statistics;
 use crate::kernel::groups::{Groups, standardize};
 use crate::kernel::moves::wrap_axis;
-use crate::program::fixed::Fixed;
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over all axes of a group of channels but the first; arguments x, gamma, beta, of which the last two have a number for each channel
 #[op(name = "nn.group_norm", args = 3, pattern = "out_fusable")]
@@ -59,18 +58,6 @@ fn program(op: &GroupNorm, program: &mut Program) {
         [groups, program.cx().dim_floor_div(extent, groups)]
     });
     programs::standardize(program, &groups, op.epsilon);
-}
-
-/// In vectors of the last axis.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &GroupNorm, program: &mut Program) -> Option<()> {
-    let args = Fixed::of(program)?;
-    let shape = &args.inputs[0].shape;
-    let groups = GroupAxes::of_channels(shape, op.channel_axis, |extent| {
-        [op.num_groups, extent / op.num_groups.max(1)]
-    });
-    program.run(programs::standardize_fixed(&args, &groups, op.epsilon));
-    Some(())
 }
 
 /// Along the place of its channels, as long as the images stay in front.

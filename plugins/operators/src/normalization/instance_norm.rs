@@ -12,7 +12,6 @@ use super::programs::{self, GroupAxes};
 use super::statistics::Statistics;
 use crate::kernel::groups::{Groups, standardize};
 use crate::kernel::moves::wrap_axis;
-use crate::program::fixed::Fixed;
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over all axes of a channel but the first; arguments x, gamma, beta, of which the last two have a number for each channel
 #[op(name = "nn.instance_norm", args = 3, pattern = "out_fusable")]
@@ -45,16 +44,6 @@ fn program(op: &InstanceNorm, program: &mut Program) {
     let groups =
         GroupAxes::of_channels(shape, op.channel_axis, |extent| [extent, program.cx().dim(1)]);
     programs::standardize(program, &groups, op.epsilon);
-}
-
-/// In vectors of the last axis.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &InstanceNorm, program: &mut Program) -> Option<()> {
-    let args = Fixed::of(program)?;
-    let shape = &args.inputs[0].shape;
-    let groups = GroupAxes::of_channels(shape, op.channel_axis, |extent| [extent, 1]);
-    program.run(programs::standardize_fixed(&args, &groups, op.epsilon));
-    Some(())
 }
 
 /// Along the place of its channels, as long as the images stay in front.

@@ -11,7 +11,6 @@ use super::programs::{self, GroupAxes};
 use super::statistics::wide;
 use crate::kernel::groups::{Groups, by_group};
 use crate::kernel::moves::wrap_axis;
-use crate::program::fixed::Fixed;
 
 /// x / sqrt(max(sum of squares, epsilon)), with the sum over axes
 #[op(name = "nn.l2_normalize", pattern = "out_fusable")]
@@ -53,16 +52,6 @@ fn program(op: &L2Normalize, program: &mut Program) {
     let shape = data.shape();
     let groups = GroupAxes::along(shape, &op.axis);
     programs::l2_normalize(program, &groups, op.epsilon);
-}
-
-/// In vectors of the last axis.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &L2Normalize, program: &mut Program) -> Option<()> {
-    let args = Fixed::of(program)?;
-    let shape = &args.inputs[0].shape;
-    let groups = GroupAxes::along(shape, &op.axis);
-    program.run(programs::l2_normalize_fixed(&args, &groups, op.epsilon));
-    Some(())
 }
 
 /// Along the places of its axes.

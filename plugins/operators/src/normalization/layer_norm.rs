@@ -13,7 +13,6 @@ use crate::kernel::groups::{Groups, standardize};
 use crate::kernel::moves::wrap_axis;
 use crate::onnx::moments::{Normal, last_axes, normalized};
 use crate::onnx::steps::cast_to;
-use crate::program::fixed::Fixed;
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over axes; arguments x, gamma, beta, of which the last two have these axes
 #[op(name = "nn.layer_norm", args = 3, pattern = "out_fusable")]
@@ -64,16 +63,6 @@ fn program(op: &LayerNorm, program: &mut Program) {
     let shape = data.shape();
     let groups = GroupAxes::along(shape, &op.axes);
     programs::standardize(program, &groups, op.epsilon);
-}
-
-/// In vectors of the last axis.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &LayerNorm, program: &mut Program) -> Option<()> {
-    let args = Fixed::of(program)?;
-    let shape = &args.inputs[0].shape;
-    let groups = GroupAxes::along(shape, &op.axes);
-    program.run(programs::standardize_fixed(&args, &groups, op.epsilon));
-    Some(())
 }
 
 /// Along the places of its axes.

@@ -41,12 +41,6 @@ fn program(op: &LogSoftmax, program: &mut Program) -> Result<()> {
     programs::softmax::softmax(program, op.axis, true)
 }
 
-/// In vectors, where the axis is contiguous.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &LogSoftmax, program: &mut Program) -> Result<Option<()>> {
-    Ok(programs::softmax::fixed(program, op.axis, true)?.map(|stmt| program.run(stmt)))
-}
-
 /// Along the place of its axis.
 #[rule(layout)]
 fn layout(op: &LogSoftmax, at: &mut Following<'_>) -> Option<Carried> {

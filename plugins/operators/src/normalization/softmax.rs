@@ -42,12 +42,6 @@ fn program(op: &Softmax, program: &mut Program) -> Result<()> {
     programs::softmax::softmax(program, op.axis, false)
 }
 
-/// In vectors, where the axis is contiguous.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &Softmax, program: &mut Program) -> Result<Option<()>> {
-    Ok(programs::softmax::fixed(program, op.axis, false)?.map(|stmt| program.run(stmt)))
-}
-
 /// Along the place of its axis.
 #[rule(layout)]
 fn layout(op: &Softmax, at: &mut Following<'_>) -> Option<Carried> {

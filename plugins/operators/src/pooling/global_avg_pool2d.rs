@@ -43,13 +43,6 @@ fn program(op: &GlobalAvgPool2d, program: &mut Program) {
     programs::whole(program, &op.layout, false);
 }
 
-/// In vectors of channels.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &GlobalAvgPool2d, program: &mut Program) -> Option<()> {
-    program.run(programs::whole_fixed(program, &op.layout, false)?);
-    Some(())
-}
-
 follows_precision!(GlobalAvgPool2d);
 
 /// In the layout that its argument has.

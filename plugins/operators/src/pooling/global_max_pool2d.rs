@@ -43,13 +43,6 @@ fn program(op: &GlobalMaxPool2d, program: &mut Program) {
     programs::whole(program, &op.layout, true);
 }
 
-/// In vectors of channels.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &GlobalMaxPool2d, program: &mut Program) -> Option<()> {
-    program.run(programs::whole_fixed(program, &op.layout, true)?);
-    Some(())
-}
-
 follows_precision!(GlobalMaxPool2d);
 
 /// In the layout that its argument has.

@@ -41,12 +41,6 @@ fn program(op: &Argmax, program: &mut Program) -> Result<()> {
     programs::extreme(program, op.axis, true)
 }
 
-/// One result after the other, on several threads.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &Argmax, program: &mut Program) -> Result<Option<()>> {
-    Ok(programs::extreme_fixed(program, op.axis, true)?.map(|stmt| program.run(stmt)))
-}
-
 /// Nothing: places have no derivative.
 #[rule(gradient)]
 fn gradient(_: &Argmax, at: &mut Adjoint<'_>) -> Grads {

@@ -41,12 +41,6 @@ fn program(op: &Argmin, program: &mut Program) -> Result<()> {
     programs::extreme(program, op.axis, false)
 }
 
-/// One result after the other, on several threads.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &Argmin, program: &mut Program) -> Result<Option<()>> {
-    Ok(programs::extreme_fixed(program, op.axis, false)?.map(|stmt| program.run(stmt)))
-}
-
 /// Nothing: places have no derivative.
 #[rule(gradient)]
 fn gradient(_: &Argmin, at: &mut Adjoint<'_>) -> Grads {

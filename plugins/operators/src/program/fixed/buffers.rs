@@ -65,11 +65,6 @@ impl<'k> Block<'k> {
         Self(kernel.block())
     }
 
-    /// The program it belongs to.
-    pub(crate) fn kernel(&self) -> &'k Program {
-        self.0.program()
-    }
-
     /// Adds a statement.
     pub(crate) fn push(&mut self, stmt: Stmt) {
         self.0.push(stmt);

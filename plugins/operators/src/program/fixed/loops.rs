@@ -26,12 +26,6 @@ pub(crate) trait Loops {
         body: impl FnOnce(Scalar<'k>) -> Stmt,
     ) -> Stmt;
 
-    /// Variables for the loops of [`Loops::over`].
-    fn vars(&self, count: usize) -> Vec<Scalar<'_>>;
-
-    /// Serial loops of these variables, the first outermost.
-    fn over(&self, vars: &[Scalar<'_>], steps: &[i64], body: Stmt) -> Stmt;
-
     /// A serial loop.
     fn serial<'k>(
         &'k self,
@@ -124,19 +118,6 @@ impl Loops for Program {
         self.stmt(|writer| {
             let (kind, attrs) = (LoopKind::Serial, Attrs::NONE);
             writer.for_loop(var.expr(), min.expr(), extent.expr(), kind, body.0, attrs)
-        })
-    }
-
-    fn vars(&self, count: usize) -> Vec<Scalar<'_>> {
-        let name = |index: usize| ["i", "j", "k", "l", "m", "n"].get(index).copied().unwrap_or("i");
-        (0..count)
-            .map(|index| self.scalar(|writer| writer.scalar_var(name(index), DType::I64)))
-            .collect()
-    }
-
-    fn over(&self, vars: &[Scalar<'_>], steps: &[i64], body: Stmt) -> Stmt {
-        vars.iter().zip(steps).rev().fold(body, |body, (var, &steps)| {
-            self.stmt(|writer| writer.for_range(var.expr(), steps, LoopKind::Serial, body.0))
         })
     }
 }

@@ -9,7 +9,6 @@
 //! statement, at the end of a tile, into which element-wise work on the result can be folded.
 
 mod buffers;
-pub(crate) mod fold_lanes;
 mod loops;
 pub(crate) mod tile;
 

@@ -1,11 +1,10 @@
 //! The place of the largest or the smallest element along an axis: the first of equal ones, and the first that is no number.
 
-use tenon_plugin_api::ir::{BinaryOp, DType};
+use tenon_plugin_api::ir::BinaryOp;
 use tenon_plugin_api::op::Result;
-use tenon_plugin_api::program::{Program, Scalar, Stmt};
+use tenon_plugin_api::program::{Program, Scalar};
 
-use crate::program::fixed::{self, Fixed, Loops};
-use crate::program::index::{axis_of, regroup};
+use crate::program::index::axis_of;
 
 /// Each result as the place of the best of its elements.
 pub(crate) fn extreme<'p>(program: &'p Program, axis: i64, is_max: bool) -> Result<()> {
@@ -45,39 +44,4 @@ fn is_better<'p>(value: Scalar<'p>, held: Scalar<'p>, is_max: bool) -> Scalar<'p
     let is_nan = value.binary(BinaryOp::Ne, value);
     let is_open = held.binary(BinaryOp::Eq, held);
     is_open.and(is_past.binary(BinaryOp::Or, is_nan))
-}
-
-/// Several results at once, where the extents are known.
-pub(crate) fn extreme_fixed(kernel: &Program, axis: i64, is_max: bool) -> Result<Option<Stmt>> {
-    let Some(args) = Fixed::of(kernel) else { return Ok(None) };
-    let (data, out) = (&args.inputs[0], &args.outputs[0]);
-    let axis = axis_of(axis, data.shape.len())?;
-    let mut kept = data.shape.clone();
-    kept[axis] = 1;
-    let count: i64 = kept.iter().product();
-    Ok(Some(kernel.parallel("p", count, |p| {
-        let mut body = fixed::Block::new(kernel);
-        let outer = regroup(kernel, &[p], &[count], &kept);
-        let element = |i| {
-            let mut indices = outer.clone();
-            indices[axis] = i;
-            data.wide(&indices)
-        };
-        let first = [kernel.index(0)];
-        let best = body.local("best", data.compute_dtype(), &[1]);
-        let place = body.local("place", DType::I64, &[1]);
-        body.push(best.set(&first, element(first[0])));
-        body.push(place.set(&first, kernel.index(0)));
-        let (from, end) = (kernel.index(1), kernel.index(data.shape[axis]));
-        body.push(kernel.range("i", from, end, |i| {
-            let is_better = || is_better(element(i), best.at(&first), is_max);
-            kernel.seq(&[
-                place.set(&first, is_better().select(i, place.at(&first))),
-                best.set(&first, is_better().select(element(i), best.at(&first))),
-            ])
-        }));
-        let indices = regroup(kernel, &outer, &kept, &out.shape);
-        body.push(out.set(&indices, place.at(&first)));
-        body.finish()
-    })))
 }

@@ -1,13 +1,11 @@
-//! The programs of reductions: for any extents, and in vectors where the extents are known.
+//! The programs of reductions.
 //!
 //! ```text
-//! sum(a: f32[n, m], axis = 1)     for i in n { acc = 0; for j in m { acc += a[i, j] }; out[i] = acc }
+//! sum(a: f32[n, m], axis = 1)     acc[i] = acc[i] + a[i, r];  out[i] = acc[i]
 //! ```
 
 mod extreme;
 mod plain;
-mod rows;
 
-pub(super) use extreme::{extreme, extreme_fixed};
+pub(super) use extreme::extreme;
 pub(super) use plain::{Reduction, reduce, reduces};
-pub(super) use rows::fixed;

@@ -23,7 +23,7 @@ pub(crate) struct Reduction<'a> {
 
 impl Reduction<'_> {
     /// The axes of data of a rank.
-    pub(super) fn axes(&self, rank: usize) -> Result<Vec<usize>> {
+    fn axes(&self, rank: usize) -> Result<Vec<usize>> {
         match self.axes {
             Some(axes) => axes.iter().map(|&axis| axis_of(axis, rank)).collect(),
             None => Ok((0..rank).collect()),
@@ -60,19 +60,11 @@ pub(crate) fn reduce(program: &Program, reduction: Reduction<'_>) -> Result<()> 
 /// The rules of a reduction.
 macro_rules! reduces {
     ($op:ty, $reducer:expr, is_mean = $is_mean:expr) => {
-        /// Of any extents.
+        /// Each result as what its elements are reduced to.
         #[rule(compute)]
         fn program(op: &$op, program: &mut Program) -> Result<()> {
             let axes = op.axis.as_deref();
             programs::reduce(program, Reduction { reducer: $reducer, is_mean: $is_mean, axes })
-        }
-
-        /// In vectors of the last axis.
-        #[rule(compute, benefit = 2)]
-        fn fixed(op: &$op, program: &mut Program) -> Result<Option<()>> {
-            let axes = op.axis.as_deref();
-            let reduction = Reduction { reducer: $reducer, is_mean: $is_mean, axes };
-            Ok(programs::fixed(program, reduction)?.map(|stmt| program.run(stmt)))
         }
     };
 }
