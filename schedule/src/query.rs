@@ -13,6 +13,8 @@ use crate::tree::Node;
 pub struct Stride {
     /// Whether it writes.
     pub is_store: bool,
+    /// Whether it is of a buffer that is written there, as that of the sum that a reduction adds to.
+    pub is_written: bool,
     /// The number of elements; none where it is no constant.
     pub elements: Option<i64>,
 }
@@ -32,12 +34,15 @@ impl Schedule {
         let mut space = self.space();
         let accesses = self.bound_accesses(&mut space, each.0);
         let own = self.allocated(&self.tree.walk(each.0));
+        let written: Vec<Expr> =
+            accesses.iter().filter(|access| access.is_store).map(|access| access.buffer).collect();
         let moved = accesses.iter().filter(|access| !own.contains(&access.buffer));
         moved
             .map(|access| {
                 let factor = self.factor(&mut space, access, each);
                 Stride {
                     is_store: access.is_store,
+                    is_written: written.contains(&access.buffer),
                     elements: factor.and_then(|factor| factor.value()),
                 }
             })
@@ -69,6 +74,8 @@ impl Schedule {
         for (index, axis) in indices.iter().zip(&whole) {
             place = place.mul(&axis.extent)?.add(index);
         }
+        // Quotient and remainder of what was fused are one again.
+        let place = space.rejoin(place);
         let atom = space.node(var).as_atom()?;
         let (factor, rest) = place.linear_in(atom)?;
         let is_hidden = |sum: &Sum| space.nodes_of(sum).contains(&atom);

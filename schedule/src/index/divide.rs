@@ -147,6 +147,15 @@ impl Space {
         sum
     }
 
+    /// The atom that is `a // b`, if there is one; a quotient of a quotient is one quotient.
+    fn quotient(&self, a: &Sum, b: &Sum) -> Option<AtomId> {
+        let of_quotient = || match self.atom(a.as_atom()?) {
+            Atom::Div(inner, by) => self.known(&Atom::Div(inner.clone(), by.mul(b)?)),
+            _ => None,
+        };
+        self.known(&Atom::Div(a.clone(), b.clone())).or_else(of_quotient)
+    }
+
     fn rejoin_once(&self, sum: &Sum) -> Option<Sum> {
         sum.terms().iter().find_map(|(atoms, scale)| {
             let (at, inner, by) =
@@ -154,7 +163,7 @@ impl Space {
                     Atom::Mod(inner, by) => Some((at, inner, by)),
                     _ => None,
                 })?;
-            let quotient = self.known(&Atom::Div(inner.clone(), by.clone()))?;
+            let quotient = self.quotient(inner, by)?;
             let mut others = atoms.clone();
             others.remove(at);
             let others = Sum::product(others, *scale);

@@ -102,8 +102,9 @@ fn check_blocks(schedule: &Schedule, top: Id) -> Result<()> {
         if !node.iters.iter().all(|iter| is_known(iter.kind)) {
             return refuse(block, "it has an iterator that is neither spatial nor of a reduction");
         }
+        // What is complete may run in any order, however its iterators are bound; a reduction is to run once each.
         let overlap = node.init.is_none();
-        if let Some(why) = schedule.why_not_affine(block, overlap) {
+        if !overlap && let Some(why) = schedule.why_not_affine(block, false) {
             return refuse(block, why);
         }
         // That an iterator is spatial is a claim; that no step reads another's result is looked at.
