@@ -8,7 +8,7 @@ use tenon_host::check::{Violation, check};
 use tenon_host::diagnostics::Source;
 use tenon_host::driver::run_plan;
 use tenon_host::infer::infer_written;
-use tenon_host::ir::{Context, Module};
+use tenon_host::ir::{Context, Cx, Module};
 use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::Registry;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
@@ -114,7 +114,7 @@ fn run_file(registry: &Path, path: &Path) -> Result<(), Failed> {
 
 /// What the test finds: the text of the module that came out, or of the error.
 fn run(registry: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, String> {
-    let cx = tenon_host::testing::cx();
+    let cx = context(registry, path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let source = Source::new(name, test.input);
     let module =
@@ -135,6 +135,16 @@ fn run(registry: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, Stri
     }
 }
 
+/// The operators and rules that a test sees: those that are linked into this program, or for a plugin whose rules are asked by
+/// passes of others all that a registry has.
+fn context(registry: &Path, path: &Path) -> Result<Cx, String> {
+    if !path.components().any(|part| part.as_os_str() == "schedule-cpu") {
+        return Ok(tenon_host::testing::cx());
+    }
+    let registry = Registry::open(registry).map_err(|error| error.to_string())?;
+    Ok(Cx::with_operators(registry.operators()))
+}
+
 fn run_passes(
     registry: &Path,
     pipeline: &str,
@@ -148,6 +158,7 @@ fn run_passes(
         ("kind", "cpu".into()),
         ("vector_bits", 512i64.into()),
         ("vector_registers", 32i64.into()),
+        ("threads", 4i64.into()),
     ]);
     let mut instruments: Vec<Box<dyn Instrument>> = vec![Box::new(VerifyEach::default())];
     if test.tolerance != Some(f64::INFINITY) {

@@ -3,6 +3,7 @@
 mod attempt;
 mod fallback;
 mod inlining;
+mod product;
 mod rows;
 mod threads;
 mod vectors;

@@ -5,7 +5,7 @@ use tenon_schedule::{Block, Loop, Schedule, Tail};
 use crate::attempt;
 
 /// Fewer operations are done before threads have begun.
-const WORK_FOR_THREADS: i64 = 1 << 15;
+pub(crate) const WORK_FOR_THREADS: i64 = 1 << 15;
 /// What a function such as `exp` costs, in operations.
 const FUNCTION: i64 = 16;
 /// Steps of a parallel loop that are enough for all threads to get their share.
@@ -32,7 +32,7 @@ pub(crate) fn parallelize(schedule: &mut Schedule, block: Block, lanes: i64) {
 }
 
 /// Operations of a block in all steps of the loops around it.
-fn work(schedule: &mut Schedule, block: Block) -> i64 {
+pub(crate) fn work(schedule: &mut Schedule, block: Block) -> i64 {
     let Ok(loops) = schedule.loops(block) else { return 0 };
     let work = schedule.work(block);
     let each = 1 + work.operations as i64 + FUNCTION * work.functions as i64;
