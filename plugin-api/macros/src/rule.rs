@@ -16,12 +16,14 @@ const KEYS: &str = "expected one of: key, benefit, when, domain, since, until";
 const SCHEDULE: &str = "schedule";
 
 /// The facets that Tenon defines, and their types.
-const FACETS: [(&str, &str); 10] = [
+const FACETS: [(&str, &str); 12] = [
     ("compute", "Compute"),
     ("gradient", "Gradient"),
     ("precision", "NarrowPrecision"),
     ("layout", "FollowLayout"),
     ("simplify", "Simplify"),
+    ("approximate", "Approximate"),
+    ("canonicalize", "Canonicalize"),
     ("decompose.inference", "DecomposeForInference"),
     ("decompose.training", "DecomposeForTraining"),
     ("import.onnx", "ImportOnnx"),

@@ -29,7 +29,10 @@ pub use import::ImportOnnx;
 pub use layout::{Carried, FollowLayout, Following, LayoutArg, Leaf};
 pub use precision::{NarrowPrecision, Precision};
 pub use question::{Answer, Question, Reply};
-pub use rewrite::{AsView, DecomposeForInference, DecomposeForTraining, Rewrites, Simplify};
+pub use rewrite::{
+    Approximate, AsView, Canonicalize, DecomposeForInference, DecomposeForTraining, Rewrites,
+    Simplify,
+};
 pub use site::{AboutCall, Site, op_of};
 
 /// All that a file with rules usually needs.

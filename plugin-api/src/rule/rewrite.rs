@@ -1,5 +1,5 @@
-//! Facets whose rules write a call in another way: `simplify`, `decompose.inference`, `decompose.training`
-//! and `view`.
+//! Facets whose rules write a call in another way: `simplify`, `approximate`, `canonicalize`, `decompose.inference`,
+//! `decompose.training` and `view`.
 //!
 //! A question is a call, an answer what takes its place, of the same type.
 
@@ -37,6 +37,10 @@ macro_rules! rewrites {
 rewrites! {
     /// `simplify`: something cheaper or plainer that is the same to the last bit.
     Simplify = "simplify";
+    /// `approximate`: something cheaper that differs in the last places, or at infinities and zeros with a sign.
+    Approximate = "approximate";
+    /// `canonicalize`: a special operator's call by plain operators, of which more is known.
+    Canonicalize = "canonicalize";
     /// `decompose.inference`: a call that means less once training is over, as the arithmetic that is left of it.
     DecomposeForInference = "decompose.inference";
     /// `decompose.training`: a call as the arithmetic that training does.

@@ -79,6 +79,30 @@ fn by_power_of_two(at: &mut Site<'_>) -> Option<Expr> {
     at.same_type(product)
 }
 
+/// `x / c => x * (1 / c)`; `x / sqrt(y) => x * rsqrt(y)`.
+#[rule(approximate)]
+fn approximate(_: &Divide, at: &mut Site<'_>) -> Option<Expr> {
+    by_number(at).or_else(|| by_root(at))
+}
+
+fn by_number(at: &mut Site<'_>) -> Option<Expr> {
+    let [x, by] = at.args()?;
+    let divisor = at.splat(by).filter(|divisor| divisor.is_normal())?;
+    let (dtype, dims) = at.tensor(by)?;
+    let factor = at.number(dtype, 1.0 / divisor)?;
+    let dims: Vec<Dim> = dims.iter().map(|_| at.with_cx(|cx| cx.dim(1))).collect();
+    let factor = at.reshape(factor, &dims);
+    let product = at.apply("multiply", &[x, factor]);
+    at.same_type(product)
+}
+
+fn by_root(at: &mut Site<'_>) -> Option<Expr> {
+    let [x, by] = at.args()?;
+    let root = at.call_of(by, "sqrt")?;
+    let inverse = at.apply("rsqrt", &root.args);
+    Some(at.apply("multiply", &[x, inverse]))
+}
+
 follows_precision!(Divide);
 
 /// `g / b`, `-g y / b`.

@@ -33,6 +33,27 @@ impl Operator for Power {
 
 computes!(Power, |a, b| a.call_with("pow", b));
 
+/// `x ^ c` for `c` of 2, 3, 0.5, -0.5, -1.
+#[rule(approximate)]
+fn approximate(_: &Power, at: &mut Site<'_>) -> Option<Expr> {
+    let [x, exponent] = at.args()?;
+    Some(match at.splat(exponent)? {
+        2.0 => at.apply("multiply", &[x, x]),
+        3.0 => {
+            let square = at.apply("multiply", &[x, x]);
+            at.apply("multiply", &[square, x])
+        }
+        0.5 => at.apply("sqrt", &[x]),
+        -0.5 => at.apply("rsqrt", &[x]),
+        -1.0 => {
+            let (dtype, _) = at.tensor(x)?;
+            let one = at.number(dtype, 1.0)?;
+            at.apply("divide", &[one, x])
+        }
+        _ => return None,
+    })
+}
+
 /// `g b a^(b - 1)`, `g y log a`.
 #[rule(gradient)]
 fn gradient(_: &Power, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {

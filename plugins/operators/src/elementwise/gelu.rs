@@ -6,7 +6,7 @@
 //!
 //! By the complement, so that nothing cancels where x is far below zero.
 
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI};
 
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
@@ -35,6 +35,25 @@ computes!(Gelu, |x| {
     let erf = (x * FRAC_1_SQRT_2).call("erf");
     x * 0.5 * (erf + 1)
 });
+
+/// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ^ 3)))`, after Hendrycks and Gimpel (2016).
+#[rule(approximate)]
+fn approximate(_: &Gelu, at: &mut Site<'_>) -> Option<Expr> {
+    let x = at.arg(0);
+    let (dtype, _) = at.tensor(x)?;
+    let cubic = at.number(dtype, 0.044715)?;
+    let slope = at.number(dtype, FRAC_2_PI.sqrt())?;
+    let (one, half) = (at.number(dtype, 1.0)?, at.number(dtype, 0.5)?);
+    let square = at.apply("multiply", &[x, x]);
+    let scaled = at.apply("multiply", &[square, cubic]);
+    let factor = at.apply("add", &[scaled, one]);
+    let inner = at.apply("multiply", &[x, factor]);
+    let inner = at.apply("multiply", &[inner, slope]);
+    let tangent = at.apply("tanh", &[inner]);
+    let sum = at.apply("add", &[tangent, one]);
+    let halved = at.apply("multiply", &[x, half]);
+    Some(at.apply("multiply", &[halved, sum]))
+}
 
 follows_precision!(Gelu);
 

@@ -56,6 +56,17 @@ fn program(op: &BiasAdd, program: &mut Program) -> Result<()> {
     Ok(())
 }
 
+/// An addition, of a bias with an axis of extent 1 for each one behind the channels. Of unknown rank it stays.
+#[rule(canonicalize)]
+fn canonicalize(op: &BiasAdd, at: &mut Site<'_>) -> Option<Expr> {
+    let [x, bias] = at.args()?;
+    let rank = at.rank(x)?;
+    let axis = wrap_axis(op.axis, rank);
+    let behind: Vec<i64> = (1..(rank - axis) as i64).collect();
+    let bias = at.expand_dims(bias, &behind);
+    Some(at.apply("add", &[x, bias]))
+}
+
 follows_precision!(BiasAdd);
 
 /// Along the place of its channels.
