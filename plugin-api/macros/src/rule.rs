@@ -15,6 +15,9 @@ const KEYS: &str = "expected one of: key, benefit, when, domain, since, until";
 /// The facet of those who schedule programs, which the crate `tenon-schedule` defines.
 const SCHEDULE: &str = "schedule";
 
+/// The facet whose name is kept for how a call is computed by integers.
+const RESERVED: &str = "quantize";
+
 /// The facets that Tenon defines, and their types.
 const FACETS: [(&str, &str); 12] = [
     ("compute", "Compute"),
@@ -180,6 +183,11 @@ fn facet(input: ParseStream<'_>) -> Result<TokenStream> {
     }
     if name == SCHEDULE {
         return Ok(quote!(::tenon_schedule::OfProgram));
+    }
+    if name == RESERVED {
+        let text = "the facet `quantize` is reserved: no pass asks for it yet, so nothing says what a rule of it is given \
+                    and answers; until then a facet of your own can hold what you know";
+        return Err(Error::new_spanned(&path, text));
     }
     if name.starts_with(|c: char| c.is_ascii_uppercase()) && !name.contains('.') {
         return Ok(quote!(#path));
