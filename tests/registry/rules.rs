@@ -12,6 +12,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("rules::two_of_one_benefit", two_of_one_benefit),
         Trial::test("rules::a_choice_comes_first", a_choice_comes_first),
         Trial::test("rules::one_that_misbehaves", one_that_misbehaves),
+        Trial::test("rules::a_gradient_of_another_type", gradient_of_another_type),
         Trial::test("rules::a_plugin_in_a_process_of_its_own", isolated),
     ]
 }
@@ -38,17 +39,22 @@ impl House {
         Ok(Self { folder })
     }
 
-    fn file(&self, call: &str) -> Result<PathBuf, Failed> {
+    fn file(&self, text: &str) -> Result<PathBuf, Failed> {
         let path = self.folder.path().join("m.ir");
-        let text = format!("fn @main(%x: f32[4]) -> f32[4] {{\n  %y = {call}\n  ret %y\n}}\n");
         fs::write(&path, text)?;
         Ok(path)
     }
 
     /// What `relax.SimplifyExpr` makes of a call, or what it says.
     fn simplified(&self, call: &str) -> Result<String, Failed> {
+        let text = format!("fn @main(%x: f32[4]) -> f32[4] {{\n  %y = {call}\n  ret %y\n}}\n");
+        self.after("relax.SimplifyExpr", &text)
+    }
+
+    /// What a pass makes of a module, or what it says.
+    fn after(&self, pass: &str, text: &str) -> Result<String, Failed> {
         let mut command = tenon();
-        command.args(["opt", "--pipeline", "relax.SimplifyExpr"]).arg(self.file(call)?);
+        command.args(["opt", "--pipeline", pass]).arg(self.file(text)?);
         command.arg("--registry").arg(self.folder.path().join("registry.toml"));
         let output = run(&mut command)?;
         Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
@@ -103,6 +109,13 @@ fn one_that_misbehaves() -> Result<(), Failed> {
     // What has another type is not taken, and one that declines changes nothing.
     expect(said("too much")?, &["%y: f32[4] = test.op.WrongValue(%x)"])?;
     expect(said("nothing")?, &["%y: f32[4] = test.op.WrongValue(%x)"])
+}
+
+fn gradient_of_another_type() -> Result<(), Failed> {
+    let text = "fn @main(%x: f32[4]) -> f32[] {\n  %y = test.op.WrongValue(%x)\n  %s = sum(%y)\n  ret %s\n}\n";
+    let said = House::new("all", "")?.after("relax.Gradient", text)?;
+    let why = "`test.op.WrongValue` has no gradient here, since its rule answers a f32[] for argument 0, which is a f32[4]";
+    expect(said, &[why])
 }
 
 fn isolated() -> Result<(), Failed> {

@@ -19,7 +19,7 @@ mod adjoint;
 
 pub use adjoint::Adjoint;
 
-use crate::ir::{Build, Expr, Symbol, Term, TypeView, View};
+use crate::ir::{Build, Dim, Expr, Symbol, Term, Terms, Type, TypeView, View};
 use crate::pass::{PassError, Result, Rewriter};
 
 use super::{Facet, Question, Reply, Rules};
@@ -125,8 +125,50 @@ impl Rules<Gradient> {
             let text = format!("its rule answers {:?} for {args} arguments", reply.nodes);
             return Err(PassError::new(text));
         }
+        let body = rw.body();
+        let args = body.operands(call).skip(1).iter();
+        for (index, (arg, &grad)) in args.zip(&reply.nodes).enumerate() {
+            let of_grad = if grad == Reply::NONE { None } else { body.ty(grad) };
+            if let (Some(of_arg), Some(of_grad)) = (body.ty(arg), of_grad)
+                && !may_be_one(body.terms(), of_arg, of_grad)
+            {
+                let [of_arg, of_grad] = [of_arg, of_grad].map(|ty| body.terms().type_text(ty));
+                return Err(PassError::new(format!(
+                    "its rule answers a {of_grad} for argument {index}, which is a {of_arg}"
+                )));
+            }
+        }
         Ok(Some(reply.nodes.into_iter().map(|node| grad_of(rw, node)).collect()))
     }
+}
+
+/// Whether a value may have both types: what neither says need not differ.
+fn may_be_one(terms: Terms<'_>, a: Type, b: Type) -> bool {
+    let mut open = vec![(a, b)];
+    while let Some((a, b)) = open.pop() {
+        let fits = match (terms.ty(a), terms.ty(b)) {
+            _ if a == b => true,
+            (TypeView::Tuple(a), TypeView::Tuple(b)) if a.len() == b.len() => {
+                open.extend(a.iter().copied().zip(b.iter().copied()));
+                true
+            }
+            (TypeView::Tensor { dtype, dims }, TypeView::Tensor { dtype: other, dims: others }) => {
+                let differs =
+                    |(&a, &b): (&Dim, &Dim)| match (terms.dim_value(a), terms.dim_value(b)) {
+                        (Some(a), Some(b)) => a != b,
+                        _ => false,
+                    };
+                let dims = dims.zip(others);
+                dtype == other
+                    && dims.is_none_or(|(a, b)| a.len() == b.len() && !a.iter().zip(b).any(differs))
+            }
+            _ => false,
+        };
+        if !fits {
+            return false;
+        }
+    }
+    true
 }
 
 /// What a node of an answer says.
