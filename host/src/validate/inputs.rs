@@ -29,9 +29,11 @@ pub(super) enum Numbers {
     /// Floats between -1 and 1, small integers that are not negative, truth values.
     Ordinary,
     /// Now and then a float that is no number, or the least above zero, or a zero with a sign; the least or the greatest
-    /// integer. Infinities and the greatest floats are not among them: sums and products of those depend on their
-    /// order, which passes that round may change.
+    /// integer.
     Extreme,
+    /// Now and then an infinity; no other float that is extreme. The greatest ones are in no input: whether a sum of them
+    /// is finite depends on its order, which passes that round may change.
+    Infinite,
 }
 
 /// What the symbols of a function's parameters stand for.
@@ -67,6 +69,19 @@ fn param_types(function: &Function) -> Option<Vec<Type>> {
         _ => return None,
     };
     params.iter().map(|param| body.ty(param)).collect()
+}
+
+/// Whether a function is worth a run with infinities: it takes floats.
+pub(super) fn takes_floats(inputs: &[Value]) -> bool {
+    let mut waiting: Vec<Value> = inputs.to_vec();
+    while let Some(value) = waiting.pop() {
+        match &value {
+            Value::Tuple(tuple) => waiting.extend(tuple.fields().iter().cloned()),
+            Value::Tensor(tensor) if tensor.dtype().is_float() => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Arguments for a function, the same ones for the same seed and name, or why there are none.
@@ -161,7 +176,7 @@ fn tensor(cx: &Cx, ty: Type, numbers: Numbers, random: &mut fastrand::Rng) -> Op
         return None;
     }
     let is_extreme = |random: &mut fastrand::Rng| {
-        numbers == Numbers::Extreme && random.usize(0..EXTREME_EVERY) == 0
+        numbers != Numbers::Ordinary && random.usize(0..EXTREME_EVERY) == 0
     };
     macro_rules! elements {
         ($ordinary:expr, $extremes:expr) => {{
@@ -178,7 +193,11 @@ fn tensor(cx: &Cx, ty: Type, numbers: Numbers, random: &mut fastrand::Rng) -> Op
         ($t:ident, $of:expr) => {{
             let ordinary = |random: &mut fastrand::Rng| $of(random.f64() * 2.0 - 1.0);
             let zeros = [$of(0.0), $of(-0.0)];
-            elements!(ordinary, [$t::NAN, $t::MIN_POSITIVE, -$t::MIN_POSITIVE, zeros[0], zeros[1]])
+            let extremes: &[$t] = match numbers {
+                Numbers::Infinite => &[$t::INFINITY, $t::NEG_INFINITY],
+                _ => &[$t::NAN, $t::MIN_POSITIVE, -$t::MIN_POSITIVE, zeros[0], zeros[1]],
+            };
+            elements!(ordinary, extremes)
         }};
     }
     macro_rules! integers {

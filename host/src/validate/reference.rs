@@ -33,6 +33,7 @@ pub(super) struct Run {
     pub(super) inputs: Vec<Value>,
     pub(super) result: Value,
     pub(super) undefined: Undefined,
+    pub(super) numbers: Numbers,
 }
 
 /// How a function is called. Inputs are found by the names of parameters, so other names are another interface; those
@@ -166,7 +167,8 @@ impl Reference {
     /// What a function computes now of the inputs of a run.
     fn again(&self, run: &Run, name: &str, evaluator: &mut Evaluator<'_>) -> Result<Run, How> {
         let result = evaluator.call(name, run.inputs.clone()).map_err(How::Fails)?;
-        self.tolerance.compare(&run.result, &result, &run.undefined).map_err(How::Result)?;
+        let compared = self.tolerance.compare(&run.result, &result, &run.undefined, run.numbers);
+        compared.map_err(How::Result)?;
         Ok(Run { result, ..run.clone() })
     }
 
@@ -180,8 +182,11 @@ impl Reference {
                 match run(Numbers::Ordinary) {
                     Ok(ordinary) => {
                         // An extreme number may be no index, or no size.
-                        let runs = [ordinary].into_iter().chain(run(Numbers::Extreme).ok());
-                        let computed = Computed { interface, runs: runs.collect() };
+                        let has_floats = inputs::takes_floats(&ordinary.inputs);
+                        let infinite = has_floats.then(|| run(Numbers::Infinite).ok()).flatten();
+                        let more = run(Numbers::Extreme).ok().into_iter().chain(infinite);
+                        let runs = [ordinary].into_iter().chain(more).collect();
+                        let computed = Computed { interface, runs };
                         self.results.insert(name, computed);
                         return;
                     }
@@ -209,7 +214,7 @@ impl Reference {
         let mut evaluator = Evaluator::new(module).with_limits(self.limits);
         let result = evaluator.call(name, inputs.clone())?;
         if !evaluator.has_memory() {
-            return Ok(Run { inputs, result, undefined: Undefined::nothing() });
+            return Ok(Run { inputs, result, undefined: Undefined::nothing(), numbers });
         }
         let limits = Limits { fill: !self.limits.fill, ..self.limits };
         let other = Evaluator::new(module).with_limits(limits).call(name, inputs.clone())?;
@@ -217,7 +222,7 @@ impl Reference {
             let why = "the shape of its result depends on memory that nothing has written";
             NoValue::AtAll(why.to_owned())
         })?;
-        Ok(Run { inputs, result, undefined })
+        Ok(Run { inputs, result, undefined, numbers })
     }
 }
 

@@ -44,6 +44,23 @@ fn another_result_is_found() {
 }
 
 #[test]
+fn what_differs_at_infinities_is_found() {
+    let f = |body: &str| format!("fn @f(%x: f32[64]) {{ ret {body} }}");
+    let found = difference(&f("%x"), &f("minimum(%x, const(f32[], 3.4e38))"));
+    assert!(found.contains("was inf, and is 3"), "{found}");
+    let found = difference(&f("%x"), &f("negative(negative(%x))"));
+    assert_eq!(found, "none");
+}
+
+#[test]
+fn sums_of_infinities_may_change_their_order() {
+    let f = |body: &str| format!("fn @f(%x: f32[64], %y: f32[64], %z: f32[64]) {{ ret {body} }}");
+    let apart = f("multiply(%x, add(%y, %z))");
+    let together = f("add(multiply(%x, %y), multiply(%x, %z))");
+    assert_eq!(difference(&apart, &together), "none");
+}
+
+#[test]
 fn rounding_is_no_difference() {
     let sum = |order: &str| format!("fn @f(%x: f32[64]) {{ ret {order} }}");
     let found = difference(
