@@ -59,6 +59,17 @@
 #define PASS "test.Harm"
 #endif
 
+#ifdef STARTED
+/* Says that the pass runs, by a file that whoever waits for it looks for. */
+static void say_started(void) {
+  FILE *file = fopen(STARTED, "w");
+  if (!file) abort();
+  fclose(file);
+}
+#else
+static void say_started(void) {}
+#endif
+
 static void *for_ever(void *argument) {
   for (;;) pause();
   return argument;
@@ -213,6 +224,7 @@ static void *run(uint32_t index, tenon_host host, const void *unit, const tenon_
   if (!ir || !services) return NULL;
   if (WHEN == RUNNING) {
     services->report(host.run, TENON_REPORT_WARNING, tenon_text("about to begin"));
+    say_started();
     if (HARM == FAIL) {
       services->fail(host.run, TENON_FAIL_ERROR, tenon_text("not this one"), 1);
       return NULL;
