@@ -92,7 +92,7 @@ const EDITS: &[Edit] = &[
              /// Tells the user something worth knowing",
     },
     Edit {
-        file: "host/src/border/tables.rs",
+        file: "host/src/border/services.rs",
         from: "    legalize,\n    parallel_for,\n    fail_in,\n};",
         to: "    legalize,\n    parallel_for,\n    fail_in,\n    term_count,\n};\n\n\
              unsafe extern \"C\" fn term_count(run: *const RawRun) -> u32 {\n    // SAFETY: see `mod.rs`.\n    \

@@ -1,10 +1,11 @@
 //! The host's side of the border: the tables that plugins call.
 //!
-//! Each function of [`tables`] turns raw pointers back into the host's own values and does one thing.
+//! Each function of [`tables`], and of the files beside it, turns raw pointers back into the host's own values and does one thing.
 //! Its unsafe blocks rest on one contract, that of `tenon_plugin_api::abi::tables`: a pointer that a
 //! plugin passes is null, or one that the host gave it, of the kind the parameter says, and still owned.
 //! Numbers are not trusted: of nodes, terms and constants only those that are there are taken.
 
+mod codegen;
 mod edit;
 mod generators;
 mod imports;
@@ -12,6 +13,7 @@ mod operators;
 mod programs;
 mod rules;
 mod run;
+mod services;
 mod tables;
 
 pub(crate) use edit::REFUSAL;

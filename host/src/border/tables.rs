@@ -1,9 +1,8 @@
-//! The functions behind `tenon.host.ir/1` and `tenon.host.services/1`.
+//! The functions behind `tenon.host.ir/1`, and what a plugin's pointers lead to.
 //!
 //! A pointer that is null, or not aligned as what it should lead to, is answered like something that is not
 //! there.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use abi_stable::std_types::{RSlice, RStr};
@@ -11,19 +10,20 @@ use tenon_plugin_api::abi::guard::guard;
 use tenon_plugin_api::abi::read;
 use tenon_plugin_api::abi::records::{RawBody, RawNode, RawTermTable};
 use tenon_plugin_api::abi::tables::{
-    CodegenTable, Failure, HostCodegen, HostIr, HostRef, HostServices, InstrumentTable, Interface,
-    Item, NONE, OpTable, PassTable, RECORDS, RawEdit, RawFunction, RawModule, RawRun, RuleTable,
+    CodegenTable, HostIr, HostRef, InstrumentTable, Interface, NONE, OpTable, PassTable, RECORDS,
+    RawEdit, RawFunction, RawModule, RawRun, RuleTable,
 };
-use tenon_plugin_api::ir::{Attrs, Context, Expr, NodeSpec, Symbol, Term, TermKind, Type};
+use tenon_plugin_api::ir::{Attrs, Context, NodeSpec, Symbol, Term, TermKind};
 
+use super::codegen::CODEGEN;
 use super::edit::{Edit, has_term};
 use super::imports::IMPORT;
 use super::operators::OPS;
 use super::rules::RULES;
-use super::run::{Call, PassFailure, ReportLevel};
+use super::run::Call;
+use super::services::SERVICES;
 use crate::ir::{Cx, Function, Module};
 use crate::services::ServiceError;
-use crate::{parallel, services};
 
 /// The host as a plugin is handed it, for one call.
 pub(crate) fn host_ref(call: &Arc<Call>) -> HostRef {
@@ -74,7 +74,7 @@ pub(super) unsafe fn owned<T>(raw: *const T) -> Option<Arc<T>> {
 
 /// # Safety
 /// As for [`borrowed`].
-unsafe fn function_of(function: *const RawFunction) -> Option<Arc<Function>> {
+pub(super) unsafe fn function_of(function: *const RawFunction) -> Option<Arc<Function>> {
     // SAFETY: a function is an `Arc<Function>` of the host's.
     unsafe { owned(function.cast::<Function>()) }
 }
@@ -88,7 +88,7 @@ pub(super) unsafe fn edit_of<'a>(transaction: *mut RawEdit) -> Option<&'a mut Ed
 
 /// # Safety
 /// As for [`borrowed`].
-unsafe fn module_of<'a>(module: *const RawModule) -> Option<&'a Module> {
+pub(super) unsafe fn module_of<'a>(module: *const RawModule) -> Option<&'a Module> {
     // SAFETY: a module is a `Module` of the host's, or a box of one.
     unsafe { borrowed(module.cast::<Module>()) }
 }
@@ -100,7 +100,7 @@ unsafe fn own_module<'a>(module: *mut RawModule) -> Option<&'a mut Module> {
     unsafe { borrowed_mut(module.cast::<Module>()) }
 }
 
-fn give(function: Arc<Function>) -> *const RawFunction {
+pub(super) fn give(function: Arc<Function>) -> *const RawFunction {
     Arc::into_raw(function).cast()
 }
 
@@ -358,205 +358,6 @@ unsafe extern "C" fn module_set_attrs(module: *mut RawModule, attrs: u32) -> boo
     is_there
 }
 
-unsafe extern "C" fn options(run: *const RawRun) -> u32 {
-    // SAFETY: see `mod.rs`.
-    unsafe { call_of(run) }.map_or(0, |call| call.run.options.0)
-}
-
-unsafe extern "C" fn target(run: *const RawRun) -> u32 {
-    // SAFETY: see `mod.rs`.
-    unsafe { call_of(run) }.map_or(0, |call| call.run.target.0)
-}
-
-unsafe extern "C" fn report(run: *const RawRun, level: u32, text: RStr<'_>) {
-    let level = match level {
-        1 => ReportLevel::Error,
-        2 => ReportLevel::Warning,
-        3 => ReportLevel::Note,
-        _ => ReportLevel::Trace,
-    };
-    // SAFETY: see `mod.rs`.
-    if let Some(call) = unsafe { call_of(run) } {
-        call.run.report(level, read::readable(text));
-    }
-}
-
-unsafe extern "C" fn is_cancelled(run: *const RawRun) -> bool {
-    // SAFETY: see `mod.rs`.
-    unsafe { call_of(run) }.is_some_and(|call| call.run.is_cancelled())
-}
-
-unsafe extern "C" fn fail(run: *const RawRun, failure: u32, text: RStr<'_>, node: u32) {
-    let node = (node != NONE).then_some(Expr(node));
-    // SAFETY: see `mod.rs`.
-    if let Some(call) = unsafe { call_of(run) } {
-        let kind = Failure(failure);
-        call.fail(kind, PassFailure::new(kind, read::readable(text), node));
-    }
-}
-
-unsafe extern "C" fn fail_in(
-    run: *const RawRun,
-    failure: u32,
-    text: RStr<'_>,
-    function: *const RawFunction,
-    node: u32,
-) {
-    // SAFETY: see `mod.rs`.
-    if let Some(call) = unsafe { call_of(run) } {
-        let kind = Failure(failure);
-        let mut told = PassFailure::new(kind, read::readable(text), Some(Expr(node)));
-        // SAFETY: see `mod.rs`.
-        told.program = unsafe { function_of(function) };
-        call.fail(kind, told);
-    }
-}
-
-unsafe extern "C" fn last_error(run: *const RawRun) -> RStr<'static> {
-    // SAFETY: see `mod.rs`.
-    let Some(call) = (unsafe { call_of(run) }) else { return RStr::empty() };
-    call.with_error(|text| {
-        // SAFETY: the text stays where it is until this thread's next error; the lifetime is the plugin's
-        // promise not to read it then.
-        unsafe { RStr::from_raw_parts(text.as_ptr(), text.len()) }
-    })
-}
-
-unsafe extern "C" fn op_info(run: *const RawRun, name: u32) -> u32 {
-    // SAFETY: see `mod.rs`.
-    match unsafe { call_of(run) } {
-        Some(call) if has_term(&call.run.cx, name) => {
-            services::op_info(&call.run.cx, call.run.cx.terms().str(Symbol(name)))
-        }
-        _ => 0,
-    }
-}
-
-unsafe extern "C" fn evaluate(run: *const RawRun, transaction: *mut RawEdit, node: u32) -> u32 {
-    // SAFETY: see `mod.rs`.
-    match unsafe { (call_of(run), edit_of(transaction)) } {
-        (Some(_), Some(edit)) => edit.evaluate(node),
-        _ => NONE,
-    }
-}
-
-unsafe extern "C" fn legalize(
-    run: *const RawRun,
-    op: u32,
-    attrs: u32,
-    args: RSlice<'_, u32>,
-    result: u32,
-) -> *const RawFunction {
-    // SAFETY: see `mod.rs`.
-    let Some(call) = (unsafe { call_of(run) }) else { return std::ptr::null() };
-    let args = read::slice(args);
-    outcome(call, || {
-        let all = [op, attrs, result].into_iter().chain(args.iter().copied());
-        if let Some(missing) = all.into_iter().find(|&term| !has_term(&call.run.cx, term)) {
-            return Err(ServiceError::NoTerm(missing));
-        }
-        let args: Vec<Type> = args.iter().map(|&ty| Type(ty)).collect();
-        services::legalize(&call.run, Symbol(op), Attrs(attrs), &args, Type(result))
-    })
-}
-
-unsafe extern "C" fn parallel_for(
-    run: *const RawRun,
-    count: u64,
-    item: Option<Item>,
-    state: *mut c_void,
-) -> bool {
-    /// What the calls share.
-    struct State(*mut c_void);
-
-    // SAFETY: what it leads to is for any thread, by the contract of the service.
-    unsafe impl Sync for State {}
-
-    impl State {
-        fn get(&self) -> *mut c_void {
-            self.0
-        }
-    }
-
-    // SAFETY: see `mod.rs`.
-    let Some(call) = (unsafe { call_of(run) }) else { return false };
-    let state = State(state);
-    let shared_out = answered(call, || {
-        let item = item.ok_or(ServiceError::NoItem)?;
-        // SAFETY: the contract of the service: `item` takes this state and any index below `count`.
-        parallel::for_each(count, |index| unsafe { item(state.get(), index) });
-        Ok(())
-    });
-    shared_out.is_some()
-}
-
-unsafe extern "C" fn patterns(run: *const RawRun, generator: u32) -> u32 {
-    // SAFETY: see `mod.rs`.
-    let Some(call) = (unsafe { call_of(run) }) else { return 0 };
-    let cx = &call.run.cx;
-    let list = || {
-        let patterns = call.run.generators()?.patterns(name_of(cx, generator)?)?;
-        let patterns: Vec<Term> = patterns.iter().map(|text| cx.symbol(text).into()).collect();
-        Ok(cx.list(&patterns).0)
-    };
-    answered(call, list).unwrap_or(0)
-}
-
-unsafe extern "C" fn accepts(
-    run: *const RawRun,
-    generator: u32,
-    function: *const RawFunction,
-) -> u32 {
-    // SAFETY: see `mod.rs`.
-    let (Some(call), Some(function)) = (unsafe { (call_of(run), function_of(function)) }) else {
-        return NONE;
-    };
-    let run = &call.run;
-    let ask = || {
-        let generator = name_of(&run.cx, generator)?;
-        Ok(run.generators()?.accepts(generator, run, &function)?)
-    };
-    answered(call, ask).map_or(NONE, u32::from)
-}
-
-unsafe extern "C" fn generate(
-    run: *const RawRun,
-    generator: u32,
-    module: *const RawModule,
-    names: RSlice<'_, u32>,
-    programs: *mut *const RawFunction,
-) -> bool {
-    // SAFETY: see `mod.rs`.
-    let (Some(call), Some(module)) = (unsafe { (call_of(run), module_of(module)) }) else {
-        return false;
-    };
-    let names = read::slice(names);
-    let cx = &call.run.cx;
-    let made = answered(call, || {
-        if programs.is_null() || !programs.is_aligned() || !module.cx().is_same(cx) {
-            return Err(ServiceError::NoModule);
-        }
-        let names: Vec<Symbol> = names
-            .iter()
-            .map(|&name| name_of(cx, name).map(|_| Symbol(name)))
-            .collect::<Result<_, _>>()?;
-        services::generate(&call.run, name_of(cx, generator)?, module, &names)
-    });
-    let Some(made) = made else { return false };
-    for (index, program) in made.into_iter().enumerate() {
-        // SAFETY: there is room for as many programs as names.
-        unsafe { programs.add(index).write(give(program)) };
-    }
-    true
-}
-
-unsafe extern "C" fn object(run: *const RawRun, bytes: RSlice<'_, u8>) {
-    // SAFETY: see `mod.rs`.
-    if let Some(call) = unsafe { call_of(run) } {
-        call.set_object(read::slice(bytes).to_vec());
-    }
-}
-
 /// The text of a name that a plugin gave.
 pub(super) fn name_of(cx: &Cx, name: u32) -> Result<&str, ServiceError> {
     match has_term(cx, name) && cx.terms().kind(Term(name)) == TermKind::STR {
@@ -577,7 +378,7 @@ pub(super) fn answered<T>(call: &Call, f: impl FnOnce() -> Result<T, ServiceErro
 }
 
 /// A function, or null and an error.
-fn outcome(
+pub(super) fn outcome(
     call: &Call,
     f: impl FnOnce() -> Result<Arc<Function>, ServiceError>,
 ) -> *const RawFunction {
@@ -613,24 +414,6 @@ static IR: HostIr = HostIr {
     module_remove,
     module_set_attrs,
 };
-
-static SERVICES: HostServices = HostServices {
-    size: size_of::<HostServices>(),
-    options,
-    target,
-    report,
-    is_cancelled,
-    fail,
-    last_error,
-    op_info,
-    evaluate,
-    legalize,
-    parallel_for,
-    fail_in,
-};
-
-static CODEGEN: HostCodegen =
-    HostCodegen { size: size_of::<HostCodegen>(), patterns, accepts, generate, object };
 
 /// What crosses the border, as this host knows it: what it offers, what it uses of a plugin, the records.
 pub(crate) static INTERFACES: [Interface; 11 + RECORDS.len()] = {
