@@ -12,6 +12,7 @@ use tenon_plugin_api::ir::{Attrs, Context, Expr, Symbol, Type};
 use super::edit::has_term;
 use super::run::{PassFailure, ReportLevel};
 use super::tables::{answered, call_of, edit_of, function_of, outcome};
+use crate::ops::program::COMPUTE;
 use crate::services::ServiceError;
 use crate::{parallel, services};
 
@@ -108,6 +109,9 @@ unsafe extern "C" fn legalize(
     let Some(call) = (unsafe { call_of(run) }) else { return std::ptr::null() };
     let args = read::slice(args);
     outcome(call, || {
+        if !call.may_ask(COMPUTE) {
+            return Err(ServiceError::NotDeclared(COMPUTE.to_owned()));
+        }
         let all = [op, attrs, result].into_iter().chain(args.iter().copied());
         if let Some(missing) = all.into_iter().find(|&term| !has_term(&call.run.cx, term)) {
             return Err(ServiceError::NoTerm(missing));

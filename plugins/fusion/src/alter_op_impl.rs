@@ -21,7 +21,8 @@ use tenon_plugin_api::prelude::*;
     name = "relax.AlterOpImpl",
     aliases = ["relax.transform.AlterOpImpl"],
     phase = "legalize",
-    after = ["relax.LegalizeOps"]
+    after = ["relax.LegalizeOps"],
+    asks = ["compute"]
 )]
 fn alter_op_impl(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {
     let kernels = Kernels::read(&options, &module, cx)?;
