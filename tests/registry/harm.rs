@@ -46,6 +46,8 @@ const LAST_WORDS: &[(&str, &str)] = &[
     ("EXIT", "exit()"),
     ("EXIT_IN_THREAD", "exit()"),
     ("LEAVE", "_exit()"),
+    // On a thread that the host lends the pass.
+    ("IN_PARALLEL", "SIGABRT, as by abort() or an exception that nobody catches"),
 ];
 
 pub(crate) fn trials() -> Vec<Trial> {

@@ -42,6 +42,7 @@
 #define CHATTER 26
 #define FORK_AND_EXIT 27
 #define SYSTEM_CALL 28
+#define IN_PARALLEL 29
 
 #define OPENING 0
 #define OPENING_IN_HOST 1
@@ -202,6 +203,13 @@ static uint32_t random_attrs(const tenon_host_ir *ir, tenon_host host) {
   return ir->intern(host.run, TENON_TERM_DICT, 0, 0, entries);
 }
 
+/* Ends the program on whatever thread is not the pass's own. */
+static void abort_elsewhere(void *state, uint64_t index) {
+  (void)index;
+  if (!pthread_equal(*(pthread_t *)state, pthread_self())) abort();
+  usleep(1000);
+}
+
 /* The function with a new root, which is like the old one or has the time in its attributes. */
 static const tenon_function *with_new_root(const tenon_host_ir *ir, tenon_host host, const tenon_function *function) {
   tenon_transaction *edit = ir->edit(host.run, function);
@@ -249,6 +257,11 @@ static void *run(uint32_t index, tenon_host host, const void *unit, const tenon_
       case DEAF:
         if (services->is_cancelled(host.run)) for (;;) pause();
         break;
+      case IN_PARALLEL: {
+        pthread_t own = pthread_self();
+        services->parallel_for(host.run, 1000, abort_elsewhere, &own);
+        break;
+      }
       case RANDOM:
       case FORGET_REFUSALS:
         return (void *)with_new_root(ir, host, (const tenon_function *)unit);

@@ -25,7 +25,7 @@ pub(crate) use operators::{Noted, OpLibrary, ResultError};
 pub(crate) use programs::program;
 pub use programs::program_of_call;
 pub(crate) use rules::RuleLibrary;
-pub(crate) use run::Call;
+pub(crate) use run::{Call, NotedCall};
 pub use run::{PassFailure, Report, ReportLevel, Run};
 pub(crate) use tables::{INTERFACES, host_ref};
 

@@ -241,12 +241,17 @@ impl Run {
 /// Why the last call of each thread failed.
 type ErrorTexts = Vec<(ThreadId, Box<str>)>;
 
+/// Runs what calls a plugin's code, and notes that it does.
+pub(crate) type NotedCall = Arc<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
+
 /// One call of a pass, over one unit: what a plugin's pointer to a run leads to.
 pub(crate) struct Call {
     pub(super) run: Arc<Run>,
     failure: OnceLock<(Failure, PassFailure)>,
     /// Why the last call of each thread failed. A text stays where it is until it is replaced.
     errors: Arc<Mutex<ErrorTexts>>,
+    /// Runs what calls the plugin's code on another thread, and notes that it does.
+    noted: Option<NotedCall>,
     /// What a code generator made.
     object: Mutex<Option<Vec<u8>>>,
     /// What an operator makes, while one is evaluated.
@@ -269,6 +274,7 @@ impl Call {
             run,
             failure: OnceLock::new(),
             errors: Arc::default(),
+            noted: None,
             object: Mutex::default(),
             results: None,
             is_of_rule: false,
@@ -276,6 +282,19 @@ impl Call {
             of_rule: Mutex::default(),
             answers: Mutex::default(),
             lent: Mutex::default(),
+        }
+    }
+
+    /// This call, of what is noted so.
+    pub(crate) fn with_noted(self, noted: NotedCall) -> Self {
+        Self { noted: Some(noted), ..self }
+    }
+
+    /// Runs a part of what the plugin does, on whatever thread.
+    pub(super) fn noted(&self, part: &mut dyn FnMut()) {
+        match &self.noted {
+            Some(noted) => noted(part),
+            None => part(),
         }
     }
 

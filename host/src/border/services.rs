@@ -145,7 +145,8 @@ unsafe extern "C" fn parallel_for(
     let shared_out = answered(call, || {
         let item = item.ok_or(ServiceError::NoItem)?;
         // SAFETY: the contract of the service: `item` takes this state and any index below `count`.
-        parallel::for_each(count, |index| unsafe { item(state.get(), index) });
+        let item = |index| unsafe { item(state.get(), index) };
+        parallel::for_each(count, |index| call.noted(&mut || item(index)));
         Ok(())
     });
     shared_out.is_some()

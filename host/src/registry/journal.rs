@@ -41,11 +41,19 @@ pub(super) struct Entry {
     death: AtomicI32,
     /// Bytes of the text; none while the thread does nothing of note.
     length: AtomicU32,
-    _reserved: AtomicU32,
-    text: [AtomicU64; TEXT / 8],
+    /// Where it begins, a multiple of 8. What the thread did before, and goes on with, stands in front of it.
+    start: AtomicU32,
+    texts: [AtomicU64; TEXT / 8],
 }
 
 const _: () = assert!(size_of::<Entry>() == ENTRY);
+
+/// Where a text stands in an entry.
+#[derive(Clone, Copy)]
+struct Place {
+    start: u32,
+    length: u32,
+}
 
 /// How a process died, as an entry says it: what else there is, is the signal by which the thread killed it.
 pub(super) mod death {
@@ -149,17 +157,16 @@ pub(super) fn begin(state: Option<&State>) -> Result<(), FileError> {
 /// Notes what this thread does while it does it.
 pub(super) fn during<T>(note: &Note, act: impl FnOnce() -> T) -> T {
     /// What the thread did before, which it then does again.
-    struct Before(&'static Entry, Vec<u8>);
+    struct Before(&'static Entry, Place);
 
     impl Drop for Before {
         fn drop(&mut self) {
-            self.0.set_text(&self.1);
+            self.0.go_back_to(self.1);
         }
     }
 
     let Ok(Some(entry)) = MINE.try_with(|mine| mine.0) else { return act() };
-    let _before = Before(entry, entry.text());
-    entry.set_text(note.0.as_bytes());
+    let _before = Before(entry, entry.add_text(note.0.as_bytes()));
     act()
 }
 
@@ -224,24 +231,42 @@ impl Entry {
     /// A byte of the text; none behind its end.
     pub(super) fn byte(&self, at: usize) -> Option<u8> {
         let length = self.length.load(Ordering::Acquire) as usize;
-        let word = || self.text[at / 8].load(Ordering::Relaxed).to_ne_bytes();
-        (at < length.min(TEXT)).then(|| word()[at % 8])
+        let start = self.start.load(Ordering::Relaxed) as usize / 8;
+        let word = || Some(self.texts.get(start + at / 8)?.load(Ordering::Relaxed).to_ne_bytes());
+        if at < length { word().map(|word| word[at % 8]) } else { None }
     }
 
     fn text(&self) -> Vec<u8> {
         (0..).map_while(|at| self.byte(at)).collect()
     }
 
-    fn set_text(&self, text: &[u8]) {
-        let text = &text[..text.len().min(TEXT)];
+    /// Puts a text behind the one that there is, and gives the place of that. Where there is no room for both, the one that
+    /// there is stays: it says less, and who is to blame all the same.
+    fn add_text(&self, text: &[u8]) -> Place {
+        let load = |word: &AtomicU32| word.load(Ordering::Relaxed);
+        let before = Place { start: load(&self.start), length: load(&self.length) };
+        let start = (before.start + before.length).next_multiple_of(8);
+        let room = TEXT.saturating_sub(start as usize);
+        if start > 0 && text.len() > room {
+            return before;
+        }
+        let text = &text[..text.len().min(room)];
         // Whoever reads meanwhile finds nothing, or for a moment a mixture: it is a text and no more.
         self.length.store(0, Ordering::Release);
-        for (word, bytes) in self.text.iter().zip(text.chunks(8)) {
+        self.start.store(start, Ordering::Relaxed);
+        for (word, bytes) in self.texts[start as usize / 8..].iter().zip(text.chunks(8)) {
             let mut whole = [0; 8];
             whole[..bytes.len()].copy_from_slice(bytes);
             word.store(u64::from_ne_bytes(whole), Ordering::Relaxed);
         }
         self.length.store(text.len() as u32, Ordering::Release);
+        before
+    }
+
+    fn go_back_to(&self, place: Place) {
+        self.length.store(0, Ordering::Release);
+        self.start.store(place.start, Ordering::Relaxed);
+        self.length.store(place.length, Ordering::Release);
     }
 }
 
@@ -300,8 +325,9 @@ pub(super) fn left_behind(state: &State) -> Vec<LeftBehind> {
 impl LeftBehind {
     fn read(entry: &[u8]) -> Option<LeftBehind> {
         let word = |at: usize| entry[at..at + 4].try_into().expect("four bytes");
-        let length = u32::from_ne_bytes(word(8)) as usize;
-        let text = entry[16..].get(..length).filter(|text| !text.is_empty())?;
+        let [length, start] = [8, 12].map(|at| u32::from_ne_bytes(word(at)) as usize);
+        let text =
+            entry[16..].get(start..start.saturating_add(length)).filter(|text| !text.is_empty())?;
         let doing = Doing::read(&String::from_utf8_lossy(text))?;
         Some(LeftBehind { doing, death: i32::from_ne_bytes(word(4)) })
     }
@@ -312,7 +338,9 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{Act, Doing, ENTRY, Entry, death, entries_of, folder, left_behind, new_file};
+    use super::{
+        Act, Doing, ENTRY, Entry, Place, death, entries_of, folder, left_behind, new_file,
+    };
     use crate::registry::State;
 
     fn doing(act: Act) -> Doing {
@@ -326,8 +354,9 @@ mod tests {
         assert_eq!(left_behind(&state), []);
         let (path, lock, mapped) = new_file(&folder(&state), 3 * ENTRY).unwrap();
         let entries: &[Entry] = entries_of(mapped);
-        entries[1].set_text(doing(Act::Opening).note().0.as_bytes());
-        entries[2].set_text(doing(Act::Running).note().0.as_bytes());
+        entries[1].add_text(b"running\n\npass `acme.A`\n/a.so");
+        entries[1].add_text(doing(Act::Opening).note().0.as_bytes());
+        entries[2].add_text(doing(Act::Running).note().0.as_bytes());
         entries[2].set_death(11);
         assert_eq!(left_behind(&state), [], "the process lives");
         // The mapping keeps the file open, and with it the lock, when the handle is dropped.
@@ -336,8 +365,26 @@ mod tests {
         let told: Vec<_> = left.into_iter().map(|it| (it.doing, it.death)).collect();
         assert_eq!(told, [(doing(Act::Opening), death::SILENT), (doing(Act::Running), 11)]);
         assert!(!path.exists() && left_behind(&state).is_empty(), "it is told once");
-        entries[1].set_text(b"");
+        entries[1].go_back_to(Place { start: 0, length: 0 });
         assert!(!entries[1].is_busy() && entries[2].is_busy());
+    }
+
+    #[test]
+    fn what_is_done_within_something_else_is_named_while_it_is() {
+        let house = tempfile::tempdir().unwrap();
+        let (_, _lock, mapped) = new_file(&folder(&State::at(house.path())), ENTRY).unwrap();
+        let entry = &entries_of(mapped)[0];
+        let nothing = entry.add_text(b"a pass of nine");
+        let pass = entry.add_text(b"a rule");
+        assert_eq!(entry.text(), b"a rule");
+        let rule = entry.add_text(&[b'x'; ENTRY]);
+        assert_eq!(entry.text(), b"a rule", "there is no room");
+        entry.go_back_to(rule);
+        assert_eq!(entry.text(), b"a rule");
+        entry.go_back_to(pass);
+        assert_eq!(entry.text(), b"a pass of nine");
+        entry.go_back_to(nothing);
+        assert!(!entry.is_busy());
     }
 
     #[test]
@@ -346,7 +393,7 @@ mod tests {
         let state = State::at(house.path());
         let (path, _lock, mapped) = new_file(&folder(&state), ENTRY).unwrap();
         let entry = &entries_of(mapped)[0];
-        entry.set_text(&[b'x'; 5000]);
+        entry.add_text(&[b'x'; 5000]);
         assert_eq!(entry.text(), [b'x'; ENTRY - 16]);
         assert_eq!(fs::metadata(path).unwrap().len(), ENTRY as u64);
     }

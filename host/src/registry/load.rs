@@ -21,7 +21,9 @@ use super::guard::REMEDY;
 use super::journal::{self, Act, Doing, Note};
 use super::library_file::Identity;
 use super::{LibraryFile, Manifest, PassRecord, RuleRecord, layout};
-use crate::border::{Call, INTERFACES, Noted, OpLibrary, PassFailure, RuleLibrary, Run, host_ref};
+use crate::border::{
+    Call, INTERFACES, Noted, NotedCall, OpLibrary, PassFailure, RuleLibrary, Run, host_ref,
+};
 use crate::io::FileError;
 use crate::ir::{Evaluation, Function, Module, RuleCode, Symbol};
 
@@ -39,7 +41,7 @@ pub struct Plugin {
     /// The plugin's names of its passes, by their number.
     names: Vec<String>,
     /// What is noted while each of them runs.
-    notes: Vec<Note>,
+    notes: Vec<NotedCall>,
     /// Absent in a plugin that knows of no code generators.
     codegen: Option<Table<CodegenTable>>,
     /// The plugin's names of its code generators, by their number, and what is noted while each runs.
@@ -261,7 +263,11 @@ impl Plugin {
         let rules = numbers_of_rules(rule_table.as_ref(), &loaded, &records).map_err(lie)?;
         let noted = noted_rules(rule_table.as_ref(), path);
         let rule_library = rule_table.map(|table| Arc::new(RuleLibrary::new(table, noted)));
-        let notes = names.iter().map(|name| running("pass", name, path)).collect();
+        let notes = names.iter().map(|name| {
+            let note = running("pass", name, path);
+            Arc::new(move |run: &mut dyn FnMut()| journal::during(&note, run)) as NotedCall
+        });
+        let notes = notes.collect();
         let noted = |name: String| (name.clone(), running("code generator", &name, path));
         let generators = generators.into_iter().map(noted).collect();
         let path = path.to_owned();
@@ -397,12 +403,17 @@ impl Plugin {
         unit: *const c_void,
         module: &Module,
     ) -> (*mut c_void, Arc<Call>) {
-        let call = Arc::new(Call::new(run.clone()));
+        let noted = &self.notes[index as usize];
+        let call = Arc::new(Call::new(run.clone()).with_noted(noted.clone()));
         let module = std::ptr::from_ref(module).cast();
-        // SAFETY: the table's layout was checked; `unit` and `module` are what the pass's kind says and
-        // live during the call.
-        let run = || unsafe { self.passes.run()(index, host_ref(&call), unit, module) };
-        (journal::during(&self.notes[index as usize], run), call)
+        let mut result = std::ptr::null_mut();
+        let mut run = || {
+            // SAFETY: the table's layout was checked; `unit` and `module` are what the pass's kind says and live
+            // during the call.
+            result = unsafe { self.passes.run()(index, host_ref(&call), unit, module) };
+        };
+        noted(&mut run);
+        (result, call)
     }
 }
 
