@@ -17,5 +17,5 @@ fuzz_target!(|bytes: &[u8]| {
     let plugin = serde_json::to_string(&manifest.plugin).expect("a record is JSON");
     let passes = manifest.passes.iter().map(|pass| serde_json::to_string(pass).expect("so is this"));
     let records: Vec<String> = [plugin].into_iter().chain(passes).collect();
-    assert_eq!(Manifest::parse(&records).expect("what is written reads"), manifest);
+    assert_eq!(Manifest::parse(records.join("\n")).expect("what is written reads"), manifest);
 });

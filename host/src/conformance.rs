@@ -52,8 +52,8 @@ use crate::diagnostics::Source;
 use crate::io::FileError;
 use crate::ir::Cx;
 use crate::registry::{
-    Config, DirConfig, Enable, Guard, LibraryFile, Manifest, ManifestError, PassConfig, Place,
-    Registry, Set, try_out,
+    Config, DirConfig, Enable, Guard, LibraryFile, Manifest, ManifestError, OpOffer, PassConfig,
+    Place, Registry, Set, try_out,
 };
 use crate::target::Target;
 use corpus::Corpus;
@@ -213,23 +213,23 @@ pub fn examine(
     let cx = Cx::with_operators(operators.clone());
     let patience = Duration::from_secs(effort.time_limit);
     let mut left: BTreeSet<&str> = BTreeSet::new();
-    for record in &manifest.operators {
-        match operators.get(&record.name) {
+    for name in manifest.operators.iter().map(OpOffer::name) {
+        match operators.get(name) {
             Ok(op) => {
                 let cx = cx.clone();
                 let look =
                     move |progress: &Progress| operator::checks(&cx, &op, effort.seed, progress);
-                match with_patience(patience, &record.name, look) {
+                match with_patience(patience, name, look) {
                     Ok(checks) => report.checks.extend(checks),
                     Err(endless) => {
                         report.checks.push(endless);
-                        left.insert(&record.name);
+                        left.insert(name);
                     }
                 }
             }
             Err(error) => {
                 let wrong = vec![error.to_string()];
-                report.checks.push(Check::new(Some(&record.name), "opening", String::new(), wrong));
+                report.checks.push(Check::new(Some(name), "opening", String::new(), wrong));
             }
         }
     }
@@ -239,7 +239,7 @@ pub fn examine(
         ..config_for(config, folder.path(), library, &manifest, effort)
     });
     let asked: BTreeSet<(&str, &str)> =
-        manifest.rules.iter().map(|rule| (rule.facet.as_str(), rule.key.as_str())).collect();
+        manifest.rules.iter().map(|rule| (&*rule.facet, rule.key.as_str())).collect();
     for (facet, key) in asked {
         let Some(op) = here.operators().find(key).filter(|_| !left.contains(key)) else { continue };
         let (here, of) = (here.clone(), facet.to_owned());

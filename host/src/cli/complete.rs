@@ -89,8 +89,8 @@ fn of_pass(before: &str, record: &PassRecord) -> CompletionCandidate {
 pub(super) fn ops() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let Some(registry) = registry() else { return Vec::new() };
-        let all = registry.op_records();
-        all.map(|(_, op)| candidate("", &op.name, op.summary())).collect()
+        let all = registry.ops();
+        all.map(|(_, op)| candidate("", op.name(), op.summary())).collect()
     })
 }
 

@@ -8,7 +8,7 @@ use super::complete;
 use super::output::{Failure, labelled, print, print_json, table};
 use super::passes::{cell, more_text};
 use super::rules::{facets_of, rule_cells, rule_json};
-use crate::registry::{AttrRecord, Kind, OpRecord, PluginEntry, Registry, RuleRecord};
+use crate::registry::{AttrRecord, Kind, OpOffer, OpRecord, PluginEntry, Registry, RuleRecord};
 
 #[derive(Subcommand)]
 pub(super) enum OpsCommand {
@@ -29,21 +29,26 @@ pub(super) fn ops(global: &Global, command: &OpsCommand) -> Result<(), Failure> 
     let registry = global.open_registry()?;
     match command {
         OpsCommand::List => {
-            let mut all: Vec<(&PluginEntry, &OpRecord)> = registry.op_records().collect();
-            all.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+            let mut all: Vec<(&PluginEntry, &OpOffer)> = registry.ops().collect();
+            all.sort_by(|(_, a), (_, b)| a.name().cmp(b.name()));
             if global.json {
-                let all: Vec<Value> =
-                    all.iter().map(|(entry, op)| op_json(&registry, entry, op)).collect();
-                return print_json(&all);
+                let facets = facets_of(&registry);
+                let all = all.iter().map(|(entry, op)| {
+                    let op = op.record().map_err(|broken| {
+                        Failure::new(format!("{}: broken manifest: {broken}", entry.path.display()))
+                    })?;
+                    Ok(op_json(&registry, &facets, entry, op))
+                });
+                return print_json(&all.collect::<Result<Vec<Value>, Failure>>()?);
             }
             let rows: Vec<Vec<String>> = all
                 .iter()
                 .map(|(_, op)| {
-                    let about = match op.aliases.as_slice() {
+                    let about = match op.aliases() {
                         [] => op.summary().to_owned(),
                         aliases => format!("{} Also {}", op.summary(), aliases.join(", ")),
                     };
-                    vec![op.name.clone(), about]
+                    vec![op.name().to_owned(), about]
                 })
                 .collect();
             print(table(&rows))
@@ -52,7 +57,7 @@ pub(super) fn ops(global: &Global, command: &OpsCommand) -> Result<(), Failure> 
             let (entry, op) = find(&registry, name)?;
             match (markdown, global.json) {
                 (true, _) => print(op_markdown(&registry, entry, op)),
-                (false, true) => print_json(&op_json(&registry, entry, op)),
+                (false, true) => print_json(&op_json(&registry, &facets_of(&registry), entry, op)),
                 (false, false) => print(op_text(&registry, entry, op)),
             }
         }
@@ -70,8 +75,13 @@ fn find<'r>(
     })
 }
 
-fn op_json(registry: &Registry, entry: &PluginEntry, op: &OpRecord) -> Value {
-    let rules = rules_of(registry, op);
+fn op_json(
+    registry: &Registry,
+    facets: &[(String, usize)],
+    entry: &PluginEntry,
+    op: &OpRecord,
+) -> Value {
+    let rules = rules_of(registry, facets, op);
     let rules = rules.iter().map(|(entry, rule)| rule_json(registry, entry, rule));
     json!({
         "op": op,
@@ -83,8 +93,11 @@ fn op_json(registry: &Registry, entry: &PluginEntry, op: &OpRecord) -> Value {
 }
 
 /// The rules about an operator, by facet.
-fn rules_of<'r>(registry: &'r Registry, op: &OpRecord) -> Vec<(&'r PluginEntry, &'r RuleRecord)> {
-    let facets = facets_of(registry);
+fn rules_of<'r>(
+    registry: &'r Registry,
+    facets: &[(String, usize)],
+    op: &OpRecord,
+) -> Vec<(&'r PluginEntry, &'r RuleRecord)> {
     facets.iter().flat_map(|(facet, _)| registry.rules_for(facet, &op.name)).collect()
 }
 
@@ -146,7 +159,7 @@ fn op_text(registry: &Registry, entry: &PluginEntry, op: &OpRecord) -> String {
         let rows: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
         text.push_str(&format!("\n{}", table(&rows)));
     }
-    let rules = rules_of(registry, op);
+    let rules = rules_of(registry, &facets_of(registry), op);
     if !rules.is_empty() {
         let header = ["  rule", "plugin", "versions", "", ""].map(str::to_owned).to_vec();
         let rows = rules.iter().map(|(entry, rule)| {
@@ -182,7 +195,7 @@ fn op_markdown(registry: &Registry, entry: &PluginEntry, op: &OpRecord) -> Strin
             text.push_str(&format!("| `{name}` | {kind} | `{default}` | {range} | {help} |\n"));
         }
     }
-    let rules = rules_of(registry, op);
+    let rules = rules_of(registry, &facets_of(registry), op);
     if !rules.is_empty() {
         text.push_str("\n## Rules\n\n| facet | plugin | |\n|---|---|---|\n");
         for (entry, rule) in rules {

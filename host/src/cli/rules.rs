@@ -32,7 +32,7 @@ pub(super) fn rules(global: &Global, command: &RulesCommand) -> Result<(), Failu
             let near = near.map_or(String::new(), |near| format!(": did you mean `{near}`?"));
             return Err(Failure::new(format!("no rule is of the facet `{facet}`{near}")));
         }
-        all.retain(|(_, record)| record.facet == *facet);
+        all.retain(|(_, record)| *record.facet == **facet);
     }
     if global.json {
         let all: Vec<Value> =
@@ -42,7 +42,7 @@ pub(super) fn rules(global: &Global, command: &RulesCommand) -> Result<(), Failu
     let rows: Vec<Vec<String>> = all
         .iter()
         .map(|(entry, rule)| {
-            let mut row = vec![rule.facet.clone(), rule.key.clone()];
+            let mut row = vec![rule.facet.to_string(), rule.key.clone()];
             row.extend(rule_cells(&registry, entry, rule));
             row
         })
@@ -54,7 +54,7 @@ pub(super) fn rules(global: &Global, command: &RulesCommand) -> Result<(), Failu
 pub(super) fn facets_of(registry: &Registry) -> Vec<(String, usize)> {
     let mut facets: BTreeMap<String, usize> = BTreeMap::new();
     for (_, record) in registry.rule_records() {
-        *facets.entry(record.facet.clone()).or_default() += 1;
+        *facets.entry(record.facet.to_string()).or_default() += 1;
     }
     facets.into_iter().collect()
 }
@@ -96,7 +96,7 @@ pub(super) fn told_of(registry: &Registry, facets: &[String]) -> String {
     let told = facets.iter().map(|facet| {
         let mut plugins: BTreeMap<&str, usize> = BTreeMap::new();
         for (entry, record) in registry.rule_records() {
-            if record.facet == *facet {
+            if *record.facet == **facet {
                 *plugins.entry(entry.manifest.plugin.id.as_str()).or_default() += 1;
             }
         }

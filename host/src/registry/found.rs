@@ -83,8 +83,8 @@ impl Found {
     pub(super) fn with(config: Config, plugins: Vec<PluginEntry>) -> Found {
         Found {
             names: Names::new(&config, &plugins),
-            op_index: OpIndex::new(&plugins),
-            rule_index: RuleIndex::new(&plugins),
+            op_index: OpIndex::default(),
+            rule_index: RuleIndex::default(),
             config,
             plugins,
             unusable: Vec::new(),

@@ -20,7 +20,7 @@ use thiserror::Error;
 use super::guard::REMEDY;
 use super::journal::{self, Act, Doing, Note};
 use super::library_file::Identity;
-use super::{LibraryFile, Manifest, PassRecord, RuleRecord, layout};
+use super::{LibraryFile, Manifest, OpOffer, PassRecord, Reason, RuleRecord, layout};
 use crate::border::{
     Call, INTERFACES, Noted, NotedCall, OpLibrary, PassFailure, RuleLibrary, Run, host_ref,
 };
@@ -177,8 +177,10 @@ impl Plugin {
     /// Opens a library, checks it against this host and against its manifest.
     pub fn open(file: &LibraryFile, manifest: &Manifest) -> Result<Plugin, LoadError> {
         let path = file.path();
-        let incompatible =
-            |reason: String| LoadError::Incompatible { path: path.to_owned(), reason };
+        let incompatible = |reason: Reason| LoadError::Incompatible {
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        };
         file.check_unchanged()?;
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
         if opened.get(path).is_some_and(|identity| *identity != file.identity()) {
@@ -200,15 +202,15 @@ impl Plugin {
         std::mem::forget(library);
 
         let lie = |difference| LoadError::Lie { path: path.to_owned(), difference };
-        let records: Vec<String> = root.manifest.lines().map(str::to_owned).collect();
-        let loaded = Manifest::parse(&records).map_err(lie)?;
+        let loaded = Manifest::parse(root.manifest.as_str());
+        let loaded = loaded.map_err(|broken| lie(broken.to_string()))?;
         if &loaded != manifest {
             return Err(lie(difference(manifest, &loaded)));
         }
 
         check_layouts(root.interfaces).map_err(incompatible)?;
         let passes = table::<PassTable>(root.interfaces).map_err(incompatible)?;
-        let passes = passes.ok_or_else(|| incompatible(no_passes(root.interfaces)))?;
+        let passes = passes.ok_or_else(|| incompatible(no_passes(root.interfaces).into()))?;
         let codegen = offered::<CodegenTable>(root.interfaces).map_err(incompatible)?;
         // SAFETY: the table's layout was checked; these entries take anything.
         let names: Vec<String> =
@@ -246,7 +248,7 @@ impl Plugin {
             // SAFETY: the table's layout was checked; these entries take anything.
             unsafe { (0..table.count()()).map(|index| readable(table.name()(index))).collect() }
         });
-        let listed: Vec<&str> = manifest.operators.iter().map(|it| it.name.as_str()).collect();
+        let listed: Vec<&str> = manifest.operators.iter().map(OpOffer::name).collect();
         let mut present: Vec<&str> = operators.iter().map(String::as_str).collect();
         present.sort_unstable();
         if present != listed {
@@ -260,7 +262,8 @@ impl Plugin {
             Box::new(move |index, run| journal::during(&op_notes[index as usize], run));
         let op_library = ops.map(|table| Arc::new(OpLibrary::new(table, noted)));
         let rule_table = offered::<RuleTable>(root.interfaces).map_err(incompatible)?;
-        let rules = numbers_of_rules(rule_table.as_ref(), &loaded, &records).map_err(lie)?;
+        let rules = numbers_of_rules(rule_table.as_ref(), &loaded, &root.manifest);
+        let rules = rules.map_err(|reason| lie(reason.to_string()))?;
         let noted = noted_rules(rule_table.as_ref(), path);
         let rule_library = rule_table.map(|table| Arc::new(RuleLibrary::new(table, noted)));
         let notes = names.iter().map(|name| {
@@ -431,18 +434,20 @@ fn names_of_rules(table: &Table<RuleTable>) -> Vec<String> {
 fn numbers_of_rules(
     table: Option<&Table<RuleTable>>,
     manifest: &Manifest,
-    records: &[String],
-) -> Result<Vec<u32>, String> {
+    records: &str,
+) -> Result<Vec<u32>, Reason> {
     let present = table.map_or_else(Vec::new, names_of_rules);
     let listed = RuleRecord::all_of(records);
     let names: Vec<String> = listed.iter().map(RuleRecord::name).collect();
     if names != present {
-        return Err(format!("the manifest lists the rules {names:?}, the table has {present:?}"));
+        return Err(
+            format!("the manifest lists the rules {names:?}, the table has {present:?}").into()
+        );
     }
     let mut numbers: HashMap<_, u32> = listed.iter().map(RuleRecord::identity).zip(0..).collect();
     let own = manifest.rules.iter().map(RuleRecord::identity);
     let found: Option<Vec<u32>> = own.map(|rule| numbers.remove(&rule)).collect();
-    found.ok_or_else(|| "a rule stands in it twice".to_owned())
+    found.ok_or_else(|| "a rule stands in it twice".into())
 }
 
 /// What is noted while a rule of a library runs.
@@ -480,14 +485,15 @@ struct Root {
 }
 
 /// The root of a library, if it is one that this host understands.
-fn root(library: &Library) -> Result<Root, String> {
+fn root(library: &Library) -> Result<Root, Reason> {
     // SAFETY: the symbol is that of abi_stable's header, whose magic is checked below.
     let header =
         unsafe { library.get::<AbiHeaderRef>(ROOT_MODULE_LOADER_NAME_WITH_NUL.as_bytes()) };
     if let Ok(header) = header {
         // What abi_stable has to say of a difference is up to a megabyte long.
-        let foreign =
-            || "its root is not that of Tenon 1.x: rebuild it with tenon-plugin-api 1.x".to_owned();
+        let foreign = || {
+            Reason::from("its root is not that of Tenon 1.x: rebuild it with tenon-plugin-api 1.x")
+        };
         let header = header.upgrade().map_err(|_| foreign())?;
         let root = header.init_root_module::<PluginRoot_Ref>().map_err(|_| foreign())?;
         check_root(root.root_abi())?;
@@ -499,7 +505,7 @@ fn root(library: &Library) -> Result<Root, String> {
         return Err(
             "it exports no plugin root: build it with tenon-plugin-api and `plugin!`, or with \
                     tenon_plugin.h and TENON_PLUGIN"
-                .to_owned(),
+                .into(),
         );
     };
     // SAFETY: a symbol's address is not null, and every version of the root starts with this word.
@@ -509,17 +515,18 @@ fn root(library: &Library) -> Result<Root, String> {
     Ok(Root { manifest: readable(root.manifest), interfaces: slice(root.interfaces) })
 }
 
-fn check_root(root_abi: u32) -> Result<(), String> {
+fn check_root(root_abi: u32) -> Result<(), Reason> {
     match root_abi {
         ROOT_ABI => Ok(()),
         other => Err(format!(
             "its root is version {other}, this host's {ROOT_ABI}: use a plugin built for Tenon 1.x"
-        )),
+        )
+        .into()),
     }
 }
 
 /// Compares all layouts that both sides list.
-fn check_layouts(interfaces: &[Interface]) -> Result<(), String> {
+fn check_layouts(interfaces: &[Interface]) -> Result<(), Reason> {
     let differences = layout::differences(&INTERFACES, interfaces);
     match differences.is_empty() {
         true => Ok(()),
@@ -527,23 +534,24 @@ fn check_layouts(interfaces: &[Interface]) -> Result<(), String> {
             "its layouts are not those of Tenon 1.x:\n  {}\nrebuild it with tenon-plugin-api 1.x or \
              its tenon_plugin.h",
             differences.join("\n  ")
-        )),
+        )
+        .into()),
     }
 }
 
 /// A table of the plugin's, after the layouts were compared; none when the plugin does not offer it.
-fn table<T: RawTable>(interfaces: &'static [Interface]) -> Result<Option<Table<T>>, String> {
+fn table<T: RawTable>(interfaces: &'static [Interface]) -> Result<Option<Table<T>>, Reason> {
     let offered = interfaces.iter().find(|other| readable(other.id) == T::ID);
     let Some(interface) = offered else { return Ok(None) };
     // SAFETY: the table is valid for ever, and its layout was just checked.
     let table = unsafe { Table::new(interface.table.cast()) };
     table.map(Some).map_err(|error| {
-        format!("{error}: rebuild it with tenon-plugin-api 1.x or its tenon_plugin.h")
+        format!("{error}: rebuild it with tenon-plugin-api 1.x or its tenon_plugin.h").into()
     })
 }
 
 /// As [`table`], but one that is listed without a table is known to the plugin, and not offered.
-fn offered<T: RawTable>(interfaces: &'static [Interface]) -> Result<Option<Table<T>>, String> {
+fn offered<T: RawTable>(interfaces: &'static [Interface]) -> Result<Option<Table<T>>, Reason> {
     let is_offered = |other: &Interface| readable(other.id) == T::ID && !other.table.is_null();
     match interfaces.iter().any(is_offered) {
         true => table(interfaces),

@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use object::elf::FileHeader64;
-use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Endianness, FileKind, ReadCache, ReadRef};
+use object::{ReadCache, ReadRef};
 use semver::{Version, VersionReq};
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use tenon_plugin_api::abi::note::{NOTE_FORMAT, NOTE_OWNER, NOTE_TYPE};
+use tenon_plugin_api::abi::note::NOTE_FORMAT;
 use tenon_plugin_api::pattern::Pattern;
 use thiserror::Error;
 
+use super::notes::{NATIVE_MACHINE, Notes, machine_name};
 use super::spelling::misspelled;
-use super::{OpRecord, OptionRecord, RuleRecord, sidecar};
+use super::{OpOffer, OptionRecord, Reason, RuleRecord, sidecar};
 use crate::io::{FileError, open_regular, quoted};
 
 /// What a plugin says of itself.
@@ -33,7 +33,7 @@ pub struct Manifest {
     pub instruments: Vec<InstrumentRecord>,
     /// Its operators, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub operators: Vec<OpRecord>,
+    pub operators: Vec<OpOffer>,
     /// Its rules, in the order of their facets and keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleRecord>,
@@ -220,16 +220,16 @@ pub struct Requirement {
 }
 
 impl TryFrom<String> for Requirement {
-    type Error = String;
+    type Error = Reason;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, Reason> {
         let text = text.trim();
         let end = text.find(|c: char| c == '{' || c.is_whitespace()).unwrap_or(text.len());
         let (name, rest) = text.split_at(end);
         // A range of versions has no brace.
         let end = match (rest.starts_with('{'), rest.rfind('}')) {
             (true, Some(last)) => last + 1,
-            (true, None) => return Err(format!("`{text}` has no `}}` behind its options")),
+            (true, None) => return Err(format!("`{text}` has no `}}` behind its options").into()),
             (false, _) => 0,
         };
         let (options, range) = (rest[..end].to_owned(), rest[end..].trim());
@@ -318,6 +318,11 @@ pub enum ManifestError {
 }
 
 impl ManifestError {
+    pub(super) fn broken(path: &Path, reason: &Reason) -> Self {
+        let reason = reason.text().chars().take(LONGEST_REASON).collect();
+        ManifestError::Broken { path: path.to_owned(), reason }
+    }
+
     /// The passes that the file would offer if it could be used.
     pub fn passes(&self) -> &[PassRecord] {
         match self {
@@ -327,9 +332,6 @@ impl ManifestError {
         }
     }
 }
-
-/// Bytes of notes that a library may have. Real ones have a few kilobytes.
-pub(super) const MAX_NOTES: u64 = 1 << 20;
 
 /// Characters that are told of why a manifest is broken: a message may quote what is wrong.
 const LONGEST_REASON: usize = 500;
@@ -342,7 +344,7 @@ impl Manifest {
         Self::read_open(&file, path)
     }
 
-    /// The same without the file beside it.
+    /// The same without the file beside it, and with no more of the operators' records than a list shows.
     pub(super) fn read_notes(path: &Path) -> Result<Manifest, ManifestError> {
         let (file, _) = open_regular(path)?;
         let none = || Err(ManifestError::NoManifest { path: path.to_owned() });
@@ -351,29 +353,36 @@ impl Manifest {
 
     /// Reads the manifest of the library at `path`, which is open.
     pub(super) fn read_open(file: &File, path: &Path) -> Result<Manifest, ManifestError> {
-        Self::read_from(&ReadCache::new(file), path, || sidecar::records(path))
+        Self::read_from(&ReadCache::new(file), path, || sidecar::records(path))?.in_whole(path)
     }
 
     /// Reads the manifest of the library with these bytes, called `path` in messages.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Manifest, ManifestError> {
         let none = || Err(ManifestError::NoManifest { path: path.to_owned() });
-        Self::read_from(bytes, path, none)
+        Self::read_from(bytes, path, none)?.in_whole(path)
+    }
+
+    /// The manifest, once all of it was read.
+    fn in_whole(self, path: &Path) -> Result<Manifest, ManifestError> {
+        match self.operators.iter().find_map(|op| op.record().err()) {
+            Some(reason) => Err(ManifestError::broken(path, reason)),
+            None => Ok(self),
+        }
     }
 
     /// `beside` gives the records of a library that has no notes.
     fn read_from<'d>(
         data: impl ReadRef<'d>,
         path: &Path,
-        beside: impl FnOnce() -> Result<Vec<String>, ManifestError>,
+        beside: impl FnOnce() -> Result<String, ManifestError>,
     ) -> Result<Manifest, ManifestError> {
-        let path = || path.to_owned();
-        let mut notes = Notes::read(data)
-            .map_err(|reason| ManifestError::NotALibrary { path: path(), reason })?;
-        if notes.texts.is_empty() {
-            notes.texts = match beside() {
+        let not_a_library = |reason| ManifestError::NotALibrary { path: path.to_owned(), reason };
+        let mut notes = Notes::read(data).map_err(|reason| not_a_library(reason.to_string()))?;
+        if notes.records.is_empty() {
+            notes.records = match beside() {
                 // What it is not for says more than what it lacks.
                 Err(ManifestError::NoManifest { .. }) if notes.machine != NATIVE_MACHINE => {
-                    Vec::new()
+                    String::new()
                 }
                 records => records?,
             };
@@ -386,46 +395,45 @@ impl Manifest {
                 machine_name(NATIVE_MACHINE)
             )
         });
-        let manifest = match (Manifest::parse(&notes.texts), foreign_machine.clone()) {
+        let manifest = match (Manifest::parse(notes.records), foreign_machine.clone()) {
             (Ok(manifest), _) => manifest,
-            (Err(_), Some(reason)) => {
-                return Err(ManifestError::NotALibrary { path: path(), reason });
-            }
-            (Err(reason), None) => {
-                let reason = reason.chars().take(LONGEST_REASON).collect();
-                return Err(ManifestError::Broken { path: path(), reason });
-            }
+            (Err(_), Some(reason)) => return Err(not_a_library(reason)),
+            (Err(reason), None) => return Err(ManifestError::broken(path, &reason)),
         };
         match foreign_machine.or_else(|| foreign_api(&manifest.plugin.api)) {
-            Some(reason) => {
-                Err(ManifestError::Foreign { path: path(), reason, manifest: Box::new(manifest) })
-            }
+            Some(reason) => Err(ManifestError::Foreign {
+                path: path.to_owned(),
+                reason,
+                manifest: Box::new(manifest),
+            }),
             None => Ok(manifest),
         }
     }
 
-    /// Parses records: one of a plugin, any number of passes, in any order.
-    pub fn parse(records: &[String]) -> Result<Manifest, String> {
+    /// Parses records, one a line: one of a plugin, any number of passes and of others, in any order. Operators' are
+    /// read when they are asked for.
+    pub fn parse(records: impl Into<String>) -> Result<Manifest, Reason> {
+        let text = Arc::new(records.into());
         let mut plugin: Option<PluginRecord> = None;
         let mut passes: Vec<PassRecord> = Vec::new();
         let mut generators: Vec<CodegenRecord> = Vec::new();
         let mut instruments: Vec<InstrumentRecord> = Vec::new();
-        let mut operators: Vec<OpRecord> = Vec::new();
+        let mut operators: Vec<OpOffer> = Vec::new();
         let mut rules: Vec<RuleRecord> = Vec::new();
-        for record in records {
+        for record in text.lines().filter(|line| !line.is_empty()) {
             match kind_of(record)? {
                 "plugin" => {
-                    let record: PluginRecord =
-                        serde_json::from_str(record).map_err(|error| error.to_string())?;
+                    let record: PluginRecord = serde_json::from_str(record)?;
                     if record.format != NOTE_FORMAT {
                         return Err(format!(
                             "its format is {}, this host reads {NOTE_FORMAT}: use a newer Tenon, or a \
                              build of `{}` for this one",
                             record.format, record.id
-                        ));
+                        )
+                        .into());
                     }
                     if plugin.replace(record).is_some() {
-                        return Err("two records of a plugin".to_owned());
+                        return Err("two records of a plugin".into());
                     }
                 }
                 "pass" => passes.push(read(record, "pass", PassRecord::contradiction)?),
@@ -433,40 +441,45 @@ impl Manifest {
                     generators.push(read(record, "code generator", CodegenRecord::contradiction)?)
                 }
                 "instrument" => instruments.push(read(record, "instrument", |_| None)?),
-                "op" => operators.push(read(record, "operator", OpRecord::contradiction)?),
-                "rule" => rules.push(read(record, "rule of", |_| None)?),
+                "op" => operators.push(OpOffer::read(record, &text)?),
+                "rule" => {
+                    let last = rules.last().map(|rule: &RuleRecord| &rule.facet);
+                    let record = RuleRecord::read(record, last)?;
+                    rules.push(record);
+                }
                 // One that a later format adds.
                 _ => {}
             }
         }
         passes.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = passes.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            return Err(format!("two passes are called `{}`", pair[0].name));
+            return Err(format!("two passes are called `{}`", pair[0].name).into());
         }
         generators.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = generators.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            return Err(format!("two code generators are called `{}`", pair[0].name));
+            return Err(format!("two code generators are called `{}`", pair[0].name).into());
         }
         instruments.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = instruments.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            return Err(format!("two instruments are called `{}`", pair[0].name));
+            return Err(format!("two instruments are called `{}`", pair[0].name).into());
         }
-        operators.sort_by(|a, b| a.name.cmp(&b.name));
-        if let Some(pair) = operators.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            return Err(format!("two operators are called `{}`", pair[0].name));
+        operators.sort_by(|a, b| a.name().cmp(b.name()));
+        if let Some(pair) = operators.windows(2).find(|pair| pair[0].name() == pair[1].name()) {
+            return Err(format!("two operators are called `{}`", pair[0].name()).into());
         }
         rules.sort_by(|a, b| a.identity().cmp(&b.identity()));
         if let Some(pair) = rules.windows(2).find(|pair| pair[0].ties_with(&pair[1])) {
             let name = pair[0].name();
             return Err(format!(
                 "two rules are for `{name}` with one benefit; give one of them more"
-            ));
+            )
+            .into());
         }
         let plugin =
             plugin.ok_or("no record of a plugin: its lib.rs needs `plugin! { id = … }`")?;
         let manifest = Manifest { plugin, passes, generators, instruments, operators, rules };
         match misspelled(&manifest) {
-            Some(what) => Err(what),
+            Some(what) => Err(what.into()),
             None => Ok(manifest),
         }
     }
@@ -476,89 +489,29 @@ impl Manifest {
 const KINDS: [&str; 6] = ["plugin", "pass", "codegen", "instrument", "op", "rule"];
 
 /// What a record is of: mostly its first key tells. Empty where this host does not know it.
-fn kind_of(record: &str) -> Result<&'static str, String> {
+fn kind_of(record: &str) -> Result<&'static str, Reason> {
     let known = |key: &str| KINDS.into_iter().find(|kind| *kind == key);
     let first = record.strip_prefix("{\"").and_then(|rest| rest.split('"').next());
     if let Some(kind) = first.and_then(known) {
         return Ok(kind);
     }
-    let keys: BTreeMap<String, IgnoredAny> =
-        serde_json::from_str(record).map_err(|error| error.to_string())?;
+    let keys: BTreeMap<String, IgnoredAny> = serde_json::from_str(record)?;
     Ok(KINDS.into_iter().find(|kind| keys.contains_key(*kind)).unwrap_or_default())
 }
 
 /// Reads a record; what is wrong with it is told with its name.
-fn read<T: DeserializeOwned>(
-    record: &str,
+pub(super) fn read<'r, T: Deserialize<'r>>(
+    record: &'r str,
     kind: &str,
     contradiction: impl FnOnce(&T) -> Option<String>,
-) -> Result<T, String> {
+) -> Result<T, Reason> {
     let read = serde_json::from_str::<T>(record).map_err(|error| error.to_string());
     let read = read.and_then(|record| contradiction(&record).map_or(Ok(record), Err));
     read.map_err(|what| {
         let keys: serde_json::Value = serde_json::from_str(record).unwrap_or_default();
         let name = KINDS.iter().find_map(|kind| keys.get(kind)?.as_str());
-        format!("{kind} {}: {what}", quoted(name.unwrap_or("")))
+        Reason::from(format!("{kind} {}: {what}", quoted(name.unwrap_or(""))))
     })
-}
-
-/// What the host looks at in a file.
-struct Notes {
-    /// The architecture it is built for, as ELF numbers them.
-    machine: u16,
-    /// The texts of Tenon's notes.
-    texts: Vec<String>,
-}
-
-impl Notes {
-    fn read<'d>(data: impl ReadRef<'d>) -> Result<Notes, String> {
-        match FileKind::parse(data) {
-            Ok(FileKind::Elf64) => {}
-            Ok(FileKind::Elf32) => return Err("it is built for a 32-bit system".to_owned()),
-            Ok(_) => return Err("it is of another system's format".to_owned()),
-            Err(_) if data.len() == Ok(0) => return Err("it is empty".to_owned()),
-            Err(_) => return Err("it does not begin as one".to_owned()),
-        }
-        let wrong = |error: object::Error| error.to_string();
-        let header = FileHeader64::<Endianness>::parse(data).map_err(wrong)?;
-        let endian = header.endian().map_err(wrong)?;
-        if header.e_type(endian) != object::elf::ET_DYN {
-            return Err("it is not a shared object".to_owned());
-        }
-        let size = data.len().map_err(|()| "its size is not known".to_owned())?;
-        let sections = u64::from(header.e_shnum(endian)) * u64::from(header.e_shentsize(endian));
-        if header.e_shoff(endian).saturating_add(sections) > size {
-            return Err("it is cut short: its section table is missing".to_owned());
-        }
-        let mut texts = Vec::new();
-        let mut size_of_notes = 0u64;
-        for segment in header.program_headers(endian, data).map_err(wrong)? {
-            if segment.p_offset(endian).saturating_add(segment.p_filesz(endian)) > size {
-                return Err("it is cut short: a segment ends behind the file".to_owned());
-            }
-            if segment.p_type(endian) != object::elf::PT_NOTE {
-                continue;
-            }
-            size_of_notes += segment.p_filesz(endian);
-            if size_of_notes > MAX_NOTES {
-                return Err(format!("its notes are larger than {MAX_NOTES} bytes"));
-            }
-            let notes = segment.notes(endian, data).map_err(wrong)?;
-            let Some(mut notes) = notes else { continue };
-            while let Some(note) = notes.next().map_err(wrong)? {
-                if note.name() == &NOTE_OWNER[..NOTE_OWNER.len() - 1]
-                    && note.n_type(endian) == NOTE_TYPE
-                {
-                    let text = std::str::from_utf8(note.desc())
-                        .map_err(|_| "a record is not UTF-8".to_owned())?;
-                    // A note holds one record or several, one a line.
-                    let lines = text.trim_end_matches('\0').lines();
-                    texts.extend(lines.filter(|line| !line.is_empty()).map(str::to_owned));
-                }
-            }
-        }
-        Ok(Notes { machine: header.e_machine(endian), texts })
-    }
 }
 
 /// Why a plugin that was built with this version of the API is not for this host.
@@ -574,23 +527,3 @@ fn foreign_api(api: &Version) -> Option<String> {
 
 /// The plugin API that this host offers.
 const API_MAJOR: u64 = 1;
-
-fn machine_name(machine: u16) -> String {
-    let name = match machine {
-        object::elf::EM_X86_64 => "x86_64",
-        object::elf::EM_AARCH64 => "aarch64",
-        object::elf::EM_RISCV => "riscv64",
-        object::elf::EM_PPC64 => "powerpc64",
-        object::elf::EM_S390 => "s390x",
-        object::elf::EM_LOONGARCH => "loongarch64",
-        object::elf::EM_MIPS => "mips64",
-        object::elf::EM_SPARCV9 => "sparc64",
-        other => return format!("the ELF machine {other}"),
-    };
-    name.to_owned()
-}
-
-#[cfg(target_arch = "x86_64")]
-const NATIVE_MACHINE: u16 = object::elf::EM_X86_64;
-#[cfg(target_arch = "aarch64")]
-const NATIVE_MACHINE: u16 = object::elf::EM_AARCH64;

@@ -21,11 +21,14 @@ mod library_file;
 mod load;
 mod manifest;
 mod names;
+mod notes;
+mod op_offer;
 mod op_record;
 mod open;
 mod operators;
 mod option;
 mod probe;
+mod reason;
 mod rule_record;
 mod rules;
 mod sidecar;
@@ -54,10 +57,12 @@ pub use manifest::{
     Requirement,
 };
 pub use names::{Candidate, LookupError};
+pub use op_offer::OpOffer;
 pub use op_record::{AttrRecord, Effect, Kind, OpRecord, Pattern};
 pub use open::{GetPassError, LoadedPass};
 pub use option::{Misfit, OptionRecord, OptionType, OptionValue, Scalar};
 pub use probe::{PROBE_COMMAND, ProbeLimits, probe_here, try_out};
+pub use reason::Reason;
 pub use rule_record::RuleRecord;
 pub(crate) use spelling::is_name_char;
 pub use state::{Quarantined, State};

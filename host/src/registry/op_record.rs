@@ -9,6 +9,8 @@ use tenon_plugin_api::op::{
     Arity, AttrBounds, AttrDef, AttrDefault, AttrKind, OpEffect, OpPattern, OpSchema,
 };
 
+use super::spelling::misspelled_among;
+
 /// The record of an operator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpRecord {
@@ -108,7 +110,8 @@ impl OpRecord {
         if let Some(twice) = self.attrs.iter().find(|attr| !names.insert(&attr.name)) {
             return Some(format!("two attributes are called `{}`", twice.name));
         }
-        self.attrs.iter().find_map(|attr| attr.to_default().err())
+        let names = self.attrs.iter().map(|attr| ("an attribute", attr.name.as_str()));
+        misspelled_among(names).or_else(|| self.attrs.iter().find_map(AttrRecord::contradiction))
     }
 
     /// The schema that it states. It lives for as long as the process, as the library does; equal ones are one.
@@ -135,11 +138,17 @@ impl OpRecord {
 }
 
 impl AttrRecord {
-    fn to_default(&self) -> Result<AttrDefault, String> {
+    fn contradiction(&self) -> Option<String> {
+        let default = self.default.as_ref().filter(|_| self.to_default().is_none())?;
+        Some(format!("`{}` cannot be {default} by default", self.name))
+    }
+
+    /// What a call without it has; none where the kind has no such value.
+    fn to_default(&self) -> Option<AttrDefault> {
         let Some(default) = &self.default else {
-            return Ok(if self.optional { AttrDefault::Absent } else { AttrDefault::Required });
+            return Some(if self.optional { AttrDefault::Absent } else { AttrDefault::Required });
         };
-        let found = match (self.kind, default) {
+        match (self.kind, default) {
             (Kind::Int, value) => value.as_i64().map(AttrDefault::Int),
             (Kind::Float, Value::String(text)) if text == "inf" => {
                 Some(AttrDefault::Float(f64::INFINITY))
@@ -155,8 +164,7 @@ impl AttrRecord {
                 values.map(|values| AttrDefault::Ints(Vec::leak(values)))
             }
             (Kind::Ints | Kind::Type | Kind::Any, _) => None,
-        };
-        found.ok_or_else(|| format!("`{}` cannot be {default} by default", self.name))
+        }
     }
 
     fn to_def(&self) -> AttrDef {

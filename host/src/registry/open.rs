@@ -4,8 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::entry::Held;
 use super::{
-    IsolatedPass, LibraryFile, LoadError, LookupError, PassConfig, PassId, PassLimits, Plugin,
-    PluginEntry, PluginInstrument, PluginState, Registry, Set, Worker, competing,
+    IsolatedPass, LibraryFile, LoadError, LookupError, ManifestError, PassConfig, PassId,
+    PassLimits, Plugin, PluginEntry, PluginInstrument, PluginState, Reason, Registry, Set, Worker,
+    competing,
 };
 use crate::suggest::nearest;
 
@@ -140,7 +141,7 @@ impl Registry {
     }
 
     /// Makes an instrument of a plugin's, opening the plugin if it was not.
-    pub fn create_instrument(&self, name: &str) -> Result<PluginInstrument, String> {
+    pub fn create_instrument(&self, name: &str) -> Result<PluginInstrument, Reason> {
         let all = || {
             let usable = self.plugins.iter().filter(|it| it.state == PluginState::Usable);
             usable.flat_map(|it| it.manifest.instruments.iter().map(move |record| (it, record)))
@@ -150,15 +151,19 @@ impl Registry {
             [] => {
                 let near = nearest(name, all().map(|(_, record)| record.name.as_str()));
                 let near = near.map_or(String::new(), |near| format!(": did you mean `{near}`?"));
-                return Err(format!("no instrument is called `{name}`{near}"));
+                return Err(format!("no instrument is called `{name}`{near}").into());
             }
             [(one, _), (other, _), ..] => {
                 let files = [one, other].map(|entry| entry.path.display().to_string());
-                return Err(format!("the instrument `{name}` is in {}", files.join(" and in ")));
+                return Err(
+                    format!("the instrument `{name}` is in {}", files.join(" and in ")).into()
+                );
             }
         };
-        let plugin = self.open_plugin(entry, None).map_err(|error| error.to_string())?;
-        let failed = || format!("{}: the instrument `{name}` was not made", entry.path.display());
+        let plugin =
+            self.open_plugin(entry, None).map_err(|error| Reason::from(error.to_string()))?;
+        let path = entry.path.display();
+        let failed = || Reason::from(format!("{path}: the instrument `{name}` was not made"));
         plugin.create_instrument(name).ok_or_else(failed)
     }
 
@@ -193,6 +198,10 @@ fn hold(entry: &PluginEntry) -> Result<Held, LoadError> {
     let file = LibraryFile::open(&entry.path)?;
     match file.manifest() {
         Ok(manifest) if manifest == entry.manifest => Ok(Held { file, digest: OnceLock::new() }),
+        // What is read late of a manifest may be what is broken.
+        Err(ManifestError::Broken { path, reason }) => {
+            Err(LoadError::Incompatible { path, reason: format!("broken manifest: {reason}") })
+        }
         _ => Err(LoadError::Replaced { path: entry.path.clone() }),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use tenon_plugin_api::op::OpError;
 
-use super::{OpRecord, PluginEntry, PluginState, Registry, competing};
+use super::{ManifestError, OpOffer, OpRecord, PluginEntry, PluginState, Registry, competing};
 use crate::ir::{OpBook, OpCode, OpDef, Origin, Rule};
 use crate::ops::Combined;
 use crate::suggest::several_nearest;
@@ -14,24 +14,27 @@ use crate::suggest::several_nearest;
 /// The operators of the plugins of a registry.
 #[derive(Default)]
 pub(super) struct OpIndex {
-    /// By name and by alias: the numbers of the plugins, and of the records in them.
-    by_name: HashMap<String, Vec<(usize, usize)>>,
+    /// By name and by alias: the numbers of the plugins, and of the operators in them. Lists need none of it.
+    by_name: OnceLock<HashMap<String, Vec<(usize, usize)>>>,
     /// Those that were asked for.
     opened: RwLock<HashMap<String, Result<Arc<OpDef>, OpError>>>,
 }
 
 impl OpIndex {
-    pub(super) fn new(plugins: &[PluginEntry]) -> Self {
-        let mut by_name: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
-        let usable = |entry: &&PluginEntry| entry.state == PluginState::Usable;
-        for (plugin, entry) in plugins.iter().enumerate().filter(|(_, entry)| usable(entry)) {
-            for (number, record) in entry.manifest.operators.iter().enumerate() {
-                for name in std::iter::once(&record.name).chain(&record.aliases) {
-                    by_name.entry(name.clone()).or_default().push((plugin, number));
+    fn by_name(&self, plugins: &[PluginEntry]) -> &HashMap<String, Vec<(usize, usize)>> {
+        self.by_name.get_or_init(|| {
+            let mut by_name: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+            let usable = |entry: &&PluginEntry| entry.state == PluginState::Usable;
+            for (plugin, entry) in plugins.iter().enumerate().filter(|(_, entry)| usable(entry)) {
+                for (number, offer) in entry.manifest.operators.iter().enumerate() {
+                    let aliases = offer.aliases().iter().map(String::as_str);
+                    for name in std::iter::once(offer.name()).chain(aliases) {
+                        by_name.entry(name.to_owned()).or_default().push((plugin, number));
+                    }
                 }
             }
-        }
-        Self { by_name, opened: RwLock::default() }
+            by_name
+        })
     }
 }
 
@@ -41,18 +44,26 @@ impl Registry {
         Combined::with_plugins(Arc::new(self.clone()))
     }
 
-    /// What the plugins that may be used say of their operators.
-    pub fn op_records(&self) -> impl Iterator<Item = (&PluginEntry, &OpRecord)> {
+    /// The operators of the plugins that may be used.
+    pub fn ops(&self) -> impl Iterator<Item = (&PluginEntry, &OpOffer)> {
         let usable = self.plugins.iter().filter(|entry| entry.state == PluginState::Usable);
-        usable.flat_map(|entry| entry.manifest.operators.iter().map(move |record| (entry, record)))
+        usable.flat_map(|entry| entry.manifest.operators.iter().map(move |offer| (entry, offer)))
     }
 
     /// What is said of the operator called `name`, by the one plugin that has it.
     pub fn find_op(&self, name: &str) -> Result<(&PluginEntry, &OpRecord), OpError> {
-        let numbers = self.op_index.by_name.get(name).map_or(&[][..], Vec::as_slice);
-        let found = numbers.iter().map(|&(plugin, record)| {
+        let (entry, offer) = self.find_offer(name)?;
+        let record = offer.record().map_err(|broken| {
+            OpError::Unavailable(ManifestError::broken(&entry.path, broken).to_string())
+        })?;
+        Ok((entry, record))
+    }
+
+    fn find_offer(&self, name: &str) -> Result<(&PluginEntry, &OpOffer), OpError> {
+        let numbers = self.op_index.by_name(&self.plugins).get(name).map_or(&[][..], Vec::as_slice);
+        let found = numbers.iter().map(|&(plugin, number)| {
             let entry = &self.plugins[plugin];
-            (entry, &entry.manifest.operators[record])
+            (entry, &entry.manifest.operators[number])
         });
         match *competing(found) {
             [found] => Ok(found),
@@ -66,7 +77,8 @@ impl Registry {
     }
 
     fn unknown_op(&self, name: &str) -> OpError {
-        let known = Combined::own_names().chain(self.op_index.by_name.keys().map(String::as_str));
+        let by_name = self.op_index.by_name(&self.plugins);
+        let known = Combined::own_names().chain(by_name.keys().map(String::as_str));
         let nearest = several_nearest(name, known, 3).into_iter().map(str::to_owned).collect();
         OpError::UnknownOp { name: name.to_owned(), nearest }
     }
@@ -102,12 +114,12 @@ impl OpBook for Registry {
     }
 
     fn names(&self) -> Vec<String> {
-        self.op_records().map(|(_, record)| record.name.clone()).collect()
+        self.ops().map(|(_, offer)| offer.name().to_owned()).collect()
     }
 
     fn canonical(&self, alias: &str) -> Option<String> {
-        let (_, record) = self.find_op(alias).ok()?;
-        (record.name != alias).then(|| record.name.clone())
+        let (_, offer) = self.find_offer(alias).ok()?;
+        (offer.name() != alias).then(|| offer.name().to_owned())
     }
 
     fn rules(&self, facet: &str, key: &str, version: u64) -> Result<Arc<[Rule]>, OpError> {

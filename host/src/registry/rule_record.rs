@@ -1,16 +1,21 @@
 //! What a manifest says of a rule.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+
+use super::Reason;
+use super::manifest::read;
 
 /// The record of a rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuleRecord {
     /// Its facet: what kind of knowledge it is.
-    #[serde(rename = "rule")]
-    pub facet: String,
+    #[serde(rename = "rule", serialize_with = "as_text", deserialize_with = "as_shared")]
+    pub facet: Arc<str>,
     /// What it is about, mostly an operator.
     pub key: String,
     /// Of several rules for one key the one with the greatest benefit is asked first.
@@ -30,6 +35,29 @@ pub struct RuleRecord {
     pub more: BTreeMap<String, Value>,
 }
 
+/// A record that says nothing besides, as nearly all do: they are read without a detour through a map.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Plain<'r> {
+    #[serde(borrow)]
+    rule: Cow<'r, str>,
+    key: String,
+    #[serde(default = "one")]
+    benefit: u32,
+    since: Option<u64>,
+    until: Option<u64>,
+    #[serde(default)]
+    doc: String,
+}
+
+fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
+}
+
+fn as_shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    String::deserialize(deserializer).map(Arc::from)
+}
+
 fn one() -> u32 {
     1
 }
@@ -39,6 +67,18 @@ fn is_one(benefit: &u32) -> bool {
 }
 
 impl RuleRecord {
+    /// Reads a record. Many in a row are of one facet: `last` is that of the one in front.
+    pub(super) fn read(record: &str, last: Option<&Arc<str>>) -> Result<Self, Reason> {
+        match serde_json::from_str(record) {
+            Ok(Plain { rule, key, benefit, since, until, doc }) => {
+                let facet = last.filter(|last| ***last == *rule).cloned();
+                let facet = facet.unwrap_or_else(|| rule.into());
+                Ok(Self { facet, key, benefit, since, until, doc, more: BTreeMap::new() })
+            }
+            Err(_) => read(record, "rule of", |_| None),
+        }
+    }
+
     /// Whether it holds in a version.
     pub fn holds_in(&self, version: u64) -> bool {
         self.since.is_none_or(|since| since <= version)
@@ -63,8 +103,8 @@ impl RuleRecord {
     }
 
     /// Those among the records of a library, in their order.
-    pub(super) fn all_of(records: &[String]) -> Vec<Self> {
-        records.iter().filter_map(|record| serde_json::from_str(record).ok()).collect()
+    pub(super) fn all_of(records: &str) -> Vec<Self> {
+        records.lines().filter_map(|record| serde_json::from_str(record).ok()).collect()
     }
 
     /// The first line of its documentation.

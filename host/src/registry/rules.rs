@@ -1,7 +1,7 @@
 //! Rules: which of those that plugins offer for a key are asked, and in what order.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use tenon_plugin_api::op::OpError;
 
@@ -11,26 +11,31 @@ use crate::ir::Rule;
 /// The rules of a facet for a key in a version, or why they cannot be used.
 type Found = Result<Arc<[Rule]>, OpError>;
 
+/// The numbers of plugins, and of the rules in them, by facet, by key.
+type ByKey = BTreeMap<Arc<str>, HashMap<String, Vec<(usize, usize)>>>;
+
 /// The rules of the plugins of a registry.
 #[derive(Default)]
 pub(super) struct RuleIndex {
-    /// By facet, by key: the numbers of the plugins, and of the records in them.
-    by_key: BTreeMap<String, HashMap<String, Vec<(usize, usize)>>>,
+    /// Made when a rule is first looked for.
+    by_key: OnceLock<ByKey>,
     /// Those that were asked for.
     opened: RwLock<HashMap<(String, String, u64), Found>>,
 }
 
 impl RuleIndex {
-    pub(super) fn new(plugins: &[PluginEntry]) -> Self {
-        let mut by_key: BTreeMap<String, HashMap<String, Vec<(usize, usize)>>> = BTreeMap::new();
-        let usable = |entry: &&PluginEntry| entry.state == PluginState::Usable;
-        for (plugin, entry) in plugins.iter().enumerate().filter(|(_, entry)| usable(entry)) {
-            for (number, record) in entry.manifest.rules.iter().enumerate() {
-                let of_facet = by_key.entry(record.facet.clone()).or_default();
-                of_facet.entry(record.key.clone()).or_default().push((plugin, number));
+    fn by_key(&self, plugins: &[PluginEntry]) -> &ByKey {
+        self.by_key.get_or_init(|| {
+            let mut by_key = ByKey::new();
+            let usable = |entry: &&PluginEntry| entry.state == PluginState::Usable;
+            for (plugin, entry) in plugins.iter().enumerate().filter(|(_, entry)| usable(entry)) {
+                for (number, record) in entry.manifest.rules.iter().enumerate() {
+                    let of_facet = by_key.entry(record.facet.clone()).or_default();
+                    of_facet.entry(record.key.clone()).or_default().push((plugin, number));
+                }
             }
-        }
-        Self { by_key, opened: RwLock::default() }
+            by_key
+        })
     }
 }
 
@@ -38,7 +43,7 @@ impl Registry {
     /// What the plugins that may be used say of their rules, by facet and key, the one that is asked first in front.
     pub fn rule_records(&self) -> Vec<(&PluginEntry, &RuleRecord)> {
         let mut all = Vec::new();
-        for (facet, keys) in &self.rule_index.by_key {
+        for (facet, keys) in self.rule_index.by_key(&self.plugins) {
             let mut keys: Vec<&String> = keys.keys().collect();
             keys.sort_unstable();
             all.extend(keys.into_iter().flat_map(|key| self.ordered(facet, key)));
@@ -52,7 +57,8 @@ impl Registry {
     }
 
     fn ordered(&self, facet: &str, key: &str) -> Vec<(&PluginEntry, &RuleRecord)> {
-        let numbers = self.rule_index.by_key.get(facet).and_then(|keys| keys.get(key));
+        let numbers =
+            self.rule_index.by_key(&self.plugins).get(facet).and_then(|keys| keys.get(key));
         let numbers = numbers.map_or(&[][..], Vec::as_slice);
         let found = numbers.iter().map(|&(plugin, record)| {
             let entry = &self.plugins[plugin];
@@ -69,7 +75,9 @@ impl Registry {
 
     /// A plugin that merely lies in a directory has a say in what is its own: its operators, and domains of model formats.
     fn takes_part(&self, entry: &PluginEntry, record: &RuleRecord) -> bool {
-        let is_of_own_operator = || entry.manifest.operators.iter().any(|op| op.name == record.key);
+        let operators = &entry.manifest.operators;
+        let is_of_own_operator =
+            || operators.binary_search_by(|op| op.name().cmp(&record.key)).is_ok();
         entry.is_on()
             || record.key.contains("::")
             || is_of_own_operator()
@@ -118,7 +126,7 @@ impl Registry {
         let mut told = Vec::new();
         for entry in &self.plugins {
             let rules = entry.manifest.rules.iter();
-            for rule in rules.filter(|rule| rule.facet == facet && rule.key == key) {
+            for rule in rules.filter(|rule| *rule.facet == *facet && rule.key == key) {
                 let why = match &entry.state {
                     PluginState::PinnedAway(why) => format!("is not used: {why}"),
                     PluginState::Twice => "is not used: there are several files of it".to_owned(),
@@ -143,7 +151,11 @@ impl Registry {
 
     /// The rules of a facet for a key in a version, their plugins opened if they were not.
     pub(super) fn open_rules(&self, facet: &str, key: &str, version: u64) -> Found {
-        let is_known = self.rule_index.by_key.get(facet).is_some_and(|keys| keys.contains_key(key));
+        let is_known = self
+            .rule_index
+            .by_key(&self.plugins)
+            .get(facet)
+            .is_some_and(|keys| keys.contains_key(key));
         if !is_known && !self.config().rules.contains_key(&format!("{facet}:{key}")) {
             return Ok(Arc::new([]));
         }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::ManifestError;
-use super::manifest::MAX_NOTES;
+use super::notes::MAX_NOTES;
 use crate::io::{FileError, open_regular};
 
 /// Where the file of a library stands, if there is one.
@@ -17,8 +17,8 @@ pub(super) fn path_of(library: &Path) -> Option<PathBuf> {
     path.symlink_metadata().is_ok().then_some(path)
 }
 
-/// The records in the file of a library.
-pub(super) fn records(library: &Path) -> Result<Vec<String>, ManifestError> {
+/// The records in the file of a library, one a line.
+pub(super) fn records(library: &Path) -> Result<String, ManifestError> {
     let Some(path) = path_of(library) else {
         return Err(ManifestError::NoManifest { path: library.to_owned() });
     };
@@ -34,5 +34,6 @@ pub(super) fn records(library: &Path) -> Result<Vec<String>, ManifestError> {
     }
     let records: Vec<serde_json::Value> =
         serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-    Ok(records.iter().map(serde_json::Value::to_string).collect())
+    let lines: Vec<String> = records.iter().map(serde_json::Value::to_string).collect();
+    Ok(lines.join("\n"))
 }

@@ -44,16 +44,21 @@ pub(super) fn misspelled(manifest: &Manifest) -> Option<String> {
     let generators = generators.iter().map(|it| ("a code generator", it.name.as_str()));
     let instruments = instruments.iter().map(|it| ("an instrument", it.name.as_str()));
     let of_operators = operators.iter().flat_map(|op| {
-        let aliases = op.aliases.iter().map(|name| ("an alias", name.as_str()));
-        let attrs = op.attrs.iter().map(|attr| ("an attribute", attr.name.as_str()));
-        [("an operator", op.name.as_str())].into_iter().chain(aliases).chain(attrs)
+        let aliases = op.aliases().iter().map(|name| ("an alias", name.as_str()));
+        [("an operator", op.name())].into_iter().chain(aliases)
     });
     let of_rules = rules.iter().flat_map(|rule| {
         let keys = rule.key.split("::").map(|name| ("a rule's key", name));
-        std::iter::once(("a rule's facet", rule.facet.as_str())).chain(keys)
+        std::iter::once(("a rule's facet", &*rule.facet)).chain(keys)
     });
     let others = generators.chain(instruments).chain(of_operators).chain(of_rules);
-    let mut names = own.into_iter().chain(of_passes).chain(others);
+    misspelled_among(own.into_iter().chain(of_passes).chain(others))
+}
+
+/// The first of these that is no name, each behind what it is the name of.
+pub(super) fn misspelled_among<'n>(
+    mut names: impl Iterator<Item = (&'static str, &'n str)>,
+) -> Option<String> {
     names.find_map(|(what, name)| {
         let wrong = wrong(name)?;
         Some(format!("{what} is called {}{wrong}", quoted(name)))

@@ -112,8 +112,8 @@ fn c109_an_option_that_is_declared_twice_is_refused() {
         r#"{"plugin":"acme.p","format":1,"version":"1.0.0"}"#.to_owned(),
         format!(r#"{{"pass":"acme.P","kind":"prim","options":[{option},{option}]}}"#),
     ];
-    let error = Manifest::parse(&records).unwrap_err();
-    assert_eq!(error, "pass `acme.P`: two options are called `n`");
+    let error = Manifest::parse(records.join("\n")).unwrap_err();
+    assert_eq!(error.to_string(), "pass `acme.P`: two options are called `n`");
 }
 
 /// The host's options are read through the items that declare them, a pass's by the pass. What a pass reads and

@@ -23,7 +23,7 @@ impl FromPlugin {
     pub fn new(registry: &Registry, name: &str) -> Result<Self, Diagnostic> {
         match registry.create_instrument(name) {
             Ok(instrument) => Ok(Self { name: name.to_owned(), instrument, said: Vec::new() }),
-            Err(why) => Err(Diagnostic::error(why)),
+            Err(why) => Err(Diagnostic::error(why.text())),
         }
     }
 
