@@ -181,8 +181,9 @@ pub fn examine(
     report.checks.push(Check::new(None, "manifest", offered, Vec::new()));
     let trial = try_out(config, program, library, &report.sha256);
     let opens = trial.is_ok();
+    let refusals = trial.err().iter().map(ToString::to_string).collect();
     let looked_at = "constructors, root, manifest, layouts, names, destructors".to_owned();
-    report.checks.push(Check::new(None, "opening", looked_at, trial.err().into_iter().collect()));
+    report.checks.push(Check::new(None, "opening", looked_at, refusals));
     if !opens {
         return Ok(report);
     }

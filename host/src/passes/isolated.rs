@@ -90,8 +90,8 @@ pub(super) fn apply(pass: &IsolatedPass, run: &Run, module: &Module) -> Result<M
     let line = serde_json::to_string(&request).map_err(|error| failed(error.to_string()))?;
     let answer = pass.ask(&line, || run.is_cancelled());
     let answer = answer.map_err(|what| match run.is_cancelled() {
-        true => Failed::of_module(PassFailure::cancelled(&what)),
-        false => failed(what),
+        true => Failed::of_module(PassFailure::cancelled(what.text())),
+        false => failed(what.text().to_owned()),
     })?;
     let answer: Answer = serde_json::from_str(&answer)
         .map_err(|error| failed(format!("its process answered what cannot be read: {error}")))?;

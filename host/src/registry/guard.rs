@@ -97,8 +97,9 @@ impl Guard {
         }
         if !self.state.as_ref().is_some_and(|state| state.is_known(sha256)) {
             let probe = || probe(&self.program, file.path(), sha256, limits);
-            let verdict = journal::during(&note(Act::Trying), probe)
-                .map_err(|reason| LoadError::Untried { path: path(), reason })?;
+            let verdict = journal::during(&note(Act::Trying), probe).map_err(|reason| {
+                LoadError::Untried { path: path(), reason: reason.to_string() }
+            })?;
             match (verdict, &self.state) {
                 (Verdict::Harmless, None) => {}
                 (Verdict::Harmless, Some(state)) => notes.unless_written(state.set_known(sha256)),

@@ -1,6 +1,7 @@
 //! A library is first opened in a process of its own, as the host would open it. What happens there is known before
 //! it can happen here.
 
+use std::error::Error;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::child::{self, Child, Ending};
 use super::last_words::during_trial;
-use super::{Config, LibraryFile, Plugin};
+use super::{Config, LibraryFile, Plugin, Reason};
 
 /// The hidden command of the program.
 pub const PROBE_COMMAND: &str = "plugin-probe";
@@ -67,10 +68,10 @@ pub fn try_out(
     program: &Path,
     library: &Path,
     sha256: &str,
-) -> Result<(), String> {
+) -> Result<(), Reason> {
     match probe(program, library, sha256, config.probe_limits())? {
         Verdict::Harmless => Ok(()),
-        Verdict::Refused(reason) | Verdict::Harmful(reason) => Err(reason),
+        Verdict::Refused(reason) | Verdict::Harmful(reason) => Err(reason.into()),
     }
 }
 
@@ -80,23 +81,25 @@ pub(super) fn probe(
     library: &Path,
     sha256: &str,
     limits: ProbeLimits,
-) -> Result<Verdict, String> {
-    let mut complaints = tempfile::tempfile().map_err(|error| error.to_string())?;
-    let stderr = complaints.try_clone().map_err(|error| error.to_string())?;
+) -> Result<Verdict, Reason> {
+    let mut complaints = tempfile::tempfile().map_err(|error| Reason::from(error.to_string()))?;
+    let stderr = complaints.try_clone().map_err(|error| Reason::from(error.to_string()))?;
     let arguments = [PROBE_COMMAND.as_ref(), library.as_os_str()];
     let memory = limits.memory.to_string();
     let arguments = arguments.into_iter().chain([memory.as_ref()]);
     let until = Some(Instant::now() + limits.time);
-    let mut child = Child::start(program, arguments, Stdio::null(), stderr.into())
-        .map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
+    let mut child =
+        Child::start(program, arguments, Stdio::null(), stderr.into()).map_err(|error| {
+            Reason::from(format!("{} cannot be started: {error}", program.display()))
+        })?;
     let line = match during_trial(child.id(), || child.line(until, |_| true)) {
         Ok(line) => line,
         Err(ending) => return harm("when it was opened, it", &ending, limits, &mut complaints),
     };
-    let report: Report =
-        serde_json::from_str(&line).map_err(|_| format!("the child said `{line}`"))?;
+    let report: Report = serde_json::from_str(&line)
+        .map_err(|_| Reason::from(format!("the child said `{line}`")))?;
     if report.sha256 != sha256 {
-        return Err("it was replaced meanwhile".to_owned());
+        return Err("it was replaced meanwhile".into());
     }
     match child.wait(until) {
         Ending::Exited(status) if status.success() => {}
@@ -110,13 +113,13 @@ fn harm(
     ending: &Ending,
     limits: ProbeLimits,
     complaints: &mut File,
-) -> Result<Verdict, String> {
+) -> Result<Verdict, Reason> {
     let mut reason = match ending {
         Ending::TimedOut => format!("{when} {ending}, which was {} s", limits.time.as_secs_f64()),
-        Ending::Lost(_) => return Err(ending.to_string()),
+        Ending::Lost(_) => return Err(ending.to_string().into()),
         // Who sent such a signal is not known, and a fault raises others.
         Ending::Exited(status) if status.signal().is_some_and(|it| REQUESTS.contains(&it)) => {
-            return Err(format!("its process was ended ({status}); run the command again"));
+            return Err(format!("its process was ended ({status}); run the command again").into());
         }
         _ => format!("{when} {ending}"),
     };
@@ -157,13 +160,13 @@ pub fn probe_here(library: &Path, memory: u64) -> ExitCode {
 
 fn report(library: &Path) -> Report {
     let mut sha256 = String::new();
-    let mut open = || -> Result<(), String> {
-        let file = LibraryFile::open(library).map_err(|error| error.to_string())?;
-        sha256 = file.sha256().map_err(|error| error.to_string())?;
-        let manifest = file.manifest().map_err(|error| error.to_string())?;
-        Plugin::open(&file, &manifest).map_err(|error| error.to_string())?;
+    let mut open = || -> Result<(), Box<dyn Error>> {
+        let file = LibraryFile::open(library)?;
+        sha256 = file.sha256()?;
+        let manifest = file.manifest()?;
+        Plugin::open(&file, &manifest)?;
         Ok(())
     };
-    let refused = open().err();
+    let refused = open().err().map(|error| error.to_string());
     Report { sha256, refused }
 }

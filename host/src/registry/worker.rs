@@ -15,7 +15,7 @@ use rustix::process::Signal;
 
 use super::child::{self, Child, Ending};
 use super::journal::{self, Act, Doing};
-use super::{Guard, LibraryFile, LoadError, Manifest, Plugin, ProbeLimits};
+use super::{Guard, LibraryFile, LoadError, Manifest, Plugin, ProbeLimits, Reason};
 
 /// The hidden command of the program.
 pub const WORKER_COMMAND: &str = "plugin-worker";
@@ -69,7 +69,7 @@ impl IsolatedPass {
         &self,
         request: &str,
         is_cancelled: impl Fn() -> bool,
-    ) -> Result<String, String> {
+    ) -> Result<String, Reason> {
         let what = format!("pass `{}`", self.name);
         let note = Doing::new(Act::Waiting, "", &what, &self.worker.library).note();
         journal::during(&note, || self.worker.ask(request, self.limits, is_cancelled))
@@ -98,7 +98,10 @@ impl Worker {
             threads: guard.threads(),
             child: Mutex::default(),
         };
-        let failed = |reason| LoadError::Incompatible { path: worker.library.clone(), reason };
+        let failed = |reason: Reason| LoadError::Incompatible {
+            path: worker.library.clone(),
+            reason: reason.to_string(),
+        };
         let child = worker.start_child().map_err(failed)?;
         Ok(Worker { child: Mutex::new(Some(child)), ..worker })
     }
@@ -108,7 +111,7 @@ impl Worker {
         request: &str,
         limits: PassLimits,
         is_cancelled: impl Fn() -> bool,
-    ) -> Result<String, String> {
+    ) -> Result<String, Reason> {
         let mut place = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         let mut child = place.take().map_or_else(|| self.start_child(), Ok)?;
         let until = limits.time.map(|limit| Instant::now() + limit);
@@ -126,40 +129,44 @@ impl Worker {
         is_awaited(&mut child);
         match child.line(until, is_awaited) {
             // Whoever says more than was asked has forged a line, and nobody knows which.
-            Ok(_) if child.has_more() => Err("its process said more than an answer".to_owned()),
+            Ok(_) if child.has_more() => Err("its process said more than an answer".into()),
             Ok(answer) => {
                 *place = Some(child);
                 Ok(answer)
             }
             Err(Ending::TimedOut) => {
                 let seconds = limits.time.unwrap_or_default().as_secs_f64();
-                Err(format!("it came to no end within its time limit of {seconds} s"))
+                Err(format!("it came to no end within its time limit of {seconds} s").into())
             }
             // So ends who is refused memory, and who found something wrong.
             Err(Ending::Exited(status)) if status.signal() == Some(Signal::ABORT.as_raw()) => {
                 Err(format!(
                     "it ended the process ({status}), whose memory is limited to {} MiB",
                     limits.memory >> 20
-                ))
+                )
+                .into())
             }
-            Err(ending) => Err(format!("it {ending}")),
+            Err(ending) => Err(format!("it {ending}").into()),
         }
     }
 
-    fn start_child(&self) -> Result<Child, String> {
+    fn start_child(&self) -> Result<Child, Reason> {
         let arguments = [WORKER_COMMAND.as_ref(), self.library.as_os_str(), self.sha256.as_ref()];
         let threads = self.threads.map(|threads| OsString::from(threads.to_string()));
         let arguments = arguments.into_iter().chain(threads.as_deref());
         let mut child = Child::start(&self.program, arguments, Stdio::piped(), Stdio::inherit())
-            .map_err(|error| format!("{} cannot be started: {error}", self.program.display()))?;
+            .map_err(|error| {
+                Reason::from(format!("{} cannot be started: {error}", self.program.display()))
+            })?;
         let until = Some(Instant::now() + self.limits.time);
         let greeting = child
             .line(until, |_| true)
-            .map_err(|ending| format!("when it was opened in a process of its own, it {ending}"))?;
+            .map_err(|ending| format!("when it was opened in a process of its own, it {ending}"))
+            .map_err(Reason::from)?;
         match serde_json::from_str::<Option<String>>(&greeting) {
             Ok(None) => Ok(child),
-            Ok(Some(refused)) => Err(refused),
-            Err(_) => Err(format!("its process said `{greeting}`")),
+            Ok(Some(refused)) => Err(refused.into()),
+            Err(_) => Err(format!("its process said `{greeting}`").into()),
         }
     }
 }
@@ -173,7 +180,11 @@ pub fn serve(
 ) -> ExitCode {
     let served = child::begin().and_then(|mut lines| {
         let opened = open(library, sha256);
-        writeln!(lines, "{}", serde_json::to_string(&opened.as_ref().err())?)?;
+        writeln!(
+            lines,
+            "{}",
+            serde_json::to_string(&opened.as_ref().err().map(LoadError::to_string))?
+        )?;
         let Ok((plugin, manifest)) = opened else { return Ok(()) };
         let cancelled = Arc::new(AtomicBool::new(false));
         for request in requests(&cancelled) {
@@ -190,17 +201,14 @@ pub fn serve(
     }
 }
 
-fn open(library: &Path, sha256: &str) -> Result<(Plugin, Manifest), String> {
-    let open = || -> Result<(Plugin, Manifest), LoadError> {
-        let file = LibraryFile::open(library)?;
-        let replaced = || LoadError::Replaced { path: library.to_owned() };
-        let manifest = file.manifest().map_err(|_| replaced())?;
-        if file.sha256()? != sha256 {
-            return Err(replaced());
-        }
-        Ok((Plugin::open(&file, &manifest)?, manifest))
-    };
-    open().map_err(|error| error.to_string())
+fn open(library: &Path, sha256: &str) -> Result<(Plugin, Manifest), LoadError> {
+    let file = LibraryFile::open(library)?;
+    let replaced = || LoadError::Replaced { path: library.to_owned() };
+    let manifest = file.manifest().map_err(|_| replaced())?;
+    if file.sha256()? != sha256 {
+        return Err(replaced());
+    }
+    Ok((Plugin::open(&file, &manifest)?, manifest))
 }
 
 /// The requests as they come in; the flag is set while one is to be stopped.
