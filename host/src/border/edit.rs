@@ -8,6 +8,7 @@ use tenon_plugin_api::abi::records::RawBody;
 use tenon_plugin_api::abi::tables::NONE;
 use tenon_plugin_api::ir::{Build, Context, Expr, Kind, NodeSource, NodeSpec, Symbol, Type};
 use tenon_plugin_api::pass::{Bindings, Effects, OpInfo};
+use thiserror::Error;
 
 use super::run::Call;
 use crate::infer::KnownCalls;
@@ -57,7 +58,7 @@ impl Edit {
         let is_known = source.term().is_none_or(|term| self.has_term(term.0));
         let spec = NodeSpec { span: if is_known { spec.span } else { 0 }, ..spec };
         if let Err(error) = self.check_node(spec, operands) {
-            return self.refuse(format!("a {} {error}", spec.kind.name()));
+            return self.refuse(format!("a {} has {error}", spec.kind.name()));
         }
         let id = self.transaction.push(spec, operands);
         if spec.ty.is_none()
@@ -181,9 +182,8 @@ impl Edit {
     }
 
     /// What a node refers to is there.
-    fn check_node(&self, spec: NodeSpec, operands: &[Expr]) -> Result<(), String> {
-        let missing =
-            |what: &str, number: u32| Err(format!("has the {what} {number}, which is not there"));
+    fn check_node(&self, spec: NodeSpec, operands: &[Expr]) -> Result<(), NotThere> {
+        let missing = |what, number| Err(NotThere { what, number });
         if let Some(operand) = operands.iter().find(|operand| !self.has_node(operand.0)) {
             return missing("operand", operand.0);
         }
@@ -229,6 +229,14 @@ impl Edit {
     fn renew(&mut self) {
         self.view = raw_transaction(&self.transaction.body());
     }
+}
+
+/// A number of a node that leads nowhere.
+#[derive(Debug, Error)]
+#[error("the {what} {number}, which is not there")]
+struct NotThere {
+    what: &'static str,
+    number: u32,
 }
 
 /// Whether a context has a term of this number.

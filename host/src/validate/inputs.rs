@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use half::{bf16, f16};
 use rustc_hash::{FxHashSet, FxHasher};
+use thiserror::Error;
 
 use crate::eval::{Tensor, Tuple, Value};
 use crate::ir::{
@@ -71,6 +72,15 @@ fn param_types(function: &Function) -> Option<Vec<Type>> {
     params.iter().map(|param| body.ty(param)).collect()
 }
 
+/// Why a function is not called.
+#[derive(Debug, Error)]
+pub(super) enum NoInputs {
+    #[error("a parameter has no type")]
+    NoType,
+    #[error("no argument of type {0} is made: it is no data, or too large")]
+    OfType(String),
+}
+
 /// Whether a function is worth a run with infinities: it takes floats.
 pub(super) fn takes_floats(inputs: &[Value]) -> bool {
     let mut waiting: Vec<Value> = inputs.to_vec();
@@ -91,18 +101,16 @@ pub(super) fn random(
     numbers: Numbers,
     seed: u64,
     name: &str,
-) -> Result<Vec<Value>, String> {
+) -> Result<Vec<Value>, NoInputs> {
     let cx = function.cx();
-    let types = param_types(function).ok_or("a parameter has no type")?;
+    let types = param_types(function).ok_or(NoInputs::NoType)?;
     let mut hasher = FxHasher::default();
     (seed, name, numbers).hash(&mut hasher);
     let mut random = fastrand::Rng::with_seed(hasher.finish());
     let mut argument = |ty: Type| {
         let ty = Type(substitute(cx, ty.into(), &sizes.0).0);
-        value(cx, ty, numbers, &mut random).ok_or_else(|| {
-            let ty = cx.terms().type_text(ty);
-            format!("no argument of type {ty} is made: it is no data, or too large")
-        })
+        value(cx, ty, numbers, &mut random)
+            .ok_or_else(|| NoInputs::OfType(cx.terms().type_text(ty)))
     };
     types.into_iter().map(&mut argument).collect()
 }

@@ -210,7 +210,7 @@ impl Reference {
         numbers: Numbers,
     ) -> Result<Run, NoValue> {
         let inputs = inputs::random(function, sizes, numbers, self.seed, name);
-        let inputs = inputs.map_err(NoValue::ForThese)?;
+        let inputs = inputs.map_err(|none| NoValue::ForThese(none.to_string()))?;
         let mut evaluator = Evaluator::new(module).with_limits(self.limits);
         let result = evaluator.call(name, inputs.clone())?;
         if !evaluator.has_memory() {

@@ -389,7 +389,7 @@ impl Builder {
     fn check_size(&self, ty: Type) -> Result<(), Problem> {
         let terms = self.terms();
         let TypeView::Tensor { dims: Some(dims), .. } = terms.ty(ty) else { return Ok(()) };
-        check_rank(dims.len()).map_err(Problem::Unsupported)?;
+        check_rank(dims.len())?;
         match dims.iter().all(|&dim| terms.is_small_dim(dim)) {
             true => Ok(()),
             false => invalid("its dimensions are too complicated"),

@@ -21,7 +21,7 @@ impl<'m> Importer<'m> {
             let data = self.tensors.read(tensor);
             let value = match data.map(|data| constant_of(&self.cx, tensor.name, data)) {
                 Ok(Ok(constant)) => self.builder.constant(constant),
-                Ok(Err(reason)) => self.missing_weight(tensor.name, &reason),
+                Ok(Err(reason)) => self.missing_weight(tensor.name, &reason.to_string()),
                 Err(error) => match unsupported_tensor(&error) {
                     Some(reason) => self.missing_weight(tensor.name, &reason),
                     None => return Err(Stop::Tensor(Box::new(error))),

@@ -132,7 +132,7 @@ impl<'m, 'n> Node<'m, 'n> {
         let Some(tensors) = &mut self.tensors else { return invalid("it has no tensors") };
         let data = tensors.read(tensor).map_err(|error| Problem::Tensor(Box::new(error)))?;
         let constant = constant_of(self.builder.cx(), tensor.name, data);
-        Ok(self.builder.constant(constant.map_err(Problem::Unsupported)?))
+        Ok(self.builder.constant(constant?))
     }
 
     /// Has the builder make values of others.
@@ -179,7 +179,7 @@ impl ImportSession for Node<'_, '_> {
 
     fn element_type(&self, code: u32) -> Served<DType> {
         let dtype = dtype_of_code(i32::try_from(code).unwrap_or(-1));
-        dtype.map_err(|text| Refusal::new(Failure::UNSUPPORTED, text))
+        dtype.map_err(|none| Refusal::new(Failure::UNSUPPORTED, none.to_string()))
     }
 
     fn value_type(&self, value: u32) -> Served<Type> {

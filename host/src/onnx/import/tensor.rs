@@ -1,12 +1,31 @@
 //! Tensors of the file as constants of the IR.
 
 use tenon_plugin_api::rule::import::LARGEST_RANK;
+use thiserror::Error;
 
+use super::error::Problem;
 use crate::ir::{Bytes, Constant, Context, Cx, DType, Symbol};
 use crate::onnx::{ElementType, TensorBytes, TensorData};
 
+/// What the IR has no tensors of.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum NoTensor {
+    #[error("{0} dimensions")]
+    Rank(usize),
+    #[error("the element type {0}")]
+    Element(&'static str),
+    #[error("the element type {name} (code {code})")]
+    Code { name: &'static str, code: i32 },
+}
+
+impl From<NoTensor> for Problem {
+    fn from(none: NoTensor) -> Self {
+        Problem::Unsupported(none.to_string())
+    }
+}
+
 /// The constant that a tensor is. Its bytes are not copied.
-pub(super) fn constant_of(cx: &Cx, name: &str, data: TensorData) -> Result<Constant, String> {
+pub(super) fn constant_of(cx: &Cx, name: &str, data: TensorData) -> Result<Constant, NoTensor> {
     let dtype = dtype_of(data.element)?;
     check_rank(data.dims.len())?;
     let shape: Vec<i64> = data.dims.iter().map(|&dim| dim.cast_signed()).collect();
@@ -19,21 +38,20 @@ pub(super) fn constant_of(cx: &Cx, name: &str, data: TensorData) -> Result<Const
 }
 
 /// Says that there are too many dimensions.
-pub(super) fn check_rank(rank: usize) -> Result<(), String> {
+pub(super) fn check_rank(rank: usize) -> Result<(), NoTensor> {
     match rank {
         0..=LARGEST_RANK => Ok(()),
-        _ => Err(format!("{rank} dimensions")),
+        _ => Err(NoTensor::Rank(rank)),
     }
 }
 
 /// The element type for ONNX's code, or why there is none.
-pub(super) fn dtype_of_code(code: i32) -> Result<DType, String> {
-    let element = ElementType::from_code(code)
-        .map_err(|name| format!("the element type {name} (code {code})"))?;
+pub(super) fn dtype_of_code(code: i32) -> Result<DType, NoTensor> {
+    let element = ElementType::from_code(code).map_err(|name| NoTensor::Code { name, code })?;
     dtype_of(element)
 }
 
-fn dtype_of(element: ElementType) -> Result<DType, String> {
+fn dtype_of(element: ElementType) -> Result<DType, NoTensor> {
     Ok(match element {
         ElementType::Float32 => DType::F32,
         ElementType::Float64 => DType::F64,
@@ -53,6 +71,6 @@ fn dtype_of(element: ElementType) -> Result<DType, String> {
         | ElementType::Float8E4M3FNUZ
         | ElementType::Float8E5M2
         | ElementType::Float8E5M2FNUZ
-        | ElementType::Float8E8M0 => return Err(format!("the element type {}", element.name())),
+        | ElementType::Float8E8M0 => return Err(NoTensor::Element(element.name())),
     })
 }
