@@ -133,7 +133,8 @@ pub(crate) fn no_program(cx: &Cx, name: &str, args: &[Type], out: Type) -> OpErr
     }
     OpError::Unsupported(match unbound_symbol(cx, args, out) {
         Some(dim) => format!(
-            "symbolic dimension {dim} is not bound, and the operator needs to know it: give -D {dim}=…"
+            "symbolic dimension {dim} is not bound, and the operator needs to know it: give -D {dim}=… to import a \
+             model with it, or write a number in its place in a text"
         ),
         None => "no rule of the facet `compute` has a program for these types".into(),
     })
