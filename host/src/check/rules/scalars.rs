@@ -41,7 +41,7 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
             }
             View::For { var, min, extent, .. } => bounds(subject, var, &[min, extent]),
             View::LetStmt { var, value } => same(subject, "a scalar is named", var, value),
-            View::IfStmt { cond, .. } => condition(subject, cond),
+            View::IfStmt { cond, otherwise, .. } => condition(subject, cond, otherwise),
             _ => None,
         };
         if let Some(problem) = problem {
@@ -159,9 +159,12 @@ fn truth(subject: &Subject<'_>, cond: Expr) -> Problem {
     }
 }
 
-fn condition(subject: &Subject<'_>, cond: Expr) -> Problem {
+/// A condition of several lanes leaves out those for which it is false.
+fn condition(subject: &Subject<'_>, cond: Expr, otherwise: Option<Expr>) -> Problem {
     truth(subject, cond).or_else(|| match subject.body.scalar_ty(cond) {
-        Some((_, lanes)) if lanes > 1 => Some(format!("a condition has {lanes} lanes")),
+        Some((_, lanes)) if lanes > 1 && otherwise.is_some() => {
+            Some(format!("a condition of {lanes} lanes has two branches"))
+        }
         _ => None,
     })
 }

@@ -145,6 +145,8 @@ pub(super) struct Access {
     pub(super) first: u32,
     pub(super) count: u16,
     pub(super) lanes: u16,
+    /// Where there is one, lanes for which it is false are left out.
+    pub(super) mask: Option<Reg>,
 }
 
 /// A function of integers, most of them of their bits.

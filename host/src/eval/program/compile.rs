@@ -31,6 +31,8 @@ enum Work {
         then: usize,
         stmt: u32,
     },
+    /// What a condition of several lanes is around is done; the one outside of it.
+    EndMask(Option<Operand>),
 }
 
 impl Program {
@@ -74,6 +76,7 @@ impl Program {
                         None => compiler.push(Item::If { cond, then, otherwise: None }, stmt)?,
                     }
                 }
+                Work::EndMask(outer) => compiler.mask = outer,
                 Work::EndElse { cond, then, stmt } => {
                     let otherwise = Some(compiler.close_scope());
                     compiler.push(Item::If { cond, then, otherwise }, stmt)?;
@@ -121,7 +124,11 @@ impl Compiler<'_> {
             }
             View::IfStmt { cond, then, otherwise } => {
                 let number = self.begin("the condition", stmt, stmt);
-                let cond = self.int(cond)?;
+                let mut cond = self.int(cond)?;
+                if cond.lanes > 1 {
+                    work.push(Work::EndMask(self.mask));
+                    cond = self.mask_with(cond, otherwise, stmt)?;
+                }
                 self.end_stmt();
                 self.open_scope();
                 work.push(Work::EndThen { cond: cond.reg, otherwise, stmt: number });
@@ -176,6 +183,25 @@ impl Compiler<'_> {
         }
         self.end_stmt();
         Ok(())
+    }
+
+    /// Leaves out the lanes for which a condition is false; whether any is left.
+    fn mask_with(
+        &mut self,
+        cond: Operand,
+        otherwise: Option<Expr>,
+        stmt: Expr,
+    ) -> Result<Operand, ProgramError> {
+        let outer = self.mask.unwrap_or(cond);
+        if otherwise.is_some() || outer.lanes != cond.lanes {
+            let what = "a condition of several lanes with two branches, or within one of others";
+            return Err(ProgramError::Unsupported { what: what.to_owned(), node: stmt.0 });
+        }
+        let mask = self.each_truth(BinaryOp::And, outer, cond)?;
+        self.mask = Some(mask);
+        (1..mask.lanes).try_fold(mask.lane(0), |any, lane| {
+            self.binary_int(BinaryOp::Or, DType::BOOL, any, mask.lane(lane))
+        })
     }
 
     /// A block: its iterators are names for what they are bound to; its initial statement runs when all
@@ -257,7 +283,8 @@ impl Compiler<'_> {
         let first = self.indices.len() as u32;
         let index = |index: &Operand| Index { reg: index.reg, is_vector: index.lanes > 1 };
         self.indices.extend(operands.iter().map(index));
-        Ok(Access { buffer: number, dtype, first, count: operands.len() as u16, lanes })
+        let mask = self.mask.filter(|mask| lanes > 1 && mask.lanes == lanes).map(|mask| mask.reg);
+        Ok(Access { buffer: number, dtype, first, count: operands.len() as u16, lanes, mask })
     }
 
     /// The number of a buffer that is used: a parameter, one that was made before, or a constant.

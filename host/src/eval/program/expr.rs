@@ -34,6 +34,11 @@ impl Operand {
     fn fixed(reg: Reg, is_float: bool) -> Self {
         Self { reg, lanes: 1, is_float, depth: 0, is_fleeting: false }
     }
+
+    /// One lane of a vector.
+    pub(super) fn lane(self, lane: u16) -> Self {
+        Self { reg: self.reg + Reg::from(lane), lanes: 1, ..self }
+    }
 }
 
 /// A loop body, a branch or the whole program while it is compiled.
@@ -56,6 +61,8 @@ pub(super) struct Compiler<'a> {
     pub(super) stmts: Vec<Stmt>,
     /// The statement that is being compiled.
     pub(super) stmt: u32,
+    /// The lanes that run, where a condition around may leave out any.
+    pub(super) mask: Option<Operand>,
     /// What each node's value is, as long as it is known.
     values: Vec<Option<Operand>>,
     /// The nodes whose values are forgotten with the statement.
@@ -80,6 +87,7 @@ impl<'a> Compiler<'a> {
             buffer_numbers: HashMap::default(),
             stmts: Vec::new(),
             stmt: 0,
+            mask: None,
             values: vec![None; body.len()],
             fleeting: Vec::new(),
             literals: HashMap::default(),
@@ -430,5 +438,14 @@ impl<'a> Compiler<'a> {
         let stmt = self.stmt;
         self.push_at(depth, Item::Instr(instr), stmt)?;
         Ok(Operand { depth, ..Operand::fixed(dst, false) })
+    }
+
+    /// An operation on the lanes of truth values, where it stands.
+    pub(super) fn each_truth(&mut self, op: BinaryOp, a: Operand, b: Operand) -> Result<Operand> {
+        let (lanes, depth, stmt) = (a.lanes, self.depth(), self.stmt);
+        let dst = self.int_reg(lanes);
+        let instr = Instr::Int { op, ty: DType::BOOL, dst, a: a.reg, b: b.reg, lanes };
+        self.push_at(depth, Item::Instr(instr), stmt)?;
+        Ok(Operand { lanes, depth, ..Operand::fixed(dst, false) })
     }
 }

@@ -180,6 +180,13 @@ impl Memory {
     ) -> Result<(), usize> {
         let size = access.dtype.bits() as usize / 8;
         for lane in 0..access.lanes as usize {
+            if is_left_out(access, ints, lane) {
+                match access.dtype.is_float() {
+                    true => floats[dst as usize + lane] = 0.0,
+                    false => ints[dst as usize + lane] = 0,
+                }
+                continue;
+            }
             let element = match access.lanes {
                 1 => self.element(access, indices, ints),
                 _ => self.lane(access, indices, ints, lane),
@@ -216,7 +223,7 @@ impl Memory {
         floats: &[f64],
     ) -> Result<(), usize> {
         let size = access.dtype.bits() as usize / 8;
-        for lane in 0..access.lanes as usize {
+        for lane in (0..access.lanes as usize).filter(|&lane| !is_left_out(access, ints, lane)) {
             let element = self.lane(access, indices, ints, lane).ok_or(lane)?;
             let view = &self.views[access.buffer as usize];
             let start = view.offset + element * size;
@@ -244,6 +251,12 @@ impl Memory {
         let view = &self.views[number as usize];
         matches!(self.blocks.get(view.block), Some(Block::Shared(_)))
     }
+}
+
+/// Whether a condition around an access is false for a lane.
+#[inline]
+fn is_left_out(access: Access, ints: &[i64], lane: usize) -> bool {
+    access.mask.is_some_and(|mask| ints[mask as usize + lane] == 0)
 }
 
 /// Bytes as an array of their number.

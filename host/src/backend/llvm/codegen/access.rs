@@ -94,7 +94,18 @@ impl<'cx> Assembler<'cx, '_> {
         let dtype = buffer.layout.dtype;
         let class = Class::of(dtype)?;
         let value = |lanes, form| Value { dtype, lanes, form, range: None };
-        match self.place(buffer, indices)? {
+        let place = self.place(buffer, indices)?;
+        if let Place::Strided { base, stride, lanes } = place
+            && let Some(mask) = self.mask_over(lanes)
+        {
+            let offset = |lane| self.moved(base, i64::from(lane) * stride);
+            let vector = match stride {
+                1 => self.read_masked(buffer, class, base, mask)?,
+                _ => self.gather_masked(buffer, class, mask, offset)?,
+            };
+            return Ok(value(lanes, Form::Vector(vector)));
+        }
+        match place {
             Place::One(offset) => {
                 let scalar = self.read_elements(buffer, class, offset, 1)?;
                 Ok(value(common_lanes(indices)?, Form::Uniform(scalar)))
@@ -125,7 +136,11 @@ impl<'cx> Assembler<'cx, '_> {
             }
             Place::Scattered { offsets, lanes } => {
                 let offset = |lane| Ok(self.lane(offsets, lane)?.into_int_value());
-                Ok(value(lanes, Form::Vector(self.gather(buffer, class, lanes, offset)?)))
+                let vector = match self.mask_over(lanes) {
+                    Some(mask) => self.gather_masked(buffer, class, mask, offset)?,
+                    None => self.gather(buffer, class, lanes, offset)?,
+                };
+                Ok(value(lanes, Form::Vector(vector)))
             }
         }
     }
@@ -155,21 +170,28 @@ impl<'cx> Assembler<'cx, '_> {
             },
             Place::Strided { base, stride: 1, lanes } => {
                 let vector = self.lanes_to_store(value, lanes)?;
-                self.write_elements(buffer, class, base, vector)
+                match self.mask_over(lanes) {
+                    Some(mask) => self.write_masked(buffer, class, base, vector, mask),
+                    None => self.write_elements(buffer, class, base, vector),
+                }
             }
             Place::Strided { base, stride, lanes } => {
                 let vector = self.lanes_to_store(value, lanes)?.into_vector_value();
                 for lane in 0..lanes {
-                    let offset = self.moved(base, i64::from(lane) * stride)?;
-                    self.write_elements(buffer, class, offset, self.lane(vector, lane)?)?;
+                    self.in_lane(self.mask_over(lanes), lane, || {
+                        let offset = self.moved(base, i64::from(lane) * stride)?;
+                        self.write_elements(buffer, class, offset, self.lane(vector, lane)?)
+                    })?;
                 }
                 Ok(())
             }
             Place::Scattered { offsets, lanes } => {
                 let vector = self.lanes_to_store(value, lanes)?.into_vector_value();
                 for lane in 0..lanes {
-                    let offset = self.lane(offsets, lane)?.into_int_value();
-                    self.write_elements(buffer, class, offset, self.lane(vector, lane)?)?;
+                    self.in_lane(self.mask_over(lanes), lane, || {
+                        let offset = self.lane(offsets, lane)?.into_int_value();
+                        self.write_elements(buffer, class, offset, self.lane(vector, lane)?)
+                    })?;
                 }
                 Ok(())
             }
@@ -270,7 +292,7 @@ impl<'cx> Assembler<'cx, '_> {
         Ok(self.exact_int_op(Op::Add, offset.into(), self.index(by).into())?.into_int_value())
     }
 
-    fn gather(
+    pub(super) fn gather(
         &self,
         buffer: &Buffer<'cx>,
         class: Class,
@@ -312,10 +334,18 @@ impl<'cx> Assembler<'cx, '_> {
     ) -> Result<()> {
         let element = class.memory(self.cx);
         let place = self.element(buffer.pointer, element, offset)?;
-        let value = match class {
-            Class::Bool => self.convert(Op::ZExt, value, element)?,
-            _ => value,
-        };
-        self.store(place, value, class.bytes())
+        self.store(place, self.to_memory(class, value)?, class.bytes())
+    }
+
+    /// A value as it lies in memory.
+    pub(super) fn to_memory(
+        &self,
+        class: Class,
+        value: BasicValueEnum<'cx>,
+    ) -> Result<BasicValueEnum<'cx>> {
+        match class {
+            Class::Bool => self.convert(Op::ZExt, value, class.memory(self.cx)),
+            _ => Ok(value),
+        }
     }
 }

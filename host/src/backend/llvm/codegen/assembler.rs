@@ -29,6 +29,8 @@ pub(super) struct Assembler<'cx, 'a> {
     pub(super) builder: Builder<'cx>,
     pub(super) target: &'a Target,
     pub(super) float: FloatMode,
+    /// The lanes that run, where an `if` around may leave out any.
+    pub(super) mask: Option<VectorValue<'cx>>,
 }
 
 impl<'cx> Assembler<'cx, '_> {
@@ -257,6 +259,18 @@ impl<'cx> Assembler<'cx, '_> {
         // computes lies in the buffer is what a tensor program promises of its indices, and the
         // module's verifier checks the types.
         Ok(unsafe { self.builder.build_in_bounds_gep(ty, base, &[offset], "")? })
+    }
+
+    /// The address of what would be element `offset` behind `base`, which may be none.
+    pub(super) fn element_anywhere(
+        &self,
+        base: PointerValue<'cx>,
+        ty: BasicTypeEnum<'cx>,
+        offset: IntValue<'cx>,
+    ) -> Result<PointerValue<'cx>> {
+        // SAFETY: nothing is read or written here, an instruction is added. It may compute any address, and the module's
+        // verifier checks the types.
+        Ok(unsafe { self.builder.build_gep(ty, base, &[offset], "")? })
     }
 
     pub(super) fn load(

@@ -66,6 +66,7 @@ pub fn build_entry<'cx>(
         builder: cx.create_builder(),
         target,
         float: FloatMode::Strict,
+        mask: None,
     };
     Builder::new(&asm, entry)
         .and_then(|mut builder| builder.build())

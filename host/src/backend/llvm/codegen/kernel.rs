@@ -106,7 +106,7 @@ fn emit<'cx>(
         parallel: parallel.into_pointer_value(),
     };
     let entry = cx.append_basic_block(func, "entry");
-    let asm = Assembler { cx, module, builder: cx.create_builder(), target, float };
+    let asm = Assembler { cx, module, builder: cx.create_builder(), target, float, mask: None };
     asm.builder.position_at_end(cx.append_basic_block(func, "code"));
     let mut emitter = Emitter {
         asm,

@@ -3,7 +3,7 @@
 //! A program becomes one function ([`kernel`]). Its statements are emitted from an explicit stack
 //! ([`statement`], [`parallel`]), expressions from the leaves up ([`expression`]); what an operation
 //! is in instructions stands in `arithmetic`, `convert`, `intrinsic`, `choose` and `rounding`, what
-//! an element of a buffer is in `access`. `value` says what lives in registers, `range` what is
+//! an element of a buffer is in `access`, and in `masked` under a condition of several lanes. `value` says what lives in registers, `range` what is
 //! known about integers, `scratch` where buffers lie, and `assembler` is the layer over inkwell.
 //!
 //! Loops must come as they shall run: unrolling and vectorizing are passes.
@@ -24,6 +24,7 @@ mod expression;
 mod front;
 mod intrinsic;
 mod kernel;
+mod masked;
 mod parallel;
 mod range;
 mod rounding;

@@ -8,6 +8,7 @@ use inkwell::{
     types::BasicType,
     values::{
         BasicValueEnum, FunctionValue, InstructionOpcode as Op, IntValue, PhiValue, PointerValue,
+        VectorValue,
     },
 };
 
@@ -69,6 +70,10 @@ pub(super) enum Task<'cx> {
     EndIf {
         after: BasicBlock<'cx>,
     },
+    /// What a condition of several lanes is around is done.
+    EndMask {
+        outer: Option<VectorValue<'cx>>,
+    },
     /// The body of a parallel loop is done.
     EndParallel(Box<Suspended<'cx>>),
 }
@@ -99,6 +104,7 @@ impl<'cx> Emitter<'cx, '_> {
                     self.asm.builder.build_unconditional_branch(after)?;
                     self.asm.builder.position_at_end(after);
                 }
+                Task::EndMask { outer } => self.asm.mask = outer,
                 Task::EndParallel(suspended) => self.end_parallel(*suspended)?,
             }
         }
@@ -221,7 +227,11 @@ impl<'cx> Emitter<'cx, '_> {
                 self.tasks.push(Task::Stmt(body));
                 self.bind(var, min)
             }
-            _ if kind == LoopKind::Parallel && self.frame.lent.is_some() => {
+            // Threads do not take the lanes that are left out along.
+            _ if kind == LoopKind::Parallel
+                && self.frame.lent.is_some()
+                && self.asm.mask.is_none() =>
+            {
                 self.parallel_loop(var, min, extent, body)
             }
             _ => self.serial_loop(var, min, extent, body),
@@ -332,11 +342,14 @@ impl<'cx> Emitter<'cx, '_> {
 
     fn branch(&mut self, cond: Expr, then: Expr, otherwise: Option<Expr>) -> Result<()> {
         let cond = self.value(cond)?;
+        if cond.lanes > 1 {
+            return self.masked_branch(cond, then, otherwise);
+        }
         let cond = self.asm.truth(cond)?;
         self.open_branch(cond, then, otherwise)
     }
 
-    fn open_branch(
+    pub(super) fn open_branch(
         &mut self,
         cond: IntValue<'cx>,
         then: Expr,

@@ -79,6 +79,57 @@ fn stores_of_every_stride() {
     }
 }
 
+/// `if 0 <= index && index < 64 { y[…] = x[…] }` with one of both at the vector index.
+fn guarded(base: i64, stride: i64, is_store: bool) -> std::sync::Arc<Function> {
+    let mut p = Program::new();
+    let sizes = if is_store { [16, 64] } else { [64, 16] };
+    let (x, y) = (p.buffer("x", DType::F32, &sizes[..1]), p.buffer("y", DType::F32, &sizes[1..]));
+    let (index, lanes) = (ramp(&mut p, base, stride), ramp(&mut p, 0, 1));
+    let tx = &mut p.tx;
+    let [low, high] = [0, 64].map(|bound| {
+        let bound = tx.index(bound);
+        tx.broadcast(bound, 16)
+    });
+    let is_above = tx.binary(BinaryOp::Le, low, index);
+    let is_below = tx.binary(BinaryOp::Lt, index, high);
+    let is_inside = tx.binary(BinaryOp::And, is_above, is_below);
+    let (from, to) = if is_store { (lanes, index) } else { (index, lanes) };
+    let value = tx.load(x, &[from]);
+    let store = tx.store(y, value, &[to]);
+    let body = tx.if_stmt(is_inside, store, None);
+    p.finish(1, body)
+}
+
+#[test]
+fn lanes_that_are_left_out_touch_nothing() {
+    let cases = [(60, 1), (-5, 1), (-70, 1), (55, 2), (3, 9), (-1, 4), (4, -1), (70, -1), (200, 3)];
+    for (base, stride) in cases {
+        let [read, written] = [false, true].map(|is_store| {
+            let inputs = [counting(if is_store { 16 } else { 64 })];
+            run(&guarded(base, stride, is_store), &inputs)[0].elements::<f32>().to_vec()
+        });
+        let untouched = f32::from_bits(0xa5a5_a5a5);
+        let [mut gathered, mut scattered] = [vec![untouched; 16], vec![untouched; 64]];
+        for lane in 0..16 {
+            let at = base + stride * lane;
+            if (0..64).contains(&at) {
+                gathered[lane as usize] = at as f32;
+                scattered[at as usize] = lane as f32;
+            }
+        }
+        assert_eq!(read, gathered, "from {base} + {stride} * lane");
+        assert_eq!(written, scattered, "to {base} + {stride} * lane");
+    }
+}
+
+#[test]
+fn a_mask_is_part_of_an_instruction_where_the_processor_has_masks() {
+    let target = "x86_64-linux-gnu,cpu=znver4".parse::<Target>().unwrap();
+    let assembly = compile(&guarded(60, 1, false), &target, Emit::Assembly).unwrap();
+    let assembly = String::from_utf8(assembly).unwrap();
+    assert!(assembly.contains("{%k1} {z}"), "{assembly}");
+}
+
 #[test]
 fn truth_values_take_a_byte_in_memory() {
     let mut p = Program::new();
