@@ -12,7 +12,8 @@
 //! A vectorized loop says that its steps do not depend on each other, so a statement may run for several
 //! steps before the next one does. The target's `vector_bits` say how many steps of 32 bits one vector
 //! takes: a longer loop becomes a serial loop over vectors, and what is left over goes into shorter
-//! vectors, down to four, and then single steps. How the body widens is told in `widen.rs`; a body that
+//! vectors, down to four, and then single steps. How the body widens is told in `widen.rs`; a condition of which the
+//! variable is a part becomes one of several lanes, so that what it guards is read and written under a mask. A body that
 //! cannot be widened runs in a serial loop, with a note.
 //!
 //! `tir.FlattenBuffer` comes first, and `tir.LowerIntrinsics` where `exp` and its like are to be vector

@@ -5,8 +5,11 @@
 //! stay vectors that count, so that an access to neighbours is seen as one. Names of vectors are vectors,
 //! and a buffer that is made inside has room for all lanes, those of one element side by side.
 //!
-//! Three things have no vector code: a choice between statements, or a number of steps, that differs from
-//! lane to lane; a store to one and the same place from all lanes; a call with an effect.
+//! A condition that differs from lane to lane becomes one of several lanes, which leaves out those for which it is false.
+//!
+//! Four things have no vector code: a choice between two statements, or a number of steps, that differs from
+//! lane to lane; a store to one and the same place from all lanes; a call with an effect; a division of integers under a
+//! condition of several lanes, since a lane that is left out may divide by zero.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,13 +31,15 @@ pub(crate) fn widen(
 ) -> Result<Expr, Refusal> {
     let one = rw.index(1);
     let counter = rw.ramp(first, one, lanes);
+    let copies = HashMap::from([(var, counter)]);
     let mut widening =
-        Widening { rw, lanes, copies: HashMap::from([(var, counter)]), wide: HashSet::new() };
+        Widening { rw, lanes, copies, wide: HashSet::new(), divides: HashSet::new() };
     widening.bind(body)?;
     for &expr in body.nodes() {
         if !widening.copies.contains_key(&expr) {
             let copy = widening.copy(expr)?;
             widening.copies.insert(expr, copy);
+            widening.note_division(expr, copy);
         }
     }
     Ok(widening.get(*body.nodes().last().expect("a part holds its root")))
@@ -46,6 +51,8 @@ struct Widening<'a> {
     copies: HashMap<Expr, Expr>,
     /// Buffers, as they were, that have room for all lanes.
     wide: HashSet<Expr>,
+    /// What holds a division of vectors of integers, by what may be zero.
+    divides: HashSet<Expr>,
 }
 
 type Result<T, E> = std::result::Result<T, E>;
@@ -124,7 +131,13 @@ impl Widening<'_> {
             View::For { .. } if has_vector => {
                 Err("the steps have inner loops of different lengths")
             }
-            View::IfStmt { .. } if has_vector => Err("the steps differ in what they do"),
+            View::IfStmt { otherwise: Some(_), .. } if has_vector => {
+                Err("the steps differ in what they do")
+            }
+            View::IfStmt { then, .. } if has_vector => match self.divides.contains(&then) {
+                true => Err("an integer is divided under a condition that differs"),
+                false => Ok(self.rw.if_stmt(new[0], new[1], None)),
+            },
             View::Evaluate { .. } => Err("there is a call with an effect in it"),
             View::Ramp { .. } | View::Broadcast { .. } => Err("there is vector code in it"),
             View::Block(_) | View::Region { .. } => Err("there are blocks in it"),
@@ -141,6 +154,22 @@ impl Widening<'_> {
             _ if old == new => Ok(expr),
             View::Binary { op, .. } => Ok(self.rw.binary(op, new[0], new[1])),
             _ => Ok(self.rw.rebuild(expr, &new)),
+        }
+    }
+
+    /// Notes whether a node divides vectors of integers by what may be zero, or holds one that does.
+    fn note_division(&mut self, expr: Expr, copy: Expr) {
+        let body = self.rw.body();
+        let divides = match body.view(expr) {
+            View::Binary { op: BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::FloorMod, a, b } => {
+                let is_float = body.scalar_ty(a).is_some_and(|(dtype, _)| dtype.is_float());
+                let is_safe = matches!(body.view(b), View::Int(value) if value != 0);
+                !is_float && !is_safe && self.is_vector(copy)
+            }
+            _ => false,
+        };
+        if divides || body.operands(expr).iter().any(|operand| self.divides.contains(&operand)) {
+            self.divides.insert(expr);
         }
     }
 
