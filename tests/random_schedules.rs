@@ -170,7 +170,7 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         count => block.buffers[random.below(count)].clone(),
     };
     let factor = [1, 2, 3, 4, 5, 7][random.below(6)];
-    let tail = ["guard", "cut", "shift", "perfect"][random.below(4)];
+    let tail = ["guard", "mask", "cut", "shift", "perfect"][random.below(5)];
     let scope = ["global", "shared", "local"][random.below(3)];
     let at = format!("m{}", random.below(other.loops.max(1)));
     let map = ["(i, j) -> (j, i)", "(i, j) -> (i / 2, j, i % 2)", "(i) -> (i / 2, i % 2)"];

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tenon_plugin_api::ir::{Build, BuildPrim, Expr, Kind, View};
+use tenon_plugin_api::ir::{BinaryOp, Build, BuildPrim, Expr, Kind, View};
 use tenon_plugin_api::pass::{Calls, Rewriter};
 
 /// Rebuilds expressions, each once. What comes out as it was is shared.
@@ -85,6 +85,28 @@ pub(crate) fn mentions(rw: &Rewriter, root: Expr, nodes: &[Expr]) -> bool {
     while let Some(expr) = stack.pop() {
         if nodes.contains(&expr) {
             return true;
+        }
+        if seen.insert(expr) {
+            stack.extend(body.operands(expr).iter());
+        }
+    }
+    false
+}
+
+/// Whether an expression divides integers by anything but a number that is not zero.
+pub(crate) fn divides(rw: &Rewriter, root: Expr) -> bool {
+    let body = rw.body();
+    let mut stack = vec![root];
+    let mut seen = std::collections::HashSet::new();
+    while let Some(expr) = stack.pop() {
+        if let View::Binary { op: BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::FloorMod, a, b } =
+            body.view(expr)
+        {
+            let is_float = body.scalar_ty(a).is_some_and(|(dtype, _)| dtype.is_float());
+            let is_safe = matches!(body.view(b), View::Int(value) if value != 0);
+            if !(is_float || is_safe) {
+                return true;
+            }
         }
         if seen.insert(expr) {
             stack.extend(body.operands(expr).iter());

@@ -10,6 +10,8 @@ use crate::trace::{Args, Handle, Value};
 pub enum Tail {
     /// The last steps run under a condition.
     Guard,
+    /// The last steps run as lanes of vectors of which some are left out.
+    Mask,
     /// A second loop takes the rest.
     Cut,
     /// The last step starts earlier.
@@ -102,6 +104,7 @@ impl Schedule {
     pub fn split(&mut self, each: Loop, factors: &[Option<i64>], tail: Tail) -> Result<Vec<Loop>> {
         let tail = match tail {
             Tail::Guard => "guard",
+            Tail::Mask => "mask",
             Tail::Cut => "cut",
             Tail::Shift => "shift",
             Tail::Perfect => "perfect",

@@ -148,7 +148,7 @@ fn constant(schedule: &Schedule, id: Id, why: &str) -> Result<()> {
 
 /// The steps of a loop may run in any order, or at once: what is inside is complete or a reduction, and the loop moves spatial
 /// iterators alone; with `reductions` those of reductions too.
-fn independent(schedule: &Schedule, id: Id, reductions: bool) -> Result<()> {
+pub(super) fn independent(schedule: &Schedule, id: Id, reductions: bool) -> Result<()> {
     schedule.only_blocks(id)?;
     let Some(var) = schedule.tree.as_for(id).map(|each| each.var) else {
         return refuse(id, "it is no loop");

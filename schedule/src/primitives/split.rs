@@ -9,13 +9,16 @@
 //! The *tail* is what is left where the factors do not divide the extent:
 //!
 //! * `guard`: the last steps run under a condition, which is a predicate of the blocks (`GuardWithIf` of Halide);
+//! * `mask`: the same for steps that will be lanes of vectors (`Predicate` of Halide): lowering makes a mask of the condition, so
+//!   that the last vector is as wide as the others and leaves lanes out. Refused where it could not;
 //! * `cut`: a second nest takes the rest, so that the first has no condition;
 //! * `shift`: the last step starts earlier and overlaps the one before (`ShiftInwards` of Halide); for blocks that write what
 //!   they compute of their inputs alone, and an extent of at least one step;
 //! * `perfect`: refused unless there is no tail.
 
-use tenon_plugin_api::ir::LoopKind;
+use tenon_plugin_api::ir::{Expr, LoopKind};
 
+use crate::exprs::divides;
 use crate::index::{Range, Space, Sum};
 use crate::refusal::{Refusal, Result, refuse};
 use crate::schedule::{Loop, Schedule};
@@ -23,6 +26,7 @@ use crate::trace::{Args, Handle, Kind, Param, Primitive};
 use crate::tree::{For, Id, Node};
 
 use super::fuse::plain;
+use super::kinds::independent;
 
 pub(super) static SPLIT: Primitive = Primitive {
     name: "split",
@@ -31,7 +35,7 @@ pub(super) static SPLIT: Primitive = Primitive {
     params: &[
         Param::new("loop", Kind::Loop),
         Param::new("factors", Kind::Factors),
-        Param::new("tail", Kind::Word(&["guard", "cut", "shift", "perfect"])).or("guard"),
+        Param::new("tail", Kind::Word(&["guard", "mask", "cut", "shift", "perfect"])).or("guard"),
     ],
     apply,
 };
@@ -55,6 +59,10 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     }
     match args.text(2) {
         "perfect" => refuse(id, "the factors are not known to divide the extent of the loop"),
+        "mask" => {
+            maskable(schedule, id, &factors)?;
+            Ok(nest(schedule, &mut space, id, &each, &factors, Some(&extent)))
+        }
         "cut" => cut(schedule, &mut space, id, &each, &extent, &factors),
         "shift" => shift(schedule, &mut space, id, &each, &extent, &factors),
         _ => Ok(nest(schedule, &mut space, id, &each, &factors, Some(&extent))),
@@ -142,7 +150,7 @@ fn make_loops(
 }
 
 /// Runs what is inside a statement only where a condition holds: blocks have it in their predicate.
-fn guard(schedule: &mut Schedule, root: Id, condition: tenon_plugin_api::ir::Expr) {
+fn guard(schedule: &mut Schedule, root: Id, condition: Expr) {
     let mut stack = vec![root];
     while let Some(id) = stack.pop() {
         match schedule.tree.get(id) {
@@ -160,6 +168,34 @@ fn guard(schedule: &mut Schedule, root: Id, condition: tenon_plugin_api::ir::Exp
             _ => stack.extend(schedule.tree.children(id)),
         }
     }
+}
+
+/// Refuses a loop of whose innermost steps lowering could not make lanes, some of them left out.
+fn maskable(schedule: &Schedule, id: Id, factors: &[Sum]) -> Result<()> {
+    if factors.len() < 2 || factors.last().is_none_or(|lanes| lanes.value().is_none()) {
+        return refuse(
+            id,
+            "lanes are the last of at least two factors, and their number is constant",
+        );
+    }
+    independent(schedule, id, false)?;
+    for stmt in schedule.tree.walk(id) {
+        let values: Vec<Expr> = match schedule.tree.get(stmt) {
+            Node::Evaluate(_) => {
+                return refuse(stmt, "a call with an effect has no lanes to leave out");
+            }
+            Node::If { otherwise: Some(_), .. } => {
+                return refuse(stmt, "a choice between two statements has no lanes to leave out");
+            }
+            Node::If { cond: value, .. } | Node::Let { value, .. } => vec![*value],
+            Node::Store { value, indices, .. } => indices.iter().copied().chain([*value]).collect(),
+            _ => Vec::new(),
+        };
+        if values.into_iter().any(|value| divides(&schedule.rw, value)) {
+            return refuse(stmt, "a lane that is left out may divide an integer by zero");
+        }
+    }
+    Ok(())
 }
 
 /// A nest of whole steps, and behind it one for the rest.
