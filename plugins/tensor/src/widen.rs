@@ -5,11 +5,12 @@
 //! stay vectors that count, so that an access to neighbours is seen as one. Names of vectors are vectors,
 //! and a buffer that is made inside has room for all lanes, those of one element side by side.
 //!
-//! A condition that differs from lane to lane becomes one of several lanes, which leaves out those for which it is false.
+//! A condition that differs from lane to lane becomes one of several lanes, which leaves out those for which it is false; what runs
+//! in these is guarded by its opposite.
 //!
-//! Four things have no vector code: a choice between two statements, or a number of steps, that differs from
-//! lane to lane; a store to one and the same place from all lanes; a call with an effect; a division of integers under a
-//! condition of several lanes, since a lane that is left out may divide by zero.
+//! Four things have no vector code: a number of steps that differs from lane to lane; a store to one and the same place from all
+//! lanes; a call with an effect; a division of integers under a condition of several lanes, since a lane that is left out may
+//! divide by zero.
 
 use std::collections::{HashMap, HashSet};
 
@@ -131,13 +132,12 @@ impl Widening<'_> {
             View::For { .. } if has_vector => {
                 Err("the steps have inner loops of different lengths")
             }
-            View::IfStmt { otherwise: Some(_), .. } if has_vector => {
-                Err("the steps differ in what they do")
+            View::IfStmt { .. } if has_vector => {
+                if old[1..].iter().any(|branch| self.divides.contains(branch)) {
+                    return Err("an integer is divided under a condition that differs");
+                }
+                Ok(self.choice(new[0], new[1], new.get(2).copied()))
             }
-            View::IfStmt { then, .. } if has_vector => match self.divides.contains(&then) {
-                true => Err("an integer is divided under a condition that differs"),
-                false => Ok(self.rw.if_stmt(new[0], new[1], None)),
-            },
             View::Evaluate { .. } => Err("there is a call with an effect in it"),
             View::Ramp { .. } | View::Broadcast { .. } => Err("there is vector code in it"),
             View::Block(_) | View::Region { .. } => Err("there are blocks in it"),
@@ -155,6 +155,24 @@ impl Widening<'_> {
             View::Binary { op, .. } => Ok(self.rw.binary(op, new[0], new[1])),
             _ => Ok(self.rw.rebuild(expr, &new)),
         }
+    }
+
+    /// One statement where a condition of several lanes is true, and another where it is false.
+    fn choice(&mut self, cond: Expr, then: Expr, otherwise: Option<Expr>) -> Expr {
+        let Some(otherwise) = otherwise else { return self.rw.if_stmt(cond, then, None) };
+        // What the first writes may be what the condition reads.
+        let mask = self.rw.scalar_var("mask", DType::BOOL);
+        let ty = self.rw.body().ty(cond);
+        self.rw.set_type(mask, ty);
+        let named = self.rw.let_stmt(mask, cond);
+        let [no, yes] = [0, 1].map(|truth| {
+            let truth = self.rw.int_of(DType::BOOL, truth);
+            self.spread(truth)
+        });
+        let is_false = self.rw.select(mask, no, yes);
+        let then = self.rw.if_stmt(mask, then, None);
+        let otherwise = self.rw.if_stmt(is_false, otherwise, None);
+        self.rw.seq(&[named, then, otherwise])
     }
 
     /// Notes whether a node divides vectors of integers by what may be zero, or holds one that does.

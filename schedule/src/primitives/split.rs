@@ -184,9 +184,6 @@ fn maskable(schedule: &Schedule, id: Id, factors: &[Sum]) -> Result<()> {
             Node::Evaluate(_) => {
                 return refuse(stmt, "a call with an effect has no lanes to leave out");
             }
-            Node::If { otherwise: Some(_), .. } => {
-                return refuse(stmt, "a choice between two statements has no lanes to leave out");
-            }
             Node::If { cond: value, .. } | Node::Let { value, .. } => vec![*value],
             Node::Store { value, indices, .. } => indices.iter().copied().chain([*value]).collect(),
             _ => Vec::new(),

@@ -1,11 +1,12 @@
 //! Statements under an `if` whose condition is a vector: lanes for which it is false read and write nothing.
 //!
 //! ```text
-//! if ramp(12*16, 1, 16) < broadcast(197, 16) {      branch: is any lane true?
-//!   y[ramp(…)] = x[ramp(…)]*broadcast(2.0, 16)        llvm.masked.load, fmul, llvm.masked.store
+//! if ramp(i*16, 1, 16) < broadcast(197, 16) {      all lanes are true: load, fmul, store
+//!   y[ramp(…)] = x[ramp(…)]*broadcast(2.0, 16)      any lane is true: llvm.masked.load, fmul, llvm.masked.store
 //! }
 //! ```
 //!
+//! The code is there twice, since most steps of a loop leave nothing out, and accumulators under a mask stay in memory.
 //! What a lane that is left out has read is zero. Elements that lie apart are read from where the buffer begins in such lanes,
 //! which is there when any lane has an element, and are written under a branch each.
 
@@ -14,7 +15,10 @@ use inkwell::{
     attributes::AttributeLoc,
     intrinsics::Intrinsic,
     types::BasicTypeEnum,
-    values::{BasicMetadataValueEnum, BasicValueEnum, CallSiteValue, IntValue, VectorValue},
+    values::{
+        BasicMetadataValueEnum, BasicValueEnum, CallSiteValue, InstructionOpcode as Op, IntValue,
+        VectorValue,
+    },
 };
 
 use super::{
@@ -27,7 +31,7 @@ use super::{
 use crate::ir::{DType, Expr};
 
 impl<'cx> Emitter<'cx, '_> {
-    /// Runs `then` when any lane of a condition is true, with the others left out.
+    /// Runs `then` when any lane of a condition is true, with the others left out; as it is when all are.
     pub(super) fn masked_branch(
         &mut self,
         cond: Value<'cx>,
@@ -38,12 +42,29 @@ impl<'cx> Emitter<'cx, '_> {
             return Problem::malformed("a condition of several lanes has two branches");
         }
         let cond = self.asm.cast(cond, DType::BOOL)?;
-        let mut mask = self.asm.whole(cond, cond.lanes)?;
+        let mask = self.asm.whole(cond, cond.lanes)?;
         if let Some(outer) = self.asm.mask {
-            mask = self.asm.int_op(inkwell::values::InstructionOpcode::And, outer.into(), mask)?;
+            let mask = self.asm.int_op(Op::And, outer.into(), mask)?;
+            return self.begin_mask(mask.into_vector_value(), then);
         }
         let mask = mask.into_vector_value();
-        let any = self.asm.any(mask)?;
+        let bits = self.asm.bits(mask)?;
+        let all = bits.get_type().const_all_ones();
+        let all = self.asm.builder.build_int_compare(IntPredicate::EQ, bits, all, "")?;
+        let [whole, part, after] = ["whole", "part", "endmask"]
+            .map(|name| self.asm.cx.append_basic_block(self.frame.func, name));
+        self.asm.builder.build_conditional_branch(all, whole, part)?;
+        self.asm.builder.position_at_end(whole);
+        self.tasks.push(Task::Part { mask, then, begin: part, after });
+        self.tasks.push(Task::Stmt(then));
+        Ok(())
+    }
+
+    /// Runs a statement when any lane of a mask is true, with the others left out.
+    pub(super) fn begin_mask(&mut self, mask: VectorValue<'cx>, then: Expr) -> Result<()> {
+        let bits = self.asm.bits(mask)?;
+        let none = bits.get_type().const_zero();
+        let any = self.asm.builder.build_int_compare(IntPredicate::NE, bits, none, "")?;
         let outer = self.asm.mask.replace(mask);
         self.tasks.push(Task::EndMask { outer });
         self.open_branch(any, then, None)
@@ -56,14 +77,12 @@ impl<'cx> Assembler<'cx, '_> {
         self.mask.filter(|mask| lanes > 1 && mask.get_type().get_size() == u32::from(lanes))
     }
 
-    fn any(&self, mask: VectorValue<'cx>) -> Result<IntValue<'cx>> {
-        let Some(bits) = std::num::NonZeroU32::new(mask.get_type().get_size()) else {
-            return Problem::malformed("a condition without lanes");
-        };
-        let bits = self.cx.custom_width_int_type(bits);
-        let Ok(bits) = bits else { return Problem::malformed("a condition of too many lanes") };
-        let lanes = self.builder.build_bit_cast(mask, bits, "")?.into_int_value();
-        Ok(self.builder.build_int_compare(IntPredicate::NE, lanes, bits.const_zero(), "")?)
+    /// The lanes of a mask as the bits of an integer.
+    fn bits(&self, mask: VectorValue<'cx>) -> Result<IntValue<'cx>> {
+        let bits = std::num::NonZeroU32::new(mask.get_type().get_size());
+        let ty = bits.and_then(|bits| self.cx.custom_width_int_type(bits).ok());
+        let Some(ty) = ty else { return Problem::malformed("a condition of no or too many lanes") };
+        Ok(self.builder.build_bit_cast(mask, ty, "")?.into_int_value())
     }
 
     /// Elements side by side, in registers; zero where the mask is false.

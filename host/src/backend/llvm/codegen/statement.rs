@@ -70,6 +70,13 @@ pub(super) enum Task<'cx> {
     EndIf {
         after: BasicBlock<'cx>,
     },
+    /// What a condition of several lanes is around is done for all of them; what runs for a part is next.
+    Part {
+        mask: VectorValue<'cx>,
+        then: Expr,
+        begin: BasicBlock<'cx>,
+        after: BasicBlock<'cx>,
+    },
     /// What a condition of several lanes is around is done.
     EndMask {
         outer: Option<VectorValue<'cx>>,
@@ -103,6 +110,12 @@ impl<'cx> Emitter<'cx, '_> {
                 Task::EndIf { after } => {
                     self.asm.builder.build_unconditional_branch(after)?;
                     self.asm.builder.position_at_end(after);
+                }
+                Task::Part { mask, then, begin, after } => {
+                    self.asm.builder.build_unconditional_branch(after)?;
+                    self.asm.builder.position_at_end(begin);
+                    self.tasks.push(Task::EndIf { after });
+                    self.begin_mask(mask, then)?;
                 }
                 Task::EndMask { outer } => self.asm.mask = outer,
                 Task::EndParallel(suspended) => self.end_parallel(*suspended)?,
