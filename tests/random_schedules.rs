@@ -17,8 +17,11 @@ use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 use tenon_operators as _;
 use tenon_plugin_api::ir::{Kind, View, Walk};
 
-const SEEDS: u64 = 600;
+const SEEDS: u64 = 3000;
 const STEPS: usize = 8;
+/// What makes plain code of blocks, and of kinds of loops.
+const LOWERING: &str = "tir.CompactBuffers, tir.LowerBlocks, tir.FlattenBuffer, tir.Simplify, \
+                        tir.VectorizeLoop{lanes=4}, tir.UnrollLoop, tir.Simplify";
 
 /// Programs with extents `P`, `Q` and `R`, which may be symbols.
 const PROGRAMS: &[&str] = &[
@@ -77,7 +80,7 @@ fn run(registry: &Registry, seed: u64, counts: &mut BTreeMap<String, [u32; 2]>) 
         }
     }
     // What is behind in the pipeline takes what the primitives leave.
-    let lowered = pass(registry, "tir.CompactBuffers, tir.LowerBlocks", &module, seed);
+    let lowered = pass(registry, LOWERING, &module, seed);
     if let Err(error) = lowered {
         let text = print_module(&module, &mut WeightsPolicy::inline());
         panic!("seed {seed}: {error}\n{text}");
@@ -198,6 +201,7 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("compute_at(b, {at})"),
         format!("reverse_compute_at(b, {at})"),
         format!("reverse_compute_at(b, {at})"),
+        format!("epilogue_at(b, {each})"),
         format!("cache_read(b, \"{buffer}\", {scope})"),
         format!("cache_write(b, \"{buffer}\", {scope})"),
         format!("decompose_reduction(b, {each})"),

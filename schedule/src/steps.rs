@@ -186,6 +186,11 @@ impl Schedule {
         self.step("reverse_compute_at", vec![of(block), of(each), word("last")]).map(drop)
     }
 
+    /// Runs all that is made of a block's result, up to the next reduction, inside a loop around the block; these blocks.
+    pub fn epilogue_at(&mut self, block: Block, each: Loop) -> Result<Vec<Block>> {
+        Ok(blocks(self.step("epilogue_at", vec![of(block), of(each)])?))
+    }
+
     /// Copies what is read of a buffer, and reads the copy, in `consumers` or in all blocks when there are none. The block
     /// that copies.
     pub fn cache_read(

@@ -67,7 +67,12 @@ fn compute_at(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
 }
 
 fn reverse_compute_at(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
-    let (id, at) = (args.id(0), args.id(1));
+    run_behind(schedule, args.id(0), args.id(1), args.text(2))?;
+    Ok(Vec::new())
+}
+
+/// Runs a block in a loop of those that write what it reads; `wish` is the place among those that it may have.
+pub(super) fn run_behind(schedule: &mut Schedule, id: Id, at: Id, wish: &str) -> Result<()> {
     let among = check(schedule, id, at)?;
     check_kind(schedule, id, &among)?;
     let producers = schedule.producers_of(id);
@@ -83,11 +88,11 @@ fn reverse_compute_at(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle
     for &producer in &producers {
         check_finished(schedule, producer, at)?;
     }
-    let place = place(schedule, at, &producers, &schedule.consumers_of(id), args.text(2))?;
+    let place = place(schedule, at, &producers, &schedule.consumers_of(id), wish)?;
     let mut space = schedule.space();
     let ranges = ranges_for(schedule, &mut space, id, at, &producers, false)?;
     relocate(schedule, &mut space, id, at, place, ranges);
-    Ok(Vec::new())
+    Ok(())
 }
 
 /// What both need; the blocks of the scope.

@@ -4,6 +4,7 @@ mod annotate;
 mod cache;
 mod compute_at;
 mod decompose;
+mod epilogue;
 mod find;
 mod fuse;
 mod inline;

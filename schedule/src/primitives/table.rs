@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 29] = [
+static PRIMITIVES: [&Primitive; 30] = [
     &find::BLOCK,
     &find::BLOCKS,
     &find::ANCHOR,
@@ -27,6 +27,7 @@ static PRIMITIVES: [&Primitive; 29] = [
     &reverse_inline::REVERSE_INLINE,
     &compute_at::COMPUTE_AT,
     &compute_at::REVERSE_COMPUTE_AT,
+    &epilogue::EPILOGUE_AT,
     &cache::CACHE_READ,
     &cache::CACHE_WRITE,
     &decompose::DECOMPOSE_REDUCTION,
