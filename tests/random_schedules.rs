@@ -179,6 +179,7 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
     let map = ["(i, j) -> (j, i)", "(i, j) -> (i / 2, j, i % 2)", "(i) -> (i / 2, i % 2)"];
     let map = map[random.below(3)];
     let order = ["[0, 1]", "[1, 0]", "[1, 0, 2]", "[2, 1, 0]"][random.below(4)];
+    let multiples = ["[2, 3]", "[1, 4]", "[4, 3, 2]", "[1, 5, 1]"][random.below(4)];
     let choices = [
         format!("split({each}, [_, {factor}], tail = {tail})"),
         format!("split({each}, [_, {factor}], tail = {tail})"),
@@ -207,6 +208,7 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("decompose_reduction(b, {each})"),
         format!("rfactor({each})"),
         format!("transform_layout(b, \"{buffer}\", \"{map}\")"),
+        format!("pad_einsum(b, {multiples})"),
         format!("set_scope(b, \"{buffer}\", {scope})"),
     ];
     let chosen = &choices[random.below(choices.len())];

@@ -225,6 +225,12 @@ impl Schedule {
         self.step("transform_layout", vec![of(block), text(buffer), text(map)]).map(drop)
     }
 
+    /// Rounds the extents of a reduction's iterators up to multiples, in padded copies of its buffers; the blocks that copy.
+    pub fn pad_einsum(&mut self, block: Block, multiples: &[i64]) -> Result<Vec<Block>> {
+        let multiples: Vec<Option<i64>> = multiples.iter().map(|&each| Some(each)).collect();
+        Ok(blocks(self.step("pad_einsum", vec![of(block), numbers(&multiples)])?))
+    }
+
     /// Says in which memory a buffer that a block writes is made.
     pub fn set_scope(&mut self, block: Block, buffer: &str, memory: Memory) -> Result<()> {
         self.step("set_scope", vec![of(block), text(buffer), scope(memory)]).map(drop)

@@ -147,7 +147,7 @@ fn top_of(schedule: &Schedule, scope: Option<Id>, id: Id) -> Id {
     }
 }
 
-fn use_instead(schedule: &mut Schedule, block: Id, buffer: Expr, cache: Expr) {
+pub(super) fn use_instead(schedule: &mut Schedule, block: Id, buffer: Expr, cache: Expr) {
     let mut space = schedule.space();
     let mut replacing = Replacing::of([(buffer, cache)]);
     schedule.rewrite(block, &mut replacing, &mut space, |_, _, _| None);

@@ -11,6 +11,7 @@ mod inline;
 mod kinds;
 mod layout;
 mod merge;
+mod pad_einsum;
 mod partition;
 mod reorder;
 mod reverse_inline;

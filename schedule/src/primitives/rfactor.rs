@@ -32,12 +32,12 @@ pub(super) static RFACTOR: Primitive = Primitive {
 };
 
 /// A reduction as `buffer[indices] = buffer[indices] op term`, started with the identity of `op`.
-struct Reduction {
-    buffer: Expr,
+pub(super) struct Reduction {
+    pub(super) buffer: Expr,
     indices: Vec<Expr>,
-    op: BinaryOp,
-    term: Expr,
-    identity: Expr,
+    pub(super) op: BinaryOp,
+    pub(super) term: Expr,
+    pub(super) identity: Expr,
 }
 
 fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
@@ -67,7 +67,7 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     Ok(vec![Block(id).into(), Block(final_nest.1).into()])
 }
 
-fn recognize(schedule: &Schedule, id: Id) -> Result<Reduction> {
+pub(super) fn recognize(schedule: &Schedule, id: Id) -> Result<Reduction> {
     let parts = schedule.tree.as_block(id).and_then(|block| Some((block.init?, block.body)));
     let Some((init, body)) = parts else { return refuse(id, "it has no initial statement") };
     let (

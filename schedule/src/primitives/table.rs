@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 30] = [
+static PRIMITIVES: [&Primitive; 31] = [
     &find::BLOCK,
     &find::BLOCKS,
     &find::ANCHOR,
@@ -33,6 +33,7 @@ static PRIMITIVES: [&Primitive; 30] = [
     &decompose::DECOMPOSE_REDUCTION,
     &rfactor::RFACTOR,
     &layout::TRANSFORM_LAYOUT,
+    &pad_einsum::PAD_EINSUM,
     &annotate::SET_SCOPE,
 ];
 
