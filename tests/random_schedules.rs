@@ -17,7 +17,7 @@ use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 use tenon_operators as _;
 use tenon_plugin_api::ir::{Kind, View, Walk};
 
-const SEEDS: u64 = 3000;
+const SEEDS: u64 = 600;
 const STEPS: usize = 8;
 /// What makes plain code of blocks, and of kinds of loops.
 const LOWERING: &str = "tir.CompactBuffers, tir.LowerBlocks, tir.FlattenBuffer, tir.Simplify, \
@@ -208,6 +208,7 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("decompose_reduction(b, {each})"),
         format!("rfactor({each})"),
         format!("transform_layout(b, \"{buffer}\", \"{map}\")"),
+        format!("blockize({each})"),
         format!("pad_einsum(b, {multiples})"),
         format!("set_scope(b, \"{buffer}\", {scope})"),
     ];

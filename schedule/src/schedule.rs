@@ -49,7 +49,7 @@ impl Schedule {
             return Err(PassError::new("only tensor programs are scheduled"));
         };
         let params = params.to_vec();
-        let mut space = loop_ranges(&rw, body);
+        let mut space = ranges_of(&rw, body);
         let mut ranges: HashMap<Expr, [Expr; 2]> = HashMap::new();
         for expr in rw.post_order() {
             let View::Block(block) = rw.view(expr) else { continue };
@@ -410,15 +410,38 @@ fn normal_node(rw: &mut Rewriter, space: &mut Space, old: Expr, operands: &[Expr
     }
 }
 
-/// The ranges of the loops of a program that was not read yet.
-fn loop_ranges(rw: &Rewriter, root: Expr) -> Space {
+/// The ranges of the loops and iterators of a program that was not read yet. An iterator without a domain goes through what its
+/// binding does.
+fn ranges_of(rw: &Rewriter, root: Expr) -> Space {
     let mut space = Space::default();
     let body = rw.body();
     for step in body.walk(root) {
         let Walk::Enter(stmt) = step else { continue };
-        if let View::For { var, min, extent, .. } = body.view(stmt) {
-            let range = Range { min: space.read(body, min), extent: space.read(body, extent) };
-            space.set_range(var, range);
+        match body.view(stmt) {
+            View::For { var, min, extent, .. } => {
+                let range = Range { min: space.read(body, min), extent: space.read(body, extent) };
+                space.set_range(var, range);
+            }
+            View::Block(block) => {
+                for iter in block.iterators() {
+                    let range = match iter.domain {
+                        Some([min, extent]) => {
+                            let [min, extent] = [min, extent].map(|expr| space.read(body, expr));
+                            Some(Range { min, extent })
+                        }
+                        None => {
+                            let binding = space.read(body, iter.binding);
+                            let ends = space.extremes(&binding, &|_| false);
+                            ends.map(|[low, high]| Range {
+                                extent: high.sub(&low).add_int(1),
+                                min: low,
+                            })
+                        }
+                    };
+                    range.into_iter().for_each(|range| space.set_range(iter.var, range));
+                }
+            }
+            _ => {}
         }
     }
     space

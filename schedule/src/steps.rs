@@ -220,6 +220,11 @@ impl Schedule {
         Ok([made[0], made[1]])
     }
 
+    /// One block of a loop with the block inside it, whose instances are tiles.
+    pub fn blockize(&mut self, each: Loop) -> Result<Block> {
+        self.one_block("blockize", vec![of(each)])
+    }
+
     /// A buffer that a block writes in another layout, told by a map such as `(i, j) -> (i / 16, j, i % 16)`.
     pub fn transform_layout(&mut self, block: Block, buffer: &str, map: &str) -> Result<()> {
         self.step("transform_layout", vec![of(block), text(buffer), text(map)]).map(drop)

@@ -1,6 +1,7 @@
 //! The primitives, one file each.
 
 mod annotate;
+mod blockize;
 mod cache;
 mod compute_at;
 mod decompose;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 31] = [
+static PRIMITIVES: [&Primitive; 32] = [
     &find::BLOCK,
     &find::BLOCKS,
     &find::ANCHOR,
@@ -32,6 +32,7 @@ static PRIMITIVES: [&Primitive; 31] = [
     &cache::CACHE_WRITE,
     &decompose::DECOMPOSE_REDUCTION,
     &rfactor::RFACTOR,
+    &blockize::BLOCKIZE,
     &layout::TRANSFORM_LAYOUT,
     &pad_einsum::PAD_EINSUM,
     &annotate::SET_SCOPE,
