@@ -158,6 +158,9 @@ fn writes_all(schedule: &Schedule, space: &mut Space, id: Id, outer: &[AtomId]) 
     {
         return false;
     }
+    if schedule.tree.walk(id).into_iter().any(|stmt| may_skip_a_store(schedule, stmt)) {
+        return false;
+    }
     let mut vars = schedule.loop_atoms(space, id);
     vars.retain(|var| !outer.contains(var));
     let bindings = schedule.bindings(space, id);
@@ -208,6 +211,17 @@ fn is_in_parallel(schedule: &Schedule, inside: Id) -> bool {
     let is_parallel =
         |id: Id| schedule.tree.as_for(id).is_some_and(|each| each.kind == LoopKind::Parallel);
     is_parallel(inside) || schedule.tree.ancestors(inside).any(is_parallel)
+}
+
+/// Whether a statement is a choice that is not just one of values for one element.
+fn may_skip_a_store(schedule: &Schedule, id: Id) -> bool {
+    let Node::If { then, otherwise, .. } = schedule.tree.get(id) else { return false };
+    let store = |id: Id| match schedule.tree.get(id) {
+        Node::Store { buffer, indices, .. } => Some((*buffer, indices)),
+        _ => None,
+    };
+    let others = otherwise.and_then(store);
+    others.is_none() || store(*then) != others
 }
 
 /// Makes a part of a buffer in its place, and has every access read and write that.
