@@ -88,6 +88,11 @@ pub(super) fn run_behind(schedule: &mut Schedule, id: Id, at: Id, wish: &str) ->
     for &producer in &producers {
         check_finished(schedule, producer, at)?;
     }
+    let is_choice = |&&stmt: &&Id| matches!(schedule.tree.get(stmt), Node::If { .. });
+    if let Some(&choice) = schedule.tree.walk(id).iter().find(is_choice) {
+        let why = "it runs where this does not hold as well, which is over more than was written";
+        return refuse(choice, why);
+    }
     let place = place(schedule, at, &producers, &schedule.consumers_of(id), wish)?;
     let mut space = schedule.space();
     let ranges = ranges_for(schedule, &mut space, id, at, &producers, false)?;
