@@ -30,6 +30,7 @@ const PROGRAMS: &[&str] = &[
     include_str!("random_schedules/softmax.ir"),
     include_str!("random_schedules/window.ir"),
     include_str!("random_schedules/halves.ir"),
+    include_str!("random_schedules/padded.ir"),
 ];
 
 #[test]
@@ -208,6 +209,7 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("decompose_reduction(b, {each})"),
         format!("rfactor({each})"),
         format!("transform_layout(b, \"{buffer}\", \"{map}\")"),
+        format!("decompose_padding(b, {each})"),
         format!("blockize({each})"),
         format!("pad_einsum(b, {multiples})"),
         format!("set_scope(b, \"{buffer}\", {scope})"),

@@ -214,6 +214,12 @@ impl Schedule {
         self.one_block("decompose_reduction", vec![of(block), of(before)])
     }
 
+    /// What padding is filled with as a block before a loop around it, and what is inside without a condition; the block that
+    /// fills.
+    pub fn decompose_padding(&mut self, block: Block, before: Loop) -> Result<Block> {
+        self.one_block("decompose_padding", vec![of(block), of(before)])
+    }
+
     /// A reduction over parts, one for each step of a loop, which are axis `axis` of a buffer, and one over these: both blocks.
     pub fn rfactor(&mut self, each: Loop, axis: i64) -> Result<[Block; 2]> {
         let made = blocks(self.step("rfactor", vec![of(each), Value::Int(axis)])?);

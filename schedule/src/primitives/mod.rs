@@ -5,6 +5,7 @@ mod blockize;
 mod cache;
 mod compute_at;
 mod decompose;
+mod decompose_padding;
 mod epilogue;
 mod find;
 mod fuse;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 32] = [
+static PRIMITIVES: [&Primitive; 33] = [
     &find::BLOCK,
     &find::BLOCKS,
     &find::ANCHOR,
@@ -31,6 +31,7 @@ static PRIMITIVES: [&Primitive; 32] = [
     &cache::CACHE_READ,
     &cache::CACHE_WRITE,
     &decompose::DECOMPOSE_REDUCTION,
+    &decompose_padding::DECOMPOSE_PADDING,
     &rfactor::RFACTOR,
     &blockize::BLOCKIZE,
     &layout::TRANSFORM_LAYOUT,
