@@ -181,7 +181,11 @@ fn outer_iterators(
     let (mut iters, mut conditions) = (Vec::new(), Vec::new());
     for (iter, division) in block.iters.iter().zip(divisions) {
         let extent = space.read(schedule.body(), iter.extent);
-        let tiles = space.ceil_div(&extent, &division.extent);
+        // A quotient of symbols that are equal is not rounded.
+        let tiles = match extent == division.extent {
+            true => Sum::int(1),
+            false => space.ceil_div(&extent, &division.extent),
+        };
         let name = format!("{}_o", schedule.var_name(iter.var));
         let var = schedule.index_var(&name);
         space.set_range(var, Range { min: Sum::default(), extent: tiles.clone() });

@@ -95,6 +95,12 @@ fn cache_write(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     let id = args.id(0);
     let buffer = named(schedule, id, args.text(1), true)?;
     let scope = schedule.tree.scope(id);
+    if let Some(outer) = scope {
+        return refuse(
+            outer,
+            "each step of this block, which is around it, would write back all of the copy",
+        );
+    }
     let among = schedule.tree.blocks_of(scope);
     for &other in among.iter().filter(|&&other| other != id) {
         if schedule.buffers(other, true).contains(&buffer) {
