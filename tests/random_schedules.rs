@@ -209,6 +209,7 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("decompose_reduction(b, {each})"),
         format!("rfactor({each})"),
         format!("transform_layout(b, \"{buffer}\", \"{map}\")"),
+        format!("transform_layout(b, \"{buffer}\", \"{map}\", holes = leave)"),
         format!("decompose_padding(b, {each})"),
         format!("blockize({each})"),
         format!("pad_einsum(b, {multiples})"),

@@ -231,9 +231,17 @@ impl Schedule {
         self.one_block("blockize", vec![of(each)])
     }
 
-    /// A buffer that a block writes in another layout, told by a map such as `(i, j) -> (i / 16, j, i % 16)`.
-    pub fn transform_layout(&mut self, block: Block, buffer: &str, map: &str) -> Result<()> {
-        self.step("transform_layout", vec![of(block), text(buffer), text(map)]).map(drop)
+    /// A buffer that a block writes in another layout, told by a map such as `(i, j) -> (i / 16, j, i % 16)`, which may leave holes
+    /// where `holes` says so.
+    pub fn transform_layout(
+        &mut self,
+        block: Block,
+        buffer: &str,
+        map: &str,
+        holes: bool,
+    ) -> Result<()> {
+        let holes = word(if holes { "leave" } else { "refuse" });
+        self.step("transform_layout", vec![of(block), text(buffer), text(map), holes]).map(drop)
     }
 
     /// Rounds the extents of a reduction's iterators up to multiples, in padded copies of its buffers; the blocks that copy.

@@ -6,7 +6,8 @@
 //!                  (i, j) -> (i / 16, j, i % 16)
 //! ```
 //!
-//! The map takes each element to a place of its own. Every access follows; the loops stay.
+//! The map takes each element to a place of its own. Every access follows; the loops stay. A map may leave holes, as that of 14
+//! elements to 4 by 4 does, where that is said: nobody reads them, since every access goes through the map.
 
 use tenon_plugin_api::ir::{Build, Expr};
 
@@ -14,7 +15,7 @@ use crate::exprs::Replacing;
 use crate::index::{AtomId, Range, Space, Sum, is_injective};
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
-use crate::trace::{Args, Handle, Kind, Param, Primitive};
+use crate::trace::{Args, Handle, IndexMap, Kind, Param, Primitive};
 use crate::tree::{Id, Node};
 
 use super::cache::named;
@@ -27,6 +28,7 @@ pub(super) static TRANSFORM_LAYOUT: Primitive = Primitive {
         Param::new("block", Kind::Block),
         Param::new("buffer", Kind::Text),
         Param::new("map", Kind::Text),
+        Param::new("holes", Kind::Word(&["refuse", "leave"])).or("refuse"),
     ],
     apply,
 };
@@ -42,9 +44,10 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     }
     let mut space = schedule.space();
     let whole = schedule.whole(&mut space, buffer);
-    let (vars, outputs) = read_map(schedule, &mut space, id, args.text(2), &whole)?;
-    let atoms: Vec<AtomId> = vars.iter().filter_map(|&var| space.find(var)).collect();
-    if !is_injective(&mut space, &outputs, &atoms) {
+    let map = parse(id, args.text(2), whole.len())?;
+    let (vars, outputs) = read_map(schedule, &mut space, id, &map, &whole)?;
+    let leaves_holes = args.text(3) == "leave";
+    if !takes_apart(schedule, &mut space, id, &map, &whole, leaves_holes)? {
         return refuse(
             id,
             "the map does not take each element to a place of its own, without holes",
@@ -55,12 +58,16 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
         let Some(high) = space.highest(output) else {
             return refuse(id, "the extent of an axis of the new layout is not known");
         };
+        if !space.lowest(output).is_some_and(|low| space.is_natural(&low)) {
+            return refuse(id, "an index of the new layout may be negative");
+        }
         shape.push(high.add_int(1));
     }
     let count = |extents: Vec<&Sum>| {
         extents.into_iter().try_fold(Sum::int(1), |product, extent| product.mul(extent))
     };
-    if count(shape.iter().collect()) != count(whole.iter().map(|range| &range.extent).collect()) {
+    let elements = count(whole.iter().map(|range| &range.extent).collect());
+    if !leaves_holes && count(shape.iter().collect()) != elements {
         return refuse(id, "the new layout would have more elements than the buffer");
     }
     check_accesses(schedule, buffer)?;
@@ -68,25 +75,53 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     Ok(Vec::new())
 }
 
-/// A map such as `(i, j) -> (i / 16, j, i % 16)`: its variables, over the extents of a buffer, and the new indices.
+/// A map such as `(i, j) -> (i / 16, j, i % 16)`.
+fn parse(id: Id, text: &str, rank: usize) -> Result<IndexMap> {
+    let map = match IndexMap::parse(text) {
+        Ok(map) => map,
+        Err(message) => return refuse(id, format!("in the map `{text}`: {message}")),
+    };
+    match map.inputs.len() {
+        found if found == rank => Ok(map),
+        found => {
+            refuse(id, format!("the map takes {found} indices, and the buffer has {rank} axes"))
+        }
+    }
+}
+
+/// Whether a map takes elements to places of their own. With holes it does when it does so with more elements, as many as are
+/// multiples of all that it divides by.
+fn takes_apart(
+    schedule: &mut Schedule,
+    space: &mut Space,
+    id: Id,
+    map: &IndexMap,
+    whole: &[Range],
+    with_holes: bool,
+) -> Result<bool> {
+    let mut ranges = whole.to_vec();
+    if with_holes {
+        let Some(step) = map.divisor() else {
+            return refuse(id, "the map divides by numbers that are too large");
+        };
+        for range in &mut ranges {
+            let rounded = space.ceil_div(&range.extent, &Sum::int(step)).times(step);
+            range.extent = space.rejoin(rounded);
+        }
+    }
+    let (vars, outputs) = read_map(schedule, space, id, map, &ranges)?;
+    let atoms: Vec<AtomId> = vars.iter().filter_map(|&var| space.find(var)).collect();
+    Ok(is_injective(space, &outputs, &atoms))
+}
+
+/// The variables of a map, over these ranges, and the new indices.
 fn read_map(
     schedule: &mut Schedule,
     space: &mut Space,
     id: Id,
-    text: &str,
+    map: &IndexMap,
     whole: &[Range],
 ) -> Result<(Vec<Expr>, Vec<Sum>)> {
-    let map = match crate::trace::IndexMap::parse(text) {
-        Ok(map) => map,
-        Err(message) => return refuse(id, format!("in the map `{text}`: {message}")),
-    };
-    if map.inputs.len() != whole.len() {
-        let (found, rank) = (map.inputs.len(), whole.len());
-        return refuse(
-            id,
-            format!("the map takes {found} indices, and the buffer has {rank} axes"),
-        );
-    }
     let mut vars = Vec::new();
     for (name, range) in map.inputs.iter().zip(whole) {
         let var = schedule.index_var(name);
@@ -96,10 +131,7 @@ fn read_map(
     let outputs = map.outputs.iter().map(|output| output.sum(space, &vars));
     match outputs.collect::<Option<Vec<Sum>>>() {
         Some(outputs) if !outputs.is_empty() => Ok((vars, outputs)),
-        _ => refuse(
-            id,
-            format!("the map `{text}` is not made of sums, and of quotients by positive numbers"),
-        ),
+        _ => refuse(id, "the map is not made of sums, and of quotients by positive numbers"),
     }
 }
 

@@ -42,6 +42,20 @@ impl Term {
 }
 
 impl IndexMap {
+    /// The product of all numbers by which it divides; `None` where that is too large.
+    pub(crate) fn divisor(&self) -> Option<i64> {
+        let mut product = 1i64;
+        let mut stack: Vec<&Term> = self.outputs.iter().collect();
+        while let Some(term) = stack.pop() {
+            let Term::Binary(op, a, b) = term else { continue };
+            if let (true, Term::Int(number)) = (matches!(op, '/' | '%'), b.as_ref()) {
+                product = product.checked_mul((*number).max(1))?;
+            }
+            stack.extend([a.as_ref(), b.as_ref()]);
+        }
+        Some(product)
+    }
+
     /// Reads a map.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let Some((left, right)) = text.split_once("->") else {
