@@ -59,6 +59,17 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
         if var.is_some_and(|var| reduce.contains(&var) && spatial.contains(&var)) {
             return refuse(each, "this loop moves iterators of the reduction and others");
         }
+        let mut space = schedule.space();
+        let node = schedule.tree.as_for(each);
+        let steps = node.and_then(|node| space.read(schedule.body(), node.extent).value());
+        if var.is_some_and(|var| !reduce.contains(&var) && !spatial.contains(&var))
+            && steps != Some(1)
+        {
+            return refuse(
+                each,
+                "this loop repeats the reduction, which would start once for all of it",
+            );
+        }
     }
     let inner: Vec<For> = loops[place..]
         .iter()
