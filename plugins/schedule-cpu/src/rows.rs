@@ -101,12 +101,12 @@ fn runs_over_what_it_keeps(schedule: &mut Schedule, block: Block) -> Result<bool
         }))
 }
 
-/// The width of a tile of a row of sums, and what becomes of the rest: a width that divides the row where there is one.
+/// The width of a tile of a row of sums: one that divides the row where there is one; otherwise the last tile leaves lanes out.
 fn tile(extent: i64, lanes: i64) -> (i64, Tail) {
     let whole = (1..=VECTORS).rev().map(|vectors| vectors * lanes);
     match whole.clone().find(|width| extent % width == 0) {
         Some(width) => (width, Tail::Perfect),
-        None => (VECTORS * lanes, Tail::Shift),
+        None => (VECTORS * lanes, Tail::Mask),
     }
 }
 
