@@ -81,24 +81,23 @@ fn common_loops(schedule: &mut Schedule, block: Block) -> Result<Vec<Loop>> {
     Ok(common.unwrap_or_default())
 }
 
-/// Whether the loop in which neighbours are read side by side is one over what the reduction keeps.
+/// Whether a loop over what a reduction keeps goes through memory side by side.
 fn runs_over_what_it_keeps(schedule: &mut Schedule, block: Block) -> Result<bool> {
-    let loops = schedule.loops(block)?;
-    let is_side_by_side = |schedule: &Schedule, each: Loop| {
+    let is_beside = |schedule: &Schedule, each: Loop| {
         let strides = schedule.strides(each);
-        strides.iter().all(|stride| matches!(stride.elements, Some(0 | 1)))
-            && strides.iter().any(|stride| !stride.is_store && stride.elements == Some(1))
+        let is_read = strides.iter().any(|stride| !stride.is_store && stride.elements == Some(1));
+        let is_near = strides.iter().all(|stride| match stride.is_store {
+            true => stride.elements == Some(1),
+            false => matches!(stride.elements, Some(0 | 1)),
+        });
+        is_read && is_near
     };
-    Ok(loops.iter().rev().find(|&&each| schedule.extent(each) != Some(1)).is_some()
-        && loops.iter().any(|&each| {
-            !schedule.is_reduced(block, each)
-                && schedule.extent(each) != Some(1)
-                && is_side_by_side(schedule, each)
-                && schedule
-                    .strides(each)
-                    .iter()
-                    .all(|stride| !stride.is_store || stride.elements == Some(1))
-        }))
+    let loops = schedule.loops(block)?;
+    Ok(loops.into_iter().any(|each| {
+        !schedule.is_reduced(block, each)
+            && schedule.extent(each) != Some(1)
+            && is_beside(schedule, each)
+    }))
 }
 
 /// The width of a tile of a row of sums: one that divides the row where there is one; otherwise the last tile leaves lanes out.
