@@ -41,6 +41,10 @@ fn main() -> ExitCode {
         scaffold::op_builds_tests_and_loads,
     ));
     trials.push(Trial::test(
+        "scaffold::schedule_builds_tests_and_loads",
+        scaffold::schedule_builds_tests_and_loads,
+    ));
+    trials.push(Trial::test(
         "scaffold::c_builds_tests_and_loads",
         scaffold::c_builds_tests_and_loads,
     ));

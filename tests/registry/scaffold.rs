@@ -25,6 +25,14 @@ pub(crate) fn op_builds_tests_and_loads() -> Result<(), Failed> {
     if said == wanted { Ok(()) } else { Err(format!("{said:?}").into()) }
 }
 
+/// The same with a rule that schedules programs.
+pub(crate) fn schedule_builds_tests_and_loads() -> Result<(), Failed> {
+    let shown = built("--schedule", "acme-schedules", "libacme_schedules.so")?;
+    let rule = &shown["manifest"]["rules"][0];
+    let (said, wanted) = ((&rule["rule"], &rule["key"]), (&"schedule".into(), &"nn.dense".into()));
+    if said == wanted { Ok(()) } else { Err(format!("{said:?}").into()) }
+}
+
 /// What the library of a folder says of itself that `plugins new` makes, after its own tests.
 fn built(kind: &str, name: &str, library: &str) -> Result<serde_json::Value, Failed> {
     let folder = tempfile::tempdir()?;

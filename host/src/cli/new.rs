@@ -21,6 +21,9 @@ pub(super) struct NewArgs {
     /// With an operator in Rust, and rules for it
     #[arg(long, group = "language")]
     op: bool,
+    /// With a rule in Rust that schedules tensor programs
+    #[arg(long, group = "language")]
+    schedule: bool,
     /// With a pass in C
     #[arg(long, group = "language")]
     c: bool,
@@ -84,6 +87,19 @@ const OP_FILES: &[(&str, &str)] = &[
     ("tests/power_relu/value.ir", include_str!("template/value.ir.txt")),
 ];
 
+/// Files of a plugin with a schedule and what is in them.
+const SCHEDULE_FILES: &[(&str, &str)] = &[
+    ("Cargo.toml", include_str!("template/Cargo_schedule.toml.txt")),
+    ("README.md", include_str!("template/README_schedule.md.txt")),
+    ("registry.toml", include_str!("template/registry_op.toml.txt")),
+    (".gitignore", "/target\n"),
+    ("rustfmt.toml", include_str!("../../../rustfmt.toml")),
+    ("src/lib.rs", include_str!("template/lib_schedule.rs.txt")),
+    ("src/dense.rs", include_str!("template/dense.rs.txt")),
+    ("tests/fixtures.rs", include_str!("template/fixtures.rs.txt")),
+    ("tests/dense/eight_columns.ir", include_str!("template/eight_columns.ir.txt")),
+];
+
 pub(super) fn new(global: &Global, args: &NewArgs) -> Result<(), Failure> {
     let folder = &args.folder;
     let name = name_of(folder)?;
@@ -94,7 +110,10 @@ pub(super) fn new(global: &Global, args: &NewArgs) -> Result<(), Failure> {
             (EXAMPLE_PASS, format!("{name}.MultiplyByOne")),
             (EXAMPLE_PLUGIN, format!("\"{name}\"")),
         ],
-        false => vec![("{api}", api(args.api.as_deref())?)],
+        false => {
+            let [api, schedule] = crates(args.api.as_deref())?;
+            vec![("{api}", api), ("{schedule}", schedule)]
+        }
     };
     values.extend([
         ("{name}", name.to_owned()),
@@ -105,10 +124,11 @@ pub(super) fn new(global: &Global, args: &NewArgs) -> Result<(), Failure> {
     fs::create_dir_all(folder.parent().unwrap_or(Path::new(".")))?;
     fs::create_dir(folder)
         .map_err(|error| Failure::new(format!("cannot make `{}`: {error}", folder.display())))?;
-    let files = match (args.c, args.op) {
-        (true, _) => C_FILES,
-        (false, true) => OP_FILES,
-        (false, false) => FILES,
+    let (files, what) = match args {
+        NewArgs { c: true, .. } => (C_FILES, "pass"),
+        NewArgs { op: true, .. } => (OP_FILES, "operator"),
+        NewArgs { schedule: true, .. } => (SCHEDULE_FILES, "schedule"),
+        _ => (FILES, "pass"),
     };
     for (file, template) in files {
         let text =
@@ -120,9 +140,8 @@ pub(super) fn new(global: &Global, args: &NewArgs) -> Result<(), Failure> {
     match global.json {
         true => print_json(&json!({ "folder": folder.display().to_string(), "plugin": name })),
         false => print(format!(
-            "{} is a plugin with one {}; README.md says how to build and test it\n",
+            "{} is a plugin with one {what}; README.md says how to build and test it\n",
             folder.display(),
-            if args.op { "operator" } else { "pass" }
         )),
     }
 }
@@ -139,8 +158,8 @@ fn name_of(folder: &Path) -> Result<&str, Failure> {
     }
 }
 
-/// What stands behind `tenon-plugin-api =`.
-fn api(named: Option<&Path>) -> Result<String, Failure> {
+/// What stands behind `tenon-plugin-api =` and `tenon-schedule =`. The second crate lies beside the first.
+fn crates(named: Option<&Path>) -> Result<[String; 2], Failure> {
     let is_there = |folder: &Path| folder.join("Cargo.toml").is_file();
     let folder = match named {
         Some(folder) if !is_there(folder) => {
@@ -149,9 +168,15 @@ fn api(named: Option<&Path>) -> Result<String, Failure> {
         }
         Some(folder) => folder.canonicalize()?,
         None if is_there(Path::new(BUILT_FROM)) => Path::new(BUILT_FROM).canonicalize()?,
-        None => return Ok("\"1\"".to_owned()),
+        None => return Ok(["\"1\"".to_owned(), "\"1\"".to_owned()]),
     };
-    Ok(format!("{{ path = {} }}", quoted(&folder)?))
+    let beside = folder.with_file_name("schedule");
+    let schedule = if is_there(&beside) { path_of(&beside)? } else { "\"1\"".to_owned() };
+    Ok([path_of(&folder)?, schedule])
+}
+
+fn path_of(folder: &Path) -> Result<String, Failure> {
+    Ok(format!("{{ path = {} }}", quoted(folder)?))
 }
 
 /// A path as a text of Rust's and of TOML's.
