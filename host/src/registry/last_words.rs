@@ -41,6 +41,9 @@ static BEFORE: OnceLock<Vec<(c_int, libc::sigaction)>> = OnceLock::new();
 /// Set when the program ends by itself, whatever runs.
 static IS_LEAVING: AtomicBool = AtomicBool::new(false);
 
+/// The thread that says what ended the program; others that die meanwhile wait for the end, rather than speak into its words.
+static SPEAKER: AtomicI32 = AtomicI32::new(0);
+
 /// The process in which a library is tried out, if there is one.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 
@@ -122,6 +125,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     if !is_this_process() {
         // A plugin's own process, which has this handler and shares the journal.
     } else if !is_sent || sender == this {
+        speak_alone();
         tell(b" ended the program by ", fault.map_or(b"a signal of its own", |(_, name)| name));
         note(signal);
     } else if sender != 0 && sender == CHILD.load(Ordering::Relaxed) {
@@ -142,6 +146,17 @@ extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
         if is_sent {
             libc::raise(signal);
         }
+    }
+}
+
+/// Returns on the first thread that comes here, as often as it does; any other stays until the process has ended.
+fn speak_alone() {
+    // SAFETY: it only asks.
+    let this = unsafe { libc::syscall(libc::SYS_gettid) } as i32;
+    let first = SPEAKER.compare_exchange(0, this, Ordering::Relaxed, Ordering::Relaxed);
+    while first.is_err_and(|first| first != this) {
+        // SAFETY: it waits, with all signals blocked, for the end that the first thread brings.
+        unsafe { libc::pause() };
     }
 }
 
