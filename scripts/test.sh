@@ -8,13 +8,13 @@ cd "$(dirname "$0")/.."
 [ ! -t 1 ] || export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-always}"
 minutes=$(mktemp) said=$(mktemp)
 trap 'rm -f "$minutes" "$said"' EXIT
-failed=0
+failed=0 wrong=""
 
 # Runs a command as a suite, and keeps what it said.
 suite() { # NAME COMMAND...
   local name=$1 start=$SECONDS
   shift
-  "$@" 2>&1 | tee "$said" || failed=1
+  "$@" 2>&1 | tee "$said" || { failed=1 wrong="$wrong $name"; }
   awk -v name="$name" -v seconds=$((SECONDS - start)) 'BEGIN { print name, seconds / 60 }' >>"$minutes"
 }
 
@@ -62,6 +62,7 @@ awk -F'[|` ]+' '
   END { printf "%7.2f         in all\n", sum }' docs/testing.md <(sort -k2 -nr "$minutes")
 grep -m1 '^# [0-9]* cases' tests/onnx_nodes/unsupported.txt | sed "s/^# /onnx's node tests: /"
 grep -m1 '^# [0-9]* random cases' tests/onnx_nodes/differences.txt | sed 's/^# //'
+[ $failed = 0 ] || echo "failed:$wrong"
 # What the test runner said comes last.
 grep -E 'Summary.*\[|^test result' "$said" | tail -n 1
 exit $failed

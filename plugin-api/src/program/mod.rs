@@ -1,7 +1,7 @@
 //! The language in which tensor programs are written: scalars with operators, buffers with indices, axes as closures.
 //!
 //! ```
-//! use tenon_plugin_api::program::{Program, Reducer};
+//! use tenon_plugin_api::program::{Extent, Program, Reducer};
 //!
 //! /// The means of the rows of a matrix.
 //! fn row_means(program: &Program) {
