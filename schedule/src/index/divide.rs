@@ -138,41 +138,4 @@ impl Space {
             _ => Sum::atom(self.intern(Atom::Max(a.clone(), b.clone()))),
         }
     }
-
-    /// Puts quotients and remainders of one sum together: `(x // c) * c + x % c = x`.
-    pub(crate) fn rejoin(&self, mut sum: Sum) -> Sum {
-        while let Some(joined) = self.rejoin_once(&sum) {
-            sum = joined;
-        }
-        sum
-    }
-
-    /// The atom that is `a // b`, if there is one; a quotient of a quotient is one quotient.
-    fn quotient(&self, a: &Sum, b: &Sum) -> Option<AtomId> {
-        let of_quotient = || match self.atom(a.as_atom()?) {
-            Atom::Div(inner, by) => self.known(&Atom::Div(inner.clone(), by.mul(b)?)),
-            _ => None,
-        };
-        self.known(&Atom::Div(a.clone(), b.clone())).or_else(of_quotient)
-    }
-
-    fn rejoin_once(&self, sum: &Sum) -> Option<Sum> {
-        sum.terms().iter().find_map(|(atoms, scale)| {
-            let (at, inner, by) =
-                atoms.iter().enumerate().find_map(|(at, &id)| match self.atom(id) {
-                    Atom::Mod(inner, by) => Some((at, inner, by)),
-                    _ => None,
-                })?;
-            let quotient = self.quotient(inner, by)?;
-            let mut others = atoms.clone();
-            others.remove(at);
-            let others = Sum::product(others, *scale);
-            let whole = by.mul(&Sum::atom(quotient))?.mul(&others)?;
-            let [(key, coefficient)] = whole.terms() else { return None };
-            let is_there =
-                sum.terms().iter().any(|(atoms, found)| (atoms, found) == (key, coefficient));
-            let left = Sum::product(atoms.clone(), *scale);
-            is_there.then(|| Some(sum.sub(&whole).sub(&left).add(&inner.mul(&others)?)))?
-        })
-    }
 }

@@ -85,6 +85,15 @@ impl Linear {
         (terms.len() <= MAX_TERMS).then_some(Linear { terms, constant })
     }
 
+    /// What `scale * part` leaves of it, which has each of its terms.
+    pub(crate) fn without(&self, part: &Linear, scale: i64) -> Option<Linear> {
+        let has = |&(atom, factor): &(Expr, i64)| {
+            factor.checked_mul(scale) == Some(self.coefficient(atom))
+        };
+        (!part.terms.is_empty() && part.terms.iter().all(has))
+            .then(|| self.plus(part, scale.checked_neg()?))?
+    }
+
     /// `self * factor`; `None` when a number does not fit.
     pub(crate) fn times(&self, factor: i64) -> Option<Linear> {
         Linear::default().plus(self, factor)

@@ -204,38 +204,62 @@ impl Normalizer {
         let mut position = 0;
         while let Some(&(atom, scale)) = form.terms.get(position) {
             position += 1;
-            let Some(joined) = self.rejoin_remainder(&form, atom, scale) else { continue };
+            let Some(joined) = self.join_digits(&form, atom, scale) else { continue };
             form = joined;
             position = 0;
         }
         form
     }
 
-    fn rejoin_remainder(&self, form: &Linear, atom: Expr, scale: i64) -> Option<Linear> {
-        let Fraction { op: BinaryOp::FloorMod, form: whole, divisor } = self.made_of.get(&atom)?
-        else {
-            return None;
-        };
-        let quotient = self.find_quotient(whole, *divisor)?;
-        if form.coefficient(quotient) != scale.checked_mul(*divisor)? {
-            return None;
+    /// The form without the digits of a number of which `scale * atom` is the lowest: `x % c` goes on in `scale * c * (z % b)`,
+    /// where `z` is `x // c` and something above it, and ends in the quotient.
+    fn join_digits(&self, form: &Linear, atom: Expr, scale: i64) -> Option<Linear> {
+        let (mut whole, mut modulus) = self.remainder(atom)?;
+        let mut rest = form.plus(&Linear::atom(atom), scale.checked_neg()?)?;
+        loop {
+            let step = scale.checked_mul(modulus)?;
+            let quotient = self.quotient(&whole, modulus)?;
+            if let Some(left) = rest.without(&quotient, step) {
+                return left.plus(&whole, scale);
+            }
+            let above = rest.terms.iter().filter(|&&(_, scale)| scale == step);
+            let (next, above, by) = above
+                .filter_map(|&(next, _)| {
+                    let (inner, by) = self.remainder(next)?;
+                    Some((next, inner.without(&quotient, 1)?, by))
+                })
+                .next()?;
+            rest = rest.plus(&Linear::atom(next), step.checked_neg()?)?;
+            whole = whole.plus(&above, modulus)?;
+            modulus = modulus.checked_mul(by)?;
         }
-        form.plus(&Linear::atom(atom), scale.checked_neg()?)?
-            .plus(&Linear::atom(quotient), scale.checked_mul(*divisor)?.checked_neg()?)?
-            .plus(whole, scale)
     }
 
-    /// The atom that is `whole // divisor`, when it was built.
-    fn find_quotient(&self, whole: &Linear, divisor: i64) -> Option<Expr> {
-        let (mut form, mut divisor) = (whole.clone(), divisor);
-        if let Some(atom) = whole.as_atom()
+    /// What a remainder that is an atom is of, and by what.
+    fn remainder(&self, atom: Expr) -> Option<(Linear, i64)> {
+        match self.made_of.get(&atom)? {
+            Fraction { op: BinaryOp::FloorMod, form, divisor } => Some((form.clone(), *divisor)),
+            _ => None,
+        }
+    }
+
+    /// `whole // divisor`, when it was built or needs no fraction.
+    fn quotient(&self, whole: &Linear, divisor: i64) -> Option<Linear> {
+        let settled = self.forms.combine(BinaryOp::FloorDiv, whole, &Linear::of(divisor));
+        if settled.is_some() {
+            return settled;
+        }
+        let division = whole.divide(divisor, |atom| self.forms.interval(atom));
+        let (mut form, mut divisor) = (division.rest?, divisor);
+        if let Some(atom) = form.as_atom()
             && let Some(Fraction { op: BinaryOp::FloorDiv, form: inner, divisor: by }) =
                 self.made_of.get(&atom)
         {
             (form, divisor) = (inner.clone(), divisor.checked_mul(*by)?);
         }
         let (form, divisor) = form.reduce_fraction(divisor);
-        self.fractions.get(&Fraction { op: BinaryOp::FloorDiv, form, divisor }).copied()
+        let atom = self.fractions.get(&Fraction { op: BinaryOp::FloorDiv, form, divisor })?;
+        division.quotient.plus(&Linear::atom(*atom), 1)
     }
 }
 
