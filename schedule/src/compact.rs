@@ -1,7 +1,8 @@
 //! Buffers no larger than what of them is alive at once.
 //!
 //! A schedule leaves the buffers between blocks at their full size. Where all accesses to a buffer are inside of a loop, and each
-//! step writes what it reads, the buffer is made anew in each step, as large as what that step accesses.
+//! step writes what it reads, the buffer is made anew in each step, as large as what that step accesses. Nests one after the other that
+//! each write what they read of it, as the parts of a loop that was cut do, have a buffer each.
 
 use tenon_plugin_api::ir::{Build, BuildPrim, Dim, Expr, LoopKind, View};
 use tenon_plugin_api::pass::{PassError, PrimFunc};
@@ -22,8 +23,10 @@ struct Place {
 pub fn compact_buffers(program: &PrimFunc) -> Result<PrimFunc, PassError> {
     let mut schedule = Schedule::of(program)?;
     let mut has_changed = false;
-    for alloc in schedule.tree.all() {
-        let &Node::Alloc(buffer) = schedule.tree.get(alloc) else { continue };
+    for (alloc, buffer) in allocs(&schedule) {
+        has_changed |= separate(&mut schedule, alloc, buffer);
+    }
+    for (alloc, buffer) in allocs(&schedule) {
         let mut space = schedule.space();
         if let Some(place) = find_place(&schedule, &mut space, alloc, buffer) {
             shrink(&mut schedule, &space, alloc, buffer, &place);
@@ -36,28 +39,102 @@ pub fn compact_buffers(program: &PrimFunc) -> Result<PrimFunc, PassError> {
     }
 }
 
+fn allocs(schedule: &Schedule) -> Vec<(Id, Expr)> {
+    let all = schedule.tree.all().into_iter();
+    let made = all.filter_map(|id| match schedule.tree.get(id) {
+        &Node::Alloc(buffer) => Some((id, buffer)),
+        _ => None,
+    });
+    made.collect()
+}
+
+/// Where a buffer is used.
+struct Uses {
+    accesses: Vec<Access>,
+    /// The outermost block of each access.
+    blocks: Vec<Id>,
+    /// The loops around all of them that are inside of the one in which it is made now, outermost first.
+    loops: Vec<Id>,
+    /// The variables of the loops around the statement that makes it.
+    outer: Vec<AtomId>,
+}
+
+impl Uses {
+    /// None where an access is of no block, or its indices are not known.
+    fn of(schedule: &Schedule, space: &mut Space, alloc: Id, buffer: Expr) -> Option<Self> {
+        let mut accesses = schedule.bound_accesses(space, schedule.tree.root);
+        accesses.retain(|access| access.buffer == buffer);
+        if accesses.is_empty() || accesses.iter().any(|access| access.indices.is_none()) {
+            return None;
+        }
+        let blocks: Vec<Id> = accesses
+            .iter()
+            .map(|access| outer_block(schedule, access.stmt))
+            .collect::<Option<_>>()?;
+        let around = schedule.tree.parent(alloc);
+        let mut loops = schedule.tree.loops_around(blocks[0]);
+        loops.retain(|&each| blocks.iter().all(|&block| schedule.tree.is_inside(block, each)));
+        loops.retain(|&each| {
+            around.is_none_or(|around| around != each && !schedule.tree.is_inside(around, each))
+        });
+        let outer = around
+            .into_iter()
+            .flat_map(|around| std::iter::once(around).chain(schedule.tree.ancestors(around)))
+            .filter_map(|id| space.find(schedule.tree.as_for(id)?.var))
+            .collect();
+        Some(Self { accesses, blocks, loops, outer })
+    }
+
+    /// Those inside of a statement.
+    fn inside(&self, schedule: &Schedule, stmt: Id) -> (Vec<Access>, Vec<Id>) {
+        let pairs = self.accesses.iter().zip(&self.blocks);
+        pairs
+            .filter(|(_, block)| **block == stmt || schedule.tree.is_inside(**block, stmt))
+            .map(|(access, &block)| (access.clone(), block))
+            .unzip()
+    }
+}
+
+/// Gives each of several statements in a row that write what they read of a buffer one of its own; whether there are such.
+fn separate(schedule: &mut Schedule, alloc: Id, buffer: Expr) -> bool {
+    let mut space = schedule.space();
+    let Some(uses) = Uses::of(schedule, &mut space, alloc, buffer) else { return false };
+    let mut outer = uses.outer.clone();
+    outer.extend(uses.loops.iter().filter_map(|&id| space.find(schedule.tree.as_for(id)?.var)));
+    let around = match (uses.loops.last(), schedule.tree.parent(alloc)) {
+        (Some(&innermost), _) => schedule.tree.body_of(innermost),
+        (None, Some(parent)) => parent,
+        (None, None) => return false,
+    };
+    let mut users = Vec::new();
+    for stmt in schedule.tree.children(around) {
+        let (accesses, blocks) = uses.inside(schedule, stmt);
+        if accesses.is_empty() {
+            continue;
+        }
+        // What a predicate leaves out may be what another statement wrote.
+        let always =
+            |id: &Id| schedule.tree.as_block(*id).is_some_and(|each| each.predicate.is_none());
+        if !blocks.iter().all(always)
+            || !writes_what_it_reads(schedule, &mut space, buffer, &accesses, &blocks, &outer)
+        {
+            return false;
+        }
+        users.push(stmt);
+    }
+    for &stmt in users.iter().skip(1) {
+        let shape = schedule.shape(buffer);
+        let own = schedule.buffer_like(buffer, &shape);
+        schedule.reindex(stmt, buffer, own, |_, axis, indices| indices[axis]);
+        let made = schedule.tree.add(Node::Alloc(own));
+        schedule.tree.insert(alloc, true, vec![made]);
+    }
+    users.len() > 1
+}
+
 /// The innermost loop in which a buffer can be made, when that makes it smaller.
 fn find_place(schedule: &Schedule, space: &mut Space, alloc: Id, buffer: Expr) -> Option<Place> {
-    let root = schedule.tree.root;
-    let mut accesses = schedule.bound_accesses(space, root);
-    accesses.retain(|access| access.buffer == buffer);
-    if accesses.is_empty() || accesses.iter().any(|access| access.indices.is_none()) {
-        return None;
-    }
-    let blocks: Vec<Id> =
-        accesses.iter().map(|access| outer_block(schedule, access.stmt)).collect::<Option<_>>()?;
-    let around = schedule.tree.parent(alloc);
-    // The loops around all accesses, outermost first.
-    let mut loops = schedule.tree.loops_around(blocks[0]);
-    loops.retain(|&each| blocks.iter().all(|&block| schedule.tree.is_inside(block, each)));
-    loops.retain(|&each| {
-        around.is_none_or(|around| around != each && !schedule.tree.is_inside(around, each))
-    });
-    let mut outer: Vec<AtomId> = around
-        .into_iter()
-        .flat_map(|around| std::iter::once(around).chain(schedule.tree.ancestors(around)))
-        .filter_map(|id| space.find(schedule.tree.as_for(id)?.var))
-        .collect();
+    let Uses { accesses, blocks, loops, mut outer } = Uses::of(schedule, space, alloc, buffer)?;
     let mut best = None;
     for inside in std::iter::once(None).chain(loops.into_iter().map(Some)) {
         if let Some(id) = inside {
@@ -232,7 +309,9 @@ fn shrink(schedule: &mut Schedule, space: &Space, alloc: Id, buffer: Expr, place
     let new = if is_small(schedule, new) { schedule.in_scope(new, "local") } else { new };
     let starts: Vec<Expr> =
         place.region.iter().map(|range| space.build(&mut schedule.rw, &range.min)).collect();
-    schedule.reindex(buffer, new, |rw, axis, indices| rw.sub(indices[axis], starts[axis]));
+    schedule.reindex(schedule.tree.root, buffer, new, |rw, axis, indices| {
+        rw.sub(indices[axis], starts[axis])
+    });
     match place.inside {
         None => *schedule.tree.get_mut(alloc) = Node::Alloc(new),
         Some(inside) => {

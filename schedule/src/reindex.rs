@@ -32,10 +32,11 @@ impl Schedule {
         self.new_buffer(&name, ty, scope)
     }
 
-    /// Has every access to `old` go to `new`, at the indices, one for each axis, that `map` makes of those it had. The statement that makes the buffer
+    /// Has every access to `old` in and below a statement go to `new`, at the indices, one for each axis, that `map` makes of those it had. The statement that makes the buffer
     /// stays as it is.
     pub(crate) fn reindex(
         &mut self,
+        root: Id,
         old: Expr,
         new: Expr,
         mut map: impl FnMut(&mut Rewriter, usize, &[Expr]) -> Expr,
@@ -49,7 +50,7 @@ impl Schedule {
             });
             each.collect()
         };
-        let (root, mut space) = (self.tree.root, self.space());
+        let mut space = self.space();
         self.rewrite(root, &mut Replacing::default(), &mut space, |rw, node, operands| {
             let is_own = rw.body().kind(node) == NodeKind::LOAD && operands[0] == old;
             is_own.then(|| {
@@ -57,7 +58,7 @@ impl Schedule {
                 rw.load(new, &indices)
             })
         });
-        for id in self.tree.all() {
+        for id in self.tree.walk(root) {
             if let Node::Store { buffer, value, indices } = self.tree.get(id).clone()
                 && buffer == old
             {

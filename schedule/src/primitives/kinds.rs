@@ -6,7 +6,7 @@
 use tenon_plugin_api::ir::{Expr, LoopKind, Symbol};
 
 use crate::access::Access;
-use crate::index::{AtomId, Space, Sum};
+use crate::index::{AtomId, Space, Sum, is_injective};
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
@@ -164,7 +164,7 @@ pub(super) fn independent(schedule: &Schedule, id: Id, reductions: bool) -> Resu
 }
 
 /// Whether no step of a loop accesses an element that another one writes: on some axis of each buffer that is written, all
-/// accesses are within one multiple of the loop's variable.
+/// accesses are within one multiple of the loop's variable; or some axes together say which step it is.
 pub(super) fn are_steps_apart(schedule: &Schedule, id: Id, var: Expr) -> bool {
     let mut space = schedule.space();
     let accesses = schedule.bound_accesses(&mut space, id);
@@ -180,7 +180,29 @@ pub(super) fn are_steps_apart(schedule: &Schedule, id: Id, var: Expr) -> bool {
         let met: Vec<&Access> = accesses.iter().filter(|access| access.buffer == buffer).collect();
         let rank = schedule.shape(buffer).len();
         (0..rank).any(|axis| is_apart_on(&space, &met, axis, var, &is_fixed))
+            || says_the_step(&mut space, &met, rank, var, &is_fixed)
     })
+}
+
+/// Whether the indices that all accesses have in common take other values in each step: of a loop that was made of several, its
+/// quotients and remainders.
+fn says_the_step(
+    space: &mut Space,
+    accesses: &[&Access],
+    rank: usize,
+    var: AtomId,
+    is_fixed: &dyn Fn(AtomId) -> bool,
+) -> bool {
+    let index =
+        |access: &Access, axis: usize| access.indices.as_ref().map(|each| each[axis].clone());
+    let Some((first, others)) = accesses.split_first() else { return true };
+    let common = (0..rank).filter_map(|axis| {
+        let own = index(first, axis)?;
+        let is_common = others.iter().all(|other| index(other, axis).as_ref() == Some(&own));
+        (is_common && space.nodes_of(&own).into_iter().all(is_fixed)).then_some(own)
+    });
+    let common: Vec<Sum> = common.collect();
+    is_injective(space, &common, &[var])
 }
 
 fn is_apart_on(
