@@ -29,6 +29,7 @@
 
 mod access;
 mod compact;
+mod conditions;
 mod exprs;
 mod index;
 mod primitives;

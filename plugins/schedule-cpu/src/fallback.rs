@@ -13,7 +13,7 @@
 use tenon_plugin_api::rule;
 use tenon_schedule::{Result, Task};
 
-use crate::{inlining, rows, threads, vectors};
+use crate::{inlining, rows, threads, vectors, windows};
 
 /// A program of more blocks is left to the passes behind: each primitive looks at the whole program.
 const MAX_BLOCKS: usize = 64;
@@ -28,6 +28,7 @@ fn fallback(task: &mut Task) -> Result<()> {
     }
     inlining::inline_all(schedule);
     rows::compute_in_rows(schedule, lanes);
+    windows::write_out(schedule);
     for block in schedule.all_blocks() {
         vectors::join_rows(schedule, block);
     }

@@ -7,6 +7,7 @@ mod product;
 mod rows;
 mod threads;
 mod vectors;
+mod windows;
 
 use attempt::attempt;
 

@@ -9,12 +9,11 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
 use super::layout::follow;
-use super::programs::{self, Method, Pool, Windows};
+use super::programs::{self, Method, Windows};
 use super::taps::Taps;
 use super::windows::{Window, pool};
 use crate::onnx::pool::pool;
 use crate::precision::follows_precision;
-use crate::program::fixed::Fixed;
 
 /// The mean of each window
 #[op(name = "nn.avg_pool2d", pattern = "out_fusable")]
@@ -65,14 +64,6 @@ fn program(op: &AvgPool2d, program: &mut Program) {
     programs::windows(program, &windows(op));
 }
 
-/// In tiles of pixels.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &AvgPool2d, program: &mut Program) -> Option<()> {
-    let args = Fixed::of(program)?;
-    program.run(Pool::of(&windows(op), &args).program(&args));
-    Some(())
-}
-
 fn windows(op: &AvgPool2d) -> Windows<'_> {
     Windows {
         method: Method::Mean { counts_padding: op.count_include_pad },
@@ -81,6 +72,7 @@ fn windows(op: &AvgPool2d) -> Windows<'_> {
         strides: op.strides,
         padding: op.padding,
         dilation: op.dilation,
+        ceil_mode: op.ceil_mode,
     }
 }
 

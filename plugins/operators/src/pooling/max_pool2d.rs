@@ -11,12 +11,11 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::layout::follow;
-use super::programs::{self, Method, Pool, Windows};
+use super::programs::{self, Method, Windows};
 use super::taps::{Taps, empty_window};
 use super::windows::{Window, pool};
 use crate::onnx::pool::pool;
 use crate::precision::follows_precision;
-use crate::program::fixed::Fixed;
 
 /// The largest element of each window
 #[op(name = "nn.max_pool2d", pattern = "out_fusable")]
@@ -58,14 +57,6 @@ fn program(op: &MaxPool2d, program: &mut Program) {
     programs::windows(program, &windows(op));
 }
 
-/// In tiles of pixels.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &MaxPool2d, program: &mut Program) -> Option<()> {
-    let args = Fixed::of(program)?;
-    program.run(Pool::of(&windows(op), &args).program(&args));
-    Some(())
-}
-
 fn windows(op: &MaxPool2d) -> Windows<'_> {
     Windows {
         method: Method::Max,
@@ -74,6 +65,7 @@ fn windows(op: &MaxPool2d) -> Windows<'_> {
         strides: op.strides,
         padding: op.padding,
         dilation: op.dilation,
+        ceil_mode: op.ceil_mode,
     }
 }
 

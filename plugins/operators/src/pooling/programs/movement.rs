@@ -22,6 +22,20 @@ pub(crate) struct Windows<'a> {
     /// Top, left, bottom, right.
     pub(crate) padding: [i64; 4],
     pub(crate) dilation: [i64; 2],
+    /// Whether the last window may reach over the end of the padded data.
+    pub(crate) ceil_mode: bool,
+}
+
+impl Windows<'_> {
+    /// How many elements each window counts, where that is one number.
+    pub(crate) fn count(&self) -> Option<i64> {
+        let is_full = match self.method {
+            Method::Max => false,
+            Method::Mean { counts_padding: true } => !self.ceil_mode,
+            Method::Mean { counts_padding: false } => !self.ceil_mode && self.padding == [0; 4],
+        };
+        is_full.then(|| self.size.iter().product())
+    }
 }
 
 /// Channels that lie side by side in a tensor of layout `layout`: a block, or some where channels are the last axis, or one.

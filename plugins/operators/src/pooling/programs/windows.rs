@@ -24,6 +24,9 @@ pub(crate) fn windows(program: &Program, by: &Windows<'_>) {
     let Method::Mean { counts_padding } = by.method else {
         return program.set(&out, |i| acc.at(i));
     };
+    if let Some(count) = by.count() {
+        return program.set(&out, |i| acc.at(i) * (1.0 / count as f64));
+    }
     let count = program.reduce("count", Reducer::Sum, dtype, out.shape(), &by.size, |i, r| {
         let counts = match counts_padding {
             true => taps.is_padded(i, r),
