@@ -140,7 +140,7 @@ fn find_place(schedule: &Schedule, space: &mut Space, alloc: Id, buffer: Expr) -
         if let Some(id) = inside {
             outer.extend(schedule.tree.as_for(id).and_then(|each| space.find(each.var)));
             if !writes_what_it_reads(schedule, space, buffer, &accesses, &blocks, &outer) {
-                break;
+                continue;
             }
         }
         let met: Vec<&Access> = accesses.iter().collect();
@@ -169,7 +169,7 @@ fn outer_block(schedule: &Schedule, stmt: Id) -> Option<Id> {
     blocks.next().is_none().then_some(block)
 }
 
-/// Whether, while the outer variables stay what they are, everything that is read is among what one block writes before.
+/// Whether, while the outer variables stay what they are, everything that is read is among what was written before.
 fn writes_what_it_reads(
     schedule: &Schedule,
     space: &mut Space,
@@ -203,14 +203,47 @@ fn writes_what_it_reads(
     reads.iter().all(|(reader, read)| {
         let starts_itself =
             schedule.tree.as_block(*reader).is_some_and(|block| block.init.is_some());
-        regions.iter().any(|(writer, written)| {
+        let mut before: Vec<Vec<Range>> = Vec::new();
+        for (writer, written) in &regions {
             // Statements stand in the order of their numbers in a walk; a block reads its own only once it was started.
             let is_before = match writer == reader {
                 true => starts_itself,
                 false => stands_before(schedule, *writer, *reader),
             };
-            is_before && covers(space, written, read) && writes_all(schedule, space, *writer, outer)
-        })
+            if is_before && writes_all(schedule, space, *writer, outer) {
+                before.push(written.clone());
+            }
+        }
+        joined(before).iter().any(|written| covers(space, written, read))
+    })
+}
+
+/// Regions with those that lie end to end as one, as the parts of a loop that was cut write them.
+fn joined(mut regions: Vec<Vec<Range>>) -> Vec<Vec<Range>> {
+    let mut at = 0;
+    while at < regions.len() {
+        let next = (0..regions.len())
+            .find_map(|other| Some((other, with_behind(&regions[at], &regions[other])?)));
+        match next {
+            Some((other, both)) => {
+                regions[at] = both;
+                regions.remove(other);
+                at = 0;
+            }
+            None => at += 1,
+        }
+    }
+    regions
+}
+
+/// A region with one that goes on where it ends, along one axis.
+fn with_behind(first: &[Range], next: &[Range]) -> Option<Vec<Range>> {
+    let mut differ = (0..first.len()).filter(|&axis| first[axis] != next[axis]);
+    let (axis, None) = (differ.next()?, differ.next()) else { return None };
+    let mut both = first.to_vec();
+    (first[axis].min.add(&first[axis].extent) == next[axis].min).then(|| {
+        both[axis].extent = both[axis].extent.add(&next[axis].extent);
+        both
     })
 }
 

@@ -26,6 +26,8 @@ pub struct Work {
     pub operations: usize,
     /// Calls of functions such as `exp`.
     pub functions: usize,
+    /// Choices by where an element lies, as those of padding.
+    pub choices: usize,
 }
 
 impl Schedule {
@@ -121,6 +123,30 @@ impl Schedule {
         )
     }
 
+    /// How often each element of what `producer` writes would be computed if each step of a loop computed what is read in it: 1 where
+    /// steps read elements of their own, or nobody can tell.
+    pub fn overlap(&self, each: Loop, producer: Block) -> f64 {
+        let mut space = self.space();
+        let Some(var) = self.tree.as_for(each.0).map(|each| each.var) else { return 1.0 };
+        let around = self.tree.ancestors(each.0).filter_map(|id| self.tree.as_for(id));
+        let outer: Vec<Expr> = around.map(|each| each.var).chain([var]).collect();
+        let fixed: Vec<_> = outer.iter().filter_map(|&var| space.node(var).as_atom()).collect();
+        let accesses = self.bound_accesses(&mut space, each.0);
+        let Some(var) = space.find(var) else { return 1.0 };
+        let mut overlap: f64 = 1.0;
+        for buffer in self.buffers(producer.0, true) {
+            let is_read = |access: &&Access| !access.is_store && access.buffer == buffer;
+            let read: Vec<&Access> = accesses.iter().filter(is_read).collect();
+            let region = self.region(&mut space, buffer, &read, &|atom| fixed.contains(&atom));
+            let ratios = region.iter().filter_map(|range| {
+                let step = range.min.linear_in(var)?.0.value().filter(|&step| step != 0)?;
+                Some(range.extent.value()? as f64 / step.abs() as f64)
+            });
+            overlap = overlap.max(ratios.map(|ratio| ratio.max(1.0)).product());
+        }
+        overlap
+    }
+
     /// Whether a block writes what is read outside of the program.
     pub fn writes_result(&self, block: Block) -> bool {
         self.is_output(block.0)
@@ -147,6 +173,11 @@ impl Schedule {
             match self.view(expr) {
                 View::Load { .. } => continue,
                 View::Intrinsic { .. } => work.functions += 1,
+                View::Select { cond, .. } => {
+                    work.operations += 1;
+                    let is_place = |&part: &Expr| self.slack(&mut self.space(), part).is_some();
+                    work.choices += usize::from(self.conjuncts(cond).iter().any(is_place));
+                }
                 _ if matches!(self.body().kind(expr), Kind::BINARY | Kind::SELECT | Kind::CAST) => {
                     work.operations += 1;
                 }

@@ -4,6 +4,8 @@ use tenon_schedule::{Block, Schedule};
 
 /// Operations of a value that is rather computed for each reader than kept.
 const CHEAP: usize = 8;
+/// How often an element that is padding, or is not, may be computed rather than kept.
+const OVERLAP: f64 = 1.5;
 
 /// Inlines each block whose readers read every element of it once, when it is cheap or has one reader.
 pub(crate) fn inline_all(schedule: &mut Schedule) {
@@ -21,12 +23,15 @@ fn is_worth_it(schedule: &mut Schedule, block: Block) -> bool {
     let Ok(consumers) = schedule.consumers(block) else { return false };
     let work = schedule.work(block);
     let is_cheap = work.functions == 0 && work.operations <= CHEAP;
-    // A reader whose loops do not all say what it reads would compute the same again in each of their steps.
+    // A reader whose loops do not all say what it reads would compute the same again in each of their steps. Nor does padding go to
+    // where each element is read several times.
     (is_cheap || consumers.len() == 1)
         && consumers.iter().all(|&consumer| {
             let Ok(loops) = schedule.loops(consumer) else { return false };
             loops.iter().all(|&each| {
-                schedule.extent(each) == Some(1) || schedule.says_what_is_read(each, block)
+                schedule.extent(each) == Some(1)
+                    || schedule.says_what_is_read(each, block)
+                        && (work.choices == 0 || schedule.overlap(each, block) <= OVERLAP)
             })
         })
 }

@@ -6,7 +6,8 @@
 //!                                                         for %j … { block "out" … } }
 //! ```
 //!
-//! Of the loops around all readers, the row goes to the last before which each says what is read: so nothing is computed twice.
+//! Of the loops around all readers, the row goes to the last before which each says what is read, and steps read little in common: so
+//! next to nothing is computed twice.
 //! A sum that runs in vectors over what it keeps, as a product with a matrix that lies row by row, is given some vectors of
 //! sums at a time, which stay in registers.
 
@@ -43,8 +44,23 @@ fn start_before(schedule: &mut Schedule, block: Block) -> Result<()> {
 
 fn place(schedule: &mut Schedule, block: Block, lanes: i64) -> Result<()> {
     let mut said = common_loops(schedule, block)?;
-    let ends = said.iter().position(|&each| !schedule.says_what_is_read(each, block));
+    let consumers = schedule.consumers(block)?;
+    let ends = said.iter().position(|&each| {
+        let is_reduced = consumers.iter().any(|&consumer| schedule.is_reduced(consumer, each));
+        !schedule.says_what_is_read(each, block)
+            || is_reduced && schedule.overlap(each, block) > 1.0
+    });
     said.truncate(ends.unwrap_or(said.len()));
+    // Loops whose steps read what others read as well come last: what they read is computed before them.
+    let (apart, windows): (Vec<Loop>, Vec<Loop>) =
+        said.iter().partition(|&&each| schedule.overlap(each, block) <= 1.0);
+    let order = [apart.as_slice(), windows.as_slice()].concat();
+    if order == said || attempt(schedule, |schedule| schedule.reorder(&order)) {
+        said = apart;
+    } else {
+        let ends = said.iter().position(|each| windows.contains(each));
+        said.truncate(ends.unwrap_or(said.len()));
+    }
     let Some(&last) = said.last() else { return Ok(()) };
     if !schedule.is_reduction(block) || !runs_over_what_it_keeps(schedule, block)? {
         return schedule.compute_at(block, last);

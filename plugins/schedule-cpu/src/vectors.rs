@@ -1,8 +1,9 @@
 //! Loops over neighbouring elements, in vectors.
 
-use tenon_schedule::{Block, Loop, Schedule, Tail};
+use tenon_schedule::{Block, Loop, Refusal, Result, Schedule, Tail};
 
 use crate::attempt;
+use crate::windows::without_borders;
 
 /// A loop of fewer steps has no vector.
 const MIN_STEPS: i64 = 4;
@@ -38,16 +39,44 @@ pub(crate) fn join_rows(schedule: &mut Schedule, block: Block) {
 pub(crate) fn vectorize(schedule: &mut Schedule, block: Block, lanes: i64) {
     let Ok(loops) = schedule.own_loops(block) else { return };
     let Some(&inner) = loops.last() else { return };
-    if !schedule.is_serial(inner) || !is_worth_it(schedule, block, inner) {
+    if let Some([first, end]) = schedule.interior(inner)
+        && schedule.extent(inner).is_some_and(|extent| (first, end) != (0, extent))
+        && end - first >= lanes.max(MIN_STEPS)
+        && schedule.is_serial(inner)
+        && let Ok(parts) = without_borders(schedule, inner)
+    {
+        for part in parts {
+            if let Ok(blocks) = schedule.children(part)
+                && let &[block] = blocks.as_slice()
+            {
+                vectorize(schedule, block, lanes);
+            }
+        }
+        return;
+    }
+    if !schedule.is_serial(inner) {
+        return;
+    }
+    if !is_worth_it(schedule, block, inner) {
+        attempt(schedule, |schedule| in_blocks(schedule, block, inner, lanes));
         return;
     }
     match schedule.extent(inner) {
         Some(extent) if extent >= MIN_STEPS => drop(schedule.vectorize(inner)),
-        Some(_) => {}
+        Some(_) => drop(schedule.unroll(inner)),
         None => drop(attempt(schedule, |schedule| {
             let parts = schedule.split(inner, &[None, Some(lanes)], Tail::Cut)?;
             schedule.vectorize(parts[1])
         })),
+    }
+}
+
+/// Runs a loop whose elements lie side by side as long as a vector is, as the channels of a layout in blocks.
+fn in_blocks(schedule: &mut Schedule, block: Block, inner: Loop, lanes: i64) -> Result<()> {
+    let parts = schedule.split(inner, &[None, Some(lanes)], Tail::Perfect)?;
+    match is_worth_it(schedule, block, parts[1]) {
+        true => schedule.vectorize(parts[1]),
+        false => Err(Refusal::new("the elements do not lie side by side")),
     }
 }
 

@@ -47,7 +47,7 @@ fn of_result(schedule: &mut Schedule, result: Block) -> Result<()> {
 }
 
 /// The parts of a loop in whose middle all conditions hold.
-fn without_borders(schedule: &mut Schedule, pixels: Loop) -> Result<Vec<Loop>> {
+pub(crate) fn without_borders(schedule: &mut Schedule, pixels: Loop) -> Result<Vec<Loop>> {
     match (schedule.extent(pixels), schedule.interior(pixels)) {
         (Some(extent), Some([first, end])) if first > 0 || end < extent => {
             let lengths = [first, end - first, extent - end];

@@ -11,7 +11,6 @@ use tenon_plugin_api::with_float;
 use super::programs;
 use crate::kernel::moves::{parse, relayout};
 use crate::kernel::parallel::fill;
-use crate::program::fixed::Fixed;
 
 /// x / (bias + alpha / size * sum of squares of the near channels) ^ beta
 #[op(name = "nn.lrn", pattern = "out_fusable")]
@@ -84,14 +83,6 @@ impl Operator for Lrn {
 #[rule(compute)]
 fn program(op: &Lrn, program: &mut Program) {
     programs::lrn::program(op, program);
-}
-
-/// In vectors of channels or of pixels.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &Lrn, program: &mut Program) -> Option<()> {
-    let args = Fixed::of(program)?;
-    program.run(programs::LrnFixed::of(op, &args).program(&args));
-    Some(())
 }
 
 /// With `t = bias + alpha / size sum of squares of the near channels`: `g t^-beta - 2 alpha beta / size x times

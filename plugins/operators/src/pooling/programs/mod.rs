@@ -4,6 +4,6 @@ mod movement;
 mod whole;
 mod windows;
 
-pub(crate) use movement::{Method, Windows, channel_block};
+pub(super) use movement::{Method, Windows};
 pub(super) use whole::whole;
 pub(super) use windows::windows;

@@ -2,8 +2,6 @@
 
 use tenon_plugin_api::op::Layout;
 
-use crate::program::fixed::vector_chunk;
-
 /// What becomes of the elements of a window.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Method {
@@ -35,14 +33,5 @@ impl Windows<'_> {
             Method::Mean { counts_padding: false } => !self.ceil_mode && self.padding == [0; 4],
         };
         is_full.then(|| self.size.iter().product())
-    }
-}
-
-/// Channels that lie side by side in a tensor of layout `layout`: a block, or some where channels are the last axis, or one.
-pub(crate) fn channel_block(layout: &Layout, channels: i64, lanes: i64) -> i64 {
-    match (layout.block(b'C'), layout.axes()) {
-        (Some(block), _) => block,
-        (None, [.., b'C']) if layout.blocks().is_empty() => vector_chunk(channels, lanes),
-        _ => 1,
     }
 }

@@ -23,7 +23,6 @@ impl<'k> Deref for Buffer<'k> {
 
 /// The buffers of a program, all of whose extents are integers, and the vector registers of the target.
 pub(crate) struct Fixed<'k> {
-    pub(crate) kernel: &'k Program,
     pub(crate) inputs: Vec<Buffer<'k>>,
     pub(crate) outputs: Vec<Buffer<'k>>,
     /// How many f32 a register holds, a power of two.
@@ -47,7 +46,7 @@ impl<'k> Fixed<'k> {
         let bits = target.int("vector_bits")?.max(32);
         let (inputs, outputs) = (fixed(kernel.inputs())?, fixed(kernel.outputs())?);
         let registers = target.int("vector_registers").unwrap_or(16).max(8);
-        Some(Self { kernel, inputs, outputs, lanes: 1 << (bits / 32).ilog2(), registers })
+        Some(Self { inputs, outputs, lanes: 1 << (bits / 32).ilog2(), registers })
     }
 
     /// How many elements a vector register holds when they are computed with: floats narrower than f32 are computed with as f32.

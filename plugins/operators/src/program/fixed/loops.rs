@@ -130,9 +130,3 @@ pub(crate) fn vector_width(extent: i64, lanes: i64) -> i64 {
     }
     width
 }
-
-/// The largest divisor of `extent` that is written out as vectors of `lanes` lanes.
-pub(crate) fn vector_chunk(extent: i64, lanes: i64) -> i64 {
-    let limit = extent.min(MAX_VECTORS * lanes);
-    (1..=limit).rev().find(|chunk| extent % chunk == 0).unwrap_or(1)
-}

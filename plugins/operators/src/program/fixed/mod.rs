@@ -13,5 +13,5 @@ mod loops;
 pub(crate) mod tile;
 
 pub(crate) use buffers::{Block, Buffer, Fixed};
-pub(crate) use loops::{Loops, MAX_VECTORS, vector_chunk, vector_width};
+pub(crate) use loops::{Loops, MAX_VECTORS, vector_width};
 pub(crate) use tenon_plugin_api::program::{Program as Kernel, Scalar, Stmt, compute_dtype};
