@@ -193,6 +193,18 @@ fn the_host_and_the_drivers_name_no_operator() {
 }
 
 /// A rule of a phase has the name of what a pass establishes, so that who breaks it is told what to run.
+/// How a program runs is the business of schedules.
+#[test]
+fn no_program_of_an_operator_decides_how_it_runs() {
+    let words =
+        ["LoopKind", "vector_bits", "vector_registers", "Parallel", "Vectorized", "Unrolled"];
+    for file in files(&root().join("plugins/operators/src"), "rs") {
+        let text = read(&file);
+        let found = words.iter().find(|&&word| text.contains(word));
+        assert_eq!(found, None, "{}", file.display());
+    }
+}
+
 #[test]
 fn every_rule_of_a_phase_is_established_by_a_pass() {
     let passes: String = pass_files().iter().map(|path| read(path)).collect();

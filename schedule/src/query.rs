@@ -147,6 +147,16 @@ impl Schedule {
         overlap
     }
 
+    /// The bits of the widest elements that a block writes.
+    pub fn bits(&self, block: Block) -> i64 {
+        let dtypes = self.buffers(block.0, true).into_iter().filter_map(|buffer| {
+            let body = self.body();
+            let ty = body.ty(buffer)?;
+            Some(body.terms().tensor(ty)?.0.bits() as i64)
+        });
+        dtypes.max().unwrap_or(32)
+    }
+
     /// Whether a block writes what is read outside of the program.
     pub fn writes_result(&self, block: Block) -> bool {
         self.is_output(block.0)

@@ -28,14 +28,16 @@ impl Schedule {
         buffers
     }
 
-    /// The blocks of `among` before which, or behind which, a block stands by reading what is written.
+    /// The blocks that write what a block reads, in order.
     pub(crate) fn producers_of(&self, block: Id) -> Vec<Id> {
         let among = self.tree.blocks_of(self.tree.scope(block));
         let read = self.buffers(block, false);
-        let writes = |&&other: &&Id| {
-            other != block && self.buffers(other, true).iter().any(|buffer| read.contains(buffer))
-        };
         let place = among.iter().position(|&other| other == block).unwrap_or(0);
+        let writes = |&&other: &&Id| {
+            let written = self.buffers(other, true);
+            let mut both = written.into_iter().filter(|buffer| read.contains(buffer));
+            both.any(|buffer| self.meet(other, block, buffer, &among))
+        };
         among[..place].iter().filter(writes).copied().collect()
     }
 
@@ -43,12 +45,20 @@ impl Schedule {
     pub(crate) fn consumers_of(&self, block: Id) -> Vec<Id> {
         let among = self.tree.blocks_of(self.tree.scope(block));
         let written = self.buffers(block, true);
-        let reads = |&&other: &&Id| {
-            other != block
-                && self.buffers(other, false).iter().any(|buffer| written.contains(buffer))
-        };
         let place = among.iter().position(|&other| other == block).unwrap_or(0);
+        let reads = |&&other: &&Id| {
+            let read = self.buffers(other, false);
+            let mut both = read.into_iter().filter(|buffer| written.contains(buffer));
+            other != block && both.any(|buffer| self.meet(block, other, buffer, &among))
+        };
         among[place..].iter().filter(reads).copied().collect()
+    }
+
+    /// Whether `reader` may read elements of a buffer that `writer` writes. Of the only writer everybody does.
+    fn meet(&self, writer: Id, reader: Id, buffer: Expr, among: &[Id]) -> bool {
+        let writes = |&other: &Id| self.buffers(other, true).contains(&buffer);
+        let has_others = among.iter().filter(|&other| *other != writer).any(writes);
+        !has_others || !self.are_apart((writer, true), (reader, false), buffer)
     }
 
     /// Whether a block writes what the program, or the block around it, does not make itself.
@@ -128,7 +138,7 @@ impl Schedule {
             let shared =
                 self.buffers(other, true).into_iter().find(|buffer| written.contains(buffer));
             if let Some(shared) = shared
-                && !self.are_apart(block, other, shared)
+                && !self.are_apart((block, true), (other, true), shared)
             {
                 let (name, buffer) = (self.block_name(other), self.var_name(shared));
                 return Some(format!("block \"{name}\" writes `{buffer}` as well"));
@@ -137,18 +147,18 @@ impl Schedule {
         None
     }
 
-    /// Whether two blocks write different elements of a buffer.
-    fn are_apart(&self, a: Id, b: Id, buffer: Expr) -> bool {
+    /// Whether two blocks touch different elements of a buffer, each where it writes or where it reads.
+    fn are_apart(&self, a: (Id, bool), b: (Id, bool), buffer: Expr) -> bool {
         let mut space = self.space();
-        let mut written = |id: Id| {
+        let mut touched = |(id, is_store): (Id, bool)| {
             let accesses = self.bound_accesses(&mut space, id);
             let own: Vec<&Access> = accesses
                 .iter()
-                .filter(|access| access.is_store && access.buffer == buffer)
+                .filter(|access| access.is_store == is_store && access.buffer == buffer)
                 .collect();
             self.region(&mut space, buffer, &own, &|_| false)
         };
-        let (a, b) = (written(a), written(b));
+        let (a, b) = (touched(a), touched(b));
         a.iter().zip(&b).any(|(a, b)| {
             let ends = [a.min.add(&a.extent), b.min.add(&b.extent)];
             space.is_natural(&b.min.sub(&ends[0])) || space.is_natural(&a.min.sub(&ends[1]))
@@ -244,7 +254,9 @@ impl Schedule {
             let written = self.buffers(block, true);
             for &earlier in &blocks[..at] {
                 let read = self.buffers(earlier, false);
-                if let Some(&buffer) = written.iter().find(|buffer| read.contains(buffer)) {
+                let mut both = written.iter().filter(|buffer| read.contains(buffer));
+                let met = both.find(|&&buffer| self.meet(block, earlier, buffer, &blocks));
+                if let Some(&buffer) = met {
                     let (name, buffer) = (self.block_name(earlier), self.var_name(buffer));
                     return refuse(
                         block,
@@ -303,6 +315,7 @@ impl Schedule {
                 && others.clone().all(|&other| {
                     !self.buffers(other, false).contains(&buffer)
                         || !self.buffers(other, true).contains(&buffer)
+                        || self.are_apart((block, true), (other, true), buffer)
                 })
         })
     }

@@ -2,6 +2,7 @@
 
 mod attempt;
 mod fallback;
+mod finish;
 mod inlining;
 mod product;
 mod rows;

@@ -5,7 +5,7 @@
 //! ```
 
 mod gradient;
-mod programs;
+mod program;
 
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
@@ -120,14 +120,7 @@ impl Conv2d {
 /// One element after the other.
 #[rule(compute)]
 fn program(op: &Conv2d, program: &mut Program) -> Option<()> {
-    programs::plain(op, program)
-}
-
-/// In tiles that stay in registers.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &Conv2d, program: &mut Program) -> Option<()> {
-    program.run(programs::fixed(op, program)?);
-    Some(())
+    program::plain(op, program)
 }
 
 impl Conv2d {

@@ -86,13 +86,6 @@ fn program(op: &Dense, program: &mut Program) {
     programs::dense(program, &op.weight_layout);
 }
 
-/// In tiles that stay in registers.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &Dense, program: &mut Program) -> Option<()> {
-    program.run(programs::dense_fixed(program, &op.weight_layout)?);
-    Some(())
-}
-
 gains_by_precision!(Dense);
 
 /// For each element of the result a multiplication and an addition for each element of a row.

@@ -91,13 +91,6 @@ fn program(op: &Matmul, program: &mut Program) -> Result<()> {
     programs::matmul(program, [op.transpose_a, op.transpose_b])
 }
 
-/// In tiles that stay in registers.
-#[rule(compute, benefit = 2)]
-fn fixed(op: &Matmul, program: &mut Program) -> Option<()> {
-    program.run(programs::matmul_fixed(program, [op.transpose_a, op.transpose_b])?);
-    Some(())
-}
-
 /// The shape of the batch, and that of the matrices.
 fn split_matrix(shape: &[usize]) -> (&[usize], [usize; 2]) {
     let (batch, matrix) = shape.split_at(shape.len() - 2);

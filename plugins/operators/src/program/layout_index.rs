@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::ir::{Context, Dim};
 use tenon_plugin_api::op::Layout;
-use tenon_plugin_api::program::{Program, Scalar};
+use tenon_plugin_api::program::{Extent, Program, Scalar};
 
 /// An index along an axis: whole, or as a block and a place in it.
 #[derive(Clone, Copy)]
@@ -27,6 +27,26 @@ impl<'p> Coordinate<'p> {
         match self.inner {
             Some((inner, size)) => self.outer * size + inner,
             None => self.outer,
+        }
+    }
+
+    /// Which part of `extent` elements it lies in. Where these are whole blocks, the block says it.
+    pub(crate) fn part_of(self, extent: Dim) -> Scalar<'p> {
+        let program = self.outer.program();
+        match (self.inner, program.dim_value(extent)) {
+            (Some((_, size)), Some(extent)) if extent % size == 0 => self.outer / (extent / size),
+            _ => self.index() / extent.index(program),
+        }
+    }
+
+    /// The same place behind so many parts of `extent` elements.
+    pub(crate) fn behind(self, parts: Scalar<'p>, extent: Dim) -> Self {
+        let program = self.outer.program();
+        match (self.inner, program.dim_value(extent)) {
+            (Some((inner, size)), Some(extent)) if extent % size == 0 => {
+                Self::split(parts * (extent / size) + self.outer, inner, size)
+            }
+            _ => Self::whole(parts * extent.index(program) + self.index()),
         }
     }
 
@@ -70,10 +90,4 @@ pub(crate) fn dim_extent(program: &Program, layout: &Layout, shape: &[Dim], axis
     let cx = program.cx();
     let outer = layout.position(axis).map_or(cx.dim(1), |position| shape[position]);
     cx.dim_mul(outer, cx.dim(layout.block(axis).unwrap_or(1)))
-}
-
-/// The whole extent of `axis` in a tensor of layout `layout`.
-pub(crate) fn extent(layout: &Layout, shape: &[i64], axis: u8) -> i64 {
-    let outer = layout.position(axis).map_or(1, |position| shape[position]);
-    outer * layout.block(axis).unwrap_or(1)
 }

@@ -1,0 +1,121 @@
+//! Convolution of any extents and layouts.
+//!
+//! ```text
+//! padded[n, c, y, x] = data[n, c, y - before, x - before]      where that is inside, and zero elsewhere
+//! acc[n, oc, y, x] += padded[n, g * depth + ic, y * s + ky, x * s + kx] * weight[oc, ic, ky, kx]
+//! ```
+//!
+//! It sums over the axes of the weight in their order. Data that no window reaches over is not padded.
+
+use tenon_plugin_api::ir::{Context, Dim};
+use tenon_plugin_api::op::Layout;
+use tenon_plugin_api::program::{Buffer, Extent, Program, Reducer, Scalar, compute_dtype};
+
+use super::Conv2d;
+use crate::program::layout_index::{Coordinate, coordinate, dim_extent, place};
+
+/// The program; none where the layout of the result is unknown.
+pub(super) fn plain(op: &Conv2d, program: &Program) -> Option<()> {
+    let (weight, out) = (program.input(1), program.output(0));
+    let dtype = compute_dtype(weight.dtype());
+    let out_layout = op.result_layout()?;
+    let cx = program.cx();
+    let of_weight = |axis| dim_extent(program, &op.kernel_layout, weight.shape(), axis);
+    let of_data = |axis| dim_extent(program, &op.data_layout, program.input(0).shape(), axis);
+    let outputs = cx.dim_floor_div(of_weight(b'O'), cx.dim(op.groups));
+    let depth = cx.dim_floor_div(of_data(b'C'), cx.dim(op.groups));
+    let data = match op.padding {
+        [0, 0, 0, 0] => program.input(0),
+        _ => padded(op, program, [b'H', b'W'].map(of_weight), &out_layout),
+    };
+    let taps = Taps::of(&op.kernel_layout);
+    let sum =
+        program.reduce("acc", Reducer::Sum, dtype, out.shape(), &taps.extents(&weight), |i, k| {
+            let zero = program.index(0);
+            let own = |axis| coordinate(&out_layout, i, axis).unwrap_or(Coordinate::whole(zero));
+            let input = match op.groups {
+                1 => taps.coordinate(k, b'I', zero),
+                _ => taps.coordinate(k, b'I', zero).behind(own(b'C').part_of(outputs), depth),
+            };
+            let tap = |axis: usize| {
+                let axes = [b'H', b'W'][axis];
+                let tap = taps.coordinate(k, axes, zero).index();
+                Coordinate::whole(own(axes).index() * op.strides[axis] + tap * op.dilation[axis])
+            };
+            let value = data.at(&place(&op.data_layout, |axis| match axis {
+                b'N' => own(b'N'),
+                b'C' => input,
+                b'H' => tap(0),
+                _ => tap(1),
+            }));
+            let weight = weight.wide(&place(&op.kernel_layout, |axis| match axis {
+                b'O' => own(b'C'),
+                axis => taps.coordinate(k, axis, zero),
+            }));
+            value.cast(dtype) * weight
+        });
+    program.set(&out, |i| sum.at(i));
+    Some(())
+}
+
+/// The data with zeros around it, as much of it as windows reach.
+fn padded<'p>(
+    op: &Conv2d,
+    program: &'p Program,
+    taps: [Dim; 2],
+    out_layout: &Layout,
+) -> Buffer<'p> {
+    let (data, out, cx) = (program.input(0), program.output(0), program.cx());
+    let image = [b'H', b'W'];
+    let own =
+        image.map(|axis| dim_extent(program, &op.data_layout, data.shape(), axis).index(program));
+    let mut shape = data.shape().to_vec();
+    for axis in 0..2 {
+        let out = dim_extent(program, out_layout, out.shape(), image[axis]);
+        let steps = cx.dim_mul(cx.dim_add(out, cx.dim(-1)), cx.dim(op.strides[axis]));
+        let reach = cx.dim_mul(cx.dim_add(taps[axis], cx.dim(-1)), cx.dim(op.dilation[axis]));
+        let position = op.data_layout.position(image[axis]).expect("data has rows and columns");
+        shape[position] = cx.dim_add(cx.dim_add(steps, reach), cx.dim(1));
+    }
+    program.map("padded", data.dtype(), &shape, |i| {
+        let at = [0, 1].map(|axis| {
+            let position = op.data_layout.position(image[axis]).expect("data has rows and columns");
+            (position, i[position] - op.padding[axis])
+        });
+        let mut nearest: Vec<Scalar<'p>> = i.to_vec();
+        for (axis, (position, at)) in at.into_iter().enumerate() {
+            nearest[position] = at.max(0).min(own[axis] - 1);
+        }
+        let [y, x] = [0, 1].map(|axis| at[axis].1.ge(0).and(at[axis].1.lt(own[axis])));
+        y.and(x).select(data.at(&nearest), program.literal(data.dtype(), 0.0))
+    })
+}
+
+/// The axes of a weight that are summed over: where each stands among those of the sum.
+struct Taps<'a> {
+    layout: &'a Layout,
+    /// The axes of the weight, by their numbers.
+    axes: Vec<usize>,
+}
+
+impl<'a> Taps<'a> {
+    fn of(layout: &'a Layout) -> Self {
+        let outer = layout.axes().iter().copied();
+        let axes = outer.chain(layout.blocks().iter().map(|&(axis, _)| axis)).enumerate();
+        Self { layout, axes: axes.filter(|&(_, axis)| axis != b'O').map(|(at, _)| at).collect() }
+    }
+
+    fn extents(&self, weight: &Buffer<'_>) -> Vec<Dim> {
+        self.axes.iter().map(|&at| weight.shape()[at]).collect()
+    }
+
+    /// The coordinate along an axis of the weight at step `k` of the sum.
+    fn coordinate<'p>(&self, k: &[Scalar<'p>], axis: u8, zero: Scalar<'p>) -> Coordinate<'p> {
+        let rank = self.layout.axes().len() + self.layout.blocks().len();
+        let mut indices = vec![zero; rank];
+        for (&at, &step) in self.axes.iter().zip(k) {
+            indices[at] = step;
+        }
+        coordinate(self.layout, &indices, axis).unwrap_or(Coordinate::whole(zero))
+    }
+}

@@ -1,0 +1,186 @@
+//! Which loops of a sum of products move which operand.
+
+use tenon_schedule::{Block, Loop, Result, Schedule, Tail};
+
+use super::no_product;
+
+/// A sum of products, and which of its loops are rows and columns. Loops are told by their place among those of the result, outermost
+/// first; those of one step are in neither list.
+pub(super) struct Operands {
+    pub(super) sum: Block,
+    pub(super) out: Block,
+    /// Steps of the loops over the result.
+    pub(super) extents: Vec<i64>,
+    /// The loop over neighbours of the operand that is loaded in vectors.
+    pub(super) column: usize,
+    /// The loop around it that moves this operand alone, as that over blocks of channels.
+    pub(super) blocks: Option<usize>,
+    /// The loops that do not move it, outermost first.
+    pub(super) rows: Vec<usize>,
+    pub(super) form: Form,
+    /// Elements of a vector that lie side by side.
+    pub(super) lanes: i64,
+}
+
+/// How operands come into registers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Form {
+    /// Both in vectors of columns, as where each channel has a filter of its own.
+    Depthwise,
+    /// One in vectors of columns, the other element by element.
+    Columns,
+    /// Both in vectors along the sum: the second matrix lies column by column.
+    Dots,
+}
+
+/// How far a step of a loop moves the two operands; none where it is no constant.
+type Moves = [Option<i64>; 2];
+
+impl Operands {
+    pub(super) fn of(schedule: &mut Schedule, sum: Block, out: Block, lanes: i64) -> Result<Self> {
+        let (own, of_out) = (schedule.loops(sum)?, schedule.loops(out)?);
+        let (kept, depth) = own.split_at(of_out.len().min(own.len()));
+        let is_deep = |each: &Loop| schedule.is_reduced(sum, *each);
+        if depth.is_empty() || kept.iter().any(is_deep) || !depth.iter().all(is_deep) {
+            return no_product();
+        }
+        let extents = |loops: &[Loop]| -> Option<Vec<i64>> {
+            loops.iter().map(|&each| schedule.extent(each)).collect()
+        };
+        let (Some(kept_extents), Some(extents)) = (extents(kept), extents(&of_out)) else {
+            return no_product();
+        };
+        if kept_extents != extents || extents.contains(&0) {
+            return no_product();
+        }
+        let moves: Option<Vec<Moves>> = kept.iter().map(|&each| moves(schedule, each)).collect();
+        let Some(moves) = moves else { return no_product() };
+        if let &[depth] = depth
+            && schedule.extent(depth).is_some_and(|steps| steps >= lanes)
+            && self::moves(schedule, depth) == Some([Some(1); 2])
+        {
+            return Self::dots(sum, out, extents, &moves, lanes);
+        }
+        let is_beside = |at: &usize| stores_beside(schedule, of_out[*at]);
+        let Some(column) = (0..extents.len()).rev().filter(|&at| extents[at] > 1).find(is_beside)
+        else {
+            return no_product();
+        };
+        let (beside, lanes) = beside(schedule, kept[column], extents[column], lanes)?;
+        let found = [0, 1].map(|vector| {
+            let is_vector = beside[vector] == Some(1) && matches!(beside[1 - vector], Some(0 | 1));
+            let others = || (0..extents.len()).filter(|&at| at != column && extents[at] > 1);
+            let rows: Vec<usize> = others().filter(|&at| moves[at][vector] == Some(0)).collect();
+            let is_block = |at: &usize| {
+                let [of_vector, of_element] = [vector, 1 - vector].map(|each| moves[*at][each]);
+                *at < column && of_vector != Some(0) && of_element == Some(0)
+            };
+            let blocks = others().rfind(is_block);
+            let form = match beside[1 - vector] {
+                Some(1) => Form::Depthwise,
+                _ => Form::Columns,
+            };
+            let extents = extents.clone();
+            is_vector.then_some(Self { sum, out, extents, column, blocks, rows, form, lanes })
+        });
+        let most = found.into_iter().flatten().max_by_key(|found| (found.form, found.rows.len()));
+        most.map_or_else(no_product, Ok)
+    }
+
+    /// With rows that move one operand alone, and columns the other.
+    fn dots(
+        sum: Block,
+        out: Block,
+        extents: Vec<i64>,
+        moves: &[Moves],
+        lanes: i64,
+    ) -> Result<Self> {
+        let alone = |one: usize| {
+            let is_moved =
+                move |&at: &usize| moves[at][one] != Some(0) && moves[at][1 - one] == Some(0);
+            (0..moves.len()).filter(is_moved)
+        };
+        let columns = [0, 1].map(|one| alone(one).rfind(|&at| extents[at] > 1));
+        let Some(vector) = (0..2).max_by_key(|&one| columns[one]) else { return no_product() };
+        let Some(column) = columns[vector] else { return no_product() };
+        let rows = alone(1 - vector).filter(|&at| extents[at] > 1).collect();
+        let (blocks, form) = (None, Form::Dots);
+        Ok(Self { sum, out, extents, column, blocks, rows, form, lanes })
+    }
+
+    /// The extent of a loop.
+    pub(super) fn extent(&self, at: usize) -> i64 {
+        self.extents[at]
+    }
+}
+
+/// How a loop around a sum moves its operands.
+fn moves(schedule: &Schedule, each: Loop) -> Option<Moves> {
+    let strides = schedule.strides(each).into_iter();
+    let read = strides.filter(|stride| !stride.is_written).map(|stride| stride.elements);
+    read.collect::<Vec<_>>().try_into().ok()
+}
+
+/// Cuts loops that move an operand only from group to group, as channels do where each group has inputs of its own, into one over
+/// groups and one within.
+pub(super) fn groups_apart(schedule: &mut Schedule, sum: Block, out: Block) -> Result<()> {
+    let count = schedule.loops(out)?.len();
+    let loops = schedule.loops(sum)?;
+    let mut cuts = Vec::new();
+    for (at, &each) in loops.iter().enumerate().take(count) {
+        let Some(found) = moves(schedule, each) else { return Ok(()) };
+        if let Some(operand) = found.iter().position(Option::is_none)
+            && let Some(steps) = group(schedule, each, operand)
+        {
+            cuts.push((at, steps));
+        }
+    }
+    for (at, steps) in cuts.into_iter().rev() {
+        for block in [sum, out] {
+            let each = schedule.loops(block)?[at];
+            schedule.split(each, &[None, Some(steps)], Tail::Perfect)?;
+        }
+    }
+    Ok(())
+}
+
+/// The most neighbouring steps of a loop, from a multiple of them on, that see the same elements of an operand.
+fn group(schedule: &mut Schedule, each: Loop, operand: usize) -> Option<i64> {
+    let extent = schedule.extent(each)?;
+    let mut sizes = (2..=extent / 2).rev().filter(|steps| extent % steps == 0);
+    sizes.find(|&steps| {
+        let before = schedule.snapshot();
+        let inner = schedule.split(each, &[None, Some(steps)], Tail::Perfect).map(|parts| parts[1]);
+        let found = inner.ok().and_then(|inner| moves(schedule, inner));
+        schedule.restore(before);
+        found.is_some_and(|found| found[operand] == Some(0))
+    })
+}
+
+/// Whether neighbouring steps of a loop write neighbours.
+fn stores_beside(schedule: &Schedule, each: Loop) -> bool {
+    let mut stores = schedule.strides(each).into_iter().filter(|stride| stride.is_store);
+    stores.all(|stride| stride.elements == Some(1))
+}
+
+/// How neighbouring columns of a vector lie, and how many there are in it: columns in blocks may jump from one block to the next.
+fn beside(schedule: &mut Schedule, column: Loop, extent: i64, lanes: i64) -> Result<(Moves, i64)> {
+    let is_beside = |found: &Moves| found.contains(&Some(1));
+    if let Some(found) = moves(schedule, column).filter(is_beside) {
+        return Ok((found, lanes));
+    }
+    for lanes in
+        [lanes, lanes / 2, lanes / 4].into_iter().filter(|&lanes| 1 < lanes && lanes < extent)
+    {
+        let before = schedule.snapshot();
+        let parts = schedule.partition(column, &[Some(extent / lanes * lanes)]);
+        let whole = parts.map_or(column, |parts| parts[0]);
+        let inner = schedule.split(whole, &[None, Some(lanes)], Tail::Perfect);
+        let found = inner.ok().and_then(|parts| moves(schedule, parts[1])).filter(is_beside);
+        schedule.restore(before);
+        if let Some(found) = found {
+            return Ok((found, lanes));
+        }
+    }
+    no_product()
+}

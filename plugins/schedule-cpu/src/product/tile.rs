@@ -1,0 +1,216 @@
+//! How much of a product is computed in registers at once.
+//!
+//! A tile is some rows by some vectors of the result. At each step of the sum, the vectors of one operand are loaded, and each row
+//! brings one element of the other that is multiplied with all of them. So more rows save loads of vectors, more vectors save loads
+//! of elements, and all of it must stay in registers: the sums, the loaded vectors, and one register for an element.
+
+use tenon_schedule::Result;
+
+use super::no_product;
+use super::operands::{Form, Operands};
+
+/// Sums that must be in flight for the multiply-add units to be busy: their latency times their number.
+const SUMS_IN_FLIGHT: i64 = 8;
+/// Vectors of a column that is left in one piece.
+const MAX_VECTORS: i64 = 4;
+/// Blocks of columns in a tile.
+const MAX_BLOCKS: i64 = 8;
+/// A narrow image is cut into several whole rows, up to so many.
+const MAX_ROWS: i64 = 8;
+
+/// Rows of a tile of dot products.
+const DOTS: i64 = 4;
+/// What each further size of tiles costs, which is another piece of code.
+const UNEVEN: f64 = 1.02;
+
+/// What the machine has.
+#[derive(Clone, Copy)]
+pub(super) struct Machine {
+    /// Vector registers.
+    pub(super) registers: i64,
+    pub(super) threads: i64,
+}
+
+/// Rows and vectors of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tile {
+    rows: i64,
+    vectors: i64,
+}
+
+impl Tile {
+    /// Whether it stays in registers; one register is left for what else comes up.
+    fn fits(self, registers: i64) -> bool {
+        self.rows * self.vectors + self.vectors + 1 < registers
+    }
+
+    /// Time of one step of the sum, in multiply-adds.
+    fn cost(self) -> f64 {
+        let Tile { rows, vectors } = self;
+        let work = (rows * vectors).max(rows + vectors).max(SUMS_IN_FLIGHT);
+        // What is left of a step beside its arithmetic: the loop, and vectors from a farther cache.
+        work as f64 + 0.25 + 0.25 * vectors as f64
+    }
+}
+
+/// The tiles of a product. Each list has the sizes of tiles, and over how many elements of the loop they go; the last is what is
+/// left.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Shape {
+    /// Rows of the loop outside of `rows` that are in a tile as a whole; one where that loop is cut.
+    pub(super) outer: i64,
+    /// Heights of tiles.
+    pub(super) rows: Vec<Part>,
+    /// Steps of the loop over blocks of columns.
+    pub(super) blocks: i64,
+    /// Widths of tiles, in columns.
+    pub(super) columns: Vec<Part>,
+}
+
+/// Tiles of `size` over `count` elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) size: i64,
+    pub(super) count: i64,
+}
+
+impl Shape {
+    /// The shape whose tiles take least time; of those with tiles of one size if `is_even`.
+    pub(super) fn best(operands: &Operands, machine: Machine, is_even: bool) -> Result<Self> {
+        if operands.form == Form::Dots {
+            return Ok(Self::of_dots(operands));
+        }
+        let width = operands.extent(operands.column);
+        let registers = match operands.form {
+            // The data has its share of the registers.
+            Form::Depthwise => machine.registers * 3 / 4,
+            _ => machine.registers,
+        };
+        let columns = match width <= MAX_VECTORS * operands.lanes {
+            true => vec![vec![Part { size: width, count: width }]],
+            false => pieces(width, operands.lanes),
+        };
+        let blocks = match (columns.as_slice(), operands.blocks) {
+            ([whole], Some(at)) if whole[0].size == width && operands.form == Form::Columns => {
+                operands.extent(at)
+            }
+            _ => 1,
+        };
+        let mut best: Option<(f64, Self)> = None;
+        for columns in columns {
+            for blocks in (1..=blocks.min(MAX_BLOCKS)).filter(|part| blocks % part == 0) {
+                for (outer, rows) in
+                    rows(operands, registers, blocks * vectors_of(columns[0].size, operands.lanes))
+                {
+                    let shape = Self { outer, rows, blocks, columns: columns.clone() };
+                    let cost = shape.cost(operands, operands.lanes, registers);
+                    if is_even && shape.rows.len() * shape.columns.len() > 1 {
+                        continue;
+                    }
+                    if cost.is_finite() && best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                        best = Some((cost, shape));
+                    }
+                }
+            }
+        }
+        best.map_or_else(no_product, |(_, shape)| Ok(shape))
+    }
+
+    /// Few of both, so that sums and what they are made of stay in registers.
+    fn of_dots(operands: &Operands) -> Self {
+        let rows = operands.rows.last().map_or(1, |&at| operands.extent(at));
+        let height = rows.min(DOTS);
+        let width = operands.extent(operands.column).min(SUMS_IN_FLIGHT / height.min(2));
+        let columns = evenly(operands.extent(operands.column), width);
+        Self { outer: 1, rows: evenly(rows, height), blocks: 1, columns }
+    }
+
+    /// Time of a step of the sum over the last two loops over rows and those over columns; infinite where a tile does not stay in
+    /// registers.
+    fn cost(&self, operands: &Operands, lanes: i64, registers: i64) -> f64 {
+        let outer = match operands.rows.as_slice() {
+            [.., outer, _] => operands.extent(*outer) / self.outer,
+            _ => 1,
+        };
+        let blocks = operands.blocks.map_or(1, |at| operands.extent(at)) / self.blocks;
+        let mut cost = 0.0;
+        for rows in &self.rows {
+            for columns in &self.columns {
+                let vectors = vectors_of(columns.size, lanes) * self.blocks;
+                let tile = Tile { rows: rows.size * self.outer, vectors };
+                if !tile.fits(registers) {
+                    return f64::INFINITY;
+                }
+                let count = rows.count / rows.size * (columns.count / columns.size);
+                cost += (outer * blocks * count) as f64 * tile.cost();
+            }
+        }
+        let pieces = (self.rows.len() * self.columns.len()) as i32;
+        cost * UNEVEN.powi(pieces - 1)
+    }
+}
+
+/// The ways to cut long columns: tiles of some whole vectors, and what is left in a tile of its own, or the vectors of that and its
+/// rest.
+fn pieces(width: i64, lanes: i64) -> Vec<Vec<Part>> {
+    let most = (width / lanes).min(2 * MAX_VECTORS);
+    let cut = |sizes: &[i64]| -> Vec<Part> {
+        let mut left = width;
+        let parts = sizes.iter().filter(|&&size| size > 0).map(|&size| {
+            let count = left / size * size;
+            left -= count;
+            Part { size, count }
+        });
+        parts.filter(|part| part.count > 0).collect()
+    };
+    let mut ways = Vec::new();
+    for vectors in 1..=most {
+        let size = vectors * lanes;
+        let rest = width % size;
+        ways.push(cut(&[size, rest / lanes * lanes, rest % lanes]));
+        if rest <= MAX_VECTORS * lanes && rest > lanes && rest % lanes > 0 {
+            ways.push(cut(&[size, rest]));
+        }
+    }
+    ways
+}
+
+/// The ways to cut the last two loops over rows.
+fn rows(operands: &Operands, registers: i64, vectors: i64) -> Vec<(i64, Vec<Part>)> {
+    let Some(&inner) = operands.rows.last() else {
+        return vec![(1, vec![Part { size: 1, count: 1 }])];
+    };
+    let width = operands.extent(inner);
+    let most = (registers / vectors).max(1);
+    let mut ways: Vec<(i64, Vec<Part>)> =
+        (1..=most.min(width)).map(|size| (1, evenly(width, size))).collect();
+    if let [.., outer, _] = operands.rows.as_slice() {
+        let height = operands.extent(*outer);
+        let heights = (2..=height.min(MAX_ROWS)).filter(|rows| height % rows == 0);
+        ways.extend(heights.map(|rows| (rows, vec![Part { size: width, count: width }])));
+    }
+    ways
+}
+
+/// As many tiles as those of `size` that cover `extent`, as even as they can be.
+fn evenly(extent: i64, size: i64) -> Vec<Part> {
+    let tiles = (extent + size - 1) / size;
+    let (low, more) = (extent / tiles, extent % tiles);
+    let parts = [
+        Part { size: low + 1, count: more * (low + 1) },
+        Part { size: low, count: (tiles - more) * low },
+    ];
+    parts.into_iter().filter(|part| part.count > 0).collect()
+}
+
+/// How many vectors a row of `extent` elements takes: as many of `lanes` lanes as go in, then shorter ones, down to four lanes, then
+/// single elements.
+fn vectors_of(extent: i64, lanes: i64) -> i64 {
+    let (mut rest, mut width, mut vectors) = (extent, lanes, 0);
+    while rest > 0 {
+        vectors += rest / width;
+        rest %= width;
+        width = if width > 4 { width / 2 } else { 1 };
+    }
+    vectors
+}
