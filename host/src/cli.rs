@@ -18,6 +18,7 @@ mod opt;
 mod options;
 mod output;
 mod passes;
+mod patience;
 mod pipelines;
 mod plugins;
 mod progress;

@@ -85,6 +85,29 @@ fn one_that_never_has_a_value_ends_an_evaluation_with_a_limit() {
 }
 
 #[test]
+fn one_that_a_pass_waits_for_ends_the_program_with_its_name() {
+    let house = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        std::fs::write(house.path().join(name), text).expect("written");
+    };
+    std::fs::copy(faulty(), house.path().join("libfaulty.so")).expect("copied");
+    file("registry.toml", "schema = 1\n[[plugins.dir]]\npath = \".\"\nenable = \"all\"\n");
+    file("m.ir", "fn @main() { %a = test.op.Endless(const(f32[2], [1.0, 2.0]))\n ret %a }\n");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_tenon"))
+        .args(["opt", "m.ir", "-o", "out.ir", "-p", "test.Evaluate"])
+        .args(["--config", "evaluate.patience=1"])
+        .env("TENON_REGISTRY", house.path().join("registry.toml"))
+        .current_dir(house.path())
+        .output()
+        .expect("the program runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("error: `test.op.Endless` has no value after 1 seconds"), "{said}");
+    assert!(said.contains("help: `--config evaluate.patience=10` waits longer"), "{said}");
+    assert!(!house.path().join("out.ir").exists(), "nothing is written");
+}
+
+#[test]
 fn one_that_is_to_be_isolated_is_refused() {
     let house = tempfile::tempdir().expect("a folder");
     let plugins = house.path().join("plugins");

@@ -13,6 +13,7 @@ use super::complete;
 use super::input::{Model, read_model, read_reproducer, write_module_below};
 use super::interrupt::Watchful;
 use super::output::{Failure, note, warn_of_plugins};
+use super::patience::limit_evaluations;
 use super::progress::Progress;
 use super::reproducers;
 use crate::border::ReportLevel;
@@ -280,6 +281,7 @@ pub(super) fn run_plan(
     module: &Module,
     cx: &mut PassContext,
 ) -> Result<Module, PassError> {
+    limit_evaluations(&cx.settings);
     let _watchful = Watchful::new();
     driver::run_plan(registry, plan, module, cx)
 }

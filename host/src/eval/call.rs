@@ -18,6 +18,7 @@ use super::budget::charged_tensor;
 use super::machine::Machine;
 use super::runtime::{call_runtime, static_shape};
 use super::value::{Callee, Place};
+use super::watch::Watched;
 use super::{EvalProblem, LimitError, Tensor, Tuple, Value};
 
 impl Machine<'_, '_> {
@@ -106,7 +107,10 @@ impl Machine<'_, '_> {
         drop(self.budget.charge(bytes)?);
         self.budget.step(count)?;
         let tensors = match self.budget.patience() {
-            None => evaluate(op, cx, &args, attrs, &outs),
+            None => {
+                let _watched = Watched::new(op.name);
+                evaluate(op, cx, &args, attrs, &outs)
+            }
             Some(patience) => {
                 let (op, cx, args) = (op.clone(), cx.clone(), args.clone());
                 let name = op.name;

@@ -13,6 +13,7 @@ mod machine;
 mod program;
 mod runtime;
 mod value;
+mod watch;
 
 pub use budget::{LimitError, Limits};
 pub(crate) use call::results_of;
@@ -21,6 +22,7 @@ pub use evaluator::{Evaluator, evaluate_expr};
 pub use program::ProgramError;
 pub use tenon_plugin_api::op::{Element, Tensor};
 pub use value::{FunctionValue, Place, Storage, Tuple, Value};
+pub(crate) use watch::longest as longest_evaluation;
 
 #[cfg(test)]
 mod tests;
