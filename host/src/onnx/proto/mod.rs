@@ -13,6 +13,7 @@ mod attribute;
 mod graph;
 mod model;
 mod node;
+mod pair;
 mod tensor;
 mod types;
 
@@ -23,20 +24,7 @@ pub use node::{NodeProto, Scopes};
 pub use tensor::{Storage, TensorProto, TypedRun};
 pub use types::{Dimension, TypeProto, ValueInfoProto};
 
-use crate::onnx::wire::{Reader, WireError};
-
-/// A `StringStringEntryProto`.
-fn string_pair<'a>(mut reader: Reader<'a>) -> Result<(&'a str, &'a str), WireError> {
-    let (mut key, mut value) = ("", "");
-    while let Some(field) = reader.next_field()? {
-        match field.number {
-            1 => key = field.string()?,
-            2 => value = field.string()?,
-            _ => {}
-        }
-    }
-    Ok((key, value))
-}
+use pair::string_pair;
 
 #[cfg(test)]
 mod tests;
