@@ -36,6 +36,7 @@
 //! | derivatives | gradients are those of central differences in f64 |
 
 mod corpus;
+mod finding;
 mod operator;
 mod pass;
 mod patience;

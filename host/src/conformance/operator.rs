@@ -3,6 +3,7 @@
 use tenon_plugin_api::op::{AttrDef, AttrDefault, AttrKind, OpError, Tensor};
 
 use super::Check;
+use super::finding::{Finding, first};
 use super::patience::Progress;
 use crate::eval::results_of;
 use crate::infer::fits;
@@ -28,10 +29,10 @@ pub(super) struct Call {
 /// What was found wrong, by check.
 #[derive(Default)]
 struct Wrong {
-    inference: Vec<String>,
-    sizes: Vec<String>,
-    evaluation: Vec<String>,
-    defaults: Vec<String>,
+    inference: Vec<Finding>,
+    sizes: Vec<Finding>,
+    evaluation: Vec<Finding>,
+    defaults: Vec<Finding>,
 }
 
 /// Examines an operator.
@@ -68,32 +69,25 @@ pub(super) fn checks(cx: &Cx, op: &OpDef, seed: u64, progress: &Progress) -> Vec
 fn report(op: &OpDef, accepted: usize, evaluated: usize, wrong: Wrong) -> Vec<Check> {
     let name = Some(op.name);
     let calls = format!("{accepted} calls have a type");
-    let mut checks = vec![Check::new(name, "inference", calls.clone(), cut(wrong.inference))];
+    let mut checks = vec![Check::new(name, "inference", calls.clone(), first(wrong.inference))];
     if accepted == 0 {
         checks.push(Check::skipped(op.name, "sizes", "no call at random has a type"));
         return checks;
     }
-    checks.push(Check::new(name, "sizes", calls.clone(), cut(wrong.sizes)));
-    checks.push(Check::new(name, "defaults", calls, cut(wrong.defaults)));
+    checks.push(Check::new(name, "sizes", calls.clone(), first(wrong.sizes)));
+    checks.push(Check::new(name, "defaults", calls, first(wrong.defaults)));
     checks.push(match evaluated == 0 && wrong.evaluation.is_empty() {
         true => Check::skipped(op.name, "evaluation", "no call at random has a value"),
         false => {
             let values = format!("{evaluated} calls, each twice");
-            Check::new(name, "evaluation", values, cut(wrong.evaluation))
+            Check::new(name, "evaluation", values, first(wrong.evaluation))
         }
     });
     checks
 }
 
-/// The first few of many.
-fn cut(mut wrong: Vec<String>) -> Vec<String> {
-    wrong.dedup();
-    wrong.truncate(3);
-    wrong
-}
-
-fn told(cx: &Cx, args: &[Type], attrs: Attrs, what: &str) -> String {
-    format!("{}: {what}", call_text(cx, args, attrs))
+fn told(cx: &Cx, args: &[Type], attrs: Attrs, what: &str) -> Finding {
+    Finding(format!("{}: {what}", call_text(cx, args, attrs)))
 }
 
 /// A call as messages have it.
@@ -104,7 +98,7 @@ pub(super) fn call_text(cx: &Cx, args: &[Type], attrs: Attrs) -> String {
 }
 
 /// With integers in the place of symbols the result is the one that the symbols give, or the call is refused.
-fn with_sizes(cx: &Cx, op: &OpDef, call: &Call) -> Result<(), String> {
+fn with_sizes(cx: &Cx, op: &OpDef, call: &Call) -> Result<(), Finding> {
     let Call { args, attrs, result } = sized(cx, call);
     match op.infer(cx, &args, attrs) {
         Ok(found) if fits(cx, result, found, None) => Ok(()),
@@ -142,7 +136,7 @@ pub(super) fn sized(cx: &Cx, call: &Call) -> Call {
 }
 
 /// Attributes that are given as they are by default change nothing.
-fn with_defaults(cx: &Cx, op: &OpDef, call: &Call) -> Result<(), String> {
+fn with_defaults(cx: &Cx, op: &OpDef, call: &Call) -> Result<(), Finding> {
     let given = cx.terms().attrs(call.attrs);
     let mut attrs = call.attrs;
     for attr in op.attrs.iter().filter(|attr| given.term(attr.name).is_none()) {
@@ -161,7 +155,7 @@ fn with_defaults(cx: &Cx, op: &OpDef, call: &Call) -> Result<(), String> {
 }
 
 /// Evaluates a call without symbols twice, which gives the same; false where its values are refused.
-fn twice(cx: &Cx, op: &OpDef, call: &Call, random: &mut Random) -> Result<bool, String> {
+fn twice(cx: &Cx, op: &OpDef, call: &Call, random: &mut Random) -> Result<bool, Finding> {
     let Some(evaluation) = op.evaluation() else { return Ok(false) };
     let Ok(result) = op.infer(cx, &call.args, call.attrs) else { return Ok(false) };
     let outs = results_of(cx.terms(), result);

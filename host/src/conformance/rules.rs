@@ -6,6 +6,7 @@
 use tenon_plugin_api::rule::{DecomposeForTraining, Facet};
 
 use super::Check;
+use super::finding::{Finding, first};
 use super::operator::{Call, call_text, calls, sized};
 use super::patience::Progress;
 use crate::eval::{Evaluator, Tensor, Value};
@@ -53,11 +54,10 @@ pub(super) fn checks(
             progress.next("same results", call_text(&cx, &call.args, call.attrs));
             match same_results(registry, &plan, pass, facet, &module_of(&cx, op, call), seed) {
                 Ok(was_tried) => tried += usize::from(was_tried),
-                Err(what) => wrong.push(format!("{}: {what}", pass.name)),
+                Err(what) => wrong.push(Finding(format!("{}: {what}", pass.name))),
             }
         }
-        wrong.dedup();
-        wrong.truncate(3);
+        let wrong = first(wrong);
         checks.push(match tried == 0 && wrong.is_empty() {
             true => Check::skipped(&name, "same results", "no call at random could be compared"),
             false => {
@@ -92,11 +92,11 @@ fn module_of(cx: &Cx, op: &OpDef, call: &Call) -> Module {
 }
 
 /// Runs a pass; `None` when it fails with a word of its own.
-fn changed(registry: &Registry, plan: &Plan, module: &Module) -> Result<Option<Module>, String> {
+fn changed(registry: &Registry, plan: &Plan, module: &Module) -> Result<Option<Module>, Finding> {
     let mut context = PassContext { opt_level: u8::MAX, ..PassContext::default() };
     match run(registry, plan, module, &mut context) {
         Ok(after) => Ok(Some(after)),
-        Err(error) if is_panic(&error) => Err(error.to_string()),
+        Err(error) if is_panic(&error) => Err(Finding(error.to_string())),
         Err(_) => Ok(None),
     }
 }
@@ -113,7 +113,7 @@ fn same_results(
     facet: &str,
     module: &Module,
     seed: u64,
-) -> Result<bool, String> {
+) -> Result<bool, Finding> {
     let Ok(module) = infer_module(module) else { return Ok(false) };
     let tolerance = pass.tolerance.map_or_else(Tolerance::default, Tolerance::part);
     let mut reference = Reference::new(&module, seed).with_tolerance(tolerance);
@@ -124,7 +124,7 @@ fn same_results(
     let Some(after) = changed(registry, plan, &module)? else { return Ok(false) };
     match reference.advance(&after) {
         Ok(_) => Ok(!reference.is_empty()),
-        Err(difference) => Err(difference.how.to_string()),
+        Err(difference) => Err(Finding(difference.how.to_string())),
     }
 }
 
@@ -148,7 +148,7 @@ fn derivatives(
             Err(what) => wrong.push(what),
         }
     }
-    wrong.truncate(3);
+    let wrong = first(wrong);
     (tried > 0 || !wrong.is_empty()).then(|| {
         let calls = format!("{tried} calls against differences");
         Check::new(Some(name), "derivatives", calls, wrong)
@@ -174,7 +174,7 @@ fn differences(
     cx: &Cx,
     call: &Call,
     random: &mut Random,
-) -> Result<bool, String> {
+) -> Result<bool, Finding> {
     let Some(module) = with_loss(cx, op, call) else { return Ok(false) };
     let Some(after) = changed(registry, plan, &module)? else { return Ok(false) };
     let added = after.iter().find(|(name, _)| module.get(*name).is_none());
@@ -193,13 +193,15 @@ fn differences(
         return Ok(false);
     }
     let found = Evaluator::new(&after).call(&adjoint, tensors(&values));
-    let found = found.map_err(|error| format!("@{adjoint}: {error}"))?;
-    let Value::Tuple(found) = found else { return Err(format!("@{adjoint} gives no tuple")) };
+    let found = found.map_err(|error| Finding(format!("@{adjoint}: {error}")))?;
+    let Value::Tuple(found) = found else {
+        return Err(Finding(format!("@{adjoint} gives no tuple")));
+    };
     let Some(Value::Tuple(grads)) = found.fields().get(1) else {
-        return Err(format!("@{adjoint} gives no gradients"));
+        return Err(Finding(format!("@{adjoint} gives no gradients")));
     };
     for (arg, grad) in grads.fields().iter().enumerate() {
-        let grad = grad.to_tensor().ok_or("a gradient is no tensor")?;
+        let grad = grad.to_tensor().ok_or_else(|| Finding("a gradient is no tensor".to_owned()))?;
         let grad = grad.elements::<f64>();
         for _ in 0..ELEMENTS.min(grad.len()) {
             let element = random.below(grad.len());
@@ -213,11 +215,11 @@ fn differences(
             let (Some(above), Some(below)) = (moved(step), moved(-step)) else { continue };
             let wanted = (above - below) / (2.0 * step);
             if (grad[element] - wanted).abs() > 1e-4 * (1.0 + wanted.abs()) {
-                return Err(format!(
+                return Err(Finding(format!(
                     "by element {element} of argument {} it is {}, and by differences {wanted}",
                     arg + 1,
                     grad[element]
-                ));
+                )));
             }
         }
     }
