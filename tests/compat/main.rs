@@ -4,27 +4,18 @@
 //! sources. `plugin/lib.rs` is built with both, and each is loaded by today's host and by the next one.
 
 mod next;
+#[path = "../support/outside.rs"]
+mod outside;
 
 use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use outside::{built, cargo, locked, workshop};
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Where everything is built. It is kept between runs.
-fn workshop() -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compat")
-}
-
-/// Holds off other tests, which run in processes of their own, while something is built.
-fn locked<T>(work: impl FnOnce() -> T) -> T {
-    fs::create_dir_all(workshop()).expect("a folder");
-    let file = File::create(workshop().join("lock")).expect("a lock");
-    file.lock().expect("the lock is free some day");
-    work()
 }
 
 /// What a plugin is built with.
@@ -59,13 +50,6 @@ fn next_sources() -> PathBuf {
     folder
 }
 
-fn cargo(folder: &Path, target: &str) -> Command {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--offline", "--quiet", "--target-dir"]);
-    cargo.arg(workshop().join(target)).current_dir(folder);
-    cargo
-}
-
 fn succeed(command: &mut Command) {
     let output = command.output().expect("the tests are run by cargo");
     let words = String::from_utf8_lossy(&output.stderr);
@@ -90,19 +74,21 @@ fn plugin(api: Api) -> PathBuf {
         if !folder.join("Cargo.lock").exists() {
             fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("copied");
         }
-        let target =
-            if matches!(api, Api::FrozenByNightly) { "plugins-nightly" } else { "plugins" };
-        let mut cargo = cargo(&folder, target);
+        let library = format!("lib{}.so", package.replace('-', "_"));
+        let mut cargo = cargo();
+        cargo.args(["build", "--quiet"]).current_dir(&folder);
         match api {
-            Api::Frozen => &mut cargo,
-            Api::Next => cargo.args(["--features", "next"]),
+            Api::Frozen => succeed(&mut cargo),
+            Api::Next => succeed(cargo.args(["--features", "next"])),
+            // Nothing that another compiler has built is of use to it.
             Api::FrozenByNightly => {
-                cargo.env("RUSTUP_TOOLCHAIN", "nightly").env("RUSTFLAGS", "-Zrandomize-layout")
+                let target = workshop().join("nightly");
+                cargo.env("CARGO_TARGET_DIR", &target).env("RUSTUP_TOOLCHAIN", "nightly");
+                succeed(cargo.env("RUSTFLAGS", "-Zrandomize-layout"));
+                return target.join("debug").join(library);
             }
-        };
-        succeed(&mut cargo);
-        let library = format!("debug/lib{}.so", package.replace('-', "_"));
-        workshop().join(target).join(library)
+        }
+        built().join(library)
     })
 }
 
@@ -115,12 +101,24 @@ fn todays_host() -> PathBuf {
 /// The program of the next version.
 fn next_host() -> PathBuf {
     locked(|| {
-        let folder = next_sources();
-        let features = ["--no-default-features", "-p", "tenon-host", "--bin", "tenon"];
-        succeed(cargo(&folder, "host").args(features));
-        // The operators lie beside the program.
-        succeed(cargo(&folder, "host").args(["-p", "tenon-operators"]));
-        workshop().join("host/debug/tenon")
+        let mut cargo = cargo();
+        cargo.args(["build", "--quiet", "--no-default-features"]).current_dir(next_sources());
+        succeed(cargo.args([
+            "-p",
+            "tenon-host",
+            "--bin",
+            "tenon",
+            "-p",
+            "tenon-operators",
+            "--lib",
+        ]));
+        // Operators lie beside the program, and what others build does not.
+        let folder = workshop().join("next");
+        fs::create_dir_all(&folder).expect("a folder");
+        for file in ["tenon", "libtenon_operators.so"] {
+            fs::copy(built().join(file), folder.join(file)).expect("copied");
+        }
+        folder.join("tenon")
     })
 }
 

@@ -17,11 +17,6 @@ const EDITS: &[Edit] = &[
         from: "version = \"1.0.0\"\nedition",
         to: "version = \"1.1.0\"\nedition",
     },
-    Edit {
-        file: "Cargo.toml",
-        from: "[workspace.package]",
-        to: "[profile.dev.package.tenon-host]\ndebug = false\n\n[workspace.package]",
-    },
     // A longer record of a node.
     Edit {
         file: "plugin-api/src/abi/records.rs",

@@ -5,6 +5,8 @@ use tenon_operators as _;
 
 #[path = "../filetests/file_test.rs"]
 mod file_test;
+#[path = "../support/outside.rs"]
+mod outside;
 #[path = "../models/program.rs"]
 mod program;
 
@@ -81,9 +83,7 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
         &["src/lib.rs", "src/moments.rs", "src/dense_schedule.rs"],
     )?;
     fs::create_dir_all(&plugins)?;
-    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("out_of_tree/target");
-    let library = build_in(&folder, &target)?.join("libacme_operators.so");
-    install(&library, &plugins.join("libacme_operators.so"))?;
+    build_in(&folder, "libacme_operators.so", &plugins.join("libacme_operators.so"))?;
     build_c(root, "c-op/moments.c", &plugins.join("libc_op.so"))?;
     let ours = program::profile().display().to_string();
     let dir = |path: &str| format!("[[plugins.dir]]\npath = {path:?}\nenable = \"all\"\n");
@@ -227,8 +227,7 @@ fn build(root: &Path, house: &Path) -> Result<(), Failed> {
     build_c(root, "c-pass/multiply_by_one.c", &plugins.join("libc_pass.so"))?;
     let folder = house.join("custom-pass");
     check_out(root, &folder)?;
-    let library = build_custom(&folder, &house.join("target"))?;
-    install(&library, &plugins.join("libacme_passes.so"))?;
+    build_in(&folder, "libacme_passes.so", &plugins.join("libacme_passes.so"))?;
     let text = "schema = 1\n[[plugins.dir]]\npath = \"plugins\"\nenable = \"all\"\n";
     Ok(fs::write(house.join("registry.toml"), text)?)
 }
@@ -276,18 +275,12 @@ fn write_changed(path: &Path, text: &str) -> Result<(), Failed> {
     }
 }
 
-/// Builds the Rust plugin in `folder`; the path of its library.
-fn build_custom(folder: &Path, target: &Path) -> Result<PathBuf, Failed> {
-    Ok(build_in(folder, target)?.join("libacme_passes.so"))
-}
-
-/// Builds what is in `folder`; where its library is then.
-fn build_in(folder: &Path, target: &Path) -> Result<PathBuf, Failed> {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--release", "--offline", "--quiet", "--manifest-path"]);
-    cargo.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(target);
-    succeed(&mut cargo)?;
-    Ok(target.join("release"))
+/// Builds what is in `folder`, and puts the library in its place.
+fn build_in(folder: &Path, library: &str, place: &Path) -> Result<(), Failed> {
+    outside::locked(|| {
+        succeed(outside::cargo().args(["build", "--quiet"]).current_dir(folder))?;
+        install(&outside::built().join(library), place)
+    })
 }
 
 /// Puts a library in its place in one step, as somebody may be reading the one that is there.
@@ -320,11 +313,11 @@ fn rebuilt(root: &Path) -> Result<(), Failed> {
     fs::write(house.path().join("registry.toml"), text)?;
     let model = house.path().join("model.ir");
     fs::write(&model, "fn @main(%x: f32[4]) -> f32[4] {\n  ret negative(negative(%x))\n}\n")?;
-    // Not where the others build: what is edited here is of this test alone.
-    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("out_of_tree/rebuilt");
+    // What is edited here is of this test alone.
+    let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
+    fs::write(folder.join("Cargo.toml"), manifest.replace("acme-passes", "acme-edited"))?;
     let found = || -> Result<String, Failed> {
-        let library = build_custom(&folder, &target)?;
-        install(&library, &plugins.join("libacme_passes.so"))?;
+        build_in(&folder, "libacme_edited.so", &plugins.join("libacme_passes.so"))?;
         let mut opt = tenon();
         opt.arg("opt").arg(&model).args(["-p", "acme.DoubleNegation", "--registry"]);
         let output = run(opt.arg(house.path().join("registry.toml")))?;
