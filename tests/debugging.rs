@@ -288,6 +288,38 @@ fn compiled_code_is_compared_with_the_evaluator() {
 }
 
 #[test]
+fn schedules_are_explained_and_measured() {
+    let house = House::new();
+    let module = house.path("product.ir");
+    let text =
+        "fn @main(%a: f32[24, 64]) {\n  %b = matmul(%a, %a) { transpose_b = true }\n  ret %b\n}\n";
+    fs::write(&module, text).expect("it can be written");
+    let library = house.path("product.so");
+    let (code, said) = say(house
+        .tenon("compile")
+        .args(["--explain-schedules", "--target", "haswell,threads=1", "-o"])
+        .args([&library, &module]));
+    assert_eq!(code, 0, "{said}");
+    for line in [
+        "@matmul computes matmul",
+        "  rule       tenon_schedule_cpu::product::product",
+        "  knobs      rows = ",
+        "  because    both operands lie along the sum",
+        "  predicted  73.7 k operations, 14.6 k bytes, ",
+    ] {
+        assert!(said.contains(line), "no `{line}` in {said}");
+    }
+    let input = format!("a={}", ones(&house, "a.npy", &[24, 64]).display());
+    let (code, said) = say(house.tenon("run").args(["--profile", "--input", &input]).arg(&module));
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("% of peak") && said.contains("G operations a second"), "{said}");
+    let row = said.lines().find(|line| line.contains("kernel0")).expect("a row of the kernel");
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    let peak: f64 = cells[3].parse().expect("its share of the peak");
+    assert!(0.0 < peak, "{said}");
+}
+
+#[test]
 fn an_output_that_no_memory_holds_is_an_error() {
     let house = House::new();
     let path = house.path("huge.ir");
@@ -297,22 +329,23 @@ fn an_output_that_no_memory_holds_is_an_error() {
     for arguments in [&["--validate"][..], &["--validate=compiled"], &[]] {
         let mut run = house.tenon("run");
         run.arg(&path).args(arguments).arg("--input");
-        run.arg(format!("x={}", root_input(&house).display()));
+        run.arg(format!("x={}", ones(&house, "x.npy", &[1]).display()));
         let (code, said) = say(&mut run);
         assert_eq!(code, 1, "{arguments:?}: {said}");
         assert!(said.contains("no memory") || said.contains("bytes at a time"), "{said}");
     }
 }
 
-/// A file with one f32.
-fn root_input(house: &House) -> PathBuf {
-    let path = house.path("x.npy");
-    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }";
+/// A file of ones.
+fn ones(house: &House, name: &str, shape: &[usize]) -> PathBuf {
+    let path = house.path(name);
+    let shape_text: String = shape.iter().map(|extent| format!("{extent},")).collect();
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape_text}), }}");
     let padded = format!("{header:<117}\n");
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((padded.len() as u16).to_le_bytes());
     bytes.extend(padded.as_bytes());
-    bytes.extend(1f32.to_le_bytes());
+    bytes.extend(1f32.to_le_bytes().repeat(shape.iter().product()));
     fs::write(&path, bytes).expect("it can be written");
     path
 }

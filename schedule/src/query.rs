@@ -4,6 +4,7 @@ use tenon_plugin_api::ir::{Expr, Kind, LoopKind, View};
 
 use crate::access::Access;
 use crate::index::{Space, Sum};
+use crate::machine::Total;
 use crate::refusal::Result;
 use crate::schedule::{Block, Loop, Schedule};
 use crate::tree::Node;
@@ -171,6 +172,29 @@ impl Schedule {
             }
         }
         work
+    }
+
+    /// What the program computes as a whole; nothing where an extent is not known.
+    pub fn total(&self) -> Option<Total> {
+        let (mut total, mut space) = (Total::default(), Space::default());
+        for id in self.tree.blocks_of(None) {
+            let iters = self.tree.as_block(id).map_or(&[][..], |block| &block.iters);
+            let extents = iters.iter().map(|iter| space.read(self.body(), iter.extent).value());
+            let steps = extents.map(|it| it.map(|it| it as f64)).product::<Option<f64>>()?;
+            let work = self.work(Block(id));
+            total.operations += steps * work.operations as f64;
+            total.functions += steps * work.functions as f64;
+        }
+        for &param in &self.params {
+            let body = self.body();
+            let Some((dtype, dims)) = body.ty(param).and_then(|ty| body.terms().tensor(ty)) else {
+                continue;
+            };
+            let extents = dims.iter().map(|&dim| body.terms().dim_value(dim));
+            let elements = extents.map(|it| it.map(|it| it as f64)).product::<Option<f64>>()?;
+            total.bytes += elements * dtype.bits() as f64 / 8.0;
+        }
+        Some(total)
     }
 
     /// Counts what a value is computed by; what is shared counts once, and indices do not.

@@ -1,23 +1,32 @@
 //! The facet `schedule`: how a tensor program runs.
 //!
 //! A question is a program and its target; the key is the operator that it computes, its attribute `op_name`, and then `any`, for
-//! any program. A rule applies primitives; its answer is the trace of what it applied. A rule that meets a refusal, or applies
-//! nothing, does not match, and the next one is asked.
+//! any program. A rule applies primitives; its answer is the trace of what it applied, with the knobs that it set and what it says of
+//! them. A rule that meets a refusal, applies nothing, or does not set the knobs that the program asks for does not match, and the
+//! next one is asked.
+
+use std::collections::BTreeMap;
 
 use tenon_plugin_api::abi::host::Host;
-use tenon_plugin_api::ir::{Attrs, AttrsView, Context, Symbol, Term, TermView};
+use tenon_plugin_api::ir::{AttrValue, Attrs, AttrsView, Context, Symbol, Term, TermView};
 use tenon_plugin_api::pass::{PassError, Rewriter};
-use tenon_plugin_api::rule::{Facet, Question, Reply, Rules};
+use tenon_plugin_api::rule::{Facet, Knob, Question, Reply, Rules};
 
-use crate::refusal;
+use crate::machine::{FUNCTION, Machine, Total};
+use crate::refusal::{self, Refusal};
 use crate::schedule::Schedule;
-use crate::trace::Script;
+use crate::trace::{Script, TraceError};
 
 /// The facet.
 pub struct OfProgram;
 
+/// What the trace is called in an answer.
+const TRACE: &str = "trace";
 /// The key of rules for any program.
 const ANY: &str = "any";
+
+/// Attribute of a tensor program: values of knobs that whoever schedules it is to take, by their names.
+const KNOBS: &str = "knobs";
 
 /// What a rule is asked: how a program is to run.
 pub struct Task {
@@ -25,22 +34,89 @@ pub struct Task {
     pub schedule: Schedule,
     cx: Host,
     target: Attrs,
+    machine: Machine,
+    rule: &'static str,
+    declared: &'static [Knob],
+    wanted: BTreeMap<String, i64>,
+    chosen: BTreeMap<&'static str, i64>,
+    total: Option<Total>,
+    cycles: Option<f64>,
+    reason: String,
 }
 
 impl Task {
-    /// What the program is for: `kind`, `vector_bits`, `vector_registers`, `threads`.
+    /// What the program is for; `docs/targets.md` lists the keys.
     pub fn target(&self) -> AttrsView<'_> {
         self.cx.terms().attrs(self.target)
     }
 
-    /// The target's number of threads.
-    pub fn threads(&self) -> i64 {
-        self.target().int("threads").unwrap_or(1).max(1)
+    /// The machine that the target is.
+    pub fn machine(&self) -> Machine {
+        self.machine
     }
 
-    /// How many elements of 32 bits a vector of the target holds.
-    pub fn lanes(&self) -> i64 {
-        (self.target().int("vector_bits").unwrap_or(128) / 32).max(1)
+    /// What the program computes as it was given; nothing where an extent is not known.
+    pub fn total(&self) -> Option<Total> {
+        self.total
+    }
+
+    /// The value that a knob was asked to have, if it was.
+    pub fn wanted(&self, knob: &str) -> Option<i64> {
+        self.wanted.get(knob).copied()
+    }
+
+    /// Says which value a knob of this rule has: the one that was asked for, or the best one that the rule knows.
+    ///
+    /// # Errors
+    /// When the rule does not declare such a knob, or the value is out of its range.
+    pub fn choose(&mut self, knob: &str, value: i64) -> refusal::Result<()> {
+        let Some(knob) = self.declared.iter().find(|declared| declared.name == knob) else {
+            return Err(Refusal::new(format!("the rule declares no knob `{knob}`")));
+        };
+        let Knob { name, least, most } = *knob;
+        if !(least..=most).contains(&value) {
+            let text = format!("the knob `{name}` is {value}, and goes from {least} to {most}");
+            return Err(Refusal::new(text));
+        }
+        self.chosen.insert(name, value);
+        Ok(())
+    }
+
+    /// Says why the program is scheduled so, in a sentence.
+    pub fn because(&mut self, reason: impl Into<String>) {
+        self.reason = reason.into();
+    }
+
+    /// Says in how many cycles of the machine the program will run, where the rule knows better than what arithmetic and memory need
+    /// at least.
+    pub fn predict(&mut self, cycles: f64) {
+        self.cycles = Some(cycles);
+    }
+
+    /// What is told of the answer.
+    fn report(&self) -> Attrs {
+        let knobs: Vec<(&str, AttrValue)> =
+            self.chosen.iter().map(|(name, value)| (*name, (*value).into())).collect();
+        let mut report: Vec<(&str, AttrValue)> = vec![("rule", self.rule.into())];
+        if !knobs.is_empty() {
+            report.push((KNOBS, AttrValue::Term(Term(self.cx.attrs(&knobs).0))));
+        }
+        if !self.reason.is_empty() {
+            report.push(("because", self.reason.as_str().into()));
+        }
+        if let Some(total) = self.total {
+            let operations = total.operations + FUNCTION * total.functions;
+            let bound = self.machine.cycles(&total, self.machine.threads);
+            let cycles = self.cycles.map_or(bound, |cycles| cycles.max(bound));
+            let numbers = [("operations", operations), ("bytes", total.bytes), ("cycles", cycles)];
+            report.extend(numbers.map(|(key, number)| (key, (number.ceil() as i64).into())));
+        }
+        self.cx.attrs(&report)
+    }
+
+    /// Whether all knobs were set that were asked for.
+    fn has_all_wanted(&self) -> bool {
+        self.wanted.iter().all(|(name, value)| self.chosen.get(name.as_str()) == Some(value))
     }
 }
 
@@ -50,48 +126,105 @@ impl Facet for OfProgram {
     type Answer = refusal::Result<()>;
 
     fn ask(question: Question<'_>) -> Result<Task, PassError> {
-        let schedule = Schedule::of(&question.copy_of_program()?)?;
+        let program = question.copy_of_program()?;
+        let schedule = Schedule::of(&program)?;
         let cx = question.context().clone();
-        Ok(Task { schedule, cx, target: Attrs(question.data().0) })
+        let target = Attrs(question.data().0);
+        let machine = Machine::of(cx.terms().attrs(target));
+        let wanted = wanted(cx.terms().attrs(program.attrs()))?;
+        let total = schedule.total();
+        let (rule, declared) = (question.rule(), question.knobs());
+        let (chosen, cycles, reason) = (BTreeMap::new(), None, String::new());
+        Ok(Task {
+            schedule,
+            cx,
+            target,
+            machine,
+            rule,
+            declared,
+            wanted,
+            chosen,
+            total,
+            cycles,
+            reason,
+        })
     }
 
     fn reply(ask: &mut Task, _: refusal::Result<()>) -> Result<Reply, PassError> {
         let trace = ask.schedule.trace().to_string();
-        Ok(Reply { nodes: Vec::new(), data: ask.cx.symbol(&trace).into() })
+        let data = ask.cx.with_attr(ask.report(), TRACE, trace.into());
+        Ok(Reply { nodes: Vec::new(), data: Term(data.0) })
     }
 
     fn reply_or_decline(
         ask: &mut Task,
         answer: refusal::Result<()>,
     ) -> Result<Option<Reply>, PassError> {
-        if answer.is_err() || !ask.schedule.has_changed() {
+        if answer.is_err() || !ask.schedule.has_changed() || !ask.has_all_wanted() {
             return Ok(None);
         }
         Self::reply(ask, answer).map(Some)
     }
 }
 
-/// The trace of the best rule for the program that `rw` edits, which computes the operator `op`, on a target.
+/// The knobs that a program asks for.
+fn wanted(attrs: AttrsView<'_>) -> Result<BTreeMap<String, i64>, PassError> {
+    let knobs = match attrs.get(KNOBS) {
+        None => return Ok(BTreeMap::new()),
+        Some(TermView::Dict(knobs)) => knobs,
+        Some(_) => return Err(PassError::new("`knobs` is no dictionary of integers")),
+    };
+    let value = |name: &str| {
+        let no_number = || PassError::new(format!("the knob `{name}` is no integer"));
+        Ok((name.to_owned(), knobs.int(name).ok_or_else(no_number)?))
+    };
+    knobs.iter().map(|(name, _)| value(name)).collect()
+}
+
+/// What a rule answers.
+pub struct Answered {
+    /// What is to be done to the program.
+    pub trace: Script,
+    /// What is told of it: `rule`, `knobs`, `because`, `operations`, `bytes`, `cycles`, as far as they are known.
+    pub report: Attrs,
+}
+
+/// The answer of the best rule for the program that `rw` edits, which computes the operator `op`, on a target.
 ///
 /// # Errors
-/// When a rule fails, or two rules for one key come first.
+/// When a rule fails, two rules for one key come first, or no rule sets the knobs that the program asks for.
 pub fn ask(
     rules: &mut Rules<OfProgram>,
     rw: &mut Rewriter,
     op: Option<Symbol>,
     target: Attrs,
-) -> Result<Option<Script>, PassError> {
+) -> Result<Option<Answered>, PassError> {
     use tenon_plugin_api::ir::Build;
     let any = rw.with_cx(|cx| cx.symbol(ANY));
     for key in op.into_iter().chain([any]) {
         let Some(reply) = rules.ask(rw, key, &[], Term(target.0))? else { continue };
-        let TermView::Str(text) = rw.body().terms().view(reply.data) else {
-            return Err(PassError::new("a rule of `schedule` answers what is no trace"));
+        let no_trace = |why: String| {
+            PassError::new(format!("a rule of `schedule` answers what is no trace{why}"))
         };
-        let script = text.parse();
-        return script.map(Some).map_err(|error| {
-            PassError::new(format!("a rule of `schedule` answers what is no trace: {error}"))
-        });
+        let terms = rw.body().terms();
+        let TermView::Dict(answer) = terms.view(reply.data) else {
+            return Err(no_trace(String::new()));
+        };
+        let Some(text) = answer.str(TRACE) else { return Err(no_trace(String::new())) };
+        let trace = text.parse().map_err(|error: TraceError| no_trace(format!(": {error}")))?;
+        let report = rw.with_cx(|cx| cx.without_attr(Attrs(reply.data.0), TRACE));
+        return Ok(Some(Answered { trace, report }));
     }
-    Ok(None)
+    let root = rw.body().root();
+    let wanted = wanted(rw.body().terms().attrs(rw.body().attrs(root)))?;
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    let wanted: Vec<String> =
+        wanted.iter().map(|(name, value)| format!("`{name} = {value}`")).collect();
+    let text = format!(
+        "no rule schedules this program with {}; `tenon rules list --facet schedule` shows the knobs of rules",
+        wanted.join(" and ")
+    );
+    Err(PassError::new(text))
 }

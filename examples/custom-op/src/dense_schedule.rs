@@ -30,5 +30,5 @@ fn dense(task: &mut Task) -> Result<()> {
 }
 
 fn has_wide_vectors(task: &Task) -> bool {
-    task.lanes() == 16
+    task.machine().lanes() == 16
 }

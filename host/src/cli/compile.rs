@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::Global;
 use super::argument::parse_dim;
 use super::complete;
+use super::explain;
 use super::input::{read_model, weights_path, write_module_below};
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
@@ -103,7 +104,13 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
         note(format!("{seconds:8.3} s in all"));
     }
     match global.json {
-        true => print_json(&serde_json::json!({ "output": output, "seconds": seconds })),
+        true => {
+            let mut told = serde_json::json!({ "output": output, "seconds": seconds });
+            if args.passes.explain_schedules {
+                told["schedules"] = explain::json(&module);
+            }
+            print_json(&told)
+        }
         // The result itself may have gone to standard output.
         false if is_stream(&output) => {
             note(format!("{} ({seconds:.2} s)", output.display()));

@@ -87,7 +87,13 @@ pub(super) fn rule_cells(
         (false, benefit) => format!("benefit {benefit}"),
     };
     let conflict = registry.rule_conflict(&rule.facet, &rule.key, None);
-    let about = conflict.unwrap_or_else(|| rule.summary().to_owned());
+    let mut about = conflict.unwrap_or_else(|| rule.summary().to_owned());
+    let knobs = rule.knobs.iter();
+    let knobs: Vec<String> =
+        knobs.map(|knob| format!("{} {}..={}", knob.name, knob.least, knob.most)).collect();
+    if !knobs.is_empty() {
+        about.push_str(&format!(" (knobs: {})", knobs.join(", ")));
+    }
     vec![entry.manifest.plugin.id.clone(), versions, benefit, about]
 }
 

@@ -12,8 +12,9 @@ use super::argument::{parse_dim, parse_input};
 use super::compile::no_code;
 use super::complete;
 use super::input::read_model;
-use super::kernel_times::KernelTimes;
+use super::kernel_times::{KernelTimes, Speed};
 use super::output::{Failure, note, print, print_json};
+use super::peak;
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
 use crate::executable::{CompileOptions, Executable, KernelRun};
@@ -82,7 +83,12 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
         session.run(&inputs, Some(&pool))?;
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
-    let kernels = KernelTimes::of(kernels, &profile::take());
+    let times_of_kernels = profile::take();
+    let speed = match kernels.is_empty() {
+        true => Speed::default(),
+        false => speed(&args.passes.target, &pool)?,
+    };
+    let kernels = KernelTimes::of(kernels, &times_of_kernels, speed);
     let outputs: Vec<(&str, Array)> = model
         .outputs()
         .iter()
@@ -142,6 +148,16 @@ fn open(global: &Global, args: &RunArgs) -> Result<(Model, Vec<KernelRun>), Fail
     let model = executable.jit()?;
     progress.done();
     Ok((model, executable.kernel_runs().to_vec()))
+}
+
+/// What the machine can on the threads of a pool.
+fn speed(target: &str, pool: &ThreadPool) -> Result<Speed, Failure> {
+    let target = Target::parse(target)?;
+    let of_one = peak::operations_per_second(&target)?;
+    // Rules take as many for granted where a target does not say.
+    let units = if target.fma_units() > 0 { target.fma_units() } else { 2 };
+    let per_cycle = f64::from(2 * target.lanes(4) * units);
+    Ok(Speed { operations: of_one * pool.threads() as f64, cycles: of_one / per_cycle })
 }
 
 fn given_inputs(args: &RunArgs) -> Result<Vec<(String, Array, bool)>, Failure> {

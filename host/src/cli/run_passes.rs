@@ -10,6 +10,7 @@ use super::CANCELLED;
 use super::argument::{ArgumentError, parse_dim};
 use super::compiled;
 use super::complete;
+use super::explain;
 use super::input::{Model, read_model, read_reproducer, write_module_below};
 use super::interrupt::Watchful;
 use super::output::{Failure, note, warn_of_plugins};
@@ -125,6 +126,9 @@ pub(super) struct PassArgs {
     /// Print how long each pass took
     #[arg(long)]
     pub(super) time_passes: bool,
+    /// Say of each program how it was scheduled: by which rule, with which knobs, why, and what it is thought to cost
+    #[arg(long)]
+    pub(super) explain_schedules: bool,
     /// Write when passes and functions began and ended, for trace viewers
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -270,6 +274,9 @@ pub(super) fn run_passes(
             progress.say("comparing compiled code");
         }
         compiled::validate(module, &result, &plan, &cx.settings, target)?;
+    }
+    if args.explain_schedules {
+        note(explain::text(&result).trim_end());
     }
     Ok(result)
 }

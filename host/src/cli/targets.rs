@@ -87,6 +87,7 @@ fn target_json(name: &str, target: &Target) -> Value {
         "vector_bits": target.vector_bits(),
         "vector_registers": target.vector_registers(),
         "instructions": instructions(target),
+        "fma_units": known(u64::from(target.fma_units())),
         "caches": caches.collect::<serde_json::Map<_, Value>>(),
         "threads": known(u64::from(target.threads())),
         "runs_here": target.runs_here(),
@@ -101,6 +102,7 @@ fn target_text(name: &str, target: &Target) -> String {
     let (registers, bits) = (target.vector_registers(), target.vector_bits());
     let caches = target.caches().named().into_iter().filter(|(_, bytes)| *bytes > 0);
     let caches = caches.map(|(name, bytes)| format!("{name} {} KiB", bytes >> 10));
+    let number = |number| known(u64::from(number)).map_or(String::new(), |it| it.to_string());
     labelled(&[
         ("target", target.to_string()),
         ("about", about(name)),
@@ -112,6 +114,7 @@ fn target_text(name: &str, target: &Target) -> String {
         ("vectors", format!("{registers} registers of {bits} bits")),
         ("instructions", instructions(target).join(", ")),
         ("caches", caches.collect::<Vec<_>>().join(", ")),
-        ("threads", known(u64::from(target.threads())).map_or(String::new(), |it| it.to_string())),
+        ("fma units", number(target.fma_units())),
+        ("threads", number(target.threads())),
     ])
 }

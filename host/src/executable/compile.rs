@@ -1,6 +1,6 @@
 //! Compiles a planned module into objects.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use crate::target::Target;
 
 use super::error::CompileError;
 use super::identical::Distinct;
+use super::scheduled::Scheduled;
 use super::sources::symbol_part;
 
 /// How to compile.
@@ -58,6 +59,8 @@ pub struct KernelRun {
     pub symbol: String,
     /// What the call came from; empty where that is not known.
     pub came_from: String,
+    /// How the kernel's program was scheduled, if a rule did it.
+    pub scheduled: Option<Arc<Scheduled>>,
 }
 
 /// What has become of one piece of work.
@@ -217,9 +220,14 @@ impl Job {
 
     /// The calls of kernels in order.
     fn runs(&self, cx: &Cx) -> Vec<KernelRun> {
-        let run = |(call, &source): (&KernelCall, &NodeSource)| KernelRun {
-            symbol: self.entry.kernels[call.kernel].clone(),
-            came_from: cx.source_text(source),
+        let told = self.kernels.iter().filter_map(|kernel| {
+            Some((kernel.symbol.as_str(), Arc::new(Scheduled::of(&kernel.function)?)))
+        });
+        let told: HashMap<&str, Arc<Scheduled>> = told.collect();
+        let run = |(call, &source): (&KernelCall, &NodeSource)| {
+            let symbol = self.entry.kernels[call.kernel].clone();
+            let scheduled = told.get(symbol.as_str()).cloned();
+            KernelRun { symbol, came_from: cx.source_text(source), scheduled }
         };
         self.entry.calls.iter().zip(&self.sources).map(run).collect()
     }

@@ -17,6 +17,7 @@ mod error;
 mod export;
 mod header;
 mod identical;
+mod scheduled;
 mod sources;
 #[cfg(all(test, feature = "llvm"))]
 mod tests;
@@ -25,3 +26,4 @@ pub use crate::object::link::LinkForm;
 pub use compile::{CompileOptions, Executable, KernelRun, Unit, emit};
 pub use error::CompileError;
 pub use export::{ExportedFiles, header_path, prefix_of};
+pub use scheduled::Scheduled;

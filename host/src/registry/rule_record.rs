@@ -27,12 +27,26 @@ pub struct RuleRecord {
     /// The last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
+    /// What it lets others choose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knobs: Vec<KnobRecord>,
     /// Its documentation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub doc: String,
     /// What a newer version of the format says besides.
     #[serde(flatten)]
     pub more: BTreeMap<String, Value>,
+}
+
+/// A choice of a rule between whole numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnobRecord {
+    /// Its name, of this rule.
+    pub name: String,
+    /// The least value.
+    pub least: i64,
+    /// The greatest.
+    pub most: i64,
 }
 
 /// A record that says nothing besides, as nearly all do: they are read without a detour through a map.
@@ -46,6 +60,8 @@ struct Plain<'r> {
     benefit: u32,
     since: Option<u64>,
     until: Option<u64>,
+    #[serde(default)]
+    knobs: Vec<KnobRecord>,
     #[serde(default)]
     doc: String,
 }
@@ -70,10 +86,11 @@ impl RuleRecord {
     /// Reads a record. Many in a row are of one facet: `last` is that of the one in front.
     pub(super) fn read(record: &str, last: Option<&Arc<str>>) -> Result<Self, Reason> {
         match serde_json::from_str(record) {
-            Ok(Plain { rule, key, benefit, since, until, doc }) => {
+            Ok(Plain { rule, key, benefit, since, until, knobs, doc }) => {
                 let facet = last.filter(|last| ***last == *rule).cloned();
                 let facet = facet.unwrap_or_else(|| rule.into());
-                Ok(Self { facet, key, benefit, since, until, doc, more: BTreeMap::new() })
+                let more = BTreeMap::new();
+                Ok(Self { facet, key, benefit, since, until, knobs, doc, more })
             }
             Err(_) => read(record, "rule of", |_| None),
         }

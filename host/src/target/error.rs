@@ -31,8 +31,8 @@ pub enum TargetProblem {
     NoWidth(String),
     #[error("{key}={value} is no size; sizes are written `48K`, `2M`")]
     NoSize { key: String, value: String },
-    #[error("threads={0} is no number of threads")]
-    NoThreads(String),
+    #[error("{key}={value} is no number of {key}")]
+    NoCount { key: String, value: String },
     #[error("vector-width={bits} is wider than the {has} bits of `{cpu}`")]
     WiderThanProcessor { bits: u32, has: u32, cpu: String },
     #[error("this program was built without a code generator for {0}")]

@@ -16,6 +16,8 @@ pub struct NamedTarget {
     /// Empty where the processor has what is meant by itself.
     pub features: &'static str,
     pub caches: Caches,
+    /// Multiply-adds of vectors that a core begins in a cycle; 0 where that is not known.
+    pub fma_units: u32,
     pub about: &'static str,
 }
 
@@ -24,11 +26,21 @@ pub fn named() -> impl Iterator<Item = NamedTarget> {
     TEXT.lines().filter(|line| !line.starts_with('#')).filter_map(read)
 }
 
-/// The caches of a processor, where the list has it.
-pub(super) fn caches_of(architecture: Architecture, cpu: &str) -> Caches {
+/// The line of a processor, where the list has it.
+fn line_of(architecture: Architecture, cpu: &str) -> Option<NamedTarget> {
     let is_it =
         |line: &NamedTarget| line.cpu == cpu && Architecture::of(line.triple) == Some(architecture);
-    named().find(is_it).map_or(Caches::default(), |line| line.caches)
+    named().find(is_it)
+}
+
+/// The caches of a processor, where the list has it.
+pub(super) fn caches_of(architecture: Architecture, cpu: &str) -> Caches {
+    line_of(architecture, cpu).map_or(Caches::default(), |line| line.caches)
+}
+
+/// How many multiply-adds of vectors a core begins in a cycle; 0 where the list does not say.
+pub(super) fn fma_units_of(architecture: Architecture, cpu: &str) -> u32 {
+    line_of(architecture, cpu).map_or(0, |line| line.fma_units)
 }
 
 fn read(line: &'static str) -> Option<NamedTarget> {
@@ -40,7 +52,8 @@ fn read(line: &'static str) -> Option<NamedTarget> {
     };
     let [name, triple, cpu, features] = [word()?, word()?, word()?, word()?];
     let [l1, l2, l3] = [word()?, word()?, word()?].map(|size| parse_size(size).unwrap_or(0));
-    Some(NamedTarget { name, triple, cpu, features, caches: Caches { l1, l2, l3 }, about: rest })
+    let (caches, fma_units) = (Caches { l1, l2, l3 }, word()?.parse().unwrap_or(0));
+    Some(NamedTarget { name, triple, cpu, features, caches, fma_units, about: rest })
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! The text of a target taken apart, and its names looked up.
 
 use super::caches::parse_size;
-use super::list::{NamedTarget, caches_of, named};
+use super::list::{NamedTarget, caches_of, fma_units_of, named};
 use super::value::{is_triple, normalized, platform};
 use super::{Architecture, Caches, Processor, TargetProblem};
 use crate::backend::{Backend, Names};
 use crate::suggest::several_nearest;
 
 /// What may stand behind the head.
-const KEYS: [&str; 7] = ["cpu", "features", "vector-width", "l1", "l2", "l3", "threads"];
+const KEYS: [&str; 8] =
+    ["cpu", "features", "vector-width", "l1", "l2", "l3", "threads", "fma-units"];
 
 /// The text taken apart, nothing looked up yet.
 #[derive(Default)]
@@ -19,6 +20,7 @@ pub(super) struct Request<'a> {
     pub(super) vector_bits: Option<u32>,
     caches: [Option<u64>; 3],
     threads: Option<u32>,
+    fma_units: Option<u32>,
 }
 
 /// What a text begins with.
@@ -37,6 +39,8 @@ pub(super) struct Resolved {
     pub(super) caches: Caches,
     /// 0 where that is not known.
     pub(super) threads: u32,
+    /// 0 where that is not known.
+    pub(super) fma_units: u32,
 }
 
 impl<'a> Request<'a> {
@@ -69,11 +73,8 @@ impl<'a> Request<'a> {
             "l1" => self.caches[0] = Some(size()?),
             "l2" => self.caches[1] = Some(size()?),
             "l3" => self.caches[2] = Some(size()?),
-            "threads" => {
-                let threads = value.parse().ok().filter(|&threads| threads > 0);
-                let problem = || TargetProblem::NoThreads(value.to_owned());
-                self.threads = Some(threads.ok_or_else(problem)?);
-            }
+            "threads" => self.threads = Some(count(key, value)?),
+            "fma-units" => self.fma_units = Some(count(key, value)?),
             key => {
                 let (near, keys) = (near(key, KEYS.into_iter()), KEYS.join(", "));
                 return Err(TargetProblem::NoKey { key: key.to_owned(), near, keys });
@@ -127,6 +128,7 @@ impl<'a> Request<'a> {
                 l3: l3.unwrap_or(caches.l3),
             },
             threads: self.threads.unwrap_or(threads),
+            fma_units: self.fma_units.unwrap_or(fma_units_of(architecture, &cpu)),
             processor: Processor { triple, architecture, cpu, features: features.join(",") },
         })
     }
@@ -162,6 +164,12 @@ fn vector_width(bits: &str) -> Result<u32, TargetProblem> {
         "512" => Ok(512),
         _ => Err(TargetProblem::NoWidth(bits.to_owned())),
     }
+}
+
+fn count(key: &str, value: &str) -> Result<u32, TargetProblem> {
+    let count = value.parse().ok().filter(|&count| count > 0);
+    let problem = || TargetProblem::NoCount { key: key.to_owned(), value: value.to_owned() };
+    count.ok_or_else(problem)
 }
 
 fn threads_here() -> u32 {

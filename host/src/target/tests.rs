@@ -71,10 +71,18 @@ fn caches_come_from_the_list_and_can_be_said() {
 }
 
 #[test]
+fn multiply_adds_of_a_cycle_come_from_the_list_and_can_be_said() {
+    assert_eq!([target("haswell"), target("x86-64-v3")].map(|it| it.fma_units()), [2, 0]);
+    let one = target("haswell,fma-units=1");
+    assert_eq!((one.fma_units(), one == target(&one.to_string())), (1, true));
+}
+
+#[test]
 fn passes_read_what_is_known() {
     let cx = crate::testing::cx();
     let zen = cx.terms().attrs(target("znver4,threads=4").attrs(&cx));
-    for (key, value) in [("vector_bits", 512), ("l2_bytes", 1 << 20), ("threads", 4)] {
+    let known = [("vector_bits", 512), ("l2_bytes", 1 << 20), ("threads", 4), ("fma_units", 1)];
+    for (key, value) in known {
         assert_eq!(zen.int(key), Some(value), "{key}");
     }
     assert_eq!(zen.str("kind"), Some("cpu"));
@@ -96,6 +104,7 @@ fn wrong_texts_say_what_would_be_right() {
         ("native,speed=high", "the keys are cpu, features"),
         ("native,thread=4", "did you mean `threads`?"),
         ("native,threads=0", "no number of threads"),
+        ("native,fma-units=many", "no number of fma-units"),
         ("native,l1=48k", "sizes are written"),
         ("native,+avx2", "no `key=value`"),
         ("native,vector-width=100", "128, 256, 512"),

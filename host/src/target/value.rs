@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use tenon_plugin_api::ir::{Attrs, Context};
 
 use super::caches::size_text;
-use super::list::caches_of;
+use super::list::{caches_of, fma_units_of};
 use super::request::{Request, Resolved};
 use super::{Architecture, Caches, TargetError, TargetProblem};
 use crate::backend::{Backend, backend};
@@ -20,6 +20,7 @@ pub struct Target {
     abilities: Abilities,
     caches: Caches,
     threads: u32,
+    fma_units: u32,
 }
 
 /// A processor, by the names that code generators have for it.
@@ -62,7 +63,7 @@ impl Target {
 
     fn asked(text: &str, backend: &dyn Backend) -> Result<Target, TargetProblem> {
         let request = Request::parse(text)?;
-        let Resolved { processor, caches, threads } = request.resolve(backend)?;
+        let Resolved { processor, caches, threads, fma_units } = request.resolve(backend)?;
         let mut abilities = backend.abilities(&processor)?;
         if let Some(bits) = request.vector_bits {
             let (has, cpu) = (abilities.vector_bits, processor.cpu.clone());
@@ -71,7 +72,7 @@ impl Target {
             }
             abilities.vector_bits = bits;
         }
-        Ok(Target { processor, abilities, caches, threads })
+        Ok(Target { processor, abilities, caches, threads, fma_units })
     }
 
     /// What kind of device it is, as passes read it.
@@ -146,6 +147,11 @@ impl Target {
         self.threads
     }
 
+    /// How many multiply-adds of the widest vectors one core begins in a cycle; 0 where that is not known.
+    pub fn fma_units(&self) -> u32 {
+        self.fma_units
+    }
+
     /// Whether this process can run the code: same architecture and system. The processor is
     /// not compared, so that a narrower one of the same family can be tried.
     pub fn runs_here(&self) -> bool {
@@ -163,9 +169,10 @@ impl Target {
             ("vector_registers", i64::from(self.vector_registers()).into()),
         ];
         let Caches { l1, l2, l3 } = self.caches;
-        let threads = u64::from(self.threads);
-        let known = [("l1_bytes", l1), ("l2_bytes", l2), ("l3_bytes", l3), ("threads", threads)];
-        let known = known.into_iter().filter(|(_, value)| *value > 0);
+        let [threads, fma_units] = [self.threads, self.fma_units].map(u64::from);
+        let caches = [("l1_bytes", l1), ("l2_bytes", l2), ("l3_bytes", l3)];
+        let known = caches.into_iter().chain([("threads", threads), ("fma_units", fma_units)]);
+        let known = known.filter(|(_, value)| *value > 0);
         attrs.extend(known.map(|(key, value)| (key, (value as i64).into())));
         cx.attrs(&attrs)
     }
@@ -187,6 +194,9 @@ impl fmt::Display for Target {
         }
         if self.threads > 0 {
             write!(f, ",threads={}", self.threads)?;
+        }
+        if self.fma_units != fma_units_of(self.architecture(), self.cpu()) {
+            write!(f, ",fma-units={}", self.fma_units)?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::record::{note, quoted};
 
 const FORM: &str = "a rule is fn(&mut Ask) -> Answer, or fn(&Operator, &mut Ask) -> Answer; what is asked and \
                     answered says its facet";
-const KEYS: &str = "expected one of: key, benefit, when, domain, since, until";
+const KEYS: &str = "expected one of: key, benefit, when, domain, since, until, knobs";
 
 /// The facet of those who schedule programs, which the crate `tenon-schedule` defines.
 const SCHEDULE: &str = "schedule";
@@ -75,7 +75,7 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
             }
         }
     };
-    let entries = names.iter().map(|name| keys.entry(name, &doc_of(&function.attrs)));
+    let entries = names.iter().map(|name| keys.entry(name, ident, &doc_of(&function.attrs)));
     Ok(quote! {
         #function
 
@@ -122,13 +122,61 @@ struct Keys {
     when: Option<Path>,
     since: Option<u64>,
     until: Option<u64>,
+    knobs: Vec<Knob>,
+}
+
+/// `rows = 1..=32`
+struct Knob {
+    name: Ident,
+    least: i64,
+    most: i64,
+}
+
+impl Parse for Knob {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let name: Ident = input.parse()?;
+        input.parse::<Token![=]>()?;
+        let bound = |input: ParseStream<'_>| -> Result<i64> {
+            let sign = if input.parse::<Option<Token![-]>>()?.is_some() { -1 } else { 1 };
+            Ok(sign * input.parse::<LitInt>()?.base10_parse::<i64>()?)
+        };
+        let least = bound(input)?;
+        input.parse::<Token![..=]>()?;
+        let most = bound(input)?;
+        if least > most {
+            let text = format!("no number is {least} at least and {most} at most");
+            return Err(Error::new_spanned(&name, text));
+        }
+        Ok(Self { name, least, most })
+    }
+}
+
+/// `[rows = 1..=32, vectors = 1..=8]`
+fn knobs(input: ParseStream<'_>) -> Result<Vec<Knob>> {
+    let list;
+    syn::bracketed!(list in input);
+    let knobs: Vec<Knob> = list.parse_terminated(Knob::parse, Token![,])?.into_iter().collect();
+    for (at, knob) in knobs.iter().enumerate() {
+        if knobs[..at].iter().any(|other| other.name == knob.name) {
+            let text = format!("there are two knobs `{}`", knob.name);
+            return Err(Error::new_spanned(&knob.name, text));
+        }
+    }
+    Ok(knobs)
 }
 
 impl Parse for Keys {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let facet = facet(input)?;
-        let mut keys =
-            Self { facet, names: Vec::new(), benefit: 1, when: None, since: None, until: None };
+        let mut keys = Self {
+            facet,
+            names: Vec::new(),
+            benefit: 1,
+            when: None,
+            since: None,
+            until: None,
+            knobs: Vec::new(),
+        };
         let mut domain = None;
         let mut seen: Vec<Ident> = Vec::new();
         while !input.is_empty() {
@@ -148,6 +196,7 @@ impl Parse for Keys {
                 "domain" => domain = Some(input.parse::<LitStr>()?.value()),
                 "since" => keys.since = Some(input.parse::<LitInt>()?.base10_parse()?),
                 "until" => keys.until = Some(input.parse::<LitInt>()?.base10_parse()?),
+                "knobs" => keys.knobs = knobs(input)?,
                 _ => return Err(Error::new_spanned(&key, KEYS)),
             }
             seen.push(key);
@@ -213,7 +262,7 @@ fn names(value: &Expr) -> Result<Vec<String>> {
 
 impl Keys {
     /// The record and the entry of the rule for one key.
-    fn entry(&self, name: &TokenStream, doc: &str) -> TokenStream {
+    fn entry(&self, name: &TokenStream, function: &Ident, doc: &str) -> TokenStream {
         let facet = &self.facet;
         let mut rest = String::from("\"");
         if self.benefit != 1 {
@@ -224,10 +273,20 @@ impl Keys {
                 rest.push_str(&format!(",\"{key}\":{version}"));
             }
         }
+        if !self.knobs.is_empty() {
+            let knobs = self.knobs.iter().map(|Knob { name, least, most }| {
+                format!("{{\"name\":\"{name}\",\"least\":{least},\"most\":{most}}}")
+            });
+            rest.push_str(&format!(",\"knobs\":[{}]", knobs.collect::<Vec<_>>().join(",")));
+        }
         rest.push_str(&format!(",\"doc\":{}}}", quoted(doc)));
         let note = note(&quote!(MANIFEST));
         let (benefit, since) = (self.benefit, self.since.unwrap_or(0));
         let until = self.until.unwrap_or(u64::MAX);
+        let knobs = self.knobs.iter().map(|Knob { name, least, most }| {
+            let name = name.to_string();
+            quote!(::tenon_plugin_api::rule::Knob { name: #name, least: #least, most: #most })
+        });
         quote! {
             const _: () = {
                 const PARTS: &[&str] = &[
@@ -253,6 +312,10 @@ impl Keys {
                     ::tenon_plugin_api::abi::plugin::RuleItem {
                         facet: <#facet as ::tenon_plugin_api::rule::Facet>::NAME,
                         key: #name,
+                        name: ::core::concat!(
+                            ::core::module_path!(), "::", ::core::stringify!(#function)
+                        ),
+                        knobs: &[#(#knobs),*],
                         benefit: #benefit,
                         since: #since,
                         until: #until,

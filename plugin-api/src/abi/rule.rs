@@ -11,7 +11,7 @@ use super::read;
 use super::tables::{HostRef, RawEdit, RuleTable};
 use crate::ir::Term;
 use crate::pass::{PassError, Result};
-use crate::rule::{Question, Reply};
+use crate::rule::{Knob, Question, Reply};
 
 /// A rule as `#[rule]` registers it.
 pub struct RuleItem {
@@ -19,6 +19,10 @@ pub struct RuleItem {
     pub facet: &'static str,
     /// What it is about.
     pub key: &'static str,
+    /// Its function, with the module that it stands in.
+    pub name: &'static str,
+    /// What it lets others choose.
+    pub knobs: &'static [Knob],
     /// Of several rules for one key the one with the greatest benefit is asked first.
     pub benefit: u32,
     /// The first version in which it holds.
@@ -88,7 +92,7 @@ unsafe fn ask(
         false => Some(unsafe { host.borrowed(transaction) }.map_err(PassError::new)?),
     };
     let (nodes, data) = (read::exprs(nodes), Term(data));
-    let question = Question { host: host.clone(), transaction, key: item.key, nodes, data };
+    let question = Question { host: host.clone(), transaction, rule: item, nodes, data };
     match (item.apply)(question)? {
         Some(reply) => host.answer(&reply.nodes, reply.data).map_err(PassError::new),
         None => Ok(()),

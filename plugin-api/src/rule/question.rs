@@ -4,17 +4,18 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use crate::abi::host::{Host, TransactionHandle};
+use crate::abi::rule::RuleItem;
 use crate::ir::{Build, Expr, Term};
 use crate::pass::{PassError, PrimFunc, Result, Rewriter};
 use crate::program::Program;
 
-use super::Site;
+use super::{Knob, Site};
 
 /// What a rule is asked, before its facet has taken it apart.
 pub struct Question<'a> {
     pub(crate) host: Host,
     pub(crate) transaction: Option<TransactionHandle>,
-    pub(crate) key: &'static str,
+    pub(crate) rule: &'static RuleItem,
     pub(crate) nodes: &'a [Expr],
     pub(crate) data: Term,
 }
@@ -41,7 +42,17 @@ impl Reply {
 impl<'a> Question<'a> {
     /// The key that it is asked for.
     pub fn key(&self) -> &'static str {
-        self.key
+        self.rule.key
+    }
+
+    /// The function that is asked, with the module that it stands in.
+    pub fn rule(&self) -> &'static str {
+        self.rule.name
+    }
+
+    /// What the rule lets others choose.
+    pub fn knobs(&self) -> &'static [Knob] {
+        self.rule.knobs
     }
 
     /// The nodes that it is about; [`Reply::NONE`] for none.
@@ -64,7 +75,7 @@ impl<'a> Question<'a> {
         let transaction = self.transaction.ok_or_else(|| {
             PassError::new("its facet is asked for programs, and there is none to write")
         })?;
-        Program::new(transaction, self.key, self.data)
+        Program::new(transaction, self.rule.key, self.data)
     }
 
     /// A copy of the tensor program that the question is about, which is the rule's own.

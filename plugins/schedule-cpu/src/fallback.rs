@@ -21,7 +21,10 @@ const MAX_BLOCKS: usize = 64;
 /// Rows that are computed at once, on threads and in vectors.
 #[rule(schedule, key = "any")]
 fn fallback(task: &mut Task) -> Result<()> {
-    let (lanes, has_threads) = (task.lanes(), task.threads() > 1);
+    let (lanes, has_threads) = (task.machine().lanes(), task.machine().threads > 1);
+    task.because(
+        "no rule knows the program: rows at once, on threads and in vectors where that is allowed",
+    );
     let schedule = &mut task.schedule;
     if schedule.has_loose_statements() || schedule.all_blocks().len() > MAX_BLOCKS {
         return Ok(());

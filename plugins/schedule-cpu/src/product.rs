@@ -15,10 +15,10 @@
 //! one of their own. Whatever follows the sum is done to a tile while it is there.
 
 use tenon_plugin_api::rule;
-use tenon_schedule::{Block, Refusal, Result, Schedule, Task};
+use tenon_schedule::{Block, Machine, Refusal, Result, Schedule, Task};
 
 use self::operands::{Form, Operands};
-use self::tile::{Machine, Shape};
+use self::tile::{Shape, Tile, Wanted};
 use crate::{finish, inlining};
 
 mod dots;
@@ -27,10 +27,11 @@ mod operands;
 mod tile;
 
 /// Tiles of rows by vectors of columns.
-#[rule(schedule, key = "any", benefit = 2)]
+#[rule(schedule, key = "any", benefit = 2, knobs = [rows = 1..=64, vectors = 1..=32])]
 fn product(task: &mut Task) -> Result<()> {
-    let registers = task.target().int("vector_registers").unwrap_or(16);
-    let (lanes, threads) = (task.lanes(), task.threads());
+    let machine = task.machine();
+    let wanted =
+        Wanted { rows: task.wanted("rows"), vectors: task.wanted("vectors"), is_even: false };
     let schedule = &mut task.schedule;
     if schedule.has_loose_statements() {
         return no_product();
@@ -38,31 +39,57 @@ fn product(task: &mut Task) -> Result<()> {
     inlining::inline_all(schedule);
     let (sum, out) = sum_and_result(schedule)?;
     let mut before = schedule.producers(sum)?;
-    let lanes = lanes_of(schedule, sum, lanes);
+    let lanes = lanes_of(schedule, sum, machine.lanes());
     operands::groups_apart(schedule, sum, out)?;
     let operands = Operands::of(schedule, sum, out, lanes)?;
-    let machine = Machine { registers, threads };
     if operands.form == Form::Dots {
         before.extend(dots::whole_vectors(schedule, sum, lanes)?);
     }
-    in_tiles(schedule, &operands, machine)?;
+    let shape = in_tiles(schedule, &operands, &machine, wanted)?;
     for block in before {
-        finish::alone(schedule, block, lanes, threads > 1);
+        finish::alone(schedule, block, lanes, machine.threads > 1);
     }
-    Ok(())
+    tell(task, &operands, &shape)
 }
 
 /// Computes a product in the best tiles, or in those of one size where others cannot be told apart, as in groups of channels.
-fn in_tiles(schedule: &mut Schedule, operands: &Operands, machine: Machine) -> Result<()> {
+fn in_tiles(
+    schedule: &mut Schedule,
+    operands: &Operands,
+    machine: &Machine,
+    wanted: Wanted,
+) -> Result<Shape> {
     let before = schedule.snapshot();
-    let shape = Shape::best(operands, machine, false)?;
-    nest::in_tiles(schedule, operands, &shape, machine).or_else(|refusal| {
-        schedule.restore(before);
-        match Shape::best(operands, machine, true) {
-            Ok(even) if even != shape => nest::in_tiles(schedule, operands, &even, machine),
-            _ => Err(refusal),
+    let shape = Shape::best(operands, machine, wanted)?;
+    let Err(refusal) = nest::in_tiles(schedule, operands, &shape, machine) else {
+        return Ok(shape);
+    };
+    schedule.restore(before);
+    match Shape::best(operands, machine, Wanted { is_even: true, ..wanted }) {
+        Ok(even) if even != shape => {
+            nest::in_tiles(schedule, operands, &even, machine).map(|()| even)
         }
-    })
+        _ => Err(refusal),
+    }
+}
+
+/// Says which tiles these are, and what they cost.
+fn tell(task: &mut Task, operands: &Operands, shape: &Shape) -> Result<()> {
+    let machine = task.machine();
+    let Tile { rows, vectors } = shape.tile(operands);
+    task.choose("rows", rows)?;
+    task.choose("vectors", vectors)?;
+    let form = match operands.form {
+        Form::Depthwise => "both operands lie along the columns",
+        Form::Columns => "one operand lies along the columns",
+        Form::Dots => "both operands lie along the sum",
+    };
+    task.because(format!(
+        "{form}; of the tiles that stay in {} registers, {rows} rows by {vectors} vectors take least time",
+        machine.registers
+    ));
+    task.predict(shape.cycles(operands, &machine) / operands.threads(&machine) as f64);
+    Ok(())
 }
 
 /// How many sums a vector holds that holds so many elements of 32 bits.

@@ -25,7 +25,7 @@ pub struct Node<'a> {
 impl<'a> Node<'a> {
     pub(super) fn new(question: &Question<'a>) -> Result<Self, PassError> {
         let services = Importing::new(&question.host)?;
-        Ok(Self { services, inputs: question.nodes, key: question.key })
+        Ok(Self { services, inputs: question.nodes, key: question.key() })
     }
 
     /// The key that the rule is asked for.

@@ -1,12 +1,11 @@
 //! The loops over tiles, and those within one.
 
-use tenon_schedule::{Block, Loop, Result, Schedule, Tail};
+use tenon_schedule::{Block, Loop, Machine, Result, Schedule, Tail};
 
 use super::operands::{Form, Operands};
-use super::tile::{Machine, Part, Shape};
+use super::tile::{Part, Shape};
 use super::{dots, no_product};
 use crate::attempt;
-use crate::threads::{self, WORK_FOR_THREADS};
 
 /// Steps of a loop for each thread, so that none waits long for the last.
 const STEPS: i64 = 4;
@@ -19,10 +18,9 @@ pub(super) fn in_tiles(
     schedule: &mut Schedule,
     operands: &Operands,
     shape: &Shape,
-    machine: Machine,
+    machine: &Machine,
 ) -> Result<()> {
-    let is_long = threads::work(schedule, operands.sum) >= WORK_FOR_THREADS;
-    let threads = if is_long { machine.threads } else { 1 };
+    let threads = operands.threads(machine);
     let sums = parts_of_sum(schedule, operands, shape)?;
     let mut nests = Vec::new();
     for (out, columns) in columns_of_result(schedule, operands, shape)? {

@@ -1,8 +1,12 @@
 //! Which loops of a sum of products move which operand.
 
-use tenon_schedule::{Block, Loop, Result, Schedule, Tail};
+use tenon_schedule::{Block, Loop, Machine, Result, Schedule, Tail};
 
 use super::no_product;
+use crate::threads::WORK_FOR_THREADS;
+
+/// Operations of a step of a sum: a load, a multiplication, an addition.
+const STEP: i64 = 3;
 
 /// A sum of products, and which of its loops are rows and columns. Loops are told by their place among those of the result, outermost
 /// first; those of one step are in neither list.
@@ -20,6 +24,8 @@ pub(super) struct Operands {
     pub(super) form: Form,
     /// Elements of a vector that lie side by side.
     pub(super) lanes: i64,
+    /// Steps of the sum.
+    pub(super) depth: i64,
 }
 
 /// How operands come into registers.
@@ -44,22 +50,22 @@ impl Operands {
         if depth.is_empty() || kept.iter().any(is_deep) || !depth.iter().all(is_deep) {
             return no_product();
         }
-        let extents = |loops: &[Loop]| -> Option<Vec<i64>> {
-            loops.iter().map(|&each| schedule.extent(each)).collect()
-        };
-        let (Some(kept_extents), Some(extents)) = (extents(kept), extents(&of_out)) else {
+        let [Some(kept_extents), Some(extents), Some(steps)] =
+            [kept, &of_out, depth].map(|loops| extents(schedule, loops))
+        else {
             return no_product();
         };
         if kept_extents != extents || extents.contains(&0) {
             return no_product();
         }
+        let steps: i64 = steps.into_iter().product();
         let moves: Option<Vec<Moves>> = kept.iter().map(|&each| moves(schedule, each)).collect();
         let Some(moves) = moves else { return no_product() };
         if let &[depth] = depth
             && schedule.extent(depth).is_some_and(|steps| steps >= lanes)
             && self::moves(schedule, depth) == Some([Some(1); 2])
         {
-            return Self::dots(sum, out, extents, &moves, lanes);
+            return Self::dots([sum, out], extents, &moves, lanes, steps);
         }
         let is_beside = |at: &usize| stores_beside(schedule, of_out[*at]);
         let Some(column) = (0..extents.len()).rev().filter(|&at| extents[at] > 1).find(is_beside)
@@ -81,7 +87,17 @@ impl Operands {
                 _ => Form::Columns,
             };
             let extents = extents.clone();
-            is_vector.then_some(Self { sum, out, extents, column, blocks, rows, form, lanes })
+            is_vector.then_some(Self {
+                sum,
+                out,
+                extents,
+                column,
+                blocks,
+                rows,
+                form,
+                lanes,
+                depth: steps,
+            })
         });
         let most = found.into_iter().flatten().max_by_key(|found| (found.form, found.rows.len()));
         most.map_or_else(no_product, Ok)
@@ -89,11 +105,11 @@ impl Operands {
 
     /// With rows that move one operand alone, and columns the other.
     fn dots(
-        sum: Block,
-        out: Block,
+        [sum, out]: [Block; 2],
         extents: Vec<i64>,
         moves: &[Moves],
         lanes: i64,
+        depth: i64,
     ) -> Result<Self> {
         let alone = |one: usize| {
             let is_moved =
@@ -105,13 +121,26 @@ impl Operands {
         let Some(column) = columns[vector] else { return no_product() };
         let rows = alone(1 - vector).filter(|&at| extents[at] > 1).collect();
         let (blocks, form) = (None, Form::Dots);
-        Ok(Self { sum, out, extents, column, blocks, rows, form, lanes })
+        Ok(Self { sum, out, extents, column, blocks, rows, form, lanes, depth })
+    }
+
+    /// On how many threads it runs: on one, where others had not begun before it was done.
+    pub(super) fn threads(&self, machine: &Machine) -> i64 {
+        let kept = self.extents.iter();
+        let steps = kept.fold(self.depth, |steps, &extent| steps.saturating_mul(extent));
+        let is_long = steps.saturating_mul(STEP) >= WORK_FOR_THREADS;
+        if is_long { machine.threads } else { 1 }
     }
 
     /// The extent of a loop.
     pub(super) fn extent(&self, at: usize) -> i64 {
         self.extents[at]
     }
+}
+
+/// The steps of loops, where all are known.
+fn extents(schedule: &Schedule, loops: &[Loop]) -> Option<Vec<i64>> {
+    loops.iter().map(|&each| schedule.extent(each)).collect()
 }
 
 /// How a loop around a sum moves its operands.

@@ -4,7 +4,7 @@
 //! brings one element of the other that is multiplied with all of them. So more rows save loads of vectors, more vectors save loads
 //! of elements, and all of it must stay in registers: the sums, the loaded vectors, and one register for an element.
 
-use tenon_schedule::Result;
+use tenon_schedule::{Machine, Result};
 
 use super::no_product;
 use super::operands::{Form, Operands};
@@ -23,19 +23,27 @@ const DOTS: i64 = 4;
 /// What each further size of tiles costs, which is another piece of code.
 const UNEVEN: f64 = 1.02;
 
-/// What the machine has.
-#[derive(Clone, Copy)]
-pub(super) struct Machine {
-    /// Vector registers.
-    pub(super) registers: i64,
-    pub(super) threads: i64,
-}
-
 /// Rows and vectors of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Tile {
-    rows: i64,
-    vectors: i64,
+pub(super) struct Tile {
+    pub(super) rows: i64,
+    pub(super) vectors: i64,
+}
+
+/// What tiles are wanted.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) rows: Option<i64>,
+    pub(super) vectors: Option<i64>,
+    /// Whether tiles of one size alone will do.
+    pub(super) is_even: bool,
+}
+
+impl Wanted {
+    fn is(self, tile: Tile) -> bool {
+        self.rows.is_none_or(|rows| rows == tile.rows)
+            && self.vectors.is_none_or(|vectors| vectors == tile.vectors)
+    }
 }
 
 impl Tile {
@@ -75,17 +83,33 @@ pub(super) struct Part {
 }
 
 impl Shape {
-    /// The shape whose tiles take least time; of those with tiles of one size if `is_even`.
-    pub(super) fn best(operands: &Operands, machine: Machine, is_even: bool) -> Result<Self> {
-        if operands.form == Form::Dots {
-            return Ok(Self::of_dots(operands));
-        }
-        let width = operands.extent(operands.column);
+    /// The shape whose tiles take least time, of those that are as wanted.
+    pub(super) fn best(operands: &Operands, machine: &Machine, wanted: Wanted) -> Result<Self> {
         let registers = match operands.form {
             // The data has its share of the registers.
             Form::Depthwise => machine.registers * 3 / 4,
             _ => machine.registers,
         };
+        let all = match operands.form {
+            Form::Dots => Self::of_dots(operands),
+            _ => Self::in_columns(operands, registers),
+        };
+        let mut best: Option<(f64, Self)> = None;
+        for shape in all.into_iter().filter(|shape| wanted.is(shape.tile(operands))) {
+            if wanted.is_even && shape.rows.len() * shape.columns.len() > 1 {
+                continue;
+            }
+            let cost = shape.cost(operands, registers);
+            if cost.is_finite() && best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, shape));
+            }
+        }
+        best.map_or_else(no_product, |(_, shape)| Ok(shape))
+    }
+
+    /// All shapes of tiles whose vectors are of columns.
+    fn in_columns(operands: &Operands, registers: i64) -> Vec<Self> {
+        let width = operands.extent(operands.column);
         let columns = match width <= MAX_VECTORS * operands.lanes {
             true => vec![vec![Part { size: width, count: width }]],
             false => pieces(width, operands.lanes),
@@ -96,38 +120,71 @@ impl Shape {
             }
             _ => 1,
         };
-        let mut best: Option<(f64, Self)> = None;
+        let mut shapes = Vec::new();
         for columns in columns {
             for blocks in (1..=blocks.min(MAX_BLOCKS)).filter(|part| blocks % part == 0) {
-                for (outer, rows) in
-                    rows(operands, registers, blocks * vectors_of(columns[0].size, operands.lanes))
-                {
-                    let shape = Self { outer, rows, blocks, columns: columns.clone() };
-                    let cost = shape.cost(operands, operands.lanes, registers);
-                    if is_even && shape.rows.len() * shape.columns.len() > 1 {
-                        continue;
-                    }
-                    if cost.is_finite() && best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                        best = Some((cost, shape));
-                    }
-                }
+                let vectors = blocks * vectors_of(columns[0].size, operands.lanes);
+                let rows = rows(operands, registers, vectors).into_iter();
+                shapes.extend(rows.map(|(outer, rows)| Self {
+                    outer,
+                    rows,
+                    blocks,
+                    columns: columns.clone(),
+                }));
             }
         }
-        best.map_or_else(no_product, |(_, shape)| Ok(shape))
+        shapes
     }
 
-    /// Few of both, so that sums and what they are made of stay in registers.
-    fn of_dots(operands: &Operands) -> Self {
+    /// Few of both, so that sums and what they are made of stay in registers: first those that are best.
+    fn of_dots(operands: &Operands) -> Vec<Self> {
         let rows = operands.rows.last().map_or(1, |&at| operands.extent(at));
-        let height = rows.min(DOTS);
-        let width = operands.extent(operands.column).min(SUMS_IN_FLIGHT / height.min(2));
-        let columns = evenly(operands.extent(operands.column), width);
-        Self { outer: 1, rows: evenly(rows, height), blocks: 1, columns }
+        let width = operands.extent(operands.column);
+        let heights = (1..=rows.min(DOTS)).rev();
+        let tiles = heights.flat_map(|height| {
+            (1..=width.min(SUMS_IN_FLIGHT / height.min(2))).rev().map(move |width| (height, width))
+        });
+        let shape = |(height, size)| Self {
+            outer: 1,
+            rows: evenly(rows, height),
+            blocks: 1,
+            columns: evenly(width, size),
+        };
+        tiles.map(shape).collect()
+    }
+
+    /// Rows and vectors of its first tile.
+    pub(super) fn tile(&self, operands: &Operands) -> Tile {
+        self.tile_of(operands, self.rows[0].size, self.columns[0].size)
+    }
+
+    /// A tile of so many rows and columns; where vectors lie along the sum, each column has one.
+    fn tile_of(&self, operands: &Operands, rows: i64, columns: i64) -> Tile {
+        let vectors = match operands.form {
+            Form::Dots => columns,
+            _ => vectors_of(columns, operands.lanes) * self.blocks,
+        };
+        Tile { rows: rows * self.outer, vectors }
+    }
+
+    /// Cycles that the sums take on one core: those of a step of the sum, in multiply-adds, for each of its steps.
+    pub(super) fn cycles(&self, operands: &Operands, machine: &Machine) -> f64 {
+        let cost = self.cost(operands, machine.registers);
+        let kept: f64 = operands.extents.iter().map(|&extent| extent as f64).product();
+        let rows = operands.rows.iter().rev().take(2).map(|&at| operands.extent(at));
+        let blocks = operands.blocks.map(|at| operands.extent(at));
+        let column = operands.extent(operands.column);
+        let counted: f64 = rows.chain(blocks).chain([column]).map(|extent| extent as f64).product();
+        let steps = match operands.form {
+            Form::Dots => operands.depth / operands.lanes,
+            _ => operands.depth,
+        };
+        cost * (kept / counted.max(1.0)) * steps as f64 / machine.fma_units as f64
     }
 
     /// Time of a step of the sum over the last two loops over rows and those over columns; infinite where a tile does not stay in
     /// registers.
-    fn cost(&self, operands: &Operands, lanes: i64, registers: i64) -> f64 {
+    fn cost(&self, operands: &Operands, registers: i64) -> f64 {
         let outer = match operands.rows.as_slice() {
             [.., outer, _] => operands.extent(*outer) / self.outer,
             _ => 1,
@@ -136,8 +193,7 @@ impl Shape {
         let mut cost = 0.0;
         for rows in &self.rows {
             for columns in &self.columns {
-                let vectors = vectors_of(columns.size, lanes) * self.blocks;
-                let tile = Tile { rows: rows.size * self.outer, vectors };
+                let tile = self.tile_of(operands, rows.size, columns.size);
                 if !tile.fits(registers) {
                     return f64::INFINITY;
                 }

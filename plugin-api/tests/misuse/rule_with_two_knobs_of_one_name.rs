@@ -1,0 +1,8 @@
+use tenon_plugin_api::rule::prelude::*;
+
+#[rule(simplify, key = "exp", knobs = [rows = 1..=8, rows = 1..=4])]
+fn twice(at: &mut Site<'_>) -> Option<Expr> {
+    Some(at.arg(0))
+}
+
+fn main() {}
