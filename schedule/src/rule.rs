@@ -127,10 +127,13 @@ impl Facet for OfProgram {
 
     fn ask(question: Question<'_>) -> Result<Task, PassError> {
         let program = question.copy_of_program()?;
-        let schedule = Schedule::of(&program)?;
+        let mut schedule = Schedule::of(&program)?;
         let cx = question.context().clone();
         let target = Attrs(question.data().0);
         let machine = Machine::of(cx.terms().attrs(target));
+        if cx.terms().attrs(target).str("float") == Some("strict") {
+            schedule.keep_order();
+        }
         let wanted = wanted(cx.terms().attrs(program.attrs()))?;
         let total = schedule.total();
         let (rule, declared) = (question.rule(), question.knobs());

@@ -31,6 +31,7 @@ pub struct Schedule {
     pub(crate) tree: Tree,
     pub(crate) params: Vec<Expr>,
     pub(crate) trace: Trace,
+    pub(crate) keeps_order: bool,
 }
 
 /// A state of a [`Schedule`] to which it can go back.
@@ -67,7 +68,12 @@ impl Schedule {
         }
         let tree = Tree::read(rw.body(), body, |binding| ranges.get(&binding).copied())
             .map_err(|(stmt, reason)| PassError::new(reason).at(stmt))?;
-        Ok(Self { rw, tree, params, trace: Trace::default() })
+        Ok(Self { rw, tree, params, trace: Trace::default(), keeps_order: false })
+    }
+
+    /// Refuses from now on what changes the order in which a sum or a product of floats is made, and thereby how it is rounded.
+    pub fn keep_order(&mut self) {
+        self.keeps_order = true;
     }
 
     /// What was done so far.

@@ -61,6 +61,8 @@ struct FileTest<'a> {
     tolerance: Option<f64>,
     /// The optimization level, where the file says it.
     opt_level: Option<u8>,
+    /// How far floats may be rearranged, as a target says it.
+    float: &'a str,
     input: &'a str,
     /// `expect` or `error`.
     kind: &'a str,
@@ -81,11 +83,21 @@ impl<'a> FileTest<'a> {
         };
         let tolerance = setting("tolerance ").map(str::parse).transpose()?;
         let opt_level = setting("opt_level ").map(str::parse).transpose()?;
+        let float = setting("float ").unwrap_or("contract");
         for kind in ["expect", "error"] {
             let marker = format!("//! {kind}\n");
             if let Some((input, expected)) = rest.split_once(marker.as_str()) {
                 let kind = if kind == "expect" { "expect" } else { "error" };
-                return Ok(Self { first, directive, tolerance, opt_level, input, kind, expected });
+                return Ok(Self {
+                    first,
+                    directive,
+                    tolerance,
+                    opt_level,
+                    float,
+                    input,
+                    kind,
+                    expected,
+                });
             }
         }
         Err("there is no line `//! expect` or `//! error`".into())
@@ -156,6 +168,7 @@ fn run_passes(
     // A fixed target: what a fixture shows does not depend on the machine.
     let target = module.cx().attrs(&[
         ("kind", "cpu".into()),
+        ("float", test.float.into()),
         ("vector_bits", 512i64.into()),
         ("vector_registers", 32i64.into()),
         ("threads", 4i64.into()),

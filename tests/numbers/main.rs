@@ -3,7 +3,7 @@
 //! Each group is one module with many results, which is evaluated by the reference evaluator, and compiled for this
 //! machine and for one that has next to nothing. What is expected comes from elsewhere: for 16-bit floats from f64,
 //! rounded by a search among the neighbours; for f32 and f64 from `edges.txt`, which `make_edges.py` wrote with many
-//! digits; for integers from arithmetic of 128 bits.
+//! digits; for integers from arithmetic of 128 bits. What is promised of sums and threads is in [`promises`].
 //!
 //! Floats may be wrong by units in the last place: see [`TOLERANCES`].
 
@@ -11,6 +11,7 @@ use tenon_operators as _;
 mod float;
 mod integers;
 mod nans;
+mod promises;
 mod rewrites;
 mod run;
 mod sweep;
@@ -34,10 +35,15 @@ fn main() -> ExitCode {
         ("no_number_is_contagious", nans::check),
         ("integers_at_their_extremes", integers::check),
     ];
-    let rewrites = Trial::test("rewrites_at_the_extremes", rewrites::check);
+    let others = [
+        Trial::test("rewrites_at_the_extremes", rewrites::check),
+        Trial::test("equal_bits_for_any_number_of_threads", promises::threads),
+        Trial::test("strict_floats_are_computed_as_written", promises::strict),
+        Trial::test("a_product_and_its_sum_are_rounded_once", promises::contraction),
+    ];
     let trials = groups.into_iter().flat_map(|(name, check)| {
         Machine::ALL
             .map(|machine| Trial::test(format!("{name}::{machine}"), move || check(machine)))
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.chain([rewrites]).collect()).exit_code()
+    libtest_mimic::run(&Arguments::from_args(), trials.chain(others).collect()).exit_code()
 }

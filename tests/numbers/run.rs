@@ -13,6 +13,8 @@ use tenon_host::ir::{Bytes, Module};
 use tenon_host::passes::{PassContext, plan};
 use tenon_host::registry::Registry;
 use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
+use tenon_host::runtime::model::Model;
+use tenon_host::runtime::parallel::ThreadPool;
 use tenon_host::runtime::signature::data_type;
 use tenon_host::target::Target;
 use tenon_host::text::{NoWeights, parse_module};
@@ -55,34 +57,74 @@ pub(crate) fn rewritten(
 
 /// The results of a function `main` that returns a tuple.
 pub(crate) fn run(text: &str, inputs: &[Tensor], machine: Machine) -> Result<Vec<Tensor>, Failed> {
-    let module = read(text)?;
     let target = match machine {
-        Machine::Evaluator => return evaluate(&module, inputs),
+        Machine::Evaluator => return evaluate(&read(text)?, inputs),
         Machine::Host => Target::native()?,
         Machine::Baseline => Target::parse(&format!("{}-linux-gnu", std::env::consts::ARCH))?,
     };
-    let module = lower(&module, "default", &target)?;
-    let executable = Executable::compile(&module, &target, &CompileOptions::default())?;
-    let model = executable.jit()?;
-    let buffers = inputs
-        .iter()
-        .zip(model.inputs())
-        .map(|(input, spec)| {
-            TensorBuffer::from_bytes(
-                input.bytes(),
-                &spec.shape,
-                data_type(spec.dtype).ok_or("a dtype")?,
-            )
-            .map_err(Failed::from)
-        })
-        .collect::<Result<Vec<_>, Failed>>()?;
-    let inputs: Vec<TensorRef<'_>> = buffers.iter().map(TensorBuffer::as_ref).collect();
-    let outputs = model.run(&inputs, None)?;
-    let tensors = outputs.iter().zip(model.outputs()).map(|(tensor, spec)| {
-        let shape = spec.shape.iter().map(|&extent| extent as usize).collect();
-        Tensor::new(spec.dtype, shape, Bytes::new(tensor.bytes().to_vec())).expect("as many bytes")
-    });
-    Ok(tensors.collect())
+    run_on(text, inputs, &target)
+}
+
+/// The same, compiled for a target.
+pub(crate) fn run_on(
+    text: &str,
+    inputs: &[Tensor],
+    target: &Target,
+) -> Result<Vec<Tensor>, Failed> {
+    Compiled::new(text, target)?.run(inputs, None)
+}
+
+/// What the evaluator makes of what a pipeline makes of a module.
+pub(crate) fn evaluated_behind(
+    text: &str,
+    pipeline: &str,
+    inputs: &[Tensor],
+) -> Result<Vec<Tensor>, Failed> {
+    evaluate(&lower(&read(text)?, pipeline, &Target::native()?)?, inputs)
+}
+
+/// A compiled module.
+pub(crate) struct Compiled {
+    executable: Executable,
+    model: Model,
+}
+
+impl Compiled {
+    pub(crate) fn new(text: &str, target: &Target) -> Result<Self, Failed> {
+        let module = lower(&read(text)?, "default", target)?;
+        let executable = Executable::compile(&module, target, &CompileOptions::default())?;
+        let model = executable.jit()?;
+        Ok(Self { executable, model })
+    }
+
+    /// The bytes of its code.
+    pub(crate) fn objects(&self) -> Vec<&[u8]> {
+        self.executable.objects().iter().map(|unit| &unit.bytes[..]).collect()
+    }
+
+    pub(crate) fn run(
+        &self,
+        inputs: &[Tensor],
+        pool: Option<&ThreadPool>,
+    ) -> Result<Vec<Tensor>, Failed> {
+        let model = &self.model;
+        let buffers = inputs
+            .iter()
+            .zip(model.inputs())
+            .map(|(input, spec)| {
+                let dtype = data_type(spec.dtype).ok_or("a dtype")?;
+                TensorBuffer::from_bytes(input.bytes(), &spec.shape, dtype).map_err(Failed::from)
+            })
+            .collect::<Result<Vec<_>, Failed>>()?;
+        let inputs: Vec<TensorRef<'_>> = buffers.iter().map(TensorBuffer::as_ref).collect();
+        let outputs = model.run(&inputs, pool)?;
+        let tensors = outputs.iter().zip(model.outputs()).map(|(tensor, spec)| {
+            let shape = spec.shape.iter().map(|&extent| extent as usize).collect();
+            let bytes = Bytes::new(tensor.bytes().to_vec());
+            Tensor::new(spec.dtype, shape, bytes).expect("as many bytes")
+        });
+        Ok(tensors.collect())
+    }
 }
 
 fn read(text: &str) -> Result<Module, Failed> {

@@ -14,4 +14,4 @@ mod work;
 
 pub use error::{BackendError, Problem};
 pub use generator::{Backend, Names, backend};
-pub use work::{Compilation, Emit, FloatMode, Front, Kernel, Work};
+pub use work::{Compilation, Emit, Front, Kernel, Work};

@@ -54,8 +54,6 @@ impl Front<'_> {
 pub struct Compilation {
     /// What is made.
     pub emit: Emit,
-    /// How far float arithmetic may be rearranged.
-    pub float: FloatMode,
     /// How many threads compile; 0 for one a processor.
     pub threads: usize,
 }
@@ -72,15 +70,4 @@ pub enum Emit {
     Text,
     /// The same, as it was built.
     RawText,
-}
-
-/// Whether float arithmetic is computed as it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FloatMode {
-    /// As written.
-    Strict,
-    /// In f32 and f64 a product and the sum that it is an operand of, in one expression, are rounded once where the
-    /// processor has an instruction for both.
-    #[default]
-    Contract,
 }

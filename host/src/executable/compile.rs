@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::backend::{BackendError, Compilation, Emit, FloatMode, Kernel, Work, backend};
+use crate::backend::{BackendError, Compilation, Emit, Kernel, Work, backend};
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
 use crate::plan::{Entry, KernelCall, plan};
@@ -24,20 +24,13 @@ pub struct CompileOptions {
     pub entry: String,
     /// How many threads compile; 0 for one a processor.
     pub threads: usize,
-    /// How far float arithmetic may be rearranged.
-    pub float: FloatMode,
     /// Whether the code takes note of the time between kernels. It runs in this process only.
     pub is_profiled: bool,
 }
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        Self {
-            entry: "main".to_owned(),
-            threads: 0,
-            float: FloatMode::default(),
-            is_profiled: false,
-        }
+        Self { entry: "main".to_owned(), threads: 0, is_profiled: false }
     }
 }
 
@@ -242,7 +235,7 @@ impl Job {
         let kernels = self.kernels.iter().map(|kernel| Work::Kernel(kernel.kernel()));
         let work: Vec<Work<'_>> =
             std::iter::once(Work::Entry(&self.entry)).chain(kernels).collect();
-        let how = Compilation { emit: form, float: options.float, threads: options.threads };
+        let how = Compilation { emit: form, threads: options.threads };
         let outputs =
             backend().compile(target, &work, how).map_err(|error| self.with_source(error))?;
         let kernels = self.kernels.iter().map(|kernel| kernel.name.clone());

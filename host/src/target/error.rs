@@ -29,6 +29,8 @@ pub enum TargetProblem {
     NoPart(String),
     #[error("vector-width={0} is none of 128, 256, 512")]
     NoWidth(String),
+    #[error("float={0} is none of strict, contract")]
+    NoFloatMode(String),
     #[error("{key}={value} is no size; sizes are written `48K`, `2M`")]
     NoSize { key: String, value: String },
     #[error("{key}={value} is no number of {key}")]

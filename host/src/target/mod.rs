@@ -18,6 +18,7 @@
 mod architecture;
 mod caches;
 mod error;
+mod float;
 mod list;
 mod request;
 #[cfg(all(test, feature = "llvm"))]
@@ -27,5 +28,6 @@ mod value;
 pub use architecture::Architecture;
 pub use caches::Caches;
 pub use error::{TargetError, TargetProblem};
+pub use float::FloatMode;
 pub use list::{NamedTarget, named};
 pub use value::{Abilities, Processor, Target, normalized};

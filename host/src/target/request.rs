@@ -3,13 +3,13 @@
 use super::caches::parse_size;
 use super::list::{NamedTarget, caches_of, fma_units_of, named};
 use super::value::{is_triple, normalized, platform};
-use super::{Architecture, Caches, Processor, TargetProblem};
+use super::{Architecture, Caches, FloatMode, Processor, TargetProblem};
 use crate::backend::{Backend, Names};
 use crate::suggest::several_nearest;
 
 /// What may stand behind the head.
-const KEYS: [&str; 8] =
-    ["cpu", "features", "vector-width", "l1", "l2", "l3", "threads", "fma-units"];
+const KEYS: [&str; 9] =
+    ["cpu", "features", "vector-width", "l1", "l2", "l3", "threads", "fma-units", "float"];
 
 /// The text taken apart, nothing looked up yet.
 #[derive(Default)]
@@ -21,6 +21,7 @@ pub(super) struct Request<'a> {
     caches: [Option<u64>; 3],
     threads: Option<u32>,
     fma_units: Option<u32>,
+    pub(super) float: FloatMode,
 }
 
 /// What a text begins with.
@@ -74,6 +75,10 @@ impl<'a> Request<'a> {
             "l2" => self.caches[1] = Some(size()?),
             "l3" => self.caches[2] = Some(size()?),
             "threads" => self.threads = Some(count(key, value)?),
+            "float" => {
+                let problem = || TargetProblem::NoFloatMode(value.to_owned());
+                self.float = FloatMode::of(value).ok_or_else(problem)?;
+            }
             "fma-units" => self.fma_units = Some(count(key, value)?),
             key => {
                 let (near, keys) = (near(key, KEYS.into_iter()), KEYS.join(", "));

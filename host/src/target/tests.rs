@@ -78,6 +78,14 @@ fn multiply_adds_of_a_cycle_come_from_the_list_and_can_be_said() {
 }
 
 #[test]
+fn floats_are_contracted_where_nothing_else_is_said() {
+    assert_eq!(target("haswell").float(), FloatMode::Contract);
+    assert_eq!(target("haswell"), target("haswell,float=contract"));
+    let strict = target("haswell,float=strict");
+    assert_eq!((strict.float(), &strict), (FloatMode::Strict, &target(&strict.to_string())));
+}
+
+#[test]
 fn passes_read_what_is_known() {
     let cx = crate::testing::cx();
     let zen = cx.terms().attrs(target("znver4,threads=4").attrs(&cx));
@@ -105,6 +113,7 @@ fn wrong_texts_say_what_would_be_right() {
         ("native,thread=4", "did you mean `threads`?"),
         ("native,threads=0", "no number of threads"),
         ("native,fma-units=many", "no number of fma-units"),
+        ("native,float=fast", "none of strict, contract"),
         ("native,l1=48k", "sizes are written"),
         ("native,+avx2", "no `key=value`"),
         ("native,vector-width=100", "128, 256, 512"),

@@ -7,7 +7,7 @@ use tenon_plugin_api::ir::{Attrs, Context};
 use super::caches::size_text;
 use super::list::{caches_of, fma_units_of};
 use super::request::{Request, Resolved};
-use super::{Architecture, Caches, TargetError, TargetProblem};
+use super::{Architecture, Caches, FloatMode, TargetError, TargetProblem};
 use crate::backend::{Backend, backend};
 use crate::ir::Cx;
 
@@ -21,6 +21,7 @@ pub struct Target {
     caches: Caches,
     threads: u32,
     fma_units: u32,
+    float: FloatMode,
 }
 
 /// A processor, by the names that code generators have for it.
@@ -72,7 +73,8 @@ impl Target {
             }
             abilities.vector_bits = bits;
         }
-        Ok(Target { processor, abilities, caches, threads, fma_units })
+        let float = request.float;
+        Ok(Target { processor, abilities, caches, threads, fma_units, float })
     }
 
     /// What kind of device it is, as passes read it.
@@ -152,6 +154,11 @@ impl Target {
         self.fma_units
     }
 
+    /// How far float arithmetic may be rearranged.
+    pub fn float(&self) -> FloatMode {
+        self.float
+    }
+
     /// Whether this process can run the code: same architecture and system. The processor is
     /// not compared, so that a narrower one of the same family can be tried.
     pub fn runs_here(&self) -> bool {
@@ -165,6 +172,7 @@ impl Target {
             ("kind", self.kind().into()),
             ("triple", self.triple().into()),
             ("cpu", self.cpu().into()),
+            ("float", self.float.name().into()),
             ("vector_bits", i64::from(self.vector_bits()).into()),
             ("vector_registers", i64::from(self.vector_registers()).into()),
         ];
@@ -197,6 +205,9 @@ impl fmt::Display for Target {
         }
         if self.fma_units != fma_units_of(self.architecture(), self.cpu()) {
             write!(f, ",fma-units={}", self.fma_units)?;
+        }
+        if self.float != FloatMode::default() {
+            write!(f, ",float={}", self.float)?;
         }
         Ok(())
     }

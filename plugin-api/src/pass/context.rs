@@ -63,6 +63,11 @@ impl PassContext {
         Attrs(self.host.target().0)
     }
 
+    /// Whether floats are to be computed as the model says it: no pass may change how a result is rounded.
+    pub fn keeps_floats(&self) -> bool {
+        self.target().str("float") == Some("strict")
+    }
+
     /// Tells the user something worth knowing that is no error.
     pub fn note(&self, text: &str) {
         self.host.report(3, text);

@@ -37,6 +37,9 @@ const LARGE: i64 = 1 << 18;
     requires = ["relax.FoldConstant"]
 )]
 fn alter_op_layout(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    if cx.keeps_floats() {
+        return Ok(func);
+    }
     let body = func.view();
     let lanes = cx.target().int("vector_bits").unwrap_or(128) / 32;
     let mut rw = func.edit();

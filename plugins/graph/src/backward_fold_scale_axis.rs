@@ -26,7 +26,10 @@ use crate::product::{Product, is_positive, with_constant};
     phase = "optimize",
     requires = ["relax.FoldConstant"]
 )]
-fn backward_fold_scale_axis(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
+fn backward_fold_scale_axis(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    if cx.keeps_floats() {
+        return Ok(func);
+    }
     let body = func.view();
     let uses = Uses::of(body);
     let mut rw = func.edit();

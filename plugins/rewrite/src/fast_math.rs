@@ -25,6 +25,9 @@ use tenon_plugin_api::rule::Approximate;
     asks = ["approximate"]
 )]
 fn fast_math(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    if cx.keeps_floats() {
+        return Ok(func);
+    }
     let body = func.view();
     let mut rw = func.edit();
     let mut rules = cx.rules::<Approximate>();

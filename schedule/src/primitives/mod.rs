@@ -13,6 +13,7 @@ mod inline;
 mod kinds;
 mod layout;
 mod merge;
+mod order;
 mod pad_einsum;
 mod partition;
 mod reorder;

@@ -13,6 +13,7 @@ use crate::trace::{Args, Handle, Kind, Param, Primitive};
 use crate::tree::{For, Id, Node};
 
 use super::kinds::are_steps_apart;
+use super::order;
 
 pub(super) static REORDER: Primitive = Primitive {
     name: "reorder",
@@ -44,6 +45,17 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     let nodes: Vec<For> =
         loops.iter().filter_map(|&id| schedule.tree.as_for(id)).cloned().collect();
     check_ranges(schedule, top, deepest, &places, &nodes)?;
+    let nest: Vec<Id> = chain
+        .iter()
+        .rev()
+        .copied()
+        .filter(|&id| id == top || schedule.tree.is_inside(id, top))
+        .collect();
+    let after = nest.iter().map(|id| match places.iter().position(|place| place == id) {
+        Some(at) => loops[at],
+        None => *id,
+    });
+    order::check_loops(schedule, &nest, &after.collect::<Vec<Id>>())?;
     move_to(schedule, &places, &loops);
     Ok(Vec::new())
 }

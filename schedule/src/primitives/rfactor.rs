@@ -23,6 +23,8 @@ use crate::schedule::{Block, Schedule};
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
 use crate::tree::{BlockNode, For, Id, Iter, Node};
 
+use super::order;
+
 pub(super) static RFACTOR: Primitive = Primitive {
     name: "rfactor",
     version: 1,
@@ -51,6 +53,7 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
         return refuse(id, format!("the block is no reduction: {why}"));
     }
     let reduction = recognize(schedule, id)?;
+    order::check(schedule, id)?;
     let loops = check_loops(schedule, id, at)?;
     let rank = reduction.indices.len() as i64;
     let place = if axis < 0 { axis + rank + 1 } else { axis };

@@ -42,7 +42,7 @@ impl Backend for Llvm {
         work: &[Work<'_>],
         how: Compilation,
     ) -> Result<Vec<Vec<u8>>, BackendError> {
-        let Compilation { emit, float, threads } = how;
+        let Compilation { emit, threads } = how;
         let options = CompileOptions { emit, threads, ..CompileOptions::default() };
         let pipeline = |work: &Work<'_>| match work {
             Work::Kernel(kernel) => pipeline_for(kernel.function),
@@ -51,7 +51,7 @@ impl Backend for Llvm {
         };
         compile_units_by(target, &options, work, pipeline, |cx, work| match work {
             Work::Entry(entry) => build_entry(cx, target, entry),
-            Work::Kernel(kernel) => build_kernel(cx, target, float, kernel),
+            Work::Kernel(kernel) => build_kernel(cx, target, kernel),
             Work::Front(front) => build_front(cx, target, front),
             Work::Constants(constants) => Ok(build_constants(cx, constants)),
         })

@@ -4,7 +4,6 @@
 //! and literals, by scalar or by vector, serially or in parallel. Float arithmetic is compiled as it is
 //! written, so that nothing is rounded differently.
 
-use crate::backend::FloatMode;
 use crate::eval::Tensor;
 use crate::executable::{CompileOptions, Executable};
 use crate::ir::DType;
@@ -334,8 +333,7 @@ fn check(seed: u64, target: &Target) {
         writer.inputs.clone().into_iter().map(|dtype| writer.tensor(dtype)).collect();
     let module = module(&text);
     let expected = reference(&module, &inputs).remove(0);
-    let options =
-        CompileOptions { threads: 1, float: FloatMode::Strict, ..CompileOptions::default() };
+    let options = CompileOptions { threads: 1, ..CompileOptions::default() };
     let executable = Executable::compile(&module, target, &options)
         .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
     let model = executable.jit().unwrap();
@@ -360,13 +358,13 @@ const ONCE_WRONG: [u64; 4] = [205, 3660, 12259, 31272];
 
 #[test]
 fn programs_mean_what_the_evaluator_says() {
-    let target = Target::native().unwrap();
+    let target: Target = "native,float=strict".parse().unwrap();
     ONCE_WRONG.into_iter().chain(0..COUNT).for_each(|seed| check(seed, &target));
 }
 
 #[test]
 fn programs_mean_the_same_on_a_plain_processor() {
-    let target: Target = "x86_64-linux-gnu".parse().unwrap();
+    let target: Target = "x86_64-linux-gnu,float=strict".parse().unwrap();
     if target.runs_here() {
         ONCE_WRONG
             .into_iter()

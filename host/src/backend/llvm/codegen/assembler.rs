@@ -20,15 +20,14 @@ use super::{
     error::{Problem, Result},
     value::with_lanes,
 };
-use crate::{backend::FloatMode, target::Target};
+use crate::target::Target;
 
-/// A builder that knows its module, its target and whether floats may be contracted.
+/// A builder that knows its module and its target.
 pub(super) struct Assembler<'cx, 'a> {
     pub(super) cx: &'cx Context,
     pub(super) module: &'a Module<'cx>,
     pub(super) builder: Builder<'cx>,
     pub(super) target: &'a Target,
-    pub(super) float: FloatMode,
     /// The lanes that run, where an `if` around may leave out any.
     pub(super) mask: Option<VectorValue<'cx>>,
 }

@@ -30,12 +30,9 @@ use super::{
     value::Class,
 };
 use crate::{
-    backend::{
-        FloatMode,
-        llvm::{
-            LlvmError,
-            attributes::{Pointer, decorate, decorate_pointer},
-        },
+    backend::llvm::{
+        LlvmError,
+        attributes::{Pointer, decorate, decorate_pointer},
     },
     plan::{Base, ENTRY_SYMBOL, Entry, EntryArgument, KernelCall, Place},
     runtime::{
@@ -60,14 +57,7 @@ pub fn build_entry<'cx>(
         message: error.to_string(),
     })?;
     module.set_name(ENTRY_SYMBOL);
-    let asm = Assembler {
-        cx,
-        module: &module,
-        builder: cx.create_builder(),
-        target,
-        float: FloatMode::Strict,
-        mask: None,
-    };
+    let asm = Assembler { cx, module: &module, builder: cx.create_builder(), target, mask: None };
     Builder::new(&asm, entry)
         .and_then(|mut builder| builder.build())
         .map_err(|problem| problem.of(ENTRY_SYMBOL))?;

@@ -17,8 +17,8 @@ use super::{
     range::Range,
     value::{Class, Form, Value},
 };
-use crate::backend::FloatMode;
 use crate::ir::{Args, BinaryOp, BodyView, DType, Expr, View};
+use crate::target::FloatMode;
 use tenon_plugin_api::op::number::shorten;
 
 /// What names mean at the place that is being emitted.
@@ -206,7 +206,10 @@ impl<'cx> Assembler<'cx, '_> {
     ) -> Option<Contraction> {
         let (dtype, _) = body.scalar_ty(a)?;
         let is_sum = matches!(op, BinaryOp::Add | BinaryOp::Sub);
-        if self.float == FloatMode::Strict || !is_sum || !matches!(dtype, DType::F32 | DType::F64) {
+        if self.target.float() == FloatMode::Strict
+            || !is_sum
+            || !matches!(dtype, DType::F32 | DType::F64)
+        {
             return None;
         }
         let factors = |expr| match body.view(expr) {

@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     backend::{
-        FloatMode, Kernel,
+        Kernel,
         llvm::{
             attributes::{Pointer, decorate, decorate_pointer},
             units::Pipeline,
@@ -64,11 +64,10 @@ pub fn pipeline_for(function: &Function) -> Pipeline {
 pub fn build_kernel<'cx>(
     cx: &'cx Context,
     target: &Target,
-    float: FloatMode,
     kernel: &Kernel<'_>,
 ) -> std::result::Result<Module<'cx>, BackendError> {
     let module = cx.create_module(kernel.name);
-    emit(cx, &module, target, float, kernel).map_err(|problem| problem.of(kernel.name))?;
+    emit(cx, &module, target, kernel).map_err(|problem| problem.of(kernel.name))?;
     Ok(module)
 }
 
@@ -76,7 +75,6 @@ fn emit<'cx>(
     cx: &'cx Context,
     module: &Module<'cx>,
     target: &Target,
-    float: FloatMode,
     kernel: &Kernel<'_>,
 ) -> Result<()> {
     let body = kernel.function.view();
@@ -106,7 +104,7 @@ fn emit<'cx>(
         parallel: parallel.into_pointer_value(),
     };
     let entry = cx.append_basic_block(func, "entry");
-    let asm = Assembler { cx, module, builder: cx.create_builder(), target, float, mask: None };
+    let asm = Assembler { cx, module, builder: cx.create_builder(), target, mask: None };
     asm.builder.position_at_end(cx.append_basic_block(func, "code"));
     let mut emitter = Emitter {
         asm,

@@ -2,7 +2,7 @@
 
 use super::super::build_kernel;
 use super::run::Program;
-use crate::backend::{FloatMode, Kernel, llvm::inkwell::context};
+use crate::backend::{Kernel, llvm::inkwell::context};
 use crate::ir::{BinaryOp, BuildPrim, DType, Function, LoopKind};
 use crate::target::Target;
 
@@ -13,7 +13,7 @@ fn build_on_a_small_stack(make: fn() -> std::sync::Arc<Function>) {
         let target = Target::native().unwrap();
         let cx = context::Context::create();
         let kernel = Kernel { name: "k", symbol: "k", function: &func };
-        let module = build_kernel(&cx, &target, FloatMode::Contract, &kernel).unwrap();
+        let module = build_kernel(&cx, &target, &kernel).unwrap();
         assert!(module.get_function("k").is_some());
     };
     let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(build).unwrap();

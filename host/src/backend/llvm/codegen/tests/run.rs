@@ -9,7 +9,7 @@ use crate::backend::llvm::{
     jit::Jit,
     units::{CompileOptions, compile_units},
 };
-use crate::backend::{Emit, FloatMode, Kernel};
+use crate::backend::{Emit, Kernel};
 use crate::eval::Tensor;
 use crate::ir::{Attrs, Build, BuildPrim, Context, DType, Expr, Function, Transaction, View};
 use crate::runtime::{
@@ -58,11 +58,9 @@ impl Program {
 pub(super) fn compile(func: &Function, target: &Target, emit: Emit) -> Result<Vec<u8>, String> {
     let kernel = Kernel { name: "k", symbol: "k", function: func };
     let options = CompileOptions { emit, pipeline: pipeline_for(func), threads: 1 };
-    compile_units(target, &options, &[kernel], |cx, kernel| {
-        build_kernel(cx, target, FloatMode::Contract, kernel)
-    })
-    .map(|mut units| units.remove(0))
-    .map_err(|error: crate::backend::BackendError| error.to_string())
+    compile_units(target, &options, &[kernel], |cx, kernel| build_kernel(cx, target, kernel))
+        .map(|mut units| units.remove(0))
+        .map_err(|error: crate::backend::BackendError| error.to_string())
 }
 
 /// Why `func` cannot be compiled.
