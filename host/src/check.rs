@@ -27,6 +27,8 @@ pub struct Rule {
     pub demands: &'static str,
     /// The phase from which on it holds; always when there is none.
     pub since: Option<&'static str>,
+    /// The last phase in which it holds; the last of all when there is none.
+    pub until: Option<&'static str>,
     check: fn(&Subject<'_>, &mut Report),
 }
 
@@ -92,8 +94,7 @@ pub fn check(module: &Module) -> Vec<Violation> {
     check_where(module, is_kept_in(module.phase()), |_, _| true)
 }
 
-/// What keeps a module from being in a phase: what breaks a rule that holds from this phase on, or from one
-/// before it.
+/// What keeps a module from being in a phase: what breaks a rule that holds in it, and not in all phases.
 pub fn check_phase(module: &Module, phase: &str) -> Vec<Violation> {
     let is_kept = is_kept_in(phase);
     match rules().iter().any(|rule| rule.since.is_some() && is_kept(rule)) {
@@ -127,7 +128,10 @@ pub const PER_RULE: usize = 20;
 /// Whether a rule holds in a phase.
 fn is_kept_in(phase: &str) -> impl Fn(&Rule) -> bool + Sync + Copy {
     let phase = phase_number(phase);
-    move |rule| rule.since.is_none_or(|since| phase >= phase_number(since))
+    move |rule| {
+        rule.since.is_none_or(|since| phase >= phase_number(since))
+            && rule.until.is_none_or(|until| phase <= phase_number(until))
+    }
 }
 
 fn check_where(

@@ -8,6 +8,7 @@ pub(super) const RULE: Rule = Rule {
     name: "block_form",
     demands: "calls and projections are bound, and operands are variables, leaves, or tuples of them",
     since: Some("optimize"),
+    until: None,
     check,
 };
 

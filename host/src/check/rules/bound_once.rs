@@ -6,6 +6,7 @@ pub(super) const RULE: Rule = Rule {
     name: "bound_once",
     demands: "a variable or buffer is bound at one place",
     since: None,
+    until: None,
     check,
 };
 

@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     name: "calls",
     demands: "a tensor program is given what its parameters say, and writes to no constant",
     since: None,
+    until: None,
     check,
 };
 

@@ -7,6 +7,7 @@ pub(super) const RULE: Rule = Rule {
     name: "closed",
     demands: "no function stands within another",
     since: Some("optimize"),
+    until: None,
     check,
 };
 

@@ -7,6 +7,7 @@ pub(super) const RULE: Rule = Rule {
     name: "dataflow",
     demands: "a dataflow block has no effects and no control flow",
     since: None,
+    until: None,
     check,
 };
 

@@ -9,6 +9,7 @@ pub(super) const RULE: Rule = Rule {
     name: "dimensions",
     demands: "no dimension is negative, and a symbol in a type stands in the type of a parameter",
     since: None,
+    until: None,
     check,
 };
 

@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     name: "explicit_memory",
     demands: "no `call_tir`, and no operator that makes a tensor",
     since: Some("target"),
+    until: None,
     check,
 };
 

@@ -7,6 +7,7 @@ pub(super) const RULE: Rule = Rule {
     name: "flat_buffers",
     demands: "a buffer is accessed at one index",
     since: Some("builtin"),
+    until: None,
     check,
 };
 

@@ -6,6 +6,7 @@ pub(super) const RULE: Rule = Rule {
     name: "globals",
     demands: "functions that are named exist, and `global_symbol` is a text",
     since: None,
+    until: None,
     check,
 };
 

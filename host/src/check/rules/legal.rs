@@ -9,6 +9,7 @@ pub(super) const RULE: Rule = Rule {
     name: "legal",
     demands: "no operator is called that has a tensor program",
     since: Some("fuse"),
+    until: None,
     check,
 };
 

@@ -4,6 +4,7 @@ mod block_form;
 mod bound_once;
 mod calls;
 mod closed;
+mod compute_form;
 mod dataflow;
 mod dimensions;
 mod explicit_memory;
@@ -19,6 +20,7 @@ mod outputs;
 mod parts;
 mod phase;
 mod scalars;
+mod scheduled;
 mod scope;
 mod types;
 
@@ -42,9 +44,11 @@ pub(super) const ALL: &[Rule] = &[
     closed::RULE,
     block_form::RULE,
     legal::RULE,
+    compute_form::RULE,
     no_dataflow::RULE,
     no_call_pure::RULE,
     explicit_memory::RULE,
+    scheduled::RULE,
     no_blocks::RULE,
     flat_buffers::RULE,
     no_vectorized_loop::RULE,

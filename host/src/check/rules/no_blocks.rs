@@ -7,6 +7,7 @@ pub(super) const RULE: Rule = Rule {
     name: "no_blocks",
     demands: "tensor programs have no blocks",
     since: Some("builtin"),
+    until: None,
     check,
 };
 

@@ -4,8 +4,13 @@ use crate::check::{Report, Rule, Subject};
 use crate::ir::View;
 use crate::ir::op_names::CALL_PURE;
 
-pub(super) const RULE: Rule =
-    Rule { name: "no_call_pure", demands: "no `call_pure`", since: Some("target"), check };
+pub(super) const RULE: Rule = Rule {
+    name: "no_call_pure",
+    demands: "no `call_pure`",
+    since: Some("target"),
+    until: None,
+    check,
+};
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;

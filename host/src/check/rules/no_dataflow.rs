@@ -3,8 +3,13 @@
 use crate::check::{Report, Rule, Subject};
 use crate::ir::View;
 
-pub(super) const RULE: Rule =
-    Rule { name: "no_dataflow", demands: "no dataflow block", since: Some("target"), check };
+pub(super) const RULE: Rule = Rule {
+    name: "no_dataflow",
+    demands: "no dataflow block",
+    since: Some("target"),
+    until: None,
+    check,
+};
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;

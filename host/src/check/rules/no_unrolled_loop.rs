@@ -7,6 +7,7 @@ pub(super) const RULE: Rule = Rule {
     name: "no_unrolled_loop",
     demands: "no loop is still to be unrolled",
     since: Some("builtin"),
+    until: None,
     check,
 };
 

@@ -7,6 +7,7 @@ pub(super) const RULE: Rule = Rule {
     name: "no_vectorized_loop",
     demands: "no loop is still to be vectorized",
     since: Some("builtin"),
+    until: None,
     check,
 };
 

@@ -7,6 +7,7 @@ pub(super) const RULE: Rule = Rule {
     name: "outputs",
     demands: "a tensor program writes to its outputs and to buffers of its own",
     since: None,
+    until: None,
     check,
 };
 

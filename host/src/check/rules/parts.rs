@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     name: "parts",
     demands: "every node has the operands and the payload of its kind",
     since: None,
+    until: None,
     check: |subject: &Subject<'_>, report: &mut Report| check(subject.function, report),
 };
 

@@ -3,8 +3,13 @@
 use crate::check::{Report, Rule, Subject};
 use crate::ir::PHASES;
 
-pub(super) const RULE: Rule =
-    Rule { name: "phase", demands: "the module is in a phase that there is", since: None, check };
+pub(super) const RULE: Rule = Rule {
+    name: "phase",
+    demands: "the module is in a phase that there is",
+    since: None,
+    until: None,
+    check,
+};
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
     let phase = subject.module.phase();

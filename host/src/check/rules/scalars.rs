@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     name: "scalars",
     demands: "scalars of a tensor program have types that fit",
     since: None,
+    until: None,
     check,
 };
 

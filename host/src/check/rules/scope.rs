@@ -7,6 +7,7 @@ pub(super) const RULE: Rule = Rule {
     name: "scope",
     demands: "a variable or buffer is read behind its binding, in the same body or inside of it",
     since: None,
+    until: None,
     check,
 };
 

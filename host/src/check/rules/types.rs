@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     name: "types",
     demands: "the type of each node is the one that its operands give",
     since: None,
+    until: None,
     check,
 };
 
