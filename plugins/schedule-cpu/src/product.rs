@@ -12,10 +12,10 @@
 //! *Rows* move the other operand alone: each brings an element that is multiplied with all vectors. So a matrix that lies row by row
 //! has its own, a convolution of channels in blocks has output channels for columns and pixels for rows, and one of pixels in rows
 //! has it the other way round. Rows are divided evenly, into tiles of two heights where need be; columns that fill no tile have
-//! one of their own. Whatever follows the sum is done to a tile while it is there.
+//! one of their own. Of rows whose number is not known those that fill tiles are computed so, and the few that are left one by one. Whatever follows the sum is done to a tile while it is there.
 
 use tenon_plugin_api::rule;
-use tenon_schedule::{Block, Machine, Refusal, Result, Schedule, Task};
+use tenon_schedule::{Block, Machine, Refusal, Result, Schedule, Tail, Task};
 
 use self::operands::{Form, Operands};
 use self::tile::{Shape, Tile, Wanted};
@@ -45,11 +45,48 @@ fn product(task: &mut Task) -> Result<()> {
     if operands.form == Form::Dots {
         before.extend(dots::whole_vectors(schedule, sum, lanes)?);
     }
+    let rest = rows_of_unknown_number(schedule, &operands, &machine, wanted)?;
+    let operands = Operands::of(schedule, sum, out, lanes)?;
     let shape = in_tiles(schedule, &operands, &machine, wanted)?;
+    if let Some([sum, out]) = rest {
+        let operands = Operands::of(schedule, sum, out, lanes)?;
+        in_tiles(schedule, &operands, &machine, Wanted { rows: None, ..wanted })?;
+    }
     for block in before {
         finish::alone(schedule, block, lanes, machine.threads > 1);
     }
     tell(task, &operands, &shape)
+}
+
+/// Cuts rows whose number is not known into those that fill tiles of the best height and the few that are left, whose sum and result
+/// are given.
+fn rows_of_unknown_number(
+    schedule: &mut Schedule,
+    operands: &Operands,
+    machine: &Machine,
+    wanted: Wanted,
+) -> Result<Option<[Block; 2]>> {
+    let Some(&row) = operands.rows.last().filter(|&&at| operands.is_unknown(at)) else {
+        return Ok(None);
+    };
+    let height = Shape::best(&operands.of_many_rows(), machine, wanted)?.tile(operands).rows;
+    let mut rest = [operands.sum, operands.out];
+    for block in &mut rest {
+        // Outermost, so that no loop holds both.
+        let mut outer = schedule.loops(*block)?[..=row].to_vec();
+        outer.rotate_right(1);
+        if row > 0 {
+            schedule.reorder(&outer)?;
+        }
+        let each = outer[0];
+        let parts = schedule.split(each, &[None, Some(height)], Tail::Cut)?;
+        let &[_, _, left] = parts.as_slice() else { return Ok(None) };
+        match schedule.children(left)?.as_slice() {
+            &[left] => *block = left,
+            _ => return no_product(),
+        }
+    }
+    Ok(Some(rest))
 }
 
 /// Computes a product in the best tiles, or in those of one size where others cannot be told apart, as in groups of channels.

@@ -5,16 +5,22 @@ use tenon_schedule::{Block, Loop, Machine, Result, Schedule, Tail};
 use super::no_product;
 use crate::threads::WORK_FOR_THREADS;
 
+/// Steps that a loop is taken to have of which the number is not known: many, so that tiles are as high as registers allow, and a
+/// multiple of every small height.
+const MANY: i64 = 840;
 /// Operations of a step of a sum: a load, a multiplication, an addition.
 const STEP: i64 = 3;
 
 /// A sum of products, and which of its loops are rows and columns. Loops are told by their place among those of the result, outermost
 /// first; those of one step are in neither list.
+#[derive(Clone)]
 pub(super) struct Operands {
     pub(super) sum: Block,
     pub(super) out: Block,
-    /// Steps of the loops over the result.
+    /// Steps of the loops over the result; [`MANY`] where the number is not known.
     pub(super) extents: Vec<i64>,
+    /// Loops of which the number of steps is not known.
+    pub(super) unknown: Vec<usize>,
     /// The loop over neighbours of the operand that is loaded in vectors.
     pub(super) column: usize,
     /// The loop around it that moves this operand alone, as that over blocks of channels.
@@ -50,22 +56,23 @@ impl Operands {
         if depth.is_empty() || kept.iter().any(is_deep) || !depth.iter().all(is_deep) {
             return no_product();
         }
-        let [Some(kept_extents), Some(extents), Some(steps)] =
-            [kept, &of_out, depth].map(|loops| extents(schedule, loops))
-        else {
-            return no_product();
-        };
-        if kept_extents != extents || extents.contains(&0) {
+        let [kept_extents, extents, steps] =
+            [kept, &of_out, depth].map(|loops| extents(schedule, loops));
+        if kept_extents != extents || extents.contains(&Some(0)) {
             return no_product();
         }
-        let steps: i64 = steps.into_iter().product();
+        let steps = steps.into_iter().map(|steps| steps.unwrap_or(MANY));
+        let unknown: Vec<usize> = (0..extents.len()).filter(|&at| extents[at].is_none()).collect();
+        let extents: Vec<i64> = extents.into_iter().map(|steps| steps.unwrap_or(MANY)).collect();
+        let steps: i64 = steps.product();
         let moves: Option<Vec<Moves>> = kept.iter().map(|&each| moves(schedule, each)).collect();
         let Some(moves) = moves else { return no_product() };
         if let &[depth] = depth
             && schedule.extent(depth).is_some_and(|steps| steps >= lanes)
             && self::moves(schedule, depth) == Some([Some(1); 2])
         {
-            return Self::dots([sum, out], extents, &moves, lanes, steps);
+            let dots = Self::dots([sum, out], extents, &moves, lanes, steps)?;
+            return Self { unknown, ..dots }.if_columns_are_known();
         }
         let is_beside = |at: &usize| stores_beside(schedule, of_out[*at]);
         let Some(column) = (0..extents.len()).rev().filter(|&at| extents[at] > 1).find(is_beside)
@@ -86,11 +93,12 @@ impl Operands {
                 Some(1) => Form::Depthwise,
                 _ => Form::Columns,
             };
-            let extents = extents.clone();
+            let (extents, unknown) = (extents.clone(), unknown.clone());
             is_vector.then_some(Self {
                 sum,
                 out,
                 extents,
+                unknown,
                 column,
                 blocks,
                 rows,
@@ -100,7 +108,25 @@ impl Operands {
             })
         });
         let most = found.into_iter().flatten().max_by_key(|found| (found.form, found.rows.len()));
-        most.map_or_else(no_product, Ok)
+        most.map_or_else(no_product, Self::if_columns_are_known)
+    }
+
+    /// Columns are cut into vectors, whose number has to be known.
+    fn if_columns_are_known(self) -> Result<Self> {
+        match self.is_unknown(self.column) || self.blocks.is_some_and(|at| self.is_unknown(at)) {
+            true => no_product(),
+            false => Ok(self),
+        }
+    }
+
+    /// The same as if all numbers were known.
+    pub(super) fn of_many_rows(&self) -> Self {
+        Self { unknown: Vec::new(), ..self.clone() }
+    }
+
+    /// Whether the number of steps of a loop is not known.
+    pub(super) fn is_unknown(&self, at: usize) -> bool {
+        self.unknown.contains(&at)
     }
 
     /// With rows that move one operand alone, and columns the other.
@@ -120,8 +146,8 @@ impl Operands {
         let Some(vector) = (0..2).max_by_key(|&one| columns[one]) else { return no_product() };
         let Some(column) = columns[vector] else { return no_product() };
         let rows = alone(1 - vector).filter(|&at| extents[at] > 1).collect();
-        let (blocks, form) = (None, Form::Dots);
-        Ok(Self { sum, out, extents, column, blocks, rows, form, lanes, depth })
+        let (blocks, form, unknown) = (None, Form::Dots, Vec::new());
+        Ok(Self { sum, out, extents, unknown, column, blocks, rows, form, lanes, depth })
     }
 
     /// On how many threads it runs: on one, where others had not begun before it was done.
@@ -138,8 +164,8 @@ impl Operands {
     }
 }
 
-/// The steps of loops, where all are known.
-fn extents(schedule: &Schedule, loops: &[Loop]) -> Option<Vec<i64>> {
+/// The steps of loops, as far as they are known.
+fn extents(schedule: &Schedule, loops: &[Loop]) -> Vec<Option<i64>> {
     loops.iter().map(|&each| schedule.extent(each)).collect()
 }
 

@@ -140,7 +140,11 @@ impl Shape {
     fn of_dots(operands: &Operands) -> Vec<Self> {
         let rows = operands.rows.last().map_or(1, |&at| operands.extent(at));
         let width = operands.extent(operands.column);
-        let heights = (1..=rows.min(DOTS)).rev();
+        let most = match operands.rows.last() {
+            Some(&at) if operands.is_unknown(at) => 1,
+            _ => rows.min(DOTS),
+        };
+        let heights = (1..=most).rev();
         let tiles = heights.flat_map(|height| {
             (1..=width.min(SUMS_IN_FLIGHT / height.min(2))).rev().map(move |width| (height, width))
         });
@@ -237,10 +241,15 @@ fn rows(operands: &Operands, registers: i64, vectors: i64) -> Vec<(i64, Vec<Part
         return vec![(1, vec![Part { size: 1, count: 1 }])];
     };
     let width = operands.extent(inner);
+    if operands.is_unknown(inner) {
+        return vec![(1, vec![Part { size: 1, count: width }])];
+    }
     let most = (registers / vectors).max(1);
     let mut ways: Vec<(i64, Vec<Part>)> =
         (1..=most.min(width)).map(|size| (1, evenly(width, size))).collect();
-    if let [.., outer, _] = operands.rows.as_slice() {
+    if let [.., outer, _] = operands.rows.as_slice()
+        && !operands.is_unknown(*outer)
+    {
         let height = operands.extent(*outer);
         let heights = (2..=height.min(MAX_ROWS)).filter(|rows| height % rows == 0);
         ways.extend(heights.map(|rows| (rows, vec![Part { size: width, count: width }])));
