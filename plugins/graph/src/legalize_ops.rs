@@ -28,7 +28,7 @@ use tenon_plugin_api::rule::{AsView, Compute, Rules};
     opt_level = 0,
     phase = "legalize",
     requires = ["relax.Normalize"],
-    establishes = ["legal"],
+    establishes = ["legal", "compute_form"],
     asks = ["compute", "view"],
     idempotent = true
 )]

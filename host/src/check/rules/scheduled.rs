@@ -1,14 +1,14 @@
-//! From the passes of the target on, the kinds of loops are such that lowering can follow.
+//! The kinds of loops are such that lowering can follow.
 //!
-//! Primitives of schedules keep to this; it is for what passes, rules of others and people write.
+//! Primitives of schedules keep to this; it is for what passes and people write.
 
 use crate::check::{Report, Rule, Subject};
 use crate::ir::{BodyView, Expr, Kind, LoopKind, View, Walk};
 
 pub(super) const RULE: Rule = Rule {
     name: "scheduled",
-    demands: "loops in lanes and loops that are written out have a constant number of steps, and parallel loops do not nest",
-    since: Some("target"),
+    demands: "loops whose steps are lanes have a constant number of them, and parallel loops do not nest",
+    since: None,
     until: None,
     check,
 };
@@ -34,7 +34,7 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
                 parallel += 1;
             }
             (LoopKind::Parallel, false) => parallel -= 1,
-            (LoopKind::Vectorized | LoopKind::Unrolled, true) if !is_constant(body, extent) => {
+            (LoopKind::Vectorized, true) if !is_constant(body, extent) => {
                 report.at(expr, || {
                     format!(
                         "a loop is {}, and the number of its steps is not constant",
