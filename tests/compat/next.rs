@@ -53,7 +53,7 @@ const EDITS: &[Edit] = &[
     },
     // A longer table of passes.
     Edit {
-        file: "plugin-api/src/abi/tables.rs",
+        file: "plugin-api/src/abi/tables/offered.rs",
         from: "            module: *const RawModule,\n        ) -> *mut c_void;\n    }\n",
         to: "            module: *const RawModule,\n        ) -> *mut c_void;\n    }\n    since \"1.1\" {\n        \
              /// How often passes of the plugin have run. [any thread]\n        fn runs() -> u64;\n    }\n",
@@ -65,7 +65,7 @@ const EDITS: &[Edit] = &[
     },
     // A service.
     Edit {
-        file: "plugin-api/src/abi/tables.rs",
+        file: "plugin-api/src/abi/tables/host.rs",
         from: "            node: u32,\n        ) -> ();\n    }\n",
         to: "            node: u32,\n        ) -> ();\n    }\n    since \"1.2\" {\n        \
              /// How many terms the run's context has. [any thread]\n        \
