@@ -85,6 +85,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.push(Trial::test("fault::folder_that_is_a_file", folder_that_is_a_file));
     trials.push(Trial::test("fault::folder_that_is_missing", folder_that_is_missing));
     trials.push(Trial::test("fault::twenty_thousand_folders", twenty_thousand_folders));
+    trials.push(Trial::test("fault::pipelines_within_each_other", pipelines_within_each_other));
     trials
 }
 
@@ -306,4 +307,19 @@ fn twenty_thousand_folders() -> Result<(), Failed> {
     text.extend((0..20_000).map(|at| format!("[[plugins.dir]]\npath = \"nowhere/{at}\"\n")));
     fs::write(&registry, text)?;
     house.works()
+}
+
+/// Pipelines that hold each other in one long chain: the chain is not walked again for each of them.
+fn pipelines_within_each_other() -> Result<(), Failed> {
+    let house = House::new()?;
+    let registry = house.folder.path().join("registry.toml");
+    let mut text =
+        fs::read_to_string(&registry)? + "[pipelines]\np0 = { passes = [\"acme.Good\"] }\n";
+    text.extend((1..50_000).map(|at| format!("p{at} = {{ passes = [\"p{}\"] }}\n", at - 1)));
+    fs::write(&registry, text)?;
+    let said = house.says(&["pipeline", "show", "p49999"])?;
+    match said.trim() == "acme.Good" {
+        true => Ok(()),
+        false => Err(said.into()),
+    }
 }

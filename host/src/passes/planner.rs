@@ -90,8 +90,9 @@ pub(super) struct Planner<'a> {
     pub(super) plan: Plan,
     /// The groups that are open, by their first steps, and where they begin.
     open: Vec<(usize, Place)>,
-    /// The named pipelines that are open.
+    /// The named pipelines that are open, each in the one before, and the same as a set: a chain may be long.
     inside: Vec<(String, Place)>,
+    is_inside: HashSet<String>,
     /// Those that were opened, and the number of elements of those that were so before.
     opened: HashSet<String>,
     repeated: usize,
@@ -103,9 +104,9 @@ pub(super) struct Planner<'a> {
 impl<'a> Planner<'a> {
     fn new(registry: &'a Registry, settings: &'a Settings) -> Self {
         let (plan, order) = (Plan::default(), Order::default());
-        let (open, inside) = (Vec::new(), Vec::new());
-        let (opened, repeated) = (HashSet::new(), 0);
-        Self { registry, settings, plan, open, inside, opened, repeated, order, placed: None }
+        let (open, inside, is_inside) = (Vec::new(), Vec::new(), HashSet::new());
+        let (opened, repeated, placed) = (HashSet::new(), 0, None);
+        Self { registry, settings, plan, open, inside, is_inside, opened, repeated, order, placed }
     }
 
     fn elements<'t>(&mut self, mut work: Vec<Work<'t>>) -> Result<(), PlanError>
@@ -125,7 +126,8 @@ impl<'a> Planner<'a> {
                     continue;
                 }
                 Work::Leave => {
-                    self.inside.pop();
+                    let left = self.inside.pop();
+                    left.inspect(|(name, _)| _ = self.is_inside.remove(name));
                     continue;
                 }
                 Work::Element(text, element) | Work::Listed(text, element) => (text, element),
@@ -189,7 +191,9 @@ impl<'a> Planner<'a> {
                 }
             };
         }
-        if let Some(start) = self.inside.iter().position(|(open, _)| open == name) {
+        if self.is_inside.contains(name) {
+            let start = self.inside.iter().position(|(open, _)| open == name);
+            let start = start.expect("the list has what the set has");
             let ring: Vec<&str> = self.inside[start..]
                 .iter()
                 .map(|(name, _)| name.as_str())
@@ -206,6 +210,7 @@ impl<'a> Planner<'a> {
         };
         self.count(name, place, 1 + length)?;
         self.inside.push((name.clone(), place.clone()));
+        self.is_inside.insert(name.clone());
         let mut parts = vec![Work::Leave];
         match &config.content {
             PipelineContent::Phases(phases) => parts.extend(phases.iter().rev().map(Work::Phase)),
