@@ -27,6 +27,17 @@ fn foreign_weights_of_equal_shapes_are_an_error() {
     fs::copy(house.at("two.safetensors"), house.at("one.safetensors")).unwrap();
     let message = house.refused(&["check", "one.ir"]);
     assert!(message.contains("these are other weights than those of the text"), "{message}");
+    // It is told once, and the file is read once, however many weights it should have.
+    let more = "fn @main(%x: f32[2]) {\n  %y = add(%x, const(f32[2], @a))\n  \
+                %z = add(%y, const(f32[2], @b))\n  ret %z\n}\n";
+    let head = format!("weights \"one.safetensors\" sha256 \"{}\"\n", "0".repeat(64));
+    fs::write(house.at("more.ir"), head + more).unwrap();
+    let message = house.refused(&["check", "more.ir"]);
+    assert_eq!(message.matches("these are other weights").count(), 1, "{message}");
+    assert!(
+        message.contains("`b` cannot be read: `one.safetensors` is not used, as was said"),
+        "{message}"
+    );
     fs::remove_file(house.at("one.safetensors")).unwrap();
     let message = house.refused(&["check", "one.ir"]);
     assert!(message.contains("cannot open `one.safetensors`"), "{message}");

@@ -1,6 +1,6 @@
 //! Modules in files: the text, and the weights in a safetensors file beside it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
@@ -53,11 +53,12 @@ fn parse_file(cx: &Cx, path: &Path, places: Places) -> Result<Read, Diagnostics>
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut source = read_source(path)?;
     for _ in 1..MOST_ATTEMPTS {
-        let mut weights = WeightsFolder { cx, folder, open: HashMap::new(), has_failed: false };
+        let mut weights =
+            WeightsFolder { cx, folder, open: HashMap::new(), refused: HashSet::new() };
         let parsed = parse_as(cx, &source, places, &mut weights);
         // A text and weights that do not fit may be of two writers: then the text is another one by now. What
         // is no file cannot be read twice.
-        if weights.has_failed && path.is_file() {
+        if !weights.refused.is_empty() && path.is_file() {
             let now = read_source(path)?;
             if now.text != source.text {
                 source = now;
@@ -190,17 +191,21 @@ struct WeightsFolder<'a> {
     cx: &'a Cx,
     folder: &'a Path,
     open: HashMap<String, Weights>,
-    /// Whether a file was not as the text says.
-    has_failed: bool,
+    /// Those that were not as the text says. Reading one again for each of its weights would take long.
+    refused: HashSet<String>,
 }
 
 impl LoadWeight for WeightsFolder<'_> {
     fn load(&mut self, file: Option<&WeightsFile>, key: &str) -> Result<Constant, Box<dyn Error>> {
         let file = file.ok_or("the text names no weights file; write `weights \"file\"` on top")?;
+        if self.refused.contains(&file.name) {
+            return Err(format!("`{}` is not used, as was said", file.name).into());
+        }
         let weights = match self.open.contains_key(&file.name) {
             true => &self.open[&file.name],
             false => {
-                let opened = self.open(file).inspect_err(|_| self.has_failed = true)?;
+                let opened = self.open(file);
+                let opened = opened.inspect_err(|_| _ = self.refused.insert(file.name.clone()))?;
                 self.open.entry(file.name.clone()).or_insert(opened)
             }
         };
