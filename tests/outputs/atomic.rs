@@ -1,6 +1,7 @@
 //! Results of several files are of one run.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -122,6 +123,22 @@ fn a_full_disk_leaves_the_old_result() {
         house.run(&again);
         assert!(house.read(old[0]) != before[0]);
     }
+}
+
+/// LLVM's linker maps what it writes, so a full disk ends it by a signal.
+#[test]
+fn a_linker_without_room_is_told_as_a_full_disk() {
+    let house = House::new();
+    fs::create_dir(house.at("bin")).unwrap();
+    let linker = house.at("bin/ld.lld-22");
+    fs::write(&linker, "#!/bin/sh\nkill -BUS $$\n").unwrap();
+    fs::set_permissions(&linker, fs::Permissions::from_mode(0o755)).unwrap();
+    let names = house.names();
+    let mut compile = house.tenon(&["compile", "a.ir", "-o", "out.so"]);
+    let output = compile.env("PATH", house.at("bin")).output().expect("the program is there");
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(said(&output), "error: write out.so: no storage space");
+    assert_eq!(house.names(), names);
 }
 
 /// A library, its header and the digits of their interface come from one run, also when several write them.

@@ -8,6 +8,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs::File,
     io::Write,
+    os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -70,7 +71,7 @@ pub fn link(linker: &Linker, plan: &LinkPlan<'_>, output: &Path) -> Result<(), O
         let c_library = c_library(plan.target).into_iter();
         arguments.extend(c_library.flat_map(|path| ["--as-needed".into(), path.into_os_string()]));
     }
-    run(linker, &arguments)?;
+    run(linker, &arguments, plan.name)?;
     // What an object of WebAssembly needs is found by who links it.
     if architecture.has_elf() { check(plan, output) } else { Ok(()) }
 }
@@ -150,7 +151,7 @@ fn c_library(target: &Target) -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-fn run(linker: &Linker, arguments: &[OsString]) -> Result<(), ObjectError> {
+fn run(linker: &Linker, arguments: &[OsString], name: &Path) -> Result<(), ObjectError> {
     let output = Command::new(linker.program())
         .args(linker.arguments(arguments))
         .stdin(Stdio::null())
@@ -158,6 +159,10 @@ fn run(linker: &Linker, arguments: &[OsString]) -> Result<(), ObjectError> {
         .map_err(io("run", linker.program()))?;
     if output.status.success() {
         return Ok(());
+    }
+    // LLVM's linker maps what it writes, so a page that the disk has no room for ends it.
+    if output.status.signal() == Some(libc::SIGBUS) {
+        return Err(io("write", name)(std::io::ErrorKind::StorageFull.into()));
     }
     Err(ObjectError::Link {
         linker: linker.program().to_owned(),
