@@ -1,7 +1,9 @@
 //! Where outputs may go.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{FileTypeExt, symlink};
+use std::process::Stdio;
 
 use crate::house::House;
 
@@ -113,6 +115,20 @@ fn what_is_read_is_never_replaced() {
     }
     let after: Vec<_> = house.names().into_iter().map(|name| (house.read(&name), name)).collect();
     assert!(before == after, "{:?}", house.names());
+}
+
+/// What a device holds has no end; what a pipe gives has.
+#[test]
+fn a_text_is_read_from_a_pipe_and_not_from_a_device() {
+    let house = House::new();
+    for device in ["/dev/zero", "/dev/null"] {
+        let message = house.refused(&["check", device]);
+        assert!(message.contains("is a device, expected a regular file"), "{message}");
+    }
+    let mut checking = house.tenon(&["check", "/dev/stdin"]);
+    let mut checking = checking.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    checking.stdin.take().unwrap().write_all(&house.read("a.ir")).unwrap();
+    assert!(checking.wait().unwrap().success());
 }
 
 /// `x.npy`, the input of both models.

@@ -30,4 +30,4 @@ pub(crate) use digest::{Hashing, sha256};
 pub(crate) use error::quoted;
 pub(crate) use outputs::Mode;
 pub(crate) use outputs::is_stream;
-pub(crate) use regular::{open_regular, read_text};
+pub(crate) use regular::{open_regular, read_at_most, read_text};

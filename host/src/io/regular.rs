@@ -5,7 +5,7 @@
 
 use std::{
     fs::{self, File, FileType},
-    io::Read,
+    io::{IsTerminal, Read},
     path::Path,
 };
 
@@ -30,6 +30,19 @@ pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     Ok(text)
 }
 
+/// The first `most` bytes of a file, a pipe, or what a person types. Other devices are refused: what they hold has no end.
+pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+    let read = |cause| FileError::Read { path: path.to_owned(), cause };
+    let file = File::open(path).map_err(read)?;
+    let metadata = file.metadata().map_err(read)?;
+    if is_device(metadata.file_type()) && !file.is_terminal() {
+        return Err(FileError::NotRegular { path: path.to_owned(), what: "a device" });
+    }
+    let mut bytes = Vec::with_capacity(metadata.len().min(most) as usize);
+    file.take(most).read_to_end(&mut bytes).map_err(read)?;
+    Ok(bytes)
+}
+
 /// Refuses everything but regular files, with a word for what it is instead.
 pub(crate) fn check_kind(path: &Path, kind: FileType) -> Result<(), FileError> {
     if kind.is_file() {
@@ -37,6 +50,17 @@ pub(crate) fn check_kind(path: &Path, kind: FileType) -> Result<(), FileError> {
     }
     let what = if kind.is_dir() { "a directory" } else { special_kind(kind) };
     Err(FileError::NotRegular { path: path.to_owned(), what })
+}
+
+#[cfg(unix)]
+fn is_device(kind: FileType) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    kind.is_char_device() || kind.is_block_device()
+}
+
+#[cfg(not(unix))]
+fn is_device(_kind: FileType) -> bool {
+    false
 }
 
 #[cfg(unix)]

@@ -6,15 +6,15 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::parse::{Places, parse_as};
+use super::parse::{LONGEST_TEXT, Places, parse_as};
 use super::print::ModuleText;
 use super::{LoadWeight, WeightsFile, WeightsPolicy};
 use crate::check::check;
 use crate::diagnostics::{Diagnostic, Diagnostics, Source};
 use crate::infer::infer_written;
 use crate::io::{
-    FileError, Outputs, WeightView, Weights, from_safetensors, is_stream, to_safetensors,
-    write_weights,
+    FileError, Outputs, WeightView, Weights, from_safetensors, is_stream, read_at_most,
+    to_safetensors, write_weights,
 };
 use crate::ir::{Bytes, Constant, Context, Cx, Module, Symbol};
 
@@ -74,8 +74,7 @@ fn parse_file(cx: &Cx, path: &Path, places: Places) -> Result<Read, Diagnostics>
 
 fn read_source(path: &Path) -> Result<Arc<Source>, Diagnostics> {
     let failed = |message: String| Diagnostics::from(Diagnostic::error(message));
-    let bytes = std::fs::read(path)
-        .map_err(|cause| failed(FileError::Read { path: path.to_owned(), cause }.to_string()))?;
+    let bytes = read_at_most(path, LONGEST_TEXT).map_err(|error| failed(error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         failed(format!("`{}` is no text: byte {valid} is not UTF-8", path.display()))

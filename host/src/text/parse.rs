@@ -79,6 +79,9 @@ pub(super) enum Places {
     Forgotten,
 }
 
+/// The bytes of a text are fewer: a place in it is half of a word.
+pub(super) const LONGEST_TEXT: u64 = i32::MAX as u64;
+
 /// Reads a module.
 pub(super) fn parse_as(
     cx: &Cx,
@@ -86,7 +89,7 @@ pub(super) fn parse_as(
     places: Places,
     weights: &mut dyn LoadWeight,
 ) -> Result<Module, Diagnostics> {
-    if source.text.len() >= i32::MAX as usize {
+    if source.text.len() as u64 >= LONGEST_TEXT {
         let message = format!("`{}` is too long: a text has at most 2 GB", source.name);
         return Err(Diagnostic::error(message).into());
     }
