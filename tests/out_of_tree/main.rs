@@ -127,7 +127,8 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
     let isolated = format!("{text}[passes.\"relax.FoldConstant\"]\nisolate = true\n");
     expect(said(&isolated, &folding, &file)?, folded)?;
     let alone = format!("schema = 1\n{}", dir(&ours));
-    expect(said(&alone, &["check"], &file)?, "there is no operator `acme.moments`")?;
+    let told = said(&alone, &["check"], &file)?;
+    expect(told, &format!("no operator `acme.moments`; plugins were looked for in {ours}"))?;
     let other = house.path().join("other.ir");
     fs::write(
         &other,

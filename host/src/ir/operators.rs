@@ -195,7 +195,8 @@ pub struct NoOperators;
 
 impl OpBook for NoOperators {
     fn get(&self, name: &str) -> Result<Arc<OpDef>, OpError> {
-        Err(OpError::UnknownOp { name: name.to_owned(), nearest: Vec::new() })
+        let (nearest, searched) = (Vec::new(), Vec::new());
+        Err(OpError::UnknownOp { name: name.to_owned(), nearest, searched })
     }
 
     fn names(&self) -> Vec<String> {

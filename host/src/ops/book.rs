@@ -110,7 +110,7 @@ impl OpBook for Linked {
             let known = self.operators.keys().copied().chain(Combined::own_names());
             let nearest = several_nearest(name, known, 3);
             let nearest = nearest.into_iter().map(str::to_owned).collect();
-            OpError::UnknownOp { name: name.to_owned(), nearest }
+            OpError::UnknownOp { name: name.to_owned(), nearest, searched: Vec::new() }
         })
     }
 

@@ -80,7 +80,7 @@ impl Registry {
         let by_name = self.op_index.by_name(&self.plugins);
         let known = Combined::own_names().chain(by_name.keys().map(String::as_str));
         let nearest = several_nearest(name, known, 3).into_iter().map(str::to_owned).collect();
-        OpError::UnknownOp { name: name.to_owned(), nearest }
+        OpError::UnknownOp { name: name.to_owned(), nearest, searched: self.searched() }
     }
 
     fn open_op(&self, name: &str) -> Result<Arc<OpDef>, OpError> {

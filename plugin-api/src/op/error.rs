@@ -1,5 +1,7 @@
 //! What can be wrong with a call of an operator.
 
+use std::path::PathBuf;
+
 use thiserror::Error;
 
 use crate::ir::DType;
@@ -14,8 +16,9 @@ pub type Result<T, E = OpError> = std::result::Result<T, E>;
 #[derive(Debug, Error, Clone)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum OpError {
-    #[error("there is no operator `{name}`{}", nearest_text(.nearest))]
-    UnknownOp { name: String, nearest: Vec<String> },
+    /// Where none is near, the folders tell where its plugin would have been found.
+    #[error("there is no operator `{name}`{}", instead_text(.nearest, .searched))]
+    UnknownOp { name: String, nearest: Vec<String>, searched: Vec<PathBuf> },
     #[error("it takes {expected}, not {found}")]
     WrongArity { expected: Arity, found: usize },
     #[error("it has no attribute `{name}`; {}", known_text(.known))]
@@ -58,10 +61,14 @@ impl From<PassError> for OpError {
     }
 }
 
-fn nearest_text(nearest: &[String]) -> String {
-    match nearest {
-        [] => String::new(),
-        names => format!("; near it are `{}`", names.join("`, `")),
+fn instead_text(nearest: &[String], searched: &[PathBuf]) -> String {
+    match (nearest, searched) {
+        ([], []) => String::new(),
+        ([], folders) => {
+            let folders: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
+            format!("; plugins were looked for in {}", folders.join(", "))
+        }
+        (names, _) => format!("; near it are `{}`", names.join("`, `")),
     }
 }
 
