@@ -169,6 +169,11 @@ const CASES: &[(&str, &str, &str)] = &[
     ("softmax", "%x: f64[2, 3, 2]", "nn.softmax(%x) { axis = 1 }"),
     ("log_softmax", "%x: f64[2, 4]", "nn.log_softmax(%x)"),
     ("lrn", "%x: f64[1, 6, 2, 1]", "nn.lrn(%x) { alpha = 0.5, beta = 0.75, bias = 2.0, size = 4 }"),
+    (
+        "lrn_wide",
+        "%x: f64[1, 3, 2, 1]",
+        "nn.lrn(%x) { alpha = 2000000000.0, bias = 2.0, size = 1000000000 }",
+    ),
     ("max_pool2d", "%x: f64[1, 2, 4, 6]", "nn.max_pool2d(%x) { pool_size = [2, 3] }"),
     (
         "max_pool2d_moved",

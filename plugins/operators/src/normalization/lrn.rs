@@ -34,12 +34,20 @@ pub struct Lrn {
     pub(crate) layout: Layout,
 }
 
+impl Lrn {
+    /// How many channels before and behind its own a window reaches: no more than there are, where that is known.
+    pub(crate) fn reach(&self, channels: Option<i64>) -> [i64; 2] {
+        let most = channels.map_or(i64::MAX, |channels| (channels - 1).max(0));
+        [(self.size - 1) / 2, self.size / 2].map(|reach| reach.min(most))
+    }
+}
+
 impl Operator for Lrn {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
         cx.check_float(0)?;
         let size = self.size;
-        if size < 1 {
-            return cx.bad_attr("size", size, "it must be positive");
+        if !(1..=i64::from(i32::MAX)).contains(&size) {
+            return cx.bad_attr("size", size, "it must be between 1 and 2147483647");
         }
         let layout = cx.layout("layout", "NCHW")?;
         cx.extents(0, &layout, b"NCHW")?;
@@ -93,7 +101,7 @@ fn gradient(op: &Lrn, at: &mut Adjoint<'_>) -> Result<Grads> {
         return Err(OpError::Unsupported("its layout is other than NCHW".into()));
     }
     let (x, g) = (at.arg(0), at.grad());
-    let (before, after) = ((op.size - 1) / 2, op.size / 2);
+    let [before, after] = op.reach(at.extents(x)?.get(1).copied());
     let squares = at.mul(x, x);
     let near = channel_sums(at, squares, before, after)?;
     let near = at.scale(near, op.alpha / op.size as f64);

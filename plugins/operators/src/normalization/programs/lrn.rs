@@ -40,7 +40,13 @@ impl<'p> Near<'_, 'p> {
 
     /// How many channels of the window stand before its own.
     fn before(&self) -> i64 {
-        (self.op.size - 1) / 2
+        self.op.reach(self.program.dim_value(self.channels()))[0]
+    }
+
+    /// How many channels the window has.
+    fn taps(&self) -> i64 {
+        let [before, after] = self.op.reach(self.program.dim_value(self.channels()));
+        before + 1 + after
     }
 
     /// The square of a channel, which may be none, at other coordinates; zero where there is none.
@@ -62,8 +68,8 @@ impl<'p> Near<'_, 'p> {
     }
 
     fn sums(&self, shape: &[Dim]) -> Buffer<'p> {
-        let (dtype, size) = (self.data.compute_dtype(), self.op.size);
-        self.program.reduce("squares", Reducer::Sum, dtype, shape, &[size], |i, r| {
+        let (dtype, taps) = (self.data.compute_dtype(), self.taps());
+        self.program.reduce("squares", Reducer::Sum, dtype, shape, &[taps], |i, r| {
             self.square(self.own(i, b'C') + r[0] - self.before(), |axis| self.own(i, axis))
         })
     }
@@ -71,13 +77,13 @@ impl<'p> Near<'_, 'p> {
     /// With the squares of a pixel's channels as a row that has zeros at both ends.
     fn sums_of_a_row(&self, shape: &[Dim]) -> Buffer<'p> {
         let (program, layout) = (self.program, &self.op.layout);
-        let (dtype, size, cx) = (self.data.compute_dtype(), self.op.size, program.cx());
+        let (dtype, taps, cx) = (self.data.compute_dtype(), self.taps(), program.cx());
         let pixels: Vec<u8> = layout.axes().iter().copied().filter(|&axis| axis != b'C').collect();
         let mut padded: Vec<Dim> = pixels
             .iter()
             .map(|&axis| dim_extent(program, layout, self.data.shape(), axis))
             .collect();
-        padded.push(cx.dim_add(self.channels(), cx.dim(size - 1)));
+        padded.push(cx.dim_add(self.channels(), cx.dim(taps - 1)));
         let padded = program.map("padded", dtype, &padded, |i| {
             let own = |axis| {
                 let place = pixels.iter().position(|&each| each == axis);
@@ -85,7 +91,7 @@ impl<'p> Near<'_, 'p> {
             };
             self.square(i[pixels.len()] - self.before(), own)
         });
-        program.reduce("squares", Reducer::Sum, dtype, shape, &[size], |i, r| {
+        program.reduce("squares", Reducer::Sum, dtype, shape, &[taps], |i, r| {
             let mut at: Vec<Scalar<'p>> = pixels.iter().map(|&axis| self.own(i, axis)).collect();
             at.push(self.own(i, b'C') + r[0]);
             padded.at(&at)
