@@ -21,13 +21,13 @@ impl Window {
     ) -> Result<[Self; 2]> {
         let is_small = |value: i64| value <= i32::MAX as i64;
         if strides.iter().any(|&stride| stride < 1 || !is_small(stride)) {
-            return cx.bad_attr("strides", strides, "strides must be positive");
+            return cx.bad_attr("strides", strides, "each must be between 1 and 2147483647");
         }
         if padding.iter().any(|&padding| padding < 0 || !is_small(padding)) {
-            return cx.bad_attr("padding", padding, "padding must not be negative");
+            return cx.bad_attr("padding", padding, "each must be between 0 and 2147483647");
         }
         if dilation.iter().any(|&dilation| dilation < 1 || !is_small(dilation)) {
-            return cx.bad_attr("dilation", dilation, "dilations must be positive");
+            return cx.bad_attr("dilation", dilation, "each must be between 1 and 2147483647");
         }
         Ok([0, 1].map(|axis| Self {
             stride: strides[axis],

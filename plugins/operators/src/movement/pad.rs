@@ -31,7 +31,7 @@ impl Operator for Pad {
         let tensor = cx.tensor(0)?;
         let width = &self.pad_width;
         if width.iter().any(|&width| !(0..=i32::MAX as i64).contains(&width)) {
-            return cx.bad_attr("pad_width", width, "it must not be negative");
+            return cx.bad_attr("pad_width", width, "each must be between 0 and 2147483647");
         }
         let mode = self.mode.as_str();
         if !["constant", "edge", "reflect"].contains(&mode) {

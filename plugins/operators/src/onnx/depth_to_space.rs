@@ -51,7 +51,10 @@ fn image_dims(node: &Node<'_>, x: Value) -> Result<[Dim; 4], Problem> {
 fn block_size(node: &Node<'_>) -> Result<Dim, Problem> {
     match node.int("blocksize")? {
         Some(size) if (1..=1 << 16).contains(&size) => Ok(node.cx().dim(size)),
-        size => invalid(format!("its attribute `blocksize` is {size:?}")),
+        Some(size) => invalid(format!(
+            "its attribute `blocksize` is {size}, expected to be between 1 and 65536"
+        )),
+        None => invalid("its attribute `blocksize` is missing"),
     }
 }
 

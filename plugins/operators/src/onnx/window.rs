@@ -81,7 +81,9 @@ impl Window {
         let in_range = |&value: &i64| (1..=i64::from(i32::MAX)).contains(&value);
         for (name, values) in [("kernel", kernel), ("strides", strides), ("dilations", dilations)] {
             if !values.iter().all(in_range) {
-                return invalid(format!("its {name} are {values:?}, expected to be positive"));
+                return invalid(format!(
+                    "its {name} are {values:?}, expected to be between 1 and 2147483647"
+                ));
             }
         }
         let mut window = Self { kernel, strides, dilations, padding: [0; 4] };
