@@ -188,7 +188,6 @@ fn the_host_and_the_drivers_name_no_operator() {
     }
 }
 
-/// A rule of a phase has the name of what a pass establishes, so that who breaks it is told what to run.
 /// How a program runs is the business of schedules.
 #[test]
 fn no_program_of_an_operator_decides_how_it_runs() {
@@ -201,6 +200,7 @@ fn no_program_of_an_operator_decides_how_it_runs() {
     }
 }
 
+/// A rule of a phase has the name of what a pass establishes, so that who breaks it is told what to run.
 #[test]
 fn every_rule_of_a_phase_is_established_by_a_pass() {
     let passes: String = pass_files().iter().map(|path| read(path)).collect();
