@@ -7,7 +7,7 @@ use super::Global;
 use super::complete;
 use super::output::{Failure, labelled, print, print_json, table};
 use crate::backend::backend;
-use crate::target::{Target, TargetError, named};
+use crate::target::{Device, Target, TargetError, named};
 
 #[derive(Subcommand)]
 pub(super) enum TargetsCommand {
@@ -89,9 +89,22 @@ fn target_json(name: &str, target: &Target) -> Value {
         "instructions": instructions(target),
         "fma_units": known(u64::from(target.fma_units())),
         "caches": caches.collect::<serde_json::Map<_, Value>>(),
+        "device": target.device().map(|device| json!({
+            "shared_bytes": device.shared_bytes,
+            "block_threads": device.block_threads,
+            "warp": device.warp,
+        })),
         "threads": known(u64::from(target.threads())),
         "runs_here": target.runs_here(),
     })
+}
+
+fn device_text(device: Device) -> String {
+    let Device { shared_bytes, block_threads, warp } = device;
+    format!(
+        "blocks of {block_threads} threads, {warp} in step, that share {} KiB",
+        shared_bytes >> 10
+    )
 }
 
 fn known(number: u64) -> Option<u64> {
@@ -112,6 +125,7 @@ fn target_text(name: &str, target: &Target) -> String {
         ("processor", target.cpu().to_owned()),
         ("features", target.features().replace(',', " ")),
         ("vectors", format!("{registers} registers of {bits} bits")),
+        ("device", target.device().map_or(String::new(), device_text)),
         ("instructions", instructions(target).join(", ")),
         ("caches", caches.collect::<Vec<_>>().join(", ")),
         ("fma units", number(target.fma_units())),

@@ -105,8 +105,8 @@ impl Layout {
                 file_flags: elf::EF_RISCV_FLOAT_ABI_DOUBLE | elf::EF_RISCV_RVC,
                 ..layout(Architecture::Riscv64)
             }),
-            TargetArchitecture::Wasm32 => {
-                Err(ObjectError::Constants("wasm32 has no ELF objects".to_owned()))
+            architecture @ (TargetArchitecture::Wasm32 | TargetArchitecture::Nvptx64) => {
+                Err(ObjectError::Constants(format!("{architecture} has no ELF objects")))
             }
         }
     }

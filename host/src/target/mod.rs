@@ -25,7 +25,7 @@ mod request;
 mod tests;
 mod value;
 
-pub use architecture::Architecture;
+pub use architecture::{Architecture, Device};
 pub use caches::Caches;
 pub use error::{TargetError, TargetProblem};
 pub use float::FloatMode;

@@ -39,6 +39,7 @@ fn a_processor_has_its_vectors() {
         ("riscv64-v", 128, 32, true),
         ("riscv64-v,features=+zvl256b", 256, 32, true),
         ("wasm32", 128, 16, false),
+        ("nvptx", 32, 255, true),
     ] {
         let target = target(text);
         assert_eq!(
@@ -95,6 +96,11 @@ fn passes_read_what_is_known() {
     }
     assert_eq!(zen.str("kind"), Some("cpu"));
     assert_eq!(cx.terms().attrs(target("wasm32").attrs(&cx)).int("l1_bytes"), None);
+    let nvptx = cx.terms().attrs(target("nvptx64-nvidia-cuda,cpu=sm_90a").attrs(&cx));
+    for (key, value) in [("shared_bytes", 48 << 10), ("block_threads", 1024), ("warp", 32)] {
+        assert_eq!(nvptx.int(key), Some(value), "{key}");
+    }
+    assert_eq!(nvptx.str("kind"), Some("cuda"));
 }
 
 #[test]
@@ -118,7 +124,9 @@ fn wrong_texts_say_what_would_be_right() {
         ("native,+avx2", "no `key=value`"),
         ("native,vector-width=100", "128, 256, 512"),
         ("x86_64-linux-gnu,vector-width=512", "wider than the 128 bits"),
-        ("sparc-linux-gnu", "x86_64, aarch64, riscv64 or wasm32 and"),
+        ("sparc-linux-gnu", "x86_64, aarch64, riscv64, wasm32 or nvptx64 and"),
+        ("nvptx,vector-width=256", "wider than the 32 bits"),
+        ("nvptx64-nvidia-cuda,cpu=sm_8", "nvptx64 has no processor `sm_8`; did you mean"),
         ("riscv64-linux-gnu,cpu=native", "this machine's"),
         ("aarch64,features=+avx2", "aarch64 has no feature `avx2`"),
     ] {

@@ -7,7 +7,7 @@ use tenon_plugin_api::ir::{Attrs, Context};
 use super::caches::size_text;
 use super::list::{caches_of, fma_units_of};
 use super::request::{Request, Resolved};
-use super::{Architecture, Caches, FloatMode, TargetError, TargetProblem};
+use super::{Architecture, Caches, Device, FloatMode, TargetError, TargetProblem};
 use crate::backend::{Backend, backend};
 use crate::ir::Cx;
 
@@ -79,7 +79,15 @@ impl Target {
 
     /// What kind of device it is, as passes read it.
     pub fn kind(&self) -> &'static str {
-        "cpu"
+        match self.device() {
+            None => "cpu",
+            Some(_) => "cuda",
+        }
+    }
+
+    /// What there is of a device; none of a processor.
+    pub fn device(&self) -> Option<Device> {
+        self.architecture().device()
     }
 
     /// The processor.
@@ -176,6 +184,11 @@ impl Target {
             ("vector_bits", i64::from(self.vector_bits()).into()),
             ("vector_registers", i64::from(self.vector_registers()).into()),
         ];
+        if let Some(Device { shared_bytes, block_threads, warp }) = self.device() {
+            let facts =
+                [("shared_bytes", shared_bytes), ("block_threads", block_threads), ("warp", warp)];
+            attrs.extend(facts.map(|(key, value)| (key, i64::from(value).into())));
+        }
         let Caches { l1, l2, l3 } = self.caches;
         let [threads, fma_units] = [self.threads, self.fma_units].map(u64::from);
         let caches = [("l1_bytes", l1), ("l2_bytes", l2), ("l3_bytes", l3)];
@@ -193,7 +206,9 @@ impl fmt::Display for Target {
         if !self.features().is_empty() {
             write!(f, ",features={}", self.features())?;
         }
-        write!(f, ",vector-width={}", self.vector_bits())?;
+        if self.device().is_none() {
+            write!(f, ",vector-width={}", self.vector_bits())?;
+        }
         let listed = caches_of(self.architecture(), self.cpu()).named();
         for ((key, bytes), (_, listed)) in self.caches.named().into_iter().zip(listed) {
             if bytes != listed {
@@ -222,7 +237,7 @@ impl FromStr for Target {
 }
 
 /// Systems, and the C libraries and formats on them, for which there is code.
-const SYSTEMS: [&str; 4] = ["linux", "none", "wasi", "unknown"];
+const SYSTEMS: [&str; 5] = ["linux", "none", "wasi", "cuda", "unknown"];
 const ENVIRONMENTS: [&str; 3] = ["gnu", "musl", "elf"];
 
 /// Whether a text names a system behind its first part, and nothing that is not known.

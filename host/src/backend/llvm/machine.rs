@@ -64,5 +64,6 @@ pub(crate) fn initialize() {
         Target::initialize_aarch64(&config);
         Target::initialize_riscv(&config);
         Target::initialize_webassembly(&config);
+        Target::initialize_nvptx(&config);
     });
 }

@@ -13,6 +13,7 @@ pub(super) fn names_of(architecture: Architecture) -> Names {
         Architecture::Aarch64 => include_str!("names/aarch64.txt"),
         Architecture::Riscv64 => include_str!("names/riscv64.txt"),
         Architecture::Wasm32 => include_str!("names/wasm32.txt"),
+        Architecture::Nvptx64 => include_str!("names/nvptx64.txt"),
     };
     let section = |header: &str| {
         let behind = text.lines().skip_while(|line| *line != header).skip(1);
@@ -34,5 +35,7 @@ mod tests {
         assert!(arm.processors.contains(&"neoverse-n1") && arm.features.contains(&"sve"));
         assert!(names_of(Architecture::Riscv64).features.contains(&"zvl256b"));
         assert!(names_of(Architecture::Wasm32).features.contains(&"simd128"));
+        let nvptx = names_of(Architecture::Nvptx64);
+        assert!(nvptx.processors.contains(&"sm_80") && nvptx.features.contains(&"ptx70"));
     }
 }

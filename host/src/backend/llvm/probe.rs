@@ -55,6 +55,8 @@ pub(super) fn probe(processor: &Processor) -> Result<Abilities, LlvmError> {
 fn read(architecture: Architecture, assembly: &str) -> Abilities {
     let has = |text| assembly.contains(text);
     let vector_bits = match architecture {
+        // Threads are its lanes.
+        Architecture::Nvptx64 => 32,
         Architecture::X86_64 if has("%zmm") => 512,
         Architecture::X86_64 if has("%ymm") => 256,
         // Registers are grouped until the group holds the 512 bits that were asked for.
