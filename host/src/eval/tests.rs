@@ -2,6 +2,7 @@ mod graph;
 mod limits;
 mod program;
 mod runtime;
+mod threads;
 
 use std::sync::Arc;
 

@@ -2,6 +2,13 @@
 
 use super::DType;
 
+/// What is evaluated for its effect, without arguments, where the threads of a block wait until all of them are there and see what
+/// the others have written. It is no function of scalars: it has no value.
+pub const BARRIER: &str = "barrier";
+
+/// Attribute of a tensor program: its loops over axes of a device are one nest, whose steps run at once.
+pub const BOUND: &str = "bound";
+
 /// A function of scalars, or of vectors lane by lane.
 #[derive(Clone, Copy, Debug)]
 pub struct IntrinsicDef {

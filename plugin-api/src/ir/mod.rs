@@ -33,7 +33,7 @@ pub use bytes::Bytes;
 pub use callee::{Callee, impure_functions};
 pub use context::{AttrValue, Context};
 pub use dtype::DType;
-pub use intrinsic::{INTRINSICS, IntrinsicArgs, IntrinsicDef, IntrinsicResult};
+pub use intrinsic::{BARRIER, BOUND, INTRINSICS, IntrinsicArgs, IntrinsicDef, IntrinsicResult};
 pub use kind::{BinaryOp, Kind, LoopKind, Named};
 pub use prim::BuildPrim;
 pub use side_table::SideTable;

@@ -22,6 +22,7 @@ mod phase;
 mod scalars;
 mod scheduled;
 mod scope;
+mod threads;
 mod types;
 
 pub(super) use parts::check as check_parts;
@@ -39,6 +40,7 @@ pub(super) const ALL: &[Rule] = &[
     types::RULE,
     calls::RULE,
     scalars::RULE,
+    threads::RULE,
     outputs::RULE,
     dataflow::RULE,
     closed::RULE,

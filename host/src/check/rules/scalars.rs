@@ -5,7 +5,9 @@
 use thiserror::Error;
 
 use crate::check::{Report, Rule, Subject};
-use crate::ir::{BinaryOp, DType, Expr, INTRINSICS, IntrinsicDef, IntrinsicResult, TypeView, View};
+use crate::ir::{
+    BARRIER, BinaryOp, DType, Expr, INTRINSICS, IntrinsicDef, IntrinsicResult, TypeView, View,
+};
 use crate::suggest::nearest;
 
 pub(super) const RULE: Rule = Rule {
@@ -172,6 +174,10 @@ fn condition(subject: &Subject<'_>, cond: Expr, otherwise: Option<Expr>) -> Prob
 
 /// A call of a function of scalars.
 fn intrinsic(subject: &Subject<'_>, expr: Expr, name: &str, args: &[Expr]) -> Problem {
+    // Rule `threads` is about it.
+    if name == BARRIER {
+        return None;
+    }
     let Some(function) = IntrinsicDef::find(name) else { return Some(unknown_function(name)) };
     if args.len() != function.args {
         let (expected, found) = (function.args, args.len());

@@ -31,6 +31,21 @@ pub(super) enum Instr {
         limit: Reg,
         back: u32,
     },
+    /// Begins what a device runs as a whole: no step of it has touched anything yet.
+    Launch,
+    /// Begins the next block of threads.
+    NextBlock,
+    /// Starts a thread for each step of a loop, or splits each thread into several; goes on behind when all are done.
+    Fork {
+        var: Reg,
+        min: Reg,
+        extent: Reg,
+        by: u32,
+    },
+    /// A thread is done.
+    Join,
+    /// A thread waits for all others.
+    Barrier,
     /// Makes a buffer.
     Alloc {
         buffer: u32,

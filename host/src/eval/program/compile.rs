@@ -1,7 +1,8 @@
 //! From a tensor program to instructions: the statements.
 
 use crate::ir::{
-    Args, BinaryOp, DType, Expr, Function, Kind, PrimBlockView, Symbol, TermView, View,
+    Args, BARRIER, BOUND, BinaryOp, BodyView, DType, Expr, Function, Kind, LoopKind, PrimBlockView,
+    Symbol, TermView, View,
 };
 
 use super::code::{Access, Instr, Reg};
@@ -9,6 +10,34 @@ use super::expr::{Compiler, Operand};
 use super::flatten::{Item, flatten};
 use super::{Buffer, Index, Param, Program, ProgramError, Stmt};
 use crate::eval::Tensor;
+
+/// Who runs what is being compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Device {
+    /// The program is not bound to a device: its loops run one step after the other.
+    None,
+    /// The program is bound, and no loop over an axis is open.
+    Ready,
+    /// A block.
+    Block,
+    /// The threads of a block, of which each becomes several where the loop begins that is all that they do.
+    Threads(Option<Expr>),
+    /// A thread within a loop over an axis that has its threads already: not all of them come by.
+    Thread,
+}
+
+impl Device {
+    /// Who runs a loop over an axis.
+    fn entered(self, axis: &str, stmt: Expr) -> Self {
+        match (self, axis.starts_with("blockIdx.")) {
+            (Self::None, _) => Self::None,
+            (Self::Ready | Self::Block, true) => Self::Block,
+            (Self::Ready | Self::Block, false) => Self::Threads(None),
+            (Self::Threads(Some(next)), false) if next == stmt => Self::Threads(None),
+            (Self::Threads(_) | Self::Thread, _) => Self::Thread,
+        }
+    }
+}
 
 /// What is to be compiled next.
 enum Work {
@@ -31,6 +60,15 @@ enum Work {
         then: usize,
         stmt: u32,
     },
+    EndThreads {
+        var: Reg,
+        min: Reg,
+        extent: Reg,
+        stmt: u32,
+        outer: Device,
+    },
+    /// A loop that may be bound to an axis is done; what ran it.
+    EndDevice(Device),
     /// What a condition of several lanes is around is done; the one outside of it.
     EndMask(Option<Operand>),
 }
@@ -51,6 +89,11 @@ impl Program {
                 _ => compiler.define_param(param),
             })
             .collect::<Result<Vec<Param>, _>>()?;
+        let attrs = body.terms().attrs(body.attrs(body.root()));
+        compiler.device = match attrs.bool(BOUND) == Some(true) {
+            true => Device::Ready,
+            false => Device::None,
+        };
         let mut work = vec![Work::Stmt(root)];
         while let Some(next) = work.pop() {
             match next {
@@ -65,6 +108,12 @@ impl Program {
                     let limit = compiler.int_reg(1);
                     compiler.push(Item::Loop { var, min, extent, limit, body }, stmt)?;
                 }
+                Work::EndThreads { var, min, extent, stmt, outer } => {
+                    let body = compiler.close_scope();
+                    compiler.push(Item::Threads { var, min, extent, body }, stmt)?;
+                    compiler.device = outer;
+                }
+                Work::EndDevice(outer) => compiler.device = outer,
                 Work::EndThen { cond, otherwise, stmt } => {
                     let then = compiler.close_scope();
                     match otherwise {
@@ -108,18 +157,35 @@ impl Compiler<'_> {
                 work.extend(stmts.iter().rev().map(Work::Stmt));
                 return Ok(());
             }
-            View::For { var, min, extent, body: inner, .. } => {
+            View::For { var, min, extent, body: inner, kind, thread, .. } => {
                 let number = self.begin("the loop over", var, stmt);
                 let (min, extent) = (self.int(min)?, self.int(extent)?);
                 self.end_stmt();
+                let outer = self.device;
+                let run_by = match kind {
+                    LoopKind::ThreadBound => outer.entered(body.terms().str(thread), stmt),
+                    _ => outer,
+                };
+                if matches!((outer, run_by), (Device::Ready, Device::Block | Device::Threads(_))) {
+                    self.push(Item::Instr(Instr::Launch), number)?;
+                }
                 self.open_scope();
                 let reg = self.define_var(var)?;
-                work.push(Work::EndLoop {
-                    var: reg,
-                    min: min.reg,
-                    extent: extent.reg,
-                    stmt: number,
-                });
+                let (min, extent, stmt) = (min.reg, extent.reg, number);
+                match run_by {
+                    Device::Threads(_) if run_by != outer => {
+                        work.push(Work::EndThreads { var: reg, min, extent, stmt, outer });
+                        self.device = Device::Threads(only_inside(body, inner));
+                    }
+                    _ => {
+                        work.push(Work::EndDevice(outer));
+                        work.push(Work::EndLoop { var: reg, min, extent, stmt });
+                        self.device = run_by;
+                    }
+                }
+                if kind == LoopKind::ThreadBound && run_by == Device::Block {
+                    self.push(Item::Instr(Instr::NextBlock), number)?;
+                }
                 work.push(Work::Stmt(inner));
             }
             View::IfStmt { cond, then, otherwise } => {
@@ -165,6 +231,11 @@ impl Compiler<'_> {
             View::Alloc { buffer } => {
                 let number = self.begin("the allocation of", buffer, stmt);
                 let buffer = self.define_buffer(buffer, None)?;
+                let is_thread = matches!(self.device, Device::Threads(_) | Device::Thread);
+                if is_thread && self.buffers[buffer as usize].is_shared {
+                    let what = "a shared buffer that each thread makes".to_owned();
+                    return Err(ProgramError::Unsupported { what, node: stmt.0 });
+                }
                 self.push(Item::Instr(Instr::Alloc { buffer }), number)?;
             }
             View::Evaluate { value } => {
@@ -173,11 +244,29 @@ impl Compiler<'_> {
                 {
                     return Err(ProgramError::Extern(body.terms().str(name).to_owned()));
                 }
+                if let View::Intrinsic { name, .. } = body.view(value)
+                    && body.terms().str(name) == BARRIER
+                {
+                    return self.barrier(stmt);
+                }
                 self.begin("the evaluation", stmt, stmt);
                 self.emit(value)?;
             }
             _ => {
                 let what = format!("a statement of kind {}", body.kind(stmt).name());
+                return Err(ProgramError::Unsupported { what, node: stmt.0 });
+            }
+        }
+        self.end_stmt();
+        Ok(())
+    }
+
+    fn barrier(&mut self, stmt: Expr) -> Result<(), ProgramError> {
+        let number = self.begin("the barrier", stmt, stmt);
+        match self.device {
+            Device::Threads(_) => self.push(Item::Instr(Instr::Barrier), number)?,
+            Device::None | Device::Ready | Device::Block | Device::Thread => {
+                let what = "a barrier to which not all threads of a block come".to_owned();
                 return Err(ProgramError::Unsupported { what, node: stmt.0 });
             }
         }
@@ -315,17 +404,30 @@ impl Compiler<'_> {
         constant: Option<Tensor>,
     ) -> Result<u32, ProgramError> {
         let ty = self.body.ty(buffer).ok_or(ProgramError::Untyped(buffer.0))?;
-        let name = match self.body.view(buffer) {
-            View::Buffer { name, .. } => name,
-            View::Constant(constant) => constant.name,
+        let terms = self.body.terms();
+        let (name, is_shared) = match self.body.view(buffer) {
+            View::Buffer { name, scope } => (name, terms.str(scope) == "shared"),
+            View::Constant(constant) => (constant.name, false),
             _ => return Err(ProgramError::Untyped(buffer.0)),
         };
         if let Some(&number) = self.buffer_numbers.get(&buffer) {
             return Ok(number);
         }
         let number = self.buffers.len() as u32;
-        self.buffers.push(Buffer { name, ty, constant });
+        self.buffers.push(Buffer { name, ty, is_shared, constant });
         self.buffer_numbers.insert(buffer, number);
         Ok(number)
     }
+}
+
+/// The statement that is all of another one, through lists of one.
+fn only_inside(body: BodyView<'_>, stmt: Expr) -> Option<Expr> {
+    let mut only = stmt;
+    while let View::Seq(stmts) = body.view(only) {
+        if stmts.len() != 1 {
+            return None;
+        }
+        only = stmts.at(0);
+    }
+    Some(only)
 }

@@ -30,6 +30,19 @@ pub enum ProgramError {
     WrongArgCount { expected: usize, found: usize },
     #[error("dimension `{0}` is not known from the arguments")]
     UnknownDim(String),
+    #[error(
+        "index [{}] of buffer `{buffer}` is touched by {who}, in {stmt}: no barrier is between the two, of which one writes",
+        list(.index)
+    )]
+    Race { buffer: String, index: Vec<i64>, who: String, stmt: String },
+    #[error("index [{}] of shared buffer `{buffer}` is read, which nobody has written, in {stmt}", list(.index))]
+    Unwritten { buffer: String, index: Vec<i64>, stmt: String },
+    #[error(
+        "{waiting} threads of a block wait at a barrier to which {others} others do not come, in {stmt}"
+    )]
+    Divergence { waiting: usize, others: usize, stmt: String },
+    #[error("a block has more than {0} threads, the limit of an evaluation")]
+    Threads(usize),
     #[error(transparent)]
     Limit(#[from] LimitError),
     #[error("the program is too large to be evaluated")]

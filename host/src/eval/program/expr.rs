@@ -11,6 +11,7 @@ use rustc_hash::FxBuildHasher;
 use crate::ir::{Args, BinaryOp, BodyView, DType, Dim, Expr, Kind, View};
 
 use super::code::{BitOp, Instr, Math, Math2, Reg};
+use super::compile::Device;
 use super::flatten::{Item, Piece};
 use super::{Buffer, Index, Param, ProgramError, Stmt};
 
@@ -61,6 +62,8 @@ pub(super) struct Compiler<'a> {
     pub(super) stmts: Vec<Stmt>,
     /// The statement that is being compiled.
     pub(super) stmt: u32,
+    /// Who runs it.
+    pub(super) device: Device,
     /// The lanes that run, where a condition around may leave out any.
     pub(super) mask: Option<Operand>,
     /// What each node's value is, as long as it is known.
@@ -87,6 +90,7 @@ impl<'a> Compiler<'a> {
             buffer_numbers: HashMap::default(),
             stmts: Vec::new(),
             stmt: 0,
+            device: Device::None,
             mask: None,
             values: vec![None; body.len()],
             fleeting: Vec::new(),

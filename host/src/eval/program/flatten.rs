@@ -13,6 +13,7 @@ pub(super) struct Piece {
 pub(super) enum Item {
     Instr(Instr),
     Loop { var: Reg, min: Reg, extent: Reg, limit: Reg, body: usize },
+    Threads { var: Reg, min: Reg, extent: Reg, body: usize },
     If { cond: Reg, then: usize, otherwise: Option<usize> },
 }
 
@@ -21,6 +22,7 @@ pub(super) fn flatten(pieces: Vec<Piece>, root: usize) -> (Vec<Instr>, Vec<u32>)
     enum Step {
         Piece(usize, usize),
         EndLoop { start: usize, var: Reg, limit: Reg },
+        EndThreads { start: usize },
         EndThen { start: usize, otherwise: Option<usize> },
         EndElse { start: usize },
     }
@@ -48,6 +50,12 @@ pub(super) fn flatten(pieces: Vec<Piece>, root: usize) -> (Vec<Instr>, Vec<u32>)
                         steps.push(Step::EndLoop { start, var, limit });
                         steps.push(Step::Piece(body, 0));
                     }
+                    Item::Threads { var, min, extent, body } => {
+                        let head = Instr::Fork { var, min, extent, by: 0 };
+                        let start = push(Some(head), *origin, &mut code);
+                        steps.push(Step::EndThreads { start });
+                        steps.push(Step::Piece(body, 0));
+                    }
                     Item::If { cond, then, otherwise } => {
                         let head = Instr::JumpUnless { cond, by: 0 };
                         let start = push(Some(head), *origin, &mut code);
@@ -60,6 +68,12 @@ pub(super) fn flatten(pieces: Vec<Piece>, root: usize) -> (Vec<Instr>, Vec<u32>)
                 let back = (code.len() - start) as u32;
                 let end = push(Some(Instr::Next { var, limit, back }), 0, &mut code);
                 if let Instr::Loop { by, .. } = &mut code[start - 1] {
+                    *by = (end - start) as u32;
+                }
+            }
+            Step::EndThreads { start } => {
+                let end = push(Some(Instr::Join), 0, &mut code);
+                if let Instr::Fork { by, .. } = &mut code[start - 1] {
                     *by = (end - start) as u32;
                 }
             }

@@ -8,6 +8,7 @@ use crate::eval::{Tensor, Value};
 use crate::ir::{Bytes, Context, Cx, DType, Dim, DimBindings, Type, substitute};
 
 use super::code::{Access, Reg};
+use super::shadow::{Mistake, Shadow};
 use super::{Buffer, Index, ProgramError};
 
 /// Where buffers lie. Storages are borrowed from their owners while the program runs.
@@ -15,6 +16,26 @@ use super::{Buffer, Index, ProgramError};
 pub(super) struct Memory {
     blocks: Vec<Block>,
     views: Vec<View>,
+    /// While a device runs: who touched what.
+    shadow: Option<Shadow>,
+    /// While a thread runs: the buffers that are its own, with what they are to others.
+    own: Option<Vec<(u32, View)>>,
+    /// Blocks of threads that have ended.
+    free: Vec<usize>,
+}
+
+/// Why an element is not accessed.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) lane: usize,
+    /// None where it lies outside, or is read only.
+    pub(super) mistake: Option<Mistake>,
+}
+
+impl Fault {
+    fn outside(lane: usize) -> Self {
+        Self { lane, mistake: None }
+    }
 }
 
 #[derive(Debug)]
@@ -25,11 +46,13 @@ enum Block {
     Own(Vec<u8>, #[expect(dead_code, reason = "it is there to be dropped")] Charge),
     /// Memory that was taken from a storage and goes back to it.
     Borrowed(Storage, Vec<u8>),
+    /// Nothing any more.
+    Gone,
 }
 
 /// A buffer: which part of which block, and its shape.
 #[derive(Debug, Default)]
-struct View {
+pub(super) struct View {
     block: usize,
     offset: usize,
     dims: Vec<i64>,
@@ -54,7 +77,7 @@ impl Memory {
     pub(super) fn new(count: usize) -> Self {
         let mut views = Vec::new();
         views.resize_with(count, View::default);
-        Self { blocks: Vec::new(), views }
+        Self { blocks: Vec::new(), views, shadow: None, own: None, free: Vec::new() }
     }
 
     /// Gives a buffer the contents of a tensor.
@@ -101,19 +124,102 @@ impl Memory {
         dims: &DimBindings,
         budget: &Budget,
     ) -> Result<(), ProgramError> {
+        if let Some(own) = &mut self.own
+            && !own.iter().any(|(owned, _)| *owned == number)
+        {
+            own.push((number, std::mem::take(&mut self.views[number as usize])));
+        }
         let view = &self.views[number as usize];
         if view.is_placed
             && let Some(Block::Own(bytes, _)) = self.blocks.get_mut(view.block)
         {
             bytes.fill(budget.fill());
+            self.forget(number, buffer);
             return Ok(());
         }
         let bad = || ProgramError::BadBuffer(cx.terms().str(buffer.name).to_owned());
         let (size, shape) = size_of(cx, buffer.ty, dims).ok_or_else(bad)?;
         let (bytes, charge) = budget.alloc(size)?;
-        self.blocks.push(Block::Own(bytes, charge));
-        self.place(number, self.blocks.len() - 1, 0, &shape);
+        let made = Block::Own(bytes, charge);
+        let block = match self.free.pop() {
+            Some(free) => {
+                self.blocks[free] = made;
+                free
+            }
+            None => {
+                self.blocks.push(made);
+                self.blocks.len() - 1
+            }
+        };
+        self.place(number, block, 0, &shape);
+        self.forget(number, buffer);
         Ok(())
+    }
+
+    /// A buffer is new: nobody has touched it.
+    fn forget(&mut self, number: u32, buffer: &Buffer) {
+        let (block, is_private) = (self.views[number as usize].block, self.own.is_some());
+        if let Some(shadow) = &mut self.shadow {
+            shadow.forget(block, is_private, buffer.is_shared);
+        }
+    }
+
+    /// A device begins to run.
+    pub(super) fn launch(&mut self) {
+        self.shadow = Some(Shadow::new());
+    }
+
+    /// A block of threads begins.
+    pub(super) fn next_block(&mut self) {
+        self.shadow.iter_mut().for_each(Shadow::next_block);
+    }
+
+    /// All threads of a block have waited for each other.
+    pub(super) fn next_epoch(&mut self) {
+        self.shadow.iter_mut().for_each(Shadow::next_epoch);
+    }
+
+    /// A thread goes on, with the buffers that are its own.
+    pub(super) fn enter(&mut self, thread: u32, own: Vec<(u32, View)>) {
+        self.shadow.iter_mut().for_each(|shadow| shadow.be(thread));
+        let own = self.exchange(own);
+        self.own = Some(own);
+    }
+
+    /// A thread stops: the buffers that are its own.
+    pub(super) fn leave(&mut self) -> Vec<(u32, View)> {
+        let others = self.own.take().unwrap_or_default();
+        self.exchange(others)
+    }
+
+    /// A thread is done with its buffers.
+    pub(super) fn release(&mut self, own: Vec<(u32, View)>) {
+        for (_, view) in own {
+            self.blocks[view.block] = Block::Gone;
+            self.free.push(view.block);
+        }
+    }
+
+    /// Says what buffers are; what they were.
+    fn exchange(&mut self, mut views: Vec<(u32, View)>) -> Vec<(u32, View)> {
+        for (number, view) in &mut views {
+            std::mem::swap(view, &mut self.views[*number as usize]);
+        }
+        views
+    }
+
+    /// Remembers an access to an element that lies inside.
+    #[inline]
+    fn touch(
+        &mut self,
+        access: Access,
+        element: usize,
+        size: usize,
+        is_store: bool,
+    ) -> Result<(), Mistake> {
+        let Some(shadow) = &mut self.shadow else { return Ok(()) };
+        let view = &self.views[access.buffer as usize];
+        shadow.touch(view.block, view.offset + element * size, size, is_store)
     }
 
     /// The shape of a buffer.
@@ -164,20 +270,21 @@ impl Memory {
         let bytes: &[u8] = match self.blocks.get(view.block)? {
             Block::Shared(bytes) => bytes,
             Block::Own(bytes, _) | Block::Borrowed(_, bytes) => bytes,
+            Block::Gone => return None,
         };
         let start = view.offset + element * size;
         bytes.get(start..start + size)
     }
 
-    /// Reads into registers; the lane that lies outside, if one does.
+    /// Reads into registers; the lane that does not do, if one does not.
     pub(super) fn load(
-        &self,
+        &mut self,
         access: Access,
         indices: &[Index],
         dst: Reg,
         ints: &mut [i64],
         floats: &mut [f64],
-    ) -> Result<(), usize> {
+    ) -> Result<(), Fault> {
         let size = access.dtype.bits() as usize / 8;
         for lane in 0..access.lanes as usize {
             if is_left_out(access, ints, lane) {
@@ -191,8 +298,10 @@ impl Memory {
                 1 => self.element(access, indices, ints),
                 _ => self.lane(access, indices, ints, lane),
             };
-            let bytes =
-                element.and_then(|element| self.bytes(access, element, size)).ok_or(lane)?;
+            let element = element.ok_or(Fault::outside(lane))?;
+            self.touch(access, element, size, false)
+                .map_err(|mistake| Fault { lane, mistake: Some(mistake) })?;
+            let bytes = self.bytes(access, element, size).ok_or(Fault::outside(lane))?;
             let at = dst as usize + lane;
             match access.dtype {
                 DType::F32 => floats[at] = f32::from_le_bytes(array(bytes)) as f64,
@@ -207,13 +316,13 @@ impl Memory {
                 DType::U16 => ints[at] = u16::from_le_bytes(array(bytes)) as i64,
                 DType::U32 => ints[at] = u32::from_le_bytes(array(bytes)) as i64,
                 DType::I64 | DType::U64 => ints[at] = i64::from_le_bytes(array(bytes)),
-                _ => return Err(lane),
+                _ => return Err(Fault::outside(lane)),
             }
         }
         Ok(())
     }
 
-    /// Writes from registers; the lane that lies outside, if one does.
+    /// Writes from registers; the lane that does not do, if one does not.
     pub(super) fn store(
         &mut self,
         access: Access,
@@ -221,18 +330,21 @@ impl Memory {
         src: Reg,
         ints: &[i64],
         floats: &[f64],
-    ) -> Result<(), usize> {
+    ) -> Result<(), Fault> {
         let size = access.dtype.bits() as usize / 8;
         for lane in (0..access.lanes as usize).filter(|&lane| !is_left_out(access, ints, lane)) {
-            let element = self.lane(access, indices, ints, lane).ok_or(lane)?;
+            let outside = || Fault::outside(lane);
+            let element = self.lane(access, indices, ints, lane).ok_or_else(outside)?;
+            self.touch(access, element, size, true)
+                .map_err(|mistake| Fault { lane, mistake: Some(mistake) })?;
             let view = &self.views[access.buffer as usize];
             let start = view.offset + element * size;
             let Some(Block::Own(bytes, _) | Block::Borrowed(_, bytes)) =
                 self.blocks.get_mut(view.block)
             else {
-                return Err(lane);
+                return Err(outside());
             };
-            let bytes = bytes.get_mut(start..start + size).ok_or(lane)?;
+            let bytes = bytes.get_mut(start..start + size).ok_or_else(outside)?;
             let at = src as usize + lane;
             match access.dtype {
                 DType::F32 => bytes.copy_from_slice(&(floats[at] as f32).to_le_bytes()),

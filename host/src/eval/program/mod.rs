@@ -1,8 +1,11 @@
 //! The reference evaluation of tensor programs.
 //!
 //! A program is first compiled ([`compile`]) to a flat list of instructions ([`code`]) over numbered
-//! registers, then interpreted ([`run`]). All loops run serially. Integers are kept in i64 and brought
+//! registers, then interpreted ([`run`]). Integers are kept in i64 and brought
 //! back to their type after each operation, floats in f64 and rounded to theirs. Every access is checked.
+//!
+//! All loops run serially, but those over threads of a program that is bound to them: each thread is a coroutine there
+//! ([`threads`]), and memory remembers who touched it, so that races are found ([`shadow`]).
 
 mod code;
 mod compile;
@@ -12,6 +15,8 @@ mod flatten;
 mod memory;
 mod run;
 mod scalar;
+mod shadow;
+mod threads;
 
 pub use error::ProgramError;
 
@@ -62,6 +67,8 @@ enum Param {
 struct Buffer {
     name: Symbol,
     ty: Type,
+    /// Whether it is in the memory that the threads of a block share.
+    is_shared: bool,
     /// The contents, if they are known at compile time.
     constant: Option<crate::eval::Tensor>,
 }

@@ -6,11 +6,12 @@ use crate::eval::env::mismatch;
 use crate::ir::{BinaryOp, Context, Cx, DType, DimBindings, Type, substitute};
 
 use super::code::{Access, Instr, Reg};
-use super::memory::{Memory, extent};
+use super::memory::{Fault, Memory, extent};
 use super::scalar::{
     bit_op, compare, float_bits, float_of_bits, float_op, float_to_int, int_op, math, math2, round,
     wrap,
 };
+use super::shadow::Mistake;
 use super::{Index, Param, Program, ProgramError};
 
 impl Program {
@@ -118,14 +119,24 @@ fn text_of(cx: &Cx, arg: &Value) -> String {
     arg.ty(cx).map_or_else(|| arg.kind().to_owned(), text)
 }
 
-struct Run<'a> {
-    program: &'a Program,
+pub(super) struct Run<'a> {
+    pub(super) program: &'a Program,
     cx: &'a Cx,
-    ints: Vec<i64>,
-    floats: Vec<f64>,
-    memory: Memory,
+    pub(super) ints: Vec<i64>,
+    pub(super) floats: Vec<f64>,
+    pub(super) memory: Memory,
     dims: DimBindings,
-    budget: &'a mut Budget,
+    pub(super) budget: &'a mut Budget,
+}
+
+/// Where a run stops that may go on.
+pub(super) enum Stop {
+    /// The program, or a thread, is done.
+    End,
+    /// A loop over threads begins at this instruction.
+    Fork(usize),
+    /// A thread waits, and goes on at this instruction.
+    Barrier(usize),
 }
 
 impl Run<'_> {
@@ -156,8 +167,16 @@ impl Run<'_> {
     }
 
     fn run(&mut self) -> Result<(), ProgramError> {
-        let program = self.program;
         let mut at = 0;
+        while let Stop::Fork(fork) = self.advance(at)? {
+            at = self.run_threads(fork)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on at an instruction until something has to be done that is not this thread's alone.
+    pub(super) fn advance(&mut self, mut at: usize) -> Result<Stop, ProgramError> {
+        let program = self.program;
         while let Some(&instr) = program.code.get(at) {
             at += 1;
             match instr {
@@ -190,17 +209,18 @@ impl Run<'_> {
                     let indices = program.indices(access);
                     let loaded =
                         self.memory.load(access, indices, dst, &mut self.ints, &mut self.floats);
-                    if let Err(lane) = loaded {
-                        return Err(self.outside(access, lane, at - 1));
-                    }
+                    loaded.map_err(|fault| self.fault(access, fault, at - 1))?;
                 }
                 Instr::Store { src, access } => {
                     let indices = program.indices(access);
                     let stored = self.memory.store(access, indices, src, &self.ints, &self.floats);
-                    if let Err(lane) = stored {
-                        return Err(self.outside(access, lane, at - 1));
-                    }
+                    stored.map_err(|fault| self.fault(access, fault, at - 1))?;
                 }
+                Instr::Launch => self.memory.launch(),
+                Instr::NextBlock => self.memory.next_block(),
+                Instr::Fork { .. } => return Ok(Stop::Fork(at - 1)),
+                Instr::Join => return Ok(Stop::End),
+                Instr::Barrier => return Ok(Stop::Barrier(at)),
                 Instr::Alloc { buffer } => {
                     let described = &self.program.buffers[buffer as usize];
                     self.memory.alloc(self.cx, buffer, described, &self.dims, self.budget)?;
@@ -213,7 +233,7 @@ impl Run<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(Stop::End)
     }
 
     /// Runs an instruction that only works on registers; false for a division by zero.
@@ -297,7 +317,12 @@ impl Run<'_> {
                 self.floats[dst as usize..][..lanes as usize].fill(value);
             }
             // Control and memory are dealt with by `run`.
-            Instr::Jump { .. }
+            Instr::Launch
+            | Instr::NextBlock
+            | Instr::Fork { .. }
+            | Instr::Join
+            | Instr::Barrier
+            | Instr::Jump { .. }
             | Instr::JumpUnless { .. }
             | Instr::Loop { .. }
             | Instr::Next { .. }
@@ -364,7 +389,7 @@ impl Run<'_> {
         }
     }
 
-    fn stmt(&self, at: usize) -> String {
+    pub(super) fn stmt(&self, at: usize) -> String {
         let origin = self.program.origins.get(at).copied().unwrap_or(0);
         match self.program.stmts.get(origin as usize) {
             None => "the program".to_owned(),
@@ -377,7 +402,8 @@ impl Run<'_> {
     }
 
     /// What to say of an access that failed.
-    fn outside(&self, access: Access, lane: usize, at: usize) -> ProgramError {
+    fn fault(&self, access: Access, fault: Fault, at: usize) -> ProgramError {
+        let Fault { lane, mistake } = fault;
         let name = self.program.buffers[access.buffer as usize].name;
         let buffer = self.cx.terms().str(name).to_owned();
         let indices = self.program.indices(access);
@@ -385,12 +411,18 @@ impl Run<'_> {
             .iter()
             .map(|index| self.ints[index.reg as usize + if index.is_vector { lane } else { 0 }])
             .collect();
+        let stmt = self.stmt(at);
+        match mistake {
+            Some(Mistake::Race(who)) => return ProgramError::Race { buffer, index, who, stmt },
+            Some(Mistake::Unwritten) => return ProgramError::Unwritten { buffer, index, stmt },
+            None => {}
+        }
         let shape = self.memory.shape(access.buffer).to_vec();
         let is_inside = index.len() == shape.len()
             && index.iter().zip(&shape).all(|(index, dim)| (0..*dim).contains(index));
         match is_inside && self.memory.is_shared(access.buffer) {
             true => ProgramError::ReadOnly(buffer),
-            false => ProgramError::OutOfBounds { buffer, index, shape, stmt: self.stmt(at) },
+            false => ProgramError::OutOfBounds { buffer, index, shape, stmt },
         }
     }
 }
