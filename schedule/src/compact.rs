@@ -8,7 +8,8 @@ use tenon_plugin_api::ir::{Build, BuildPrim, Dim, Expr, LoopKind, View};
 use tenon_plugin_api::pass::{PassError, PrimFunc};
 
 use crate::access::Access;
-use crate::index::{AtomId, Range, Space};
+use crate::bind_threads::{is_over_threads, scope_of};
+use crate::index::{AtomId, Range, Space, Sum};
 use crate::schedule::Schedule;
 use crate::tree::{Id, Node};
 
@@ -37,6 +38,23 @@ pub fn compact_buffers(program: &PrimFunc) -> Result<PrimFunc, PassError> {
         true => schedule.finish(),
         false => Ok(program.clone()),
     }
+}
+
+/// Makes a buffer where it is used, as small as that, when in the loops around it everything that is read was written before;
+/// whether that is so.
+pub(crate) fn compact_own(schedule: &mut Schedule, alloc: Id, buffer: Expr) -> bool {
+    let mut space = schedule.space();
+    let Some(Uses { accesses, blocks, outer, .. }) = Uses::of(schedule, &mut space, alloc, buffer)
+    else {
+        return false;
+    };
+    if !writes_what_it_reads(schedule, &mut space, buffer, &accesses, &blocks, &outer) {
+        return false;
+    }
+    if let Some(place) = find_place(schedule, &mut space, alloc, buffer) {
+        shrink(schedule, &space, alloc, buffer, &place);
+    }
+    true
 }
 
 fn allocs(schedule: &Schedule) -> Vec<(Id, Expr)> {
@@ -77,6 +95,11 @@ impl Uses {
         loops.retain(|&each| {
             around.is_none_or(|around| around != each && !schedule.tree.is_inside(around, each))
         });
+        // What the threads of a block share is made before them.
+        if scope_of(schedule, buffer) == "shared" {
+            let threads = loops.iter().position(|&each| is_over_threads(schedule, each));
+            loops.truncate(threads.unwrap_or(loops.len()));
+        }
         let outer = around
             .into_iter()
             .flat_map(|around| std::iter::once(around).chain(schedule.tree.ancestors(around)))
@@ -280,13 +303,24 @@ fn writes_all(schedule: &Schedule, space: &mut Space, id: Id, outer: &[AtomId]) 
         schedule.accesses(space, id).iter().filter(|access| access.is_store).all(|access| {
             let mut seen = Vec::new();
             access.indices.as_ref().is_some_and(|indices| {
-                indices.iter().all(|index| match index.add_int(-index.constant()).as_atom() {
-                    Some(atom) if iters.contains(&atom) && !seen.contains(&atom) => {
-                        seen.push(atom);
-                        true
+                indices.iter().all(|index| {
+                    let is_outer = |sum: &Sum| {
+                        space.nodes_of(sum).into_iter().all(|atom| outer.contains(&atom))
+                    };
+                    // An iterator, moved by what stays.
+                    let is_moved = |&&atom: &&AtomId| {
+                        let parts = index.linear_in(atom);
+                        parts.is_some_and(|(factor, rest)| {
+                            factor.value() == Some(1) && is_outer(&rest)
+                        })
+                    };
+                    match iters.iter().filter(|atom| !seen.contains(*atom)).find(is_moved) {
+                        Some(&atom) => {
+                            seen.push(atom);
+                            true
+                        }
+                        None => is_outer(index),
                     }
-                    Some(atom) => outer.contains(&atom),
-                    None => index.value().is_some(),
                 })
             })
         });

@@ -28,6 +28,7 @@
 #![deny(missing_docs)]
 
 mod access;
+mod bind_threads;
 mod compact;
 mod conditions;
 mod exprs;
@@ -45,6 +46,7 @@ mod trace;
 mod tree;
 mod write;
 
+pub use bind_threads::bind_threads;
 pub use compact::compact_buffers;
 pub use machine::{Machine, Total};
 pub use primitives::all as primitives;

@@ -91,6 +91,23 @@ impl Schedule {
         iters.iter().any(|iter| !self.is_spatial(iter.kind))
     }
 
+    /// The names of the buffers that a block reads and does not write.
+    pub fn reads(&self, block: Block) -> Vec<String> {
+        let written = self.buffers(block.0, true);
+        let read = self.buffers(block.0, false).into_iter();
+        read.filter(|buffer| !written.contains(buffer))
+            .map(|buffer| self.var_name(buffer))
+            .collect()
+    }
+
+    /// The name of the buffer that a block writes, where it writes one.
+    pub fn written(&self, block: Block) -> Option<String> {
+        match self.buffers(block.0, true).as_slice() {
+            &[buffer] => Some(self.var_name(buffer)),
+            _ => None,
+        }
+    }
+
     /// Whether a block has an initial statement.
     pub fn has_init(&self, block: Block) -> bool {
         self.tree.as_block(block.0).is_some_and(|block| block.init.is_some())

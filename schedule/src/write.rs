@@ -22,6 +22,19 @@ impl Schedule {
         Ok(self.rw.finish()?.into())
     }
 
+    /// The program as it is now, of which an attribute says something that holds.
+    pub(crate) fn finish_with(mut self, attribute: &str) -> Result<PrimFunc, PassError> {
+        self.write(None);
+        let root = self.rw.body().root();
+        let mut spec = self.rw.body().spec(root);
+        let attrs = spec.attrs;
+        spec.attrs = self.rw.with_cx(|cx| cx.with_attr(attrs, attribute, true.into()));
+        let operands = self.rw.body().operands(root).to_vec();
+        let root = self.rw.push(spec, &operands);
+        self.rw.set_root(root);
+        Ok(self.rw.finish()?.into())
+    }
+
     /// The error of a primitive that was refused, or of anything else that is wrong with the schedule: it shows the program as
     /// it is now, with the statement that it is about underlined.
     pub fn explain(mut self, refusal: &Refusal) -> PassError {

@@ -11,6 +11,7 @@ use tenon_host::infer::infer_written;
 use tenon_host::ir::{Context, Cx, Module};
 use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::Registry;
+use tenon_host::target::Target;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 use tenon_host::validate::Tolerance;
 
@@ -57,12 +58,12 @@ enum Directive<'a> {
 struct FileTest<'a> {
     first: &'a str,
     directive: Directive<'a>,
+    /// What it is for, where the file says it.
+    target: Option<&'a str>,
     /// How much results may differ, where the file says it.
     tolerance: Option<f64>,
     /// The optimization level, where the file says it.
     opt_level: Option<u8>,
-    /// How far floats may be rearranged, as a target says it.
-    float: &'a str,
     input: &'a str,
     /// `expect` or `error`.
     kind: &'a str,
@@ -81,9 +82,9 @@ impl<'a> FileTest<'a> {
             let mut lines = rest.lines().map_while(|line| line.strip_prefix("//! "));
             lines.find_map(|line| line.strip_prefix(name)).map(str::trim)
         };
+        let target = setting("target ");
         let tolerance = setting("tolerance ").map(str::parse).transpose()?;
         let opt_level = setting("opt_level ").map(str::parse).transpose()?;
-        let float = setting("float ").unwrap_or("contract");
         for kind in ["expect", "error"] {
             let marker = format!("//! {kind}\n");
             if let Some((input, expected)) = rest.split_once(marker.as_str()) {
@@ -91,9 +92,9 @@ impl<'a> FileTest<'a> {
                 return Ok(Self {
                     first,
                     directive,
+                    target,
                     tolerance,
                     opt_level,
-                    float,
                     input,
                     kind,
                     expected,
@@ -150,7 +151,10 @@ fn run(registry: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, Stri
 /// The operators and rules that a test sees: those that are linked into this program, or for a plugin whose rules are asked by
 /// passes of others all that a registry has.
 fn context(registry: &Path, path: &Path) -> Result<Cx, String> {
-    if !path.components().any(|part| part.as_os_str() == "schedule-cpu") {
+    let asks = |part: std::path::Component<'_>| {
+        ["schedule-cpu", "schedule-cuda"].iter().any(|plugin| part.as_os_str() == *plugin)
+    };
+    if !path.components().any(asks) {
         return Ok(tenon_host::testing::cx());
     }
     let registry = Registry::open(registry).map_err(|error| error.to_string())?;
@@ -166,13 +170,15 @@ fn run_passes(
     let registry = Registry::open(registry).map_err(|error| error.to_string())?;
     let plan = plan(&registry, pipeline).map_err(|error| error.to_string())?;
     // A fixed target: what a fixture shows does not depend on the machine.
-    let target = module.cx().attrs(&[
-        ("kind", "cpu".into()),
-        ("float", test.float.into()),
-        ("vector_bits", 512i64.into()),
-        ("vector_registers", 32i64.into()),
-        ("threads", 4i64.into()),
-    ]);
+    let target = match test.target {
+        Some(named) => Target::parse(named).map_err(|error| error.to_string())?.attrs(module.cx()),
+        None => module.cx().attrs(&[
+            ("kind", "cpu".into()),
+            ("vector_bits", 512i64.into()),
+            ("vector_registers", 32i64.into()),
+            ("threads", 4i64.into()),
+        ]),
+    };
     let mut instruments: Vec<Box<dyn Instrument>> = vec![Box::new(VerifyEach::default())];
     if test.tolerance != Some(f64::INFINITY) {
         let tolerance = test

@@ -19,7 +19,7 @@ use tenon_schedule::{Block, Machine, Refusal, Result, Schedule, Tail, Task};
 
 use self::operands::{Form, Operands};
 use self::tile::{Shape, Tile, Wanted};
-use crate::{finish, inlining};
+use crate::{finish, inlining, is_cpu};
 
 mod dots;
 mod nest;
@@ -29,6 +29,9 @@ mod tile;
 /// Tiles of rows by vectors of columns.
 #[rule(schedule, key = "any", benefit = 2, knobs = [rows = 1..=64, vectors = 1..=32])]
 fn product(task: &mut Task) -> Result<()> {
+    if !is_cpu(task) {
+        return no_product();
+    }
     let machine = task.machine();
     let wanted =
         Wanted { rows: task.wanted("rows"), vectors: task.wanted("vectors"), is_even: false };

@@ -2,6 +2,7 @@
 
 mod annotate_op_pattern;
 mod apply_schedules;
+mod bind_threads;
 mod compact_buffers;
 mod flatten_buffer;
 mod fuse_loops;

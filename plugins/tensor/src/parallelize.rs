@@ -11,7 +11,7 @@
 //! writes, and that does enough work to be worth the threads. Loops that directly hold an independent loop
 //! and nothing else are joined with it until there are steps enough for all threads to get their share.
 //!
-//! Nests in which a parallel loop stands are left as they are. Work is counted in nodes; a vector operation
+//! Nests in which a parallel loop stands are left as they are, and so are programs that the threads of a device run. Work is counted in nodes; a vector operation
 //! counts as one, so this comes after `tir.VectorizeLoop`. `tir.Simplify` afterwards joins the parts of
 //! the joined variable.
 
@@ -36,6 +36,9 @@ const UNKNOWN_STEPS: f64 = 16.0;
 )]
 fn parallelize(func: PrimFunc, _: &Module, _: &PassContext, options: Options) -> Result<PrimFunc> {
     let nest = Nest::of(func.view());
+    if nest.loops.iter().any(|this| this.kind == LoopKind::ThreadBound) {
+        return Ok(func);
+    }
     let work = work(nest.body);
     let is_enough = |index: usize| work[nest.loops[index].stmt] >= options.min_work as f64;
     let mut is_taken: Vec<bool> =
