@@ -1,6 +1,6 @@
 //! What the rest of the house needs of a code generator.
 
-use super::{BackendError, Compilation, Kernel, Work};
+use super::{BackendError, Compilation, Kernel, LaunchShape, Work};
 use crate::ir::Bytes;
 use crate::runtime::{model::Model, signature::Signature};
 use crate::target::{Abilities, Architecture, Processor, Target};
@@ -21,6 +21,20 @@ pub trait Backend: Sync {
 
     /// Bytes that the caller of a program must lend it.
     fn scratch_bytes(&self, kernel: &Kernel<'_>) -> Result<u64, BackendError>;
+
+    /// Whether a function that runs a whole model is among what it makes; a device has kernels alone.
+    fn has_entry(&self) -> bool {
+        true
+    }
+
+    /// How many threads run a program; none where it runs its loops itself.
+    fn launch_shape(
+        &self,
+        _: &Target,
+        _: &Kernel<'_>,
+    ) -> Result<Option<LaunchShape>, BackendError> {
+        Ok(None)
+    }
 
     /// Does every piece of work; the results come in the same order.
     fn compile(
@@ -49,7 +63,17 @@ pub struct Names {
     pub features: Vec<&'static str>,
 }
 
-/// The code generator of this program.
+/// The code generator for an architecture.
+pub fn backend_for(architecture: Architecture) -> &'static dyn Backend {
+    #[cfg(feature = "llvm")]
+    if architecture == Architecture::Nvptx64 {
+        return &super::nvptx::Nvptx;
+    }
+    let _ = architecture;
+    backend()
+}
+
+/// The code generator for processors.
 pub fn backend() -> &'static dyn Backend {
     #[cfg(feature = "llvm")]
     return &super::llvm::Llvm;

@@ -2,7 +2,7 @@
 //!
 //! A [`Backend`] says which processors it knows and what they can do, compiles tensor programs and
 //! the function that calls them, and loads what it made into this process. Nothing outside of a
-//! backend's own folder knows how it does that; [`backend`] is the one that this program has.
+//! backend's own folder knows how it does that. [`backend_for`] says which one a target has, [`backend`] which one this machine has.
 
 mod error;
 mod generator;
@@ -10,8 +10,10 @@ mod generator;
 pub mod llvm;
 #[cfg(not(feature = "llvm"))]
 mod none;
+#[cfg(feature = "llvm")]
+mod nvptx;
 mod work;
 
 pub use error::{BackendError, Problem};
-pub use generator::{Backend, Names, backend};
-pub use work::{Compilation, Emit, Front, Kernel, Work};
+pub use generator::{Backend, Names, backend, backend_for};
+pub use work::{Compilation, Emit, Front, Kernel, LaunchShape, Work};

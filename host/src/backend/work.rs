@@ -28,6 +28,17 @@ pub struct Kernel<'a> {
     pub function: &'a Function,
 }
 
+/// How many threads run a program on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchShape {
+    /// Blocks along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y and z.
+    pub block: [u32; 3],
+    /// Bytes that the threads of a block share.
+    pub shared_bytes: u64,
+}
+
 /// What a library exports around the function of the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Front<'a> {

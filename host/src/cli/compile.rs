@@ -50,6 +50,8 @@ enum Emit {
     Llvm,
     /// Assembly
     Asm,
+    /// Kernels for a device of NVIDIA's, as text
+    Ptx,
     /// A relocatable object that needs no other, and its C header
     Obj,
     /// A shared library and its C header
@@ -62,6 +64,7 @@ impl Emit {
             Emit::Ir => "ir",
             Emit::Llvm => "ll",
             Emit::Asm => "s",
+            Emit::Ptx => "ptx",
             Emit::Obj => "o",
             Emit::So => "so",
         }
@@ -71,7 +74,7 @@ impl Emit {
     fn outputs(self, output: &Path) -> Vec<PathBuf> {
         let beside = match self {
             Emit::Ir => (!is_stream(output)).then(|| weights_path(output)),
-            Emit::Llvm | Emit::Asm => None,
+            Emit::Llvm | Emit::Asm | Emit::Ptx => None,
             Emit::Obj | Emit::So => header_path(output),
         };
         std::iter::once(output.to_owned()).chain(beside).collect()
@@ -83,6 +86,11 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     let progress = Progress::new();
     let registry = global.open_registry()?;
     let target = Target::parse(&args.passes.target)?;
+    if args.emit == Emit::Ptx && target.device().is_none() {
+        let kind = target.kind();
+        return Err(Failure::new(format!("--emit ptx is for devices, and `{target}` is a {kind}"))
+            .help("name one: --target nvptx"));
+    }
     progress.say(format!("reading {}", args.model.display()));
     let model = read_model(&registry, &args.model, args.dims.iter().cloned().collect())?;
     let output = match &args.output {
@@ -154,7 +162,7 @@ fn write(
         Emit::So => return export(LinkForm::Library, outputs),
         Emit::Obj => return export(LinkForm::Object, outputs),
         Emit::Llvm => backend::Emit::Text,
-        Emit::Asm => backend::Emit::Assembly,
+        Emit::Asm | Emit::Ptx => backend::Emit::Assembly,
     };
     let units = emit(module, target, &options, form).map_err(|error| no_code(registry, error))?;
     outputs.write(output, |out| {

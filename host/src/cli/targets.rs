@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Global;
 use super::complete;
 use super::output::{Failure, labelled, print, print_json, table};
-use crate::backend::backend;
+use crate::backend::backend_for;
 use crate::target::{Device, Target, TargetError, named};
 
 #[derive(Subcommand)]
@@ -80,7 +80,7 @@ fn target_json(name: &str, target: &Target) -> Value {
         "about": about(name),
         "target": target.to_string(),
         "kind": target.kind(),
-        "backend": backend().name(),
+        "backend": backend_for(target.architecture()).name(),
         "triple": target.triple(),
         "cpu": target.cpu(),
         "features": features.collect::<Vec<_>>(),
@@ -120,7 +120,7 @@ fn target_text(name: &str, target: &Target) -> String {
         ("target", target.to_string()),
         ("about", about(name)),
         ("kind", target.kind().to_owned()),
-        ("backend", backend().name().to_owned()),
+        ("backend", backend_for(target.architecture()).name().to_owned()),
         ("triple", target.triple().to_owned()),
         ("processor", target.cpu().to_owned()),
         ("features", target.features().replace(',', " ")),

@@ -5,7 +5,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::backend::{BackendError, Compilation, Emit, Kernel, Work, backend};
+use crate::backend::{
+    Backend, BackendError, Compilation, Emit, Kernel, LaunchShape, Work, backend_for,
+};
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
 use crate::plan::{Entry, KernelCall, plan};
@@ -85,7 +87,7 @@ impl Executable {
         target: &Target,
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
-        let job = Job::new(module, options)?;
+        let job = Job::new(module, target, options)?;
         let mut objects = job.emit(target, options, Emit::Object)?;
         let runs = if options.is_profiled { job.runs(module.cx()) } else { Vec::new() };
         let Job { entry, constants, external, .. } = job;
@@ -128,7 +130,7 @@ impl Executable {
             .collect();
         let signature = self.signature.clone();
         let objects: Vec<&[u8]> = self.objects.iter().map(|unit| &unit.bytes[..]).collect();
-        Ok(backend().load(signature, &objects, &constants)?)
+        Ok(backend_for(self.target.architecture()).load(signature, &objects, &constants)?)
     }
 }
 
@@ -139,7 +141,28 @@ pub fn emit(
     options: &CompileOptions,
     form: Emit,
 ) -> Result<Vec<Unit>, CompileError> {
-    Job::new(module, options)?.emit(target, options, form)
+    Job::new(module, target, options)?.emit(target, options, form)
+}
+
+/// How many threads run each kernel of `module` on a device, by the names of programs in their order.
+pub fn launch_shapes(
+    module: &Module,
+    target: &Target,
+    options: &CompileOptions,
+) -> Result<Vec<(String, LaunchShape)>, CompileError> {
+    let job = Job::new(module, target, options)?;
+    let mut shapes = Vec::new();
+    for unit in &job.kernels {
+        let shape = of(target).launch_shape(target, &unit.kernel());
+        let shape = shape.map_err(|error| unit.named(error))?;
+        shapes.extend(shape.map(|shape| (unit.name.clone(), shape)));
+    }
+    Ok(shapes)
+}
+
+/// The code generator for a target.
+fn of(target: &Target) -> &'static dyn Backend {
+    backend_for(target.architecture())
 }
 
 /// All that is to be compiled.
@@ -175,7 +198,11 @@ impl KernelUnit {
 }
 
 impl Job {
-    fn new(module: &Module, options: &CompileOptions) -> Result<Job, CompileError> {
+    fn new(
+        module: &Module,
+        target: &Target,
+        options: &CompileOptions,
+    ) -> Result<Job, CompileError> {
         let plan = plan(module, &options.entry)?;
         let mut entry = plan.entry;
         entry.is_profiled = options.is_profiled;
@@ -198,7 +225,7 @@ impl Job {
                 let symbol = symbol_of(module.cx(), &name, number, source);
                 entry.kernels.push(symbol.clone());
                 let unit = KernelUnit { name, symbol, function, source };
-                let bytes = backend().scratch_bytes(&unit.kernel());
+                let bytes = of(target).scratch_bytes(&unit.kernel());
                 let bytes = bytes.map_err(|error| unit.named(error))?;
                 scratch = bytes.max(scratch);
                 kernels.push(unit);
@@ -233,13 +260,13 @@ impl Job {
     ) -> Result<Vec<Unit>, CompileError> {
         // The entry first: of a large model it is the longest.
         let kernels = self.kernels.iter().map(|kernel| Work::Kernel(kernel.kernel()));
-        let work: Vec<Work<'_>> =
-            std::iter::once(Work::Entry(&self.entry)).chain(kernels).collect();
+        let entry = of(target).has_entry().then_some(Work::Entry(&self.entry));
+        let work: Vec<Work<'_>> = entry.into_iter().chain(kernels).collect();
         let how = Compilation { emit: form, threads: options.threads };
         let outputs =
-            backend().compile(target, &work, how).map_err(|error| self.with_source(error))?;
+            of(target).compile(target, &work, how).map_err(|error| self.with_source(error))?;
         let kernels = self.kernels.iter().map(|kernel| kernel.name.clone());
-        let names = std::iter::once(options.entry.clone()).chain(kernels);
+        let names = entry.map(|_| options.entry.clone()).into_iter().chain(kernels);
         Ok(names.zip(outputs).map(|(name, bytes)| Unit { name, bytes }).collect())
     }
 

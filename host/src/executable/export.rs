@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::backend::{Compilation, Front, Work, backend};
+use crate::backend::{Compilation, Front, Work, backend_for};
 use crate::io::{FileError, Mode, Outputs, is_stream, sha256};
 use crate::object::{
     ObjectError,
@@ -80,7 +80,11 @@ impl Executable {
         let front = Front { prefix, interface, workspace, info: &info };
         let exports = front.exports();
         let how = Compilation { threads: 1, ..Compilation::default() };
-        let fronts = backend().compile(&self.target, &[Work::Front(front)], how)?;
+        let fronts = backend_for(self.target.architecture()).compile(
+            &self.target,
+            &[Work::Front(front)],
+            how,
+        )?;
 
         let scratch = tempfile::tempdir().map_err(|source| writing(name, source))?;
         let constants = scratch.path().join("constants.o");
@@ -107,7 +111,11 @@ impl Executable {
         }
         let constants: Vec<(&str, &[u8])> = constants.collect();
         let how = Compilation { threads: 1, ..Compilation::default() };
-        let objects = backend().compile(&self.target, &[Work::Constants(&constants)], how)?;
+        let objects = backend_for(self.target.architecture()).compile(
+            &self.target,
+            &[Work::Constants(&constants)],
+            how,
+        )?;
         objects
             .iter()
             .try_for_each(|object| file.write_all(object))

@@ -23,7 +23,7 @@ mod sources;
 mod tests;
 
 pub use crate::object::link::LinkForm;
-pub use compile::{CompileOptions, Executable, KernelRun, Unit, emit};
+pub use compile::{CompileOptions, Executable, KernelRun, Unit, emit, launch_shapes};
 pub use error::CompileError;
 pub use export::{ExportedFiles, header_path, prefix_of};
 pub use scheduled::Scheduled;

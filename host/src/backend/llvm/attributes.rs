@@ -64,6 +64,12 @@ pub fn decorate_pointer(func: FunctionValue<'_>, index: u32, facts: Pointer) {
     }
 }
 
+/// Says that threads run `func` together: what they all come to must not be moved to where only some do.
+pub fn convergent(func: FunctionValue<'_>) {
+    let cx = func.get_type().get_context();
+    func.add_attribute(AttributeLoc::Function, flag(cx, "convergent", 0));
+}
+
 /// Asks for `func` to be inlined wherever it is called.
 pub fn always_inline(func: FunctionValue<'_>) {
     let cx = func.get_type().get_context();

@@ -9,7 +9,7 @@ use inkwell::module::Module;
 use thiserror::Error;
 
 /// Known to be selected on every processor we compile for, scalar and vector.
-const ALLOWED: [&str; 64] = [
+const ALLOWED: [&str; 66] = [
     "abs",
     "assume",
     "bitreverse",
@@ -52,6 +52,9 @@ const ALLOWED: [&str; 64] = [
     "minimumnum",
     "minnum",
     "nearbyint",
+    // Where the target is a device.
+    "nvvm.barrier.cta.sync.aligned.all",
+    "nvvm.read.ptx.sreg",
     "prefetch",
     "ptrmask",
     "rint",

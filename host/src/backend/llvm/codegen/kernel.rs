@@ -135,14 +135,14 @@ impl Emitter<'_, '_> {
 }
 
 /// A tensor program, taken apart.
-struct Program {
-    params: Vec<Expr>,
+pub(super) struct Program {
+    pub(super) params: Vec<Expr>,
     outputs: usize,
-    stmt: Expr,
+    pub(super) stmt: Expr,
 }
 
 impl Program {
-    fn of(body: BodyView<'_>) -> Result<Program> {
+    pub(super) fn of(body: BodyView<'_>) -> Result<Program> {
         match body.view(body.root()) {
             View::PrimFunc { params, outputs, body: stmt, .. } => {
                 Ok(Program { params: params.to_vec(), outputs, stmt })
@@ -174,7 +174,7 @@ fn declare<'cx>(
 }
 
 /// What the names of the parameters mean in the function.
-fn parameters<'cx>(
+pub(super) fn parameters<'cx>(
     func: FunctionValue<'cx>,
     body: BodyView<'_>,
     program: &Program,

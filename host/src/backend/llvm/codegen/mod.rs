@@ -8,6 +8,8 @@
 //!
 //! Loops must come as they shall run: unrolling and vectorizing are passes.
 //!
+//! [`device`] is the same for a program that the threads of a device run.
+//!
 //! [`entry`] is the function that runs a whole model by calling its programs, and [`front`] what a
 //! library exports around it.
 
@@ -18,6 +20,7 @@ mod check;
 mod choose;
 mod constants;
 mod convert;
+mod device;
 mod entry;
 mod error;
 mod expression;
@@ -35,6 +38,7 @@ mod tests;
 mod value;
 
 pub use constants::build_constants;
+pub use device::{build_device_kernel, launch_shape};
 pub use entry::build_entry;
 pub use front::build_front;
 pub use kernel::{build_kernel, pipeline_for, scratch_bytes};

@@ -131,6 +131,14 @@ impl<'cx> Emitter<'cx, '_> {
                 self.tasks.extend(stmts.iter().rev().map(Task::Stmt));
                 Ok(())
             }
+            View::For { var, extent, body, kind: LoopKind::ThreadBound, thread, .. }
+                if self.asm.target.device().is_some() =>
+            {
+                let axis = self.body.terms().str(thread);
+                self.axis(var, extent, axis)?;
+                self.tasks.push(Task::Stmt(body));
+                Ok(())
+            }
             View::For { var, min, extent, body, kind, .. } => {
                 self.for_loop(var, min, extent, body, kind)
             }
@@ -148,6 +156,7 @@ impl<'cx> Emitter<'cx, '_> {
                 self.bind(var, value)
             }
             View::IfStmt { cond, then, otherwise } => self.branch(cond, then, otherwise),
+            View::Evaluate { value } if self.is_barrier(value) => self.barrier(),
             View::Evaluate { value } => self.value(value).map(drop),
             View::Constant(_)
             | View::Var { .. }
@@ -396,23 +405,30 @@ impl<'cx> Emitter<'cx, '_> {
 
     fn alloc(&mut self, expr: Expr) -> Result<()> {
         let layout = BufferLayout::of(self.body, expr)?;
-        let pointer = match self.scratch.place(expr)? {
-            Placement::Stack => self.on_stack(&layout)?,
-            Placement::Scratch(offset) => match self.frame.lent {
-                Some(lent) => {
-                    let offset = self.asm.index(offset as i64);
-                    self.asm.element(lent.scratch, self.asm.cx.i8_type().into(), offset)?
-                }
-                None => return Problem::malformed("a large buffer in a parallel loop"),
-            },
+        let pointer = match self.asm.target.device() {
+            Some(_) => self.on_device(expr, &layout)?,
+            None => self.on_processor(expr, &layout)?,
         };
         let buffer = Buffer { pointer, layout, is_writable: true };
         self.scope.buffers.insert(expr, Rc::new(buffer));
         Ok(())
     }
 
+    fn on_processor(&mut self, expr: Expr, layout: &BufferLayout) -> Result<PointerValue<'cx>> {
+        match self.scratch.place(expr)? {
+            Placement::Stack => self.on_stack(layout),
+            Placement::Scratch(offset) => match self.frame.lent {
+                Some(lent) => {
+                    let offset = self.asm.index(offset as i64);
+                    self.asm.element(lent.scratch, self.asm.cx.i8_type().into(), offset)
+                }
+                None => Problem::malformed("a large buffer in a parallel loop"),
+            },
+        }
+    }
+
     /// Memory in the entry block, where LLVM looks for what it can keep in registers.
-    fn on_stack(&mut self, layout: &BufferLayout) -> Result<PointerValue<'cx>> {
+    pub(super) fn on_stack(&mut self, layout: &BufferLayout) -> Result<PointerValue<'cx>> {
         let element = Class::of(layout.dtype)?.memory(self.asm.cx);
         let Ok(count) = u32::try_from(layout.len()?.max(1)) else {
             return Problem::malformed("a large buffer on the stack");
