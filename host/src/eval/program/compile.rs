@@ -157,37 +157,7 @@ impl Compiler<'_> {
                 work.extend(stmts.iter().rev().map(Work::Stmt));
                 return Ok(());
             }
-            View::For { var, min, extent, body: inner, kind, thread, .. } => {
-                let number = self.begin("the loop over", var, stmt);
-                let (min, extent) = (self.int(min)?, self.int(extent)?);
-                self.end_stmt();
-                let outer = self.device;
-                let run_by = match kind {
-                    LoopKind::ThreadBound => outer.entered(body.terms().str(thread), stmt),
-                    _ => outer,
-                };
-                if matches!((outer, run_by), (Device::Ready, Device::Block | Device::Threads(_))) {
-                    self.push(Item::Instr(Instr::Launch), number)?;
-                }
-                self.open_scope();
-                let reg = self.define_var(var)?;
-                let (min, extent, stmt) = (min.reg, extent.reg, number);
-                match run_by {
-                    Device::Threads(_) if run_by != outer => {
-                        work.push(Work::EndThreads { var: reg, min, extent, stmt, outer });
-                        self.device = Device::Threads(only_inside(body, inner));
-                    }
-                    _ => {
-                        work.push(Work::EndDevice(outer));
-                        work.push(Work::EndLoop { var: reg, min, extent, stmt });
-                        self.device = run_by;
-                    }
-                }
-                if kind == LoopKind::ThreadBound && run_by == Device::Block {
-                    self.push(Item::Instr(Instr::NextBlock), number)?;
-                }
-                work.push(Work::Stmt(inner));
-            }
+            View::For { .. } => return self.for_loop(stmt, work),
             View::IfStmt { cond, then, otherwise } => {
                 let number = self.begin("the condition", stmt, stmt);
                 let mut cond = self.int(cond)?;
@@ -258,6 +228,40 @@ impl Compiler<'_> {
             }
         }
         self.end_stmt();
+        Ok(())
+    }
+
+    /// A loop, run by whom its kind says.
+    fn for_loop(&mut self, stmt: Expr, work: &mut Vec<Work>) -> Result<(), ProgramError> {
+        let body = self.body;
+        let View::For { var, min, extent, body: inner, kind, thread, .. } = body.view(stmt) else {
+            return Ok(());
+        };
+        let number = self.begin("the loop over", var, stmt);
+        let (min, extent) = (self.int(min)?.reg, self.int(extent)?.reg);
+        self.end_stmt();
+        let (outer, is_bound) = (self.device, kind == LoopKind::ThreadBound);
+        let run_by = match is_bound {
+            true => outer.entered(body.terms().str(thread), stmt),
+            false => outer,
+        };
+        if matches!((outer, run_by), (Device::Ready, Device::Block | Device::Threads(_))) {
+            self.push(Item::Instr(Instr::Launch), number)?;
+        }
+        self.open_scope();
+        let var = self.define_var(var)?;
+        if matches!(run_by, Device::Threads(_)) && run_by != outer {
+            work.push(Work::EndThreads { var, min, extent, stmt: number, outer });
+            self.device = Device::Threads(only_inside(body, inner));
+        } else {
+            work.push(Work::EndDevice(outer));
+            work.push(Work::EndLoop { var, min, extent, stmt: number });
+            self.device = run_by;
+        }
+        if is_bound && run_by == Device::Block {
+            self.push(Item::Instr(Instr::NextBlock), number)?;
+        }
+        work.push(Work::Stmt(inner));
         Ok(())
     }
 
