@@ -29,6 +29,7 @@ mod reduce;
 mod reproducers;
 mod rules;
 mod run;
+mod run_on_device;
 mod run_passes;
 mod targets;
 mod trial;

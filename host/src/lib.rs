@@ -5,6 +5,8 @@ pub mod border;
 pub mod check;
 pub mod cli;
 pub mod conformance;
+#[cfg(feature = "cuda")]
+pub mod device;
 pub mod diagnostics;
 pub mod driver;
 pub mod eval;

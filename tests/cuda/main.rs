@@ -1,10 +1,11 @@
 //! Programs for CUDA: what rules make of them computes the same, has the barriers that it needs and no others, and becomes PTX that
-//! NVIDIA's assembler takes.
+//! NVIDIA's assembler takes, and is run through the driver.
 //!
 //! Nothing here needs a GPU: the reference evaluator runs the threads. The assembler is `ptxas`, which `TENON_PTXAS` names, or in
 //! PATH, or in the wheel that `scripts/setup-python.sh --cuda` installs; without it that is said.
 
 use tenon_operators as _;
+mod launch;
 #[path = "../models/program.rs"]
 mod program;
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     trials.push(Trial::test("several_kernels_in_one_file", several_kernels));
     trials.push(Trial::test("a_program_that_no_rule_knows", no_rule));
     trials.push(Trial::test("forms_that_there_are_not", no_such_form));
+    trials.extend(launch::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 

@@ -1,6 +1,6 @@
 //! What the rest of the house needs of a code generator.
 
-use super::{BackendError, Compilation, Kernel, LaunchShape, Work};
+use super::{BackendError, Compilation, Kernel, Launch, Work};
 use crate::ir::Bytes;
 use crate::runtime::{model::Model, signature::Signature};
 use crate::target::{Abilities, Architecture, Processor, Target};
@@ -27,12 +27,8 @@ pub trait Backend: Sync {
         true
     }
 
-    /// How many threads run a program; none where it runs its loops itself.
-    fn launch_shape(
-        &self,
-        _: &Target,
-        _: &Kernel<'_>,
-    ) -> Result<Option<LaunchShape>, BackendError> {
+    /// How a program is started; none where it is called.
+    fn launch(&self, _: &Target, _: &Kernel<'_>) -> Result<Option<Launch>, BackendError> {
         Ok(None)
     }
 

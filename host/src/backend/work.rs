@@ -28,6 +28,13 @@ pub struct Kernel<'a> {
     pub function: &'a Function,
 }
 
+/// A program on a device: the symbol that starts it, and how many threads run it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    pub symbol: String,
+    pub shape: LaunchShape,
+}
+
 /// How many threads run a program on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchShape {

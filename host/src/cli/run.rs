@@ -16,8 +16,9 @@ use super::kernel_times::{KernelTimes, Speed};
 use super::output::{Failure, note, print, print_json};
 use super::peak;
 use super::progress::Progress;
+use super::run_on_device::on_device;
 use super::run_passes::{PassArgs, run_passes};
-use crate::executable::{CompileOptions, Executable, KernelRun};
+use crate::executable::{CompileOptions, DeviceProgram, Executable, KernelRun};
 use crate::io::{
     Array, ArrayView, InputFiles, NpyType, Outputs, read_npy, read_npz, write_npz_among,
 };
@@ -47,7 +48,7 @@ pub(super) struct RunArgs {
     threads: usize,
     /// Run so often, and say how long it took
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: u32,
+    pub(super) repeat: u32,
     /// Say how long a run took, and of a model or a text each kernel, with what it came from
     #[arg(long)]
     profile: bool,
@@ -61,16 +62,68 @@ pub(super) struct RunArgs {
     passes: PassArgs,
 }
 
+/// What came of running a model.
+pub(super) struct Ran {
+    pub(super) outputs: Vec<(String, Array)>,
+    /// Milliseconds of each run.
+    pub(super) times: Vec<f64>,
+    /// Threads that worked on it; none where it ran on a device.
+    pub(super) threads: usize,
+    pub(super) kernels: KernelTimes,
+}
+
 pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     let arrays = args.inputs.iter().chain(args.input.iter().map(|(_, path)| path));
     let arrays = InputFiles::new(arrays.cloned());
     if let Some(output) = &args.output {
         arrays.refuse(output)?;
     }
-    let (model, kernels) = open(global, args)?;
-    let inputs = match_inputs(model.inputs(), given_inputs(args)?)?;
-    let inputs: Vec<TensorBuffer> =
-        inputs.iter().map(from_array).collect::<Result<_, TensorError>>()?;
+    let is_library = args.model.extension().is_some_and(|extension| extension == "so");
+    let ran = match is_library {
+        true => on_processor(args, open_library(args)?, Vec::new())?,
+        false => run_model(global, args)?,
+    };
+    if let Some(path) = &args.output {
+        let views: Vec<(&str, ArrayView<'_>)> =
+            ran.outputs.iter().map(|(name, array)| (name.as_str(), array.view())).collect();
+        let mut written = Outputs::sparing(arrays);
+        write_npz_among(&mut written, path, &views)?;
+        written.publish()?;
+    }
+    tell(global, args, ran)
+}
+
+/// Says what came of it.
+fn tell(global: &Global, args: &RunArgs, ran: Ran) -> Result<(), Failure> {
+    let Ran { outputs, mut times, threads, kernels } = ran;
+    times.sort_by(f64::total_cmp);
+    let (min, median) = (times[0], times[times.len() / 2]);
+    if global.json {
+        let outputs: Vec<_> = outputs
+            .iter()
+            .map(|(name, array)| {
+                serde_json::json!({ "name": name, "dtype": array.dtype.name(), "shape": array.shape })
+            })
+            .collect();
+        return print_json(&serde_json::json!({
+            "runs": times.len(), "threads": threads, "min_ms": min, "median_ms": median,
+            "outputs": outputs, "kernels": kernels.to_json(),
+        }));
+    }
+    if args.profile || args.repeat > 1 {
+        let runs = times.len();
+        note(format!("{runs} runs on {threads} threads: min {min:.3} ms, median {median:.3} ms"));
+        kernels.tell();
+    }
+    match &args.output {
+        Some(_) => Ok(()),
+        None => print(summary(&outputs)),
+    }
+}
+
+/// Runs a compiled model on this machine's processor.
+fn on_processor(args: &RunArgs, model: Model, kernels: Vec<KernelRun>) -> Result<Ran, Failure> {
+    let inputs = inputs_for(args, model.inputs())?;
     let inputs: Vec<TensorRef<'_>> = inputs.iter().map(TensorBuffer::as_ref).collect();
     let pool = match NonZeroUsize::new(args.threads) {
         Some(threads) => ThreadPool::new(threads)?,
@@ -89,65 +142,53 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
         false => speed(&args.passes.target, &pool)?,
     };
     let kernels = KernelTimes::of(kernels, &times_of_kernels, speed);
-    let outputs: Vec<(&str, Array)> = model
-        .outputs()
-        .iter()
-        .zip(session.outputs())
-        .map(|(spec, tensor)| Ok((spec.name.as_str(), to_array(tensor, spec)?)))
-        .collect::<Result<_, ModelError>>()?;
-    if let Some(path) = &args.output {
-        let views: Vec<(&str, ArrayView<'_>)> =
-            outputs.iter().map(|(name, array)| (*name, array.view())).collect();
-        let mut written = Outputs::sparing(arrays);
-        write_npz_among(&mut written, path, &views)?;
-        written.publish()?;
-    }
-    times.sort_by(f64::total_cmp);
-    let (min, median) = (times[0], times[times.len() / 2]);
-    if global.json {
-        let outputs: Vec<_> = outputs
-            .iter()
-            .map(|(name, array)| {
-                serde_json::json!({ "name": name, "dtype": array.dtype.name(), "shape": array.shape })
-            })
-            .collect();
-        return print_json(&serde_json::json!({
-            "runs": times.len(), "threads": pool.threads(), "min_ms": min, "median_ms": median,
-            "outputs": outputs, "kernels": kernels.to_json(),
-        }));
-    }
-    if args.profile || args.repeat > 1 {
-        let (runs, threads) = (times.len(), pool.threads());
-        note(format!("{runs} runs on {threads} threads: min {min:.3} ms, median {median:.3} ms"));
-        kernels.tell();
-    }
-    match &args.output {
-        Some(_) => Ok(()),
-        None => print(summary(&outputs)),
-    }
+    let outputs = model.outputs().iter().zip(session.outputs());
+    let outputs = outputs.map(|(spec, tensor)| Ok((spec.name.clone(), to_array(tensor, spec)?)));
+    let outputs = outputs.collect::<Result<_, ModelError>>()?;
+    Ok(Ran { outputs, times, threads: pool.threads(), kernels })
 }
 
-/// Opens a library, or compiles a model in memory; then its calls of kernels are known as well, if they are asked for.
-fn open(global: &Global, args: &RunArgs) -> Result<(Model, Vec<KernelRun>), Failure> {
-    let refuse = |files: &InputFiles| args.output.iter().try_for_each(|path| files.refuse(path));
-    if args.model.extension().is_some_and(|extension| extension == "so") {
-        refuse(&InputFiles::new([args.model.clone()]))?;
-        return Ok((Model::open(&args.model)?, Vec::new()));
-    }
+fn refuse(args: &RunArgs, files: &InputFiles) -> Result<(), Failure> {
+    args.output.iter().try_for_each(|path| files.refuse(path))?;
+    Ok(())
+}
+
+fn open_library(args: &RunArgs) -> Result<Model, Failure> {
+    refuse(args, &InputFiles::new([args.model.clone()]))?;
+    Ok(Model::open(&args.model)?)
+}
+
+/// Compiles a model in memory and runs it; its calls of kernels are known as well then, if they are asked for.
+fn run_model(global: &Global, args: &RunArgs) -> Result<Ran, Failure> {
     let progress = Progress::new();
     let registry = global.open_registry()?;
     let target = Target::parse(&args.passes.target)?;
     let model = read_model(&registry, &args.model, args.dims.iter().cloned().collect())?;
-    refuse(&model.files)?;
+    refuse(args, &model.files)?;
     let module =
         run_passes(&registry, &args.pipeline, &model, &target, &args.passes, Some(&progress))?;
     progress.say("generating code");
     let options = CompileOptions { is_profiled: args.profile, ..CompileOptions::default() };
+    if target.device().is_some() {
+        let program = DeviceProgram::compile(&module, &target, &options);
+        let program = program.map_err(|error| no_code(&registry, error))?;
+        progress.done();
+        return on_device(args, &program);
+    }
     let executable = Executable::compile(&module, &target, &options);
     let executable = executable.map_err(|error| no_code(&registry, error))?;
     let model = executable.jit()?;
     progress.done();
-    Ok((model, executable.kernel_runs().to_vec()))
+    on_processor(args, model, executable.kernel_runs().to_vec())
+}
+
+/// The tensors that a model is given.
+pub(super) fn inputs_for(
+    args: &RunArgs,
+    expected: &[TensorSpec],
+) -> Result<Vec<TensorBuffer>, Failure> {
+    let inputs = match_inputs(expected, given_inputs(args)?)?;
+    Ok(inputs.iter().map(from_array).collect::<Result<_, TensorError>>()?)
 }
 
 /// What the machine can on the threads of a pool.
@@ -207,7 +248,7 @@ fn match_inputs(
 }
 
 /// Names, types and the first values of outputs.
-fn summary(outputs: &[(&str, Array)]) -> String {
+fn summary(outputs: &[(String, Array)]) -> String {
     outputs
         .iter()
         .map(|(name, array)| {

@@ -5,9 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::backend::{
-    Backend, BackendError, Compilation, Emit, Kernel, LaunchShape, Work, backend_for,
-};
+use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, Work, backend_for};
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
 use crate::plan::{Entry, KernelCall, plan};
@@ -144,40 +142,24 @@ pub fn emit(
     Job::new(module, target, options)?.emit(target, options, form)
 }
 
-/// How many threads run each kernel of `module` on a device, by the names of programs in their order.
-pub fn launch_shapes(
-    module: &Module,
-    target: &Target,
-    options: &CompileOptions,
-) -> Result<Vec<(String, LaunchShape)>, CompileError> {
-    let job = Job::new(module, target, options)?;
-    let mut shapes = Vec::new();
-    for unit in &job.kernels {
-        let shape = of(target).launch_shape(target, &unit.kernel());
-        let shape = shape.map_err(|error| unit.named(error))?;
-        shapes.extend(shape.map(|shape| (unit.name.clone(), shape)));
-    }
-    Ok(shapes)
-}
-
 /// The code generator for a target.
-fn of(target: &Target) -> &'static dyn Backend {
+pub(super) fn of(target: &Target) -> &'static dyn Backend {
     backend_for(target.architecture())
 }
 
 /// All that is to be compiled.
-struct Job {
-    entry: Entry,
-    kernels: Vec<KernelUnit>,
+pub(super) struct Job {
+    pub(super) entry: Entry,
+    pub(super) kernels: Vec<KernelUnit>,
     /// What each call of the entry came from.
     sources: Vec<NodeSource>,
-    constants: Vec<Arc<Constant>>,
+    pub(super) constants: Vec<Arc<Constant>>,
     /// Objects that code generators made, each with the name of the first program that is in it.
     external: Vec<(String, Arc<Constant>)>,
 }
 
 /// A kernel to be compiled.
-struct KernelUnit {
+pub(super) struct KernelUnit {
     name: String,
     symbol: String,
     function: Arc<Function>,
@@ -186,19 +168,19 @@ struct KernelUnit {
 }
 
 impl KernelUnit {
-    fn kernel(&self) -> Kernel<'_> {
+    pub(super) fn kernel(&self) -> Kernel<'_> {
         Kernel { name: &self.name, symbol: &self.symbol, function: &self.function }
     }
 
     /// An error about it.
-    fn named(&self, error: BackendError) -> BackendError {
+    pub(super) fn named(&self, error: BackendError) -> BackendError {
         let cx = self.function.cx();
         error.with_source(Some(cx.source_text(self.source)).filter(|text| !text.is_empty()))
     }
 }
 
 impl Job {
-    fn new(
+    pub(super) fn new(
         module: &Module,
         target: &Target,
         options: &CompileOptions,
@@ -252,7 +234,7 @@ impl Job {
         self.entry.calls.iter().zip(&self.sources).map(run).collect()
     }
 
-    fn emit(
+    pub(super) fn emit(
         &self,
         target: &Target,
         options: &CompileOptions,

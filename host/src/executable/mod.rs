@@ -13,6 +13,7 @@
 //! that calls them; `export` and `header` write what users of the library need.
 
 mod compile;
+mod device;
 mod error;
 mod export;
 mod header;
@@ -23,7 +24,8 @@ mod sources;
 mod tests;
 
 pub use crate::object::link::LinkForm;
-pub use compile::{CompileOptions, Executable, KernelRun, Unit, emit, launch_shapes};
+pub use compile::{CompileOptions, Executable, KernelRun, Unit, emit};
+pub use device::DeviceProgram;
 pub use error::CompileError;
 pub use export::{ExportedFiles, header_path, prefix_of};
 pub use scheduled::Scheduled;

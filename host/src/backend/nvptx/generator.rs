@@ -5,7 +5,7 @@ use super::text::{behind_others, symbol};
 use crate::backend::llvm::Llvm;
 use crate::backend::llvm::codegen::{build_device_kernel, launch_shape};
 use crate::backend::llvm::units::{CompileOptions, Pipeline, compile_units};
-use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, LaunchShape, Names, Work};
+use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, Launch, Names, Work};
 use crate::ir::Bytes;
 use crate::runtime::{model::Model, signature::Signature};
 use crate::target::{Abilities, Architecture, Processor, Target};
@@ -38,12 +38,9 @@ impl Backend for Nvptx {
         false
     }
 
-    fn launch_shape(
-        &self,
-        target: &Target,
-        kernel: &Kernel<'_>,
-    ) -> Result<Option<LaunchShape>, BackendError> {
-        launch_shape(target, kernel).map(Some)
+    fn launch(&self, target: &Target, kernel: &Kernel<'_>) -> Result<Option<Launch>, BackendError> {
+        let shape = launch_shape(target, kernel)?;
+        Ok(Some(Launch { symbol: symbol(kernel.symbol), shape }))
     }
 
     fn compile(

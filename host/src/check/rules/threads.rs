@@ -8,6 +8,7 @@ pub(super) const RULE: Rule = Rule {
     name: "threads",
     demands: "the axes of a bound program are around all that its threads do",
     since: None,
+    until: None,
     check,
 };
 

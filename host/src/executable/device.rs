@@ -1,0 +1,44 @@
+//! A module as what runs on a device.
+
+use std::sync::Arc;
+
+use crate::backend::{Emit, Launch};
+use crate::ir::{Constant, Module};
+use crate::plan::Entry;
+use crate::target::Target;
+
+use super::compile::{CompileOptions, Job, of};
+use super::error::CompileError;
+
+/// Kernels, and what is done with them.
+#[derive(Debug)]
+pub struct DeviceProgram {
+    /// The kernels, as the driver of the device takes them.
+    pub code: Vec<u8>,
+    /// How each kernel is started, in the order of [`Entry::kernels`].
+    pub launches: Vec<Launch>,
+    /// Inputs, outputs and the calls between them.
+    pub entry: Entry,
+    /// In the order of [`Entry::constants`].
+    pub constants: Vec<Arc<Constant>>,
+}
+
+impl DeviceProgram {
+    /// Compiles the function `options.entry` of `module` and all that it calls.
+    pub fn compile(
+        module: &Module,
+        target: &Target,
+        options: &CompileOptions,
+    ) -> Result<DeviceProgram, CompileError> {
+        let job = Job::new(module, target, options)?;
+        let units = job.emit(target, options, Emit::Assembly)?;
+        let mut launches = Vec::with_capacity(job.kernels.len());
+        for unit in &job.kernels {
+            let launch = of(target).launch(target, &unit.kernel());
+            launches.extend(launch.map_err(|error| unit.named(error))?);
+        }
+        let code = units.into_iter().flat_map(|unit| unit.bytes).collect();
+        let Job { entry, constants, .. } = job;
+        Ok(DeviceProgram { code, launches, entry, constants })
+    }
+}
