@@ -106,9 +106,13 @@ impl Task {
         }
         if let Some(total) = self.total {
             let operations = total.operations + FUNCTION * total.functions;
-            let bound = self.machine.cycles(&total, self.machine.threads);
-            let cycles = self.cycles.map_or(bound, |cycles| cycles.max(bound));
-            let numbers = [("operations", operations), ("bytes", total.bytes), ("cycles", cycles)];
+            let mut numbers = vec![("operations", operations), ("bytes", total.bytes)];
+            // Of other devices nothing is known that cycles could be told by.
+            if self.target().str("kind").is_none_or(|kind| kind == "cpu") {
+                let bound = self.machine.cycles(&total, self.machine.threads);
+                numbers.push(("cycles", self.cycles.map_or(bound, |cycles| cycles.max(bound))));
+            }
+            let numbers = numbers.into_iter();
             report.extend(numbers.map(|(key, number)| (key, (number.ceil() as i64).into())));
         }
         self.cx.attrs(&report)
