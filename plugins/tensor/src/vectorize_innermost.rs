@@ -11,8 +11,8 @@
 //! by side, or the same for all steps, is free; each read of elements that lie apart costs as much as
 //! some arithmetic, and the loop stays serial when there is not enough of that.
 //!
-//! Nests with a vectorized loop are left as they are. `tir.VectorizeLoop` makes the vector code;
-//! `tir.FlattenBuffer`, `tir.Simplify` and `tir.FuseLoops` come first.
+//! Nests with a vectorized loop are left as they are, and so are programs that the threads of a device run.
+//! `tir.VectorizeLoop` makes the vector code; `tir.FlattenBuffer`, `tir.Simplify` and `tir.FuseLoops` come first.
 
 use tenon_plugin_api::prelude::*;
 
@@ -35,6 +35,10 @@ const WORK_PER_GATHER: usize = 12;
 )]
 fn vectorize_innermost(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimFunc> {
     let nest = Nest::of(func.view());
+    // Threads of a device are lanes already.
+    if nest.loops.iter().any(|this| this.kind == LoopKind::ThreadBound) {
+        return Ok(func);
+    }
     let mut rw = func.edit();
     // Loops in which, or around which, there is a vectorized one.
     let mut is_taken = vec![false; nest.loops.len()];
