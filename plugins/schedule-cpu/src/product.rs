@@ -12,7 +12,8 @@
 //! *Rows* move the other operand alone: each brings an element that is multiplied with all vectors. So a matrix that lies row by row
 //! has its own, a convolution of channels in blocks has output channels for columns and pixels for rows, and one of pixels in rows
 //! has it the other way round. Rows are divided evenly, into tiles of two heights where need be; columns that fill no tile have
-//! one of their own. Of rows whose number is not known those that fill tiles are computed so, and the few that are left one by one. Whatever follows the sum is done to a tile while it is there.
+//! one of their own. Of rows whose number is not known those that fill tiles are computed so, and the few that are left one by one.
+//! Whatever follows the sum is done to a tile while it is there.
 
 use tenon_plugin_api::rule;
 use tenon_schedule::{Block, Machine, Refusal, Result, Schedule, Tail, Task};

@@ -45,17 +45,11 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     let nodes: Vec<For> =
         loops.iter().filter_map(|&id| schedule.tree.as_for(id)).cloned().collect();
     check_ranges(schedule, top, deepest, &places, &nodes)?;
-    let nest: Vec<Id> = chain
-        .iter()
-        .rev()
-        .copied()
-        .filter(|&id| id == top || schedule.tree.is_inside(id, top))
-        .collect();
-    let after = nest.iter().map(|id| match places.iter().position(|place| place == id) {
-        Some(at) => loops[at],
-        None => *id,
-    });
-    order::check_loops(schedule, &nest, &after.collect::<Vec<Id>>())?;
+    let nest = chain.len() - chain.iter().position(|&id| id == top).map_or(0, |at| at + 1);
+    let before: Vec<Id> = chain.iter().rev().skip(nest).copied().collect();
+    let place = |id: &Id| places.iter().position(|place| place == id);
+    let after = before.iter().map(|id| place(id).map_or(*id, |at| loops[at]));
+    order::check_loops(schedule, &before, &after.collect::<Vec<Id>>())?;
     move_to(schedule, &places, &loops);
     Ok(Vec::new())
 }

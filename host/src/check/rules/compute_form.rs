@@ -1,5 +1,5 @@
-//! Between the passes that make tensor programs of operators and those that schedule them, a program says what is computed and not
-//! how it runs: so whatever fuses, schedules or tunes it finds all programs in one form.
+//! What comes of operators says what is computed and not how it runs, so that whatever fuses, schedules or tunes it finds all programs
+//! in one form.
 //!
 //! It is about the programs of operators, which say which one in their attribute `op_name`. One that somebody wrote, or scheduled
 //! before, is as its author wants it.
@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     name: "compute_form",
     demands: "the program of an operator says what is computed, and leaves to schedules how it runs",
     since: Some("fuse"),
-    until: Some("plan"),
+    until: Some("fuse"),
     check,
 };
 

@@ -53,6 +53,7 @@ fn is_constant(body: BodyView<'_>, number: Expr) -> bool {
     while let Some(expr) = stack.pop() {
         match body.view(expr) {
             View::Int(_) => {}
+            View::Prim { dim } if body.terms().dim_value(dim).is_some() => {}
             View::Binary { a, b, .. } => stack.extend([a, b]),
             View::Cast { value, .. } => stack.push(value),
             _ => return false,
