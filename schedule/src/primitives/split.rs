@@ -139,9 +139,14 @@ fn make_loops(
     }
     let mut body = body;
     let mut loops = Vec::new();
-    for (var, factor) in vars.into_iter().zip(factors).rev() {
+    for (at, (var, factor)) in vars.into_iter().zip(factors).enumerate().rev() {
         let (min, extent) = (schedule.int(0), space.build(&mut schedule.rw, factor));
-        let node = For { var, min, extent, body, ..each.clone() };
+        // Parallel loops do not nest: the outermost is the one whose steps run on threads.
+        let kind = match each.kind {
+            LoopKind::Parallel if at > 0 => LoopKind::Serial,
+            kind => kind,
+        };
+        let node = For { var, min, extent, kind, body, ..each.clone() };
         body = schedule.tree.make(Node::For(node));
         loops.push(body);
     }

@@ -20,7 +20,6 @@ mod outputs;
 mod parts;
 mod phase;
 mod scalars;
-mod scheduled;
 mod scope;
 mod threads;
 mod types;
@@ -50,7 +49,6 @@ pub(super) const ALL: &[Rule] = &[
     no_dataflow::RULE,
     no_call_pure::RULE,
     explicit_memory::RULE,
-    scheduled::RULE,
     no_blocks::RULE,
     flat_buffers::RULE,
     no_vectorized_loop::RULE,
