@@ -6,7 +6,7 @@ use tenon_plugin_api::ir::AttrsView;
 /// their ratios matter to a choice.
 const BYTES_PER_CYCLE: [f64; 4] = [64.0, 32.0, 12.0, 5.0];
 /// What a function such as `exp` costs, in operations.
-pub(crate) const FUNCTION: f64 = 16.0;
+const FUNCTION: f64 = 16.0;
 
 /// A machine: vectors, caches, threads. What a target does not say has the value that most have.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +32,13 @@ pub struct Total {
     pub functions: f64,
     /// Bytes of what it reads and writes, each once.
     pub bytes: f64,
+}
+
+impl Total {
+    /// Operations, with each function as many as it costs.
+    pub fn weighted(&self) -> f64 {
+        self.operations + FUNCTION * self.functions
+    }
 }
 
 impl Machine {
@@ -65,8 +72,8 @@ impl Machine {
     /// Patterson, "Roofline", 2009).
     pub fn cycles(&self, total: &Total, threads: i64) -> f64 {
         let threads = threads.clamp(1, self.threads) as f64;
-        let operations = total.operations + FUNCTION * total.functions;
-        (operations / self.operations_per_cycle() / threads).max(self.memory_cycles(total, threads))
+        (total.weighted() / self.operations_per_cycle() / threads)
+            .max(self.memory_cycles(total, threads))
     }
 
     /// Cycles in which what is read and written comes from the nearest cache that holds it.

@@ -12,7 +12,7 @@ use tenon_plugin_api::ir::{AttrValue, Attrs, AttrsView, Context, Symbol, Term, T
 use tenon_plugin_api::pass::{PassError, Rewriter};
 use tenon_plugin_api::rule::{Facet, Knob, Question, Reply, Rules};
 
-use crate::machine::{FUNCTION, Machine, Total};
+use crate::machine::{Machine, Total};
 use crate::refusal::{self, Refusal};
 use crate::schedule::Schedule;
 use crate::trace::{Script, TraceError};
@@ -48,6 +48,11 @@ impl Task {
     /// What the program is for; `docs/targets.md` lists the keys.
     pub fn target(&self) -> AttrsView<'_> {
         self.cx.terms().attrs(self.target)
+    }
+
+    /// Whether the program runs on a processor, rather than on a device with threads of its own.
+    pub fn is_for_cpu(&self) -> bool {
+        self.target().str("kind").is_none_or(|kind| kind == "cpu")
     }
 
     /// The machine that the target is.
@@ -105,10 +110,9 @@ impl Task {
             report.push(("because", self.reason.as_str().into()));
         }
         if let Some(total) = self.total {
-            let operations = total.operations + FUNCTION * total.functions;
-            let mut numbers = vec![("operations", operations), ("bytes", total.bytes)];
+            let mut numbers = vec![("operations", total.weighted()), ("bytes", total.bytes)];
             // Of other devices nothing is known that cycles could be told by.
-            if self.target().str("kind").is_none_or(|kind| kind == "cpu") {
+            if self.is_for_cpu() {
                 let bound = self.machine.cycles(&total, self.machine.threads);
                 numbers.push(("cycles", self.cycles.map_or(bound, |cycles| cycles.max(bound))));
             }

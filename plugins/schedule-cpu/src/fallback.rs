@@ -13,7 +13,7 @@
 use tenon_plugin_api::rule;
 use tenon_schedule::{Result, Task};
 
-use crate::{inlining, is_cpu, rows, threads, vectors, windows};
+use crate::{inlining, rows, threads, vectors, windows};
 
 /// A program of more blocks is left to the passes behind: each primitive looks at the whole program.
 const MAX_BLOCKS: usize = 64;
@@ -21,7 +21,7 @@ const MAX_BLOCKS: usize = 64;
 /// Rows that are computed at once, on threads and in vectors.
 #[rule(schedule, key = "any")]
 fn fallback(task: &mut Task) -> Result<()> {
-    if !is_cpu(task) {
+    if !task.is_for_cpu() {
         return Ok(());
     }
     let (lanes, has_threads) = (task.machine().lanes(), task.machine().threads > 1);

@@ -4,7 +4,6 @@ mod attempt;
 mod fallback;
 mod finish;
 mod inlining;
-mod machine;
 mod product;
 mod rows;
 mod threads;
@@ -12,7 +11,6 @@ mod vectors;
 mod windows;
 
 use attempt::attempt;
-use machine::is_cpu;
 
 tenon_plugin_api::plugin! {
     id = "tenon.schedule_cpu",

@@ -20,7 +20,7 @@ use tenon_schedule::{Block, Machine, Refusal, Result, Schedule, Tail, Task};
 
 use self::operands::{Form, Operands};
 use self::tile::{Shape, Tile, Wanted};
-use crate::{finish, inlining, is_cpu};
+use crate::{finish, inlining};
 
 mod dots;
 mod nest;
@@ -30,7 +30,7 @@ mod tile;
 /// Tiles of rows by vectors of columns.
 #[rule(schedule, key = "any", benefit = 2, knobs = [rows = 1..=64, vectors = 1..=32])]
 fn product(task: &mut Task) -> Result<()> {
-    if !is_cpu(task) {
+    if !task.is_for_cpu() {
         return no_product();
     }
     let machine = task.machine();
