@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what Tenon is built with, where it is missing: a C toolchain for linking, LLVM 22 with lld, Python 3.
+# Installs what Tenon is built with, where it is missing: C and C++ compilers, LLVM 22 with lld, Python 3.
 # Usage: scripts/setup.sh [--models] [--emulators]
 #   --models      also what the model tests use (scripts/setup-python.sh --models)
 #   --emulators   also what runs code for other processors, for tests; where it cannot be had, that is said and no more
@@ -24,6 +24,7 @@ llvm_config() { for c in llvm-config-22 /usr/lib/llvm-22/bin/llvm-config; do has
 # One line for each thing that is missing: Debian's package, then the words for people elsewhere.
 missing() {
   has cc || echo "gcc|a C compiler (cc), for linking"
+  has c++ || echo "g++|a C++ compiler (c++), for what is asked of LLVM in C++"
   [ -e /usr/include/stdio.h ] || has xcrun || echo "libc6-dev|the C library's headers"
   has make || echo "make|make"
   # The config tool comes with llvm-22, headers and the library to link with llvm-22-dev.

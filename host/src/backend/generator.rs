@@ -19,6 +19,9 @@ pub trait Backend: Sync {
     /// What a processor can do, whose names are known.
     fn abilities(&self, processor: &Processor) -> Result<Abilities, BackendError>;
 
+    /// The features of a processor whose names are known, those of its name and those that were asked for, sorted.
+    fn features(&self, processor: &Processor) -> Vec<&'static str>;
+
     /// Bytes that the caller of a program must lend it.
     fn scratch_bytes(&self, kernel: &Kernel<'_>) -> Result<u64, BackendError>;
 

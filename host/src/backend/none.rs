@@ -33,6 +33,10 @@ impl Backend for NoBackend {
         Ok(Abilities { vector_bits: 128, has_fma: false, has_half: false, has_rounding: false })
     }
 
+    fn features(&self, _: &Processor) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     fn scratch_bytes(&self, _: &Kernel<'_>) -> Result<u64, BackendError> {
         Err(BackendError::Absent)
     }

@@ -74,7 +74,6 @@ fn instructions(target: &Target) -> Vec<&'static str> {
 fn target_json(name: &str, target: &Target) -> Value {
     let caches = target.caches().named().into_iter();
     let caches = caches.map(|(name, bytes)| (name.to_owned(), known(bytes).into()));
-    let features = target.features().split(',').filter(|feature| !feature.is_empty());
     json!({
         "name": name,
         "about": about(name),
@@ -83,7 +82,7 @@ fn target_json(name: &str, target: &Target) -> Value {
         "backend": backend_for(target.architecture()).name(),
         "triple": target.triple(),
         "cpu": target.cpu(),
-        "features": features.collect::<Vec<_>>(),
+        "features": target.all_features(),
         "vector_bits": target.vector_bits(),
         "vector_registers": target.vector_registers(),
         "instructions": instructions(target),
@@ -123,7 +122,7 @@ fn target_text(name: &str, target: &Target) -> String {
         ("backend", backend_for(target.architecture()).name().to_owned()),
         ("triple", target.triple().to_owned()),
         ("processor", target.cpu().to_owned()),
-        ("features", target.features().replace(',', " ")),
+        ("features", target.all_features().join(" ")),
         ("vectors", format!("{registers} registers of {bits} bits")),
         ("device", target.device().map_or(String::new(), device_text)),
         ("instructions", instructions(target).join(", ")),

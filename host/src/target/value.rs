@@ -2,13 +2,13 @@
 
 use std::{fmt, str::FromStr};
 
-use tenon_plugin_api::ir::{Attrs, Context};
+use tenon_plugin_api::ir::{AttrValue, Attrs, Context, Term};
 
 use super::caches::size_text;
 use super::list::{caches_of, fma_units_of};
 use super::request::{Request, Resolved};
 use super::{Architecture, Caches, Device, FloatMode, TargetError, TargetProblem};
-use crate::backend::{Backend, backend};
+use crate::backend::{Backend, backend, backend_for};
 use crate::ir::Cx;
 
 /// What code is made for: a processor, what it can do, and what is around it.
@@ -152,6 +152,16 @@ impl Target {
         self.caches
     }
 
+    /// All features of the processor, those of its name and those that were asked for, sorted.
+    pub fn all_features(&self) -> Vec<&'static str> {
+        backend_for(self.architecture()).features(&self.processor)
+    }
+
+    /// Whether the processor has a feature.
+    pub fn has(&self, feature: &str) -> bool {
+        self.all_features().binary_search(&feature).is_ok()
+    }
+
     /// How many threads run at once; 0 where that is not known.
     pub fn threads(&self) -> u32 {
         self.threads
@@ -195,6 +205,10 @@ impl Target {
         let known = caches.into_iter().chain([("threads", threads), ("fma_units", fma_units)]);
         let known = known.filter(|(_, value)| *value > 0);
         attrs.extend(known.map(|(key, value)| (key, (value as i64).into())));
+        let features: Vec<Term> =
+            self.all_features().iter().map(|feature| cx.symbol(feature).into()).collect();
+        attrs.push(("architecture", self.architecture().name().into()));
+        attrs.push(("features", AttrValue::Term(cx.list(&features))));
         cx.attrs(&attrs)
     }
 }

@@ -3,10 +3,9 @@
 use super::codegen::{
     build_constants, build_entry, build_front, build_kernel, pipeline_for, scratch_bytes,
 };
-use super::names::names_of;
 use super::process::load_model;
 use super::units::{CompileOptions, Pipeline, compile_units_by};
-use super::{LlvmError, machine, probe};
+use super::{LlvmError, machine, probe, subtarget};
 use crate::backend::{Backend, BackendError, Compilation, Kernel, Names, Work};
 use crate::ir::Bytes;
 use crate::runtime::{model::Model, signature::Signature};
@@ -25,11 +24,15 @@ impl Backend for Llvm {
     }
 
     fn names(&self, architecture: Architecture) -> Option<Names> {
-        Some(names_of(architecture))
+        Some(subtarget::names_of(architecture))
     }
 
     fn abilities(&self, processor: &Processor) -> Result<Abilities, BackendError> {
         Ok(probe::probe(processor)?)
+    }
+
+    fn features(&self, processor: &Processor) -> Vec<&'static str> {
+        subtarget::features(processor)
     }
 
     fn scratch_bytes(&self, kernel: &Kernel<'_>) -> Result<u64, BackendError> {

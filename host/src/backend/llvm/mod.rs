@@ -22,9 +22,9 @@ mod generator;
 mod intrinsics;
 pub mod jit;
 pub mod machine;
-mod names;
 mod probe;
 pub mod process;
+mod subtarget;
 #[cfg(test)]
 mod tests;
 pub mod units;

@@ -30,6 +30,10 @@ impl Backend for Nvptx {
         Llvm.abilities(processor)
     }
 
+    fn features(&self, processor: &Processor) -> Vec<&'static str> {
+        Llvm.features(processor)
+    }
+
     fn scratch_bytes(&self, _: &Kernel<'_>) -> Result<u64, BackendError> {
         Ok(0)
     }
