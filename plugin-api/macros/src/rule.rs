@@ -19,7 +19,7 @@ const SCHEDULE: &str = "schedule";
 const RESERVED: &str = "quantize";
 
 /// The facets that Tenon defines, and their types.
-const FACETS: [(&str, &str); 12] = [
+const FACETS: [(&str, &str); 13] = [
     ("compute", "Compute"),
     ("gradient", "Gradient"),
     ("precision", "NarrowPrecision"),
@@ -31,6 +31,7 @@ const FACETS: [(&str, &str); 12] = [
     ("decompose.training", "DecomposeForTraining"),
     ("import.onnx", "ImportOnnx"),
     ("cost", "CostOf"),
+    ("intrinsic", "Intrinsics"),
     ("view", "AsView"),
 ];
 

@@ -82,6 +82,28 @@ impl Program {
         })
     }
 
+    /// A program that computes no call, and has no buffers yet.
+    pub(super) fn without_call(transaction: TransactionHandle, name: &'static str) -> Self {
+        let host = transaction.host().clone();
+        let none = Type(0);
+        Self {
+            writer: RefCell::new(Writer(transaction)),
+            op: name,
+            asked: Asked {
+                host,
+                attrs: Attrs::NONE,
+                args: Vec::new(),
+                out: none,
+                target: Attrs::NONE,
+            },
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            pattern: OpPattern::Opaque,
+            made: RefCell::default(),
+            stmts: RefCell::default(),
+        }
+    }
+
     /// The operator that is called.
     pub fn op(&self) -> &'static str {
         self.op

@@ -14,12 +14,14 @@ mod cost;
 mod facet;
 mod gradient;
 pub mod import;
+mod intrinsic;
 mod knob;
 mod layout;
 mod precision;
 mod question;
 mod rewrite;
 mod site;
+mod tensor_intrinsic;
 
 pub use asking::Rules;
 pub use compute::Compute;
@@ -27,6 +29,7 @@ pub use cost::{Cost, CostOf};
 pub use facet::Facet;
 pub use gradient::{Adjoint, Grad, Gradient, Grads};
 pub use import::ImportOnnx;
+pub use intrinsic::Intrinsics;
 pub use knob::Knob;
 pub use layout::{Carried, FollowLayout, Following, LayoutArg, Leaf};
 pub use precision::{NarrowPrecision, Precision};
@@ -36,6 +39,7 @@ pub use rewrite::{
     Simplify,
 };
 pub use site::{AboutCall, Site, op_of};
+pub use tensor_intrinsic::{INTRINSIC, TensorIntrinsic, TileElement, TileOperand, step_of};
 
 /// All that a file with rules usually needs.
 pub mod prelude {
@@ -44,7 +48,7 @@ pub mod prelude {
         TypeView, View,
     };
     pub use crate::pass::{Arithmetic, Call, Calls, PassError};
-    pub use crate::program::{Program, Stmt};
+    pub use crate::program::{Intrinsic, Program, Stmt};
     pub use crate::rule;
     pub use crate::rule::import::{
         Known, Node, Outputs, Problem, Scalar, Value, invalid, unsupported,

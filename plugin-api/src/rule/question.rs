@@ -7,7 +7,7 @@ use crate::abi::host::{Host, TransactionHandle};
 use crate::abi::rule::RuleItem;
 use crate::ir::{Build, Expr, Term};
 use crate::pass::{PassError, PrimFunc, Result, Rewriter};
-use crate::program::Program;
+use crate::program::{Intrinsic, Program};
 
 use super::{Knob, Site};
 
@@ -76,6 +76,14 @@ impl<'a> Question<'a> {
             PassError::new("its facet is asked for programs, and there is none to write")
         })?;
         Program::new(transaction, self.rule.key, self.data)
+    }
+
+    /// The intrinsic that it asks for.
+    pub(super) fn intrinsic(self) -> Result<Intrinsic> {
+        let transaction = self.transaction.ok_or_else(|| {
+            PassError::new("its facet is asked for programs, and there is none to write")
+        })?;
+        Ok(Intrinsic::new(transaction, self.rule.key))
     }
 
     /// A copy of the tensor program that the question is about, which is the rule's own.
