@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tenon_plugin_api::ir::{Build, BuildPrim, DType, Expr, Kind, NodeSpec, View};
+use tenon_plugin_api::rule::TileElement;
 
 use crate::exprs::loads;
 use crate::index::{AtomId, Range, Space, Sum};
@@ -79,6 +80,19 @@ impl Schedule {
             }
         }
         accesses
+    }
+
+    /// An element that a block reads or writes, told by what the iterators of the block are bound to.
+    pub(crate) fn access_of(&self, space: &mut Space, block: Id, element: TileElement) -> Access {
+        let iters = self.tree.as_block(block).map_or(&[][..], |block| &block.iters);
+        let mut bound: HashMap<AtomId, Sum> = HashMap::new();
+        for iter in iters {
+            let binding = space.read(self.body(), iter.binding);
+            bound.extend(space.node(iter.var).as_atom().map(|var| (var, binding)));
+        }
+        let TileElement { buffer, indices } = element;
+        let indices = self.indices_of(space, &bound, buffer, &indices);
+        Access { buffer, is_store: false, indices, stmt: block }
     }
 
     fn indices_of(

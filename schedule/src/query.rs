@@ -69,7 +69,7 @@ impl Schedule {
     }
 
     /// How far an access moves in one step of a loop, in elements.
-    fn factor(&self, space: &mut Space, access: &Access, each: Loop) -> Option<Sum> {
+    pub(crate) fn factor(&self, space: &mut Space, access: &Access, each: Loop) -> Option<Sum> {
         let var = self.tree.as_for(each.0)?.var;
         let whole = self.whole(space, access.buffer);
         let indices = access.indices.as_ref()?;

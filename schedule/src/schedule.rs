@@ -1,15 +1,18 @@
 //! A program while it is scheduled.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tenon_plugin_api::ir::{
     BinaryOp, BodyView, Build, BuildPrim, Context, DType, Expr, Kind, Symbol, Term, Type, View,
     Walk,
 };
 use tenon_plugin_api::pass::{Calls, PassError, PrimFunc, Rewriter};
+use tenon_plugin_api::rule::{INTRINSIC, TensorIntrinsic};
 
 use crate::exprs::Replacing;
 use crate::index::{Range, Space, Sum};
+use crate::primitives::is_finder;
 use crate::refusal::{Refusal, Result};
 use crate::trace::{Args, Handle, Instruction, Primitive, Trace};
 use crate::tree::{Id, Node, Tree, is_reduce, is_spatial};
@@ -32,6 +35,9 @@ pub struct Schedule {
     pub(crate) params: Vec<Expr>,
     pub(crate) trace: Trace,
     pub(crate) keeps_order: bool,
+    /// Whether instructions compute some of its loops, and those that were looked up, by their names.
+    pub(crate) has_tiles: bool,
+    pub(crate) intrinsics: HashMap<String, Arc<TensorIntrinsic>>,
 }
 
 /// A state of a [`Schedule`] to which it can go back.
@@ -52,7 +58,11 @@ impl Schedule {
         let params = params.to_vec();
         let mut space = ranges_of(&rw, body);
         let mut ranges: HashMap<Expr, [Expr; 2]> = HashMap::new();
+        let mut has_tiles = false;
         for expr in rw.post_order() {
+            if let View::For { attrs, .. } = rw.view(expr) {
+                has_tiles |= rw.body().terms().attrs(attrs).str(INTRINSIC).is_some();
+            }
             let View::Block(block) = rw.view(expr) else { continue };
             let bindings: Vec<Expr> = match block.domains.is_empty() {
                 true => block.iterators().map(|iter| iter.binding).collect(),
@@ -68,7 +78,8 @@ impl Schedule {
         }
         let tree = Tree::read(rw.body(), body, |binding| ranges.get(&binding).copied())
             .map_err(|(stmt, reason)| PassError::new(reason).at(stmt))?;
-        Ok(Self { rw, tree, params, trace: Trace::default(), keeps_order: false })
+        let (trace, intrinsics) = (Trace::default(), HashMap::new());
+        Ok(Self { rw, tree, params, trace, keeps_order: false, has_tiles, intrinsics })
     }
 
     /// Refuses from now on what changes the order in which a sum or a product of floats is made, and thereby how it is rounded.
@@ -111,7 +122,10 @@ impl Schedule {
         names: Option<Vec<String>>,
     ) -> Result<Vec<Handle>> {
         let before = self.tree.clone();
-        let result = args.check_alive(self).and_then(|()| (primitive.apply)(self, &args));
+        let mut result = args.check_alive(self).and_then(|()| (primitive.apply)(self, &args));
+        if !is_finder(primitive) {
+            result = result.and_then(|results| self.check_tiles().map(|()| results));
+        }
         match result {
             Ok(results) => {
                 let instruction = Instruction { primitive, args, results: results.clone() };

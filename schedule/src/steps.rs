@@ -148,6 +148,11 @@ impl Schedule {
         self.step("vectorize", vec![of(each)]).map(drop)
     }
 
+    /// Says that an instruction computes what a loop and those inside it do; the rules of the facet `intrinsic` have names.
+    pub fn tensorize(&mut self, each: Loop, intrinsic: &str) -> Result<()> {
+        self.step("tensorize", vec![of(each), text(intrinsic)]).map(drop)
+    }
+
     /// Repeats the body of a loop for each of its steps.
     pub fn unroll(&mut self, each: Loop) -> Result<()> {
         self.step("unroll", vec![of(each)]).map(drop)

@@ -1,4 +1,5 @@
-//! Rules that run: whose comes first, and what one does that misbehaves. `plugin-api/examples/faulty.rs` has them.
+//! Rules that run: whose comes first, and what one does that misbehaves. `plugin-api/examples/faulty.rs` has them, and `tiles.rs`
+//! intrinsics.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,30 +14,40 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("rules::a_choice_comes_first", a_choice_comes_first),
         Trial::test("rules::one_that_misbehaves", one_that_misbehaves),
         Trial::test("rules::a_gradient_of_another_type", gradient_of_another_type),
+        Trial::test("rules::intrinsics_that_are_wrong", wrong_intrinsics),
         Trial::test("rules::a_plugin_in_a_process_of_its_own", isolated),
     ]
 }
 
-/// A folder with a registry: our plugins, and the faulty one where `enable` says which of its passes are on.
+/// A folder with a registry: our plugins, and one that misbehaves, where `enable` says which of its passes are on.
 struct House {
     folder: tempfile::TempDir,
 }
 
 impl House {
     fn new(enable: &str, more: &str) -> Result<Self, Failed> {
+        Self::of("libfaulty.so", enable, more)
+    }
+
+    fn of(name: &str, enable: &str, more: &str) -> Result<Self, Failed> {
         let folder = tempfile::tempdir()?;
         let plugins = folder.path().join("plugins");
         fs::create_dir(&plugins)?;
-        let library = profile().join("examples/libfaulty.so");
-        fs::copy(&library, plugins.join("libfaulty.so"))
+        let library = profile().join("examples").join(name);
+        fs::copy(&library, plugins.join(name))
             .map_err(|error| format!("{}: {error}", library.display()))?;
         let text = format!(
             "schema = 1\n[[plugins.dir]]\npath = {:?}\nenable = \"all\"\n[[plugins.dir]]\n\
              path = \"plugins\"\nenable = {enable:?}\n{more}",
             profile().display().to_string()
         );
-        fs::write(folder.path().join("registry.toml"), text)?;
-        Ok(Self { folder })
+        let house = Self { folder };
+        fs::write(house.registry(), text)?;
+        Ok(house)
+    }
+
+    fn registry(&self) -> PathBuf {
+        self.folder.path().join("registry.toml")
     }
 
     fn file(&self, text: &str) -> Result<PathBuf, Failed> {
@@ -55,7 +66,7 @@ impl House {
     fn after(&self, pass: &str, text: &str) -> Result<String, Failed> {
         let mut command = tenon();
         command.args(["opt", "--pipeline", pass]).arg(self.file(text)?);
-        command.arg("--registry").arg(self.folder.path().join("registry.toml"));
+        command.arg("--registry").arg(self.registry());
         let output = run(&mut command)?;
         Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
     }
@@ -116,6 +127,54 @@ fn gradient_of_another_type() -> Result<(), Failed> {
     let said = House::new("all", "")?.after("relax.Gradient", text)?;
     let why = "`test.op.WrongValue` has no gradient here, since its rule answers a f32[] for argument 0, which is a f32[4]";
     expect(said, &[why])
+}
+
+/// Each intrinsic of `test.tiles`, and what is said where a program names it.
+const INTRINSICS: [(&str, &str); 13] = [
+    ("panics", "the plugin `test.tiles` is broken: panic at"),
+    ("says_nothing", "does not say what it computes"),
+    ("has_no_code", "does not say which code computes it"),
+    ("is_no_loop", "its loops do not have constant extents of 2 or more"),
+    ("has_an_operand_too_many", "its operand `unused` is not used"),
+    ("is_no_llvm", "the code of the intrinsic `test.is_no_llvm` cannot be compiled"),
+    ("defines_something_else", "it does not define `@tile`"),
+    ("takes_something_else", "`@tile` is not void (ptr, ptr, i64)"),
+    ("lies_on_features", "LLVM cannot make code of `"),
+    ("needs_the_unheard_of", "it needs `avx1024`, which x86-64 does not have"),
+    ("is_of_another_machine", "it is of aarch64, and the target is x86_64"),
+    ("is_not_there", "no plugin has it"),
+    ("right", ""),
+];
+
+fn wrong_intrinsics() -> Result<(), Failed> {
+    let house = House::of("libtiles.so", "all", "")?;
+    for (name, wanted) in INTRINSICS {
+        let text = format!(
+            "prim @double(%x: f32[4], out %y: f32[4]) {{
+  for %j in 0..4 {{ intrinsic = \"test.{name}\" }} {{
+    %y[%j] = %x[%j] * 2.0
+  }}
+}}
+
+fn @main(%x: f32[4]) -> f32[4] {{
+  %y: f32[4] = call_tir(@double, %x) {{ out = f32[4] }}
+  ret %y
+}}
+"
+        );
+        let out = house.folder.path().join("m.s");
+        let mut command = tenon();
+        command.args(["compile", "--target", "x86-64", "--emit", "asm", "-o"]).arg(&out);
+        command.arg(house.file(&text)?).arg("--registry").arg(house.registry());
+        let output = run(&mut command)?;
+        let is_right = name == "right";
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        if output.status.code() != Some(i32::from(!is_right)) || out.exists() != is_right {
+            return Err(format!("{name}: {}: {said}", output.status).into());
+        }
+        expect(said, &[wanted])?;
+    }
+    Ok(())
 }
 
 fn isolated() -> Result<(), Failed> {

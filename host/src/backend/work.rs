@@ -1,5 +1,7 @@
 //! What a code generator is given to do.
 
+use tenon_plugin_api::rule::TensorIntrinsic;
+
 use crate::ir::Function;
 use crate::plan::Entry;
 use crate::runtime::model::LIBRARY_INFO;
@@ -26,6 +28,8 @@ pub struct Kernel<'a> {
     pub symbol: &'a str,
     /// A tensor program.
     pub function: &'a Function,
+    /// The intrinsics that its loops name.
+    pub intrinsics: &'a [TensorIntrinsic],
 }
 
 /// A program on a device: the symbol that starts it, and how many threads run it.

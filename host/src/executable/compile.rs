@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use tenon_plugin_api::rule::TensorIntrinsic;
+
 use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, Work, backend_for};
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
@@ -14,6 +16,7 @@ use crate::target::Target;
 
 use super::error::CompileError;
 use super::identical::Distinct;
+use super::intrinsics::intrinsics_of;
 use super::scheduled::Scheduled;
 use super::sources::symbol_part;
 
@@ -163,13 +166,22 @@ pub(super) struct KernelUnit {
     name: String,
     symbol: String,
     function: Arc<Function>,
+    intrinsics: Vec<TensorIntrinsic>,
     /// What the first call of it came from.
     source: NodeSource,
 }
 
 impl KernelUnit {
     pub(super) fn kernel(&self) -> Kernel<'_> {
-        Kernel { name: &self.name, symbol: &self.symbol, function: &self.function }
+        let KernelUnit { name, symbol, function, intrinsics, .. } = self;
+        Kernel { name, symbol, function, intrinsics }
+    }
+
+    /// It with the intrinsics that its loops name.
+    fn with_intrinsics(self) -> Result<Self, BackendError> {
+        let found = intrinsics_of(&self.name, &self.function);
+        let intrinsics = found.map_err(|error| self.named(error))?;
+        Ok(Self { intrinsics, ..self })
     }
 
     /// An error about it.
@@ -206,7 +218,8 @@ impl Job {
             } else if is_new {
                 let symbol = symbol_of(module.cx(), &name, number, source);
                 entry.kernels.push(symbol.clone());
-                let unit = KernelUnit { name, symbol, function, source };
+                let unit = KernelUnit { name, symbol, function, intrinsics: Vec::new(), source };
+                let unit = unit.with_intrinsics()?;
                 let bytes = of(target).scratch_bytes(&unit.kernel());
                 let bytes = bytes.map_err(|error| unit.named(error))?;
                 scratch = bytes.max(scratch);

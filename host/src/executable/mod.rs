@@ -18,6 +18,7 @@ mod error;
 mod export;
 mod header;
 mod identical;
+mod intrinsics;
 mod scheduled;
 mod sources;
 #[cfg(all(test, feature = "llvm"))]

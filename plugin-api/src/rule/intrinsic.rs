@@ -10,7 +10,7 @@
 //! computes a nest of loops: the nest stays what it is, so that all who read it know what is computed, and whoever makes code emits the
 //! intrinsic's instead.
 
-use crate::ir::{Attrs, Build, Context, DType, Symbol, Term};
+use crate::ir::{Attrs, Build, Context, Symbol, Term};
 use crate::pass::{PassError, Result, Rewriter};
 use crate::program::Intrinsic;
 
@@ -56,10 +56,5 @@ impl TensorIntrinsic {
     pub fn nest(&self) -> String {
         let axis = |(name, extent): &(String, i64)| format!("{name} in 0..{extent}");
         self.axes.iter().map(axis).collect::<Vec<_>>().join(", ")
-    }
-
-    /// Whether it sums floats, or rounds them.
-    pub fn has_floats(&self) -> bool {
-        self.operands.iter().any(|operand| DType::is_float(operand.dtype))
     }
 }

@@ -217,7 +217,7 @@ impl TensorIntrinsic {
             if !fits {
                 let wanted = if row == 0 { steps[at].to_string() } else { "whole rows".to_owned() };
                 return Err(format!(
-                    "`{name}` moves {moved} elements with `{axis}`, and has to move {wanted}"
+                    "`{name}` moves by {moved} with `{axis}`, and has to move by {wanted}"
                 ));
             }
         }

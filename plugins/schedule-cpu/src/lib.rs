@@ -4,6 +4,7 @@ mod attempt;
 mod fallback;
 mod finish;
 mod inlining;
+mod intrinsics;
 mod product;
 mod rows;
 mod threads;

@@ -32,7 +32,7 @@ const TRACE: &str = "trace";
     name = "tir.ApplySchedules",
     aliases = ["s_tir.dlight.ApplyDefaultSchedule", "tir.transform.DefaultGPUSchedule"],
     phase = "target",
-    asks = ["schedule"],
+    asks = ["schedule", "intrinsic"],
     before = ["tir.LowerBlocks"],
     opt_level = 1,
     idempotent = true
@@ -48,7 +48,7 @@ fn apply_schedules(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimF
         let script = own.parse();
         let script = script.map_err(|error: TraceError| PassError::new(format!("{error}")))?;
         let attrs = cx.without_attr(func.attrs(), SCHEDULE);
-        return replay(&with_attrs(&func, attrs)?, &script);
+        return replay(&with_attrs(&func, attrs)?, &script, cx);
     }
     let op = attrs.str(OP_NAME).map(|name| cx.symbol(name));
     let mut rw = func.edit();
@@ -56,7 +56,7 @@ fn apply_schedules(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimF
     let Some(Answered { trace, report }) = answer else { return Ok(func) };
     let report = AttrValue::Term(Term(report.0));
     let attrs = cx.with_attr(cx.without_attr(func.attrs(), KNOBS), SCHEDULED, report);
-    replay(&with_attrs(&func, attrs)?, &trace)
+    replay(&with_attrs(&func, attrs)?, &trace, cx)
 }
 
 fn with_attrs(program: &PrimFunc, attrs: Attrs) -> Result<PrimFunc> {

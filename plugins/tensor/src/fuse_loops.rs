@@ -81,7 +81,7 @@ fn fusable_steps(nest: &Nest<'_>, index: usize) -> Option<i64> {
     let is_plain = this.kind == LoopKind::Serial
         && attrs == Attrs::NONE
         && matches!(nest.body.view(min), View::Int(0));
-    if !is_plain || nest.is_too_deep(index) || nest.has_value_of_variable(index) {
+    if !is_plain || nest.is_settled(index) || nest.has_value_of_variable(index) {
         return None;
     }
     this.steps.filter(|&steps| steps > 0)

@@ -1,6 +1,9 @@
 //! Reading and rebuilding loops.
 
+use std::collections::HashSet;
+
 use tenon_plugin_api::prelude::*;
+use tenon_plugin_api::rule::INTRINSIC;
 
 /// The number of steps of a loop, when it is a constant.
 pub(crate) fn constant_extent(body: BodyView<'_>, stmt: Expr) -> Option<i64> {
@@ -11,6 +14,27 @@ pub(crate) fn constant_extent(body: BodyView<'_>, stmt: Expr) -> Option<i64> {
         },
         _ => None,
     }
+}
+
+/// The loops that an instruction computes at once, and those inside them.
+pub(crate) fn loops_in_tiles(body: BodyView<'_>) -> HashSet<Expr> {
+    let mut inside = HashSet::new();
+    // The loops of a tile that are open: a tile has none of its own.
+    let mut open = 0;
+    for step in body.walk(body.root()) {
+        match step {
+            Walk::Enter(stmt) => {
+                let View::For { attrs, .. } = body.view(stmt) else { continue };
+                if open > 0 || body.terms().attrs(attrs).str(INTRINSIC).is_some() {
+                    open += 1;
+                    inside.insert(stmt);
+                }
+            }
+            Walk::Leave(stmt) if open > 0 && body.kind(stmt) == Kind::FOR => open -= 1,
+            Walk::Leave(_) => {}
+        }
+    }
+    inside
 }
 
 /// The variable that a loop or a `let` binds; its place is never replaced.

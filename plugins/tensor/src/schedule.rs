@@ -15,7 +15,7 @@ use tenon_plugin_api::prelude::*;
 use tenon_schedule::{Schedule, Script, TraceError};
 
 /// Applies a trace of schedule primitives to tensor programs.
-#[pass(name = "tir.Schedule", phase = "target")]
+#[pass(name = "tir.Schedule", phase = "target", asks = ["intrinsic"])]
 fn schedule(
     func: PrimFunc,
     module: &Module,
@@ -34,7 +34,7 @@ fn schedule(
     }
     let script = options.trace.parse();
     let script = script.map_err(|error: TraceError| PassError::new(format!("{error}")))?;
-    replay(&func, &script)
+    replay(&func, &script, cx)
 }
 
 #[derive(Options)]
@@ -47,12 +47,15 @@ struct Options {
     program: String,
 }
 
-/// The program with a trace applied to it.
-pub(crate) fn replay(program: &PrimFunc, script: &Script) -> Result<PrimFunc> {
+/// The program with a trace applied to it. Where floats are strict their sums keep their order.
+pub(crate) fn replay(program: &PrimFunc, script: &Script, cx: &PassContext) -> Result<PrimFunc> {
     if script.is_empty() {
         return Ok(program.clone());
     }
     let mut schedule = Schedule::of(program)?;
+    if cx.keeps_floats() {
+        schedule.keep_order();
+    }
     match schedule.replay(script) {
         Ok(()) => schedule.finish(),
         Err(refusal) => Err(schedule.explain(&refusal)),

@@ -63,7 +63,7 @@ const VECTORIZED: LoopKind = LoopKind::Vectorized;
 
 fn is_worth_it(nest: &Nest<'_>, index: usize) -> bool {
     let this = &nest.loops[index];
-    if nest.is_too_deep(index) || this.steps.is_none_or(|steps| steps < MIN_STEPS) {
+    if nest.is_settled(index) || this.steps.is_none_or(|steps| steps < MIN_STEPS) {
         return false;
     }
     let accesses = &nest.accesses[this.accesses.clone()];

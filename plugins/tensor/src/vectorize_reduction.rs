@@ -119,7 +119,7 @@ impl Sum {
         });
         let is_scalar = body.scalar_ty(sum).is_some_and(|(_, lanes)| lanes == 1);
         let is_plain = is_sum && own == 2 && are_near && is_scalar;
-        (is_plain && !nest.is_too_deep(index)).then_some(Sum { op, store, buffer, place, value })
+        (is_plain && !nest.is_settled(index)).then_some(Sum { op, store, buffer, place, value })
     }
 
     /// Whether the order does not matter.

@@ -21,6 +21,7 @@ mod reverse_inline;
 mod rfactor;
 mod split;
 mod table;
+mod tensorize;
 mod unit;
 
 pub use table::all;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 33] = [
+static PRIMITIVES: [&Primitive; 34] = [
     &find::BLOCK,
     &find::BLOCKS,
     &find::ANCHOR,
@@ -37,6 +37,7 @@ static PRIMITIVES: [&Primitive; 33] = [
     &layout::TRANSFORM_LAYOUT,
     &pad_einsum::PAD_EINSUM,
     &annotate::SET_SCOPE,
+    &tensorize::TENSORIZE,
 ];
 
 /// All primitives, in the order of the documentation.

@@ -91,6 +91,7 @@ pub(super) fn check(module: &Module<'_>) -> Result<(), UnknownIntrinsics> {
         let name = func.get_name().to_string_lossy();
         if let Some(intrinsic) = name.strip_prefix("llvm.")
             && !is_allowed(intrinsic)
+            && !is_of_machine(intrinsic)
         {
             refused.push(name.into_owned());
         }
@@ -99,6 +100,13 @@ pub(super) fn check(module: &Module<'_>) -> Result<(), UnknownIntrinsics> {
         true => Ok(()),
         false => Err(UnknownIntrinsics(refused)),
     }
+}
+
+/// Whether it is of one architecture. Only tensor intrinsics bring such, and say which features of a processor these need.
+fn is_of_machine(name: &str) -> bool {
+    ["x86.", "aarch64.", "arm.", "riscv.", "wasm.", "nvvm."]
+        .iter()
+        .any(|head| name.starts_with(head))
 }
 
 /// Whether `name`, or `name` up to one of its dots, stands in the list.

@@ -15,7 +15,7 @@ use inkwell::{
 };
 use rayon::prelude::*;
 
-use super::{LlvmError, intrinsics, machine::machine};
+use super::{LlvmError, fatal, intrinsics, machine::machine};
 use crate::backend::Emit;
 use crate::target::Target;
 
@@ -99,7 +99,8 @@ where
         let cx = Context::create();
         let module = build(&cx, unit)?;
         let options = CompileOptions { pipeline: pipeline(unit), ..options.clone() };
-        Ok(compile_module(machine, &options, &module)?)
+        let name = module.get_name().to_string_lossy().into_owned();
+        Ok(fatal::within(&name, || compile_module(machine, &options, &module))?)
     };
     if units.len() < 2 || options.threads == 1 {
         let machine = machine(target.processor())?;

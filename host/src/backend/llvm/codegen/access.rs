@@ -198,6 +198,23 @@ impl<'cx> Assembler<'cx, '_> {
         }
     }
 
+    /// Where an element of a buffer lies.
+    pub(super) fn address(
+        &self,
+        buffer: &Buffer<'cx>,
+        indices: &[Value<'cx>],
+    ) -> Result<PointerValue<'cx>> {
+        match self.place(buffer, indices)? {
+            Place::One(offset) => {
+                let element = Class::of(buffer.layout.dtype)?.memory(self.cx);
+                self.element(buffer.pointer, element, offset)
+            }
+            Place::Strided { .. } | Place::Scattered { .. } => {
+                Problem::malformed(format!("several elements of `{}` at once", buffer.layout.name))
+            }
+        }
+    }
+
     fn lanes_to_store(&self, value: Value<'cx>, lanes: u16) -> Result<BasicValueEnum<'cx>> {
         if value.lanes != 1 && value.lanes != lanes {
             let found = value.lanes;

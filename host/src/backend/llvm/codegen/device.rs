@@ -114,6 +114,7 @@ fn emit<'cx>(
         tasks: Vec::new(),
         parallel_loops: 0,
         memo: Memo::new(body),
+        intrinsics: kernel.intrinsics,
     };
     emitter.run(program.stmt)?;
     emitter.asm.builder.build_return(None)?;

@@ -35,6 +35,7 @@ mod scratch;
 mod statement;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod value;
 
 pub use constants::build_constants;

@@ -12,6 +12,8 @@ use inkwell::{
     },
 };
 
+use tenon_plugin_api::rule::{INTRINSIC, TensorIntrinsic};
+
 use super::{
     access::{Buffer, BufferLayout},
     assembler::Assembler,
@@ -22,7 +24,7 @@ use super::{
     scratch::{ALIGN, Placement, ScratchPlan},
     value::{Class, Form, Value},
 };
-use crate::ir::{BodyView, DType, Expr, LoopKind, PrimBlockView, View};
+use crate::ir::{Attrs, BodyView, DType, Expr, LoopKind, PrimBlockView, View};
 
 /// Emits the statements of one program.
 pub(super) struct Emitter<'cx, 'a> {
@@ -37,6 +39,8 @@ pub(super) struct Emitter<'cx, 'a> {
     /// Number of parallel loops so far.
     pub(super) parallel_loops: usize,
     pub(super) memo: Memo<'cx>,
+    /// Those that loops of the program name.
+    pub(super) intrinsics: &'a [TensorIntrinsic],
 }
 
 /// The LLVM function that is being filled.
@@ -93,7 +97,7 @@ pub(super) struct OpenLoop<'cx> {
     end: IntValue<'cx>,
 }
 
-impl<'cx> Emitter<'cx, '_> {
+impl<'cx, 'a> Emitter<'cx, 'a> {
     /// Emits `root` and all in it, at the end of the current block.
     pub(super) fn run(&mut self, root: Expr) -> Result<()> {
         self.tasks.push(Task::Stmt(root));
@@ -138,6 +142,9 @@ impl<'cx> Emitter<'cx, '_> {
                 self.axis(var, extent, axis)?;
                 self.tasks.push(Task::Stmt(body));
                 Ok(())
+            }
+            View::For { attrs, .. } if let Some(name) = self.intrinsic_of(attrs) => {
+                self.tile(stmt, name)
             }
             View::For { var, min, extent, body, kind, .. } => {
                 self.for_loop(var, min, extent, body, kind)
@@ -188,6 +195,11 @@ impl<'cx> Emitter<'cx, '_> {
                 Problem::malformed(format!("a {kind} stands where a statement is expected"))
             }
         }
+    }
+
+    /// The intrinsic that a loop says computes it.
+    fn intrinsic_of(&self, attrs: Attrs) -> Option<&'a str> {
+        self.body.terms().attrs(attrs).str(INTRINSIC)
     }
 
     /// The value of an expression; within one statement every node is evaluated once.

@@ -12,7 +12,7 @@ fn build_on_a_small_stack(make: fn() -> std::sync::Arc<Function>) {
         let func = make();
         let target = Target::native().unwrap();
         let cx = context::Context::create();
-        let kernel = Kernel { name: "k", symbol: "k", function: &func };
+        let kernel = Kernel { name: "k", symbol: "k", function: &func, intrinsics: &[] };
         let module = build_kernel(&cx, &target, &kernel).unwrap();
         assert!(module.get_function("k").is_some());
     };

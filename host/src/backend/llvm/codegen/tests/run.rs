@@ -56,7 +56,7 @@ impl Program {
 
 /// `func` in the form `emit`.
 pub(super) fn compile(func: &Function, target: &Target, emit: Emit) -> Result<Vec<u8>, String> {
-    let kernel = Kernel { name: "k", symbol: "k", function: func };
+    let kernel = Kernel { name: "k", symbol: "k", function: func, intrinsics: &[] };
     let options = CompileOptions { emit, pipeline: pipeline_for(func), threads: 1 };
     compile_units(target, &options, &[kernel], |cx, kernel| build_kernel(cx, target, kernel))
         .map(|mut units| units.remove(0))
@@ -87,7 +87,7 @@ pub(super) fn run_on(
     pool: Option<&ThreadPool>,
 ) -> Vec<Tensor> {
     let object = compile(func, target, Emit::Object).unwrap_or_else(|error| panic!("{error}"));
-    let kernel = Kernel { name: "k", symbol: "k", function: func };
+    let kernel = Kernel { name: "k", symbol: "k", function: func, intrinsics: &[] };
     let scratch = scratch_bytes(&kernel).unwrap() as i64;
     let mut scratch = TensorBuffer::zeros(&[scratch], DataType::U8).unwrap();
     let body = func.view();
