@@ -7,7 +7,6 @@
 //!
 //! Floats may be wrong by units in the last place: see [`TOLERANCES`].
 
-use tenon_operators as _;
 mod float;
 mod integers;
 mod nans;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use libtest_mimic::Failed;
 use tenon_host::diagnostics::Source;
@@ -9,7 +10,7 @@ use tenon_host::driver::run_plan;
 use tenon_host::eval::{Evaluator, Tensor, Value};
 use tenon_host::executable::{CompileOptions, Executable};
 use tenon_host::infer::infer_module;
-use tenon_host::ir::{Bytes, Module};
+use tenon_host::ir::{Bytes, Cx, Module};
 use tenon_host::passes::{PassContext, plan};
 use tenon_host::registry::Registry;
 use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
@@ -127,19 +128,23 @@ impl Compiled {
     }
 }
 
+/// What is known of operators, and the rules by which their programs are scheduled.
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("registry.toml");
+    Registry::open(&path).expect("the registry is readable")
+});
+
 fn read(text: &str) -> Result<Module, Failed> {
     let source = Source::new("numbers", text);
-    let module = parse_module(&tenon_host::testing::cx(), &source, &mut NoWeights)
+    let module = parse_module(&Cx::with_operators(REGISTRY.operators()), &source, &mut NoWeights)
         .map_err(|errors| errors.render(false))?;
     Ok(infer_module(&module).map_err(|errors| errors[0].1.to_diagnostic(&source).render(false))?)
 }
 
 fn lower(module: &Module, pipeline: &str, target: &Target) -> Result<Module, Failed> {
-    let registry = Path::new(env!("CARGO_MANIFEST_DIR")).join("registry.toml");
-    let registry = Registry::open(&registry)?;
-    let plan = plan(&registry, pipeline).map_err(|error| error.to_string())?;
+    let plan = plan(&REGISTRY, pipeline).map_err(|error| error.to_string())?;
     let mut context = PassContext { target: target.attrs(module.cx()), ..PassContext::default() };
-    Ok(run_plan(&registry, &plan, module, &mut context)
+    Ok(run_plan(&REGISTRY, &plan, module, &mut context)
         .map_err(|error| error.to_diagnostic().render(false))?)
 }
 

@@ -84,7 +84,7 @@ impl Case {
     fn judge(&self) -> Result<Outcome, Failure> {
         let dims = self.dims()?;
         let as_given = ImportOptions { dims, ..ImportOptions::default() };
-        let list = match import(&tenon_host::testing::cx(), &self.model, &as_given) {
+        let list = match import(&compiled::cx(), &self.model, &as_given) {
             Ok(module) => {
                 return Ok(match self.judge_module(&module)? {
                     None => Outcome::Passed,
@@ -182,7 +182,7 @@ impl Case {
             };
             let inputs = self.inputs.iter().filter(|(_, tensor)| is_fixed(tensor));
             options.inputs = inputs.map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
-            match import(&tenon_host::testing::cx(), &self.model, &options) {
+            match import(&compiled::cx(), &self.model, &options) {
                 Ok(module) => return Some(module),
                 Err(ImportError::Unsupported { list, .. }) => {
                     is_wanted = wants_constants(&list.items);

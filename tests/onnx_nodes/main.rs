@@ -7,7 +7,6 @@
 //! `unsupported.txt` and `random_unsupported.txt`, and how many there are of each kind. Where we and ONNX Runtime
 //! differ, `differences.txt` says who is right.
 
-use tenon_operators as _;
 mod case;
 mod compare;
 #[path = "../support/compiled.rs"]

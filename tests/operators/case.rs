@@ -11,6 +11,7 @@ use tenon_host::io::{Array, NpyType, read_npz};
 use tenon_host::ir::{Bytes, Context, DType, Expr, Function, Module, Symbol, View};
 use tenon_host::text::{NoWeights, parse_module};
 
+use super::compiled;
 use super::fill::fill;
 
 /// A case.
@@ -74,7 +75,7 @@ fn cases(file: &Path) -> Vec<Case> {
 
 /// Reads a module from text.
 pub(crate) fn read(text: &str) -> Module {
-    match parse_module(&tenon_host::testing::cx(), &Source::new("suite", text), &mut NoWeights) {
+    match parse_module(&compiled::cx(), &Source::new("suite", text), &mut NoWeights) {
         Ok(module) => module,
         Err(errors) => panic!("{}", errors.render(false)),
     }

@@ -4,7 +4,6 @@
 //! and ONNX Runtime. A target takes the case and its inputs and gives results; how near they must be, and which cases
 //! it cannot do, stands in `targets.toml`. A trial holds the cases of one family on one target.
 
-use tenon_operators as _;
 mod case;
 #[path = "../support/compiled.rs"]
 mod compiled;
@@ -13,6 +12,7 @@ mod emulated;
 #[path = "../models/fill.rs"]
 mod fill;
 mod inference;
+mod intrinsics;
 mod targets;
 
 use std::path::Path;
@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     let settings = Arc::new(Settings::read(&folder.join("targets.toml")));
     let families: Arc<[Family]> = case::families(&folder.join("cases")).into();
     let mut trials = inference::trials(&folder);
+    trials.extend(intrinsics::trials());
     for target in targets::ALL {
         let missing = target.missing();
         missing.iter().for_each(|why| eprintln!("{} is skipped: {why}", target.name));

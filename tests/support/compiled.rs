@@ -7,7 +7,7 @@ use tenon_host::diagnostics::Diagnostic;
 use tenon_host::driver::run_plan;
 use tenon_host::eval::Tensor;
 use tenon_host::executable::{CompileOptions, Executable};
-use tenon_host::ir::{Bytes, Module};
+use tenon_host::ir::{Bytes, Cx, Module};
 use tenon_host::passes::{PassContext, plan};
 use tenon_host::registry::Registry;
 use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
@@ -21,6 +21,11 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     Registry::open(&path).expect("the registry is readable")
 });
 
+/// An empty context with what the registry knows: operators, and the rules by which their programs are scheduled.
+pub(crate) fn cx() -> Cx {
+    Cx::with_operators(REGISTRY.operators())
+}
+
 /// Compiles `main` for this machine.
 pub(crate) fn compile(module: &Module) -> Result<Model, String> {
     let target = Target::native().map_err(|error| error.to_string())?;
@@ -29,13 +34,20 @@ pub(crate) fn compile(module: &Module) -> Result<Model, String> {
 
 /// Compiles `main`.
 pub(crate) fn executable(module: &Module, target: &Target) -> Result<Executable, String> {
+    let lowered = lowered(module, target)?;
+    Executable::compile(&lowered, target, &options()).map_err(|error| error.to_string())
+}
+
+/// A module behind the default pipeline.
+pub(crate) fn lowered(module: &Module, target: &Target) -> Result<Module, String> {
     let plan = plan(&REGISTRY, "default").map_err(|error| error.to_string())?;
     let mut cx = PassContext { target: target.attrs(module.cx()), ..PassContext::default() };
-    let lowered = run_plan(&REGISTRY, &plan, module, &mut cx)
-        .map_err(|error| first_words(&error.to_diagnostic()))?;
-    // One thread: the suites run many cases at once.
-    let options = CompileOptions { threads: 1, ..CompileOptions::default() };
-    Executable::compile(&lowered, target, &options).map_err(|error| error.to_string())
+    run_plan(&REGISTRY, &plan, module, &mut cx).map_err(|error| first_words(&error.to_diagnostic()))
+}
+
+/// One thread: the suites run many cases at once.
+pub(crate) fn options() -> CompileOptions {
+    CompileOptions { threads: 1, ..CompileOptions::default() }
 }
 
 /// The message of a diagnostic, without the excerpts and advice around it.

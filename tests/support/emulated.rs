@@ -22,7 +22,7 @@ use super::compiled;
 
 /// A processor that this machine may be able to pretend.
 pub(crate) struct Emulator {
-    target: &'static str,
+    pub(crate) target: &'static str,
     program: &'static str,
     arguments: &'static [&'static str],
     /// The instruction that asks the system for something: its text, and the registers of its result, of the number and
@@ -49,6 +49,11 @@ const WRITE: u32 = 64;
 const EXIT: u32 = 93;
 
 impl Emulator {
+    /// The same machine, for another target.
+    pub(crate) const fn with(self, target: &'static str) -> Self {
+        Self { target, ..self }
+    }
+
     /// Why nothing can be run; `None` when it can.
     pub(crate) fn missing(&self) -> Option<String> {
         let found = Command::new(self.program).arg("--version").stdout(Stdio::null()).status();
