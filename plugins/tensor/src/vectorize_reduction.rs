@@ -49,13 +49,14 @@ fn vectorize_reduction(
 ) -> Result<PrimFunc> {
     let nest = Nest::of(func.view());
     let lanes = lanes(options.lanes, cx);
+    let may_reorder = options.reassociate && !cx.keeps_floats();
     let mut rw = func.edit();
     for (index, this) in nest.loops.iter().enumerate() {
         if this.kind == LoopKind::Serial
             && this.steps.is_some_and(|steps| steps >= lanes * MIN_VECTORS)
             && lanes > 1
             && let Some(sum) = Sum::of(&nest, index)
-            && (options.reassociate || sum.is_exact(nest.body))
+            && (may_reorder || sum.is_exact(nest.body))
         {
             let steps = this.steps.unwrap_or(0);
             let in_parts = sum.in_parts(&mut rw, this.stmt, steps, width(steps, lanes));
@@ -77,7 +78,7 @@ struct Options {
     /// parts of a sum; 0 for what the target's registers hold
     #[option(default = 0, min = 0, max = 1024)]
     lanes: i64,
-    /// floats may be added in another order
+    /// floats may be added in another order, where the target does not keep it
     #[option(default = true)]
     reassociate: bool,
 }
