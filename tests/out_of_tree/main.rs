@@ -80,7 +80,7 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
         root,
         &folder,
         "custom-op",
-        &["src/lib.rs", "src/moments.rs", "src/dense_schedule.rs"],
+        &["src/lib.rs", "src/moments.rs", "src/dense_schedule.rs", "src/pairs.rs"],
     )?;
     fs::create_dir_all(&plugins)?;
     build_in(&folder, "libacme_operators.so", &plugins.join("libacme_operators.so"))?;
@@ -124,6 +124,9 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
     })?;
     compiled(root, house.path(), |arguments, file| said(&text, arguments, file))?;
     scheduled(root, &text, &bare, said)?;
+    tensorized(root, house.path(), |registry, arguments, file| {
+        said(if registry { &text } else { &bare }, arguments, file)
+    })?;
     let isolated = format!("{text}[passes.\"relax.FoldConstant\"]\nisolate = true\n");
     expect(said(&isolated, &folding, &file)?, folded)?;
     let alone = format!("schema = 1\n{}", dir(&ours));
@@ -175,6 +178,36 @@ fn scheduled(
         }
     }
     Ok(())
+}
+
+/// An instruction of a third party is what a program that names it runs, and computes what its loops say.
+fn tensorized(
+    root: &Path,
+    house: &Path,
+    said: impl Fn(bool, &[&str], &Path) -> Result<String, Failed>,
+) -> Result<(), Failed> {
+    let file = root.join("examples/custom-op/tests/pairs.ir");
+    let out = house.join("pairs.s");
+    let compile =
+        ["compile", "--target", "x86-64", "--emit", "asm", "-o", &out.display().to_string()];
+    let told = said(true, &compile, &file)?;
+    let text = fs::read_to_string(&out).map_err(|error| format!("{told}{error}"))?;
+    if !text.contains("pmaddwd") {
+        return Err(format!("`pmaddwd` is expected in:\n{text}").into());
+    }
+    if cfg!(target_arch = "x86_64") {
+        let validate = ["opt", "--pipeline", "default", "--validate=compiled"];
+        let told = said(true, &validate, &file)?;
+        let wanted = "what was compiled of @main computes what the evaluator does";
+        if !told.contains(wanted) {
+            return Err(format!("`{wanted}` is expected in:\n{told}").into());
+        }
+    }
+    let told = said(false, &compile, &file)?;
+    match told.contains("there is no intrinsic `acme.sse2.i16x4x2`") {
+        true => Ok(()),
+        false => Err(format!("it is to name what is missing:\n{told}").into()),
+    }
 }
 
 /// A function that calls the operator is compiled with its neighbours, and the library runs where nobody knows the plugin.

@@ -1,7 +1,8 @@
-//! Operators of Acme, and how some of ours run.
+//! Operators of Acme, how some of ours run, and an instruction for tiles.
 
 mod dense_schedule;
 mod moments;
+mod pairs;
 
 tenon_plugin_api::plugin! {
     id = "acme.operators",
