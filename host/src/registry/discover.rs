@@ -38,15 +38,17 @@ impl Found {
                 }
             };
             paths.retain(|path| seen.insert(path.clone()));
-            // A manifest takes microseconds to read: threads are for hundreds of them.
+            // A manifest takes microseconds to read, and one of many operators a tenth of a millisecond: threads are for dozens of
+            // them, and no thread should be left with many.
             let manifests: Vec<Result<Manifest, ManifestError>> =
-                paths.par_iter().with_min_len(64).map(|path| Manifest::read_notes(path)).collect();
+                paths.par_iter().with_min_len(8).map(|path| Manifest::read_notes(path)).collect();
             let registry = Path::new(dir.place.file());
             let users = trusted_users(registry);
+            // What everybody can name is as unsafe as what everybody can write.
+            let of_registry = trust.writers(registry, &users);
             let mut writers = |path: &Path| match policy {
                 TrustPolicy::Allow => None,
-                // What everybody can name is as unsafe as what everybody can write.
-                _ => trust.writers(registry, &users).or_else(|| trust.writers(path, &users)),
+                _ => of_registry.clone().or_else(|| trust.writers(path, &users)),
             };
             for (path, manifest) in paths.into_iter().zip(manifests) {
                 let mut untrusted = writers(&path);
