@@ -230,7 +230,7 @@ fn cost(op: &Conv2d, at: &mut Site<'_>) -> Option<Cost> {
     let (_, result) = at.tensor(at.call.expr)?;
     let outputs = extent(&kernel, &op.kernel_layout, 'O', at)?;
     let all = |dims: &[Dim]| {
-        at.with_cx(|cx| dims.iter().fold(cx.dim(1), |all, &dim| cx.dim_mul(all, dim)))
+        at.with_cx(|cx| cx.dim_product(dims))
     };
     let (kernel, result) = (all(&kernel), all(&result));
     let taps = at.with_cx(|cx| cx.dim_floor_div(kernel, outputs));
