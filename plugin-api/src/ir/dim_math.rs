@@ -91,7 +91,8 @@ pub(super) fn quotient(
     if under == 0 {
         return None;
     }
-    let product = |number: i64, factors: &[Dim]| cx.dim_product(&[&[cx.dim(number)], factors].concat());
+    let product =
+        |number: i64, factors: &[Dim]| cx.dim_product(&[&[cx.dim(number)], factors].concat());
     if over % under == 0 {
         let above = product(over / under, &above);
         return Some(cx.dim_floor_div(above, product(1, &rest)));
