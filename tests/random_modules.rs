@@ -132,7 +132,7 @@ fn run(registry: &Registry, pipeline: &str, seed: u64) -> Result<u64, Failed> {
     let Err(error) = run_plan(registry, &plan, &module, &mut context) else { return Ok(0) };
     let error = error.to_diagnostic().render(false);
     if [
-        "is not bound, and the operator needs to know it",
+        "not bound, and the operator needs to know ",
         "a tensor of known shape is expected",
         "a tensor of known rank is expected",
         "whether the dimension",

@@ -157,6 +157,15 @@ impl Diagnostic {
         self
     }
 
+    /// Adds that more than this is wrong, if it is.
+    pub fn more_places(self, others: usize) -> Self {
+        match others {
+            0 => self,
+            1 => self.note("1 more place is wrong"),
+            _ => self.note(format!("{others} more places are wrong")),
+        }
+    }
+
     /// Adds what to do.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(text.into());

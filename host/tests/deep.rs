@@ -174,6 +174,42 @@ fn deep_scalar_expressions() {
     });
 }
 
+/// A sum of many symbols is made at once, and a product of many sums is not multiplied out.
+#[test]
+fn dimensions_of_many_parts() {
+    on_a_small_stack(|| {
+        let all = |count: usize, part: &dyn Fn(usize) -> String, sign: &str| {
+            (0..count).map(part).collect::<Vec<_>>().join(sign)
+        };
+        let sum = all(MANY / 10, &|i| format!("s{i}"), " + ");
+        let power = all(MANY / 10, &|_| "n".to_owned(), "*");
+        let shifted = all(300, &|i| format!("(n + {i})"), "*");
+        let sums = all(24, &|i| format!("(a{i} + b{i})"), "*");
+        let dims =
+            [&sum, &power, &shifted, &sums, &format!("m*({sum})"), &format!("{sums} - {sums}")];
+        for dim in dims {
+            assert_lives(&format!("fn @main(%x: f32[{dim}]) {{\n  %y = exp(%x)\n  ret %y\n}}"));
+        }
+    });
+}
+
+/// Each dimension is the one before times itself, so that written out they would fill any memory.
+#[test]
+fn dimensions_that_double() {
+    let cx = tenon_host::testing::cx();
+    let start = [cx.dim_symbol("n"), cx.dim_add(cx.dim_symbol("n"), cx.dim(1))];
+    for mut dim in start {
+        for _ in 0..60 {
+            let before = dim;
+            dim = cx.dim_mul(dim, dim);
+            assert_eq!(cx.dim_sub(dim, dim), cx.dim(0));
+            assert_eq!(cx.dim_add(dim, dim), cx.dim_mul(cx.dim(2), dim));
+            assert_eq!(cx.dim_product(&[before, before]), dim);
+        }
+        assert!(cx.terms().dim_text(dim).len() < 2000);
+    }
+}
+
 #[test]
 fn deep_types_are_refused_and_printed() {
     on_a_small_stack(|| {

@@ -17,6 +17,7 @@ mod structural;
 mod substitute;
 mod texts;
 mod transaction;
+mod unbound;
 
 pub use constant::Constant;
 pub use context::Cx;
@@ -33,3 +34,4 @@ pub use substitute::{DimBindings, substitute};
 pub use tenon_plugin_api::ir::*;
 pub use tenon_plugin_api::op::UNKNOWN_EXTENT;
 pub use transaction::{Transaction, TransactionError};
+pub(crate) use unbound::Unbound;

@@ -8,7 +8,7 @@ use tenon_plugin_api::program::{OP_NAME, OP_PATTERN};
 
 use super::{OpError, OpSchema};
 use crate::ir::{
-    AttrValue, BuildPrim, Context, Cx, Dim, DimView, Function, Transaction, Type, View,
+    AttrValue, BuildPrim, Context, Cx, Dim, DimView, Function, Transaction, Type, Unbound, View,
     flatten_type,
 };
 
@@ -131,32 +131,16 @@ pub(crate) fn no_program(cx: &Cx, name: &str, args: &[Type], out: Type) -> OpErr
     if !has_program(cx, name) {
         return OpError::Unsupported("it cannot be turned into a tensor program".into());
     }
-    OpError::Unsupported(match unbound_symbol(cx, args, out) {
-        Some(dim) => format!(
-            "symbolic dimension {dim} is not bound, and the operator needs to know it: give -D {dim}=… to import a \
-             model with it, or write a number in its place in a text"
-        ),
-        None => "no rule of the facet `compute` has a program for these types".into(),
-    })
-}
-
-/// The name of the first symbol in the shapes of arguments and result.
-fn unbound_symbol(cx: &Cx, args: &[Type], out: Type) -> Option<String> {
     let terms = cx.terms();
     let tensors = [flatten_type(terms, args), flatten_type(terms, &[out])].concat();
     let dims_of = |&ty: &Type| terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
-    let mut pending: Vec<Dim> = tensors.iter().flat_map(dims_of).copied().collect();
-    pending.reverse();
-    while let Some(dim) = pending.pop() {
-        match terms.dim(dim) {
-            DimView::Symbol(name) => return Some(terms.str(name).to_owned()),
-            DimView::Add(parts) | DimView::Mul(parts) => pending.extend(parts),
-            DimView::FloorDiv(a, b)
-            | DimView::FloorMod(a, b)
-            | DimView::Min(a, b)
-            | DimView::Max(a, b) => pending.extend([a, b]),
-            DimView::Const(_) | DimView::Unknown(_) => {}
-        }
-    }
-    None
+    OpError::Unsupported(match Unbound::in_dims(terms, tensors.iter().flat_map(dims_of).copied()) {
+        Some(unbound) => format!(
+            "{}, and the operator needs to know {}: {}",
+            unbound.problem(),
+            unbound.them(),
+            unbound.remedy()
+        ),
+        None => "no rule of the facet `compute` has a program for these types".into(),
+    })
 }

@@ -80,10 +80,7 @@ impl Manager<'_> {
     ) -> Option<Box<Diagnostic>> {
         let violations = check_phase(module, phase);
         let first = violations.first()?;
-        let mut diagnostic = first.to_diagnostic();
-        if violations.len() > 1 {
-            diagnostic = diagnostic.note(format!("{} more places are wrong", violations.len() - 1));
-        }
+        let mut diagnostic = first.to_diagnostic().more_places(violations.len() - 1);
         let passes = establishing(self.registry, first.rule);
         if passes.is_empty() {
             let text = format!("no pass that is enabled establishes `{}`", first.rule);

@@ -13,8 +13,8 @@ impl<'a> Planner<'a> {
         for arg in args.iter() {
             if let View::Prim { dim } = self.body.view(arg) {
                 let terms = self.body.terms();
-                let dim_text = || PlanProblem::Symbolic { dim: terms.dim_text(dim) };
-                all.push(Arg::Scalar(terms.dim_value(dim).ok_or_else(dim_text)?));
+                let value = terms.dim_value(dim).ok_or_else(|| self.symbolic(dim))?;
+                all.push(Arg::Scalar(value));
                 continue;
             }
             let value = self.resolve(arg)?;

@@ -35,10 +35,8 @@ pub enum PlanProblem {
     Operator { op: String, help: &'static str },
     #[error("{what} cannot be compiled ahead of time; {help}")]
     Unsupported { what: String, help: &'static str },
-    #[error(
-        "symbolic dimension {dim} is not bound: give -D {dim}=… to import a model with it, or write a number in its place in a text"
-    )]
-    Symbolic { dim: String },
+    #[error("{problem}: {remedy}")]
+    Symbolic { problem: String, remedy: String },
     #[error("{what} has the type {ty}, where a tensor of known shape is needed")]
     NotATensor { what: String, ty: String },
     #[error("there is no tensor program `{name}`")]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::memory::Home;
 use super::{FOLD, PlanProblem, Planner, Step, Tensor, Value, left, malformed, unsupported};
-use crate::ir::{Expr, Type, View};
+use crate::ir::{Dim, Expr, Type, Unbound, View, flatten_type};
 use crate::runtime::signature::TensorSpec;
 
 /// No function has so many arguments or results; a tuple of itself, doubled often, would.
@@ -108,6 +108,23 @@ impl Planner<'_> {
         Ok(self.tensors.len() - 1)
     }
 
+    /// That `dim`, of which a number is needed, has symbols; named with it are those of the function's parameters, whose
+    /// turn would come next.
+    pub(super) fn symbolic(&self, dim: Dim) -> PlanProblem {
+        let terms = self.body.terms();
+        let types: Vec<Type> =
+            self.function.params().iter().filter_map(|&param| self.body.ty(param)).collect();
+        let tensors = flatten_type(terms, &types);
+        let dims_of = |&ty: &Type| terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
+        let dims = tensors.iter().flat_map(dims_of).copied().chain([dim]);
+        match Unbound::in_dims(terms, dims) {
+            Some(unbound) => {
+                PlanProblem::Symbolic { problem: unbound.problem(), remedy: unbound.remedy() }
+            }
+            None => PlanProblem::Malformed(format!("the dimension {}", terms.dim_text(dim))),
+        }
+    }
+
     /// The size of a tensor of static type `ty`.
     pub(super) fn bytes(&self, ty: Type) -> Step<u64> {
         let terms = self.body.terms();
@@ -118,7 +135,7 @@ impl Planner<'_> {
         let mut count = 1u128;
         for &dim in dims {
             let Some(extent) = terms.dim_value(dim) else {
-                return Err(PlanProblem::Symbolic { dim: terms.dim_text(dim) });
+                return Err(self.symbolic(dim));
             };
             let Ok(extent) = u64::try_from(extent) else {
                 return malformed(format!("a tensor has the extent {extent}"));

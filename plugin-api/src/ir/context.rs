@@ -162,9 +162,19 @@ pub trait Context {
         dim::add(self, &[(a, 1), (b, -1)])
     }
 
+    /// The sum of all `parts`, each times its number, in normal form.
+    fn dim_sum(&self, parts: &[(Dim, i64)]) -> Dim {
+        dim::add(self, parts)
+    }
+
     /// `a * b`, in normal form.
     fn dim_mul(&self, a: Dim, b: Dim) -> Dim {
-        dim::mul(self, a, b)
+        dim::mul(self, &[a, b])
+    }
+
+    /// The product of all `parts`, in normal form; 1 for none.
+    fn dim_product(&self, parts: &[Dim]) -> Dim {
+        dim::mul(self, parts)
     }
 
     /// `a / b` rounded down.

@@ -1,11 +1,24 @@
 //! Symbolic dimension arithmetic: sums of products in a normal form, so that equal polynomials are one
 //! term. Other operations fold constants and are otherwise kept as they are.
+//!
+//! ```text
+//! (n + 1)*(m + 2)          m*n + 2*n + m + 2
+//! (a + b)*(c + d)*…        as it is, where multiplied out it would be beyond all use
+//! ```
+//!
+//! A product of sums grows with each factor by as much as the factor has parts, and one that is multiplied with itself again
+//! and again has soon more factors than memory. Beyond a bound a product stays one of sums, or of products. It is told from others
+//! by its factors then, so that two equal ones may be two terms; whether they are is no longer known.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
-use super::type_text::{LONGEST_TEXT, cut};
 use crate::ir::{Context, Dim, DimView, Term, TermKind, Terms};
+
+/// Factors in all that the parts of a product may have once it is multiplied out.
+const LARGEST_PRODUCT: usize = 2048;
+
+/// Factors that a product may have of which some are products.
+const MOST_FACTORS: usize = 256;
 
 /// The sum of `coefficient * dimension` over `parts`.
 pub(super) fn add(cx: &(impl Context + ?Sized), parts: &[(Dim, i64)]) -> Dim {
@@ -17,20 +30,64 @@ pub(super) fn add(cx: &(impl Context + ?Sized), parts: &[(Dim, i64)]) -> Dim {
     sum.build(cx)
 }
 
-/// The product of two dimensions.
-pub(super) fn mul(cx: &(impl Context + ?Sized), a: Dim, b: Dim) -> Dim {
+/// The product of all `parts`.
+pub(super) fn mul(cx: &(impl Context + ?Sized), parts: &[Dim]) -> Dim {
     let terms = cx.terms();
-    let (mut left, mut right) = (Polynomial::default(), Polynomial::default());
-    left.add(terms, a, 1);
-    right.add(terms, b, 1);
+    let (factors, coefficient) = factors(cx, parts);
+    if let &[factor] = factors.as_slice() {
+        return add(cx, &[(factor, coefficient)]);
+    }
     let mut product = Polynomial::default();
-    for ((_, atoms_a), coefficient_a) in &left.monomials {
-        for ((_, atoms_b), coefficient_b) in &right.monomials {
-            let atoms = atoms_a.iter().chain(atoms_b).copied().collect();
-            product.insert(terms, atoms, coefficient_a.wrapping_mul(*coefficient_b));
-        }
+    if !is_small(terms, &factors) {
+        product.insert(terms, factors, coefficient);
+        return product.build(cx);
+    }
+    let is_sum = |factor: &Dim| matches!(terms.dim(*factor), DimView::Add(_));
+    let (sums, others) = factors.into_iter().partition::<Vec<Dim>, _>(is_sum);
+    product.insert(terms, others, coefficient);
+    for sum in sums {
+        product = product.times(terms, sum);
     }
     product.build(cx)
+}
+
+/// What is multiplied in a product, and the number among it.
+fn factors(cx: &(impl Context + ?Sized), parts: &[Dim]) -> (Vec<Dim>, i64) {
+    let terms = cx.terms();
+    let (mut flat, mut kept, mut coefficient) = (Vec::new(), Vec::new(), 1i64);
+    for &part in parts {
+        let of_part = match terms.dim(part) {
+            DimView::Mul(of_part) => of_part,
+            _ => &[part],
+        };
+        let before = flat.len();
+        for &factor in of_part {
+            match terms.dim_value(factor) {
+                Some(value) => coefficient = coefficient.wrapping_mul(value),
+                None => flat.push(factor),
+            }
+        }
+        match &flat[before..] {
+            [] => {}
+            &[factor] => kept.push(factor),
+            own if own.len() == of_part.len() => kept.push(part),
+            own => kept.push(product(cx, own)),
+        }
+    }
+    match flat.len() <= MOST_FACTORS || kept.len() == 1 {
+        true => (flat, coefficient),
+        false => (kept, coefficient),
+    }
+}
+
+/// Whether a product may be multiplied out.
+fn is_small(terms: Terms<'_>, factors: &[Dim]) -> bool {
+    let parts = factors.iter().try_fold(1usize, |parts, &factor| match terms.dim(factor) {
+        DimView::Add(all) => parts.checked_mul(all.len()),
+        _ => Some(parts),
+    });
+    let size = parts.and_then(|parts| parts.checked_mul(factors.len()));
+    parts == Some(1) || size.is_some_and(|size| size <= LARGEST_PRODUCT)
 }
 
 /// A division, remainder, minimum or maximum.
@@ -90,7 +147,24 @@ impl Polynomial {
         }
     }
 
+    fn times(&self, terms: Terms<'_>, sum: Dim) -> Self {
+        let (mut right, mut product) = (Self::default(), Self::default());
+        right.add(terms, sum, 1);
+        for ((_, atoms_a), coefficient_a) in &self.monomials {
+            for ((_, atoms_b), coefficient_b) in &right.monomials {
+                let atoms = atoms_a.iter().chain(atoms_b).copied().collect();
+                product.insert(terms, atoms, coefficient_a.wrapping_mul(*coefficient_b));
+            }
+        }
+        product
+    }
+
     fn insert(&mut self, terms: Terms<'_>, mut atoms: Vec<Dim>, coefficient: i64) {
+        if let &[atom] = atoms.as_slice()
+            && let DimView::Mul(factors) = terms.dim(atom)
+        {
+            atoms = factors.to_vec();
+        }
         atoms.sort_by_cached_key(|&atom| (terms.dim_text(atom), atom.0));
         let names: Vec<String> = atoms.iter().map(|&atom| terms.dim_text(atom)).collect();
         // Constants come last: "~" sorts after every name.
@@ -128,70 +202,4 @@ impl Polynomial {
 fn product(cx: &(impl Context + ?Sized), factors: &[Dim]) -> Dim {
     let factors: Vec<Term> = factors.iter().map(|&factor| factor.into()).collect();
     Dim(cx.intern(TermKind::DIM_MUL, 0, 0, &factors).0)
-}
-
-impl Terms<'_> {
-    /// The text form of a dimension: `4*n + 1`, `floordiv(n - 1, 2) + 1`. For messages: a long one is cut,
-    /// and ends in `…`. Does not recurse.
-    pub fn dim_text(self, dim: Dim) -> String {
-        enum Step {
-            Dim(Dim, bool),
-            Text(&'static str),
-        }
-        let mut out = String::new();
-        let mut stack = vec![Step::Dim(dim, false)];
-        while let Some(step) = stack.pop() {
-            if out.len() > LONGEST_TEXT {
-                break;
-            }
-            let (dim, is_factor) = match step {
-                Step::Text(text) => {
-                    out.push_str(text);
-                    continue;
-                }
-                Step::Dim(dim, is_factor) => (dim, is_factor),
-            };
-            let mut call = |name: &'static str, a: Dim, b: Dim| {
-                out.push_str(name);
-                stack.extend([
-                    Step::Text(")"),
-                    Step::Dim(b, false),
-                    Step::Text(", "),
-                    Step::Dim(a, false),
-                ]);
-            };
-            match self.dim(dim) {
-                DimView::Const(value) => write!(out, "{value}").expect("a string takes all"),
-                DimView::Symbol(name) => out.push_str(self.str(name)),
-                DimView::Add(parts) => {
-                    if is_factor {
-                        out.push('(');
-                        stack.push(Step::Text(")"));
-                    }
-                    for (i, &part) in parts.iter().enumerate().rev() {
-                        stack.push(Step::Dim(part, false));
-                        if i > 0 {
-                            stack.push(Step::Text(" + "));
-                        }
-                    }
-                }
-                DimView::Mul(factors) => {
-                    for (i, &factor) in factors.iter().enumerate().rev() {
-                        stack.push(Step::Dim(factor, true));
-                        if i > 0 {
-                            stack.push(Step::Text("*"));
-                        }
-                    }
-                }
-                DimView::FloorDiv(a, b) => call("floordiv(", a, b),
-                DimView::FloorMod(a, b) => call("floormod(", a, b),
-                DimView::Min(a, b) => call("min(", a, b),
-                DimView::Max(a, b) => call("max(", a, b),
-                DimView::Unknown(kind) => {
-                    write!(out, "unknown<{}>", kind.0).expect("a string takes all");
-                }
-            }
-        }
-        cut(out)
-    }
 }

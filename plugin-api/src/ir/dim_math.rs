@@ -1,5 +1,7 @@
 //! Questions about symbolic dimensions.
 
+use std::collections::HashMap;
+
 use super::{Context, Dim, DimView, Terms};
 
 /// Dimensions larger than this are the work of a model that means harm: each step can square their size.
@@ -73,21 +75,24 @@ pub(super) fn quotient(
     dividend: &[Dim],
     divisor: &[Dim],
 ) -> Option<Dim> {
-    let (mut above, over) = factors(cx, dividend)?;
+    let (above, over) = factors(cx, dividend)?;
     let (below, under) = factors(cx, divisor)?;
-    let mut rest = Vec::new();
-    for factor in below {
-        match above.iter().position(|&other| other == factor) {
-            Some(position) => drop(above.swap_remove(position)),
-            None => rest.push(factor),
+    let mut counts: HashMap<Dim, usize> = HashMap::new();
+    above.iter().for_each(|&factor| *counts.entry(factor).or_default() += 1);
+    let mut take = |factor: &Dim| match counts.get_mut(factor) {
+        Some(count @ 1..) => {
+            *count -= 1;
+            true
         }
-    }
+        _ => false,
+    };
+    let rest: Vec<Dim> = below.into_iter().filter(|factor| !take(factor)).collect();
+    let above: Vec<Dim> = above.into_iter().filter(|factor| take(factor)).collect();
     if under == 0 {
         return None;
     }
-    let product = |number: i64, factors: &[Dim]| {
-        factors.iter().fold(cx.dim(number), |product, &factor| cx.dim_mul(product, factor))
-    };
+    let product =
+        |number: i64, factors: &[Dim]| cx.dim_product(&[&[cx.dim(number)], factors].concat());
     if over % under == 0 {
         let above = product(over / under, &above);
         return Some(cx.dim_floor_div(above, product(1, &rest)));

@@ -12,6 +12,7 @@ mod callee;
 mod context;
 mod dim;
 mod dim_math;
+mod dim_text;
 mod dtype;
 mod intrinsic;
 mod kind;

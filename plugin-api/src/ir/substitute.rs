@@ -112,11 +112,13 @@ pub fn substitute<S: std::hash::BuildHasher>(
             }
             _ if rebuilt == children => next,
             (TermKind::DIM_ADD, 1..) => {
-                (1..rebuilt.len()).fold(dim(0), |sum, index| cx.dim_add(sum, dim(index))).into()
+                let parts: Vec<(Dim, i64)> = (0..rebuilt.len()).map(|i| (dim(i), 1)).collect();
+                cx.dim_sum(&parts).into()
             }
-            (TermKind::DIM_MUL, 1..) => (1..rebuilt.len())
-                .fold(dim(0), |product, index| cx.dim_mul(product, dim(index)))
-                .into(),
+            (TermKind::DIM_MUL, 1..) => {
+                let parts: Vec<Dim> = (0..rebuilt.len()).map(dim).collect();
+                cx.dim_product(&parts).into()
+            }
             (TermKind::DIM_FLOOR_DIV, 2) => cx.dim_floor_div(dim(0), dim(1)).into(),
             (TermKind::DIM_FLOOR_MOD, 2) => cx.dim_floor_mod(dim(0), dim(1)).into(),
             (TermKind::DIM_MIN, 2) => cx.dim_min(dim(0), dim(1)).into(),

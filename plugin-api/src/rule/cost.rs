@@ -67,7 +67,7 @@ fn total(cx: &impl Context, ty: Type) -> Option<(Dim, Dim)> {
     for &field in fields {
         match terms.ty(field) {
             TypeView::Tensor { dtype, dims } => {
-                let count = dims?.iter().fold(cx.dim(1), |count, &dim| cx.dim_mul(count, dim));
+                let count = cx.dim_product(dims?);
                 elements = cx.dim_add(elements, count);
                 bytes = cx.dim_add(bytes, cx.dim_mul(count, cx.dim(size_of_element(dtype))));
             }

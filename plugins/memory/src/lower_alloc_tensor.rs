@@ -79,7 +79,7 @@ fn lower_alloc_tensor(func: Function, _: &Module, cx: &PassContext) -> Result<Fu
 fn symbolic_bytes(ty: Type, cx: &PassContext) -> Option<Dim> {
     let (dtype, dims) = cx.terms().tensor(ty)?;
     dims.iter().find(|&&dim| cx.terms().dim_value(dim).is_none())?;
-    let count = dims.iter().fold(cx.dim(1), |count, &dim| cx.dim_mul(count, dim));
+    let count = cx.dim_product(dims);
     let bits = cx.dim_mul(count, cx.dim(dtype.bits() as i64));
     match dtype.bits() % 8 {
         0 => Some(cx.dim_mul(count, cx.dim(dtype.bits() as i64 / 8))),

@@ -124,5 +124,5 @@ fn tensor_of_reshape(body: BodyView<'_>, cx: &PassContext) -> Option<usize> {
 
 /// The number of elements.
 fn count(cx: &PassContext, dims: &[Dim]) -> Dim {
-    dims.iter().fold(cx.dim(1), |count, &dim| cx.dim_mul(count, dim))
+    cx.dim_product(dims)
 }

@@ -92,6 +92,6 @@ fn flatten_type(rw: &mut Rewriter, buffer: Expr) {
         return;
     }
     let cx = rw.cx();
-    let count = dims.iter().copied().fold(cx.dim(1), |count, dim| cx.dim_mul(count, dim));
+    let count = cx.dim_product(dims);
     rw.set_type(buffer, Some(cx.tensor_type(dtype, &[count])));
 }

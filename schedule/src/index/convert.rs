@@ -149,12 +149,11 @@ impl Space {
     /// # Panics
     /// When it holds a variable.
     pub(crate) fn dim(&self, cx: &impl Context, sum: &Sum) -> Dim {
-        sum.terms().iter().fold(cx.dim(0), |total, (atoms, coefficient)| {
-            let product = atoms.iter().fold(cx.dim(*coefficient), |product, &atom| {
-                cx.dim_mul(product, self.dim_of_atom(cx, atom))
-            });
-            cx.dim_add(total, product)
-        })
+        let products = sum.terms().iter().map(|(atoms, coefficient)| {
+            let factors: Vec<Dim> = atoms.iter().map(|&atom| self.dim_of_atom(cx, atom)).collect();
+            (cx.dim_product(&factors), *coefficient)
+        });
+        cx.dim_sum(&products.collect::<Vec<(Dim, i64)>>())
     }
 
     fn dim_of_atom(&self, cx: &impl Context, atom: AtomId) -> Dim {

@@ -29,10 +29,7 @@ impl VerifyEach {
 fn describe(first: &Violation, others: usize, whose: &str) -> Diagnostic {
     let mut diagnostic = first.to_diagnostic();
     diagnostic.message = format!("{whose} is not well formed: {}", diagnostic.message);
-    match others {
-        0 => diagnostic,
-        _ => diagnostic.note(format!("{others} more places are wrong")),
-    }
+    diagnostic.more_places(others)
 }
 
 impl Instrument for VerifyEach {

@@ -183,27 +183,31 @@ impl<'s> Parser<'s, '_> {
 
     /// A dimension: a sum of products.
     pub(super) fn dim(&mut self) -> Parsed<Dim> {
-        let mut sum = self.dim_product()?;
+        let mut parts = vec![(self.dim_product()?, 1)];
         loop {
-            if self.eat(Tok::Plus) {
-                let part = self.dim_product()?;
-                sum = self.cx.dim_add(sum, part);
-            } else if self.eat(Tok::Minus) {
-                let part = self.dim_product()?;
-                sum = self.cx.dim_sub(sum, part);
-            } else {
-                return Ok(sum);
-            }
+            let sign = match self.token.tok {
+                Tok::Plus => 1,
+                Tok::Minus => -1,
+                _ => break,
+            };
+            self.bump();
+            parts.push((self.dim_product()?, sign));
+        }
+        match parts.as_slice() {
+            &[(part, _)] => Ok(part),
+            parts => Ok(self.cx.dim_sum(parts)),
         }
     }
 
     fn dim_product(&mut self) -> Parsed<Dim> {
-        let mut product = self.nested(Self::dim_factor)?;
+        let mut factors = vec![self.nested(Self::dim_factor)?];
         while self.eat(Tok::Star) {
-            let factor = self.nested(Self::dim_factor)?;
-            product = self.cx.dim_mul(product, factor);
+            factors.push(self.nested(Self::dim_factor)?);
         }
-        Ok(product)
+        match factors.as_slice() {
+            &[factor] => Ok(factor),
+            factors => Ok(self.cx.dim_product(factors)),
+        }
     }
 
     fn dim_factor(&mut self) -> Parsed<Dim> {

@@ -224,6 +224,11 @@ impl<'a> TermWriter<'a> {
                 }
             }
             DimView::Mul(factors) => {
+                // A product within a product is one that has become too long to be one with it.
+                if place == Place::Factor {
+                    out.push('(');
+                    self.stack.push(Step::Text(")"));
+                }
                 for (index, &factor) in factors.iter().enumerate().rev() {
                     let is_sign = index == 0 && place == Place::Negated;
                     if is_sign && self.terms.dim_value(factor) == Some(-1) {

@@ -28,6 +28,7 @@ impl Operator for Concatenate {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
         let fields = cx.tuple(0)?;
         let mut joined: Option<(DType, Vec<Dim>, usize)> = None;
+        let mut extents = Vec::with_capacity(fields.len());
         let mut unranked = None;
         for &field in fields {
             let TypeView::Tensor { dtype, dims } = cx.terms().ty(field) else {
@@ -37,8 +38,9 @@ impl Operator for Concatenate {
                 unranked = Some(dtype);
                 continue;
             };
-            let Some((expected, sum, axis)) = &mut joined else {
+            let Some((expected, first, axis)) = &joined else {
                 let axis = cx.axis("axis", self.axis, dims.len())?;
+                extents.push((dims[axis], 1));
                 joined = Some((dtype, dims.to_vec(), axis));
                 continue;
             };
@@ -47,15 +49,18 @@ impl Operator for Concatenate {
                 return Err(OpError::WrongDType { index: 0, expected, found: dtype });
             }
             let is_wrong =
-                |other: usize| other != *axis && cx.is_different(sum[other], dims[other]);
-            if dims.len() != sum.len() || (0..dims.len()).any(is_wrong) {
-                return Err(cx.mismatch("the shapes of the parts", sum, dims));
+                |other: usize| other != *axis && cx.is_different(first[other], dims[other]);
+            if dims.len() != first.len() || (0..dims.len()).any(is_wrong) {
+                return Err(cx.mismatch("the shapes of the parts", first, dims));
             }
-            sum[*axis] = cx.dim_add(sum[*axis], dims[*axis]);
+            extents.push((dims[*axis], 1));
         }
         match (joined, unranked) {
             (_, Some(dtype)) => Ok(cx.tensor_type(dtype, None)),
-            (Some((dtype, dims, _)), None) => Ok(cx.tensor_type(dtype, Some(&dims))),
+            (Some((dtype, mut dims, axis)), None) => {
+                dims[axis] = cx.dim_sum(&extents);
+                Ok(cx.tensor_type(dtype, Some(&dims)))
+            }
             (None, None) => Err(cx.wrong_arg(0, "a tuple of at least one tensor")),
         }
     }

@@ -28,7 +28,7 @@ pub(crate) fn reshape_to(
 /// The number of elements of a shape.
 pub(crate) fn product(node: &Node<'_>, dims: &[Dim]) -> Dim {
     let cx = node.cx();
-    dims.iter().fold(cx.dim(1), |product, &dim| cx.dim_mul(product, dim))
+    cx.dim_product(dims)
 }
 
 /// The axes in an attribute, since version 13 in an input.

@@ -229,9 +229,7 @@ fn cost(op: &Conv2d, at: &mut Site<'_>) -> Option<Cost> {
     let (_, kernel) = at.tensor(at.arg(1))?;
     let (_, result) = at.tensor(at.call.expr)?;
     let outputs = extent(&kernel, &op.kernel_layout, 'O', at)?;
-    let all = |dims: &[Dim]| {
-        at.with_cx(|cx| dims.iter().fold(cx.dim(1), |all, &dim| cx.dim_mul(all, dim)))
-    };
+    let all = |dims: &[Dim]| at.with_cx(|cx| cx.dim_product(dims));
     let (kernel, result) = (all(&kernel), all(&result));
     let taps = at.with_cx(|cx| cx.dim_floor_div(kernel, outputs));
     let flops = at.with_cx(|cx| cx.dim_mul(cx.dim(2), cx.dim_mul(result, taps)));

@@ -116,6 +116,6 @@ fn rows(at: &mut Adjoint<'_>, x: Expr) -> Result<Expr> {
     let Some((&last, rows)) = dims.split_last() else {
         return Err(OpError::Unsupported("a tensor has no dimensions".into()));
     };
-    let count = at.with_cx(|cx| rows.iter().fold(cx.dim(1), |count, &dim| cx.dim_mul(count, dim)));
+    let count = at.with_cx(|cx| cx.dim_product(rows));
     Ok(at.reshape(x, &[count, last]))
 }

@@ -23,9 +23,7 @@ impl Operator for Reshape {
         let tensor = cx.tensor(0)?;
         let shape = cx.shape(1)?;
         if let (Some(dims), Some(shape)) = (tensor.dims, shape) {
-            let count =
-                |dims: &[Dim]| dims.iter().fold(cx.dim(1), |count, &dim| cx.dim_mul(count, dim));
-            if cx.is_different(count(dims), count(shape)) {
+            if cx.is_different(cx.dim_product(dims), cx.dim_product(shape)) {
                 return Err(cx.mismatch("the numbers of elements", dims, shape));
             }
         }
