@@ -22,10 +22,10 @@ impl Operator for Reshape {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
         let tensor = cx.tensor(0)?;
         let shape = cx.shape(1)?;
-        if let (Some(dims), Some(shape)) = (tensor.dims, shape) {
-            if cx.is_different(cx.dim_product(dims), cx.dim_product(shape)) {
-                return Err(cx.mismatch("the numbers of elements", dims, shape));
-            }
+        if let (Some(dims), Some(shape)) = (tensor.dims, shape)
+            && cx.is_different(cx.dim_product(dims), cx.dim_product(shape))
+        {
+            return Err(cx.mismatch("the numbers of elements", dims, shape));
         }
         Ok(cx.tensor_type(tensor.dtype, shape))
     }
