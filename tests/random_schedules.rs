@@ -9,12 +9,11 @@ use std::path::Path;
 
 use tenon_host::diagnostics::Source;
 use tenon_host::driver::run_plan;
-use tenon_host::ir::{Context, Module};
+use tenon_host::ir::{Context, Cx, Module};
 use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::Registry;
 use tenon_host::testing::Random;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
-use tenon_operators as _;
 use tenon_plugin_api::ir::{Kind, View, Walk};
 
 const SEEDS: u64 = 600;
@@ -31,6 +30,7 @@ const PROGRAMS: &[&str] = &[
     include_str!("random_schedules/window.ir"),
     include_str!("random_schedules/halves.ir"),
     include_str!("random_schedules/padded.ir"),
+    include_str!("random_schedules/rows.ir"),
 ];
 
 #[test]
@@ -62,7 +62,8 @@ fn run(registry: &Registry, seed: u64, counts: &mut BTreeMap<String, [u32; 2]>) 
         text = with_extent(&text, name, &extent);
     }
     let source = Source::new("random", text.as_str());
-    let mut module = parse_module(&tenon_host::testing::cx(), &source, &mut NoWeights)
+    let cx = Cx::with_operators(registry.operators());
+    let mut module = parse_module(&cx, &source, &mut NoWeights)
         .unwrap_or_else(|errors| panic!("{}\n{text}", errors.render(false)));
     for _ in 0..STEPS {
         let (name, trace) = instruction(&mut random, &module);
@@ -214,6 +215,8 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("blockize({each})"),
         format!("pad_einsum(b, {multiples})"),
         format!("set_scope(b, \"{buffer}\", {scope})"),
+        format!("tensorize({each}, \"x86.fma.f32x8\")"),
+        format!("tensorize({each}, \"x86.fma.f32x8\")"),
     ];
     let chosen = &choices[random.below(choices.len())];
     let name = chosen.split('(').next().unwrap_or_default().to_owned();
