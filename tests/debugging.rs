@@ -315,8 +315,9 @@ fn schedules_are_explained_and_measured() {
     assert!(said.contains("% of peak") && said.contains("G operations a second"), "{said}");
     let row = said.lines().find(|line| line.contains("kernel0")).expect("a row of the kernel");
     let cells: Vec<&str> = row.split_whitespace().collect();
+    // How large it is depends on what else the machine does.
     let peak: f64 = cells[3].parse().expect("its share of the peak");
-    assert!(0.0 < peak, "{said}");
+    assert!(peak.is_finite() && peak >= 0.0, "{said}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn symbolic_dimensions() {
     refuse("fn @main(%x: f32[n, 4]) {\n  ret %x\n}", &["dimension n is not bound", "-D n="]);
     refuse(
         "fn @main(%x: f32[n, 4], %y: f32[m + k, n]) {\n  ret %x\n}",
-        &["dimensions n, m, k are not bound: give -D n=… -D m=… -D k=… to"],
+        &["dimensions n, k, m are not bound: give -D n=… -D k=… -D m=… to"],
     );
     refuse("fn @main(%x: i32) {\n  ret %x\n}", &["parameter `x`", "i32"]);
 }
