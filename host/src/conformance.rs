@@ -34,9 +34,17 @@
 //! |---|---|
 //! | same results | the reference evaluator computes what it computed before |
 //! | derivatives | gradients are those of central differences in f64 |
+//!
+//! Of its tensor intrinsics:
+//!
+//! | check | what holds |
+//! |---|---|
+//! | description | it is one assignment in loops of constant extents, with all that has to be said |
+//! | same results | where this processor has it, its code computes what the reference evaluator makes of the loops |
 
 mod corpus;
 mod finding;
+mod intrinsic;
 mod operator;
 mod pass;
 mod patience;
@@ -48,6 +56,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
+use tenon_plugin_api::rule::{Facet, Intrinsics};
 
 use crate::diagnostics::Source;
 use crate::io::FileError;
@@ -243,10 +252,18 @@ pub fn examine(
     let asked: BTreeSet<(&str, &str)> =
         manifest.rules.iter().map(|rule| (&*rule.facet, rule.key.as_str())).collect();
     for (facet, key) in asked {
-        let Some(op) = here.operators().find(key).filter(|_| !left.contains(key)) else { continue };
-        let (here, of) = (here.clone(), facet.to_owned());
-        let look = move |progress: &Progress| rules::checks(&here, &op, &of, effort.seed, progress);
-        match with_patience(patience, &format!("{facet} of {key}"), look) {
+        let (here, of, seed) = (here.clone(), facet.to_owned(), effort.seed);
+        let found = if facet == Intrinsics::NAME {
+            let name = key.to_owned();
+            let look = move |progress: &Progress| intrinsic::checks(&here, &name, seed, progress);
+            with_patience(patience, &format!("{facet} {key}"), look)
+        } else {
+            let op = here.operators().find(key).filter(|_| !left.contains(key));
+            let Some(op) = op else { continue };
+            let look = move |progress: &Progress| rules::checks(&here, &op, &of, seed, progress);
+            with_patience(patience, &format!("{facet} of {key}"), look)
+        };
+        match found {
             Ok(checks) => report.checks.extend(checks),
             Err(endless) => report.checks.push(endless),
         }

@@ -197,10 +197,17 @@ fn tensorized(
     }
     if cfg!(target_arch = "x86_64") {
         let validate = ["opt", "--pipeline", "default", "--validate=compiled"];
-        let told = said(true, &validate, &file)?;
-        let wanted = "what was compiled of @main computes what the evaluator does";
-        if !told.contains(wanted) {
-            return Err(format!("`{wanted}` is expected in:\n{told}").into());
+        let computes = "what was compiled of @main computes what the evaluator does";
+        let is_right = "same results  its code for this processor";
+        let library = house.join("plugins/libacme_operators.so");
+        for (arguments, of, wanted) in [
+            (&validate[..], &file, computes),
+            (&["plugins", "test", "--modules", "1"], &library, is_right),
+        ] {
+            let told = said(true, arguments, of)?;
+            if !told.contains(wanted) {
+                return Err(format!("`{wanted}` is expected in:\n{told}").into());
+            }
         }
     }
     let told = said(false, &compile, &file)?;

@@ -9,18 +9,28 @@ use tenon_plugin_api::rule::{Facet, Intrinsics, TensorIntrinsic};
 use super::edit::Edit;
 use super::rules::{Site, first_answer};
 use super::run::{Call, Run};
-use crate::ir::{Attrs, Cx, RuleQuestion};
+use crate::ir::{Attrs, Cx, Function, RuleQuestion};
 use crate::services::ServiceError;
+
+/// The intrinsic of a name, and the program that describes it; none where no plugin has it.
+///
+/// # Errors
+/// When its rule fails or describes it wrongly, or two of its name come first; the text names the intrinsic.
+pub fn described_intrinsic(cx: &Cx, name: &str) -> Result<Option<Described>, String> {
+    find(cx, name).map_err(|error| error.to_string())
+}
 
 /// The intrinsic of a name; none where no plugin has it.
 ///
 /// # Errors
-/// When its rule fails or describes it wrongly, or two of its name come first; the text names the intrinsic.
+/// As [`described_intrinsic`].
 pub fn tensor_intrinsic(cx: &Cx, name: &str) -> Result<Option<TensorIntrinsic>, String> {
-    find(cx, name).map_err(|error| error.to_string())
+    Ok(described_intrinsic(cx, name)?.map(|(intrinsic, _)| intrinsic))
 }
 
-fn find(cx: &Cx, name: &str) -> Result<Option<TensorIntrinsic>, ServiceError> {
+type Described = (TensorIntrinsic, Arc<Function>);
+
+fn find(cx: &Cx, name: &str) -> Result<Option<Described>, ServiceError> {
     let facet = Intrinsics::NAME;
     let rules = cx.operators().rules(facet, name, 0)?;
     let run = Run::new(cx.clone(), Attrs::NONE, Attrs::NONE, Arc::<AtomicBool>::default());
@@ -39,5 +49,6 @@ fn find(cx: &Cx, name: &str) -> Result<Option<TensorIntrinsic>, ServiceError> {
     };
     let function = edit.into_program(root)?;
     let body = function.view();
-    TensorIntrinsic::read(body, name, body.root(), Attrs(answer.data)).map(Some).map_err(wrong)
+    let intrinsic = TensorIntrinsic::read(body, name, body.root(), Attrs(answer.data));
+    intrinsic.map(|intrinsic| Some((intrinsic, function.clone()))).map_err(wrong)
 }

@@ -22,7 +22,7 @@ pub use generators::{GeneratorError, Generators};
 pub(crate) use imports::{
     AttributeParts, ConstantParts, ImportSession, Refusal, Served, ask_about_node, asker,
 };
-pub use intrinsics::tensor_intrinsic;
+pub use intrinsics::{described_intrinsic, tensor_intrinsic};
 pub(crate) use operators::{Noted, OpLibrary, ResultError};
 pub(crate) use programs::program;
 pub use programs::program_of_call;
