@@ -19,6 +19,7 @@ mod calls;
 mod entry;
 mod error;
 mod memory;
+mod sizes;
 mod values;
 
 use std::collections::HashMap;
@@ -37,8 +38,12 @@ use crate::ir::{
 
 use memory::{Home, Memory, PlannedTensor};
 
-pub use entry::{Base, Copy, ENTRY_SYMBOL, Entry, EntryArgument, KernelCall, Place};
+pub use entry::{
+    Base, Copy, ENTRY_SYMBOL, Entry, EntryArgument, GivenExtent, KernelCall, Place, SIZES_SYMBOL,
+};
 pub use error::{PlanError, PlanProblem};
+pub use sizes::{Agreement, LARGEST_EXTENT, Size, SizeStep};
+pub(crate) use sizes::{Bindings, Sizes};
 
 type Step<T> = Result<T, PlanProblem>;
 
@@ -47,6 +52,8 @@ type Step<T> = Result<T, PlanProblem>;
 pub(crate) struct Plan {
     /// The calls; its kernels have no symbols yet, and its workspace only holds tensors.
     pub(crate) entry: Entry,
+    /// The numbers that it computes first.
+    pub(crate) sizes: Sizes,
     /// The programs that are called, by their numbers.
     pub(crate) programs: Vec<(String, Arc<Function>)>,
     /// What the calls came from.
@@ -95,7 +102,15 @@ struct Tensor {
 #[derive(Clone, Copy)]
 enum Arg {
     Tensor(usize),
-    Scalar(i64),
+    Scalar(Size),
+}
+
+/// A call before addresses are known.
+struct PlannedCall {
+    program: usize,
+    args: Vec<Arg>,
+    /// What the symbols of the program stand for.
+    symbols: Vec<Size>,
 }
 
 struct Planner<'a> {
@@ -110,7 +125,13 @@ struct Planner<'a> {
     tensors: Vec<Tensor>,
     tuples: Vec<Vec<Value>>,
     memory: Memory,
-    calls: Vec<(usize, Vec<Arg>)>,
+    sizes: Sizes,
+    /// What the symbols of the function stand for.
+    symbols: Bindings,
+    /// What the extents of inputs must be.
+    extents: Vec<GivenExtent>,
+    agreements: Vec<Agreement>,
+    calls: Vec<PlannedCall>,
     /// What each call came from.
     sources: Vec<NodeSource>,
     programs: Vec<(String, Arc<Function>)>,
@@ -132,6 +153,10 @@ impl<'a> Planner<'a> {
             tensors: Vec::new(),
             tuples: Vec::new(),
             memory: Memory::default(),
+            sizes: Sizes::default(),
+            symbols: Bindings::default(),
+            extents: Vec::new(),
+            agreements: Vec::new(),
             calls: Vec::new(),
             sources: Vec::new(),
             programs: Vec::new(),
@@ -146,10 +171,15 @@ impl<'a> Planner<'a> {
             return malformed("it is no graph function");
         };
         let mut inputs = Vec::with_capacity(params.len());
-        for (index, param) in params.iter().enumerate() {
+        let mut types = Vec::with_capacity(params.len());
+        for param in params.iter() {
             let name = self.name_of(param);
             let ty = self.type_of(param, &format!("parameter `{name}`"))?;
             inputs.push(self.spec(name, ty)?);
+            types.push(ty);
+        }
+        self.bind_symbols(&types)?;
+        for (index, (param, ty)) in params.iter().zip(types).enumerate() {
             let tensor = self.tensor(Home::Input(index), 0, ty)?;
             self.values[param.index()] = Some(Value::Tensor(tensor));
         }
@@ -207,8 +237,7 @@ impl<'a> Planner<'a> {
         };
         match name {
             MEMORY_ALLOC_STORAGE => {
-                let size = attrs.int("size").and_then(|size| u64::try_from(size).ok());
-                let Some(size) = size else { return malformed("a storage has no size") };
+                let size = self.storage_size(args, attrs.int("size"))?;
                 let align = attrs.int("align").and_then(|align| u64::try_from(align).ok());
                 Ok(Value::Storage(self.memory.storage(size, align.unwrap_or(1))))
             }
@@ -236,11 +265,59 @@ impl<'a> Planner<'a> {
         };
         let memory = self.tensors[tensor].memory;
         let view = self.tensor(memory.home, memory.offset, ty)?;
-        if self.tensors[view].memory.bytes != memory.bytes {
-            let (found, ty) = (memory.bytes, self.body.terms().type_text(ty));
-            return malformed(format!("{found} bytes are viewed as {ty}"));
+        match (self.tensors[view].memory.bytes, memory.bytes) {
+            (view, found) if view == found => {}
+            (Size::Known(_), Size::Known(found)) => {
+                let ty = self.body.terms().type_text(ty);
+                return malformed(format!("{found} bytes are viewed as {ty}"));
+            }
+            (view, found) => self.agreements.push(Agreement::Equal(view, found)),
         }
         Ok(Value::Tensor(view))
+    }
+
+    /// Bytes of a storage: an argument, or an attribute where they are known.
+    fn storage_size(&mut self, args: Args<'a>, attr: Option<i64>) -> Step<Size> {
+        if let Some(size) = args.get(0) {
+            return match self.body.view(size) {
+                View::Prim { dim } => self.size(dim),
+                _ => unsupported("a storage whose size is a value", FOLD),
+            };
+        }
+        match attr.filter(|&size| size >= 0) {
+            Some(size) => Ok(Size::Known(size)),
+            None => malformed("a storage has no size"),
+        }
+    }
+
+    /// Finds out what the symbols of the parameters stand for, and what the caller's extents must be then.
+    fn bind_symbols(&mut self, types: &[Type]) -> Step<()> {
+        let terms = self.body.terms();
+        let (mut met, mut places) = (Vec::new(), Vec::new());
+        for (input, &ty) in types.iter().enumerate() {
+            let dims = terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
+            let unknown =
+                dims.iter().enumerate().filter(|(_, dim)| terms.dim_value(**dim).is_none());
+            for (axis, &dim) in unknown {
+                met.push((dim, self.sizes.step(SizeStep::Extent { input, axis })));
+                places.push((input, axis));
+            }
+        }
+        let expected = self.sizes.bind(terms, &met, &mut self.symbols);
+        for ((&(dim, found), expected), (input, axis)) in met.iter().zip(expected).zip(places) {
+            let Some(expected) = expected else {
+                let what =
+                    format!("the dimension {}, which no parameter says,", terms.dim_text(dim));
+                return unsupported(
+                    &what,
+                    "give a parameter the symbol itself, or a multiple of it",
+                );
+            };
+            if expected != found {
+                self.extents.push(GivenExtent { input, axis, expected });
+            }
+        }
+        Ok(())
     }
 
     fn call_tir(&mut self, args: Args<'a>, out: Type) -> Step<Value> {

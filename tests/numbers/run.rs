@@ -114,13 +114,14 @@ impl Compiled {
             .zip(model.inputs())
             .map(|(input, spec)| {
                 let dtype = data_type(spec.dtype).ok_or("a dtype")?;
-                TensorBuffer::from_bytes(input.bytes(), &spec.shape, dtype).map_err(Failed::from)
+                let shape: Vec<i64> = input.shape().iter().map(|&extent| extent as i64).collect();
+                TensorBuffer::from_bytes(input.bytes(), &shape, dtype).map_err(Failed::from)
             })
             .collect::<Result<Vec<_>, Failed>>()?;
         let inputs: Vec<TensorRef<'_>> = buffers.iter().map(TensorBuffer::as_ref).collect();
         let outputs = model.run(&inputs, pool)?;
         let tensors = outputs.iter().zip(model.outputs()).map(|(tensor, spec)| {
-            let shape = spec.shape.iter().map(|&extent| extent as usize).collect();
+            let shape = tensor.shape().iter().map(|&extent| extent as usize).collect();
             let bytes = Bytes::new(tensor.bytes().to_vec());
             Tensor::new(spec.dtype, shape, bytes).expect("as many bytes")
         });

@@ -61,7 +61,7 @@ pub(crate) fn run(model: &Model, inputs: &[Tensor]) -> Result<Vec<Tensor>, Strin
     let refs: Vec<TensorRef<'_>> = buffers.iter().map(TensorBuffer::as_ref).collect();
     let outputs = model.run(&refs, None).map_err(|error| error.to_string())?;
     let tensors = outputs.iter().zip(model.outputs()).map(|(output, spec)| {
-        let shape = spec.shape.iter().map(|&extent| extent as usize).collect();
+        let shape = output.shape().iter().map(|&extent| extent as usize).collect();
         Tensor::new(spec.dtype, shape, Bytes::new(output.bytes().to_vec()))
             .ok_or_else(|| format!("an output has not the size of {spec}"))
     });

@@ -116,7 +116,8 @@ impl Emulator {
         let given: Vec<&[u8]> = inputs.iter().map(|input| &input.bytes()[..]).collect();
         write_tensors(&mut text, "input", &signature.inputs, |index| escaped(given[index]))?;
         write_tensors(&mut text, "output", &signature.outputs, |_| "zeroinitializer".to_owned())?;
-        let workspace = signature.workspace_size;
+        let known = || "an emulated model has known shapes".to_owned();
+        let workspace = signature.workspace_size.ok_or_else(known)?;
         let mut line = |line: String| writeln!(text, "{line}").expect("a string takes all");
         line(format!("@workspace = global [{workspace} x i8] zeroinitializer, align 64"));
         line("define void @_start() noreturn {".to_owned());
@@ -125,7 +126,7 @@ impl Emulator {
                 .to_owned(),
         );
         for (index, output) in signature.outputs.iter().enumerate() {
-            line(self.call(WRITE, "i64 1", &format!("ptr @output{index}"), output.bytes()));
+            line(self.call(WRITE, "i64 1", &format!("ptr @output{index}"), bytes_of(output)));
         }
         line("  %code = zext i32 %status to i64".to_owned());
         line(self.call(EXIT, "i64 %code", "ptr null", 0));
@@ -167,7 +168,7 @@ fn write_tensors(
 ) -> Result<(), String> {
     let mut tensors = Vec::with_capacity(specs.len());
     for (index, spec) in specs.iter().enumerate() {
-        let (size, rank) = (spec.bytes(), spec.shape.len());
+        let (size, rank) = (bytes_of(spec), spec.shape.len());
         let dtype = data_type(spec.dtype).ok_or_else(|| format!("{spec} cannot be an argument"))?;
         let dtype =
             u32::from(dtype.code) | u32::from(dtype.bits) << 8 | u32::from(dtype.lanes) << 16;
@@ -190,6 +191,11 @@ fn write_tensors(
     Ok(())
 }
 
+/// The bytes of a tensor of known shape.
+fn bytes_of(spec: &TensorSpec) -> u64 {
+    spec.bytes().unwrap_or(0)
+}
+
 /// Bytes as an array of LLVM's text.
 fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(3 * bytes.len() + 3);
@@ -202,9 +208,10 @@ fn escaped(bytes: &[u8]) -> String {
 fn outputs(executable: &Executable, mut bytes: &[u8]) -> Result<Vec<Tensor>, String> {
     let take = |spec: &TensorSpec| {
         let short = || format!("{spec} was not written");
-        let (own, rest) = bytes.split_at_checked(spec.bytes() as usize).ok_or_else(short)?;
+        let (own, rest) = bytes.split_at_checked(bytes_of(spec) as usize).ok_or_else(short)?;
         bytes = rest;
-        let shape = spec.shape.iter().map(|&extent| extent as usize).collect();
+        let shape = spec.static_shape().unwrap_or_default();
+        let shape = shape.iter().map(|&extent| extent as usize).collect();
         Tensor::new(spec.dtype, shape, Bytes::new(own.to_vec())).ok_or_else(short)
     };
     executable.signature().outputs.iter().map(take).collect()

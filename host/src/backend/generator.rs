@@ -1,6 +1,6 @@
 //! What the rest of the house needs of a code generator.
 
-use super::{BackendError, Compilation, Kernel, Launch, Work};
+use super::{BackendError, Compilation, Kernel, Launch, Scratch, Work};
 use crate::ir::Bytes;
 use crate::runtime::{model::Model, signature::Signature};
 use crate::target::{Abilities, Architecture, Processor, Target};
@@ -22,8 +22,8 @@ pub trait Backend: Sync {
     /// The features of a processor whose names are known, those of its name and those that were asked for, sorted.
     fn features(&self, processor: &Processor) -> Vec<&'static str>;
 
-    /// Bytes that the caller of a program must lend it.
-    fn scratch_bytes(&self, kernel: &Kernel<'_>) -> Result<u64, BackendError>;
+    /// What the caller of a program must lend it.
+    fn scratch(&self, kernel: &Kernel<'_>) -> Result<Scratch, BackendError>;
 
     /// Whether a function that runs a whole model is among what it makes; a device has kernels alone.
     fn has_entry(&self) -> bool {

@@ -1,6 +1,6 @@
 //! What stands in for a code generator in a program that was built without.
 
-use super::{Backend, BackendError, Compilation, Kernel, Names, Work};
+use super::{Backend, BackendError, Compilation, Kernel, Names, Scratch, Work};
 use crate::ir::Bytes;
 use crate::runtime::{model::Model, signature::Signature};
 use crate::target::{Abilities, Architecture, Processor, Target};
@@ -37,7 +37,7 @@ impl Backend for NoBackend {
         Vec::new()
     }
 
-    fn scratch_bytes(&self, _: &Kernel<'_>) -> Result<u64, BackendError> {
+    fn scratch(&self, _: &Kernel<'_>) -> Result<Scratch, BackendError> {
         Err(BackendError::Absent)
     }
 

@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::rule::TensorIntrinsic;
 
-use crate::ir::Function;
+use crate::ir::{Context, Dim, Function, Symbol, symbols_of};
 use crate::plan::Entry;
 use crate::runtime::model::LIBRARY_INFO;
 
@@ -32,6 +32,25 @@ pub struct Kernel<'a> {
     pub intrinsics: &'a [TensorIntrinsic],
 }
 
+impl Kernel<'_> {
+    /// The symbols of its parameters' types, in the order in which they are met. A call gives the value of each, as
+    /// `i64`, behind the arguments.
+    pub fn symbols(&self) -> Vec<Symbol> {
+        let (body, terms) = (self.function.view(), self.function.cx().terms());
+        let types = self.function.params().into_iter().filter_map(|param| body.ty(param));
+        symbols_of(terms, types)
+    }
+}
+
+/// What the caller of a program must lend it: one block that begins on a boundary of 64 bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scratch {
+    /// Bytes at the beginning, a multiple of 64.
+    pub bytes: u64,
+    /// Bytes of the regions behind it, in the symbols of the program; each begins on a boundary of 64 bytes.
+    pub regions: Vec<Dim>,
+}
+
 /// A program on a device: the symbol that starts it, and how many threads run it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
@@ -56,7 +75,8 @@ pub struct Front<'a> {
     pub prefix: &'a str,
     /// A digest of what inputs and outputs are.
     pub interface: &'a str,
-    pub workspace: u64,
+    /// Where it is the same for all inputs.
+    pub workspace: Option<u64>,
     /// The signature as JSON.
     pub info: &'a str,
 }
@@ -65,9 +85,10 @@ impl Front<'_> {
     /// The symbols that the library exports.
     pub fn exports(&self) -> Vec<String> {
         let exact = format!("run_{}", self.interface);
-        let named = ["run", &exact, "workspace_size", "info"];
+        let size = self.workspace.map(|_| "workspace_size");
+        let named = ["run", &exact, "sizes", "info"].into_iter().chain(size);
         let named = named.map(|name| format!("{}_{name}", self.prefix));
-        named.into_iter().chain([LIBRARY_INFO.to_owned()]).collect()
+        named.chain([LIBRARY_INFO.to_owned()]).collect()
     }
 }
 

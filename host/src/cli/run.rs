@@ -235,7 +235,7 @@ fn match_inputs(
         };
         let (name, array, _) = given.swap_remove(at);
         let shape: Vec<i64> = array.shape.iter().map(|&extent| extent as i64).collect();
-        if Some(array.dtype) != npy_type(info.dtype) || shape != info.shape {
+        if Some(array.dtype) != npy_type(info.dtype) || !info.takes(&shape) {
             return Err(Failure::new(format!(
                 "input `{name}` is {}{:?}, but the model expects {info}",
                 array.dtype.name(),

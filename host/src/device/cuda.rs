@@ -13,7 +13,7 @@ use cudarc::nvrtc::Ptx;
 
 use super::DeviceError;
 use crate::executable::DeviceProgram;
-use crate::plan::{Base, Entry, EntryArgument, Place};
+use crate::plan::{Base, Entry, EntryArgument, Place, Size};
 use crate::runtime::dlpack::TensorBuffer;
 use crate::runtime::signature::{TensorSpec, data_type};
 
@@ -83,7 +83,7 @@ impl Cuda {
         }
         let Entry { inputs, outputs, workspace, .. } = &program.entry;
         let of_specs = |specs: &[TensorSpec]| {
-            specs.iter().map(|spec| self.memory(spec.bytes())).collect::<Result<Vec<_>, _>>()
+            specs.iter().map(|spec| self.memory(bytes_of(spec))).collect::<Result<Vec<_>, _>>()
         };
         let constants = program.constants.iter().map(|constant| {
             let mut memory = self.memory(constant.data.len() as u64)?;
@@ -96,7 +96,7 @@ impl Cuda {
             constants: constants.collect::<Result<_, DeviceError>>()?,
             inputs: of_specs(inputs)?,
             outputs: of_specs(outputs)?,
-            workspace: self.memory(*workspace)?,
+            workspace: self.memory(known(*workspace))?,
             entry: program.entry.clone(),
         })
     }
@@ -132,7 +132,7 @@ impl Loaded {
         }
         for copy in &self.entry.copies {
             let [from, to] = [copy.from, copy.to].map(|place| self.address(place));
-            let (bytes, stream) = (copy.bytes as usize, self.stream.cu_stream());
+            let (bytes, stream) = (known(copy.bytes) as usize, self.stream.cu_stream());
             // SAFETY: both places have so many bytes by the plan, in memory that lives as long as this.
             let copied = unsafe { result::memcpy_dtod_async(to, from, bytes, stream) };
             done("copy a result", copied)?;
@@ -144,7 +144,7 @@ impl Loaded {
         let word = |arg: &EntryArgument| match *arg {
             EntryArgument::Memory(place) => self.address(place),
             // A shorter integer is the first bytes of it.
-            EntryArgument::Scalar { value, .. } => value as u64,
+            EntryArgument::Scalar { value, .. } => known(value),
         };
         let words: Vec<u64> = args.iter().map(word).collect();
         let mut launch = self.stream.launch_builder(&kernel.function);
@@ -165,7 +165,7 @@ impl Loaded {
             Base::Workspace => &self.workspace,
         };
         // There is one stream, so nothing has to wait for what is done with the address.
-        memory.device_ptr(&self.stream).0 + place.offset
+        memory.device_ptr(&self.stream).0 + known(place.offset)
     }
 
     fn results(&self) -> Result<Vec<TensorBuffer>, DeviceError> {
@@ -173,17 +173,27 @@ impl Loaded {
         for (memory, spec) in self.outputs.iter().zip(&self.entry.outputs) {
             let mut bytes = done("copy a result back", self.stream.clone_dtoh(memory))?;
             done("run the kernels", self.stream.synchronize())?;
-            bytes.truncate(spec.bytes() as usize);
+            bytes.truncate(bytes_of(spec) as usize);
             let Some(dtype) = data_type(spec.dtype) else {
                 return Err(DeviceError::Driver {
                     action: "give a result".to_owned(),
                     message: format!("{spec} has no form outside of programs"),
                 });
             };
-            results.push(TensorBuffer::from_bytes(&bytes, &spec.shape, dtype)?);
+            let shape = spec.static_shape().unwrap_or_default();
+            results.push(TensorBuffer::from_bytes(&bytes, &shape, dtype)?);
         }
         Ok(results)
     }
+}
+
+/// The number that a size is: a program for a device has no others.
+fn known(size: Size) -> u64 {
+    size.known().unwrap_or(0) as u64
+}
+
+fn bytes_of(spec: &TensorSpec) -> u64 {
+    spec.bytes().unwrap_or(0)
 }
 
 fn upload(

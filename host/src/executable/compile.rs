@@ -18,6 +18,7 @@ use super::error::CompileError;
 use super::identical::Distinct;
 use super::intrinsics::intrinsics_of;
 use super::scheduled::Scheduled;
+use super::scratch::{Lent, lend};
 use super::sources::symbol_part;
 
 /// How to compile.
@@ -99,7 +100,7 @@ impl Executable {
         let signature = Signature {
             tenon: env!("CARGO_PKG_VERSION").to_owned(),
             target: target.to_string(),
-            workspace_size: entry.workspace,
+            workspace_size: entry.workspace.known().map(|bytes| bytes as u64),
             inputs: entry.inputs,
             outputs: entry.outputs,
         };
@@ -204,7 +205,9 @@ impl Job {
         let mut distinct = Distinct::default();
         let mut kernels = Vec::new();
         let mut numbers = Vec::with_capacity(plan.programs.len());
-        let mut scratch = 0;
+        let mut sizes = plan.sizes;
+        // Nothing for a vendor's kernel.
+        let mut lent: Vec<Lent> = Vec::new();
         let mut external: Vec<(String, Arc<Constant>)> = Vec::new();
         let mut external_bytes: HashSet<Arc<[u8]>> = HashSet::new();
         for ((name, function), source) in plan.programs.into_iter().zip(first_sources) {
@@ -212,6 +215,7 @@ impl Job {
             numbers.push(number);
             if let Some(code) = ExternalCode::of(&function).filter(|_| is_new) {
                 entry.kernels.push(code.symbol.to_owned());
+                lent.push(Lent::default());
                 if external_bytes.insert(code.object.data[..].into()) {
                     external.push((name, Arc::clone(code.object)));
                 }
@@ -220,15 +224,15 @@ impl Job {
                 entry.kernels.push(symbol.clone());
                 let unit = KernelUnit { name, symbol, function, intrinsics: Vec::new(), source };
                 let unit = unit.with_intrinsics()?;
-                let bytes = of(target).scratch_bytes(&unit.kernel());
-                let bytes = bytes.map_err(|error| unit.named(error))?;
-                scratch = bytes.max(scratch);
+                let scratch = of(target).scratch(&unit.kernel());
+                let scratch = scratch.map_err(|error| unit.named(error))?;
+                lent.push(Lent { scratch, symbols: unit.kernel().symbols() });
                 kernels.push(unit);
             }
         }
         entry.calls.iter_mut().for_each(|call| call.kernel = numbers[call.kernel]);
-        entry.scratch = entry.workspace;
-        entry.workspace += scratch;
+        lend(module.cx(), &mut entry, &mut sizes, &lent);
+        entry.steps = sizes.into_steps();
         entry.constants = constant_symbols(module, &plan.constants);
         Ok(Job { entry, kernels, sources: plan.sources, constants: plan.constants, external })
     }

@@ -31,6 +31,9 @@ impl DeviceProgram {
         options: &CompileOptions,
     ) -> Result<DeviceProgram, CompileError> {
         let job = Job::new(module, target, options)?;
+        if job.entry.workspace.known().is_none() || !job.entry.steps.is_empty() {
+            return Err(CompileError::DeviceSizes);
+        }
         let units = job.emit(target, options, Emit::Assembly)?;
         let mut launches = Vec::with_capacity(job.kernels.len());
         for unit in &job.kernels {

@@ -22,6 +22,11 @@ pub enum CompileError {
     /// A name that cannot be a prefix in C.
     #[error("`{0}` cannot be the prefix of C names: {1}")]
     Prefix(String, &'static str),
+    /// Sizes that are found out when the function is called.
+    #[error(
+        "a device runs functions of known shapes only; give the dimensions values, as in -D n=1"
+    )]
+    DeviceSizes,
     /// The names of inputs and outputs cannot be written down.
     #[error("the metadata cannot be written: {0}")]
     Metadata(serde_json::Error),

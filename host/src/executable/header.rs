@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::ir::DType;
 use crate::object::link::LinkForm;
 use crate::runtime::{
-    signature::{Signature, TensorSpec, data_type},
+    signature::{Extent, Signature, TensorSpec, data_type},
     status::Failure,
 };
 
@@ -34,7 +34,14 @@ impl Header<'_> {
         text.push_str(&runtime());
         text.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
         constants(&mut text, &upper, signature);
-        text.push_str(&FUNCTIONS.replace("PREFIX", prefix).replace("INTERFACE", interface));
+        let (workspace, size) = match signature.workspace_size {
+            Some(_) => (WORKSPACE, "PREFIX_workspace_size()"),
+            None => ("", "PREFIX_sizes()"),
+        };
+        let functions = FUNCTIONS.replace("SIZE", size);
+        for part in [SIZES, workspace, &functions] {
+            text.push_str(&part.replace("PREFIX", prefix).replace("INTERFACE", interface));
+        }
         call(&mut text, prefix, signature);
         text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n");
         let _ = writeln!(text, "#endif /* TENON_MODEL_{upper}_H */");
@@ -58,8 +65,8 @@ impl Header<'_> {
         for (title, specs) in [("inputs", &signature.inputs), ("outputs", &signature.outputs)] {
             let _ = write!(text, "\n   {title}\n");
             for spec in specs {
-                let _ =
-                    writeln!(text, "     {} {}{:?}", comment(&spec.name), spec.dtype, spec.shape);
+                let (name, shape) = (comment(&spec.name), comment(&spec.shape_text()));
+                let _ = writeln!(text, "     {name} {}{shape}", spec.dtype);
             }
         }
         text.push_str("*/\n");
@@ -127,11 +134,12 @@ enum {
 
 /* What tenon_library_info() of every model points to. */
 struct tenon_library {
-  uint32_t version; /* 1 */
+  uint32_t version; /* 2; what follows `run` is there since this version */
   uint32_t reserved;
   const char *info; /* inputs and outputs as JSON */
   int32_t (*run)(const DLTensor *inputs, DLTensor *outputs, void *workspace,
                  const struct tenon_parallel *parallel);
+  int32_t (*sizes)(const DLTensor *inputs, int64_t *extents, uint64_t *workspace);
 };
 #endif
 ",
@@ -148,19 +156,31 @@ fn constants(text: &mut String, upper: &str, signature: &Signature) {
             let name = format!("{upper}_{kind}{index}");
             let _ = writeln!(text, "\n#define {name}_NAME {}", c_string(&spec.name));
             let _ = writeln!(text, "#define {name}_NDIM {}", spec.shape.len());
-            let shape: Vec<String> = spec.shape.iter().map(i64::to_string).collect();
-            let shape = if shape.is_empty() { "0".to_owned() } else { shape.join(", ") };
-            let _ = writeln!(text, "#define {name}_SHAPE {{{shape}}}");
-            let _ = writeln!(text, "#define {name}_ELEMENTS {}", spec.len());
+            if let Some(extents) = spec.static_shape() {
+                let shape: Vec<String> = extents.iter().map(i64::to_string).collect();
+                let shape = if shape.is_empty() { "0".to_owned() } else { shape.join(", ") };
+                let _ = writeln!(text, "#define {name}_SHAPE {{{shape}}}");
+                let _ =
+                    writeln!(text, "#define {name}_ELEMENTS {}", extents.iter().product::<i64>());
+            }
             let _ = writeln!(text, "#define {name}_DTYPE {{{}}}", dtype_fields(spec));
         }
     }
 }
 
-const FUNCTIONS: &str = "
+const SIZES: &str = "
+/* How large what PREFIX_run needs is, for inputs of these shapes: the extents of all outputs, one after the other, are
+   written to extents, and the bytes of the workspace to workspace; either may be NULL. The elements of the inputs are not
+   looked at. */
+int32_t PREFIX_sizes(const DLTensor *inputs, int64_t *extents, uint64_t *workspace);
+";
+
+const WORKSPACE: &str = "
 /* Bytes of the workspace that PREFIX_run needs. */
 uint64_t PREFIX_workspace_size(void);
+";
 
+const FUNCTIONS: &str = "
 /* Inputs and outputs as JSON. */
 const char *PREFIX_info(void);
 
@@ -168,8 +188,8 @@ const char *PREFIX_info(void);
 const struct tenon_library *tenon_library_info(void);
 
 /* Runs the model. inputs and outputs are arrays of tensors, in the order above, contiguous and
-   row-major; outputs are written, and must not overlap anything else. workspace has
-   PREFIX_workspace_size() bytes and is aligned to 64; it may be NULL when that is 0. parallel may
+   row-major; outputs are written, and must not overlap anything else. workspace is as large as
+   SIZE says and is aligned to 64; it may be NULL when that is 0. parallel may
    be NULL: then the calling thread does it all. Several threads may call this at once, with a
    workspace each. The symbol says what inputs and outputs are: with other ones than those above
    nothing links. PREFIX_run is the same function without that, for those who look it up. */
@@ -177,10 +197,13 @@ int32_t PREFIX_run(const DLTensor *inputs, DLTensor *outputs, void *workspace,
                    const struct tenon_parallel *parallel) __asm__(\"PREFIX_run_INTERFACE\");
 ";
 
-/// A function on plain arrays that brings its own workspace.
+/// A function on plain arrays that brings its own workspace. Symbols come first among its parameters; where an input has
+/// an extent that is computed from symbols, C has no such function.
 fn call(text: &mut String, prefix: &str, signature: &Signature) {
     let mut taken = HashSet::from(KEYWORDS.map(str::to_owned));
     let mut params = Vec::new();
+    let Some(symbols) = Symbols::of(&signature.inputs, &mut taken) else { return };
+    params.extend(symbols.names.iter().map(|(_, name)| format!("int64_t {name}")));
     let [inputs, outputs] =
         [(&signature.inputs, true), (&signature.outputs, false)].map(|(specs, is_input)| {
             let names = specs.iter().map(|spec| {
@@ -197,29 +220,34 @@ fn call(text: &mut String, prefix: &str, signature: &Signature) {
         "\n/* Runs the model once on arrays, on the calling thread: allocates the workspace and frees it. */\n\
          static inline int32_t {prefix}_call({list}) {{\n"
     );
-    for (kind, names, specs) in
-        [("input", &inputs, &signature.inputs), ("output", &outputs, &signature.outputs)]
-    {
-        for (index, (name, spec)) in names.iter().zip(specs).enumerate() {
-            tensor(text, &format!("tenon_{kind}{index}"), name, spec);
-        }
-        let tensors: Vec<String> =
-            (0..specs.len()).map(|index| format!("tenon_{kind}{index}")).collect();
-        let _ = match tensors.as_slice() {
-            [] => writeln!(text, "  DLTensor *tenon_{kind}s = NULL;"),
-            tensors => {
-                let (count, tensors) = (tensors.len(), tensors.join(", "));
-                writeln!(text, "  DLTensor tenon_{kind}s[{count}] = {{{tensors}}};")
-            }
-        };
+    for (index, (name, spec)) in inputs.iter().zip(&signature.inputs).enumerate() {
+        let extents: Vec<String> = spec.shape.iter().map(|extent| symbols.c_text(extent)).collect();
+        tensor(text, &format!("tenon_input{index}"), name, spec, &extents);
     }
+    tensors(text, "input", signature.inputs.len());
+    let count: usize = signature.outputs.iter().map(|spec| spec.shape.len()).sum();
     let _ = write!(
         text,
-        "  uint64_t tenon_size = {prefix}_workspace_size();
-  char *tenon_block = (char *)malloc(tenon_size + 64);
+        "  int64_t tenon_extents[{}];
+  uint64_t tenon_size = 0;
+  int32_t tenon_status = {prefix}_sizes(tenon_inputs, tenon_extents, &tenon_size);
+  if (tenon_status) return tenon_status;
+",
+        count.max(1)
+    );
+    let mut first = 0;
+    for (index, (name, spec)) in outputs.iter().zip(&signature.outputs).enumerate() {
+        let extents = (first..).take(spec.shape.len()).map(|at| format!("tenon_extents[{at}]"));
+        tensor(text, &format!("tenon_output{index}"), name, spec, &extents.collect::<Vec<_>>());
+        first += spec.shape.len();
+    }
+    tensors(text, "output", signature.outputs.len());
+    let _ = write!(
+        text,
+        "  char *tenon_block = (char *)malloc(tenon_size + 64);
   if (!tenon_block) return TENON_ERROR_MEMORY;
   char *tenon_workspace = tenon_block + (64 - (uintptr_t)tenon_block % 64);
-  int32_t tenon_status = {prefix}_run(tenon_inputs, tenon_outputs, tenon_workspace, NULL);
+  tenon_status = {prefix}_run(tenon_inputs, tenon_outputs, tenon_workspace, NULL);
   free(tenon_block);
   return tenon_status;
 }}
@@ -227,12 +255,51 @@ fn call(text: &mut String, prefix: &str, signature: &Signature) {
     );
 }
 
+/// The symbols of inputs, with their names in C.
+struct Symbols<'s> {
+    names: Vec<(&'s str, String)>,
+}
+
+impl<'s> Symbols<'s> {
+    /// `None` where an extent is no symbol but computed from some.
+    fn of(inputs: &'s [TensorSpec], taken: &mut HashSet<String>) -> Option<Self> {
+        let mut names: Vec<(&str, String)> = Vec::new();
+        for extent in inputs.iter().flat_map(|spec| &spec.shape) {
+            let Extent::Symbolic(symbol) = extent else { continue };
+            if !extent.is_symbol() {
+                return None;
+            }
+            if !names.iter().any(|(known, _)| known == symbol) {
+                names.push((symbol, fresh(taken, &identifier(symbol))));
+            }
+        }
+        Some(Symbols { names })
+    }
+
+    fn c_text(&self, extent: &Extent) -> String {
+        let Extent::Symbolic(symbol) = extent else { return extent.to_string() };
+        let named = self.names.iter().find(|(known, _)| known == symbol);
+        named.map_or_else(String::new, |(_, name)| name.clone())
+    }
+}
+
+/// The array of `count` tensors.
+fn tensors(text: &mut String, kind: &str, count: usize) {
+    let tensors: Vec<String> = (0..count).map(|index| format!("tenon_{kind}{index}")).collect();
+    let _ = match tensors.as_slice() {
+        [] => writeln!(text, "  DLTensor *tenon_{kind}s = NULL;"),
+        tensors => {
+            let tensors = tensors.join(", ");
+            writeln!(text, "  DLTensor tenon_{kind}s[{count}] = {{{tensors}}};")
+        }
+    };
+}
+
 /// A `DLTensor` of the array `data`.
-fn tensor(text: &mut String, name: &str, data: &str, spec: &TensorSpec) {
-    let shape = match spec.shape.as_slice() {
+fn tensor(text: &mut String, name: &str, data: &str, spec: &TensorSpec, extents: &[String]) {
+    let shape = match extents {
         [] => "NULL".to_owned(),
-        shape => {
-            let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
+        extents => {
             let (count, extents) = (extents.len(), extents.join(", "));
             let _ = writeln!(text, "  int64_t {name}_shape[{count}] = {{{extents}}};");
             format!("{name}_shape")

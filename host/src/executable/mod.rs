@@ -20,6 +20,7 @@ mod header;
 mod identical;
 mod intrinsics;
 mod scheduled;
+mod scratch;
 mod sources;
 #[cfg(all(test, feature = "llvm"))]
 mod tests;

@@ -15,6 +15,7 @@ mod operators;
 mod scope_tree;
 mod structural;
 mod substitute;
+mod symbols;
 mod texts;
 mod transaction;
 mod unbound;
@@ -31,6 +32,7 @@ pub use operators::{
 };
 pub(crate) use scope_tree::ScopeTree;
 pub use substitute::{DimBindings, substitute};
+pub use symbols::symbols_of;
 pub use tenon_plugin_api::ir::*;
 pub use tenon_plugin_api::op::UNKNOWN_EXTENT;
 pub use transaction::{Transaction, TransactionError};

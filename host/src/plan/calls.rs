@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::memory::Home;
-use super::{Arg, PlanProblem, Planner, Step, malformed, unsupported};
-use crate::ir::{Args, BodyView, Expr, NodeSource, Symbol, View};
+use super::sizes::{Agreement, Bindings, Size};
+use super::{Arg, PlanProblem, PlannedCall, Planner, Step, malformed, unsupported};
+use crate::ir::{Args, Context, Dim, Function, NodeSource, Symbol, Terms, Type, View, symbols_of};
 
 impl<'a> Planner<'a> {
     /// The arguments of a call, tuples flattened.
@@ -12,9 +13,7 @@ impl<'a> Planner<'a> {
         let mut all = Vec::with_capacity(args.len());
         for arg in args.iter() {
             if let View::Prim { dim } = self.body.view(arg) {
-                let terms = self.body.terms();
-                let value = terms.dim_value(dim).ok_or_else(|| self.symbolic(dim))?;
-                all.push(Arg::Scalar(value));
+                all.push(Arg::Scalar(self.size(dim)?));
                 continue;
             }
             let value = self.resolve(arg)?;
@@ -47,8 +46,8 @@ impl<'a> Planner<'a> {
             return Err(PlanProblem::Count { program, expected, found });
         }
         let first_output = params.len() - outputs;
-        for (index, (param, &arg)) in params.iter().zip(&args).enumerate() {
-            self.check_argument(&program, index, function.view(), param, arg)?;
+        let symbols = self.match_arguments(&program, function, &args)?;
+        for (index, &arg) in args.iter().enumerate() {
             if index < first_output {
                 continue;
             }
@@ -79,42 +78,87 @@ impl<'a> Planner<'a> {
             self.programs.push((program, Arc::clone(function)));
             self.programs.len() - 1
         });
-        self.calls.push((number, args));
+        self.calls.push(PlannedCall { program: number, args, symbols });
         let of_program = function.view().source(function.view().root());
         let of_call = self.at.map_or(NodeSource::NONE, |at| self.body.source(at));
         self.sources.push(if of_call.is_none() { of_program } else { of_call });
         Ok(())
     }
 
-    fn check_argument(
-        &self,
+    /// Compares the arguments with what the program takes; gives what the symbols of its parameters stand for.
+    fn match_arguments(
+        &mut self,
         program: &str,
-        index: usize,
-        body: BodyView<'_>,
-        param: Expr,
-        arg: Arg,
-    ) -> Step<()> {
-        let terms = body.terms();
-        let Some(expected) = body.ty(param) else {
-            return malformed(format!("parameter {index} of `{program}` has no type"));
-        };
-        let agrees = match (arg, terms.static_tensor(expected)) {
-            (Arg::Tensor(tensor), Some((dtype, _))) => {
-                let found = self.tensors[tensor];
-                let found_dtype = terms.static_tensor(found.ty).map(|(dtype, _)| dtype);
-                found_dtype == Some(dtype) && self.bytes(expected)? == found.memory.bytes
+        function: &Function,
+        args: &[Arg],
+    ) -> Step<Vec<Size>> {
+        let (body, terms) = (function.view(), function.cx().terms());
+        let mut types = Vec::with_capacity(args.len());
+        let mut met: Vec<(Dim, Size)> = Vec::new();
+        for (index, (&param, &arg)) in function.params().iter().zip(args).enumerate() {
+            let Some(expected) = body.ty(param) else {
+                return malformed(format!("parameter {index} of `{program}` has no type"));
+            };
+            if !self.takes(expected, arg, &mut met)? {
+                let found = match arg {
+                    Arg::Tensor(tensor) => terms.type_text(self.tensors[tensor].ty),
+                    Arg::Scalar(Size::Known(value)) => format!("the integer {value}"),
+                    Arg::Scalar(Size::Computed(_)) => "an integer".to_owned(),
+                };
+                let (program, expected) = (program.to_owned(), terms.type_text(expected));
+                return Err(PlanProblem::Argument { program, index, expected, found });
             }
-            (Arg::Scalar(_), None) => terms.scalar(expected).is_some(),
-            _ => false,
-        };
-        if agrees {
-            return Ok(());
+            types.push(expected);
         }
-        let found = match arg {
-            Arg::Tensor(tensor) => terms.type_text(self.tensors[tensor].ty),
-            Arg::Scalar(value) => format!("the integer {value}"),
+        let mut symbols = Bindings::default();
+        let expected = self.sizes.bind(terms, &met, &mut symbols);
+        for (&(dim, found), expected) in met.iter().zip(expected) {
+            let Some(expected) = expected else { return self.unbound(program, terms, dim) };
+            if expected != found {
+                self.agreements.push(Agreement::Equal(expected, found));
+            }
+        }
+        Ok(symbols_of(terms, types).iter().map(|symbol| symbols[symbol]).collect())
+    }
+
+    /// Whether an argument may be what is expected; `met` gets the dimensions that only a call can compare.
+    fn takes(&mut self, expected: Type, arg: Arg, met: &mut Vec<(Dim, Size)>) -> Step<bool> {
+        let terms = self.body.terms();
+        let tensor = match arg {
+            Arg::Scalar(_) => return Ok(terms.scalar(expected).is_some()),
+            Arg::Tensor(tensor) => self.tensors[tensor],
         };
-        let (program, expected) = (program.to_owned(), terms.type_text(expected));
-        Err(PlanProblem::Argument { program, index, expected, found })
+        let (Some((dtype, dims)), Some((found, given))) =
+            (terms.tensor(expected), terms.tensor(tensor.ty))
+        else {
+            return Ok(false);
+        };
+        if dtype != found {
+            return Ok(false);
+        }
+        let is_known = |dims: &[Dim]| dims.iter().all(|&dim| terms.dim_value(dim).is_some());
+        if is_known(dims) && is_known(given) {
+            return Ok(self.bytes(expected)? == tensor.memory.bytes);
+        }
+        if dims.len() != given.len() {
+            return Ok(false);
+        }
+        for (&dim, &given) in dims.iter().zip(given) {
+            let found = self.size(given)?;
+            if let (Some(dim), Some(found)) = (terms.dim_value(dim), found.known())
+                && dim != found
+            {
+                return Ok(false);
+            }
+            met.push((dim, found));
+        }
+        Ok(true)
+    }
+
+    /// That a symbol of a program stands for nothing.
+    fn unbound<T>(&self, program: &str, terms: Terms<'_>, dim: Dim) -> Step<T> {
+        let what =
+            format!("`{program}`, whose dimension {} no argument says,", terms.dim_text(dim));
+        unsupported(&what, "give a parameter the dimension itself, or a multiple of it")
     }
 }

@@ -1,16 +1,28 @@
 //! What a planned function does: calls of programs with addresses, and copies.
 
+use super::sizes::{Agreement, Size, SizeStep};
 use crate::ir::DType;
 use crate::runtime::signature::TensorSpec;
 
 /// The symbol of the function.
 pub const ENTRY_SYMBOL: &str = "tenon_main";
 
+/// The symbol of the function that says how large its outputs and its workspace are.
+pub const SIZES_SYMBOL: &str = "tenon_sizes";
+
 /// What the function does.
 #[derive(Clone, Debug, Default)]
 pub struct Entry {
     pub inputs: Vec<TensorSpec>,
     pub outputs: Vec<TensorSpec>,
+    /// Numbers that are computed first, by their steps.
+    pub steps: Vec<SizeStep>,
+    /// What the extents of an input must be, beyond what its spec says.
+    pub extents: Vec<GivenExtent>,
+    /// The shapes of the outputs.
+    pub output_shapes: Vec<Vec<Size>>,
+    /// What must hold of the numbers.
+    pub agreements: Vec<Agreement>,
     /// Symbols of the constants.
     pub constants: Vec<String>,
     /// Symbols of the kernels.
@@ -19,11 +31,19 @@ pub struct Entry {
     /// Done after the calls, in order.
     pub copies: Vec<Copy>,
     /// Bytes of the workspace.
-    pub workspace: u64,
+    pub workspace: Size,
     /// Where in the workspace the kernels have their own buffers.
-    pub scratch: u64,
+    pub scratch: Size,
     /// Whether it takes note of the time between kernels.
     pub is_profiled: bool,
+}
+
+/// An extent that the caller gives, and what it must be.
+#[derive(Clone, Copy, Debug)]
+pub struct GivenExtent {
+    pub input: usize,
+    pub axis: usize,
+    pub expected: Size,
 }
 
 /// A call of a kernel.
@@ -32,13 +52,15 @@ pub struct KernelCall {
     /// Its number in [`Entry::kernels`].
     pub kernel: usize,
     pub args: Vec<EntryArgument>,
+    /// What the symbols of the kernel's parameters stand for, in their order.
+    pub symbols: Vec<Size>,
 }
 
 /// An argument of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EntryArgument {
     Memory(Place),
-    Scalar { dtype: DType, value: i64 },
+    Scalar { dtype: DType, value: Size },
 }
 
 /// An address.
@@ -46,7 +68,7 @@ pub enum EntryArgument {
 pub struct Place {
     pub base: Base,
     /// Bytes behind it.
-    pub offset: u64,
+    pub offset: Size,
 }
 
 /// What an address is counted from.
@@ -63,5 +85,5 @@ pub enum Base {
 pub struct Copy {
     pub from: Place,
     pub to: Place,
-    pub bytes: u64,
+    pub bytes: Size,
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::memory::Home;
+use super::sizes::Size;
 use super::{FOLD, PlanProblem, Planner, Step, Tensor, Value, left, malformed, unsupported};
-use crate::ir::{Dim, Expr, Type, Unbound, View, flatten_type};
-use crate::runtime::signature::TensorSpec;
+use crate::ir::{Context, DType, Dim, Expr, Type, View};
+use crate::runtime::signature::{Extent, TensorSpec};
 
 /// No function has so many arguments or results; a tuple of itself, doubled often, would.
 const MOST_TENSORS: usize = 1 << 20;
@@ -103,30 +104,19 @@ impl Planner<'_> {
         let bytes = self.bytes(ty)?;
         let dtype = self.body.terms().tensor(ty).map(|(dtype, _)| dtype);
         let unit = dtype.map_or(1, |dtype| u64::from(dtype.bits().div_ceil(8)));
-        let memory = self.memory.tensor(home, offset, bytes, unit)?;
+        let memory = self.memory.tensor(&mut self.sizes, home, offset, bytes, unit)?;
         self.tensors.push(Tensor { memory, ty });
         Ok(self.tensors.len() - 1)
     }
 
-    /// That `dim`, of which a number is needed, has symbols; named with it are those of the function's parameters, whose
-    /// turn would come next.
-    pub(super) fn symbolic(&self, dim: Dim) -> PlanProblem {
-        let terms = self.body.terms();
-        let types: Vec<Type> =
-            self.function.params().iter().filter_map(|&param| self.body.ty(param)).collect();
-        let tensors = flatten_type(terms, &types);
-        let dims_of = |&ty: &Type| terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
-        let dims = tensors.iter().flat_map(dims_of).copied().chain([dim]);
-        match Unbound::in_dims(terms, dims) {
-            Some(unbound) => {
-                PlanProblem::Symbolic { problem: unbound.problem(), remedy: unbound.remedy() }
-            }
-            None => PlanProblem::Malformed(format!("the dimension {}", terms.dim_text(dim))),
-        }
+    /// That `dim`, of which a number is needed, is not known from the shapes of the inputs.
+    fn not_of_inputs(&self, dim: Dim) -> PlanProblem {
+        let what = format!("the size {}", self.body.terms().dim_text(dim));
+        PlanProblem::Unsupported { what, help: "it does not follow from the shapes of the inputs" }
     }
 
-    /// The size of a tensor of static type `ty`.
-    pub(super) fn bytes(&self, ty: Type) -> Step<u64> {
+    /// The size of a tensor of type `ty`.
+    pub(super) fn bytes(&mut self, ty: Type) -> Step<Size> {
         let terms = self.body.terms();
         let Some((dtype, dims)) = terms.tensor(ty) else {
             let (what, ty) = ("a value".to_owned(), terms.type_text(ty));
@@ -135,7 +125,7 @@ impl Planner<'_> {
         let mut count = 1u128;
         for &dim in dims {
             let Some(extent) = terms.dim_value(dim) else {
-                return Err(self.symbolic(dim));
+                return self.computed_bytes(dtype, dims);
             };
             let Ok(extent) = u64::try_from(extent) else {
                 return malformed(format!("a tensor has the extent {extent}"));
@@ -143,7 +133,27 @@ impl Planner<'_> {
             count = count.saturating_mul(u128::from(extent));
         }
         let small = u64::try_from(count).ok().filter(|&count| count < 1 << 47);
-        small.and_then(|count| dtype.bytes(count)).ok_or(PlanProblem::TooLarge(count))
+        let bytes = small.and_then(|count| dtype.bytes(count));
+        bytes.map(|bytes| Size::Known(bytes as i64)).ok_or(PlanProblem::TooLarge(count))
+    }
+
+    /// The size of a tensor with symbolic dimensions.
+    fn computed_bytes(&mut self, dtype: DType, dims: &[Dim]) -> Step<Size> {
+        let cx = self.module.cx();
+        let bits = cx.dim(i64::from(dtype.bits()));
+        let factors: Vec<Dim> = dims.iter().copied().chain([bits]).collect();
+        let (bits, byte) = (cx.dim_product(&factors), cx.dim(8));
+        // Elements below a byte share it; of others the division is exact.
+        let above = if dtype.bits() < 8 { cx.dim_add(bits, cx.dim(7)) } else { bits };
+        self.size(cx.dim_floor_div(above, byte))
+    }
+
+    /// The number that a dimension of the function is.
+    pub(super) fn size(&mut self, dim: Dim) -> Step<Size> {
+        match self.sizes.dim(self.body.terms(), dim, &self.symbols) {
+            Some(size) => Ok(size),
+            None => Err(self.not_of_inputs(dim)),
+        }
     }
 
     pub(super) fn type_of(&self, expr: Expr, what: &str) -> Step<Type> {
@@ -156,12 +166,17 @@ impl Planner<'_> {
         }
     }
 
+    /// What is told of an input or output.
     pub(super) fn spec(&self, name: String, ty: Type) -> Step<TensorSpec> {
-        self.bytes(ty)?;
-        match self.body.terms().static_tensor(ty) {
-            Some((dtype, shape)) => Ok(TensorSpec { name, dtype, shape }),
-            None => malformed("a tensor of unknown shape"),
-        }
+        let terms = self.body.terms();
+        let Some((dtype, dims)) = terms.tensor(ty) else {
+            return malformed("a tensor of unknown shape");
+        };
+        let extent = |&dim: &Dim| match terms.dim_value(dim) {
+            Some(extent) => Extent::Known(extent),
+            None => Extent::Symbolic(terms.dim_text(dim)),
+        };
+        Ok(TensorSpec { name, dtype, shape: dims.iter().map(extent).collect() })
     }
 
     pub(super) fn name_of(&self, var: Expr) -> String {

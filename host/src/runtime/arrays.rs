@@ -19,7 +19,7 @@ pub fn from_array(array: &Array) -> Result<TensorBuffer, TensorError> {
 
 /// An output as an array.
 pub fn to_array(tensor: &TensorBuffer, spec: &TensorSpec) -> Result<Array, ModelError> {
-    let shape = spec.shape.iter().map(|&extent| extent as usize).collect();
+    let shape = tensor.shape().iter().map(|&extent| extent as usize).collect();
     match npy_type(spec.dtype) {
         Some(dtype) => Ok(Array { dtype, shape, data: tensor.to_vec()? }),
         None => Err(ModelError::DType(spec.clone())),

@@ -205,6 +205,8 @@ fn argument<'a>(data: *mut u8, shape: &'a [i64], dtype: DataType) -> Argument<'a
 pub struct TensorBuffer {
     data: NonNull<u8>,
     length: usize,
+    /// Bytes that were allocated, of which the first `length` are the tensor's.
+    capacity: usize,
     shape: Box<[i64]>,
     dtype: DataType,
 }
@@ -231,7 +233,7 @@ impl TensorBuffer {
             }
             None => return Err(TensorError::Shape { shape: shape.to_vec() }),
         };
-        Ok(TensorBuffer { data, length, shape: shape.into(), dtype })
+        Ok(TensorBuffer { data, length, capacity: length, shape: shape.into(), dtype })
     }
 
     /// A copy of `bytes` as a tensor of `shape`.
@@ -244,6 +246,21 @@ impl TensorBuffer {
         let mut buffer = TensorBuffer::zeros(shape, dtype)?;
         buffer.bytes_mut().copy_from_slice(bytes);
         Ok(buffer)
+    }
+
+    /// Gives it another shape. What its elements are then is not said; memory is only asked for where it has never had as
+    /// much.
+    pub fn resize(&mut self, shape: &[i64]) -> Result<(), TensorError> {
+        if *self.shape == *shape {
+            return Ok(());
+        }
+        let length = byte_length(shape, self.dtype)?;
+        if length > self.capacity {
+            *self = TensorBuffer::zeros(shape, self.dtype)?;
+        } else {
+            (self.length, self.shape) = (length, shape.into());
+        }
+        Ok(())
     }
 
     pub fn shape(&self) -> &[i64] {
@@ -293,8 +310,8 @@ impl Clone for TensorBuffer {
 
 impl Drop for TensorBuffer {
     fn drop(&mut self) {
-        if self.length > 0
-            && let Some(layout) = layout(self.length)
+        if self.capacity > 0
+            && let Some(layout) = layout(self.capacity)
         {
             // SAFETY: allocated in `zeros` with the layout of the same length.
             unsafe { dealloc(self.data.as_ptr(), layout) };
@@ -356,6 +373,20 @@ mod tests {
             assert_eq!(buffer.to_vec().unwrap(), buffer.bytes());
             assert_eq!(buffer.clone().bytes(), buffer.bytes());
         }
+    }
+
+    #[test]
+    fn a_buffer_keeps_its_memory_when_it_becomes_smaller() {
+        let mut buffer = TensorBuffer::zeros(&[4, 5], DataType::F32).unwrap();
+        let place = buffer.bytes().as_ptr();
+        for shape in [&[2, 5][..], &[0], &[20], &[4, 5]] {
+            buffer.resize(shape).unwrap();
+            assert_eq!(buffer.bytes().len(), 4 * shape.iter().product::<i64>() as usize);
+            assert_eq!((buffer.shape(), buffer.bytes().as_ptr()), (shape, place));
+        }
+        buffer.resize(&[21]).unwrap();
+        assert_eq!(buffer.bytes(), [0; 84]);
+        assert!(buffer.resize(&[-1]).is_err());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{
     dlpack::{Argument, DataType, RawTensor, TensorBuffer, TensorError, TensorRef},
     library::{ExportedLibrary, LibraryError},
     parallel::{RawParallel, ThreadPool},
-    signature::{Signature, TensorSpec, data_type},
+    signature::{Extent, Signature, TensorSpec, data_type},
     status::{Failure, read_status},
 };
 use crate::io::{FileError, Mapping};
@@ -25,6 +25,9 @@ use crate::ir::DType;
 
 /// The fixed name under which a library describes itself.
 pub const LIBRARY_INFO: &str = "tenon_library_info";
+
+/// The version of [`RawLibrary`] that is written.
+pub const LIBRARY_VERSION: u32 = 2;
 
 /// `<prefix>_run`.
 pub type RawRun = unsafe extern "C" fn(
@@ -34,16 +37,22 @@ pub type RawRun = unsafe extern "C" fn(
     parallel: *const RawParallel,
 ) -> i32;
 
+/// `<prefix>_sizes`.
+pub type RawSizes =
+    unsafe extern "C" fn(inputs: *const RawTensor, extents: *mut i64, workspace: *mut u64) -> i32;
+
 /// `struct tenon_library`: what `tenon_library_info()` points to. Newer versions append fields.
 #[derive(Debug)]
 #[repr(C)]
 pub struct RawLibrary {
-    /// 1.
+    /// [`LIBRARY_VERSION`], or a smaller one of an older library, whose structure ends before the fields that came later.
     pub version: u32,
     pub reserved: u32,
     /// The signature as JSON, a C string.
     pub info: *const c_char,
     pub run: Option<RawRun>,
+    /// Since version 2.
+    pub sizes: Option<RawSizes>,
 }
 
 /// Why a model cannot be opened or run.
@@ -59,6 +68,8 @@ pub enum ModelError {
     Count { expected: usize, found: usize, inputs: Vec<TensorSpec> },
     #[error("input {expected} is expected, but {found} is given")]
     Mismatch { expected: TensorSpec, found: String },
+    #[error("{0}")]
+    Symbol(Box<Disagreement>),
     #[error("there is no input `{name}`; the model has {}", specs(.inputs))]
     UnknownInput { name: String, inputs: Vec<TensorSpec> },
     #[error("input {0} is missing")]
@@ -71,6 +82,23 @@ pub enum ModelError {
     Failed(String),
 }
 
+/// Two inputs that say different things of a symbol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disagreement {
+    pub symbol: String,
+    pub inputs: [TensorSpec; 2],
+    /// What it is by each of the inputs.
+    pub extents: [i64; 2],
+}
+
+impl std::fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Disagreement { symbol, inputs: [first, second], extents } = self;
+        let [before, found] = extents;
+        write!(f, "`{symbol}` is {found} by input {second}, but {before} by input {first}")
+    }
+}
+
 fn specs(specs: &[TensorSpec]) -> String {
     match specs {
         [] => "none".to_owned(),
@@ -81,9 +109,17 @@ fn specs(specs: &[TensorSpec]) -> String {
 /// A compiled function with its code. May be run from several threads at once, a session each.
 pub struct Model {
     signature: Signature,
-    run: RawRun,
+    functions: Functions,
     /// Keeps the code where it is.
     _code: Box<dyn Any + Send + Sync>,
+}
+
+/// The functions of a compiled model.
+#[derive(Clone, Copy, Debug)]
+pub struct Functions {
+    pub run: RawRun,
+    /// None in a library of version 1.
+    pub sizes: Option<RawSizes>,
 }
 
 impl std::fmt::Debug for Model {
@@ -93,16 +129,16 @@ impl std::fmt::Debug for Model {
 }
 
 impl Model {
-    /// A function and what keeps it in memory.
+    /// The functions and what keeps them in memory.
     ///
     /// # Safety
-    /// `run` must be generated code of this signature and stay where it is while `code` lives.
+    /// The functions must be generated code of this signature and stay where they are while `code` lives.
     pub unsafe fn new(
         signature: Signature,
-        run: RawRun,
+        functions: Functions,
         code: Box<dyn Any + Send + Sync>,
     ) -> Model {
-        Model { signature, run, _code: code }
+        Model { signature, functions, _code: code }
     }
 
     /// Opens a library. The file is looked at before anything of it runs, so that only libraries
@@ -119,18 +155,24 @@ impl Model {
         let info: Info = unsafe { library.function(LIBRARY_INFO) }?;
         // SAFETY: it takes nothing and gives the address of a constant.
         let raw = unsafe { info() };
-        // SAFETY: it points at a constant of the library, which is open, or at nothing.
-        let Some(raw) = (unsafe { raw.as_ref() }) else { return Err(not_ours("it has no info")) };
-        if raw.version != 1 || raw.info.is_null() {
-            return Err(not_ours(&format!("its version is {}, not 1", raw.version)));
+        if raw.is_null() {
+            return Err(not_ours("it has no info"));
         }
-        let Some(run) = raw.run else { return Err(not_ours("it has no function")) };
+        // SAFETY: it points at a constant of the library, which is open; all versions begin with these fields.
+        let (version, info, run) = unsafe { ((*raw).version, (*raw).info, (*raw).run) };
+        if !(1..=LIBRARY_VERSION).contains(&version) || info.is_null() {
+            let newest = LIBRARY_VERSION;
+            return Err(not_ours(&format!("its version is {version}, not up to {newest}")));
+        }
+        let Some(run) = run else { return Err(not_ours("it has no function")) };
+        // SAFETY: a library of version 2 has the field.
+        let sizes = if version < 2 { None } else { unsafe { (*raw).sizes } };
         // SAFETY: not null, and a C string in every library of this version.
-        let text = unsafe { CStr::from_ptr(raw.info) };
+        let text = unsafe { CStr::from_ptr(info) };
         let signature = serde_json::from_slice(text.to_bytes())
             .map_err(|error| not_ours(&format!("its metadata is broken: {error}")))?;
-        // SAFETY: the signature is that of the function, and the library stays open.
-        Ok(unsafe { Model::new(signature, run, Box::new(library)) })
+        // SAFETY: the signature is that of the functions, and the library stays open.
+        Ok(unsafe { Model::new(signature, Functions { run, sizes }, Box::new(library)) })
     }
 
     /// Inputs, outputs and memory.
@@ -146,15 +188,22 @@ impl Model {
         &self.signature.outputs
     }
 
-    /// Memory to run it in.
+    /// Memory to run it in. What depends on the shapes of inputs is taken by the first run, and by later ones that need
+    /// more.
     pub fn session(&self) -> Result<Session<'_>, ModelError> {
-        let size = i64::try_from(self.signature.workspace_size).unwrap_or(i64::MAX);
-        let workspace = TensorBuffer::zeros(&[size], DataType::U8)?;
+        let size = self.signature.workspace_size;
+        let length = i64::try_from(size.unwrap_or(0)).unwrap_or(i64::MAX);
+        let workspace = TensorBuffer::zeros(&[length], DataType::U8)?;
+        let is_static = size.is_some() && self.outputs().iter().all(TensorSpec::is_static);
         let outputs = self.outputs().iter().map(|spec| {
             let dtype = data_type(spec.dtype).ok_or_else(|| ModelError::DType(spec.clone()))?;
-            Ok(TensorBuffer::zeros(&spec.shape, dtype)?)
+            let shape: Vec<i64> =
+                spec.shape.iter().map(|extent| extent.known().unwrap_or(0)).collect();
+            Ok(TensorBuffer::zeros(&shape, dtype)?)
         });
-        Ok(Session { model: self, workspace, outputs: outputs.collect::<Result<_, ModelError>>()? })
+        let outputs = outputs.collect::<Result<_, ModelError>>()?;
+        let extents = self.outputs().iter().map(|spec| spec.shape.len()).sum();
+        Ok(Session { model: self, workspace, outputs, is_static, extents: vec![0; extents] })
     }
 
     /// Runs it once.
@@ -176,12 +225,12 @@ impl Model {
             return Err(ModelError::Count { expected, found, inputs: specs.to_vec() });
         }
         for (input, spec) in inputs.iter().zip(specs) {
-            if Some(input.dtype()) != data_type(spec.dtype) || input.shape() != spec.shape {
+            if Some(input.dtype()) != data_type(spec.dtype) || !spec.takes(input.shape()) {
                 let found = format!("{}{:?}", text_of(input.dtype()), input.shape());
                 return Err(ModelError::Mismatch { expected: spec.clone(), found });
             }
         }
-        Ok(())
+        check_symbols(specs.iter().zip(inputs.iter().map(TensorRef::shape)))
     }
 }
 
@@ -191,6 +240,10 @@ pub struct Session<'m> {
     model: &'m Model,
     workspace: TensorBuffer,
     outputs: Vec<TensorBuffer>,
+    /// Whether sizes are the same for all inputs.
+    is_static: bool,
+    /// Room for the extents of all outputs.
+    extents: Vec<i64>,
 }
 
 impl Session<'_> {
@@ -201,7 +254,11 @@ impl Session<'_> {
         pool: Option<&ThreadPool>,
     ) -> Result<&[TensorBuffer], ModelError> {
         self.model.check(inputs)?;
+        let shapes: Vec<&[i64]> = inputs.iter().map(TensorRef::shape).collect();
         let inputs: Vec<Argument<'_>> = inputs.iter().map(TensorRef::as_argument).collect();
+        if !self.is_static {
+            self.resize(&inputs, &shapes)?;
+        }
         let mut outputs: Vec<Argument<'_>> =
             self.outputs.iter_mut().map(TensorBuffer::as_argument).collect();
         let parallel = pool.map_or(std::ptr::null(), |pool| std::ptr::from_ref(pool.raw()));
@@ -210,7 +267,7 @@ impl Session<'_> {
         // workspace are ours alone, of the size and alignment that the function wants. The pool
         // is borrowed, so it lives.
         let status = unsafe {
-            (self.model.run)(
+            (self.model.functions.run)(
                 inputs.as_ptr().cast(),
                 outputs.as_mut_ptr().cast(),
                 self.workspace.bytes_mut().as_mut_ptr().cast(),
@@ -219,8 +276,34 @@ impl Session<'_> {
         };
         match read_status(status) {
             None => Ok(&self.outputs),
-            Some(failure) => Err(ModelError::Failed(self.describe(status, failure))),
+            Some(failure) => Err(ModelError::Failed(self.describe(status, failure, &shapes))),
         }
+    }
+
+    /// Makes outputs and workspace as large as these inputs want them.
+    fn resize(&mut self, inputs: &[Argument<'_>], shapes: &[&[i64]]) -> Result<(), ModelError> {
+        let Some(sizes) = self.model.functions.sizes else {
+            return Err(ModelError::Failed("it does not say how large its outputs are".to_owned()));
+        };
+        let mut bytes = 0;
+        // SAFETY: as many inputs as the function has; `extents` has room for those of all outputs.
+        let status =
+            unsafe { sizes(inputs.as_ptr().cast(), self.extents.as_mut_ptr(), &raw mut bytes) };
+        if let Some(failure) = read_status(status) {
+            return Err(ModelError::Failed(self.describe(status, failure, shapes)));
+        }
+        let length = self.workspace.shape().first().copied().unwrap_or(0);
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        if bytes > length {
+            self.workspace.resize(&[bytes])?;
+        }
+        let mut rest = &self.extents[..];
+        for output in &mut self.outputs {
+            let (shape, behind) = rest.split_at(output.shape().len());
+            output.resize(shape)?;
+            rest = behind;
+        }
+        Ok(())
     }
 
     /// The outputs of the last run.
@@ -232,14 +315,41 @@ impl Session<'_> {
         &self,
         status: i32,
         (failure, argument): (Option<Failure>, Option<usize>),
+        shapes: &[&[i64]],
     ) -> String {
         let what = failure.map_or("an unknown failure", Failure::text);
         let all = self.model.inputs().iter().chain(self.model.outputs());
-        match argument.and_then(|index| all.clone().nth(index)) {
-            Some(spec) => format!("{what} ({spec}, status {status})"),
-            None => format!("{what} (status {status})"),
+        let shape = argument.and_then(|index| shapes.get(index));
+        match (argument.and_then(|index| all.clone().nth(index)), shape) {
+            (Some(spec), Some(shape)) => {
+                format!("{what} ({spec}, and {shape:?} is given; status {status})")
+            }
+            (Some(spec), None) => format!("{what} ({spec}, status {status})"),
+            (None, _) => format!("{what} (status {status})"),
         }
     }
+}
+
+/// That a symbol is the same in all inputs. What it makes of expressions is checked by the function itself.
+fn check_symbols<'s>(
+    inputs: impl Iterator<Item = (&'s TensorSpec, &'s [i64])>,
+) -> Result<(), ModelError> {
+    let mut known: Vec<(&str, i64, &TensorSpec)> = Vec::new();
+    for (by, shape) in inputs {
+        for (extent, &found) in by.shape.iter().zip(shape) {
+            let Extent::Symbolic(symbol) = extent else { continue };
+            match known.iter().find(|(name, ..)| name == symbol) {
+                Some(&(_, before, before_by)) if before != found => {
+                    let (inputs, extents) = ([before_by.clone(), by.clone()], [before, found]);
+                    let disagreement = Disagreement { symbol: symbol.clone(), inputs, extents };
+                    return Err(ModelError::Symbol(Box::new(disagreement)));
+                }
+                Some(_) => {}
+                None => known.push((symbol, found, by)),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a file that does not export [`LIBRARY_INFO`], without running anything of it.

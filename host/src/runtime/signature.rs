@@ -4,6 +4,9 @@
 //! { "tenon": "1.0.0", "target": "x86_64-…", "workspace_size": 4096,
 //!   "inputs": [{ "name": "x", "dtype": "f32", "shape": [1, 3, 224, 224] }], "outputs": […] }
 //! ```
+//!
+//! An extent that each call may choose is a text, `"n"` or `"2*n + 1"`. Where there is one, the size of the workspace is
+//! null, and the function that tells sizes says it for inputs of given shapes.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +20,8 @@ pub struct Signature {
     pub tenon: String,
     /// The processor that it was compiled for.
     pub target: String,
-    /// Bytes of the workspace, which must be aligned to 64.
-    pub workspace_size: u64,
+    /// Bytes of the workspace, which must be aligned to 64; `None` where they depend on the shapes of the inputs.
+    pub workspace_size: Option<u64>,
     pub inputs: Vec<TensorSpec>,
     pub outputs: Vec<TensorSpec>,
 }
@@ -29,29 +32,82 @@ pub struct TensorSpec {
     pub name: String,
     #[serde(with = "dtype_name")]
     pub dtype: DType,
-    pub shape: Vec<i64>,
+    pub shape: Vec<Extent>,
+}
+
+/// The extent of an axis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Extent {
+    Known(i64),
+    /// A symbol, or an expression of symbols, as the IR writes it. The same symbol means the same extent in all tensors of
+    /// a call.
+    Symbolic(String),
+}
+
+impl Extent {
+    /// The number, where it is one.
+    pub fn known(&self) -> Option<i64> {
+        match self {
+            Extent::Known(extent) => Some(*extent),
+            Extent::Symbolic(_) => None,
+        }
+    }
+}
+
+impl Extent {
+    /// Whether it is a symbol alone.
+    pub fn is_symbol(&self) -> bool {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        matches!(self, Extent::Symbolic(text) if !text.starts_with(|c: char| c.is_ascii_digit())
+            && text.chars().all(is_part))
+    }
+}
+
+impl std::fmt::Display for Extent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Extent::Known(extent) => write!(f, "{extent}"),
+            Extent::Symbolic(text) => f.write_str(text),
+        }
+    }
 }
 
 impl TensorSpec {
-    /// Number of elements.
-    pub fn len(&self) -> u64 {
-        self.shape.iter().map(|&extent| extent as u64).product()
+    /// Whether all extents are known.
+    pub fn is_static(&self) -> bool {
+        self.shape.iter().all(|extent| extent.known().is_some())
     }
 
-    /// Whether there is no element.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// The extents, where all are known.
+    pub fn static_shape(&self) -> Option<Vec<i64>> {
+        self.shape.iter().map(Extent::known).collect()
     }
 
-    /// Bytes of its elements.
-    pub fn bytes(&self) -> u64 {
-        self.dtype.bytes(self.len()).unwrap_or(0)
+    /// Bytes of the elements, where all extents are known.
+    pub fn bytes(&self) -> Option<u64> {
+        let count = self.static_shape()?.iter().map(|&extent| extent as u64).product();
+        self.dtype.bytes(count)
+    }
+
+    /// The extents as a list.
+    pub fn shape_text(&self) -> String {
+        let extents: Vec<String> = self.shape.iter().map(Extent::to_string).collect();
+        format!("[{}]", extents.join(", "))
+    }
+
+    /// Whether a shape may be that of the tensor, as far as known extents say.
+    pub fn takes(&self, shape: &[i64]) -> bool {
+        let fits = |(expected, &found): (&Extent, &i64)| {
+            expected.known().is_none_or(|expected| expected == found)
+        };
+        self.shape.len() == shape.len() && self.shape.iter().zip(shape).all(fits)
     }
 }
 
 impl std::fmt::Display for TensorSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}`: {}{:?}", self.name, self.dtype, self.shape)
+        write!(f, "`{}`: {}{}", self.name, self.dtype, self.shape_text())
     }
 }
 
@@ -89,17 +145,19 @@ mod tests {
 
     #[test]
     fn it_reads_back() {
-        let x = TensorSpec { name: "x".to_owned(), dtype: DType::BF16, shape: vec![2, 3] };
+        let shape = vec![Extent::Known(2), Extent::Symbolic("2*n".to_owned())];
+        let x = TensorSpec { name: "x".to_owned(), dtype: DType::BF16, shape };
         let signature = Signature {
             tenon: "1.0.0".to_owned(),
             target: "here".to_owned(),
-            workspace_size: 64,
+            workspace_size: None,
             inputs: vec![x.clone()],
             outputs: vec![],
         };
         let text = serde_json::to_string(&signature).unwrap();
-        assert!(text.contains(r#""dtype":"bf16","shape":[2,3]"#), "{text}");
+        assert!(text.contains(r#""dtype":"bf16","shape":[2,"2*n"]"#), "{text}");
         assert_eq!(serde_json::from_str::<Signature>(&text).unwrap(), signature);
-        assert_eq!((x.len(), x.bytes(), x.to_string().as_str()), (6, 12, "`x`: bf16[2, 3]"));
+        assert_eq!((x.static_shape(), x.to_string().as_str()), (None, "`x`: bf16[2, 2*n]"));
+        assert!(x.takes(&[2, 7]) && !x.takes(&[3, 7]) && !x.takes(&[2]));
     }
 }

@@ -38,6 +38,8 @@ failures! {
     Alignment = 7 "TENON_ERROR_ALIGNMENT" "the elements of the tensor are not aligned",
     Workspace = 8 "TENON_ERROR_WORKSPACE" "the workspace is null or not aligned to 64 bytes",
     Threads = 9 "TENON_ERROR_THREADS" "a parallel loop failed",
+    Extents = 10 "TENON_ERROR_EXTENTS" "the shapes of the inputs do not fit together in the model",
+    Size = 11 "TENON_ERROR_SIZE" "for inputs of these shapes the model needs more memory than there can be",
 }
 
 impl Failure {

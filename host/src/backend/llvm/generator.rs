@@ -1,12 +1,12 @@
 //! LLVM as a code generator of the house.
 
 use super::codegen::{
-    build_constants, build_entry, build_front, build_kernel, pipeline_for, scratch_bytes,
+    build_constants, build_entry, build_front, build_kernel, pipeline_for, scratch_of,
 };
 use super::process::load_model;
 use super::units::{CompileOptions, Pipeline, compile_units_by};
 use super::{LlvmError, machine, probe, subtarget};
-use crate::backend::{Backend, BackendError, Compilation, Kernel, Names, Work};
+use crate::backend::{Backend, BackendError, Compilation, Kernel, Names, Scratch, Work};
 use crate::ir::Bytes;
 use crate::runtime::{model::Model, signature::Signature};
 use crate::target::{Abilities, Architecture, Processor, Target};
@@ -35,8 +35,8 @@ impl Backend for Llvm {
         subtarget::features(processor)
     }
 
-    fn scratch_bytes(&self, kernel: &Kernel<'_>) -> Result<u64, BackendError> {
-        scratch_bytes(kernel)
+    fn scratch(&self, kernel: &Kernel<'_>) -> Result<Scratch, BackendError> {
+        scratch_of(kernel)
     }
 
     fn compile(

@@ -5,10 +5,10 @@ use std::{any::Any, ffi::c_void};
 use super::{LlvmError, jit::Jit};
 use crate::{
     ir::Bytes,
-    plan::ENTRY_SYMBOL,
+    plan::{ENTRY_SYMBOL, SIZES_SYMBOL},
     runtime::{
         dlpack::{DataType, TensorBuffer},
-        model::{Model, RawRun},
+        model::{Functions, Model, RawRun, RawSizes},
         profile::{MARK, mark},
         signature::Signature,
     },
@@ -49,6 +49,9 @@ pub fn load_model(
     // SAFETY: the type of the entry function; the address goes no further than the model, which
     // keeps the JIT.
     let run: RawRun = unsafe { jit.function(ENTRY_SYMBOL) }?;
+    // SAFETY: as above, of the function that tells sizes.
+    let sizes: RawSizes = unsafe { jit.function(SIZES_SYMBOL) }?;
+    let functions = Functions { run, sizes: Some(sizes) };
     // SAFETY: the code was generated for this signature, and the model keeps the JIT.
-    Ok(unsafe { Model::new(signature, run, Box::new(jit)) })
+    Ok(unsafe { Model::new(signature, functions, Box::new(jit)) })
 }

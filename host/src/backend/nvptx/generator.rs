@@ -5,7 +5,9 @@ use super::text::{behind_others, symbol};
 use crate::backend::llvm::Llvm;
 use crate::backend::llvm::codegen::{build_device_kernel, launch_shape};
 use crate::backend::llvm::units::{CompileOptions, Pipeline, compile_units};
-use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, Launch, Names, Work};
+use crate::backend::{
+    Backend, BackendError, Compilation, Emit, Kernel, Launch, Names, Scratch, Work,
+};
 use crate::ir::Bytes;
 use crate::runtime::{model::Model, signature::Signature};
 use crate::target::{Abilities, Architecture, Processor, Target};
@@ -34,8 +36,8 @@ impl Backend for Nvptx {
         Llvm.features(processor)
     }
 
-    fn scratch_bytes(&self, _: &Kernel<'_>) -> Result<u64, BackendError> {
-        Ok(0)
+    fn scratch(&self, _: &Kernel<'_>) -> Result<Scratch, BackendError> {
+        Ok(Scratch::default())
     }
 
     fn has_entry(&self) -> bool {

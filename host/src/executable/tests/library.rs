@@ -202,7 +202,8 @@ int main(void) {{
   FAILS(out[1], shape, bad, TENON_ERROR_SHAPE, 4);
 
   const struct tenon_library *library = tenon_library_info();
-  CHECK(library->version == 1 && library->run == m2_nets_run && library->info == m2_nets_info());
+  CHECK(library->version == 2 && library->run == m2_nets_run && library->info == m2_nets_info());
+  CHECK(library->sizes == m2_nets_sizes);
   CHECK(strstr(m2_nets_info(), "\"name\":\"data:0\",\"dtype\":\"f32\",\"shape\":[6,4]"));
   free(memory);
   return 0;

@@ -43,10 +43,16 @@ fn control_flow_and_functions() {
 
 #[test]
 fn symbolic_dimensions() {
-    refuse("fn @main(%x: f32[n, 4]) {\n  ret %x\n}", &["dimension n is not bound", "-D n="]);
     refuse(
         "fn @main(%x: f32[n, 4], %y: f32[m + k, n]) {\n  ret %x\n}",
-        &["dimensions n, k, m are not bound: give -D n=… -D k=… -D m=… to"],
+        &["its parameters", "the dimension k + m, which no parameter says, cannot be compiled"],
+    );
+    refuse(
+        "fn @main(%x: f32[n, 4]) {
+  %a: f32[k] = builtin.alloc_tensor() { ty = f32[k] }
+  ret %a
+}",
+        &["binding `a`", "the size 4*k", "does not follow from the shapes of the inputs"],
     );
     refuse("fn @main(%x: i32) {\n  ret %x\n}", &["parameter `x`", "i32"]);
 }

@@ -9,7 +9,7 @@ use crate::runtime::{
     dlpack::{TensorBuffer, TensorRef},
     model::Model,
     parallel::ThreadPool,
-    signature::{TensorSpec, data_type},
+    signature::{Extent, TensorSpec, data_type},
 };
 use crate::target::Target;
 use crate::text::{NoWeights, parse_module};
@@ -27,9 +27,10 @@ pub(super) fn compile(module: &Module) -> Executable {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Some small numbers.
-pub(super) fn numbers(spec: &TensorSpec) -> Tensor {
-    let shape: Vec<usize> = spec.shape.iter().map(|&extent| extent as usize).collect();
+/// Some small numbers for an input whose symbolic extents are `extents`, one after the other.
+fn numbers_of(spec: &TensorSpec, extents: &mut impl Iterator<Item = i64>) -> Tensor {
+    let mut known = |extent: &Extent| extent.known().or_else(|| extents.next()).unwrap() as usize;
+    let shape: Vec<usize> = spec.shape.iter().map(&mut known).collect();
     let count = shape.iter().product::<usize>();
     let value = |i: usize| ((i * 7 + 3) % 23) as f32 - 11.0;
     match spec.dtype {
@@ -62,7 +63,8 @@ pub(super) fn run(model: &Model, inputs: &[Tensor], threads: usize) -> Vec<Tenso
         .zip(model.inputs())
         .map(|(input, spec)| {
             let dtype = data_type(spec.dtype).unwrap();
-            TensorBuffer::from_bytes(input.bytes(), &spec.shape, dtype).unwrap()
+            let shape: Vec<i64> = input.shape().iter().map(|&extent| extent as i64).collect();
+            TensorBuffer::from_bytes(input.bytes(), &shape, dtype).unwrap()
         })
         .collect();
     let inputs: Vec<TensorRef<'_>> = buffers.iter().map(TensorBuffer::as_ref).collect();
@@ -71,24 +73,40 @@ pub(super) fn run(model: &Model, inputs: &[Tensor], threads: usize) -> Vec<Tenso
         .iter()
         .zip(model.outputs())
         .map(|(tensor, spec)| {
-            let shape = spec.shape.iter().map(|&extent| extent as usize).collect();
+            let shape = tensor.shape().iter().map(|&extent| extent as usize).collect();
             Tensor::new(spec.dtype, shape, Bytes::new(tensor.bytes().to_vec())).unwrap()
         })
         .collect()
 }
 
+/// Small numbers for an input of known shape.
+pub(super) fn numbers(spec: &TensorSpec) -> Tensor {
+    numbers_of(spec, &mut std::iter::empty())
+}
+
 /// Compiles `text`, runs it on no, one, two and three threads, and compares with the evaluator.
 pub(super) fn check(text: &str) -> Executable {
+    check_at(text, &[&[]])
+}
+
+/// The same for symbolic extents of the inputs, each list of them for one run, with what is compiled once.
+pub(super) fn check_at(text: &str, runs: &[&[i64]]) -> Executable {
     let module = module(text);
     let executable = compile(&module);
-    let inputs: Vec<Tensor> = executable.signature().inputs.iter().map(numbers).collect();
-    let expected = reference(&module, &inputs);
     let model = executable.jit().unwrap_or_else(|error| panic!("{error}"));
-    for threads in 0..=3 {
-        let found = run(&model, &inputs, threads);
-        assert_eq!(found.len(), expected.len());
-        for (found, expected) in found.iter().zip(&expected) {
-            assert_eq!(found.bytes().to_vec(), expected.bytes().to_vec(), "{threads} threads");
+    for extents in runs {
+        let mut given = extents.iter().copied();
+        let specs = executable.signature().inputs.iter();
+        let inputs: Vec<Tensor> = specs.map(|spec| numbers_of(spec, &mut given)).collect();
+        let expected = reference(&module, &inputs);
+        for threads in 0..=3 {
+            let found = run(&model, &inputs, threads);
+            assert_eq!(found.len(), expected.len());
+            for (found, expected) in found.iter().zip(&expected) {
+                let case = format!("{extents:?} on {threads} threads");
+                assert_eq!(found.shape(), expected.shape(), "{case}");
+                assert_eq!(found.bytes().to_vec(), expected.bytes().to_vec(), "{case}");
+            }
         }
     }
     executable

@@ -22,14 +22,31 @@ use super::{
     error::{Problem, Result},
     value::{Class, Form, Value, with_lanes},
 };
-use crate::ir::{BodyView, DType, Expr, View};
+use crate::ir::{BodyView, DType, Dim, Expr, View};
 
 /// Element type and extents of a buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct BufferLayout {
     pub(crate) name: String,
     pub(crate) dtype: DType,
-    pub(crate) shape: Vec<i64>,
+    pub(crate) shape: Vec<Extent>,
+}
+
+/// The extent of an axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Extent {
+    Known(i64),
+    /// By its text in messages, and what it is computed from when the program is called.
+    Symbolic(Dim),
+}
+
+impl Extent {
+    pub(crate) fn known(self) -> Option<i64> {
+        match self {
+            Extent::Known(extent) => Some(extent),
+            Extent::Symbolic(_) => None,
+        }
+    }
 }
 
 impl BufferLayout {
@@ -43,19 +60,28 @@ impl BufferLayout {
         let Some(ty) = body.ty(buffer) else {
             return Problem::malformed(format!("buffer `{name}` has no type"));
         };
-        match terms.static_tensor(ty) {
-            Some((dtype, shape)) => Ok(BufferLayout { name, dtype, shape }),
-            None => Err(Problem::Symbolic {
-                what: format!("buffer `{name}`"),
-                shape: terms.type_text(ty),
-            }),
-        }
+        let Some((dtype, dims)) = terms.tensor(ty) else {
+            let ty = terms.type_text(ty);
+            return Problem::malformed(format!("buffer `{name}` is a {ty}"));
+        };
+        let extent = |&dim: &Dim| terms.dim_value(dim).map_or(Extent::Symbolic(dim), Extent::Known);
+        Ok(BufferLayout { name, dtype, shape: dims.iter().map(extent).collect() })
     }
 
-    /// Number of elements.
+    /// Whether all extents are known.
+    pub(crate) fn is_static(&self) -> bool {
+        self.shape.iter().all(|extent| extent.known().is_some())
+    }
+
+    /// Number of elements of a buffer whose extents are known.
     pub(crate) fn len(&self) -> Result<u64> {
-        let count = self
-            .shape
+        let Some(shape) =
+            self.shape.iter().map(|extent| extent.known()).collect::<Option<Vec<_>>>()
+        else {
+            let what = format!("buffer `{}` of unknown size", self.name);
+            return Problem::unsupported(what, "its place must be known here");
+        };
+        let count = shape
             .iter()
             .try_fold(1u64, |count, &extent| count.checked_mul(u64::try_from(extent).ok()?));
         count.filter(|&count| count < 1 << 48).map_or_else(
@@ -64,7 +90,7 @@ impl BufferLayout {
         )
     }
 
-    /// Its size in memory.
+    /// Its size in memory, where its extents are known.
     pub(crate) fn bytes(&self) -> Result<u64> {
         Ok(self.len()? * u64::from(Class::of(self.dtype)?.bytes()))
     }
@@ -225,8 +251,9 @@ impl<'cx> Assembler<'cx, '_> {
 
     /// Adds the indices up, each times the elements that a step of its axis is.
     fn place(&self, buffer: &Buffer<'cx>, indices: &[Value<'cx>]) -> Result<Place<'cx>> {
-        let whole = [buffer.layout.len()? as i64];
-        // One index counts the elements of the whole buffer, however many axes it has.
+        // One index counts the elements of the whole buffer, however many axes it has. What lies before the first
+        // axis is never stepped over, so its extent does not matter.
+        let whole = [Extent::Known(1)];
         let shape = if indices.len() == 1 { &whole[..] } else { &buffer.layout.shape };
         if indices.len() != shape.len() {
             let (name, given, rank) = (&buffer.layout.name, indices.len(), shape.len());
@@ -239,7 +266,7 @@ impl<'cx> Assembler<'cx, '_> {
         let mut stride = 0i64;
         let mut vector: Option<BasicValueEnum<'cx>> = None;
         let mut step = 1i64;
-        for (index, &extent) in indices.iter().zip(shape).rev() {
+        for (axis, (index, &extent)) in indices.iter().zip(shape).enumerate().rev() {
             let index = self.as_index(*index)?;
             match as_ramp(index) {
                 Some((start, by)) => {
@@ -256,7 +283,15 @@ impl<'cx> Assembler<'cx, '_> {
                     });
                 }
             }
-            step = step.saturating_mul(extent);
+            step = match extent {
+                Extent::Known(extent) => step.saturating_mul(extent),
+                Extent::Symbolic(_) if axis == 0 => step,
+                Extent::Symbolic(_) => {
+                    let what =
+                        format!("buffer `{}` with axes of unknown extents", buffer.layout.name);
+                    return Err(Problem::Left { what, fact: "flat_buffers" });
+                }
+            };
         }
         let base = base.unwrap_or_else(|| self.index(0));
         let Some(vector) = vector else {

@@ -1,5 +1,7 @@
 //! The check of a tensor that a user hands in.
 
+use crate::plan::LARGEST_EXTENT;
+
 /// Where the fields of a `DLTensor` lie: an address, 64 bits of device, 32 bits each of rank and dtype, the addresses of
 /// extents and strides, and 64 bits of offset.
 #[derive(Clone, Copy)]
@@ -18,6 +20,11 @@ impl TensorLayout {
         (3 * self.pointer + 16).next_multiple_of(8)
     }
 
+    /// Where it says what its extents are.
+    pub(super) fn shape(self) -> u32 {
+        self.pointer + 16
+    }
+
     /// From one tensor to the next.
     pub(super) fn size(self) -> u32 {
         self.offset() + 8
@@ -30,12 +37,14 @@ impl TensorLayout {
             ("{device}", pointer),
             ("{rank}", pointer + 8),
             ("{dtype}", pointer + 12),
-            ("{shape}", pointer + 16),
+            ("{shape}", self.shape()),
             ("{strides}", 2 * pointer + 16),
             ("{offset}", self.offset()),
         ]
         .into_iter()
-        .fold(CHECK.to_owned(), |text, (field, at)| text.replace(field, &at.to_string()))
+        .fold(CHECK.replace("{largest}", &LARGEST_EXTENT.to_string()), |text, (field, at)| {
+            text.replace(field, &at.to_string())
+        })
     }
 }
 
@@ -43,7 +52,8 @@ impl TensorLayout {
 /// [`Failure`](crate::runtime::status::Failure).
 ///
 /// A spec is the number of dimensions and the dtype in 32 bits each, the bytes of an element and
-/// the extents in 64 bits each. Strides may be null, and those of extents of 1 say nothing.
+/// the extents in 64 bits each; -1 for one that may be anything up to the largest. Strides may be null, and those of extents
+/// of 1 say nothing.
 const CHECK: &str = "
 define internal i32 @tenon.check(ptr %tensor, ptr %spec) {
 entry:
@@ -89,7 +99,11 @@ axis:
   %extent = load i64, ptr %extent.at
   %wanted.at = getelementptr inbounds i64, ptr %extents, i64 %i
   %wanted = load i64, ptr %wanted.at
-  %is.extent = icmp eq i64 %extent, %wanted
+  %is.wanted = icmp eq i64 %extent, %wanted
+  %is.any = icmp eq i64 %wanted, -1
+  %is.possible = icmp ule i64 %extent, {largest}
+  %is.free = and i1 %is.any, %is.possible
+  %is.extent = or i1 %is.wanted, %is.free
   br i1 %is.extent, label %maybe.stride, label %exit
 
 maybe.stride:

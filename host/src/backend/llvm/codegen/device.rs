@@ -86,6 +86,10 @@ fn emit<'cx>(
 ) -> Result<()> {
     let body = kernel.function.view();
     let program = Program::of(body)?;
+    if let Some(&symbol) = kernel.symbols().first() {
+        let (what, shape) = ("the program".to_owned(), body.terms().str(symbol).to_owned());
+        return Err(Problem::Symbolic { what, shape });
+    }
     let shape = shape_of(device_of(target)?, body)?;
     let func = declare(cx, module, kernel.symbol, body, &program)?;
     decorate(func, target);
@@ -108,13 +112,14 @@ fn emit<'cx>(
         asm,
         body,
         symbol: kernel.symbol,
-        scratch: ScratchPlan::of(body, program.stmt)?,
+        scratch: ScratchPlan::of(kernel.function.cx(), body, program.stmt)?,
         scope,
         frame: Frame { func, entry, lent: None },
         tasks: Vec::new(),
         parallel_loops: 0,
         memo: Memo::new(body),
         intrinsics: kernel.intrinsics,
+        regions: Vec::new(),
     };
     emitter.run(program.stmt)?;
     emitter.asm.builder.build_return(None)?;
@@ -279,10 +284,12 @@ impl<'cx> Emitter<'cx, '_> {
         }
         match self.scratch.place(expr)? {
             Placement::Stack => self.on_stack(layout),
-            Placement::Scratch(_) => Problem::unsupported(
-                format!("buffer `{}` of {} bytes", layout.name, layout.bytes()?),
-                "it is too large for a thread, and not shared by a block",
-            ),
+            Placement::Scratch(_) | Placement::Region(_) | Placement::Piece { .. } => {
+                Problem::unsupported(
+                    format!("buffer `{}` of {} bytes", layout.name, layout.bytes()?),
+                    "it is too large for a thread, and not shared by a block",
+                )
+            }
         }
     }
 }

@@ -6,12 +6,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use half::{bf16, f16};
-use inkwell::values::BasicValueEnum;
+use inkwell::values::{BasicValueEnum, PointerValue};
 use rustc_hash::FxBuildHasher;
 
 use super::{
     access::Buffer,
     assembler::Assembler,
+    dim::Symbols,
     error::{Problem, Result},
     intrinsic::Function,
     range::Range,
@@ -26,6 +27,9 @@ use tenon_plugin_api::op::number::shorten;
 pub(super) struct Scope<'cx> {
     pub(super) vars: HashMap<Expr, Value<'cx>, FxBuildHasher>,
     pub(super) buffers: HashMap<Expr, Rc<Buffer<'cx>>, FxBuildHasher>,
+    pub(super) symbols: Symbols<'cx>,
+    /// Where the regions begin of buffers that are made in the parallel loop whose body this is.
+    pub(super) pieces: HashMap<Expr, PointerValue<'cx>, FxBuildHasher>,
 }
 
 impl<'cx> Scope<'cx> {
@@ -132,13 +136,7 @@ impl<'cx> Assembler<'cx, '_> {
             },
             View::Int(literal) => self.int_literal(dtype_of(body, expr)?, literal),
             View::Float(literal) => self.float_literal(dtype_of(body, expr)?, literal),
-            View::Prim { dim } => match terms.dim_value(dim) {
-                Some(literal) => self.int_literal(DType::I64, literal),
-                None => Err(Problem::Symbolic {
-                    what: "an expression".to_owned(),
-                    shape: terms.dim_text(dim),
-                }),
-            },
+            View::Prim { dim } => self.dim(terms, &scope.symbols, dim),
             View::Binary { op, a, b } => match self.contraction(body, op, a, b) {
                 Some(Contraction { factors: [p, q], other, is_negative }) => {
                     let factors = [value(p)?, value(q)?];

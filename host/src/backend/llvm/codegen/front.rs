@@ -3,7 +3,8 @@
 //! ```c
 //! int32_t     <prefix>_run(const DLTensor *, DLTensor *, void *, const struct tenon_parallel *);
 //! int32_t     <prefix>_run_<interface>(…);               the same for who knows inputs and outputs
-//! uint64_t    <prefix>_workspace_size(void);
+//! int32_t     <prefix>_sizes(const DLTensor *, int64_t *, uint64_t *);
+//! uint64_t    <prefix>_workspace_size(void);             where it is the same for all inputs
 //! const char *<prefix>_info(void);                       the signature as JSON
 //! const struct tenon_library *tenon_library_info(void);  both, under a fixed name
 //! ```
@@ -19,8 +20,8 @@ use inkwell::{
 use super::error::{BackendError, Problem, Result};
 use crate::{
     backend::{Front, llvm::attributes::decorate},
-    plan::ENTRY_SYMBOL,
-    runtime::model::LIBRARY_INFO,
+    plan::{ENTRY_SYMBOL, SIZES_SYMBOL},
+    runtime::model::{LIBRARY_INFO, LIBRARY_VERSION},
     target::Target,
 };
 
@@ -51,34 +52,40 @@ fn build<'cx>(
         func
     };
 
+    let sizes_type = cx.i32_type().fn_type(&[pointer.into(); 3], false);
     let main = module.add_function(ENTRY_SYMBOL, run_type, None);
-    let call_main = |name: &str| -> Result<FunctionValue<'cx>> {
-        let run = begin(name, run_type);
+    let sizes = module.add_function(SIZES_SYMBOL, sizes_type, None);
+    let forward = |name: &str, to: FunctionValue<'cx>| -> Result<FunctionValue<'cx>> {
+        let func = begin(name, to.get_type());
         let args: Vec<BasicMetadataValueEnum<'cx>> =
-            run.get_param_iter().map(BasicMetadataValueEnum::from).collect();
-        let call = b.build_call(main, &args, "")?;
+            func.get_param_iter().map(BasicMetadataValueEnum::from).collect();
+        let call = b.build_call(to, &args, "")?;
         call.set_tail_call(true);
         match call.try_as_basic_value().basic() {
             Some(status) => b.build_return(Some(&status))?,
             None => return Problem::malformed("the entry has no status"),
         };
-        Ok(run)
+        Ok(func)
     };
-    call_main("run")?;
-    let run = call_main(&format!("run_{}", front.interface))?;
+    forward("run", main)?;
+    let run = forward(&format!("run_{}", front.interface), main)?;
+    let sizes = forward("sizes", sizes)?;
 
-    begin("workspace_size", cx.i64_type().fn_type(&[], false));
-    b.build_return(Some(&cx.i64_type().const_int(front.workspace, false)))?;
+    if let Some(workspace) = front.workspace {
+        begin("workspace_size", cx.i64_type().fn_type(&[], false));
+        b.build_return(Some(&cx.i64_type().const_int(workspace, false)))?;
+    }
 
     let text = constant(module, &cx.const_string(front.info.as_bytes(), true));
     begin("info", pointer.fn_type(&[], false));
     b.build_return(Some(&text.as_pointer_value()))?;
 
-    let fields: [BasicValueEnum<'cx>; 4] = [
-        cx.i32_type().const_int(1, false).into(),
+    let fields: [BasicValueEnum<'cx>; 5] = [
+        cx.i32_type().const_int(u64::from(LIBRARY_VERSION), false).into(),
         cx.i32_type().const_zero().into(),
         text.as_pointer_value().into(),
         run.as_global_value().as_pointer_value().into(),
+        sizes.as_global_value().as_pointer_value().into(),
     ];
     let library = constant(module, &cx.const_struct(&fields, false));
     let func = module.add_function(LIBRARY_INFO, pointer.fn_type(&[], false), None);

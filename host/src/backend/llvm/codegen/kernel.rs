@@ -1,12 +1,13 @@
 //! A tensor program as a function.
 //!
 //! ```c
-//! int32_t k(const float *a, float *b, void *scratch, const struct tenon_parallel *parallel);
+//! int32_t k(const float *a, float *b, int64_t n, void *scratch,
+//!           const struct tenon_parallel *parallel);
 //! ```
 //!
 //! The parameters of the program in their order, buffers as pointers to their first element,
-//! scalars as they are; then `scratch`, which must have [`scratch_bytes`] bytes and lie on a
-//! boundary of 64, and the threads, or null for none. No two buffers may overlap unless both are
+//! scalars as they are; then the symbols of their types ([`Kernel::symbols`]), `scratch`, which must be as large as
+//! [`scratch_of`] says and lie on a boundary of 64, and the threads, or null for none. No two buffers may overlap unless both are
 //! only read. The result is 0, or what `parallel_for` failed with.
 
 use std::rc::Rc;
@@ -22,6 +23,7 @@ use inkwell::{
 use super::{
     access::{Buffer, BufferLayout},
     assembler::Assembler,
+    dim::SYMBOL,
     error::{BackendError, Problem, Result},
     expression::{Memo, Scope},
     parallel::facts,
@@ -31,22 +33,22 @@ use super::{
 };
 use crate::{
     backend::{
-        Kernel,
+        Kernel, Scratch,
         llvm::{
             attributes::{Pointer, decorate, decorate_pointer},
             units::Pipeline,
         },
     },
-    ir::{BodyView, Expr, Function, Kind, View},
+    ir::{BodyView, DType, Expr, Function, Kind, View},
     target::Target,
 };
 
-/// Bytes that the caller of the program must lend it.
-pub fn scratch_bytes(kernel: &Kernel<'_>) -> std::result::Result<u64, BackendError> {
+/// What the caller of the program must lend it.
+pub fn scratch_of(kernel: &Kernel<'_>) -> std::result::Result<Scratch, BackendError> {
     let plan = || {
         let view = kernel.function.view();
         let program = Program::of(view)?;
-        Ok(ScratchPlan::of(view, program.stmt)?.bytes)
+        Ok(ScratchPlan::of(kernel.function.cx(), view, program.stmt)?.lent)
     };
     plan().map_err(|problem: Problem| problem.of(kernel.name))
 }
@@ -79,19 +81,29 @@ fn emit<'cx>(
 ) -> Result<()> {
     let body = kernel.function.view();
     let program = Program::of(body)?;
-    let scratch = ScratchPlan::of(body, program.stmt)?;
-    let func = declare(cx, module, kernel.symbol, body, &program)?;
+    let scratch = ScratchPlan::of(kernel.function.cx(), body, program.stmt)?;
+    let symbols = kernel.symbols();
+    let func = declare(cx, module, kernel, &program, symbols.len())?;
     decorate(func, target);
-    let scope = parameters(func, body, &program)?;
+    let mut scope = parameters(func, body, &program)?;
     for (index, &param) in program.params.iter().enumerate() {
         if let Some(buffer) = scope.buffers.get(&param) {
             decorate_pointer(func, index as u32, facts(buffer, true)?);
         }
     }
-    let count = program.params.len() as u32;
+    let first_symbol = program.params.len() as u32;
+    for (&symbol, index) in symbols.iter().zip(first_symbol..) {
+        let Some(value) = func.get_nth_param(index) else {
+            return Problem::malformed("a symbol is missing");
+        };
+        let value = Value::scalar(DType::I64, value).with_range(Some(SYMBOL));
+        scope.symbols.insert(symbol, value);
+    }
+    let count = first_symbol + symbols.len() as u32;
+    let lent = &scratch.lent;
     let facts = Pointer { noalias: true, align: ALIGN as u32, ..Pointer::default() };
-    let facts = Pointer { dereferenceable: scratch.bytes, ..facts };
-    if scratch.bytes > 0 {
+    let facts = Pointer { dereferenceable: lent.bytes, ..facts };
+    if lent.bytes > 0 || !lent.regions.is_empty() {
         decorate_pointer(func, count, facts);
     }
     let (Some(lent_scratch), Some(parallel)) =
@@ -117,7 +129,9 @@ fn emit<'cx>(
         parallel_loops: 0,
         memo: Memo::new(body),
         intrinsics: kernel.intrinsics,
+        regions: Vec::new(),
     };
+    emitter.begin_regions()?;
     emitter.run(program.stmt)?;
     emitter.asm.builder.build_return(Some(&cx.i32_type().const_zero()))?;
     emitter.close_entry()
@@ -156,12 +170,13 @@ impl Program {
 fn declare<'cx>(
     cx: &'cx Context,
     module: &Module<'cx>,
-    symbol: &str,
-    body: BodyView<'_>,
+    kernel: &Kernel<'_>,
     program: &Program,
+    symbols: usize,
 ) -> Result<FunctionValue<'cx>> {
-    let pointer = cx.ptr_type(AddressSpace::default());
-    let mut types: Vec<BasicMetadataTypeEnum<'cx>> = Vec::with_capacity(program.params.len() + 2);
+    let (pointer, body) = (cx.ptr_type(AddressSpace::default()), kernel.function.view());
+    let count = program.params.len() + symbols + 2;
+    let mut types: Vec<BasicMetadataTypeEnum<'cx>> = Vec::with_capacity(count);
     for &param in &program.params {
         types.push(match body.scalar_ty(param) {
             Some((dtype, 1)) => Class::of(dtype)?.register(cx).into(),
@@ -169,9 +184,10 @@ fn declare<'cx>(
             None => pointer.into(),
         });
     }
+    types.extend(std::iter::repeat_n(BasicMetadataTypeEnum::from(cx.i64_type()), symbols));
     types.extend([BasicMetadataTypeEnum::from(pointer), pointer.into()]);
     let ty = cx.i32_type().fn_type(&types, false);
-    Ok(module.add_function(symbol, ty, None))
+    Ok(module.add_function(kernel.symbol, ty, None))
 }
 
 /// What the names of the parameters mean in the function.

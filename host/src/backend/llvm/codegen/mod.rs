@@ -4,14 +4,14 @@
 //! ([`statement`], [`parallel`]), expressions from the leaves up ([`expression`]); what an operation
 //! is in instructions stands in `arithmetic`, `convert`, `intrinsic`, `choose` and `rounding`, what
 //! an element of a buffer is in `access`, and in `masked` under a condition of several lanes. `value` says what lives in registers, `range` what is
-//! known about integers, `scratch` where buffers lie, and `assembler` is the layer over inkwell.
+//! known about integers, `dim` what sizes are that a call says, `scratch` where buffers lie, and `assembler` is the layer over inkwell.
 //!
 //! Loops must come as they shall run: unrolling and vectorizing are passes.
 //!
 //! [`device`] is the same for a program that the threads of a device run.
 //!
-//! [`entry`] is the function that runs a whole model by calling its programs, and [`front`] what a
-//! library exports around it.
+//! [`entry`] is the function that runs a whole model by calling its programs, with what `interface` checks, and
+//! [`front`] what a library exports around it.
 
 mod access;
 mod arithmetic;
@@ -21,15 +21,18 @@ mod choose;
 mod constants;
 mod convert;
 mod device;
+mod dim;
 mod entry;
 mod error;
 mod expression;
 mod front;
+mod interface;
 mod intrinsic;
 mod kernel;
 mod masked;
 mod parallel;
 mod range;
+mod region;
 mod rounding;
 mod scratch;
 mod statement;
@@ -42,4 +45,4 @@ pub use constants::build_constants;
 pub use device::{build_device_kernel, launch_shape};
 pub use entry::build_entry;
 pub use front::build_front;
-pub use kernel::{build_kernel, pipeline_for, scratch_bytes};
+pub use kernel::{build_kernel, pipeline_for, scratch_of};

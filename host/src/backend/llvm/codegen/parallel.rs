@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     backend::llvm::attributes::{Pointer, decorate, decorate_pointer},
-    ir::{DType, Expr, Kind},
+    ir::{DType, Expr, Kind, Symbol},
 };
 
 /// The function that is left alone while the body of a parallel loop is emitted.
@@ -68,6 +68,12 @@ impl<'cx> Emitter<'cx, '_> {
         let names = self.names_in(body);
         let mut captured = Captured::default();
         names.iter().for_each(|&name| captured.add(&self.scope, name));
+        captured.add_symbols(&self.scope);
+        for &name in &names {
+            if let Some(begin) = self.pieces_from(name, begin)? {
+                captured.add_pieces(name, begin);
+            }
+        }
         let func = self.body_function(&captured)?;
         let scope = captured.scope_in(func, &self.scope)?;
         let Some(block) = self.asm.builder.get_insert_block() else {
@@ -262,6 +268,8 @@ struct Captured<'cx> {
     values: Vec<BasicValueEnum<'cx>>,
     vars: Vec<(Expr, u32)>,
     buffers: Vec<(Expr, u32, Rc<Buffer<'cx>>)>,
+    symbols: Vec<(Symbol, u32)>,
+    pieces: Vec<(Expr, u32)>,
 }
 
 impl<'cx> Captured<'cx> {
@@ -278,6 +286,24 @@ impl<'cx> Captured<'cx> {
             self.values.push(buffer.pointer.into());
             self.buffers.push((name, index, Rc::clone(buffer)));
         }
+    }
+
+    /// All symbols: few, and those that nothing uses are gone when the code is optimized.
+    fn add_symbols(&mut self, scope: &Scope<'cx>) {
+        let mut symbols: Vec<_> = scope.symbols.iter().collect();
+        symbols.sort_unstable_by_key(|(symbol, _)| **symbol);
+        for (&symbol, value) in symbols {
+            if let Form::Uniform(value) = value.form {
+                self.symbols.push((symbol, self.values.len() as u32));
+                self.values.push(value);
+            }
+        }
+    }
+
+    /// Where the region of a buffer begins that is made in the loop.
+    fn add_pieces(&mut self, buffer: Expr, begin: PointerValue<'cx>) {
+        self.pieces.push((buffer, self.values.len() as u32));
+        self.values.push(begin.into());
     }
 
     /// The same names, meaning the parameters of `func`.
@@ -300,6 +326,13 @@ impl<'cx> Captured<'cx> {
             let buffer = Buffer { pointer, layout: buffer.layout.clone(), ..**buffer };
             scope.buffers.insert(*name, Rc::new(buffer));
         }
+        for &(symbol, index) in &self.symbols {
+            let form = Form::Uniform(param(index)?);
+            scope.symbols.insert(symbol, Value { form, ..outer.symbols[&symbol] });
+        }
+        for &(buffer, index) in &self.pieces {
+            scope.pieces.insert(buffer, param(index)?.into_pointer_value());
+        }
         Ok(scope)
     }
 }
@@ -310,6 +343,9 @@ pub(super) fn facts(buffer: &Buffer<'_>, noalias: bool) -> Result<Pointer> {
         noalias,
         readonly: !buffer.is_writable,
         align: Class::of(buffer.layout.dtype)?.bytes(),
-        dereferenceable: buffer.layout.bytes()?,
+        dereferenceable: match buffer.layout.is_static() {
+            true => buffer.layout.bytes()?,
+            false => 0,
+        },
     })
 }

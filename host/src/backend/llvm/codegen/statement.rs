@@ -41,6 +41,8 @@ pub(super) struct Emitter<'cx, 'a> {
     pub(super) memo: Memo<'cx>,
     /// Those that loops of the program name.
     pub(super) intrinsics: &'a [TensorIntrinsic],
+    /// Where the regions of what the caller lends begin.
+    pub(super) regions: Vec<PointerValue<'cx>>,
 }
 
 /// The LLVM function that is being filled.
@@ -436,6 +438,8 @@ impl<'cx, 'a> Emitter<'cx, 'a> {
                 }
                 None => Problem::malformed("a large buffer in a parallel loop"),
             },
+            Placement::Region(region) => self.region(region),
+            Placement::Piece { region, stride } => self.piece(expr, region, stride),
         }
     }
 

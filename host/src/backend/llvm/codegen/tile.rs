@@ -20,7 +20,7 @@ use inkwell::{
 use tenon_plugin_api::rule::{TensorIntrinsic, TileElement, step_of};
 
 use super::{
-    access::BufferLayout,
+    access::{BufferLayout, Extent},
     error::{Problem, Result},
     statement::Emitter,
 };
@@ -252,12 +252,12 @@ fn elements_moved(
     follow: &dyn Fn(Expr) -> Expr,
 ) -> Option<i64> {
     // One index counts the elements of the whole buffer.
-    let shape = if element.indices.len() == 1 { &[1][..] } else { &layout.shape };
+    let shape = if element.indices.len() == 1 { &[Extent::Known(1)][..] } else { &layout.shape };
     let (mut moved, mut size) = (0i64, 1i64);
     for (&index, &extent) in element.indices.iter().zip(shape).rev() {
         let step = step_of(body, index, var, follow)?;
         moved = moved.checked_add(step.checked_mul(size)?)?;
-        size = size.checked_mul(extent)?;
+        size = size.checked_mul(extent.known()?)?;
     }
     Some(moved)
 }

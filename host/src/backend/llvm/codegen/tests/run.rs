@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use super::super::{build_kernel, pipeline_for, scratch_bytes};
+use super::super::{build_kernel, pipeline_for, scratch_of};
 use crate::backend::llvm::{
     jit::Jit,
     units::{CompileOptions, compile_units},
@@ -88,7 +88,7 @@ pub(super) fn run_on(
 ) -> Vec<Tensor> {
     let object = compile(func, target, Emit::Object).unwrap_or_else(|error| panic!("{error}"));
     let kernel = Kernel { name: "k", symbol: "k", function: func, intrinsics: &[] };
-    let scratch = scratch_bytes(&kernel).unwrap() as i64;
+    let scratch = scratch_of(&kernel).unwrap().bytes as i64;
     let mut scratch = TensorBuffer::zeros(&[scratch], DataType::U8).unwrap();
     let body = func.view();
     let View::PrimFunc { params, .. } = body.view(body.root()) else { panic!("no program") };

@@ -1,0 +1,227 @@
+//! Numbers that are not known before the function is called, and how they are computed then.
+//!
+//! ```text
+//! %x: f32[n, 2*m]     n = extent 0 of input 0;  m = (extent 1 of input 0) floordiv 2
+//! f32[n, m] takes     4*n*m bytes               computed once, when the function begins
+//! ```
+//!
+//! Numbers that are known stay numbers, so that nothing is computed for a function whose shapes are.
+
+use std::collections::HashMap;
+
+use rustc_hash::FxBuildHasher;
+
+use crate::ir::{BinaryOp, Dim, DimView, Symbol, Terms};
+
+/// No extent is larger: the elements of such an axis would fill the memory that a processor can address.
+pub const LARGEST_EXTENT: i64 = 1 << 47;
+
+/// A number that is known, or one that is computed when the function begins.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Size {
+    Known(i64),
+    /// By its step.
+    Computed(usize),
+}
+
+impl Default for Size {
+    fn default() -> Size {
+        Size::Known(0)
+    }
+}
+
+impl Size {
+    /// The number, where it is known.
+    pub fn known(self) -> Option<i64> {
+        match self {
+            Size::Known(value) => Some(value),
+            Size::Computed(_) => None,
+        }
+    }
+}
+
+/// How a number is computed. What it is computed from has smaller numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SizeStep {
+    /// The extent that the caller gave.
+    Extent { input: usize, axis: usize },
+    /// A sum, difference, product, floor division, remainder, minimum or maximum.
+    Binary { op: BinaryOp, a: Size, b: Size },
+}
+
+/// What must hold of numbers for the function to go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Agreement {
+    Equal(Size, Size),
+    AtMost(Size, Size),
+}
+
+/// What the symbols of a function stand for.
+pub(crate) type Bindings = HashMap<Symbol, Size, FxBuildHasher>;
+
+/// The numbers of a function. The same number is computed once.
+#[derive(Debug, Default)]
+pub(crate) struct Sizes {
+    steps: Vec<SizeStep>,
+    numbers: HashMap<SizeStep, usize, FxBuildHasher>,
+}
+
+impl Sizes {
+    pub(crate) fn step(&mut self, step: SizeStep) -> Size {
+        let number = *self.numbers.entry(step).or_insert_with(|| {
+            self.steps.push(step);
+            self.steps.len() - 1
+        });
+        Size::Computed(number)
+    }
+
+    /// All steps, in their order.
+    pub(crate) fn into_steps(self) -> Vec<SizeStep> {
+        self.steps
+    }
+
+    /// `a op b`; a number where it is one.
+    pub(crate) fn binary(&mut self, op: BinaryOp, a: Size, b: Size) -> Size {
+        if let (Some(a), Some(b)) = (a.known(), b.known())
+            && let Some(value) = folded(op, a, b)
+        {
+            return Size::Known(value);
+        }
+        match (op, a, b) {
+            (BinaryOp::Add, Size::Known(0), other) | (BinaryOp::Mul, Size::Known(1), other) => {
+                other
+            }
+            (BinaryOp::Add | BinaryOp::Sub, other, Size::Known(0))
+            | (BinaryOp::Mul | BinaryOp::FloorDiv, other, Size::Known(1)) => other,
+            (BinaryOp::Min | BinaryOp::Max, a, b) if a == b => a,
+            (op, a, b) => self.step(SizeStep::Binary { op, a, b }),
+        }
+    }
+
+    /// The next multiple of `align`, a power of two.
+    pub(crate) fn aligned(&mut self, size: Size, align: u64) -> Size {
+        let align = Size::Known(align as i64);
+        let below = self.binary(BinaryOp::Sub, align, Size::Known(1));
+        let above = self.binary(BinaryOp::Add, size, below);
+        let count = self.binary(BinaryOp::FloorDiv, above, align);
+        self.binary(BinaryOp::Mul, count, align)
+    }
+
+    /// The number that a dimension is; `None` where a symbol of it stands for nothing.
+    pub(crate) fn dim(&mut self, terms: Terms<'_>, root: Dim, symbols: &Bindings) -> Option<Size> {
+        if let Some(value) = terms.dim_value(root) {
+            return Some(Size::Known(value));
+        }
+        let mut known: HashMap<Dim, Size, FxBuildHasher> = HashMap::default();
+        let mut pending = vec![root];
+        while let Some(&dim) = pending.last() {
+            if known.contains_key(&dim) {
+                pending.pop();
+                continue;
+            }
+            let (op, parts): (_, &[Dim]) = match terms.dim(dim) {
+                DimView::Const(value) => {
+                    known.insert(dim, Size::Known(value));
+                    continue;
+                }
+                DimView::Symbol(name) => {
+                    known.insert(dim, *symbols.get(&name)?);
+                    continue;
+                }
+                DimView::Unknown(_) => return None,
+                DimView::Add(parts) => (BinaryOp::Add, parts),
+                DimView::Mul(parts) => (BinaryOp::Mul, parts),
+                DimView::FloorDiv(a, b) => (BinaryOp::FloorDiv, &[a, b]),
+                DimView::FloorMod(a, b) => (BinaryOp::FloorMod, &[a, b]),
+                DimView::Min(a, b) => (BinaryOp::Min, &[a, b]),
+                DimView::Max(a, b) => (BinaryOp::Max, &[a, b]),
+            };
+            let waiting = pending.len();
+            pending.extend(parts.iter().filter(|part| !known.contains_key(part)));
+            if pending.len() > waiting {
+                continue;
+            }
+            let (&first, rest) = parts.split_first()?;
+            let sum = rest.iter().fold(known[&first], |sum, part| {
+                let part = known[part];
+                self.binary(op, sum, part)
+            });
+            known.insert(dim, sum);
+            pending.pop();
+        }
+        known.get(&root).copied()
+    }
+
+    /// Finds out what symbols stand for from dimensions and the numbers that they are: those that stand alone first, then
+    /// those that are the only unknown one of a sum. Returns what each dimension is then; `None` for one with a symbol
+    /// that nothing says.
+    pub(super) fn bind(
+        &mut self,
+        terms: Terms<'_>,
+        met: &[(Dim, Size)],
+        symbols: &mut Bindings,
+    ) -> Vec<Option<Size>> {
+        for &(dim, size) in met {
+            if let DimView::Symbol(name) = terms.dim(dim) {
+                symbols.entry(name).or_insert(size);
+            }
+        }
+        for &(dim, size) in met {
+            self.solve(terms, dim, size, symbols);
+        }
+        met.iter().map(|&(dim, _)| self.dim(terms, dim, symbols)).collect()
+    }
+
+    /// Binds the symbol of `factor*symbol + rest` so that it is `size`, where it is the only one that is not known. Whether
+    /// it comes out even is for who compares the two.
+    fn solve(&mut self, terms: Terms<'_>, dim: Dim, size: Size, symbols: &mut Bindings) {
+        let one = [dim];
+        let parts = match terms.dim(dim) {
+            DimView::Add(parts) => parts,
+            _ => &one,
+        };
+        let mut left = size;
+        let mut unknown = None;
+        for &part in parts {
+            if let Some(known) = self.dim(terms, part, symbols) {
+                left = self.binary(BinaryOp::Sub, left, known);
+                continue;
+            }
+            let Some(scaled) = scaled_symbol(terms, part) else { return };
+            if unknown.replace(scaled).is_some() {
+                return;
+            }
+        }
+        if let Some((name, factor)) = unknown {
+            let value = self.binary(BinaryOp::FloorDiv, left, Size::Known(factor));
+            symbols.insert(name, value);
+        }
+    }
+}
+
+/// The symbol and the factor of `factor*symbol`.
+fn scaled_symbol(terms: Terms<'_>, dim: Dim) -> Option<(Symbol, i64)> {
+    match terms.dim(dim) {
+        DimView::Symbol(name) => Some((name, 1)),
+        DimView::Mul(&[a, b]) => match (terms.dim(a), terms.dim(b)) {
+            (DimView::Const(factor), DimView::Symbol(name))
+            | (DimView::Symbol(name), DimView::Const(factor)) => Some((name, factor)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `None` where it is no number of 64 bits.
+fn folded(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
+    match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        BinaryOp::FloorDiv if b > 0 => Some(a.div_euclid(b)),
+        BinaryOp::FloorMod if b > 0 => Some(a.rem_euclid(b)),
+        BinaryOp::Min => Some(a.min(b)),
+        BinaryOp::Max => Some(a.max(b)),
+        _ => None,
+    }
+}
