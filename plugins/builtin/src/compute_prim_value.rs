@@ -37,7 +37,7 @@ use crate::entry::{enter, outermost, refuse_nested};
     name = "relax.ComputePrimValue",
     aliases = ["relax.transform.ComputePrimValue"],
     phase = "builtin",
-    before = ["relax.AttachGlobalSymbol"],
+    before = ["relax.VMBuiltinLower"],
     idempotent = true
 )]
 fn compute_prim_value(mut module: Module, cx: &PassContext) -> Result<Module> {

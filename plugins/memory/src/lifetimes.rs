@@ -130,3 +130,15 @@ pub(crate) fn bytes_of(body: BodyView<'_>, expr: Expr) -> Option<u64> {
     }
     Some(bytes)
 }
+
+/// The bytes of a tensor of known rank of which a dimension is a symbol; elements below a byte share it.
+pub(crate) fn symbolic_bytes(ty: Type, cx: &PassContext) -> Option<Dim> {
+    let (dtype, dims) = cx.terms().tensor(ty)?;
+    dims.iter().find(|&&dim| cx.terms().dim_value(dim).is_none())?;
+    let count = cx.dim_product(dims);
+    let bits = cx.dim_mul(count, cx.dim(dtype.bits() as i64));
+    match dtype.bits() % 8 {
+        0 => Some(cx.dim_mul(count, cx.dim(dtype.bits() as i64 / 8))),
+        _ => Some(cx.dim_floor_div(cx.dim_add(bits, cx.dim(7)), cx.dim(8))),
+    }
+}

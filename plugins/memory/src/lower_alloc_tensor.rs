@@ -16,7 +16,7 @@
 
 use tenon_plugin_api::prelude::*;
 
-use crate::lifetimes::bytes_of;
+use crate::lifetimes::{bytes_of, symbolic_bytes};
 
 /// Gives each tensor that has no place yet a storage of its own.
 #[pass(
@@ -73,16 +73,4 @@ fn lower_alloc_tensor(func: Function, _: &Module, cx: &PassContext) -> Result<Fu
         })?;
     }
     rw.finish()
-}
-
-/// The bytes of a tensor of known rank of which a dimension is a symbol; elements below a byte share it.
-fn symbolic_bytes(ty: Type, cx: &PassContext) -> Option<Dim> {
-    let (dtype, dims) = cx.terms().tensor(ty)?;
-    dims.iter().find(|&&dim| cx.terms().dim_value(dim).is_none())?;
-    let count = cx.dim_product(dims);
-    let bits = cx.dim_mul(count, cx.dim(dtype.bits() as i64));
-    match dtype.bits() % 8 {
-        0 => Some(cx.dim_mul(count, cx.dim(dtype.bits() as i64 / 8))),
-        _ => Some(cx.dim_floor_div(cx.dim_add(bits, cx.dim(7)), cx.dim(8))),
-    }
 }

@@ -24,21 +24,24 @@
 //! A tensor is alive from the binding that makes it to the last one that may touch it ([`mod@crate::lifetimes`]): a
 //! view or a tuple keeps what it is made of alive. What may be touched after the function or out of its
 //! sight keeps memory of its own: results, and what a branch, a closure or a call of anything but a tensor
-//! program is given. So do tensors whose size is not known. Offsets are found by [`offsets`]; one storage
+//! program is given. Offsets are found by [`offsets`]; one storage
 //! with offsets takes less memory than a pool of storages that are reused whole, and code that is compiled
-//! ahead of time pays nothing for it.
+//! ahead of time pays nothing for it. Tensors whose sizes are expressions share storages that are reused whole
+//! ([`storages`]): `memory.alloc_storage(dim(4*n))`. A tensor of unknown rank stays as it is.
 //!
 //! `relax.CallTIRRewrite` comes first; it makes what is planned here.
 
 mod offsets;
+mod storages;
 
 use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
 
 use offsets::Tensor;
+use storages::SymbolicTensor;
 
-use crate::lifetimes::{bytes_of, lifetimes};
+use crate::lifetimes::{bytes_of, lifetimes, symbolic_bytes};
 use crate::roles::Roles;
 
 /// Bytes that each tensor starts at a multiple of: a cache line, and the widest vector.
@@ -61,35 +64,40 @@ fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -
     let body = func.view();
     let mut roles = Roles::new(body, module, cx);
     let made = lifetimes(body, bindings, |value| roles.of(value));
-    let tensors: Vec<Tensor> = made
-        .into_iter()
-        .filter_map(|made| {
-            let (_, value) = bindings.binding(made.birth);
-            let size = bytes_of(body, value)?.checked_next_multiple_of(ALIGN)?;
-            let is_unplaced = roles.is_unplaced(value);
-            is_unplaced.then_some(Tensor { birth: made.birth, death: made.death?, size })
-        })
-        .collect();
-    let Some(first) = tensors.first().map(|tensor| tensor.birth) else { return Ok(func) };
-    let plan = offsets::place(&tensors);
-
+    let (mut tensors, mut symbolic) = (Vec::new(), Vec::new());
+    for made in made {
+        let (_, value) = bindings.binding(made.birth);
+        let Some(death) = made.death.filter(|_| roles.is_unplaced(value)) else { continue };
+        let birth = made.birth;
+        match bytes_of(body, value).and_then(|bytes| bytes.checked_next_multiple_of(ALIGN)) {
+            Some(size) => tensors.push(Tensor { birth, death, size }),
+            None => {
+                symbolic.extend(
+                    body.ty(value)
+                        .and_then(|ty| symbolic_bytes(ty, cx))
+                        .map(|size| SymbolicTensor { birth, death, size }),
+                )
+            }
+        }
+    }
     let (blocks, result) = (bindings.blocks(), bindings.result());
     let old: Vec<(Expr, Expr)> = bindings.bindings().collect();
-    let storage_type = cx.object_type("storage");
-    let storage = rw.var("storage", Some(storage_type));
+    let mut list = Planned::default();
+    list.place(&mut rw, &tensors);
+    list.share(&mut rw, &symbolic, cx);
+    if list.tensors.is_empty() {
+        return Ok(func);
+    }
     let alloc_tensor = rw.op("memory.alloc_tensor");
     let mut attrs: HashMap<(u64, Type), Attrs> = HashMap::new();
-    let mut planned = tensors.iter().zip(&plan.offsets).peekable();
     let mut new_blocks = Vec::with_capacity(blocks.len());
     for block in blocks {
         let mut new = Vec::with_capacity(block.len + 1);
         for (index, &(var, mut value)) in old.iter().enumerate().skip(block.first).take(block.len) {
-            if index == first {
-                new.push((storage, alloc_storage(&mut rw, plan.size, storage_type)));
-            }
-            if let Some((_, &offset)) = planned.next_if(|(tensor, _)| tensor.birth == index)
+            if let Some(&Place { storage, offset, alloc }) = list.tensors.get(&index)
                 && let Some(ty) = rw.body().ty(value)
             {
+                new.extend(alloc.map(|alloc| (storage, alloc)));
                 let entries = || [("offset", (offset as i64).into()), ("ty", ty.into())];
                 let attrs = attrs.entry((offset, ty)).or_insert_with(|| cx.attrs(&entries()));
                 value = rw.call(alloc_tensor, &[storage], *attrs, Some(ty));
@@ -105,8 +113,59 @@ fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -
     rw.finish()
 }
 
-fn alloc_storage(rw: &mut Rewriter, size: u64, ty: Type) -> Expr {
-    let alloc = rw.op("memory.alloc_storage");
-    let attrs = rw.cx().attrs(&[("align", (ALIGN as i64).into()), ("size", (size as i64).into())]);
-    rw.call(alloc, &[], attrs, Some(ty))
+/// Where a tensor lies.
+struct Place {
+    /// The variable of the storage.
+    storage: Expr,
+    offset: u64,
+    /// What makes the storage, for the first tensor in it.
+    alloc: Option<Expr>,
+}
+
+/// The places of tensors, by the bindings that make them.
+#[derive(Default)]
+struct Planned {
+    tensors: HashMap<usize, Place>,
+}
+
+impl Planned {
+    /// Tensors of known size: offsets in one storage.
+    fn place(&mut self, rw: &mut Rewriter, tensors: &[Tensor]) {
+        if tensors.is_empty() {
+            return;
+        }
+        let plan = offsets::place(tensors);
+        let align = ("align", (ALIGN as i64).into());
+        let attrs = rw.cx().attrs(&[align, ("size", (plan.size as i64).into())]);
+        let (storage, alloc) = alloc_storage(rw, &[], attrs);
+        let mut alloc = Some(alloc);
+        for (tensor, &offset) in tensors.iter().zip(&plan.offsets) {
+            self.tensors.insert(tensor.birth, Place { storage, offset, alloc: alloc.take() });
+        }
+    }
+
+    /// Tensors whose sizes are expressions: storages that are reused whole.
+    fn share(&mut self, rw: &mut Rewriter, tensors: &[SymbolicTensor], cx: &PassContext) {
+        let plan = storages::share(cx, tensors);
+        let mut made: Vec<(Expr, Option<Expr>)> = Vec::with_capacity(plan.sizes.len());
+        for &size in &plan.sizes {
+            let size = rw.prim(size);
+            let attrs = cx.attrs(&[("align", (ALIGN as i64).into())]);
+            let (storage, alloc) = alloc_storage(rw, &[size], attrs);
+            made.push((storage, Some(alloc)));
+        }
+        for (tensor, &storage) in tensors.iter().zip(&plan.of) {
+            let (storage, alloc) = &mut made[storage];
+            let place = Place { storage: *storage, offset: 0, alloc: alloc.take() };
+            self.tensors.insert(tensor.birth, place);
+        }
+    }
+}
+
+/// A variable for a storage, and what makes it.
+fn alloc_storage(rw: &mut Rewriter, args: &[Expr], attrs: Attrs) -> (Expr, Expr) {
+    let ty = rw.cx().object_type("storage");
+    let op = rw.op("memory.alloc_storage");
+    let alloc = rw.call(op, args, attrs, Some(ty));
+    (rw.var("storage", Some(ty)), alloc)
 }
