@@ -110,15 +110,25 @@ impl<'a> Planner<'a> {
             }
             types.push(expected);
         }
+        let names = symbols_of(terms, types);
         let mut symbols = Bindings::default();
-        let expected = self.sizes.bind(terms, &met, &mut symbols);
+        let mut expected = self.sizes.bind(terms, &met, &mut symbols);
+        if expected.contains(&None) {
+            // Such as those of `n*m`. What passes wrote for this function has its symbols.
+            for &name in &names {
+                if let Some(&size) = self.symbols.get(&name) {
+                    symbols.entry(name).or_insert(size);
+                }
+            }
+            expected = met.iter().map(|&(dim, _)| self.sizes.dim(terms, dim, &symbols)).collect();
+        }
         for (&(dim, found), expected) in met.iter().zip(expected) {
             let Some(expected) = expected else { return self.unbound(program, terms, dim) };
             if expected != found {
                 self.agreements.push(Agreement::Equal(expected, found));
             }
         }
-        Ok(symbols_of(terms, types).iter().map(|symbol| symbols[symbol]).collect())
+        Ok(names.iter().map(|symbol| symbols[symbol]).collect())
     }
 
     /// Whether an argument may be what is expected; `met` gets the dimensions that only a call can compare.

@@ -30,7 +30,7 @@
 //! share a function, and constants become its parameters, so that groups that differ only in weights are equal.
 //!
 //! Programs say how they fuse in the attribute `op_pattern`; one without it is left alone, and so are tensors
-//! of unknown size. `relax.FuseTIR` makes one program of each group.
+//! of unknown rank. `relax.FuseTIR` makes one program of each group.
 
 mod dominators;
 mod graph;
@@ -104,7 +104,7 @@ pub(super) struct Programs {
 #[derive(Clone)]
 pub(super) struct Program {
     pattern: OpPattern,
-    /// The types of its parameters, which are all static.
+    /// The types of its parameters, which are all tensors of known rank.
     params: Vec<Type>,
 }
 
@@ -118,8 +118,8 @@ impl Programs {
             let func = module.get(name).filter(|func| func.is_prim())?;
             let pattern = OpPattern::from_code(terms.attrs(func.attrs()).int("op_pattern")?);
             let params: Vec<Type> = func.param_types().into_iter().collect::<Option<_>>()?;
-            let is_static = |&ty: &Type| terms.static_tensor(ty).is_some();
-            let may_fuse = pattern <= OpPattern::OutFusable && params.iter().all(is_static);
+            let is_ranked = |&ty: &Type| terms.tensor(ty).is_some();
+            let may_fuse = pattern <= OpPattern::OutFusable && params.iter().all(is_ranked);
             may_fuse.then_some(Program { pattern, params })
         };
         self.known.entry(name).or_insert_with(read).as_ref()

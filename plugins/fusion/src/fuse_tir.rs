@@ -35,7 +35,7 @@
 //!
 //! Calls of groups become calls of programs, with tuples passed field by field and without what the program
 //! does not read. Equal programs are shared. A group that does anything but call programs over tensors of
-//! known size is left as it is. `relax.FuseOps` makes the groups.
+//! known rank, all in the symbols of the group, is left as it is. `relax.FuseOps` makes the groups.
 
 mod emit;
 mod group;

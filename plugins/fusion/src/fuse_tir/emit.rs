@@ -11,7 +11,7 @@ use tenon_plugin_api::prelude::*;
 
 use super::group::{Group, Member};
 use super::plan::{Fate, Plan, Tail};
-use super::program::{Axis, Nest};
+use super::program::{Axis, Extent, Nest};
 
 /// A program, and which of the group's inputs it takes.
 pub(super) struct Merged {
@@ -137,7 +137,11 @@ impl<'g> Emitter<'g> {
             stmt = self.block(body, block, places.iter().zip(&vars), stmt);
         }
         for (each, &var) in nest.loops.iter().zip(&vars).rev() {
-            let (zero, extent) = (self.rw.index(0), self.rw.index(each.extent));
+            let extent = match each.extent {
+                Extent::Known(extent) => self.rw.index(extent),
+                Extent::Symbolic(dim) => self.rw.prim(dim),
+            };
+            let zero = self.rw.index(0);
             stmt = self.rw.push(body.spec(each.stmt), &[var, zero, extent, stmt]);
         }
         stmt

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use tenon_plugin_api::prelude::*;
 
-use super::program::Program;
+use super::program::{Extent, Program};
 
 /// A group as members that read and write buffers.
 pub(super) struct Group {
@@ -31,7 +31,7 @@ pub(super) struct Member {
 pub(super) struct Buffer {
     pub(super) name: String,
     pub(super) ty: Type,
-    pub(super) shape: Vec<i64>,
+    pub(super) shape: Vec<Extent>,
     /// The member that writes it; `None` for an input.
     pub(super) writer: Option<usize>,
     pub(super) is_output: bool,
@@ -107,7 +107,7 @@ impl Group {
         let ty = body.ty(param)?;
         let name = body.terms().str(Symbol(body.raw_node(param).data));
         let mut input = |ty, field| {
-            let (_, shape) = body.terms().static_tensor(ty)?;
+            let shape = Extent::all_of(body.terms(), ty)?;
             self.inputs.push((number, field));
             let name = field.map_or(name.to_owned(), |field| format!("{name}_{field}"));
             self.buffers.push(Buffer { name, ty, shape, writer: None, is_output: false });
@@ -152,7 +152,7 @@ impl Group {
         for &ty in &types[program.first_output..] {
             let writer = Some(self.members.len());
             let (name, ty) = (name.to_owned(), ty?);
-            let (_, shape) = body.terms().static_tensor(ty)?;
+            let shape = Extent::all_of(body.terms(), ty)?;
             self.buffers.push(Buffer { name, ty, shape, writer, is_output: false });
         }
         let outputs: Vec<usize> = (first..self.buffers.len()).collect();

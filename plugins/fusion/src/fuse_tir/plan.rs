@@ -179,7 +179,7 @@ impl Planner<'_> {
             true => each.max().unwrap_or(0),
             false => each.fold(0, u64::saturating_add),
         };
-        let is_no_more_work = trips <= nest.elements() || nest.is_cheap;
+        let is_no_more_work = trips <= nest.elements || nest.is_cheap;
         // What defines scalars needs a place among a nest's statements for them.
         let has_place = !nest.has_lets || reads.iter().all(|read| self.nest(read.root).is_some());
         let is_small = is_shared || reads.len() <= MAX_PLACES;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tenon_plugin_api::ir::{Args, PrimBlockView};
+use tenon_plugin_api::ir::{Args, DimView, PrimBlockView, Terms};
 use tenon_plugin_api::prelude::*;
 
 /// A tensor program, analysed.
@@ -39,6 +39,8 @@ pub(super) struct Nest {
     pub(super) has_lets: bool,
     /// Whether computing an element again costs less than keeping it.
     pub(super) is_cheap: bool,
+    /// How often the store runs, once for each element of the result, as far as that can be told.
+    pub(super) elements: u64,
 }
 
 pub(super) struct Loop {
@@ -46,7 +48,54 @@ pub(super) struct Loop {
     pub(super) var: Expr,
     /// What stands for its step inside: the iterator that is bound to the variable, or that itself.
     pub(super) place: Expr,
-    pub(super) extent: i64,
+    pub(super) extent: Extent,
+}
+
+/// How many elements an axis has, or how many steps a loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Extent {
+    Known(i64),
+    /// Equal expressions are equal extents; of others nothing is known.
+    Symbolic(Dim),
+}
+
+/// What a symbol counts as where amounts of work are compared: more than a few.
+const LIKELY: u64 = 64;
+
+impl Extent {
+    fn of(terms: Terms<'_>, dim: Dim) -> Self {
+        terms.dim_value(dim).map_or(Extent::Symbolic(dim), Extent::Known)
+    }
+
+    /// Those of a tensor of known rank.
+    pub(super) fn all_of(terms: Terms<'_>, ty: Type) -> Option<Vec<Extent>> {
+        let (_, dims) = terms.tensor(ty)?;
+        Some(dims.iter().map(|&dim| Extent::of(terms, dim)).collect())
+    }
+
+    /// The extent of a loop.
+    fn of_loop(body: BodyView<'_>, extent: Expr) -> Option<Self> {
+        match body.view(extent) {
+            View::Int(extent) => Some(Extent::Known(extent)),
+            View::Prim { dim } => Some(Extent::of(body.terms(), dim)),
+            _ => None,
+        }
+    }
+
+    /// A number that stands for it where amounts of work are compared: products of as many symbols are as many.
+    fn likely(self, terms: Terms<'_>) -> u64 {
+        match self {
+            Extent::Known(extent) => extent.max(0) as u64,
+            Extent::Symbolic(dim) => match terms.dim(dim) {
+                DimView::Mul(factors) => factors.iter().fold(1, |product: u64, &factor| {
+                    let factor =
+                        terms.dim_value(factor).map_or(LIKELY, |value| value.max(0) as u64);
+                    product.saturating_mul(factor)
+                }),
+                _ => LIKELY,
+            },
+        }
+    }
 }
 
 /// An index: the variable of a loop of a nest, or zero.
@@ -72,18 +121,18 @@ const MAX_CHEAP: usize = 32;
 const CHEAP_INTRINSICS: [&str; 4] = ["abs", "floor", "ceil", "round"];
 
 impl Program {
-    /// `None` when the function is no tensor program, or when it has parameters that are no static buffers.
+    /// `None` when the function is no tensor program, or when it has parameters that are no buffers of known rank.
     pub(super) fn of(func: Function) -> Option<Self> {
         let body = func.view();
         let View::PrimFunc { params, outputs, body: stmt, attrs } = body.view(body.root()) else {
             return None;
         };
         let params = params.to_vec();
-        let is_static = |&param: &Expr| {
+        let is_ranked = |&param: &Expr| {
             let ty = body.ty(param).filter(|_| body.kind(param) == Kind::BUFFER);
-            ty.is_some_and(|ty| body.terms().static_tensor(ty).is_some())
+            ty.is_some_and(|ty| body.terms().tensor(ty).is_some())
         };
-        if !params.iter().all(is_static) {
+        if !params.iter().all(is_ranked) {
             return None;
         }
         let first_output = params.len() - outputs;
@@ -157,10 +206,8 @@ impl Nest {
         let mut loops = Vec::new();
         let mut inner = stmt;
         while let View::For { var, min, extent, body: next, kind, .. } = body.view(inner) {
-            let (View::Int(0), View::Int(extent)) = (body.view(min), body.view(extent)) else {
-                return None;
-            };
-            if kind == LoopKind::ThreadBound {
+            let extent = Extent::of_loop(body, extent)?;
+            if kind == LoopKind::ThreadBound || !matches!(body.view(min), View::Int(0)) {
                 return None;
             }
             loops.push(Loop { stmt: inner, var, place: var, extent });
@@ -189,26 +236,25 @@ impl Nest {
         }
         let is_cheap = is_cheap(body);
         let has_lets = !lets.is_empty();
-        let mut nest = Self { loops, block, value, store, axes: Vec::new(), has_lets, is_cheap };
+        let steps = loops.iter().map(|each| each.extent.likely(body.terms()));
+        let elements = steps.fold(1, u64::saturating_mul);
+        let axes = Vec::new();
+        let mut nest = Self { loops, block, value, store, axes, has_lets, is_cheap, elements };
         nest.axes = nest.axes_of(body, indices)?;
-        let (_, shape) = body.terms().static_tensor(body.ty(output)?)?;
+        let shape = Extent::all_of(body.terms(), body.ty(output)?)?;
         nest.is_over(&nest.axes, &shape).then_some(nest)
-    }
-
-    /// How often the store runs: once for each element of the result.
-    pub(super) fn elements(&self) -> u64 {
-        self.loops.iter().fold(1, |product, each| product.saturating_mul(each.extent.max(0) as u64))
     }
 
     /// Whether the loops, with their variables as these indices, run over each element of a tensor of this
     /// shape once.
-    pub(super) fn is_over(&self, axes: &[Axis], shape: &[i64]) -> bool {
-        let mut is_used: Vec<bool> = self.loops.iter().map(|each| each.extent == 1).collect();
+    pub(super) fn is_over(&self, axes: &[Axis], shape: &[Extent]) -> bool {
+        let one = Extent::Known(1);
+        let mut is_used: Vec<bool> = self.loops.iter().map(|each| each.extent == one).collect();
         let each_axis = axes.iter().zip(shape).all(|(&axis, &extent)| match axis {
-            Axis::Zero => extent == 1,
+            Axis::Zero => extent == one,
             Axis::Loop(index) => {
                 let is_first = !std::mem::replace(&mut is_used[index], true);
-                self.loops[index].extent == extent && (is_first || extent == 1)
+                self.loops[index].extent == extent && (is_first || extent == one)
             }
         });
         each_axis && axes.len() == shape.len() && is_used.iter().all(|&used| used)
@@ -277,9 +323,9 @@ impl Trips {
             let count = by_stmts[expr].saturating_add(by_exprs[expr]);
             this.count[expr] = count;
             let inner = match body.view(expr) {
-                View::For { extent, .. } => match body.view(extent) {
-                    View::Int(extent) => count.saturating_mul(extent.max(0) as u64),
-                    _ => u64::MAX,
+                View::For { extent, .. } => match Extent::of_loop(body, extent) {
+                    Some(extent) => count.saturating_mul(extent.likely(body.terms())),
+                    None => u64::MAX,
                 },
                 _ => count,
             };
