@@ -14,7 +14,7 @@
 //! graph enters and leaves such regions. Each carried call has a transform back behind it, which what is
 //! not carried reads; the transforms that nothing reads go with `relax.DeadCodeElimination`.
 //!
-//! Weights must be constants: their transforms fold at compile time. Products with constant weights are
+//! Channels must be known; all other extents may be symbols. Weights must be constants: their transforms fold at compile time. Products with constant weights are
 //! packed likewise, as `NK16n`, unless they are large and something else reads them as they lie: packed ones would be a
 //! second copy.
 
@@ -119,6 +119,8 @@ impl Alter<'_> {
         else {
             return None;
         };
+        let known = |dim| self.body.terms().dim_value(dim);
+        let (channels, outputs, per_group) = (known(channels)?, known(outputs)?, known(per_group)?);
         let at_hand = self.blocked_of(x).map(|blocked| blocked.block);
         let is_depthwise = groups == channels && outputs == channels && per_group == 1;
         let (input_block, output_block) = if is_depthwise {
@@ -153,7 +155,7 @@ impl Alter<'_> {
         if layout != "NK" || !self.rw.is_constant(weight) {
             return None;
         }
-        let shape = self.shape(weight)?;
+        let (_, shape) = self.body.terms().static_tensor(self.body.ty(weight)?)?;
         let is_large = shape.iter().product::<i64>() >= LARGE;
         if is_large && self.shared.contains(&mut self.rw, weight) {
             return None;
@@ -213,7 +215,7 @@ impl Alter<'_> {
         Some(Blocked { value: self.rw.call_op(op, &values, attrs), block })
     }
 
-    fn form_of(&mut self, arg: Expr, whole: &[i64], block: i64) -> Option<Form> {
+    fn form_of(&mut self, arg: Expr, whole: &[Dim], block: i64) -> Option<Form> {
         if let Some(blocked) = self.blocked_of(arg).filter(|blocked| blocked.block == block) {
             return (self.shape(arg)? == whole).then_some(Form::Blocked(blocked.value));
         }
@@ -221,12 +223,13 @@ impl Alter<'_> {
         if shape.len() > 4 {
             return None;
         }
-        if shape.iter().all(|&extent| extent == 1) {
+        let one = self.rw.cx().dim(1);
+        if shape.iter().all(|&extent| extent == one) {
             return Some(Form::Number);
         }
-        let full: Vec<i64> =
-            std::iter::repeat_n(1, 4 - shape.len()).chain(shape.iter().copied()).collect();
-        let is_channel = full[1] == whole[1] && full[0] == 1 && full[2..] == [1, 1];
+        let full: Vec<Dim> =
+            std::iter::repeat_n(one, 4 - shape.len()).chain(shape.iter().copied()).collect();
+        let is_channel = full[1] == whole[1] && full[0] == one && full[2..] == [one, one];
         if full == whole || (is_channel && self.rw.is_constant(arg)) {
             return Some(Form::Plain(full));
         }
@@ -245,8 +248,7 @@ impl Alter<'_> {
                 self.transform(arg, "NCHW", &nchw(block))
             }
             Form::Plain(full) => {
-                let dims: Vec<Dim> = full.iter().map(|&extent| self.rw.cx().dim(extent)).collect();
-                let shape = self.rw.shape(&dims);
+                let shape = self.rw.shape(&full);
                 let arg = self.rw.call_op("reshape", &[arg, shape], Attrs::NONE);
                 self.transform(arg, "NCHW", &nchw(block))
             }
@@ -281,8 +283,8 @@ impl Alter<'_> {
         self.rw.original_definition(expr)
     }
 
-    fn shape(&self, expr: Expr) -> Option<Vec<i64>> {
-        self.body.terms().static_tensor(self.body.ty(expr)?).map(|(_, shape)| shape)
+    fn shape(&self, expr: Expr) -> Option<Vec<Dim>> {
+        self.body.terms().tensor(self.body.ty(expr)?).map(|(_, dims)| dims.to_vec())
     }
 
     /// The largest block, down to a quarter of a vector, into which `channels` divide.
@@ -300,7 +302,7 @@ enum Form {
     /// It is a single number, whatever its rank.
     Number,
     /// It has this shape of four axes once axes are added in front, and is then transformed.
-    Plain(Vec<i64>),
+    Plain(Vec<Dim>),
 }
 
 fn rank_of(rw: &Rewriter, expr: Expr) -> Option<usize> {
