@@ -5,6 +5,7 @@ mod forms;
 mod interval;
 mod linear;
 mod normalizer;
+mod radix;
 
 pub(crate) use forms::Forms;
 pub(crate) use interval::Interval;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tenon_plugin_api::prelude::*;
 
 use super::forms::is_index;
-use super::{Forms, Interval, Linear};
+use super::{Forms, Interval, Linear, radix};
 
 /// Fractions of fractions are only followed so deep.
 const MAX_NESTING: usize = 8;
@@ -18,6 +18,8 @@ pub(crate) struct Normalizer {
     forms: Forms,
     built: HashMap<Linear, Expr>,
     fractions: HashMap<Fraction, Expr>,
+    /// Quotients and remainders by symbols, the first node of each.
+    digits: HashMap<(BinaryOp, Linear, Dim), Expr>,
     /// What the quotients and remainders that are atoms were made of.
     made_of: HashMap<Expr, Fraction>,
 }
@@ -36,6 +38,7 @@ impl Normalizer {
             forms: Forms::of_variables(rw.body()),
             built: HashMap::new(),
             fractions: HashMap::new(),
+            digits: HashMap::new(),
             made_of: HashMap::new(),
         }
     }
@@ -54,10 +57,20 @@ impl Normalizer {
         };
         let (left, right) = (self.forms.form(a), self.forms.form(b));
         let form = match self.forms.combine(op, &left, &right) {
-            Some(form) => self.rejoin(form),
+            Some(form) => radix::rejoin(rw, &self.forms, self.rejoin(form)),
             None => match (op, right.value()) {
                 (BinaryOp::FloorDiv | BinaryOp::FloorMod, Some(divisor)) if divisor > 0 => {
                     self.fraction(rw, op, &left, divisor, Some(expr), MAX_NESTING)
+                }
+                (BinaryOp::FloorDiv | BinaryOp::FloorMod, _) => {
+                    self.forms.set_expr(rw.body(), expr);
+                    match radix::symbolic(rw, &self.forms, b) {
+                        Some(radix) => {
+                            let digit = (op, left, radix);
+                            Linear::atom(*self.digits.entry(digit).or_insert(expr))
+                        }
+                        None => return,
+                    }
                 }
                 _ => return self.forms.set_expr(rw.body(), expr),
             },
