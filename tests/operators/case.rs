@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use tenon_host::diagnostics::Source;
 use tenon_host::eval::Tensor;
 use tenon_host::infer::infer_module;
 use tenon_host::io::{Array, NpyType, read_npz};
-use tenon_host::ir::{Bytes, Context, DType, Expr, Function, Module, Symbol, View};
+use tenon_host::ir::{Bytes, Context, DType, Expr, Function, Module, Symbol, Type, View};
 use tenon_host::text::{NoWeights, parse_module};
 
 use super::compiled;
@@ -20,6 +21,9 @@ pub(crate) struct Case {
     pub(crate) name: String,
     /// The module whose only function `main` it is.
     pub(crate) module: Module,
+    /// The same with a symbol for each extent of the parameters, equal ones for equal extents; `None` where the operator
+    /// is none of such shapes.
+    pub(crate) dynamic: Option<Module>,
     /// The values of the parameters.
     pub(crate) inputs: Vec<Tensor>,
     expected: Vec<Tensor>,
@@ -52,8 +56,8 @@ pub(crate) fn families(folder: &Path) -> Vec<Family> {
 }
 
 fn cases(file: &Path) -> Vec<Case> {
-    let module = read(&fs::read_to_string(file).expect("a family can be read"));
-    let module = match infer_module(&module) {
+    let written = read(&fs::read_to_string(file).expect("a family can be read"));
+    let module = match infer_module(&written) {
         Ok(module) => module,
         Err(errors) => panic!("{}: {}", file.display(), errors[0].1),
     };
@@ -67,10 +71,34 @@ fn cases(file: &Path) -> Vec<Case> {
             .collect();
         let mut main = Module::new(module.cx().clone());
         main.insert(module.cx().symbol("main"), func.clone());
+        let dynamic = written.get_str(&name).and_then(|func| {
+            let mut main = Module::new(module.cx().clone());
+            main.insert(module.cx().symbol("main"), symbolic(func)?);
+            infer_module(&main).ok()
+        });
         let inputs = func.params().iter().map(|&param| input(&name, func, param)).collect();
-        Case { name, module: main, inputs, expected }
+        Case { name, module: main, dynamic, inputs, expected }
     });
     cases.collect()
+}
+
+/// The function with symbols for the extents of its parameters: `s3` for 3. What is 1 stays, because it broadcasts.
+fn symbolic(func: &Arc<Function>) -> Option<Arc<Function>> {
+    let (body, cx) = (func.view(), func.cx());
+    let mut types: Vec<Type> =
+        (0..body.len()).map(|node| body.ty(Expr(node as u32)).unwrap_or(Type(0))).collect();
+    let params = func.params();
+    for &param in &params {
+        let (dtype, shape) = cx.terms().static_tensor(body.ty(param)?)?;
+        let dim = |&extent: &i64| match extent {
+            2.. => cx.dim_symbol(&format!("s{extent}")),
+            extent => cx.dim(extent),
+        };
+        let dims: Vec<_> = shape.iter().map(dim).collect();
+        types[param.index()] = cx.tensor_type(dtype, &dims);
+    }
+    let is_changed = params.iter().any(|param| body.ty(*param) != Some(types[param.index()]));
+    is_changed.then(|| func.with_types(&types))
 }
 
 /// Reads a module from text.

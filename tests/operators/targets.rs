@@ -56,6 +56,16 @@ pub(crate) const ALL: &[Target] = &[
         run: |case| compiled::run(&compiled::compile(&case.module)?, &case.inputs),
         on: None,
     },
+    // The same with shapes that are known when it is called.
+    Target {
+        name: "dynamic",
+        takes: |case| case.dynamic.is_some(),
+        run: |case| {
+            let module = case.dynamic.as_ref().ok_or("it has no symbols")?;
+            compiled::run(&compiled::compile(module)?, &case.inputs)
+        },
+        on: None,
+    },
     // The same for other processors, with an emulator.
     Target {
         name: "aarch64",
