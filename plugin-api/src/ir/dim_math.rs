@@ -13,7 +13,7 @@ impl Terms<'_> {
         is_small(self, dim)
     }
 
-    /// A number that a dimension is not below, whatever its symbols stand for: they are positive.
+    /// A number that a dimension is not below, whatever its symbols stand for: they are not negative.
     pub fn dim_lower_bound(self, dim: Dim) -> Option<i64> {
         bound_at_depth(self, dim, 0)
     }
@@ -47,7 +47,7 @@ fn bound_at_depth(terms: Terms<'_>, dim: Dim, depth: usize) -> Option<i64> {
     let bound = |dim| bound_at_depth(terms, dim, depth + 1);
     match terms.dim(dim) {
         DimView::Const(value) => Some(value),
-        DimView::Symbol(_) => Some(1),
+        DimView::Symbol(_) => Some(0),
         DimView::Add(parts) => {
             parts.iter().try_fold(0i64, |sum, &part| sum.checked_add(bound(part)?))
         }

@@ -37,7 +37,7 @@ term_kinds! {
     /// Key, value, key, value, …; keys are strings in ascending order of their text.
     DICT = 6,
 
-    /// A symbolic dimension; its child is the name. It is a positive integer.
+    /// A symbolic dimension; its child is the name. It is an integer that is not negative.
     DIM_SYMBOL = 16,
     /// The sum of its children.
     DIM_ADD = 17,

@@ -129,7 +129,8 @@ fn quotient(node: &Node<'_>, a: Dim, b: Dim) -> Option<Dim> {
         (_, Some(0)) => None,
         (Some(a), Some(b)) => a.checked_div(b).map(|quotient| cx.dim(quotient)),
         _ => {
-            let is_right = terms.dim_lower_bound(a)? >= 0 && terms.dim_lower_bound(b)? > 0;
+            // By 0 it says nothing, so a divisor may be a symbol.
+            let is_right = terms.dim_lower_bound(a)? >= 0 && terms.dim_lower_bound(b)? >= 0;
             is_right.then(|| match cx.dim_quotient(&[a], &[b]) {
                 Some(quotient) => quotient,
                 None => cx.dim_floor_div(a, b),

@@ -36,9 +36,9 @@ fn remainder_of_dims(node: &mut Node<'_>) -> Folded {
     if node.flag("fmod", false)? {
         return Ok(None);
     }
-    // That of a division rounded down, as long as the divisor is positive.
+    // That of a division rounded down, as long as the divisor is not negative; by 0 it says nothing.
     fold::arithmetic(node, |node, a, b| {
-        let is_right = node.terms().dim_lower_bound(b)? > 0;
+        let is_right = node.terms().dim_lower_bound(b)? >= 0;
         is_right.then(|| node.cx().dim_floor_mod(a, b))
     })
 }
