@@ -1,182 +1,42 @@
-//! Small models, made here, and the text of what they become.
+//! Questions about symbolic dimensions.
 
-mod compositions;
-mod dim_math;
-mod dimensions;
-mod functions;
-mod harm;
-mod operators;
-mod refusals;
-mod rules;
+use crate::ir::{Context, Cx, Dim};
 
-use std::path::Path;
-
-use super::{ImportError, ImportOptions, import_mapping};
-use crate::io::Mapping;
-use crate::ir::Module;
-use crate::onnx::writer::Message;
-use crate::text::{WeightsPolicy, print_module};
-
-/// ONNX's codes for element types.
-const FLOAT: i64 = 1;
-const INT64: i64 = 7;
-const BOOL: i64 = 9;
-
-/// A dimension of a declared shape.
-#[derive(Clone, Copy)]
-enum D {
-    N(i64),
-    S(&'static str),
-    Unknown,
+#[test]
+fn quotients_cancel() {
+    let cx = Cx::new();
+    let (n, m) = (cx.dim_symbol("n"), cx.dim_symbol("m"));
+    let text = |above: &[Dim], below: &[Dim]| {
+        cx.dim_quotient(above, below).map(|dim| cx.terms().dim_text(dim))
+    };
+    assert_eq!(text(&[n, cx.dim(8), cx.dim(3)], &[n]).unwrap(), "24");
+    assert_eq!(text(&[cx.dim_mul(n, cx.dim(4)), m], &[m, cx.dim(2)]).unwrap(), "2*n");
+    assert_eq!(text(&[n, cx.dim(4)], &[m, cx.dim(2)]).unwrap(), "floordiv(2*n, m)");
+    assert_eq!(text(&[cx.dim(5)], &[cx.dim(2)]), None);
+    assert_eq!(text(&[n], &[cx.dim(2)]).unwrap(), "floordiv(n, 2)");
+    assert_eq!(text(&[n], &[cx.dim(0)]), None);
 }
 
-use D::{N, S, Unknown};
-
-/// A model under construction.
-#[derive(Clone, Default)]
-struct Model {
-    version: i64,
-    graph: Message,
-    functions: Vec<Message>,
+#[test]
+fn bounds_know_that_symbols_are_positive() {
+    let cx = Cx::new();
+    let n = cx.dim_symbol("n");
+    let bound = |dim| cx.terms().dim_lower_bound(dim);
+    assert_eq!(bound(cx.dim_add(n, cx.dim(3))), Some(4));
+    assert_eq!(bound(cx.dim_mul(n, cx.dim(3))), Some(3));
+    assert_eq!(bound(cx.dim_mul(n, cx.dim(-1))), None);
+    assert_eq!(bound(cx.dim_max(cx.dim_mul(n, cx.dim(-1)), cx.dim(0))), Some(0));
 }
 
-fn model(version: i64) -> Model {
-    Model { version, ..Model::default() }
-}
-
-impl Model {
-    fn with(mut self, number: u32, message: Message) -> Self {
-        self.graph = self.graph.message(number, message);
-        self
-    }
-
-    fn input(self, name: &str, element: i64, dims: &[D]) -> Self {
-        self.with(11, value(name, element, dims))
-    }
-
-    /// An output that says nothing about its type.
-    fn output(self, name: &str) -> Self {
-        self.with(12, Message::new().bytes(1, name))
-    }
-
-    fn typed_output(self, name: &str, element: i64, dims: &[D]) -> Self {
-        self.with(12, value(name, element, dims))
-    }
-
-    fn node(self, op: &str, inputs: &[&str], outputs: &[&str], attributes: &[Message]) -> Self {
-        self.with(1, node(op, inputs, outputs, attributes))
-    }
-
-    fn floats(self, name: &str, dims: &[i64], values: &[f32]) -> Self {
-        self.with(5, Message::new().bytes(8, name).int(2, FLOAT).ints(1, dims).floats(4, values))
-    }
-
-    fn ints(self, name: &str, values: &[i64]) -> Self {
-        let dims = [values.len() as i64];
-        self.with(5, Message::new().bytes(8, name).int(2, INT64).ints(1, &dims).ints(7, values))
-    }
-
-    fn int(self, name: &str, value: i64) -> Self {
-        self.with(5, Message::new().bytes(8, name).int(2, INT64).ints(7, &[value]))
-    }
-
-    fn function(mut self, function: Message) -> Self {
-        self.functions.push(function);
-        self
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let set = |domain: &str, version| Message::new().bytes(1, domain).int(2, version);
-        let model = Message::new()
-            .int(1, 8)
-            .message(8, set("", self.version))
-            .message(8, set("own", 1))
-            .message(7, self.graph.clone());
-        self.functions.iter().fold(model, |model, function| model.message(25, function.clone())).0
-    }
-
-    fn import(&self, dims: &[(&str, i64)]) -> Result<Module, ImportError> {
-        let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
-        let file = Mapping::in_memory(Path::new("m.onnx"), self.bytes());
-        import_mapping(
-            &crate::testing::cx(),
-            &file,
-            &ImportOptions { dims, ..ImportOptions::default() },
-        )
-    }
-
-    /// The lines of `main` without their indentation, types left to the parameters and the result.
-    fn text(&self) -> String {
-        match self.import(&[]) {
-            Ok(module) => short(&print_module(&module, &mut WeightsPolicy::elided(16))),
-            Err(error) => error.to_string(),
+#[test]
+fn harmful_dimensions_are_seen() {
+    let cx = Cx::new();
+    let mut dim = cx.dim_symbol("n");
+    for _ in 0..40 {
+        if !cx.terms().is_small_dim(dim) {
+            return;
         }
+        dim = cx.dim_mul(dim, dim);
     }
-
-    fn error(&self) -> String {
-        match self.import(&[]) {
-            Ok(_) => panic!("it is imported"),
-            Err(error) => error.to_string(),
-        }
-    }
-}
-
-fn value(name: &str, element: i64, dims: &[D]) -> Message {
-    let mut shape = Message::new();
-    for &dim in dims {
-        let dim = match dim {
-            N(value) => Message::new().int(1, value),
-            S(name) => Message::new().bytes(2, name),
-            Unknown => Message::new(),
-        };
-        shape = shape.message(1, dim);
-    }
-    let tensor = Message::new().int(1, element).message(2, shape);
-    Message::new().bytes(1, name).message(2, Message::new().message(1, tensor))
-}
-
-fn node(op: &str, inputs: &[&str], outputs: &[&str], attributes: &[Message]) -> Message {
-    let mut node = Message::new().bytes(4, op);
-    for name in inputs {
-        node = node.bytes(1, name);
-    }
-    for name in outputs {
-        node = node.bytes(2, name);
-    }
-    attributes.iter().fold(node, |node, attribute| node.message(5, attribute.clone()))
-}
-
-fn int(name: &str, value: i64) -> Message {
-    Message::new().bytes(1, name).int(20, 2).int(3, value)
-}
-
-fn ints(name: &str, values: &[i64]) -> Message {
-    Message::new().bytes(1, name).int(20, 7).ints(8, values)
-}
-
-fn float(name: &str, value: f32) -> Message {
-    Message::new().bytes(1, name).int(20, 1).float(2, value)
-}
-
-fn string(name: &str, value: &str) -> Message {
-    Message::new().bytes(1, name).int(20, 3).bytes(4, value)
-}
-
-/// The part of a module's text that says what is computed.
-fn short(text: &str) -> String {
-    let mut lines = Vec::new();
-    for line in text.lines().map(str::trim) {
-        let is_frame = line.is_empty()
-            || ["module", "dataflow", "}"].iter().any(|start| line.starts_with(start));
-        if is_frame {
-            continue;
-        }
-        match (line.split_once(": "), line.split_once(" = ")) {
-            (Some((name, _)), Some((_, value))) if line.starts_with('%') => {
-                lines.push(format!("{name} = {value}"));
-            }
-            _ => lines.push(line.trim_end_matches(" {").to_owned()),
-        }
-    }
-    lines.join("\n")
+    panic!("a dimension grew without end");
 }

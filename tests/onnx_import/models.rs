@@ -4,7 +4,6 @@
 //! not there is skipped, and says so.
 
 use std::{collections::BTreeMap, path::Path};
-use tenon_operators as _;
 
 use tenon_host::{
     ir::Context,

@@ -102,7 +102,8 @@ fn any_byte_may_be_wrong() {
     let bytes = whole.bytes();
     let import = |bytes: Vec<u8>| {
         let file = Mapping::in_memory(Path::new("m.onnx"), bytes);
-        if let Err(error) = import_mapping(&crate::testing::cx(), &file, &ImportOptions::default())
+        if let Err(error) =
+            import_mapping(&tenon_host::testing::cx(), &file, &ImportOptions::default())
         {
             assert!(error.to_string().len() < 20_000);
         }

@@ -131,11 +131,11 @@ fn inputs_can_be_given_as_constants() {
         "\n  Reshape (ai.onnx 13): input 2 must be a constant here — once: the one that makes `y`"
     ));
     let file = Mapping::in_memory(Path::new("m.onnx"), model.bytes());
-    let tensor = |values: Vec<i64>| crate::eval::Tensor::from_vec(vec![values.len()], values);
+    let tensor = |values: Vec<i64>| tenon_host::eval::Tensor::from_vec(vec![values.len()], values);
     let import = |name: &str, tensor| {
         let inputs = [(name.to_owned(), tensor)].into();
         import_mapping(
-            &crate::testing::cx(),
+            &tenon_host::testing::cx(),
             &file,
             &ImportOptions { inputs, ..ImportOptions::default() },
         )

@@ -2,6 +2,7 @@
 //! the form that fusion relies on.
 
 use tenon_operators as _;
+
 mod contract;
 mod convolutions;
 mod elementwise;
