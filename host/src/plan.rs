@@ -29,7 +29,6 @@ use rustc_hash::FxBuildHasher;
 
 use crate::ir::op_names::{
     ALLOC_TENSOR, CALL_TIR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
-    RESHAPE,
 };
 use crate::ir::{
     Args, Attrs, BodyView, Constant, Context, Cx, Expr, Function, Module, NodeSource, Symbol,
@@ -363,7 +362,7 @@ fn left<T>(what: &str, fact: &'static str) -> Step<T> {
 fn left_operator(cx: &Cx, name: &str) -> PlanProblem {
     let left = |fact| PlanProblem::Left { what: format!("the operator `{name}`"), fact };
     let help = match cx.operators().find(name) {
-        Some(_) if name == RESHAPE => return left("explicit_memory"),
+        Some(_) if crate::ops::is_view(cx, name) => return left("explicit_memory"),
         Some(_) if crate::ops::has_program(cx, name) => return left("legal"),
         None => "no such operator is known, so no pass can make a tensor program of it",
         Some(_) if name.starts_with("vm.") => {

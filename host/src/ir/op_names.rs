@@ -1,8 +1,5 @@
 //! The names of what the host's own run-time executes.
 
-/// Name of the operator of a plugin that the host knows: reshaping moves no data, so it is called until memory is planned, and
-/// then becomes a view.
-pub const RESHAPE: &str = "reshape";
 /// Name of the call of a tensor program whose results are new tensors.
 pub const CALL_TIR: &str = "call_tir";
 /// Name of the call of a tensor program whose result is one new dimension.

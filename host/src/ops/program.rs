@@ -6,7 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use tenon_plugin_api::program::{OP_NAME, OP_PATTERN};
 
-use super::{OpError, OpSchema};
+use super::{OpEffect, OpError, OpSchema};
 use crate::ir::{
     AttrValue, BuildPrim, Context, Cx, Dim, DimView, Function, Transaction, Type, Unbound, View,
     flatten_type,
@@ -19,6 +19,13 @@ pub(crate) const COMPUTE: &str = "compute";
 pub fn has_program(cx: &Cx, name: &str) -> bool {
     // Where it is not clear which rule comes first, there are several.
     cx.operators().rules(COMPUTE, name, 0).map_or(true, |rules| !rules.is_empty())
+}
+
+/// Whether a call of the operator called `name` can be a view of its first argument: its result may stand for memory of
+/// its arguments, where a program would write new memory. So it is called until memory is planned.
+pub fn is_view(cx: &Cx, name: &str) -> bool {
+    let shares = cx.operators().find(name).is_some_and(|op| op.effect == OpEffect::Shares);
+    shares && has_program(cx, name)
 }
 
 /// The types of the buffers of a program.

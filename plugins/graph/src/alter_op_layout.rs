@@ -240,16 +240,12 @@ impl Alter<'_> {
         let arg = self.rw.body().resolve(arg);
         match form {
             Form::Blocked(value) => value,
-            Form::Number => {
-                let shape = self.rw.shape(&[]);
-                self.rw.call_op("reshape", &[arg, shape], Attrs::NONE)
-            }
+            Form::Number => self.rw.reshape(arg, &[]),
             Form::Plain(full) if rank_of(&self.rw, arg) == Some(full.len()) => {
                 self.transform(arg, "NCHW", &nchw(block))
             }
             Form::Plain(full) => {
-                let shape = self.rw.shape(&full);
-                let arg = self.rw.call_op("reshape", &[arg, shape], Attrs::NONE);
+                let arg = self.rw.reshape(arg, &full);
                 self.transform(arg, "NCHW", &nchw(block))
             }
         }

@@ -4,7 +4,8 @@
 
 use crate::check::{Report, Rule, Subject};
 use crate::ir::View;
-use crate::ir::op_names::{CALL_TIR, RESHAPE};
+use crate::ir::op_names::CALL_TIR;
+use crate::ops;
 
 pub(super) const RULE: Rule = Rule {
     name: "explicit_memory",
@@ -19,7 +20,8 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
     for expr in body.post_order() {
         let View::Call { callee, .. } = body.view(expr) else { continue };
         // Other operators are legalized before this, or have no tensor program.
-        if let Some(name @ (CALL_TIR | RESHAPE)) = body.op_name(callee) {
+        let Some(name) = body.op_name(callee) else { continue };
+        if name == CALL_TIR || ops::is_view(subject.module.cx(), name) {
             report.at(expr, || format!("`{name}` is still called, which makes a tensor"));
         }
     }

@@ -2,7 +2,6 @@
 
 use crate::check::{Report, Rule, Subject};
 use crate::ir::View;
-use crate::ir::op_names::RESHAPE;
 use crate::ops;
 
 pub(super) const RULE: Rule = Rule {
@@ -17,8 +16,9 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
     for expr in body.post_order() {
         let View::Call { callee, .. } = body.view(expr) else { continue };
-        let Some(name) = body.op_name(callee).filter(|&name| name != RESHAPE) else { continue };
-        if ops::has_program(subject.module.cx(), name) {
+        let Some(name) = body.op_name(callee) else { continue };
+        let cx = subject.module.cx();
+        if ops::has_program(cx, name) && !ops::is_view(cx, name) {
             report.at(expr, || format!("`{name}` is still called, not its tensor program"));
         }
     }

@@ -15,7 +15,7 @@ use crate::precision::follows_precision;
 use crate::program::moves::regrouped;
 
 /// The same elements in the shape of the second argument
-#[op(name = "reshape", args = 2, pattern = "injective")]
+#[op(name = "reshape", args = 2, effect = "shares", pattern = "injective")]
 pub struct Reshape;
 
 impl Operator for Reshape {
