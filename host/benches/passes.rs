@@ -5,7 +5,6 @@
 //! first place in it. The plugins are loaded from `target/release`. Items are bindings of that program, so a
 //! pass is linear when its rate stays.
 
-use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex};
 use tenon_operators as _;
@@ -159,19 +158,6 @@ fn layers_1_000_000(bencher: Bencher<'_, '_>, pass: &str) {
 
 #[divan::bench(args = passes(), sample_count = 10, sample_size = 1)]
 fn shapes_10_000(bencher: Bencher<'_, '_>, pass: &str) {
-    static PROGRAM: LazyLock<Program> = LazyLock::new(|| Program::new(shapes, 10_000));
+    static PROGRAM: LazyLock<Program> = LazyLock::new(|| Program::new(input::growing, 10_000));
     PROGRAM.bench(bencher, pass);
-}
-
-/// A chain in which each binding has a shape of its own, and so a tensor program of its own.
-fn shapes(bindings: usize) -> Module {
-    let mut text = format!("fn @main(%x: f32[16]) -> f32[{bindings}, 16] {{\n  dataflow {{\n");
-    text.push_str("    %v1: f32[1, 16] = reshape(%x, shape(1, 16))\n");
-    for i in 1..bindings {
-        let rows = i + 1;
-        let value = format!("concatenate((%v{i}, %v1)) {{ axis = 0 }}");
-        writeln!(text, "    %v{rows}: f32[{rows}, 16] = {value}").expect("memory");
-    }
-    write!(text, "  }}\n  ret %v{bindings}\n}}\n").expect("memory");
-    input::module(&text)
 }

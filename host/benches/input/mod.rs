@@ -5,4 +5,4 @@ mod network;
 pub(crate) mod shapes;
 
 #[allow(unused_imports, reason = "not every benchmark has a use for all of them")]
-pub(crate) use network::{layers, loss, module};
+pub(crate) use network::{growing, layers, loss, module};

@@ -21,6 +21,20 @@ pub(crate) fn loss(bindings: usize) -> Module {
     module(&layers_text(bindings, "f32[]", "%loss", &sum))
 }
 
+/// A chain in which each binding has a shape of its own, and so a tensor program of its own.
+#[allow(dead_code, reason = "not every benchmark has a use for it")]
+pub(crate) fn growing(bindings: usize) -> Module {
+    let mut text = format!("fn @main(%x: f32[16]) -> f32[{bindings}, 16] {{\n  dataflow {{\n");
+    text.push_str("    %v1: f32[1, 16] = reshape(%x, shape(1, 16))\n");
+    for i in 1..bindings {
+        let rows = i + 1;
+        let value = format!("concatenate((%v{i}, %v1)) {{ axis = 0 }}");
+        writeln!(text, "    %v{rows}: f32[{rows}, 16] = {value}").expect("memory");
+    }
+    write!(text, "  }}\n  ret %v{bindings}\n}}\n").expect("memory");
+    module(&text)
+}
+
 fn layers_text(bindings: usize, result_type: &str, result: &str, last: &str) -> String {
     let ty = "f32[16, 16]";
     let mut text =
