@@ -133,9 +133,13 @@ fn follow(state: &State, LeftBehind { doing, death }: &LeftBehind) -> Option<Str
             ));
         }
         (Act::Running, death) => {
+            // Nothing else can be kept out of this process.
+            let remedy = match what.starts_with("pass ") {
+                true => ": `isolate = true` in registry.toml keeps it in a process of its own",
+                false => "",
+            };
             return Some(format!(
-                "an earlier run died in {what} of {file} ({}): `isolate = true` in registry.toml keeps it in a \
-                 process of its own",
+                "an earlier run died in {what} of {file} ({}){remedy}",
                 cause(death)
             ));
         }
