@@ -177,3 +177,23 @@ fn what_is_not_supported_within_functions_is_listed() {
          Det (ai.onnx 17) — once: the one that makes `z`"
     );
 }
+
+#[test]
+fn an_input_that_a_call_leaves_out_is_left_out_inside() {
+    let clips =
+        function("Clips", &["x", "low"], &["y"], &[node("Clip", &["x", "low"], &["y"], &[])]);
+    let model = |inputs: &[&str]| {
+        model(13)
+            .input("x", FLOAT, &[N(2)])
+            .with(1, own(node("Clips", inputs, &["z"], &[])))
+            .function(clips.clone())
+            .output("z")
+    };
+    let text = model(&["x"]).text();
+    assert!(text.contains("clip(%x)"), "{text}");
+    assert_eq!(model(&["x", ""]).text(), text);
+    let adds = function("Adds", &["x", "w"], &["y"], &[node("Add", &["x", "w"], &["y"], &[])]);
+    let error =
+        model(&["x"]).function(adds).with(1, own(node("Adds", &["x"], &["v"], &[]))).error();
+    assert!(error.contains("the Add that makes `y`"), "{error}");
+}

@@ -1,6 +1,6 @@
 //! What the names of a graph or a function stand for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::io::quoted;
 use crate::ir::{Cx, NodeSource};
@@ -80,6 +80,8 @@ pub(super) fn standard_domain(domain: &str) -> &str {
 #[derive(Default)]
 pub(super) struct Values<'m> {
     definitions: HashMap<&'m str, (Value, Definition<'m>)>,
+    /// Inputs of a function that its call does not give: a node that reads one is without it.
+    left_out: HashSet<&'m str>,
 }
 
 /// Where a name is defined.
@@ -93,6 +95,11 @@ pub(super) enum Definition<'m> {
 impl<'m> Values<'m> {
     pub(super) fn get(&self, name: &str) -> Option<Value> {
         self.definitions.get(name).map(|&(value, _)| value)
+    }
+
+    /// Says that an input of a function is not given.
+    pub(super) fn leave_out(&mut self, name: &'m str) {
+        self.left_out.insert(name);
     }
 
     /// Defines a name, which must be new.
@@ -121,6 +128,7 @@ impl<'m> Values<'m> {
         let read = |&name: &&'m str| match (name, self.get(name)) {
             ("", _) => Ok(None),
             (_, Some(value)) => Ok(Some(value)),
+            (name, None) if self.left_out.contains(name) => Ok(None),
             (name, None) => {
                 let is_later = frame.iter().any(|node| node.output.contains(&name));
                 let hint = match is_later {

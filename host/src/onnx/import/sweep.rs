@@ -82,8 +82,9 @@ impl<'m> Importer<'m> {
         }
         let mut values = Values::default();
         for (position, &name) in function.input.iter().enumerate() {
-            if let Some(value) = inputs.get(position).copied().flatten() {
-                values.define(name, value, Definition::Input)?;
+            match inputs.get(position).copied().flatten() {
+                Some(value) => values.define(name, value, Definition::Input)?,
+                None => values.leave_out(name),
             }
         }
         Ok(Frame {
