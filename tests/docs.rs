@@ -11,6 +11,12 @@ use std::{env, fs};
 
 use program::tenon;
 use serde_json::Value;
+use tenon_host::check::check;
+use tenon_host::diagnostics::{Diagnostic, Diagnostics, Source};
+use tenon_host::infer::infer_module;
+use tenon_host::ir::{Bytes, Constant, Context, Cx, DType, Symbol};
+use tenon_host::text::{LoadWeight, WeightsFile, parse_module};
+use tenon_operators as _;
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)
@@ -306,4 +312,46 @@ fn the_primitives_of_schedules_are_listed() {
         fs::write(&path, &wanted).expect("the page can be written");
     }
     assert!(text == wanted, "docs/schedules.md is out of date; TENON_BLESS=1 rewrites it");
+}
+
+#[test]
+fn the_examples_of_the_documents_are_modules() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).expect("documents") {
+        let path = entry.expect("a document").path();
+        // The pages of passes show parts of modules.
+        if path.is_dir() {
+            continue;
+        }
+        let document = fs::read_to_string(&path).expect("it is text");
+        for block in document.split("\n```ir\n").skip(1) {
+            let text = block.split("\n```").next().unwrap_or("");
+            let source = Source::new(path.display().to_string(), text);
+            let cx = tenon_host::testing::cx();
+            let module = parse_module(&cx, &source, &mut OneWeight(cx.clone()));
+            let module = module.unwrap_or_else(|errors| panic!("{errors}"));
+            let typed = infer_module(&module)
+                .unwrap_or_else(|errors| panic!("{}", errors[0].1.to_diagnostic(&source)));
+            let violations: Vec<Diagnostic> =
+                check(&typed).iter().map(|violation| violation.to_diagnostic()).collect();
+            assert!(violations.is_empty(), "{}", Diagnostics(violations));
+            count += 1;
+        }
+    }
+    assert!(count >= 2, "there are {count} examples");
+}
+
+/// The weight that the example names.
+struct OneWeight(Cx);
+
+impl LoadWeight for OneWeight {
+    fn load(
+        &mut self,
+        _: Option<&WeightsFile>,
+        _: &str,
+    ) -> Result<Constant, Box<dyn std::error::Error>> {
+        let ty = self.0.static_tensor_type(DType::F32, &[8, 3, 1, 1]);
+        Ok(Constant { ty, name: Symbol(0), data: Bytes::new(vec![0; 96]) })
+    }
 }

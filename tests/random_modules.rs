@@ -17,7 +17,7 @@ use tenon_host::infer::infer_module;
 use tenon_host::ir::{Build, Context, Module, Symbol, Transaction};
 use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::{PassKind, Registry};
-use tenon_host::testing::{Random, random_module};
+use tenon_host::testing::{Random, Vocabulary, random_module};
 use tenon_host::text::{WeightsPolicy, print_module};
 
 /// Left out: passes of one function that they are told of, which refuse a module without it.
@@ -72,6 +72,14 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
+fn random(seed: u64) -> Module {
+    let vocabulary = Vocabulary::new(
+        &["negative", "tanh", "nn.relu", "abs", "exp", "sigmoid"],
+        &["add", "subtract", "multiply", "maximum", "minimum"],
+    );
+    random_module(&tenon_host::testing::cx(), &vocabulary, seed, 80)
+}
+
 /// No pass of a level above 0 touches a function that is not to be optimized.
 fn leaves_alone(registry: &Registry, seed: u64) -> Result<(), Failed> {
     let run = |pipeline: &str, opt_level: u8, module: &Module| {
@@ -79,7 +87,7 @@ fn leaves_alone(registry: &Registry, seed: u64) -> Result<(), Failed> {
         let mut context = PassContext { opt_level, ..PassContext::default() };
         run_plan(registry, &plan, module, &mut context).map_err(|error| error.to_string())
     };
-    let module = with_private_functions(random_module(&tenon_host::testing::cx(), seed, 80), seed);
+    let module = with_private_functions(random(seed), seed);
     let module = run("phase(ingest)", 0, &module)?;
     let (module, alone) = not_to_be_optimized(module, seed);
     for record in registry.passes().map(|id| registry.record(id)) {
@@ -122,7 +130,7 @@ fn not_to_be_optimized(mut module: Module, seed: u64) -> (Module, Vec<Symbol>) {
 
 /// Runs the pipeline on a module; 1 when an operator of unknown shape has no tensor program, 0 otherwise.
 fn run(registry: &Registry, pipeline: &str, seed: u64) -> Result<u64, Failed> {
-    let module = with_private_functions(random_module(&tenon_host::testing::cx(), seed, 80), seed);
+    let module = with_private_functions(random(seed), seed);
     let plan = plan(registry, pipeline).map_err(|error| error.to_string())?;
     let target = module.cx().attrs(&[("kind", "cpu".into()), ("vector_bits", 512i64.into())]);
     let instruments: Vec<Box<dyn Instrument>> =

@@ -49,6 +49,7 @@ mod operator;
 mod pass;
 mod patience;
 mod rules;
+mod vocabulary;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -206,7 +207,12 @@ pub fn examine(
     let (registry, one_thread) = (open(None), open(Some(1)));
     // The passes of the plugin are kept out of this process; what its operators are is asked here.
     let book = Registry::of_origin(&registry.operators().origin())?.operators();
-    let mut corpus = Corpus::new(&book, effort.seed, effort.modules);
+    let patience = Duration::from_secs(effort.time_limit);
+    let vocabulary = vocabulary::found_within(patience, &book).unwrap_or_else(|endless| {
+        report.checks.push(endless);
+        None
+    });
+    let mut corpus = Corpus::new(&book, vocabulary.as_ref(), effort.seed, effort.modules);
     for record in &manifest.passes {
         let examination = pass::Examination {
             registry: &registry,
@@ -222,7 +228,6 @@ pub fn examine(
     // Operators run in this process, as they do wherever they are used.
     let operators = Registry::of_files(&[library.to_owned()])?.operators();
     let cx = Cx::with_operators(operators.clone());
-    let patience = Duration::from_secs(effort.time_limit);
     let mut left: BTreeSet<&str> = BTreeSet::new();
     for name in manifest.operators.iter().map(OpOffer::name) {
         match operators.get(name) {

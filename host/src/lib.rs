@@ -31,3 +31,7 @@ pub mod target;
 pub mod testing;
 pub mod text;
 pub mod validate;
+
+#[cfg(test)]
+#[path = "../tests/support/operators.rs"]
+mod test_operators;

@@ -81,10 +81,10 @@ mod tests {
 
     #[test]
     fn several_are_in_the_order_of_their_nearness() {
-        let names = ["nn.relu", "nn.relu6", "nn.prelu", "exp"];
+        let names = ["my.ramp", "my.ramp6", "my.pramp", "exp"];
         let near = |name, count| several_nearest(name, names.into_iter(), count);
-        assert_eq!(near("relu", 3), ["nn.relu", "nn.prelu", "nn.relu6"]);
-        assert_eq!(near("nn.rleu", 1), ["nn.relu"]);
+        assert_eq!(near("ramp", 3), ["my.ramp", "my.pramp", "my.ramp6"]);
+        assert_eq!(near("my.rmap", 1), ["my.ramp"]);
         assert_eq!(near("conv", 3), [""; 0]);
     }
 

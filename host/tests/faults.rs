@@ -1,10 +1,12 @@
 //! Plugins that break the border's contract, written in C and built here: each is refused, or its pass fails,
 //! with a message that says what is wrong.
 
+#[path = "support/operators.rs"]
+mod operators;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use tenon_operators as _;
 
 use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
@@ -42,7 +44,7 @@ fn run_beside(fault: &str, manifest: &str) -> Result<Module, String> {
 
     let registry = Registry::open(&house.path().join("registry.toml")).expect("it is readable");
     let plan = plan(&registry, "test.C").map_err(|error| error.to_string())?;
-    let text = "fn @main(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n";
+    let text = "fn @main(%x: f32[4]) -> f32[4] {\n  %a = test.double(%x)\n  ret %a\n}\n";
     let module =
         parse_module(&tenon_host::testing::cx(), &Source::new("small", text), &mut NoWeights);
     let module = infer_module(&module.expect("it parses")).expect("it has types");

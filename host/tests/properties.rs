@@ -1,5 +1,10 @@
 //! What holds for every module, tried on random ones.
 
+#[path = "support/operators.rs"]
+mod operators;
+#[path = "support/vocabulary.rs"]
+mod vocabulary;
+
 use proptest::prelude::*;
 use tenon_host::check::check;
 use tenon_host::diagnostics::Source;
@@ -7,7 +12,7 @@ use tenon_host::infer::infer_module;
 use tenon_host::ir::Module;
 use tenon_host::testing::random_module;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
-use tenon_operators as _;
+use vocabulary::vocabulary;
 
 fn print(module: &Module) -> String {
     print_module(module, &mut WeightsPolicy::inline())
@@ -23,7 +28,7 @@ proptest! {
 
     #[test]
     fn printing_then_parsing_is_the_identity(seed: u64, size in 0..200usize) {
-        let module = random_module(&tenon_host::testing::cx(), seed, size);
+        let module = random_module(&tenon_host::testing::cx(), &vocabulary(), seed, size);
         let text = print(&module);
         let again = parse(&text);
         prop_assert!(again.is_structurally_equal(&module), "{}", text);
@@ -33,7 +38,7 @@ proptest! {
 
     #[test]
     fn random_modules_have_the_types_that_are_inferred(seed: u64, size in 0..200usize) {
-        let module = random_module(&tenon_host::testing::cx(), seed, size);
+        let module = random_module(&tenon_host::testing::cx(), &vocabulary(), seed, size);
         let typed = infer_module(&module)
             .unwrap_or_else(|errors| panic!("{}\n{}", errors[0].1, print(&module)));
         prop_assert!(typed.is_structurally_equal(&module), "{}\n{}", print(&module), print(&typed));
@@ -41,7 +46,7 @@ proptest! {
 
     #[test]
     fn random_modules_are_well_formed(seed: u64, size in 0..200usize) {
-        let module = random_module(&tenon_host::testing::cx(), seed, size);
+        let module = random_module(&tenon_host::testing::cx(), &vocabulary(), seed, size);
         let violations = check(&module);
         prop_assert!(violations.is_empty(), "{}\n{}", violations[0].to_diagnostic(), print(&module));
     }
@@ -49,7 +54,7 @@ proptest! {
     #[test]
     fn different_seeds_give_different_modules(seed: u64) {
         let cx = tenon_host::testing::cx();
-        let (a, b) = (random_module(&cx, seed, 60), random_module(&cx, seed.wrapping_add(1), 60));
+        let (a, b) = (random_module(&cx, &vocabulary(), seed, 60), random_module(&cx, &vocabulary(), seed.wrapping_add(1), 60));
         prop_assert_eq!(a.is_structurally_equal(&b), print(&a) == print(&b));
     }
 }

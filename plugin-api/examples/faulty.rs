@@ -188,7 +188,7 @@ mod untyped {
         let body = func.view();
         let mut rw = func.edit();
         if let Some(call) = body.post_order().find(|&expr| body.kind(expr) == Kind::CALL) {
-            let wrong = rw.call_op("concatenate", &[call], Attrs::NONE);
+            let wrong = rw.call_op("test.joined", &[call], Attrs::NONE);
             rw.replace(call, wrong);
         }
         rw.finish()
@@ -401,15 +401,15 @@ mod asks_in_secret {
 mod rename_operators {
     use super::*;
 
-    /// Calls `negative` where `exp` is called, whatever the call stands in.
+    /// Calls `test.opposite` where `test.double` is called, whatever the call stands in.
     #[pass(name = "test.Rewrite")]
     fn rename_operators(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
         let body = func.view();
         let mut rw = func.edit();
         for expr in rw.post_order() {
             let View::Call { callee, args, attrs } = body.view(expr) else { continue };
-            if body.op_name(callee) == Some("exp") {
-                let call = rw.call_op("negative", &args.to_vec(), attrs);
+            if body.op_name(callee) == Some("test.double") {
+                let call = rw.call_op("test.opposite", &args.to_vec(), attrs);
                 rw.replace(expr, call);
             }
         }
@@ -445,6 +445,10 @@ mod panics_in_destructors {
         }
     }
 }
+
+/// Right ones, which passes of this plugin call.
+#[path = "../../host/tests/support/operators.rs"]
+mod right_operators;
 
 mod operators {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -508,6 +512,28 @@ mod operators {
     impl Operator for NoType {
         fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
             Ok(Type(cx.int(5).0))
+        }
+
+        fn evaluate(&self, _: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+            Ok(Vec::new())
+        }
+    }
+
+    /// Gives a type of which a part is none
+    #[op(name = "test.op.NoPart")]
+    struct NoPart {
+        /// which
+        #[attr(one_of = ["field", "dimension", "element"])]
+        part: String,
+    }
+
+    impl Operator for NoPart {
+        fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+            Ok(match self.part.as_str() {
+                "field" => cx.tuple_type(&[cx.arg(0)?, Type(cx.int(5).0)]),
+                "dimension" => cx.tensor_type(DType::F32, Some(&[Dim(cx.arg(0)?.0)])),
+                _ => cx.tensor_type(DType(60_000), Some(&[])),
+            })
         }
 
         fn evaluate(&self, _: &EvalCx<'_>) -> Result<Vec<Tensor>> {

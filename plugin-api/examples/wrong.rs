@@ -15,17 +15,20 @@ fn called<'a>(body: BodyView<'a>, expr: Expr) -> Option<&'a str> {
 mod miscompile {
     use super::*;
 
-    /// Takes `exp` for `tanh`.
+    /// Takes `exp` for `tanh`, and `test.double` for `test.triple`.
     #[pass(name = "test.Miscompile")]
     fn miscompile(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
         let body = func.view();
         let mut rw = func.edit();
         for expr in rw.post_order() {
-            if let View::Call { args, .. } = body.view(expr)
-                && called(body, expr) == Some("exp")
-            {
+            let mistaken = match called(body, expr) {
+                Some("exp") => "tanh",
+                Some("test.double") => "test.triple",
+                _ => continue,
+            };
+            if let View::Call { args, .. } = body.view(expr) {
                 let args: Vec<Expr> = args.iter().map(|arg| rw.body().resolve(arg)).collect();
-                let wrong = rw.call_op("tanh", &args, Attrs::NONE);
+                let wrong = rw.call_op(mistaken, &args, Attrs::NONE);
                 rw.replace(expr, wrong);
             }
         }

@@ -54,7 +54,7 @@ fn function(
 fn what_is_well_formed_breaks_nothing() {
     let found = broken(|tx, ty| {
         let (x, a) = (tx.var("x", Some(ty)), tx.var("a", Some(ty)));
-        let value = call(tx, "exp", &[x], ty);
+        let value = call(tx, "test.double", &[x], ty);
         function(tx, &[x], vec![(a, value)], a)
     });
     assert_eq!(found, [""; 0]);
@@ -112,8 +112,8 @@ fn functions_that_are_not_there() {
 fn c258_variables_bound_twice() {
     let found = broken(|tx, ty| {
         let (x, a) = (tx.var("x", Some(ty)), tx.var("a", Some(ty)));
-        let first = call(tx, "exp", &[x], ty);
-        let second = call(tx, "log", &[x], ty);
+        let first = call(tx, "test.double", &[x], ty);
+        let second = call(tx, "test.square", &[x], ty);
         function(tx, &[x], vec![(a, first), (a, second)], a)
     });
     assert_eq!(found[0], "bound_once: `%a` is bound at another place too");
@@ -124,7 +124,7 @@ fn variables_that_nothing_binds() {
     let found = broken(|tx, ty| {
         let (x, a) = (tx.var("x", Some(ty)), tx.var("a", Some(ty)));
         let ghost = tx.var("ghost", Some(ty));
-        let value = call(tx, "add", &[x, ghost], ty);
+        let value = call(tx, "test.total", &[x, ghost], ty);
         function(tx, &[x], vec![(a, value)], a)
     });
     assert_eq!(found, ["scope: nothing binds `%ghost`"]);
@@ -135,9 +135,9 @@ fn variables_before_their_binding_and_in_it() {
     let found = broken(|tx, ty| {
         let x = tx.var("x", Some(ty));
         let [a, b, c] = ["a", "b", "c"].map(|name| tx.var(name, Some(ty)));
-        let early = call(tx, "exp", &[b], ty);
-        let late = call(tx, "log", &[a], ty);
-        let own = call(tx, "exp", &[c], ty);
+        let early = call(tx, "test.double", &[b], ty);
+        let late = call(tx, "test.square", &[a], ty);
+        let own = call(tx, "test.double", &[c], ty);
         function(tx, &[x], vec![(a, early), (b, late), (c, own)], c)
     });
     assert_eq!(
@@ -152,12 +152,12 @@ fn variables_of_a_branch_outside_of_it() {
         let cond_ty = tx.cx().static_tensor_type(DType::BOOL, &[]);
         let (x, c) = (tx.var("x", Some(ty)), tx.var("c", Some(cond_ty)));
         let [a, b, d] = ["a", "b", "d"].map(|name| tx.var(name, Some(ty)));
-        let inner = call(tx, "exp", &[x], ty);
+        let inner = call(tx, "test.double", &[x], ty);
         let then = tx.let_blocks(&[(false, vec![(a, inner)])], a);
         tx.set_type(then, Some(ty));
         let choice = tx.if_else(c, then, x);
         tx.set_type(choice, Some(ty));
-        let outside = call(tx, "log", &[a], ty);
+        let outside = call(tx, "test.square", &[a], ty);
         function(tx, &[x, c], vec![(b, choice), (d, outside)], d)
     });
     assert_eq!(found, ["scope: `%a` is read outside of the body that binds it"]);
@@ -213,7 +213,7 @@ fn types_that_do_not_follow() {
     let found = broken(|tx, ty| {
         let (x, a) = (tx.var("x", Some(ty)), tx.var("a", Some(ty)));
         let wrong = tx.cx().static_tensor_type(DType::F32, &[5]);
-        let value = call(tx, "exp", &[x], wrong);
+        let value = call(tx, "test.double", &[x], wrong);
         function(tx, &[x], vec![(a, value)], a)
     });
     assert_eq!(found, ["types: a call has f32[5], but its operands give f32[4]"]);
@@ -221,9 +221,9 @@ fn types_that_do_not_follow() {
     let found = broken(|tx, ty| {
         let wrong = tx.cx().static_tensor_type(DType::F32, &[5]);
         let (x, a) = (tx.var("x", Some(ty)), tx.var("a", Some(wrong)));
-        let value = call(tx, "exp", &[x], wrong);
+        let value = call(tx, "test.double", &[x], wrong);
         let b = tx.var("b", Some(wrong));
-        let made = call(tx, "exp", &[a], wrong);
+        let made = call(tx, "test.double", &[a], wrong);
         function(tx, &[x], vec![(a, value), (b, made)], b)
     });
     assert_eq!(found, ["types: a call has f32[5], but its operands give f32[4]"]);
@@ -236,7 +236,7 @@ fn one_function_shows_a_few_places_of_each_rule() {
         let ghost = tx.var("ghost", Some(ty));
         let mut result = x;
         for _ in 0..1000 {
-            result = call(tx, "add", &[result, ghost], ty);
+            result = call(tx, "test.total", &[result, ghost], ty);
         }
         let root = tx.function(&[x], result, None, Attrs::NONE);
         let signature = tx.cx().func_type(&[ty], ty);

@@ -9,6 +9,7 @@ use super::Check;
 use super::finding::{Finding, first};
 use super::operator::{Call, call_text, calls, sized};
 use super::patience::Progress;
+use super::vocabulary::{sine, sum_of_all, sum_of_two};
 use crate::eval::{Evaluator, Tensor, Value};
 use crate::infer::infer_module;
 use crate::ir::{Attrs, Build, Context, Cx, DType, Module, OpDef, Transaction, Type, TypeView};
@@ -138,12 +139,13 @@ fn derivatives(
     progress: &Progress,
 ) -> Option<Check> {
     let cx = Cx::with_operators(registry.operators());
+    let loss = Loss::of(&cx)?;
     let (mut tried, mut wrong) = (0, Vec::new());
     for call in calls(&cx, op, random).iter().take(CALLS) {
         let call = in_f64(&cx, &sized(&cx, call));
         let Some(call) = call else { continue };
         progress.next("derivatives", call_text(&cx, &call.args, call.attrs));
-        match differences(registry, plan, op, &cx, &call, random) {
+        match differences(registry, plan, op, &cx, &call, &loss, random) {
             Ok(was_tried) => tried += usize::from(was_tried),
             Err(what) => wrong.push(what),
         }
@@ -166,16 +168,17 @@ fn in_f64(cx: &Cx, call: &Call) -> Option<Call> {
     Some(Call { args: args?, attrs: call.attrs, result: call.result })
 }
 
-/// The loss: each element of the result, weighed by its sine, which differs from element to element.
+/// Compares what is added with differences of the loss.
 fn differences(
     registry: &Registry,
     plan: &Plan,
     op: &OpDef,
     cx: &Cx,
     call: &Call,
+    made_of: &Loss,
     random: &mut Random,
 ) -> Result<bool, Finding> {
-    let Some(module) = with_loss(cx, op, call) else { return Ok(false) };
+    let Some(module) = with_loss(cx, op, call, made_of) else { return Ok(false) };
     let Some(after) = changed(registry, plan, &module)? else { return Ok(false) };
     let added = after.iter().find(|(name, _)| module.get(*name).is_none());
     let Some((adjoint, _)) = added else { return Ok(false) };
@@ -226,7 +229,8 @@ fn differences(
     Ok(true)
 }
 
-fn with_loss(cx: &Cx, op: &OpDef, call: &Call) -> Option<Module> {
+/// The call, and the loss: the sum of the sines of all elements, so that each one weighs otherwise.
+fn with_loss(cx: &Cx, op: &OpDef, call: &Call, Loss { sine, total, add }: &Loss) -> Option<Module> {
     let result = op.infer(cx, &call.args, call.attrs).ok()?;
     let fields = match cx.terms().ty(result) {
         TypeView::Tuple(fields) => fields.to_vec(),
@@ -259,14 +263,14 @@ fn with_loss(cx: &Cx, op: &OpDef, call: &Call) -> Option<Module> {
                 bind(&mut tx, field)
             }
         };
-        let sine = tx.call_op("sin", &[field], Attrs::NONE);
+        let sine = tx.call_op(sine, &[field], Attrs::NONE);
         let sine = bind(&mut tx, sine);
-        let sum = tx.call_op("sum", &[sine], Attrs::NONE);
+        let sum = tx.call_op(total, &[sine], Attrs::NONE);
         let sum = bind(&mut tx, sum);
         loss = Some(match loss {
             None => sum,
             Some(loss) => {
-                let both = tx.call_op("add", &[loss, sum], Attrs::NONE);
+                let both = tx.call_op(add, &[loss, sum], Attrs::NONE);
                 bind(&mut tx, both)
             }
         });
@@ -277,6 +281,19 @@ fn with_loss(cx: &Cx, op: &OpDef, call: &Call) -> Option<Module> {
     let mut module = Module::new(cx.clone());
     module.insert(cx.symbol("main"), tx.finish().ok()?);
     infer_module(&module).ok()
+}
+
+/// The operators that a loss is made of.
+struct Loss {
+    sine: String,
+    total: String,
+    add: String,
+}
+
+impl Loss {
+    fn of(cx: &Cx) -> Option<Self> {
+        Some(Self { sine: sine(cx)?, total: sum_of_all(cx)?, add: sum_of_two(cx)? })
+    }
 }
 
 /// Numbers that differ from each other, so that what is largest does not change by a small step.

@@ -6,8 +6,6 @@ mod threads;
 
 use std::sync::Arc;
 
-use tenon_operators as _;
-
 use super::*;
 use crate::ir::{Attrs, Build, Context, Cx, DType, Expr, Function, Module, Transaction, Type};
 

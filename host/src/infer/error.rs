@@ -74,7 +74,7 @@ pub enum InferProblem {
     WrongDeclaration { declared: String, found: String },
     #[error(
         "it is declared as {declared}, but its value is {found}, and only a run could say whether that is one; \
-         leave the type out, or `reshape` the value, which compares sizes when it runs"
+         leave the type out, or give the value another shape by an operator, which compares sizes when it runs"
     )]
     OpenDeclaration { declared: String, found: String },
     #[error("there is no field {index} in {found}")]

@@ -35,9 +35,9 @@ fn result_of(func: &Arc<Function>) -> Result<String, String> {
 fn bound_variables_have_the_type_of_their_value() {
     let cx = crate::testing::cx();
     let func = function(&cx, tensor(&cx, &[2, 3]), |tx, x| {
-        let first = tx.call_op("exp", &[x], Attrs::NONE);
+        let first = tx.call_op("test.double", &[x], Attrs::NONE);
         let a = tx.var("a", None);
-        let second = tx.call_op("add", &[a, x], Attrs::NONE);
+        let second = tx.call_op("test.total", &[a, x], Attrs::NONE);
         let b = tx.var("b", None);
         tx.let_blocks(&[(true, vec![(a, first), (b, second)])], b)
     });
@@ -50,15 +50,15 @@ fn bound_variables_have_the_type_of_their_value() {
 fn every_wrong_node_is_reported_once() {
     let cx = crate::testing::cx();
     let func = function(&cx, tensor(&cx, &[2]), |tx, x| {
-        let wrong = tx.call_op("nn.rellu", &[x], Attrs::NONE);
-        let after = tx.call_op("exp", &[wrong], Attrs::NONE);
-        let other = tx.call_op("exp", &[x, x], Attrs::NONE);
+        let wrong = tx.call_op("test.rampp", &[x], Attrs::NONE);
+        let after = tx.call_op("test.double", &[wrong], Attrs::NONE);
+        let other = tx.call_op("test.double", &[x, x], Attrs::NONE);
         tx.tuple(&[after, other])
     });
     assert_eq!(
         result_of(&func).unwrap_err(),
-        "`nn.rellu`: there is no operator `nn.rellu`; near it are `nn.relu`, `nn.gelu`; \
-         `exp`: it takes 1 argument, not 2"
+        "`test.rampp`: there is no operator `test.rampp`; near it is `test.ramp`; \
+         `test.double`: it takes 1 argument, not 2"
     );
 }
 
@@ -66,11 +66,11 @@ fn every_wrong_node_is_reported_once() {
 fn an_operator_is_no_value() {
     let cx = crate::testing::cx();
     let func = function(&cx, tensor(&cx, &[2]), |tx, x| {
-        let op = tx.op("exp");
-        let sum = tx.call_op("add", &[x, op], Attrs::NONE);
-        tx.call_op("exp", &[sum], Attrs::NONE)
+        let op = tx.op("test.double");
+        let sum = tx.call_op("test.total", &[x, op], Attrs::NONE);
+        tx.call_op("test.double", &[sum], Attrs::NONE)
     });
-    assert_eq!(result_of(&func).unwrap_err(), "`exp` can be called, but is no value");
+    assert_eq!(result_of(&func).unwrap_err(), "`test.double` can be called, but is no value");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn symbols_of_a_callee_stand_for_what_they_meet() {
     let param = cx.tensor_type(DType::F32, &[n, cx.dim(4)]);
     let callee = function(&cx, param, |tx, x| {
         let pair = tx.tuple(&[x, x]);
-        tx.call_op("concatenate", &[pair], Attrs::NONE)
+        tx.call_op("test.joined", &[pair], Attrs::NONE)
     });
     let mut module = Module::new(cx.clone());
     let main = function(&cx, tensor(&cx, &[3, 4]), |tx, x| {
@@ -152,7 +152,7 @@ fn a_million_bindings_and_a_million_nested_calls_are_inferred_on_a_small_stack()
         let cx = crate::testing::cx();
         for is_nested in [false, true] {
             let func = function(&cx, tensor(&cx, &[4]), |tx, x| {
-                let op = tx.op("add");
+                let op = tx.op("test.total");
                 let (mut last, mut bindings) = (x, Vec::new());
                 for _ in 0..1_000_000 {
                     let call = tx.call(op, &[last, x], Attrs::NONE, None);

@@ -2,7 +2,7 @@
 //!
 //! ```ir
 //! fn @f(%x: f32[4]) {             fn @f(%x: f32[4]) {
-//!   %a = exp(add(%x, %x))    =>     %t = add(%x, %x)
+//!   %a = two(one(%x, %x))    =>     %t = one(%x, %x)
 //!   ret %a                          %a = exp(%t)
 //! }                                 ret %a
 //!                                 }

@@ -3,7 +3,7 @@
 //! ```text
 //! dataflow {
 //!   %a = exp(%x)         the block's own: may be replaced
-//!   %b = add(%a, %a)     read behind the block: its value may be replaced, the variable stays
+//!   %b = two(%a, %a)     read behind the block: its value may be replaced, the variable stays
 //! }
 //! ret %b
 //! ```

@@ -10,8 +10,26 @@ mod prim;
 
 use crate::ir::{AttrValue, Context, Cx, DType, Dim, Module, Type};
 
+/// The operators that graphs are made of, by name: they take tensors of f32 and give one, element by element.
+#[derive(Clone, Debug)]
+pub struct Vocabulary {
+    /// Of one argument.
+    pub unary: Vec<String>,
+    /// Of two arguments, which are broadcast. The first one tells from its result whether an argument was read too late: it
+    /// gives NaN where one of them is.
+    pub binary: Vec<String>,
+}
+
+impl Vocabulary {
+    /// That of operators with these names.
+    pub fn new(unary: &[&str], binary: &[&str]) -> Self {
+        let [unary, binary] = [unary, binary].map(|all| all.iter().map(|&it| it.into()).collect());
+        Self { unary, binary }
+    }
+}
+
 /// A module from a seed. A larger size makes more and longer functions.
-pub fn random_module(cx: &Cx, seed: u64, size: usize) -> Module {
+pub fn random_module(cx: &Cx, vocabulary: &Vocabulary, seed: u64, size: usize) -> Module {
     let mut random = Random::new(seed);
     let mut module = Module::new(cx.clone());
     if random.chance(50) {
@@ -28,7 +46,8 @@ pub fn random_module(cx: &Cx, seed: u64, size: usize) -> Module {
                 if let Some(write) = write {
                     module.insert(write, prim::write(cx, &mut random, tensor));
                 }
-                let function = graph::function(&module, &mut random, size, (tensor, write));
+                let function =
+                    graph::function(&module, vocabulary, &mut random, size, (tensor, write));
                 (format!("func.{number}"), function)
             }
         };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! %x  %"a b"      a variable          @main  @"a b"    a function or a weight
-//! ^12             a label             nn.conv2d        a word
+//! ^12             a label             my.fold2d        a word
 //! 12  1.5e-3f64   a number            .3               a tuple item
 //! "text"          a string            // comment       skipped, like white space
 //! ```
@@ -336,8 +336,8 @@ mod tests {
     fn names_may_be_quoted() {
         use Tok::{Global, Str, Var, Word};
         assert_eq!(
-            tokens(r#"%"a b" @"w/0" nn.conv2d "x\"y" // tail"#),
-            [(Var, r#"%"a b""#), (Global, r#"@"w/0""#), (Word, "nn.conv2d"), (Str, r#""x\"y""#)]
+            tokens(r#"%"a b" @"w/0" my.fold2d "x\"y" // tail"#),
+            [(Var, r#"%"a b""#), (Global, r#"@"w/0""#), (Word, "my.fold2d"), (Str, r#""x\"y""#)]
         );
     }
 

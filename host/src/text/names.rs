@@ -68,7 +68,7 @@ pub(super) fn is_bare_global(name: &str) -> bool {
     name.split('.').all(is_bare_var)
 }
 
-/// Whether a name is a word: `add`, `nn.conv2d`, `data_layout`.
+/// Whether a name is a word: `mix`, `my.fold2d`, `data_layout`.
 pub(super) fn is_word(name: &str) -> bool {
     name.split('.').all(|part| is_bare_var(part) && !part.as_bytes()[0].is_ascii_digit())
 }
@@ -177,7 +177,7 @@ mod tests {
         assert!(
             is_bare_global("layer1.0.weight") && !is_bare_global("a/b") && !is_bare_global("a.")
         );
-        assert!(is_word("nn.conv2d") && !is_word("nn.0") && !is_word(".a"));
-        assert!(!is_bare_op("if") && is_bare_op("nn.if"));
+        assert!(is_word("my.fold2d") && !is_word("my.0") && !is_word(".a"));
+        assert!(!is_bare_op("if") && is_bare_op("my.if"));
     }
 }

@@ -23,22 +23,23 @@ fn difference(before: &str, after: &str) -> String {
 
 #[test]
 fn what_is_only_written_in_another_way_is_the_same() {
-    let before = "fn @f(%x: f32[n, 4], %y: (f32[4], i64[n])) { %a = add(%x, %y.0) ret (%a, %y.1) }";
-    let after = "fn @f(%x: f32[n, 4], %y: (f32[4], i64[n])) { ret (add(%y.0, %x), %y.1) }";
+    let before =
+        "fn @f(%x: f32[n, 4], %y: (f32[4], i64[n])) { %a = test.total(%x, %y.0) ret (%a, %y.1) }";
+    let after = "fn @f(%x: f32[n, 4], %y: (f32[4], i64[n])) { ret (test.total(%y.0, %x), %y.1) }";
     assert_eq!(difference(before, after), "none");
 }
 
 #[test]
 fn another_result_is_found() {
     let found = difference(
-        "fn @f(%x: f32[2, 3]) { ret (%x, add(%x, %x)) }",
-        "fn @f(%x: f32[2, 3]) { ret (%x, add(%x, multiply(%x, const(f32[3], [1, 1, 1.5])))) }",
+        "fn @f(%x: f32[2, 3]) { ret (%x, test.total(%x, %x)) }",
+        "fn @f(%x: f32[2, 3]) { ret (%x, test.total(%x, test.times(%x, const(f32[3], [1, 1, 1.5])))) }",
     );
     assert!(found.starts_with("tensor 1 of the result: element 2 was"), "{found}");
     assert!(found.ends_with("2 of 6 differ"), "{found}");
     let found = difference(
         "fn @f(%x: i64[4]) { ret %x }",
-        "fn @f(%x: i64[4]) { ret add(%x, const(i64[], 1)) }",
+        "fn @f(%x: i64[4]) { ret test.total(%x, const(i64[], 1)) }",
     );
     assert!(found.ends_with("4 of 4 differ"), "{found}");
 }
@@ -46,17 +47,17 @@ fn another_result_is_found() {
 #[test]
 fn what_differs_at_infinities_is_found() {
     let f = |body: &str| format!("fn @f(%x: f32[64]) {{ ret {body} }}");
-    let found = difference(&f("%x"), &f("minimum(%x, const(f32[], 3.4e38))"));
+    let found = difference(&f("%x"), &f("test.lowest(%x, const(f32[], 3.4e38))"));
     assert!(found.contains("was inf, and is 3"), "{found}");
-    let found = difference(&f("%x"), &f("negative(negative(%x))"));
+    let found = difference(&f("%x"), &f("test.opposite(test.opposite(%x))"));
     assert_eq!(found, "none");
 }
 
 #[test]
 fn sums_of_infinities_may_change_their_order() {
     let f = |body: &str| format!("fn @f(%x: f32[64], %y: f32[64], %z: f32[64]) {{ ret {body} }}");
-    let apart = f("multiply(%x, add(%y, %z))");
-    let together = f("add(multiply(%x, %y), multiply(%x, %z))");
+    let apart = f("test.times(%x, test.total(%y, %z))");
+    let together = f("test.total(test.times(%x, %y), test.times(%x, %z))");
     assert_eq!(difference(&apart, &together), "none");
 }
 
@@ -64,8 +65,8 @@ fn sums_of_infinities_may_change_their_order() {
 fn rounding_is_no_difference() {
     let sum = |order: &str| format!("fn @f(%x: f32[64]) {{ ret {order} }}");
     let found = difference(
-        &sum("divide(%x, const(f32[], 3))"),
-        &sum("multiply(%x, const(f32[], 0.33333334))"),
+        &sum("test.parts(%x, const(f32[], 3))"),
+        &sum("test.times(%x, const(f32[], 0.33333334))"),
     );
     assert_eq!(found, "none");
 }
@@ -74,11 +75,17 @@ fn rounding_is_no_difference() {
 fn what_differs_at_the_extremes_is_found() {
     for (before, after) in [
         (
-            "fn @f(%x: f32[64]) { ret maximum(%x, const(f32[], 0)) }",
-            "fn @f(%x: f32[64]) { ret where(greater(%x, const(f32[], 0)), %x, const(f32[], 0)) }",
+            "fn @f(%x: f32[64]) { ret test.highest(%x, const(f32[], 0)) }",
+            "fn @f(%x: f32[64]) { ret test.positive(%x) }",
         ),
-        ("fn @f(%x: u8[64]) { ret abs(negative(%x)) }", "fn @f(%x: u8[64]) { ret abs(%x) }"),
-        ("fn @f(%x: i8[64]) { ret nn.relu(abs(%x)) }", "fn @f(%x: i8[64]) { ret abs(%x) }"),
+        (
+            "fn @f(%x: u8[64]) { ret test.distance(test.opposite(%x)) }",
+            "fn @f(%x: u8[64]) { ret test.distance(%x) }",
+        ),
+        (
+            "fn @f(%x: i8[64]) { ret test.ramp(test.distance(%x)) }",
+            "fn @f(%x: i8[64]) { ret test.distance(%x) }",
+        ),
     ] {
         assert_ne!(difference(before, after), "none", "{before}");
     }
@@ -143,9 +150,10 @@ fn what_cannot_be_evaluated_any_more_is_no_difference_and_is_said() {
 
 #[test]
 fn parameters_of_other_names_are_given_in_another_way() {
-    let before = "fn @f(%x: f32[4], %w: f32[4]) { %t = negative(%w) ret add(%x, %t) }";
-    let lifted =
-        |name: &str| format!("fn @f(%x: f32[4], %{name}: f32[4]) {{ ret add(%x, %{name}) }}");
+    let before = "fn @f(%x: f32[4], %w: f32[4]) { %t = test.opposite(%w) ret test.total(%x, %t) }";
+    let lifted = |name: &str| {
+        format!("fn @f(%x: f32[4], %{name}: f32[4]) {{ ret test.total(%x, %{name}) }}")
+    };
     assert_eq!(difference(before, &lifted("t")), "none");
     assert_ne!(difference(before, &lifted("w")), "none");
 }
@@ -173,7 +181,7 @@ fn inputs_are_found_for_linear_forms() {
         assert_ne!(difference(&gives(1), &gives(2)), "none", "{param}");
     }
     // Sizes that do not go together are not the only ones.
-    let text = "fn @f(%x: f32[n], %y: f32[m]) { ret add(%x, %y) }";
+    let text = "fn @f(%x: f32[n], %y: f32[m]) { ret test.total(%x, %y) }";
     assert_eq!(difference(text, text), "none");
 }
 
@@ -184,7 +192,7 @@ fn compiled_code_is_compared() {
     use crate::target::Target;
 
     let cx = crate::testing::cx();
-    let graph = "fn @main(%x: f32[4], %y: (f32[4], i64[2])) { ret (add(%x, %y.0), %y.1) }";
+    let graph = "fn @main(%x: f32[4], %y: (f32[4], i64[2])) { ret (test.total(%x, %y.0), %y.1) }";
     let lowered = |op: &str| {
         format!(
             "fn @main(%x: f32[4], %y: f32[4], %z: i64[2]) -> (f32[4], i64[2]) {{
@@ -207,7 +215,8 @@ fn compiled_code_is_compared() {
     assert!(error.ends_with("of 4 differ"), "{error}");
     let error = compare("fn @main(%x: f32[4]) { ret %x }").unwrap_err().to_string();
     assert!(error.contains("the model has 1 inputs"), "{error}");
-    let error =
-        compare("fn @main(%x: f32[4], %y: f32[4], %z: i64[2]) { %a = add(%x, %y) ret (%a, %z) }");
-    assert!(error.unwrap_err().to_string().contains("the operator `add` is left over"));
+    let error = compare(
+        "fn @main(%x: f32[4], %y: f32[4], %z: i64[2]) { %a = test.total(%x, %y) ret (%a, %z) }",
+    );
+    assert!(error.unwrap_err().to_string().contains("the operator `test.total` is left over"));
 }

@@ -9,7 +9,7 @@ use crate::support::{SMALL, call, calls, module};
 /// Fails at a node.
 fn complains(at: impl Fn(Expr) -> Expr + Send + Sync + 'static) -> Pass {
     Pass::function("acme.Complains", move |function, _, _| {
-        let (call, _) = calls(function, "exp")[0];
+        let (call, _) = calls(function, "test.double")[0];
         Err(PassFailure { node: Some(at(call)), ..PassFailure::error("the shapes do not match") })
     })
 }
@@ -26,7 +26,10 @@ fn c111_the_message_is_kept_with_the_pass_and_the_node_in_the_text() {
     let text = error(&complains(|call| call));
     assert!(text.starts_with(MESSAGE), "{text}");
     let line = |wanted: &str| text.lines().any(|line| line.contains(wanted));
-    assert!(line("@main before acme.Complains:2:") && line("exp(%x)") && line("^^^"), "{text}");
+    assert!(
+        line("@main before acme.Complains:2:") && line("test.double(%x)") && line("^^^"),
+        "{text}"
+    );
 }
 
 #[test]

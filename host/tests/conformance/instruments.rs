@@ -341,10 +341,10 @@ fn c096_the_folder_of_modules_is_numbered_in_the_order_of_the_passes() {
 fn c097_a_malformed_module_is_an_error_that_names_the_pass() {
     let stray = Pass::function("stray", |function, _, _| {
         let mut edit = Transaction::edit(function);
-        let (call, _) = calls(function, "exp")[0];
+        let (call, _) = calls(function, "test.double")[0];
         let ty = edit.body().ty(call);
         let var = edit.var("nowhere", ty);
-        let new = edit.call_op("exp", &[var], Attrs::NONE);
+        let new = edit.call_op("test.double", &[var], Attrs::NONE);
         edit.replace(call, new);
         edit.publish().map_err(|error| PassFailure::error(error.to_string()))
     });

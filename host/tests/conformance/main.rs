@@ -3,11 +3,12 @@
 //! A test named `c067_…` asserts case C067 of that behaviour. Where Tenon answers it in another way on purpose, the
 //! test asserts ours, and `docs/differences.md` says why.
 
-use tenon_operators as _;
 mod configuration;
 mod contexts;
 mod errors;
 mod instruments;
+#[path = "../support/operators.rs"]
+mod operators;
 mod pass_objects;
 mod pipelines;
 mod required;

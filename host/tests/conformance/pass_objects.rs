@@ -14,11 +14,11 @@ use crate::support::{
     House, Log, SMALL, call, calls, logs, module, renamed, renames, text, told, twice,
 };
 
-const TWO: &str = "fn @f(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n\
-                   fn @g(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n";
+const TWO: &str = "fn @f(%x: f32[4]) -> f32[4] {\n  %a = test.double(%x)\n  ret %a\n}\n\
+                   fn @g(%x: f32[4]) -> f32[4] {\n  %a = test.double(%x)\n  ret %a\n}\n";
 
 /// A graph function and a tensor program.
-const MIXED: &str = "fn @main(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n\
+const MIXED: &str = "fn @main(%x: f32[4]) -> f32[4] {\n  %a = test.double(%x)\n  ret %a\n}\n\
                      prim @copy(%X: f32[4], out %Y: f32[4]) {\n  for %i in 0..4 {\n    \
                      %Y[%i] = %X[%i]\n  }\n}\n";
 
@@ -34,7 +34,7 @@ fn c001_a_pass_has_the_name_and_the_level_that_it_is_given() {
 
 #[test]
 fn c003_a_module_pass_adds_a_function() {
-    let pass = Pass::module("add", |module, _| {
+    let pass = Pass::module("adds", |module, _| {
         let mut after = module.clone();
         let name = module.fresh_name("main");
         after.insert(name, module.get_str("main").expect("it is there").clone());
@@ -73,8 +73,8 @@ fn c004_c011_whatever_can_be_called_is_a_pass() {
 #[test]
 fn c005_a_function_pass_replaces_every_function() {
     let before = module(TWO);
-    let after = call(&renames("p", "exp", "tanh"), &before, &mut cx()).unwrap();
-    assert_eq!(text(&after), text(&before).replace("exp", "tanh"));
+    let after = call(&renames("p", "test.double", "test.triple"), &before, &mut cx()).unwrap();
+    assert_eq!(text(&after), text(&before).replace("test.double", "test.triple"));
     assert_eq!(after.attrs, before.attrs);
 }
 
@@ -94,13 +94,13 @@ fn c006_a_function_pass_skips_tensor_programs() {
 fn c007_a_function_pass_sees_its_siblings_as_they_were() {
     let pass = Pass::function("p", |function, module, _| {
         let both = ["f", "g"].map(|name| module.get_str(name).expect("it is there"));
-        match both.iter().all(|function| calls(function, "exp").len() == 1) {
-            true => renamed(function, "exp", "tanh"),
+        match both.iter().all(|function| calls(function, "test.double").len() == 1) {
+            true => renamed(function, "test.double", "test.triple"),
             false => Err(PassFailure::error("a sibling has changed")),
         }
     });
     let after = call(&pass, &module(TWO), &mut cx()).unwrap();
-    assert!(!text(&after).contains("exp"));
+    assert!(!text(&after).contains("test.double"));
 }
 
 #[test]
@@ -166,8 +166,8 @@ fn c018_a_tensor_program_finds_itself_in_the_module() {
     call(&pass, &module(MIXED), &mut cx()).unwrap();
 }
 
-const BLOCK: &str = "fn @main(%x: f32[4]) -> f32[4] {\n  dataflow {\n    %a = exp(%x)\n    \
-                     %b = tanh(%a)\n    %c = tanh(%a)\n  }\n  %d = nn.relu(%b)\n  ret %d\n}\n";
+const BLOCK: &str = "fn @main(%x: f32[4]) -> f32[4] {\n  dataflow {\n    %a = test.double(%x)\n    \
+                     %b = test.triple(%a)\n    %c = test.triple(%a)\n  }\n  %d = test.ramp(%b)\n  ret %d\n}\n";
 
 #[test]
 fn c019_a_pass_over_blocks_keeps_what_is_read_outside() {
@@ -181,7 +181,7 @@ fn c019_a_pass_over_blocks_keeps_what_is_read_outside() {
             log.lock().unwrap().push(format!("{:?}", outputs.collect::<Vec<_>>()));
             let (var, _) = bindings[at];
             let (first, _) = bindings[0];
-            let new = block.build().call_op("negative", &[first], Attrs::NONE);
+            let new = block.build().call_op("test.opposite", &[first], Attrs::NONE);
             block.replace(var, new)
         })
     };
@@ -198,11 +198,11 @@ fn a_pass_over_blocks_replaces_values_and_nothing_else() {
     let pass = Pass::blocks("p", |block, _, _| {
         let (_, value) = block.bindings()[1];
         let (first, _) = block.bindings()[0];
-        let new = block.build().call_op("negative", &[first], Attrs::NONE);
+        let new = block.build().call_op("test.opposite", &[first], Attrs::NONE);
         block.replace(value, new)
     });
     let after = call(&pass, &module(BLOCK), &mut cx()).unwrap();
-    assert!(text(&after).contains("%b: f32[4] = negative(%a)"), "{}", text(&after));
+    assert!(text(&after).contains("%b: f32[4] = test.opposite(%a)"), "{}", text(&after));
     let pass = Pass::blocks("p", |block, _, _| {
         let root = block.build().body().root();
         block.replace(root, root)
@@ -220,7 +220,7 @@ fn c020_no_binding_of_a_block_declares_a_dimension() {
     let text = "fn @main(%x: f32[4]) -> f32[4] {\n  dataflow {\n    %a: f32[n] = match_cast(%x)\n  \
                 }\n  ret %x\n}\n";
     let parsed =
-        parse_module(&tenon_host::testing::cx(), &Source::new("cast", text), &mut NoWeights);
+        parse_module(&tenon_host::testing::cx(), &Source::new("declared", text), &mut NoWeights);
     let is_typed = parsed.is_ok_and(|module| infer_module(&module).is_ok());
     assert!(!is_typed);
 }
@@ -239,16 +239,20 @@ fn c021_a_pass_cannot_change_its_input() {
 fn what_is_not_to_be_optimized_is_compiled_as_at_level_0() {
     let skipped = TWO.replacen("-> f32[4] {", "-> f32[4] { SkipOptimization = true } {", 1);
     let before = module(&skipped);
-    let optimizes = renames("p", "exp", "tanh").opt_level(1);
+    let optimizes = renames("p", "test.double", "test.triple").opt_level(1);
     let after = text(&call(&optimizes, &before, &mut cx()).unwrap());
-    assert_eq!((after.matches("exp").count(), after.matches("tanh").count()), (1, 1), "{after}");
-    let lowers = renames("p", "exp", "tanh");
-    assert!(!text(&call(&lowers, &before, &mut cx()).unwrap()).contains("exp"));
+    assert_eq!(
+        (after.matches("test.double").count(), after.matches("test.triple").count()),
+        (1, 1),
+        "{after}"
+    );
+    let lowers = renames("p", "test.double", "test.triple");
+    assert!(!text(&call(&lowers, &before, &mut cx()).unwrap()).contains("test.double"));
 }
 
 /// `@f` is not to be optimized and calls `@g`.
 const ALONE: &str = "fn @f(%x: f32[4]) -> f32[4] { SkipOptimization = true } {\n  %a = @g(%x)\n  ret %a\n}\n\
-                     private fn @g(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n";
+                     private fn @g(%x: f32[4]) -> f32[4] {\n  %a = test.double(%x)\n  ret %a\n}\n";
 
 /// A pass over modules that makes of each function but `@g` a copy of another one's text.
 fn makes(text: &'static str) -> Pass {
@@ -268,7 +272,7 @@ fn a_pass_over_modules_leaves_alone_what_is_not_to_be_optimized() {
         (after, cx.reports.into_iter().map(|(_, report)| report.text).collect::<Vec<_>>())
     };
     // What it called is back as well; what else was done stays.
-    let inlines = "fn @f(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n\
+    let inlines = "fn @f(%x: f32[4]) -> f32[4] {\n  %a = test.double(%x)\n  ret %a\n}\n\
                    fn @new(%x: f32[4]) -> f32[4] {\n  ret %x\n}\n";
     let (after, reports) = level(makes(inlines), 1);
     for name in ["f", "g"] {
@@ -281,7 +285,7 @@ fn a_pass_over_modules_leaves_alone_what_is_not_to_be_optimized() {
     assert!(level(makes(inlines), 0).0.get_str("g").is_none());
     // What it calls takes other arguments now.
     let widens = "fn @f(%x: f32[4]) -> f32[4] {\n  %a = @g(%x, %x)\n  ret %a\n}\n\
-                  fn @g(%x: f32[4], %y: f32[4]) -> f32[4] {\n  %a = add(%x, %y)\n  ret %a\n}\n";
+                  fn @g(%x: f32[4], %y: f32[4]) -> f32[4] {\n  %a = test.total(%x, %y)\n  ret %a\n}\n";
     let (after, reports) = level(makes(widens), 1);
     assert!(after.is_identical(&before));
     assert_eq!(
@@ -297,10 +301,10 @@ fn the_level_of_a_group_counts_for_what_it_leaves_alone() {
     let skipped = TWO.replacen("-> f32[4] {", "-> f32[4] { SkipOptimization = true } {", 1);
     let left = |pass: &Pass| {
         let after = call(pass, &module(&skipped), &mut cx()).expect("it runs");
-        text(&after).matches("exp").count()
+        text(&after).matches("test.double").count()
     };
     let group = |kind: fn(Vec<Pass>) -> Pass, level: u8| {
-        Pass::sequential([kind(vec![renames("p", "exp", "tanh")]).opt_level(level)])
+        Pass::sequential([kind(vec![renames("p", "test.double", "test.triple")]).opt_level(level)])
     };
     let sequential: fn(Vec<Pass>) -> Pass = |passes| Pass::sequential(passes);
     let composite: fn(Vec<Pass>) -> Pass = |passes| Pass::composite("c", passes);
@@ -308,7 +312,7 @@ fn the_level_of_a_group_counts_for_what_it_leaves_alone() {
         assert_eq!([0, 1].map(|level| left(&group(kind, level))), [0, 1]);
     }
     // A part of a composite has the level of that.
-    let part = renames("p", "exp", "tanh").opt_level(2);
+    let part = renames("p", "test.double", "test.triple").opt_level(2);
     assert_eq!(left(&Pass::sequential([Pass::composite("c", [part])])), 0);
 }
 
@@ -322,7 +326,7 @@ fn results_and_reports_are_in_the_order_of_the_functions() {
     let pass = Pass::function("p", |function, _, run| {
         let place = function.view().raw_node(function.view().root()).span;
         run.report(tenon_host::border::ReportLevel::Note, place.to_string());
-        renamed(function, "exp", "tanh")
+        renamed(function, "test.double", "test.triple")
     });
     let mut texts = Vec::new();
     for _ in 0..3 {

@@ -40,11 +40,11 @@ fn c023_a_sequence_is_called_sequential_and_has_level_0() {
 
 #[test]
 fn c024_the_second_pass_sees_what_the_first_one_added() {
-    let adds = Pass::module("add", |module, _| {
+    let adds = Pass::module("adds", |module, _| {
         let mut after = module.clone();
         let name = module.cx().symbol("log2");
         let main = module.get_str("main").expect("it is there");
-        after.insert(name, renamed(main, "exp", "tanh")?);
+        after.insert(name, renamed(main, "test.double", "test.triple")?);
         Ok(after)
     });
     let doubles = Pass::function("double", |function, _, _| twice(function));
@@ -52,7 +52,7 @@ fn c024_the_second_pass_sees_what_the_first_one_added() {
     let after = call(&sequence, &module(SMALL), &mut at_level(2)).unwrap();
     for name in ["main", "log2"] {
         let function = after.get_str(name).unwrap();
-        assert_eq!(calls(function, "add").len(), 1, "{}", text(&after));
+        assert_eq!(calls(function, "test.total").len(), 1, "{}", text(&after));
     }
 }
 
@@ -203,10 +203,13 @@ fn sequences_are_nested_to_any_depth() {
 #[test]
 fn a_fixpoint_ends_when_a_round_changes_nothing() {
     let log = Log::default();
-    let (one, two) = (renames("one", "exp", "tanh"), renames("two", "tanh", "negative"));
+    let (one, two) = (
+        renames("one", "test.double", "test.triple"),
+        renames("two", "test.triple", "test.opposite"),
+    );
     let fixpoint = Pass::group(GroupKind::Fixpoint { max: 9 }, [logs("round", &log), two, one]);
     let after = call(&fixpoint, &module(SMALL), &mut at_level(2)).unwrap();
-    assert!(text(&after).contains("negative"), "{}", text(&after));
+    assert!(text(&after).contains("test.opposite"), "{}", text(&after));
     // exp to tanh, tanh to negative, and a round without a change.
     assert_eq!(told(&log).len(), 3);
     let never = Pass::group(GroupKind::Fixpoint { max: 4 }, [changes("c", &log)]);
@@ -218,12 +221,12 @@ fn a_fixpoint_ends_when_a_round_changes_nothing() {
 fn each_function_goes_through_a_group_and_sees_the_others_as_they_were() {
     let source = SMALL.to_owned() + &SMALL.replace("@main", "@other");
     let looks = Pass::function("looks", |function, module, run| {
-        let own = calls(function, "tanh").len();
-        let others: usize = module.iter().map(|(_, other)| calls(other, "tanh").len()).sum();
+        let own = calls(function, "test.triple").len();
+        let others: usize = module.iter().map(|(_, other)| calls(other, "test.triple").len()).sum();
         run.report(ReportLevel::Note, format!("{own} {others}"));
         Ok(function.clone())
     });
-    let passes = [renames("rename", "exp", "tanh"), looks];
+    let passes = [renames("rename", "test.double", "test.triple"), looks];
     let reports = |pass: &Pass| {
         let mut cx = at_level(2);
         call(pass, &module(&source), &mut cx).unwrap();

@@ -13,8 +13,9 @@ use tenon_host::passes::{
 use tenon_host::registry::{Config, PassFailure, Registry};
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 
-/// One function, `exp` of its parameter.
-pub(crate) const SMALL: &str = "fn @main(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  ret %a\n}\n";
+/// One function, `test.double` of its parameter.
+pub(crate) const SMALL: &str =
+    "fn @main(%x: f32[4]) -> f32[4] {\n  %a = test.double(%x)\n  ret %a\n}\n";
 
 pub(crate) fn module(text: &str) -> Module {
     let module =
@@ -115,7 +116,7 @@ pub(crate) fn twice(function: &Arc<Function>) -> Result<Arc<Function>, PassFailu
         View::Let(bindings) => bindings.result(),
         _ => value,
     };
-    let sum = edit.call_op("add", &[result, result], tenon_host::ir::Attrs::NONE);
+    let sum = edit.call_op("test.total", &[result, result], tenon_host::ir::Attrs::NONE);
     edit.replace(result, sum);
     edit.finish().map_err(|error| PassFailure::error(error.to_string()))
 }

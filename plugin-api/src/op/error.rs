@@ -68,6 +68,7 @@ fn instead_text(nearest: &[String], searched: &[PathBuf]) -> String {
             let folders: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
             format!("; plugins were looked for in {}", folders.join(", "))
         }
+        ([name], _) => format!("; near it is `{name}`"),
         (names, _) => format!("; near it are `{}`", names.join("`, `")),
     }
 }

@@ -115,7 +115,7 @@ fn build_scale<'cx>(
         let place = unsafe { b.build_in_bounds_gep(vector, y, &[i], "place") }?;
         let w = b.build_load(vector, weights.as_pointer_value(), "w")?;
         let old = b.build_load(vector, place, "old")?;
-        let sum = b.build_call(fma.unwrap(), &[w.into(), w.into(), old.into()], "sum")?;
+        let sum = b.build_call(fma.unwrap(), &[w.into(), w.into(), old.into()], "total")?;
         b.build_store(place, sum.try_as_basic_value().unwrap_basic()).map(drop)
     })?;
     b.build_return(Some(&status.const_zero()))?;

@@ -8,13 +8,13 @@ fn bindings_and_graphs_mean_the_same() {
     let cx = crate::testing::cx();
     let ty = f32s(&cx, &[2]);
     let graph = function(&cx, &[ty, ty], |tx, x| {
-        let sum = tx.call_op("add", x, Attrs::NONE);
-        tx.call_op("multiply", &[sum, sum], Attrs::NONE)
+        let sum = tx.call_op("test.total", x, Attrs::NONE);
+        tx.call_op("test.times", &[sum, sum], Attrs::NONE)
     });
     let bound = function(&cx, &[ty, ty], |tx, x| {
-        let sum = tx.call_op("add", x, Attrs::NONE);
+        let sum = tx.call_op("test.total", x, Attrs::NONE);
         let a = tx.var("a", None);
-        let product = tx.call_op("multiply", &[a, a], Attrs::NONE);
+        let product = tx.call_op("test.times", &[a, a], Attrs::NONE);
         let b = tx.var("b", None);
         tx.let_blocks(&[(true, vec![(a, sum), (b, product)])], b)
     });
@@ -32,7 +32,7 @@ fn only_the_branch_taken_is_evaluated() {
     let cond = cx.static_tensor_type(DType::BOOL, &[]);
     let ints = cx.static_tensor_type(DType::I32, &[1]);
     let func = function(&cx, &[cond, ints, ints], |tx, x| {
-        let quotient = tx.call_op("divide", &x[1..], Attrs::NONE);
+        let quotient = tx.call_op("test.parts", &x[1..], Attrs::NONE);
         tx.if_else(x[0], quotient, x[1])
     });
     let module = module(&cx, func);
@@ -46,7 +46,7 @@ fn only_the_branch_taken_is_evaluated() {
     assert_eq!(call(true, 4).unwrap(), 3);
     assert_eq!(call(false, 0).unwrap(), 12);
     let message = call(true, 0).unwrap_err().to_string();
-    assert_eq!(message, "in `@main`: `divide`: an integer is divided by zero");
+    assert_eq!(message, "in `@main`: `test.parts`: an integer is divided by zero");
 }
 
 /// Counts down from the argument: `let f = fn(p) { if p > 0 { f(p - 1) } else { p } }; f(x)`.
@@ -57,8 +57,8 @@ fn countdown(cx: &Cx) -> Module {
         let p = tx.var("p", Some(scalar));
         let zero = tx.constant(scalar, &0i64.to_le_bytes());
         let one = tx.constant(scalar, &1i64.to_le_bytes());
-        let is_left = tx.call_op("greater", &[p, zero], Attrs::NONE);
-        let less = tx.call_op("subtract", &[p, one], Attrs::NONE);
+        let is_left = tx.call_op("test.above", &[p, zero], Attrs::NONE);
+        let less = tx.call_op("test.less", &[p, one], Attrs::NONE);
         let again = tx.call(f, &[less], Attrs::NONE, None);
         let choice = tx.if_else(is_left, again, p);
         let closure = tx.function(&[p], choice, Some(scalar), Attrs::NONE);
@@ -88,7 +88,7 @@ fn long_and_deep_functions_are_evaluated_on_a_small_stack() {
         let scalar = f32s(&cx, &[]);
         for is_nested in [false, true] {
             let func = function(&cx, &[scalar], |tx, x| {
-                let op = tx.op("negative");
+                let op = tx.op("test.opposite");
                 let (mut last, mut bindings) = (x[0], Vec::new());
                 for _ in 0..300_000 {
                     let call = tx.call(op, &[last], Attrs::NONE, None);
@@ -118,7 +118,7 @@ fn symbols_are_bound_by_the_arguments() {
     let func = function(&cx, &[param], |tx, x| {
         let flat = tx.cx().dim_mul(n, tx.cx().dim(2));
         let shape = tx.shape(&[flat]);
-        tx.call_op("reshape", &[x[0], shape], Attrs::NONE)
+        tx.call_op("test.regrouped", &[x[0], shape], Attrs::NONE)
     });
     let module = module(&cx, func);
     let call = |shape: Vec<usize>| {
@@ -141,7 +141,7 @@ fn an_expression_is_evaluated_by_itself() {
         let bytes: Vec<u8> = [1f32, 2.0].iter().flat_map(|x| x.to_le_bytes()).collect();
         let constant = tx.constant(ty, &bytes);
         let pair = tx.tuple(&[constant, constant]);
-        tx.call_op("concatenate", &[pair], Attrs::NONE)
+        tx.call_op("test.joined", &[pair], Attrs::NONE)
     });
     let body = func.view();
     let call = body.operands(body.root()).at(0);

@@ -19,7 +19,8 @@ fn recursion_without_an_end_is_an_error() {
     let text = "fn @main(%x: f32[4]) -> f32[4] { %y = @main(%x) ret %y }";
     let found = said(text, &[zeros(&[4])], Limits::default());
     assert!(found.contains("more than 262144 functions run at the same time"), "{found}");
-    let growing = "fn @main(%x: f32[n]) -> f32[*] { %y = concatenate((%x, %x)) { axis = 0 } %z = @main(%y) ret %z }";
+    let growing =
+        "fn @main(%x: f32[n]) -> f32[*] { %y = test.joined((%x, %x)) %z = @main(%y) ret %z }";
     let found = said(growing, &[zeros(&[4])], Limits { bytes: 1 << 20, ..Limits::default() });
     assert!(found.contains("the limit of an evaluation is 1048576 bytes at a time"), "{found}");
 }
@@ -32,9 +33,9 @@ fn loops_without_an_end_are_an_error() {
     assert!(found.contains("more than 17179869184 steps"), "{found}");
     // Two calls of itself, and two of each: few at a time, and no end.
     let text = "fn @main(%n: i64[]) -> i64[] {
-                  %more = greater(%n, const(i64[], 0))
+                  %more = test.above(%n, const(i64[], 0))
                   %r = if %more {
-                    %m = subtract(%n, const(i64[], 1))
+                    %m = test.less(%n, const(i64[], 1))
                     %a = @main(%m)
                     %b = @main(%m)
                     ret %b
@@ -51,7 +52,7 @@ fn loops_without_an_end_are_an_error() {
 #[test]
 fn memory_has_a_limit() {
     for text in [
-        "fn @main(%x: f32[4]) { %y = full(shape(1099511627776)) { value = 0.0 } ret %y }",
+        "fn @main(%x: f32[4]) { %y = test.zeros(shape(1099511627776)) ret %y }",
         "fn @main(%x: f32[4]) { %y = builtin.alloc_tensor() { ty = f32[1099511627776] } ret %y }",
         "fn @main(%x: f32[4]) { %s = memory.alloc_storage() { size = 4398046511104 }
                                 %y = memory.alloc_tensor(%s) { ty = f32[1099511627776] } ret %y }",
@@ -63,7 +64,7 @@ fn memory_has_a_limit() {
     }
     // What is not needed any more is free again.
     let text = "fn @main(%n: i64[]) -> i64[] {
-                  %big = full(shape(1000)) { value = 0.0 }
+                  %big = test.zeros(shape(1000))
                   ret %n }
                 fn @many(%n: i64[]) { %a = @main(%n) %b = @main(%a) %c = @main(%b) ret %c }";
     let module = parsed(text);
@@ -81,7 +82,7 @@ fn what_is_declared_is_compared() {
         said(text, &[zeros(&[4])], limits()),
         "in `@main`: the result is f32[4], but it is declared as f32[300]"
     );
-    let text = "fn @main(%t: i64[2]) { %s: shape[n, 3] = tensor_to_shape(%t) ret %s }";
+    let text = "fn @main(%t: i64[2]) { %s: shape[n, 3] = test.shape(%t) ret %s }";
     let shape = |x: i64, y: i64| Value::Tensor(Tensor::from_vec(vec![2], vec![x, y]));
     assert_eq!(said(text, &[shape(2, 3)], limits()), "shape[2, 3]");
     assert_eq!(

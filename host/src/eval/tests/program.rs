@@ -40,7 +40,7 @@ fn matmul(cx: &Cx, n: i64) -> Arc<Function> {
         let counts = [tx.cx().int(0), tx.cx().int(0)];
         let layout: Vec<_> = terms.into_iter().chain(counts).collect();
         let spec = NodeSpec {
-            data: tx.cx().symbol("matmul").0,
+            data: tx.cx().symbol("product").0,
             aux: tx.cx().list(&layout).0,
             flags: 1,
             ..NodeSpec::new(Kind::BLOCK)
@@ -192,7 +192,7 @@ fn graph_functions_call_programs_in_both_ways() {
     let ty = f32s(&cx, &[2, 2]);
     let main = function(&cx, &[ty], |tx, x| {
         let cx = tx.cx();
-        let matmul = tx.global("matmul");
+        let matmul = tx.global("product");
         let tir = tx.op("call_tir");
         let attrs = cx.attrs(&[("out", ty.into())]);
         let first = tx.call(tir, &[matmul, x[0], x[0]], attrs, None);
@@ -215,7 +215,7 @@ fn graph_functions_call_programs_in_both_ways() {
         tx.let_blocks(&[(false, bindings)], both)
     });
     let mut module = module(&cx, main);
-    module.insert(cx.symbol("matmul"), matmul(&cx, 2));
+    module.insert(cx.symbol("product"), matmul(&cx, 2));
     let typed = crate::infer::infer_module(&module).unwrap();
     let arg = Value::Tensor(Tensor::from_vec(vec![2, 2], vec![1f32, 1.0, 0.0, 1.0]));
     let Value::Tuple(result) = Evaluator::new(&typed).call("main", vec![arg]).unwrap() else {

@@ -15,7 +15,7 @@ use super::super::{Executable, LinkForm, prefix_of};
 use super::run::{compile, module, numbers, reference, run};
 
 /// Two inputs, one of them with a name that C does not like; a constant; two outputs.
-const MODEL: &str = r#"module { "onnx.inputs" = ["data:0", "int"], "onnx.outputs" = ["sum", "whole"] }
+const MODEL: &str = r#"module { "onnx.inputs" = ["data:0", "int"], "onnx.outputs" = ["added", "whole"] }
 
 fn @main(%x: f32[6, 4], %n: i32[4]) {
   %a: f32[6, 4] = call_tir(@add, %x, const(f32[4], [1, 10, 100, 1000]), %n) { out = f32[6, 4] }

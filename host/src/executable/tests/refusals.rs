@@ -18,10 +18,10 @@ fn refuse(main: &str, words: &[&str]) {
 #[test]
 fn operators_that_are_left() {
     refuse(
-        "fn @main(%x: f32[6, 4]) {\n  %y = nn.relu(%x)\n  ret %y\n}",
-        &["function `main`, binding `y`", "`nn.relu`", "pass"],
+        "fn @main(%x: f32[6, 4]) {\n  %y = test.ramp(%x)\n  ret %y\n}",
+        &["function `main`, binding `y`", "`test.ramp`", "pass"],
     );
-    refuse("fn @main(%x: f32[6, 4]) {\n  ret nn.relu(%x)\n}", &["block_form"]);
+    refuse("fn @main(%x: f32[6, 4]) {\n  ret test.ramp(%x)\n}", &["block_form"]);
 }
 
 #[test]
@@ -68,12 +68,12 @@ fn calls_that_do_not_fit() {
 }}"
         )
     };
-    refuse(&call("@add(%x, %a)"), &["`add` takes 3 tensors, and 2 are given"]);
+    refuse(&call("@add(%x, %a)"), &["takes 3 tensors, and 2 are given"]);
     refuse(&call("@twice(%i, %a)"), &["f32[6, 4] as argument 0, and i32[6, 4]"]);
     refuse(&call("@nothing(%x, %a)"), &["no tensor program `nothing`"]);
     refuse(&call("@twice(%x, %x)"), &["writes argument 1", "an input"]);
     refuse(&call("@twice(%x, const(f32[6, 4], 0))"), &["writes argument 1", "a constant"]);
-    refuse(&call("@add(%a, %x, %a)"), &["arguments 0 and 2 of `add` overlap"]);
+    refuse(&call("@add(%a, %x, %a)"), &["arguments 0 and 2 of", "overlap"]);
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn a_failure_leaves_all_old_files_and_no_other() {
     let mut outputs = Outputs::default();
     outputs.write(&a, |file| file.write_all(b"new").map_err(|_| unreachable!())).unwrap();
     outputs.named_by_digest("0123456789abcdef");
-    let failure = FileError::Write { path: b.clone(), cause: io::Error::other("full") };
+    let failure = FileError::Write { path: b.clone(), cause: io::Error::other("no room") };
     outputs.write(&b, |_| Err(failure)).unwrap_err();
     drop(outputs);
     assert_eq!(fs::read(&a).unwrap(), b"old");

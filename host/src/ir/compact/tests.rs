@@ -4,16 +4,16 @@ use tenon_plugin_api::ir::{Attrs, Build, Context, DType, Expr, Kind, NodeSource,
 
 use super::super::{Cx, Function, Transaction};
 
-/// `%a = exp(%x)`, from `first`, `%b = log(%a)`, from `second`.
+/// `%a = test.double(%x)`, from `first`, `%b = test.square(%a)`, from `second`.
 fn chain(cx: &Cx) -> Arc<Function> {
     let ty = cx.static_tensor_type(DType::F32, &[2]);
     let mut tx = Transaction::new(cx.clone());
     let x = tx.var("x", Some(ty));
     tx.set_source(NodeSource::named(cx, "first", ""));
-    let exp = tx.call_op("exp", &[x], Attrs::NONE);
+    let exp = tx.call_op("test.double", &[x], Attrs::NONE);
     let a = tx.var("a", Some(ty));
     tx.set_source(NodeSource::named(cx, "second", ""));
-    let log = tx.call_op("log", &[a], Attrs::NONE);
+    let log = tx.call_op("test.square", &[a], Attrs::NONE);
     let b = tx.var("b", Some(ty));
     tx.set_source(NodeSource::NONE);
     let bindings = tx.let_blocks(&[(true, vec![(a, exp), (b, log)])], b);
@@ -41,14 +41,14 @@ fn assert_source(function: &Function, op: &str, expected: &str) {
 fn what_replaces_and_what_that_reads_has_the_source_of_what_was_replaced() {
     let base = chain(&Cx::new());
     let mut tx = Transaction::edit(&base);
-    let a = tx.body().operands(call_of(&base, "log")).at(1);
-    let inner = tx.call_op("sqrt", &[a], Attrs::NONE);
-    let outer = tx.call_op("tanh", &[inner], Attrs::NONE);
-    tx.replace(call_of(&base, "log"), outer);
+    let a = tx.body().operands(call_of(&base, "test.square")).at(1);
+    let inner = tx.call_op("test.distance", &[a], Attrs::NONE);
+    let outer = tx.call_op("test.triple", &[inner], Attrs::NONE);
+    tx.replace(call_of(&base, "test.square"), outer);
     let edited = tx.publish().unwrap();
-    assert_source(&edited, "tanh", "second");
-    assert_source(&edited, "sqrt", "second");
-    assert_source(&edited, "exp", "first");
+    assert_source(&edited, "test.triple", "second");
+    assert_source(&edited, "test.distance", "second");
+    assert_source(&edited, "test.double", "first");
 }
 
 #[test]
@@ -78,12 +78,12 @@ fn a_value_has_the_source_of_its_variable_and_a_variable_that_of_its_value() {
     let View::Let(bindings) = base.view().view(body) else { panic!("a let") };
     let ((a, exp), (b, _)) = (bindings.binding(0), bindings.binding(1));
     let fresh = tx.var("fresh", None);
-    let value = tx.call_op("sqrt", &[fresh], Attrs::NONE);
+    let value = tx.call_op("test.distance", &[fresh], Attrs::NONE);
     let list = tx.let_blocks(&[(true, vec![(fresh, exp), (a, fresh), (b, value)])], b);
     let root = tx.function(&params.to_vec(), list, None, Attrs::NONE);
     tx.set_root(root);
     let edited = tx.publish().unwrap();
-    assert_source(&edited, "sqrt", "second");
+    assert_source(&edited, "test.distance", "second");
     let body = edited.view();
     let named = |name: &str| {
         let is_named = |&expr: &Expr| matches!(body.view(expr), View::Var { name: own } if body.terms().str(own) == name);
@@ -97,7 +97,7 @@ fn a_value_has_the_source_of_its_variable_and_a_variable_that_of_its_value() {
 fn functions_without_sources_stay_without() {
     let mut tx = Transaction::new(Cx::new());
     let x = tx.var("x", None);
-    let exp = tx.call_op("exp", &[x], Attrs::NONE);
+    let exp = tx.call_op("test.double", &[x], Attrs::NONE);
     let root = tx.function(&[x], exp, None, Attrs::NONE);
     tx.set_root(root);
     let function = tx.publish().unwrap();

@@ -22,14 +22,14 @@ fn assert_normal_form(before: &str, after: &str) {
 #[test]
 fn nested_calls_become_bindings() {
     assert_normal_form(
-        "fn @f(%x) { %a = exp(add(%x, log(%x))) ret neg(%a) }",
-        "fn @f(%x) { %t = log(%x) %u = add(%x, %t) %a = exp(%u) %v = neg(%a) ret %v }",
+        "fn @f(%x) { %a = test.double(test.total(%x, test.square(%x))) ret neg(%a) }",
+        "fn @f(%x) { %t = test.square(%x) %u = test.total(%x, %t) %a = test.double(%u) %v = neg(%a) ret %v }",
     );
 }
 
 #[test]
 fn graphs_are_left_alone() {
-    let graph = function("fn @f(%x) { ret exp(add(%x, %x)) }");
+    let graph = function("fn @f(%x) { ret test.double(test.total(%x, %x)) }");
     assert!(Arc::ptr_eq(&normalize(&graph), &graph));
 }
 
@@ -37,13 +37,13 @@ fn graphs_are_left_alone() {
 fn what_two_scopes_share_is_bound_around_both() {
     assert_normal_form(
         "fn @f(%x, %c) {
-           ^0 = exp(%x)
-           %a = if %c { %b = log(^0) ret %b } else { ret ^0 }
+           ^0 = test.double(%x)
+           %a = if %c { %b = test.square(^0) ret %b } else { ret ^0 }
            ret %a
          }",
         "fn @f(%x, %c) {
-           %t = exp(%x)
-           %a = if %c { %b = log(%t) ret %b } else { ret %t }
+           %t = test.double(%x)
+           %a = if %c { %b = test.square(%t) ret %b } else { ret %t }
            ret %a
          }",
     );
@@ -53,13 +53,13 @@ fn what_two_scopes_share_is_bound_around_both() {
 fn what_the_result_needs_stands_behind_a_dataflow_block() {
     assert_normal_form(
         "fn @f(%x, %c) {
-           dataflow { %a = exp(%x) }
-           ret log(if %c { ret %a } else { ret %x })
+           dataflow { %a = test.double(%x) }
+           ret test.square(if %c { ret %a } else { ret %x })
          }",
         "fn @f(%x, %c) {
-           dataflow { %a = exp(%x) }
+           dataflow { %a = test.double(%x) }
            %t = if %c { ret %a } else { ret %x }
-           %u = log(%t)
+           %u = test.square(%t)
            ret %u
          }",
     );
@@ -68,8 +68,8 @@ fn what_the_result_needs_stands_behind_a_dataflow_block() {
 #[test]
 fn the_value_of_two_bindings_is_bound_once() {
     assert_normal_form(
-        "fn @f(%x) { ^0 = exp(%x) %a = ^0 %b = ^0 ret (%a, %b) }",
-        "fn @f(%x) { %t = exp(%x) %a = %t %b = %t ret (%a, %b) }",
+        "fn @f(%x) { ^0 = test.double(%x) %a = ^0 %b = ^0 ret (%a, %b) }",
+        "fn @f(%x) { %t = test.double(%x) %a = %t %b = %t ret (%a, %b) }",
     );
 }
 
@@ -77,8 +77,8 @@ fn the_value_of_two_bindings_is_bound_once() {
 fn what_uses_a_parameter_stays_in_its_function() {
     let closure = "fn @f(%x, %c) {
       %g = fn (%y) {
-        ^0 = exp(%y)
-        ^1 = if %c { %a = log(^0) ret %a } else { ret ^0 }
+        ^0 = test.double(%y)
+        ^1 = if %c { %a = test.square(^0) ret %a } else { ret ^0 }
         ret ^1
       }
       ret %g

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! graph (ai.onnx 17)                   fn @main(%x: f32[batch, 64]) {
-//!   x: float32[batch, 64]      =>        %h_matmul = matmul(%x, @w)
-//!   h = Gemm(x, w, b)                    %h = add(%h_matmul, @b)
-//!   y = Relu(h)                          %y = nn.relu(%h)
+//!   x: float32[batch, 64]      =>        %h_by = acme.by(%x, @w)
+//!   h = Gemm(x, w, b)                    %h = acme.plus(%h_by, @b)
+//!   y = Relu(h)                          %y = acme.ramp(%h)
 //!                                        ret %y
 //!                                      }
 //! ```

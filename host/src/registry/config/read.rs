@@ -235,7 +235,7 @@ impl Reader {
         {
             let message = format!("`{}` names no rule", name.get_ref());
             let place = self.place(name.span());
-            let help = "a rule is named by its facet and its key, as in \"gradient:nn.conv2d\"";
+            let help = "a rule is named by its facet and its key, as in \"gradient:acme.moments\"";
             self.errors.push(place.error(message, "").help(help));
             return None;
         }

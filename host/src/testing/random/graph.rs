@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Random, random_attrs};
+use super::{Random, Vocabulary, random_attrs};
 use crate::ir::{
     AttrValue, Attrs, Build, Context, Cx, DType, Expr, Function, Kind, Module, NodeSpec, Symbol,
     Transaction, Type, TypeView, View,
 };
 
-const UNARY: &[&str] = &["negative", "tanh", "nn.relu", "abs", "exp", "sigmoid"];
-const BINARY: &[&str] = &["add", "subtract", "multiply", "maximum", "minimum"];
 const NAMES: &[&str] = &["x", "y", "x_1", "lv", "a b", "0", "gpu_0/conv", "if", ""];
 
 /// The most bytes that a value has: three axes of at most four elements.
@@ -22,6 +20,7 @@ const DEEPEST: usize = 4;
 /// that type if a program `write` writes it.
 pub(super) fn function(
     module: &Module,
+    vocabulary: &Vocabulary,
     random: &mut Random,
     size: usize,
     (tensor, write): (Type, Option<Symbol>),
@@ -29,6 +28,7 @@ pub(super) fn function(
     let cx = module.cx();
     let mut writer = Writer {
         module,
+        vocabulary,
         cx,
         tensor,
         tx: Transaction::new(cx.clone()),
@@ -54,6 +54,7 @@ pub(super) fn function(
 
 struct Writer<'a> {
     module: &'a Module,
+    vocabulary: &'a Vocabulary,
     cx: &'a Cx,
     random: &'a mut Random,
     tx: Transaction,
@@ -179,9 +180,9 @@ impl Writer<'_> {
             true => self.random.pick(&self.memory),
             false => self.make_memory(bindings),
         };
-        let op = self.random.pick(&UNARY[..4]);
+        let op = self.random.pick(&self.vocabulary.unary);
         if is_there {
-            self.read(op, bindings);
+            self.read(&op, bindings);
         }
         let nothing = self.cx.tuple_type(&[]);
         let ty = Some(self.cx.func_type(&[self.tensor, self.tensor], nothing));
@@ -193,7 +194,7 @@ impl Writer<'_> {
             self.memory.push(memory);
             self.values.push(memory);
         }
-        self.read(op, bindings);
+        self.read(&op, bindings);
     }
 
     /// Binds memory of its own, or a view.
@@ -220,14 +221,15 @@ impl Writer<'_> {
         self.reads.push(read);
     }
 
-    /// Binds the sum of a value and all that was read in this scope.
+    /// Binds what the first operator of two arguments makes of a value and all that was read in this scope.
     fn sum(&mut self, result: Expr, first: usize, bindings: &mut Vec<Expr>) -> Expr {
         let mut sum = result;
         for read in self.reads.split_off(first) {
-            let (op, negative) = (self.tx.op("add"), self.tx.op("negative"));
+            let op = self.tx.op(&self.vocabulary.binary[0]);
             let read = match self.random.chance(30) {
                 true => {
-                    let value = self.tx.call(negative, &[read], Attrs::NONE, Some(self.tensor));
+                    let unary = self.tx.op(&self.vocabulary.unary[0]);
+                    let value = self.tx.call(unary, &[read], Attrs::NONE, Some(self.tensor));
                     self.bind(bindings, value)
                 }
                 false => read,
@@ -264,14 +266,14 @@ impl Writer<'_> {
             3 => self.through_tuple(depth),
             4 => self.scalar_operand(depth),
             5 | 6 => {
-                let name = self.random.pick(BINARY);
+                let name = self.random.pick(&self.vocabulary.binary);
                 let args = [self.argument(depth), self.argument(depth)];
-                self.call_op(name, &args)
+                self.call_op(&name, &args)
             }
             _ => {
-                let name = self.random.pick(UNARY);
+                let name = self.random.pick(&self.vocabulary.unary);
                 let args = [self.argument(depth)];
-                self.call_op(name, &args)
+                self.call_op(&name, &args)
             }
         }
     }
@@ -375,9 +377,9 @@ impl Writer<'_> {
             _ => (self.random.below(9) as f32 / 2.0).to_le_bytes(),
         };
         let constant = self.tx.constant(scalar, &bytes);
-        let name = self.random.pick(BINARY);
+        let name = self.random.pick(&self.vocabulary.binary);
         let args = [self.argument(depth), constant];
-        self.call_op(name, &args)
+        self.call_op(&name, &args)
     }
 
     /// The value of a binding: mostly of the one type.

@@ -115,7 +115,7 @@ fn blocks_start_with_their_initial_statement() {
     let kinds = [cx.symbol("spatial").into(), cx.symbol("reduce").into(), cx.int(0), cx.int(0)];
     let spec = NodeSpec {
         flags: 1,
-        data: cx.symbol("sum").0,
+        data: cx.symbol("total").0,
         aux: cx.list(&kinds).0,
         ..NodeSpec::new(Kind::BLOCK)
     };
