@@ -49,6 +49,10 @@ fn what_fails_in_inference_is_told_of_the_operator() {
     let said_of = |name: &str| said(&format!("test.op.{name}(%x)"));
     assert!(said_of("NoType").contains("`test.op.NoType`: the operator is broken: its type is"));
     assert!(said_of("NoTerm").contains("`test.op.NoTerm`: the operator is broken: its type is"));
+    for part in ["field", "dimension", "element"] {
+        let found = said(&format!("test.op.NoPart(%x) {{ part = {part:?} }}"));
+        assert!(found.contains("`test.op.NoPart`: the operator is broken: its type is"), "{found}");
+    }
     let two = said("test.op.Right(%x, %x)");
     assert!(two.contains("`test.op.Right`: it takes 1 argument, not 2"), "{two}");
 }

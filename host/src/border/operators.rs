@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use abi_stable::std_types::RSlice;
+use rustc_hash::FxHashSet;
 use tenon_plugin_api::abi::layout::Table;
 use tenon_plugin_api::abi::records::RawTensor;
 use tenon_plugin_api::abi::tables::{HostOps, NONE, OpTable, RawRun};
@@ -15,7 +16,9 @@ use thiserror::Error;
 use super::edit::has_term;
 use super::run::{Call, PassFailure, Run};
 use super::tables::{answered, call_of, host_ref, name_of};
-use crate::ir::{Attrs, Bytes, Context, Cx, DType, Evaluation, OpDef, Term, TermKind, Type};
+use crate::ir::{
+    Attrs, Bytes, Context, Cx, DType, Dim, DimView, Evaluation, OpDef, Term, Type, TypeView,
+};
 use crate::services::ServiceError;
 
 /// The operators of a library.
@@ -169,17 +172,31 @@ impl Evaluation for PluginOperator {
     }
 }
 
+/// Whether a term is a type, of types, dimensions and element types throughout.
 pub(super) fn is_type(cx: &Cx, id: u32) -> bool {
-    let kind = cx.terms().kind(Term(id));
-    [
-        TermKind::SCALAR,
-        TermKind::TENSOR,
-        TermKind::TUPLE,
-        TermKind::FUNC,
-        TermKind::SHAPE,
-        TermKind::OBJECT,
-    ]
-    .contains(&kind)
+    let terms = cx.terms();
+    let is_whole = |dims: Option<&[Dim]>| dims.unwrap_or_default().iter().all(|&it| is_dim(cx, it));
+    // Parts that are shared are looked at once.
+    let mut seen = FxHashSet::default();
+    let mut pending = vec![Type(id)];
+    while let Some(ty) = pending.pop() {
+        match terms.ty(ty) {
+            TypeView::Scalar { dtype, .. } if dtype.bits() > 0 => {}
+            TypeView::Tensor { dtype, dims } if dtype.bits() > 0 && is_whole(dims) => {}
+            TypeView::Shape(dims) if is_whole(dims) => {}
+            TypeView::Object(_) => {}
+            TypeView::Tuple(fields) => pending.extend(fields.iter().filter(|it| seen.insert(**it))),
+            TypeView::Func { params, result } => {
+                pending.extend(params.iter().chain([&result]).filter(|it| seen.insert(**it)));
+            }
+            _ => return false,
+        }
+    }
+    true
+}
+
+fn is_dim(cx: &Cx, dim: Dim) -> bool {
+    !matches!(cx.terms().dim(dim), DimView::Unknown(_))
 }
 
 fn extents(shape: &[usize]) -> Vec<u64> {

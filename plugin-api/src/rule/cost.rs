@@ -104,15 +104,23 @@ impl Rules<CostOf> {
         let Some(reply) = reply else { return Ok(None) };
         let terms = rw.terms();
         match *terms.children(reply.data) {
-            [flops, bytes] if is_dim(terms, flops) && is_dim(terms, bytes) => {
+            [flops, bytes] if is_count(terms, flops) && is_count(terms, bytes) => {
                 Ok(Some(Cost { flops: Dim(flops.0), bytes: Dim(bytes.0) }))
             }
-            _ => Err(PassError::new("a rule of `cost` answers what are no two numbers").at(call)),
+            _ => {
+                Err(PassError::new("a rule of `cost` answers what are no two numbers from 0")
+                    .at(call))
+            }
         }
     }
 }
 
-fn is_dim(terms: Terms<'_>, term: Term) -> bool {
+/// Whether a term is a dimension that may be a count.
+fn is_count(terms: Terms<'_>, term: Term) -> bool {
     use crate::ir::TermView;
-    matches!(terms.view(term), TermView::Dim(_) | TermView::Int(_))
+    match terms.view(term) {
+        TermView::Dim(_) => true,
+        TermView::Int(count) => count >= 0,
+        _ => false,
+    }
 }
