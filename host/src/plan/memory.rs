@@ -94,7 +94,10 @@ impl Memory {
                 (end, size) if end == size => {}
                 (end, size) => self.agreements.push(Agreement::AtMost(end, size)),
             }
-            storage.used = sizes.binary(BinaryOp::Max, end, storage.used);
+            storage.used = match storage.used {
+                Size::Known(0) => end,
+                used => sizes.binary(BinaryOp::Max, end, used),
+            };
             storage.unit = storage.unit.max(unit);
         }
         Ok(PlannedTensor { home, offset, bytes, unit })

@@ -140,12 +140,16 @@ impl Planner<'_> {
     /// The size of a tensor with symbolic dimensions.
     fn computed_bytes(&mut self, dtype: DType, dims: &[Dim]) -> Step<Size> {
         let cx = self.module.cx();
-        let bits = cx.dim(i64::from(dtype.bits()));
-        let factors: Vec<Dim> = dims.iter().copied().chain([bits]).collect();
-        let (bits, byte) = (cx.dim_product(&factors), cx.dim(8));
-        // Elements below a byte share it; of others the division is exact.
-        let above = if dtype.bits() < 8 { cx.dim_add(bits, cx.dim(7)) } else { bits };
-        self.size(cx.dim_floor_div(above, byte))
+        let bits = i64::from(dtype.bits());
+        let product = |unit: i64| {
+            let factors: Vec<Dim> = dims.iter().copied().chain([cx.dim(unit)]).collect();
+            cx.dim_product(&factors)
+        };
+        self.size(match bits % 8 {
+            0 => product(bits / 8),
+            // Elements below a byte share it.
+            _ => cx.dim_floor_div(cx.dim_add(product(bits), cx.dim(7)), cx.dim(8)),
+        })
     }
 
     /// The number that a dimension of the function is.

@@ -241,3 +241,63 @@ fn statuses_become_words() {
         assert_eq!(session.run(&[x.as_ref(), n.as_ref()], None).unwrap().len(), 2);
     }
 }
+
+#[test]
+fn a_c_program_chooses_the_shapes() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = r#"fn @main(%x: f32[rows, 3], %y: f32[rows]) {
+  %a: f32[3*rows] = memory.view(%x) { ty = f32[3*rows] }
+  %b: f32[3*rows] = call_tir(@twice, %a) { out = f32[3*rows] }
+  %c: f32[3*rows] = call_tir(@twice, %b) { out = f32[3*rows] }
+  %d: f32[rows] = call_tir(@twice, %y) { out = f32[rows] }
+  ret (%c, %d)
+}
+
+prim @twice(%x: f32[n], out %y: f32[n]) {
+  for %i in 0..dim(n) parallel {
+    %y[%i] = %x[%i] + %x[%i]
+  }
+}"#;
+    let path = directory.path().join("open.so");
+    let executable = compile(&module(text));
+    executable.export(&path, LinkForm::Library, None, Outputs::default()).unwrap();
+    let code = r#"#include "open.h"
+#include <stdio.h>
+#define CHECK(cond) do { if (!(cond)) { printf("%s\n", #cond); return 1; } } while (0)
+int main(void) {
+  static float x[300], y[100], c[301], d[101];
+  for (int i = 0; i < 300; i++) x[i] = (float)i;
+  for (int i = 0; i < 100; i++) y[i] = (float)-i;
+  for (int rows = 0; rows <= 100; rows += 7) {
+    c[3 * rows] = d[rows] = 0.5f;
+    CHECK(open_call(rows, x, y, c, d) == TENON_OK);
+    for (int i = 0; i < 3 * rows; i++) CHECK(c[i] == 4.0f * x[i]);
+    for (int i = 0; i < rows; i++) CHECK(d[i] == 2.0f * y[i]);
+    CHECK(c[3 * rows] == 0.5f && d[rows] == 0.5f);
+  }
+  int64_t of_x[] = {5, 3}, of_y[] = {5}, six[] = {6}, extents[2], fifteen[] = {15};
+  DLDataType f32 = OPEN_INPUT0_DTYPE;
+  DLTensor in[] = {{x, {kDLCPU, 0}, 2, f32, of_x, NULL, 0}, {y, {kDLCPU, 0}, 1, f32, of_y, NULL, 0}};
+  DLTensor out[] = {{c, {kDLCPU, 0}, 1, f32, fifteen, NULL, 0}, {d, {kDLCPU, 0}, 1, f32, of_y, NULL, 0}};
+  uint64_t bytes = 1;
+  CHECK(open_sizes(in, extents, &bytes) == TENON_OK);
+  CHECK(extents[0] == 15 && extents[1] == 5 && bytes == 64);
+  CHECK(open_sizes(in, NULL, NULL) == TENON_OK);
+  CHECK(open_sizes(NULL, extents, &bytes) == TENON_ERROR_NULL);
+  _Alignas(64) char workspace[64];
+  CHECK(open_run(in, out, workspace, NULL) == TENON_OK);
+  in[1].shape = six;
+  extents[0] = -1;
+  CHECK(open_sizes(in, extents, &bytes) == (TENON_ERROR_SHAPE | 2 << 8) && extents[0] == -1);
+  CHECK(open_run(in, out, workspace, NULL) == (TENON_ERROR_SHAPE | 2 << 8));
+  in[1].shape = of_y;
+  c[0] = 0.5f;
+  out[1].shape = six;
+  CHECK(open_run(in, out, workspace, NULL) == (TENON_ERROR_SHAPE | 4 << 8) && c[0] == 0.5f);
+  of_x[0] = of_y[0] = -1;
+  CHECK(open_sizes(in, extents, &bytes) == (TENON_ERROR_SHAPE | 1 << 8));
+  return 0;
+}
+"#;
+    run_c(directory.path(), &path, code, "cc", &["-x", "c", "-std=c11"]);
+}

@@ -102,8 +102,7 @@ axis:
   %is.wanted = icmp eq i64 %extent, %wanted
   %is.any = icmp eq i64 %wanted, -1
   %is.possible = icmp ule i64 %extent, {largest}
-  %is.free = and i1 %is.any, %is.possible
-  %is.extent = or i1 %is.wanted, %is.free
+  %is.extent = select i1 %is.any, i1 %is.possible, i1 %is.wanted
   br i1 %is.extent, label %maybe.stride, label %exit
 
 maybe.stride:
