@@ -67,13 +67,38 @@ impl Registry {
         });
         match *competing(found) {
             [found] => Ok(found),
-            [] => Err(self.unknown_op(name)),
+            [] => Err(self.kept_out(name).unwrap_or_else(|| self.unknown_op(name))),
             [(one, _), (other, _), ..] => Err(OpError::Unavailable(format!(
                 "two plugins have an operator `{name}`: {} and {}; take one of the files away",
                 one.path.display(),
                 other.path.display()
             ))),
         }
+    }
+
+    /// Why an operator cannot be used that a plugin has which is not used; none where no plugin has it.
+    fn kept_out(&self, name: &str) -> Option<OpError> {
+        let has_it = |entry: &&PluginEntry| {
+            let mut offers = entry.manifest.operators.iter();
+            offers.any(|it| it.name() == name || it.aliases().iter().any(|alias| alias == name))
+        };
+        let entry =
+            self.plugins.iter().filter(has_it).find(|it| it.state != PluginState::Usable)?;
+        let id = &entry.manifest.plugin.id;
+        Some(OpError::Unavailable(match &entry.state {
+            PluginState::PinnedAway(why) => {
+                format!("{} has it and is not used: {why}", entry.path.display())
+            }
+            PluginState::Twice | PluginState::Usable => {
+                let files = self.plugins.iter().filter(|it| it.manifest.plugin.id == *id);
+                let files: Vec<String> = files.map(|it| it.path.display().to_string()).collect();
+                format!(
+                    "`{id}` has it, of which there are several files: {}; remove one, or choose one in registry.toml by \
+                     [plugins.pin.\"{id}\"]",
+                    files.join(", ")
+                )
+            }
+        }))
     }
 
     fn unknown_op(&self, name: &str) -> OpError {
