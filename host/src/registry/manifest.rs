@@ -464,8 +464,8 @@ impl Manifest {
             return Err(format!("two instruments are called `{}`", pair[0].name).into());
         }
         operators.sort_by(|a, b| a.name().cmp(b.name()));
-        if let Some(pair) = operators.windows(2).find(|pair| pair[0].name() == pair[1].name()) {
-            return Err(format!("two operators are called `{}`", pair[0].name()).into());
+        if let Some(what) = OpOffer::clash(&operators) {
+            return Err(what.into());
         }
         rules.sort_by(|a, b| a.identity().cmp(&b.identity()));
         if let Some(pair) = rules.windows(2).find(|pair| pair[0].ties_with(&pair[1])) {

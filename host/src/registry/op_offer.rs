@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::manifest::read;
 use super::{OpRecord, Reason};
+use crate::ops::is_own;
 
 /// What a plugin says of one of its operators.
 #[derive(Clone, Debug)]
@@ -67,6 +68,25 @@ impl OpOffer {
             aliases,
             whole: OnceLock::new(),
         })
+    }
+
+    /// What is wrong with the names of these, which are those of one plugin in the order of their names.
+    pub(super) fn clash(offers: &[Self]) -> Option<String> {
+        let twice = |name: &str| format!("two operators are called `{name}`");
+        if let Some(pair) = offers.windows(2).find(|pair| pair[0].name() == pair[1].name()) {
+            return Some(twice(pair[0].name()));
+        }
+        let mut aliases: Vec<&str> =
+            offers.iter().flat_map(Self::aliases).map(String::as_str).collect();
+        aliases.sort_unstable();
+        let is_name = |alias: &str| offers.binary_search_by(|it| it.name().cmp(alias)).is_ok();
+        let repeated = aliases.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+        if let Some(alias) = repeated.or_else(|| aliases.iter().copied().find(|it| is_name(it))) {
+            return Some(twice(alias));
+        }
+        let mut all = offers.iter().map(Self::name).chain(aliases);
+        let own = all.find(|name| is_own(name))?;
+        Some(format!("an operator is called `{own}`, as one of the host's own is"))
     }
 
     /// Its name.

@@ -139,8 +139,36 @@ impl OpRecord {
 
 impl AttrRecord {
     fn contradiction(&self) -> Option<String> {
-        let default = self.default.as_ref().filter(|_| self.to_default().is_none())?;
-        Some(format!("`{}` cannot be {default} by default", self.name))
+        let Self { name, min, max, one_of, kind, .. } = self;
+        if min.zip(*max).is_some_and(|(min, max)| min > max) {
+            return Some(format!("`{name}` has a least value above its greatest one"));
+        }
+        let is_number = matches!(kind, Kind::Int | Kind::Float | Kind::Ints);
+        if !is_number && (min.is_some() || max.is_some()) {
+            return Some(format!("`{name}` is no number, and has a least or a greatest value"));
+        }
+        if !one_of.is_empty() && !matches!(kind, Kind::Str) {
+            return Some(format!("`{name}` is no text, and is one of some texts"));
+        }
+        let default = self.default.as_ref()?;
+        let fits = self.to_default().is_some_and(|default| self.is_within(&default));
+        (!fits).then(|| format!("`{name}` cannot be {default} by default"))
+    }
+
+    /// Whether a default is within the bounds.
+    fn is_within(&self, default: &AttrDefault) -> bool {
+        let is_between = |number: f64| {
+            self.min.is_none_or(|min| min <= number) && self.max.is_none_or(|max| number <= max)
+        };
+        match default {
+            AttrDefault::Int(int) => is_between(*int as f64),
+            AttrDefault::Float(float) => is_between(*float),
+            AttrDefault::Ints(ints) => ints.iter().all(|&int| is_between(int as f64)),
+            AttrDefault::Str(text) => {
+                self.one_of.is_empty() || self.one_of.iter().any(|one| one == text)
+            }
+            AttrDefault::Bool(_) | AttrDefault::Absent | AttrDefault::Required => true,
+        }
     }
 
     /// What a call without it has; none where the kind has no such value.

@@ -85,7 +85,7 @@ fn is_one(benefit: &u32) -> bool {
 impl RuleRecord {
     /// Reads a record. Many in a row are of one facet: `last` is that of the one in front.
     pub(super) fn read(record: &str, last: Option<&Arc<str>>) -> Result<Self, Reason> {
-        match serde_json::from_str(record) {
+        let read = match serde_json::from_str(record) {
             Ok(Plain { rule, key, benefit, since, until, knobs, doc }) => {
                 let facet = last.filter(|last| ***last == *rule).cloned();
                 let facet = facet.unwrap_or_else(|| rule.into());
@@ -93,7 +93,22 @@ impl RuleRecord {
                 Ok(Self { facet, key, benefit, since, until, knobs, doc, more })
             }
             Err(_) => read(record, "rule of", |_| None),
+        }?;
+        match read.contradiction() {
+            Some(what) => Err(format!("rule `{}`: {what}", read.name()).into()),
+            None => Ok(read),
         }
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        if let (Some(since), Some(until)) = (self.since, self.until)
+            && since > until
+        {
+            return Some(format!("it holds since version {since} and until {until}, so in none"));
+        }
+        let knob = self.knobs.iter().find(|knob| knob.least > knob.most)?;
+        let KnobRecord { name, least, most } = knob;
+        Some(format!("its knob `{name}` has no value from {least} to {most}"))
     }
 
     /// Whether it holds in a version.
