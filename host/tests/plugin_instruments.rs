@@ -77,6 +77,22 @@ fn its_reproducer_fails_again() {
 }
 
 #[test]
+fn one_that_refuses_the_module_at_the_start_has_a_reproducer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let again = folder.path().join("again.ir");
+    let args = ["-p", "test.NoOp", "--instrument", "test.OnlySmall", "--reproducer"];
+    let (code, said) = opt("", &[&args[..], &[again.to_str().expect("a path")]].concat());
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("to see it again: tenon opt "), "{said}");
+    let (code, said) = opt(&fs::read_to_string(again).expect("it is written"), &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("instrument `test.OnlySmall`: there is nothing to run it over"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_name_that_is_nobodys_is_an_error_with_the_nearest() {
     let (code, said) = opt(ONE, &["-p", "test.NoOp", "--instrument", "test.Cuont"]);
     assert_eq!(code, Some(1), "{said}");

@@ -255,7 +255,10 @@ pub(super) fn run_passes(
         if error.is_cancelled() {
             return Failure::from_diagnostic(diagnostic);
         }
-        let Some(failed) = error.stopped_at().or_else(|| record.before()) else {
+        // Where an instrument stops it all before a pass begins, that is the module as it was given.
+        let given = || Snapshot { step: 0, pass: "start".to_owned(), module: module.clone() };
+        let given = || error.is_of_instrument().then(given);
+        let Some(failed) = error.stopped_at().or_else(|| record.before()).or_else(given) else {
             return Failure::from_diagnostic(diagnostic);
         };
         let comments = reproducer(registry, &plan, args, failed.step, error.to_string());

@@ -159,6 +159,14 @@ impl PassError {
         }
     }
 
+    /// Whether an instrument stopped it.
+    pub fn is_of_instrument(&self) -> bool {
+        match self {
+            PassError::AndExits { error, .. } => error.is_of_instrument(),
+            error => matches!(error, PassError::Instrument { .. }),
+        }
+    }
+
     /// The error as a person reads it, with the lines of the function around the node it is about.
     pub fn to_diagnostic(&self) -> Diagnostic {
         if let PassError::Plan(error) = self {
