@@ -17,7 +17,12 @@ const SKIP: &str = "SkipOptimization";
 pub(super) fn is_skipped(function: &Function) -> bool {
     let body = function.view();
     let attrs = body.attrs(body.root());
-    attrs != Attrs::NONE && body.terms().attrs(attrs).bool(SKIP) == Some(true)
+    if attrs == Attrs::NONE {
+        return false;
+    }
+    let attrs = body.terms().attrs(attrs);
+    // As with `Primitive = 1`, a number says so too.
+    attrs.bool(SKIP) == Some(true) || attrs.int(SKIP).is_some_and(|value| value != 0)
 }
 
 /// What a pass made of a module, but for the functions that are left alone.
