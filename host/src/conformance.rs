@@ -60,6 +60,7 @@ use serde::Serialize;
 use tenon_plugin_api::rule::{Facet, Intrinsics};
 
 use crate::diagnostics::Source;
+use crate::diagnostics::count_of;
 use crate::io::FileError;
 use crate::ir::Cx;
 use crate::registry::{
@@ -186,8 +187,8 @@ pub fn examine(
     };
     let (passes, operators) = (manifest.passes.len(), manifest.operators.len());
     let offered = match operators {
-        0 => format!("{passes} passes"),
-        _ => format!("{passes} passes, {operators} operators"),
+        0 => count_of(passes, "pass"),
+        _ => format!("{}, {}", count_of(passes, "pass"), count_of(operators, "operator")),
     };
     report.checks.push(Check::new(None, "manifest", offered, Vec::new()));
     let trial = try_out(config, program, library, &report.sha256);

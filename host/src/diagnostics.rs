@@ -4,6 +4,7 @@
 //! thread, and shown at the very end as a person ([`Diagnostic::render`]) or a program
 //! ([`Diagnostic::to_json`]) wants to read it.
 
+mod count;
 mod excerpt;
 mod render;
 
@@ -11,6 +12,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub(crate) use count::count_of;
 use excerpt::{Margin, around, clamp, line_of};
 
 /// What an excerpt keeps around its place.

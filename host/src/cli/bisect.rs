@@ -10,6 +10,7 @@ use super::output::{Failure, print, print_json, warn_of_plugins};
 use super::progress::Progress;
 use super::run_passes::{Job, PassArgs, context, reproducer, run_plan, settings, write_reproducer};
 use super::trial::Trial;
+use crate::diagnostics::count_of;
 use crate::ir::Module;
 use crate::passes::{Record, Snapshot, plan_with};
 use crate::target::Target;
@@ -113,7 +114,11 @@ fn first_bad(
     let (mut good, mut bad) = (0, last);
     while good < bad {
         let middle = (good + bad) / 2;
-        progress.say(format!("{} passes left: trying {}", bad - good, snapshots[middle].pass));
+        progress.say(format!(
+            "{} left: trying {}",
+            count_of(bad - good, "pass"),
+            snapshots[middle].pass
+        ));
         match judge.is_good(&snapshots[middle].module)? {
             true => good = middle + 1,
             false => bad = middle,

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 
+use crate::diagnostics::count_of;
 use crate::ir::PHASES;
 use crate::passes::Settings;
 use crate::printable::printable_line;
@@ -99,7 +100,7 @@ pub(super) fn facets() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let Some(registry) = registry() else { return Vec::new() };
         let all = super::rules::facets_of(&registry).into_iter();
-        all.map(|(facet, count)| candidate("", &facet, &format!("{count} rules"))).collect()
+        all.map(|(facet, count)| candidate("", &facet, &count_of(count, "rule"))).collect()
     })
 }
 

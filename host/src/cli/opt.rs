@@ -8,6 +8,7 @@ use super::Global;
 use super::input::{Dims, read_model, weights_path, write_module_below};
 use super::output::{Failure, print};
 use super::run_passes::{Job, run_passes};
+use crate::diagnostics::count_of;
 use crate::io::Outputs;
 use crate::target::Target;
 use crate::text::{WeightsPolicy, print_module};
@@ -39,9 +40,9 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
         );
     }
     print(format!(
-        "{}: {} functions in phase {}, well formed\n",
+        "{}: {} in phase {}, well formed\n",
         args.file.display(),
-        module.len(),
+        count_of(module.len(), "function"),
         module.phase()
     ))
 }

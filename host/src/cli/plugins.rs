@@ -13,6 +13,7 @@ use super::new::{self, NewArgs};
 use super::output::{Failure, labelled, place_json, print, print_json, table};
 use super::passes::{facts, more_text, range, settings_json, settings_text};
 use super::quarantine::{self, QuarantineCommand};
+use crate::diagnostics::count_of;
 use crate::registry::{Config, Edit, Manifest, Place, PluginState, sha256};
 
 #[derive(Subcommand)]
@@ -126,12 +127,12 @@ fn list(global: &Global) -> Result<(), Failure> {
 /// How much of what a plugin offers.
 fn offers(manifest: &Manifest) -> String {
     let kinds = [
-        (manifest.passes.len(), "passes"),
-        (manifest.operators.len(), "operators"),
-        (manifest.rules.len(), "rules"),
+        (manifest.passes.len(), "pass"),
+        (manifest.operators.len(), "operator"),
+        (manifest.rules.len(), "rule"),
     ];
     let there = kinds.iter().filter(|(count, _)| *count > 0);
-    let told: Vec<String> = there.map(|(count, what)| format!("{count} {what}")).collect();
+    let told: Vec<String> = there.map(|&(count, what)| count_of(count, what)).collect();
     match told.is_empty() {
         true => "0 passes".to_owned(),
         false => told.join(", "),

@@ -10,6 +10,7 @@ use super::output::{Failure, print};
 use super::progress::Progress;
 use super::run_passes::{Job, PassArgs, context, run_plan, settings};
 use super::trial::Trial;
+use crate::diagnostics::count_of;
 use crate::io::Outputs;
 use crate::ir::Module;
 use crate::passes::{PassError, Plan, plan_with};
@@ -55,8 +56,10 @@ pub(super) fn reduce(global: &Global, args: &ReduceArgs) -> Result<(), Failure> 
         |step| {
             tried = step.tried;
             progress.say(format!(
-                "{} functions, {} nodes after {} trials",
-                step.functions, step.nodes, step.tried
+                "{}, {} after {}",
+                count_of(step.functions, "function"),
+                count_of(step.nodes, "node"),
+                count_of(step.tried, "trial")
             ));
         },
     );

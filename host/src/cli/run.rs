@@ -18,6 +18,7 @@ use super::peak;
 use super::progress::Progress;
 use super::run_on_device::on_device;
 use super::run_passes::{PassArgs, run_passes};
+use crate::diagnostics::count_of;
 use crate::executable::{CompileOptions, DeviceProgram, Executable, KernelRun};
 use crate::io::{
     Array, ArrayView, InputFiles, NpyType, Outputs, read_npy, read_npz, write_npz_among,
@@ -112,7 +113,8 @@ fn tell(global: &Global, args: &RunArgs, ran: Ran) -> Result<(), Failure> {
     }
     if args.profile || args.repeat > 1 {
         let runs = times.len();
-        note(format!("{runs} runs on {threads} threads: min {min:.3} ms, median {median:.3} ms"));
+        let (runs, threads) = (count_of(runs, "run"), count_of(threads, "thread"));
+        note(format!("{runs} on {threads}: min {min:.3} ms, median {median:.3} ms"));
         kernels.tell();
     }
     match &args.output {

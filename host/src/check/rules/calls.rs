@@ -2,6 +2,7 @@
 //! that is called by itself writes to its last arguments, which are no constants.
 
 use crate::check::{Report, Rule, Subject};
+use crate::diagnostics::count_of;
 use crate::infer::fits;
 use crate::ir::op_names::{CALL_SCALAR, CALL_TIR};
 use crate::ir::{Args, BodyView, Context, DType, DimBindings, Expr, Kind, Type, TypeView, View};
@@ -71,8 +72,8 @@ fn mismatch(
     let params = program.params();
     if params.len() != given.len() {
         return Some(format!(
-            "`@{text}` has {} parameters, but {} arguments and results are given",
-            params.len(),
+            "`@{text}` has {}, but {} arguments and results are given",
+            count_of(params.len(), "parameter"),
             given.len()
         ));
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::diagnostics::Diagnostic;
+use crate::diagnostics::count_of;
 use crate::eval::Limits;
 use crate::ir::{Context, Module};
 use crate::passes::{HostOption, Instrument, Settings, StepInfo, StepOutcome};
@@ -118,7 +119,9 @@ impl Instrument for Validate {
         let mut text = match (self.compared, reference.len()) {
             (0, 0) => "validate: nothing was compared".to_owned(),
             (passes, functions) => {
-                format!("validate: {passes} passes compared, {functions} functions at the end")
+                let (passes, functions) =
+                    (count_of(passes, "pass"), count_of(functions, "function"));
+                format!("validate: {passes} compared, {functions} at the end")
             }
         };
         for (function, why) in reference.notes() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Parser;
 use super::cursor::{Parsed, range};
 use crate::diagnostics::Diagnostic;
+use crate::diagnostics::count_of;
 use crate::ir::{Bytes, Constant, Context, DType, Symbol, Type};
 use crate::text::element::{self, Element, Elements};
 use crate::text::lexer::{Tok, Token};
@@ -81,8 +82,11 @@ impl Parser<'_, '_> {
         let found = elements.count();
         if found as u64 != count {
             let span = open.start as usize..close.end as usize;
-            let message = format!("this type has {count} elements, but there are {found}");
-            return Err(self.error_at(span, message, format!("{found} elements")));
+            let message = format!(
+                "this type has {}, but there are {found}",
+                count_of(count as usize, "element")
+            );
+            return Err(self.error_at(span, message, count_of(found, "element")));
         }
         Ok(elements.finish())
     }

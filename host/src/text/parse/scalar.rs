@@ -7,6 +7,7 @@ use super::Parser;
 use super::body::Body;
 use super::cursor::{Halt, Parsed, range};
 use crate::diagnostics::Diagnostic;
+use crate::diagnostics::count_of;
 use crate::ir::{BinaryOp, Build, Context, DType, Expr, Kind, NodeSpec, Symbol, Type, View};
 use crate::text::lexer::{Tok, Token};
 use crate::text::names::scalar;
@@ -361,8 +362,8 @@ impl Scalar<'_, '_, '_> {
 
     fn wrong_count(&mut self, wanted: usize, found: usize, span: u32) -> Halt {
         let span = span as usize - 1..self.parser.last_end as usize;
-        let message = format!("this takes {wanted} arguments, but there are {found}");
-        self.parser.error_at(span, message, format!("{found} arguments"))
+        let message = format!("this takes {}, but there are {found}", count_of(wanted, "argument"));
+        self.parser.error_at(span, message, count_of(found, "argument"))
     }
 
     /// A ramp or a broadcast, whose last argument is the number of lanes.
