@@ -1,8 +1,7 @@
 //! Symbols that have no value where one is needed, in words.
 
-use rustc_hash::FxHashSet;
-
-use super::{Dim, DimView, Terms};
+use super::symbols::symbols_in;
+use super::{Dim, Terms};
 
 /// Symbols that a message names.
 const MOST_NAMED: usize = 8;
@@ -16,23 +15,8 @@ pub(crate) struct Unbound {
 impl Unbound {
     /// The first symbols of `dims`, in the order in which they are written; `None` where there is none.
     pub(crate) fn in_dims(terms: Terms<'_>, dims: impl IntoIterator<Item = Dim>) -> Option<Self> {
-        let mut pending: Vec<Dim> = dims.into_iter().collect();
-        pending.reverse();
-        let (mut names, mut seen) = (Vec::new(), FxHashSet::default());
-        while let Some(dim) = pending.pop().filter(|_| names.len() < MOST_NAMED) {
-            if !seen.insert(dim) {
-                continue;
-            }
-            match terms.dim(dim) {
-                DimView::Symbol(name) => names.push(terms.str(name).to_owned()),
-                DimView::Add(parts) | DimView::Mul(parts) => pending.extend(parts.iter().rev()),
-                DimView::FloorDiv(a, b)
-                | DimView::FloorMod(a, b)
-                | DimView::Min(a, b)
-                | DimView::Max(a, b) => pending.extend([b, a]),
-                DimView::Const(_) | DimView::Unknown(_) => {}
-            }
-        }
+        let names = symbols_in(terms, dims).take(MOST_NAMED);
+        let names: Vec<String> = names.map(|name| terms.str(name).to_owned()).collect();
         (!names.is_empty()).then_some(Self { names })
     }
 
