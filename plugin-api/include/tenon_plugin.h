@@ -134,7 +134,7 @@ enum tenon_term_kind {
   TENON_TERM_LIST = 5,
   /* Key, value, key, value, …; keys are strings in ascending order of their text. */
   TENON_TERM_DICT = 6,
-  /* A symbolic dimension; its child is the name. It is a positive integer. */
+  /* A symbolic dimension; its child is the name. It is an integer that is not negative. */
   TENON_TERM_DIM_SYMBOL = 16,
   /* The sum of its children. */
   TENON_TERM_DIM_ADD = 17,
