@@ -110,6 +110,24 @@ fn of_domain(domain: &str, name: &str, sets: &[(&str, i64)], nodes: &[Message]) 
 
 /// Each function is written in its own versions of the operators, and hands attributes on, with defaults of its own.
 #[test]
+fn a_domain_has_one_version() {
+    let in_versions = |versions: &[i64]| {
+        let sets: Vec<_> = versions.iter().map(|&version| ("", version)).collect();
+        let body = [node("Relu", &["a"], &["b"], &[])];
+        let model = model(17).input("x", FLOAT, &[N(2)]).output("y");
+        model
+            .with(1, own(node("F", &["x"], &["y"], &[])))
+            .function(of_domain("own", "F", &sets, &body))
+    };
+    in_versions(&[17, 17]).text();
+    assert_eq!(
+        in_versions(&[17, 13]).error(),
+        "`m.onnx` is not a valid model: the function `F` is in the operators of `ai.onnx` of version 17, and in those of \
+         version 13"
+    );
+}
+
+#[test]
 fn functions_of_several_domains_call_each_other() {
     let inner = of_domain(
         "inner",

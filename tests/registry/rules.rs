@@ -101,7 +101,11 @@ fn a_choice_comes_first() -> Result<(), Failed> {
     }
     let nobody = "[rules.\"simplify:nn.relu\"]\nprovider = \"acme\"\n";
     let said = House::new("all", nobody)?.simplified("nn.relu(%x)")?;
-    expect(said, &["takes the rule `simplify:nn.relu` from `acme`, which has none"])
+    expect(said, &["takes the rule `simplify:nn.relu` from `acme`, which has none"])?;
+    let nothing = "[rules.\"simplify:nn.rellu\"]\nprovider = \"test.faulty\"\n";
+    let said = House::new("named", nothing)?.simplified("nn.relu(%x)")?;
+    let warning = "registry.toml:9: no plugin has a rule `simplify:nn.rellu`; did you mean `simplify:nn.relu`?";
+    expect(said, &["warning: ", warning, "%y: f32[4] = nn.relu(%x)"])
 }
 
 fn one_that_misbehaves() -> Result<(), Failed> {

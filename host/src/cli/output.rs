@@ -97,9 +97,9 @@ pub(super) fn note(text: impl AsRef<str>) {
     let _ = writeln!(std::io::stderr().lock(), "{}", printable(text.as_ref()));
 }
 
-/// Says what a user should know of the plugins that were opened.
+/// Says what a user should know of the plugins that were opened, and of what the registry says of rules.
 pub(super) fn warn_of_plugins(registry: &Registry) {
-    for warning in registry.take_warnings() {
+    for warning in registry.take_warnings().into_iter().chain(registry.choices_of_nothing()) {
         note(format!("warning: {warning}"));
     }
 }

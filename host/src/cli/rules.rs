@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Global;
 use super::complete;
-use super::output::{Failure, print, print_json, table};
+use super::output::{Failure, print, print_json, table, warn_of_plugins};
 use crate::registry::{PluginEntry, Registry, RuleRecord};
 use crate::suggest::nearest;
 
@@ -23,6 +23,7 @@ pub(super) enum RulesCommand {
 
 pub(super) fn rules(global: &Global, command: &RulesCommand) -> Result<(), Failure> {
     let registry = global.open_registry()?;
+    warn_of_plugins(&registry);
     let RulesCommand::List { facet } = command;
     let mut all = registry.rule_records();
     if let Some(facet) = facet {

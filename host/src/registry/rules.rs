@@ -7,6 +7,7 @@ use tenon_plugin_api::op::OpError;
 
 use super::{PluginEntry, PluginState, Registry, RuleRecord};
 use crate::ir::Rule;
+use crate::suggest::nearest;
 
 /// The rules of a facet for a key in a version, or why they cannot be used.
 type Found = Result<Arc<[Rule]>, OpError>;
@@ -119,6 +120,27 @@ impl Registry {
             record.name(),
             one.manifest.plugin.id
         ))
+    }
+
+    /// What the registry's files say of rules that no plugin has, each with its place and the name that is nearest.
+    pub fn choices_of_nothing(&self) -> Vec<String> {
+        let choices = &self.config().rules;
+        if choices.is_empty() {
+            return Vec::new();
+        }
+        let by_key = self.rule_index.by_key(&self.plugins);
+        let is_known = |name: &str| {
+            let (facet, key) = name.split_once(':')?;
+            by_key.get(facet)?.get(key)
+        };
+        let idle = choices.iter().filter(|(name, _)| is_known(name).is_none());
+        let names: Vec<String> = self.rule_records().iter().map(|(_, rule)| rule.name()).collect();
+        let told = idle.map(|(name, choice)| {
+            let near = nearest(name, names.iter().map(String::as_str));
+            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            format!("{}: no plugin has a rule `{name}`{near}", choice.place)
+        });
+        told.collect()
     }
 
     /// Who has a rule of a facet for a key, and why it is not asked, or in which versions it holds.

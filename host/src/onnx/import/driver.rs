@@ -7,7 +7,7 @@ use crate::eval::Tensor;
 use crate::infer::infer;
 use crate::io::{Mapping, quoted};
 use crate::ir::{AttrValue, Attrs, Context, Cx, Module, Term};
-use crate::onnx::proto::{FunctionProto, ModelProto, NodeProto};
+use crate::onnx::proto::{FunctionProto, ModelProto, NodeProto, OperatorSet};
 use crate::onnx::{TensorReader, decode_model, open_model};
 
 use super::builder::{Builder, Value};
@@ -149,7 +149,10 @@ impl<'m> Importer<'m> {
 
     /// What can be told about the model as a whole.
     fn survey(&mut self) -> Result<(), Stop> {
+        check_operator_sets(&self.model.opset_import, || "the model".to_owned())?;
         for function in &self.model.functions {
+            let place = || format!("the function {}", quoted(function.name));
+            check_operator_sets(&function.opset_import, place)?;
             let key = (standard_domain(function.domain), function.name, function.overload);
             if self.functions.insert(key, function).is_some() {
                 return Err(GraphProblem::FunctionTwice(quoted(function.name)).into());
@@ -164,6 +167,24 @@ impl<'m> Importer<'m> {
         }
         Ok(())
     }
+}
+
+/// A domain has one version; exporters do say the same one twice.
+fn check_operator_sets(
+    sets: &[OperatorSet<'_>],
+    place: impl FnOnce() -> String,
+) -> Result<(), GraphProblem> {
+    let mut versions = HashMap::new();
+    for set in sets {
+        let domain = standard_domain(set.domain);
+        let first = *versions.entry(domain).or_insert(set.version);
+        if first != set.version {
+            let domain = quoted(if domain.is_empty() { "ai.onnx" } else { domain });
+            let second = set.version;
+            return Err(GraphProblem::TwoOperatorSets { place: place(), domain, first, second });
+        }
+    }
+    Ok(())
 }
 
 /// The names of parameters and results in the model.
