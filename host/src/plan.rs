@@ -8,6 +8,9 @@
 //! %c: f32[256] = call_tir(@log, %a) { out = f32[256] }             an address of its own, and a call
 //! ```
 //!
+//! A shape is a list of numbers that follow from the extents of the inputs; `vm.shape_to_tensor` of one is a tensor that the
+//! function writes before it calls anything.
+//!
 //! A result is written to the caller's memory where that is possible: its storage becomes the output.
 //! Inputs, constants and what is returned twice are copied at the end.
 //!
@@ -28,7 +31,7 @@ use std::sync::Arc;
 use rustc_hash::FxBuildHasher;
 
 use crate::ir::op_names::{
-    ALLOC_TENSOR, CALL_TIR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
+    ALLOC_TENSOR, CALL_TIR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW, vm,
 };
 use crate::ir::{
     Args, Attrs, BodyView, Constant, Context, Cx, Expr, Function, Module, NodeSource, Symbol,
@@ -39,6 +42,7 @@ use memory::{Home, Memory, PlannedTensor};
 
 pub use entry::{
     Base, Copy, ENTRY_SYMBOL, Entry, EntryArgument, GivenExtent, KernelCall, Place, SIZES_SYMBOL,
+    Write,
 };
 pub use error::{PlanError, PlanProblem};
 pub use sizes::{Agreement, LARGEST_EXTENT, Size, SizeStep};
@@ -130,6 +134,8 @@ struct Planner<'a> {
     /// What the extents of inputs must be.
     extents: Vec<GivenExtent>,
     agreements: Vec<Agreement>,
+    /// Tensors of numbers, and what they hold.
+    writes: Vec<(usize, Vec<Size>)>,
     calls: Vec<PlannedCall>,
     /// What each call came from.
     sources: Vec<NodeSource>,
@@ -156,6 +162,7 @@ impl<'a> Planner<'a> {
             symbols: Bindings::default(),
             extents: Vec::new(),
             agreements: Vec::new(),
+            writes: Vec::new(),
             calls: Vec::new(),
             sources: Vec::new(),
             programs: Vec::new(),
@@ -201,6 +208,9 @@ impl<'a> Planner<'a> {
 
     /// What a binding's value stands for, after it has been noted what is to be done for it.
     fn bound(&mut self, expr: Expr) -> Step<Value> {
+        if self.is_known_shape(expr) {
+            return Ok(self.tuple(Vec::new()));
+        }
         match self.body.view(expr) {
             View::Call { callee, args, attrs } => self.call(callee, args, attrs),
             View::Constant(_) | View::Var { .. } | View::Tuple(_) | View::TupleGetItem { .. } => {
@@ -253,6 +263,10 @@ impl<'a> Planner<'a> {
             MEMORY_VIEW => self.view(args, ty("ty")?),
             MEMORY_KILL => Ok(self.tuple(Vec::new())),
             CALL_TIR => self.call_tir(args, ty("out")?),
+            vm::SHAPE_TO_TENSOR => match args.get(0) {
+                Some(shape) => self.numbers(shape),
+                None => malformed("a tensor of no shape"),
+            },
             name => Err(left_operator(self.module.cx(), name)),
         }
     }

@@ -47,6 +47,78 @@ fn a_computed_shape_becomes_a_tensor_where_it_is_read_as_one() {
 }
 
 #[test]
+fn slices_begin_and_end_at_computed_places() {
+    // x without its first row, x without its last m rows, every second of the last m columns.
+    let model = model(15)
+        .input("x", FLOAT, &[S("n"), N(9)])
+        .input("z", FLOAT, &[S("m")])
+        .ints("0", &[0])
+        .ints("1", &[1])
+        .ints("2", &[2])
+        .ints("far", &[i64::MAX])
+        .node("Shape", &["x"], &["n"], &[int("end", 1)])
+        .node("Shape", &["z"], &["m"], &[])
+        .node("Neg", &["m"], &["last"], &[])
+        .node("Slice", &["x", "1", "n"], &["a"], &[])
+        .node("Slice", &["x", "0", "last"], &["b"], &[])
+        .node("Slice", &["x", "last", "far", "1", "2"], &["c"], &[])
+        .output("a")
+        .output("b")
+        .output("c");
+    let begins_late = "shape(0, min(max(-1*m + 9*min(max(m, 0), 1), 0), 9))";
+    assert_eq!(
+        model.text().split_once('\n').map(|(_, text)| text.to_owned()).unwrap_or_default(),
+        format!(
+            "%a = strided_slice(%x) {{ axes = [0], begin = [1], end = [9223372036854775807], strides = [1] }}\n\
+             %b = dynamic_slice(%x, const(i64[2], [0, 0]), \
+             shape(min(max(-1*m + min(max(m, 0), 1)*n, 0), n), 9))\n\
+             %c_shape_to_tensor = shape_to_tensor({begins_late})\n\
+             %c_dynamic_slice = dynamic_slice(%x, %c_shape_to_tensor, \
+             shape(n, -1*min(max(-1*m + 9*min(max(m, 0), 1), 0), 9) + 9))\n\
+             %c = strided_slice(%c_dynamic_slice) {{ axes = [1], begin = [0], end = [9223372036854775807], \
+             strides = [2] }}\n\
+             ret (%a, %b, %c)"
+        )
+    );
+}
+
+#[test]
+fn ranges_are_as_long_as_dimensions_say() {
+    let model = model(15)
+        .input("x", FLOAT, &[S("n"), S("m")])
+        .int("0", 0)
+        .int("1", 1)
+        .int("-2", -2)
+        .node("Shape", &["x"], &["s"], &[])
+        .node("Gather", &["s", "0"], &["n"], &[])
+        .node("Gather", &["s", "1"], &["m"], &[])
+        .node("Sub", &["n", "m"], &["d"], &[])
+        .node("Range", &["0", "n", "1"], &["a"], &[])
+        .node("Range", &["n", "0", "-2"], &["b"], &[])
+        .node("Range", &["d", "n", "1"], &["c"], &[])
+        .output("a")
+        .output("b")
+        .output("c");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, m]) -> (i64[n], i64[floordiv(n + 1, 2)], i64[m])\n\
+         %a = arange(shape(n)) { dtype = \"i64\" }\n\
+         %b_arange = arange(shape(floordiv(n + 1, 2))) { dtype = \"i64\" }\n\
+         %b_multiply = multiply(%b_arange, const(i64[], -2))\n\
+         %b_shape_to_tensor = shape_to_tensor(shape(n))\n\
+         %b_reshape = reshape(%b_shape_to_tensor, shape())\n\
+         %b = add(%b_multiply, %b_reshape)\n\
+         %c_arange = arange(shape(m)) { dtype = \"i64\" }\n\
+         %c_shape_to_tensor = shape_to_tensor(shape(n))\n\
+         %c_shape_to_tensor_1 = shape_to_tensor(shape(m))\n\
+         %c_subtract = subtract(%c_shape_to_tensor, %c_shape_to_tensor_1)\n\
+         %c_reshape = reshape(%c_subtract, shape())\n\
+         %c = add(%c_arange, %c_reshape)\n\
+         ret (%a, %b, %c)"
+    );
+}
+
+#[test]
 fn the_shape_of_a_static_tensor_is_a_constant() {
     let model = model(15)
         .input("x", FLOAT, &[N(3), N(4), N(5)])

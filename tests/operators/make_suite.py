@@ -580,6 +580,28 @@ def slices():
     family.write()
 
 
+def positions():
+    """What is said by an index or a number of elements."""
+    family = Family("positions")
+    count = lambda shape: np.arange(shape[0])
+    family.case("arange", "arange", [Shape(7)], count)
+    family.case("arange_i32", "arange", [Shape(3)], lambda shape: count(shape).astype(np.int32), dtype="i32")
+    family.case("arange_f16", "arange", [Shape(2051)], lambda shape: count(shape).astype(np.float16), dtype="f16")
+    family.case("arange_none", "arange", [Shape(0)], count)
+    for name, first, size, f in [
+        ("middle", [1, 2], (3, 2), lambda x: x[1:4, 2:4]),
+        ("rows", [2, 0], (2, 6), lambda x: x[2:4]),
+        ("columns", [0, 5], (5, 1), lambda x: x[:, 5:]),
+        ("too_far", [4, -3], (3, 4), lambda x: x[2:, :4]),
+        ("none", [1, 1], (0, 2), lambda x: x[1:1, 1:3]),
+    ]:
+        family.case(f"dynamic_slice_{name}", "dynamic_slice", [In("f32", 5, 6), Const("i64", first), Shape(*size)],
+                    lambda x, first, size, f=f: f(x))
+    family.case("dynamic_slice_input", "dynamic_slice", [In("f32", 9), In("i64", 1), Shape(4)],
+                lambda x, first, size: x[min(max(first[0], 0), 5):][:4])
+    family.write()
+
+
 if __name__ == "__main__":
-    for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices):
+    for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions):
         make()

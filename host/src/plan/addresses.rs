@@ -4,6 +4,7 @@ use super::memory::PlannedTensor;
 use super::sizes::Size;
 use super::{
     Arg, Base, Copy, Entry, EntryArgument, KernelCall, Place, Plan, PlannedCall, Planner, Step,
+    Write,
 };
 use crate::ir::{DType, TermView, Type};
 use crate::runtime::signature::TensorSpec;
@@ -38,12 +39,18 @@ impl Planner<'_> {
         let agreements = std::mem::take(&mut self.agreements);
         let agreements = agreements.into_iter().chain(self.memory.agreements.drain(..)).collect();
         let extents = std::mem::take(&mut self.extents);
+        let writes = std::mem::take(&mut self.writes).into_iter().map(|(tensor, numbers)| {
+            let tensor = self.tensors[tensor].memory;
+            Write { to: self.memory.place(&mut self.sizes, tensor), numbers }
+        });
+        let writes = writes.collect();
         let entry = Entry {
             inputs,
             outputs,
             extents,
             output_shapes,
             agreements,
+            writes,
             calls,
             copies,
             workspace,

@@ -23,6 +23,8 @@ pub struct Entry {
     pub output_shapes: Vec<Vec<Size>>,
     /// What must hold of the numbers.
     pub agreements: Vec<Agreement>,
+    /// Numbers that are written to memory before anything is called.
+    pub writes: Vec<Write>,
     /// Symbols of the constants.
     pub constants: Vec<String>,
     /// Symbols of the kernels.
@@ -78,6 +80,13 @@ pub enum Base {
     Output(usize),
     Constant(usize),
     Workspace,
+}
+
+/// Numbers to be written side by side, as i64.
+#[derive(Clone, Debug)]
+pub struct Write {
+    pub to: Place,
+    pub numbers: Vec<Size>,
 }
 
 /// Bytes to be copied.

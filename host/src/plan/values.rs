@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::memory::Home;
 use super::sizes::Size;
 use super::{FOLD, PlanProblem, Planner, Step, Tensor, Value, left, malformed, unsupported};
-use crate::ir::{Context, DType, Dim, Expr, Type, View};
+use crate::ir::{Context, DType, Dim, Expr, Type, TypeView, View};
 use crate::runtime::signature::{Extent, TensorSpec};
 
 /// No function has so many arguments or results; a tuple of itself, doubled often, would.
@@ -70,6 +70,36 @@ impl Planner<'_> {
             self.constants.len() - 1
         });
         Ok(Value::Tensor(self.tensor(Home::Constant(number), 0, constant.ty)?))
+    }
+
+    /// The extents of a shape as a tensor.
+    pub(super) fn numbers(&mut self, shape: Expr) -> Step<Value> {
+        let Some(TypeView::Shape(Some(dims))) =
+            self.body.ty(shape).map(|ty| self.body.terms().ty(ty))
+        else {
+            return unsupported("a shape of unknown rank", FOLD);
+        };
+        let numbers = dims.iter().map(|&dim| self.size(dim)).collect::<Step<Vec<Size>>>()?;
+        let ty = self.module.cx().static_tensor_type(DType::I64, &[numbers.len() as i64]);
+        let tensor = self.fresh_tensor(ty)?;
+        self.writes.push((tensor, numbers));
+        Ok(Value::Tensor(tensor))
+    }
+
+    /// Whether a value is a shape whose extents its type says, so that nothing has to be done for it.
+    pub(super) fn is_known_shape(&self, expr: Expr) -> bool {
+        let ty = self.body.ty(expr).map(|ty| self.body.terms().ty(ty));
+        let is_pure = match self.body.view(expr) {
+            View::Call { callee, .. } => match self.body.view(callee) {
+                View::Op { name } => {
+                    let (cx, name) = (self.module.cx(), self.body.terms().str(name));
+                    cx.operators().find(name).is_some_and(|op| op.effect.is_pure())
+                }
+                _ => false,
+            },
+            _ => true,
+        };
+        is_pure && matches!(ty, Some(TypeView::Shape(Some(_))))
     }
 
     pub(super) fn tuple(&mut self, fields: Vec<Value>) -> Value {

@@ -15,7 +15,8 @@ impl Terms<'_> {
 
     /// A number that a dimension is not below, whatever its symbols stand for: they are not negative.
     pub fn dim_lower_bound(self, dim: Dim) -> Option<i64> {
-        bound_at_depth(self, dim, 0)
+        let mut budget = LARGEST_DIM;
+        bound_within(self, dim, &mut budget)
     }
 }
 
@@ -39,12 +40,10 @@ fn is_small(terms: Terms<'_>, dim: Dim) -> bool {
     true
 }
 
-fn bound_at_depth(terms: Terms<'_>, dim: Dim, depth: usize) -> Option<i64> {
-    // What is nested deeper is not worth a stack.
-    if depth > 8 {
-        return None;
-    }
-    let bound = |dim| bound_at_depth(terms, dim, depth + 1);
+/// Looks at no more than `budget` parts, so that neither deep dimensions nor wide ones take long.
+fn bound_within(terms: Terms<'_>, dim: Dim, budget: &mut usize) -> Option<i64> {
+    *budget = budget.checked_sub(1)?;
+    let mut bound = |dim| bound_within(terms, dim, budget);
     match terms.dim(dim) {
         DimView::Const(value) => Some(value),
         DimView::Symbol(_) => Some(0),

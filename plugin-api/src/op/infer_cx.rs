@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ir::{Context, DType, Dim, DimView, Symbol, Term, TermKind, Terms, Type, TypeView};
+use crate::ir::{Context, DType, Dim, Symbol, Term, TermKind, Terms, Type, TypeView};
 
 use super::{Layout, OpAttrs, OpError, OpSchema};
 
@@ -229,33 +229,9 @@ impl<'a> InferCx<'a> {
         })))
     }
 
-    /// A number that a dimension is not below, if one is known: symbols are at least 1.
+    /// A number that a dimension is not below, if one is known: symbols are not negative.
     pub fn lower_bound(&self, dim: Dim) -> Option<i64> {
-        self.lower_bound_within(dim, &mut 64)
-    }
-
-    /// Looks at no more than `budget` parts, so that a dimension of any depth is fine.
-    fn lower_bound_within(&self, dim: Dim, budget: &mut usize) -> Option<i64> {
-        *budget = budget.checked_sub(1)?;
-        let mut inner = |dim: Dim| self.lower_bound_within(dim, budget);
-        match self.terms().dim(dim) {
-            DimView::Const(value) => Some(value),
-            DimView::Symbol(_) => Some(1),
-            DimView::Add(parts) => {
-                parts.iter().try_fold(0i64, |sum, &part| sum.checked_add(inner(part)?))
-            }
-            DimView::Mul(factors) => factors.iter().try_fold(1i64, |product, &factor| {
-                product.checked_mul(inner(factor).filter(|&bound| bound >= 0)?)
-            }),
-            DimView::FloorDiv(a, b) => match self.value(b) {
-                Some(b @ 1..) => inner(a).map(|bound| bound.div_euclid(b)),
-                _ => None,
-            },
-            DimView::FloorMod(_, b) => self.value(b).filter(|&b| b > 0).map(|_| 0),
-            DimView::Min(a, b) => Some(inner(a)?.min(inner(b)?)),
-            DimView::Max(a, b) => inner(a).max(inner(b)),
-            DimView::Unknown(_) => None,
-        }
+        self.terms().dim_lower_bound(dim)
     }
 
     /// The value of a dimension that is a plain integer.

@@ -12,6 +12,8 @@
 //! ```
 //!
 //! A program that writes several tensors gets one for each, and the variable stands for the tuple of them.
+//! A tensor of a shape is the numbers of that, which are known before any program runs (`vm.shape_to_tensor`).
+//!
 //! The program writes all of its outputs and nothing else, so the tensors hold from then on what the call
 //! returned. A reshape moves no data: its result is the same memory under another type, or in a shape that is
 //! found out at run time. One of memory that the function made before and writes would not be what it was: that has
@@ -58,6 +60,7 @@ fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Func
                 match lowering {
                     Lowering::Program => ops.call_into(&mut rw, var, value, &mut new)?,
                     Lowering::View => new.push((var, ops.view(&mut rw, value)?)),
+                    Lowering::Numbers => new.push((var, ops.numbers(&mut rw, value)?)),
                 }
             }
             new_blocks.push((block.is_dataflow, new));
@@ -90,6 +93,8 @@ fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Func
 struct Ops {
     call_tir: Symbol,
     reshape: Symbol,
+    shape_to_tensor: Symbol,
+    numbers: Symbol,
     alloc_tensor: Symbol,
     view: Symbol,
     out: Symbol,
@@ -104,6 +109,8 @@ struct Ops {
 enum Lowering {
     Program,
     View,
+    /// A shape as a tensor.
+    Numbers,
 }
 
 impl Ops {
@@ -111,6 +118,8 @@ impl Ops {
         Self {
             call_tir: cx.symbol("call_tir"),
             reshape: cx.symbol("reshape"),
+            shape_to_tensor: cx.symbol("shape_to_tensor"),
+            numbers: cx.symbol("vm.shape_to_tensor"),
             alloc_tensor: cx.symbol("builtin.alloc_tensor"),
             view: cx.symbol("memory.view"),
             out: cx.symbol("out"),
@@ -125,6 +134,7 @@ impl Ops {
         match rw.view(callee) {
             View::Op { name } if name == self.call_tir => Some(Lowering::Program),
             View::Op { name } if name == self.reshape => Some(Lowering::View),
+            View::Op { name } if name == self.shape_to_tensor => Some(Lowering::Numbers),
             _ => None,
         }
     }
@@ -178,6 +188,13 @@ impl Ops {
             args.truncate(1);
         }
         Ok(self.typed_call(rw, self.view, &args, ty))
+    }
+
+    fn numbers(&self, rw: &mut Rewriter, call: Expr) -> Result<Expr> {
+        let ty = type_of(rw, call)?;
+        let args = rw.body().operands(call).skip(1).to_vec();
+        let op = rw.named(Kind::OP, self.numbers);
+        Ok(rw.call(op, &args, Attrs::NONE, Some(ty)))
     }
 
     /// A call of an operator that is told the type of its result.

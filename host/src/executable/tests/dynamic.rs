@@ -42,6 +42,24 @@ fn one_function_serves_all_extents() {
 }
 
 #[test]
+fn shapes_are_tensors_where_programs_read_them() {
+    let text = r#"fn @main(%x: f32[n, m]) {
+  %s: shape[n, m] = shape(n, m)
+  %t: i64[2] = vm.shape_to_tensor(%s)
+  %u: i64[1] = vm.shape_to_tensor(shape(2*n + 1))
+  %v: i64[2] = call_tir(@plus, %t, %u) { out = i64[2] }
+  ret (%v, %t, %u)
+}
+
+prim @plus(%x: i64[2], %y: i64[1], out %z: i64[2]) {
+  for %i in 0..2 {
+    %z[%i] = %x[%i] + %y[0]
+  }
+}"#;
+    check_at(text, &[&[1, 2], &[70, 0], &[0, 3]]);
+}
+
+#[test]
 fn symbols_are_found_in_expressions() {
     let text = format!(
         r#"fn @main(%x: f32[2*n + 1, m], %y: f32[n, m]) {{

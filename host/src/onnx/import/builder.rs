@@ -303,10 +303,7 @@ impl Builder {
                 return Ok(self.bind(value, expr, &name));
             }
             Form::Constant(constant) => self.tx.shared_constant(constant.clone()),
-            Form::Known => {
-                let Some(known) = entry.known.clone() else { return invalid("it has no elements") };
-                return self.materialize(value, &known);
-            }
+            Form::Known => return self.materialize(value),
             Form::Missing => return invalid("it has no value"),
         };
         self.values[value.0 as usize].form = Form::Ready(expr);
@@ -324,15 +321,10 @@ impl Builder {
     }
 
     /// Computes a tensor of dimensions at run time, or makes it a constant when all are numbers.
-    fn materialize(&mut self, value: Value, known: &Known) -> Result<Expr, Problem> {
+    fn materialize(&mut self, value: Value) -> Result<Expr, Problem> {
         let made = match self.as_constant(value) {
             Some(constant) => self.add(constant.ty, Form::Constant(constant), None),
-            None => {
-                if !known.is_shape(self.terms()) {
-                    return unsupported("a number computed from dimensions that may be negative");
-                }
-                self.computed(value)?
-            }
+            None => self.computed(value)?,
         };
         let expr = self.operand(made)?;
         self.values[value.0 as usize].form = Form::Ready(expr);

@@ -55,7 +55,9 @@ pub enum GraphProblem {
     TooManyNodes(usize),
     #[error("no version of the operators of {0} is given")]
     NoOperatorSet(String),
-    #[error("{place} is in the operators of {domain} of version {first}, and in those of version {second}")]
+    #[error(
+        "{place} is in the operators of {domain} of version {first}, and in those of version {second}"
+    )]
     TwoOperatorSets { place: String, domain: String, first: i64, second: i64 },
 }
 

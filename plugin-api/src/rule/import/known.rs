@@ -71,12 +71,6 @@ impl Known {
         )
     }
 
-    /// Whether the elements may be dimensions of a tensor.
-    pub fn is_shape(&self, terms: Terms<'_>) -> bool {
-        let is_dim = |&dim: &Dim| terms.dim_lower_bound(dim).is_some_and(|bound| bound >= 0);
-        self.elements.iter().all(is_dim)
-    }
-
     /// Whether tensors of this type are looked into.
     pub fn has_elements_of(dtype: DType) -> bool {
         (dtype.is_int() && dtype.bits() >= 8) || dtype.is_bool()

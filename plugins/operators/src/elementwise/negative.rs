@@ -10,6 +10,7 @@ use tenon_plugin_api::with_number;
 
 use super::types::number;
 use crate::kernel::elements::map;
+use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 use crate::program::elementwise::computes;
 
@@ -45,6 +46,21 @@ follows_precision!(Negative);
 #[rule(gradient)]
 fn gradient(_: &Negative, at: &mut Adjoint<'_>) -> Grads {
     Grads::of([at.neg(at.grad())])
+}
+
+/// `Neg` of dimensions.
+#[rule(import.onnx, key = "Neg", since = 6, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::fold(node, |node, inputs| {
+        let Known { dtype, shape, elements } = &inputs[0];
+        if ![DType::I64, DType::I32].contains(dtype) {
+            return Ok(None);
+        }
+        let cx = node.cx();
+        let elements = elements.iter().map(|&dim| cx.dim_mul(dim, cx.dim(-1))).collect();
+        let known = Known { dtype: *dtype, shape: shape.clone(), elements };
+        Ok(Some(known).filter(|known| fold::fits(node, known)))
+    })
 }
 
 crate::onnx::same!(Negative is "Neg" since 6);

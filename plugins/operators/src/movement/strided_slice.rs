@@ -12,6 +12,7 @@ use tenon_plugin_api::rule::prelude::*;
 use crate::kernel::moves::{copy, wrap_axis};
 use crate::kernel::space::row_major;
 use crate::onnx::fold::{self, Folded};
+use crate::onnx::steps::not_below_zero;
 use crate::precision::follows_precision;
 use crate::program::index::axis_of;
 use tenon_plugin_api::program::{self, Extent};
@@ -124,7 +125,11 @@ fn slice_extent(cx: &InferCx<'_>, dim: Dim, begin: i64, end: i64, stride: i64) -
         0.. => cx.dim_min(cx.dim(index), dim),
         _ => positive(cx.dim_add(dim, cx.dim(index))),
     };
-    let room = positive(cx.dim_sub(clamp(end), clamp(begin)));
+    let room = match begin {
+        ..0 if clamp(end) == dim => cx.dim_min(cx.dim(begin.saturating_neg()), dim),
+        0.. if clamp(end) == dim => positive(cx.dim_sub(dim, cx.dim(begin))),
+        _ => positive(cx.dim_sub(clamp(end), clamp(begin))),
+    };
     let room = cx.dim_add(room, cx.dim(stride - 1));
     Ok(cx.dim_floor_div(room, cx.dim(stride)))
 }
@@ -199,29 +204,108 @@ fn gradient(op: &StridedSlice, at: &mut Adjoint<'_>) -> Result<Grads> {
     Ok(Grads::of([g]))
 }
 
-/// `Slice`, its ranges attributes or inputs.
+/// `Slice`, its ranges attributes or inputs. What begins or ends at a symbolic place is a `dynamic_slice`, of whose result
+/// the rest is taken.
 #[rule(import.onnx, key = "Slice", since = 1)]
 fn import(node: &mut Node<'_>) -> Outputs {
-    let x = node.input(0)?;
+    let mut x = node.input(0)?;
     let dims = node.dims(x)?;
-    let ranges = ranges(node, &dims)?;
+    let mut ranges = ranges(node, &dims)?;
+    let is_symbolic = |range: &Range| matches!(range.ends, Ends::Symbolic { .. });
+    if ranges.iter().any(is_symbolic) {
+        x = dynamic(node, x, &dims, &ranges)?;
+        ranges.retain(|range| !is_symbolic(range) || range.step != 1);
+        if ranges.is_empty() {
+            return Ok(vec![x]);
+        }
+    }
     let list = |of: fn(&Range) -> i64| -> Vec<i64> { ranges.iter().map(of).collect() };
     let attrs = [
-        ("begin", list(|range| range.start).into()),
-        ("end", list(|range| range.end).into()),
+        ("begin", list(|range| range.known().0).into()),
+        ("end", list(|range| range.known().1).into()),
         ("strides", list(|range| range.step).into()),
         ("axes", list(|range| range.axis as i64).into()),
     ];
     Ok(vec![node.call("strided_slice", &[x], &attrs)?])
 }
 
+/// The part of `x` between the symbolic places, everything along the other axes.
+fn dynamic(
+    node: &mut Node<'_>,
+    x: Value,
+    dims: &[Dim],
+    ranges: &[Range],
+) -> Result<Value, Problem> {
+    let mut first = vec![node.cx().dim(0); dims.len()];
+    let mut size = dims.to_vec();
+    for range in ranges {
+        if let Ends::Symbolic { start, end } = range.ends {
+            let [start, end] = [start, end].map(|place| place_in(node, place, dims[range.axis]));
+            let extent = size[range.axis];
+            let room = node.cx().dim_sub(end, start);
+            // A place is never behind the end of its axis.
+            size[range.axis] = if end == extent { room } else { not_below_zero(node, room) };
+            first[range.axis] = start;
+        }
+    }
+    if !first.iter().chain(&size).all(|&dim| node.terms().is_small_dim(dim)) {
+        return unsupported("a slice between places that take so much to compute");
+    }
+    let first = node.known(&Known::vector(first))?;
+    let size = node.shape(&size)?;
+    node.apply("dynamic_slice", &[x, first, size])
+}
+
+/// A place in an axis of this extent, as NumPy has it: one below zero counts from the end, one outside is the nearest.
+fn place_in(node: &Node<'_>, place: Dim, extent: Dim) -> Dim {
+    let cx = node.cx();
+    let bound = |dim| node.terms().dim_lower_bound(dim);
+    // Exporters write the largest numbers for "to the end".
+    const FAR: i64 = i32::MAX as i64;
+    match node.terms().dim_value(place) {
+        Some(FAR..) => return extent,
+        Some(place) if place <= -FAR => return cx.dim(0),
+        _ => {}
+    }
+    let opposite = cx.dim_mul(place, cx.dim(-1));
+    let place = match (bound(place), bound(opposite)) {
+        (Some(0..), _) => place,
+        (_, Some(1..)) => cx.dim_add(place, extent),
+        _ => {
+            let is_below_zero = cx.dim_min(cx.dim_max(opposite, cx.dim(0)), cx.dim(1));
+            cx.dim_add(place, cx.dim_mul(extent, is_below_zero))
+        }
+    };
+    let place = not_below_zero(node, place);
+    match bound(cx.dim_sub(extent, place)) {
+        Some(0..) => place,
+        _ => cx.dim_min(place, extent),
+    }
+}
+
 /// What a slice takes of one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     axis: usize,
-    start: i64,
-    end: i64,
+    ends: Ends,
     step: i64,
+}
+
+/// Where a slice begins, and where it stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    Known { start: i64, end: i64 },
+    Symbolic { start: Dim, end: Dim },
+}
+
+impl Range {
+    /// Start and end; everything where it is symbolic, since that has been cut out by then.
+    fn known(&self) -> (i64, i64) {
+        match self.ends {
+            Ends::Known { start, end } => (start, end),
+            Ends::Symbolic { .. } => (0, i64::MAX),
+        }
+    }
 }
 
 /// The ranges that a `Slice` of a tensor of these dimensions takes.
@@ -249,25 +333,29 @@ fn ranges(node: &Node<'_>, dims: &[Dim]) -> Result<Vec<Range>, Problem> {
         if step == 0 {
             return invalid("one of its steps is 0");
         }
-        let index = |dim: Dim| index(node, dim, dims[axis], step);
-        let mut start = index(starts[i])?;
-        if step < 0
-            && let Some(extent) = node.terms().dim_value(dims[axis])
-        {
-            // One that lies before the first element is the first; only an end may lie before it.
-            start = start.max(-extent);
-        }
-        found.push(Range { axis, start, end: index(ends[i])?, step });
+        let ends = match [starts[i], ends[i]].map(|place| index(node, place, dims[axis], step)) {
+            [Some(mut start), Some(end)] => {
+                if step < 0
+                    && let Some(extent) = node.terms().dim_value(dims[axis])
+                {
+                    // One that lies before the first element is the first; only an end may lie before it.
+                    start = start.max(-extent);
+                }
+                Ends::Known { start, end }
+            }
+            _ if step < 0 => return unsupported("a slice backwards from or to a symbolic place"),
+            _ => Ends::Symbolic { start: starts[i], end: ends[i] },
+        };
+        found.push(Range { axis, ends, step });
     }
     Ok(found)
 }
 
 /// A start or end as a number. One that is the extent of the axis is beyond its last element.
-fn index(node: &Node<'_>, index: Dim, extent: Dim, step: i64) -> Result<i64, Problem> {
+fn index(node: &Node<'_>, index: Dim, extent: Dim, step: i64) -> Option<i64> {
     match node.terms().dim_value(index) {
-        Some(value) => Ok(value),
-        None if index == extent && step > 0 => Ok(i64::MAX),
-        None => unsupported("a slice from or to a symbolic place"),
+        None if index == extent && step > 0 => Some(i64::MAX),
+        value => value,
     }
 }
 
@@ -288,7 +376,8 @@ fn part(node: &Node<'_>, data: &Known) -> Result<Option<Known>, Problem> {
         let index = if index < 0 { index.saturating_add(extent) } else { index };
         index.clamp(low, high.max(low))
     };
-    let (mut at, end) = (clamp(range.start), clamp(range.end));
+    let Ends::Known { start, end } = range.ends else { return Ok(None) };
+    let (mut at, end) = (clamp(start), clamp(end));
     let mut elements = Vec::new();
     while if range.step > 0 { at < end } else { at > end } {
         elements.push(data.elements[at as usize]);

@@ -1,6 +1,10 @@
-//! Numbers at equal distances, when they are known.
+//! Numbers at equal distances: a constant where they are known, and where dimensions say how many they are multiples of
+//! `arange`.
 
 use tenon_plugin_api::rule::prelude::*;
+
+use super::fold::Folded;
+use super::steps::not_below_zero;
 
 /// `Range` of constants.
 #[rule(import.onnx, key = "Range", since = 11)]
@@ -40,6 +44,44 @@ fn range(node: &mut Node<'_>) -> Outputs {
     };
     let count = bytes.len() as i64 * 8 / i64::from(dtype.bits().max(1));
     Ok(vec![node.constant(dtype, &[count], &bytes)?])
+}
+
+/// `Range` of dimensions, with a step that is known.
+#[rule(import.onnx, key = "Range", since = 11, benefit = 2)]
+fn range_of_dims(node: &mut Node<'_>) -> Folded {
+    let Some(inputs) = node.known_inputs() else { return Ok(None) };
+    let ends: Vec<Dim> =
+        inputs.iter().filter_map(|input| input.elements.first().copied()).collect();
+    let &[start, limit, step] = ends.as_slice() else { return Ok(None) };
+    let is_number = |dim| node.terms().dim_value(dim).is_some();
+    let small = 1..=1 << 53;
+    let by = node.terms().dim_value(step).filter(|by| small.contains(&by.unsigned_abs()));
+    let Some(by) = by else { return Ok(None) };
+    if is_number(start) && is_number(limit) {
+        return Ok(None);
+    }
+    node.ignore("stash_type");
+    let room = node.cx().dim_sub(limit, start);
+    let room = if by > 0 { room } else { node.cx().dim_mul(room, node.cx().dim(-1)) };
+    let room = not_below_zero(node, room);
+    let cx = node.cx();
+    let above = cx.dim_add(room, cx.dim(by.abs() - 1));
+    let count = cx.dim_floor_div(above, cx.dim(by.abs()));
+    if ![count, start].iter().all(|&dim| node.terms().is_small_dim(dim)) {
+        return Ok(None);
+    }
+    let dtype = inputs[0].dtype;
+    let shape = node.shape(&[count])?;
+    let mut numbers = node.call("arange", &[shape], &[("dtype", dtype.to_string().into())])?;
+    if by != 1 {
+        let by = node.scalar(dtype, by as f64)?;
+        numbers = node.apply("multiply", &[numbers, by])?;
+    }
+    if node.terms().dim_value(start) != Some(0) {
+        let start = node.known(&Known::scalar(dtype, start))?;
+        numbers = node.apply("add", &[numbers, start])?;
+    }
+    Ok(Some(vec![numbers]))
 }
 
 /// The length of a range, when there is room for so many numbers.

@@ -25,6 +25,14 @@ pub(crate) fn reshape_to(
     node.apply("reshape", &[value, shape])
 }
 
+/// A dimension, or 0 where it is below.
+pub(crate) fn not_below_zero(node: &Node<'_>, dim: Dim) -> Dim {
+    match node.terms().dim_lower_bound(dim) {
+        Some(0..) => dim,
+        _ => node.cx().dim_max(dim, node.cx().dim(0)),
+    }
+}
+
 /// The number of elements of a shape.
 pub(crate) fn product(node: &Node<'_>, dims: &[Dim]) -> Dim {
     let cx = node.cx();

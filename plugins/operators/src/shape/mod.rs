@@ -1,5 +1,6 @@
 //! Operators that change the shape and keep the elements, and those on shapes themselves.
 
+pub mod arange;
 pub mod broadcast_to;
 pub mod expand_dims;
 pub mod full;

@@ -71,7 +71,7 @@ fn build_sizes<'cx>(asm: &Assembler<'cx, '_>, entry: &Entry) -> Result<()> {
     interface.succeed()
 }
 
-/// Writes numbers side by side, unless the place is null.
+/// Writes numbers one after the other, unless the place is null.
 fn write_numbers<'cx>(
     interface: &Interface<'cx, '_>,
     place: PointerValue<'cx>,
@@ -82,12 +82,22 @@ fn write_numbers<'cx>(
         ["write", "after"].map(|name| asm.cx.append_basic_block(interface.func, name));
     b.build_conditional_branch(b.build_is_null(place, "")?, after, write)?;
     b.position_at_end(write);
+    write_side_by_side(interface, place, numbers)?;
+    b.build_unconditional_branch(after)?;
+    b.position_at_end(after);
+    Ok(())
+}
+
+fn write_side_by_side<'cx>(
+    interface: &Interface<'cx, '_>,
+    place: PointerValue<'cx>,
+    numbers: &[Size],
+) -> Result<()> {
+    let asm = interface.asm;
     for (index, &number) in numbers.iter().enumerate() {
         let place = asm.element(place, asm.cx.i64_type().into(), asm.index(index as i64))?;
         asm.store(place, interface.size(number)?.into(), 8)?;
     }
-    b.build_unconditional_branch(after)?;
-    b.position_at_end(after);
     Ok(())
 }
 
@@ -130,6 +140,9 @@ impl<'cx, 'a> Builder<'cx, 'a> {
         self.outputs = self.interface.outputs(self.interface.param(1)?)?;
         if entry.workspace != Size::Known(0) {
             self.check_workspace()?;
+        }
+        for write in &entry.writes {
+            write_side_by_side(&self.interface, self.address(write.to)?, &write.numbers)?;
         }
         let kernels = self.declare_kernels()?;
         let mark = entry.is_profiled.then(|| {
