@@ -117,6 +117,37 @@ const CASES: &[(&str, &str, &str)] = &[
         "%x: f64[7, 4]",
         "strided_slice(%x) { begin = [5, -1], end = [0, -9], strides = [-2, -1] }",
     ),
+    (
+        "gather_elements",
+        "%x: f64[2, 3]",
+        "gather_elements(%x, const(i64[2, 4], [2, 0, -1, 2, 1, 1, 0, 0])) { axis = 1 }",
+    ),
+    ("gather_nd", "%x: f64[3, 2, 2]", "gather_nd(%x, const(i64[3, 2], [2, 0, 2, 0, -1, 1]))"),
+    (
+        "gather_nd_batch",
+        "%x: f64[2, 3]",
+        "gather_nd(%x, const(i64[2, 2, 1], [2, 0, 1, 1])) { batch_dims = 1 }",
+    ),
+    (
+        "scatter_elements",
+        "%x: f64[3, 2], %y: f64[2, 2]",
+        "scatter_elements(%x, const(i64[2, 2], [2, 0, 0, -1]), %y)",
+    ),
+    (
+        "scatter_elements_add",
+        "%x: f64[2, 3], %y: f64[2, 4]",
+        "scatter_elements(%x, const(i64[2, 4], [2, 0, -1, 2, 1, 1, 0, 0]), %y) { axis = 1, reduction = \"add\" }",
+    ),
+    (
+        "scatter_nd",
+        "%x: f64[3, 2, 2], %y: f64[2, 2]",
+        "scatter_nd(%x, const(i64[2, 2], [2, 0, -2, 1]), %y)",
+    ),
+    (
+        "scatter_nd_add_batch",
+        "%x: f64[2, 3], %y: f64[2, 2]",
+        "scatter_nd(%x, const(i64[2, 2, 1], [2, 0, 1, 1]), %y) { batch_dims = 1, reduction = \"add\" }",
+    ),
     ("take", "%x: f64[4, 3]", "take(%x, const(i64[3], [3, 0, 3])) { axis = 0 }"),
     ("take_last", "%x: f64[2, 4]", "take(%x, const(i64[2, 2], [1, 0, -1, 1])) { axis = 1 }"),
     ("transpose", "%x: f64[2, 3, 4]", "transpose(%x) { axes = [1, -1, 0] }"),

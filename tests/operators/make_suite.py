@@ -602,6 +602,76 @@ def positions():
     family.write()
 
 
+def gather():
+    family = Family("gather")
+    elements = lambda axis: lambda x, i: ort("GatherElements", [x, i], axis=axis)
+    # Indices that are inputs are in -8 .. 8.
+    family.case("gather_elements", "gather_elements", [In("f32", 8, 3), In("i64", 5, 3)], elements(0))
+    family.case("gather_elements_last", "gather_elements", [In("f32", 2, 3, 8), In("i32", 2, 3, 11)], elements(2), axis=-1)
+    family.case("gather_elements_part", "gather_elements", [In("i8", 5, 8, 4), In("i64", 2, 6, 3)], elements(1), axis=1)
+    family.case("gather_elements_const", "gather_elements", [In("f16", 3, 2), Const("i64", [[0, -1], [2, 1]])], elements(0))
+    family.case("gather_elements_empty", "gather_elements", [In("f32", 3, 2), In("i64", 0, 2)], elements(0))
+    family.case("gather_elements_bool", "gather_elements", [In("bool", 8), In("i32", 9)], elements(0))
+    parts = lambda batch: lambda x, i: ort("GatherND", [x, i.astype(np.int64)], batch_dims=batch)
+    family.case("gather_nd", "gather_nd", [In("f32", 8, 8), In("i64", 7, 2)], parts(0))
+    family.case("gather_nd_parts", "gather_nd", [In("f32", 8, 3, 2), In("i64", 2, 5, 1)], parts(0))
+    family.case("gather_nd_one", "gather_nd", [In("i64", 8, 8, 3), In("i32", 2)], parts(0))
+    family.case("gather_nd_batch", "gather_nd", [In("f32", 3, 8, 4), In("i64", 3, 5, 1)], parts(1), batch_dims=1)
+    family.case("gather_nd_batches", "gather_nd", [In("f32", 2, 3, 8, 8), In("i64", 2, 3, 2)], parts(2), batch_dims=2)
+    family.case("gather_nd_const", "gather_nd", [In("f64", 2, 3, 4), Const("i64", [[0, -1], [1, 1]])], parts(0))
+
+    combine = {"update": lambda a, b: b, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+    # ONNX Runtime does not say in which order it takes equal indices; where none are equal it must agree.
+    judge = lambda op, args, out, reduction, **attrs: np.testing.assert_array_equal(
+        ort(op, args, reduction="none" if reduction == "update" else reduction, **attrs), out)
+
+    def scatter_elements(x, i, u, axis=0, reduction="update"):
+        out, places = x.copy(), set()
+        for place in np.ndindex(i.shape):
+            at = place[:axis] + (int(i[place]) % x.shape[axis],) + place[axis + 1:]
+            places.add(at)
+            out[at] = combine[reduction](out[at], u[place])
+        if len(places) == i.size:
+            judge("ScatterElements", [x, i, u], out, reduction, axis=axis)
+        return out
+
+    def scatter_nd(x, i, u, batch=0, reduction="update"):
+        out, places = x.copy(), set()
+        for place in np.ndindex(i.shape[:-1]):
+            at = place[:batch] + tuple(int(index) % extent for index, extent in zip(i[place], x.shape[batch:]))
+            places.add(at)
+            out[at] = combine[reduction](out[at], u[place])
+        if len(places) == math.prod(i.shape[:-1]) and batch == 0:
+            judge("ScatterND", [x, i.astype(np.int64), u], out, reduction)
+        return out
+
+    unique = Const("i64", [[0, -1, 2], [3, 0, -3]])
+    for reduction in combine:
+        attrs = {} if reduction == "update" else dict(reduction=reduction)
+        elements = lambda axis, attrs=attrs: lambda *a: scatter_elements(*a, axis=axis, **attrs)
+        family.case(f"scatter_elements_{reduction}", "scatter_elements",
+                    [In("f32", 4, 3), unique, In("f32", 2, 3)], elements(0), **attrs)
+        family.case(f"scatter_elements_{reduction}_equal", "scatter_elements",
+                    [In("f32", 2, 8, 3), In("i64", 2, 13, 2), In("f32", 2, 13, 2)], elements(1), axis=-2, **attrs)
+        family.case(f"scatter_elements_{reduction}_i32", "scatter_elements",
+                    [In("i32", 8), In("i32", 5), In("i32", 5)], elements(0), **attrs)
+        parts = lambda batch, attrs=attrs: lambda *a: scatter_nd(*a, batch=batch, **attrs)
+        family.case(f"scatter_nd_{reduction}", "scatter_nd",
+                    [In("f32", 4, 3), Const("i64", [[0], [-1]]), In("f32", 2, 3)], parts(0), **attrs)
+        family.case(f"scatter_nd_{reduction}_equal", "scatter_nd",
+                    [In("f32", 8, 8), In("i64", 9, 2), In("f32", 9)], parts(0), **attrs)
+        family.case(f"scatter_nd_{reduction}_batch", "scatter_nd",
+                    [In("f32", 2, 8, 3), In("i64", 2, 6, 1), In("f32", 2, 6, 3)], parts(1), batch_dims=1, **attrs)
+    family.case("scatter_elements_f16", "scatter_elements", [In("f16", 8), In("i64", 9), In("f16", 9)],
+                lambda *a: scatter_elements(*a, reduction="add"), reduction="add")
+    family.case("scatter_elements_bool", "scatter_elements", [In("bool", 8), In("i64", 4), In("bool", 4)], scatter_elements)
+    family.case("scatter_elements_nan", "scatter_elements",
+                [Const("f32", [math.nan, 1, 2]), Const("i64", [0, 1, 2]), Const("f32", [1, math.nan, 3])],
+                lambda x, i, u: np.maximum(x, u), reduction="max")
+    family.case("scatter_nd_nothing", "scatter_nd", [In("f32", 4, 3), In("i64", 0, 1), In("f32", 0, 3)], scatter_nd)
+    family.write()
+
+
 if __name__ == "__main__":
-    for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions):
+    for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions, gather):
         make()

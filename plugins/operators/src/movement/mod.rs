@@ -2,9 +2,14 @@
 
 pub mod concatenate;
 pub mod dynamic_slice;
+pub mod gather_elements;
+pub mod gather_nd;
 pub mod index_add;
 pub mod pad;
-mod places;
+pub(crate) mod places;
+mod reduced;
+pub mod scatter_elements;
+pub mod scatter_nd;
 pub mod split;
 pub mod strided_slice;
 pub mod take;

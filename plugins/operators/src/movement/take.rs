@@ -74,7 +74,7 @@ fn gradient(op: &Take, at: &mut Adjoint<'_>) -> Result<Grads> {
     Ok([Grad::Of(g), Grad::Zero].into())
 }
 
-/// `Gather`: negative indices count from the end.
+/// `Gather`. Indices that are known are counted from the start where the extent is known as well.
 #[rule(import.onnx, key = "Gather", since = 1)]
 fn import(node: &mut Node<'_>) -> Outputs {
     let (x, indices) = (node.input(0)?, node.input(1)?);
@@ -84,35 +84,17 @@ fn import(node: &mut Node<'_>) -> Outputs {
     Ok(vec![node.call("take", &[x, indices], &[("axis", (axis as i64).into())])?])
 }
 
-/// The indices, none of them negative.
+/// Known indices into a known extent, none of them negative.
 fn from_the_start(node: &mut Node<'_>, indices: Value, extent: Dim) -> Result<Value, Problem> {
-    let Some(extent) = node.terms().dim_value(extent) else {
-        // A constant index that is not negative needs nothing.
-        let numbers = node.elements(indices).and_then(|known| known.numbers(node.terms()));
-        return match numbers.is_some_and(|numbers| numbers.iter().all(|&index| index >= 0)) {
-            true => Ok(indices),
-            false => unsupported("indices into a symbolic dimension that may be negative"),
-        };
-    };
-    if let Some(mut known) = node.elements(indices)
-        && let Some(numbers) = known.numbers(node.terms())
-    {
-        if let Some(index) = numbers.iter().find(|&index| !(-extent..extent).contains(index)) {
-            return invalid(format!("index {index} into a dimension of {extent}"));
-        }
-        let fixed = |index: i64| node.cx().dim(if index < 0 { index + extent } else { index });
-        known.elements = numbers.into_iter().map(fixed).collect();
-        return node.known(&known);
+    let Some(extent) = node.terms().dim_value(extent) else { return Ok(indices) };
+    let Some(mut known) = node.elements(indices) else { return Ok(indices) };
+    let Some(numbers) = known.numbers(node.terms()) else { return Ok(indices) };
+    if let Some(index) = numbers.iter().find(|&index| !(-extent..extent).contains(index)) {
+        return invalid(format!("index {index} into a dimension of {extent}"));
     }
-    let dtype = node.dtype(indices)?;
-    if !dtype.is_signed() {
-        return Ok(indices);
-    }
-    let zero = node.scalar_like(indices, 0.0)?;
-    let is_negative = node.apply("less", &[indices, zero])?;
-    let extent = node.scalar_like(indices, extent as f64)?;
-    let moved = node.apply("add", &[indices, extent])?;
-    node.apply("where", &[is_negative, moved, indices])
+    let fixed = |index: i64| node.cx().dim(if index < 0 { index + extent } else { index });
+    known.elements = numbers.into_iter().map(fixed).collect();
+    node.known(&known)
 }
 
 /// `Gather` of dimensions.

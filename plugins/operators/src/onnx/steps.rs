@@ -131,3 +131,15 @@ pub(crate) fn check_equal(node: &Node<'_>, [a, b]: [Dim; 2], what: &str) -> Resu
         _ => Ok(()),
     }
 }
+
+/// What a scattering node does with elements that are there: it has said so since version 16, and by comparison since 18.
+pub(crate) fn reduction_of(node: &Node<'_>) -> Result<&'static str, Problem> {
+    match node.text("reduction", "none")?.as_str() {
+        "none" => Ok("update"),
+        "add" => Ok("add"),
+        "mul" => Ok("mul"),
+        "max" => Ok("max"),
+        "min" => Ok("min"),
+        other => invalid(format!("there is no reduction `{other}`")),
+    }
+}

@@ -49,6 +49,50 @@ pub(crate) fn index_at<'p>(
     at.lt(0).select(at + extent, at).max(0).min(extent - 1)
 }
 
+/// The indices of the element of `data` at `place`, but for `axis`, along which `indices` says at `place` where it is.
+pub(crate) fn along_axis<'p>(
+    data: &Buffer<'p>,
+    indices: &Buffer<'p>,
+    axis: usize,
+    place: &[Scalar<'p>],
+) -> Vec<Scalar<'p>> {
+    let at = |other: usize| match other == axis {
+        true => index_at(indices, place, data.shape()[axis]),
+        false => inside(place[other], data.shape()[other], indices.shape()[other], indices),
+    };
+    (0..place.len()).map(at).collect()
+}
+
+/// The indices of the element of `data` that a vector of indices and the last ones of `place` lead to. The first `batch` axes of
+/// both go together.
+pub(crate) fn along_vector<'p>(
+    data: &Buffer<'p>,
+    indices: &Buffer<'p>,
+    batch: usize,
+    place: &[Scalar<'p>],
+) -> Vec<Scalar<'p>> {
+    let program = indices.program();
+    let outer = indices.shape().len() - 1;
+    let count = data.shape().len() - batch - (place.len() - outer);
+    let common = (0..batch)
+        .map(|axis| inside(place[axis], data.shape()[axis], indices.shape()[axis], indices));
+    let indexed = (0..count).map(|position| {
+        let vector = [&place[..outer], &[program.index(position as i64)]].concat();
+        index_at(indices, &vector, data.shape()[batch + position])
+    });
+    common.chain(indexed).chain(place[outer..].iter().copied()).collect()
+}
+
+/// An index that runs over `own`, into an axis of `extent`: where these may differ, one outside is moved to the last.
+fn inside<'p>(index: Scalar<'p>, extent: Dim, own: Dim, of: &Buffer<'p>) -> Scalar<'p> {
+    let program = of.program();
+    match (own.value(program), extent.value(program)) {
+        (Some(own), Some(extent)) if own <= extent => index,
+        _ if own == extent => index,
+        _ => index.min(extent.index(program) - 1),
+    }
+}
+
 /// The indices in a tensor of shape `to` of the element that has `indices` in one of shape `from`; both have as many elements.
 /// Only the axes that are really joined or divided are computed with: where the shapes agree, indices pass through.
 pub(crate) fn regroup<'p, E: Extent + PartialEq>(
