@@ -110,6 +110,8 @@ fn both_sides_of_a_lie_are_refused_with_the_difference() {
     let listed = "the manifest lists the passes [\"test.C\"], the table has ";
     assert_eq!(error("PASS_MISSING"), format!("{LIE}{listed}[]"));
     assert_eq!(error("PASS_EXTRA"), format!("{LIE}{listed}[\"test.C\", \"test.Extra\"]"));
+    let endless = "the table of passes says that it has 4000000000, the manifest lists 1";
+    assert_eq!(error("PASSES_WITHOUT_END"), format!("{LIE}{endless}"));
     let found = error("OTHER_MANIFEST");
     let wanted = "of the pass `test.C` `doc` is \"Does nothing.\" in the file and \"Does something.\" in \
                   the library";

@@ -20,6 +20,7 @@ use thiserror::Error;
 use super::guard::REMEDY;
 use super::journal::{self, Act, Doing, Note};
 use super::library_file::Identity;
+use super::named::{Named, difference_in, listed_names, names_in};
 use super::{LibraryFile, Manifest, OpOffer, PassRecord, Reason, RuleRecord, layout};
 use crate::border::{
     Call, INTERFACES, Noted, NotedCall, OpLibrary, PassFailure, RuleLibrary, Run, host_ref,
@@ -212,50 +213,19 @@ impl Plugin {
         let passes = table::<PassTable>(root.interfaces).map_err(incompatible)?;
         let passes = passes.ok_or_else(|| incompatible(no_passes(root.interfaces).into()))?;
         let codegen = offered::<CodegenTable>(root.interfaces).map_err(incompatible)?;
-        // SAFETY: the table's layout was checked; these entries take anything.
-        let names: Vec<String> =
-            unsafe { (0..passes.count()()).map(|index| readable(passes.name()(index))).collect() };
+        let compared = |names: Result<Vec<String>, Reason>| {
+            names.map_err(|difference| lie(difference.to_string()))
+        };
         let listed: Vec<&str> = manifest.passes.iter().map(|pass| pass.name.as_str()).collect();
-        let mut present: Vec<&str> = names.iter().map(String::as_str).collect();
-        present.sort_unstable();
-        if present != listed {
-            return Err(lie(format!(
-                "the manifest lists the passes {listed:?}, the table has {present:?}"
-            )));
-        }
-        let generators: Vec<String> = codegen.map_or_else(Vec::new, |table| {
-            // SAFETY: the table's layout was checked; these entries take anything.
-            unsafe { (0..table.count()()).map(|index| readable(table.name()(index))).collect() }
-        });
+        let names = compared(listed_names("passes", &listed, Some(&passes)))?;
         let listed: Vec<&str> = manifest.generators.iter().map(|it| it.name.as_str()).collect();
-        let mut present: Vec<&str> = generators.iter().map(String::as_str).collect();
-        present.sort_unstable();
-        if present != listed {
-            return Err(lie(format!(
-                "the manifest lists the code generators {listed:?}, the table has {present:?}"
-            )));
-        }
+        let generators = compared(listed_names("code generators", &listed, codegen.as_ref()))?;
         let instruments = offered::<InstrumentTable>(root.interfaces).map_err(incompatible)?;
         let listed: Vec<&str> = manifest.instruments.iter().map(|it| it.name.as_str()).collect();
-        let present = instruments.map_or(Vec::new(), |table| instrument_names(&table));
-        if present != listed {
-            return Err(lie(format!(
-                "the manifest lists the instruments {listed:?}, the table has {present:?}"
-            )));
-        }
+        compared(listed_names("instruments", &listed, instruments.as_ref()))?;
         let ops = offered::<OpTable>(root.interfaces).map_err(incompatible)?;
-        let operators: Vec<String> = ops.map_or_else(Vec::new, |table| {
-            // SAFETY: the table's layout was checked; these entries take anything.
-            unsafe { (0..table.count()()).map(|index| readable(table.name()(index))).collect() }
-        });
         let listed: Vec<&str> = manifest.operators.iter().map(OpOffer::name).collect();
-        let mut present: Vec<&str> = operators.iter().map(String::as_str).collect();
-        present.sort_unstable();
-        if present != listed {
-            return Err(lie(format!(
-                "the manifest lists the operators {listed:?}, the table has {present:?}"
-            )));
-        }
+        let operators = compared(listed_names("operators", &listed, ops.as_ref()))?;
         let op_notes: Vec<Note> =
             operators.iter().map(|name| running("operator", name, path)).collect();
         let noted: Noted =
@@ -304,10 +274,10 @@ impl Plugin {
     /// Makes the instrument called `name`; none when there is none, or it cannot be made.
     pub fn create_instrument(&self, name: &str) -> Option<PluginInstrument> {
         let table = self.instruments?;
-        let index = instrument_names(&table).iter().position(|own| own == name)?;
+        let index = (0..table.how_many()).find(|&index| table.name_of(index) == name)?;
         let note = running("instrument", name, &self.path);
         // SAFETY: the table's layout was checked; this entry takes any number.
-        let raw = journal::during(&note, || unsafe { table.create()(index as u32) });
+        let raw = journal::during(&note, || unsafe { table.create()(index) });
         (!raw.is_null()).then_some(PluginInstrument { table, raw, note })
     }
 
@@ -420,29 +390,17 @@ impl Plugin {
     }
 }
 
-/// The names of a library's rules: facet and key.
-fn names_of_rules(table: &Table<RuleTable>) -> Vec<String> {
-    // SAFETY: the table's layout was checked; these entries take anything.
-    let name = |index| unsafe {
-        format!("{}:{}", readable(table.facet()(index)), readable(table.key()(index)))
-    };
-    // SAFETY: as above.
-    (0..unsafe { table.count()() }).map(name).collect()
-}
-
 /// By the number of a rule's record, its number in the library: there its rules stand as their records do in its text.
 fn numbers_of_rules(
     table: Option<&Table<RuleTable>>,
     manifest: &Manifest,
     records: &str,
 ) -> Result<Vec<u32>, Reason> {
-    let present = table.map_or_else(Vec::new, names_of_rules);
     let listed = RuleRecord::all_of(records);
     let names: Vec<String> = listed.iter().map(RuleRecord::name).collect();
+    let present = names_in("rules", names.len(), table)?;
     if names != present {
-        return Err(
-            format!("the manifest lists the rules {names:?}, the table has {present:?}").into()
-        );
+        return Err(difference_in("rules", &names, &present));
     }
     let mut numbers: HashMap<_, u32> = listed.iter().map(RuleRecord::identity).zip(0..).collect();
     let own = manifest.rules.iter().map(RuleRecord::identity);
@@ -452,8 +410,9 @@ fn numbers_of_rules(
 
 /// What is noted while a rule of a library runs.
 fn noted_rules(table: Option<&Table<RuleTable>>, path: &Path) -> Noted {
-    let names = table.map_or_else(Vec::new, names_of_rules);
-    let notes: Vec<Note> = names.iter().map(|name| running("rule", name, path)).collect();
+    let count = table.map_or(0, Named::how_many);
+    let names = (0..count).filter_map(|index| Some(table?.name_of(index)));
+    let notes: Vec<Note> = names.map(|name| running("rule", &name, path)).collect();
     Box::new(move |index, run| journal::during(&notes[index as usize], run))
 }
 
@@ -562,14 +521,6 @@ fn offered<T: RawTable>(interfaces: &'static [Interface]) -> Result<Option<Table
 fn no_passes(interfaces: &[Interface]) -> String {
     let offered: Vec<String> = interfaces.iter().map(|other| readable(other.id)).collect();
     format!("it offers no {PASS_INTERFACE}, only {offered:?}")
-}
-
-fn instrument_names(table: &Table<InstrumentTable>) -> Vec<String> {
-    // SAFETY: the table's layout was checked; these entries take anything.
-    let mut names: Vec<String> =
-        unsafe { (0..table.count()()).map(|index| readable(table.name()(index))).collect() };
-    names.sort();
-    names
 }
 
 /// The first thing in which two manifests differ.

@@ -20,6 +20,7 @@ mod layout;
 mod library_file;
 mod load;
 mod manifest;
+mod named;
 mod names;
 mod notes;
 mod op_offer;
