@@ -1,5 +1,5 @@
 //! Symbolic dimension arithmetic: sums of products in a normal form, so that equal polynomials are one
-//! term. Other operations fold constants and are otherwise kept as they are.
+//! term. Other operations fold constants, minima and maxima of what is known to be ordered, and are otherwise kept as they are.
 //!
 //! ```text
 //! (n + 1)*(m + 2)          m*n + 2*n + m + 2
@@ -100,7 +100,8 @@ pub(super) fn binary(cx: &(impl Context + ?Sized), kind: TermKind, a: Dim, b: Di
         (TermKind::DIM_MAX, Some(a), Some(b)) => Some(a.max(b)),
         (TermKind::DIM_FLOOR_DIV, _, Some(1)) => return a,
         (TermKind::DIM_FLOOR_MOD, _, Some(1)) => Some(0),
-        (TermKind::DIM_MIN | TermKind::DIM_MAX, ..) if a == b => return a,
+        (TermKind::DIM_MIN, ..) if let Some((less, _)) = ordered(cx, a, b) => return less,
+        (TermKind::DIM_MAX, ..) if let Some((_, more)) = ordered(cx, a, b) => return more,
         (TermKind::DIM_FLOOR_DIV, ..) if a == b => Some(1),
         (TermKind::DIM_FLOOR_MOD, ..) if a == b => Some(0),
         _ => None,
@@ -108,6 +109,25 @@ pub(super) fn binary(cx: &(impl Context + ?Sized), kind: TermKind, a: Dim, b: Di
     match folded {
         Some(value) => cx.dim(value),
         None => Dim(cx.intern(kind, 0, 0, &[a.into(), b.into()]).0),
+    }
+}
+
+/// The two with the one in front that is never more than the other, if one is known to be: `(n, n + 1)`, `(0, n)`,
+/// `(min(n, m), n)`.
+fn ordered(cx: &(impl Context + ?Sized), a: Dim, b: Dim) -> Option<(Dim, Dim)> {
+    let terms = cx.terms();
+    let is_no_more = |a: Dim, b: Dim| {
+        let is_part = match (terms.dim(a), terms.dim(b)) {
+            (DimView::Min(x, y), _) if [x, y].contains(&b) => true,
+            (_, DimView::Max(x, y)) => [x, y].contains(&a),
+            _ => false,
+        };
+        is_part || terms.dim_lower_bound(add(cx, &[(b, 1), (a, -1)])).is_some_and(|room| room >= 0)
+    };
+    match (a == b || is_no_more(a, b), is_no_more(b, a)) {
+        (true, _) => Some((a, b)),
+        (_, true) => Some((b, a)),
+        _ => None,
     }
 }
 
