@@ -65,16 +65,16 @@ fn slices_begin_and_end_at_computed_places() {
         .output("a")
         .output("b")
         .output("c");
-    let begins_late = "shape(0, min(max(-1*m + 9*min(max(m, 0), 1), 0), 9))";
+    let begins_late = "shape(0, min(max(-1*m + 9*min(m, 1), 0), 9))";
     assert_eq!(
         model.text().split_once('\n').map(|(_, text)| text.to_owned()).unwrap_or_default(),
         format!(
             "%a = strided_slice(%x) {{ axes = [0], begin = [1], end = [9223372036854775807], strides = [1] }}\n\
              %b = dynamic_slice(%x, const(i64[2], [0, 0]), \
-             shape(min(max(-1*m + min(max(m, 0), 1)*n, 0), n), 9))\n\
+             shape(min(max(-1*m + min(m, 1)*n, 0), n), 9))\n\
              %c_shape_to_tensor = shape_to_tensor({begins_late})\n\
              %c_dynamic_slice = dynamic_slice(%x, %c_shape_to_tensor, \
-             shape(n, -1*min(max(-1*m + 9*min(max(m, 0), 1), 0), 9) + 9))\n\
+             shape(n, -1*min(max(-1*m + 9*min(m, 1), 0), 9) + 9))\n\
              %c = strided_slice(%c_dynamic_slice) {{ axes = [1], begin = [0], end = [9223372036854775807], \
              strides = [2] }}\n\
              ret (%a, %b, %c)"
@@ -187,8 +187,12 @@ fn dimensions_get_values_and_anonymous_ones_get_names() {
         "`m.onnx`: there is no dimension n; the dimensions are `batch size`, `unk_0`"
     );
     assert_eq!(
-        head(&[("unk_0", 0)]).unwrap_err(),
-        "`m.onnx`: dimension unk_0 cannot be 0: it must be positive"
+        head(&[("unk_0", 0)]).unwrap(),
+        "fn @main(%x: f32[batch_size, 0, 2]) -> f32[batch_size, 0, 2]"
+    );
+    assert_eq!(
+        head(&[("unk_0", -1)]).unwrap_err(),
+        "`m.onnx`: dimension unk_0 cannot be -1: it must not be negative"
     );
 }
 

@@ -9,8 +9,8 @@ use thiserror::Error;
 pub(super) enum ArgumentError {
     #[error("expected NAME=VALUE, such as batch=1")]
     NoDim,
-    #[error("`{0}` is not a positive integer")]
-    NotPositive(String),
+    #[error("`{0}` is no integer that is not negative")]
+    NotADim(String),
     #[error("expected NAME=FILE.npy")]
     NoInput,
     #[error("a seed is an integer that is not negative; `compiled` compares compiled code")]
@@ -21,8 +21,8 @@ pub(super) enum ArgumentError {
 pub(super) fn parse_dim(text: &str) -> Result<(String, i64), ArgumentError> {
     let (name, value) = text.split_once('=').ok_or(ArgumentError::NoDim)?;
     match value.trim().parse() {
-        Ok(value) if value > 0 => Ok((name.trim().to_owned(), value)),
-        _ => Err(ArgumentError::NotPositive(value.to_owned())),
+        Ok(value) if value >= 0 => Ok((name.trim().to_owned(), value)),
+        _ => Err(ArgumentError::NotADim(value.to_owned())),
     }
 }
 

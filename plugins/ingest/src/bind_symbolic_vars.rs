@@ -73,9 +73,9 @@ struct Options {
 fn read(text: &str) -> Result<(&str, i64)> {
     let (name, value) = text.split_once('=').unwrap_or((text, ""));
     match value.trim().parse() {
-        Ok(value) if value > 0 => Ok((name.trim(), value)),
+        Ok(value) if value >= 0 => Ok((name.trim(), value)),
         _ => Err(PassError::new(format!(
-            "`{text}` does not give a symbol its value; write it as `n=8`, with a positive integer"
+            "`{text}` does not give a symbol its value; write it as `n=8`, with an integer that is not negative"
         ))),
     }
 }

@@ -64,7 +64,7 @@ impl<'o> Dims<'o> {
                 let known = self.known.keys().cloned().collect();
                 return Err(OptionProblem::UnknownDim { name: name.clone(), known });
             }
-            if value < 1 {
+            if value < 0 {
                 return Err(OptionProblem::BadDim { name: name.clone(), value });
             }
         }

@@ -67,7 +67,7 @@ pub enum GraphProblem {
 pub enum OptionProblem {
     #[error("there is no dimension {name}; {}", known_text("the dimensions are", known))]
     UnknownDim { name: String, known: Vec<String> },
-    #[error("dimension {name} cannot be {value}: it must be positive")]
+    #[error("dimension {name} cannot be {value}: it must not be negative")]
     BadDim { name: String, value: i64 },
     #[error("there is no input {name}; {}", known_text("the inputs are", known))]
     UnknownInput { name: String, known: Vec<String> },
