@@ -39,7 +39,7 @@ pub(crate) fn program(
 ) -> Result<Arc<Function>, ServiceError> {
     let refused = |error| ServiceError::NoProgram { op: op.name.to_owned(), error };
     let rules = cx.operators().rules(COMPUTE, op.name, 0)?;
-    let buffers = Buffers::of_call(cx, args, out).map_err(refused)?;
+    let buffers = Buffers::of_call(cx, op, args, out).map_err(refused)?;
     if rules.is_empty() {
         return Err(refused(no_program(cx, op.name, args, out)));
     }

@@ -6,7 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use tenon_plugin_api::program::{OP_NAME, OP_PATTERN};
 
-use super::{OpEffect, OpError, OpSchema};
+use super::{OpEffect, OpError, OpPattern, OpSchema};
 use crate::ir::{
     AttrValue, BuildPrim, Context, Cx, Dim, DimView, Function, Transaction, Type, Unbound, View,
     flatten_type,
@@ -40,9 +40,17 @@ pub(crate) struct Buffers {
 impl Buffers {
     /// Those of a call with these types. A dimension that is neither an integer nor a symbol has a symbol of its own in the
     /// program, which finds its symbols in the shapes of its buffers.
-    pub(crate) fn of_call(cx: &Cx, args: &[Type], out: Type) -> Result<Self, OpError> {
+    pub(crate) fn of_call(
+        cx: &Cx,
+        op: &OpSchema,
+        args: &[Type],
+        out: Type,
+    ) -> Result<Self, OpError> {
         let terms = cx.terms();
-        let inputs = flatten_type(terms, args);
+        let mut inputs = flatten_type(terms, args);
+        if matches!(op.pattern, OpPattern::Elementwise | OpPattern::Broadcast) {
+            inputs.iter_mut().for_each(|input| *input = aligned(cx, *input, out));
+        }
         let types = [inputs.clone(), flatten_type(terms, &[out])].concat();
         if let Some(&ty) = types.iter().find(|&&ty| terms.tensor(ty).is_none()) {
             let text = terms.type_text(ty);
@@ -124,6 +132,28 @@ impl Buffers {
             self.outputs.len()
         )))
     }
+}
+
+/// The type of an input of an operator that repeats elements along axes, with the result's dimension in the place of one that is
+/// `min` of it and of a number above 1: it is 1 only where the result's is, so it is not repeated. The call is refused where it
+/// turns out to be less.
+fn aligned(cx: &Cx, input: Type, out: Type) -> Type {
+    let terms = cx.terms();
+    let (Some((dtype, dims)), Some((_, of_out))) = (terms.tensor(input), terms.tensor(out)) else {
+        return input;
+    };
+    let is_more = |dim: Dim| terms.dim_value(dim).is_some_and(|value| value > 1);
+    let is_cut = |dim: Dim, whole: Dim| match terms.dim(dim) {
+        DimView::Min(a, b) => (a == whole && is_more(b)) || (b == whole && is_more(a)),
+        _ => false,
+    };
+    let mut dims = dims.to_vec();
+    for (dim, &whole) in dims.iter_mut().rev().zip(of_out.iter().rev()) {
+        if is_cut(*dim, whole) {
+            *dim = whole;
+        }
+    }
+    cx.tensor_type(dtype, &dims)
 }
 
 /// Why no rule has a program for a call with these types.

@@ -12,7 +12,8 @@
 //! *Rows* move the other operand alone: each brings an element that is multiplied with all vectors. So a matrix that lies row by row
 //! has its own, a convolution of channels in blocks has output channels for columns and pixels for rows, and one of pixels in rows
 //! has it the other way round. Rows are divided evenly, into tiles of two heights where need be; columns that fill no tile have
-//! one of their own. Of rows whose number is not known those that fill tiles are computed so, and the few that are left one by one.
+//! one of their own. Of rows whose number is not known those that fill tiles are computed so, and the few that are left one by one;
+//! so are columns where both operands lie along the sum.
 //! Whatever follows the sum is done to a tile while it is there.
 
 use tenon_plugin_api::rule;
@@ -49,48 +50,67 @@ fn product(task: &mut Task) -> Result<()> {
     if operands.form == Form::Dots {
         before.extend(dots::whole_vectors(schedule, sum, lanes)?);
     }
-    let rest = rows_of_unknown_number(schedule, &operands, &machine, wanted)?;
-    let operands = Operands::of(schedule, sum, out, lanes)?;
-    let shape = in_tiles(schedule, &operands, &machine, wanted)?;
-    if let Some([sum, out]) = rest {
+    let pieces = whole_tiles(schedule, [sum, out], lanes, &machine, wanted)?;
+    let mut first = None;
+    for [sum, out] in pieces {
         let operands = Operands::of(schedule, sum, out, lanes)?;
-        in_tiles(schedule, &operands, &machine, Wanted { rows: None, ..wanted })?;
+        let wanted = if first.is_none() { wanted } else { Wanted::ANY };
+        let shape = in_tiles(schedule, &operands, &machine, wanted)?;
+        first.get_or_insert((operands, shape));
     }
+    let Some((operands, shape)) = first else { return no_product() };
     for block in before {
         finish::alone(schedule, block, lanes, machine.threads > 1);
     }
     tell(task, &operands, &shape)
 }
 
-/// Cuts rows whose number is not known into those that fill tiles of the best height and the few that are left, whose sum and result
-/// are given.
-fn rows_of_unknown_number(
+/// Cuts rows and columns whose number is not known into those that fill the best tiles and the few that are left, which are
+/// computed one by one: sum and result of each piece, that of whole tiles first.
+fn whole_tiles(
     schedule: &mut Schedule,
-    operands: &Operands,
+    whole: [Block; 2],
+    lanes: i64,
     machine: &Machine,
     wanted: Wanted,
-) -> Result<Option<[Block; 2]>> {
-    let Some(&row) = operands.rows.last().filter(|&&at| operands.is_unknown(at)) else {
-        return Ok(None);
-    };
-    let height = Shape::best(&operands.of_many_rows(), machine, wanted)?.tile(operands).rows;
-    let mut rest = [operands.sum, operands.out];
-    for block in &mut rest {
+) -> Result<Vec<[Block; 2]>> {
+    let mut pieces = vec![whole];
+    for is_row in [true, false] {
+        for [sum, out] in pieces.clone() {
+            let operands = Operands::of(schedule, sum, out, lanes)?;
+            let at = if is_row { operands.rows.last().copied() } else { Some(operands.column) };
+            let Some(at) = at.filter(|&at| operands.is_unknown(at)) else { continue };
+            let shape = Shape::best(&operands.of_many(), machine, wanted)?;
+            let size = if is_row { shape.rows[0].size } else { shape.columns[0].size };
+            pieces.push(cut_off(schedule, [sum, out], at, size)?);
+        }
+    }
+    Ok(pieces)
+}
+
+/// Cuts the loop with the number `at` of a sum and its result into steps of `size` and those that are left, whose sum and result are
+/// given.
+fn cut_off(
+    schedule: &mut Schedule,
+    mut piece: [Block; 2],
+    at: usize,
+    size: i64,
+) -> Result<[Block; 2]> {
+    for block in &mut piece {
         // Outermost, so that no loop holds both.
-        let mut outer = schedule.loops(*block)?[..=row].to_vec();
+        let mut outer = schedule.loops(*block)?[..=at].to_vec();
         outer.rotate_right(1);
-        if row > 0 {
+        if at > 0 {
             schedule.reorder(&outer)?;
         }
-        let each = outer[0];
-        let parts = schedule.split(each, &[None, Some(height)], Tail::Cut)?;
-        let &[_, _, left] = parts.as_slice() else { return Ok(None) };
+        let parts = schedule.split(outer[0], &[None, Some(size)], Tail::Cut)?;
+        let &[_, _, left] = parts.as_slice() else { return no_product() };
         match schedule.children(left)?.as_slice() {
             &[left] => *block = left,
             _ => return no_product(),
         }
     }
-    Ok(Some(rest))
+    Ok(piece)
 }
 
 /// Computes a product in the best tiles, or in those of one size where others cannot be told apart, as in groups of channels.

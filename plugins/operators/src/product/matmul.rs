@@ -17,6 +17,7 @@ use crate::kernel::convert::convert;
 use crate::kernel::moves::permute;
 use crate::kernel::space::{Rows, Space, broadcast_strides};
 use crate::precision::gains_by_precision;
+use crate::shape::transpose::Transpose;
 
 /// Matrix product over the last two axes; those before are broadcast
 #[op(name = "matmul", args = 2, pattern = "out_fusable")]
@@ -83,6 +84,32 @@ impl Operator for Matmul {
             Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
         })
     }
+}
+
+/// `matmul(a, transpose(b))` of an unknown number of columns reads `b` as it lies: where its rows lie along the sum, they can be
+/// multiplied in vectors however many they are.
+#[rule(simplify)]
+fn simplify(op: &Matmul, at: &mut Site<'_>) -> Option<Expr> {
+    let (a, b) = (at.arg(0), at.arg(1));
+    let (_, dims) = at.tensor(b)?;
+    let &[.., depth, columns] = dims.as_slice() else { return None };
+    let is_known = |dim| at.terms().dim_value(dim).is_some();
+    if op.transpose_b || is_known(columns) || !is_known(depth) {
+        return None;
+    }
+    let inner = at.call_of(b, "transpose")?;
+    let mut order = at.op_of_call::<Transpose>(&inner)?.order(dims.len());
+    let last = dims.len() - 1;
+    order.swap(last - 1, last);
+    if order[last] != last {
+        return None;
+    }
+    let axes: Vec<i64> = order.into_iter().map(|axis| axis as i64).collect();
+    let b = at.transpose(inner.args[0], &axes);
+    let attrs = at.call.attrs;
+    let attrs = at.with_cx(|cx| cx.with_attr(attrs, "transpose_b", true.into()));
+    let product = at.call_op("matmul", &[a, b], attrs);
+    at.same_type(product)
 }
 
 /// One element after the other.

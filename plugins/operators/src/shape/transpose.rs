@@ -61,7 +61,7 @@ fn program(op: &Transpose, program: &mut Program) -> Result<()> {
 
 impl Transpose {
     /// For each axis of the result, which one of the `rank` axes it is.
-    fn order(&self, rank: usize) -> Vec<usize> {
+    pub(crate) fn order(&self, rank: usize) -> Vec<usize> {
         match &self.axes {
             Some(axes) => axes.iter().map(|&axis| wrap_axis(axis, rank)).collect(),
             None => (0..rank).rev().collect(),

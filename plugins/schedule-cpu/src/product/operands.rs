@@ -72,7 +72,7 @@ impl Operands {
             && self::moves(schedule, depth) == Some([Some(1); 2])
         {
             let dots = Self::dots([sum, out], extents, &moves, lanes, steps)?;
-            return Self { unknown, ..dots }.if_columns_are_known();
+            return Ok(Self { unknown, ..dots });
         }
         let is_beside = |at: &usize| stores_beside(schedule, of_out[*at]);
         let Some(column) = (0..extents.len()).rev().filter(|&at| extents[at] > 1).find(is_beside)
@@ -111,7 +111,7 @@ impl Operands {
         most.map_or_else(no_product, Self::if_columns_are_known)
     }
 
-    /// Columns are cut into vectors, whose number has to be known.
+    /// Columns that are cut into vectors have to be so many that their number is known.
     fn if_columns_are_known(self) -> Result<Self> {
         match self.is_unknown(self.column) || self.blocks.is_some_and(|at| self.is_unknown(at)) {
             true => no_product(),
@@ -120,7 +120,7 @@ impl Operands {
     }
 
     /// The same as if all numbers were known.
-    pub(super) fn of_many_rows(&self) -> Self {
+    pub(super) fn of_many(&self) -> Self {
         Self { unknown: Vec::new(), ..self.clone() }
     }
 

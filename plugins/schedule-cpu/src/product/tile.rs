@@ -40,6 +40,8 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
+    pub(super) const ANY: Self = Self { rows: None, vectors: None, is_even: false };
+
     fn is(self, tile: Tile) -> bool {
         self.rows.is_none_or(|rows| rows == tile.rows)
             && self.vectors.is_none_or(|vectors| vectors == tile.vectors)
@@ -144,9 +146,13 @@ impl Shape {
             Some(&at) if operands.is_unknown(at) => 1,
             _ => rows.min(DOTS),
         };
+        let widest = match operands.is_unknown(operands.column) {
+            true => 1,
+            false => width,
+        };
         let heights = (1..=most).rev();
         let tiles = heights.flat_map(|height| {
-            (1..=width.min(SUMS_IN_FLIGHT / height.min(2))).rev().map(move |width| (height, width))
+            (1..=widest.min(SUMS_IN_FLIGHT / height.min(2))).rev().map(move |width| (height, width))
         });
         let shape = |(height, size)| Self {
             outer: 1,
