@@ -174,7 +174,7 @@ fn what_is_not_supported_within_functions_is_listed() {
         "outer",
         "G",
         &[("", 17)],
-        &[in_domain("inner", node("F", &["a"], &["c"], &[])), node("TopK", &["c"], &["b"], &[])],
+        &[in_domain("inner", node("F", &["a"], &["c"], &[])), node("Unique", &["c"], &["b"], &[])],
     );
     let unused = of_domain("outer", "Unused", &[("", 17)], &[node("Loop", &["a"], &["b"], &[])]);
     let model = model(17)
@@ -191,7 +191,7 @@ fn what_is_not_supported_within_functions_is_listed() {
          NonZero (ai.onnx 11) — once: the one that makes `t`\n  \
          Magic (other 3) — once: the one that makes `s`\n  \
          Relu (ai.onnx 11): attribute `speed` — once: the one that makes `b`\n  \
-         TopK (ai.onnx 17) — once: the one that makes `b`\n  \
+         Unique (ai.onnx 17) — once: the one that makes `b`\n  \
          Det (ai.onnx 17) — once: the one that makes `z`"
     );
 }

@@ -56,6 +56,21 @@ fn one_spatial_dimension_is_two() {
 }
 
 #[test]
+fn indices_into_a_symbolic_dimension_may_be_negative() {
+    let model = model(13)
+        .input("x", FLOAT, &[S("n"), N(4)])
+        .ints("i", &[0, -1])
+        .node("Gather", &["x", "i"], &["y"], &[])
+        .output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 4]) -> f32[2, 4]\n\
+         %y = take(%x, const(i64[2], [0, -1], \"i\")) { axis = 0 }\n\
+         ret %y"
+    );
+}
+
+#[test]
 fn axes_are_attributes_before_version_13_and_inputs_after() {
     let old = model(11)
         .input("x", FLOAT, &[N(3)])

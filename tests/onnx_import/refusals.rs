@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn everything_that_is_not_supported_is_listed() {
-    let graph = Message::new().message(1, node("TopK", &["x"], &["z"], &[]));
+    let graph = Message::new().message(1, node("Unique", &["x"], &["z"], &[]));
     let branch = Message::new().bytes(1, "then_branch").int(20, 5).message(6, graph);
     let mut model = model(17)
         .input("x", FLOAT, &[N(2)])
@@ -25,7 +25,7 @@ fn everything_that_is_not_supported_is_listed() {
          the element type string (code 8) of the input `s`\n  \
          Loop (ai.onnx 17) — once: the one that makes `a`\n  \
          If (ai.onnx 17) — once: the one that makes `c`\n  \
-         TopK (ai.onnx 17) — once: the one that makes `z`\n  \
+         Unique (ai.onnx 17) — once: the one that makes `z`\n  \
          NonZero (ai.onnx 17) — 4 times: the one that makes `p`, the one that makes `q`, \
          the one that makes `r`, …\n  \
          Relu (ai.onnx 17): attribute `speed` — once: the one that makes `d`\n  \
@@ -43,7 +43,7 @@ fn nodes_behind_others_are_listed_too() {
         .bytes(1, "f")
         .bytes(4, "a")
         .bytes(5, "b")
-        .message(7, node("TopK", &["a"], &["b"], &[]))
+        .message(7, node("Unique", &["a"], &["b"], &[]))
         .message(9, Message::new().bytes(1, "").int(2, 17))
         .bytes(10, "own");
     let model = model(17)
@@ -65,7 +65,7 @@ fn nodes_behind_others_are_listed_too() {
         model.error(),
         "`m.onnx` uses what is not supported:\n  \
          If (ai.onnx 17) — once: the one that makes `b`\n  \
-         TopK (ai.onnx 17) — once: the one that makes `b`\n  \
+         Unique (ai.onnx 17) — once: the one that makes `b`\n  \
          Relu (ai.onnx 17): attribute `speed` — once: the one that makes `c`\n  \
          NonZero (ai.onnx 17) — once: the one that makes `s`\n  \
          Tanh (ai.onnx 17): attribute `depth` — once: the one that makes `h`"

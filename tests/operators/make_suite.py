@@ -672,6 +672,73 @@ def gather():
     family.write()
 
 
+def scans():
+    family = Family("scan")
+
+    def running(f, x, axis=0, exclusive=False, reverse=False):
+        order = np.flip if reverse else lambda x, axis: x
+        x = order(x, axis)
+        y = f(x.astype(np.float64) if x.dtype.kind == "f" else x, axis=axis)
+        if exclusive:
+            first = np.full_like(np.take(y, [0], axis) if y.shape[axis] else y, f is np.cumprod)
+            y = np.concatenate([first, y], axis).take(range(x.shape[axis]), axis)
+        return order(y, axis).astype(x.dtype)
+
+    for op, f in [("cumsum", np.cumsum), ("cumprod", np.cumprod)]:
+        for name, dtype, shape, attrs in [
+            ("first", "f32", (5, 3), {}),
+            ("last", "f32", (4, 3, 17), dict(axis=-1)),
+            ("middle", "f32", (2, 9, 5), dict(axis=1)),
+            ("vector", "f64", (40,), {}),
+            ("exclusive", "f32", (3, 7), dict(axis=1, exclusive=True)),
+            ("reverse", "f32", (7, 2), dict(reverse=True)),
+            ("both", "f32", (2, 6, 3), dict(axis=-2, exclusive=True, reverse=True)),
+            ("i64", "i64", (3, 11), dict(axis=1)),
+            ("u8", "u8", (9,), dict(exclusive=True)),
+            ("f16", "f16", (2, 5), dict(axis=1)),
+            ("empty", "f32", (0, 3), {}),
+        ]:
+            expected = lambda x, f=f, attrs=attrs: running(f, x, **attrs)
+            family.case(f"{op}_{name}", op, [In(dtype, *shape)], expected, **attrs)
+
+    def topk(x, k, axis=-1, largest=True):
+        """What is no number is above all numbers; of equal ones the first comes first."""
+        keys = x if x.dtype.kind != "f" else np.where(np.isnan(x), np.inf, x)
+        keys = keys.astype(np.float64)
+        places = np.argsort(-keys if largest else keys, axis, kind="stable").take(range(k), axis)
+        values = np.take_along_axis(x, places, axis)
+        if x.dtype in (np.float32, np.int64) and not np.isnan(x).any():
+            # ONNX Runtime promises no order of equal ones where it need not sort.
+            other, _ = ort("TopK", [x, np.array([k])], 2, axis=axis, largest=int(largest))
+            np.testing.assert_array_equal(other, values)
+        return values, places.astype(np.int64)
+
+    for name, dtype, shape, attrs in [
+        ("last", "f32", (3, 19), dict(k=4)),
+        ("smallest", "f32", (3, 19), dict(k=5, largest=False)),
+        ("first", "f32", (13, 5), dict(k=3, axis=0)),
+        ("middle", "f32", (2, 9, 4), dict(k=9, axis=1)),
+        ("one", "f32", (2, 40), dict(k=1)),
+        ("ties", "i64", (2, 37), dict(k=11)),
+        ("ties_smallest", "i32", (37, 2), dict(k=12, axis=0, largest=False)),
+        ("u8", "u8", (30,), dict(k=7)),
+        ("f16", "f16", (4, 6), dict(k=2)),
+        ("f64", "f64", (64,), dict(k=64)),
+        ("none", "f32", (3, 4), dict(k=0)),
+    ]:
+        family.case(f"topk_{name}", "topk", [In(dtype, *shape)], lambda x, attrs=attrs: topk(x, **attrs), **attrs)
+    specials = Const("f32", [[1, math.nan, math.inf, -0.0, 0.0, -math.inf], [math.inf, 2, -math.inf, 2, math.nan, 1]])
+    # NumPy takes infinity for nan here, so the places say which is meant.
+    family.case("topk_special", "topk", [specials], lambda x: (
+        np.array([[np.nan, np.inf, 1, -0.0], [np.nan, np.inf, 2, 2]], np.float32), np.array([[1, 2, 0, 3], [4, 0, 1, 3]])), k=4)
+    family.case("topk_special_smallest", "topk", [specials], lambda x: (
+        np.array([[-np.inf, -0.0, 0.0, 1, np.inf, np.nan], [-np.inf, 1, 2, 2, np.inf, np.nan]], np.float32),
+        np.array([[5, 3, 4, 0, 2, 1], [2, 5, 1, 3, 0, 4]])), k=6, largest=False)
+    family.case("topk_least", "topk", [Const("i8", [-128, 127, -128, 0])],
+                lambda x: (np.array([127, 0, -128, -128], np.int8), np.array([1, 3, 0, 2])), k=4)
+    family.write()
+
+
 if __name__ == "__main__":
-    for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions, gather):
+    for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans):
         make()

@@ -125,6 +125,22 @@ impl Program {
         self.add_block(&[(&place, false, &self.extents(shape))], None, body);
     }
 
+    /// Runs a statement at each place of `shape`, in any order, and there at each place of `ordered`, one after the other: it may
+    /// read what was written before at the same place of `shape`, and nothing that is written at another one.
+    pub fn sweep<'p, E: Extent, R: Extent>(
+        &'p self,
+        shape: &[E],
+        ordered: &[R],
+        body: impl FnOnce(&[Scalar<'p>], &[Scalar<'p>]) -> Stmt,
+    ) {
+        let (place, step) =
+            (self.axes("v", &AXES, shape.len()), self.axes("v", &REDUCED, ordered.len()));
+        let body = body(&place, &step);
+        let parts: [(&[Scalar<'_>], bool, &[Expr]); 2] =
+            [(&place, true, &self.extents(shape)), (&step, false, &self.extents(ordered))];
+        self.add_block(&parts, None, body);
+    }
+
     /// A buffer of the program's own, which lasts as long as it runs.
     pub fn temporary<E: Extent>(&self, name: &str, dtype: DType, shape: &[E]) -> Buffer<'_> {
         let buffer = self.new_buffer(name, dtype, shape, "");

@@ -11,6 +11,7 @@ mod precision;
 pub mod product;
 mod program;
 pub mod reduction;
+pub mod scan;
 pub mod shape;
 
 tenon_plugin_api::plugin! {

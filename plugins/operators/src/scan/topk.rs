@@ -1,0 +1,245 @@
+//! The largest or smallest elements along an axis.
+//!
+//! ```ir
+//! %t = topk(%x) { k = 2, axis = 1 }    f32[n, 9]  =>  (f32[n, 2], i64[n, 2])
+//! ```
+//!
+//! The best one comes first, and of equal ones the first. What is not a number is above all numbers.
+
+use std::cmp::Ordering;
+
+use tenon_plugin_api::ir::{BinaryOp, Build};
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::program::{Buffer, Extent, Scalar, Stmt};
+use tenon_plugin_api::rule::prelude::*;
+use tenon_plugin_api::with_number;
+
+use crate::kernel::moves::wrap_axis;
+use crate::movement::places::around;
+use crate::program::index::axis_of;
+
+/// The `k` largest or smallest elements along an axis, and where they are
+#[op(name = "topk")]
+pub struct Topk {
+    /// how many elements
+    #[attr(min = 0)]
+    k: i64,
+    /// the axis
+    #[attr(default = -1)]
+    axis: i64,
+    /// whether the largest ones are meant, not the smallest
+    #[attr(default = true)]
+    largest: bool,
+}
+
+impl Operator for Topk {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let TensorTy { dtype, dims } = cx.tensor(0)?;
+        if dtype.is_bool() {
+            let expected = "a number".into();
+            return Err(OpError::WrongDType { index: 0, expected, found: dtype });
+        }
+        let Some(dims) = dims else {
+            let [values, places] = [dtype, DType::I64].map(|dtype| cx.tensor_type(dtype, None));
+            return Ok(cx.tuple_type(&[values, places]));
+        };
+        let axis = cx.axis("axis", self.axis, dims.len())?;
+        if let Some(extent) = cx.value(dims[axis]).filter(|&extent| extent < self.k) {
+            return cx.bad_attr("k", self.k, format!("there are {extent} elements"));
+        }
+        let mut dims = dims.to_vec();
+        dims[axis] = cx.dim(self.k);
+        let [values, places] = [dtype, DType::I64].map(|dtype| cx.tensor_type(dtype, Some(&dims)));
+        Ok(cx.tuple_type(&[values, places]))
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let tensor = cx.arg(0)?;
+        let axis = wrap_axis(self.axis, tensor.shape().len());
+        let (outer, extent, inner) = around(tensor.shape(), axis);
+        let (_, shape) = cx.out()?;
+        let count = shape[axis];
+        with_number!(tensor.dtype(), T => {
+            let elements = tensor.elements::<T>();
+            let mut values = vec![T::default(); outer * count * inner];
+            let mut places = vec![0i64; outer * count * inner];
+            for row in 0..outer * inner {
+                let (part, column) = (row / inner, row % inner);
+                let element = |place: usize| elements[(part * extent + place) * inner + column];
+                let mut order: Vec<usize> = (0..extent).collect();
+                order.sort_by(|&a, &b| match self.largest {
+                    true => ascending(element(b), element(a)),
+                    false => ascending(element(a), element(b)),
+                });
+                for (rank, &place) in order[..count].iter().enumerate() {
+                    let to = (part * count + rank) * inner + column;
+                    values[to] = element(place);
+                    places[to] = place as i64;
+                }
+            }
+            Ok(vec![
+                Tensor::from_vec_as(tensor.dtype(), shape.to_vec(), values),
+                Tensor::from_vec(shape.to_vec(), places),
+            ])
+        })
+    }
+}
+
+/// What is no number is above all numbers.
+fn ascending<T: Number>(a: T, b: T) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+/// A heap of the best elements so far, the worst of them on top, which each element that is better replaces. In the end the heap
+/// is emptied from the worst to the best.
+#[rule(compute)]
+fn program(op: &Topk, program: &mut Program) -> Result<()> {
+    let [x, values, places] = [program.input(0), program.output(0), program.output(1)];
+    let axis = axis_of(op.axis, x.shape().len())?;
+    let outer = [&values.shape()[..axis], &values.shape()[axis + 1..]].concat();
+    let sizes: Vec<Dim> = outer.iter().copied().chain([values.shape()[axis]]).collect();
+    let extent = x.shape()[axis];
+    let heap = Heap {
+        values: program.temporary("heap", x.compute_dtype(), &sizes),
+        places: program.temporary("heap_places", DType::I64, &sizes),
+        count: op.k,
+        largest: op.largest,
+    };
+    let worst = match (op.largest, x.dtype().is_float()) {
+        (true, _) => f64::NEG_INFINITY,
+        (false, true) => f64::NAN,
+        (false, false) => f64::INFINITY,
+    };
+    let worst = program.literal(x.compute_dtype(), worst);
+    program.set(&heap.values, |_| worst);
+    // Behind all others, so that every element is better.
+    program.set(&heap.places, |_| extent.index(program));
+    if op.k == 0 {
+        return Ok(());
+    }
+    program.sweep(&outer, &[extent], |i, r| {
+        let mut body = program.block();
+        let value = body.bind("value", x.wide(&across(i, axis, r[0])));
+        let top = heap.at(i, program.index(0));
+        let is_better = heap.is_better([value, r[0]], top);
+        let size = program.index(op.k);
+        body.push(program.when(is_better, heap.sink(i, size, [value, r[0]])));
+        body.finish()
+    });
+    program.sweep(&outer, &[op.k], |i, r| {
+        let mut body = program.block();
+        let rank = program.index(op.k - 1) - r[0];
+        let [value, place] = heap.at(i, program.index(0));
+        body.push(values.set(&across(i, axis, rank), value));
+        body.push(places.set(&across(i, axis, rank), place));
+        let [value, place] = heap.at(i, rank);
+        let last = [body.bind("last", value), body.bind("last_place", place)];
+        body.push(heap.sink(i, rank, last));
+        body.finish()
+    });
+    Ok(())
+}
+
+/// The place in a row of several axes, of which one is the axis that is gone along.
+fn across<'p>(row: &[Scalar<'p>], axis: usize, place: Scalar<'p>) -> Vec<Scalar<'p>> {
+    [&row[..axis], &[place], &row[axis..]].concat()
+}
+
+/// For each row a heap in a buffer: no element is better than those below it.
+struct Heap<'p> {
+    values: Buffer<'p>,
+    places: Buffer<'p>,
+    count: i64,
+    largest: bool,
+}
+
+impl<'p> Heap<'p> {
+    /// An element and its place.
+    fn at(&self, row: &[Scalar<'p>], index: Scalar<'p>) -> [Scalar<'p>; 2] {
+        let index = [row, &[index]].concat();
+        [self.values.at(&index), self.places.at(&index)]
+    }
+
+    /// Whether the first of two elements is wanted before the other.
+    fn is_better(&self, a: [Scalar<'p>; 2], b: [Scalar<'p>; 2]) -> Scalar<'p> {
+        let is_above = |a: Scalar<'p>, b: Scalar<'p>| {
+            let is_above = a.gt(b);
+            if !a.dtype().is_float() {
+                return is_above;
+            }
+            let is_nan = a.binary(BinaryOp::Ne, a);
+            is_above.binary(BinaryOp::Or, is_nan.and(b.binary(BinaryOp::Eq, b)))
+        };
+        let (wins, loses) = match self.largest {
+            true => (is_above(a[0], b[0]), is_above(b[0], a[0])),
+            false => (is_above(b[0], a[0]), is_above(a[0], b[0])),
+        };
+        let is_equal = loses.binary(BinaryOp::Eq, 0);
+        wins.binary(BinaryOp::Or, is_equal.and(a[1].lt(b[1])))
+    }
+
+    /// Puts an element in the place of the one on top of a heap of so many, and lower until nothing below it is worse.
+    fn sink(&self, row: &[Scalar<'p>], size: Scalar<'p>, new: [Scalar<'p>; 2]) -> Stmt {
+        let program = size.program();
+        let mut body = program.block();
+        let mut hole = program.index(0);
+        for _ in 0..self.count.ilog2() {
+            let left = body.bind("left", hole * 2 + 1);
+            let within = |index: Scalar<'p>| index.min(self.count - 1);
+            let [a, b] = [left, left + 1].map(|child| self.at(row, within(child)));
+            let is_right = (left + 1).lt(size).and(self.is_better(a, b));
+            let is_right = body.bind("is_right", is_right);
+            let child = body.bind("child", within(is_right.select(left + 1, left)));
+            let [value, place] = self.at(row, child);
+            let below = [body.bind("below", value), body.bind("below_place", place)];
+            let moves = left.lt(size).and(self.is_better(new, below));
+            let moves = body.bind("moves", moves);
+            body.push(program.when(moves, self.store(row, hole, below)));
+            hole = body.bind("hole", moves.select(child, hole));
+        }
+        body.push(self.store(row, hole, new));
+        body.finish()
+    }
+
+    fn store(
+        &self,
+        row: &[Scalar<'p>],
+        index: Scalar<'p>,
+        [value, place]: [Scalar<'p>; 2],
+    ) -> Stmt {
+        let index = [row, &[index]].concat();
+        let program = place.program();
+        program.seq(&[self.values.set(&index, value), self.places.set(&index, place)])
+    }
+}
+
+/// `g` of the values, at their places.
+#[rule(gradient)]
+fn gradient(op: &Topk, at: &mut Adjoint<'_>) -> Result<Grads> {
+    let Some(g) = at.grads()[0] else { return Ok(at.nothing()) };
+    let places = at.value();
+    let places = at.tuple_get_item(places, 1);
+    let zeros = at.zeros_like(at.arg(0))?;
+    let g = at.apply_with("scatter_elements", &[zeros, places, g], &[("axis", op.axis.into())]);
+    Ok(Grads::of([g]))
+}
+
+/// `TopK`: how many, an attribute at first, has to be known.
+#[rule(import.onnx, key = "TopK", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let k = match node.version() < 10 {
+        true => node.int("k")?,
+        false => node.input_ints(1)?.first().copied(),
+    };
+    let Some(k) = k else { return invalid("how many elements is not said") };
+    // Those that need not be sorted may be.
+    node.ignore("sorted");
+    let attrs = [
+        ("k", k.into()),
+        ("axis", node.int_or("axis", -1)?.into()),
+        ("largest", node.flag("largest", true)?.into()),
+    ];
+    let both = node.call("topk", &[x], &attrs)?;
+    node.items(both)
+}
