@@ -739,6 +739,30 @@ def scans():
     family.write()
 
 
+def bits():
+    family = Family("bits")
+    for op, f in [("bitwise_and", np.bitwise_and), ("bitwise_or", np.bitwise_or), ("bitwise_xor", np.bitwise_xor)]:
+        for dtype in ("i8", "u8", "i16", "i32", "u32", "i64"):
+            family.case(f"{op}_{dtype}", op, [In(dtype, 5, 7), In(dtype, 7)], f)
+    for dtype in ("i8", "u8", "i32", "u64"):
+        family.case(f"bitwise_not_{dtype}", "bitwise_not", [In(dtype, 19)], np.bitwise_not)
+
+    def shift(left):
+        def of(a, b):
+            bits = 8 * a.itemsize
+            is_within = (b >= 0) & (b < bits)
+            places = np.where(is_within, b, 0).astype(a.dtype)
+            none = np.where(a < 0, -1, 0).astype(a.dtype) if not left else np.zeros_like(a)
+            return np.where(is_within, np.left_shift(a, places) if left else np.right_shift(a, places), none).astype(a.dtype)
+        return of
+
+    for op, left in [("left_shift", True), ("right_shift", False)]:
+        for dtype in ("u8", "u16", "u32", "u64", "i8", "i32", "i64"):
+            family.case(f"{op}_{dtype}", op, [In(dtype, 6, 9), In(dtype, 9)], shift(left))
+        family.case(f"{op}_all", op, [Const("u32", [1, 2**31, 2**32 - 1, 7]), Const("u32", [31, 31, 32, 200])], shift(left))
+    family.write()
+
+
 if __name__ == "__main__":
-    for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans):
+    for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits):
         make()

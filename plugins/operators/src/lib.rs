@@ -1,5 +1,6 @@
 //! Tenon's own operators. Each is one file: what it takes, the type of a call, what it means.
 
+pub mod bits;
 pub mod broadcast;
 pub mod elementwise;
 mod kernel;

@@ -15,6 +15,6 @@ pub mod minimum;
 pub mod multiply;
 pub mod not_equal;
 pub mod power;
-mod simplify;
+pub(crate) mod simplify;
 pub mod subtract;
 pub(crate) mod types;

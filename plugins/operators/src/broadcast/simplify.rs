@@ -43,7 +43,7 @@ pub(super) fn split_constant(at: &mut Site<'_>, args: &[Expr]) -> Option<(Expr, 
 }
 
 /// `f(…, x, x) => x`: what is one of two equals is either.
-pub(super) fn equal_arguments(at: &mut Site<'_>) -> Option<Expr> {
+pub(crate) fn equal_arguments(at: &mut Site<'_>) -> Option<Expr> {
     let &[.., a, b] = at.call.args.as_slice() else { return None };
     let are_equal = at.definition(a) == at.definition(b);
     are_equal.then(|| at.same_type(a)).flatten()
