@@ -59,6 +59,15 @@ UNARY = {
     "erf": (mp.erf, at_ends(-1.0, 1.0)),
     "sin": (mp.sin, at_ends(NAN, NAN)),
     "cos": (mp.cos, at_ends(NAN, NAN, lambda _: 1.0)),
+    "tan": (mp.tan, at_ends(NAN, NAN)),
+    "asin": (lambda x: mp.asin(x) if abs(x) <= 1 else None, at_ends(NAN, NAN)),
+    "acos": (lambda x: mp.acos(x) if abs(x) <= 1 else None, at_ends(NAN, NAN, lambda _: math.pi / 2)),
+    "atan": (mp.atan, at_ends(-math.pi / 2, math.pi / 2)),
+    "sinh": (mp.sinh, at_ends(-INF, INF)),
+    "cosh": (mp.cosh, at_ends(INF, INF, lambda _: 1.0)),
+    "asinh": (mp.asinh, at_ends(-INF, INF)),
+    "acosh": (lambda x: mp.acosh(x) if x >= 1 else None, at_ends(NAN, INF, lambda _: NAN)),
+    "atanh": (lambda x: mp.atanh(x) if abs(x) < 1 else None, at_ends(NAN, NAN)),
 }
 
 
@@ -69,8 +78,10 @@ def unary(name, x, dtype):
     if x == 0 or math.isinf(x):
         return elsewhere(x)
     # Beyond these all is decided, and the numbers would have more digits than there is memory.
-    if name in ("exp", "sigmoid", "tanh", "erf") and abs(x) > 1e4:
+    if name in ("exp", "sigmoid", "tanh", "erf", "sinh", "cosh") and abs(x) > 1e4:
         return elsewhere(math.copysign(INF, x))
+    if name == "atanh" and abs(x) == 1:
+        return math.copysign(INF, x)
     value = finite(mpf(x))
     return NAN if value is None else rounded(value, dtype)
 
@@ -100,8 +111,10 @@ def arguments(dtype):
     values += [one, one / 2, 1.0, 1 + one, 1 - one / 2, 2.0, (2 - one) * math.ldexp(1.0, greatest - 1), INF]
     # Borders between the parts of the functions.
     values += [0.25, 0.4999999, 0.5, 0.625, 0.6249999, 0.92, 0.9199999, 0.70710678, 1.41421356, 3.9999998, 4.0, 6.0, 9.1]
+    values += [0.4142135, 0.4142137, 2.4142134, 2.4142137, 1.4999999, 1.5, 0.9999, 1.0001, 1.34217728e8, 1.3421774e8]
     # Overflow, underflow, and the last result that is not zero.
     values += [87.33, 88.72, 88.73, 103.2, 103.97, 104.1, 708.39, 709.78, 709.79, 744.44, 745.13, 745.14]
+    values += [89.41, 89.42, 699.9, 700.1, 710.47, 710.48]
     # Near multiples of a quarter turn, the nearest that there are, and large angles.
     values += [k * math.pi / 2 for k in range(1, 9)] + [22.0, 355.0, 103993.0, 710.0, 8192.0, 1e5, 1.7e7, 2e7, 1e10, 1e22]
     values += [math.ldexp(16367173.0, 72)] if is_f32 else [math.ldexp(6381956970095103.0, 797), math.ldexp(1.0, 1000)]

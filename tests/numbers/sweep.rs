@@ -11,7 +11,7 @@ use crate::run::{Machine, run};
 type Function = fn(f64) -> f64;
 
 /// By operator, what it computes.
-const FUNCTIONS: [(&str, Function); 15] = [
+const FUNCTIONS: [(&str, Function); 24] = [
     ("exp", f64::exp),
     ("log", f64::ln),
     ("sqrt", f64::sqrt),
@@ -21,6 +21,15 @@ const FUNCTIONS: [(&str, Function); 15] = [
     ("erf", libm::erf),
     ("sin", f64::sin),
     ("cos", f64::cos),
+    ("tan", f64::tan),
+    ("asin", f64::asin),
+    ("acos", f64::acos),
+    ("atan", f64::atan),
+    ("sinh", f64::sinh),
+    ("cosh", f64::cosh),
+    ("asinh", libm::asinh),
+    ("acosh", |x| if x < 1.0 { f64::NAN } else { libm::acosh(x) }),
+    ("atanh", libm::atanh),
     ("floor", f64::floor),
     ("ceil", f64::ceil),
     ("round", f64::round_ties_even),

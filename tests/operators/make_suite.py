@@ -162,6 +162,8 @@ def elementwise():
         "nn.relu": lambda x: np.maximum(x, 0), "sigmoid": sigmoid, "tanh": np.tanh, "exp": np.exp, "log": np.log,
         "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "negative": np.negative, "abs": np.abs, "erf": erf,
         "floor": np.floor, "ceil": np.ceil, "round": np.rint, "sin": np.sin, "cos": np.cos,
+        "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
+        "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
         "nn.gelu": lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2))), "nn.silu": lambda x: x * sigmoid(x),
         "nn.dropout": lambda x: x,
     }
@@ -175,7 +177,7 @@ def elementwise():
         family.case(f"{name}_4d", op, [x("f32", 2, 3, 5, 4)], wide(f))
         family.case(f"{name}_f16", op, [x("f16", 3, 7)], wide(f))
         family.case(f"{name}_f64", op, [x("f64", 9)], wide(f))
-        if not positive and op not in ("sin", "cos", "nn.gelu", "nn.silu"):
+        if not positive and op not in ("sin", "cos", "tan", "nn.gelu", "nn.silu"):
             family.case(f"{name}_special", op, [Const("f32", specials)], wide(f))
     family.case("relu_i32", "nn.relu", [In("i32", 11)], lambda x: np.maximum(x, 0))
     family.case("negative_i64", "negative", [In("i64", 11)], np.negative)

@@ -81,6 +81,12 @@ pub const INTRINSICS: &[IntrinsicDef] = {
     use IntrinsicArgs::{Floats, Ints, Numbers};
     &[
         IntrinsicDef::new("abs", 1, Numbers),
+        IntrinsicDef::new("acos", 1, Floats),
+        IntrinsicDef::new("acosh", 1, Floats),
+        IntrinsicDef::new("asin", 1, Floats),
+        IntrinsicDef::new("asinh", 1, Floats),
+        IntrinsicDef::new("atan", 1, Floats),
+        IntrinsicDef::new("atanh", 1, Floats),
         IntrinsicDef::new("bitand", 2, Ints),
         IntrinsicDef::new("bitnot", 1, Ints),
         IntrinsicDef::new("bitor", 2, Ints),
@@ -88,6 +94,7 @@ pub const INTRINSICS: &[IntrinsicDef] = {
         IntrinsicDef::new("ceil", 1, Floats),
         IntrinsicDef::new("copysign", 2, Floats),
         IntrinsicDef::new("cos", 1, Floats),
+        IntrinsicDef::new("cosh", 1, Floats),
         IntrinsicDef::new("erf", 1, Floats),
         IntrinsicDef::new("exp", 1, Floats),
         IntrinsicDef::new("exp2", 1, Floats),
@@ -107,7 +114,9 @@ pub const INTRINSICS: &[IntrinsicDef] = {
         IntrinsicDef::new("shr", 2, Ints),
         IntrinsicDef::new("sigmoid", 1, Floats),
         IntrinsicDef::new("sin", 1, Floats),
+        IntrinsicDef::new("sinh", 1, Floats),
         IntrinsicDef::new("sqrt", 1, Floats),
+        IntrinsicDef::new("tan", 1, Floats),
         IntrinsicDef::new("tanh", 1, Floats),
         IntrinsicDef::new("trunc", 1, Floats),
     ]

@@ -3,6 +3,8 @@
 //! A function is written against [`Steps`], which names what is used more than once by a `let`, so that
 //! the program computes it once. What a function does at infinity, at zero and at nan stands with it.
 
+mod area;
+mod circular;
 mod error_function;
 mod exponential;
 mod hyperbolic;
@@ -19,6 +21,9 @@ use tenon_plugin_api::prelude::*;
 pub(crate) fn lower(steps: &mut Steps<'_>, name: &str, args: &[Expr]) -> Option<Expr> {
     let (dtype, _) = steps.rw.body().scalar_ty(*args.first()?)?;
     let function = match (name, args) {
+        ("acos" | "acosh" | "asin" | "asinh" | "atan" | "atanh" | "cosh" | "sinh", &[x]) => {
+            return in_f64(steps, name, x, dtype);
+        }
         ("exp", _) => exponential::exp,
         ("log", _) => logarithm::log,
         ("sigmoid", _) => hyperbolic::sigmoid,
@@ -26,6 +31,7 @@ pub(crate) fn lower(steps: &mut Steps<'_>, name: &str, args: &[Expr]) -> Option<
         ("erf", _) => error_function::erf,
         ("sin", _) => trigonometric::sin,
         ("cos", _) => trigonometric::cos,
+        ("tan", _) => trigonometric::tan,
         ("pow", &[x, y]) => return power::pow(steps, x, y),
         _ => return None,
     };
@@ -42,4 +48,29 @@ pub(crate) fn lower(steps: &mut Steps<'_>, name: &str, args: &[Expr]) -> Option<
         }
         _ => None,
     }
+}
+
+/// One of the functions that are computed in f64 whatever is asked for.
+fn in_f64(steps: &mut Steps<'_>, name: &str, x: Expr, dtype: DType) -> Option<Expr> {
+    if !dtype.is_float() {
+        return None;
+    }
+    let function = match name {
+        "acos" => circular::acos,
+        "acosh" => area::acosh,
+        "asin" => circular::asin,
+        "asinh" => area::asinh,
+        "atan" => circular::atan,
+        "atanh" => area::atanh,
+        "cosh" => hyperbolic::cosh,
+        "sinh" => hyperbolic::sinh,
+        _ => return None,
+    };
+    // Short floats by way of f32, which processors convert.
+    let x = if dtype.bits() < 32 { steps.rw.cast(x, DType::F32) } else { x };
+    let x = steps.rw.cast(x, DType::F64);
+    let x = steps.name("x", x);
+    let result = function(steps, x);
+    let result = if dtype.bits() < 32 { steps.rw.cast(result, DType::F32) } else { result };
+    Some(steps.rw.cast(result, dtype))
 }

@@ -25,7 +25,10 @@ use tenon_plugin_api::prelude::*;
 use crate::intrinsics::{Steps, lower};
 
 /// The functions that are replaced.
-const FUNCTIONS: [&str; 8] = ["exp", "log", "sigmoid", "tanh", "erf", "sin", "cos", "pow"];
+const FUNCTIONS: [&str; 17] = [
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "log", "pow",
+    "sigmoid", "sin", "sinh", "tan", "tanh",
+];
 
 /// Replaces `exp`, `log` and their like by arithmetic.
 #[pass(

@@ -1,10 +1,17 @@
 //! Operators on each element by itself.
 
 pub mod abs;
+pub mod acos;
+pub mod acosh;
+pub mod asin;
+pub mod asinh;
+pub mod atan;
+pub mod atanh;
 pub mod cast;
 pub mod ceil;
 pub mod clip;
 pub mod cos;
+pub mod cosh;
 pub mod dropout;
 pub mod erf;
 pub mod exp;
@@ -21,6 +28,8 @@ pub mod sigmoid;
 pub mod silu;
 mod simplify;
 pub mod sin;
+pub mod sinh;
 pub mod sqrt;
+pub mod tan;
 pub mod tanh;
 pub(crate) mod types;

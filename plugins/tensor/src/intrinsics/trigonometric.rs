@@ -1,11 +1,11 @@
-//! `sin` and `cos`.
+//! `sin`, `cos` and `tan`.
 //!
 //! The angle is first a fraction of a turn: its mantissa, an integer, times those digits of `1/(2*pi)` that leave
 //! neither whole turns nor less than the result can show, in integer arithmetic, which loses nothing (Payne and
 //! Hanek 1983). So the largest float has as good a sine as one. The digits are chosen by the exponent, word by
 //! word. What is left of half turns is an angle of at most a quarter turn, whose sine is Taylor's polynomial, in
 //! f64; an odd number of half turns turns the sign. Angles below one half are taken as they are. Infinity and nan give
-//! nan.
+//! nan. The tangent is the quotient of both, whose angles come from one fraction.
 
 use std::f64::consts::{FRAC_PI_2, TAU};
 
@@ -111,6 +111,34 @@ pub(super) fn sin(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let size = steps.abs(x);
     let size = steps.name("size", size);
     let turns = Turns::of(steps, size, format);
+    let sine = sine_of(steps, x, size, &turns, format);
+    rounded(steps, x, sine, format)
+}
+
+/// `cos(x) = sin(|x| + pi/2)`, by the same precision.
+pub(super) fn cos(steps: &mut Steps<'_>, x: Expr) -> Expr {
+    let format = format_of(steps, x);
+    let size = steps.abs(x);
+    let size = steps.name("size", size);
+    let turns = Turns::of(steps, size, format);
+    let cosine = cosine_of(steps, size, turns, format);
+    rounded(steps, x, cosine, format)
+}
+
+/// `tan(x) = sin(x) / cos(x)`, to about two units in the last place.
+pub(super) fn tan(steps: &mut Steps<'_>, x: Expr) -> Expr {
+    let format = format_of(steps, x);
+    let size = steps.abs(x);
+    let size = steps.name("size", size);
+    let turns = Turns::of(steps, size, format);
+    let sine = sine_of(steps, x, size, &turns, format);
+    let cosine = cosine_of(steps, size, turns, format);
+    let tangent = steps.div(sine, cosine);
+    rounded(steps, x, tangent, format)
+}
+
+/// The sine in f64 of what is `turns` of a turn.
+fn sine_of(steps: &mut Steps<'_>, x: Expr, size: Expr, turns: &Turns, format: &Format) -> Expr {
     let (angle, parity) = turns.half_turn(steps);
     let size = steps.rw.cast(size, DType::F64);
     let is_small = steps.compare(BinaryOp::Lt, size, 0.5);
@@ -124,15 +152,11 @@ pub(super) fn sin(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let bits = steps.rw.cast(bits, DType::U64);
     let sign = steps.shift("shr", bits, 63);
     let parity = steps.rw.intrinsic("bitxor", &[parity, sign]);
-    sine(steps, x, angle, parity, format)
+    sine(steps, angle, parity, format)
 }
 
-/// `cos(x) = sin(|x| + pi/2)`, by the same precision.
-pub(super) fn cos(steps: &mut Steps<'_>, x: Expr) -> Expr {
-    let format = format_of(steps, x);
-    let size = steps.abs(x);
-    let size = steps.name("size", size);
-    let mut turns = Turns::of(steps, size, format);
+/// The cosine in f64 of what is `turns` of a turn.
+fn cosine_of(steps: &mut Steps<'_>, size: Expr, mut turns: Turns, format: &Format) -> Expr {
     let quarter = steps.int(turns.high, 1 << 62);
     turns.high = steps.add(turns.high, quarter);
     let (angle, parity) = turns.half_turn(steps);
@@ -145,7 +169,7 @@ pub(super) fn cos(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let angle = steps.select(is_small, below, angle);
     let one = steps.int(parity, 1);
     let parity = steps.select(is_small, one, parity);
-    sine(steps, x, angle, parity, format)
+    sine(steps, angle, parity, format)
 }
 
 fn format_of(steps: &Steps<'_>, x: Expr) -> &'static Format {
@@ -283,9 +307,8 @@ fn low_product(steps: &mut Steps<'_>, a: &[Expr], b: &[Expr]) -> Vec<Expr> {
     words
 }
 
-/// The sine of an angle of at most a quarter turn, negated for odd `parity`, in the dtype of `x`, which is not
-/// finite where the result is nan.
-fn sine(steps: &mut Steps<'_>, x: Expr, angle: Expr, parity: Expr, format: &Format) -> Expr {
+/// The sine in f64 of an angle of at most a quarter turn, negated for odd `parity`.
+fn sine(steps: &mut Steps<'_>, angle: Expr, parity: Expr, format: &Format) -> Expr {
     let angle = steps.name("angle", angle);
     let square = steps.mul(angle, angle);
     let square = steps.name("square", square);
@@ -296,7 +319,11 @@ fn sine(steps: &mut Steps<'_>, x: Expr, angle: Expr, parity: Expr, format: &Form
     let sign = steps.shift("shl", parity, 63);
     let sign = steps.rw.cast(sign, DType::I64);
     let turned = steps.rw.intrinsic("bitxor", &[bits, sign]);
-    let result = steps.float_of_bits(turned);
+    steps.float_of_bits(turned)
+}
+
+/// A result in the dtype of `x`, which is not finite where it is nan.
+fn rounded(steps: &mut Steps<'_>, x: Expr, result: Expr, format: &Format) -> Expr {
     let result = steps.rw.cast(result, format.dtype);
     let size = steps.abs(x);
     let is_finite = steps.compare(BinaryOp::Lt, size, f64::INFINITY);
