@@ -389,13 +389,14 @@ struct tenon_tensor {
 /* An attribute of a node of a model. Frozen. */
 typedef struct tenon_attribute {
   /* What it is, by ONNX's numbers: 1 a float, 2 an integer, 3 a string, 4 a tensor, 6 floats, 7
-   * integers; 0 when there is none. */
+   * integers, 8 strings; 0 when there is none. */
   uint32_t kind;
   /* Zero. */
   uint32_t reserved;
   /* An integer, or the bits of a float. */
   uint64_t bits;
-  /* The bytes of a string, the floats (`float`) or the integers (`int64_t`). */
+  /* The bytes of a string, the floats (`float`) or the integers (`int64_t`); of strings their bytes,
+   * with a zero behind each. */
   const void *data;
   /* How many they are. */
   uint64_t len;

@@ -183,3 +183,31 @@ fn those_of_sequences_and_random_numbers_have_no_rule() {
         assert!(model.error().ends_with(&expected), "{}", model.error());
     }
 }
+
+/// One product for the steps of all sequences, whose number and length are known when it runs.
+#[test]
+fn a_recurrent_network_is_a_product_and_its_steps() {
+    let text = model(22)
+        .input("x", FLOAT, &[S("t"), S("n"), N(3)])
+        .input("w", FLOAT, &[N(1), N(8), N(3)])
+        .input("r", FLOAT, &[N(1), N(8), N(2)])
+        .node("LSTM", &["x", "w", "r"], &["y", "", "c"], &[int("hidden_size", 2)])
+        .output("y")
+        .output("c")
+        .text();
+    assert_eq!(
+        text,
+        "fn @main(%x: f32[t, n, 3], %w: f32[1, 8, 3], %r: f32[1, 8, 2]) -> (f32[t, 1, n, 2], f32[1, n, 2])\n\
+         %y_reshape = reshape(%w, shape(8, 3))\n\
+         %y_dense = nn.dense(%x, %y_reshape)\n\
+         %y_reshape_1 = reshape(%y_dense, shape(t, n, 1, 8))\n\
+         %y_transpose = transpose(%r) { axes = [0, 2, 1] }\n\
+         %y_full = full(shape(1, n, 2)) { dtype = \"f32\", value = 0.0 }\n\
+         %y_full_1 = full(shape(1, n, 2)) { dtype = \"f32\", value = 0.0 }\n\
+         %y_lstm_steps = nn.lstm_steps(%y_reshape_1, %y_transpose, %y_full, %y_full_1) { direction = \"forward\", \
+         input_forget = false }\n\
+         %y = %y_lstm_steps.0\n\
+         %c = %y_lstm_steps.2\n\
+         ret (%y, %c)"
+    );
+}

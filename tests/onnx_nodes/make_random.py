@@ -1012,6 +1012,43 @@ def window_function(d):
     d.constant(d.pick([2, 3, 8, 33]), d.pick([np.int64, np.int32]))
 
 
+@draws("LSTM", "GRU", "RNN", times=14)
+def recurrent(d):
+    gates, states = {"LSTM": (4, 2), "GRU": (3, 1), "RNN": (1, 1)}[d.op]
+    steps, batch, size, hidden = d.pick([1, 2, 5]), d.pick([1, 2, 3]), d.pick([1, 3, 4]), d.pick([1, 2, 5])
+    dtype, weights, d.is_special = d.pick([F32, F32, F32, F64]), 0.7, False
+    d.attr("direction", lambda: d.pick(["forward", "reverse", "bidirectional"]))
+    ways = 2 if d.attrs.get("direction") == "bidirectional" else 1
+    d.attrs["hidden_size"] = hidden
+    # ONNX Runtime has no kernel for the other layout.
+    if d.chance(0.3):
+        count = ways * {"LSTM": 3, "GRU": 2, "RNN": 1}[d.op]
+        names = ["Sigmoid", "Tanh", "Relu", "HardSigmoid", "LeakyRelu", "ScaledTanh", "ThresholdedRelu", "Softsign", "Elu"]
+        d.attrs["activations"] = [d.pick(names) for _ in range(count)]
+        needs = {"HardSigmoid": 2, "LeakyRelu": 1, "ScaledTanh": 2, "ThresholdedRelu": 1, "Elu": 1}
+        all_needs = [needs.get(name, 0) for name in d.attrs["activations"]]
+        if any(all_needs):
+            d.attrs["activation_alpha"] = [d.real(0.2, 1) for need in all_needs if need]
+        if 2 in all_needs:
+            d.attrs["activation_beta"] = [d.real(0.2, 1) for need in all_needs if need == 2]
+    d.attr("clip", lambda: d.real(0.5, 3), 0.2)
+    if d.op == "GRU":
+        d.attr("linear_before_reset", lambda: d.int(0, 1))
+    if d.op == "LSTM":
+        d.attr("input_forget", lambda: d.int(0, 1), 0.3)
+    d.give(d.data((steps, batch, size), dtype, -1, 1))
+    d.give(d.data((ways, gates * hidden, size), dtype, -1, 1), weights)
+    d.give(d.data((ways, gates * hidden, hidden), dtype, -1, 1), weights)
+    d.give(d.data((ways, 2 * gates * hidden), dtype, -1, 1) if d.chance(0.7) else None, weights)
+    lengths = d.rng.integers(1, steps + 1, batch).astype(np.int32)
+    d.give(lengths if d.chance(0.4) else None)
+    for _ in range(states):
+        d.give(d.data((ways, batch, hidden), dtype, -1, 1) if d.chance(0.5) else None)
+    if d.op == "LSTM" and d.chance(0.4):
+        d.give(d.data((ways, 3 * hidden), dtype, -1, 1), weights)
+    d.outputs = 1 + states
+
+
 def found(name, op, version, inputs, judge=None, outputs=1, **attrs):
     """A model in which other seeds found a difference; inputs in lists are constants."""
     draw = Draw.__new__(Draw)

@@ -1,6 +1,6 @@
 """Writes the operator suite: cases/<family>.ir, what is computed, and cases/<family>.npz, what comes out.
 
-    python make_suite.py            needs numpy, onnx and onnxruntime, see ../models/requirements.txt
+    python make_suite.py [FAMILY]   needs numpy, onnx and onnxruntime, see ../models/requirements.txt
 
 The expected numbers come from NumPy in f64 or from ONNX Runtime, never from Tenon. Inputs are not stored: input
 `p` of case `c` is made from `fill("c/p", shape)`, uniform in [-1, 1), see ../models/fill.py:
@@ -132,21 +132,22 @@ class Family:
 
 
 def ort(op, inputs, outputs=1, opset=21, **attrs):
-    """The outputs of one ONNX operator under ONNX Runtime."""
+    """The outputs of one ONNX operator under ONNX Runtime; an input that is None is left out."""
     info = onnx.helper.make_tensor_value_info
-    types = [onnx.helper.np_dtype_to_tensor_dtype(x.dtype) for x in inputs]
-    names = [f"x{i}" for i in range(len(inputs))]
+    given = [(f"x{i}", x) for i, x in enumerate(inputs) if x is not None]
+    types = [onnx.helper.np_dtype_to_tensor_dtype(x.dtype) for _, x in given]
+    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
     results = [f"y{i}" for i in range(outputs)]
     graph = onnx.helper.make_graph(
         [onnx.helper.make_node(op, names, results, **attrs)], "g",
-        [info(n, t, x.shape) for n, t, x in zip(names, types, inputs)],
+        [info(n, t, x.shape) for (n, x), t in zip(given, types)],
         [onnx.helper.make_empty_tensor_value_info(r) for r in results])
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
     model.ir_version = 10
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    found = session.run(None, dict(zip(names, inputs)))
+    found = session.run(None, dict(given))
     return found[0] if outputs == 1 else found
 
 
@@ -765,6 +766,87 @@ def bits():
     family.write()
 
 
+def recurrence():
+    family = Family("recurrence")
+
+    def steps(op, gates, states, directions, peepholes=False, coupled=False, linear=False, has_lengths=False, **attrs):
+        """The steps alone: weights that take one part of the data each give them to ONNX Runtime's operator."""
+
+        def expected(x, weight, *rest):
+            rest = list(rest)
+            count, batch, ways, row = x.shape
+            hidden = weight.shape[1]
+            data = x.reshape(count, batch, ways * row)
+            select = np.eye(ways * row, dtype=x.dtype).reshape(ways, row, ways * row)
+            bias = np.zeros((ways, 2 * row), x.dtype)
+            state = [rest.pop(0) for _ in range(states)]
+            if linear:
+                bias[:, -hidden:] = rest.pop(0)
+            more = rest.pop(0) if peepholes else None
+            lengths = rest.pop(0) if has_lengths else np.full(batch, count, np.int32)
+            inputs = [data, select, np.swapaxes(weight, 1, 2).copy(), bias, lengths, *state]
+            if peepholes:
+                inputs.append(more)
+            flags = {}
+            if coupled:
+                flags["input_forget"] = 1
+            if linear:
+                flags["linear_before_reset"] = 1
+            return ort(op, inputs, 1 + states, hidden_size=hidden, **directions, **flags, **attrs)
+
+        return expected
+
+    def args(gates, states, ways=1, count=5, batch=3, hidden=4):
+        return [In("f32", count, batch, ways, gates * hidden), In("f32", ways, hidden, gates * hidden),
+                *(In("f32", ways, batch, hidden) for _ in range(states))]
+
+    operators = [("LSTM", "nn.lstm_steps", 4, 2), ("GRU", "nn.gru_steps", 3, 1), ("RNN", "nn.rnn_steps", 1, 1)]
+    lengths = Const("i32", [5, 2, 3])
+    for name, op, gates, states in operators:
+        kind = name.lower()
+        for direction, ways in [("forward", 1), ("reverse", 1), ("bidirectional", 2)]:
+            said = dict(direction=direction)
+            family.case(f"{kind}_{direction}", op, args(gates, states, ways),
+                        steps(name, gates, states, said), direction=direction)
+            family.case(f"{kind}_{direction}_lengths", op, [*args(gates, states, ways), lengths],
+                        steps(name, gates, states, said, has_lengths=True), direction=direction, lengths=True)
+        family.case(f"{kind}_wide", op, args(gates, states, 1, 3, 2, 37), steps(name, gates, states, {}))
+        family.case(f"{kind}_clip", op, args(gates, states), steps(name, gates, states, {}, clip=0.5), clip=0.5)
+    functions = [("relu", "Relu", None, None), ("leaky_relu(0.125)", "LeakyRelu", 0.125, None),
+                 ("thresholded_relu(0.5)", "ThresholdedRelu", 0.5, None), ("scaled_tanh(1.5,0.5)", "ScaledTanh", 1.5, 0.5),
+                 ("hard_sigmoid(0.25,0.5)", "HardSigmoid", 0.25, 0.5), ("elu(0.75)", "Elu", 0.75, None),
+                 ("softsign", "Softsign", None, None), ("softplus", "Softplus", None, None),
+                 ("affine(0.125,0.25)", "Affine", 0.125, 0.25)]
+    for text, name, alpha, beta in functions:
+        attrs = dict(activations=[name])
+        if alpha is not None:
+            attrs["activation_alpha"] = [alpha]
+        if beta is not None:
+            attrs["activation_beta"] = [beta]
+        family.case(f"rnn_{name.lower()}", "nn.rnn_steps", args(1, 1, count=2), steps("RNN", 1, 1, {}, **attrs),
+                    activations=text)
+    family.case("lstm_functions", "nn.lstm_steps", args(4, 2, 2),
+                steps("LSTM", 4, 2, dict(direction="bidirectional"), activation_alpha=[0.25, 0.125], activation_beta=[0.5],
+                      activations=["HardSigmoid", "Tanh", "Softsign", "Sigmoid", "LeakyRelu", "Tanh"]),
+                direction="bidirectional", activations="hard_sigmoid(0.25,0.5) tanh softsign sigmoid leaky_relu(0.125) tanh")
+    family.case("lstm_peepholes", "nn.lstm_steps", [*args(4, 2), In("f32", 1, 12)],
+                steps("LSTM", 4, 2, {}, peepholes=True), peepholes=True)
+    family.case("lstm_peepholes_lengths", "nn.lstm_steps", [*args(4, 2, 2), In("f32", 2, 12), lengths],
+                steps("LSTM", 4, 2, dict(direction="bidirectional"), peepholes=True, has_lengths=True),
+                direction="bidirectional", peepholes=True, lengths=True)
+    family.case("lstm_coupled", "nn.lstm_steps", args(4, 2), steps("LSTM", 4, 2, {}, coupled=True), input_forget=True)
+    family.case("gru_linear", "nn.gru_steps", [*args(3, 1), In("f32", 1, 4)],
+                steps("GRU", 3, 1, {}, linear=True), linear_before_reset=True)
+    family.case("gru_linear_lengths", "nn.gru_steps", [*args(3, 1, 2), In("f32", 2, 4), lengths],
+                steps("GRU", 3, 1, dict(direction="bidirectional"), linear=True, has_lengths=True),
+                direction="bidirectional", linear_before_reset=True, lengths=True)
+    family.write()
+
+
 if __name__ == "__main__":
     for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits):
         make()
+    makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, recurrence)
+    for make in makers:
+        if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
+            make()

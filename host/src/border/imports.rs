@@ -56,6 +56,8 @@ pub(crate) enum AttributeParts<'a> {
     Text(&'a [u8]),
     Floats(&'a [f32]),
     Ints(&'a [i64]),
+    /// Texts, with a zero behind each.
+    Texts(&'a [u8]),
     /// Of another kind, by its number.
     Other(u32),
 }
@@ -239,6 +241,7 @@ fn raw_attribute(attribute: &AttributeParts<'_>) -> RawAttribute {
         AttributeParts::Text(bytes) => array(3, bytes.as_ptr().cast(), bytes.len()),
         AttributeParts::Floats(values) => array(6, values.as_ptr().cast(), values.len()),
         AttributeParts::Ints(values) => array(7, values.as_ptr().cast(), values.len()),
+        AttributeParts::Texts(bytes) => array(8, bytes.as_ptr().cast(), bytes.len()),
         AttributeParts::Other(kind) => RawAttribute { kind, ..none },
     }
 }

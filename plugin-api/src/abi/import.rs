@@ -30,6 +30,8 @@ pub(crate) enum Attribute<'a> {
     Tensor,
     Floats(&'a [f32]),
     Ints(&'a [i64]),
+    /// Texts, with a zero behind each.
+    Texts(&'a [u8]),
     /// Of another kind, by its number.
     Other(u32),
 }
@@ -75,6 +77,7 @@ impl Importing {
                 4 => Attribute::Tensor,
                 6 => Attribute::Floats(array(raw.data, raw.len)),
                 7 => Attribute::Ints(array(raw.data, raw.len)),
+                8 => Attribute::Texts(array(raw.data, raw.len)),
                 other => Attribute::Other(other),
             })
         }

@@ -184,14 +184,14 @@ record! {
     /// An attribute of a node of a model. Frozen.
     #[derive(Clone, Copy, Debug)]
     RawAttribute = "tenon_attribute" {
-        /// What it is, by ONNX's numbers: 1 a float, 2 an integer, 3 a string, 4 a tensor, 6 floats, 7 integers; 0 when there
-        /// is none.
+        /// What it is, by ONNX's numbers: 1 a float, 2 an integer, 3 a string, 4 a tensor, 6 floats, 7 integers, 8 strings; 0 when
+        /// there is none.
         kind: u32,
         /// Zero.
         reserved: u32,
         /// An integer, or the bits of a float.
         bits: u64,
-        /// The bytes of a string, the floats (`float`) or the integers (`int64_t`).
+        /// The bytes of a string, the floats (`float`) or the integers (`int64_t`); of strings their bytes, with a zero behind each.
         data: *const c_void,
         /// How many they are.
         len: u64,

@@ -1,7 +1,9 @@
 //! Writing a program: literals, statements, axes.
 
 use crate::abi::host::{Host, TransactionHandle};
-use crate::ir::{BodyView, Build, BuildPrim, Context, DType, Dim, Expr, NodeSpec, Type};
+use crate::ir::{
+    Attrs, BodyView, Build, BuildPrim, Context, DType, Dim, Expr, LoopKind, NodeSpec, Type,
+};
 
 use super::{Block, Buffer, Program, Scalar};
 
@@ -145,6 +147,16 @@ impl Program {
     /// One of two statements.
     pub fn choose(&self, cond: Scalar<'_>, then: Stmt, otherwise: Stmt) -> Stmt {
         self.stmt(|writer| writer.if_stmt(cond.expr, then.0, Some(otherwise.0)))
+    }
+
+    /// A statement for each index below a count, one after the other: it may read what was written at indices before.
+    pub fn in_turn<'p>(&'p self, count: Scalar<'p>, body: impl FnOnce(Scalar<'p>) -> Stmt) -> Stmt {
+        let var = self.scalar(|writer| writer.scalar_var("i", DType::I64));
+        let (zero, body) = (self.index(0), body(var));
+        self.stmt(|writer| {
+            let kind = LoopKind::Serial;
+            writer.for_loop(var.expr, zero.expr, count.expr, kind, body.0, Attrs::NONE)
+        })
     }
 
     pub(super) fn new_buffer(

@@ -11,6 +11,7 @@ pub mod pooling;
 mod precision;
 pub mod product;
 mod program;
+pub mod recurrence;
 pub mod reduction;
 pub mod scan;
 pub mod shape;

@@ -1,5 +1,7 @@
 //! A node that rules are asked about: its attributes, and the function under construction.
 
+use std::collections::HashMap;
+
 use tenon_plugin_api::abi::tables::Failure;
 use tenon_plugin_api::rule::import::Known;
 
@@ -30,6 +32,8 @@ pub(super) struct Node<'m, 'n> {
     read: u64,
     /// The tensors that could not be read.
     unreadable: Vec<TensorError>,
+    /// The lists of texts that were asked for, with a zero behind each text.
+    texts: HashMap<String, Vec<u8>>,
     /// What the rule says that is wrong with the node.
     told: Option<Refusal>,
 }
@@ -59,6 +63,7 @@ impl<'m, 'n> Node<'m, 'n> {
             attributes: &[],
             read: 0,
             unreadable: Vec::new(),
+            texts: HashMap::new(),
             told: None,
         }
     }
@@ -164,6 +169,12 @@ impl ImportSession for Node<'_, '_> {
             AttributeValue::String(bytes) => AttributeParts::Text(bytes),
             AttributeValue::Floats(values) => AttributeParts::Floats(values),
             AttributeValue::Ints(values) => AttributeParts::Ints(values),
+            AttributeValue::Strings(texts) => {
+                let joined = texts.iter().flat_map(|text| text.iter().copied().chain([0]));
+                AttributeParts::Texts(
+                    self.texts.entry(name.to_owned()).or_insert_with(|| joined.collect()),
+                )
+            }
             // A reference that was put in place is none any more, so these are told by their kind alone.
             other => AttributeParts::Other(other.kind().code()),
         })

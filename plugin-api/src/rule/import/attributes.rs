@@ -98,6 +98,19 @@ impl Node<'_> {
         }
     }
 
+    /// A list of texts; empty where it is not given.
+    pub fn texts(&self, name: &str) -> Result<Vec<String>, Problem> {
+        match self.services.attribute(name) {
+            None => Ok(Vec::new()),
+            Some(Attribute::Texts(bytes)) => {
+                let texts = bytes.split_inclusive(|&byte| byte == 0);
+                let text = |text: &[u8]| String::from_utf8_lossy(&text[..text.len() - 1]).into();
+                Ok(texts.map(text).collect())
+            }
+            Some(other) => wrong_kind(name, "a list of strings", &other),
+        }
+    }
+
     /// A tensor attribute, as a constant.
     ///
     /// # Errors
@@ -128,6 +141,7 @@ fn wrong_kind<T>(name: &str, expected: &str, found: &Attribute<'_>) -> Result<T,
         Attribute::Tensor => 4,
         Attribute::Floats(_) => 6,
         Attribute::Ints(_) => 7,
+        Attribute::Texts(_) => 8,
         Attribute::Other(kind) => *kind as usize,
     };
     let kind = KINDS.get(kind).unwrap_or(&"value of another kind");
