@@ -211,3 +211,18 @@ fn a_recurrent_network_is_a_product_and_its_steps() {
          ret (%y, %c)"
     );
 }
+
+/// A symbolic dimension may only become a dimension.
+#[test]
+fn what_a_scale_makes_of_a_symbol_has_to_be_a_dimension() {
+    let resize = |scale: f32| {
+        model(19)
+            .input("x", FLOAT, &[N(1), N(1), N(1), S("w")])
+            .floats("s", &[4], &[1.0, 1.0, 1.0, scale])
+            .node("Resize", &["x", "", "s"], &["y"], &[])
+            .output("y")
+    };
+    assert!(resize(2.0).text().contains("-> f32[1, 1, 1, 2*w]"));
+    assert!(resize(0.5).text().contains("-> f32[1, 1, 1, floordiv(w, 2)]"));
+    assert!(resize(1.5).error().contains("a symbolic dimension times 1.5, which is neither"));
+}

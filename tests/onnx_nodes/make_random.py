@@ -1049,6 +1049,57 @@ def recurrent(d):
     d.outputs = 1 + states
 
 
+@draws("Resize", times=40)
+def resize(d):
+    rank, d.is_special = d.pick([3, 4, 4, 5]), False
+    shape = [1, 2, *(d.pick([2, 3, 4, 5, 8]) for _ in range(rank - 2))]
+    mode = d.pick(["nearest", "nearest", "linear", "linear", "cubic"])
+    if mode == "cubic":
+        shape = shape[:4] if rank > 3 else [*shape, 4]
+    if d.version == 10 and mode == "cubic":
+        raise Again
+    d.attr("mode", mode, 1.0)
+    d.give(d.data(shape, d.pick([F32, F32, F64]) if mode == "nearest" else F32))
+    # Scales and extents whose quotients are exact, so that the place of the nearest is.
+    scales = [1, 1, *(d.pick([0.5, 1, 2, 2, 4, 0.25, 3]) for _ in shape[2:])]
+    if d.version == 10:
+        d.constant(scales, F32)
+        return
+    d.attr("coordinate_transformation_mode",
+           lambda: d.pick(["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"]
+                          if d.version >= 19 else ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]))
+    if mode == "nearest":
+        d.attr("nearest_mode", lambda: d.pick(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]))
+        if d.attrs.get("coordinate_transformation_mode") == "align_corners":
+            raise Again
+    if mode == "cubic":
+        d.attr("cubic_coeff_a", lambda: d.pick([-0.5, -0.75]))
+        d.attr("exclude_outside", lambda: d.int(0, 1), 0.4)
+    sizes = [int(extent * scale) for extent, scale in zip(shape, scales)]
+    if 0 in sizes:
+        raise Again
+    d.give(None if d.version >= 13 else np.zeros(0, F32), 1.0)
+    if d.chance(0.5):
+        if any(int(size / scale) * scale != size for size, scale in zip(sizes, scales)):
+            raise Again
+        d.constant(scales, F32)
+    else:
+        d.give(None if d.version >= 13 else np.zeros(0, F32), 1.0)
+        d.constant(sizes)
+
+
+@draws("Upsample", times=5)
+def upsample(d):
+    shape = [1, 2, d.int(1, 4), d.int(1, 4)]
+    d.attr("mode", lambda: d.pick(["nearest", "linear"]))
+    scales = [1.0, 1.0, float(d.int(1, 3)), float(d.int(1, 3))]
+    d.give(d.data(shape, F32, special=False))
+    if d.version < 9:
+        d.attrs["scales"] = scales
+    else:
+        d.constant(scales, F32)
+
+
 def found(name, op, version, inputs, judge=None, outputs=1, **attrs):
     """A model in which other seeds found a difference; inputs in lists are constants."""
     draw = Draw.__new__(Draw)

@@ -843,10 +843,71 @@ def recurrence():
     family.write()
 
 
+def image():
+    family = Family("image")
+
+    def resize(x, shape, axis, method="linear", opset=19, scale=None, roi=None, **attrs):
+        """One axis, by ONNX Runtime."""
+        mode = {"nearest_neighbor": "nearest"}.get(method, method)
+        names = {"rounding_method": "nearest_mode", "cubic_alpha": "cubic_coeff_a"}
+        attrs = {names.get(name, name): int(value) if isinstance(value, bool) else value for name, value in attrs.items()}
+        # As the innermost of two spatial axes: not everything takes others.
+        moved = np.moveaxis(x, axis, -1)
+        flat = moved.reshape(1, 1, -1, moved.shape[-1]).copy()
+        scales = np.array([1, 1, 1, scale], np.float32) if scale else None
+        sizes = np.array([1, 1, flat.shape[2], shape[0]], np.int64)
+        rois = np.array([0, 0, 0, roi[0], 1, 1, 1, roi[1]], np.float32) if roi else None
+        y = ort("Resize", [flat, rois, scales, None if scale else sizes], opset=opset, mode=mode, **attrs)
+        return np.moveaxis(y.reshape(*moved.shape[:-1], -1), -1, axis)
+
+    def case(name, shape, size, axis=-1, dtype="f32", roi=None, **attrs):
+        said = dict(attrs)
+        if roi:
+            said.update(roi_start=roi[0], roi_end=roi[1])
+        family.case(f"resize1d_{name}", "image.resize1d", [In(dtype, *shape), Shape(size)],
+                    lambda x, s: resize(x, s, axis, roi=roi, **attrs), axis=axis, **said)
+
+    modes = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]
+    for mode in modes:
+        for method in ("nearest_neighbor", "linear", "cubic"):
+            if method == "nearest_neighbor" and mode == "align_corners":
+                continue  # Places of the result fall in the middle between two.
+            case(f"{mode}_{method}_up", (2, 5), 12, method=method, coordinate_transformation_mode=mode)
+            case(f"{mode}_{method}_down", (2, 11), 4, method=method, coordinate_transformation_mode=mode)
+    for rounding in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
+        case(rounding, (2, 7), 16, method="nearest_neighbor", rounding_method=rounding)
+        case(f"{rounding}_half", (2, 8), 4, method="nearest_neighbor", rounding_method=rounding)
+    case("first_axis", (5, 3), 8, axis=0)
+    case("middle_axis", (2, 5, 3), 10, axis=1)
+    case("wide", (3, 40), 80)
+    case("nearest_wide", (3, 40), 80, method="nearest_neighbor")
+    case("nearest_i32", (3, 5), 9, method="nearest_neighbor", dtype="i32")
+    case("one", (3, 1), 4, method="cubic")
+    case("to_one", (3, 6), 1)
+    case("same", (3, 6), 6)
+    case("cubic_excluded", (2, 6), 11, method="cubic", exclude_outside=True)
+    case("cubic_alpha", (2, 6), 11, method="cubic", cubic_alpha=-0.5)
+    case("cropped", (2, 9), 6, coordinate_transformation_mode="tf_crop_and_resize", roi=[0.25, 0.75])
+    case("cropped_beyond", (2, 9), 6, coordinate_transformation_mode="tf_crop_and_resize", roi=[-0.5, 1.25],
+         extrapolation_value=10.0)
+    case("cropped_nearest", (2, 9), 7, method="nearest_neighbor", coordinate_transformation_mode="tf_crop_and_resize",
+         roi=[0.125, 1.125], extrapolation_value=10.0)
+    case("scaled", (2, 5), 12, scale=2.5)
+    case("symmetric", (2, 5), 11, scale=2.25, coordinate_transformation_mode="half_pixel_symmetric")
+    # ONNX Runtime leaves out what lies outside.
+    for method in ("linear", "cubic"):
+        case(f"antialias_{method}", (2, 11), 4, method=method, antialias=True, exclude_outside=True)
+        case(f"antialias_{method}_up", (2, 4), 7, method=method, antialias=True, exclude_outside=True)
+    family.case("resize1d_f64", "image.resize1d", [In("f64", 2, 5), Shape(8)],
+                lambda x, s: resize(x.astype(np.float32), s, 1).astype(np.float64), axis=1)
+    family.write()
+
+
 if __name__ == "__main__":
     for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits):
         make()
     makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, recurrence)
+    makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, recurrence, image)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()

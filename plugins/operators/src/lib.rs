@@ -3,6 +3,7 @@
 pub mod bits;
 pub mod broadcast;
 pub mod elementwise;
+pub mod image;
 mod kernel;
 pub mod movement;
 pub mod normalization;
