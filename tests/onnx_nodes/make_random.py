@@ -1100,6 +1100,77 @@ def upsample(d):
         d.constant(scales, F32)
 
 
+@draws("ConvTranspose", times=24)
+def conv_transpose(d):
+    count, group = d.pick([1, 2, 2, 3]), d.pick([1, 1, 2, 3])
+    inner, outer = d.pick([1, 2, 4]), d.pick([1, 2, 3])
+    spatial = [d.pick([1, 2, 3, 5]) for _ in range(count)]
+    kernel = [d.pick([1, 2, 3, 4]) for _ in range(count)]
+    d.attr("strides", lambda: [d.int(1, 3) for _ in kernel])
+    d.attr("dilations", lambda: [d.int(1, 2) for _ in kernel], 0.4)
+    strides, dilations = (d.attrs.get(name, [1] * count) for name in ("strides", "dilations"))
+    if d.chance(0.4):
+        d.attrs["output_padding"] = [d.int(0, max(s, t) - 1) for s, t in zip(strides, dilations)]
+    kind = d.pick(["pads", "pads", "auto", "shape", "none"])
+    if kind == "pads":
+        d.attrs["pads"] = [d.int(0, k // 2) for k in kernel * 2]
+    if kind == "auto":
+        d.attrs["auto_pad"] = d.pick(["SAME_UPPER", "SAME_LOWER", "VALID"])
+    if kind == "shape":
+        d.attrs["output_shape"] = [(n - 1) * s + (k - 1) * t + 1 - d.int(0, 1)
+                                   for n, s, k, t in zip(spatial, strides, kernel, dilations)]
+        d.attrs.pop("output_padding", None)
+    d.attr("group", group, 1.0 if group > 1 else 0.5)
+    d.attr("kernel_shape", kernel, 0.5)
+    d.is_special = False
+    d.give(d.data([d.pick([1, 2]), group * inner, *spatial], F32, -2, 2), 0)
+    d.give(d.data([group * inner, outer, *kernel], F32, -2, 2), 0.6)
+    if d.chance(0.5):
+        d.give(d.data([group * outer], F32, -2, 2), 0.6)
+
+
+@draws("LpPool", "GlobalLpPool", times=8)
+def lp_pool(d):
+    count = d.int(1, 3)
+    spatial = [d.pick([3, 4, 5, 7]) for _ in range(count)]
+    d.attr("p", lambda: d.pick([1, 2, 3]))
+    d.is_special = False
+    if d.op == "LpPool":
+        kernel = [d.pick([1, 2, 3]) for _ in range(count)]
+        d.attrs["kernel_shape"] = kernel
+        d.attr("strides", lambda: [d.int(1, 2) for _ in kernel])
+        d.attr("pads", lambda: [d.int(0, k - 1) for k in kernel * 2], 0.4)
+    d.give(d.data([d.pick([1, 2]), d.pick([1, 3]), *spatial], F32), 0)
+
+
+@draws("Col2Im", times=8)
+def col2im(d):
+    count = d.int(1, 3)
+    block = [d.int(1, 3) for _ in range(count)]
+    image = [d.int(4, 7) for _ in range(count)]
+    d.attr("strides", lambda: [d.int(1, 3) for _ in block])
+    d.attr("dilations", lambda: [d.int(1, 2) for _ in block], 0.4)
+    d.attr("pads", lambda: [d.int(0, 1) for _ in block * 2], 0.4)
+    strides, dilations = (d.attrs.get(name, [1] * count) for name in ("strides", "dilations"))
+    pads = d.attrs.get("pads", [0] * 2 * count)
+    places = [(image[a] + pads[a] + pads[a + count] - dilations[a] * (block[a] - 1) - 1) // strides[a] + 1
+              for a in range(count)]
+    d.is_special = False
+    d.give(d.data((d.int(1, 2), d.int(1, 2) * int(np.prod(block)), int(np.prod(places))), F32), 0)
+    d.constant(image)
+    d.constant(block)
+
+
+@draws("MaxUnpool", times=4)
+def max_unpool(d):
+    rows, columns = d.int(1, 3), d.int(1, 3)
+    d.attrs.update(kernel_shape=[2, 2], strides=[2, 2])
+    d.is_special = False
+    d.give(d.data((1, 1, rows, columns), F32), 0)
+    places = [4 * columns * row + 2 * column + d.pick([0, 1]) for row in range(rows) for column in range(columns)]
+    d.give(np.array(places, np.int64).reshape(1, 1, rows, columns), 0)
+
+
 def found(name, op, version, inputs, judge=None, outputs=1, **attrs):
     """A model in which other seeds found a difference; inputs in lists are constants."""
     draw = Draw.__new__(Draw)

@@ -903,11 +903,111 @@ def image():
     family.write()
 
 
+def conv3d():
+    family = Family("conv3d")
+    cases = {
+        "plain": ((1, 3, 4, 5, 6), (4, 3, 3, 3, 3), {}),
+        "padded": ((2, 2, 3, 4, 5), (3, 2, 3, 3, 3), dict(padding=[1] * 6)),
+        "uneven": ((1, 2, 5, 6, 7), (3, 2, 2, 3, 1), dict(padding=[0, 1, 2, 1, 0, 0], strides=[2, 1, 3])),
+        "dilated": ((1, 2, 6, 7, 5), (3, 2, 2, 3, 2), dict(dilation=[2, 3, 1])),
+        "grouped": ((1, 6, 3, 4, 4), (9, 2, 2, 2, 2), dict(groups=3)),
+        "depthwise": ((1, 4, 4, 4, 4), (4, 1, 3, 3, 3), dict(groups=4, padding=[1] * 6)),
+        "pointwise": ((1, 4, 3, 3, 5), (5, 4, 1, 1, 1), {}),
+        "many_channels": ((1, 20, 3, 5, 6), (18, 20, 1, 3, 3), dict(padding=[0, 1, 1, 0, 1, 1])),
+    }
+
+    def conv(x, w, strides=(1,) * 3, padding=(0,) * 6, dilation=(1,) * 3, groups=1):
+        """In f64, tap by tap; ONNX Runtime, which sums in f32, must agree."""
+        widths = [(0, 0), (0, 0), *zip(padding[:3], padding[3:])]
+        padded = np.pad(x.astype(np.float64), widths)
+        o, i, *kernel = w.shape
+        extents = [(padded.shape[2 + a] - dilation[a] * (kernel[a] - 1) - 1) // strides[a] + 1 for a in range(3)]
+        out = np.zeros((x.shape[0], groups, o // groups, *extents))
+        weight = w.astype(np.float64).reshape(groups, o // groups, i, *kernel)
+        for tap in np.ndindex(*kernel):
+            spans = [slice(t * d, t * d + (extent - 1) * s + 1, s)
+                     for t, d, s, extent in zip(tap, dilation, strides, extents)]
+            part = padded[(slice(None), slice(None), *spans)].reshape(x.shape[0], groups, i, *extents)
+            out += np.einsum("ngidhw,goi->ngodhw", part, weight[(..., *tap)])
+        out = out.reshape(x.shape[0], o, *extents)
+        single = ort("Conv", [x.astype(np.float32), w.astype(np.float32)], strides=strides, pads=padding,
+                     dilations=dilation, group=groups)
+        np.testing.assert_allclose(single, out, rtol=1e-3, atol=1e-3)
+        return out.astype(x.dtype)
+
+    for name, (x, w, attrs) in cases.items():
+        family.case(f"conv3d_{name}", "nn.conv3d", [In("f32", *x), In("f32", *w)],
+                    lambda x, w, attrs=attrs: conv(x, w, **attrs), **attrs)
+    family.case("conv3d_f16_to_f32", "nn.conv3d", [In("f16", 1, 2, 3, 3, 4), In("f16", 3, 2, 2, 2, 2)],
+                lambda x, w: conv(x.astype(np.float32), w.astype(np.float32)), out_dtype="f32")
+
+    def col2im(x, image, block_shape, strides=None, padding=None, dilation=None):
+        """Block by block, in f64."""
+        rank = len(block_shape)
+        strides, padding, dilation = strides or [1] * rank, padding or [0] * rank, dilation or [1] * rank
+        count = math.prod(block_shape)
+        out = np.zeros((x.shape[0], x.shape[1] // count, *image))
+        blocks = x.astype(np.float64).reshape(x.shape[0], -1, count, *x.shape[2:])
+        for place in np.ndindex(*x.shape[2:]):
+            for number, tap in enumerate(np.ndindex(*block_shape)):
+                at = [p * s + t * d - b for p, s, t, d, b in zip(place, strides, tap, dilation, padding)]
+                if all(0 <= a < extent for a, extent in zip(at, image)):
+                    out[(slice(None), slice(None), *at)] += blocks[(slice(None), slice(None), number, *place)]
+        return out.astype(x.dtype)
+
+    for name, x, image, attrs in [
+        ("plain", (1, 8, 3, 4), (4, 5), dict(block_shape=[2, 2])),
+        ("line", (2, 6, 5), (7,), dict(block_shape=[3])),
+        ("volume", (1, 16, 2, 3, 4), (3, 4, 5), dict(block_shape=[2, 2, 2])),
+        ("strided", (1, 18, 3, 3), (7, 7), dict(block_shape=[3, 3], strides=[2, 2])),
+        ("apart", (1, 8, 3, 3), (8, 9), dict(block_shape=[2, 2], strides=[3, 3])),
+        ("padded", (2, 9, 4, 5), (4, 5), dict(block_shape=[3, 3], padding=[1, 1])),
+        ("dilated", (1, 8, 3, 4), (7, 6), dict(block_shape=[2, 2], strides=[2, 1], dilation=[3, 2])),
+        ("uneven", (1, 12, 4, 3), (9, 5), dict(block_shape=[3, 2], strides=[2, 3], padding=[1, 0])),
+    ]:
+        family.case(f"col2im_{name}", "col2im", [In("f32", *x), Shape(*image)],
+                    lambda x, s, attrs=attrs: col2im(x, s, **attrs), **attrs)
+    family.case("col2im_i64", "col2im", [In("i64", 1, 4, 3, 3), Shape(4, 4)],
+                lambda x, s: col2im(x, s, [2, 2]), block_shape=[2, 2])
+    family.write()
+
+
+def unpool():
+    family = Family("unpool")
+
+    def indices(x, pool_size, strides, padding, dilation, ceil_mode=False, column_major=False):
+        return ort("MaxPool", [x], 2, kernel_shape=pool_size, strides=strides, pads=padding, dilations=dilation,
+                   ceil_mode=int(ceil_mode), storage_order=int(column_major))[1]
+
+    def case(name, shape, pool_size, strides=None, padding=None, dilation=None, **attrs):
+        rank = len(pool_size)
+        attrs = dict(pool_size=pool_size, strides=strides or [1] * rank, padding=padding or [0] * 2 * rank,
+                     dilation=dilation or [1] * rank, **attrs)
+        family.case(f"max_pool_indices_{name}", "nn.max_pool_indices", [In("f32", *shape)],
+                    lambda x: indices(x, **attrs), **attrs)
+
+    case("plain", (2, 3, 6, 6), [2, 2], [2, 2])
+    case("line", (2, 3, 9), [3], [2])
+    case("volume", (2, 2, 4, 5, 4), [2, 2, 2])
+    case("padded", (1, 2, 5, 6), [3, 3], [2, 2], [1, 1, 1, 1])
+    case("dilated", (1, 2, 7, 7), [2, 2], [1, 1], [0] * 4, [2, 3])
+    case("ceil", (1, 2, 6, 7), [3, 3], [2, 2], ceil_mode=True)
+    case("column_major", (2, 2, 4, 6), [2, 2], [2, 2], column_major=True)
+    unpool = lambda x, i, s: np.bincount(i.ravel(), x.ravel(), math.prod(s)).astype(np.float32).reshape(s)
+    family.case("max_unpool", "nn.max_unpool",
+                [In("f32", 1, 1, 2, 2), Const("i64", [[[[5, 7], [13, 15]]]]), Shape(1, 1, 4, 4)], unpool)
+    family.case("max_unpool_line", "nn.max_unpool",
+                [In("f32", 2, 1, 2), Const("i64", [[[1, 3]], [[4, 7]]]), Shape(2, 1, 4)], unpool)
+    family.write()
+
+
 if __name__ == "__main__":
     for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits):
         make()
     makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, recurrence)
     makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, recurrence, image)
+    makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, recurrence, image, conv3d,
+              unpool)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()

@@ -19,6 +19,17 @@ impl Window {
         padding: [i64; 4],
         dilation: [i64; 2],
     ) -> Result<[Self; 2]> {
+        let all = Self::each(cx, &strides, &padding, &dilation)?;
+        Ok([0, 1].map(|axis| all[axis]))
+    }
+
+    /// The windows along each spatial axis; padding is that before each, then that behind each.
+    pub(crate) fn each(
+        cx: &InferCx<'_>,
+        strides: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+    ) -> Result<Vec<Self>> {
         let is_small = |value: i64| value <= i32::MAX as i64;
         if strides.iter().any(|&stride| stride < 1 || !is_small(stride)) {
             return cx.bad_attr("strides", strides, "each must be between 1 and 2147483647");
@@ -29,12 +40,14 @@ impl Window {
         if dilation.iter().any(|&dilation| dilation < 1 || !is_small(dilation)) {
             return cx.bad_attr("dilation", dilation, "each must be between 1 and 2147483647");
         }
-        Ok([0, 1].map(|axis| Self {
+        let rank = strides.len();
+        let window = |axis: usize| Self {
             stride: strides[axis],
             before: padding[axis],
-            after: padding[axis + 2],
+            after: padding[axis + rank],
             dilation: dilation[axis],
-        }))
+        };
+        Ok((0..rank).map(window).collect())
     }
 
     /// How many places a window of `kernel` taps has on an axis of `extent`. With `is_ceil` the last

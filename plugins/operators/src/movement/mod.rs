@@ -1,5 +1,6 @@
 //! Operators that put tensors together and take parts of them.
 
+pub mod col2im;
 pub mod concatenate;
 pub mod dynamic_slice;
 pub mod gather_elements;

@@ -2,22 +2,114 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use super::window::{Image, Window};
+use super::spatial::Spatial;
+use super::steps::reshape_to;
 
+/// Pooling by operator `op` over two axes. Windows over three are windows over the last two, then over the first: largest elements are
+/// the largest of the largest, and means the means of means, as each axis has its own counts.
 pub(crate) fn pool(node: &mut Node<'_>, op: &'static str) -> Outputs {
-    let image = Image::of(node, node.input(0)?)?;
-    let Some(kernel) = image.pair(node, "kernel_shape")? else {
-        return invalid("its attribute `kernel_shape` is missing");
-    };
-    let window = Window::of(node, image, kernel)?;
-    let mut attrs = window.attrs();
-    attrs.push(("pool_size", window.kernel.to_vec().into()));
-    attrs.push(("ceil_mode", node.flag("ceil_mode", false)?.into()));
+    let x = node.input(0)?;
+    let (dims, window) = windows(node, x)?;
+    let mut attrs = vec![("ceil_mode", AttrValue::from(node.flag("ceil_mode", false)?))];
     if op == "nn.avg_pool2d" {
         attrs.push(("count_include_pad", node.flag("count_include_pad", false)?.into()));
     }
-    let y = node.call(op, &[image.value], &attrs)?;
-    Ok(vec![image.restore(node, y)?])
+    Ok(vec![by_pairs(node, x, &dims, &window, &mut |node, x, pair| {
+        let mut attrs = [attrs.as_slice(), &pair.attrs()].concat();
+        attrs.push(("pool_size", pair.kernel.to_vec().into()));
+        node.call(op, &[x], &attrs)
+    })?])
+}
+
+/// The dimensions of the data and the windows of a node over them.
+pub(crate) fn windows(node: &Node<'_>, x: Value) -> Result<(Vec<Dim>, Spatial), Problem> {
+    let dims = node.dims(x)?;
+    if dims.len() < 3 {
+        return invalid(format!("its data have {} dimensions", dims.len()));
+    }
+    let Some(kernel) = node.ints("kernel_shape")? else {
+        return invalid("its attribute `kernel_shape` is missing");
+    };
+    let window = Spatial::of(node, &dims[2..], kernel)?;
+    Ok((dims, window))
+}
+
+/// Windows over two axes.
+pub(crate) struct Pair {
+    pub(crate) kernel: [i64; 2],
+    pub(crate) strides: [i64; 2],
+    pub(crate) dilation: [i64; 2],
+    /// Top, left, bottom, right.
+    pub(crate) padding: [i64; 4],
+}
+
+impl Pair {
+    /// How they move, as attributes.
+    pub(crate) fn attrs(&self) -> Vec<(&'static str, AttrValue)> {
+        vec![
+            ("strides", self.strides.to_vec().into()),
+            ("dilation", self.dilation.to_vec().into()),
+            ("padding", self.padding.to_vec().into()),
+        ]
+    }
+}
+
+/// What windows make of data, axis by axis but for the last two, which are one step: `f` works on images of two axes, of which an axis
+/// before others is the first, with all of these as the second, and the only one the second.
+pub(crate) fn by_pairs(
+    node: &mut Node<'_>,
+    x: Value,
+    dims: &[Dim],
+    window: &Spatial,
+    f: &mut dyn FnMut(&mut Node<'_>, Value, &Pair) -> Result<Value, Problem>,
+) -> Result<Value, Problem> {
+    let rank = window.kernel.len();
+    let one = node.cx().dim(1);
+    let mut pooled = dims.to_vec();
+    let mut y = x;
+    let last = rank.min(2);
+    let groups =
+        std::iter::once(rank - last..rank).chain((0..rank - last).rev().map(|axis| axis..axis + 1));
+    for axes in groups {
+        let first = axes.start;
+        let pair = |list: &[i64], fill: i64| match (axes.len(), rank) {
+            (2, _) => [list[first], list[first + 1]],
+            (_, 1) => [fill, list[first]],
+            _ => [list[first], fill],
+        };
+        let [[top, left], [bottom, right]] = [0, 1].map(|side| pair(&window.pads[side], 0));
+        let pair = Pair {
+            kernel: pair(&window.kernel, 1),
+            strides: pair(&window.strides, 1),
+            dilation: pair(&window.dilations, 1),
+            padding: [top, left, bottom, right],
+        };
+        if (pair.kernel, pair.strides, pair.padding) == ([1, 1], [1, 1], [0; 4]) {
+            continue;
+        }
+        let (before, behind) = (2 + axes.start, 2 + axes.end);
+        let all = |dims: &[Dim]| node.cx().dim_product(dims);
+        // The images, and what an axis by itself is beside.
+        let image = match (axes.len(), rank) {
+            (2, 2) => None,
+            (2, _) => Some([all(&pooled[1..before]), pooled[before], pooled[before + 1]]),
+            (_, 1) => Some([pooled[1], one, pooled[2]]),
+            _ => Some([all(&pooled[1..before]), pooled[before], all(&pooled[behind..])]),
+        };
+        if let Some([channels, height, width]) = image {
+            y = reshape_to(node, y, &[pooled[0], channels, height, width])?;
+        }
+        y = f(node, y, &pair)?;
+        let found = node.dims(y)?;
+        let places = if rank == 1 { 3.. } else { 2.. };
+        for (place, axis) in places.zip(axes) {
+            pooled[2 + axis] = found[place];
+        }
+        if image.is_some() {
+            y = reshape_to(node, y, &pooled)?;
+        }
+    }
+    Ok(y)
 }
 
 pub(crate) fn global(node: &mut Node<'_>, pool: &'static str, reduce: &'static str) -> Outputs {

@@ -14,7 +14,7 @@ use super::layout::follow;
 use super::programs::{self, Method, Windows};
 use super::taps::{Taps, empty_window};
 use super::windows::{Window, pool};
-use crate::onnx::pool::pool;
+use crate::onnx::pool::{self, pool};
 use crate::precision::follows_precision;
 
 /// The largest element of each window
@@ -103,10 +103,23 @@ fn gradient(op: &MaxPool2d, at: &mut Adjoint<'_>) -> Result<Grads> {
     Ok(Grads::of([taps.given_back(at, parts)?]))
 }
 
-/// `MaxPool`, without the indices.
+/// `MaxPool`, and where the largest elements are.
 #[rule(import.onnx, key = "MaxPool", since = 1)]
 fn import(node: &mut Node<'_>) -> Outputs {
-    // The order of the indices.
-    node.ignore("storage_order");
-    pool(node, "nn.max_pool2d")
+    let is_column_major = node.flag("storage_order", false)?;
+    let mut outputs = pool(node, "nn.max_pool2d")?;
+    if node.output_count() > 1 {
+        let x = node.input(0)?;
+        let (_, window) = pool::windows(node, x)?;
+        let attrs = [
+            ("pool_size", window.kernel.clone().into()),
+            ("padding", window.padding().into()),
+            ("strides", window.strides.into()),
+            ("dilation", window.dilations.into()),
+            ("ceil_mode", node.flag("ceil_mode", false)?.into()),
+            ("column_major", is_column_major.into()),
+        ];
+        outputs.push(node.call("nn.max_pool_indices", &[x], &attrs)?);
+    }
+    Ok(outputs)
 }

@@ -16,7 +16,8 @@ use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
 use crate::kernel::parallel::fill;
 use crate::kernel::window::Window;
-use crate::onnx::steps::reshape_to;
+use crate::onnx::spatial::Spatial;
+use crate::onnx::steps::{extent_of, reshape_to};
 use crate::onnx::window::{self, Image};
 use crate::precision::gains_by_precision;
 
@@ -243,11 +244,14 @@ fn extent(dims: &[Dim], layout: &Layout, axis: char, at: &Site<'_>) -> Option<Di
     at.with_cx(|cx| own.map(|(_, &dim)| dim).reduce(|all, dim| cx.dim_mul(all, dim)))
 }
 
-/// `Conv` over one or two spatial axes; the bias is added for each channel.
+/// `Conv` over one, two or three spatial axes; the bias is added for each channel.
 #[rule(import.onnx, key = "Conv", since = 1)]
 fn import(node: &mut Node<'_>) -> Outputs {
     node.check_arity(2, 3)?;
     let (x, weight) = (node.input(0)?, node.input(1)?);
+    if node.dims(x)?.len() == 5 {
+        return import_3d(node, x, weight);
+    }
     let image = Image::of(node, x)?;
     let weight = Image::of(node, weight)?;
     let extents = [2, 3].map(|axis| node.terms().dim_value(weight.dims[axis]));
@@ -269,6 +273,32 @@ fn import(node: &mut Node<'_>) -> Outputs {
         y = node.apply("add", &[y, bias])?;
     }
     Ok(vec![image.restore(node, y)?])
+}
+
+/// `Conv` over three spatial axes.
+fn import_3d(node: &mut Node<'_>, x: Value, weight: Value) -> Outputs {
+    let (dims, kernel) = (node.dims(x)?, node.dims(weight)?);
+    if kernel.len() != dims.len() {
+        return invalid(format!("data of {} dimensions, kernels of {}", dims.len(), kernel.len()));
+    }
+    let extent = |&dim| extent_of(node, dim, "extent of a kernel");
+    let extents: Vec<i64> = kernel[2..].iter().map(extent).collect::<Result<_, _>>()?;
+    if let Some(given) = node.ints("kernel_shape")?.filter(|given| *given != extents) {
+        return invalid(format!("its kernel_shape is {given:?}, but the weight's is {extents:?}"));
+    }
+    let window = Spatial::of(node, &dims[2..], extents)?;
+    let attrs = [
+        ("strides", window.strides.clone().into()),
+        ("dilation", window.dilations.clone().into()),
+        ("padding", window.padding().into()),
+        ("groups", node.int_or("group", 1)?.into()),
+    ];
+    let mut y = node.call("nn.conv3d", &[x, weight], &attrs)?;
+    if let Some(bias) = node.optional(2) {
+        let bias = per_channel(node, bias, 3)?;
+        y = node.apply("add", &[y, bias])?;
+    }
+    Ok(vec![y])
 }
 
 /// A vector of one element per channel, with `spatial` axes of extent 1 behind the channels.

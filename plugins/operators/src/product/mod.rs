@@ -1,6 +1,7 @@
 //! Products: of matrices, and of windows of data with kernels.
 
 pub mod conv2d;
+pub mod conv3d;
 mod cost;
 pub mod dense;
 mod dots;

@@ -1,0 +1,164 @@
+//! Overlapping blocks put where they were taken from.
+//!
+//! ```ir
+//! %y = col2im(%x, %s) { block_shape = [3, 3], padding = [1, 1] }    f32[n, 36, 8, 8], shape[8, 8]  =>  f32[n, 4, 8, 8]
+//! ```
+//!
+//! The places of a block are the inner part of the axis of the channels. What meets at a place is added; what lies outside of the image is
+//! left out.
+
+use tenon_plugin_api::op::number::Sum;
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::program::{self, Extent, Reducer};
+use tenon_plugin_api::rule::prelude::*;
+use tenon_plugin_api::with_number;
+
+use crate::kernel::space::row_major;
+
+/// Blocks added up in an image whose spatial extents are the second argument
+#[op(name = "col2im", args = 2, pattern = "out_fusable")]
+pub struct Col2Im {
+    /// extents of a block
+    block_shape: Vec<i64>,
+    /// step from one block to the next along each axis; 1 where it is empty
+    #[attr(default = [])]
+    strides: Vec<i64>,
+    /// how far before the image the first block begins; 0 where it is empty
+    #[attr(default = [])]
+    padding: Vec<i64>,
+    /// distance of neighbours in a block; 1 where it is empty
+    #[attr(default = [])]
+    dilation: Vec<i64>,
+}
+
+impl Operator for Col2Im {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let tensor = cx.tensor(0)?;
+        let rank = self.block_shape.len();
+        let limits = [
+            ("block_shape", &self.block_shape, 1),
+            ("strides", &self.strides, 1),
+            ("dilation", &self.dilation, 1),
+            ("padding", &self.padding, 0),
+        ];
+        for (name, list, least) in limits {
+            let is_small = |value: &i64| (least..=i64::from(i32::MAX)).contains(value);
+            if !list.iter().all(is_small) {
+                return cx.bad_attr(name, list, format!("each is {least} to 2147483647"));
+            }
+            if !list.is_empty() && list.len() != rank || rank == 0 {
+                return cx.bad_attr(name, list, "one number for each spatial axis is expected");
+            }
+        }
+        let count = self.block_shape.iter().try_fold(1i64, |all, &each| all.checked_mul(each));
+        let Some(count) = count else {
+            return cx.bad_attr("block_shape", &self.block_shape, "a block is too large");
+        };
+        let image = cx.shape(1)?;
+        let (Some(dims), Some(image)) = (tensor.dims, image) else {
+            return Ok(cx.tensor_type(tensor.dtype, None));
+        };
+        if dims.len() != rank + 2 || image.len() != rank {
+            return cx.unsupported(format!(
+                "blocks of {rank} axes need data of {} dimensions and an image of {rank}",
+                rank + 2
+            ));
+        }
+        let channels = cx.dim_floor_div(dims[1], cx.dim(count));
+        if cx.value(dims[1]).is_some_and(|dim| dim % count != 0) {
+            let whole = cx.dim_mul(channels, cx.dim(count));
+            return Err(cx.mismatch("the channels and the block", &dims[1..2], &[whole]));
+        }
+        let shape: Vec<Dim> = [dims[0], channels].iter().chain(image).copied().collect();
+        Ok(cx.tensor_type(tensor.dtype, Some(&shape)))
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let data = cx.arg(0)?;
+        let (dtype, shape) = cx.out()?;
+        let rank = self.block_shape.len();
+        let block: Vec<usize> = self.block_shape.iter().map(|&extent| extent as usize).collect();
+        let count: usize = block.iter().product();
+        let places = &data.shape()[2..];
+        let (plane, columns) =
+            (shape[2..].iter().product::<usize>(), places.iter().product::<usize>());
+        let (steps, in_block, in_image) =
+            (row_major(places), row_major(&block), row_major(&shape[2..]));
+        let part = |number: usize, steps: &[isize], extents: &[usize], axis: usize| {
+            number / steps[axis] as usize % extents[axis]
+        };
+        // Where the neighbour `tap` of a block at `column` lies in the image.
+        let target = |tap: usize, column: usize| -> Option<usize> {
+            let mut target = 0;
+            for axis in 0..rank {
+                let at = part(column, &steps, places, axis) as i64 * by(&self.strides, axis, 1)
+                    + part(tap, &in_block, &block, axis) as i64 * by(&self.dilation, axis, 1)
+                    - by(&self.padding, axis, 0);
+                if !(0..shape[2 + axis] as i64).contains(&at) {
+                    return None;
+                }
+                target += at as usize * in_image[axis] as usize;
+            }
+            Some(target)
+        };
+        with_number!(dtype, T => {
+            let elements = data.elements::<T>();
+            let mut sums = vec![<T as Number>::Sum::default(); shape.iter().product()];
+            for (number, part) in elements.chunks(columns.max(1)).enumerate() {
+                let (image, tap) = (number / count, number % count);
+                for (column, x) in part.iter().enumerate() {
+                    if let Some(at) = target(tap, column) {
+                        let sum = &mut sums[image * plane + at];
+                        *sum = Sum::add(*sum, x.widen());
+                    }
+                }
+            }
+            let out = sums.into_iter().map(T::narrow).collect();
+            Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
+        })
+    }
+}
+
+/// An attribute along an axis.
+fn by(list: &[i64], axis: usize, default: i64) -> i64 {
+    list.get(axis).copied().unwrap_or(default)
+}
+
+/// For each element what neighbours of all places of a block give it.
+#[rule(compute)]
+fn program(op: &Col2Im, program: &mut Program) {
+    let program = &*program;
+    let (data, out) = (program.input(0), program.output(0));
+    let dtype = data.compute_dtype();
+    let cx = program.cx();
+    let mut taps: Vec<Dim> = op.block_shape.iter().map(|&extent| cx.dim(extent)).collect();
+    for (axis, &extent) in data.shape()[2..].iter().enumerate() {
+        // Without places there is nothing that could be read.
+        if program.dim_value(extent).is_none() {
+            taps[axis] = cx.dim_min(taps[axis], cx.dim_mul(taps[axis], extent));
+        }
+    }
+    let sum = program.reduce("acc", Reducer::Sum, dtype, out.shape(), &taps, |i, k| {
+        let mut channel = i[1];
+        let mut at = vec![i[0]];
+        let mut is_there: Option<program::Scalar<'_>> = None;
+        let mut places = Vec::new();
+        for (axis, &extent) in data.shape()[2..].iter().enumerate() {
+            let step = by(&op.strides, axis, 1);
+            let from = i[2 + axis] + by(&op.padding, axis, 0) - k[axis] * by(&op.dilation, axis, 1);
+            let (place, extent) = (from / step, extent.index(program));
+            let mut is_in = place.ge(0).and(place.lt(extent));
+            if step != 1 {
+                is_in = is_in.and((place * step).ge(from));
+            }
+            is_there = Some(is_there.map_or(is_in, |before| before.and(is_in)));
+            places.push(place.max(0).min(extent - 1));
+            channel = channel * op.block_shape[axis] + k[axis];
+        }
+        at.push(channel);
+        at.extend(places);
+        let (value, zero) = (data.wide(&at), program.literal(dtype, 0.0));
+        is_there.map_or(value, |is_there| is_there.select(value, zero))
+    });
+    program.set(&out, |i| sum.at(i));
+}
