@@ -226,3 +226,23 @@ fn what_a_scale_makes_of_a_symbol_has_to_be_a_dimension() {
     assert!(resize(0.5).text().contains("-> f32[1, 1, 1, floordiv(w, 2)]"));
     assert!(resize(1.5).error().contains("a symbolic dimension times 1.5, which is neither"));
 }
+
+#[test]
+fn einsum_is_a_product_of_matrices() {
+    let einsum = |equation: &str| {
+        model(12)
+            .input("a", FLOAT, &[S("n"), N(3), N(4)])
+            .input("b", FLOAT, &[S("n"), N(4), N(5)])
+            .node("Einsum", &["a", "b"], &["y"], &[string("equation", equation)])
+            .output("y")
+    };
+    assert_eq!(
+        einsum("bij, bjk -> bik").text(),
+        "fn @main(%a: f32[n, 3, 4], %b: f32[n, 4, 5]) -> f32[n, 3, 5]\n\
+         %y = matmul(%a, %b)\n\
+         ret %y"
+    );
+    assert!(einsum("bij,bjk,k").error().contains("has 3 operands, the node 2"));
+    assert!(einsum("bij,bjk->bii").error().contains("names an axis of its result twice"));
+    assert!(einsum("bij,bjk->bq").error().contains("its result has a label of no operand"));
+}

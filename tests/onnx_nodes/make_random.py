@@ -1143,6 +1143,41 @@ def lp_pool(d):
     d.give(d.data([d.pick([1, 2]), d.pick([1, 3]), *spatial], F32), 0)
 
 
+@draws("Einsum", times=30)
+def einsum(d):
+    extents = {label: d.pick([1, 2, 3, 4]) for label in "abcdeXY"}
+    dtype, d.is_special = d.pick([F32, F32, F64, np.dtype("int32")]), False
+    terms, rest = [], tuple(d.pick([1, 2, 3]) for _ in range(d.int(1, 2)))
+    has_rest = d.chance(0.3)
+    for _ in range(d.pick([1, 2, 2, 3])):
+        letters = list(d.rng.permutation(list(extents))[:d.int(1, 3)])
+        if d.chance(0.15):
+            letters.append(letters[0])
+        term = "".join(letters)
+        shape = [extents[label] for label in letters]
+        if has_rest and d.chance(0.7):
+            own = rest[d.int(0, len(rest)):]
+            own = tuple(1 if d.chance(0.3) else extent for extent in own)
+            place = d.int(0, len(letters))
+            term = term[:place] + "..." + term[place:]
+            shape[place:place] = own
+        terms.append(term)
+        d.give(d.data(shape, dtype))
+    text = ",".join(terms)
+    if d.chance(0.7):
+        used = sorted(set(text) - set(",."))
+        result = "".join(d.rng.permutation(used)[:d.int(0, min(3, len(used)))])
+        text += "->" + ("..." if "..." in text else "") + result
+    d.attrs["equation"] = text
+
+
+@draws("Det", times=4)
+def det(d):
+    size = d.pick([1, 2, 3, 5])
+    d.is_special = False
+    d.give(d.data([*d.pick([(), (2,), (2, 3)]), size, size], F32, -2, 2))
+
+
 @draws("Col2Im", times=8)
 def col2im(d):
     count = d.int(1, 3)
@@ -1159,6 +1194,45 @@ def col2im(d):
     d.give(d.data((d.int(1, 2), d.int(1, 2) * int(np.prod(block)), int(np.prod(places))), F32), 0)
     d.constant(image)
     d.constant(block)
+
+
+@draws("GridSample", times=16)
+def grid_sample(d):
+    count = 3 if d.version >= 20 and d.chance(0.3) else 2
+    modes = ["nearest", "linear", "cubic"] if d.version >= 20 else ["nearest", "bilinear", "bicubic"]
+    d.attr("mode", lambda: d.pick(modes[:2] if count == 3 else modes))
+    d.attr("padding_mode", lambda: d.pick(["zeros", "border", "reflection"]))
+    d.attr("align_corners", lambda: d.int(0, 1))
+    batch, d.is_special = d.pick([1, 2]), False
+    d.give(d.data((batch, d.pick([1, 3]), *(d.pick([2, 3, 5]) for _ in range(count))), F32), 0)
+    places = d.rng.uniform(-1.3, 1.3, (batch, *(d.pick([1, 3, 4]) for _ in range(count)), count))
+    d.give(places.astype(F32), 0.3)
+
+
+@draws("RoiAlign", times=12)
+def roi_align(d):
+    batch, channels, count, d.is_special = d.pick([1, 2]), d.pick([1, 3]), d.pick([1, 4]), False
+    d.attr("output_height", lambda: d.int(1, 4))
+    d.attr("output_width", lambda: d.int(1, 4))
+    d.attr("sampling_ratio", lambda: d.int(0, 3))
+    d.attr("spatial_scale", lambda: d.pick([0.5, 1.0, 0.25]))
+    if d.version >= 16:
+        d.attr("coordinate_transformation_mode", lambda: d.pick(["half_pixel", "output_half_pixel"]))
+    d.attr("mode", lambda: d.pick(["avg", "max"]), 0.3)
+    d.give(d.data((batch, channels, 8, 9), F32), 0)
+    ends = d.rng.uniform(-2, 12, (count, 2, 2)).astype(F32)
+    d.give(np.sort(ends, axis=1).reshape(count, 4), 0.3)
+    d.give(d.rng.integers(0, batch, count).astype(np.int64), 0.3)
+
+
+@draws("MaxRoiPool", times=6)
+def max_roi_pool(d):
+    batch, count, d.is_special = d.pick([1, 2]), d.pick([1, 4]), False
+    d.attrs["pooled_shape"] = [d.int(1, 4), d.int(1, 4)]
+    d.attr("spatial_scale", lambda: d.pick([0.5, 1.0]))
+    d.give(d.data((batch, d.pick([1, 3]), 8, 9), F32), 0)
+    ends = np.sort(d.rng.integers(0, 10, (count, 2, 2)), axis=1).reshape(count, 4)
+    d.give(np.concatenate([d.rng.integers(0, batch, (count, 1)), ends], 1).astype(F32), 0.3)
 
 
 @draws("MaxUnpool", times=4)

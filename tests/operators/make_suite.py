@@ -1001,13 +1001,78 @@ def unpool():
     family.write()
 
 
+def places():
+    family = Family("places")
+
+    def sample(x, grid, method="bilinear", padding_mode="zeros", align_corners=True):
+        mode = {"bilinear": "linear", "bicubic": "cubic"}.get(method, method)
+        return ort("GridSample", [x, np.moveaxis(grid, 1, -1).copy()], opset=20, mode=mode, padding_mode=padding_mode,
+                   align_corners=int(align_corners))
+
+    def grid(shape, scale=1.25):
+        """Places that are in the middle of nothing."""
+        count = math.prod(shape)
+        return Const("f32", (scale * np.sin(np.arange(count) * 1.7 + 0.3)).reshape(shape).round(3))
+
+    for method in ("nearest", "bilinear", "bicubic"):
+        for padding in ("zeros", "border", "reflection"):
+            for corners in (True, False):
+                attrs = dict(method=method, padding_mode=padding, align_corners=corners)
+                name = f"{method}_{padding}" + ("_corners" if corners else "")
+                family.case(f"grid_sample_{name}", "image.grid_sample", [In("f32", 2, 3, 5, 4), grid((2, 2, 3, 4))],
+                            lambda x, g, attrs=attrs: sample(x, g, **attrs), **attrs)
+    for method in ("nearest", "bilinear"):
+        family.case(f"grid_sample_volume_{method}", "image.grid_sample", [In("f32", 1, 2, 3, 4, 5), grid((1, 3, 2, 3, 2))],
+                    lambda x, g, method=method: sample(x, g, method), method=method)
+    family.case("grid_sample_far", "image.grid_sample", [In("f32", 1, 2, 5, 4), grid((1, 2, 3, 4), 6.0)],
+                lambda x, g: sample(x, g, padding_mode="reflection", align_corners=False),
+                padding_mode="reflection", align_corners=False)
+
+    def elements(x, grid):
+        """Places in elements."""
+        scale = np.array([x.shape[3] - 1, x.shape[2] - 1], np.float32).reshape(1, 2, 1, 1)
+        return sample(x, grid / scale * 2 - 1)
+
+    inside = Const("f32", (1.5 + 2 * np.sin(np.arange(24) * 1.7 + 0.3)).reshape(1, 2, 3, 4).round(3))
+    family.case("grid_sample_elements", "image.grid_sample", [In("f32", 1, 2, 5, 4), inside], elements, in_elements=True)
+
+    rois = Const("f32", [[0.5, 1.25, 6.75, 5.5], [2, 2, 3, 7.5], [-1, -2, 4, 3], [6, 5, 12, 11]])
+    images = Const("i64", [0, 1, 1, 0])
+
+    def align(x, rois, images, pooled_size, sample_ratio=0, aligned=False, **more):
+        mode = "half_pixel" if aligned else "output_half_pixel"
+        return ort("RoiAlign", [x, rois, images], opset=16, output_height=pooled_size[0], output_width=pooled_size[1],
+                   sampling_ratio=sample_ratio, coordinate_transformation_mode=mode, **more)
+
+    for name, attrs in [
+        ("plain", dict(pooled_size=[3, 2], sample_ratio=2)),
+        ("adaptive", dict(pooled_size=[2, 3])),
+        ("aligned", dict(pooled_size=[2, 2], sample_ratio=2, aligned=True)),
+        ("scaled", dict(pooled_size=[3, 3], spatial_scale=0.5)),
+        ("max", dict(pooled_size=[2, 3], sample_ratio=2, mode="max")),
+    ]:
+        family.case(f"roi_align_{name}", "vision.roi_align", [In("f32", 2, 3, 8, 9), rois, images],
+                    lambda *a, attrs=attrs: align(*a, **attrs), **attrs)
+    regions = Const("f32", [[0, 0, 1, 6, 5], [1, 2, 2, 3, 7], [1, 7, 6, 12, 11], [0, 3, 3, 3, 3]])
+    for name, attrs in [("plain", dict(pooled_size=[3, 2])), ("scaled", dict(pooled_size=[2, 2], spatial_scale=0.5))]:
+        family.case(f"roi_pool_{name}", "vision.roi_pool", [In("f32", 2, 3, 8, 9), regions],
+                    lambda x, r, attrs=attrs: ort("MaxRoiPool", [x, r], pooled_shape=attrs["pooled_size"],
+                                                  spatial_scale=attrs.get("spatial_scale", 1.0)), **attrs)
+    det = wide(np.linalg.det)
+    for name, shape in [("matrix", (3, 3)), ("one", (1, 1)), ("batch", (2, 5, 5)), ("batches", (2, 3, 4, 4))]:
+        family.case(f"det_{name}", "linalg.det", [In("f32", *shape)], det)
+    family.case("det_singular", "linalg.det", [Const("f32", [[[0, 1], [0, 2]], [[0, 2], [3, 0]]])], det)
+    family.case("det_f64", "linalg.det", [In("f64", 4, 4)], det)
+    family.write()
+
+
 if __name__ == "__main__":
     for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits):
         make()
     makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, recurrence)
     makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, recurrence, image)
     makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, recurrence, image, conv3d,
-              unpool)
+              unpool, places)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()

@@ -5,6 +5,7 @@ pub mod broadcast;
 pub mod elementwise;
 pub mod image;
 mod kernel;
+pub mod linalg;
 pub mod movement;
 pub mod normalization;
 mod onnx;

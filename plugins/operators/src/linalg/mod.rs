@@ -1,0 +1,3 @@
+//! Matrices as maps.
+
+pub mod det;
