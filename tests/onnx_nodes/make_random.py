@@ -1245,6 +1245,36 @@ def max_unpool(d):
     d.give(np.array(places, np.int64).reshape(1, 1, rows, columns), 0)
 
 
+@draws("DFT", times=10)
+def dft(d):
+    d.is_special = False
+    shape = [d.pick([1, 2]), d.pick([3, 4, 8]), d.pick([2, 5, 6])]
+    axis = d.pick([1, 2])
+    d.attr("onesided", lambda: d.int(0, 1))
+    is_half = d.attrs.get("onesided", 0)
+    d.attr("inverse", 0 if is_half else lambda: d.int(0, 1))
+    length = None if d.chance(0.5) else np.array(d.pick([2, 4, 5, 9]), np.int64)
+    d.give(d.data((*shape, 1 if is_half else d.pick([1, 2])), F32), 0)
+    d.give(length, 1.0)
+    if d.version < 20:
+        d.attrs["axis"] = axis
+    else:
+        d.constant(axis)
+
+
+@draws("STFT", times=6)
+def stft(d):
+    d.is_special = False
+    length, samples = d.pick([4, 5, 8]), d.pick([8, 16, 19])
+    d.attr("onesided", lambda: d.int(0, 1))
+    d.give(d.data((d.pick([1, 2]), samples, 1), F32), 0)
+    d.constant(d.int(1, 4))
+    has_window = d.chance(0.6)
+    d.give(d.data((length,), F32) if has_window else None, 0.7)
+    if not has_window or d.chance(0.5):
+        d.constant(length)
+
+
 def found(name, op, version, inputs, judge=None, outputs=1, **attrs):
     """A model in which other seeds found a difference; inputs in lists are constants."""
     draw = Draw.__new__(Draw)
