@@ -192,8 +192,6 @@ fn what_is_not_supported_within_functions_is_listed() {
          Magic (other 3) — once: the one that makes `s`\n  \
          Relu (ai.onnx 11): attribute `speed` — once: the one that makes `b`\n  \
          Unique (ai.onnx 17) — once: the one that makes `b`\n  \
-         Det (ai.onnx 17) — once: the one that makes `z`"
-         TopK (ai.onnx 17) — once: the one that makes `b`\n  \
          TfIdfVectorizer (ai.onnx 17) — once: the one that makes `z`"
     );
 }

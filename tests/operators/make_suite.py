@@ -1067,12 +1067,8 @@ def places():
 
 
 if __name__ == "__main__":
-    for make in (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits):
-        make()
-    makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, recurrence)
-    makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, recurrence, image)
-    makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, recurrence, image, conv3d,
-              unpool, places)
+    makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits,
+              recurrence, image, conv3d, unpool, places)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()
