@@ -7,8 +7,9 @@
 //! For each place of the result the grid says where to read, the place along the last axis first. An image goes from -1 to 1 along each of
 //! its two or three axes, or from 0 on, where places are counted in elements.
 
+use tenon_plugin_api::op::OpPattern;
 use tenon_plugin_api::op::prelude::*;
-use tenon_plugin_api::program::{Extent, Reducer, Scalar};
+use tenon_plugin_api::program::{Buffer, Extent, Scalar};
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
@@ -16,6 +17,7 @@ use super::kernels::Kernel;
 use crate::kernel::space::row_major;
 use crate::onnx::steps::cast_to;
 use crate::precision::follows_precision;
+use crate::program::guarded::{self, may_be_empty};
 
 /// Elements of images at places that the second argument says
 #[op(name = "image.grid_sample", args = 2)]
@@ -156,70 +158,67 @@ impl GridSample {
 /// For each element what its neighbours give it.
 #[rule(compute)]
 fn program(op: &GridSample, program: &mut Program) {
-    let program = &*program;
-    let (x, grid, out) = (program.input(0), program.input(1), program.output(0));
-    let rank = x.shape().len() - 2;
-    let (dtype, cx) = (x.compute_dtype(), program.cx());
-    let kernel = op.kernel();
-    let taps = kernel.map_or(1, |kernel| 2 * kernel.reach() as i64);
-    let mut reduced = vec![cx.dim(taps); rank];
-    for (taps, &extent) in reduced.iter_mut().zip(&x.shape()[2..]) {
-        // An image without elements has nothing that could be read.
-        if program.dim_value(extent).is_none() {
-            *taps = cx.dim_min(*taps, cx.dim_mul(*taps, extent));
-        }
+    let read = program.input(0).shape()[2..].to_vec();
+    if may_be_empty(program, &read) {
+        program.set_pattern(OpPattern::Opaque);
     }
-    let grid_shape = grid.shape().to_vec();
-    let places = program.map("place", dtype, &grid_shape, |i| {
+    let program = &*program;
+    let (x, grid) = (program.input(0), program.input(1));
+    let (rank, dtype) = (read.len(), x.compute_dtype());
+    let kernel = op.kernel();
+    let taps = vec![kernel.map_or(1, |kernel| 2 * kernel.reach() as i64); rank];
+    let places = program.map("place", dtype, grid.shape(), |i| {
         let value = grid.wide(i);
         (1..rank).fold(op.place(value, axis_length(&x, rank - 1, dtype)), |place, number| {
             let own = op.place(value, axis_length(&x, rank - 1 - number, dtype));
             i[1].ge(number as i64).select(own, place)
         })
     });
-    let acc = program.reduce("acc", Reducer::Sum, dtype, out.shape(), &reduced, |i, k| {
-        let mut at = i[..2].to_vec();
-        let mut weight: Option<Scalar<'_>> = None;
-        let mut is_there: Option<Scalar<'_>> = None;
-        for (axis, &tap) in k.iter().enumerate() {
-            let number = program.index((rank - 1 - axis) as i64);
-            let place = places.at(&[&i[..1], &[number], &i[2..]].concat());
-            let length = axis_length(&x, axis, dtype);
-            let (index, own) = match kernel {
-                None => (place, None),
-                Some(kernel) => {
-                    let first = place.call("floor") - (kernel.reach() - 1.0);
-                    let index = first + tap.cast(dtype);
-                    (index, Some(kernel.weight_of(place - index)))
+    guarded::sums(
+        program,
+        &read,
+        dtype,
+        &taps,
+        |i, k| {
+            let mut at = i[..2].to_vec();
+            let mut weight: Option<Scalar<'_>> = None;
+            let mut is_there: Option<Scalar<'_>> = None;
+            for (axis, &tap) in k.iter().enumerate() {
+                let number = program.index((rank - 1 - axis) as i64);
+                let place = places.at(&[&i[..1], &[number], &i[2..]].concat());
+                let length = axis_length(&x, axis, dtype);
+                let (index, own) = match kernel {
+                    None => (place, None),
+                    Some(kernel) => {
+                        let first = place.call("floor") - (kernel.reach() - 1.0);
+                        let index = first + tap.cast(dtype);
+                        (index, Some(kernel.weight_of(place - index)))
+                    }
+                };
+                if let Some(own) = own {
+                    weight = Some(weight.map_or(own, |weight| weight * own));
                 }
-            };
-            if let Some(own) = own {
-                weight = Some(weight.map_or(own, |weight| weight * own));
+                let index = match op.padding_mode.as_str() {
+                    "reflection" => op.reflected_scalar(index, length),
+                    _ => index,
+                };
+                if op.padding_mode == "zeros" {
+                    let is_in = index.ge(0.0).and(index.lt(length));
+                    is_there = Some(is_there.map_or(is_in, |before| before.and(is_in)));
+                }
+                at.push(index.max(0.0).min(length - 1.0).cast(DType::I64));
             }
-            let index = match op.padding_mode.as_str() {
-                "reflection" => op.reflected_scalar(index, length),
-                _ => index,
-            };
-            if op.padding_mode == "zeros" {
-                let is_in = index.ge(0.0).and(index.lt(length));
-                is_there = Some(is_there.map_or(is_in, |before| before.and(is_in)));
-            }
-            at.push(index.max(0.0).min(length - 1.0).cast(DType::I64));
-        }
-        let value = x.wide(&at);
-        let value = weight.map_or(value, |weight| value * weight);
-        let zero = program.literal(dtype, 0.0);
-        is_there.map_or(value, |is_there| is_there.select(value, zero))
-    });
-    program.set(&out, |i| acc.at(i));
+            let value = x.wide(&at);
+            let value = weight.map_or(value, |weight| value * weight);
+            let zero = program.literal(dtype, 0.0);
+            is_there.map_or(value, |is_there| is_there.select(value, zero))
+        },
+        |_, sum| sum,
+    );
 }
 
 /// The extent of a spatial axis of images.
-fn axis_length<'p>(
-    image: &tenon_plugin_api::program::Buffer<'p>,
-    axis: usize,
-    dtype: DType,
-) -> Scalar<'p> {
+fn axis_length<'p>(image: &Buffer<'p>, axis: usize, dtype: DType) -> Scalar<'p> {
     image.shape()[2 + axis].index(image.program()).cast(dtype)
 }
 

@@ -15,6 +15,7 @@ use super::kernels::Kernel;
 use super::resize_onnx;
 use crate::kernel::moves::wrap_axis;
 use crate::precision::follows_precision;
+use crate::program::guarded;
 
 /// An axis with as many elements as the second argument, a shape of one dimension, says
 #[op(name = "image.resize1d", args = 2)]
@@ -274,20 +275,22 @@ fn program(op: &Resize1d, program: &mut Program) -> Result<()> {
             program.map("weights", DType::F64, &shape, |i| raw.at(i) / sum.at(&i[..1]))
         }
     };
-    let cx = program.cx();
-    let reduced = match is_guarded {
-        // None where there is nothing to read.
-        true => cx.dim_min(cx.dim_mul(cx.dim(taps), on.extent), cx.dim(taps)),
-        false => cx.dim(taps),
-    };
-    let acc = program.reduce("acc", Reducer::Sum, dtype, out.shape(), &[reduced], |i, k| {
-        let index = (first.at(&[i[axis]]) + k[0]).min(on.extent.index(program) - 1).max(0);
-        x.wide(&with_index(i, axis, index)) * weights.at(&[i[axis], k[0]]).cast(dtype)
-    });
-    program.set(&out, |i| match is_cropped {
-        true => is_inside.at(&[i[axis]]).select(acc.at(i).cast(out.dtype()), beyond),
-        false => acc.at(i),
-    });
+    // A symbolic axis that becomes one of a known extent may have no elements that could be read.
+    let read = if is_guarded { vec![on.extent] } else { Vec::new() };
+    guarded::sums(
+        program,
+        &read,
+        dtype,
+        &[taps],
+        |i, k| {
+            let index = (first.at(&[i[axis]]) + k[0]).min(on.extent.index(program) - 1).max(0);
+            x.wide(&with_index(i, axis, index)) * weights.at(&[i[axis], k[0]]).cast(dtype)
+        },
+        |i, sum| match is_cropped {
+            true => is_inside.at(&[i[axis]]).select(sum.cast(out.dtype()), beyond),
+            false => sum,
+        },
+    );
     Ok(())
 }
 

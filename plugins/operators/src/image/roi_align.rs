@@ -11,6 +11,8 @@ use tenon_plugin_api::program::{Extent, Scalar};
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::{with_float, with_number};
 
+use crate::program::guarded::{is_there, may_be_empty};
+
 /// What cells of regions, `x1, y1, x2, y2` in the second argument, hold of the images that the third one says
 #[op(name = "vision.roi_align", args = 3)]
 pub struct RoiAlign {
@@ -226,6 +228,11 @@ fn program(op: &RoiAlign, program: &mut Program) {
         });
         let places = (down * across).max(1).cast(dtype);
         let result = if is_max { held.at(i) } else { held.at(i) / places };
+        // Images without elements are not read.
+        let all = match may_be_empty(program, x.shape()) {
+            true => program.when(is_there(program, x.shape()), all),
+            false => all,
+        };
         program.seq(&[all, out.set(i, result)])
     });
 }

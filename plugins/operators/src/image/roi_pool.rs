@@ -11,6 +11,8 @@ use tenon_plugin_api::program::{Extent, Reducer};
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
+use crate::program::guarded::{is_there, may_be_empty};
+
 /// The largest elements in cells of regions, `image, x1, y1, x2, y2` in the second argument
 #[op(name = "vision.roi_pool", args = 2)]
 pub struct RoiPool {
@@ -125,12 +127,17 @@ fn program(op: &RoiPool, program: &mut Program) {
         let image = rois.wide(&[i[0], program.index(0)]).cast(DType::I64);
         let image = body.bind("image", image.max(0).min(extent(0) - 1));
         let (down, across) = (ends[0], ends[1]);
-        body.push(program.in_turn(down.1, |row| {
+        let all = program.in_turn(down.1, |row| {
             program.in_turn(across.1, |column| {
                 let at = [image, i[1], down.0 + row, across.0 + column];
                 held.set(i, held.at(i).max(x.wide(&at)))
             })
-        }));
+        });
+        // Images without elements are not read.
+        body.push(match may_be_empty(program, x.shape()) {
+            true => program.when(is_there(program, x.shape()), all),
+            false => all,
+        });
         let zero = program.literal(dtype, 0.0);
         let is_empty = (down.1 * across.1).lt(1);
         body.push(out.set(i, is_empty.select(zero, held.at(i))));

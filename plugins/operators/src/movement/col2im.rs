@@ -7,13 +7,15 @@
 //! The places of a block are the inner part of the axis of the channels. What meets at a place is added; what lies outside of the image is
 //! left out.
 
+use tenon_plugin_api::op::OpPattern;
 use tenon_plugin_api::op::number::Sum;
 use tenon_plugin_api::op::prelude::*;
-use tenon_plugin_api::program::{self, Extent, Reducer};
+use tenon_plugin_api::program::{Extent, Scalar};
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use crate::kernel::space::row_major;
+use crate::program::guarded::{self, may_be_empty};
 
 /// Blocks added up in an image whose spatial extents are the second argument
 #[op(name = "col2im", args = 2, pattern = "out_fusable")]
@@ -127,38 +129,41 @@ fn by(list: &[i64], axis: usize, default: i64) -> i64 {
 /// For each element what neighbours of all places of a block give it.
 #[rule(compute)]
 fn program(op: &Col2Im, program: &mut Program) {
-    let program = &*program;
-    let (data, out) = (program.input(0), program.output(0));
-    let dtype = data.compute_dtype();
-    let cx = program.cx();
-    let mut taps: Vec<Dim> = op.block_shape.iter().map(|&extent| cx.dim(extent)).collect();
-    for (axis, &extent) in data.shape()[2..].iter().enumerate() {
-        // Without places there is nothing that could be read.
-        if program.dim_value(extent).is_none() {
-            taps[axis] = cx.dim_min(taps[axis], cx.dim_mul(taps[axis], extent));
-        }
+    let read = program.input(0).shape()[2..].to_vec();
+    if may_be_empty(program, &read) {
+        program.set_pattern(OpPattern::Opaque);
     }
-    let sum = program.reduce("acc", Reducer::Sum, dtype, out.shape(), &taps, |i, k| {
-        let mut channel = i[1];
-        let mut at = vec![i[0]];
-        let mut is_there: Option<program::Scalar<'_>> = None;
-        let mut places = Vec::new();
-        for (axis, &extent) in data.shape()[2..].iter().enumerate() {
-            let step = by(&op.strides, axis, 1);
-            let from = i[2 + axis] + by(&op.padding, axis, 0) - k[axis] * by(&op.dilation, axis, 1);
-            let (place, extent) = (from / step, extent.index(program));
-            let mut is_in = place.ge(0).and(place.lt(extent));
-            if step != 1 {
-                is_in = is_in.and((place * step).ge(from));
+    let program = &*program;
+    let data = program.input(0);
+    let dtype = data.compute_dtype();
+    guarded::sums(
+        program,
+        &read,
+        dtype,
+        &op.block_shape,
+        |i, k| {
+            let mut channel = i[1];
+            let mut at = vec![i[0]];
+            let mut is_there: Option<Scalar<'_>> = None;
+            let mut places = Vec::new();
+            for (axis, &extent) in data.shape()[2..].iter().enumerate() {
+                let step = by(&op.strides, axis, 1);
+                let from =
+                    i[2 + axis] + by(&op.padding, axis, 0) - k[axis] * by(&op.dilation, axis, 1);
+                let (place, extent) = (from / step, extent.index(program));
+                let mut is_in = place.ge(0).and(place.lt(extent));
+                if step != 1 {
+                    is_in = is_in.and((place * step).ge(from));
+                }
+                is_there = Some(is_there.map_or(is_in, |before| before.and(is_in)));
+                places.push(place.max(0).min(extent - 1));
+                channel = channel * op.block_shape[axis] + k[axis];
             }
-            is_there = Some(is_there.map_or(is_in, |before| before.and(is_in)));
-            places.push(place.max(0).min(extent - 1));
-            channel = channel * op.block_shape[axis] + k[axis];
-        }
-        at.push(channel);
-        at.extend(places);
-        let (value, zero) = (data.wide(&at), program.literal(dtype, 0.0));
-        is_there.map_or(value, |is_there| is_there.select(value, zero))
-    });
-    program.set(&out, |i| sum.at(i));
+            at.push(channel);
+            at.extend(places);
+            let (value, zero) = (data.wide(&at), program.literal(dtype, 0.0));
+            is_there.map_or(value, |is_there| is_there.select(value, zero))
+        },
+        |_, sum| sum,
+    );
 }
