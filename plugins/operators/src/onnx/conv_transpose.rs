@@ -46,7 +46,14 @@ fn conv_transpose(node: &mut Node<'_>) -> Outputs {
     let all_rows = cx.dim_mul(rows, count);
     let x = reshape_to(node, x, &[dims[0], count, inputs, places])?;
     let weight = reshape_to(node, weight, &[count, inputs, rows])?;
-    let columns = node.call("matmul", &[weight, x], &[("transpose_a", true.into())])?;
+    let columns = match node.terms().dim_value(places) {
+        Some(_) => node.call("matmul", &[weight, x], &[("transpose_a", true.into())])?,
+        // Products are fast whose columns are known: those of the transposed one are.
+        None => {
+            let rows = node.call("matmul", &[x, weight], &[("transpose_a", true.into())])?;
+            node.call("transpose", &[rows], &[("axes", vec![0, 1, 3, 2].into())])?
+        }
+    };
     let apart: Vec<Dim> = [dims[0], all_rows].iter().chain(&dims[2..]).copied().collect();
     let columns = reshape_to(node, columns, &apart)?;
     let attrs = [
