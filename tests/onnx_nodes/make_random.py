@@ -158,12 +158,36 @@ def unary_number(d):
 
 
 @draws("Ceil", "Floor", "Round", "Erf", "Exp", "Sigmoid", "Tanh", "Softplus", "Softsign", "Mish", "HardSwish",
-       "Reciprocal", "Cos", "Sin", "Sqrt", "Log", "IsNaN", times=3)
+       "Reciprocal", "Cos", "Sin", "Sqrt", "Log", "IsNaN", "Tan", "Atan", "Sinh", "Cosh", "Asinh", times=3)
 def unary_float(d):
     low = 0 if d.op in ("Sqrt", "Log") and not d.is_special else -4
-    if d.op in ("Cos", "Sin"):
+    if d.op in ("Cos", "Sin", "Tan"):
         d.is_special = False
     d.give(d.data(d.shape(), d.pick(FLOATS), low))
+
+
+@draws("Acos", "Acosh", "Asin", "Atanh", times=3)
+def bounded_float(d):
+    low, high = (1, 8) if d.op == "Acosh" else (-1, 1)
+    d.give(d.data(d.shape(), d.pick(FLOATS), low, high, special=False))
+
+
+@draws("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift", times=4)
+def of_bits(d):
+    unsigned = [t for t in INTS if t.kind == "u"]
+    dtype = d.pick(unsigned if d.op == "BitShift" else INTS)
+    left, right = broadcast(d, 2)
+    d.give(d.data(left, dtype, -100, 100))
+    if d.op == "BitShift":
+        d.attrs["direction"] = d.pick(["LEFT", "RIGHT"])
+        d.give(d.data(right, dtype, 0, dtype.itemsize * 8 - 1, special=False))
+    else:
+        d.give(d.data(right, dtype, -100, 100))
+
+
+@draws("BitwiseNot", times=4)
+def bitwise_not(d):
+    d.give(d.data(d.shape(), d.pick(INTS), -100, 100))
 
 
 @draws("IsInf", times=5)
@@ -220,7 +244,9 @@ def division(d):
     dtype = d.pick(NUMBERS)
     left, right = broadcast(d, 2)
     if d.op == "Mod":
-        d.attr("fmod", 1 if dtype.kind == "f" else lambda: d.int(0, 1), 1.0 if dtype.kind == "f" else 0.5)
+        # Remainders of floats with the sign of the divisor are newer.
+        is_fixed = dtype.kind == "f" and d.version < 28
+        d.attr("fmod", 1 if is_fixed else lambda: d.int(0, 1), 1.0 if is_fixed else 0.5)
     divisor = d.data(right, dtype, special=dtype.kind == "f" and d.op == "Div")
     if dtype.kind != "f":
         divisor[...] = np.where(divisor == 0, 3, divisor)
@@ -493,6 +519,143 @@ def gather(d):
     low = -extent if d.version >= 11 else 0
     d.give(d.data(shape, d.pick([*ALL_NUMBERS, BOOL])))
     d.give(d.rng.integers(low, max(extent, 1), places).astype(d.pick(["int32", "int64"])), 0.4)
+
+
+def within(d, shape, axis):
+    """Extents that are not larger, but along an axis."""
+    return tuple(d.pick([1, 2, 3, 7, 9]) if at == axis else d.int(1, extent) for at, extent in enumerate(shape))
+
+
+@draws("GatherElements", times=6)
+def gather_elements(d):
+    shape = d.shape(1, 4, 200, zero=0)
+    axis = d.int(0, len(shape) - 1)
+    d.attr("axis", axis - (len(shape) if d.chance(0.3) else 0), 1.0 if axis else 0.5)
+    d.give(d.data(shape, d.pick([*ALL_NUMBERS, BOOL])))
+    places = within(d, shape, axis)
+    d.give(d.rng.integers(-shape[axis], shape[axis], places).astype(d.pick(["int32", "int64"])), 0.3)
+
+
+@draws("GatherND", times=6)
+def gather_nd(d):
+    shape = d.shape(1, 4, 200, zero=0)
+    batch = d.int(0, len(shape) - 1) if d.version >= 12 and d.chance(0.5) else 0
+    d.attr("batch_dims", batch, 1.0 if batch else 0.3)
+    count = d.int(1, len(shape) - batch)
+    outer = shape[:batch] + d.shape(0, 2, 9, zero=0.02)
+    if not outer:
+        raise Again
+    places = [d.rng.integers(-extent, extent, outer) for extent in shape[batch:batch + count]]
+    d.give(d.data(shape, d.pick([*ALL_NUMBERS, BOOL])))
+    d.give(np.stack(places, -1).astype(np.int64), 0.3)
+
+
+def reduction(d):
+    """What becomes of an element that is there, as far as the version knows."""
+    known = ["none"] if d.version < 16 else ["none", "add", "mul"] if d.version < 18 else ["none", "add", "mul", "max", "min"]
+    if d.version >= 16:
+        d.attr("reduction", lambda: d.pick(known), 0.8)
+    return d.attrs.get("reduction", "none")
+
+
+@draws("ScatterElements", times=10)
+def scatter_elements(d):
+    shape = d.shape(1, 4, 200, zero=0)
+    axis = d.int(0, len(shape) - 1)
+    d.attr("axis", axis - (len(shape) if d.chance(0.3) else 0), 1.0 if axis else 0.5)
+    is_free = reduction(d) != "none"
+    dtype = d.pick([F32, F32, F64, *INTS[:2]])
+    # No place is written twice, but where the order makes no difference.
+    places = list(within(d, shape, axis))
+    places[axis] = places[axis] if is_free else d.int(1, shape[axis])
+    at = d.rng.integers(-shape[axis], shape[axis], places)
+    if not is_free:
+        order = np.argsort(d.rng.random([extent if other != axis else shape[axis] for other, extent in enumerate(places)]), axis)
+        at = np.take(order, range(places[axis]), axis) - np.where(d.rng.random(places) < 0.3, shape[axis], 0)
+    d.give(d.data(shape, dtype, -2, 2, special=False))
+    d.give(at.astype(d.pick(["int32", "int64"])), 0.3)
+    d.give(d.data(tuple(places), dtype, -2, 2, special=False))
+
+
+@draws("ScatterND", times=10)
+def scatter_nd(d):
+    shape = d.shape(1, 4, 200, zero=0)
+    count = d.int(1, len(shape))
+    is_free = reduction(d) != "none"
+    dtype = d.pick([F32, F32, F64, *INTS[:2]])
+    whole = int(np.prod(shape[:count]))
+    number = d.pick([0, 1, 2, 5, 9]) if is_free else d.int(0, min(whole, 9))
+    at = d.rng.integers(0, whole, number) if is_free else d.rng.permutation(whole)[:number]
+    at = np.stack(np.unravel_index(at.astype(np.int64), shape[:count]), -1) - np.where(d.chance(0.3), shape[:count], 0)
+    d.give(d.data(shape, dtype, -2, 2, special=False))
+    d.give(at.astype(np.int64), 0.3)
+    d.give(d.data((number, *shape[count:]), dtype, -2, 2, special=False))
+
+
+@draws("CumSum", "CumProd", times=6)
+def running(d):
+    shape = d.shape(1, 4)
+    d.attr("exclusive", lambda: d.int(0, 1))
+    d.attr("reverse", lambda: d.int(0, 1))
+    dtype = d.pick([F32, F32, F64, *INTS[:2]])
+    bounds = (-4, 4) if d.op == "CumSum" else (-1, 1)
+    d.give(d.data(shape, dtype, *bounds, special=False))
+    d.constant(d.axis(len(shape)), d.pick([np.int32, np.int64]))
+
+
+@draws("TopK", times=10)
+def top_k(d):
+    d.outputs = 2
+    shape = d.shape(1, 4, 400, zero=0)
+    axis = d.axis(len(shape))
+    d.attr("axis", axis, 1.0 if axis != -1 else 0.5)
+    count = d.int(0 if d.version >= 11 else 1, shape[axis])
+    if d.version < 10:
+        d.attrs["k"] = count
+    if d.version >= 11:
+        d.attr("largest", lambda: d.int(0, 1))
+        d.attr("sorted", 1, 0.3)
+    # Of equal ones the first comes first, which is not said of those that are no numbers.
+    d.give(d.data(shape, d.pick([F32, F32, F64, *INTS[:2]]), special=False))
+    if d.version >= 10:
+        d.constant([count])
+
+
+@draws("Hardmax", times=6)
+def hardmax(d):
+    shape = d.shape(1, 4, zero=0)
+    d.attr("axis", lambda: d.axis(len(shape)) if d.version >= 11 else d.int(0, len(shape) - 1))
+    d.give(d.data(shape, d.pick(FLOATS[:4]), special=False))
+
+
+@draws("EyeLike", times=5)
+def eye_like(d):
+    d.attr("k", lambda: d.int(-4, 4))
+    d.attr("dtype", lambda: helper.np_dtype_to_tensor_dtype(d.pick([F32, F64, *INTS[:2]])))
+    d.give(d.data((d.extent(zero=0), d.extent(zero=0)), d.pick([F32, F64, *INTS[:2]])), 0)
+
+
+@draws("ReverseSequence", times=5)
+def reverse_sequence(d):
+    time, batch, rest = d.pick([1, 3, 8]), d.pick([1, 2, 5]), d.shape(0, 2, 9, zero=0)
+    axis = d.int(0, 1)
+    d.attr("time_axis", axis, 1.0 if axis else 0.5)
+    d.attr("batch_axis", 1 - axis, 1.0 if axis else 0.5)
+    shape = (batch, time, *rest) if axis else (time, batch, *rest)
+    d.give(d.data(shape, d.pick([*FLOATS, *INTS[:4]])))
+    d.give(d.rng.integers(1, time + 1, batch).astype(np.int64), 0.4)
+
+
+@draws("MatMulInteger", times=5)
+def matmul_integer(d):
+    rows, inner, columns, batch = d.extent(), d.extent(), d.extent(), d.shape(0, 1, 5)
+    left, right = d.pick(INTS[2:4]), d.pick(INTS[2:4])
+    d.give(d.data((*batch, rows, inner), left, 0 if left.kind == "u" else -100, 100, special=False), 0)
+    d.give(d.data((inner, columns), right, 0 if right.kind == "u" else -100, 100, special=False), 0.6)
+    if d.chance(0.6):
+        d.give(d.data((), left, 0, 20, special=False), 0.8)
+        if d.chance(0.6):
+            d.give(d.data(d.pick([(), (columns,)]), right, 0, 20, special=False), 0.8)
 
 
 @draws("Gemm", times=10)

@@ -190,6 +190,9 @@ def elementwise():
     family.case("clip_below", "clip", [In("f32", 9)], lambda x: np.maximum(x, np.float32(-1)), min=-1.0)
     family.case("clip_nan", "clip", [Const("f32", [math.nan, 1, 9])], lambda x: np.clip(x, 0, 6), min=0.0, max=6.0)
     family.case("logical_not", "logical_not", [In("bool", 9)], np.logical_not)
+    for source, target in [("f32", "i32"), ("i64", "f64"), ("i8", "u8"), ("u16", "f16"), ("f16", "i16")]:
+        family.case(f"reinterpret_{source}_{target}", "reinterpret", [In(source, 3, 7)],
+                    lambda x, target=target: x.view(DTYPES[target]), dtype=target)
     for source, target in [("f32", "f16"), ("f16", "f32"), ("f32", "i32"), ("f32", "i8"), ("i64", "f32"), ("i32", "i64"),
                            ("i64", "i8"), ("u8", "f32"), ("bool", "f32"), ("f32", "bool"), ("i32", "bool"), ("bool", "i64"),
                            ("f64", "f32"), ("f32", "f64"), ("i8", "u8"), ("f32", "f32")]:
@@ -220,6 +223,10 @@ def broadcast():
     family.case("power", "power", [In("f32", 3, 5, name="pos"), In("f32", 5)], wide(np.power))
     family.case("power_square", "power", [In("f32", 3, 5), Const("f32", 2.0)], wide(np.power))
     family.case("power_i64", "power", [In("i64", 7), Const("i64", 3)], np.power)
+    for dtype in ("f32", "f16", "f64"):
+        family.case(f"mod_{dtype}", "mod", [In(dtype, 7, 9), In(dtype, 9)], wide(np.fmod))
+    edges = [0.0, -0.0, 1.0, -1.0, 3.0, 1e30, 1e-40, math.inf, -math.inf, math.nan, 0.1, 5.5]
+    family.case("mod_edges", "mod", [Const("f32", np.array(edges)[:, None]), Const("f32", edges)], wide(np.fmod))
     comparisons = {"equal": np.equal, "not_equal": np.not_equal, "less": np.less, "less_equal": np.less_equal,
                    "greater": np.greater, "greater_equal": np.greater_equal}
     for op, f in comparisons.items():
@@ -514,6 +521,9 @@ def shape():
     family.case("full", "full", [Shape(2, 3)], lambda s: np.full(s, 1.5, np.float32), value=1.5)
     family.case("full_i64", "full", [Shape(4)], lambda s: np.full(s, -7, np.int64), value=-7, dtype="i64")
     family.case("full_bool", "full", [Shape(4)], lambda s: np.full(s, True), value=True, dtype="bool")
+    family.case("eye", "eye", [Shape(3, 5)], lambda s: np.eye(*s, dtype=np.float32))
+    family.case("eye_above", "eye", [Shape(4, 4)], lambda s: np.eye(*s, k=2, dtype=np.int32), k=2, dtype="i32")
+    family.case("eye_below", "eye", [Shape(5, 2)], lambda s: np.eye(*s, k=-3, dtype=bool), k=-3, dtype="bool")
     for source, target, dims, f in [
         ("NCHW", "NHWC", (2, 3, 4, 5), lambda x: np.transpose(x, (0, 2, 3, 1))),
         ("NHWC", "NCHW", (2, 4, 5, 3), lambda x: np.transpose(x, (0, 3, 1, 2))),

@@ -15,6 +15,7 @@ pub mod minimum;
 pub mod multiply;
 pub mod not_equal;
 pub mod power;
+pub mod remainder;
 pub(crate) mod simplify;
 pub mod subtract;
 pub(crate) mod types;

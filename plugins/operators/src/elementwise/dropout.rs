@@ -59,12 +59,17 @@ fn import_attribute(node: &mut Node<'_>) -> Outputs {
 fn import(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
     node.ignore("seed");
+    let rate = node.optional(1).and_then(|rate| node.number(rate)).and_then(Scalar::as_float);
     if let Some(training) = node.optional(2)
         && node.number(training) != Some(Scalar::Bool(false))
     {
-        return unsupported("training mode");
+        // At a rate of zero nothing is left out in training either.
+        match (rate, node.optional(1)) {
+            (Some(0.0), _) => {}
+            (None, Some(_)) => return node.not_constant(1),
+            _ => return unsupported("training mode"),
+        }
     }
-    let rate = node.optional(1).and_then(|rate| node.number(rate)).and_then(Scalar::as_float);
     let y = node.call("nn.dropout", &[x], &[("rate", rate.unwrap_or(0.5).into())])?;
     if node.output_count() < 2 {
         return Ok(vec![y]);

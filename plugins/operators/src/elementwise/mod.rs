@@ -21,6 +21,7 @@ pub mod leaky_relu;
 pub mod log;
 pub mod logical_not;
 pub mod negative;
+pub mod reinterpret;
 pub mod relu;
 pub mod round;
 pub mod rsqrt;

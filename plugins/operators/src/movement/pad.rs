@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::{with_bits, with_number};
 
 use crate::kernel::space::row_major;
+use crate::onnx::steps::{extent_of, joined, sliced};
 use crate::precision::follows_precision;
 use tenon_plugin_api::op::OpPattern;
 use tenon_plugin_api::program::{self, Extent};
@@ -233,7 +234,7 @@ fn import(node: &mut Node<'_>) -> Outputs {
 fn with_widths(node: &mut Node<'_>, pads: &[i64], axes: Option<Vec<i64>>, value: f64) -> Outputs {
     let mut x = node.input(0)?;
     let mode = node.text("mode", "constant")?;
-    if !["constant", "edge", "reflect"].contains(&mode.as_str()) {
+    if !["constant", "edge", "reflect", "wrap"].contains(&mode.as_str()) {
         return unsupported(format!("mode {mode:?}"));
     }
     let rank = node.dims(x)?.len();
@@ -253,11 +254,37 @@ fn with_widths(node: &mut Node<'_>, pads: &[i64], axes: Option<Vec<i64>>, value:
         x = cropped(node, x, &widths)?;
         widths.iter_mut().for_each(|width| *width = (*width).max(0));
     }
+    if mode == "wrap" {
+        return wrapped(node, x, &widths);
+    }
     let mut attrs = vec![("pad_width", widths.into()), ("mode", mode.as_str().into())];
     if mode == "constant" {
         attrs.push(("value", value.into()));
     }
     Ok(vec![node.call("nn.pad", &[x], &attrs)?])
+}
+
+/// Elements of the other end before and after each axis.
+fn wrapped(node: &mut Node<'_>, mut x: Value, widths: &[i64]) -> Outputs {
+    for (axis, pair) in widths.chunks_exact(2).enumerate() {
+        let &[before, after] = pair else { continue };
+        if before.max(after) == 0 {
+            continue;
+        }
+        let extent = extent_of(node, node.dims(x)?[axis], "dimension that is wrapped around")?;
+        if before.max(after) > extent {
+            return unsupported(format!("{before} and {after} elements around {extent}"));
+        }
+        let mut parts = vec![x];
+        if before > 0 {
+            parts.insert(0, sliced(node, x, axis, [extent - before, extent])?);
+        }
+        if after > 0 {
+            parts.push(sliced(node, x, axis, [0, after])?);
+        }
+        x = joined(node, &parts, axis as i64)?;
+    }
+    Ok(vec![x])
 }
 
 /// Takes away what negative widths say.

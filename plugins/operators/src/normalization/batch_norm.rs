@@ -11,7 +11,7 @@ use tenon_plugin_api::with_float;
 use super::per_channel::{beside_channels, per_channel};
 use crate::kernel::moves::wrap_axis;
 use crate::kernel::parallel::fill;
-use crate::onnx::steps::cast_to;
+use crate::onnx::steps::{self, cast_to};
 use crate::program::index::axis_of;
 
 /// (x - mean) / sqrt(var + epsilon) * gamma + beta, for each channel; arguments x, gamma, beta, mean, var
@@ -142,10 +142,8 @@ fn normalized(op: &BatchNorm, at: &mut Site<'_>) -> Option<Expr> {
 #[rule(import.onnx, key = "BatchNormalization", since = 7)]
 fn import(node: &mut Node<'_>) -> Outputs {
     node.check_arity(5, 5)?;
-    node.ignore("momentum");
-    if node.flag("training_mode", false)? {
-        return unsupported("training mode");
-    }
+    let momentum = node.float_or("momentum", 0.9)?;
+    let is_training = node.flag("training_mode", false)?;
     if !node.flag("spatial", true)? {
         return unsupported("spatial = 0");
     }
@@ -155,5 +153,34 @@ fn import(node: &mut Node<'_>) -> Outputs {
         *arg = cast_to(node, *arg, dtype)?;
     }
     let epsilon = node.float_or("epsilon", 1e-5)?;
-    Ok(vec![node.call("nn.batch_norm", &args, &[("epsilon", epsilon.into())])?])
+    if !is_training {
+        return Ok(vec![node.call("nn.batch_norm", &args, &[("epsilon", epsilon.into())])?]);
+    }
+    let own = statistics(node, args[0])?;
+    let held = std::mem::replace(&mut args[3], own[0]);
+    let mean = running(node, momentum, held, own[0])?;
+    let held = std::mem::replace(&mut args[4], own[1]);
+    let variance = running(node, momentum, held, own[1])?;
+    let y = node.call("nn.batch_norm", &args, &[("epsilon", epsilon.into())])?;
+    Ok(vec![y, mean, variance])
+}
+
+/// Mean and variance of each channel of the batch.
+fn statistics(node: &mut Node<'_>, x: Value) -> Result<[Value; 2], Problem> {
+    let rank = node.dims(x)?.len() as i64;
+    let axes: Vec<i64> = (0..rank).filter(|&axis| axis != 1).collect();
+    let mean = |node: &mut Node<'_>, x: Value, keepdims: bool| {
+        node.call("mean", &[x], &[("axis", axes.clone().into()), ("keepdims", keepdims.into())])
+    };
+    let center = mean(node, x, true)?;
+    let distance = node.apply("subtract", &[x, center])?;
+    let square = node.apply("multiply", &[distance, distance])?;
+    Ok([mean(node, x, false)?, mean(node, square, false)?])
+}
+
+/// What is remembered of the statistics of batches, with that of one more.
+fn running(node: &mut Node<'_>, momentum: f64, held: Value, own: Value) -> Result<Value, Problem> {
+    let held = steps::scaled(node, held, momentum)?;
+    let own = steps::scaled(node, own, 1.0 - momentum)?;
+    node.apply("add", &[held, own])
 }

@@ -1,22 +1,24 @@
-//! Remainders of integers.
+//! Remainders.
 
 use tenon_plugin_api::rule::prelude::*;
 
 use crate::onnx::fold::{self, Folded};
 
-/// `Mod` of integers: the remainder has the sign of the divisor, with `fmod` that of the dividend.
+/// `Mod`: the remainder has the sign of the divisor, with `fmod` that of the dividend.
 #[rule(import.onnx, key = "Mod", since = 10)]
 fn remainder(node: &mut Node<'_>) -> Outputs {
     let (a, b) = (node.input(0)?, node.input(1)?);
     let is_truncated = node.flag("fmod", false)?;
     let dtype = node.dtype(a)?;
-    if !dtype.is_int() {
-        return unsupported(format!("the element type {dtype}"));
-    }
-    let quotient = node.apply("divide", &[a, b])?;
-    let product = node.apply("multiply", &[quotient, b])?;
-    let rest = node.apply("subtract", &[a, product])?;
-    if is_truncated || !dtype.is_signed() {
+    let rest = match dtype.is_float() {
+        true => node.apply("mod", &[a, b])?,
+        false => {
+            let quotient = node.apply("divide", &[a, b])?;
+            let product = node.apply("multiply", &[quotient, b])?;
+            node.apply("subtract", &[a, product])?
+        }
+    };
+    if is_truncated || !(dtype.is_signed() || dtype.is_float()) {
         return Ok(vec![rest]);
     }
     // A remainder of the other sign than the divisor is one divisor too low.

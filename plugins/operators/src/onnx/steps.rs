@@ -116,6 +116,13 @@ pub(crate) fn counting(node: &mut Node<'_>, count: i64, shape: &[i64]) -> Result
     node.constant(DType::I64, shape, &numbers)
 }
 
+/// The numbers 0, 1, … as i64, as many as a dimension that need not be known: sums of ones.
+pub(crate) fn places_along(node: &mut Node<'_>, extent: Dim) -> Result<Value, Problem> {
+    let shape = node.shape(&[extent])?;
+    let ones = node.call("full", &[shape], &[("value", 1.into()), ("dtype", "i64".into())])?;
+    node.call("cumsum", &[ones], &[("exclusive", true.into())])
+}
+
 /// A dimension as a number; the error says what it is of.
 pub(crate) fn extent_of(node: &Node<'_>, dim: Dim, what: &str) -> Result<i64, Problem> {
     match node.terms().dim_value(dim) {

@@ -3,6 +3,7 @@
 pub mod arange;
 pub mod broadcast_to;
 pub mod expand_dims;
+pub mod eye;
 pub mod full;
 pub mod layout_transform;
 pub mod reshape;

@@ -1,0 +1,69 @@
+//! Products of matrices of integers that stand for numbers on a scale.
+
+use tenon_plugin_api::rule::prelude::*;
+
+use crate::onnx::steps::{cast_to, reshape_to};
+
+/// `MatMulInteger`: (a - its zero point) times (b - its zero point).
+#[rule(import.onnx, key = "MatMulInteger", since = 10)]
+fn matmul_integer(node: &mut Node<'_>) -> Outputs {
+    let [a, b] = [moved(node, 0, 2, Side::Left)?, moved(node, 1, 3, Side::Right)?];
+    Ok(vec![node.apply("matmul", &[a, b])?])
+}
+
+/// `QLinearMatMul`: the same on the scales of the factors, put on the scale of the result.
+#[rule(import.onnx, key = "QLinearMatMul", since = 10)]
+fn quantized_matmul(node: &mut Node<'_>) -> Outputs {
+    let [a, b] = [moved(node, 0, 2, Side::Left)?, moved(node, 3, 5, Side::Right)?];
+    let product = node.apply("matmul", &[a, b])?;
+    let mut y = cast_to(node, product, DType::F32)?;
+    let [of_a, of_b] = [spread(node, 1, Side::Left)?, spread(node, 4, Side::Right)?];
+    let [of_a, of_b] = [cast_to(node, of_a, DType::F32)?, cast_to(node, of_b, DType::F32)?];
+    let of_y = node.input(6)?;
+    let of_y = cast_to(node, of_y, DType::F32)?;
+    let scale = node.apply("multiply", &[of_a, of_b])?;
+    let scale = node.apply("divide", &[scale, of_y])?;
+    y = node.apply("multiply", &[y, scale])?;
+    y = node.apply("round", &[y])?;
+    let zero = node.input(7)?;
+    let dtype = node.dtype(zero)?;
+    let (min, max) = match dtype {
+        DType::U8 => (0.0, f64::from(u8::MAX)),
+        DType::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
+        _ => return unsupported(format!("the element type {dtype}")),
+    };
+    let zero = cast_to(node, zero, DType::F32)?;
+    y = node.apply("add", &[y, zero])?;
+    y = node.call("clip", &[y], &[("min", min.into()), ("max", max.into())])?;
+    Ok(vec![cast_to(node, y, dtype)?])
+}
+
+/// Which factor of a product something belongs to.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// An input as i32, less its zero point.
+fn moved(node: &mut Node<'_>, index: usize, zero: usize, side: Side) -> Result<Value, Problem> {
+    let x = node.input(index)?;
+    let x = cast_to(node, x, DType::I32)?;
+    if node.optional(zero).is_none() {
+        return Ok(x);
+    }
+    let zero = spread(node, zero, side)?;
+    let zero = cast_to(node, zero, DType::I32)?;
+    node.apply("subtract", &[x, zero])
+}
+
+/// An input that has one number for all, or one for each row of the left factor, or for each column of the right one.
+fn spread(node: &mut Node<'_>, index: usize, side: Side) -> Result<Value, Problem> {
+    let value = node.input(index)?;
+    let one = node.cx().dim(1);
+    match (node.dims(value)?.as_slice(), side) {
+        (&[count], _) if count == one => reshape_to(node, value, &[]),
+        (&[count], Side::Left) => reshape_to(node, value, &[count, one]),
+        _ => Ok(value),
+    }
+}
