@@ -212,3 +212,49 @@ fn a_session_takes_memory_for_its_largest_run() {
     let largest = run(400);
     assert!((0..400).all(|extent| run(extent) == largest), "the memory of the largest is kept");
 }
+
+#[test]
+fn an_empty_input_is_read_as_zeros_and_an_empty_output_is_not_written() {
+    // Rows of %x at %y, moved to the nearest that is there; and 1 added to those of %z.
+    let text = r#"fn @main(%x: f32[n, 5000], %y: i64[m], %z: f32[k, 3]) {
+  %a: f32[m, 5000] = call_tir(@take, %x, %y) { out = f32[m, 5000] }
+  %b: f32[k, 3] = call_tir(@mark, %z, %y) { out = f32[k, 3] }
+  ret (%a, %b)
+}
+
+prim @take(%x: f32[n, 5000], %at: i64[m], out %y: f32[m, 5000]) {
+  for %i in 0..dim(m) parallel {
+    for %j in 0..5000 {
+      %y[%i, %j] = %x[min(max(%at[%i], 0), dim(n - 1)), %j]
+    }
+  }
+}
+
+prim @mark(%z: f32[k, 3], %at: i64[m], out %y: f32[k, 3]) {
+  for %i in 0..dim(k) {
+    for %j in 0..3 {
+      %y[%i, %j] = %z[%i, %j]
+    }
+  }
+  for %i_1 in 0..dim(m) {
+    %y[max(min(%at[%i_1], dim(k - 1)), 0), 1] = 1.0
+  }
+}"#;
+    let model = compile(&module(text)).jit().unwrap();
+    let run = |shapes: [&[i64]; 3]| {
+        let dtypes = [DataType::F32, DataType::I64, DataType::F32];
+        let inputs: Vec<TensorBuffer> = shapes
+            .iter()
+            .zip(dtypes)
+            .map(|(shape, dtype)| TensorBuffer::zeros(shape, dtype).unwrap())
+            .collect();
+        let inputs: Vec<TensorRef<'_>> = inputs.iter().map(TensorBuffer::as_ref).collect();
+        model.run(&inputs, None).unwrap()
+    };
+    for (n, k) in [(0, 0), (0, 2), (3, 0), (3, 2)] {
+        let outputs = run([&[n, 5000], &[7], &[k, 3]]);
+        assert!(outputs[0].bytes().iter().all(|&byte| byte == 0), "{n}, {k}");
+        assert_eq!(outputs[0].shape(), [7, 5000]);
+        assert_eq!(outputs[1].shape(), [k, 3]);
+    }
+}

@@ -163,7 +163,11 @@ impl<'cx> Assembler<'cx, '_> {
                 }
             }
             View::Load { buffer, indices } => {
-                self.read(&*scope.buffer(body, buffer)?, &values(indices)?)
+                let (buffer, at) = (scope.buffer(body, buffer)?, values(indices)?);
+                match self.read_or_zero(body, &scope.symbols, &buffer, indices, &at)? {
+                    Some(element) => Ok(element),
+                    None => self.read(&buffer, &at),
+                }
             }
             View::Constant(_)
             | View::Global { .. }

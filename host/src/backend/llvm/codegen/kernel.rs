@@ -132,6 +132,7 @@ fn emit<'cx>(
         regions: Vec::new(),
     };
     emitter.begin_regions()?;
+    emitter.return_if_nothing_is_written(program.outputs())?;
     emitter.run(program.stmt)?;
     emitter.asm.builder.build_return(Some(&cx.i32_type().const_zero()))?;
     emitter.close_entry()
@@ -164,6 +165,11 @@ impl Program {
             }
             _ => Problem::malformed("it is not a tensor program but a graph function"),
         }
+    }
+
+    /// The parameters that are written.
+    fn outputs(&self) -> &[Expr] {
+        &self.params[self.params.len() - self.outputs..]
     }
 }
 

@@ -22,6 +22,7 @@ mod constants;
 mod convert;
 mod device;
 mod dim;
+mod empty;
 mod entry;
 mod error;
 mod expression;
