@@ -2,6 +2,8 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
+use super::window::padding_to_same;
+
 /// How a window moves over each spatial axis.
 pub(crate) struct Spatial {
     pub(crate) kernel: Vec<i64>,
@@ -55,18 +57,7 @@ impl Spatial {
     ) -> Result<(), Problem> {
         for (axis, &dim) in data.iter().enumerate() {
             let (reach, stride) = (self.reach(axis), self.strides[axis]);
-            let total = match node.terms().dim_value(dim) {
-                Some(extent) => {
-                    let places = extent.div_euclid(stride) + i64::from(extent % stride != 0);
-                    (places - 1).saturating_mul(stride).saturating_add(reach).saturating_sub(extent)
-                }
-                // With a step of one it does not depend on the extent.
-                None if stride == 1 => reach - 1,
-                None => return unsupported("automatic padding of a symbolic dimension"),
-            };
-            let total = total.max(0);
-            let (less, more) = (total / 2, total - total / 2);
-            let [before, after] = if is_lower { [more, less] } else { [less, more] };
+            let [before, after] = padding_to_same(node, dim, [reach, stride], is_lower)?;
             self.pads[0][axis] = before;
             self.pads[1][axis] = after;
         }

@@ -105,18 +105,7 @@ impl Window {
         for axis in 0..2 {
             let reach = (self.kernel[axis] - 1) * self.dilations[axis] + 1;
             let stride = self.strides[axis];
-            let total = match node.terms().dim_value(data[axis + 2]) {
-                Some(extent) => {
-                    let places = extent.div_euclid(stride) + i64::from(extent % stride != 0);
-                    (places - 1).saturating_mul(stride).saturating_add(reach).saturating_sub(extent)
-                }
-                // With a step of one it does not depend on the extent.
-                None if stride == 1 => reach - 1,
-                None => return unsupported("automatic padding of a symbolic dimension"),
-            };
-            let total = total.max(0);
-            let (less, more) = (total / 2, total - total / 2);
-            let (before, after) = if is_lower { (more, less) } else { (less, more) };
+            let [before, after] = padding_to_same(node, data[axis + 2], [reach, stride], is_lower)?;
             padding[axis] = before;
             padding[axis + 2] = after;
         }
@@ -131,4 +120,26 @@ impl Window {
             ("dilation", self.dilations.to_vec().into()),
         ]
     }
+}
+
+/// The padding before and behind an axis that makes as many places as the extent has strides; the odd one comes last, or first
+/// when `is_lower`.
+pub(super) fn padding_to_same(
+    node: &Node<'_>,
+    extent: Dim,
+    [reach, stride]: [i64; 2],
+    is_lower: bool,
+) -> Result<[i64; 2], Problem> {
+    let total = match node.terms().dim_value(extent) {
+        Some(extent) => {
+            let places = extent.div_euclid(stride) + i64::from(extent % stride != 0);
+            (places - 1).saturating_mul(stride).saturating_add(reach).saturating_sub(extent)
+        }
+        // With a step of one it does not depend on the extent.
+        None if stride == 1 => reach - 1,
+        None => return unsupported("automatic padding of a symbolic dimension"),
+    };
+    let total = total.max(0);
+    let (less, more) = (total / 2, total - total / 2);
+    Ok(if is_lower { [more, less] } else { [less, more] })
 }
