@@ -10,10 +10,10 @@ use tenon_operators as _;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tenon_host::diagnostics::Source;
-use tenon_host::driver::run_plan;
 use tenon_host::eval::{Evaluator, Tensor, Tuple, Value};
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Context, Module};
+use tenon_host::passes;
 use tenon_host::passes::{Instrument, PassContext, VerifyEach, plan};
 use tenon_host::registry::Registry;
 use tenon_host::testing;
@@ -398,7 +398,7 @@ fn differentiated(text: &str) -> Result<Module, Failed> {
     let instruments: Vec<Box<dyn Instrument>> = vec![Box::new(VerifyEach::default())];
     let target = module.cx().attrs(&[("kind", "cpu".into())]);
     let mut context = PassContext { target, instruments, ..PassContext::default() };
-    run_plan(&registry, &plan, &module, &mut context)
+    passes::run(&registry, &plan, &module, &mut context)
         .map_err(|error| error.to_diagnostic().render(false).into())
 }
 

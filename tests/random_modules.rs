@@ -12,9 +12,9 @@ use std::sync::Arc;
 use tenon_operators as _;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tenon_host::driver::run_plan;
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Build, Context, Module, Symbol, Transaction};
+use tenon_host::passes;
 use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::{PassKind, Registry};
 use tenon_host::testing::{Random, Vocabulary, random_module};
@@ -85,7 +85,7 @@ fn leaves_alone(registry: &Registry, seed: u64) -> Result<(), Failed> {
     let run = |pipeline: &str, opt_level: u8, module: &Module| {
         let plan = plan(registry, pipeline).map_err(|error| error.to_string())?;
         let mut context = PassContext { opt_level, ..PassContext::default() };
-        run_plan(registry, &plan, module, &mut context).map_err(|error| error.to_string())
+        passes::run(registry, &plan, module, &mut context).map_err(|error| error.to_string())
     };
     let module = with_private_functions(random(seed), seed);
     let module = run("phase(ingest)", 0, &module)?;
@@ -137,7 +137,7 @@ fn run(registry: &Registry, pipeline: &str, seed: u64) -> Result<u64, Failed> {
         vec![Box::new(VerifyEach::default()), Box::new(Validate::new(seed))];
     let mut context =
         PassContext { target, instruments, opt_level: u8::MAX, ..PassContext::default() };
-    let Err(error) = run_plan(registry, &plan, &module, &mut context) else { return Ok(0) };
+    let Err(error) = passes::run(registry, &plan, &module, &mut context) else { return Ok(0) };
     let error = error.to_diagnostic().render(false);
     if [
         "not bound, and the operator needs to know ",

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use tenon_host::diagnostics::Source;
-use tenon_host::driver::run_plan;
 use tenon_host::ir::{Context, Cx, Module};
+use tenon_host::passes;
 use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::Registry;
 use tenon_host::testing::Random;
@@ -95,7 +95,7 @@ fn pass(registry: &Registry, pipeline: &str, module: &Module, seed: u64) -> Resu
     let instruments: Vec<Box<dyn Instrument>> =
         vec![Box::new(VerifyEach::default()), Box::new(Validate::new(seed))];
     let mut context = PassContext { instruments, ..PassContext::default() };
-    run_plan(registry, &plan, module, &mut context)
+    passes::run(registry, &plan, module, &mut context)
         .map_err(|error| error.to_diagnostic().render(false))
 }
 

@@ -6,7 +6,6 @@
 mod argument;
 mod bisect;
 mod compile;
-mod compiled;
 mod complete;
 mod conformance;
 mod explain;
@@ -26,7 +25,6 @@ mod plugins;
 mod progress;
 mod quarantine;
 mod reduce;
-mod reproducers;
 mod rules;
 mod run;
 mod run_on_device;
@@ -34,7 +32,7 @@ mod run_passes;
 mod targets;
 mod trial;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
@@ -45,10 +43,10 @@ use tenon_plugin_api::abi::guard::guard;
 
 use crate::passes::serve_passes;
 use crate::registry::{
-    Config, ConfigError, Guard, PROBE_COMMAND, Registry, State, WORKER_COMMAND, prepare_last_words,
-    probe_here,
+    Config, ConfigError, PROBE_COMMAND, Registry, WORKER_COMMAND, prepare_last_words, probe_here,
 };
 use crate::runtime::memory::keep_freed_memory;
+use crate::session::{Installation, Session};
 use output::{Failure, warn_of_plugins};
 
 /// A tensor compiler whose every transformation is a plugin.
@@ -183,17 +181,22 @@ fn this_program() -> Result<PathBuf, Failure> {
     if link.exists() { Ok(link) } else { Ok(std::env::current_exe()?) }
 }
 
-/// The folders of the libraries that belong to this program: its own, and where an installation has them.
+/// The folders of the libraries that belong to this program.
 fn own_folders() -> Vec<PathBuf> {
-    let program = std::env::current_exe().and_then(|program| program.canonicalize());
-    let Ok(program) = program else { return Vec::new() };
-    let folder = program.parent().unwrap_or(Path::new("/"));
-    vec![folder.to_owned(), folder.join("../lib/tenon")]
+    std::env::current_exe().map_or_else(|_| Vec::new(), |exe| Installation::at(exe).libraries)
 }
 
 /// What the files of a registry say, with the libraries that belong to this program.
 fn config_of(files: &[PathBuf]) -> Result<Config, ConfigError> {
     Ok(Config { own: own_folders(), ..Config::load(files)? })
+}
+
+/// A session with what the files of a registry say, which Ctrl-C stops.
+fn session_of(config: Config) -> Result<Session, Failure> {
+    let installation = Installation { program: this_program()?, libraries: own_folders() };
+    let session = Session::of_config(&installation, config)?.cancelled_by(CANCELLED.clone());
+    warn_of_plugins(session.registry());
+    Ok(session)
 }
 
 impl Global {
@@ -212,21 +215,18 @@ impl Global {
         }
     }
 
-    /// The registry of a command that runs no pass, and does without files.
-    fn open_operators(&self) -> Result<Registry, Failure> {
-        self.guarded(self.config_if_any()?)
+    /// The session of a command that runs no pass, and does without files.
+    fn open_operators(&self) -> Result<Session, Failure> {
+        session_of(self.config_if_any()?)
     }
 
-    /// The registry that the command works with.
+    /// The session that the command works with.
+    fn open_session(&self) -> Result<Session, Failure> {
+        session_of(self.config()?)
+    }
+
+    /// The registry of a command that only looks at it.
     fn open_registry(&self) -> Result<Registry, Failure> {
-        self.guarded(self.config()?)
-    }
-
-    fn guarded(&self, config: Config) -> Result<Registry, Failure> {
-        let guard = Guard::new(this_program()?, State::of_user());
-        let registry = Registry::guarded(config, guard);
-        registry.check_isolation()?;
-        warn_of_plugins(&registry);
-        Ok(registry)
+        Ok(self.open_session()?.into_registry())
     }
 }

@@ -8,7 +8,6 @@ pub mod conformance;
 #[cfg(feature = "cuda")]
 pub mod device;
 pub mod diagnostics;
-pub mod driver;
 pub mod eval;
 pub mod executable;
 mod external;
@@ -26,6 +25,7 @@ pub mod reduce;
 pub mod registry;
 pub mod runtime;
 mod services;
+pub mod session;
 mod suggest;
 pub mod target;
 pub mod testing;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Failed, Trial};
 use tenon_host::check::{Violation, check};
 use tenon_host::diagnostics::Source;
-use tenon_host::driver::run_plan;
 use tenon_host::infer::infer_written;
 use tenon_host::ir::{Context, Cx, Module};
+use tenon_host::passes;
 use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
 use tenon_host::registry::Registry;
 use tenon_host::target::Target;
@@ -191,6 +191,6 @@ fn run_passes(
     if let Some(level) = test.opt_level {
         context.opt_level = level;
     }
-    run_plan(&registry, &plan, module, &mut context)
+    passes::run(&registry, &plan, module, &mut context)
         .map_err(|error| error.to_diagnostic().render(false))
 }

@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 
 use libtest_mimic::Failed;
 use tenon_host::diagnostics::Source;
-use tenon_host::driver::run_plan;
 use tenon_host::eval::{Evaluator, Tensor, Value};
 use tenon_host::executable::{CompileOptions, Executable};
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Bytes, Cx, Module};
+use tenon_host::passes;
 use tenon_host::passes::{PassContext, plan};
 use tenon_host::registry::Registry;
 use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
@@ -145,7 +145,7 @@ fn read(text: &str) -> Result<Module, Failed> {
 fn lower(module: &Module, pipeline: &str, target: &Target) -> Result<Module, Failed> {
     let plan = plan(&REGISTRY, pipeline).map_err(|error| error.to_string())?;
     let mut context = PassContext { target: target.attrs(module.cx()), ..PassContext::default() };
-    Ok(run_plan(&REGISTRY, &plan, module, &mut context)
+    Ok(passes::run(&REGISTRY, &plan, module, &mut context)
         .map_err(|error| error.to_diagnostic().render(false))?)
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub(crate) use program::tenon;
+pub(crate) use program::{profile, tenon};
 
 pub(crate) struct House(tempfile::TempDir);
 

@@ -1,8 +1,10 @@
 //! What the program leaves behind: its outputs are whole and of one run, whatever ends it, and never in the place of
-//! an input or a device. An object that it makes can be linked.
+//! an input or a device. An object that it makes can be linked. Other
+//! programs do the same through a session.
 
 mod arrays;
 mod atomic;
+mod embedding;
 mod house;
 mod objects;
 mod places;

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use tenon_host::diagnostics::Diagnostic;
-use tenon_host::driver::run_plan;
 use tenon_host::eval::Tensor;
 use tenon_host::executable::{CompileOptions, Executable};
 use tenon_host::ir::{Bytes, Cx, Module};
+use tenon_host::passes;
 use tenon_host::passes::{PassContext, plan};
 use tenon_host::registry::Registry;
 use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
@@ -42,7 +42,8 @@ pub(crate) fn executable(module: &Module, target: &Target) -> Result<Executable,
 pub(crate) fn lowered(module: &Module, target: &Target) -> Result<Module, String> {
     let plan = plan(&REGISTRY, "default").map_err(|error| error.to_string())?;
     let mut cx = PassContext { target: target.attrs(module.cx()), ..PassContext::default() };
-    run_plan(&REGISTRY, &plan, module, &mut cx).map_err(|error| first_words(&error.to_diagnostic()))
+    passes::run(&REGISTRY, &plan, module, &mut cx)
+        .map_err(|error| first_words(&error.to_diagnostic()))
 }
 
 /// One thread: the suites run many cases at once.

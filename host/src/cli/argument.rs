@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::session::Validation;
+
 /// What is wrong with an argument, and how it is written.
 #[derive(Debug, Error)]
 pub(super) enum ArgumentError {
@@ -33,5 +35,13 @@ pub(super) fn parse_input(text: &str) -> Result<(String, PathBuf), ArgumentError
             Ok((name.to_owned(), file.into()))
         }
         _ => Err(ArgumentError::NoInput),
+    }
+}
+
+/// What is compared: `compiled`, or a seed.
+pub(super) fn parse_validation(text: &str) -> Result<Validation, ArgumentError> {
+    match text {
+        "compiled" => Ok(Validation::Compiled),
+        _ => text.parse().map(Validation::Passes).map_err(|_| ArgumentError::NoSeed),
     }
 }

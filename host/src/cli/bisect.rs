@@ -5,15 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
-use super::input::Model;
 use super::output::{Failure, print, print_json, warn_of_plugins};
 use super::progress::Progress;
-use super::run_passes::{Job, PassArgs, context, reproducer, run_plan, settings, write_reproducer};
+use super::run_passes::{Job, PassArgs, reproducer_place, run_plan};
 use super::trial::Trial;
 use crate::diagnostics::count_of;
 use crate::ir::Module;
-use crate::passes::{Record, Snapshot, plan_with};
-use crate::target::Target;
+use crate::passes::{Record, Snapshot};
+use crate::session::{Model, write_reproducer};
 use crate::validate::Reference;
 
 #[derive(Args)]
@@ -30,21 +29,23 @@ pub(super) struct BisectArgs {
 }
 
 pub(super) fn bisect(global: &Global, args: &BisectArgs) -> Result<(), Failure> {
-    let registry = global.open_registry()?;
-    let Model { module, files } = args.job.read(&registry)?;
+    let session = global.open_session()?;
+    let Model { module, files } = args.job.read(&session)?;
     if let Some(output) = &args.output {
         files.refuse(output)?;
     }
-    let (pipeline, passes) = args.job.pipeline(&registry)?;
-    let target = Target::parse(&passes.target)?;
-    let plan = plan_with(&registry, &pipeline, &settings(&registry, &passes)?)?;
+    let (pipeline, passes) = args.job.pipeline(session.registry())?;
+    let target = passes.target()?;
+    let mut options = passes.options(&pipeline);
+    options.reproducer = reproducer_place(args.output.clone());
+    let plan = session.plan(&options)?;
     let record = Record::of_all();
-    let mut cx = context(&registry, &module, &target, &passes)?;
+    let mut cx = session.pass_context(&module, &target, &options)?;
     cx.instruments.insert(0, Box::new(record.clone()));
     let progress = Progress::new();
     progress.say("running the passes");
-    let outcome = run_plan(&registry, &plan, &module, &mut cx);
-    warn_of_plugins(&registry);
+    let outcome = run_plan(&session, &plan, &module, &mut cx);
+    warn_of_plugins(session.registry());
     let snapshots = record.after();
 
     let (bad, before, what) = match outcome {
@@ -73,8 +74,8 @@ pub(super) fn bisect(global: &Global, args: &BisectArgs) -> Result<(), Failure> 
         }
     };
     let failed = Snapshot { module: before, ..bad };
-    let comments = reproducer(&registry, &plan, &passes, failed.step, what.clone());
-    let path = write_reproducer(&comments, &failed, args.output.as_deref(), &files)?;
+    let above = session.reproducer(&plan, &target, &options, failed.step, what.clone());
+    let path = write_reproducer(&above, &failed, &options.reproducer, &files)?;
     if global.json {
         return print_json(&serde_json::json!({
             "pass": failed.pass,

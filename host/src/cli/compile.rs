@@ -10,16 +10,17 @@ use super::Global;
 use super::argument::parse_dim;
 use super::complete;
 use super::explain;
-use super::input::{read_model, weights_path, write_module_below};
+use super::input::write_module_below;
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
 use crate::backend;
-use crate::executable::{CompileError, CompileOptions, Executable, LinkForm, emit, header_path};
+use crate::executable::{LinkForm, header_path};
 use crate::io::{FileError, InputFiles, Outputs, is_stream};
-use crate::passes::{establishing, help_to_establish};
-use crate::registry::Registry;
+use crate::ir::Module;
+use crate::session::{Options, Session};
 use crate::target::Target;
+use crate::text::weights_path;
 
 #[derive(Args)]
 pub(super) struct CompileArgs {
@@ -84,15 +85,15 @@ impl Emit {
 pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure> {
     let start = Instant::now();
     let progress = Progress::new();
-    let registry = global.open_registry()?;
-    let target = Target::parse(&args.passes.target)?;
+    let session = global.open_session()?;
+    let target = args.passes.target()?;
     if args.emit == Emit::Ptx && target.device().is_none() {
         let kind = target.kind();
         return Err(Failure::new(format!("--emit ptx is for devices, and `{target}` is a {kind}"))
             .help("name one: --target nvptx"));
     }
     progress.say(format!("reading {}", args.model.display()));
-    let model = read_model(&registry, &args.model, args.dims.iter().cloned().collect())?;
+    let model = session.read(&args.model, &args.dims.iter().cloned().collect())?;
     let output = match &args.output {
         Some(path) => path.clone(),
         None => default_output(&args.model, args.emit),
@@ -100,11 +101,12 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     for path in args.emit.outputs(&output) {
         model.files.refuse(&path)?;
     }
-    let module =
-        run_passes(&registry, &args.pipeline, &model, &target, &args.passes, Some(&progress));
+    let options = args.passes.options(&args.pipeline);
+    let module = run_passes(&session, &model, &target, &options, &args.passes, Some(&progress));
     let module = module.inspect_err(|_| progress.done())?;
     progress.say("generating code");
-    let written = write(&registry, args, &module, &target, &output, &model.files);
+    let code = Code { session: &session, module: &module, target: &target, options: &options };
+    let written = code.write(args, &output, &model.files);
     progress.done();
     written?;
     let seconds = start.elapsed().as_secs_f64();
@@ -128,50 +130,43 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     }
 }
 
-/// Why code was not made, with the passes that were to establish what does not hold.
-pub(super) fn no_code(registry: &Registry, error: CompileError) -> Failure {
-    let passes = error.missing_fact().map_or(Vec::new(), |fact| establishing(registry, fact));
-    let failure = Failure::from(error);
-    match passes.is_empty() {
-        true => failure,
-        false => failure.help(help_to_establish(registry, &passes)),
-    }
+/// What code is made of, and how.
+struct Code<'a> {
+    session: &'a Session,
+    module: &'a Module,
+    target: &'a Target,
+    options: &'a Options,
 }
 
-fn write(
-    registry: &Registry,
-    args: &CompileArgs,
-    module: &crate::ir::Module,
-    target: &Target,
-    output: &Path,
-    inputs: &InputFiles,
-) -> Result<(), Failure> {
-    let options = CompileOptions::default();
-    let mut outputs = Outputs::sparing(inputs.clone());
-    let export = |form, outputs| -> Result<(), Failure> {
-        let executable = Executable::compile(module, target, &options)
-            .map_err(|error| no_code(registry, error))?;
-        executable.export(output, form, None, outputs)?;
-        Ok(())
-    };
-    let form = match args.emit {
-        Emit::Ir => {
-            let has_sources = args.passes.print_sources;
-            return write_module_below("", module, output, has_sources, outputs);
-        }
-        Emit::So => return export(LinkForm::Library, outputs),
-        Emit::Obj => return export(LinkForm::Object, outputs),
-        Emit::Llvm => backend::Emit::Text,
-        Emit::Asm | Emit::Ptx => backend::Emit::Assembly,
-    };
-    let units = emit(module, target, &options, form).map_err(|error| no_code(registry, error))?;
-    outputs.write(output, |out| {
-        units
-            .iter()
-            .try_for_each(|unit| out.write_all(&unit.bytes))
-            .map_err(|cause| FileError::Write { path: output.to_owned(), cause })
-    })?;
-    Ok(outputs.publish()?)
+impl Code<'_> {
+    /// Writes what was asked for to `output`.
+    fn write(&self, args: &CompileArgs, output: &Path, inputs: &InputFiles) -> Result<(), Failure> {
+        let Code { session, module, target, options } = self;
+        let mut outputs = Outputs::sparing(inputs.clone());
+        let export = |form, outputs| -> Result<(), Failure> {
+            let executable = session.generate(module, target, options)?;
+            executable.export(output, form, None, outputs)?;
+            Ok(())
+        };
+        let form = match args.emit {
+            Emit::Ir => {
+                let has_sources = args.passes.print_sources;
+                return write_module_below("", module, output, has_sources, outputs);
+            }
+            Emit::So => return export(LinkForm::Library, outputs),
+            Emit::Obj => return export(LinkForm::Object, outputs),
+            Emit::Llvm => backend::Emit::Text,
+            Emit::Asm | Emit::Ptx => backend::Emit::Assembly,
+        };
+        let units = session.emit(module, target, options, form)?;
+        outputs.write(output, |out| {
+            units
+                .iter()
+                .try_for_each(|unit| out.write_all(&unit.bytes))
+                .map_err(|cause| FileError::Write { path: output.to_owned(), cause })
+        })?;
+        Ok(outputs.publish()?)
+    }
 }
 
 /// The model's file name with the kind's extension, in the working directory.

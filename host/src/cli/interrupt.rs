@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use super::output::note;
+use crate::diagnostics::Diagnostic;
 use crate::io::wait_for_writes;
+use crate::passes::Instrument;
 use crate::registry::{at_hand, leave};
 
 /// The exit code of a program that was interrupted, as shells have it.
@@ -49,18 +51,17 @@ pub(super) fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// While this lives, an interruption sets the flag and nothing more.
-pub(super) struct Watchful(());
+/// While passes run that it watches, an interruption sets the flag and nothing more.
+pub(super) struct Watchful;
 
-impl Watchful {
-    pub(super) fn new() -> Self {
+impl Instrument for Watchful {
+    fn enter(&mut self) -> Result<(), Box<Diagnostic>> {
         WATCHFUL.fetch_add(1, Ordering::Relaxed);
-        Self(())
+        Ok(())
     }
-}
 
-impl Drop for Watchful {
-    fn drop(&mut self) {
+    fn exit(&mut self) -> Result<(), Box<Diagnostic>> {
         WATCHFUL.fetch_sub(1, Ordering::Relaxed);
+        Ok(())
     }
 }

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
-use super::input::{Dims, read_model, weights_path, write_module_below};
+use super::input::write_module_below;
 use super::output::{Failure, print};
 use super::run_passes::{Job, run_passes};
 use crate::diagnostics::count_of;
 use crate::io::Outputs;
-use crate::target::Target;
-use crate::text::{WeightsPolicy, print_module};
+use crate::session::Dims;
+use crate::text::{WeightsPolicy, print_module, weights_path};
 
 #[derive(Args)]
 pub(super) struct OptArgs {
@@ -32,7 +32,7 @@ pub(super) struct CheckArgs {
 }
 
 pub(super) fn check(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
-    let module = read_model(&global.open_operators()?, &args.file, Dims::new())?.module;
+    let module = global.open_operators()?.read(&args.file, &Dims::new())?.module;
     if global.json {
         let phase = module.phase().to_owned();
         return super::output::print_json(
@@ -48,14 +48,15 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Result<(), Failure> {
 }
 
 pub(super) fn opt(global: &Global, args: &OptArgs) -> Result<(), Failure> {
-    let registry = global.open_registry()?;
-    let model = args.job.read(&registry)?;
+    let session = global.open_session()?;
+    let model = args.job.read(&session)?;
     for output in args.output.iter().flat_map(|output| [output.clone(), weights_path(output)]) {
         model.files.refuse(&output)?;
     }
-    let (pipeline, passes) = args.job.pipeline(&registry)?;
-    let target = Target::parse(&passes.target)?;
-    let module = run_passes(&registry, &pipeline, &model, &target, &passes, None)?;
+    let (pipeline, passes) = args.job.pipeline(session.registry())?;
+    let target = passes.target()?;
+    let options = passes.options(&pipeline);
+    let module = run_passes(&session, &model, &target, &options, &passes, None)?;
     match &args.output {
         Some(path) => {
             let outputs = Outputs::sparing(model.files);

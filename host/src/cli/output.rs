@@ -9,6 +9,7 @@ use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::passes::PlanError;
 use crate::printable::{printable, printable_json, printable_line};
 use crate::registry::{ConfigError, LookupError, Place, Registry};
+use crate::session::SessionError;
 
 /// Why a command failed.
 pub(super) struct Failure(Vec<Diagnostic>);
@@ -51,6 +52,8 @@ impl<E: std::error::Error + 'static> From<E> for Failure {
             Self::from_diagnostics(error.to_diagnostics())
         } else if let Some(error) = any.downcast_ref::<PlanError>() {
             Self::from_diagnostic(error.to_diagnostic())
+        } else if let Some(error) = any.downcast_ref::<SessionError>() {
+            Self::from_diagnostics(error.to_diagnostics())
         } else if let Some(error) = any.downcast_ref::<LookupError>() {
             Self::from_diagnostic(error.to_diagnostic())
         } else {

@@ -25,13 +25,13 @@ pub(super) fn operations_per_second(target: &Target) -> Result<f64, Failure> {
     let module = module.map_err(Failure::from_diagnostics)?;
     let executable = Executable::compile(&module, target, &CompileOptions::default())?;
     let model = executable.jit()?;
-    let mut session = model.session()?;
+    let mut context = model.context()?;
     let halves = 0.5f32.to_le_bytes().repeat(lanes);
     let input = TensorBuffer::from_bytes(&halves, &[lanes as i64], DataType::F32)?;
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
         let start = Instant::now();
-        session.run(&[input.as_ref()], None)?;
+        context.run(&[input.as_ref()], None)?;
         best = best.min(start.elapsed().as_secs_f64());
     }
     Ok((2 * sums * lanes * STEPS) as f64 / best)

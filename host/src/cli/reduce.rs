@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
-use super::input::{Model, read_reproducer, write_module_below};
+use super::input::{read_reproducer, write_module_below};
 use super::output::{Failure, print};
 use super::progress::Progress;
-use super::run_passes::{Job, PassArgs, context, run_plan, settings};
+use super::run_passes::{Job, run_plan};
 use super::trial::Trial;
 use crate::diagnostics::count_of;
 use crate::io::Outputs;
 use crate::ir::Module;
-use crate::passes::{PassError, Plan, plan_with};
-use crate::registry::Registry;
+use crate::passes::{PassError, Plan};
+use crate::session::{Model, Options, Session};
 use crate::target::Target;
 
 #[derive(Args)]
@@ -33,10 +33,10 @@ pub(super) struct ReduceArgs {
 }
 
 pub(super) fn reduce(global: &Global, args: &ReduceArgs) -> Result<(), Failure> {
-    let registry = global.open_registry()?;
-    let Model { module, files } = args.job.read(&registry)?;
+    let session = global.open_session()?;
+    let Model { module, files } = args.job.read(&session)?;
     files.refuse(&args.output)?;
-    let judge = Judge::new(registry, args, &module)?;
+    let judge = Judge::new(session, args, &module)?;
     if !judge.fails(&module)? {
         let what = if args.expect.is_some() { " and says that" } else { "" };
         return Err(Failure::new(format!("nothing fails{what}, so there is nothing to keep")));
@@ -91,25 +91,25 @@ enum Judge<'a> {
 
 /// A pipeline that fails in one of its passes.
 struct FailingPass<'a> {
-    registry: Registry,
+    session: Session,
     plan: Plan,
     target: Target,
-    passes: PassArgs,
+    options: Options,
     expect: Option<&'a str>,
     /// The pass that failed first.
     pass: Option<String>,
 }
 
 impl<'a> Judge<'a> {
-    fn new(registry: Registry, args: &'a ReduceArgs, module: &Module) -> Result<Self, Failure> {
+    fn new(session: Session, args: &'a ReduceArgs, module: &Module) -> Result<Self, Failure> {
         let expect = args.expect.as_deref();
         if !args.command.is_empty() {
             return Ok(Judge::Command { trial: Trial::new(&args.command)?, expect });
         }
-        let (pipeline, passes) = args.job.pipeline(&registry)?;
-        let target = Target::parse(&passes.target)?;
-        let plan = plan_with(&registry, &pipeline, &settings(&registry, &passes)?)?;
-        let mut failing = FailingPass { registry, plan, target, passes, expect, pass: None };
+        let (pipeline, passes) = args.job.pipeline(session.registry())?;
+        let (target, options) = (passes.target()?, passes.options(&pipeline));
+        let plan = session.plan(&options)?;
+        let mut failing = FailingPass { session, plan, target, options, expect, pass: None };
         failing.pass = failing.run(module)?.and_then(|error| error.pass().map(str::to_owned));
         Ok(Judge::Passes(Box::new(failing)))
     }
@@ -130,8 +130,8 @@ impl<'a> Judge<'a> {
 
 impl FailingPass<'_> {
     fn run(&self, module: &Module) -> Result<Option<PassError>, Failure> {
-        let mut cx = context(&self.registry, module, &self.target, &self.passes)?;
-        match run_plan(&self.registry, &self.plan, module, &mut cx).err() {
+        let mut cx = self.session.pass_context(module, &self.target, &self.options)?;
+        match run_plan(&self.session, &self.plan, module, &mut cx).err() {
             Some(error) if error.is_cancelled() => {
                 Err(Failure::from_diagnostic(error.to_diagnostic()))
             }

@@ -9,9 +9,7 @@ use half::{bf16, f16};
 
 use super::Global;
 use super::argument::{parse_dim, parse_input};
-use super::compile::no_code;
 use super::complete;
-use super::input::read_model;
 use super::kernel_times::{KernelTimes, Speed};
 use super::output::{Failure, note, print, print_json};
 use super::peak;
@@ -19,7 +17,7 @@ use super::progress::Progress;
 use super::run_on_device::on_device;
 use super::run_passes::{PassArgs, run_passes};
 use crate::diagnostics::count_of;
-use crate::executable::{CompileOptions, DeviceProgram, Executable, KernelRun};
+use crate::executable::KernelRun;
 use crate::io::{
     Array, ArrayView, InputFiles, NpyType, Outputs, read_npy, read_npz, write_npz_among,
 };
@@ -131,11 +129,11 @@ fn on_processor(args: &RunArgs, model: Model, kernels: Vec<KernelRun>) -> Result
         Some(threads) => ThreadPool::new(threads)?,
         None => ThreadPool::with_all_threads()?,
     };
-    let mut session = model.session()?;
+    let mut context = model.context()?;
     let mut times = Vec::with_capacity(args.repeat as usize);
     for _ in 0..args.repeat {
         let start = Instant::now();
-        session.run(&inputs, Some(&pool))?;
+        context.run(&inputs, Some(&pool))?;
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
     let times_of_kernels = profile::take();
@@ -144,7 +142,7 @@ fn on_processor(args: &RunArgs, model: Model, kernels: Vec<KernelRun>) -> Result
         false => speed(&args.passes.target, &pool)?,
     };
     let kernels = KernelTimes::of(kernels, &times_of_kernels, speed);
-    let outputs = model.outputs().iter().zip(session.outputs());
+    let outputs = model.outputs().iter().zip(context.outputs());
     let outputs = outputs.map(|(spec, tensor)| Ok((spec.name.clone(), to_array(tensor, spec)?)));
     let outputs = outputs.collect::<Result<_, ModelError>>()?;
     Ok(Ran { outputs, times, threads: pool.threads(), kernels })
@@ -163,22 +161,20 @@ fn open_library(args: &RunArgs) -> Result<Model, Failure> {
 /// Compiles a model in memory and runs it; its calls of kernels are known as well then, if they are asked for.
 fn run_model(global: &Global, args: &RunArgs) -> Result<Ran, Failure> {
     let progress = Progress::new();
-    let registry = global.open_registry()?;
-    let target = Target::parse(&args.passes.target)?;
-    let model = read_model(&registry, &args.model, args.dims.iter().cloned().collect())?;
+    let session = global.open_session()?;
+    let target = args.passes.target()?;
+    let model = session.read(&args.model, &args.dims.iter().cloned().collect())?;
     refuse(args, &model.files)?;
-    let module =
-        run_passes(&registry, &args.pipeline, &model, &target, &args.passes, Some(&progress))?;
+    let mut options = args.passes.options(&args.pipeline);
+    options.code.is_profiled = args.profile;
+    let module = run_passes(&session, &model, &target, &options, &args.passes, Some(&progress))?;
     progress.say("generating code");
-    let options = CompileOptions { is_profiled: args.profile, ..CompileOptions::default() };
     if target.device().is_some() {
-        let program = DeviceProgram::compile(&module, &target, &options);
-        let program = program.map_err(|error| no_code(&registry, error))?;
+        let program = session.generate_for_device(&module, &target, &options)?;
         progress.done();
         return on_device(args, &program);
     }
-    let executable = Executable::compile(&module, &target, &options);
-    let executable = executable.map_err(|error| no_code(&registry, error))?;
+    let executable = session.generate(&module, &target, &options)?;
     let model = executable.jit()?;
     progress.done();
     on_processor(args, model, executable.kernel_runs().to_vec())

@@ -1,39 +1,32 @@
 //! Running passes for a command: their arguments, instruments, and what is said when one fails.
 
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use clap::Args;
 
-use super::CANCELLED;
-use super::argument::{ArgumentError, parse_dim};
-use super::compiled;
+use super::argument::{parse_dim, parse_validation};
 use super::complete;
 use super::explain;
-use super::input::{Model, read_model, read_reproducer, write_module_below};
+use super::input::read_reproducer;
 use super::interrupt::Watchful;
-use super::output::{Failure, note, warn_of_plugins};
+use super::output::{Failure, note};
 use super::patience::limit_evaluations;
 use super::progress::Progress;
-use super::reproducers;
-use crate::border::ReportLevel;
-use crate::driver;
-use crate::io::{InputFiles, Outputs};
-use crate::ir::{Function, Module};
+use crate::border::{Report, ReportLevel};
+use crate::ir::Module;
 use crate::passes::{
-    Dump, FromPlugin, Hashes, PassContext, PassError, PassLimit, Plan, PrintIr, PrintWhen, Record,
-    Reproducer, Settings, Snapshot, Statistics, Timing, Trace, Validate, VerifyEach, plan_with,
+    Dump, Hashes, Instrument, PassContext, PassError, Plan, PrintIr, PrintWhen, Statistics, Timing,
+    Trace,
 };
 use crate::registry::Registry;
+use crate::session::{
+    Model, Observer, Options, Pipeline, ReproducerPlace, Session, Validation, Watch,
+};
 use crate::target::Target;
 
 const DEFAULT_TARGET: &str = "native";
 /// All levels but that of what may cost more than it brings.
 const DEFAULT_LEVEL: u8 = 3;
-
-/// Weights of so many bytes are written only where a user asked for them.
-const LARGE_WEIGHTS: usize = 64 << 20;
 
 /// What passes run on, and which ones: for every command whose pipeline a reproducer may bring.
 #[derive(Args)]
@@ -52,8 +45,8 @@ pub(super) struct Job {
 
 impl Job {
     /// The module, and what it was read from.
-    pub(super) fn read(&self, registry: &Registry) -> Result<Model, Failure> {
-        read_model(registry, &self.file, self.dims.iter().cloned().collect())
+    pub(super) fn read(&self, session: &Session) -> Result<Model, Failure> {
+        Ok(session.read(&self.file, &self.dims.iter().cloned().collect())?)
     }
 
     /// Whether texts say what nodes came from.
@@ -121,7 +114,7 @@ pub(super) struct PassArgs {
     verify_each: bool,
     /// Compare what the module computes before and after each pass, on random inputs from this seed; or, behind the
     /// last pass, what is compiled of it with what it computed at first
-    #[arg(long, value_name = "SEED|compiled", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    #[arg(long, value_name = "SEED|compiled", num_args = 0..=1, require_equals = true, default_missing_value = "0", value_parser = parse_validation)]
     validate: Option<Validation>,
     /// Print how long each pass took
     #[arg(long)]
@@ -153,241 +146,139 @@ pub(super) struct PassArgs {
     reproducer: Option<PathBuf>,
 }
 
-/// What is compared.
-#[derive(Clone, Copy)]
-enum Validation {
-    /// What the evaluator makes of the module, between passes, on inputs from this seed.
-    Passes(u64),
-    /// What compiled code computes, with the evaluator.
-    Compiled,
-}
+impl PassArgs {
+    /// What code is made for.
+    pub(super) fn target(&self) -> Result<Target, Failure> {
+        Ok(Target::parse(&self.target)?)
+    }
 
-impl FromStr for Validation {
-    type Err = ArgumentError;
-
-    fn from_str(text: &str) -> Result<Self, ArgumentError> {
-        match text {
-            "compiled" => Ok(Validation::Compiled),
-            _ => text.parse().map(Validation::Passes).map_err(|_| ArgumentError::NoSeed),
+    /// How a session runs `pipeline`.
+    pub(super) fn options(&self, pipeline: &str) -> Options {
+        Options {
+            pipeline: Pipeline::Text(pipeline.to_owned()),
+            opt_level: self.opt_level,
+            config: self.config.clone(),
+            disabled: self.disable.clone(),
+            required: self.require.clone(),
+            instruments: self.instrument.clone(),
+            verify_each: self.verify_each,
+            validate: self.validate,
+            pass_limit: self.pass_limit,
+            reproducer: reproducer_place(self.reproducer.clone()),
+            ..Options::default()
         }
     }
-}
 
-impl PassArgs {
     /// The seed of random inputs.
     pub(super) fn seed(&self) -> u64 {
-        self.seed_between_passes().unwrap_or(0)
+        self.options("").seed_between_passes().unwrap_or(0)
     }
 
-    /// The seed with which results are compared between passes, if they are.
-    fn seed_between_passes(&self) -> Option<u64> {
-        match self.validate {
-            Some(Validation::Passes(seed)) => Some(seed),
-            Some(Validation::Compiled) | None => None,
+    /// The instruments that print and write.
+    fn printers(&self, session: &Session) -> Result<Vec<Box<dyn Instrument>>, Failure> {
+        let mut printers: Vec<Box<dyn Instrument>> = Vec::new();
+        let settings = session.settings(&self.options(""))?;
+        let (elements, has_sources) = (PrintIr::elements(&settings), self.print_sources);
+        let asked = [
+            (PrintWhen::Before, &self.print_before),
+            (PrintWhen::After, &self.print_after),
+            (PrintWhen::Changed, &self.print_changed),
+        ];
+        for (when, names) in asked {
+            let Some(names) = names else { continue };
+            let names = full_names(session.registry(), names)?;
+            printers.push(Box::new(PrintIr { when, names, elements, has_sources }));
         }
+        if let Some(dir) = &self.dump_dir {
+            printers.push(Box::new(Dump::new(dir.clone(), has_sources)));
+        }
+        if self.time_passes {
+            printers.push(Box::new(Timing::default()));
+        }
+        if let Some(path) = &self.trace {
+            printers.push(Box::new(Trace::new(path.clone())));
+        }
+        if self.stats {
+            printers.push(Box::new(Statistics::default()));
+        }
+        if self.hashes {
+            printers.push(Box::new(Hashes::default()));
+        }
+        Ok(printers)
     }
 }
 
-/// Runs a pipeline with the instruments that the arguments ask for.
+/// Where a reproducer goes when a user names a file, or none.
+pub(super) fn reproducer_place(file: Option<PathBuf>) -> ReproducerPlace {
+    file.map_or(ReproducerPlace::Temporary, ReproducerPlace::File)
+}
+
+/// Tells a user what a session does.
+struct Told<'a>(Option<&'a Progress>);
+
+impl Observer for Told<'_> {
+    fn begins(&mut self, what: &str) {
+        if let Some(progress) = self.0 {
+            progress.say(what);
+        }
+    }
+
+    fn warns(&mut self, warning: &str) {
+        note(format!("warning: {warning}"));
+    }
+
+    fn reports(&mut self, pass: &str, report: &Report) {
+        let level = match report.level {
+            ReportLevel::Error => "error",
+            ReportLevel::Warning => "warning",
+            ReportLevel::Note => "note",
+            ReportLevel::Trace => return,
+        };
+        note(format!("{level}: {pass}: {}", report.text));
+    }
+
+    fn says(&mut self, text: &str) {
+        note(text);
+    }
+}
+
+/// Runs the passes with the instruments that the arguments ask for.
 pub(super) fn run_passes(
-    registry: &Registry,
-    pipeline: &str,
+    session: &Session,
     model: &Model,
     target: &Target,
+    options: &Options,
     args: &PassArgs,
     progress: Option<&Progress>,
 ) -> Result<Module, Failure> {
-    let module = &model.module;
-    for output in [&args.trace, &args.reproducer].into_iter().flatten() {
-        model.files.refuse(output)?;
-    }
-    let plan = plan_with(registry, pipeline, &settings(registry, args)?)?;
-    let record = Record::default();
-    let mut cx = context(registry, module, target, args)?;
-    cx.instruments.insert(0, Box::new(record.clone()));
-    let full_names = |names: &[String]| full_names(registry, names);
+    args.trace.iter().try_for_each(|output| model.files.refuse(output))?;
+    limit_evaluations(&session.settings(options)?);
+    let mut instruments: Vec<Box<dyn Instrument>> = vec![Box::new(Watchful)];
     if let Some(progress) = progress {
-        cx.instruments.push(Box::new(progress.clone()));
+        instruments.push(Box::new(progress.clone()));
     }
-    let (elements, has_sources) = (PrintIr::elements(&cx.settings), args.print_sources);
-    let mut print_ir = |when: PrintWhen, names: &Option<Vec<String>>| -> Result<(), Failure> {
-        if let Some(names) = names {
-            let names = full_names(names)?;
-            cx.instruments.push(Box::new(PrintIr { when, names, elements, has_sources }));
-        }
-        Ok(())
-    };
-    print_ir(PrintWhen::Before, &args.print_before)?;
-    print_ir(PrintWhen::After, &args.print_after)?;
-    print_ir(PrintWhen::Changed, &args.print_changed)?;
-    if let Some(dir) = &args.dump_dir {
-        cx.instruments.push(Box::new(Dump::new(dir.clone(), has_sources)));
-    }
-    if args.time_passes {
-        cx.instruments.push(Box::new(Timing::default()));
-    }
-    if let Some(path) = &args.trace {
-        cx.instruments.push(Box::new(Trace::new(path.clone())));
-    }
-    if args.stats {
-        cx.instruments.push(Box::new(Statistics::default()));
-    }
-    if args.hashes {
-        cx.instruments.push(Box::new(Hashes::default()));
-    }
-    let result = run_plan(registry, &plan, module, &mut cx);
-    warn_of_plugins(registry);
-    for instrument in &mut cx.instruments {
-        if let Some(text) = instrument.report() {
-            note(text);
-        }
-    }
-    for (pass, report) in &cx.reports {
-        match report.level {
-            ReportLevel::Error => note(format!("error: {pass}: {}", report.text)),
-            ReportLevel::Warning => note(format!("warning: {pass}: {}", report.text)),
-            ReportLevel::Note => note(format!("note: {pass}: {}", report.text)),
-            ReportLevel::Trace => {}
-        }
-    }
-    let result = result.map_err(|error| {
-        let diagnostic = error.to_diagnostic();
-        if error.is_cancelled() {
-            return Failure::from_diagnostic(diagnostic);
-        }
-        // Where an instrument stops it all before a pass begins, that is the module as it was given.
-        let given = || Snapshot { step: 0, pass: "start".to_owned(), module: module.clone() };
-        let given = || error.is_of_instrument().then(given);
-        let Some(failed) = error.stopped_at().or_else(|| record.before()).or_else(given) else {
-            return Failure::from_diagnostic(diagnostic);
-        };
-        let comments = reproducer(registry, &plan, args, failed.step, error.to_string());
-        let path = args.reproducer.as_deref();
-        let written = write_reproducer(&comments, &failed, path, &model.files);
-        Failure::from_diagnostic(match written {
-            Ok(Some(path)) => {
-                diagnostic.help(format!("to see it again: tenon opt {}", path.display()))
-            }
-            Ok(None) => diagnostic.help("--reproducer FILE writes a module to see it again with"),
-            Err(failure) => diagnostic.note(format!("the reproducer was not written: {failure}")),
-        })
-    })?;
-    if matches!(args.validate, Some(Validation::Compiled)) {
-        if let Some(progress) = progress {
-            progress.say("comparing compiled code");
-        }
-        compiled::validate(module, &result, &plan, &cx.settings, target)?;
-    }
+    instruments.extend(args.printers(session)?);
+    let mut watch = Watch { instruments, observer: Box::new(Told(progress)) };
+    let lowered = session.lower(model, target, options, &mut watch)?;
     if args.explain_schedules {
-        note(explain::text(&result).trim_end());
+        note(explain::text(&lowered).trim_end());
     }
-    Ok(result)
+    Ok(lowered)
 }
 
 /// Runs a plan, and stops when the user asks for it.
 pub(super) fn run_plan(
-    registry: &Registry,
+    session: &Session,
     plan: &Plan,
     module: &Module,
     cx: &mut PassContext,
 ) -> Result<Module, PassError> {
     limit_evaluations(&cx.settings);
-    let _watchful = Watchful::new();
-    driver::run_plan(registry, plan, module, cx)
-}
-
-/// The values of options that the arguments give.
-pub(super) fn settings(registry: &Registry, args: &PassArgs) -> Result<Settings, Failure> {
-    let mut settings = Settings::default();
-    for text in &args.config {
-        settings.set_text(registry, text)?;
-    }
-    Ok(settings)
-}
-
-/// The context that the arguments ask for, with the instruments that may stop a run.
-pub(super) fn context(
-    registry: &Registry,
-    module: &Module,
-    target: &Target,
-    args: &PassArgs,
-) -> Result<PassContext, Failure> {
-    let mut cx = PassContext {
-        opt_level: args.opt_level,
-        disabled: args.disable.clone(),
-        required: args.require.clone(),
-        settings: settings(registry, args)?,
-        target: target.attrs(module.cx()),
-        cancelled: CANCELLED.clone(),
-        ..PassContext::default()
-    };
-    if let Some(count) = args.pass_limit {
-        cx.instruments.push(Box::new(PassLimit::new(count)));
-    }
-    if args.verify_each {
-        cx.instruments.push(Box::new(VerifyEach::default()));
-    }
-    if let Some(seed) = args.seed_between_passes() {
-        let limits = Validate::limits(&cx.settings);
-        cx.instruments.push(Box::new(Validate::new(seed).with_limits(limits)));
-    }
-    for name in &args.instrument {
-        let instrument = FromPlugin::new(registry, name).map_err(Failure::from_diagnostic)?;
-        cx.instruments.push(Box::new(instrument));
-    }
-    Ok(cx)
+    cx.instruments.push(Box::new(Watchful));
+    session.run(plan, module, cx)
 }
 
 fn full_names(registry: &Registry, names: &[String]) -> Result<Vec<String>, Failure> {
     let name = |name: &String| Ok(registry.record(registry.find(name)?).name.clone());
     names.iter().map(name).collect()
-}
-
-/// What stands above the module that a plan failed with at a step.
-pub(super) fn reproducer(
-    registry: &Registry,
-    plan: &Plan,
-    args: &PassArgs,
-    step: usize,
-    error: String,
-) -> Reproducer {
-    let how = Reproducer {
-        opt_level: args.opt_level,
-        disable: args.disable.clone(),
-        require: args.require.clone(),
-        instrument: args.instrument.clone(),
-        verify_each: args.verify_each,
-        validate: args.seed_between_passes(),
-        target: args.target.clone(),
-        error,
-        ..Reproducer::default()
-    };
-    how.with_plan(registry, plan, step)
-}
-
-/// Writes the module before a pass that failed. Without a path it goes to the temporary files, unless its
-/// weights are large: then nothing is written.
-pub(super) fn write_reproducer(
-    reproducer: &Reproducer,
-    failed: &Snapshot,
-    path: Option<&Path>,
-    inputs: &InputFiles,
-) -> Result<Option<PathBuf>, Failure> {
-    let weights = |function: &Arc<Function>| {
-        function.constants().iter().map(|constant| constant.data.len()).sum::<usize>()
-    };
-    let size: usize = failed.module.iter().map(|(_, function)| weights(function)).sum();
-    let path = match path {
-        Some(path) => path.to_owned(),
-        None if size > LARGE_WEIGHTS => return Ok(None),
-        None => reproducers::place(&failed.pass),
-    };
-    write_module_below(
-        &reproducer.to_comments(),
-        &failed.module,
-        &path,
-        true,
-        Outputs::sparing(inputs.clone()),
-    )
-    .map(|()| Some(path))
 }

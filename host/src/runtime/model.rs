@@ -5,7 +5,7 @@
 //! let outputs = model.run(&[image], Some(&pool))?;
 //! ```
 //!
-//! A [`Session`] holds the memory of a run, so that running again allocates nothing.
+//! A [`RunContext`] holds the memory of a run, so that running again allocates nothing.
 
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_void};
@@ -106,7 +106,7 @@ fn specs(specs: &[TensorSpec]) -> String {
     }
 }
 
-/// A compiled function with its code. May be run from several threads at once, a session each.
+/// A compiled function with its code. May be run from several threads at once, a context each.
 pub struct Model {
     signature: Signature,
     functions: Functions,
@@ -190,7 +190,7 @@ impl Model {
 
     /// Memory to run it in. What depends on the shapes of inputs is taken by the first run, and by later ones that need
     /// more.
-    pub fn session(&self) -> Result<Session<'_>, ModelError> {
+    pub fn context(&self) -> Result<RunContext<'_>, ModelError> {
         let size = self.signature.workspace_size;
         let length = i64::try_from(size.unwrap_or(0)).unwrap_or(i64::MAX);
         let workspace = TensorBuffer::zeros(&[length], DataType::U8)?;
@@ -203,7 +203,7 @@ impl Model {
         });
         let outputs = outputs.collect::<Result<_, ModelError>>()?;
         let extents = self.outputs().iter().map(|spec| spec.shape.len()).sum();
-        Ok(Session { model: self, workspace, outputs, is_static, extents: vec![0; extents] })
+        Ok(RunContext { model: self, workspace, outputs, is_static, extents: vec![0; extents] })
     }
 
     /// Runs it once.
@@ -212,9 +212,9 @@ impl Model {
         inputs: &[TensorRef<'_>],
         pool: Option<&ThreadPool>,
     ) -> Result<Vec<TensorBuffer>, ModelError> {
-        let mut session = self.session()?;
-        session.run(inputs, pool)?;
-        Ok(session.outputs)
+        let mut context = self.context()?;
+        context.run(inputs, pool)?;
+        Ok(context.outputs)
     }
 
     /// Checks the number, types and shapes of inputs.
@@ -236,7 +236,7 @@ impl Model {
 
 /// The memory of a model that is run.
 #[derive(Debug)]
-pub struct Session<'m> {
+pub struct RunContext<'m> {
     model: &'m Model,
     workspace: TensorBuffer,
     outputs: Vec<TensorBuffer>,
@@ -246,7 +246,7 @@ pub struct Session<'m> {
     extents: Vec<i64>,
 }
 
-impl Session<'_> {
+impl RunContext<'_> {
     /// Runs the model; the outputs stand until the next run. Without a pool it uses one thread.
     pub fn run(
         &mut self,
@@ -263,7 +263,7 @@ impl Session<'_> {
             self.outputs.iter_mut().map(TensorBuffer::as_argument).collect();
         let parallel = pool.map_or(std::ptr::null(), |pool| std::ptr::from_ref(pool.raw()));
         // SAFETY: as many inputs and outputs as the function has, of its types and shapes, which
-        // `check` and `session` have seen to; `Argument` is laid out as `DLTensor`. Outputs and
+        // `check` and `context` have seen to; `Argument` is laid out as `DLTensor`. Outputs and
         // workspace are ours alone, of the size and alignment that the function wants. The pool
         // is borrowed, so it lives.
         let status = unsafe {

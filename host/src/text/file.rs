@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::parse::{LONGEST_TEXT, Places, parse_as};
 use super::print::ModuleText;
-use super::{LoadWeight, WeightsFile, WeightsPolicy};
+use super::{LoadWeight, NoWeights, WeightsFile, WeightsPolicy};
 use crate::check::check;
 use crate::diagnostics::{Diagnostic, Diagnostics, Source};
 use crate::infer::infer_written;
@@ -39,13 +39,23 @@ pub fn read_module(cx: &Cx, path: &Path) -> Result<Module, Diagnostics> {
 /// its weights lie in.
 pub fn read_checked_module(cx: &Cx, path: &Path) -> Result<(Module, Vec<PathBuf>), Diagnostics> {
     let Read { module, source, weights } = parse_file(cx, path, Places::Named)?;
-    let module = infer_written(&module).map_err(|errors| {
-        Diagnostics(errors.iter().map(|(_, error)| error.to_diagnostic(&source)).collect())
+    Ok((checked(&module, &source)?, weights))
+}
+
+/// The same of a text in memory that has all its constants inline.
+pub fn parse_checked_module(cx: &Cx, source: &Arc<Source>) -> Result<Module, Diagnostics> {
+    checked(&parse_as(cx, source, Places::Named, &mut NoWeights)?, source)
+}
+
+/// A module with all its types, which is well formed.
+fn checked(module: &Module, source: &Arc<Source>) -> Result<Module, Diagnostics> {
+    let module = infer_written(module).map_err(|errors| {
+        Diagnostics(errors.iter().map(|(_, error)| error.to_diagnostic(source)).collect())
     })?;
     let violations = check(&module);
     match violations.is_empty() {
-        true => Ok((module, weights)),
-        false => Err(Diagnostics(violations.iter().map(|each| each.in_text(&source)).collect())),
+        true => Ok(module),
+        false => Err(Diagnostics(violations.iter().map(|each| each.in_text(source)).collect())),
     }
 }
 
@@ -97,6 +107,9 @@ pub struct TextForm {
 }
 
 impl TextForm {
+    /// What the program writes: small constants stand in the text, and it is not written what nodes came from.
+    pub const IN_FILES: TextForm = TextForm { inline_limit: 64, has_sources: false };
+
     /// One without what nodes came from.
     pub fn new(inline_limit: u64) -> Self {
         Self { inline_limit, has_sources: false }

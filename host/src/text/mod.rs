@@ -14,7 +14,8 @@ mod point;
 mod print;
 
 pub use file::{
-    TextForm, read_checked_module, read_module, weights_path, write_module, write_module_below,
+    TextForm, parse_checked_module, read_checked_module, read_module, weights_path, write_module,
+    write_module_below,
 };
 pub use parse::{LoadWeight, NoWeights, WeightsFile, parse_module};
 pub use point::point_at;

@@ -193,7 +193,7 @@ fn what_is_too_large_for_any_memory_is_an_error() {
 }
 
 #[test]
-fn a_session_takes_memory_for_its_largest_run() {
+fn a_context_takes_memory_for_its_largest_run() {
     let text = format!(
         r#"fn @main(%x: f32[n, 4]) {{
   %a: f32[n, 4] = call_tir(@twice, %x) {{ out = f32[n, 4] }}
@@ -202,10 +202,10 @@ fn a_session_takes_memory_for_its_largest_run() {
 }}{ROWS}"#
     );
     let model = compile(&module(&text)).jit().unwrap();
-    let mut session = model.session().unwrap();
+    let mut context = model.context().unwrap();
     let mut run = |extent: i64| {
         let input = TensorBuffer::zeros(&[extent, 4], DataType::F32).unwrap();
-        let outputs = session.run(&[input.as_ref()], None).unwrap();
+        let outputs = context.run(&[input.as_ref()], None).unwrap();
         assert_eq!(outputs[0].shape(), [extent, 4]);
         outputs[0].bytes().as_ptr()
     };

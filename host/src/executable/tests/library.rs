@@ -236,9 +236,9 @@ fn statuses_become_words() {
     let model = compile(&module(MODEL)).jit().unwrap();
     let x = TensorBuffer::zeros(&[6, 4], DataType::F32).unwrap();
     let n = TensorBuffer::zeros(&[4], DataType::I32).unwrap();
-    let mut session = model.session().unwrap();
+    let mut context = model.context().unwrap();
     for _ in 0..3 {
-        assert_eq!(session.run(&[x.as_ref(), n.as_ref()], None).unwrap().len(), 2);
+        assert_eq!(context.run(&[x.as_ref(), n.as_ref()], None).unwrap().len(), 2);
     }
 }
 

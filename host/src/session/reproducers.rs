@@ -1,4 +1,5 @@
-//! Reproducers for which nobody named a place: they lie among the temporary files, and old ones go when a new one comes.
+//! Modules with which a pass is seen to fail again. Those for which nobody named a place lie among the temporary files, and
+//! old ones go when a new one comes.
 
 use std::env;
 use std::fs;
@@ -7,11 +8,46 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::SystemTime;
 
+use super::ReproducerPlace;
+use crate::io::{FileError, InputFiles, Outputs};
+use crate::ir::Module;
+use crate::passes::{Reproducer, Snapshot};
+use crate::text::{TextForm, write_module_below};
+
 /// How many there are at most.
 const MOST: usize = 10;
 
+/// Weights of so many bytes are written only where a user asked for them.
+const LARGE_WEIGHTS: usize = 64 << 20;
+
+/// Writes the module before a pass that failed, below what says how to run it; gives where, if anywhere. Among the temporary
+/// files there is none with large weights.
+pub fn write_reproducer(
+    reproducer: &Reproducer,
+    failed: &Snapshot,
+    place: &ReproducerPlace,
+    inputs: &InputFiles,
+) -> Result<Option<PathBuf>, FileError> {
+    let path = match place {
+        ReproducerPlace::Nowhere => return Ok(None),
+        ReproducerPlace::Temporary if bytes_of(&failed.module) > LARGE_WEIGHTS => return Ok(None),
+        ReproducerPlace::Temporary => temporary(&failed.pass),
+        ReproducerPlace::File(path) => path.clone(),
+    };
+    let outputs = Outputs::sparing(inputs.clone());
+    let form = TextForm::IN_FILES.with_sources();
+    write_module_below(&reproducer.to_comments(), &failed.module, &path, form, outputs)?;
+    Ok(Some(path))
+}
+
+/// Bytes of all constants.
+fn bytes_of(module: &Module) -> usize {
+    let functions = module.iter().map(|(_, function)| function);
+    functions.flat_map(|function| function.constants()).map(|constant| constant.data.len()).sum()
+}
+
 /// A place for one of a pass.
-pub(super) fn place(pass: &str) -> PathBuf {
+fn temporary(pass: &str) -> PathBuf {
     let folder = env::temp_dir();
     sweep(&folder, MOST - 1);
     folder.join(format!("tenon-{}-{pass}.ir", process::id()))

@@ -1,0 +1,162 @@
+//! The one door: from a model to something that runs.
+//!
+//! ```ignore
+//! let session = Session::open(&Installation::at("/opt/tenon/bin/tenon"), &[])?;
+//! let model = session.read("encoder.onnx".as_ref(), &Dims::new())?;
+//! let executable = session.compile(&model, &Target::native()?, &Options::default())?;
+//! let outputs = executable.jit()?.run(&[ids], None)?;
+//! ```
+//!
+//! A session holds the registry: which plugins there are, and which of them were opened. What is compiled, for what and how
+//! are arguments, so one session compiles any number of models, on several threads at once. Nothing is printed and nothing
+//! of the process is changed; who wants to see what goes on brings a [`Watch`].
+
+mod error;
+mod lower;
+mod model;
+mod options;
+mod reproducers;
+mod watch;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::backend::Emit;
+use crate::executable::{self, CompileError, DeviceProgram, Executable, Unit};
+use crate::ir::Module;
+use crate::passes::{establishing, help_to_establish};
+use crate::registry::{Config, ConfigError, Guard, Registry, State};
+use crate::target::Target;
+
+pub use error::SessionError;
+pub use model::{Dims, Model};
+pub use options::{Options, Pipeline, ReproducerPlace, Validation};
+pub use reproducers::write_reproducer;
+pub use watch::{Observer, Silent, Watch};
+
+/// Where Tenon is installed.
+#[derive(Clone, Debug)]
+pub struct Installation {
+    /// The program: new libraries are tried out in a process of it, and isolated plugins live in some.
+    pub program: PathBuf,
+    /// The folders in which the libraries of operators lie.
+    pub libraries: Vec<PathBuf>,
+}
+
+impl Installation {
+    /// The one that a program belongs to: its libraries lie beside it, or in `../lib/tenon`.
+    pub fn at(program: impl Into<PathBuf>) -> Installation {
+        let program = program.into();
+        let real = program.canonicalize().unwrap_or_else(|_| program.clone());
+        let folder = real.parent().unwrap_or(Path::new("/"));
+        Installation { libraries: vec![folder.to_owned(), folder.join("../lib/tenon")], program }
+    }
+}
+
+/// Compiles models. It may be shared by threads.
+pub struct Session {
+    registry: Registry,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Session {
+    /// One with the plugins of the registries of an installation's user and system, and above them those of `registries`,
+    /// which are `registry.toml` files.
+    pub fn open(
+        installation: &Installation,
+        registries: &[PathBuf],
+    ) -> Result<Session, ConfigError> {
+        let config = Config { own: installation.libraries.clone(), ..Config::load(registries)? };
+        Session::of_config(installation, config)
+    }
+
+    /// One with what the files of a registry say.
+    pub fn of_config(installation: &Installation, config: Config) -> Result<Session, ConfigError> {
+        let guard = Guard::new(installation.program.clone(), State::of_user());
+        let registry = Registry::guarded(config, guard);
+        registry.check_isolation()?;
+        Ok(Session::new(registry))
+    }
+
+    /// One with the plugins of `registry`.
+    pub fn new(registry: Registry) -> Session {
+        Session { registry, cancelled: Arc::default() }
+    }
+
+    /// The same, stopped when `flag` is set: passes end as soon as they can, with [`SessionError::is_cancelled`].
+    pub fn cancelled_by(self, flag: Arc<AtomicBool>) -> Session {
+        Session { cancelled: flag, ..self }
+    }
+
+    /// The plugins.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The plugins, for who does without the rest.
+    pub fn into_registry(self) -> Registry {
+        self.registry
+    }
+
+    /// The flag that stops it.
+    pub fn cancelled(&self) -> &Arc<AtomicBool> {
+        &self.cancelled
+    }
+
+    /// Compiles a model for a target.
+    ///
+    /// # Errors
+    /// What the passes or the code generator refuse, as diagnostics.
+    pub fn compile(
+        &self,
+        model: &Model,
+        target: &Target,
+        options: &Options,
+    ) -> Result<Executable, SessionError> {
+        let lowered = self.lower(model, target, options, &mut Watch::default())?;
+        self.generate(&lowered, target, options)
+    }
+
+    /// Makes code of a lowered module.
+    pub fn generate(
+        &self,
+        lowered: &Module,
+        target: &Target,
+        options: &Options,
+    ) -> Result<Executable, SessionError> {
+        let made = Executable::compile(lowered, target, &options.code);
+        made.map_err(|error| self.no_code(error))
+    }
+
+    /// Makes the programs of a lowered module for a device.
+    pub fn generate_for_device(
+        &self,
+        lowered: &Module,
+        target: &Target,
+        options: &Options,
+    ) -> Result<DeviceProgram, SessionError> {
+        let made = DeviceProgram::compile(lowered, target, &options.code);
+        made.map_err(|error| self.no_code(error))
+    }
+
+    /// The code of a lowered module in another form than objects.
+    pub fn emit(
+        &self,
+        lowered: &Module,
+        target: &Target,
+        options: &Options,
+        form: Emit,
+    ) -> Result<Vec<Unit>, SessionError> {
+        let made = executable::emit(lowered, target, &options.code, form);
+        made.map_err(|error| self.no_code(error))
+    }
+
+    /// Why code was not made, with the passes that were to establish what does not hold.
+    fn no_code(&self, error: CompileError) -> SessionError {
+        let fact = error.missing_fact();
+        let passes = fact.map_or(Vec::new(), |fact| establishing(&self.registry, fact));
+        let help = (!passes.is_empty()).then(|| help_to_establish(&self.registry, &passes));
+        SessionError::Code { error: Box::new(error), help }
+    }
+}

@@ -1,0 +1,174 @@
+//! Programs that embed Tenon: the examples of `docs/embedding.md`, and what it promises of a session.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use tenon_host::executable::CompileOptions;
+use tenon_host::passes::Pass;
+use tenon_host::runtime::dlpack::{DataType, TensorBuffer};
+use tenon_host::session::{
+    Dims, Installation, Observer, Options, Pipeline, Session, Validation, Watch,
+};
+use tenon_host::target::Target;
+
+use crate::house::{profile, tenon};
+
+const DOUBLE: &str = "fn @main(%x: f32[n]) -> f32[n] {\n  %y = add(%x, %x)\n  ret %y\n}\n";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn session() -> Session {
+    let registry = root().join("registry.toml");
+    Session::open(&Installation::at(profile().join("tenon")), &[registry]).unwrap()
+}
+
+fn options() -> Options {
+    Options {
+        code: CompileOptions { threads: 1, ..CompileOptions::default() },
+        ..Options::default()
+    }
+}
+
+/// What a command that succeeds prints.
+fn printed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_rust_example_compiles_and_runs_a_model() {
+    let mut example = Command::new(profile().join("examples/embed-rust"));
+    example.arg(profile().join("tenon")).arg(root().join("registry.toml"));
+    assert_eq!(printed(&mut example), "355 of 360 right\n");
+}
+
+#[test]
+fn the_c_example_runs_a_library_and_an_object() {
+    let folder = tempfile::tempdir().unwrap();
+    for (form, name) in [("so", "digits.so"), ("obj", "digits.o")] {
+        let made = folder.path().join(name);
+        let mut compile = tenon();
+        compile.arg("compile").arg(root().join("examples/digits/digits.onnx"));
+        printed(compile.args(["--emit", form, "-o"]).arg(&made));
+        let program = folder.path().join("embed-c");
+        let mut cc = Command::new("cc");
+        cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"]).arg(folder.path());
+        cc.arg(root().join("examples/embed-c/main.c")).arg(&made).arg("-o").arg(&program);
+        printed(cc.arg("-Wl,-rpath,$ORIGIN"));
+        assert_eq!(printed(&mut Command::new(&program)), "4 2 7 \nerror 3 of argument 1\n");
+    }
+}
+
+/// What `DOUBLE` makes of some numbers.
+fn doubled(session: &Session, options: &Options, numbers: &[f32]) -> Vec<f32> {
+    let model = session.parse("double.ir", DOUBLE).unwrap();
+    let executable = session.compile(&model, &Target::native().unwrap(), options).unwrap();
+    let mut input = TensorBuffer::zeros(&[numbers.len() as i64], DataType::F32).unwrap();
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    input.bytes_mut().copy_from_slice(&bytes);
+    let output = executable.jit().unwrap().run(&[input.as_ref()], None).unwrap();
+    output[0].bytes().as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
+}
+
+#[test]
+fn one_session_serves_several_threads() {
+    let session = session();
+    thread::scope(|scope| {
+        let tasks: Vec<_> = (1..5)
+            .map(|length| {
+                let session = &session;
+                scope.spawn(move || doubled(session, &options(), &vec![1.5; length]))
+            })
+            .collect();
+        for (length, task) in (1..5).zip(tasks) {
+            assert_eq!(task.join().unwrap(), vec![3.0; length]);
+        }
+    });
+}
+
+#[test]
+fn a_pipeline_is_a_name_a_text_a_value_or_none() {
+    let (session, target) = (session(), Target::native().unwrap());
+    let model = session.parse("double.ir", DOUBLE).unwrap();
+    let pass = Pass::get(session.registry(), "relax.Normalize").unwrap();
+    for (pipeline, passes) in [
+        (Pipeline::None, 0),
+        (Pipeline::Pass(pass), 1),
+        (Pipeline::Text("relax.Normalize, relax.DeadCodeElimination".to_owned()), 2),
+    ] {
+        let options = Options { pipeline, ..options() };
+        assert_eq!(session.plan(&options).unwrap().passes().count(), passes);
+        let lowered = session.lower(&model, &target, &options, &mut Watch::default()).unwrap();
+        // Behind a part of the passes there is no code to be had, and the error says which ones are missing.
+        let error = session.generate(&lowered, &target, &options).unwrap_err();
+        assert!(error.to_diagnostics().0[0].render(false).contains("relax."), "{error}");
+    }
+    let named = Options { pipeline: Pipeline::Text("default".to_owned()), ..options() };
+    assert_eq!(doubled(&session, &named, &[2.0]), [4.0]);
+    let lowered = session.lower(&model, &target, &named, &mut Watch::default()).unwrap();
+    let none = Options { pipeline: Pipeline::None, ..options() };
+    session.compile(&lowered.into(), &target, &none).unwrap();
+}
+
+/// Writes down what it is told.
+#[derive(Default)]
+struct Heard<'a>(Option<&'a mut Vec<String>>);
+
+impl Observer for Heard<'_> {
+    fn begins(&mut self, what: &str) {
+        self.0.iter_mut().for_each(|heard| heard.push(what.to_owned()));
+    }
+
+    fn says(&mut self, text: &str) {
+        self.0.iter_mut().for_each(|heard| heard.push(text.to_owned()));
+    }
+}
+
+#[test]
+fn an_observer_hears_and_a_flag_stops() {
+    let (mut heard, flag) = (Vec::new(), Arc::new(AtomicBool::new(false)));
+    let session = session().cancelled_by(flag.clone());
+    let (model, target) = (session.parse("double.ir", DOUBLE).unwrap(), Target::native().unwrap());
+    let compared = Options { validate: Some(Validation::Compiled), ..options() };
+    let mut watch = Watch { observer: Box::new(Heard(Some(&mut heard))), ..Watch::default() };
+    session.lower(&model, &target, &compared, &mut watch).unwrap();
+    drop(watch);
+    assert_eq!(heard[0], "comparing compiled code");
+    assert!(heard[1].contains("computes what the evaluator does"), "{heard:?}");
+
+    flag.store(true, Ordering::Relaxed);
+    let error = session.compile(&model, &target, &options()).unwrap_err();
+    assert!(error.is_cancelled(), "{error}");
+    flag.store(false, Ordering::Relaxed);
+    assert_eq!(doubled(&session, &options(), &[1.0]), [2.0]);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let session = session();
+    let error = session.parse("bad.ir", "fn @main(%x: f32[4]) { ret exp(%y) }").unwrap_err();
+    let told = error.to_diagnostics().0[0].render(false);
+    assert!(told.contains("bad.ir:1:") && told.contains("%y"), "{told}");
+
+    let name = PathBuf::from("broken.onnx");
+    let error = session.read_onnx_bytes(&name, vec![0xff; 10], &Dims::new()).unwrap_err();
+    assert!(error.to_string().contains("broken.onnx"), "{error}");
+    let digits = root().join("examples/digits/digits.onnx");
+    let bytes = std::fs::read(&digits).unwrap();
+    let dims = Dims::from([("batch".to_owned(), 2)]);
+    let inputs = |model: tenon_host::session::Model| {
+        let options = options();
+        let target = Target::native().unwrap();
+        let made = session.compile(&model, &target, &options).unwrap();
+        made.signature().inputs[0].to_string()
+    };
+    let from_bytes = inputs(session.read_onnx_bytes(&digits, bytes, &dims).unwrap());
+    assert_eq!(from_bytes, inputs(session.read(&digits, &dims).unwrap()));
+    assert_eq!(from_bytes, "`image`: f32[2, 1, 8, 8]");
+}
