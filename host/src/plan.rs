@@ -38,6 +38,7 @@ use crate::ir::{
     TermView, Type, TypeView, View,
 };
 
+use crate::runtime::signature::TensorSpec;
 use memory::{Home, Memory, PlannedTensor};
 
 pub use entry::{
@@ -65,16 +66,17 @@ pub(crate) struct Plan {
     pub(crate) constants: Vec<Arc<Constant>>,
 }
 
-/// The plan of the graph function `name`.
+/// The plan of the function `name`: a graph function, or a tensor program that is called once.
 pub(crate) fn plan(module: &Module, name: &str) -> Result<Plan, PlanError> {
-    let terms = module.cx().terms();
-    let Some(function) = module.get_str(name).filter(|function| !function.is_prim()) else {
-        let graph = module.iter().filter(|(_, function)| !function.is_prim());
-        let found = graph.map(|(name, _)| terms.str(name).to_owned()).collect();
-        return Err(PlanError::NoEntry { name: name.to_owned(), found });
+    let Some(function) = module.get_str(name) else {
+        return Err(PlanError::NoEntry { name: name.to_owned(), found: public(module) });
     };
     let mut planner = Planner::new(module, function);
-    planner.run().map_err(|problem| {
+    let plan = match function.is_prim() {
+        true => planner.run_program(module.cx().symbol(name)),
+        false => planner.run(),
+    };
+    plan.map_err(|problem| {
         let from = planner.at.and_then(|at| function.source_text(at));
         let from = from.map_or(String::new(), |from| format!(", from {from}"));
         PlanError::Binding {
@@ -83,6 +85,34 @@ pub(crate) fn plan(module: &Module, name: &str) -> Result<Plan, PlanError> {
             problem: Box::new(problem),
         }
     })
+}
+
+/// The function that is meant where nobody names one: `main`, or the only one that others may call. A module of tensor
+/// programs alone has no graph function; where it has one, its programs are parts of that.
+pub(crate) fn default_function(module: &Module) -> Result<String, PlanError> {
+    const MAIN: &str = "main";
+    if module.get_str(MAIN).is_some() {
+        return Ok(MAIN.to_owned());
+    }
+    let mut found = public(module);
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        _ => Err(PlanError::NoDefault { found }),
+    }
+}
+
+/// The functions that others may call: the graph functions, or tensor programs where there is none.
+fn public(module: &Module) -> Vec<String> {
+    let terms = module.cx().terms();
+    let of = |is_prim: bool| -> Vec<String> {
+        let functions = module.iter();
+        let functions = functions.filter(|(_, it)| it.is_prim() == is_prim && !it.is_private());
+        functions.map(|(name, _)| terms.str(name).to_owned()).collect()
+    };
+    match of(false) {
+        graph if graph.is_empty() => of(true),
+        graph => graph,
+    }
 }
 
 /// What a node stands for.
@@ -176,19 +206,8 @@ impl<'a> Planner<'a> {
         let View::Function { params, body: result, .. } = self.body.view(self.body.root()) else {
             return malformed("it is no graph function");
         };
-        let mut inputs = Vec::with_capacity(params.len());
-        let mut types = Vec::with_capacity(params.len());
-        for param in params.iter() {
-            let name = self.name_of(param);
-            let ty = self.type_of(param, &format!("parameter `{name}`"))?;
-            inputs.push(self.spec(name, ty)?);
-            types.push(ty);
-        }
-        self.bind_symbols(&types)?;
-        for (index, (param, ty)) in params.iter().zip(types).enumerate() {
-            let tensor = self.tensor(Home::Input(index), 0, ty)?;
-            self.values[param.index()] = Some(Value::Tensor(tensor));
-        }
+        let params: Vec<Expr> = params.iter().collect();
+        let inputs = self.inputs(&params)?;
         let result = match self.body.view(result) {
             View::Let(bindings) => {
                 for (var, value) in bindings.bindings() {
@@ -204,6 +223,47 @@ impl<'a> Planner<'a> {
         let result = self.resolve(result)?;
         let results = self.flatten(result)?;
         self.finish(inputs, &results)
+    }
+
+    /// A program as a function: it takes what the program reads and gives what that writes.
+    fn run_program(&mut self, name: Symbol) -> Step<Plan> {
+        let View::PrimFunc { params, outputs, .. } = self.body.view(self.body.root()) else {
+            return malformed("it is no tensor program");
+        };
+        let params: Vec<Expr> = params.iter().collect();
+        let (read, written) = params.split_at(params.len() - outputs);
+        let inputs = self.inputs(read)?;
+        let mut results = Vec::with_capacity(outputs);
+        for &param in written {
+            let ty = self.type_of(param, &format!("parameter `{}`", self.name_of(param)))?;
+            results.push(self.fresh_tensor(ty)?);
+        }
+        // The tensors of the inputs come first.
+        let args = (0..read.len()).chain(results.iter().copied()).map(Arg::Tensor).collect();
+        self.call_program(name, args)?;
+        let mut plan = self.finish(inputs, &results)?;
+        for (output, &param) in plan.entry.outputs.iter_mut().zip(written) {
+            output.name = self.name_of(param);
+        }
+        Ok(plan)
+    }
+
+    /// What the parameters are, as tensors that the caller gives, by their numbers.
+    fn inputs(&mut self, params: &[Expr]) -> Step<Vec<TensorSpec>> {
+        let mut inputs = Vec::with_capacity(params.len());
+        let mut types = Vec::with_capacity(params.len());
+        for &param in params {
+            let name = self.name_of(param);
+            let ty = self.type_of(param, &format!("parameter `{name}`"))?;
+            inputs.push(self.spec(name, ty)?);
+            types.push(ty);
+        }
+        self.bind_symbols(&types)?;
+        for (index, (&param, ty)) in params.iter().zip(types).enumerate() {
+            let tensor = self.tensor(Home::Input(index), 0, ty)?;
+            self.values[param.index()] = Some(Value::Tensor(tensor));
+        }
+        Ok(inputs)
     }
 
     /// What a binding's value stands for, after it has been noted what is to be done for it.

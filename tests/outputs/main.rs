@@ -5,6 +5,7 @@
 mod arrays;
 mod atomic;
 mod embedding;
+mod functions;
 mod house;
 mod objects;
 mod places;

@@ -32,6 +32,9 @@ pub(super) struct CompileArgs {
     /// A pipeline's name or text
     #[arg(long, default_value = "default", add = complete::pipeline())]
     pipeline: String,
+    /// The function that is compiled: a graph function or a tensor program; by default `main`, or the only public one
+    #[arg(long, value_name = "NAME")]
+    function: Option<String>,
     /// Bind a symbolic dimension
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
     dims: Vec<(String, i64)>,
@@ -101,7 +104,8 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     for path in args.emit.outputs(&output) {
         model.files.refuse(&path)?;
     }
-    let options = args.passes.options(&args.pipeline);
+    let mut options = args.passes.options(&args.pipeline);
+    options.code.function.clone_from(&args.function);
     let module = run_passes(&session, &model, &target, &options, &args.passes, Some(&progress));
     let module = module.inspect_err(|_| progress.done())?;
     progress.say("generating code");

@@ -54,6 +54,9 @@ pub(super) struct RunArgs {
     /// A pipeline's name or text, for a model that is not compiled yet
     #[arg(long, default_value = "default", add = complete::pipeline())]
     pipeline: String,
+    /// The function that is compiled: a graph function or a tensor program; by default `main`, or the only public one
+    #[arg(long, value_name = "NAME")]
+    function: Option<String>,
     /// Bind a symbolic dimension
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
     dims: Vec<(String, i64)>,
@@ -167,6 +170,7 @@ fn run_model(global: &Global, args: &RunArgs) -> Result<Ran, Failure> {
     refuse(args, &model.files)?;
     let mut options = args.passes.options(&args.pipeline);
     options.code.is_profiled = args.profile;
+    options.code.function.clone_from(&args.function);
     let module = run_passes(&session, &model, &target, &options, &args.passes, Some(&progress))?;
     progress.say("generating code");
     if target.device().is_some() {

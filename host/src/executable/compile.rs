@@ -10,7 +10,7 @@ use tenon_plugin_api::rule::TensorIntrinsic;
 use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, Work, backend_for};
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
-use crate::plan::{Entry, KernelCall, plan};
+use crate::plan::{Entry, KernelCall, default_function, plan};
 use crate::runtime::{model::Model, signature::Signature};
 use crate::target::Target;
 
@@ -22,20 +22,15 @@ use super::scratch::{Lent, lend};
 use super::sources::symbol_part;
 
 /// How to compile.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CompileOptions {
-    /// The graph function that is compiled.
-    pub entry: String,
+    /// The function that is compiled: a graph function or a tensor program. Where none is named it is `main`, or the only
+    /// public one.
+    pub function: Option<String>,
     /// How many threads compile; 0 for one a processor.
     pub threads: usize,
     /// Whether the code takes note of the time between kernels. It runs in this process only.
     pub is_profiled: bool,
-}
-
-impl Default for CompileOptions {
-    fn default() -> Self {
-        Self { entry: "main".to_owned(), threads: 0, is_profiled: false }
-    }
 }
 
 /// A compiled module: objects, constants, and what is known about its function.
@@ -83,7 +78,7 @@ impl Deref for Unit {
 }
 
 impl Executable {
-    /// Compiles the function `options.entry` of `module` and all that it calls.
+    /// Compiles the function `options.function` of `module` and all that it calls.
     pub fn compile(
         module: &Module,
         target: &Target,
@@ -153,6 +148,8 @@ pub(super) fn of(target: &Target) -> &'static dyn Backend {
 
 /// All that is to be compiled.
 pub(super) struct Job {
+    /// The function.
+    name: String,
     pub(super) entry: Entry,
     pub(super) kernels: Vec<KernelUnit>,
     /// What each call of the entry came from.
@@ -198,7 +195,11 @@ impl Job {
         target: &Target,
         options: &CompileOptions,
     ) -> Result<Job, CompileError> {
-        let plan = plan(module, &options.entry)?;
+        let name = match &options.function {
+            Some(name) => name.clone(),
+            None => default_function(module)?,
+        };
+        let plan = plan(module, &name)?;
         let mut entry = plan.entry;
         entry.is_profiled = options.is_profiled;
         let first_sources = first_sources(&entry, &plan.sources, plan.programs.len());
@@ -234,7 +235,7 @@ impl Job {
         lend(module.cx(), &mut entry, &mut sizes, &lent);
         entry.steps = sizes.into_steps();
         entry.constants = constant_symbols(module, &plan.constants);
-        Ok(Job { entry, kernels, sources: plan.sources, constants: plan.constants, external })
+        Ok(Job { name, entry, kernels, sources: plan.sources, constants: plan.constants, external })
     }
 
     /// The calls of kernels in order.
@@ -265,7 +266,7 @@ impl Job {
         let outputs =
             of(target).compile(target, &work, how).map_err(|error| self.with_source(error))?;
         let kernels = self.kernels.iter().map(|kernel| kernel.name.clone());
-        let names = entry.map(|_| options.entry.clone()).into_iter().chain(kernels);
+        let names = entry.map(|_| self.name.clone()).into_iter().chain(kernels);
         Ok(names.zip(outputs).map(|(name, bytes)| Unit { name, bytes }).collect())
     }
 

@@ -25,8 +25,12 @@ impl Planner<'_> {
                 copied.push((tensor.memory, index));
             }
         }
-        self.rename(&mut inputs, "onnx.inputs");
-        self.rename(&mut outputs, "onnx.outputs");
+        // A model's function is `main`; others may lie beside it.
+        let main = self.module.get_str("main");
+        if main.is_some_and(|main| std::ptr::eq(&**main, self.function)) {
+            self.rename(&mut inputs, "onnx.inputs");
+            self.rename(&mut outputs, "onnx.outputs");
+        }
         let workspace = self.memory.lay_out(&mut self.sizes)?;
         let calls = std::mem::take(&mut self.calls);
         let calls = calls.into_iter().map(|call| self.kernel_call(call)).collect();

@@ -5,8 +5,14 @@
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum PlanError {
     /// The module has no such function.
-    #[error("the module has no graph function `{name}`; it has {}", list(.found))]
+    #[error("the module has no function `{name}`; it has {}", list(.found))]
     NoEntry { name: String, found: Vec<String> },
+    /// Nobody said which function is meant.
+    #[error(
+        "the module has no function `main`, and it is not said which one is meant (`--function`); it has {}",
+        list(.found)
+    )]
+    NoDefault { found: Vec<String> },
     /// The function holds something that code cannot be made of yet.
     #[error("function `{function}`, {place}: {problem}")]
     Binding { function: String, place: String, problem: Box<PlanProblem> },
@@ -20,7 +26,7 @@ impl PlanError {
                 PlanProblem::Left { fact, .. } => Some(fact),
                 _ => None,
             },
-            PlanError::NoEntry { .. } => None,
+            PlanError::NoEntry { .. } | PlanError::NoDefault { .. } => None,
         }
     }
 }
@@ -59,7 +65,7 @@ pub enum PlanProblem {
 
 fn list(names: &[String]) -> String {
     match names {
-        [] => "no graph function".to_owned(),
+        [] => "none that others may call".to_owned(),
         names => format!("`{}`", names.join("`, `")),
     }
 }

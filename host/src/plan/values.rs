@@ -215,7 +215,9 @@ impl Planner<'_> {
 
     pub(super) fn name_of(&self, var: Expr) -> String {
         match self.body.view(var) {
-            View::Var { name } => self.body.terms().str(name).to_owned(),
+            View::Var { name } | View::Buffer { name, .. } => {
+                self.body.terms().str(name).to_owned()
+            }
             _ => String::new(),
         }
     }

@@ -40,7 +40,7 @@ impl Session {
         })?;
         if options.validate == Some(Validation::Compiled) {
             watch.observer.begins("comparing compiled code");
-            let function = compare(module, &lowered, &plan, &cx.settings, target);
+            let function = compare((module, &lowered), &plan, &cx.settings, target, options);
             let function = function.map_err(Box::new)?;
             watch.observer.says(&format!(
                 "validate: what was compiled of @{function} computes what the evaluator does"
@@ -149,11 +149,11 @@ impl Failed<'_> {
 /// Compares what is compiled of a lowered module with what the module before the pipeline computes, on inputs of seed 0, as
 /// closely as the passes that ran allow. The name of the function.
 fn compare(
-    before: &Module,
-    lowered: &Module,
+    (before, lowered): (&Module, &Module),
     plan: &Plan,
     settings: &Settings,
     target: &Target,
+    options: &Options,
 ) -> Result<String, CompiledError> {
     let mut reference = Reference::with_limits(before, 0, Validate::limits(settings));
     let parts = plan.steps.iter().filter_map(|step| match step {
@@ -161,5 +161,5 @@ fn compare(
         _ => None,
     });
     parts.for_each(|part| reference.tolerate(Tolerance::part(part)));
-    compare_compiled(&reference, lowered, target)
+    compare_compiled(&reference, lowered, target, options.code.function.as_deref())
 }

@@ -7,6 +7,7 @@ use super::{Mismatch, Reference};
 use crate::eval::{Tensor, Tuple, Value};
 use crate::executable::{CompileError, CompileOptions, Executable};
 use crate::ir::{Bytes, Context, DType, Module};
+use crate::plan::default_function;
 use crate::runtime::dlpack::{DataType, TensorBuffer, TensorError, TensorRef};
 use crate::runtime::model::{Model, ModelError};
 use crate::runtime::signature::data_type;
@@ -32,14 +33,19 @@ pub enum CompiledError {
     Tensor(#[from] TensorError),
 }
 
-/// Compiles a lowered module, runs the code on the inputs of a reference, and compares. The name of the function.
+/// Compiles a function of a lowered module, by default the one that is meant where none is named, runs the code on the inputs
+/// of a reference, and compares. The name of the function.
 pub fn compare_compiled(
     reference: &Reference,
     module: &Module,
     target: &Target,
+    function: Option<&str>,
 ) -> Result<String, CompiledError> {
-    let options = CompileOptions::default();
-    let function = options.entry.clone();
+    let function = match function {
+        Some(name) => name.to_owned(),
+        None => default_function(module).map_err(CompileError::Plan)?,
+    };
+    let options = CompileOptions { function: Some(function.clone()), ..CompileOptions::default() };
     let Some(computed) = reference.computed(module.cx().symbol(&function)) else {
         let why = reference.notes().find(|(name, _)| *name == function);
         let why = why.map_or("it is not among the module's public functions", |(_, why)| why);
