@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .cache/venv with the pinned onnx, onnxruntime and numpy of tests/models/requirements.txt.
+# Makes .cache/venv with the pinned onnx, onnxruntime and numpy of tests/models/requirements.txt, and what checks types.
 # Usage: scripts/setup-python.sh [--models] [--train] [--cuda]
 #   --models   also put the networks that the model tests run into .cache/models (1.5 GB), onnx's node tests into
 #              .cache/onnx-nodes (20 MB), and random models of one operator into .cache/onnx-random (15 MB)
@@ -51,6 +51,7 @@ command -v python3 >/dev/null || unavailable "python3 is missing"
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
   unavailable "python3 is older than 3.11, which the pinned wheels need"
 install tests/models/requirements.txt onnxruntime
+install python/tests/requirements.txt mypy
 if $train; then install examples/digits/requirements.txt sklearn; fi
 if $cuda; then install tests/cuda/requirements.txt nvidia; fi
 

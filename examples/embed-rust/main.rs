@@ -45,8 +45,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // Passes, then code. `session.compile` is both, for who does not watch.
     let (target, options) = (Target::native()?, Options::default());
-    let mut watch =
-        Watch { instruments: vec![Box::new(Statistics::default())], observer: Box::new(Aloud) };
+    let mut watch = Watch {
+        instruments: vec![Box::new(Statistics::default())],
+        observer: Box::new(Aloud),
+        ..Watch::default()
+    };
     let lowered = session.lower(&model, &target, &options, &mut watch)?;
     let executable = session.generate(&lowered, &target, &options)?;
 

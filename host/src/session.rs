@@ -61,13 +61,16 @@ pub struct Session {
 }
 
 impl Session {
-    /// One with the plugins of the registries of an installation's user and system, and above them those of `registries`,
-    /// which are `registry.toml` files.
+    /// One with the plugins of an installation's own registry, of those of the system and the user above it, and of
+    /// `registries`, which are `registry.toml` files, above all.
     pub fn open(
         installation: &Installation,
         registries: &[PathBuf],
     ) -> Result<Session, ConfigError> {
-        let config = Config { own: installation.libraries.clone(), ..Config::load(registries)? };
+        let config = Config {
+            own: installation.libraries.clone(),
+            ..Config::load_for(Some(&installation.program), registries)?
+        };
         Session::of_config(installation, config)
     }
 

@@ -9,3 +9,4 @@ mod functions;
 mod house;
 mod objects;
 mod places;
+mod python;

@@ -258,7 +258,7 @@ pub(super) fn run_passes(
         instruments.push(Box::new(progress.clone()));
     }
     instruments.extend(args.printers(session)?);
-    let mut watch = Watch { instruments, observer: Box::new(Told(progress)) };
+    let mut watch = Watch { instruments, observer: Box::new(Told(progress)), ..Watch::default() };
     let lowered = session.lower(model, target, options, &mut watch)?;
     if args.explain_schedules {
         note(explain::text(&lowered).trim_end());

@@ -11,6 +11,7 @@ mod read;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -175,11 +176,16 @@ impl Config {
         Ok(read::text(text, path)?)
     }
 
-    /// Reads all layers: those of the program, the system and the user, and above them the files that
+    /// Reads all layers: those of this program, the system and the user, and above them the files that
     /// are `named`, in order.
     pub fn load(named: &[PathBuf]) -> Result<Config, ConfigError> {
+        Config::load_for(env::current_exe().ok().as_deref(), named)
+    }
+
+    /// The same with the layer of another program, which lies beside that.
+    pub fn load_for(program: Option<&Path>, named: &[PathBuf]) -> Result<Config, ConfigError> {
         let mut config = Config::default();
-        for path in layers::layers(named)? {
+        for path in layers::layers(program, named)? {
             config.absorb(read::file(&path)?);
         }
         Ok(config)

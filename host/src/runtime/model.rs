@@ -9,6 +9,7 @@
 
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_void};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSymbol};
@@ -190,20 +191,19 @@ impl Model {
 
     /// Memory to run it in. What depends on the shapes of inputs is taken by the first run, and by later ones that need
     /// more.
-    pub fn context(&self) -> Result<RunContext<'_>, ModelError> {
-        let size = self.signature.workspace_size;
-        let length = i64::try_from(size.unwrap_or(0)).unwrap_or(i64::MAX);
-        let workspace = TensorBuffer::zeros(&[length], DataType::U8)?;
-        let is_static = size.is_some() && self.outputs().iter().all(TensorSpec::is_static);
+    pub fn context(&self) -> Result<RunContext<&Model>, ModelError> {
+        RunContext::new(self)
+    }
+
+    /// Outputs before any run. Extents that are not known are zero.
+    fn empty_outputs(&self) -> Result<Vec<TensorBuffer>, ModelError> {
         let outputs = self.outputs().iter().map(|spec| {
             let dtype = data_type(spec.dtype).ok_or_else(|| ModelError::DType(spec.clone()))?;
             let shape: Vec<i64> =
                 spec.shape.iter().map(|extent| extent.known().unwrap_or(0)).collect();
             Ok(TensorBuffer::zeros(&shape, dtype)?)
         });
-        let outputs = outputs.collect::<Result<_, ModelError>>()?;
-        let extents = self.outputs().iter().map(|spec| spec.shape.len()).sum();
-        Ok(RunContext { model: self, workspace, outputs, is_static, extents: vec![0; extents] })
+        outputs.collect()
     }
 
     /// Runs it once.
@@ -234,10 +234,10 @@ impl Model {
     }
 }
 
-/// The memory of a model that is run.
+/// The memory of a model that is run. `M` is how it has the model: borrowed, or shared as an `Arc`.
 #[derive(Debug)]
-pub struct RunContext<'m> {
-    model: &'m Model,
+pub struct RunContext<M> {
+    model: M,
     workspace: TensorBuffer,
     outputs: Vec<TensorBuffer>,
     /// Whether sizes are the same for all inputs.
@@ -246,7 +246,18 @@ pub struct RunContext<'m> {
     extents: Vec<i64>,
 }
 
-impl RunContext<'_> {
+impl<M: Deref<Target = Model>> RunContext<M> {
+    /// Memory to run `model` in; see [`Model::context`].
+    pub fn new(model: M) -> Result<RunContext<M>, ModelError> {
+        let size = model.signature.workspace_size;
+        let length = i64::try_from(size.unwrap_or(0)).unwrap_or(i64::MAX);
+        let workspace = TensorBuffer::zeros(&[length], DataType::U8)?;
+        let is_static = size.is_some() && model.outputs().iter().all(TensorSpec::is_static);
+        let outputs = model.empty_outputs()?;
+        let extents = vec![0; model.outputs().iter().map(|spec| spec.shape.len()).sum()];
+        Ok(RunContext { model, workspace, outputs, is_static, extents })
+    }
+
     /// Runs the model; the outputs stand until the next run. Without a pool it uses one thread.
     pub fn run(
         &mut self,
@@ -304,6 +315,12 @@ impl RunContext<'_> {
             rest = behind;
         }
         Ok(())
+    }
+
+    /// The outputs of the last run, for who keeps them; the next run has others.
+    pub fn take_outputs(&mut self) -> Result<Vec<TensorBuffer>, ModelError> {
+        let next = self.model.empty_outputs()?;
+        Ok(std::mem::replace(&mut self.outputs, next))
     }
 
     /// The outputs of the last run.

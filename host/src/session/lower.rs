@@ -32,6 +32,9 @@ impl Session {
         let mut cx = self.pass_context(module, target, options)?;
         cx.instruments.insert(0, Box::new(record.clone()));
         cx.instruments.append(&mut watch.instruments);
+        if let Some(flag) = &watch.cancelled {
+            cx.cancelled = flag.clone();
+        }
         let result = self.run(&plan, module, &mut cx);
         self.tell(&mut cx, &mut *watch.observer);
         let lowered = result.map_err(|error| {

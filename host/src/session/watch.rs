@@ -1,5 +1,8 @@
 //! What is told of a compile while it goes on.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use crate::border::Report;
 use crate::passes::Instrument;
 
@@ -30,10 +33,12 @@ pub struct Watch<'a> {
     pub instruments: Vec<Box<dyn Instrument>>,
     /// Is told the rest.
     pub observer: Box<dyn Observer + 'a>,
+    /// Stops this run when it is set; without it, the session's own flag does.
+    pub cancelled: Option<Arc<AtomicBool>>,
 }
 
 impl Default for Watch<'_> {
     fn default() -> Self {
-        Self { instruments: Vec::new(), observer: Box::new(Silent) }
+        Self { instruments: Vec::new(), observer: Box::new(Silent), cancelled: None }
     }
 }

@@ -15,20 +15,23 @@
 //! computer has.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::ConfigError;
 
 const NAME: &str = "registry.toml";
 
-/// The files to read, the lowest layer first.
-pub(super) fn layers(named: &[PathBuf]) -> Result<Vec<PathBuf>, ConfigError> {
+/// The files to read for a program, the lowest layer first.
+pub(super) fn layers(
+    program: Option<&Path>,
+    named: &[PathBuf],
+) -> Result<Vec<PathBuf>, ConfigError> {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut searched = Vec::new();
     match env::var_os("TENON_REGISTRY") {
         Some(path) => files.push(path.into()),
         None => {
-            let beside = beside_the_program();
+            let beside = beside(program);
             files.extend(beside.iter().find(|path| path.is_file()).cloned());
             let others = [Some(PathBuf::from("/etc/tenon").join(NAME)), users()];
             files.extend(others.iter().flatten().filter(|path| path.is_file()).cloned());
@@ -52,8 +55,8 @@ pub(super) fn file_to_edit(named: &[PathBuf]) -> Result<PathBuf, ConfigError> {
         .ok_or_else(|| ConfigError::NotFound { searched: vec![PathBuf::from("~/.config/tenon")] })
 }
 
-fn beside_the_program() -> Vec<PathBuf> {
-    let program = env::current_exe().and_then(|path| path.canonicalize()).ok();
+fn beside(program: Option<&Path>) -> Vec<PathBuf> {
+    let program = program.and_then(|path| path.canonicalize().ok());
     let folders = program.iter().flat_map(|path| path.ancestors().skip(1).take(3));
     folders.map(|folder| folder.join(NAME)).collect()
 }

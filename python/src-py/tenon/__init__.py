@@ -1,0 +1,65 @@
+"""Tenon: a tensor compiler whose every transformation is a plugin.
+
+>>> import numpy as np, tenon
+>>> double = tenon.compile("fn @main(%x: f32[n]) -> f32[n] {\\n  %y = add(%x, %x)\\n  ret %y\\n}")
+>>> double(np.array([1, 2, 3], np.float32))
+array([2., 4., 6.], dtype=float32)
+"""
+
+from . import instrument, torch, transform
+from ._compile import compile, load
+from ._context import PassContext
+from ._core import Array, __version__
+from ._errors import (
+    CompileError,
+    Error,
+    ModelError,
+    PassError,
+    PipelineError,
+    RunError,
+    TenonWarning,
+)
+from ._executable import Benchmark, Executable, TensorSpec
+from ._module import Function, Module, from_onnx, parse, read
+from ._passes import (
+    Pass,
+    PassInfo,
+    Sequential,
+    function_pass,
+    module_pass,
+    prim_func_pass,
+)
+from ._session import Session
+
+__all__ = [
+    "Array",
+    "Benchmark",
+    "CompileError",
+    "Error",
+    "Executable",
+    "Function",
+    "ModelError",
+    "Module",
+    "Pass",
+    "PassContext",
+    "PassError",
+    "PassInfo",
+    "PipelineError",
+    "RunError",
+    "Sequential",
+    "Session",
+    "TenonWarning",
+    "TensorSpec",
+    "__version__",
+    "compile",
+    "from_onnx",
+    "function_pass",
+    "instrument",
+    "load",
+    "module_pass",
+    "parse",
+    "prim_func_pass",
+    "read",
+    "torch",
+    "transform",
+]

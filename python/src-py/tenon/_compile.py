@@ -1,0 +1,106 @@
+"""From models to code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from ._context import PassContext
+from ._executable import Executable
+from ._module import Module, from_onnx, parse, read
+from ._passes import Pass
+from ._session import Session, StrPath
+
+
+def compile(
+    model: Any,
+    *,
+    inputs: Any = None,
+    target: str = "native",
+    dims: Mapping[str, int] | None = None,
+    pipeline: str | Pass | None = "auto",
+    function: str | None = None,
+    opt_level: int = 3,
+    threads: int = 0,
+    validate: bool = False,
+    session: Session | None = None,
+) -> Executable:
+    """Compiles a model.
+
+    Args:
+        model: The path of an ONNX file or of a module's text; an ``onnx.ModelProto``; a :class:`Module`; the text of a
+            module; or a ``torch.nn.Module`` with ``inputs``.
+        inputs: Example inputs of a torch module, which it is exported with.
+        target: What it is for: ``native`` is this machine, ``tenon targets list`` shows others.
+        dims: Open dimensions of an ONNX model that are to be numbers, by their names. The others stay open: each call says
+            by the shapes of its inputs what they are.
+        pipeline: ``auto``, the name or the text of a pipeline, a pass, or None for a module that is lowered already.
+        function: The function that is compiled; by default ``main``, or the only public one.
+        opt_level: Passes of a higher level do not run. A :class:`PassContext` that is entered says it instead, with its lists,
+            options and instruments.
+        threads: How many threads a run uses; 0 for as many as the process may use at once.
+        validate: Whether what the code computes is compared with the reference evaluator.
+
+    Raises:
+        ModelError: The model cannot be read.
+        PassError: A pass fails.
+        CompileError: No code can be made.
+    """
+    module = _module(model, inputs, dims, session)
+    chosen = pipeline._in_session(module._session) if isinstance(pipeline, Pass) else pipeline
+    context = _entered() or PassContext(opt_level=opt_level)
+    options = context._options(chosen)
+    options["validate"] = validate
+    if function is not None:
+        options["function"] = function
+    instruments = context._told(module._session)
+    made = module._session._core.compile(module._core, target, options, instruments, threads)
+    return Executable(made)
+
+
+def load(path: StrPath, *, threads: int = 0) -> Executable:
+    """Opens a library that ``tenon compile`` or :meth:`Executable.export_library` has written.
+
+    Its code runs in this process: open those that you trust. Other files are refused before anything of them runs.
+
+    Raises:
+        RunError: It is no library of Tenon's.
+    """
+    return Executable(_core.Executable.open(Path(os.fspath(path)), threads))
+
+
+def _entered() -> PassContext | None:
+    from ._context import _CURRENT
+
+    return _CURRENT.get()
+
+
+def _module(
+    model: Any, inputs: Any, dims: Mapping[str, int] | None, session: Session | None
+) -> Module:
+    if inputs is not None:
+        from .torch import export
+
+        return from_onnx(export(model, inputs), dims, name=f"{type(model).__name__}.onnx", session=session)
+    if isinstance(model, Module):
+        return _without_dims(model, dims)
+    if isinstance(model, str) and ("\n" in model or "{" in model):
+        return _without_dims(parse(model, session=session), dims)
+    if isinstance(model, (str, os.PathLike)):
+        return read(model, dims, session=session)
+    if isinstance(model, bytes) or hasattr(model, "SerializeToString"):
+        return from_onnx(model, dims, session=session)
+    if type(model).__module__.split(".")[0] == "torch" or hasattr(model, "named_parameters"):
+        raise TypeError("a torch module is exported with example inputs: compile(model, inputs=(x,))")
+    raise TypeError(
+        f"a model is a path, an onnx.ModelProto, a tenon.Module, the text of one, or a torch module; not {type(model).__name__}"
+    )
+
+
+def _without_dims(module: Module, dims: Mapping[str, int] | None) -> Module:
+    if dims:
+        raise TypeError("dims are for ONNX models: their open dimensions are bound while they are read")
+    return module

@@ -1,0 +1,213 @@
+"""Compiled models."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from ._session import StrPath
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """An input or an output: ``shape`` has an integer for each extent that is known, and text for each other."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Seconds of a run: one number for each measurement, which is the mean of ``number`` runs."""
+
+    seconds: list[float]
+    number: int
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.seconds)
+
+    @property
+    def min(self) -> float:
+        return min(self.seconds)
+
+    @property
+    def max(self) -> float:
+        return max(self.seconds)
+
+    @property
+    def stdev(self) -> float:
+        return statistics.stdev(self.seconds) if len(self.seconds) > 1 else 0.0
+
+    def __str__(self) -> str:
+        low, high = self.min * 1e3, self.max * 1e3
+        return f"median {self.median * 1e3:.4g} ms ({low:.4g} to {high:.4g}, {len(self.seconds)} × {self.number} runs)"
+
+
+class Executable:
+    """A compiled model.
+
+    It is called with one array for each input, in order or by name: NumPy arrays, tensors of torch, and whatever else has
+    ``__dlpack__`` or ``__array_interface__``, in the memory of the CPU; numbers for inputs without axes. They are read where
+    they lie, if their elements lie one behind the other; ``copied_inputs`` counts those that had to be copied. Results are
+    arrays of the kind that was given: NumPy's, torch's, else :class:`tenon.Array`; each in memory of its own. One result
+    stands alone, several are a tuple.
+
+    Threads may call it at once. The interpreter is released while it runs.
+    """
+
+    def __init__(self, core: _core.Executable, library: bytes | None = None) -> None:
+        self._core = core
+        self._library = library
+        info = json.loads(core.signature())
+        self.inputs: list[TensorSpec] = [_spec(each) for each in info["inputs"]]
+        self.outputs: list[TensorSpec] = [_spec(each) for each in info["outputs"]]
+        #: The target that the code was made for.
+        self.target: str = info["target"]
+        self._places = {spec.name: place for place, spec in enumerate(self.inputs)}
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        given = self._arranged(args, named) if named else args
+        results = self._core.run([_readable(each) for each in given])
+        made = _kind(given)(results)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def benchmark(
+        self, *args: Any, number: int | None = None, repeat: int = 10, **named: Any
+    ) -> Benchmark:
+        """Measures runs on these inputs.
+
+        Args:
+            number: Runs in a measurement; by default so many that one takes a twentieth of a second.
+            repeat: Measurements.
+        """
+        given = [_readable(each) for each in self._arranged(args, named)]
+        if number is None:
+            once = self._core.time(given, 1, 3)
+            number = max(1, round(0.05 / max(min(once), 1e-7)))
+        return Benchmark(self._core.time(given, number, repeat), number)
+
+    def export_library(
+        self, path: StrPath, *, form: str = "library", prefix: str | None = None
+    ) -> None:
+        """Writes a shared library, or an object that a C program is linked with, and its C header beside it.
+
+        Args:
+            form: ``library`` or ``object``.
+            prefix: What the names of its C functions begin with; by default the file's name.
+        """
+        if form not in ("library", "object"):
+            raise ValueError(f"form is 'library' or 'object', not {form!r}")
+        self._core.export(Path(os.fspath(path)), form == "object", prefix)
+
+    @property
+    def threads(self) -> int:
+        """How many threads a run uses."""
+        return self._core.threads
+
+    @property
+    def copied_inputs(self) -> int:
+        """How many inputs were copied so far, because their elements did not lie one behind the other."""
+        return self._core.copied_inputs
+
+    def _arranged(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        """The arguments in the order of the inputs."""
+        missing = object()
+        given = list(args) + [missing] * (len(self.inputs) - len(args))
+        for name, value in named.items():
+            place = self._places.get(name)
+            if place is None:
+                raise TypeError(f"there is no input `{name}`; the model has {self._names()}")
+            if given[place] is not missing:
+                raise TypeError(f"input `{name}` is given twice")
+            given[place] = value
+        for spec, value in zip(self.inputs, given):
+            if value is missing:
+                raise TypeError(f"input `{spec.name}` is missing; the model has {self._names()}")
+        return given
+
+    def _names(self) -> str:
+        return ", ".join(f"`{spec.name}`" for spec in self.inputs) or "none"
+
+    def __repr__(self) -> str:
+        def texts(specs: list[TensorSpec]) -> str:
+            return ", ".join(
+                f"{spec.name}: {spec.dtype}[{', '.join(map(str, spec.shape))}]" for spec in specs
+            )
+
+        return f"<tenon.Executable ({texts(self.inputs)}) -> ({texts(self.outputs)})>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_bytes, (self._bytes(), self.threads)
+
+    def _bytes(self) -> bytes:
+        """Its library."""
+        if self._library is not None:
+            return self._library
+        if self._core.path is not None:
+            return Path(self._core.path).read_bytes()
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder) / "model.so"
+            self.export_library(library)
+            return library.read_bytes()
+
+
+def _of_bytes(library: bytes, threads: int) -> Executable:
+    """The executable of a library in memory, whose file is gone once it is open."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.so"
+        path.write_bytes(library)
+        return Executable(_core.Executable.open(path, threads), library)
+
+
+def _spec(info: dict[str, Any]) -> TensorSpec:
+    return TensorSpec(info["name"], info["dtype"], tuple(info["shape"]))
+
+
+def _module_of(value: Any) -> str:
+    return type(value).__module__.split(".")[0]
+
+
+def _readable(value: Any) -> Any:
+    """The array as the host can read it: torch refuses to hand out what it computes gradients of."""
+    if _module_of(value) == "torch" and getattr(value, "requires_grad", False):
+        return value.detach()
+    return value
+
+
+def _kind(given: Any) -> Any:
+    """What results are made: arrays of the kind that was given."""
+    kinds = {_module_of(each) for each in given if not isinstance(each, (bool, int, float))}
+    if kinds == {"torch"}:
+        return _to_torch
+    return _to_numpy if kinds == {"numpy"} else list
+
+
+def _to_numpy(results: list[_core.Array]) -> list[Any]:
+    import numpy
+
+    def made(result: _core.Array) -> Any:
+        if result.dtype == "bf16":
+            import ml_dtypes
+
+            return numpy.asarray(result).view(ml_dtypes.bfloat16)
+        return numpy.asarray(result)
+
+    return [made(each) for each in results]
+
+
+def _to_torch(results: list[_core.Array]) -> list[Any]:
+    from torch.utils.dlpack import from_dlpack
+
+    return [from_dlpack(each) for each in results]

@@ -1,0 +1,57 @@
+"""Which plugins there are."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from . import _core
+
+StrPath = str | os.PathLike[str]
+
+
+class Session:
+    """The plugins of some registries.
+
+    Whoever needs none of their own never makes one: everything takes the package's, :meth:`default`.
+
+    Args:
+        registries: ``registry.toml`` files, each above those before it, and all above those of the package, the system and
+            the user.
+        program: The command ``tenon`` of another installation, whose plugins are taken instead of the package's.
+
+    Raises:
+        Error: A file cannot be read, or does not say what it should.
+    """
+
+    def __init__(
+        self, registries: Iterable[StrPath] = (), *, program: StrPath | None = None
+    ) -> None:
+        command = Path(os.fspath(program)) if program else Path(__file__).parent / "bin" / "tenon"
+        self._core = _core.Session(command, [Path(os.fspath(each)) for each in registries])
+
+    @staticmethod
+    @functools.cache
+    def default() -> Session:
+        """The one with the package's plugins."""
+        return Session()
+
+    def passes(self) -> list[dict[str, Any]]:
+        """What the plugins say of their passes; none of their code runs."""
+        return list(json.loads(self._core.passes()))
+
+    def configs(self) -> dict[str, dict[str, Any]]:
+        """The options that a context may set, by their keys."""
+        return {each["key"]: each for each in json.loads(self._core.configs())}
+
+    def plan(self, pipeline: str = "auto", opt_level: int = 3) -> list[str]:
+        """The names of the passes that a pipeline runs, in order.
+
+        Raises:
+            PipelineError: It names what there is not.
+        """
+        return self._core.plan({"pipeline": pipeline, "opt_level": opt_level})

@@ -1,0 +1,39 @@
+//! Tenon in Python: the classes that the package `tenon` is over.
+//!
+//! Each is a handle on what `tenon_host` has, immutable or guarded, so that threads may share it. What takes time lets go of the
+//! interpreter. All that Python's users see beside these classes is written in Python, in `src-py/tenon`.
+
+mod arrays;
+mod dlpack;
+mod errors;
+mod executable;
+mod given;
+mod instruments;
+mod module;
+mod passes;
+mod session;
+
+use pyo3::prelude::*;
+
+/// What the package `tenon` is over; its names are not for use from elsewhere.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::arrays::Array;
+    #[pymodule_export]
+    use super::executable::Executable;
+    #[pymodule_export]
+    use super::instruments::NativeInstrument;
+    #[pymodule_export]
+    use super::module::{Function, Module};
+    #[pymodule_export]
+    use super::passes::Pass;
+    #[pymodule_export]
+    use super::session::Session;
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,158 @@
+//! Passes as values: of plugins, of Python functions, and made of others.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use tenon_host::border::{PassFailure, Run};
+use tenon_host::ir;
+use tenon_host::passes;
+
+use crate::errors::failure;
+use crate::module::{Function, Module};
+
+/// A pass. It runs by `Session.lower`.
+#[pyclass(frozen, module = "tenon._core")]
+pub(crate) struct Pass {
+    pub(crate) pass: passes::Pass,
+    /// What Python raised within it, or within those that it is made of.
+    pub(crate) raised: Vec<Arc<Raised>>,
+}
+
+/// What a pass in Python raised, by the run in which it did. A run is known by its flag, which is its own.
+#[derive(Default)]
+pub(crate) struct Raised(Mutex<HashMap<usize, PyErr>>);
+
+impl Raised {
+    pub(crate) fn take(&self, run: &Arc<AtomicBool>) -> Option<PyErr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(run))
+    }
+
+    fn keep(&self, run: &Arc<AtomicBool>, error: PyErr) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key(run), error);
+    }
+}
+
+fn key(run: &Arc<AtomicBool>) -> usize {
+    Arc::as_ptr(run).addr()
+}
+
+#[pymethods]
+impl Pass {
+    /// A pass over the module: `body(module)` gives another one.
+    #[staticmethod]
+    fn of_module(name: &str, body: Py<PyAny>) -> Pass {
+        let raised = Arc::new(Raised::default());
+        let keeper = raised.clone();
+        let pass = passes::Pass::module(name, move |module, run| {
+            call(&keeper, run, |py| {
+                let made = body.call1(py, (Module::from(module.clone()),))?;
+                let made = made.cast_bound::<Module>(py).map_err(|_| returned(&made, "Module"))?;
+                Ok(made.get().model.module.clone())
+            })
+        });
+        Pass { pass, raised: vec![raised] }
+    }
+
+    /// A pass over each graph function, or over each tensor program: `body(function, module)` gives another one.
+    #[staticmethod]
+    fn of_functions(name: &str, over_programs: bool, body: Py<PyAny>) -> Pass {
+        let raised = Arc::new(Raised::default());
+        let keeper = raised.clone();
+        let on_one = move |function: &Arc<ir::Function>, module: &ir::Module, run: &Run| {
+            call(&keeper, run, |py| {
+                let given = Function { function: function.clone() };
+                let made = body.call1(py, (given, Module::from(module.clone())))?;
+                let made = made.cast_bound::<Function>(py);
+                let made = made.map_err(|_| PyTypeError::new_err(NO_FUNCTION))?;
+                Ok(made.get().function.clone())
+            })
+        };
+        let pass = match over_programs {
+            true => passes::Pass::prim(name, on_one),
+            false => passes::Pass::function(name, on_one),
+        };
+        Pass { pass, raised: vec![raised] }
+    }
+
+    /// Passes one after the other.
+    #[staticmethod]
+    fn sequential(passes: Vec<PyRef<'_, Pass>>) -> Pass {
+        let raised = passes.iter().flat_map(|pass| pass.raised.clone()).collect();
+        Pass { pass: passes::Pass::sequential(passes.iter().map(|it| it.pass.clone())), raised }
+    }
+
+    /// The same pass with another name, level, and passes that it needs besides.
+    #[pyo3(signature = (name = None, opt_level = None, required = Vec::new()))]
+    fn with_info(&self, name: Option<&str>, opt_level: Option<u8>, required: Vec<String>) -> Pass {
+        let mut pass = self.pass.clone();
+        if let Some(name) = name {
+            pass = pass.named(name);
+        }
+        if let Some(level) = opt_level {
+            pass = pass.opt_level(level);
+        }
+        let pass = required.into_iter().fold(pass, passes::Pass::requires_name);
+        Pass { pass, raised: self.raised.clone() }
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.pass.name()
+    }
+
+    #[getter]
+    fn opt_level(&self) -> u8 {
+        self.pass.level()
+    }
+}
+
+const NO_FUNCTION: &str = "a pass over functions returns a Function";
+
+fn returned(made: &Py<PyAny>, wanted: &str) -> PyErr {
+    let found = Python::attach(|py| made.bind(py).get_type().to_string());
+    PyTypeError::new_err(format!("the pass returned {found}, and a {wanted} is expected"))
+}
+
+/// Calls Python for a pass. What it raises is the pass's failure, with the traceback, and kept for who began the run.
+fn call<T>(
+    raised: &Raised,
+    run: &Run,
+    body: impl FnOnce(Python<'_>) -> PyResult<T>,
+) -> Result<T, PassFailure> {
+    Python::attach(|py| {
+        body(py).map_err(|error| {
+            let message = traceback(py, &error);
+            raised.keep(&run.cancelled, error);
+            PassFailure::error(message)
+        })
+    })
+}
+
+/// An exception as Python prints it.
+pub(crate) fn traceback(py: Python<'_>, error: &PyErr) -> String {
+    let lines = py
+        .import("traceback")
+        .and_then(|module| {
+            let parts = (error.get_type(py), error.value(py), error.traceback(py));
+            module.call_method1("format_exception", parts)
+        })
+        .and_then(|lines| lines.extract::<Vec<String>>());
+    lines.map_or_else(|_| error.to_string(), |lines| lines.concat().trim_end().to_owned())
+}
+
+/// The pass that `text` names in a registry, with options.
+pub(crate) fn named(registry: &tenon_host::registry::Registry, text: &str) -> PyResult<Pass> {
+    let pass = passes::Pass::get(registry, text);
+    let pass = pass.map_err(|error| {
+        crate::errors::exception("PipelineError", &error.to_diagnostic().into())
+    })?;
+    Ok(Pass { pass, raised: Vec::new() })
+}
+
+/// What went wrong outside of any pass.
+pub(crate) fn unknown_instrument(name: &str) -> PyErr {
+    failure("PipelineError", &format!("there is no instrument `{name}`"))
+}

@@ -1,0 +1,335 @@
+"""Models in, arrays in and out."""
+
+import ctypes
+import gc
+import pickle
+import signal
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+
+import tenon
+
+DOUBLE = "fn @main(%x: f32[n, 3]) -> f32[n, 3] {\n  %y = add(%x, %x)\n  ret %y\n}\n"
+
+
+def typed(dtype):
+    return f"fn @main(%x: {dtype}[4]) -> {dtype}[4] {{\n  %y = add(%x, %x)\n  ret %y\n}}\n"
+
+
+def perceptron():
+    """An ONNX model of two products with open batch, and weights."""
+    rng = np.random.default_rng(1)
+    weights = [rng.normal(size=size).astype(np.float32) for size in [(8, 16), (16, 4)]]
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "w0"], ["a"]),
+            helper.make_node("Relu", ["a"], ["b"]),
+            helper.make_node("MatMul", ["b", "w1"], ["y"]),
+        ],
+        "perceptron",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 4])],
+        [onnx.numpy_helper.from_array(it, f"w{at}") for at, it in enumerate(weights)],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=8)
+
+
+class Capsule:
+    """Anything with `__dlpack__`, and nothing else; the form before DLPack 1.0 if it is old."""
+
+    def __init__(self, array, is_old=False):
+        self.array, self.is_old = array, is_old
+
+    def __dlpack__(self, **asked):
+        if self.is_old and asked:
+            raise TypeError("unexpected keyword")
+        return self.array.__dlpack__(**asked)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class Models(unittest.TestCase):
+    def test_onnx_in_memory_in_a_file_and_as_bytes_equals_onnx_runtime(self):
+        model = perceptron()
+        reference = onnxruntime.InferenceSession(model.SerializeToString())
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "perceptron.onnx"
+            onnx.save(model, path)
+            for given in (model, model.SerializeToString(), path, str(path)):
+                compiled = tenon.compile(given, threads=1)
+                for batch in (1, 5, 0):
+                    x = np.random.default_rng(batch).normal(size=(batch, 8)).astype(np.float32)
+                    (expected,) = reference.run(None, {"x": x})
+                    np.testing.assert_allclose(compiled(x), expected, rtol=1e-5, atol=1e-5)
+                    np.testing.assert_allclose(compiled(x=x), expected, rtol=1e-5, atol=1e-5)
+
+    def test_open_dimensions_are_bound(self):
+        compiled = tenon.compile(perceptron(), dims={"batch": 3})
+        self.assertEqual(compiled.inputs, [tenon.TensorSpec("x", "f32", (3, 8))])
+        with self.assertRaisesRegex(tenon.RunError, r"input `x`: f32\[3, 8\] is expected, but f32\[2, 8\]"):
+            compiled(np.zeros((2, 8), np.float32))
+        with self.assertRaisesRegex(TypeError, "dims are for ONNX"):
+            tenon.compile(DOUBLE, dims={"n": 3})
+
+    def test_functions_are_chosen_by_name(self):
+        text = DOUBLE.replace("main", "up") + DOUBLE.replace("main", "down").replace("add", "multiply")
+        x = np.full((1, 3), 5, np.float32)
+        self.assertEqual(tenon.compile(text, function="up")(x)[0, 0], 10)
+        self.assertEqual(tenon.compile(text, function="down")(x)[0, 0], 25)
+        with self.assertRaisesRegex(tenon.CompileError, "`up`, `down`"):
+            tenon.compile(text)
+
+    def test_several_results_are_a_tuple(self):
+        text = "fn @main(%x: f32[2], %y: i64[]) {\n  %a = negative(%x)\n  ret (%a, %y)\n}\n"
+        a, y = tenon.compile(text)(np.array([1, 2], np.float32), 7)
+        np.testing.assert_array_equal(a, [-1, -2])
+        self.assertEqual(int(y), 7)
+
+    def test_libraries_are_written_and_loaded(self):
+        compiled = tenon.compile(DOUBLE)
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "double.so"
+            compiled.export_library(path, prefix="twice")
+            self.assertIn("twice_call(", (Path(folder) / "double.h").read_text())
+            loaded = tenon.load(path, threads=1)
+            np.testing.assert_array_equal(loaded(x), x + x)
+            self.assertEqual((loaded.threads, loaded.inputs), (1, compiled.inputs))
+            with self.assertRaisesRegex(tenon.CompileError, "is a library already"):
+                loaded.export_library(Path(folder) / "again.so")
+            copied = pickle.loads(pickle.dumps(loaded))
+        again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(compiled))))
+        for each in (copied, again):
+            np.testing.assert_array_equal(each(x), x + x)
+        with tempfile.NamedTemporaryFile(suffix=".so") as file:
+            file.write(b"no library")
+            file.flush()
+            with self.assertRaises(tenon.RunError):
+                tenon.load(file.name)
+
+    def test_a_benchmark_measures(self):
+        result = tenon.compile(DOUBLE).benchmark(np.zeros((64, 3), np.float32), number=3, repeat=4)
+        self.assertEqual(len(result.seconds), 4)
+        self.assertTrue(0 < result.min <= result.median <= result.max < 1)
+        self.assertIn("median", str(result))
+
+    def test_what_is_wrong_is_told_with_its_place(self):
+        with self.assertRaises(tenon.ModelError) as told:
+            tenon.parse("fn @main(%x: f32[4]) {\n  %y = exq(%x)\n  ret %y\n}\n", "net.ir")
+        self.assertIn("--> net.ir:2", str(told.exception))
+        self.assertEqual(told.exception.diagnostics[0]["severity"], "error")
+        with self.assertRaises(tenon.ModelError):
+            tenon.compile(b"no model")
+        with self.assertRaises(tenon.ModelError):
+            tenon.compile("no-such-file.onnx")
+        with self.assertRaisesRegex(TypeError, "not int"):
+            tenon.compile(3)
+        with self.assertRaises(tenon.PipelineError):
+            tenon.compile(DOUBLE, pipeline="NoSuchPass")
+        with self.assertRaises(tenon.Error):
+            tenon.compile(DOUBLE, target="no-such-target")
+
+    def test_arguments_that_do_not_fit(self):
+        compiled = tenon.compile(DOUBLE)
+        x = np.zeros((2, 3), np.float32)
+        for arguments, named, told in [
+            ([], {}, "has 1 inputs"),
+            ([x, x], {}, "has 1 inputs"),
+            ([], {"z": x}, "no input `z`; the model has `x`"),
+            ([x], {"x": x}, "given twice"),
+            ([x.astype(np.float64)], {}, r"`x`: f32\[n, 3\] is expected, but f64"),
+            ([x.astype(">f4")], {}, "other byte order"),
+            ([np.array(["a"])], {}, "cannot be given"),
+            ([[1, 2]], {}, "neither an array"),
+            ([None], {}, "neither an array"),
+        ]:
+            with self.subTest(told), self.assertRaisesRegex((tenon.RunError, TypeError), told):
+                compiled(*arguments, **named)
+
+
+class Arrays(unittest.TestCase):
+    def test_types(self):
+        for name, dtype in {
+            "f16": np.float16, "f32": np.float32, "f64": np.float64,
+            "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+            "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+        }.items():
+            with self.subTest(name):
+                x = np.array([0, 1, 2, 100], dtype)
+                result = tenon.compile(typed(name), threads=1)(x)
+                self.assertEqual(result.dtype, dtype)
+                np.testing.assert_array_equal(result, x + x)
+        truth = tenon.compile("fn @main(%x: bool[3]) {\n  %y = logical_not(%x)\n  ret %y\n}\n")
+        result = truth(np.array([True, False, True]))
+        self.assertEqual((result.dtype, result.tolist()), (np.bool_, [False, True, False]))
+
+    def test_bfloat16_goes_in_and_comes_out(self):
+        try:
+            import ml_dtypes
+        except ImportError:
+            self.skipTest("ml_dtypes is missing")
+        x = np.array([1, 2.5, -3, 1e30], ml_dtypes.bfloat16)
+        result = tenon.compile(typed("bf16"))(x)
+        self.assertEqual(result.dtype, ml_dtypes.bfloat16)
+        np.testing.assert_array_equal(result, x + x)
+
+    def test_arrays_are_read_where_they_lie_if_they_can_be(self):
+        compiled = tenon.compile(DOUBLE, threads=1)
+        base = np.arange(48, dtype=np.float32)
+        dense = base[:12].reshape(4, 3)
+        unaligned = np.frombuffer(b"\0" + dense.tobytes(), np.uint8)[1:].view(np.float32)
+        read_only = dense.copy()
+        read_only.flags.writeable = False
+        for given, copies in [
+            (dense, 0),
+            (read_only, 0),
+            (dense[1:3], 0),
+            (dense[:0], 0),
+            (dense[:1, ::1], 0),
+            (dense[::2], 1),
+            (dense[::-1], 1),
+            (base.reshape(3, 16).T[:4], 1),
+            (np.broadcast_to(base[:3], (4, 3)), 1),
+            (np.asfortranarray(dense), 1),
+            (unaligned.reshape(4, 3), 1),
+        ]:
+            before = compiled.copied_inputs
+            np.testing.assert_array_equal(compiled(given), given + given)
+            self.assertEqual(compiled.copied_inputs - before, copies, given.strides)
+
+    def test_whatever_knows_dlpack_is_taken(self):
+        compiled = tenon.compile(DOUBLE, threads=1)
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        for is_old in (False, True):
+            result = compiled(Capsule(x, is_old))
+            self.assertIsInstance(result, tenon.Array)
+            self.assertEqual((result.shape, result.dtype), ((2, 3), "f32"))
+            np.testing.assert_array_equal(np.from_dlpack(result), x + x)
+            np.testing.assert_array_equal(compiled(Capsule(x[:, ::-1], is_old)).__array_interface__["shape"], (2, 3))
+            strided = np.from_dlpack(compiled(Capsule(x[:, ::-1], is_old)))
+            np.testing.assert_array_equal(strided, 2 * x[:, ::-1])
+
+    def test_results_are_used_where_they_lie_and_outlive_the_model(self):
+        compiled = tenon.compile(DOUBLE)
+        x = np.ones((2, 3), np.float32)
+        array = compiled(Capsule(x))
+        place = array.__array_interface__["data"][0]
+        for view in (np.asarray(array), np.from_dlpack(array)):
+            self.assertEqual(view.__array_interface__["data"][0], place)
+        del compiled, array
+        gc.collect()
+        np.testing.assert_array_equal(view, x + x)
+        self.assertEqual(place % 64, 0)
+
+    def test_a_capsule_that_nobody_takes_is_given_back(self):
+        array = tenon.compile(DOUBLE)(Capsule(np.ones((1, 3), np.float32)))
+        before = sys.getrefcount(array)
+        for version in (None, (1, 0), (2, 0)):
+            del_me = array.__dlpack__(max_version=version)
+            self.assertEqual(sys.getrefcount(array), before + 1)
+            del del_me
+            self.assertEqual(sys.getrefcount(array), before)
+        self.assertEqual(array.__dlpack_device__(), (1, 0))
+        with self.assertRaises(BufferError):
+            array.__dlpack__(copy=True)
+
+    def test_a_thousand_calls_keep_nothing(self):
+        compiled = tenon.compile(DOUBLE, threads=1)
+        x = np.ones((2, 3), np.float32)
+        capsule = Capsule(x)
+        before = sys.getrefcount(x)
+        for _ in range(1000):
+            compiled(x)
+            compiled(capsule)
+        gc.collect()
+        self.assertEqual(sys.getrefcount(x), before)
+
+    def test_a_tensor_elsewhere_is_refused(self):
+        class Elsewhere(Capsule):
+            """A capsule whose tensor says that it lies on a device."""
+
+            def __dlpack__(self, **asked):
+                capsule = self.array.__dlpack__()
+                pointer = ctypes.pythonapi.PyCapsule_GetPointer
+                pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+                at = pointer(capsule, b"dltensor")
+                ctypes.c_int32.from_address(at + 8).value = 2
+                return capsule
+
+        with self.assertRaisesRegex(BufferError, "device 2:0"):
+            tenon.compile(DOUBLE)(Elsewhere(np.ones((1, 3), np.float32)))
+
+
+class Threads(unittest.TestCase):
+    def test_threads_share_a_model(self):
+        compiled = tenon.compile(DOUBLE)
+        wrong = []
+
+        def work(seed):
+            rng = np.random.default_rng(seed)
+            for _ in range(50):
+                x = rng.normal(size=(int(rng.integers(1, 9)), 3)).astype(np.float32)
+                if not np.array_equal(compiled(x), x + x):
+                    wrong.append(x)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+        [it.start() for it in threads]
+        [it.join() for it in threads]
+        self.assertEqual(wrong, [])
+
+    def test_others_run_while_a_model_is_compiled(self):
+        counted = 0
+        done = threading.Event()
+
+        def count():
+            nonlocal counted
+            while not done.is_set():
+                counted += 1
+                time.sleep(0.001)
+
+        counter = threading.Thread(target=count)
+        counter.start()
+        start = time.perf_counter()
+        tenon.compile(perceptron(), threads=1)
+        seconds = time.perf_counter() - start
+        done.set()
+        counter.join()
+        self.assertGreater(counted, seconds / 0.05)
+
+    def test_a_signal_stops_the_passes(self):
+        @tenon.module_pass(opt_level=0)
+        def slow(module, context):
+            time.sleep(0.2)
+            return module
+
+        class Interrupted(Exception):
+            pass
+
+        def interrupt(*_):
+            raise Interrupted
+
+        old = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            start = time.perf_counter()
+            with self.assertRaises(Interrupted):
+                tenon.Sequential([slow] * 100)(tenon.parse(DOUBLE))
+            self.assertLess(time.perf_counter() - start, 5)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, old)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,124 @@
+"""Models of torch: compiled from the module, and behind `torch.compile`."""
+
+import unittest
+import warnings
+
+try:
+    import torch
+    from torch import nn
+# One that is made for devices whose libraries are missing raises others as well.
+except (ImportError, OSError, ValueError) as error:
+    print(f"skipped: torch cannot be imported: {error}")
+    raise SystemExit(0) from None
+
+import tenon
+
+
+class Convolutions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = nn.BatchNorm2d(8)
+        self.head = nn.Linear(8, 5)
+
+    def forward(self, x):
+        x = torch.relu(self.norm(self.conv(x)))
+        return torch.log_softmax(self.head(x.mean((2, 3))), 1)
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=True)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Odd(nn.Module):
+    """What is exported to no ONNX."""
+
+    def forward(self, x):
+        return torch.special.bessel_j0(x) + 1
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+class Torch(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        torch._dynamo.reset()
+
+    def test_modules_equal_eager(self):
+        for module, shape in [(Convolutions(), (2, 3, 16, 16)), (Attention(), (2, 7, 32))]:
+            module.eval()
+            x = torch.randn(shape)
+            with torch.no_grad():
+                compiled = tenon.compile(module, inputs=x, threads=1)
+                result = compiled(x)
+                self.assertIsInstance(result, torch.Tensor)
+                close(result, module(x))
+                close(compiled(x.transpose(-1, -2).contiguous().transpose(-1, -2)), module(x))
+
+    def test_tensors_are_read_where_they_lie(self):
+        double = "fn @main(%x: f32[2, 3]) -> f32[2, 3] {\n  %y = add(%x, %x)\n  ret %y\n}\n"
+        compiled = tenon.compile(double)
+        x = torch.randn(3, 2).T.contiguous()
+        close(compiled(x), x + x)
+        self.assertEqual(compiled.copied_inputs, 0)
+        close(compiled(nn.Parameter(x)), x + x)
+        half = tenon.compile(double.replace("f32", "bf16"))
+        b = x.bfloat16()
+        self.assertTrue(torch.equal(half(b), b + b))
+
+    def test_a_module_needs_example_inputs(self):
+        with self.assertRaisesRegex(TypeError, "inputs=\\(x,\\)"):
+            tenon.compile(Convolutions())
+
+    def test_backend_of_torch_compile(self):
+        module = Convolutions().eval()
+        made = torch.compile(module, backend=tenon.torch.backend)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("error", tenon.TenonWarning)
+            for batch in (2, 3, 1):
+                x = torch.randn(batch, 3, 16, 16)
+                close(made(x), module(x))
+
+    def test_what_cannot_be_exported_is_left_to_torch_and_told(self):
+        made = torch.compile(Odd(), backend=tenon.torch.backend)
+        x = torch.randn(4)
+        with torch.no_grad(), self.assertWarnsRegex(tenon.TenonWarning, "left to torch"):
+            close(made(x), Odd()(x))
+
+    def test_weights_that_change_are_seen(self):
+        module = Convolutions().eval()
+        made = torch.compile(module, backend=tenon.torch.backend)
+        x = torch.randn(1, 3, 16, 16)
+        with torch.no_grad():
+            close(made(x), module(x))
+            module.head.weight.mul_(3)
+            close(made(x), module(x))
+            module.norm.running_mean.add_(1)
+            close(made(x), module(x))
+
+    def test_what_differs_in_training_is_trained(self):
+        module = Convolutions().train()
+        made = torch.compile(module, backend=tenon.torch.backend)
+        x = torch.randn(4, 3, 16, 16)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", tenon.TenonWarning)
+            torch.manual_seed(1)
+            close(made(x), Convolutions.forward(module, x))
+
+    def test_gradients_run_in_torch(self):
+        module = Convolutions().eval()
+        made = torch.compile(module, backend=tenon.torch.backend)
+        x = torch.randn(1, 3, 16, 16)
+        made(x).sum().backward()
+        self.assertIsNotNone(module.conv.weight.grad)
+
+
+if __name__ == "__main__":
+    unittest.main()
