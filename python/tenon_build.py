@@ -54,15 +54,9 @@ def link(folder: Path) -> None:
         if path.suffix in (".py", ".pyi", ".typed"):
             (package / path.name).symlink_to(path)
     (package / "_core.abi3.so").symlink_to(built() / "libtenon_python.so")
-    # A program finds its registry beside the file that a link leads to: it is copied, as hard links are to installers.
-    assemble(package, lambda made, to: _hard_link(made, to))
-
-
-def _hard_link(made: Path, to: Path) -> None:
-    try:
-        os.link(made, to)
-    except OSError:
-        shutil.copy2(made, to)
+    # A program finds its registry beside the file that a link leads to, so that is copied. The libraries are not: even
+    # another name of a file would be a change to who opens it meanwhile.
+    assemble(package, lambda made, to: to.symlink_to(made) if to.suffix else shutil.copy2(made, to))
 
 
 def _copy_stripped(made: Path, to: Path) -> None:
