@@ -2,11 +2,12 @@
 # make test      run every test, the networks of the onnx wheel among them, and say how long each suite took
 # make bench     measure, with ONNX Runtime beside it where its wheel can be had
 # make sanitize  look for undefined behaviour and races, with every tool that is at hand
+# make wheel     the package for Python in target/python, tried where there is nothing else
 # make build     the tenon binary and the plugins, optimized, in target/release
 # make lint      format, clippy, documentation: warnings are errors
 
 .DEFAULT_GOAL := build
-.PHONY: demo test bench sanitize build lint setup models emulators
+.PHONY: demo test bench sanitize wheel build lint setup models emulators
 
 TENON := target/release/tenon
 
@@ -39,6 +40,9 @@ bench: build models
 
 sanitize: setup
 	@scripts/sanitize.sh
+
+wheel: setup
+	@scripts/wheel.sh
 
 lint: setup
 	cargo fmt --all --check

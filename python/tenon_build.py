@@ -7,17 +7,28 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 HOUSE = HERE.parent
 PACKAGE = HERE / "src-py" / "tenon"
 
-#: Plugins that are examples, or that answer for tests.
-LEFT_OUT = ("libtenon_byoc_example", "libtenon_python")
+#: Plugins that are examples.
+LEFT_OUT = ("byoc-example",)
+
+#: With LLVM inside. Those of `pyproject.toml` are the same, so nothing is compiled twice.
+FEATURES = (
+    "tenon-host/llvm",
+    "tenon-host/cuda",
+    "tenon-host/static-llvm",
+    "tenon-python/static-llvm",
+)
 
 
 def built() -> Path:
@@ -28,9 +39,12 @@ def built() -> Path:
 
 def plugins(folder: Path) -> list[Path]:
     """The libraries of our own plugins, which lie among all that is built."""
-    names = [f"libtenon_{each.name.replace('-', '_')}" for each in (HOUSE / "plugins").iterdir()]
-    made = [folder / f"{name}.so" for name in sorted(names) if name not in LEFT_OUT]
-    return [path for path in made if path.exists()]
+    names = sorted(each.name.replace("-", "_") for each in _folders())
+    return [folder / f"libtenon_{name}.so" for name in names]
+
+
+def _folders() -> list[Path]:
+    return [each for each in (HOUSE / "plugins").iterdir() if each.name not in LEFT_OUT]
 
 
 def assemble(package: Path, put) -> None:
@@ -66,8 +80,11 @@ def _copy_stripped(made: Path, to: Path) -> None:
 
 
 def _build() -> None:
-    subprocess.run(["scripts/setup.sh"], cwd=HOUSE, check=True)
-    command = ["cargo", "build", "--release", "--workspace", "--lib", "--bins"]
+    subprocess.run(["scripts/setup.sh", "--wheel"], cwd=HOUSE, check=True)
+    packages = ["tenon-host", "tenon-python", *(f"tenon-{each.name}" for each in _folders())]
+    command = ["cargo", "build", "--release", "--lib", "--bins", "--no-default-features"]
+    command += [f"--package={package}" for package in packages]
+    command.append(f"--features={','.join(FEATURES)}")
     subprocess.run(command, cwd=HOUSE, check=True)
     assemble(PACKAGE, _copy_stripped)
 
@@ -76,7 +93,31 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     import maturin
 
     _build()
-    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    made = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    path = Path(wheel_directory) / made
+    tag = platform_of(path)
+    if not tag:
+        return made
+    command = [sys.executable, "-m", "wheel", "tags", "--platform-tag", tag, str(path)]
+    tagged = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    path.unlink()
+    return Path(tagged).name
+
+
+def platform_of(wheel: Path) -> str | None:
+    """The tag of the oldest system that all of a wheel's libraries and programs run on. The usual tools look at the extension
+    module alone."""
+    newest = (0, 0)
+    with zipfile.ZipFile(wheel) as files:
+        for name in files.namelist():
+            data = files.read(name)
+            if data.startswith(b"\x7fELF"):
+                # The names of versions stand in the table of strings of the dynamic linker.
+                found = re.findall(rb"GLIBC_(\d+)\.(\d+)", data)
+                newest = max([newest, *((int(major), int(minor)) for major, minor in found)])
+    if sys.platform != "linux" or newest == (0, 0):
+        return None
+    return f"manylinux_{newest[0]}_{newest[1]}_{platform.machine()}"
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):

@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # Installs what Tenon is built with, where it is missing: C and C++ compilers, LLVM 22 with lld, Python 3.
-# Usage: scripts/setup.sh [--models] [--emulators]
+# Usage: scripts/setup.sh [--models] [--emulators] [--wheel]
 #   --models      also what the model tests use (scripts/setup-python.sh --models)
 #   --emulators   also what runs code for other processors, for tests; where it cannot be had, that is said and no more
+#   --wheel       also the archives of which a package for Python has LLVM inside
 #
 # On Debian and its relatives it installs packages, with sudo when it is not root. Elsewhere it says what is missing
 # and exits with 1. When nothing is missing it does nothing, and takes a few milliseconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-models=false emulators=false
+models=false emulators=false wheel=false
 for arg in "$@"; do
   case $arg in
     --models) models=true ;;
     --emulators) emulators=true ;;
-    *) echo "usage: scripts/setup.sh [--models] [--emulators]" >&2; exit 2 ;;
+    --wheel) wheel=true ;;
+    *) echo "usage: scripts/setup.sh [--models] [--emulators] [--wheel]" >&2; exit 2 ;;
   esac
 done
 
@@ -32,6 +34,14 @@ missing() {
     echo "llvm-22-dev|LLVM 22 with headers and its shared library, llvm-config on the PATH as llvm-config-22"
   fi
   has ld.lld-22 || has ld.lld || [ -x /usr/lib/llvm-22/bin/ld.lld ] || echo "lld-22|lld, LLVM's linker"
+  if $wheel; then
+    archive() { case $(cc -print-file-name="$1" 2>/dev/null) in /*) ;; *) false ;; esac; }
+    [ -e /usr/lib/llvm-22/lib/libPolly.a ] || echo "libpolly-22-dev|LLVM's archives, with Polly's (libPolly.a)"
+    [ -e /usr/lib/llvm-22/lib/liblldELF.a ] || echo "liblld-22-dev|LLVM's linker as archives (liblldELF.a)"
+    archive libffi.a || echo "libffi-dev|libffi.a"
+    archive libzstd.a || echo "libzstd-dev|libzstd.a"
+    archive libz.a || echo "zlib1g-dev|libz.a"
+  fi
   has python3 || echo "python3|Python 3.11 or newer (only for the model tests and benchmarks)"
   has python3 && python3 -c 'import venv, ensurepip' 2>/dev/null ||
     echo "python3-venv|Python's venv and ensurepip (only for the model tests and benchmarks)"

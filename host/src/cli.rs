@@ -32,6 +32,8 @@ mod run_passes;
 mod targets;
 mod trial;
 
+#[cfg(feature = "static-llvm")]
+use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -41,6 +43,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::env::CompleteEnv;
 use tenon_plugin_api::abi::guard::guard;
 
+#[cfg(feature = "static-llvm")]
+use crate::object::inside;
 use crate::passes::serve_passes;
 use crate::registry::{
     Config, ConfigError, PROBE_COMMAND, Registry, WORKER_COMMAND, prepare_last_words, probe_here,
@@ -129,6 +133,10 @@ static CANCELLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
     keep_freed_memory();
+    #[cfg(feature = "static-llvm")]
+    if env::args_os().nth(1).is_some_and(|word| word == inside::WORD) {
+        return inside::link(env::args_os().skip(2));
+    }
     CompleteEnv::with_factory(Cli::command).complete();
     let cli = Cli::parse();
     match &cli.command {

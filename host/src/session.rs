@@ -58,6 +58,8 @@ impl Installation {
 pub struct Session {
     registry: Registry,
     cancelled: Arc<AtomicBool>,
+    /// The program of the installation, if it has a linker inside.
+    linker: Option<PathBuf>,
 }
 
 impl Session {
@@ -79,12 +81,13 @@ impl Session {
         let guard = Guard::new(installation.program.clone(), State::of_user());
         let registry = Registry::guarded(config, guard);
         registry.check_isolation()?;
-        Ok(Session::new(registry))
+        let linker = cfg!(feature = "static-llvm").then(|| installation.program.clone());
+        Ok(Session { linker, ..Session::new(registry) })
     }
 
     /// One with the plugins of `registry`.
     pub fn new(registry: Registry) -> Session {
-        Session { registry, cancelled: Arc::default() }
+        Session { registry, cancelled: Arc::default(), linker: None }
     }
 
     /// The same, stopped when `flag` is set: passes end as soon as they can, with [`SessionError::is_cancelled`].
@@ -128,7 +131,9 @@ impl Session {
         target: &Target,
         options: &Options,
     ) -> Result<Executable, SessionError> {
-        let made = Executable::compile(lowered, target, &options.code);
+        let mut code = options.code.clone();
+        code.linker = code.linker.or_else(|| self.linker.clone());
+        let made = Executable::compile(lowered, target, &code);
         made.map_err(|error| self.no_code(error))
     }
 

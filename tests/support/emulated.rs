@@ -97,7 +97,7 @@ impl Emulator {
         let object = compile_units(target, &options, &[text], |cx, text| start_module(cx, text));
         let object = object.map_err(|error: LlvmError| error.to_string())?.remove(0);
         fs::write(&start, object).map_err(|error| error.to_string())?;
-        let linker = Linker::find_for(target).map_err(|error| error.to_string())?;
+        let linker = Linker::find_for(target, None).map_err(|error| error.to_string())?;
         let words = ["-static", "-e", "_start", "-o"].map(Into::into);
         let files = [&program, &model, &start].map(|path| path.as_os_str().to_owned());
         let words: Vec<_> = words.into_iter().chain(files).collect();

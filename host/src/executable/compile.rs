@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenon_plugin_api::rule::TensorIntrinsic;
@@ -31,6 +32,8 @@ pub struct CompileOptions {
     pub threads: usize,
     /// Whether the code takes note of the time between kernels. It runs in this process only.
     pub is_profiled: bool,
+    /// A program `tenon` that has a linker inside; without it, one is looked for when something is linked.
+    pub linker: Option<PathBuf>,
 }
 
 /// A compiled module: objects, constants, and what is known about its function.
@@ -41,6 +44,7 @@ pub struct Executable {
     pub(super) objects: Vec<Unit>,
     /// Constants by their symbols.
     pub(super) constants: Vec<(String, Arc<Constant>)>,
+    pub(super) linker: Option<PathBuf>,
     runs: Vec<KernelRun>,
 }
 
@@ -100,7 +104,8 @@ impl Executable {
             outputs: entry.outputs,
         };
         let constants = entry.constants.into_iter().zip(constants).collect();
-        Ok(Executable { target: target.clone(), signature, objects, constants, runs })
+        let (target, linker) = (target.clone(), options.linker.clone());
+        Ok(Executable { target, signature, objects, constants, linker, runs })
     }
 
     /// Inputs, outputs and memory.

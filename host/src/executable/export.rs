@@ -96,7 +96,7 @@ impl Executable {
         let exports: Vec<&str> = exports.iter().map(String::as_str).collect();
         let target = &self.target;
         let plan = LinkPlan { target, form, parts: &parts, exports: &exports, name };
-        Ok(link(&Linker::find_for(target)?, &plan, place)?)
+        Ok(link(&Linker::find_for(target, self.linker.as_deref())?, &plan, place)?)
     }
 
     /// Writes the constants as an object.

@@ -2,7 +2,7 @@
 //!
 //! In this order: `ld.lld-22`, another `ld.lld-*` (the newest), `ld.lld`, the `rust-lld` of a Rust
 //! toolchain, `cc`. The first four are LLVM's linker and need no development files; `cc` is
-//! whatever the C compiler uses.
+//! whatever the C compiler uses. A program with LLVM inside is LLVM's linker as well, and is taken before all.
 
 use std::{
     ffi::OsString,
@@ -30,6 +30,8 @@ enum Dialect {
     RustLldWasm,
     /// A compiler driver, that hands over what stands behind `-Wl,`.
     Cc,
+    /// LLVM's linker within `tenon`, with the name that it has.
+    Inside(&'static str),
 }
 
 impl Linker {
@@ -41,8 +43,12 @@ impl Linker {
     }
 
     /// One that links for a target: for another architecture than this machine's only LLVM's linker does, and for
-    /// WebAssembly under another name.
-    pub fn find_for(target: &Target) -> Result<Linker, ObjectError> {
+    /// WebAssembly under another name. `inside` is a program `tenon` that has it inside.
+    pub fn find_for(target: &Target, inside: Option<&Path>) -> Result<Linker, ObjectError> {
+        if let Some(program) = inside {
+            let name = if target.architecture().has_elf() { "ld.lld" } else { "wasm-ld" };
+            return Ok(Linker { program: program.to_owned(), dialect: Dialect::Inside(name) });
+        }
         match Linker::find()? {
             linker if !target.architecture().has_elf() => linker.for_wasm(),
             Linker { program, dialect: Dialect::Cc } if !target.runs_here() => {
@@ -59,7 +65,7 @@ impl Linker {
         match self.dialect {
             Dialect::RustLld => Ok(Linker { dialect: Dialect::RustLldWasm, ..self }),
             Dialect::Ld if program.is_file() => Ok(Linker { program, ..self }),
-            Dialect::Ld | Dialect::RustLldWasm | Dialect::Cc => {
+            Dialect::Ld | Dialect::RustLldWasm | Dialect::Cc | Dialect::Inside(_) => {
                 Err(ObjectError::NoLinker { searched: vec![program.display().to_string()] })
             }
         }
@@ -107,6 +113,10 @@ impl Linker {
             Dialect::Ld => ld.to_vec(),
             Dialect::RustLld => flavored("gnu", ld),
             Dialect::RustLldWasm => flavored("wasm", ld),
+            Dialect::Inside(name) => {
+                let name = ["linker", name].into_iter().map(OsString::from);
+                name.chain(ld.iter().cloned()).collect()
+            }
             Dialect::Cc => {
                 let [made, rest @ ..] = ld else { return Vec::new() };
                 // Without the start files and libraries of C, of which nothing is used.

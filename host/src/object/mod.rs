@@ -5,6 +5,8 @@
 
 pub mod constants;
 mod error;
+#[cfg(feature = "static-llvm")]
+pub(crate) mod inside;
 pub mod link;
 pub mod linker;
 pub mod symbols;
