@@ -181,9 +181,7 @@ fn run_passes(
     };
     let mut instruments: Vec<Box<dyn Instrument>> = vec![Box::new(VerifyEach::default())];
     if test.tolerance != Some(f64::INFINITY) {
-        let tolerance = test
-            .tolerance
-            .map_or_else(Tolerance::default, |part| Tolerance { relative: part, absolute: part });
+        let tolerance = test.tolerance.map_or_else(Tolerance::default, Tolerance::part);
         instruments.push(Box::new(Validate::new(0).with_tolerance(tolerance)));
     }
     let mut context =

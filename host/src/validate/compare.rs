@@ -17,12 +17,15 @@ pub struct Tolerance {
     pub relative: f64,
     /// Part of the largest number of the tensor, or of 1 when all are smaller.
     pub absolute: f64,
+    /// Whether an infinity or a NaN in an input may make NaNs of results that were numbers: they are computed together with others
+    /// that stood apart before.
+    pub spreads: bool,
 }
 
 impl Default for Tolerance {
     /// What reordering the sums of a network in f32 may do.
     fn default() -> Self {
-        Self { relative: 1e-3, absolute: 1e-4 }
+        Self { relative: 1e-3, absolute: 1e-4, spreads: false }
     }
 }
 
@@ -138,12 +141,13 @@ impl Tolerance {
         Self {
             relative: self.relative.max(other.relative),
             absolute: self.absolute.max(other.absolute),
+            spreads: self.spreads || other.spreads,
         }
     }
 
-    /// Floats that differ by a part of a number, and of the largest of their tensor.
+    /// Floats that differ by a part of a number, and of the largest of their tensor, and may be NaN beside an infinity.
     pub fn part(part: f64) -> Self {
-        Self { relative: part, absolute: part }
+        Self { relative: part, absolute: part, spreads: true }
     }
 
     /// Compares a result, computed of such numbers, with the expected one where that is defined.
@@ -223,6 +227,7 @@ impl Tolerance {
                     let allowed = (self.absolute + step) * largest + self.relative * x.abs();
                     (x - y).abs() > allowed
                 }
+                false if self.spreads && numbers != Numbers::Ordinary && y.is_nan() => false,
                 false if numbers != Numbers::Infinite => x != y && !(x.is_nan() && y.is_nan()),
                 // Where products and sums change places, `∞ * (2 - 1)` becomes `∞ - ∞`: what is not finite may be no
                 // number as well. It does not become finite, nor an infinity the other one.

@@ -1,4 +1,4 @@
-use super::Reference;
+use super::{Reference, Tolerance};
 use crate::diagnostics::Source;
 use crate::infer::infer_module;
 use crate::ir::{Cx, Module};
@@ -12,8 +12,12 @@ fn module(cx: &Cx, text: &str) -> Module {
 
 /// What is different about `after`, or that it computes the same.
 fn difference(before: &str, after: &str) -> String {
+    difference_but_for(before, after, Tolerance::default())
+}
+
+fn difference_but_for(before: &str, after: &str, tolerance: Tolerance) -> String {
     let cx = crate::testing::cx();
-    let reference = Reference::new(&module(&cx, before), 1);
+    let reference = Reference::new(&module(&cx, before), 1).with_tolerance(tolerance);
     assert!(!reference.is_empty());
     match reference.advance(&module(&cx, after)) {
         Ok(_) => "none".to_owned(),
@@ -59,6 +63,18 @@ fn sums_of_infinities_may_change_their_order() {
     let apart = f("test.times(%x, test.total(%y, %z))");
     let together = f("test.total(test.times(%x, %y), test.times(%x, %z))");
     assert_eq!(difference(&apart, &together), "none");
+}
+
+#[test]
+fn an_infinity_spreads_where_that_is_allowed() {
+    let f = |body: &str| format!("fn @f(%x: f32[64], %y: f32[64]) {{ ret {body} }}");
+    // What is taken from itself is zero, and no number where it is infinite.
+    let nothing = "test.total(%x, test.opposite(%x))";
+    let (before, after) = (f("%y"), f(&format!("test.total(%y, {nothing})")));
+    assert!(difference(&before, &after).contains("and is NaN"), "{}", difference(&before, &after));
+    assert_eq!(difference_but_for(&before, &after, Tolerance::part(1e-4)), "none");
+    let found = difference_but_for(&before, &f("test.total(%y, %x)"), Tolerance::part(1e-4));
+    assert!(found.contains("was"), "{found}");
 }
 
 #[test]
