@@ -139,7 +139,11 @@ fn input(case: &str, func: &Function, param: Expr) -> Tensor {
         .expect("an input has a static type");
     let shape: Vec<usize> = shape.iter().map(|&dim| dim as usize).collect();
     let x = fill(&format!("{case}/{name}"), shape.iter().product());
-    let float = |x: &f32| if name.starts_with("pos") { x + 1.0625 } else { 4.0 * x };
+    let float = |x: &f32| match name {
+        _ if name.starts_with("pos") => x + 1.0625,
+        _ if name.starts_with("small") => x / 64.0,
+        _ => 4.0 * x,
+    };
     let int = |x: &f32| {
         let x = (8.0 * if dtype.is_signed() { *x } else { x + 1.0 }).floor() as i64;
         if name == "nonzero" && x >= 0 { x + 1 } else { x }

@@ -5,7 +5,7 @@
 The expected numbers come from NumPy in f64 or from ONNX Runtime, never from Tenon. Inputs are not stored: input
 `p` of case `c` is made from `fill("c/p", shape)`, uniform in [-1, 1), see ../models/fill.py:
 
-    float                 4 * fill, or fill + 1.0625 for a name that begins with `pos`
+    float                 4 * fill, or fill + 1.0625 for a name that begins with `pos`, fill / 64 for one with `small`
     signed integer        floor(8 * fill)
     unsigned integer      floor(8 * (fill + 1)); the name `nonzero` adds 1 to integers of either kind that are >= 0
     bool                  fill > 0
@@ -46,7 +46,10 @@ class In:
         if kind == "b":
             return x > 0
         if kind == "f":
-            x = x + np.float32(1.0625) if self.name.startswith("pos") else np.float32(4) * x
+            if self.name.startswith("pos"):
+                x = x + np.float32(1.0625)
+            else:
+                x = np.float32(1 / 64 if self.name.startswith("small") else 4) * x
             return x.astype(DTYPES[self.dtype])
         x = np.floor(np.float32(8) * (x if kind == "i" else x + 1)).astype(np.int64)
         if self.name == "nonzero":
@@ -334,6 +337,73 @@ def conv():
                     [In("f32", 1, 2, 6, 6, size), In("f32", 2, 1, 3, 3, 1, size)],
                     lambda x, w, size=size, attrs=attrs: to_blocks(conv2d(from_blocks(x, 1), kernel(w), **attrs), 1, size),
                     data_layout=f"NCHW{size}c", kernel_layout=f"OIHW1i{size}o", **attrs)
+    family.write()
+
+
+def winograd():
+    family = Family("winograd")
+    taps = 3
+
+    def matrices(tile):
+        """A, B and G for sums at zero, pairs of points and infinity, from their definitions: values of polynomials."""
+        points = np.array([0.0, 1.0, -1.0, 2.0, -2.0][:tile + taps - 2])
+        others = [np.delete(points, i) for i in range(len(points))]
+        a = np.vstack([points[:, None] ** np.arange(tile), np.eye(tile)[-1]])
+        g = np.vstack([[p ** np.arange(taps) / np.prod(p - q) for p, q in zip(points, others)], np.eye(taps)[-1]])
+        # The coefficients of polynomials that are zero at all other points, the lowest first.
+        coefficients = [np.append(np.poly(q)[::-1], 0.0) for q in others]
+        return a, np.vstack([coefficients, np.poly(points)[::-1]]), g
+
+    def weights(w, tile=4):
+        g = matrices(tile)[2]
+        return np.einsum("pr,oirs,qs->oipq", g, w.astype(np.float64), g).astype(w.dtype)
+
+    def conv2d(x, u, tile=4, padding=(0, 0, 0, 0)):
+        a, b, _ = matrices(tile)
+        top, left, bottom, right = padding
+        out = [x.shape[2] + top + bottom - taps + 1, x.shape[3] + left + right - taps + 1]
+        tiles = [-(-extent // tile) for extent in out]
+        reach = [count * tile + taps - 1 for count in tiles]
+        padded = np.zeros((*x.shape[:2], *reach))
+        height, width = min(x.shape[2], reach[0] - top), min(x.shape[3], reach[1] - left)
+        padded[:, :, top:top + height, left:left + width] = x[:, :, :height, :width]
+        y = np.zeros((x.shape[0], u.shape[0], tiles[0] * tile, tiles[1] * tile))
+        extent = tile + taps - 1
+        for i in range(tiles[0]):
+            for j in range(tiles[1]):
+                d = padded[:, :, i * tile:i * tile + extent, j * tile:j * tile + extent]
+                product = np.einsum("pr,ncrs,qs,ocpq->nopq", b, d, b, u.astype(np.float64))
+                y[:, :, i * tile:(i + 1) * tile, j * tile:(j + 1) * tile] = np.einsum("py,nopq,qx->noyx", a, product, a)
+        return y[:, :, :out[0], :out[1]].astype(x.dtype)
+
+    # With weights that were made of a kernel it is a convolution.
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(2, 3, 9, 7)), rng.normal(size=(4, 3, 3, 3))
+    for tile in (2, 4):
+        single = ort("Conv", [x.astype(np.float32), w.astype(np.float32)], pads=[1, 1, 0, 2])
+        np.testing.assert_allclose(conv2d(x, weights(w, tile), tile, (1, 1, 0, 2)), single, rtol=1e-4, atol=1e-4)
+
+    for tile in (2, 4):
+        family.case(f"winograd_weights_{tile}", "nn.winograd_weights", [In("f32", 3, 2, 3, 3)],
+                    lambda w, tile=tile: weights(w, tile), tile=tile)
+        extent = tile + taps - 1
+        for name, x, channels, padding in [("plain", (1, 2, 10, 10), 3, [0] * 4), ("padded", (2, 3, 7, 9), 4, [1] * 4),
+                                           ("uneven_padding", (1, 2, 6, 5), 3, [0, 2, 1, 0])]:
+            attrs = dict(tile=tile, padding=padding)
+            family.case(f"conv2d_winograd_{name}_{tile}", "nn.conv2d_winograd",
+                        [In("f32", *x), In("f32", channels, x[1], extent, extent, name="small")],
+                        lambda x, u, attrs=attrs: conv2d(x, u, **attrs), **attrs)
+        for size in (4, 8, 16):
+            # Blocked: the kernel's axes are H, W, O, I, i, o.
+            kernel = lambda u: from_blocks(from_blocks(np.moveaxis(u, (0, 1), (2, 3)), 0), 1)
+            for name, image, padding in [("whole", (8, 12), [1] * 4), ("ragged", (7, 13), [1, 1, 0, 2])]:
+                attrs = dict(tile=tile, padding=padding)
+                family.case(f"conv2d_winograd_blocked_{name}_{size}_{tile}", "nn.conv2d_winograd",
+                            [In("f32", 2, 2, *image, size), In("f32", extent, extent, 2, 2, size, size, name="small")],
+                            lambda x, u, size=size, attrs=attrs: to_blocks(conv2d(from_blocks(x, 1), kernel(u), **attrs), 1, size),
+                            data_layout=f"NCHW{size}c", kernel_layout=f"HWOI{size}i{size}o", **attrs)
+    family.case("conv2d_winograd_f16", "nn.conv2d_winograd", [In("f16", 1, 2, 6, 6), In("f16", 2, 2, 4, 4)],
+                lambda x, u: conv2d(x, u, 2), tile=2)
     family.write()
 
 
@@ -1077,7 +1147,7 @@ def places():
 
 
 if __name__ == "__main__":
-    makers = (elementwise, broadcast, conv, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits,
+    makers = (elementwise, broadcast, conv, winograd, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits,
               recurrence, image, conv3d, unpool, places)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:

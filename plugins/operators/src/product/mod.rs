@@ -1,7 +1,9 @@
 //! Products: of matrices, and of windows of data with kernels.
 
 pub mod conv2d;
+pub mod conv2d_winograd;
 pub mod conv3d;
+mod cook_toom;
 mod cost;
 pub mod dense;
 mod dots;
@@ -9,3 +11,4 @@ pub mod matmul;
 mod programs;
 mod taps;
 mod transposed;
+pub mod winograd_weights;

@@ -51,7 +51,7 @@ impl<'p> Coordinate<'p> {
     }
 
     /// Block and place in it, in blocks of `size`.
-    fn in_blocks(self, size: i64) -> (Scalar<'p>, Scalar<'p>) {
+    pub(crate) fn in_blocks(self, size: i64) -> (Scalar<'p>, Scalar<'p>) {
         match self.inner {
             Some((inner, own)) if own == size => (self.outer, inner),
             _ => (self.index() / size, self.index() % size),
