@@ -10,6 +10,7 @@ mod rows;
 mod threads;
 mod vectors;
 mod windows;
+mod winograd;
 
 use attempt::attempt;
 

@@ -26,7 +26,7 @@ use crate::{finish, inlining};
 mod dots;
 mod nest;
 mod operands;
-mod tile;
+pub(crate) mod tile;
 
 /// Tiles of rows by vectors of columns.
 #[rule(schedule, key = "any", benefit = 2, knobs = [rows = 1..=64, vectors = 1..=32])]

@@ -91,3 +91,19 @@ fn is_worth_it(schedule: &Schedule, block: Block, inner: Loop) -> bool {
     strides.iter().all(|each| !each.is_store || is_beside(each.elements))
         && work.operations + WORK_PER_GATHER * work.functions >= WORK_PER_GATHER * gathers
 }
+
+/// Writes the loops of a tile out, the last in vectors of so many lanes.
+pub(crate) fn in_registers(schedule: &mut Schedule, loops: &[Loop], lanes: i64) -> Result<()> {
+    let Some((&last, others)) = loops.split_last() else { return Ok(()) };
+    for &each in others {
+        schedule.unroll(each)?;
+    }
+    match schedule.extent(last) {
+        Some(extent) if extent > lanes && extent % lanes == 0 => {
+            let parts = schedule.split(last, &[None, Some(lanes)], Tail::Perfect)?;
+            schedule.unroll(parts[0])?;
+            schedule.vectorize(parts[1])
+        }
+        _ => schedule.vectorize(last),
+    }
+}

@@ -6,6 +6,7 @@ use super::operands::{Form, Operands};
 use super::tile::{Part, Shape};
 use super::{dots, no_product};
 use crate::attempt;
+use crate::vectors::in_registers;
 
 /// Steps of a loop for each thread, so that none waits long for the last.
 const STEPS: i64 = 4;
@@ -267,22 +268,6 @@ impl Nest {
         let mut loops: Vec<(usize, Loop)> = places.into_iter().zip(kept).collect();
         loops.sort_by_key(|&(at, _)| rank(at));
         Ok(loops.into_iter().map(|(_, each)| each).collect())
-    }
-}
-
-/// Writes the loops of a tile out, the last in vectors of so many lanes.
-fn in_registers(schedule: &mut Schedule, loops: &[Loop], lanes: i64) -> Result<()> {
-    let Some((&last, others)) = loops.split_last() else { return Ok(()) };
-    for &each in others {
-        schedule.unroll(each)?;
-    }
-    match schedule.extent(last) {
-        Some(extent) if extent > lanes && extent % lanes == 0 => {
-            let parts = schedule.split(last, &[None, Some(lanes)], Tail::Perfect)?;
-            schedule.unroll(parts[0])?;
-            schedule.vectorize(parts[1])
-        }
-        _ => schedule.vectorize(last),
     }
 }
 

@@ -25,9 +25,9 @@ const UNEVEN: f64 = 1.02;
 
 /// Rows and vectors of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tile {
-    pub(super) rows: i64,
-    pub(super) vectors: i64,
+pub(crate) struct Tile {
+    pub(crate) rows: i64,
+    pub(crate) vectors: i64,
 }
 
 /// What tiles are wanted.
@@ -50,12 +50,12 @@ impl Wanted {
 
 impl Tile {
     /// Whether it stays in registers; one register is left for what else comes up.
-    fn fits(self, registers: i64) -> bool {
+    pub(crate) fn fits(self, registers: i64) -> bool {
         self.rows * self.vectors + self.vectors + 1 < registers
     }
 
     /// Time of one step of the sum, in multiply-adds.
-    fn cost(self) -> f64 {
+    pub(crate) fn cost(self) -> f64 {
         let Tile { rows, vectors } = self;
         let work = (rows * vectors).max(rows + vectors).max(SUMS_IN_FLIGHT);
         // What is left of a step beside its arithmetic: the loop, and vectors from a farther cache.

@@ -1,0 +1,414 @@
+//! Convolutions by Winograd's algorithm: what goes into the products and what comes out of them stays in caches.
+//!
+//! ```ir
+//! block "rows" …           the data at points,               for %y_0 in 0..14 parallel {              chunks of rows of tiles
+//! block "points" …         along columns, along rows           for %c … { block "rows" … block "points" … }
+//! block "acc" …            products, one for each point   =>   for %o_0 in 0..2 {
+//! block "half" …           the sums that come back,              for %p … { for %q … { for %tile … {
+//! block "out" …            along columns, along rows               block "acc" … block "acc_local" … } } }
+//!                                                                for %y_1 … { for %x_0 … { block "half" … block "out" … } } } }
+//! ```
+//!
+//! A chunk is some rows of tiles of an image. What their data is at the points is computed once, and lies in a cache close by while the
+//! products of all output channels read it; these take some output channels at a time, so that what comes back from them
+//! is read while it is near (Lavin and Gray, 2016; the order is that of MNN, Jiang et al., 2020). Larger chunks read the weights less
+//! often, which are four times those of the plain convolution; smaller ones leave more room to what they make. The
+//! products are tiles of tiles by vectors of output channels, in registers.
+
+use tenon_plugin_api::rule;
+use tenon_schedule::{Block, Loop, Machine, Memory, Refusal, Result, Schedule, Tail, Task};
+
+use crate::finish;
+use crate::product::tile::Tile;
+use crate::vectors::in_registers;
+use crate::windows::without_borders;
+
+/// Steps of a loop for each thread, so that none waits long for the last.
+const STEPS: i64 = 4;
+/// Bytes that a core reads in a cycle from its second cache, its third, and memory.
+const BYTES_PER_CYCLE: [f64; 3] = [32.0, 12.0, 5.0];
+
+/// Chunks of rows of tiles, whose products are tiles in registers.
+#[rule(schedule, key = "any", benefit = 5, knobs = [chunk = 1..=64, rows = 1..=64, vectors = 1..=8])]
+fn winograd(task: &mut Task) -> Result<()> {
+    if !task.is_for_cpu() {
+        return no_match();
+    }
+    let machine = task.machine();
+    let stages = Stages::of(&mut task.schedule)?;
+    let sizes = Sizes::of(&mut task.schedule, &stages)?;
+    let wanted = ["chunk", "rows", "vectors"].map(|knob| task.wanted(knob));
+    let form = Form::best(&sizes, &machine, wanted)?;
+    in_chunks(&mut task.schedule, &stages, &sizes, &form, &machine)?;
+    for &block in &stages.before {
+        finish::alone(&mut task.schedule, block, machine.lanes(), machine.threads > 1);
+    }
+    task.choose("chunk", form.chunk)?;
+    task.choose("rows", form.rows)?;
+    task.choose("vectors", form.vectors)?;
+    task.because(format!(
+        "products of Winograd's algorithm; of the chunks whose data and weights come from caches, {} rows of {} tiles take least time",
+        form.chunk, sizes.across
+    ));
+    task.predict(form.cycles / sizes.threads(&form, &machine) as f64);
+    Ok(())
+}
+
+fn no_match<T>() -> Result<T> {
+    Err(Refusal::new("the program is no convolution by Winograd's algorithm"))
+}
+
+/// The blocks of the program, in order.
+struct Stages {
+    rows: Block,
+    points: Block,
+    sum: Block,
+    half: Block,
+    out: Block,
+    /// What makes its data, before all of them.
+    before: Vec<Block>,
+}
+
+impl Stages {
+    /// A sum of products between two pairs of blocks each of which only the next one reads.
+    fn of(schedule: &mut Schedule) -> Result<Self> {
+        if schedule.has_loose_statements() {
+            return no_match();
+        }
+        let blocks = schedule.all_blocks();
+        let &[ref before @ .., rows, points, sum, half, out] = blocks.as_slice() else {
+            return no_match();
+        };
+        for [block, next] in [[rows, points], [points, sum], [sum, half], [half, out]] {
+            if schedule.is_reduction(block) != (block == sum)
+                || schedule.consumers(block)? != [next]
+            {
+                return no_match();
+            }
+        }
+        match schedule.writes_result(out) && schedule.has_init(sum) {
+            true => Ok(Self { rows, points, sum, half, out, before: before.to_vec() }),
+            false => no_match(),
+        }
+    }
+}
+
+/// The extents of the program.
+struct Sizes {
+    /// Images, where their number is known.
+    images: Option<i64>,
+    /// Blocks of output channels, and output channels in one.
+    outputs: i64,
+    lanes: i64,
+    /// Blocks of input channels, and input channels in one.
+    inputs: i64,
+    depth: i64,
+    /// Points along an axis, and results of a tile along an axis.
+    points: i64,
+    tile: i64,
+    /// Tiles of an image, down and across.
+    down: i64,
+    across: i64,
+}
+
+impl Sizes {
+    fn of(schedule: &mut Schedule, stages: &Stages) -> Result<Self> {
+        let [of_sum, of_half, of_out] =
+            [stages.sum, stages.half, stages.out].map(|block| extents(schedule, block));
+        let (of_sum, of_half) = (of_sum?, of_half?);
+        // Images, outputs, points down and across, tiles down and across, lanes; and what is summed over.
+        let &[
+            images,
+            Some(outputs),
+            Some(points),
+            Some(_),
+            Some(down),
+            Some(across),
+            Some(lanes),
+            Some(inputs),
+            Some(depth),
+        ] = of_sum.as_slice()
+        else {
+            return no_match();
+        };
+        let &[_, _, _, _, _, Some(tile), _] = of_half.as_slice() else { return no_match() };
+        match of_out?.as_slice() {
+            &[_, Some(blocks), Some(_), Some(_), Some(channels)]
+                if (blocks, channels) == (outputs, lanes) =>
+            {
+                Ok(Self { images, outputs, lanes, inputs, depth, points, tile, down, across })
+            }
+            _ => no_match(),
+        }
+    }
+
+    /// How many chunks of so many rows there are, where that is known.
+    fn chunks(&self, form: &Form) -> Option<i64> {
+        self.images.map(|images| images * (self.down / form.chunk))
+    }
+
+    /// On how many threads it runs.
+    fn threads(&self, form: &Form, machine: &Machine) -> i64 {
+        let inside = self.inputs.min(self.outputs * self.lanes / (form.vectors * machine.lanes()));
+        machine.threads.min(self.chunks(form).unwrap_or(1).max(inside)).max(1)
+    }
+}
+
+/// The extents of the loops around a block.
+fn extents(schedule: &mut Schedule, block: Block) -> Result<Vec<Option<i64>>> {
+    Ok(schedule.loops(block)?.into_iter().map(|each| schedule.extent(each)).collect())
+}
+
+/// How the products are cut.
+struct Form {
+    /// Rows of tiles in a chunk.
+    chunk: i64,
+    /// Tiles and vectors of output channels that are in registers at once.
+    rows: i64,
+    vectors: i64,
+    /// Cycles of all of it, on one core.
+    cycles: f64,
+}
+
+impl Form {
+    /// The form that takes least time, of those that are wanted.
+    fn best(sizes: &Sizes, machine: &Machine, wanted: [Option<i64>; 3]) -> Result<Self> {
+        let divisors = |of: i64| (1..=of).filter(move |part| of % part == 0);
+        let vectors_of_block = (sizes.lanes / machine.lanes()).max(1);
+        let mut best: Option<Self> = None;
+        for chunk in divisors(sizes.down) {
+            // Parts of a row of tiles, or whole rows.
+            let whole = divisors(chunk).map(|down| down * sizes.across);
+            for rows in divisors(sizes.across).chain(whole) {
+                for vectors in divisors(sizes.outputs).map(|blocks| blocks * vectors_of_block) {
+                    let is_wanted = wanted.iter().zip([chunk, rows, vectors]);
+                    let is_wanted =
+                        is_wanted.into_iter().all(|(it, is)| it.is_none_or(|it| it == is));
+                    if !is_wanted || !(Tile { rows, vectors }).fits(machine.registers) {
+                        continue;
+                    }
+                    let form = Self { chunk, rows, vectors, cycles: 0.0 };
+                    let cycles = form.cycles(sizes, machine);
+                    if best.as_ref().is_none_or(|best| cycles < best.cycles) {
+                        best = Some(Self { cycles, ..form });
+                    }
+                }
+            }
+        }
+        best.map_or_else(no_match, Ok)
+    }
+
+    /// Blocks of output channels that are computed at once.
+    fn blocks(&self, sizes: &Sizes, machine: &Machine) -> i64 {
+        (self.vectors * machine.lanes() / sizes.lanes).max(1)
+    }
+
+    /// Cycles of the products, and half of those in which what they read comes: the other half hides behind them.
+    fn cycles(&self, sizes: &Sizes, machine: &Machine) -> f64 {
+        let Self { chunk, rows, vectors, .. } = *self;
+        let points = (sizes.points * sizes.points) as f64;
+        let channels = (sizes.inputs * sizes.depth) as f64;
+        let (tiles, outputs) =
+            ((chunk * sizes.across) as f64, (sizes.outputs * sizes.lanes) as f64);
+        let groups = (sizes.outputs / self.blocks(sizes, machine)) as f64;
+        let products = points * tiles / rows as f64 * groups * channels;
+        let products = products * Tile { rows, vectors }.cost() / machine.fma_units as f64;
+        let bytes = |elements: f64| 4.0 * points * elements;
+        let [weights, data] = [bytes(channels * outputs), bytes(tiles * channels)];
+        let near = data + bytes(tiles * outputs / groups);
+        let read = weights / bandwidth(machine, weights)
+            + (groups + 1.0) * data / bandwidth(machine, near);
+        let chunks = (sizes.images.unwrap_or(1) * sizes.down / chunk) as f64;
+        chunks * (products + read / 2.0)
+    }
+}
+
+/// Bytes that come in a cycle of what is so large and read again and again.
+fn bandwidth(machine: &Machine, bytes: f64) -> f64 {
+    let [_, second, third] = machine.caches;
+    let level = [second, third].iter().position(|&cache| bytes <= 0.75 * cache as f64);
+    BYTES_PER_CYCLE[level.unwrap_or(2)]
+}
+
+fn in_chunks(
+    schedule: &mut Schedule,
+    stages: &Stages,
+    sizes: &Sizes,
+    form: &Form,
+    machine: &Machine,
+) -> Result<()> {
+    let copy = schedule.cache_write(stages.sum, "acc", Memory::Local)?;
+    let around = loops_of_result(schedule, stages, sizes, form, machine)?;
+    schedule.compute_at(stages.half, around.across)?;
+    let own = schedule.own_loops(stages.half)?;
+    in_registers(schedule, &own, machine.lanes())?;
+    schedule.compute_at(copy, around.outputs)?;
+    products(schedule, [stages.sum, copy], sizes, form, machine)?;
+    schedule.compute_at(stages.points, around.chunk)?;
+    let channels = at_points(schedule, stages, sizes, form, machine)?;
+    if around.is_parallel || machine.threads == 1 {
+        return Ok(());
+    }
+    for each in [Some(around.outputs), channels].into_iter().flatten() {
+        schedule.parallel(each)?;
+    }
+    Ok(())
+}
+
+/// Loops around the result.
+struct Around {
+    /// Over chunks; whether they run on threads.
+    chunk: Loop,
+    is_parallel: bool,
+    /// Over blocks of output channels.
+    outputs: Loop,
+    /// Over tiles across.
+    across: Loop,
+}
+
+fn loops_of_result(
+    schedule: &mut Schedule,
+    stages: &Stages,
+    sizes: &Sizes,
+    form: &Form,
+    machine: &Machine,
+) -> Result<Around> {
+    let &[image, blocks, y, x, lane] = schedule.loops(stages.out)?.as_slice() else {
+        return no_match();
+    };
+    let down = schedule.split(y, &[None, Some(form.chunk), Some(sizes.tile)], Tail::Guard)?;
+    let across = schedule.split(x, &[None, Some(sizes.tile)], Tail::Guard)?;
+    let blocks =
+        schedule.split(blocks, &[None, Some(form.blocks(sizes, machine))], Tail::Perfect)?;
+    let order =
+        [image, down[0], blocks[0], blocks[1], down[1], across[0], down[2], across[1], lane];
+    schedule.reorder(&order)?;
+    in_registers(schedule, &[down[2], across[1], lane], machine.lanes())?;
+    let (chunk, is_parallel) = on_threads(schedule, [image, down[0]], sizes.chunks(form), machine)?;
+    Ok(Around { chunk, is_parallel, outputs: blocks[0], across: across[0] })
+}
+
+/// Spreads chunks over threads where there are enough of them: some tasks, each of which has memory for one chunk.
+fn on_threads(
+    schedule: &mut Schedule,
+    [image, chunk]: [Loop; 2],
+    count: Option<i64>,
+    machine: &Machine,
+) -> Result<(Loop, bool)> {
+    let Some(count) = count.filter(|&count| machine.threads > 1 && count >= 2 * machine.threads)
+    else {
+        return Ok((chunk, false));
+    };
+    let all = schedule.fuse(&[image, chunk])?;
+    let most = STEPS * machine.threads;
+    let tasks = (1..=most.min(count)).rev().find(|tasks| count % tasks == 0).unwrap_or(1);
+    if tasks < machine.threads || tasks == count {
+        schedule.parallel(all)?;
+        return Ok((all, true));
+    }
+    let parts = schedule.split(all, &[Some(tasks), None], Tail::Perfect)?;
+    schedule.parallel(parts[0])?;
+    Ok((parts[1], true))
+}
+
+/// The products of a chunk with some output channels, in tiles.
+fn products(
+    schedule: &mut Schedule,
+    [sum, copy]: [Block; 2],
+    sizes: &Sizes,
+    form: &Form,
+    machine: &Machine,
+) -> Result<()> {
+    let blocks = form.blocks(sizes, machine);
+    let extents = [blocks, sizes.points, sizes.points, form.chunk, sizes.across, sizes.lanes];
+    let [blocks, p, q, down, across, lane] = moved(schedule, copy, extents)?;
+    let (Some(p), Some(q), Some(lane)) = (p, q, lane) else { return no_match() };
+    // Whole rows of tiles, or parts of one.
+    let (down_at_once, across_at_once) = if form.rows > sizes.across {
+        (form.rows / sizes.across, sizes.across)
+    } else {
+        (1, form.rows)
+    };
+    let mut over = vec![p, q];
+    let mut within = Vec::new();
+    for (tiles, at_once) in [(down, down_at_once), (across, across_at_once)] {
+        let Some(tiles) = tiles else { continue };
+        let parts = schedule.split(tiles, &[None, Some(at_once)], Tail::Perfect)?;
+        over.push(parts[0]);
+        within.push(parts[1]);
+    }
+    let at = over[over.len() - 1];
+    let inner: Vec<Loop> = within.into_iter().chain(blocks).chain([lane]).collect();
+    schedule.reorder(&[over, inner.clone()].concat())?;
+    in_registers(schedule, &inner, machine.lanes())?;
+    schedule.compute_at(sum, at)?;
+    let own = schedule.own_loops(sum)?;
+    let (depth, kept): (Vec<Loop>, Vec<Loop>) =
+        own.into_iter().partition(|&each| schedule.is_reduced(sum, each));
+    let extents = [form.blocks(sizes, machine), down_at_once, across_at_once, sizes.lanes];
+    let [blocks, rest @ ..] = each_of(schedule, &kept, extents)?;
+    let [down, across, lane] = rest;
+    let kept: Vec<Loop> = [down, across, blocks, lane].into_iter().flatten().collect();
+    let Some(&first) = depth.first() else { return no_match() };
+    schedule.reorder(&[depth.as_slice(), &kept].concat())?;
+    let start = schedule.decompose_reduction(sum, first)?;
+    let of_start = schedule.own_loops(start)?;
+    in_registers(schedule, &of_start, machine.lanes())?;
+    in_registers(schedule, &kept, machine.lanes())
+}
+
+/// What the data of a chunk is at the points, channels outermost: the loop over their blocks.
+fn at_points(
+    schedule: &mut Schedule,
+    stages: &Stages,
+    sizes: &Sizes,
+    form: &Form,
+    machine: &Machine,
+) -> Result<Option<Loop>> {
+    let extents = [sizes.points, sizes.points, form.chunk, sizes.across, sizes.inputs, sizes.depth];
+    let [p, q, down, across, channels, lane] = moved(schedule, stages.points, extents)?;
+    let order: Vec<Loop> = [channels, down, p, across, q, lane].into_iter().flatten().collect();
+    schedule.reorder(&order)?;
+    in_registers(schedule, &[q, lane].into_iter().flatten().collect::<Vec<_>>(), machine.lanes())?;
+    let Some(at) = down.or(channels) else { return Ok(None) };
+    schedule.compute_at(stages.rows, at)?;
+    let own = schedule.own_loops(stages.rows)?;
+    let &[points, columns, lane] = own.as_slice() else { return no_match() };
+    schedule.reorder(&[columns, points, lane])?;
+    for part in without_borders(schedule, columns)? {
+        for block in schedule.children(part)? {
+            let own = schedule.own_loops(block)?;
+            let inner = &own[own.len().saturating_sub(2)..];
+            in_registers(schedule, inner, machine.lanes())?;
+        }
+    }
+    Ok(channels)
+}
+
+/// The loops of a block that was moved, one for each of these extents; none for those of one step, which are left out.
+fn moved<const N: usize>(
+    schedule: &mut Schedule,
+    block: Block,
+    extents: [i64; N],
+) -> Result<[Option<Loop>; N]> {
+    let own = schedule.own_loops(block)?;
+    each_of(schedule, &own, extents)
+}
+
+/// The loop for each of these extents; none for those of one step.
+fn each_of<const N: usize>(
+    schedule: &Schedule,
+    loops: &[Loop],
+    extents: [i64; N],
+) -> Result<[Option<Loop>; N]> {
+    let mut left = loops.iter().copied();
+    let found = extents.map(|extent| if extent == 1 { None } else { left.next() });
+    let is_right = |(each, extent): (&Option<Loop>, i64)| match each {
+        Some(each) => schedule.extent(*each) == Some(extent),
+        None => extent == 1,
+    };
+    match left.next().is_none() && found.iter().zip(extents).all(is_right) {
+        true => Ok(found),
+        false => no_match(),
+    }
+}
