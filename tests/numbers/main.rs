@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Trial::test("equal_bits_for_any_number_of_threads", promises::threads),
         Trial::test("strict_floats_are_computed_as_written", promises::strict),
         Trial::test("a_product_and_its_sum_are_rounded_once", promises::contraction),
+        Trial::test("convolutions_by_winograd_are_nearly_as_exact", promises::winograd),
     ];
     let trials = groups.into_iter().flat_map(|(name, check)| {
         Machine::ALL

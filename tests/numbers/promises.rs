@@ -54,21 +54,41 @@ fn bits(results: &[Tensor]) -> Vec<Vec<u8>> {
     results.iter().map(|tensor| tensor.bytes().to_vec()).collect()
 }
 
+const SHAPE_OF_IMAGES: &[usize] = &[2, 32, 29, 31];
+
+/// A convolution with a constant kernel, which Winograd's algorithm computes where it may.
+fn convolution() -> String {
+    let kernel = floats(&numbers(&[32, 32, 3, 3]));
+    let kernel: Vec<String> = kernel.iter().map(|weight| format!("{weight:?}")).collect();
+    format!(
+        "fn @main(%x: f32[2, 32, 29, 31]) {{
+  %y = nn.conv2d(%x, const(f32[32, 32, 3, 3], [{}])) {{ padding = [1, 1, 1, 1] }}
+  ret (%y,)
+}}
+",
+        kernel.join(", ")
+    )
+}
+
 /// The same bits on any number of threads, in each run, and of code that is made again.
 pub(crate) fn threads() -> Result<(), Failed> {
-    let inputs: Vec<Tensor> = SHAPES.into_iter().map(numbers).collect();
+    have_equal_bits(NETWORK, &SHAPES.map(numbers))?;
+    have_equal_bits(&convolution(), &[numbers(SHAPE_OF_IMAGES)])
+}
+
+fn have_equal_bits(text: &str, inputs: &[Tensor]) -> Result<(), Failed> {
     let target = Target::parse("native,threads=4")?;
-    let compiled = Compiled::new(NETWORK, &target)?;
-    let expected = bits(&compiled.run(&inputs, None)?);
+    let compiled = Compiled::new(text, &target)?;
+    let expected = bits(&compiled.run(inputs, None)?);
     for threads in [1, 2, 3, 4, 7] {
         let pool = ThreadPool::new(NonZeroUsize::new(threads).ok_or("some threads")?)?;
         for _ in 0..2 {
-            if bits(&compiled.run(&inputs, Some(&pool))?) != expected {
+            if bits(&compiled.run(inputs, Some(&pool))?) != expected {
                 return Err(format!("{threads} threads compute something else").into());
             }
         }
     }
-    match Compiled::new(NETWORK, &target)?.objects() == compiled.objects() {
+    match Compiled::new(text, &target)?.objects() == compiled.objects() {
         true => Ok(()),
         false => Err("the same module gives other code".into()),
     }
@@ -131,6 +151,23 @@ pub(crate) fn contraction() -> Result<(), Failed> {
     match found == wanted {
         true => Ok(()),
         false => Err("a product and its sum are not what the processor's instruction makes".into()),
+    }
+}
+
+/// A convolution by Winograd's algorithm is off by a hundred-thousandth of its largest element at most.
+pub(crate) fn winograd() -> Result<(), Failed> {
+    let (text, inputs) = (convolution(), [numbers(SHAPE_OF_IMAGES)]);
+    let [strict, default] = ["native,float=strict", "native"]
+        .map(|target| run_on(&text, &inputs, &Target::parse(target)?));
+    let (strict, default) = (floats(&strict?[0]), floats(&default?[0]));
+    if strict == default {
+        return Err("the algorithm is not used".into());
+    }
+    let largest = strict.iter().fold(0f32, |most, value| most.max(value.abs()));
+    let off = strict.iter().zip(&default).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
+    match off <= 1e-5 * largest {
+        true => Ok(()),
+        false => Err(format!("an element is off by {off} of {largest}").into()),
     }
 }
 

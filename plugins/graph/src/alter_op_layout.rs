@@ -77,6 +77,7 @@ impl Alter<'_> {
         let args = args.to_vec();
         let blocked = match (op, args.as_slice()) {
             ("nn.conv2d", &[x, weight]) => self.conv2d(x, weight, attrs),
+            ("nn.conv2d_winograd", &[x, weight]) => self.winograd(x, weight, attrs),
             ("nn.dense", &[x, weight]) => {
                 if let Some(dense) = self.dense(x, weight, attrs) {
                     self.rw.replace(expr, dense);
@@ -146,6 +147,30 @@ impl Alter<'_> {
             attrs = cx.with_attr(attrs, "out_layout", nchw(output_block).into());
         }
         let value = self.rw.call_op("nn.conv2d", &[data, weight], attrs);
+        Some(Blocked { value, block: output_block })
+    }
+
+    /// Blocks a convolution by Winograd's algorithm, whose kernels lie apart for each point.
+    fn winograd(&mut self, x: Expr, weight: Expr, attrs: Attrs) -> Option<Blocked> {
+        let read = self.body.terms().attrs(attrs);
+        if read.str("data_layout").is_some() || read.str("kernel_layout").is_some() {
+            return None;
+        }
+        let &[outputs, inputs, _, _] = self.shape(weight)?.as_slice() else { return None };
+        let [outputs, inputs] = [outputs, inputs].map(|dim| self.body.terms().dim_value(dim));
+        let at_hand = self.blocked_of(x).map(|blocked| blocked.block);
+        let input_block = at_hand.or_else(|| self.block_of(inputs?))?;
+        let output_block = self.block_of(outputs?)?;
+        let kernel_layout = format!("HWOI{input_block}i{output_block}o");
+        let data = self.as_blocked(x, input_block);
+        let weight = self.transform_of(weight, "OIHW", &kernel_layout);
+        let cx = self.rw.cx();
+        let mut attrs = cx.with_attr(attrs, "data_layout", nchw(input_block).into());
+        attrs = cx.with_attr(attrs, "kernel_layout", kernel_layout.into());
+        if output_block != input_block {
+            attrs = cx.with_attr(attrs, "out_layout", nchw(output_block).into());
+        }
+        let value = self.rw.call_op("nn.conv2d_winograd", &[data, weight], attrs);
         Some(Blocked { value, block: output_block })
     }
 
