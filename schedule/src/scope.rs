@@ -8,7 +8,7 @@
 use tenon_plugin_api::ir::Expr;
 
 use crate::access::Access;
-use crate::index::{AtomId, Space, Sum};
+use crate::index::{AtomId, Range, Space, Sum, is_injective};
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
 use crate::tree::{Id, Node};
@@ -158,10 +158,30 @@ impl Schedule {
                 .collect();
             self.region(&mut space, buffer, &own, &|_| false)
         };
-        let (a, b) = (touched(a), touched(b));
-        a.iter().zip(&b).any(|(a, b)| {
+        let regions = [touched(a), touched(b)];
+        let are_apart = regions[0].iter().zip(&regions[1]).any(|(a, b)| {
             let ends = [a.min.add(&a.extent), b.min.add(&b.extent)];
             space.is_natural(&b.min.sub(&ends[0])) || space.is_natural(&a.min.sub(&ends[1]))
+        });
+        are_apart || self.are_apart_otherwise(a, b, buffer)
+    }
+
+    /// Whether two blocks touch elements whose indices along some axis leave other remainders, as `68 * g + i` does for `i` in 0..54
+    /// and in 54..68, or that lie apart along several axes taken together, as `f // 14, f % 14` does for parts of `f`.
+    fn are_apart_otherwise(&self, a: (Id, bool), b: (Id, bool), buffer: Expr) -> bool {
+        let mut space = self.space();
+        let whole = self.whole(&mut space, buffer);
+        let mut touched = |(id, is_store): (Id, bool)| -> Option<Vec<Vec<Sum>>> {
+            let accesses = self.bound_accesses(&mut space, id).into_iter();
+            let own = accesses.filter(|it| it.is_store == is_store && it.buffer == buffer);
+            own.map(|access| views(&mut space, &whole, access.indices?)).collect()
+        };
+        let (Some(a), Some(b)) = (touched(a), touched(b)) else { return false };
+        (0..2 * whole.len()).any(|view| {
+            let [a, b] = [&a, &b].map(|all| all.iter().map(|it| &it[view]).collect::<Vec<_>>());
+            are_in_order(&space, &a, &b)
+                || are_in_order(&space, &b, &a)
+                || differ_by_remainders(&mut space, &a, &b)
         })
     }
 
@@ -303,12 +323,14 @@ impl Schedule {
             let indices: Vec<_> = own.iter().map(|access| access.indices.as_ref()).collect();
             let is_one = indices.windows(2).all(|pair| pair[0] == pair[1]);
             let Some(Some(first)) = indices.first() else { return false };
-            // Each spatial iterator of more than one value says where it writes.
-            let is_own = spatial.iter().all(|&var| {
-                let atom = space.find(var);
-                let extent = atom.and_then(|atom| space.range(atom)?.extent.value());
-                extent == Some(1) || first.iter().any(|index| index.as_atom() == atom)
-            });
+            // Each spatial iterator of more than one value says where it writes, or all of them together do.
+            let atoms: Vec<_> = spatial.iter().filter_map(|&var| space.find(var)).collect();
+            let is_alone = |&atom: &AtomId| {
+                let extent = space.range(atom).and_then(|range| range.extent.value());
+                extent == Some(1) || first.iter().any(|index| index.as_atom() == Some(atom))
+            };
+            let is_own = atoms.len() == spatial.len()
+                && (atoms.iter().all(is_alone) || is_injective(&mut space, first, &atoms));
             let others = among.iter().filter(|&&other| other != block);
             is_one
                 && is_own
@@ -319,4 +341,42 @@ impl Schedule {
                 })
         })
     }
+}
+
+/// The indices of an element along each axis, and along each axis with those inside of it taken together.
+fn views(space: &mut Space, whole: &[Range], indices: Vec<Sum>) -> Option<Vec<Sum>> {
+    let mut views = indices.clone();
+    for first in 0..whole.len() {
+        let mut place = Sum::default();
+        for (index, axis) in indices.iter().zip(whole).skip(first) {
+            place = place.mul(&axis.extent)?.add(index);
+        }
+        views.push(space.rejoin(place));
+    }
+    Some(views)
+}
+
+/// Whether all of one list of indices are below all of another.
+fn are_in_order(space: &Space, low: &[&Sum], high: &[&Sum]) -> bool {
+    let is_below = |low: &Sum, high: &Sum| match (space.highest(low), space.lowest(high)) {
+        (Some(last), Some(first)) => space.is_natural(&first.sub(&last).add_int(-1)),
+        _ => false,
+    };
+    low.iter().all(|low| high.iter().all(|high| is_below(low, high)))
+}
+
+/// Whether two lists of indices leave remainders of some number in ranges that are apart.
+fn differ_by_remainders(space: &mut Space, a: &[&Sum], b: &[&Sum]) -> bool {
+    let terms = a.iter().chain(b).flat_map(|index| index.terms());
+    let mut moduli: Vec<i64> = terms.map(|(_, scale)| scale.abs()).filter(|&it| it > 1).collect();
+    moduli.sort_unstable();
+    moduli.dedup();
+    moduli.into_iter().any(|modulus| {
+        let mut remainders = |indices: &[&Sum]| -> Vec<Sum> {
+            indices.iter().map(|index| space.modulo(index, &Sum::int(modulus))).collect()
+        };
+        let (a, b) = (remainders(a), remainders(b));
+        let [a, b] = [&a, &b].map(|all| all.iter().collect::<Vec<_>>());
+        are_in_order(space, &a, &b) || are_in_order(space, &b, &a)
+    })
 }
