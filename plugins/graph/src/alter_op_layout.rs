@@ -134,6 +134,11 @@ impl Alter<'_> {
                 .or_else(|| (groups == 1 && channels < self.lanes).then_some(channels))?;
             (input_block, self.block_of(outputs / groups)?)
         };
+        // Pixels fill vectors that so few channels leave half empty.
+        let is_narrow = 2 * input_block.min(output_block) < self.lanes;
+        if is_narrow && !is_depthwise && self.is_of_pixels(weight, attrs) {
+            return None;
+        }
         let kernel_layout = match is_depthwise {
             true => format!("OIHW1i{output_block}o"),
             false => format!("OIHW{input_block}i{output_block}o"),
@@ -148,6 +153,17 @@ impl Alter<'_> {
         }
         let value = self.rw.call_op("nn.conv2d", &[data, weight], attrs);
         Some(Blocked { value, block: output_block })
+    }
+
+    /// Whether a convolution computes each pixel of that pixel alone.
+    fn is_of_pixels(&self, weight: Expr, attrs: Attrs) -> bool {
+        let read = self.body.terms().attrs(attrs);
+        let one = self.rw.cx().dim(1);
+        let has_one_tap = self.shape(weight).is_some_and(|shape| shape[2..] == [one, one]);
+        let is = |key: &str, plain: i64| {
+            read.ints(key).is_none_or(|all| all.iter().all(|&each| each == plain))
+        };
+        has_one_tap && is("strides", 1) && is("padding", 0)
     }
 
     /// Blocks a convolution by Winograd's algorithm, whose kernels lie apart for each point.

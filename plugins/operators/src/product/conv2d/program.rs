@@ -5,7 +5,8 @@
 //! acc[n, oc, y, x] += padded[n, g * depth + ic, y * s + ky, x * s + kx] * weight[oc, ic, ky, kx]
 //! ```
 //!
-//! It sums over the axes of the weight in their order. Data that no window reaches over is not padded.
+//! It sums over the axes of the weight in their order. Data that no window reaches over is not padded. Where a kernel has one tap and
+//! images are rows of pixels, all pixels are one axis: rows are often shorter than vectors.
 
 use tenon_plugin_api::ir::{Context, Dim};
 use tenon_plugin_api::op::Layout;
@@ -29,33 +30,80 @@ pub(super) fn plain(op: &Conv2d, program: &Program) -> Option<()> {
         _ => padded(op, program, [b'H', b'W'].map(of_weight), &out_layout),
     };
     let taps = Taps::of(&op.kernel_layout);
-    let sum =
-        program.reduce("acc", Reducer::Sum, dtype, out.shape(), &taps.extents(&weight), |i, k| {
-            let zero = program.index(0);
-            let own = |axis| coordinate(&out_layout, i, axis).unwrap_or(Coordinate::whole(zero));
-            let input = match op.groups {
-                1 => taps.coordinate(k, b'I', zero),
-                _ => taps.coordinate(k, b'I', zero).behind(own(b'C').part_of(outputs), depth),
-            };
-            let tap = |axis: usize| {
-                let axes = [b'H', b'W'][axis];
-                let tap = taps.coordinate(k, axes, zero).index();
-                Coordinate::whole(own(axes).index() * op.strides[axis] + tap * op.dilation[axis])
-            };
-            let value = data.at(&place(&op.data_layout, |axis| match axis {
-                b'N' => own(b'N'),
-                b'C' => input,
-                b'H' => tap(0),
-                _ => tap(1),
-            }));
-            let weight = weight.wide(&place(&op.kernel_layout, |axis| match axis {
-                b'O' => own(b'C'),
-                axis => taps.coordinate(k, axis, zero),
-            }));
-            value.cast(dtype) * weight
-        });
-    program.set(&out, |i| sum.at(i));
+    let pixels = Pixels::of(op, program, &out_layout, outputs);
+    let shape = pixels.shape(program, out.shape());
+    let sum = program.reduce("acc", Reducer::Sum, dtype, &shape, &taps.extents(&weight), |i, k| {
+        let (zero, i) = (program.index(0), &pixels.place(i));
+        let own = |axis| coordinate(&out_layout, i, axis).unwrap_or(Coordinate::whole(zero));
+        let input = match op.groups {
+            1 => taps.coordinate(k, b'I', zero),
+            _ => taps.coordinate(k, b'I', zero).behind(own(b'C').part_of(outputs), depth),
+        };
+        let tap = |axis: usize| {
+            let axes = [b'H', b'W'][axis];
+            let tap = taps.coordinate(k, axes, zero).index();
+            Coordinate::whole(own(axes).index() * op.strides[axis] + tap * op.dilation[axis])
+        };
+        let value = data.at(&place(&op.data_layout, |axis| match axis {
+            b'N' => own(b'N'),
+            b'C' => input,
+            b'H' => tap(0),
+            _ => tap(1),
+        }));
+        let weight = weight.wide(&place(&op.kernel_layout, |axis| match axis {
+            b'O' => own(b'C'),
+            axis => taps.coordinate(k, axis, zero),
+        }));
+        value.cast(dtype) * weight
+    });
+    program.each(&shape, |i| out.set(&pixels.place(i), sum.at(i)));
     Some(())
+}
+
+/// The pixels of an image, as axes of a program.
+enum Pixels {
+    /// As rows and columns.
+    Plane,
+    /// As one axis, behind one of groups and one of so many channels in a group; rows have this width.
+    Row { width: i64, channels: Dim },
+}
+
+impl Pixels {
+    fn of(op: &Conv2d, program: &Program, out_layout: &Layout, channels: Dim) -> Self {
+        let (weight, out) = (program.input(1), program.output(0));
+        let is_plain = |layout: &Layout| layout.text() == "NCHW";
+        let has_one_tap = [b'H', b'W'].iter().all(|&axis| {
+            dim_extent(program, &op.kernel_layout, weight.shape(), axis).is(program, 1)
+        });
+        let are_pixels = is_plain(&op.data_layout) && is_plain(out_layout) && has_one_tap;
+        let in_place = op.strides == [1, 1] && op.padding == [0; 4];
+        match out.shape()[3].value(program) {
+            Some(width) if are_pixels && in_place && width > 0 => Self::Row { width, channels },
+            _ => Self::Plane,
+        }
+    }
+
+    /// The extents of the axes, of those of the result.
+    fn shape(&self, program: &Program, result: &[Dim]) -> Vec<Dim> {
+        let cx = program.cx();
+        match (self, result) {
+            (&Self::Row { channels, .. }, &[n, c, h, w]) => {
+                vec![n, cx.dim_floor_div(c, channels), channels, cx.dim_mul(h, w)]
+            }
+            _ => result.to_vec(),
+        }
+    }
+
+    /// The place in the result.
+    fn place<'p>(&self, i: &[Scalar<'p>]) -> Vec<Scalar<'p>> {
+        match (self, i) {
+            (&Self::Row { width, channels }, &[n, group, c, pixel]) => {
+                let channels = channels.index(n.program());
+                vec![n, group * channels + c, pixel / width, pixel % width]
+            }
+            _ => i.to_vec(),
+        }
+    }
 }
 
 /// The data with zeros around it, as much of it as windows reach.
