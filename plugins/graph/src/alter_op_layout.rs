@@ -14,7 +14,7 @@
 //! graph enters and leaves such regions. Each carried call has a transform back behind it, which what is
 //! not carried reads; the transforms that nothing reads go with `relax.DeadCodeElimination`.
 //!
-//! Channels must be known; all other extents may be symbols. Weights must be constants: their transforms fold at compile time. Products with constant weights are
+//! Channels must be known; all other extents may be symbols. Weights must be constants: their transforms fold at compile time. Products with constant right matrices are
 //! packed likewise, as `NK16n`, unless they are large and something else reads them as they lie: packed ones would be a
 //! second copy.
 
@@ -43,7 +43,9 @@ fn alter_op_layout(func: Function, _: &Module, cx: &PassContext) -> Result<Funct
     let body = func.view();
     let lanes = cx.target().int("vector_bits").unwrap_or(128) / 32;
     let mut rw = func.edit();
-    let shared = ReadAsTheyLie::of(&mut rw, body, |op, index| op == "nn.dense" && index == 1);
+    let shared = ReadAsTheyLie::of(&mut rw, body, |op, index| {
+        matches!(op, "nn.dense" | "matmul") && index == 1
+    });
     let mut alter = Alter { body, cx, lanes, shared, rw, blocked: HashMap::new() };
     for expr in body.post_order() {
         alter.call(expr);
@@ -78,9 +80,13 @@ impl Alter<'_> {
         let blocked = match (op, args.as_slice()) {
             ("nn.conv2d", &[x, weight]) => self.conv2d(x, weight, attrs),
             ("nn.conv2d_winograd", &[x, weight]) => self.winograd(x, weight, attrs),
-            ("nn.dense", &[x, weight]) => {
-                if let Some(dense) = self.dense(x, weight, attrs) {
-                    self.rw.replace(expr, dense);
+            ("nn.dense" | "matmul", &[x, weight]) => {
+                let packed = match op {
+                    "matmul" => self.matmul(x, weight, attrs),
+                    _ => self.dense(x, weight, attrs),
+                };
+                if let Some(packed) = packed {
+                    self.rw.replace(expr, packed);
                 }
                 return;
             }
@@ -193,17 +199,38 @@ impl Alter<'_> {
     /// Packs the weights of a product: `[N, K]` becomes `[N/16, K, 16]`.
     fn dense(&mut self, x: Expr, weight: Expr, attrs: Attrs) -> Option<Expr> {
         let layout = self.body.terms().attrs(attrs).str("weight_layout").unwrap_or("NK");
-        if layout != "NK" || !self.rw.is_constant(weight) {
+        if layout != "NK" {
             return None;
         }
+        self.packed(x, weight, "NK", attrs)
+    }
+
+    /// Packs the right matrix of a product, `[K, N]` or `[N, K]`, in the same way.
+    fn matmul(&mut self, x: Expr, weight: Expr, attrs: Attrs) -> Option<Expr> {
+        let read = self.body.terms().attrs(attrs);
+        if read.bool("transpose_a") == Some(true) {
+            return None;
+        }
+        let layout = if read.bool("transpose_b") == Some(true) { "NK" } else { "KN" };
+        let cx = self.rw.cx();
+        let attrs = cx.without_attr(cx.without_attr(attrs, "transpose_a"), "transpose_b");
+        self.packed(x, weight, layout, attrs)
+    }
+
+    /// The product of rows with a constant matrix of a layout, packed.
+    fn packed(&mut self, x: Expr, weight: Expr, layout: &str, attrs: Attrs) -> Option<Expr> {
         let (_, shape) = self.body.terms().static_tensor(self.body.ty(weight)?)?;
+        if shape.len() != 2 || !self.rw.is_constant(weight) {
+            return None;
+        }
         let is_large = shape.iter().product::<i64>() >= LARGE;
         if is_large && self.shared.contains(&mut self.rw, weight) {
             return None;
         }
-        let block = self.block_of(shape[0])?;
+        let columns = layout.find('N')?;
+        let block = self.block_of(shape[columns])?;
         let packed = format!("NK{block}n");
-        let weight = self.transform_of(weight, "NK", &packed);
+        let weight = self.transform_of(weight, layout, &packed);
         let attrs = self.rw.cx().with_attr(attrs, "weight_layout", packed.into());
         let x = self.rw.body().resolve(x);
         Some(self.rw.call_op("nn.dense", &[x, weight], attrs))

@@ -27,6 +27,8 @@ pub(super) struct Operands {
     pub(super) blocks: Option<usize>,
     /// The loops that do not move it, outermost first.
     pub(super) rows: Vec<usize>,
+    /// Bytes from one row to the next, of the operand that comes element by element; zero where there are no rows.
+    pub(super) row_bytes: i64,
     pub(super) form: Form,
     /// Elements of a vector that lie side by side.
     pub(super) lanes: i64,
@@ -94,6 +96,8 @@ impl Operands {
                 _ => Form::Columns,
             };
             let (extents, unknown) = (extents.clone(), unknown.clone());
+            let row = rows.last().and_then(|&at| moves[at][1 - vector]).unwrap_or(0);
+            let row_bytes = row * schedule.bits(sum) / 8;
             is_vector.then_some(Self {
                 sum,
                 out,
@@ -102,6 +106,7 @@ impl Operands {
                 column,
                 blocks,
                 rows,
+                row_bytes,
                 form,
                 lanes,
                 depth: steps,
@@ -146,8 +151,8 @@ impl Operands {
         let Some(vector) = (0..2).max_by_key(|&one| columns[one]) else { return no_product() };
         let Some(column) = columns[vector] else { return no_product() };
         let rows = alone(1 - vector).filter(|&at| extents[at] > 1).collect();
-        let (blocks, form, unknown) = (None, Form::Dots, Vec::new());
-        Ok(Self { sum, out, extents, unknown, column, blocks, rows, form, lanes, depth })
+        let (blocks, form, unknown, row_bytes) = (None, Form::Dots, Vec::new(), 0);
+        Ok(Self { sum, out, extents, unknown, column, blocks, rows, row_bytes, form, lanes, depth })
     }
 
     /// On how many threads it runs: on one, where others had not begun before it was done.

@@ -20,6 +20,11 @@ const MAX_ROWS: i64 = 8;
 
 /// Rows of a tile of dot products.
 const DOTS: i64 = 4;
+/// Bytes after which addresses fall into the same sets of the nearest cache: those of a page, in all processors that look a line up
+/// while they translate its address.
+const SAME_SET: i64 = 4096;
+/// What it costs an element to come from the second cache rather than from the nearest, in multiply-adds.
+const EVICTED: f64 = 0.5;
 /// What each further size of tiles costs, which is another piece of code.
 const UNEVEN: f64 = 1.02;
 
@@ -101,7 +106,7 @@ impl Shape {
             if wanted.is_even && shape.rows.len() * shape.columns.len() > 1 {
                 continue;
             }
-            let cost = shape.cost(operands, registers);
+            let cost = shape.cost(operands, registers, machine);
             if cost.is_finite() && best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, shape));
             }
@@ -179,7 +184,7 @@ impl Shape {
 
     /// Cycles that the sums take on one core: those of a step of the sum, in multiply-adds, for each of its steps.
     pub(super) fn cycles(&self, operands: &Operands, machine: &Machine) -> f64 {
-        let cost = self.cost(operands, machine.registers);
+        let cost = self.cost(operands, machine.registers, machine);
         let kept: f64 = operands.extents.iter().map(|&extent| extent as f64).product();
         let rows = operands.rows.iter().rev().take(2).map(|&at| operands.extent(at));
         let blocks = operands.blocks.map(|at| operands.extent(at));
@@ -194,7 +199,7 @@ impl Shape {
 
     /// Time of a step of the sum over the last two loops over rows and those over columns; infinite where a tile does not stay in
     /// registers.
-    fn cost(&self, operands: &Operands, registers: i64) -> f64 {
+    fn cost(&self, operands: &Operands, registers: i64, machine: &Machine) -> f64 {
         let outer = match operands.rows.as_slice() {
             [.., outer, _] => operands.extent(*outer) / self.outer,
             _ => 1,
@@ -208,12 +213,26 @@ impl Shape {
                     return f64::INFINITY;
                 }
                 let count = rows.count / rows.size * (columns.count / columns.size);
-                cost += (outer * blocks * count) as f64 * tile.cost();
+                let step = tile.cost() + evicted(tile.rows, operands.row_bytes, machine);
+                cost += (outer * blocks * count) as f64 * step;
             }
         }
         let pieces = (self.rows.len() * self.columns.len()) as i32;
         cost * UNEVEN.powi(pieces - 1)
     }
+}
+
+/// What a step of the sum costs because rows evict each other: where they lie so many bytes apart, lines of more of them meet in a set
+/// than it has room for, beside one of the columns.
+fn evicted(rows: i64, row_bytes: i64, machine: &Machine) -> f64 {
+    let ways = machine.caches[0] / SAME_SET;
+    let sets = SAME_SET / gcd(row_bytes, SAME_SET);
+    let meet = (rows + sets - 1) / sets;
+    if row_bytes > 0 && meet >= ways { EVICTED * rows as f64 } else { 0.0 }
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a.max(1) } else { gcd(b, a % b) }
 }
 
 /// The ways to cut long columns: tiles of some whole vectors, and what is left in a tile of its own, or the vectors of that and its
