@@ -106,6 +106,11 @@ impl Linear {
         })
     }
 
+    /// The coefficients of the atoms.
+    pub(crate) fn coefficients(&self) -> impl Iterator<Item = i64> {
+        self.terms.iter().map(|&(_, coefficient)| coefficient)
+    }
+
     /// The greatest number that divides every coefficient; 0 when there is none.
     pub(crate) fn common_factor(&self) -> i64 {
         self.terms.iter().fold(0, |common, &(_, coefficient)| gcd(common, coefficient))

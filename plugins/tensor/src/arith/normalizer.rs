@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tenon_plugin_api::prelude::*;
 
 use super::forms::is_index;
+use super::linear::Division;
 use super::{Forms, Interval, Linear, radix};
 
 /// Fractions of fractions are only followed so deep.
@@ -163,6 +164,15 @@ impl Normalizer {
         }
         let division = form.divide(divisor, |atom| self.forms.interval(atom));
         let rest = division.rest.unwrap_or_default();
+        if nesting > 0
+            && let Some(settled) = self.in_steps(rw, op, &rest, divisor, nesting)
+            && let Some(sum) = match op {
+                BinaryOp::FloorMod => Some(settled.clone()),
+                _ => division.quotient.plus(&settled, 1),
+            }
+        {
+            return sum;
+        }
         if op == BinaryOp::FloorMod {
             return self.fraction_atom(rw, Fraction { op, form: rest, divisor }, candidate);
         }
@@ -176,6 +186,36 @@ impl Normalizer {
                 self.fraction_atom(rw, whole, candidate)
             }
         }
+    }
+
+    /// `(k * x + r) // (k * c)` is `x // c` where `r` is between zero and `k`, and `(k * x + r) % (k * c)` is `x % c * k + r`.
+    fn in_steps(
+        &mut self,
+        rw: &mut Rewriter,
+        op: BinaryOp,
+        form: &Linear,
+        divisor: i64,
+        nesting: usize,
+    ) -> Option<Linear> {
+        let Steps { step, whole, rest } = self.steps_of(form, divisor)?;
+        let left = self.fraction(rw, op, &whole, divisor / step, None, nesting - 1);
+        match op {
+            BinaryOp::FloorMod => left.times(step)?.plus(&rest, 1),
+            _ => Some(left),
+        }
+    }
+
+    /// A form as steps of a divisor's part, and what is left of one.
+    fn steps_of(&self, form: &Linear, divisor: i64) -> Option<Steps> {
+        let mut steps: Vec<i64> = form.coefficients().map(i64::saturating_abs).collect();
+        steps.retain(|&step| step > 1 && step < divisor && divisor % step == 0);
+        steps.sort_unstable();
+        steps.into_iter().rev().find_map(|step| {
+            let Division { quotient, rest, remainder } =
+                form.divide(step, |atom| self.forms.interval(atom));
+            let has_left = rest.is_none() && remainder != Linear::default();
+            has_left.then_some(Steps { step, whole: quotient, rest: remainder })
+        })
     }
 
     /// The node of a fraction, as a form: one that was built, `candidate` when it is one, or a new one.
@@ -264,6 +304,9 @@ impl Normalizer {
         }
         let division = whole.divide(divisor, |atom| self.forms.interval(atom));
         let (mut form, mut divisor) = (division.rest?, divisor);
+        if let Some(Steps { step, whole, .. }) = self.steps_of(&form, divisor) {
+            (form, divisor) = (whole, divisor / step);
+        }
         if let Some(atom) = form.as_atom()
             && let Some(Fraction { op: BinaryOp::FloorDiv, form: inner, divisor: by }) =
                 self.made_of.get(&atom)
@@ -274,6 +317,13 @@ impl Normalizer {
         let atom = self.fractions.get(&Fraction { op: BinaryOp::FloorDiv, form, divisor })?;
         division.quotient.plus(&Linear::atom(*atom), 1)
     }
+}
+
+/// `step * whole + rest`, where `rest` is less than a step.
+struct Steps {
+    step: i64,
+    whole: Linear,
+    rest: Linear,
 }
 
 /// `((a*x + b*y) - c*z) + constant`, in the order of the atoms.
