@@ -81,7 +81,23 @@ fn import(node: &mut Node<'_>) -> Outputs {
     let dims = node.dims(x)?;
     let axis = node.axis(node.int_or("axis", 0)?, dims.len())?;
     let indices = from_the_start(node, indices, dims[axis])?;
+    if let Some(index) = one_index(node, indices, dims[axis])? {
+        let at = |index: i64| vec![index].into();
+        let part = [("begin", at(index)), ("end", at(index + 1)), ("axes", at(axis as i64))];
+        let part = node.call("strided_slice", &[x], &part)?;
+        return Ok(vec![node.call("squeeze", &[part], &[("axis", at(axis as i64))])?]);
+    }
     Ok(vec![node.call("take", &[x, indices], &[("axis", (axis as i64).into())])?])
+}
+
+/// The index of a known extent that is known and stands alone: what is there is a part of the data.
+fn one_index(node: &mut Node<'_>, indices: Value, extent: Dim) -> Result<Option<i64>, Problem> {
+    if !node.dims(indices)?.is_empty() || node.terms().dim_value(extent).is_none() {
+        return Ok(None);
+    }
+    let known = node.elements(indices);
+    let numbers = known.and_then(|known| known.numbers(node.terms()));
+    Ok(numbers.and_then(|numbers| numbers.first().copied()))
 }
 
 /// Known indices into a known extent, none of them negative.
