@@ -99,7 +99,8 @@ impl Alter<'_> {
                 &[x],
             ) => self.with_layout_attr(op, x, attrs),
             ("concatenate", &[fields]) => self.concatenate(fields, attrs),
-            _ => self.elementwise(op, &args, attrs),
+            ("mean" | "sum" | "max" | "min", &[x]) => self.over_pixels(op, x, attrs),
+            _ => self.elementwise(expr, op, &args, attrs),
         };
         if let Some(blocked) = blocked {
             self.blocked.insert(expr, blocked);
@@ -266,15 +267,37 @@ impl Alter<'_> {
         Some(Blocked { value: self.rw.call_op("concatenate", &[tuple], attrs), block })
     }
 
-    /// Carries an element-wise call along: at least one argument is blocked already, and the others are
-    /// single numbers or constants of one number a channel, or have the whole shape.
-    fn elementwise(&mut self, op: &str, args: &[Expr], attrs: Attrs) -> Option<Blocked> {
+    /// Carries a reduction over rows and columns along, which leaves one pixel.
+    fn over_pixels(&mut self, op: &str, x: Expr, attrs: Attrs) -> Option<Blocked> {
+        let read = self.body.terms().attrs(attrs);
+        let mut axes = read.ints("axis")?;
+        axes.iter_mut().for_each(|axis| *axis = axis.rem_euclid(4));
+        axes.sort_unstable();
+        if axes != [2, 3] || read.bool("keepdims") != Some(true) {
+            return None;
+        }
+        let Blocked { value, block } = self.blocked_of(x)?;
+        let attrs = self.rw.cx().with_attr(attrs, "axis", axes.into());
+        Some(Blocked { value: self.rw.call_op(op, &[value], attrs), block })
+    }
+
+    /// Carries an element-wise call along: at least one argument of the whole shape is blocked already, and the others are
+    /// single numbers, constants of one number a channel or blocked pixels, or have the whole shape.
+    fn elementwise(
+        &mut self,
+        expr: Expr,
+        op: &str,
+        args: &[Expr],
+        attrs: Attrs,
+    ) -> Option<Blocked> {
         if self.cx.op_info(op)?.pattern > OpPattern::Broadcast {
             return None;
         }
-        let block = args.iter().find_map(|&arg| self.blocked_of(arg))?.block;
-        let whole =
-            args.iter().find_map(|&arg| self.blocked_of(arg).and_then(|_| self.shape(arg)))?;
+        let whole = self.shape(expr)?;
+        let of_whole = |each: &mut Self, arg: Expr| {
+            each.blocked_of(arg).filter(|_| each.shape(arg).as_ref() == Some(&whole))
+        };
+        let block = args.iter().find_map(|&arg| of_whole(self, arg))?.block;
         // All arguments are looked at before anything is built.
         let forms: Option<Vec<Form>> =
             args.iter().map(|&arg| self.form_of(arg, &whole, block)).collect();
@@ -284,14 +307,16 @@ impl Alter<'_> {
     }
 
     fn form_of(&mut self, arg: Expr, whole: &[Dim], block: i64) -> Option<Form> {
+        let (shape, one) = (self.shape(arg)?, self.rw.cx().dim(1));
         if let Some(blocked) = self.blocked_of(arg).filter(|blocked| blocked.block == block) {
-            return (self.shape(arg)? == whole).then_some(Form::Blocked(blocked.value));
+            // Axes are repeated as they would be, but for channels, which lie in blocks.
+            let is_repeated = |axis: usize| shape[axis] == one && axis != 1;
+            let fits = (0..4).all(|axis| shape[axis] == whole[axis] || is_repeated(axis));
+            return fits.then_some(Form::Blocked(blocked.value));
         }
-        let shape = self.shape(arg)?;
         if shape.len() > 4 {
             return None;
         }
-        let one = self.rw.cx().dim(1);
         if shape.iter().all(|&extent| extent == one) {
             return Some(Form::Number);
         }
