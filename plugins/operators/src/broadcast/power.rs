@@ -54,6 +54,25 @@ fn approximate(_: &Power, at: &mut Site<'_>) -> Option<Expr> {
     })
 }
 
+/// The square and the cube of wide floats as products, which are nearer to them than a power needs to be.
+#[rule(canonicalize)]
+fn canonicalize(_: &Power, at: &mut Site<'_>) -> Option<Expr> {
+    let [x, exponent] = at.args()?;
+    let (dtype, _) = at.tensor(x)?;
+    if !matches!(dtype, DType::F32 | DType::F64) {
+        return None;
+    }
+    let product = |at: &mut Site<'_>, a| at.apply("multiply", &[a, x]);
+    match at.splat(exponent)? {
+        2.0 => Some(product(at, x)),
+        3.0 => {
+            let square = product(at, x);
+            Some(product(at, square))
+        }
+        _ => None,
+    }
+}
+
 /// `g b a^(b - 1)`, `g y log a`.
 #[rule(gradient)]
 fn gradient(_: &Power, at: &mut Adjoint<'_>) -> Result<Grads, PassError> {
