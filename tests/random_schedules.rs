@@ -175,7 +175,7 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         count => block.buffers[random.below(count)].clone(),
     };
     let factor = [1, 2, 3, 4, 5, 7][random.below(6)];
-    let tail = ["guard", "mask", "cut", "shift", "perfect"][random.below(5)];
+    let tail = ["guard", "mask", "cut", "shift", "pad", "perfect"][random.below(6)];
     let scope = ["global", "shared", "local"][random.below(3)];
     let at = format!("m{}", random.below(other.loops.max(1)));
     let map = ["(i, j) -> (j, i)", "(i, j) -> (i / 2, j, i % 2)", "(i) -> (i / 2, i % 2)"];
@@ -213,6 +213,8 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("transform_layout(b, \"{buffer}\", \"{map}\", holes = leave)"),
         format!("decompose_padding(b, {each})"),
         format!("blockize({each})"),
+        String::from("blockize([b])"),
+        String::from("blockize([b, c])"),
         format!("pad_einsum(b, {multiples})"),
         format!("set_scope(b, \"{buffer}\", {scope})"),
         format!("tensorize({each}, \"x86.fma.f32x8\")"),

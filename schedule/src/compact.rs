@@ -69,11 +69,11 @@ fn allocs(schedule: &Schedule) -> Vec<(Id, Expr)> {
 /// Where a buffer is used.
 struct Uses {
     accesses: Vec<Access>,
-    /// The outermost block of each access.
+    /// The block of each access, of the scope in which the buffer is made.
     blocks: Vec<Id>,
     /// The loops around all of them that are inside of the one in which it is made now, outermost first.
     loops: Vec<Id>,
-    /// The variables of the loops around the statement that makes it.
+    /// The variables of the loops, and of the blocks, around the statement that makes it.
     outer: Vec<AtomId>,
 }
 
@@ -85,9 +85,10 @@ impl Uses {
         if accesses.is_empty() || accesses.iter().any(|access| access.indices.is_none()) {
             return None;
         }
+        let scope = schedule.tree.scope(alloc);
         let blocks: Vec<Id> = accesses
             .iter()
-            .map(|access| outer_block(schedule, access.stmt))
+            .map(|access| only_block_around(schedule, access.stmt, scope))
             .collect::<Option<_>>()?;
         let around = schedule.tree.parent(alloc);
         let mut loops = schedule.tree.loops_around(blocks[0]);
@@ -100,11 +101,7 @@ impl Uses {
             let threads = loops.iter().position(|&each| is_over_threads(schedule, each));
             loops.truncate(threads.unwrap_or(loops.len()));
         }
-        let outer = around
-            .into_iter()
-            .flat_map(|around| std::iter::once(around).chain(schedule.tree.ancestors(around)))
-            .filter_map(|id| space.find(schedule.tree.as_for(id)?.var))
-            .collect();
+        let outer = around.map_or(Vec::new(), |around| schedule.outside(space, around));
         Some(Self { accesses, blocks, loops, outer })
     }
 
@@ -183,10 +180,11 @@ fn find_place(schedule: &Schedule, space: &mut Space, alloc: Id, buffer: Expr) -
     (!is_same || is_small(schedule, buffer)).then_some(place)
 }
 
-/// The block around a statement that is in no other one. None where it is in no block, or in one of one.
-fn outer_block(schedule: &Schedule, stmt: Id) -> Option<Id> {
+/// The one block of a scope around a statement. None where it is in no block of it, or in one of one.
+fn only_block_around(schedule: &Schedule, stmt: Id, scope: Option<Id>) -> Option<Id> {
     let mut blocks = std::iter::once(stmt)
         .chain(schedule.tree.ancestors(stmt))
+        .take_while(|&id| Some(id) != scope)
         .filter(|&id| schedule.tree.as_block(id).is_some());
     let block = blocks.next()?;
     blocks.next().is_none().then_some(block)
@@ -284,7 +282,7 @@ fn covers(space: &Space, written: &[Range], read: &[Range]) -> bool {
 }
 
 /// Whether a block writes every element of the box around what it writes, while the outer variables stay.
-fn writes_all(schedule: &Schedule, space: &mut Space, id: Id, outer: &[AtomId]) -> bool {
+pub(crate) fn writes_all(schedule: &Schedule, space: &mut Space, id: Id, outer: &[AtomId]) -> bool {
     let Some(block) = schedule.tree.as_block(id) else { return false };
     if let Some(predicate) = block.predicate
         && !schedule.is_domain_predicate(space, id, predicate)

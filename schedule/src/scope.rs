@@ -192,6 +192,20 @@ impl Schedule {
         vars.filter_map(|var| space.node(var).as_atom()).collect()
     }
 
+    /// The variables of a loop or a block, and of those around it, as atoms: they stay what they are while its body runs.
+    pub(crate) fn outside(&self, space: &Space, around: Id) -> Vec<AtomId> {
+        let mut atoms = Vec::new();
+        for id in std::iter::once(around).chain(self.tree.ancestors(around)) {
+            let vars: Vec<Expr> = match self.tree.get(id) {
+                Node::For(each) => vec![each.var],
+                Node::Block(block) => block.iters.iter().map(|iter| iter.var).collect(),
+                _ => Vec::new(),
+            };
+            atoms.extend(vars.into_iter().filter_map(|var| space.find(var)));
+        }
+        atoms
+    }
+
     /// What the iterators of a block are bound to.
     pub(crate) fn bindings(&self, space: &mut Space, block: Id) -> Vec<Sum> {
         let iters = self.tree.as_block(block).map_or(&[][..], |block| &block.iters);

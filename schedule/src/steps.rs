@@ -16,6 +16,8 @@ pub enum Tail {
     Cut,
     /// The last step starts earlier.
     Shift,
+    /// The last steps run as the others do, in padded copies of the buffers.
+    Pad,
     /// There is none, or the split is refused.
     Perfect,
 }
@@ -107,6 +109,7 @@ impl Schedule {
             Tail::Mask => "mask",
             Tail::Cut => "cut",
             Tail::Shift => "shift",
+            Tail::Pad => "pad",
             Tail::Perfect => "perfect",
         };
         Ok(loops(self.step("split", vec![of(each), numbers(factors), word(tail)])?))
@@ -234,6 +237,12 @@ impl Schedule {
     /// One block of a loop with the block inside it, whose instances are tiles.
     pub fn blockize(&mut self, each: Loop) -> Result<Block> {
         self.one_block("blockize", vec![of(each)])
+    }
+
+    /// One block around several, which stand one behind the other.
+    pub fn blockize_all(&mut self, inside: &[Block]) -> Result<Block> {
+        let inside = Value::List(inside.iter().map(|&block| of(block)).collect());
+        self.one_block("blockize", vec![inside])
     }
 
     /// A buffer that a block writes in another layout, told by a map such as `(i, j) -> (i / 16, j, i % 16)`, which may leave holes

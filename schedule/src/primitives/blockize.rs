@@ -9,7 +9,7 @@
 //!
 //! What each iterator is bound to divides into whole tiles, which the loops around move, and places in one, which the loops inside
 //! do. The initial statement of a reduction runs for all places of a tile at first, in loops of its own. A tile that is not full has
-//! a predicate inside.
+//! a predicate inside. `enclose.rs` makes one block of several.
 
 use std::collections::HashMap;
 
@@ -21,11 +21,13 @@ use crate::schedule::{Block, Schedule};
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
 use crate::tree::{BlockNode, For, Id, Iter, Node};
 
+use super::enclose::enclose;
+
 pub(super) static BLOCKIZE: Primitive = Primitive {
     name: "blockize",
     version: 1,
-    summary: "Makes one block of a loop with the block inside it, whose instances are tiles.",
-    params: &[Param::new("loop", Kind::Loop)],
+    summary: "Makes one block of a loop with the block inside it, whose instances are tiles; or of a list of blocks.",
+    params: &[Param::new("of", Kind::LoopOrBlocks)],
     apply,
 };
 
@@ -37,6 +39,9 @@ struct Division {
 }
 
 fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
+    if args.is_list(0) {
+        return enclose(schedule, &args.ids(0));
+    }
     let at = args.id(0);
     let Some(id) = schedule.only_block(at) else {
         return refuse(at, "the loop does not hold exactly one block");

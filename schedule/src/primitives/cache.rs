@@ -5,11 +5,13 @@
 //!                                            block "C" … { %C[…] = %B_local[…] }
 //! ```
 //!
-//! The copy has the shape of the buffer, and holds what is accessed; with `compute_at` it becomes a tile.
+//! The copy has the shape of the buffer, and holds what is accessed; with `compute_at` it becomes a tile. Inside of a block it holds
+//! what one step of that accesses.
 
 use tenon_plugin_api::ir::{Attrs, BuildPrim, Expr};
 
 use crate::access::Access;
+use crate::compact::writes_all;
 use crate::exprs::Replacing;
 use crate::index::{Range, Space, Sum};
 use crate::refusal::{Result, refuse};
@@ -71,7 +73,7 @@ fn cache_read(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
         readers.iter().flat_map(|&reader| schedule.bound_accesses(&mut space, reader)).collect();
     let met: Vec<&Access> =
         accesses.iter().filter(|access| access.buffer == buffer && !access.is_store).collect();
-    let region = schedule.region_inside(&mut space, buffer, &met);
+    let region = region_of(schedule, &mut space, scope, buffer, &met);
     let place = match (writers.first(), among.iter().find(|block| readers.contains(block))) {
         (Some(&writer), _) => (top_of(schedule, scope, writer), true),
         (None, Some(&reader)) => (top_of(schedule, scope, reader), false),
@@ -95,12 +97,6 @@ fn cache_write(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     let id = args.id(0);
     let buffer = named(schedule, id, args.text(1), true)?;
     let scope = schedule.tree.scope(id);
-    if let Some(outer) = scope {
-        return refuse(
-            outer,
-            "each step of this block, which is around it, would write back all of the copy",
-        );
-    }
     let among = schedule.tree.blocks_of(scope);
     for &other in among.iter().filter(|&&other| other != id) {
         if schedule.buffers(other, true).contains(&buffer) {
@@ -108,10 +104,13 @@ fn cache_write(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
         }
     }
     let mut space = schedule.space();
+    if let Some(scope) = scope {
+        check_box(schedule, &mut space, scope, id, buffer)?;
+    }
     let accesses = schedule.bound_accesses(&mut space, id);
     let met: Vec<&Access> =
         accesses.iter().filter(|access| access.buffer == buffer && access.is_store).collect();
-    let region = schedule.region_inside(&mut space, buffer, &met);
+    let region = region_of(schedule, &mut space, scope, buffer, &met);
     let top = top_of(schedule, scope, id);
     for &other in among.iter().filter(|&&other| other != id) {
         let reads = schedule.buffers(other, false).contains(&buffer);
@@ -125,6 +124,68 @@ fn cache_write(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     use_instead(schedule, id, buffer, cache);
     schedule.allocate(scope, cache);
     Ok(vec![Block(block).into()])
+}
+
+/// What is copied: values of each axis, and the domain of the iterator that goes through them. In a block the values depend on its
+/// iterators, and may leave the domain.
+struct Copied {
+    values: Range,
+    domain: Range,
+}
+
+fn region_of(
+    schedule: &Schedule,
+    space: &mut Space,
+    scope: Option<Id>,
+    buffer: Expr,
+    accesses: &[&Access],
+) -> Vec<Copied> {
+    let Some(scope) = scope else {
+        let region = schedule.region_inside(space, buffer, accesses);
+        let same = |range: Range| Copied { values: range.clone(), domain: range };
+        return region.into_iter().map(same).collect();
+    };
+    let fixed = schedule.outside(space, scope);
+    let region = schedule.region(space, buffer, accesses, &|atom| fixed.contains(&atom));
+    let whole = schedule.whole(space, buffer);
+    region.into_iter().zip(whole).map(|(values, domain)| Copied { values, domain }).collect()
+}
+
+/// Refuses a block of which it is not known that a step of the block around it writes all of a box: the copy would write back what
+/// another step has written.
+fn check_box(
+    schedule: &Schedule,
+    space: &mut Space,
+    scope: Id,
+    id: Id,
+    buffer: Expr,
+) -> Result<()> {
+    let outside = schedule.outside(space, scope);
+    let Some(block) = schedule.tree.as_block(id) else { return refuse(id, "it is no block") };
+    let accesses = schedule.accesses(space, id);
+    let (stores, loads): (Vec<&Access>, Vec<&Access>) =
+        accesses.iter().filter(|access| access.buffer == buffer).partition(|it| it.is_store);
+    if block.init.is_none() && !loads.is_empty() {
+        return refuse(id, "it reads what was in the buffer before it writes there");
+    }
+    // What a predicate leaves out is beyond the end of the buffer, where nothing is copied.
+    let whole = schedule.whole(space, buffer);
+    let mut goes_to_the_end = |access: &&Access| {
+        let indices = access.indices.as_deref().unwrap_or_default();
+        indices.iter().zip(&whole).all(|(index, axis)| {
+            let range = index.as_atom().and_then(|atom| space.range(atom));
+            let is_fixed = space.nodes_of(index).iter().all(|atom| outside.contains(atom));
+            range == Some(axis) || is_fixed
+        })
+    };
+    let is_box = block.predicate.is_none() || stores.iter().all(&mut goes_to_the_end);
+    if !is_box || !writes_all(schedule, space, id, &outside) {
+        return refuse(
+            id,
+            "a step of the block around it is not known to write all of a box of the buffer",
+        );
+    }
+    Ok(())
 }
 
 /// The buffer of a name that a block reads or writes.
@@ -165,23 +226,31 @@ fn copy_nest(
     space: &mut Space,
     buffer: Expr,
     scope: &str,
-    region: &[Range],
+    region: &[Copied],
     is_to_cache: bool,
 ) -> (Expr, Id, Id) {
     let name = format!("{}_{scope}", schedule.var_name(buffer));
     let ty = schedule.body().ty(buffer).expect("a buffer has a type");
     let cache = schedule.new_buffer(&name, ty, if scope == "global" { "" } else { scope });
-    let (mut iters, mut loops) = (Vec::new(), Vec::new());
-    for (axis, range) in region.iter().enumerate() {
+    let (mut iters, mut loops, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
+    for (axis, Copied { values, domain }) in region.iter().enumerate() {
         let [var, each] =
             [format!("v{axis}"), format!("ax{axis}")].map(|name| schedule.index_var(&name));
-        space.set_range(each, Range { min: Sum::default(), extent: range.extent.clone() });
-        let value = space.node(each).add(&range.min);
-        let [binding, min, extent] =
-            [&value, &range.min, &range.extent].map(|sum| space.build(&mut schedule.rw, sum));
+        space.set_range(each, Range { min: Sum::default(), extent: values.extent.clone() });
+        let value = space.node(each).add(&values.min);
+        let end = domain.min.add(&domain.extent);
+        if values != domain && !space.is_less(&value, &end) {
+            conditions.push(schedule.less(space, &value, &end));
+        }
+        if values != domain && !space.is_natural(&value.sub(&domain.min)) {
+            conditions.push(schedule.at_least(space, &value, &domain.min));
+        }
+        let [binding, min, extent, steps] = [&value, &domain.min, &domain.extent, &values.extent]
+            .map(|sum| space.build(&mut schedule.rw, sum));
         iters.push(Iter { var, kind: schedule.kind_term(false), binding, min, extent });
-        loops.push((each, extent));
+        loops.push((each, steps));
     }
+    let predicate = schedule.join(space, &conditions);
     let at: Vec<Expr> = iters.iter().map(|iter| iter.var).collect();
     let (from, to) = if is_to_cache { (buffer, cache) } else { (cache, buffer) };
     let value = schedule.rw.load(from, &at);
@@ -189,7 +258,7 @@ fn copy_nest(
     let block = schedule.tree.make(Node::Block(BlockNode {
         name: schedule.symbol(&name),
         iters,
-        predicate: None,
+        predicate,
         attrs: Attrs::NONE,
         init: None,
         body,

@@ -6,6 +6,7 @@ mod cache;
 mod compute_at;
 mod decompose;
 mod decompose_padding;
+mod enclose;
 mod epilogue;
 mod find;
 mod fuse;

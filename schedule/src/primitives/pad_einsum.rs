@@ -63,14 +63,19 @@ enum Axis {
 }
 
 fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
-    let id = args.id(0);
+    let multiples: Vec<i64> = args.factors(1).into_iter().flatten().collect();
+    pad_to(schedule, args.id(0), &multiples)
+}
+
+/// Rounds the extents of the iterators of a block up to multiples.
+pub(super) fn pad_to(schedule: &mut Schedule, id: Id, multiples: &[i64]) -> Result<Vec<Handle>> {
     let among = schedule.tree.blocks_of(schedule.tree.scope(id));
     if let Some(why) = schedule.why_no_reduction(id, &among) {
         return refuse(id, format!("the block is no reduction: {why}"));
     }
     let reduction = recognize(schedule, id)?;
     let mut space = schedule.space();
-    let iters = iterators(schedule, &mut space, id, &args.factors(1))?;
+    let iters = iterators(schedule, &mut space, id, multiples)?;
     let mut operands = operands(schedule, &mut space, id, &iters)?;
     operands.sort_by_key(|operand| operand.buffer == reduction.buffer);
     let pad = neutral(schedule, id, &reduction, &operands, &iters)?;
@@ -102,7 +107,7 @@ fn iterators(
     schedule: &Schedule,
     space: &mut Space,
     id: Id,
-    multiples: &[Option<i64>],
+    multiples: &[i64],
 ) -> Result<Vec<Padded>> {
     let Some(block) = schedule.tree.as_block(id) else { return refuse(id, "it is no block") };
     let loops = schedule.tree.loops_around(id);
@@ -126,10 +131,10 @@ fn iterators(
         return refuse(inner, "it is not the only statement inside the loop around it");
     }
     let mut padded: Vec<Padded> = Vec::new();
-    for (iter, multiple) in block.iters.iter().zip(multiples) {
-        let Some(multiple) = multiple.filter(|&multiple| multiple > 0) else {
+    for (iter, &multiple) in block.iters.iter().zip(multiples) {
+        if multiple <= 0 {
             return refuse(id, "a multiple is not positive");
-        };
+        }
         let is_own = |each: &&Id| {
             schedule.tree.as_for(**each).is_some_and(|each| each.var == iter.binding)
                 && padded.iter().all(|other| other.each != **each)

@@ -14,6 +14,8 @@
 //! * `cut`: a second nest takes the rest, so that the first has no condition;
 //! * `shift`: the last step starts earlier and overlaps the one before (`ShiftInwards` of Halide); for blocks that write what
 //!   they compute of their inputs alone, and an extent of at least one step;
+//! * `pad`: the last steps run as the others do (`RoundUp` of Halide), in copies of the buffers that are as large: `pad_einsum`. The
+//!   blocks that copy are given behind the loops;
 //! * `perfect`: refused unless there is no tail.
 
 use tenon_plugin_api::ir::{Expr, LoopKind};
@@ -23,10 +25,11 @@ use crate::index::{Range, Space, Sum};
 use crate::refusal::{Refusal, Result, refuse};
 use crate::schedule::{Loop, Schedule};
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
-use crate::tree::{For, Id, Node};
+use crate::tree::{For, Id, Iter, Node};
 
 use super::fuse::plain;
 use super::kinds::independent;
+use super::pad_einsum::pad_to;
 
 pub(super) static SPLIT: Primitive = Primitive {
     name: "split",
@@ -35,7 +38,8 @@ pub(super) static SPLIT: Primitive = Primitive {
     params: &[
         Param::new("loop", Kind::Loop),
         Param::new("factors", Kind::Factors),
-        Param::new("tail", Kind::Word(&["guard", "mask", "cut", "shift", "perfect"])).or("guard"),
+        Param::new("tail", Kind::Word(&["guard", "mask", "cut", "shift", "pad", "perfect"]))
+            .or("guard"),
     ],
     apply,
 };
@@ -65,6 +69,7 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
         }
         "cut" => cut(schedule, &mut space, id, &each, &extent, &factors),
         "shift" => shift(schedule, &mut space, id, &each, &extent, &factors),
+        "pad" => pad(schedule, &mut space, id, &factors),
         _ => Ok(nest(schedule, &mut space, id, &each, &factors, Some(&extent))),
     }
 }
@@ -270,6 +275,38 @@ fn shift(
     let built = space.build(&mut schedule.rw, &start.add(&within));
     schedule.substitute(each.body, [(each.var, built)]);
     Ok(loops.into_iter().map(|id| Loop(id).into()).collect())
+}
+
+/// The loop goes through whole steps, in padded copies of the buffers.
+fn pad(schedule: &mut Schedule, space: &mut Space, id: Id, factors: &[Sum]) -> Result<Vec<Handle>> {
+    let Some(multiple) = product(id, &factors[1..])?.value() else {
+        return refuse(
+            id,
+            "buffers are padded to a multiple of a number, which the factors are not",
+        );
+    };
+    let Some(block) = schedule.only_block(id) else {
+        return refuse(
+            id,
+            "the loop does not hold exactly one block, whose buffers could be padded",
+        );
+    };
+    let var = schedule.tree.as_for(id).map(|each| each.var);
+    let iters = schedule.tree.as_block(block).map_or(&[][..], |block| &block.iters);
+    let of = |iter: &Iter| if Some(iter.binding) == var { multiple } else { 1 };
+    let multiples: Vec<i64> = iters.iter().map(of).collect();
+    if !multiples.contains(&multiple) {
+        return refuse(block, "none of its iterators is bound to the loop alone");
+    }
+    let copies = pad_to(schedule, block, &multiples)?;
+    let each = plain(schedule, id)?.clone();
+    let extent = space.read(schedule.body(), each.extent);
+    if product(id, factors)? != extent {
+        return refuse(id, "the factors do not divide the extent that the loop has with padding");
+    }
+    let mut handles = nest(schedule, space, id, &each, factors, None);
+    handles.extend(copies);
+    Ok(handles)
 }
 
 /// Says of the blocks of a copy which they are.

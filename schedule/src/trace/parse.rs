@@ -144,6 +144,8 @@ fn value(param: &Param, raw: &Raw, known: &HashMap<&str, Handle>) -> Result<Valu
     let element = match param.kind {
         Kind::Loops => Kind::Loop,
         Kind::Blocks => Kind::Block,
+        Kind::LoopOrBlocks if matches!(raw, Raw::List(_)) => Kind::Block,
+        Kind::LoopOrBlocks => return item(Kind::Loop, raw),
         Kind::Ints => Kind::Int,
         Kind::Factors => Kind::Factors,
         kind => return item(kind, raw),
@@ -166,6 +168,7 @@ impl Kind {
             Kind::LoopOrBlock => "a loop or a block",
             Kind::Loops => "a list of loops",
             Kind::Blocks => "a list of blocks",
+            Kind::LoopOrBlocks => "a loop or a list of blocks",
             Kind::Int => "an integer",
             Kind::Factors => "a list of integers, of which one may be `_`",
             Kind::Ints => "a list of integers",

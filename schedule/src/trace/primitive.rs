@@ -73,6 +73,7 @@ pub(crate) enum Kind {
     LoopOrBlock,
     Loops,
     Blocks,
+    LoopOrBlocks,
     Int,
     /// Integers, of which one may be open.
     Factors,
@@ -130,6 +131,11 @@ impl Args {
             Value::Handle(handle) => handle.id(),
             other => panic!("argument {at} is {other:?}"),
         }
+    }
+
+    /// Whether a list was given.
+    pub(crate) fn is_list(&self, at: usize) -> bool {
+        matches!(self.0[at], Value::List(_))
     }
 
     pub(crate) fn ids(&self, at: usize) -> Vec<Id> {
