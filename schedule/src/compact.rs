@@ -191,7 +191,7 @@ fn only_block_around(schedule: &Schedule, stmt: Id, scope: Option<Id>) -> Option
 }
 
 /// Whether, while the outer variables stay what they are, everything that is read is among what was written before.
-fn writes_what_it_reads(
+pub(crate) fn writes_what_it_reads(
     schedule: &Schedule,
     space: &mut Space,
     buffer: Expr,

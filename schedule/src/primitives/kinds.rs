@@ -6,6 +6,7 @@
 use tenon_plugin_api::ir::{Expr, LoopKind, Symbol};
 
 use crate::access::Access;
+use crate::compact::writes_what_it_reads;
 use crate::index::{AtomId, Space, Sum, is_injective};
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
@@ -160,6 +161,40 @@ pub(super) fn independent(schedule: &Schedule, id: Id, reductions: bool) -> Resu
         let among = if is_apart { &[block][..] } else { &blocks };
         check_block(schedule, block, among, var, reductions)?;
     }
+    if is_apart { Ok(()) } else { check_flow(schedule, id, var, &blocks) }
+}
+
+/// What a block reads of another one inside of the loop was written in the same step.
+fn check_flow(schedule: &Schedule, id: Id, var: Expr, blocks: &[Id]) -> Result<()> {
+    let mut space = schedule.space();
+    let accesses = schedule.bound_accesses(&mut space, id);
+    let own = schedule.allocated(&schedule.tree.walk(id));
+    let outside = schedule.outside(&space, id);
+    let Some(var) = space.find(var) else { return Ok(()) };
+    for buffer in schedule.buffers(id, true).into_iter().filter(|buffer| !own.contains(buffer)) {
+        let (mut met, mut of) = (Vec::new(), Vec::new());
+        for access in accesses.iter().filter(|access| access.buffer == buffer) {
+            let block = blocks.iter().find(|&&block| schedule.tree.is_inside(access.stmt, block));
+            met.extend(block.map(|_| access.clone()));
+            of.extend(block);
+        }
+        let of_both = met.iter().zip(&of);
+        let (writes, reads): (Vec<_>, Vec<_>) = of_both.partition(|(access, _)| access.is_store);
+        let is_other = |block: &Id| writes.iter().any(|(_, writer)| *writer != block);
+        let Some((_, reader)) = reads.into_iter().find(|(_, reader)| is_other(reader)) else {
+            continue;
+        };
+        let rank = schedule.shape(buffer).len();
+        let all: Vec<&Access> = met.iter().collect();
+        let is_apart = is_buffer_apart(&mut space, &all, rank, var, &|it| outside.contains(&it));
+        if !is_apart && !writes_what_it_reads(schedule, &mut space, buffer, &met, &of, &outside) {
+            let name = schedule.var_name(buffer);
+            return refuse(
+                *reader,
+                format!("it reads of `{name}` what another step of the loop may write"),
+            );
+        }
+    }
     Ok(())
 }
 
@@ -178,10 +213,20 @@ pub(super) fn are_steps_apart(schedule: &Schedule, id: Id, var: Expr) -> bool {
     let written = schedule.buffers(id, true);
     written.iter().filter(|buffer| !own.contains(buffer)).all(|&buffer| {
         let met: Vec<&Access> = accesses.iter().filter(|access| access.buffer == buffer).collect();
-        let rank = schedule.shape(buffer).len();
-        (0..rank).any(|axis| is_apart_on(&space, &met, axis, var, &is_fixed))
-            || says_the_step(&mut space, &met, rank, var, &is_fixed)
+        is_buffer_apart(&mut space, &met, schedule.shape(buffer).len(), var, &is_fixed)
     })
+}
+
+/// The same of all accesses to one buffer.
+pub(super) fn is_buffer_apart(
+    space: &mut Space,
+    accesses: &[&Access],
+    rank: usize,
+    var: AtomId,
+    is_fixed: &dyn Fn(AtomId) -> bool,
+) -> bool {
+    (0..rank).any(|axis| is_apart_on(space, accesses, axis, var, is_fixed))
+        || says_the_step(space, accesses, rank, var, is_fixed)
 }
 
 /// Whether the indices that all accesses have in common take other values in each step: of a loop that was made of several, its
