@@ -217,6 +217,9 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         String::from("blockize([b, c])"),
         format!("pad_einsum(b, {multiples})"),
         format!("set_scope(b, \"{buffer}\", {scope})"),
+        format!("storage_align(b, \"{buffer}\", -2, 8, {factor})"),
+        format!("annotate({each}, \"settled\")"),
+        format!("unannotate({each}, \"settled\")"),
         format!("tensorize({each}, \"x86.fma.f32x8\")"),
         format!("tensorize({each}, \"x86.fma.f32x8\")"),
     ];

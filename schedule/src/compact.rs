@@ -2,12 +2,14 @@
 //!
 //! A schedule leaves the buffers between blocks at their full size. Where all accesses to a buffer are inside of a loop, and each
 //! step writes what it reads, the buffer is made anew in each step, as large as what that step accesses. Nests one after the other that
-//! each write what they read of it, as the parts of a loop that was cut do, have a buffer each.
+//! each write what they read of it, as the parts of a loop that was cut do, have a buffer each. Rows become longer in the end where a
+//! block says so (`align.rs`).
 
 use tenon_plugin_api::ir::{Build, BuildPrim, Dim, Expr, LoopKind, View};
 use tenon_plugin_api::pass::{PassError, PrimFunc};
 
 use crate::access::Access;
+use crate::align::lengthen_rows;
 use crate::bind_threads::{is_over_threads, scope_of};
 use crate::index::{AtomId, Range, Space, Sum};
 use crate::schedule::Schedule;
@@ -34,6 +36,7 @@ pub fn compact_buffers(program: &PrimFunc) -> Result<PrimFunc, PassError> {
             has_changed = true;
         }
     }
+    has_changed |= lengthen_rows(&mut schedule);
     match has_changed {
         true => schedule.finish(),
         false => Ok(program.clone()),

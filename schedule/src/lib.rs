@@ -28,6 +28,7 @@
 #![deny(missing_docs)]
 
 mod access;
+mod align;
 mod bind_threads;
 mod compact;
 mod conditions;
@@ -49,7 +50,7 @@ mod write;
 pub use bind_threads::bind_threads;
 pub use compact::compact_buffers;
 pub use machine::{Machine, Total};
-pub use primitives::all as primitives;
+pub use primitives::{SETTLED, all as primitives};
 pub use query::{Stride, Work};
 pub use refusal::{Refusal, Result};
 pub use rule::{Answered, OfProgram, Task, ask};

@@ -68,6 +68,24 @@ impl Schedule {
         }
     }
 
+    /// Makes a buffer where another one was made.
+    pub(crate) fn make(&mut self, new: Expr, old: Expr) {
+        for id in self.tree.all() {
+            if let Node::Alloc(made) = self.tree.get_mut(id)
+                && *made == old
+            {
+                *made = new;
+            }
+        }
+    }
+
+    /// Makes a buffer in the place of another one, and has every access go to it, at the indices it had.
+    pub(crate) fn make_instead(&mut self, old: Expr, new: Expr) {
+        self.make(new, old);
+        let (root, mut space) = (self.tree.root, self.space());
+        self.rewrite(root, &mut Replacing::of([(old, new)]), &mut space, |_, _, _| None);
+    }
+
     /// Serial loops from zero on around a statement, with these variables and extents, outermost first.
     pub(crate) fn loops_over(&mut self, body: Id, loops: Vec<(Expr, Expr)>) -> Id {
         let min = self.int(0);

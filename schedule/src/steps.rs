@@ -268,6 +268,30 @@ impl Schedule {
     pub fn set_scope(&mut self, block: Block, buffer: &str, memory: Memory) -> Result<()> {
         self.step("set_scope", vec![of(block), text(buffer), scope(memory)]).map(drop)
     }
+
+    /// Makes rows of a buffer that a block writes start a number of elements apart that is `offset` modulo `factor`.
+    pub fn storage_align(
+        &mut self,
+        block: Block,
+        buffer: &str,
+        axis: i64,
+        factor: i64,
+        offset: i64,
+    ) -> Result<()> {
+        let [axis, factor, offset] = [axis, factor, offset].map(Value::Int);
+        self.step("storage_align", vec![of(block), text(buffer), axis, factor, offset]).map(drop)
+    }
+
+    /// Says something of a loop, under a key such as [`SETTLED`](crate::SETTLED).
+    pub fn annotate(&mut self, each: Loop, key: &str, value: bool) -> Result<()> {
+        let value = word(if value { "true" } else { "false" });
+        self.step("annotate", vec![of(each), text(key), value]).map(drop)
+    }
+
+    /// Takes back what was said of a loop.
+    pub fn unannotate(&mut self, each: Loop, key: &str) -> Result<()> {
+        self.step("unannotate", vec![of(each), text(key)]).map(drop)
+    }
 }
 
 fn of(handle: impl Into<Handle>) -> Value {

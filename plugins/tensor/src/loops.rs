@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use tenon_plugin_api::prelude::*;
 use tenon_plugin_api::rule::INTRINSIC;
+use tenon_schedule::SETTLED;
 
 /// The number of steps of a loop, when it is a constant.
 pub(crate) fn constant_extent(body: BodyView<'_>, stmt: Expr) -> Option<i64> {
@@ -16,16 +17,19 @@ pub(crate) fn constant_extent(body: BodyView<'_>, stmt: Expr) -> Option<i64> {
     }
 }
 
-/// The loops that an instruction computes at once, and those inside them.
-pub(crate) fn loops_in_tiles(body: BodyView<'_>) -> HashSet<Expr> {
+/// The loops that an instruction computes at once, those of which a schedule says that they stay as they are, and those inside them.
+pub(crate) fn settled_loops(body: BodyView<'_>) -> HashSet<Expr> {
     let mut inside = HashSet::new();
-    // The loops of a tile that are open: a tile has none of its own.
+    // The loops that are open from the outermost settled one on.
     let mut open = 0;
     for step in body.walk(body.root()) {
         match step {
             Walk::Enter(stmt) => {
                 let View::For { attrs, .. } = body.view(stmt) else { continue };
-                if open > 0 || body.terms().attrs(attrs).str(INTRINSIC).is_some() {
+                let attrs = body.terms().attrs(attrs);
+                let is_settled =
+                    attrs.str(INTRINSIC).is_some() || attrs.bool(SETTLED) == Some(true);
+                if open > 0 || is_settled {
                     open += 1;
                     inside.insert(stmt);
                 }

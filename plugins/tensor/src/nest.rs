@@ -6,7 +6,7 @@ use std::ops::Range;
 use tenon_plugin_api::prelude::*;
 
 use crate::arith::{Forms, Interval, Linear};
-use crate::loops::{constant_extent, loops_in_tiles};
+use crate::loops::{constant_extent, settled_loops};
 
 /// What an expression depends on when it reads memory or is not understood: on every loop.
 const ALL_LOOPS: u32 = u32::MAX;
@@ -43,7 +43,7 @@ pub(crate) struct Loop {
     pub(crate) steps: Option<i64>,
     pub(crate) depth: usize,
     /// Whether an instruction computes it, or a loop around it, at once.
-    is_in_tile: bool,
+    is_settled: bool,
     /// The loop directly around it.
     pub(crate) parent: Option<usize>,
     /// The loops inside.
@@ -86,7 +86,7 @@ impl<'a> Nest<'a> {
 
     /// Whether a loop stays as it is: an instruction computes it, or it lies too deep for questions.
     pub(crate) fn is_settled(&self, index: usize) -> bool {
-        self.loops[index].is_in_tile || self.loops[index].depth > MAX_DEPTH
+        self.loops[index].is_settled || self.loops[index].depth > MAX_DEPTH
     }
 
     /// Whether the steps of a loop may run in any order: no step reads or writes an element that another
@@ -199,7 +199,7 @@ impl<'a> Nest<'a> {
     /// Numbers the statements, and finds loops and accesses.
     fn walk(&mut self) {
         let mut position = 0u32;
-        let in_tile = loops_in_tiles(self.body);
+        let settled = settled_loops(self.body);
         let mut open: Vec<usize> = Vec::new();
         for step in self.body.walk(self.body.root()) {
             let (stmt, is_enter) = match step {
@@ -229,7 +229,7 @@ impl<'a> Nest<'a> {
                         kind,
                         steps: constant_extent(self.body, stmt),
                         depth: open.len(),
-                        is_in_tile: in_tile.contains(&stmt),
+                        is_settled: settled.contains(&stmt),
                         parent: open.last().copied(),
                         inner: loops..loops,
                         accesses: accesses..accesses,

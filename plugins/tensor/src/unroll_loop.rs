@@ -16,7 +16,7 @@
 
 use tenon_plugin_api::prelude::*;
 
-use crate::loops::{bound_variable, constant_extent, loops_in_tiles, with_kind};
+use crate::loops::{bound_variable, constant_extent, settled_loops, with_kind};
 
 /// Replaces unrolled loops by one copy of their body for each step.
 #[pass(
@@ -28,7 +28,7 @@ use crate::loops::{bound_variable, constant_extent, loops_in_tiles, with_kind};
 )]
 fn unroll_loop(func: PrimFunc, _: &Module, cx: &PassContext, options: Options) -> Result<PrimFunc> {
     let mut rw = func.edit();
-    let in_tile = loops_in_tiles(func.view());
+    let settled = settled_loops(func.view());
     let mut has_loop = SideTable::new(rw.body(), false);
     // Nodes that a statement has at least, so that loops around one that is too large are not all counted.
     let mut least = SideTable::new(rw.body(), 0i64);
@@ -49,7 +49,7 @@ fn unroll_loop(func: PrimFunc, _: &Module, cx: &PassContext, options: Options) -
         let is_wanted = match kind {
             LoopKind::Unrolled => true,
             LoopKind::Serial => {
-                steps <= options.auto_extent && !has_loop[expr] && !in_tile.contains(&expr)
+                steps <= options.auto_extent && !has_loop[expr] && !settled.contains(&expr)
             }
             LoopKind::Parallel | LoopKind::Vectorized | LoopKind::ThreadBound => false,
         };

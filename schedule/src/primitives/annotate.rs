@@ -1,45 +1,72 @@
-//! What is said of buffers, without a change of what is computed.
+//! What is said of a loop, for those who come behind.
+//!
+//! ```ir
+//! for %i in 0..64 { … }      =>      for %i in 0..64 { settled = true } { … }
+//! ```
+//!
+//! A key is one of [`KEYS`], each of which something reads; anything else is refused, since nobody would.
 
-use crate::exprs::Replacing;
+use tenon_plugin_api::ir::{AttrValue, Build, Context};
+
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
-use crate::tree::Node;
 
-use super::cache::{SCOPES, named};
+/// No pass changes how a loop and those inside of it run: none of them becomes parallel, lanes of vectors or copies of its body, or
+/// one with another.
+pub const SETTLED: &str = "settled";
 
-pub(super) static SET_SCOPE: Primitive = Primitive {
-    name: "set_scope",
+/// The keys that there are: all of them stand at loops, and are true or false.
+const KEYS: &[&str] = &[SETTLED];
+
+pub(super) static ANNOTATE: Primitive = Primitive {
+    name: "annotate",
     version: 1,
-    summary: "Says in which memory a buffer that a block writes is made.",
+    summary: "Says of a loop that passes leave it, and those inside of it, as they are: `settled`.",
     params: &[
-        Param::new("block", Kind::Block),
-        Param::new("buffer", Kind::Text),
-        Param::new("scope", Kind::Word(SCOPES)),
+        Param::new("loop", Kind::Loop),
+        Param::new("key", Kind::Text),
+        Param::new("value", Kind::Word(&["true", "false"])).or("true"),
     ],
-    apply: set_scope,
+    apply: annotate,
 };
 
-fn set_scope(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
-    let id = args.id(0);
-    let buffer = named(schedule, id, args.text(1), true)?;
-    if !schedule.all_allocated().contains(&buffer) {
-        return refuse(id, "the buffer is a parameter, which is made elsewhere");
-    }
-    let Some(ty) = schedule.body().ty(buffer) else { return refuse(id, "the buffer has no type") };
-    let scope = args.text(2).to_owned();
-    let name = schedule.var_name(buffer);
-    let new = schedule.new_buffer(&name, ty, if scope == "global" { "" } else { &scope });
-    let root = schedule.tree.root;
-    for id in schedule.tree.all() {
-        if let Node::Alloc(made) = schedule.tree.get_mut(id)
-            && *made == buffer
-        {
-            *made = new;
-        }
-    }
-    let mut space = schedule.space();
-    let mut replacing = Replacing::of([(buffer, new)]);
-    schedule.rewrite(root, &mut replacing, &mut space, |_, _, _| None);
+pub(super) static UNANNOTATE: Primitive = Primitive {
+    name: "unannotate",
+    version: 1,
+    summary: "Takes back what was said of a loop.",
+    params: &[Param::new("loop", Kind::Loop), Param::new("key", Kind::Text)],
+    apply: unannotate,
+};
+
+fn annotate(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
+    let (id, key) = (args.id(0), known(args)?);
+    let value = AttrValue::Bool(args.text(2) == "true");
+    let each = schedule.tree.for_mut(id);
+    let attrs = schedule.rw.with_cx(|cx| cx.with_attr(each.attrs, key, value));
+    each.attrs = attrs;
     Ok(Vec::new())
+}
+
+fn unannotate(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
+    let (id, key) = (args.id(0), known(args)?);
+    let each = schedule.tree.for_mut(id);
+    let attrs = schedule.rw.with_cx(|cx| cx.without_attr(each.attrs, key));
+    if attrs == each.attrs {
+        return refuse(id, format!("nothing is said of the loop under `{key}`"));
+    }
+    each.attrs = attrs;
+    Ok(Vec::new())
+}
+
+/// The key that is named.
+fn known(args: &Args) -> Result<&'static str> {
+    let given = args.text(1);
+    match KEYS.iter().find(|&&key| key == given) {
+        Some(key) => Ok(key),
+        None => refuse(
+            args.id(0),
+            format!("nothing reads `{given}`; what can be said of a loop is {}", KEYS.join(", ")),
+        ),
+    }
 }

@@ -16,7 +16,7 @@ use crate::index::{AtomId, Range, Space, Sum, is_injective};
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
 use crate::trace::{Args, Handle, IndexMap, Kind, Param, Primitive};
-use crate::tree::{Id, Node};
+use crate::tree::Id;
 
 use super::cache::named;
 
@@ -163,11 +163,5 @@ fn rewrite(
         let pairs = vars.iter().copied().zip(indices.iter().copied());
         Replacing::of(pairs).of_expr(rw, exprs[axis])
     });
-    for id in schedule.tree.all() {
-        if let Node::Alloc(made) = schedule.tree.get_mut(id)
-            && *made == buffer
-        {
-            *made = new;
-        }
-    }
+    schedule.make(new, buffer);
 }

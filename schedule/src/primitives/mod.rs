@@ -20,10 +20,13 @@ mod partition;
 mod reorder;
 mod reverse_inline;
 mod rfactor;
+mod set_scope;
 mod split;
+mod storage_align;
 mod table;
 mod tensorize;
 mod unit;
 
+pub use annotate::SETTLED;
 pub use table::all;
 pub(crate) use table::{find, is_finder};

@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 34] = [
+static PRIMITIVES: [&Primitive; 37] = [
     &find::BLOCK,
     &find::BLOCKS,
     &find::ANCHOR,
@@ -36,7 +36,10 @@ static PRIMITIVES: [&Primitive; 34] = [
     &blockize::BLOCKIZE,
     &layout::TRANSFORM_LAYOUT,
     &pad_einsum::PAD_EINSUM,
-    &annotate::SET_SCOPE,
+    &set_scope::SET_SCOPE,
+    &storage_align::STORAGE_ALIGN,
+    &annotate::ANNOTATE,
+    &annotate::UNANNOTATE,
     &tensorize::TENSORIZE,
 ];
 
