@@ -14,6 +14,7 @@
 use tenon_plugin_api::ir::Expr;
 
 use crate::access::Access;
+use crate::compact::writes_what_it_reads;
 use crate::index::{AtomId, Range, Space, Sum};
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
@@ -88,6 +89,7 @@ pub(super) fn run_behind(schedule: &mut Schedule, id: Id, at: Id, wish: &str) ->
     for &producer in &producers {
         check_finished(schedule, producer, at)?;
     }
+    check_written(schedule, id, &producers)?;
     let is_choice = |&&stmt: &&Id| matches!(schedule.tree.get(stmt), Node::If { .. });
     if let Some(&choice) = schedule.tree.walk(id).iter().find(is_choice) {
         let why = "it runs where this does not hold as well, which is over more than was written";
@@ -161,6 +163,34 @@ fn check_finished(schedule: &Schedule, producer: Id, at: Id) -> Result<()> {
                 format!(
                     "block \"{name}\" is not done in a step of this loop, which goes through its reduction"
                 ),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// In a block what it reads is what the producers write: what was written before the block would be missed.
+fn check_written(schedule: &Schedule, id: Id, producers: &[Id]) -> Result<()> {
+    let Some(scope) = schedule.tree.scope(id) else { return Ok(()) };
+    let mut space = schedule.space();
+    let outside = schedule.outside(&space, scope);
+    let read = schedule.buffers(id, false);
+    for buffer in read {
+        let (mut accesses, mut blocks) = (Vec::new(), Vec::new());
+        for &block in producers.iter().chain([&id]) {
+            let mut met = schedule.bound_accesses(&mut space, block);
+            met.retain(|access| access.buffer == buffer && access.is_store == (block != id));
+            blocks.extend(met.iter().map(|_| block));
+            accesses.extend(met);
+        }
+        let is_written = accesses.iter().any(|access| access.is_store);
+        let (space, outside) = (&mut space, &outside);
+        if is_written && !writes_what_it_reads(schedule, space, buffer, &accesses, &blocks, outside)
+        {
+            let name = schedule.var_name(buffer);
+            return refuse(
+                id,
+                format!("it reads of `{name}` what may be written before the block around it"),
             );
         }
     }
