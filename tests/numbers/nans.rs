@@ -13,7 +13,7 @@ const COLUMNS: usize = 37;
 
 /// What is computed of a matrix `%` whose elements lie between -1 and 1, some of them no numbers, and which elements of
 /// the result come from an element.
-const CASES: [(&str, Reach); 19] = [
+const CASES: [(&str, Reach); 21] = [
     ("max(%) { axis = [1] }", Reach::Row),
     ("min(%) { axis = [1] }", Reach::Row),
     ("max(%) { axis = [0] }", Reach::Column),
@@ -23,6 +23,8 @@ const CASES: [(&str, Reach); 19] = [
     ("sum(%) { axis = [1] }", Reach::Row),
     ("prod(%) { axis = [1] }", Reach::Row),
     ("nn.softmax(%) { axis = -1 }", Reach::WholeRow),
+    ("nn.l2_normalize(%) { axis = [1] }", Reach::WholeRow),
+    ("nn.l2_normalize(%) { axis = [0] }", Reach::WholeColumn),
     ("nn.relu(%)", Reach::Element),
     ("nn.leaky_relu(%)", Reach::Element),
     ("nn.gelu(%)", Reach::Element),

@@ -91,8 +91,8 @@ impl Operator for RoiAlign {
                                 .map(|(y, x)| self.parts(y, x, height, width, |at| plane[at].to_f64()));
                             out.push(T::from_f64(match self.mode.as_str() {
                                 "max" => {
-                                    let largest = |all: [f64; 4]| all.into_iter().fold(f64::NEG_INFINITY, f64::max);
-                                    values.next().map_or(0.0, |first| values.map(largest).fold(largest(first), f64::max))
+                                    let largest = |all: [f64; 4]| all.into_iter().fold(f64::NEG_INFINITY, f64::larger);
+                                    values.next().map_or(0.0, |first| values.map(largest).fold(largest(first), f64::larger))
                                 }
                                 _ => values.flatten().sum::<f64>() / count,
                             }));

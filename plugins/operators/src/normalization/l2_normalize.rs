@@ -39,7 +39,8 @@ impl Operator for L2Normalize {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         let groups = Groups::along(cx.arg(0)?.shape(), &self.axis);
         by_group(cx, &groups, |group, _| {
-            let length = group.iter().map(|x| x * x).sum::<f64>().max(self.epsilon).sqrt();
+            let squares = group.iter().map(|x| x * x).sum::<f64>();
+            let length = squares.larger(self.epsilon).sqrt();
             group.iter_mut().for_each(|x| *x /= length);
         })
     }
