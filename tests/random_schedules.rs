@@ -16,7 +16,7 @@ use tenon_host::testing::Random;
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 use tenon_plugin_api::ir::{Kind, View, Walk};
 
-const SEEDS: u64 = 600;
+const SEEDS: u64 = 1000;
 const STEPS: usize = 8;
 /// What makes plain code of blocks, and of kinds of loops.
 const LOWERING: &str = "tir.CompactBuffers, tir.LowerBlocks, tir.FlattenBuffer, tir.Simplify, \
@@ -180,6 +180,9 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
     let at = format!("m{}", random.below(other.loops.max(1)));
     let map = ["(i, j) -> (j, i)", "(i, j) -> (i / 2, j, i % 2)", "(i) -> (i / 2, i % 2)"];
     let map = map[random.below(3)];
+    let iterators = ["(i, j) -> (j, i)", "(i, j) -> (j / 2, i, j % 2)", "(i, j, k) -> (k, i)"];
+    let iterators = iterators[random.below(3)];
+    let stages = ["[0, 1]", "[0, 2]", "[1, 0]", "[0, 0, 1]", "[0, 1, 2]"][random.below(5)];
     let order = ["[0, 1]", "[1, 0]", "[1, 0, 2]", "[2, 1, 0]"][random.below(4)];
     let multiples = ["[2, 3]", "[1, 4]", "[4, 3, 2]", "[1, 5, 1]"][random.below(4)];
     let choices = [
@@ -217,6 +220,13 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         String::from("blockize([b, c])"),
         format!("pad_einsum(b, {multiples})"),
         format!("set_scope(b, \"{buffer}\", {scope})"),
+        format!("reindex_cache_read(b, \"{buffer}\", {scope}, \"{iterators}\")"),
+        format!("reindex_cache_write(b, \"{buffer}\", {scope}, \"{iterators}\")"),
+        format!("reindex(b, \"{buffer}\")"),
+        format!("compute_at(b, {at}); rolling_buffer(b, \"{buffer}\")"),
+        format!("rolling_buffer(b, \"{buffer}\")"),
+        format!("compute_at(b, {at}); pipeline({at}, {stages})"),
+        format!("pipeline({each}, {stages}, order = [1, 0])"),
         format!("storage_align(b, \"{buffer}\", -2, 8, {factor})"),
         format!("annotate({each}, \"settled\")"),
         format!("unannotate({each}, \"settled\")"),
@@ -224,6 +234,7 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("tensorize({each}, \"x86.fma.f32x8\")"),
     ];
     let chosen = &choices[random.below(choices.len())];
-    let name = chosen.split('(').next().unwrap_or_default().to_owned();
+    let last = chosen.rsplit("; ").next().unwrap_or_default();
+    let name = last.split('(').next().unwrap_or_default().to_owned();
     (name, format!("{trace}; {chosen}"))
 }

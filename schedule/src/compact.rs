@@ -148,7 +148,7 @@ fn separate(schedule: &mut Schedule, alloc: Id, buffer: Expr) -> bool {
     for &stmt in users.iter().skip(1) {
         let shape = schedule.shape(buffer);
         let own = schedule.buffer_like(buffer, &shape);
-        schedule.reindex(stmt, buffer, own, |_, axis, indices| indices[axis]);
+        schedule.redirect(stmt, buffer, own, |_, axis, indices| indices[axis]);
         let made = schedule.tree.add(Node::Alloc(own));
         schedule.tree.insert(alloc, true, vec![made]);
     }
@@ -377,7 +377,7 @@ fn shrink(schedule: &mut Schedule, space: &Space, alloc: Id, buffer: Expr, place
     let new = if is_small(schedule, new) { schedule.in_scope(new, "local") } else { new };
     let starts: Vec<Expr> =
         place.region.iter().map(|range| space.build(&mut schedule.rw, &range.min)).collect();
-    schedule.reindex(schedule.tree.root, buffer, new, |rw, axis, indices| {
+    schedule.redirect(schedule.tree.root, buffer, new, |rw, axis, indices| {
         rw.sub(indices[axis], starts[axis])
     });
     match place.inside {

@@ -1,12 +1,12 @@
 //! Buffers in the place of others, and loops around statements: what several primitives do.
 
 use tenon_plugin_api::ir::{
-    Attrs, Build, BuildPrim, Context, Dim, Expr, Kind as NodeKind, LoopKind, Symbol, View,
+    Attrs, BinaryOp, Build, BuildPrim, Context, Dim, Expr, Kind as NodeKind, LoopKind, Symbol, View,
 };
 use tenon_plugin_api::pass::Rewriter;
 
 use crate::exprs::Replacing;
-use crate::index::Space;
+use crate::index::{Space, Sum};
 use crate::schedule::{Schedule, normal};
 use crate::tree::{For, Id, Node};
 
@@ -34,7 +34,7 @@ impl Schedule {
 
     /// Has every access to `old` in and below a statement go to `new`, at the indices, one for each axis, that `map` makes of those it had. The statement that makes the buffer
     /// stays as it is.
-    pub(crate) fn reindex(
+    pub(crate) fn redirect(
         &mut self,
         root: Id,
         old: Expr,
@@ -66,6 +66,21 @@ impl Schedule {
                 *self.tree.get_mut(id) = Node::Store { buffer: new, value, indices };
             }
         }
+    }
+
+    /// Makes one axis of a buffer of the program's own shorter: an index is taken modulo `extent`.
+    pub(crate) fn wrap(&mut self, buffer: Expr, axis: usize, extent: i64) {
+        let mut shape = self.shape(buffer);
+        shape[axis] = Space::default().dim(&self.rw.cx(), &Sum::int(extent));
+        let new = self.buffer_like(buffer, &shape);
+        self.redirect(self.tree.root, buffer, new, |rw, at, indices| match at == axis {
+            true => {
+                let extent = rw.index(extent);
+                rw.binary(BinaryOp::FloorMod, indices[at], extent)
+            }
+            false => indices[at],
+        });
+        self.make(new, buffer);
     }
 
     /// Makes a buffer where another one was made.

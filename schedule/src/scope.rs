@@ -88,15 +88,18 @@ impl Schedule {
 
     /// Why a block is no reduction among others.
     pub(crate) fn why_no_reduction(&self, block: Id, among: &[Id]) -> Option<String> {
+        let is_affine = || self.why_not_affine(block, false);
+        self.why_not_reducing(block, among).or_else(is_affine)
+    }
+
+    /// The same, but for the order in which the loops around go through its iterators.
+    pub(crate) fn why_not_reducing(&self, block: Id, among: &[Id]) -> Option<String> {
         let node = self.tree.as_block(block)?;
         if node.init.is_none() {
             return Some("it has no initial statement".into());
         }
         if !node.iters.iter().all(|iter| self.is_spatial(iter.kind) || self.is_reduce(iter.kind)) {
             return Some("it has an iterator that is neither spatial nor of a reduction".into());
-        }
-        if let Some(why) = self.why_not_affine(block, false) {
-            return Some(why);
         }
         let reduce: Vec<Expr> = node
             .iters
@@ -225,6 +228,22 @@ impl Schedule {
             true => None,
             false => Some("its predicate couples loops in a way that is not affine".into()),
         }
+    }
+
+    /// Whether in one step of a loop the loops inside of it take each value of a block's iterators once.
+    pub(crate) fn takes_each_once(&self, space: &mut Space, block: Id, at: Id) -> bool {
+        let outside = self.outside(space, at);
+        let mut vars = self.loop_atoms(space, block);
+        vars.retain(|var| !outside.contains(var));
+        let moved = |space: &Space, binding: &Sum| {
+            let terms =
+                binding.terms().iter().map(|(atoms, factor)| Sum::product(atoms.clone(), *factor));
+            let is_moved = |term: &Sum| space.nodes_of(term).iter().any(|atom| vars.contains(atom));
+            terms.filter(is_moved).fold(Sum::default(), |sum, term| sum.add(&term))
+        };
+        let bindings = self.bindings(space, block);
+        let parts: Vec<Sum> = bindings.iter().map(|binding| moved(space, binding)).collect();
+        space.coverage(&parts, &vars).is_some()
     }
 
     /// Whether a predicate says no more than that iterators stay in their domains.

@@ -217,6 +217,41 @@ impl Schedule {
         self.one_block("cache_write", vec![of(block), text(buffer), scope(memory)])
     }
 
+    /// Copies what a block reads of a buffer to where a map of its iterators, such as `(i, j) -> (j, i / 2, i % 2)`, says, and reads the
+    /// copy; the block that copies.
+    pub fn reindex_cache_read(
+        &mut self,
+        block: Block,
+        buffer: &str,
+        memory: Memory,
+        map: &str,
+    ) -> Result<Block> {
+        let args = vec![of(block), text(buffer), scope(memory), text(map)];
+        self.one_block("reindex_cache_read", args)
+    }
+
+    /// Writes to where a map of a block's iterators says; the block that copies that to where it wrote.
+    pub fn reindex_cache_write(
+        &mut self,
+        block: Block,
+        buffer: &str,
+        memory: Memory,
+        map: &str,
+    ) -> Result<Block> {
+        let args = vec![of(block), text(buffer), scope(memory), text(map)];
+        self.one_block("reindex_cache_write", args)
+    }
+
+    /// Copies what a block reads, or writes, of a buffer, so that its iterators are the indices; the block that copies.
+    pub fn reindex(&mut self, block: Block, buffer: &str) -> Result<Block> {
+        self.one_block("reindex", vec![of(block), text(buffer)])
+    }
+
+    /// Keeps of a buffer what a step of the loop around a block and its readers reads.
+    pub fn rolling_buffer(&mut self, block: Block, buffer: &str) -> Result<()> {
+        self.step("rolling_buffer", vec![of(block), text(buffer)]).map(drop)
+    }
+
     /// The initial statement of a reduction as a block before a loop around it.
     pub fn decompose_reduction(&mut self, block: Block, before: Loop) -> Result<Block> {
         self.one_block("decompose_reduction", vec![of(block), of(before)])
@@ -262,6 +297,14 @@ impl Schedule {
     pub fn pad_einsum(&mut self, block: Block, multiples: &[i64]) -> Result<Vec<Block>> {
         let multiples: Vec<Option<i64>> = multiples.iter().map(|&each| Some(each)).collect();
         Ok(blocks(self.step("pad_einsum", vec![of(block), numbers(&multiples)])?))
+    }
+
+    /// Runs the statements of a loop, each in its stage and its place among those of a step, so many steps behind one another. In the
+    /// order in which they stand when `order` is empty.
+    pub fn pipeline(&mut self, each: Loop, stages: &[i64], order: &[i64]) -> Result<()> {
+        let [stages, order] = [stages, order]
+            .map(|list| numbers(&list.iter().map(|&number| Some(number)).collect::<Vec<_>>()));
+        self.step("pipeline", vec![of(each), stages, order]).map(drop)
     }
 
     /// Says in which memory a buffer that a block writes is made.

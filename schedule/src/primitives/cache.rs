@@ -51,39 +51,21 @@ fn cache_read(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     let id = args.id(0);
     let buffer = named(schedule, id, args.text(1), false)?;
     let scope = schedule.tree.scope(id);
-    let among = schedule.tree.blocks_of(scope);
-    let writers: Vec<Id> = among
-        .iter()
-        .copied()
-        .filter(|&other| schedule.buffers(other, true).contains(&buffer))
-        .collect();
-    if let &[_, second, ..] = writers.as_slice() {
-        return refuse(second, "several blocks write the buffer");
-    }
     let mut readers = args.ids(3);
     if readers.is_empty() {
-        readers = among.clone();
+        readers = schedule.tree.blocks_of(scope);
     }
     readers.retain(|&other| schedule.buffers(other, false).contains(&buffer));
-    if let Some(&wrong) = readers.iter().find(|reader| writers.contains(reader)) {
-        return refuse(wrong, "it reads and writes the buffer");
+    if readers.is_empty() {
+        return refuse(id, "no block reads the buffer");
     }
+    let place = reading_place(schedule, scope, buffer, &readers)?;
     let mut space = schedule.space();
     let accesses: Vec<Access> =
         readers.iter().flat_map(|&reader| schedule.bound_accesses(&mut space, reader)).collect();
     let met: Vec<&Access> =
         accesses.iter().filter(|access| access.buffer == buffer && !access.is_store).collect();
     let region = region_of(schedule, &mut space, scope, buffer, &met);
-    let place = match (writers.first(), among.iter().find(|block| readers.contains(block))) {
-        (Some(&writer), _) => (top_of(schedule, scope, writer), true),
-        (None, Some(&reader)) => (top_of(schedule, scope, reader), false),
-        (None, None) => return refuse(id, "no block reads the buffer"),
-    };
-    if place.1
-        && let Some(&reader) = readers.iter().find(|&&id| schedule.tree.is_inside(id, place.0))
-    {
-        return refuse(reader, "it stands in one nest with the block that writes the buffer");
-    }
     let (cache, nest, block) = copy_nest(schedule, &mut space, buffer, args.text(2), &region, true);
     schedule.tree.insert(place.0, place.1, vec![nest]);
     for reader in readers {
@@ -91,6 +73,35 @@ fn cache_read(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     }
     schedule.allocate(scope, cache);
     Ok(vec![Block(block).into()])
+}
+
+/// Where what these blocks read of a buffer can be copied: a statement of the scope, and whether behind it.
+pub(super) fn reading_place(
+    schedule: &Schedule,
+    scope: Option<Id>,
+    buffer: Expr,
+    readers: &[Id],
+) -> Result<(Id, bool)> {
+    let among = schedule.tree.blocks_of(scope);
+    let writes = |other: &&Id| schedule.buffers(**other, true).contains(&buffer);
+    let writers: Vec<Id> = among.iter().filter(writes).copied().collect();
+    if let &[_, second, ..] = writers.as_slice() {
+        return refuse(second, "several blocks write the buffer");
+    }
+    if let Some(&wrong) = readers.iter().find(|reader| writers.contains(reader)) {
+        return refuse(wrong, "it reads and writes the buffer");
+    }
+    let first = among.iter().find(|block| readers.contains(block)).unwrap_or(&readers[0]);
+    let Some(&writer) = writers.first() else {
+        return Ok((top_of(schedule, scope, *first), false));
+    };
+    let top = top_of(schedule, scope, writer);
+    match readers.iter().find(|&&id| schedule.tree.is_inside(id, top)) {
+        Some(&reader) => {
+            refuse(reader, "it stands in one nest with the block that writes the buffer")
+        }
+        None => Ok((top, true)),
+    }
 }
 
 fn cache_write(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
@@ -203,7 +214,7 @@ pub(super) fn named(schedule: &Schedule, id: Id, name: &str, is_store: bool) -> 
 }
 
 /// The statement directly in the body of a scope in which another stands.
-fn top_of(schedule: &Schedule, scope: Option<Id>, id: Id) -> Id {
+pub(super) fn top_of(schedule: &Schedule, scope: Option<Id>, id: Id) -> Id {
     let body = match scope.and_then(|scope| schedule.tree.as_block(scope)) {
         Some(block) => block.body,
         None => schedule.tree.root,

@@ -217,7 +217,27 @@ pub(super) fn are_steps_apart(schedule: &Schedule, id: Id, var: Expr) -> bool {
     })
 }
 
-/// The same of all accesses to one buffer.
+/// A loop around a statement whose steps run at once and share elements of a buffer.
+pub(super) fn shared_at_once(schedule: &Schedule, at: Id, buffer: Expr) -> Option<Id> {
+    let mut space = schedule.space();
+    let rank = schedule.shape(buffer).len();
+    schedule.tree.ancestors(at).find(|&id| {
+        let Some(each) = schedule.tree.as_for(id) else { return false };
+        if matches!(each.kind, LoopKind::Serial | LoopKind::Unrolled) {
+            return false;
+        }
+        let mut met = schedule.bound_accesses(&mut space, id);
+        met.retain(|access| access.buffer == buffer);
+        let all: Vec<&Access> = met.iter().collect();
+        let outside = schedule.outside(&space, id);
+        let var = space.find(each.var);
+        var.is_some_and(|var| {
+            !is_buffer_apart(&mut space, &all, rank, var, &|atom| outside.contains(&atom))
+        })
+    })
+}
+
+/// Whether each step of a loop has its own part of a buffer, by all accesses to that.
 pub(super) fn is_buffer_apart(
     space: &mut Space,
     accesses: &[&Access],

@@ -159,7 +159,7 @@ fn rewrite(
     let new = schedule.buffer_like(buffer, &dims);
     let exprs: Vec<Expr> =
         outputs.iter().map(|output| space.build(&mut schedule.rw, output)).collect();
-    schedule.reindex(schedule.tree.root, buffer, new, |rw, axis, indices| {
+    schedule.redirect(schedule.tree.root, buffer, new, |rw, axis, indices| {
         let pairs = vars.iter().copied().zip(indices.iter().copied());
         Replacing::of(pairs).of_expr(rw, exprs[axis])
     });

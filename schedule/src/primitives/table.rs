@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 37] = [
+static PRIMITIVES: [&Primitive; 42] = [
     &find::BLOCK,
     &find::BLOCKS,
     &find::ANCHOR,
@@ -30,12 +30,17 @@ static PRIMITIVES: [&Primitive; 37] = [
     &epilogue::EPILOGUE_AT,
     &cache::CACHE_READ,
     &cache::CACHE_WRITE,
+    &reindex_cache::REINDEX_CACHE_READ,
+    &reindex_cache::REINDEX_CACHE_WRITE,
+    &reindex_cache::REINDEX,
+    &rolling_buffer::ROLLING_BUFFER,
     &decompose::DECOMPOSE_REDUCTION,
     &decompose_padding::DECOMPOSE_PADDING,
     &rfactor::RFACTOR,
     &blockize::BLOCKIZE,
     &layout::TRANSFORM_LAYOUT,
     &pad_einsum::PAD_EINSUM,
+    &pipeline::PIPELINE,
     &set_scope::SET_SCOPE,
     &storage_align::STORAGE_ALIGN,
     &annotate::ANNOTATE,
