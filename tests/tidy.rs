@@ -449,40 +449,48 @@ const NO_CASES: [u32; 41] = [
     329, 333,
 ];
 
-/// The numbers of cases that tests and fixtures carry: a test before its point, as in `fn c012_c013_point`, a fixture
-/// behind it, as in `point_c012.ir`.
-fn shown_cases() -> HashSet<u32> {
+/// The numbers of cases of one kind that tests and fixtures carry: a test before its point, as in `fn c012_c013_point`, a fixture
+/// behind it, as in `point_c012.ir`, or `point_s012_b.ir` where several show one.
+fn shown_cases(kind: char) -> HashSet<u32> {
     let mut shown = HashSet::new();
     for folder in ["host/src", "host/tests", "tests", "plugins", "plugin-api/tests"] {
         for path in files(&root().join(folder), "rs") {
             let text = read(&path);
             let tests = text.lines().filter_map(|line| line.trim_start().strip_prefix("fn "));
-            shown.extend(tests.flat_map(|name| name.split(['_', '(']).map_while(case)));
+            shown.extend(
+                tests.flat_map(|name| name.split(['_', '(']).map_while(|word| case(kind, word))),
+            );
         }
         for path in ["ir", "rs", "txt"].iter().flat_map(|kind| files(&root().join(folder), kind)) {
             let name = path.file_stem().expect("a file has a name").to_string_lossy();
-            shown.extend(name.rsplit('_').map_while(case));
+            shown.extend(name.split('_').filter_map(|word| case(kind, word)));
         }
     }
     shown
 }
 
 /// The number of a case that is written `c012`.
-fn case(word: &str) -> Option<u32> {
-    let digits = word.strip_prefix('c').filter(|digits| digits.len() == 3)?;
+fn case(kind: char, word: &str) -> Option<u32> {
+    let digits = word.strip_prefix(kind).filter(|digits| digits.len() == 3)?;
     digits.parse().ok()
 }
 
-/// The numbers in the first column of the table of differences, which may be ranges: `C154 to C159`.
-fn told_differences() -> Vec<u32> {
+/// The numbers in the first columns of the tables of differences, which may be ranges: `C154 to C159`.
+fn told_differences(kind: char) -> Vec<u32> {
     let text = read(&root().join("docs/differences.md"));
+    let start = format!("| {kind}");
     let mut numbers = Vec::new();
-    for row in text.lines().filter_map(|line| line.strip_prefix("| C")) {
-        for part in row.split('|').next().unwrap_or("").split(',') {
+    for row in text.lines().filter_map(|line| line.strip_prefix(&start)) {
+        let Some(cases) =
+            row.split(" |").next().filter(|cases| cases.starts_with(|c: char| c.is_ascii_digit()))
+        else {
+            continue;
+        };
+        for part in cases.split(',') {
             let ends: Vec<u32> = part
                 .split(" to ")
                 .map(|end| {
-                    end.trim().trim_start_matches('C').parse().expect("the number of a case")
+                    end.trim().trim_start_matches(kind).parse().expect("the number of a case")
                 })
                 .collect();
             numbers.extend(ends[0]..=ends[ends.len() - 1]);
@@ -495,12 +503,22 @@ fn told_differences() -> Vec<u32> {
 /// Numbers 310 to 312 are about a device.
 #[test]
 fn every_case_is_shown_or_told_of() {
-    let shown = shown_cases();
-    let told = told_differences();
+    let shown = shown_cases('c');
+    let told = told_differences('C');
     let cases = (1..=309).chain(313..=335);
     for number in cases.filter(|number| !NO_CASES.contains(number)) {
         let is_shown = shown.contains(&number);
         let is_told = number > 113 && told.contains(&number);
         assert!(is_shown || is_told, "no test carries the number C{number:03}, and no difference");
+    }
+}
+
+/// Cases of schedules: their primitives, traces, and who chooses.
+#[test]
+fn every_case_of_schedules_is_shown_or_told_of() {
+    let (shown, told) = (shown_cases('s'), told_differences('S'));
+    for number in 1..=60 {
+        let is_there = shown.contains(&number) || told.contains(&number);
+        assert!(is_there, "no test carries the number S{number:03}, and no difference");
     }
 }

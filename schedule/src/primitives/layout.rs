@@ -39,7 +39,7 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     if !schedule.all_allocated().contains(&buffer) {
         return refuse(
             id,
-            "the buffer is a parameter; those who call the program would have to follow",
+            "the buffer is a parameter, and who calls the program would have to follow; `reindex_cache_read` copies it to another layout",
         );
     }
     let mut space = schedule.space();
