@@ -51,6 +51,30 @@ fn a_full_device_is_an_error() {
 }
 
 #[test]
+fn a_pipe_is_read_when_somebody_writes_to_it_and_is_not_waited_for_without_end() {
+    let house = House::new();
+    let pipe = house.at("pipe");
+    if !std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()) {
+        eprintln!("skipped: no mkfifo here");
+        return;
+    }
+    let message = house.refused(&["check", "pipe"]);
+    assert!(message.contains("nobody writes to the pipe `pipe`"), "{message}");
+    let text = fs::read(house.at("a.ir")).unwrap();
+    let late = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let mut end = fs::File::options().write(true).open(pipe).unwrap();
+        // Whoever reads does not take what came first for all.
+        for part in text.chunks(7) {
+            end.write_all(part).unwrap();
+            std::thread::yield_now();
+        }
+    });
+    house.run(&["check", "pipe"]);
+    late.join().unwrap();
+}
+
+#[test]
 fn standard_output_is_written_to_and_gets_a_whole_text() {
     let house = House::new();
     let text = house.run(&["opt", "a.ir", "-p", "Normalize", "-o", "/dev/stdout"]);

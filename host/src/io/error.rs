@@ -3,6 +3,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use crate::io::{NpyProblem, WeightsProblem};
@@ -21,6 +22,9 @@ pub enum FileError {
 
     #[error("`{}` is {what}, expected a regular file", path.display())]
     NotRegular { path: PathBuf, what: &'static str },
+
+    #[error("nobody writes to the pipe `{}`, after {} seconds", path.display(), limit.as_secs())]
+    NoWriter { path: PathBuf, limit: Duration },
 
     #[error("`{}` cannot be written: {}", path.display(), as_input(path, input))]
     IsInput { path: PathBuf, input: PathBuf },

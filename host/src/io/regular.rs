@@ -5,11 +5,16 @@
 
 use std::{
     fs::{self, File, FileType},
-    io::{IsTerminal, Read},
+    io::{ErrorKind, IsTerminal, Read},
     path::Path,
+    thread,
+    time::{Duration, Instant},
 };
 
 use crate::io::FileError;
+
+/// How long somebody is waited for who writes to a pipe.
+const WRITER: Duration = Duration::from_secs(5);
 
 /// Opens `path` for reading and tells its length.
 pub(crate) fn open_regular(path: &Path) -> Result<(File, u64), FileError> {
@@ -33,14 +38,58 @@ pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
 /// The first `most` bytes of a file, a pipe, or what a person types. Other devices are refused: what they hold has no end.
 pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     let read = |cause| FileError::Read { path: path.to_owned(), cause };
-    let file = File::open(path).map_err(read)?;
+    let mut bytes = Vec::new();
+    let file = match is_named_pipe(path) {
+        true => open_pipe(path, &mut bytes)?,
+        false => File::open(path).map_err(read)?,
+    };
     let metadata = file.metadata().map_err(read)?;
     if is_device(metadata.file_type()) && !file.is_terminal() {
         return Err(FileError::NotRegular { path: path.to_owned(), what: "a device" });
     }
-    let mut bytes = Vec::with_capacity(metadata.len().min(most) as usize);
-    file.take(most).read_to_end(&mut bytes).map_err(read)?;
+    let left = most.saturating_sub(bytes.len() as u64);
+    bytes.reserve(metadata.len().min(left) as usize);
+    file.take(left).read_to_end(&mut bytes).map_err(read)?;
     Ok(bytes)
+}
+
+/// Whether a path leads to a pipe in the file system, not to one that somebody has opened for this process.
+fn is_named_pipe(path: &Path) -> bool {
+    let real = path.canonicalize().and_then(fs::metadata);
+    real.is_ok_and(|metadata| is_pipe(metadata.file_type()))
+}
+
+/// Opens a pipe to which somebody writes, and reads what came first: opening one that nobody writes to waits for ever.
+#[cfg(unix)]
+fn open_pipe(path: &Path, bytes: &mut Vec<u8>) -> Result<File, FileError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let read = |cause| FileError::Read { path: path.to_owned(), cause };
+    let mut file =
+        File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(read)?;
+    let (start, mut first) = (Instant::now(), [0; 4096]);
+    loop {
+        match file.read(&mut first) {
+            // Nobody has it open to write.
+            Ok(0) if start.elapsed() >= WRITER => {
+                return Err(FileError::NoWriter { path: path.to_owned(), limit: WRITER });
+            }
+            Ok(0) => thread::sleep(Duration::from_millis(20)),
+            Ok(count) => {
+                bytes.extend(&first[..count]);
+                break;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(read(error)),
+        }
+    }
+    rustix::io::ioctl_fionbio(&file, false).map_err(|error| read(error.into()))?;
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn open_pipe(path: &Path, _: &mut Vec<u8>) -> Result<File, FileError> {
+    File::open(path).map_err(|cause| FileError::Read { path: path.to_owned(), cause })
 }
 
 /// Refuses everything but regular files, with a word for what it is instead.
@@ -50,6 +99,17 @@ pub(crate) fn check_kind(path: &Path, kind: FileType) -> Result<(), FileError> {
     }
     let what = if kind.is_dir() { "a directory" } else { special_kind(kind) };
     Err(FileError::NotRegular { path: path.to_owned(), what })
+}
+
+#[cfg(unix)]
+fn is_pipe(kind: FileType) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    kind.is_fifo()
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_kind: FileType) -> bool {
+    false
 }
 
 #[cfg(unix)]
