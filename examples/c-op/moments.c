@@ -7,7 +7,7 @@
  */
 #define TENON_OP_TABLE &operators
 #define TENON_RULE_TABLE &rules
-#include <tenon_plugin.h>
+#include <tenon_program.h>
 
 #define MAX_RANK 16
 #define NAME "c.moments"
@@ -170,9 +170,67 @@ static bool cost(uint32_t index, tenon_host host, tenon_transaction *transaction
   return asked->answer(host.run, none, cx.ir->intern(host.run, TENON_TERM_LIST, 0, 0, both));
 }
 
-static tenon_str facet(uint32_t index) { return tenon_text(index == 0 ? "cost" : ""); }
+/* The element of `x` at a place of the rows and one along the axis, which is the last of the block's. */
+static uint32_t along(tenon_program *p, uint32_t x, const tenon_axes *all, uint32_t axis) {
+  uint32_t place[MAX_RANK] = {0}, i;
+  for (i = 0; i < all->count; i++) place[i] = i == axis ? all->at[all->count - 1] : all->at[i - (i > axis)];
+  return tenon_load(p, x, place, all->count);
+}
 
-static const tenon_rule_table rules = {sizeof(tenon_rule_table), count, facet, name, cost};
+/* The rule of the facet `compute`: the sums of the rows, their means, and the sums of how far elements lie from these. It says
+ * nothing of how that runs, and extents may be symbols. */
+static bool program(uint32_t index, tenon_host host, tenon_transaction *transaction, tenon_ids nodes, uint32_t data) {
+  context cx;
+  tenon_program p;
+  tenon_axes row, all;
+  uint32_t x, dims[MAX_RANK], rows = 0, i, rank, extent, zero, size, sum, mean, squares, value;
+  int64_t axis;
+  (void)index, (void)nodes;
+  if (!look_up(&cx, host) || !tenon_program_begin(&p, host, transaction, NAME, data)) return false;
+  x = p.inputs[0];
+  rank = tenon_rank(&p, x);
+  axis = axis_of(&cx, p.attrs, rank);
+  if (axis < 0) return false;
+  for (i = 0; i < rank; i++) {
+    if (i != (uint32_t)axis) dims[rows++] = tenon_dim(&p, x, i);
+  }
+  extent = tenon_dim(&p, x, (uint32_t)axis);
+  size = tenon_cast(&p, tenon_extent(&p, extent), TENON_DTYPE_F32);
+  zero = tenon_float(&p, TENON_DTYPE_F32, 0);
+  sum = tenon_temporary(&p, "sum", TENON_DTYPE_F32, dims, rows);
+  mean = tenon_temporary(&p, "mean", TENON_DTYPE_F32, dims, rows);
+  squares = tenon_temporary(&p, "squares", TENON_DTYPE_F32, dims, rows);
+
+  all = tenon_axes_of(&p, mean);
+  tenon_add_axis(&p, &all, extent, true);
+  tenon_reduce(&p, "sum", &all, TENON_BINARY_ADD, zero, sum, all.at, rows, along(&p, x, &all, (uint32_t)axis));
+
+  row = tenon_axes_of(&p, mean);
+  value = tenon_reduced(&p, sum, row.at, rows, extent, zero);
+  tenon_set(&p, "mean", &row, mean, row.at, rows, tenon_binary(&p, TENON_BINARY_DIV, value, size));
+
+  all = tenon_axes_of(&p, mean);
+  tenon_add_axis(&p, &all, extent, true);
+  value = tenon_binary(&p, TENON_BINARY_SUB, along(&p, x, &all, (uint32_t)axis), tenon_load(&p, mean, all.at, rows));
+  value = tenon_binary(&p, TENON_BINARY_MUL, value, value);
+  tenon_reduce(&p, "squares", &all, TENON_BINARY_ADD, zero, squares, all.at, rows, value);
+
+  row = tenon_axes_of(&p, mean);
+  tenon_set(&p, "means", &row, p.outputs[0], row.at, rows, tenon_load(&p, mean, row.at, rows));
+  row = tenon_axes_of(&p, mean);
+  value = tenon_reduced(&p, squares, row.at, rows, extent, zero);
+  tenon_set(&p, "variances", &row, p.outputs[1], row.at, rows, tenon_binary(&p, TENON_BINARY_DIV, value, size));
+  return tenon_program_answer(&p);
+}
+
+static uint32_t rule_count(void) { return 2; }
+static tenon_str facet(uint32_t index) { return tenon_text(index == 0 ? "compute" : index == 1 ? "cost" : ""); }
+static tenon_str rule_key(uint32_t index) { return tenon_text(index < 2 ? NAME : ""); }
+static bool apply(uint32_t index, tenon_host host, tenon_transaction *transaction, tenon_ids nodes, uint32_t data) {
+  return (index == 0 ? program : cost)(index, host, transaction, nodes, data);
+}
+
+static const tenon_rule_table rules = {sizeof(tenon_rule_table), rule_count, facet, rule_key, apply};
 
 /* It has no passes. */
 static uint32_t no_passes(void) { return 0; }
@@ -189,5 +247,6 @@ TENON_PLUGIN(
     TENON_OP_RECORD(NAME, "1", "none", "reduction", "Mean and variance along an axis",
         TENON_KEY("attrs", "[{\"name\":\"axis\",\"kind\":\"int\",\"default\":-1,"
                            "\"help\":\"the axis whose elements are one row\"}]"))
+    TENON_RULE_RECORD("compute", NAME, "Sums, means, and sums of squares", "")
     TENON_RULE_RECORD("cost", NAME, "Four operations for each element", ""),
     passes);

@@ -85,6 +85,7 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
     fs::create_dir_all(&plugins)?;
     build_in(&folder, "libacme_operators.so", &plugins.join("libacme_operators.so"))?;
     build_c(root, "c-op/moments.c", &plugins.join("libc_op.so"))?;
+    build_c(root, "c-op/softsign.c", &plugins.join("libc_softsign.so"))?;
     let ours = program::profile().display().to_string();
     let dir = |path: &str| format!("[[plugins.dir]]\npath = {path:?}\nenable = \"all\"\n");
     let registry = house.path().join("registry.toml");
@@ -123,6 +124,7 @@ fn operator(root: &'static Path) -> Result<(), Failed> {
         said(if registry { &text } else { &bare }, arguments, file)
     })?;
     compiled(root, house.path(), |arguments, file| said(&text, arguments, file))?;
+    compiled_from_c(root, house.path(), |arguments, file| said(&text, arguments, file))?;
     scheduled(root, &text, &bare, said)?;
     tensorized(root, house.path(), |registry, arguments, file| {
         said(if registry { &text } else { &bare }, arguments, file)
@@ -244,6 +246,41 @@ fn compiled(
     match ["[2, 6]", "[0.8164966, 1.6329932]"].iter().all(|wanted| text.contains(wanted)) {
         true => Ok(()),
         false => Err(format!("{text} {}", String::from_utf8_lossy(&output.stderr)).into()),
+    }
+}
+
+/// Programs that are written in C compute what their operators do, fuse with what is around them, and are called from C.
+fn compiled_from_c(
+    root: &Path,
+    house: &Path,
+    said: impl Fn(&[&str], &Path) -> Result<String, Failed>,
+) -> Result<(), Failed> {
+    let folder = root.join("examples/c-op");
+    for plugin in ["example.c-op", "example.c-softsign"] {
+        let tried = said(&["plugins", "test"], Path::new(plugin))?;
+        let is_right = tried.contains("\ncompute of c.") && tried.contains(" passed, 0 failed, ");
+        if !is_right {
+            return Err(tried.into());
+        }
+    }
+    let file = folder.join("tests/fused.ir");
+    let passes = "relax.LegalizeOps, tir.AnnotateOpPattern, relax.FuseOps, relax.FuseTIR";
+    let fused = said(&["opt", "--pipeline", passes], &file)?;
+    if !fused.contains("call_tir(@fused_matmul_softsign_relu, %x, %w)") {
+        return Err(fused.into());
+    }
+    let library = house.join("fused.so");
+    said(&["compile", "-o", &library.display().to_string()], &file)?;
+    let program = house.join("fused");
+    let mut cc = Command::new("cc");
+    cc.arg(folder.join("main.c")).arg("-I").arg(house).arg(&library);
+    cc.args(["-Wl,-rpath,$ORIGIN", "-o"]).arg(&program);
+    succeed(&mut cc)?;
+    let output = run(&mut Command::new(&program))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    match text == "0.5000 0.6667 0.0000 0.7500\n0.8000 0.8333 0.0000 0.8571\n" {
+        true => Ok(()),
+        false => Err(format!("{text}{}", String::from_utf8_lossy(&output.stderr)).into()),
     }
 }
 

@@ -50,8 +50,8 @@ fn every_function_says_on_which_thread_it_may_be_called() {
     }
 }
 
-/// A plugin without passes.
-const PLUGIN: &str = "#include \"tenon_plugin.h\"
+/// A plugin without passes. What tensor programs are written with includes what all plugins are.
+const PLUGIN: &str = "#include \"tenon_program.h\"
 static uint32_t count(void) { return 0; }
 static tenon_str name(uint32_t index) { (void)index; return tenon_text(\"\"); }
 static void *run(uint32_t index, tenon_host host, const void *unit, const tenon_module *module) {
