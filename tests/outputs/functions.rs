@@ -76,3 +76,45 @@ fn what_is_not_said_and_what_there_is_not_are_told() {
     assert!(said.contains("the module has no function `left`; it has `up`, `down`"), "{said}");
     assert!(!house.at("m.so").exists() && !house.at("m.h").exists());
 }
+
+/// Two programs of one function, of which each is for another processor.
+const TARGETS: &str = "fn @main(%x: f32[4096]) -> f32[4096] {
+  %a = call_tir(@narrow, %x) { out = f32[4096] }
+  %b = call_tir(@wide, %a) { out = f32[4096] }
+  ret %b
+}
+private prim @narrow(%x: f32[4096], out %y: f32[4096]) { target = \"x86_64-linux-gnu,cpu=x86-64-v3\" } {
+  for %i in 0..4096 {
+    block \"up\" (%vi: spatial = %i) {
+      %y[%vi] = %x[%vi] + 1.0
+    }
+  }
+}
+private prim @wide(%x: f32[4096], out %y: f32[4096]) { target = \"znver4\" } {
+  for %i in 0..4096 {
+    block \"up\" (%vi: spatial = %i) {
+      %y[%vi] = %x[%vi] + 1.0
+    }
+  }
+}
+";
+
+#[test]
+fn a_program_is_compiled_for_the_target_that_it_names() {
+    let house = house(TARGETS);
+    let compile = ["compile", "m.ir", "--target", "x86_64-linux-gnu", "--emit", "asm"];
+    let text = house.run(&[&compile[..], &["-o", "/dev/stdout"]].concat());
+    let code = |program: &str| {
+        let label =
+            text.lines().position(|line| line.starts_with("kernel") && line.contains(program));
+        let lines = text.lines().skip(label.expect("the program has code"));
+        lines.take_while(|line| !line.contains(".size")).collect::<Vec<_>>().join("\n")
+    };
+    let (narrow, wide) = (code(".narrow"), code(".wide"));
+    assert!(narrow.contains("%ymm") && !narrow.contains("%zmm"), "{narrow}");
+    assert!(wide.contains("%zmm"), "{wide}");
+    fs::write(house.at("m.ir"), TARGETS.replace("znver4", "riscv64")).unwrap();
+    let message = house.refused(&compile);
+    let wanted = "is for riscv64-unknown-linux-gnu, and the library for x86_64-unknown-linux-gnu";
+    assert!(message.contains(wanted), "{message}");
+}

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tenon_plugin_api::program::TARGET;
 use tenon_plugin_api::rule::TensorIntrinsic;
 
 use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, Work, backend_for};
@@ -13,7 +14,7 @@ use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
 use crate::plan::{Entry, KernelCall, default_function, plan};
 use crate::runtime::{model::Model, signature::Signature};
-use crate::target::Target;
+use crate::target::{Target, platform};
 
 use super::error::CompileError;
 use super::identical::Distinct;
@@ -169,6 +170,8 @@ pub(super) struct KernelUnit {
     name: String,
     symbol: String,
     function: Arc<Function>,
+    /// What it says that its code is for, where it does.
+    target: Option<Target>,
     intrinsics: Vec<TensorIntrinsic>,
     /// What the first call of it came from.
     source: NodeSource,
@@ -228,7 +231,9 @@ impl Job {
             } else if is_new {
                 let symbol = symbol_of(module.cx(), &name, number, source);
                 entry.kernels.push(symbol.clone());
-                let unit = KernelUnit { name, symbol, function, intrinsics: Vec::new(), source };
+                let own = own_target(&name, &function, target)?;
+                let intrinsics = Vec::new();
+                let unit = KernelUnit { name, symbol, function, target: own, intrinsics, source };
                 let unit = unit.with_intrinsics()?;
                 let scratch = of(target).scratch(&unit.kernel());
                 let scratch = scratch.map_err(|error| unit.named(error))?;
@@ -268,8 +273,9 @@ impl Job {
         let entry = of(target).has_entry().then_some(Work::Entry(&self.entry));
         let work: Vec<Work<'_>> = entry.into_iter().chain(kernels).collect();
         let how = Compilation { emit: form, threads: options.threads };
-        let outputs =
-            of(target).compile(target, &work, how).map_err(|error| self.with_source(error))?;
+        let own = self.kernels.iter().map(|kernel| kernel.target.as_ref().unwrap_or(target));
+        let targets: Vec<&Target> = entry.map(|_| target).into_iter().chain(own).collect();
+        let outputs = by_target(&targets, &work, how).map_err(|error| self.with_source(error))?;
         let kernels = self.kernels.iter().map(|kernel| kernel.name.clone());
         let names = entry.map(|_| self.name.clone()).into_iter().chain(kernels);
         Ok(names.zip(outputs).map(|(name, bytes)| Unit { name, bytes }).collect())
@@ -284,6 +290,49 @@ impl Job {
             None => error,
         }
     }
+}
+
+/// What a program says that its code is for: a processor that a library for `target` can have code for as well.
+fn own_target(
+    name: &str,
+    function: &Function,
+    target: &Target,
+) -> Result<Option<Target>, CompileError> {
+    let body = function.view();
+    let attrs = body.terms().attrs(body.attrs(body.root()));
+    let Some(text) = attrs.str(TARGET) else { return Ok(None) };
+    let own = Target::parse(text)?;
+    if platform(own.triple()) != platform(target.triple()) {
+        return Err(CompileError::OtherMachine {
+            program: name.to_owned(),
+            own: own.triple().to_owned(),
+            target: target.triple().to_owned(),
+        });
+    }
+    Ok(Some(own))
+}
+
+/// Does every piece of work, those for one target in one go; the results come in the order of the work.
+fn by_target(
+    targets: &[&Target],
+    work: &[Work<'_>],
+    how: Compilation,
+) -> Result<Vec<Vec<u8>>, BackendError> {
+    let mut distinct: Vec<&Target> = Vec::new();
+    for &target in targets {
+        if !distinct.contains(&target) {
+            distinct.push(target);
+        }
+    }
+    let mut outputs = vec![Vec::new(); work.len()];
+    for target in distinct {
+        let places: Vec<usize> = (0..work.len()).filter(|&at| targets[at] == target).collect();
+        let own: Vec<Work<'_>> = places.iter().map(|&at| work[at]).collect();
+        for (at, output) in places.into_iter().zip(of(target).compile(target, &own, how)?) {
+            outputs[at] = output;
+        }
+    }
+    Ok(outputs)
 }
 
 /// For each program what the first of its calls came from.

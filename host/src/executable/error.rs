@@ -5,6 +5,7 @@ use crate::{
     io::FileError,
     object::ObjectError,
     plan::PlanError,
+    target::TargetError,
 };
 
 /// An error of compilation, by who can act on it.
@@ -16,6 +17,14 @@ pub enum CompileError {
     /// A tensor program cannot be compiled, or the code generator failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// A program names a target that is not known.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// A program names a target whose code cannot stand in the library.
+    #[error(
+        "`{program}` is for {own}, and the library for {target}: one library is for one architecture and one system"
+    )]
+    OtherMachine { program: String, own: String, target: String },
     /// There is no linker, or it failed.
     #[error(transparent)]
     Object(#[from] ObjectError),

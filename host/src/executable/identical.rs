@@ -2,12 +2,13 @@
 //!
 //! Networks repeat their blocks, and each block its programs. A published function is laid out in a
 //! fixed order, so two programs are the same when their nodes are, one by one. Names of variables
-//! and buffers, annotations and places in the text do not matter to code.
+//! and buffers, annotations and places in the text do not matter to code; what the program is for does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
+use tenon_plugin_api::program::TARGET;
 
 use crate::ir::{BodyView, Function, Kind};
 
@@ -30,7 +31,9 @@ impl Distinct {
 }
 
 fn key(body: BodyView<'_>) -> Key {
-    let mut key = Vec::with_capacity(8 * body.len());
+    let mut key = Vec::with_capacity(8 * body.len() + 1);
+    let target = body.terms().attrs(body.attrs(body.root())).term(TARGET);
+    key.push(target.map_or(0, |target| target.0));
     for expr in body.post_order() {
         let node = body.raw_node(expr);
         let kind = Kind(node.kind);

@@ -14,6 +14,7 @@ use super::context::PassContext;
 use super::error::PassError;
 use super::instrument::FunctionTime;
 use super::manager::Manager;
+use super::own_targets::OwnTargets;
 use super::pass::{Body, run_own};
 use super::plan::PassStep;
 use super::skipped::{Spared, is_skipped, spare};
@@ -303,8 +304,10 @@ fn over_functions(
     let taken =
         |(_, function): &(Symbol, &Arc<Function>)| links.iter().any(|link| link.takes(function));
     let functions: Vec<(Symbol, &Arc<Function>)> = module.iter().filter(taken).collect();
-    let (target, cancelled, edit_limit) = (cx.target, &cx.cancelled, cx.edit_limit);
+    let (targets, cancelled) = (OwnTargets::of(module, cx.target), &cx.cancelled);
+    let edit_limit = cx.edit_limit;
     let go = |&(name, function): &(Symbol, &Arc<Function>)| {
+        let target = targets.of_function(function);
         let new_run = |link: &Link<'_>| link.run(module, target, cancelled, edit_limit);
         go_through(links, name, function, module, new_run, is_timed)
     };

@@ -15,6 +15,7 @@ mod lists;
 mod manager;
 mod options;
 mod order;
+mod own_targets;
 mod pass;
 mod pipeline;
 mod placement;

@@ -30,4 +30,5 @@ pub use caches::Caches;
 pub use error::{TargetError, TargetProblem};
 pub use float::FloatMode;
 pub use list::{NamedTarget, named};
+pub(crate) use value::platform;
 pub use value::{Abilities, Processor, Target, normalized};

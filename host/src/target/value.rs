@@ -280,7 +280,7 @@ pub fn normalized(triple: &str) -> String {
 }
 
 /// Architecture and operating system of a triple: what must agree for code to run.
-pub(super) fn platform(triple: &str) -> (Option<&str>, Option<&str>) {
+pub(crate) fn platform(triple: &str) -> (Option<&str>, Option<&str>) {
     let mut parts = triple.split('-');
     (parts.next(), parts.nth(1))
 }

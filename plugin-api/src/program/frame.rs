@@ -15,6 +15,9 @@ use super::{Buffer, Writer};
 pub const OP_PATTERN: &str = "op_pattern";
 /// Attribute of a tensor program: the operator it computes.
 pub const OP_NAME: &str = "op_name";
+/// Attribute of a function or a tensor program: what its code is for, as `--target` takes it. Without it that is what the module is
+/// compiled for.
+pub const TARGET: &str = "target";
 
 /// A tensor program that is being written, and the call of an operator that it computes.
 ///

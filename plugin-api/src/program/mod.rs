@@ -30,7 +30,7 @@ mod write;
 
 pub use block::Block;
 pub use buffer::Buffer;
-pub use frame::{OP_NAME, OP_PATTERN, Program};
+pub use frame::{OP_NAME, OP_PATTERN, Program, TARGET};
 pub use intrinsic::Intrinsic;
 pub use reducer::Reducer;
 pub use scalar::{Operand, Scalar, compute_dtype};

@@ -41,6 +41,7 @@ use std::collections::HashMap;
 
 use tenon_plugin_api::ir::Terms;
 use tenon_plugin_api::prelude::*;
+use tenon_plugin_api::program::TARGET;
 
 use dominators::PostDominators;
 use graph::{Graph, Scratch};
@@ -106,6 +107,8 @@ pub(super) struct Program {
     pattern: OpPattern,
     /// The types of its parameters, which are all tensors of known rank.
     params: Vec<Type>,
+    /// What its code is for; programs for different processors do not fuse.
+    target: Option<Term>,
 }
 
 impl Programs {
@@ -120,7 +123,8 @@ impl Programs {
             let params: Vec<Type> = func.param_types().into_iter().collect::<Option<_>>()?;
             let is_ranked = |&ty: &Type| terms.tensor(ty).is_some();
             let may_fuse = pattern <= OpPattern::OutFusable && params.iter().all(is_ranked);
-            may_fuse.then_some(Program { pattern, params })
+            let target = terms.attrs(func.attrs()).term(TARGET);
+            may_fuse.then_some(Program { pattern, params, target })
         };
         self.known.entry(name).or_insert_with(read).as_ref()
     }

@@ -35,7 +35,7 @@
 //!
 //! Calls of groups become calls of programs, with tuples passed field by field and without what the program
 //! does not read. Equal programs are shared. A group that does anything but call programs over tensors of
-//! known rank, all in the symbols of the group, is left as it is. `relax.FuseOps` makes the groups.
+//! known rank, all in the symbols of the group and for one target, is left as it is. `relax.FuseOps` makes the groups.
 
 mod emit;
 mod group;
@@ -45,6 +45,7 @@ mod program;
 use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
+use tenon_plugin_api::program::TARGET;
 
 use emit::{Merged, emit};
 use group::{Group, Programs};
@@ -106,7 +107,11 @@ fn attrs(cx: &PassContext, group: &Group) -> Attrs {
         .iter()
         .map(|member| names::label(terms, member.program.attrs, terms.str(member.name)));
     let op_name = names::join(labels);
-    cx.attrs(&[("op_name", op_name.into()), ("op_pattern", worst.unwrap_or(0).into())])
+    let attrs = cx.attrs(&[("op_name", op_name.into()), ("op_pattern", worst.unwrap_or(0).into())]);
+    match group.target(terms) {
+        Some(target) => cx.with_attr(attrs, TARGET, AttrValue::Term(target)),
+        None => attrs,
+    }
 }
 
 /// A function with calls of programs for calls of groups.

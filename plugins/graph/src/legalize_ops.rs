@@ -12,13 +12,14 @@
 //! with the same operator, attributes and types share one program, found by one look-up. Tuples are passed field by
 //! field, since a program takes buffers. What the facet `view` knows as a reshape of its argument moves no data: it becomes
 //! that reshape, which memory planning makes a view. Of memory that the function writes it is a copy, and a program. Dimensions may be symbols where the operator has a program for that; `docs/vm.md` says
-//! which.
+//! which. Programs are for the target that their function names.
 //!
 //! The programs of a module are made before its calls are rewritten, on several threads where they are many.
 
 use std::collections::{HashMap, HashSet};
 
 use tenon_plugin_api::prelude::*;
+use tenon_plugin_api::program::TARGET;
 use tenon_plugin_api::rule::{AsView, Compute, Rules};
 
 /// Turns operator calls into calls of tensor programs.
@@ -47,8 +48,9 @@ struct Options {
     skip: Vec<Symbol>,
 }
 
-/// What a program computes: an operator with attributes, and the types of its arguments and its result.
-type Key = (Symbol, Attrs, Vec<Type>, Type);
+/// What a program computes, and what its code is for, none where the function does not say it: an operator with attributes, and the
+/// types of its arguments and its result.
+type Key = (Symbol, Attrs, Vec<Type>, Type, Term);
 
 /// The programs, by what they compute, and what is known of operators.
 struct Programs {
@@ -76,7 +78,7 @@ impl Programs {
         let mut seen = HashSet::new();
         let mut keys: Vec<Key> = Vec::new();
         for (_, func) in module.functions().iter().filter(|(_, func)| !func.is_prim()) {
-            let body = func.view();
+            let (body, target) = (func.view(), target_of(func, cx));
             for expr in body.post_order() {
                 let View::Call { callee, args, attrs } = body.view(expr) else { continue };
                 let View::Op { name: op } = body.view(callee) else { continue };
@@ -84,7 +86,7 @@ impl Programs {
                     continue;
                 }
                 if let (Some(types), Some(out)) = (types_of_args(body, expr), body.ty(expr)) {
-                    let key = (op, attrs, types, out);
+                    let key = (op, attrs, types, out, target);
                     if !seen.contains(&key) {
                         seen.insert(key.clone());
                         keys.push(key);
@@ -93,7 +95,7 @@ impl Programs {
             }
         }
         let shares: Vec<&[Key]> = keys.chunks(SHARE).collect();
-        let make = |(op, attrs, types, out): &Key| cx.legalize(*op, *attrs, types, *out);
+        let make = |key: &Key| make(key, cx);
         let made = cx.parallel_for(shares.len(), |share| {
             shares[share].iter().map(make).collect::<Vec<Result<Function>>>()
         })?;
@@ -119,7 +121,7 @@ impl Programs {
         &mut self,
         body: BodyView<'_>,
         call: Expr,
-        (op, attrs): (Symbol, Attrs),
+        (op, attrs, target): (Symbol, Attrs, Term),
         module: &mut Module,
         cx: &PassContext,
     ) -> Result<Program> {
@@ -127,12 +129,12 @@ impl Programs {
             let what = format!("`{}`, or an argument of it, has no type", cx.terms().str(op));
             return Err(PassError::new(what).at(call));
         };
-        let key = (op, attrs, types, out);
+        let key = (op, attrs, types, out, target);
         if let Some(&program) = self.by_call.get(&key) {
             return Ok(program);
         }
         let made = self.made.remove(&key);
-        let made = made.unwrap_or_else(|| cx.legalize(op, attrs, &key.2, out));
+        let made = made.unwrap_or_else(|| make(&key, cx));
         let made = made.map_err(|error| PassError::new(error.message().to_owned()).at(call))?;
         let name = module.fresh_name(&cx.terms().str(op).replace('.', "_"));
         module.insert(name, &made);
@@ -140,6 +142,24 @@ impl Programs {
         self.by_call.insert(key, program);
         Ok(program)
     }
+}
+
+/// The program of a key.
+fn make((op, attrs, types, out, target): &Key, cx: &PassContext) -> Result<Function> {
+    let made = cx.legalize(*op, *attrs, types, *out)?;
+    if target.is_none() {
+        return Ok(made);
+    }
+    let mut rw = made.edit();
+    let attrs = cx.with_attr(made.attrs(), TARGET, AttrValue::Term(*target));
+    let root = rw.with_attrs(made.view().root(), attrs);
+    rw.set_root(root);
+    rw.finish()
+}
+
+/// What a function says its code is for.
+fn target_of(func: &Function, cx: &PassContext) -> Term {
+    cx.terms().attrs(func.attrs()).term(TARGET).unwrap_or(Term(0))
 }
 
 /// So many programs are made in one go: fewer are not worth a thread.
@@ -187,7 +207,7 @@ fn legalize_function(
     cx: &PassContext,
 ) -> Result<Function> {
     let body = func.view();
-    let effects = Effects::of(func, cx);
+    let (effects, target) = (Effects::of(func, cx), target_of(func, cx));
     let mut rw = func.edit();
     let call_op = cx.symbol("call_tir");
     for expr in body.post_order() {
@@ -211,7 +231,7 @@ fn legalize_function(
             }
             continue;
         }
-        let program = programs.of_call(body, expr, (op, attrs), module, cx)?;
+        let program = programs.of_call(body, expr, (op, attrs, target), module, cx)?;
         let operands = rw.body().operands(expr).skip(1).to_vec();
         let tensors = flatten(&mut rw, &operands);
         let call = call_tir(&mut rw, call_op, program, &tensors, body.ty(expr));

@@ -18,11 +18,12 @@
 //!
 //! A function of many calls is copied as often; the nodes that copies add are limited. What is called once is moved,
 //! whatever its size, though of a long chain of such functions the inner ones are moved again and again: that is
-//! limited too, in proportion to the module. Calls behind the limits stay calls.
+//! limited too, in proportion to the module. Calls behind the limits stay calls, and so do those of functions for another target.
 
 use std::collections::{HashMap, HashSet};
 
 use tenon_plugin_api::prelude::*;
+use tenon_plugin_api::program::TARGET;
 
 /// How often a node may be moved, on average.
 const MOVES: u64 = 16;
@@ -48,6 +49,7 @@ fn inline_private_functions(
         functions: HashMap::new(),
         copies_left: options.max_copied,
         moves_left: MOVES * nodes as u64,
+        target: None,
     };
     for &name in graph.callees_first() {
         let Some(func) = module.get(name).filter(|func| !func.is_prim()) else { continue };
@@ -91,12 +93,15 @@ struct Bodies {
     copies_left: u64,
     /// Nodes that may still be moved.
     moves_left: u64,
+    /// What the code of the function that they are put into is for, where it says that.
+    target: Option<Term>,
 }
 
 impl Bodies {
     /// A function with bodies in the place of its calls.
     fn put_into(&mut self, func: Function) -> Result<Function> {
         let mut rw = func.edit();
+        self.target = rw.terms().attrs(func.attrs()).term(TARGET);
         for expr in rw.post_order().filter(|&expr| func.view().kind(expr) == Kind::LET) {
             rw.rewrite_bindings(expr, |rw, list, is_dataflow, var, value| {
                 if !self.put(rw, list, is_dataflow, var, value) {
@@ -124,6 +129,11 @@ impl Bodies {
         let View::Function { params, body: result, .. } = body.view(body.root()) else {
             return false;
         };
+        // What its code is for would be forgotten.
+        let own = rw.terms().attrs(func.attrs()).term(TARGET);
+        if own.is_some() && own != self.target {
+            return false;
+        }
         let size = body.len() as u64;
         let left = if *is_single { &mut self.moves_left } else { &mut self.copies_left };
         if params.len() != args.len() || size > *left {

@@ -21,6 +21,7 @@ mod parts;
 mod phase;
 mod scalars;
 mod scope;
+mod targets;
 mod threads;
 mod types;
 
@@ -40,6 +41,7 @@ pub(super) const ALL: &[Rule] = &[
     calls::RULE,
     scalars::RULE,
     threads::RULE,
+    targets::RULE,
     outputs::RULE,
     dataflow::RULE,
     closed::RULE,

@@ -15,6 +15,7 @@ pub(super) struct Node {
     pub(super) call: Expr,
     pub(super) program: Symbol,
     pub(super) pattern: OpPattern,
+    target: Option<Term>,
     /// Whether anything but nodes of this graph reads its result.
     pub(super) is_seen_outside: bool,
 }
@@ -89,7 +90,8 @@ impl Graph {
             let mut is_bound_to_memory = effects.version(call) != 0;
             for (arg, &ty) in args.iter().zip(&known.params) {
                 let writer = scratch.node_of.get(arg).copied().unwrap_or(NONE);
-                let Some(node) = nodes.get(writer as usize) else { continue };
+                let node = nodes.get(writer as usize).filter(|node| node.target == known.target);
+                let Some(node) = node else { continue };
                 let is_bound = reads_memory[writer as usize];
                 if !is_bound || effects.is_quiet_between(node.call, call) {
                     is_bound_to_memory |= is_bound;
@@ -99,8 +101,8 @@ impl Graph {
             }
             reads_memory.push(is_bound_to_memory);
             scratch.node_of[var] = reader;
-            let pattern = known.pattern;
-            nodes.push(Node { binding, var, call, program, pattern, is_seen_outside: false });
+            let (pattern, target, is_seen_outside) = (known.pattern, known.target, false);
+            nodes.push(Node { binding, var, call, program, pattern, target, is_seen_outside });
         }
         let mut graph = Self { first: vec![0; nodes.len() + 1], readers: Vec::new(), nodes };
         graph.sort_edges(&edges);

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use tenon_plugin_api::ir::Terms;
 use tenon_plugin_api::prelude::*;
+use tenon_plugin_api::program::TARGET;
 
 use super::program::{Extent, Program};
 
@@ -60,6 +62,11 @@ impl Programs {
     }
 }
 
+/// What the code of a program is for, where it says that.
+fn target_of(terms: Terms<'_>, program: &Program) -> Option<Term> {
+    terms.attrs(program.attrs).term(TARGET)
+}
+
 impl Group {
     /// `None` when the function does anything but call tensor programs.
     pub(super) fn of(func: &Function, module: &Module, programs: &mut Programs) -> Option<Self> {
@@ -100,7 +107,14 @@ impl Group {
                 return None;
             }
         }
-        Some(this)
+        let target = |member: &Member| target_of(body.terms(), &member.program);
+        let first = this.members.first().and_then(target);
+        this.members.iter().all(|member| target(member) == first).then_some(this)
+    }
+
+    /// What its members are for, which is one thing.
+    pub(super) fn target(&self, terms: Terms<'_>) -> Option<Term> {
+        self.members.first().and_then(|member| target_of(terms, &member.program))
     }
 
     fn input(&mut self, body: BodyView<'_>, param: Expr, number: usize) -> Option<Value> {
