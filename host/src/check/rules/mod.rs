@@ -20,6 +20,7 @@ mod outputs;
 mod parts;
 mod phase;
 mod scalars;
+mod scheduled;
 mod scope;
 mod targets;
 mod threads;
@@ -42,6 +43,7 @@ pub(super) const ALL: &[Rule] = &[
     scalars::RULE,
     threads::RULE,
     targets::RULE,
+    scheduled::RULE,
     outputs::RULE,
     dataflow::RULE,
     closed::RULE,
