@@ -1,10 +1,11 @@
-//! The order in which the terms of a reduction are added, where that is to be kept.
+//! The order in which the steps of a reduction come: that of floats may have to be kept, and some depend on what was before.
 
-use tenon_plugin_api::ir::{BinaryOp, Expr};
+use tenon_plugin_api::ir::{BinaryOp, Expr, View};
 
+use crate::exprs::mentions;
 use crate::refusal::{Result, refuse};
 use crate::schedule::{Block, Loop, Schedule};
-use crate::tree::Id;
+use crate::tree::{Id, Node};
 
 use super::rfactor::recognize;
 
@@ -25,14 +26,46 @@ pub(super) fn check(schedule: &Schedule, block: Id) -> Result<()> {
     }
 }
 
-/// The same where loops of a nest get another order: `before` and `after`, outermost first.
+/// Where loops of a nest get another order, `before` and `after`, outermost first: refuses it where that changes what is reduced.
 pub(super) fn check_loops(schedule: &Schedule, before: &[Id], after: &[Id]) -> Result<()> {
-    let Some(&top) = before.first().filter(|_| schedule.keeps_order) else { return Ok(()) };
+    let Some(&top) = before.first() else { return Ok(()) };
     for block in schedule.tree.blocks_below(top) {
         let is_of_sum = |id: &&Id| schedule.is_reduced(Block(block), Loop(**id));
         if !before.iter().filter(is_of_sum).eq(after.iter().filter(is_of_sum)) {
+            if !combines(schedule, block) {
+                return refuse(
+                    block,
+                    "a step of it depends on those before in another way than as one term of a sum, a product, a minimum or a maximum",
+                );
+            }
             check(schedule, block)?;
         }
     }
     Ok(())
+}
+
+/// Whether the steps of a reduction may come in any order, but for rounding: each of its stores combines an element with a value that
+/// nothing of the reduction goes into.
+fn combines(schedule: &Schedule, block: Id) -> bool {
+    let Some(body) = schedule.tree.as_block(block).map(|block| block.body) else { return false };
+    let written = schedule.buffers(block, true);
+    let is_own = |expr: Expr, target: Expr, at: &[Expr]| match schedule.view(expr) {
+        View::Load { buffer, indices } => buffer == target && indices.iter().eq(at.iter().copied()),
+        _ => false,
+    };
+    schedule.tree.walk(body).into_iter().all(|stmt| match schedule.tree.get(stmt) {
+        Node::Seq(_) | Node::Gone => true,
+        Node::Store { buffer, value, indices } => {
+            let View::Binary { op, a, b } = schedule.view(*value) else { return false };
+            let term = match (is_own(a, *buffer, indices), is_own(b, *buffer, indices)) {
+                (true, _) => b,
+                (_, true) => a,
+                _ => return false,
+            };
+            let is_known =
+                matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max);
+            is_known && !mentions(&schedule.rw, term, &written)
+        }
+        _ => false,
+    })
 }
