@@ -225,8 +225,7 @@ pub(crate) fn writes_what_it_reads(
     let reads: Vec<(Id, Vec<Range>)> =
         readers.iter().map(|&block| (block, of(block, false))).collect();
     reads.iter().all(|(reader, read)| {
-        let starts_itself =
-            schedule.tree.as_block(*reader).is_some_and(|block| block.init.is_some());
+        let starts_itself = starts_itself(schedule, space, *reader, outer);
         let mut before: Vec<Vec<Range>> = Vec::new();
         for (writer, written) in &regions {
             // Statements stand in the order of their numbers in a walk; a block reads its own only once it was started.
@@ -239,6 +238,18 @@ pub(crate) fn writes_what_it_reads(
             }
         }
         joined(before).iter().any(|written| covers(space, written, read))
+    })
+}
+
+/// Whether a block starts what it reads of its own, while the outer variables stay: a reduction does in the first of its steps, so
+/// these do not go through it.
+fn starts_itself(schedule: &Schedule, space: &mut Space, id: Id, outer: &[AtomId]) -> bool {
+    let Some(block) = schedule.tree.as_block(id).filter(|block| block.init.is_some()) else {
+        return false;
+    };
+    block.iters.iter().filter(|iter| schedule.is_reduce(iter.kind)).all(|iter| {
+        let binding = space.read(schedule.body(), iter.binding);
+        space.nodes_of(&binding).iter().all(|atom| !outer.contains(atom))
     })
 }
 
