@@ -31,6 +31,7 @@ const PROGRAMS: &[&str] = &[
     include_str!("random_schedules/halves.ir"),
     include_str!("random_schedules/padded.ir"),
     include_str!("random_schedules/rows.ir"),
+    include_str!("random_schedules/best.ir"),
 ];
 
 #[test]

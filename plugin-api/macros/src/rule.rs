@@ -19,7 +19,7 @@ const SCHEDULE: &str = "schedule";
 const RESERVED: &str = "quantize";
 
 /// The facets that Tenon defines, and their types.
-const FACETS: [(&str, &str); 13] = [
+const FACETS: [(&str, &str); 14] = [
     ("compute", "Compute"),
     ("gradient", "Gradient"),
     ("precision", "NarrowPrecision"),
@@ -32,6 +32,7 @@ const FACETS: [(&str, &str); 13] = [
     ("import.onnx", "ImportOnnx"),
     ("cost", "CostOf"),
     ("intrinsic", "Intrinsics"),
+    ("reducer", "Reducers"),
     ("view", "AsView"),
 ];
 

@@ -10,9 +10,11 @@
 //! ```
 
 use crate::ir::{
-    Attrs, BinaryOp, BlockIter, Build, BuildPrim, Context, DType, Expr, LoopKind, NewBlock, View,
-    Walk,
+    AttrValue, Attrs, BinaryOp, BlockIter, Build, BuildPrim, Context, DType, Expr, LoopKind,
+    NewBlock, View, Walk,
 };
+
+use crate::rule::REDUCER;
 
 use super::{Buffer, Extent, Program, Reducer, Scalar, Stmt};
 
@@ -81,6 +83,32 @@ impl Program {
         first: impl FnOnce(&[Scalar<'p>]) -> [Scalar<'p>; N],
         next: impl FnOnce(&[Scalar<'p>], &[Scalar<'p>], [Scalar<'p>; N]) -> [Scalar<'p>; N],
     ) -> [Buffer<'p>; N] {
+        self.fold_with(None, names, shape, reduced, first, next)
+    }
+
+    /// The same by a reducer of this name, from the facet `reducer`, which knows how two of them are joined: so a schedule may reduce
+    /// over parts first. What they hold at first is the reducer's state of nothing.
+    pub fn fold_by<'p, E: Extent, R: Extent, const N: usize>(
+        &'p self,
+        reducer: &str,
+        names: [&str; N],
+        shape: &[E],
+        reduced: &[R],
+        first: [Scalar<'p>; N],
+        next: impl FnOnce(&[Scalar<'p>], &[Scalar<'p>], [Scalar<'p>; N]) -> [Scalar<'p>; N],
+    ) -> [Buffer<'p>; N] {
+        self.fold_with(Some(reducer), names, shape, reduced, |_| first, next)
+    }
+
+    fn fold_with<'p, E: Extent, R: Extent, const N: usize>(
+        &'p self,
+        reducer: Option<&str>,
+        names: [&str; N],
+        shape: &[E],
+        reduced: &[R],
+        first: impl FnOnce(&[Scalar<'p>]) -> [Scalar<'p>; N],
+        next: impl FnOnce(&[Scalar<'p>], &[Scalar<'p>], [Scalar<'p>; N]) -> [Scalar<'p>; N],
+    ) -> [Buffer<'p>; N] {
         let (place, terms) =
             (self.axes("v", &AXES, shape.len()), self.axes("v", &REDUCED, reduced.len()));
         let first = first(&place);
@@ -99,10 +127,14 @@ impl Program {
             names.iter().zip(next).map(|(name, next)| body.bind(name, next)).collect();
         buffers.iter().zip(named).for_each(|(buffer, value)| body.push(buffer.set(&place, value)));
         let body = body.finish();
-        self.add_block(
+        let attrs = reducer.map_or(Attrs::NONE, |name| {
+            self.cx().attrs(&[(REDUCER, AttrValue::Str(name.to_owned()))])
+        });
+        self.add_block_with(
             &[(&place, true, &self.extents(shape)), (&terms, false, &self.extents(reduced))],
             Some(self.seq(&init)),
             body,
+            attrs,
         );
         buffers
     }
@@ -177,6 +209,16 @@ impl Program {
 
     /// Adds a block over axes, those of each part spatial or reduced.
     fn add_block(&self, parts: &[(&[Scalar<'_>], bool, &[Expr])], init: Option<Stmt>, body: Stmt) {
+        self.add_block_with(parts, init, body, Attrs::NONE);
+    }
+
+    fn add_block_with(
+        &self,
+        parts: &[(&[Scalar<'_>], bool, &[Expr])],
+        init: Option<Stmt>,
+        body: Stmt,
+        attrs: Attrs,
+    ) {
         let name = self.name_of(body);
         let mut iters = Vec::new();
         let mut loops = Vec::new();
@@ -199,7 +241,7 @@ impl Program {
                 writes: &[],
                 init: init.map(|init| init.0),
                 body: body.0,
-                attrs: Attrs::NONE,
+                attrs,
             })
         });
         let zero = self.index(0).expr;

@@ -86,7 +86,7 @@ impl Program {
     }
 
     /// A program that computes no call, and has no buffers yet.
-    pub(super) fn without_call(transaction: TransactionHandle, name: &'static str) -> Self {
+    pub(crate) fn without_call(transaction: TransactionHandle, name: &'static str) -> Self {
         let host = transaction.host().clone();
         let none = Type(0);
         Self {

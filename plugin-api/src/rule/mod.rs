@@ -19,6 +19,7 @@ mod knob;
 mod layout;
 mod precision;
 mod question;
+mod reducer;
 mod rewrite;
 mod site;
 mod tensor_intrinsic;
@@ -34,6 +35,7 @@ pub use knob::Knob;
 pub use layout::{Carried, FollowLayout, Following, LayoutArg, Leaf};
 pub use precision::{NarrowPrecision, Precision};
 pub use question::{Answer, Question, Reply};
+pub use reducer::{Joined, Joining, REDUCER, Reducers};
 pub use rewrite::{
     Approximate, AsView, Canonicalize, DecomposeForInference, DecomposeForTraining, Rewrites,
     Simplify,
@@ -54,6 +56,7 @@ pub mod prelude {
         Known, Node, Outputs, Problem, Scalar, Value, invalid, unsupported,
     };
     pub use crate::rule::{
-        AboutCall, Adjoint, Carried, Cost, Following, Grad, Grads, LayoutArg, Precision, Site,
+        AboutCall, Adjoint, Carried, Cost, Following, Grad, Grads, Joining, LayoutArg, Precision,
+        Site,
     };
 }

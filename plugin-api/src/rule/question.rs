@@ -9,7 +9,7 @@ use crate::ir::{Build, Expr, Term};
 use crate::pass::{PassError, PrimFunc, Result, Rewriter};
 use crate::program::{Intrinsic, Program};
 
-use super::{Knob, Site};
+use super::{Joining, Knob, Site};
 
 /// What a rule is asked, before its facet has taken it apart.
 pub struct Question<'a> {
@@ -84,6 +84,14 @@ impl<'a> Question<'a> {
             PassError::new("its facet is asked for programs, and there is none to write")
         })?;
         Ok(Intrinsic::new(transaction, self.rule.key))
+    }
+
+    /// The states that it asks to join.
+    pub(super) fn joining(self) -> Result<Joining> {
+        let transaction = self.transaction.ok_or_else(|| {
+            PassError::new("its facet is asked about numbers, and there is no transaction")
+        })?;
+        Joining::new(transaction, self.rule.key, self.nodes)
     }
 
     /// A copy of the tensor program that the question is about, which is the rule's own.

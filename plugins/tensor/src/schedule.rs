@@ -15,7 +15,7 @@ use tenon_plugin_api::prelude::*;
 use tenon_schedule::{Schedule, Script, TraceError};
 
 /// Applies a trace of schedule primitives to tensor programs.
-#[pass(name = "tir.Schedule", phase = "target", asks = ["intrinsic"])]
+#[pass(name = "tir.Schedule", phase = "target", asks = ["intrinsic", "reducer"])]
 fn schedule(
     func: PrimFunc,
     module: &Module,

@@ -25,6 +25,7 @@ mod rfactor;
 mod rolling_buffer;
 mod set_scope;
 mod split;
+mod state;
 mod storage_align;
 mod table;
 mod tensorize;

@@ -24,6 +24,7 @@ use crate::trace::{Args, Handle, Kind, Param, Primitive};
 use crate::tree::{BlockNode, For, Id, Iter, Node};
 
 use super::order;
+use super::state::State;
 
 pub(super) static RFACTOR: Primitive = Primitive {
     name: "rfactor",
@@ -52,22 +53,52 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     if let Some(why) = schedule.why_no_reduction(id, &among) {
         return refuse(id, format!("the block is no reduction: {why}"));
     }
-    let reduction = recognize(schedule, id)?;
+    let state = State::of(schedule, id)?;
+    let reduction = match &state {
+        Some(_) => None,
+        None => Some(recognize(schedule, id)?),
+    };
     order::check(schedule, id)?;
     let loops = check_loops(schedule, id, at)?;
-    let rank = reduction.indices.len() as i64;
+    let indices = match (&state, &reduction) {
+        (Some(state), _) => &state.indices,
+        (None, Some(reduction)) => &reduction.indices,
+        (None, None) => return Ok(Vec::new()),
+    };
+    let rank = indices.len() as i64;
     let place = if axis < 0 { axis + rank + 1 } else { axis };
     if !(0..=rank).contains(&place) {
         return refuse(at, format!("the axis {axis} is not within -{} and {rank}", rank + 1));
     }
-    let partial = partial_buffer(schedule, &reduction, at, place as usize)?;
-    let top = *loops.first().unwrap_or(&at);
-    let final_nest = final_nest(schedule, id, at, &loops, &reduction, partial, place as usize);
-    make_partial(schedule, id, at, &loops, &reduction, partial, place as usize)?;
-    schedule.tree.insert(top, true, vec![final_nest.0]);
+    let (place, top) = (place as usize, *loops.first().unwrap_or(&at));
     let scope = schedule.tree.scope(id);
-    schedule.allocate(scope, partial);
-    Ok(vec![Block(id).into(), Block(final_nest.1).into()])
+    let parts = parts(schedule, id, at, &loops)?;
+    let (partials, (nest, joined)) = match (state, reduction) {
+        (Some(state), _) => {
+            let partials =
+                state.buffers.iter().map(|&buffer| partial_buffer(schedule, buffer, at, place));
+            let partials = partials.collect::<Result<Vec<Expr>>>()?;
+            let nest = final_nest(schedule, id, at, &loops, |schedule, own, inside| {
+                state.join(schedule, id, &partials, place, own, inside)
+            })?;
+            state.reduce_parts(schedule, id, parts, &partials, place);
+            (partials, nest)
+        }
+        (None, Some(reduction)) => {
+            let partial = partial_buffer(schedule, reduction.buffer, at, place)?;
+            let nest = final_nest(schedule, id, at, &loops, |schedule, own, inside| {
+                Ok(combine_parts(schedule, &reduction, partial, place, own, inside))
+            })?;
+            make_partial(schedule, id, &reduction, parts, partial, place);
+            (vec![partial], nest)
+        }
+        (None, None) => return Ok(Vec::new()),
+    };
+    schedule.tree.insert(top, true, vec![nest]);
+    for partial in partials {
+        schedule.allocate(scope, partial);
+    }
+    Ok(vec![Block(id).into(), Block(joined).into()])
 }
 
 pub(super) fn recognize(schedule: &Schedule, id: Id) -> Result<Reduction> {
@@ -158,12 +189,7 @@ fn check_loops(schedule: &Schedule, id: Id, at: Id) -> Result<Vec<Id>> {
 }
 
 /// The buffer of the parts: as the result, with an axis for the loop.
-fn partial_buffer(
-    schedule: &mut Schedule,
-    reduction: &Reduction,
-    at: Id,
-    place: usize,
-) -> Result<Expr> {
+fn partial_buffer(schedule: &mut Schedule, buffer: Expr, at: Id, place: usize) -> Result<Expr> {
     let mut space = schedule.space();
     let extent = schedule.tree.as_for(at).map(|each| space.read(schedule.body(), each.extent));
     let extent = extent.unwrap_or_default();
@@ -171,28 +197,38 @@ fn partial_buffer(
         return refuse(at, "its extent is not made of numbers and symbols");
     }
     let cx = schedule.rw.cx();
-    let mut shape = schedule.shape(reduction.buffer);
+    let mut shape = schedule.shape(buffer);
     shape.insert(place, space.dim(&cx, &extent));
     let body = schedule.body();
-    let tensor = body.ty(reduction.buffer).and_then(|ty| body.terms().tensor(ty));
+    let tensor = body.ty(buffer).and_then(|ty| body.terms().tensor(ty));
     let Some((dtype, _)) = tensor else { return refuse(at, "the result is no buffer") };
     let ty = cx.tensor_type(dtype, &shape);
-    let name = format!("{}_rf", schedule.var_name(reduction.buffer));
+    let name = format!("{}_rf", schedule.var_name(buffer));
     Ok(schedule.new_buffer(&name, ty, ""))
 }
 
-/// The block reduces into the parts: the loop is spatial, and each other loop of the reduction an iterator of its own.
-fn make_partial(
-    schedule: &mut Schedule,
-    id: Id,
-    at: Id,
-    loops: &[Id],
-    reduction: &Reduction,
-    partial: Expr,
-    place: usize,
-) -> Result<()> {
+/// How the block reduces into the parts.
+pub(super) struct Parts {
+    /// The loop's own, which is spatial, the spatial ones, and one for each other loop of the reduction.
+    pub(super) iters: Vec<Iter>,
+    /// The iterators of the reduction, and what they are in terms of these.
+    pub(super) pairs: Vec<(Expr, Expr)>,
+    /// Whether there is another loop of the reduction.
+    pub(super) has_rest: bool,
+}
+
+impl Parts {
+    /// The iterator of the loop.
+    pub(super) fn own(&self) -> Expr {
+        self.iters[0].var
+    }
+}
+
+fn parts(schedule: &mut Schedule, id: Id, at: Id, loops: &[Id]) -> Result<Parts> {
     let mut space = schedule.space();
-    let Some(block) = schedule.tree.as_block(id).cloned() else { return Ok(()) };
+    let Some(block) = schedule.tree.as_block(id).cloned() else {
+        return refuse(id, "it is no block");
+    };
     let factored = schedule.tree.as_for(at).map(|each| each.var);
     let (mut iters, mut rest) = (Vec::new(), Vec::new());
     let mut of_loop: HashMap<Expr, Expr> = HashMap::new();
@@ -219,7 +255,6 @@ fn make_partial(
         check_predicate(schedule, predicate, at, &rest)?;
     }
     iters.extend(block.iters.iter().filter(|iter| !schedule.is_reduce(iter.kind)).copied());
-    let own = iters[0].var;
     iters.extend(&rest);
     for iter in &iters {
         let [min, extent] = [iter.min, iter.extent].map(|expr| space.read(schedule.body(), expr));
@@ -234,24 +269,40 @@ fn make_partial(
         let value = inner.of_expr(&mut schedule.rw, iter.binding);
         pairs.push((iter.var, crate::schedule::normal(&mut schedule.rw, &mut space, value)));
     }
+    Ok(Parts { iters, pairs, has_rest: !rest.is_empty() })
+}
+
+/// The block reduces into the parts.
+fn make_partial(
+    schedule: &mut Schedule,
+    id: Id,
+    reduction: &Reduction,
+    parts: Parts,
+    partial: Expr,
+    place: usize,
+) {
+    let Some(block) = schedule.tree.as_block(id).cloned() else { return };
+    let mut space = schedule.space();
+    for iter in &parts.iters {
+        let [min, extent] = [iter.min, iter.extent].map(|expr| space.read(schedule.body(), expr));
+        space.set_range(iter.var, Range { min, extent });
+    }
     let mut indices = reduction.indices.clone();
-    indices.insert(place, own);
+    indices.insert(place, parts.own());
     let name = format!("{}_rf", schedule.block_name(id));
     let rw = &mut schedule.rw;
-    let mut replacing = Replacing::of(pairs);
-    let mut space_of = space.clone();
+    let mut replacing = Replacing::of(parts.pairs);
     let term = replacing.apply(rw, reduction.term, |rw, old, operands| {
         let changed = !rw.body().operands(old).iter().eq(operands.iter().copied());
         (rw.body().kind(old) == NodeKind::LOAD && changed).then(|| {
             let operands: Vec<Expr> = operands
                 .iter()
-                .map(|&operand| crate::schedule::normal(rw, &mut space_of, operand))
+                .map(|&operand| crate::schedule::normal(rw, &mut space, operand))
                 .collect();
             rw.rebuild(old, &operands)
         })
     });
-    let has_rest = !rest.is_empty();
-    let value = match has_rest {
+    let value = match parts.has_rest {
         true => {
             let so_far = rw.load(partial, &indices);
             rw.binary(reduction.op, so_far, term)
@@ -266,11 +317,10 @@ fn make_partial(
     }
     let name = schedule.symbol(&name);
     let node = schedule.tree.block_mut(id);
-    (node.name, node.iters) = (name, iters);
-    if !has_rest {
+    (node.name, node.iters) = (name, parts.iters);
+    if !parts.has_rest {
         node.init = None;
     }
-    Ok(())
 }
 
 /// A part is started only where its first step runs.
@@ -297,16 +347,38 @@ fn check_predicate(schedule: &Schedule, predicate: Expr, at: Id, rest: &[Iter]) 
     Ok(())
 }
 
-/// The loops and the block that reduce over the parts.
+/// The initial statement and the body of the block that combines the parts, given the iterator of these and the others in the place of
+/// the old ones.
+fn combine_parts(
+    schedule: &mut Schedule,
+    reduction: &Reduction,
+    partial: Expr,
+    place: usize,
+    own: Expr,
+    inside: HashMap<Expr, Expr>,
+) -> (Id, Id) {
+    let mut replacing = Replacing::of(inside);
+    let rw = &mut schedule.rw;
+    let indices: Vec<Expr> =
+        reduction.indices.iter().map(|&index| replacing.of_expr(rw, index)).collect();
+    let mut from = indices.clone();
+    from.insert(place, own);
+    let (so_far, term) = (rw.load(reduction.buffer, &indices), rw.load(partial, &from));
+    let value = rw.binary(reduction.op, so_far, term);
+    let buffer = reduction.buffer;
+    let init = Node::Store { buffer, value: reduction.identity, indices: indices.clone() };
+    let init = schedule.tree.add(init);
+    (init, schedule.tree.add(Node::Store { buffer, value, indices }))
+}
+
+/// The loops and the block that reduce over the parts; `stmts` makes its initial statement and its body.
 fn final_nest(
     schedule: &mut Schedule,
     id: Id,
     at: Id,
     loops: &[Id],
-    reduction: &Reduction,
-    partial: Expr,
-    place: usize,
-) -> (Id, Id) {
+    stmts: impl FnOnce(&mut Schedule, Expr, HashMap<Expr, Expr>) -> Result<(Id, Id)>,
+) -> Result<(Id, Id)> {
     let block = schedule.tree.as_block(id).cloned().expect("it was looked at before");
     let mut renamed: HashMap<Expr, Expr> = HashMap::new();
     let mut nodes: Vec<For> = Vec::new();
@@ -341,18 +413,7 @@ fn final_nest(
         let binding = Replacing::of(renamed.clone()).of_expr(&mut schedule.rw, iter.binding);
         iters.push(Iter { var, binding, ..*iter });
     }
-    let mut replacing = Replacing::of(inside);
-    let rw = &mut schedule.rw;
-    let indices: Vec<Expr> =
-        reduction.indices.iter().map(|&index| replacing.of_expr(rw, index)).collect();
-    let mut from = indices.clone();
-    from.insert(place, own);
-    let (so_far, term) = (rw.load(reduction.buffer, &indices), rw.load(partial, &from));
-    let value = rw.binary(reduction.op, so_far, term);
-    let buffer = reduction.buffer;
-    let init = Node::Store { buffer, value: reduction.identity, indices: indices.clone() };
-    let init = schedule.tree.add(init);
-    let body = schedule.tree.add(Node::Store { buffer, value, indices });
+    let (init, body) = stmts(schedule, own, inside)?;
     let predicate: Vec<Expr> = block
         .predicate
         .map_or(Vec::new(), |predicate| schedule.conjuncts(predicate))
@@ -384,5 +445,5 @@ fn final_nest(
         let node = For { body, kind, thread: Symbol(0), attrs: Attrs::NONE, ..node };
         schedule.tree.make(Node::For(node))
     });
-    (nest, made)
+    Ok((nest, made))
 }

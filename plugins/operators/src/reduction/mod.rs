@@ -9,4 +9,5 @@ pub mod mean;
 pub mod min;
 pub mod prod;
 mod programs;
+mod reducers;
 pub mod sum;

@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::ir::BinaryOp;
 use tenon_plugin_api::op::Result;
-use tenon_plugin_api::program::{Program, Scalar};
+use tenon_plugin_api::program::{Program, Reducer, Scalar};
 
 use crate::program::index::axis_of;
 
@@ -19,12 +19,14 @@ pub(crate) fn extreme<'p>(program: &'p Program, axis: i64, is_max: bool) -> Resu
         }
         data.wide(&indices)
     };
-    let first = program.index(0);
-    let [_, place] = program.fold(
+    let worst = if is_max { Reducer::Max } else { Reducer::Min };
+    let first = [worst.identity(program, data.compute_dtype()), program.index(0)];
+    let [_, place] = program.fold_by(
+        if is_max { "argmax" } else { "argmin" },
         ["best", "place"],
         out.shape(),
         &[data.shape()[axis]],
-        |i| [element(i, first), first],
+        first,
         |i, r, [best, place]| {
             let value = element(i, r[0]);
             let is_better = is_better(value, best, is_max);
@@ -36,7 +38,7 @@ pub(crate) fn extreme<'p>(program: &'p Program, axis: i64, is_max: bool) -> Resu
 }
 
 /// Of elements that are no numbers, which alone differ from themselves, the first is the best.
-fn is_better<'p>(value: Scalar<'p>, held: Scalar<'p>, is_max: bool) -> Scalar<'p> {
+pub(crate) fn is_better<'p>(value: Scalar<'p>, held: Scalar<'p>, is_max: bool) -> Scalar<'p> {
     let is_past = if is_max { value.gt(held) } else { value.lt(held) };
     if !value.dtype().is_float() {
         return is_past;

@@ -7,5 +7,5 @@
 mod extreme;
 mod plain;
 
-pub(super) use extreme::extreme;
+pub(super) use extreme::{extreme, is_better};
 pub(super) use plain::{Reduction, reduce, reduces};
