@@ -6,8 +6,11 @@ cd "$(dirname "$0")/.."
 
 # What is said goes through a pipe.
 [ ! -t 1 ] || export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-always}"
+# What fails on purpose leaves reproducers among the temporary files.
+TMPDIR=$(mktemp -d)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 minutes=$(mktemp) said=$(mktemp)
-trap 'rm -f "$minutes" "$said"' EXIT
 failed=0 wrong=""
 
 # Runs a command as a suite, and keeps what it said.
