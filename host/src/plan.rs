@@ -8,16 +8,19 @@
 //! %c: f32[256] = call_tir(@log, %a) { out = f32[256] }             an address of its own, and a call
 //! ```
 //!
+//! Of a choice each branch writes what it gives to where the choice has it ([`blocks`]).
+//!
 //! A shape is a list of numbers that follow from the extents of the inputs; `vm.shape_to_tensor` of one is a tensor that the
-//! function writes before it calls anything.
+//! function writes.
 //!
 //! A result is written to the caller's memory where that is possible: its storage becomes the output.
 //! Inputs, constants and what is returned twice are copied at the end.
 //!
-//! `values` knows what a node stands for, `calls` checks the calls of programs, `memory` places
+//! `blocks` goes through the bindings, `values` knows what a node stands for, `calls` checks the calls of programs, `memory` places
 //! storages, and `addresses` turns it all into what the entry function does.
 
 mod addresses;
+mod blocks;
 mod calls;
 mod entry;
 mod error;
@@ -42,8 +45,8 @@ use crate::runtime::signature::TensorSpec;
 use memory::{Home, Memory, PlannedTensor};
 
 pub use entry::{
-    Base, Copy, ENTRY_SYMBOL, Entry, EntryArgument, GivenExtent, KernelCall, Place, SIZES_SYMBOL,
-    Write,
+    Action, Base, Copy, ENTRY_SYMBOL, Entry, EntryArgument, GivenExtent, KernelCall, Place,
+    SIZES_SYMBOL, Write,
 };
 pub use error::{PlanError, PlanProblem};
 pub use sizes::{Agreement, LARGEST_EXTENT, Size, SizeStep};
@@ -60,8 +63,6 @@ pub(crate) struct Plan {
     pub(crate) sizes: Sizes,
     /// The programs that are called, by their numbers.
     pub(crate) programs: Vec<(String, Arc<Function>)>,
-    /// What the calls came from.
-    pub(crate) sources: Vec<NodeSource>,
     /// The constants that are read, by their numbers.
     pub(crate) constants: Vec<Arc<Constant>>,
 }
@@ -144,6 +145,21 @@ struct PlannedCall {
     args: Vec<Arg>,
     /// What the symbols of the program stand for.
     symbols: Vec<Size>,
+    source: NodeSource,
+}
+
+/// An [`Action`] before addresses are known; tensors by their numbers.
+enum PlannedAction {
+    Call(PlannedCall),
+    Write(usize, Vec<Size>),
+    /// From one to the other.
+    Copy(usize, usize),
+    /// To an output.
+    Result(usize, usize),
+    Agree(Agreement),
+    Choose(usize),
+    Otherwise,
+    End,
 }
 
 struct Planner<'a> {
@@ -164,11 +180,9 @@ struct Planner<'a> {
     /// What the extents of inputs must be.
     extents: Vec<GivenExtent>,
     agreements: Vec<Agreement>,
-    /// Tensors of numbers, and what they hold.
-    writes: Vec<(usize, Vec<Size>)>,
-    calls: Vec<PlannedCall>,
-    /// What each call came from.
-    sources: Vec<NodeSource>,
+    /// How many branches are around what is read.
+    depth: usize,
+    actions: Vec<PlannedAction>,
     programs: Vec<(String, Arc<Function>)>,
     program_numbers: HashMap<Symbol, usize, FxBuildHasher>,
     constants: Vec<Arc<Constant>>,
@@ -192,9 +206,8 @@ impl<'a> Planner<'a> {
             symbols: Bindings::default(),
             extents: Vec::new(),
             agreements: Vec::new(),
-            writes: Vec::new(),
-            calls: Vec::new(),
-            sources: Vec::new(),
+            depth: 0,
+            actions: Vec::new(),
             programs: Vec::new(),
             program_numbers: HashMap::default(),
             constants: Vec::new(),
@@ -208,19 +221,7 @@ impl<'a> Planner<'a> {
         };
         let params: Vec<Expr> = params.iter().collect();
         let inputs = self.inputs(&params)?;
-        let result = match self.body.view(result) {
-            View::Let(bindings) => {
-                for (var, value) in bindings.bindings() {
-                    (self.place, self.at) = (self.describe(var), Some(value));
-                    let value = self.bound(value)?;
-                    self.values[var.index()] = Some(value);
-                }
-                bindings.result()
-            }
-            _ => result,
-        };
-        (self.place, self.at) = ("its result".to_owned(), None);
-        let result = self.resolve(result)?;
+        let result = self.body_of(result)?;
         let results = self.flatten(result)?;
         self.finish(inputs, &results)
     }
@@ -276,7 +277,6 @@ impl<'a> Planner<'a> {
             View::Constant(_) | View::Var { .. } | View::Tuple(_) | View::TupleGetItem { .. } => {
                 self.resolve(expr)
             }
-            View::If { .. } => unsupported("a choice at run time", FOLD),
             View::Function { .. } => left("a closure", "closed"),
             View::Let(_) => left("a nested `let`", "block_form"),
             View::Shape { .. } | View::Prim { .. } => unsupported("a shape at run time", FOLD),
@@ -344,9 +344,17 @@ impl<'a> Planner<'a> {
                 let ty = self.body.terms().type_text(ty);
                 return malformed(format!("{found} bytes are viewed as {ty}"));
             }
-            (view, found) => self.agreements.push(Agreement::Equal(view, found)),
+            (view, found) => self.agree(Agreement::Equal(view, found)),
         }
         Ok(Value::Tensor(view))
+    }
+
+    /// Notes what must hold: before anything is done, or where a branch needs it.
+    fn agree(&mut self, agreement: Agreement) {
+        match self.depth {
+            0 => self.agreements.push(agreement),
+            _ => self.actions.push(PlannedAction::Agree(agreement)),
+        }
     }
 
     /// Bytes of a storage: an argument, or an attribute where they are known.

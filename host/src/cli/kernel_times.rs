@@ -1,12 +1,11 @@
 //! How long each kernel of a model took, and what it came from.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::output::note;
 use crate::executable::KernelRun;
 use crate::printable::printable_line;
+use crate::runtime::profile::Profile;
 
 /// The calls of kernels, each with its time in a run, in milliseconds: the mean of all runs.
 pub(super) struct KernelTimes {
@@ -24,15 +23,14 @@ pub(super) struct Speed {
 }
 
 impl KernelTimes {
-    /// `times` are those of all calls of the first run, then of the second one.
-    pub(super) fn of(calls: Vec<KernelRun>, times: &[Duration], speed: Speed) -> Self {
-        let runs = (times.len() + 1) / (calls.len() + 1);
+    pub(super) fn of(calls: Vec<KernelRun>, profile: &Profile, speed: Speed) -> Self {
         let mut sums = vec![0.0; calls.len()];
-        // Between two runs stands the time from the end of the one to the beginning of the other.
-        for run in times.chunks(calls.len() + 1) {
-            sums.iter_mut().zip(run).for_each(|(sum, time)| *sum += time.as_secs_f64() * 1e3);
+        for &(call, time) in &profile.calls {
+            if let Some(sum) = sums.get_mut(call) {
+                *sum += time.as_secs_f64() * 1e3;
+            }
         }
-        let means = sums.into_iter().map(|sum| sum / runs.max(1) as f64);
+        let means = sums.into_iter().map(|sum| sum / profile.runs.max(1) as f64);
         Self { rows: calls.into_iter().zip(means).collect(), speed }
     }
 

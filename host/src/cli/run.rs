@@ -139,12 +139,12 @@ fn on_processor(args: &RunArgs, model: Model, kernels: Vec<KernelRun>) -> Result
         context.run(&inputs, Some(&pool))?;
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
-    let times_of_kernels = profile::take();
+    let profile = profile::take();
     let speed = match kernels.is_empty() {
         true => Speed::default(),
         false => speed(&args.passes.target, &pool)?,
     };
-    let kernels = KernelTimes::of(kernels, &times_of_kernels, speed);
+    let kernels = KernelTimes::of(kernels, &profile, speed);
     let outputs = model.outputs().iter().zip(context.outputs());
     let outputs = outputs.map(|(spec, tensor)| Ok((spec.name.clone(), to_array(tensor, spec)?)));
     let outputs = outputs.collect::<Result<_, ModelError>>()?;

@@ -13,6 +13,7 @@ pub(super) fn on_device(args: &RunArgs, program: &DeviceProgram) -> Result<Ran, 
     use super::run::inputs_for;
     use crate::device::Cuda;
     use crate::runtime::model::ModelError;
+    use crate::runtime::profile::Profile;
     use crate::runtime::to_array;
 
     let failed = |error| {
@@ -35,7 +36,7 @@ pub(super) fn on_device(args: &RunArgs, program: &DeviceProgram) -> Result<Ran, 
         outputs,
         times,
         threads: 0,
-        kernels: KernelTimes::of(Vec::new(), &[], Speed::default()),
+        kernels: KernelTimes::of(Vec::new(), &Profile::default(), Speed::default()),
     })
 }
 

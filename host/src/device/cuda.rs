@@ -13,7 +13,7 @@ use cudarc::nvrtc::Ptx;
 
 use super::DeviceError;
 use crate::executable::DeviceProgram;
-use crate::plan::{Base, Entry, EntryArgument, Place, Size};
+use crate::plan::{Action, Base, Copy, Entry, EntryArgument, Place, Size};
 use crate::runtime::dlpack::TensorBuffer;
 use crate::runtime::signature::{TensorSpec, data_type};
 
@@ -127,17 +127,23 @@ impl Loaded {
         for (memory, input) in self.inputs.iter_mut().zip(inputs) {
             upload(&self.stream, input.bytes(), memory)?;
         }
-        for call in &self.entry.calls {
-            self.start(&self.kernels[call.kernel], &call.args)?;
-        }
-        for copy in &self.entry.copies {
-            let [from, to] = [copy.from, copy.to].map(|place| self.address(place));
-            let (bytes, stream) = (known(copy.bytes) as usize, self.stream.cu_stream());
-            // SAFETY: both places have so many bytes by the plan, in memory that lives as long as this.
-            let copied = unsafe { result::memcpy_dtod_async(to, from, bytes, stream) };
-            done("copy a result", copied)?;
+        for action in &self.entry.actions {
+            match action {
+                Action::Call(call) => self.start(&self.kernels[call.kernel], &call.args)?,
+                Action::Copy(copy) => self.copy(copy)?,
+                // No program for a device has others.
+                _ => {}
+            }
         }
         self.results()
+    }
+
+    fn copy(&self, copy: &Copy) -> Result<(), DeviceError> {
+        let [from, to] = [copy.from, copy.to].map(|place| self.address(place));
+        let (bytes, stream) = (known(copy.bytes) as usize, self.stream.cu_stream());
+        // SAFETY: both places have so many bytes by the plan, in memory that lives as long as this.
+        let copied = unsafe { result::memcpy_dtod_async(to, from, bytes, stream) };
+        done("copy a result", copied)
     }
 
     fn start(&self, kernel: &Kernel, args: &[EntryArgument]) -> Result<(), DeviceError> {

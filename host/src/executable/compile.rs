@@ -12,7 +12,7 @@ use tenon_plugin_api::rule::TensorIntrinsic;
 use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, Work, backend_for};
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
-use crate::plan::{Entry, KernelCall, default_function, plan};
+use crate::plan::{Action, Entry, KernelCall, default_function, plan};
 use crate::runtime::{model::Model, signature::Signature};
 use crate::target::{Target, platform};
 
@@ -158,8 +158,6 @@ pub(super) struct Job {
     name: String,
     pub(super) entry: Entry,
     pub(super) kernels: Vec<KernelUnit>,
-    /// What each call of the entry came from.
-    sources: Vec<NodeSource>,
     pub(super) constants: Vec<Arc<Constant>>,
     /// Objects that code generators made, each with the name of the first program that is in it.
     external: Vec<(String, Arc<Constant>)>,
@@ -210,7 +208,7 @@ impl Job {
         let plan = plan(module, &name)?;
         let mut entry = plan.entry;
         entry.is_profiled = options.is_profiled;
-        let first_sources = first_sources(&entry, &plan.sources, plan.programs.len());
+        let first_sources = first_sources(&entry, plan.programs.len());
         let mut distinct = Distinct::default();
         let mut kernels = Vec::new();
         let mut numbers = Vec::with_capacity(plan.programs.len());
@@ -241,11 +239,15 @@ impl Job {
                 kernels.push(unit);
             }
         }
-        entry.calls.iter_mut().for_each(|call| call.kernel = numbers[call.kernel]);
+        for action in &mut entry.actions {
+            if let Action::Call(call) = action {
+                call.kernel = numbers[call.kernel];
+            }
+        }
         lend(module.cx(), &mut entry, &mut sizes, &lent);
         entry.steps = sizes.into_steps();
         entry.constants = constant_symbols(module, &plan.constants);
-        Ok(Job { name, entry, kernels, sources: plan.sources, constants: plan.constants, external })
+        Ok(Job { name, entry, kernels, constants: plan.constants, external })
     }
 
     /// The calls of kernels in order.
@@ -254,12 +256,12 @@ impl Job {
             Some((kernel.symbol.as_str(), Arc::new(Scheduled::of(&kernel.function)?)))
         });
         let told: HashMap<&str, Arc<Scheduled>> = told.collect();
-        let run = |(call, &source): (&KernelCall, &NodeSource)| {
+        let run = |call: &KernelCall| {
             let symbol = self.entry.kernels[call.kernel].clone();
             let scheduled = told.get(symbol.as_str()).cloned();
-            KernelRun { symbol, came_from: cx.source_text(source), scheduled }
+            KernelRun { symbol, came_from: cx.source_text(call.source), scheduled }
         };
-        self.entry.calls.iter().zip(&self.sources).map(run).collect()
+        self.entry.calls().map(run).collect()
     }
 
     pub(super) fn emit(
@@ -336,11 +338,11 @@ fn by_target(
 }
 
 /// For each program what the first of its calls came from.
-fn first_sources(entry: &Entry, sources: &[NodeSource], programs: usize) -> Vec<NodeSource> {
+fn first_sources(entry: &Entry, programs: usize) -> Vec<NodeSource> {
     let mut first = vec![NodeSource::NONE; programs];
-    for (call, &source) in entry.calls.iter().zip(sources) {
+    for call in entry.calls() {
         let own = &mut first[call.kernel];
-        *own = if own.is_none() { source } else { *own };
+        *own = if own.is_none() { call.source } else { *own };
     }
     first
 }

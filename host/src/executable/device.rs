@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::backend::{Emit, Launch};
 use crate::ir::{Constant, Module};
-use crate::plan::Entry;
+use crate::plan::{Action, Entry};
 use crate::target::Target;
 
 use super::compile::{CompileOptions, Job, of};
@@ -31,9 +31,13 @@ impl DeviceProgram {
         options: &CompileOptions,
     ) -> Result<DeviceProgram, CompileError> {
         let job = Job::new(module, target, options)?;
-        let sizes = [job.entry.steps.len(), job.entry.writes.len()];
-        if job.entry.workspace.known().is_none() || sizes != [0, 0] {
+        let is_written = |action: &Action| matches!(action, Action::Write(_));
+        if !job.entry.steps.is_empty() || job.entry.actions.iter().any(is_written) {
             return Err(CompileError::DeviceSizes);
+        }
+        let is_plain = |action: &Action| matches!(action, Action::Call(_) | Action::Copy(_));
+        if !job.entry.actions.iter().all(is_plain) {
+            return Err(CompileError::DeviceChoice);
         }
         let units = job.emit(target, options, Emit::Assembly)?;
         let mut launches = Vec::with_capacity(job.kernels.len());

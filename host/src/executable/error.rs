@@ -36,6 +36,9 @@ pub enum CompileError {
         "a device runs functions of known shapes only; give the dimensions values, as in -D n=1"
     )]
     DeviceSizes,
+    /// Control flow, which the processor would have to decide on.
+    #[error("a device runs kernels one after the other, and no `if`; compile it for a processor")]
+    DeviceChoice,
     /// The names of inputs and outputs cannot be written down.
     #[error("the metadata cannot be written: {0}")]
     Metadata(serde_json::Error),

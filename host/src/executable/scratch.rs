@@ -17,7 +17,7 @@ pub(super) struct Lent {
 /// Makes the workspace of `entry` large enough for all its calls; `lent` has an entry for each of its kernels.
 pub(super) fn lend(cx: &Cx, entry: &mut Entry, sizes: &mut Sizes, lent: &[Lent]) {
     let mut most = Size::Known(0);
-    for call in &entry.calls {
+    for call in entry.calls() {
         let Lent { scratch, symbols } = &lent[call.kernel];
         let bindings: Bindings =
             symbols.iter().copied().zip(call.symbols.iter().copied()).collect();

@@ -1,10 +1,11 @@
 //! The end of planning: addresses for all tensors, names for inputs and outputs.
 
-use super::memory::PlannedTensor;
+use std::sync::Arc;
+
 use super::sizes::Size;
 use super::{
-    Arg, Base, Copy, Entry, EntryArgument, KernelCall, Place, Plan, PlannedCall, Planner, Step,
-    Write,
+    Action, Arg, Base, Copy, Entry, EntryArgument, KernelCall, Place, Plan, PlannedAction,
+    PlannedCall, Planner, Step, Tensor, Write,
 };
 use crate::ir::{DType, TermView, Type};
 use crate::runtime::signature::TensorSpec;
@@ -13,16 +14,15 @@ impl Planner<'_> {
     /// Addresses for all, and names for inputs and outputs.
     pub(super) fn finish(&mut self, mut inputs: Vec<TensorSpec>, results: &[usize]) -> Step<Plan> {
         let mut outputs = Vec::with_capacity(results.len());
-        let mut copied = Vec::new();
         let mut output_shapes = Vec::with_capacity(results.len());
         for (index, &tensor) in results.iter().enumerate() {
-            let tensor = self.tensors[tensor];
+            let Tensor { memory, ty } = self.tensors[tensor];
             let name = if results.len() == 1 { "output".into() } else { format!("output{index}") };
-            outputs.push(self.spec(name, tensor.ty)?);
-            output_shapes.push(self.shape(tensor.ty)?);
-            let is_empty = tensor.memory.bytes == Size::Known(0);
-            if !self.memory.give_to_output(tensor.memory, index) && !is_empty {
-                copied.push((tensor.memory, index));
+            outputs.push(self.spec(name, ty)?);
+            output_shapes.push(self.shape(ty)?);
+            let is_empty = memory.bytes == Size::Known(0);
+            if !self.memory.give_to_output(memory, index) && !is_empty {
+                self.actions.push(PlannedAction::Result(tensor, index));
             }
         }
         // A model's function is `main`; others may lie beside it.
@@ -32,51 +32,58 @@ impl Planner<'_> {
             self.rename(&mut outputs, "onnx.outputs");
         }
         let workspace = self.memory.lay_out(&mut self.sizes)?;
-        let calls = std::mem::take(&mut self.calls);
-        let calls = calls.into_iter().map(|call| self.kernel_call(call)).collect();
-        let copy = |&(tensor, index): &(PlannedTensor, usize)| Copy {
-            from: self.memory.place(&mut self.sizes, tensor),
-            to: Place { base: Base::Output(index), offset: Size::Known(0) },
-            bytes: tensor.bytes,
-        };
-        let copies = copied.iter().map(copy).collect();
-        let agreements = std::mem::take(&mut self.agreements);
-        let agreements = agreements.into_iter().chain(self.memory.agreements.drain(..)).collect();
-        let extents = std::mem::take(&mut self.extents);
-        let writes = std::mem::take(&mut self.writes).into_iter().map(|(tensor, numbers)| {
-            let tensor = self.tensors[tensor].memory;
-            Write { to: self.memory.place(&mut self.sizes, tensor), numbers }
-        });
-        let writes = writes.collect();
+        self.memory.settle();
+        let actions = std::mem::take(&mut self.actions);
+        let actions = actions.into_iter().map(|action| self.action(action)).collect();
         let entry = Entry {
             inputs,
             outputs,
-            extents,
+            extents: std::mem::take(&mut self.extents),
             output_shapes,
-            agreements,
-            writes,
-            calls,
-            copies,
+            agreements: std::mem::take(&mut self.agreements),
+            actions,
             workspace,
             ..Entry::default()
         };
         let programs = std::mem::take(&mut self.programs);
-        let (sources, constants) =
-            (std::mem::take(&mut self.sources), std::mem::take(&mut self.constants));
+        let constants = std::mem::take(&mut self.constants);
         let sizes = std::mem::take(&mut self.sizes);
-        Ok(Plan { entry, sizes, programs, sources, constants })
+        Ok(Plan { entry, sizes, programs, constants })
+    }
+
+    fn action(&mut self, action: PlannedAction) -> Action {
+        match action {
+            PlannedAction::Call(call) => Action::Call(self.kernel_call(call)),
+            PlannedAction::Write(tensor, numbers) => {
+                Action::Write(Write { to: self.place(tensor), numbers })
+            }
+            PlannedAction::Copy(from, to) => {
+                let bytes = self.tensors[from].memory.bytes;
+                Action::Copy(Copy { from: self.place(from), to: self.place(to), bytes })
+            }
+            PlannedAction::Result(from, index) => {
+                let to = Place { base: Base::Output(index), offset: Size::Known(0) };
+                let bytes = self.tensors[from].memory.bytes;
+                Action::Copy(Copy { from: self.place(from), to, bytes })
+            }
+            PlannedAction::Agree(agreement) => Action::Agree(agreement),
+            PlannedAction::Choose(condition) => Action::Choose(self.place(condition)),
+            PlannedAction::Otherwise => Action::Otherwise,
+            PlannedAction::End => Action::End,
+        }
+    }
+
+    fn place(&mut self, tensor: usize) -> Place {
+        self.memory.place(&mut self.sizes, self.tensors[tensor].memory)
     }
 
     fn kernel_call(&mut self, call: PlannedCall) -> KernelCall {
-        let PlannedCall { program: kernel, args, symbols } = call;
-        let function = &self.programs[kernel].1;
+        let PlannedCall { program: kernel, args, symbols, source } = call;
+        let function = Arc::clone(&self.programs[kernel].1);
         let types = function.params().into_iter().map(|param| function.view().ty(param));
         let terms = self.body.terms();
         let argument = |(arg, ty): (Arg, Option<Type>)| match arg {
-            Arg::Tensor(tensor) => {
-                let memory = self.tensors[tensor].memory;
-                EntryArgument::Memory(self.memory.place(&mut self.sizes, memory))
-            }
+            Arg::Tensor(tensor) => EntryArgument::Memory(self.place(tensor)),
             Arg::Scalar(value) => {
                 let scalar = ty.and_then(|ty| terms.scalar(ty));
                 let dtype = scalar.map_or(DType::I64, |(dtype, _)| dtype);
@@ -84,7 +91,7 @@ impl Planner<'_> {
             }
         };
         let args = args.into_iter().zip(types).map(argument).collect();
-        KernelCall { kernel, args, symbols }
+        KernelCall { kernel, args, symbols, source }
     }
 
     /// The extents of a type.

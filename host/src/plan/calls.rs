@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::memory::Home;
 use super::sizes::{Agreement, Bindings, Size};
-use super::{Arg, PlanProblem, PlannedCall, Planner, Step, malformed, unsupported};
+use super::{Arg, PlanProblem, PlannedAction, PlannedCall, Planner, Step, malformed, unsupported};
 use crate::ir::{Args, Context, Dim, Function, NodeSource, Symbol, Terms, Type, View, symbols_of};
 
 impl<'a> Planner<'a> {
@@ -78,10 +78,11 @@ impl<'a> Planner<'a> {
             self.programs.push((program, Arc::clone(function)));
             self.programs.len() - 1
         });
-        self.calls.push(PlannedCall { program: number, args, symbols });
         let of_program = function.view().source(function.view().root());
         let of_call = self.at.map_or(NodeSource::NONE, |at| self.body.source(at));
-        self.sources.push(if of_call.is_none() { of_program } else { of_call });
+        let source = if of_call.is_none() { of_program } else { of_call };
+        let call = PlannedCall { program: number, args, symbols, source };
+        self.actions.push(PlannedAction::Call(call));
         Ok(())
     }
 
@@ -125,7 +126,7 @@ impl<'a> Planner<'a> {
         for (&(dim, found), expected) in met.iter().zip(expected) {
             let Some(expected) = expected else { return self.unbound(program, terms, dim) };
             if expected != found {
-                self.agreements.push(Agreement::Equal(expected, found));
+                self.agree(Agreement::Equal(expected, found));
             }
         }
         Ok(names.iter().map(|symbol| symbols[symbol]).collect())

@@ -1,7 +1,7 @@
-//! What a planned function does: calls of programs with addresses, and copies.
+//! What a planned function does: calls of programs with addresses, copies, and choices.
 
 use super::sizes::{Agreement, Size, SizeStep};
-use crate::ir::DType;
+use crate::ir::{DType, NodeSource};
 use crate::runtime::signature::TensorSpec;
 
 /// The symbol of the function.
@@ -23,21 +23,43 @@ pub struct Entry {
     pub output_shapes: Vec<Vec<Size>>,
     /// What must hold of the numbers.
     pub agreements: Vec<Agreement>,
-    /// Numbers that are written to memory before anything is called.
-    pub writes: Vec<Write>,
     /// Symbols of the constants.
     pub constants: Vec<String>,
     /// Symbols of the kernels.
     pub kernels: Vec<String>,
-    pub calls: Vec<KernelCall>,
-    /// Done after the calls, in order.
-    pub copies: Vec<Copy>,
+    /// What is done, in order.
+    pub actions: Vec<Action>,
     /// Bytes of the workspace.
     pub workspace: Size,
     /// Where in the workspace the kernels have their own buffers.
     pub scratch: Size,
     /// Whether it takes note of the time between kernels.
     pub is_profiled: bool,
+}
+
+impl Entry {
+    /// The calls of kernels, in the order in which they stand.
+    pub fn calls(&self) -> impl Iterator<Item = &KernelCall> {
+        self.actions.iter().filter_map(|action| match action {
+            Action::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+}
+
+/// One thing that the function does.
+#[derive(Clone, Debug)]
+pub enum Action {
+    Call(KernelCall),
+    Write(Write),
+    Copy(Copy),
+    /// What must hold for what stands behind it to be right.
+    Agree(Agreement),
+    /// What stands up to its [`Otherwise`](Action::Otherwise) is done if the byte there is not 0; what stands from there to
+    /// its [`End`](Action::End), if it is.
+    Choose(Place),
+    Otherwise,
+    End,
 }
 
 /// An extent that the caller gives, and what it must be.
@@ -56,6 +78,8 @@ pub struct KernelCall {
     pub args: Vec<EntryArgument>,
     /// What the symbols of the kernel's parameters stand for, in their order.
     pub symbols: Vec<Size>,
+    /// What the call came from.
+    pub source: NodeSource,
 }
 
 /// An argument of a kernel.

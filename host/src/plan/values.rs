@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::memory::Home;
 use super::sizes::Size;
-use super::{FOLD, PlanProblem, Planner, Step, Tensor, Value, left, malformed, unsupported};
+use super::{
+    FOLD, PlanProblem, PlannedAction, Planner, Step, Tensor, Value, left, malformed, unsupported,
+};
 use crate::ir::{Context, DType, Dim, Expr, Type, TypeView, View};
 use crate::runtime::signature::{Extent, TensorSpec};
 
@@ -50,6 +52,7 @@ impl Planner<'_> {
                 View::Call { .. } => {
                     return left("a call within an expression", "block_form");
                 }
+                View::If { .. } => return left("a choice within an expression", "block_form"),
                 _ => {
                     let what = format!("a {} as a value", self.body.kind(expr).name());
                     return unsupported(&what, FOLD);
@@ -82,7 +85,7 @@ impl Planner<'_> {
         let numbers = dims.iter().map(|&dim| self.size(dim)).collect::<Step<Vec<Size>>>()?;
         let ty = self.module.cx().static_tensor_type(DType::I64, &[numbers.len() as i64]);
         let tensor = self.fresh_tensor(ty)?;
-        self.writes.push((tensor, numbers));
+        self.actions.push(PlannedAction::Write(tensor, numbers));
         Ok(Value::Tensor(tensor))
     }
 
@@ -134,7 +137,8 @@ impl Planner<'_> {
         let bytes = self.bytes(ty)?;
         let dtype = self.body.terms().tensor(ty).map(|(dtype, _)| dtype);
         let unit = dtype.map_or(1, |dtype| u64::from(dtype.bits().div_ceil(8)));
-        let memory = self.memory.tensor(&mut self.sizes, home, offset, bytes, unit)?;
+        let (memory, agreement) = self.memory.tensor(&mut self.sizes, home, offset, bytes, unit)?;
+        agreement.into_iter().for_each(|agreement| self.agree(agreement));
         self.tensors.push(Tensor { memory, ty });
         Ok(self.tensors.len() - 1)
     }

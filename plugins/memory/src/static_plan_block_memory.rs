@@ -22,9 +22,9 @@
 //! ```
 //!
 //! A tensor is alive from the binding that makes it to the last one that may touch it ([`mod@crate::lifetimes`]): a
-//! view or a tuple keeps what it is made of alive. What may be touched after the function or out of its
-//! sight keeps memory of its own: results, and what a branch, a closure or a call of anything but a tensor
-//! program is given. Offsets are found by [`offsets`]; one storage
+//! view or a tuple keeps what it is made of alive, and a choice what its branches read. What may be touched after the
+//! function or out of its sight keeps memory of its own: results, and what a closure or a call of anything but a tensor
+//! program is given. Each branch of a choice has storages of its own, and what it gives keeps memory of its own. Offsets are found by [`offsets`]; one storage
 //! with offsets takes less memory than a pool of storages that are reused whole, and code that is compiled
 //! ahead of time pays nothing for it. Tensors whose sizes are expressions share storages that are reused whole
 //! ([`storages`]): `memory.alloc_storage(dim(4*n))`. A tensor of unknown rank stays as it is.
@@ -59,10 +59,22 @@ const ALIGN: u64 = 64;
 )]
 fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -> Result<Function> {
     let mut rw = func.edit();
-    let Some(old_let) = func.result() else { return Ok(func) };
-    let View::Let(bindings) = rw.view(old_let) else { return Ok(func) };
-    let body = func.view();
-    let mut roles = Roles::new(body, module, cx);
+    let mut roles = Roles::new(func.view(), module, cx);
+    for expr in func.view().post_order().filter(|&expr| func.view().kind(expr) == Kind::LET) {
+        plan_block(&mut rw, func.view(), expr, &mut roles, cx);
+    }
+    rw.finish()
+}
+
+/// Puts the tensors that the bindings of a `let` make into storages.
+fn plan_block(
+    rw: &mut Rewriter,
+    body: BodyView<'_>,
+    old_let: Expr,
+    roles: &mut Roles<'_>,
+    cx: &PassContext,
+) {
+    let View::Let(bindings) = body.view(old_let) else { return };
     let made = lifetimes(body, bindings, |value| roles.of(value));
     let (mut tensors, mut symbolic) = (Vec::new(), Vec::new());
     for made in made {
@@ -80,14 +92,14 @@ fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -
             }
         }
     }
+    let mut list = Planned::default();
+    list.place(rw, &tensors);
+    list.share(rw, &symbolic, cx);
+    if list.tensors.is_empty() {
+        return;
+    }
     let (blocks, result) = (bindings.blocks(), bindings.result());
     let old: Vec<(Expr, Expr)> = bindings.bindings().collect();
-    let mut list = Planned::default();
-    list.place(&mut rw, &tensors);
-    list.share(&mut rw, &symbolic, cx);
-    if list.tensors.is_empty() {
-        return Ok(func);
-    }
     let alloc_tensor = rw.op("memory.alloc_tensor");
     let mut attrs: HashMap<(u64, Type), Attrs> = HashMap::new();
     let mut new_blocks = Vec::with_capacity(blocks.len());
@@ -95,7 +107,7 @@ fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -
         let mut new = Vec::with_capacity(block.len + 1);
         for (index, &(var, mut value)) in old.iter().enumerate().skip(block.first).take(block.len) {
             if let Some(&Place { storage, offset, alloc }) = list.tensors.get(&index)
-                && let Some(ty) = rw.body().ty(value)
+                && let Some(ty) = body.ty(value)
             {
                 new.extend(alloc.map(|alloc| (storage, alloc)));
                 let entries = || [("offset", (offset as i64).into()), ("ty", ty.into())];
@@ -106,11 +118,9 @@ fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -
         }
         new_blocks.push((block.is_dataflow, new));
     }
-    let ty = rw.body().ty(old_let);
     let new_let = rw.let_blocks(&new_blocks, result);
-    rw.set_type(new_let, ty);
+    rw.set_type(new_let, body.ty(old_let));
     rw.replace(old_let, new_let);
-    rw.finish()
 }
 
 /// Where a tensor lies.

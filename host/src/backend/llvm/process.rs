@@ -40,8 +40,8 @@ pub fn load_model(
     }
     entries.push((MARK, mark as *const c_void));
     // SAFETY: each is the constant of its symbol, as large as its type says, aligned, and kept by
-    // the JIT; a `Bytes` gives the same address as long as it lives. The last one is a function that takes and
-    // gives nothing, as the entry calls it.
+    // the JIT; a `Bytes` gives the same address as long as it lives. The last one is a function that takes a
+    // number and gives nothing, as the entry calls it.
     unsafe { jit.define_all(&entries) }?;
     for object in objects {
         jit.add_object(object)?;

@@ -27,8 +27,12 @@ fn operators_that_are_left() {
 #[test]
 fn control_flow_and_functions() {
     refuse(
-        "fn @main(%c: bool[], %x: f32[4]) {\n  %y = if %c {\n    ret %x\n  } else {\n    ret %x\n  }\n  ret %y\n}",
-        &["binding `y`", "choice"],
+        "fn @main(%c: bool[], %x: f32[4], %z: f32[5]) {\n  %y: f32[*] = if %c {\n    ret %x\n  } else {\n    ret %z\n  }\n  ret %y\n}",
+        &["binding `y`", "what the branches of a choice give has the type f32[*]"],
+    );
+    refuse(
+        "fn @main(%c: bool[], %x: f32[4]) {\n  ret (if %c {\n    ret %x\n  } else {\n    ret %x\n  }, %x)\n}",
+        &["its result", "block_form"],
     );
     refuse(
         "fn @main(%x: f32[4]) {\n  %f = fn (%p: f32[4]) {\n    ret %p\n  }\n  ret %x\n}",

@@ -55,10 +55,9 @@ pub(super) fn reference(module: &Module, inputs: &[Tensor]) -> Vec<Tensor> {
     tensors
 }
 
-/// Runs a model on `threads` threads; 0 for no pool.
-pub(super) fn run(model: &Model, inputs: &[Tensor], threads: usize) -> Vec<Tensor> {
-    let pool = NonZeroUsize::new(threads).map(|threads| ThreadPool::new(threads).unwrap());
-    let buffers: Vec<TensorBuffer> = inputs
+/// Inputs as a model takes them.
+pub(super) fn buffers(model: &Model, inputs: &[Tensor]) -> Vec<TensorBuffer> {
+    inputs
         .iter()
         .zip(model.inputs())
         .map(|(input, spec)| {
@@ -66,7 +65,13 @@ pub(super) fn run(model: &Model, inputs: &[Tensor], threads: usize) -> Vec<Tenso
             let shape: Vec<i64> = input.shape().iter().map(|&extent| extent as i64).collect();
             TensorBuffer::from_bytes(input.bytes(), &shape, dtype).unwrap()
         })
-        .collect();
+        .collect()
+}
+
+/// Runs a model on `threads` threads; 0 for no pool.
+pub(super) fn run(model: &Model, inputs: &[Tensor], threads: usize) -> Vec<Tensor> {
+    let pool = NonZeroUsize::new(threads).map(|threads| ThreadPool::new(threads).unwrap());
+    let buffers = buffers(model, inputs);
     let inputs: Vec<TensorRef<'_>> = buffers.iter().map(TensorBuffer::as_ref).collect();
     let outputs = model.run(&inputs, pool.as_ref()).unwrap_or_else(|error| panic!("{error}"));
     outputs
@@ -91,19 +96,28 @@ pub(super) fn check(text: &str) -> Executable {
 
 /// The same for symbolic extents of the inputs, each list of them for one run, with what is compiled once.
 pub(super) fn check_at(text: &str, runs: &[&[i64]]) -> Executable {
+    check_on(text, &|specs| {
+        let inputs = |extents: &&[i64]| {
+            let mut given = extents.iter().copied();
+            specs.iter().map(|spec| numbers_of(spec, &mut given)).collect()
+        };
+        runs.iter().map(inputs).collect()
+    })
+}
+
+/// The same on inputs that are made for those that the function takes, one list for each run.
+pub(super) fn check_on(text: &str, runs: &dyn Fn(&[TensorSpec]) -> Vec<Vec<Tensor>>) -> Executable {
     let module = module(text);
     let executable = compile(&module);
     let model = executable.jit().unwrap_or_else(|error| panic!("{error}"));
-    for extents in runs {
-        let mut given = extents.iter().copied();
-        let specs = executable.signature().inputs.iter();
-        let inputs: Vec<Tensor> = specs.map(|spec| numbers_of(spec, &mut given)).collect();
+    for inputs in runs(&executable.signature().inputs) {
         let expected = reference(&module, &inputs);
+        let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
         for threads in 0..=3 {
             let found = run(&model, &inputs, threads);
             assert_eq!(found.len(), expected.len());
             for (found, expected) in found.iter().zip(&expected) {
-                let case = format!("{extents:?} on {threads} threads");
+                let case = format!("{shapes:?} on {threads} threads");
                 assert_eq!(found.shape(), expected.shape(), "{case}");
                 assert_eq!(found.bytes().to_vec(), expected.bytes().to_vec(), "{case}");
             }

@@ -99,16 +99,29 @@ impl<'cx, 'a> Interface<'cx, 'a> {
                 (self.extent(&inputs[given.input], given.axis)?, self.size(given.expected)?);
             self.differ(found, expected, Failure::Shape.of_argument(given.input))?;
         }
-        for &agreement in &self.entry.agreements {
-            let (predicate, a, b) = match agreement {
-                Agreement::Equal(a, b) => (IntPredicate::NE, a, b),
-                Agreement::AtMost(a, b) => (IntPredicate::SGT, a, b),
-            };
-            let (a, b) = (self.size(a)?, self.size(b)?);
-            let is_bad = self.asm.builder.build_int_compare(predicate, a, b, "")?;
-            self.fail_if(is_bad, self.code(Failure::Extents as i32))?;
-        }
+        self.entry.agreements.iter().try_for_each(|&agreement| self.agree(agreement))?;
         Ok(inputs)
+    }
+
+    /// Fails where numbers are not what they must be.
+    pub(super) fn agree(&self, agreement: Agreement) -> Result<()> {
+        let (predicate, a, b) = match agreement {
+            Agreement::Equal(a, b) => (IntPredicate::NE, a, b),
+            Agreement::AtMost(a, b) => (IntPredicate::SGT, a, b),
+        };
+        let (a, b) = (self.size(a)?, self.size(b)?);
+        let is_bad = self.asm.builder.build_int_compare(predicate, a, b, "")?;
+        self.fail_if(is_bad, self.code(Failure::Extents as i32))
+    }
+
+    /// Writes numbers one after the other, as i64.
+    pub(super) fn write(&self, place: PointerValue<'cx>, numbers: &[Size]) -> Result<()> {
+        let asm = self.asm;
+        for (index, &number) in numbers.iter().enumerate() {
+            let place = asm.element(place, asm.cx.i64_type().into(), asm.index(index as i64))?;
+            asm.store(place, self.size(number)?.into(), 8)?;
+        }
+        Ok(())
     }
 
     /// Checks the outputs.

@@ -14,6 +14,7 @@
 //! [`front`] what a library exports around it.
 
 mod access;
+mod actions;
 mod arithmetic;
 mod assembler;
 mod check;
