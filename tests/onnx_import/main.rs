@@ -3,6 +3,7 @@
 use tenon_operators as _;
 
 mod compositions;
+mod control;
 mod dimensions;
 mod functions;
 mod harm;

@@ -5,13 +5,13 @@ use super::*;
 #[test]
 fn everything_that_is_not_supported_is_listed() {
     let graph = Message::new().message(1, node("Unique", &["x"], &["z"], &[]));
-    let branch = Message::new().bytes(1, "then_branch").int(20, 5).message(6, graph);
+    let body_graph = Message::new().bytes(1, "body").int(20, 5).message(6, graph);
     let mut model = model(17)
         .input("x", FLOAT, &[N(2)])
         .input("s", 8, &[N(2)])
         .node("Loop", &["x"], &["a"], &[])
         .node("Relu", &["a"], &["b"], &[])
-        .node("If", &["x"], &["c"], &[branch]);
+        .node("SequenceMap", &["x"], &["c"], &[body_graph]);
     for name in ["p", "q", "r", "t"] {
         model = model.node("NonZero", &["b"], &[name], &[]);
     }
@@ -24,7 +24,7 @@ fn everything_that_is_not_supported_is_listed() {
         "`m.onnx` uses what is not supported:\n  \
          the element type string (code 8) of the input `s`\n  \
          Loop (ai.onnx 17) — once: the one that makes `a`\n  \
-         If (ai.onnx 17) — once: the one that makes `c`\n  \
+         SequenceMap (ai.onnx 17) — once: the one that makes `c`\n  \
          Unique (ai.onnx 17) — once: the one that makes `z`\n  \
          NonZero (ai.onnx 17) — 4 times: the one that makes `p`, the one that makes `q`, \
          the one that makes `r`, …\n  \
@@ -38,7 +38,7 @@ fn everything_that_is_not_supported_is_listed() {
 fn nodes_behind_others_are_listed_too() {
     let call = node("f", &["x"], &["z"], &[]).bytes(7, "own");
     let body = Message::new().message(1, call);
-    let branch = Message::new().bytes(1, "then_branch").int(20, 5).message(6, body);
+    let body_graph = Message::new().bytes(1, "body").int(20, 5).message(6, body);
     let function = Message::new()
         .bytes(1, "f")
         .bytes(4, "a")
@@ -51,7 +51,7 @@ fn nodes_behind_others_are_listed_too() {
         .function(function)
         .with(13, value("b", FLOAT, &[N(2), N(3)]))
         .with(13, value("s", INT64, &[N(2)]))
-        .node("If", &["x"], &["b"], &[branch])
+        .node("SequenceMap", &["x"], &["b"], &[body_graph])
         .node("Relu", &["b"], &["c"], &[int("speed", 9)])
         .node("Softmax", &["c"], &["d"], &[int("axis", 7)])
         .node("Shape", &["b"], &["shape"], &[])
@@ -64,7 +64,7 @@ fn nodes_behind_others_are_listed_too() {
     assert_eq!(
         model.error(),
         "`m.onnx` uses what is not supported:\n  \
-         If (ai.onnx 17) — once: the one that makes `b`\n  \
+         SequenceMap (ai.onnx 17) — once: the one that makes `b`\n  \
          Unique (ai.onnx 17) — once: the one that makes `b`\n  \
          Relu (ai.onnx 17): attribute `speed` — once: the one that makes `c`\n  \
          NonZero (ai.onnx 17) — once: the one that makes `s`\n  \

@@ -61,6 +61,23 @@ enum Form {
     Missing,
 }
 
+/// A body under construction.
+#[derive(Debug, Default)]
+struct OpenBody {
+    /// Bindings in blocks; a block of the first kind has no control flow.
+    blocks: Vec<(bool, Vec<(Expr, Expr)>)>,
+    /// How many values there were when it began.
+    first: usize,
+    /// Values of those that were known as dimensions and are computed in it.
+    materialized: Vec<Value>,
+}
+
+/// A body with its results.
+pub(super) struct Body {
+    expr: Expr,
+    pub(super) types: Vec<Type>,
+}
+
 /// The function under construction.
 pub(super) struct Builder {
     cx: Cx,
@@ -68,7 +85,9 @@ pub(super) struct Builder {
     asker: Arc<Call>,
     tx: Transaction,
     params: Vec<Expr>,
-    bindings: Vec<(Expr, Expr)>,
+    /// The body in work, and those around it, innermost last.
+    body: OpenBody,
+    around: Vec<OpenBody>,
     values: Vec<Entry>,
     /// The operators that were called, and what a result of theirs is called after.
     ops: HashMap<String, (Expr, Symbol)>,
@@ -91,7 +110,8 @@ impl Builder {
             asker: border::asker(&cx),
             cx,
             params: Vec::new(),
-            bindings: Vec::new(),
+            body: OpenBody::default(),
+            around: Vec::new(),
             values: Vec::new(),
             ops: HashMap::new(),
             names: Names::default(),
@@ -315,9 +335,64 @@ impl Builder {
         // It may be bound by a later node, which reads it.
         let source = self.tx.body().source(expr);
         self.tx.set_source_of(var, source);
-        self.bindings.push((var, expr));
+        let is_flow = self.tx.body().kind(expr) != Kind::IF;
+        match self.body.blocks.last_mut().filter(|(is_dataflow, _)| *is_dataflow == is_flow) {
+            Some((_, bindings)) => bindings.push((var, expr)),
+            None => self.body.blocks.push((is_flow, vec![(var, expr)])),
+        }
         self.values[value.0 as usize].form = Form::Ready(var);
         var
+    }
+
+    /// Begins a body within the one in work: what is bound from here on is bound there.
+    pub(super) fn open_body(&mut self) {
+        let first = self.values.len();
+        let body = OpenBody { first, ..OpenBody::default() };
+        self.around.push(std::mem::replace(&mut self.body, body));
+    }
+
+    /// Ends it, with its results.
+    pub(super) fn close_body(&mut self, results: &[Value]) -> Result<Body, Problem> {
+        let types = results.iter().map(|&result| self.ty(result)).collect();
+        let result = match results {
+            [result] => self.operand(*result),
+            results => self.tuple(results).and_then(|tuple| self.operand(tuple)),
+        };
+        let body = std::mem::replace(&mut self.body, self.around.pop().unwrap_or_default());
+        // What was computed in there of a value from around it is not seen outside.
+        for value in body.materialized {
+            self.values[value.0 as usize].form = Form::Known;
+        }
+        let result = result?;
+        let expr = match body.blocks.is_empty() {
+            true => result,
+            false => self.tx.let_blocks(&body.blocks, result),
+        };
+        Ok(Body { expr, types })
+    }
+
+    /// The values of the one of two bodies that is chosen by a boolean; both give as many, of the same types.
+    pub(super) fn choice(
+        &mut self,
+        cond: Value,
+        then: &Body,
+        otherwise: &Body,
+    ) -> Result<Vec<Value>, Problem> {
+        let cond = self.operand(cond)?;
+        let expr = self.tx.if_else(cond, then.expr, otherwise.expr);
+        let hint = self.cx.symbol("choice");
+        match then.types[..] {
+            [ty] => {
+                self.tx.set_type(expr, Some(ty));
+                Ok(vec![self.add(ty, Form::Unbound(expr, hint), None)])
+            }
+            ref types => {
+                let ty = self.cx.tuple_type(types);
+                self.tx.set_type(expr, Some(ty));
+                let tuple = self.add(ty, Form::Unbound(expr, hint), None);
+                self.items(tuple)
+            }
+        }
     }
 
     /// Computes a tensor of dimensions at run time, or makes it a constant when all are numbers.
@@ -328,6 +403,9 @@ impl Builder {
         };
         let expr = self.operand(made)?;
         self.values[value.0 as usize].form = Form::Ready(expr);
+        if (value.0 as usize) < self.body.first {
+            self.body.materialized.push(value);
+        }
         Ok(expr)
     }
 
@@ -359,9 +437,9 @@ impl Builder {
         };
         let ty = self.ty(result);
         let result = self.operand(result)?;
-        let body = match self.bindings.is_empty() {
+        let body = match self.body.blocks.is_empty() {
             true => result,
-            false => self.tx.let_blocks(&[(true, self.bindings)], result),
+            false => self.tx.let_blocks(&self.body.blocks, result),
         };
         let root = self.tx.function(&self.params, body, Some(ty), Attrs::NONE);
         self.tx.set_root(root);

@@ -13,6 +13,7 @@ use crate::onnx::{TensorReader, decode_model, open_model};
 use super::builder::{Builder, Value};
 use super::dims::Dims;
 use super::error::{Problem, Stop};
+use super::graphs::Graphs;
 use super::problems::Problems;
 use super::scope::{Values, standard_domain};
 use super::stand_ins::StandIns;
@@ -57,7 +58,10 @@ fn import_all(
     options: &ImportOptions,
 ) -> Result<(Module, Vec<PathBuf>), ImportError> {
     let model = decode_model(file)?;
-    let imported = Importer::new(cx.clone(), &model, file, options).run();
+    let imported = match Graphs::of(&model) {
+        Ok(graphs) => Importer::new(cx.clone(), &model, &graphs, file, options).run(),
+        Err(error) => Err(Stop::Wire(error)),
+    };
     imported.map_err(|stop| stop.into_error(file.path()))
 }
 
@@ -72,6 +76,7 @@ pub(super) struct Absent<'m> {
 /// The import of one model.
 pub(super) struct Importer<'m> {
     pub(super) model: &'m ModelProto<'m>,
+    pub(super) graphs: &'m Graphs<'m>,
     pub(super) options: &'m ImportOptions,
     pub(super) cx: Cx,
     pub(super) builder: Builder,
@@ -92,11 +97,13 @@ impl<'m> Importer<'m> {
     fn new(
         cx: Cx,
         model: &'m ModelProto<'m>,
+        graphs: &'m Graphs<'m>,
         file: &'m Mapping,
         options: &'m ImportOptions,
     ) -> Self {
         Self {
             model,
+            graphs,
             options,
             builder: Builder::new(cx.clone()),
             tensors: TensorReader::new(file),
@@ -114,7 +121,7 @@ impl<'m> Importer<'m> {
     fn run(mut self) -> Result<(Module, Vec<PathBuf>), Stop> {
         self.survey()?;
         let mut values = Values::default();
-        self.weights(&mut values)?;
+        self.weights(&self.model.graph, &mut values)?;
         let inputs = self.inputs(&mut values)?;
         self.dims.check()?;
         let values = self.nodes(values)?;

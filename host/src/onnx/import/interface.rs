@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::eval::Tensor;
 use crate::io::quoted;
 use crate::ir::{Constant, Context, Cx, Dim, Type};
-use crate::onnx::proto::{Dimension, TypeProto, ValueInfoProto};
+use crate::onnx::proto::{Dimension, GraphProto, TypeProto, ValueInfoProto};
 
 use super::builder::Value;
 use super::driver::Importer;
@@ -15,9 +15,13 @@ use super::tensor::{check_rank, constant_of, dtype_of_code};
 use super::{GraphProblem, OptionProblem};
 
 impl<'m> Importer<'m> {
-    /// Defines the weights.
-    pub(super) fn weights(&mut self, values: &mut Values<'m>) -> Result<(), Stop> {
-        for tensor in &self.model.graph.initializer {
+    /// Defines the weights of a graph.
+    pub(super) fn weights(
+        &mut self,
+        graph: &'m GraphProto<'m>,
+        values: &mut Values<'m>,
+    ) -> Result<(), Stop> {
+        for tensor in &graph.initializer {
             let data = self.tensors.read(tensor);
             let value = match data.map(|data| constant_of(&self.cx, tensor.name, data)) {
                 Ok(Ok(constant)) => self.builder.constant(constant),
@@ -29,7 +33,7 @@ impl<'m> Importer<'m> {
             };
             values.define(tensor.name, value, Definition::Weight)?;
         }
-        for name in &self.model.graph.sparse_initializer {
+        for name in &graph.sparse_initializer {
             self.problems.add(format!("the sparse weight {}", quoted(name)));
             let value = self.builder.missing();
             values.define(name, value, Definition::Weight)?;
@@ -142,7 +146,11 @@ impl<'m> Importer<'m> {
     }
 
     /// Compares an output with its declaration, as far as that says something.
-    fn check_output(&self, output: &ValueInfoProto<'m>, found: Type) -> Result<(), Stop> {
+    pub(super) fn check_output(
+        &self,
+        output: &ValueInfoProto<'m>,
+        found: Type,
+    ) -> Result<(), Stop> {
         let terms = self.cx.terms();
         let wrong = |declared: String| {
             let (name, found) = (quoted(output.name), terms.type_text(found));

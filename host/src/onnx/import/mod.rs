@@ -17,6 +17,8 @@
 //! What a node becomes say rules of plugins, which are found by its type, its domain and its version ([`rules`]). A rule
 //! builds with services of the host's ([`node`]), on values that it knows by number ([`builder`]).
 //!
+//! A choice between graphs inside of a node is control flow, which no rule knows about ([`control`]).
+//!
 //! One sweep over the nodes translates and collects at once: a node without a rule makes values of the
 //! types that the model declares ([`stand_ins`]), or *missing* ones; nodes that read the latter are passed over,
 //! and at the end one error lists everything that has no rule. What is wrong with the model itself ends the sweep at once.
@@ -27,10 +29,12 @@
 
 mod attributes;
 mod builder;
+mod control;
 mod dims;
 mod driver;
 mod error;
 mod evaluate;
+mod graphs;
 mod interface;
 mod names;
 mod node;

@@ -9,9 +9,10 @@ use crate::onnx::proto::{FunctionProto, NodeProto, OperatorSet};
 use super::GraphProblem;
 use super::attributes::Bound;
 use super::builder::Value;
+use super::control::Choice;
 use super::problems::describe;
 
-/// A list of nodes in work: the graph, or a function that is being expanded.
+/// A list of nodes in work: the graph, a function that is being expanded, or a graph inside of a node.
 pub(super) struct Frame<'m> {
     pub(super) nodes: &'m [NodeProto<'m>],
     /// The number of the next node.
@@ -20,10 +21,18 @@ pub(super) struct Frame<'m> {
     /// What the attributes of the function stand for.
     pub(super) attributes: Bound<'m>,
     pub(super) operator_sets: &'m [OperatorSet<'m>],
-    /// The call that is expanded.
-    pub(super) call: Option<Call<'m>>,
+    pub(super) role: Role<'m>,
     /// The names of the calls that lead here, each with a `/` behind it.
     pub(super) path: String,
+}
+
+/// What a list of nodes is.
+pub(super) enum Role<'m> {
+    /// The graph of the model.
+    Graph,
+    Function(Call<'m>),
+    /// A branch of a choice. It has the values of the frame around it meanwhile.
+    Branch(Box<Choice<'m>>),
 }
 
 /// A call of one of the model's own functions.
@@ -82,6 +91,8 @@ pub(super) struct Values<'m> {
     definitions: HashMap<&'m str, (Value, Definition<'m>)>,
     /// Inputs of a function that its call does not give: a node that reads one is without it.
     left_out: HashSet<&'m str>,
+    /// The names that are defined in each graph inside of another that is in work.
+    inner: Vec<Vec<&'m str>>,
 }
 
 /// Where a name is defined.
@@ -97,6 +108,18 @@ impl<'m> Values<'m> {
         self.definitions.get(name).map(|&(value, _)| value)
     }
 
+    /// Begins a graph inside of the one in work: it sees what is defined around it.
+    pub(super) fn open(&mut self) {
+        self.inner.push(Vec::new());
+    }
+
+    /// Ends it: what it has defined is not seen outside.
+    pub(super) fn close(&mut self) {
+        for name in self.inner.pop().unwrap_or_default() {
+            self.definitions.remove(name);
+        }
+    }
+
     /// Says that an input of a function is not given.
     pub(super) fn leave_out(&mut self, name: &'m str) {
         self.left_out.insert(name);
@@ -110,7 +133,12 @@ impl<'m> Values<'m> {
         definition: Definition<'m>,
     ) -> Result<(), GraphProblem> {
         match self.definitions.insert(name, (value, definition)) {
-            None => Ok(()),
+            None => {
+                if let Some(names) = self.inner.last_mut() {
+                    names.push(name);
+                }
+                Ok(())
+            }
             Some((_, first)) => Err(GraphProblem::DefinedTwice {
                 name: quoted(name),
                 first: first.text(),

@@ -11,7 +11,7 @@ use super::error::{Problem, Stop, unsupported_tensor};
 use super::node::Node;
 use super::problems::describe;
 use super::rules::{self, NEWEST_VERSION, OLDEST_VERSION};
-use super::scope::{Call, Definition, Frame, Values, standard_domain};
+use super::scope::{Call, Definition, Frame, Role, Values, standard_domain};
 use super::stand_ins::is_about_node;
 use super::{GraphProblem, attributes};
 
@@ -27,7 +27,7 @@ impl<'m> Importer<'m> {
             values,
             attributes: HashMap::new(),
             operator_sets: &self.model.opset_import,
-            call: None,
+            role: Role::Graph,
             path: String::new(),
         };
         let mut callers: Vec<Frame<'m>> = Vec::new();
@@ -35,9 +35,19 @@ impl<'m> Importer<'m> {
         loop {
             let Some(node) = frame.nodes.get(frame.next) else {
                 let Some(mut caller) = callers.pop() else { return Ok(frame.values) };
-                if let Some(call) = &frame.call {
-                    active.remove(&std::ptr::from_ref(call.function));
-                    self.leave(call, &frame.values, &mut caller)?;
+                let values = frame.values;
+                match frame.role {
+                    Role::Function(call) => {
+                        active.remove(&std::ptr::from_ref(call.function));
+                        self.leave(&call, &values, &mut caller)?;
+                    }
+                    Role::Branch(choice) => {
+                        if let Some(next) = self.leave_branch(*choice, values, &mut caller)? {
+                            callers.push(caller);
+                            caller = next;
+                        }
+                    }
+                    Role::Graph => {}
                 }
                 frame = caller;
                 continue;
@@ -52,6 +62,10 @@ impl<'m> Importer<'m> {
                 }
                 let mut inner = self.enter(node, function, &inputs, &given)?;
                 inner.path = frame.path_to(node);
+                callers.push(std::mem::replace(&mut frame, inner));
+                continue;
+            }
+            if let Some(inner) = self.enter_choice(&mut frame, node, &inputs, &given)? {
                 callers.push(std::mem::replace(&mut frame, inner));
                 continue;
             }
@@ -93,7 +107,7 @@ impl<'m> Importer<'m> {
             values,
             attributes: attributes::bind(function, given),
             operator_sets: &function.opset_import,
-            call: Some(Call { node, function }),
+            role: Role::Function(Call { node, function }),
             path: String::new(),
         })
     }
@@ -129,10 +143,10 @@ impl<'m> Importer<'m> {
     ) -> Result<Vec<Value>, Stop> {
         let wanted = node.output.iter().rposition(|name| !name.is_empty()).map_or(0, |at| at + 1);
         let missing = |this: &mut Self| Ok((0..wanted).map(|_| this.builder.missing()).collect());
-        let stand_ins = |this: &mut Self| match frame.call {
+        let stand_ins = |this: &mut Self| match frame.role {
             // The types that a function declares are not those of a call.
-            Some(_) => missing(this),
-            None => {
+            Role::Function(_) | Role::Branch(_) => missing(this),
+            Role::Graph => {
                 let (graph, builder) = (&this.model.graph, &mut this.builder);
                 Ok(this.stand_ins.make(graph, node, wanted, &this.dims, builder))
             }

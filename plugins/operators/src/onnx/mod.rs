@@ -8,6 +8,7 @@ mod attention;
 mod causal_conv;
 mod center_crop_pad;
 mod col2im;
+mod condition;
 mod constant;
 mod conv_transpose;
 mod deform_conv;

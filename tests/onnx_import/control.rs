@@ -1,0 +1,226 @@
+//! Graphs inside of nodes.
+
+use super::*;
+
+/// A graph that stands in a node.
+#[derive(Clone, Default)]
+struct Inner(Message);
+
+fn inner() -> Inner {
+    Inner::default()
+}
+
+impl Inner {
+    fn node(self, op: &str, inputs: &[&str], outputs: &[&str], attributes: &[Message]) -> Self {
+        Self(self.0.message(1, node(op, inputs, outputs, attributes)))
+    }
+
+    fn int(self, name: &str, value: i64) -> Self {
+        Self(self.0.message(5, Message::new().bytes(8, name).int(2, INT64).ints(7, &[value])))
+    }
+
+    fn input(self, name: &str) -> Self {
+        Self(self.0.message(11, value(name, FLOAT, &[])))
+    }
+
+    fn output(self, name: &str) -> Self {
+        Self(self.0.message(12, Message::new().bytes(1, name)))
+    }
+
+    fn typed_output(self, name: &str, element: i64, dims: &[D]) -> Self {
+        Self(self.0.message(12, value(name, element, dims)))
+    }
+
+    fn named(self, name: &str) -> Message {
+        Message::new().bytes(1, name).int(20, 5).message(6, self.0)
+    }
+}
+
+/// The attributes of a choice.
+fn branches(then: Inner, otherwise: Inner) -> [Message; 2] {
+    [then.named("then_branch"), otherwise.named("else_branch")]
+}
+
+fn base() -> Model {
+    model(17).input("x", FLOAT, &[S("n"), N(3)]).input("c", BOOL, &[])
+}
+
+/// A choice between two graphs that makes `y`.
+fn choice(then: Inner, otherwise: Inner) -> Model {
+    base().node("If", &["c"], &["y"], &branches(then, otherwise)).output("y")
+}
+
+#[test]
+fn a_branch_sees_what_is_defined_around_it() {
+    let deeper = branches(
+        inner().node("Tanh", &["a"], &["b"], &[]).output("b"),
+        inner()
+            .int("w", 7)
+            .node("Cast", &["w"], &["f"], &[int("to", 1)])
+            .node("Mul", &["a", "f"], &["b"], &[])
+            .output("b"),
+    );
+    // Names of one branch are those of another as well, and that of a result is that of the node.
+    let then = inner().node("Neg", &["x"], &["a"], &[]).node("If", &["c"], &["y"], &deeper);
+    let model = choice(then.output("y"), inner().node("Abs", &["x"], &["a"], &[]).output("a"));
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 3], %c: bool[]) -> f32[n, 3]\n\
+         %y_1 = if %c {\n\
+         %a = negative(%x)\n\
+         %y = if %c {\n\
+         %b = tanh(%a)\n\
+         ret %b\n\
+         %b_1 = multiply(%a, const(f32[], 7))\n\
+         ret %b_1\n\
+         ret %y\n\
+         %a_1 = abs(%x)\n\
+         ret %a_1\n\
+         ret %y_1"
+    );
+}
+
+/// A tensor of dimensions is computed in each body that reads it.
+#[test]
+fn dimensions_are_computed_where_they_are_read() {
+    let read = || inner().node("Cast", &["s"], &["t"], &[int("to", 1)]).output("t");
+    let model = base()
+        .node("Shape", &["x"], &["s"], &[])
+        .node("If", &["c"], &["y"], &branches(read(), read()))
+        .node("Cast", &["s"], &["t"], &[int("to", 1)])
+        .output("y")
+        .output("t");
+    let text = model.text();
+    assert_eq!(text.matches("= shape_to_tensor(shape(n, 3))").count(), 3, "{text}");
+}
+
+#[test]
+fn a_known_condition_chooses_when_the_model_is_read() {
+    let model = |value: i64| {
+        let then = inner().node("Neg", &["x"], &["a"], &[]).output("a");
+        // The branch that is not taken may hold anything.
+        let otherwise = inner().node("Nothing", &["x"], &["b"], &[]).output("b");
+        base()
+            .int("one", 1)
+            .int("value", value)
+            .node("Equal", &["one", "value"], &["d"], &[])
+            .node("If", &["d"], &["y"], &branches(then, otherwise))
+            .output("y")
+    };
+    assert_eq!(
+        model(1).text(),
+        "fn @main(%x: f32[n, 3], %c: bool[]) -> f32[n, 3]\n%a = negative(%x)\nret %a"
+    );
+    assert!(model(2).error().contains("Nothing (ai.onnx 17) — once: the one that makes `b`"));
+}
+
+#[test]
+fn a_condition_may_have_dimensions_of_one() {
+    let choose = |dims: &[D]| {
+        model(17)
+            .input("x", FLOAT, &[N(2)])
+            .input("c", BOOL, dims)
+            .node("If", &["c"], &["y"], &branches(inner().output("x"), inner().output("x")))
+            .output("y")
+    };
+    assert!(choose(&[N(1), N(1)]).text().contains("%y_reshape = reshape(%c, shape())\n%y = if"));
+    assert!(choose(&[N(2)]).error().contains(
+        "If (ai.onnx 17): the condition bool[2], which is not known to be one element — once"
+    ));
+    let floats = model(17)
+        .input("x", FLOAT, &[])
+        .node("If", &["x"], &["y"], &branches(inner().output("x"), inner().output("x")))
+        .output("y");
+    assert!(floats.error().ends_with("the If that makes `y`: its condition is f32[]"));
+}
+
+#[test]
+fn several_results_are_a_tuple() {
+    let two = branches(
+        inner().node("Neg", &["x"], &["a"], &[]).output("a").output("c"),
+        inner().output("x").output("c"),
+    );
+    let model = base().node("If", &["c"], &["y", "d"], &two).output("d").output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 3], %c: bool[]) -> (bool[], f32[n, 3])\n\
+         %y_choice = if %c {\n\
+         %a = negative(%x)\n\
+         ret (%a, %c)\n\
+         ret (%x, %c)\n\
+         %y = %y_choice.0\n\
+         %d = %y_choice.1\n\
+         ret (%d, %y)"
+    );
+}
+
+#[test]
+fn choices_that_are_not_supported_are_named() {
+    let other =
+        inner().node("Shape", &["x"], &["s"], &[]).node("Cast", &["s"], &["f"], &[int("to", 1)]);
+    assert!(choice(inner().output("x"), other.output("f")).error().ends_with(
+        "If (ai.onnx 17): branches whose results have different shapes, f32[n, 3] and f32[2] — once: the one that makes `y`"
+    ));
+    let strange = |name: &str| inner().node("Strange", &["x"], &[name], &[]).output(name);
+    let error = choice(strange("a"), strange("b")).error();
+    assert!(
+        error.ends_with(
+            "Strange (ai.onnx 17) — 2 times: the one that makes `a`, the one that makes `b`"
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn choices_that_are_wrong_say_so() {
+    let wrong = |model: Model, reason: &str| {
+        let error = model.error();
+        assert_eq!(error.strip_prefix("`m.onnx` is not a valid model: "), Some(reason), "{error}");
+    };
+    let x = || inner().output("x");
+    wrong(choice(x().input("i"), x()), "the If that makes `y`: a branch has inputs");
+    wrong(
+        choice(x(), x().output("x")),
+        "the If that makes `y`: a branch has 2 outputs, the node 1",
+    );
+    wrong(
+        base().node("If", &["c"], &["y"], &[x().named("then_branch")]).output("y"),
+        "the If that makes `y`: its attribute `else_branch` is missing",
+    );
+    wrong(
+        base().node("If", &["c", "c"], &["y"], &branches(x(), x())).output("y"),
+        "the If that makes `y`: it takes one condition",
+    );
+    let hides = inner().node("Neg", &["x"], &["c"], &[]).output("c");
+    wrong(
+        choice(hides, x()),
+        "`c` is defined twice, as an input and as an output of the Neg that makes `c`",
+    );
+    let local = inner().node("Neg", &["x"], &["a"], &[]).output("a");
+    wrong(
+        choice(local, x()).node("Neg", &["a"], &["z"], &[]).output("z"),
+        "the Neg that makes `z` reads `a`, which is not defined before it",
+    );
+    wrong(choice(x(), inner().output("b")), "the output `b` is not defined");
+    wrong(
+        choice(x(), inner().output("c")),
+        "the If that makes `y`: its branches give f32[n, 3] and bool[]",
+    );
+    wrong(
+        choice(inner().typed_output("x", FLOAT, &[N(4), N(3), N(2)]), x()),
+        "the output `x` is declared as f32[4, 3, 2], but it is f32[n, 3]",
+    );
+}
+
+/// A choice in a choice in a choice, and so on; the messages of a model nest a hundred deep at most.
+#[test]
+fn choices_nest_deeply() {
+    let x = || inner().output("x");
+    let mut deepest = inner().node("Neg", &["x"], &["a"], &[]).output("a");
+    for level in 0..30 {
+        let name = format!("y_{level}");
+        deepest = inner().node("If", &["c"], &[&name], &branches(deepest, x())).output(&name);
+    }
+    let text = choice(deepest, x()).text();
+    assert_eq!(text.matches("= if %c").count(), 31, "{text}");
+}
