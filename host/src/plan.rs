@@ -16,6 +16,9 @@
 //! A result is written to the caller's memory where that is possible: its storage becomes the output.
 //! Inputs, constants and what is returned twice are copied at the end.
 //!
+//! A graph function that is called becomes a routine: a function of the code that is given addresses and numbers
+//! ([`functions`]).
+//!
 //! `blocks` goes through the bindings, `values` knows what a node stands for, `calls` checks the calls of programs, `memory` places
 //! storages, and `addresses` turns it all into what the entry function does.
 
@@ -24,6 +27,7 @@ mod blocks;
 mod calls;
 mod entry;
 mod error;
+mod functions;
 mod memory;
 mod sizes;
 mod values;
@@ -34,7 +38,8 @@ use std::sync::Arc;
 use rustc_hash::FxBuildHasher;
 
 use crate::ir::op_names::{
-    ALLOC_TENSOR, CALL_TIR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW, vm,
+    ALLOC_TENSOR, CALL_PURE, CALL_TIR, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR,
+    MEMORY_KILL, MEMORY_VIEW, vm,
 };
 use crate::ir::{
     Args, Attrs, BodyView, Constant, Context, Cx, Expr, Function, Module, NodeSource, Symbol,
@@ -45,8 +50,8 @@ use crate::runtime::signature::TensorSpec;
 use memory::{Home, Memory, PlannedTensor};
 
 pub use entry::{
-    Action, Base, Copy, ENTRY_SYMBOL, Entry, EntryArgument, GivenExtent, KernelCall, Place,
-    SIZES_SYMBOL, Write,
+    Action, Base, Body, Call, Callee, Copy, ENTRY_SYMBOL, Entry, EntryArgument, GivenExtent, Place,
+    Routine, SIZES_SYMBOL, Write,
 };
 pub use error::{PlanError, PlanProblem};
 pub use sizes::{Agreement, LARGEST_EXTENT, Size, SizeStep};
@@ -57,10 +62,10 @@ type Step<T> = Result<T, PlanProblem>;
 /// What is to be compiled.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// The calls; its kernels have no symbols yet, and its workspace only holds tensors.
+    /// What is done; its kernels have no symbols yet, its workspaces only hold tensors, and it has no steps.
     pub(crate) entry: Entry,
-    /// The numbers that it computes first.
-    pub(crate) sizes: Sizes,
+    /// The numbers that each of its bodies computes first, those of the entry last.
+    pub(crate) sizes: Vec<Sizes>,
     /// The programs that are called, by their numbers.
     pub(crate) programs: Vec<(String, Arc<Function>)>,
     /// The constants that are read, by their numbers.
@@ -72,20 +77,14 @@ pub(crate) fn plan(module: &Module, name: &str) -> Result<Plan, PlanError> {
     let Some(function) = module.get_str(name) else {
         return Err(PlanError::NoEntry { name: name.to_owned(), found: public(module) });
     };
-    let mut planner = Planner::new(module, function);
+    let symbol = module.cx().symbol(name);
+    let shared = functions::routines(module, symbol);
+    let mut planner = Planner::new(module, function, shared);
     let plan = match function.is_prim() {
-        true => planner.run_program(module.cx().symbol(name)),
+        true => planner.run_program(symbol),
         false => planner.run(),
     };
-    plan.map_err(|problem| {
-        let from = planner.at.and_then(|at| function.source_text(at));
-        let from = from.map_or(String::new(), |from| format!(", from {from}"));
-        PlanError::Binding {
-            function: name.to_owned(),
-            place: format!("{}{from}", planner.place),
-            problem: Box::new(problem),
-        }
-    })
+    plan.map_err(|problem| planner.error(name, problem))
 }
 
 /// The function that is meant where nobody names one: `main`, or the only one that others may call. A module of tensor
@@ -124,6 +123,8 @@ enum Value {
     Storage(Home),
     /// By its number.
     Tuple(usize),
+    /// A function, by its number among [`Planner::closures`].
+    Closure(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -141,9 +142,9 @@ enum Arg {
 
 /// A call before addresses are known.
 struct PlannedCall {
-    program: usize,
+    callee: Callee,
     args: Vec<Arg>,
-    /// What the symbols of the program stand for.
+    /// What the symbols of the parameters stand for.
     symbols: Vec<Size>,
     source: NodeSource,
 }
@@ -183,14 +184,31 @@ struct Planner<'a> {
     /// How many branches are around what is read.
     depth: usize,
     actions: Vec<PlannedAction>,
+    closures: Vec<Closure>,
+    shared: Shared,
+}
+
+/// A function with values for its last parameters.
+#[derive(Clone)]
+struct Closure {
+    function: Symbol,
+    captured: Vec<(Value, Type)>,
+}
+
+/// What all functions of a plan have in common.
+#[derive(Default)]
+struct Shared {
     programs: Vec<(String, Arc<Function>)>,
     program_numbers: HashMap<Symbol, usize, FxBuildHasher>,
     constants: Vec<Arc<Constant>>,
     constant_numbers: HashMap<*const Constant, usize, FxBuildHasher>,
+    routines: Vec<(Routine, Sizes)>,
+    /// The number of each function that is planned, or why it is not.
+    routine_numbers: HashMap<Symbol, Result<usize, PlanError>, FxBuildHasher>,
 }
 
 impl<'a> Planner<'a> {
-    fn new(module: &'a Module, function: &'a Function) -> Planner<'a> {
+    fn new(module: &'a Module, function: &'a Function, shared: Shared) -> Planner<'a> {
         let body = function.view();
         Planner {
             module,
@@ -208,10 +226,19 @@ impl<'a> Planner<'a> {
             agreements: Vec::new(),
             depth: 0,
             actions: Vec::new(),
-            programs: Vec::new(),
-            program_numbers: HashMap::default(),
-            constants: Vec::new(),
-            constant_numbers: HashMap::default(),
+            closures: Vec::new(),
+            shared,
+        }
+    }
+
+    /// The error that `problem` is, at the place that is being read.
+    fn error(&self, name: &str, problem: PlanProblem) -> PlanError {
+        let from = self.at.and_then(|at| self.function.source_text(at));
+        let from = from.map_or(String::new(), |from| format!(", from {from}"));
+        PlanError::Binding {
+            function: name.to_owned(),
+            place: format!("{}{from}", self.place),
+            problem: Box::new(problem),
         }
     }
 
@@ -268,15 +295,20 @@ impl<'a> Planner<'a> {
     }
 
     /// What a binding's value stands for, after it has been noted what is to be done for it.
-    fn bound(&mut self, expr: Expr) -> Step<Value> {
+    fn bound(&mut self, var: Expr, expr: Expr) -> Step<Value> {
         if self.is_known_shape(expr) {
             return Ok(self.tuple(Vec::new()));
         }
         match self.body.view(expr) {
-            View::Call { callee, args, attrs } => self.call(callee, args, attrs),
-            View::Constant(_) | View::Var { .. } | View::Tuple(_) | View::TupleGetItem { .. } => {
-                self.resolve(expr)
+            View::Call { callee, args, attrs } => {
+                let ty = self.body.ty(expr).or(self.body.ty(var));
+                self.call(callee, args, attrs, ty)
             }
+            View::Constant(_)
+            | View::Var { .. }
+            | View::Tuple(_)
+            | View::TupleGetItem { .. }
+            | View::Global { .. } => self.resolve(expr),
             View::Function { .. } => left("a closure", "closed"),
             View::Let(_) => left("a nested `let`", "block_form"),
             View::Shape { .. } | View::Prim { .. } => unsupported("a shape at run time", FOLD),
@@ -284,7 +316,13 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn call(&mut self, callee: Expr, args: Args<'a>, attrs: Attrs) -> Step<Value> {
+    fn call(
+        &mut self,
+        callee: Expr,
+        args: Args<'a>,
+        attrs: Attrs,
+        result: Option<Type>,
+    ) -> Step<Value> {
         let terms = self.body.terms();
         let attrs = terms.attrs(attrs);
         let ty = |key| match attrs.get(key) {
@@ -293,16 +331,16 @@ impl<'a> Planner<'a> {
         };
         let name = match self.body.view(callee) {
             View::Op { name } => terms.str(name),
-            View::Global { name } => {
+            View::Global { name } if !self.is_graph(name) => {
                 let args = self.arguments(args)?;
                 self.call_program(name, args)?;
                 return Ok(self.tuple(Vec::new()));
             }
             View::Extern { name } => {
                 let what = format!("a call of the external function `{}`", terms.str(name));
-                return unsupported(&what, "only tensor programs of the module can be called");
+                return unsupported(&what, "only functions of the module can be called");
             }
-            _ => return left("a call of a value", "closed"),
+            _ => return self.call_value(callee, args, result),
         };
         match name {
             MEMORY_ALLOC_STORAGE => {
@@ -322,6 +360,11 @@ impl<'a> Planner<'a> {
             ALLOC_TENSOR => Ok(Value::Tensor(self.fresh_tensor(ty("ty")?)?)),
             MEMORY_VIEW => self.view(args, ty("ty")?),
             MEMORY_KILL => Ok(self.tuple(Vec::new())),
+            MAKE_CLOSURE => self.closure(args),
+            CALL_PURE => match args.get(0) {
+                Some(callee) => self.call_value(callee, args.skip(1), result),
+                None => malformed("a call of nothing"),
+            },
             CALL_TIR => self.call_tir(args, ty("out")?),
             vm::SHAPE_TO_TENSOR => match args.get(0) {
                 Some(shape) => self.numbers(shape),

@@ -13,7 +13,7 @@ use cudarc::nvrtc::Ptx;
 
 use super::DeviceError;
 use crate::executable::DeviceProgram;
-use crate::plan::{Action, Base, Copy, Entry, EntryArgument, Place, Size};
+use crate::plan::{Action, Base, Call, Callee, Copy, Entry, EntryArgument, Place, Size};
 use crate::runtime::dlpack::TensorBuffer;
 use crate::runtime::signature::{TensorSpec, data_type};
 
@@ -81,7 +81,7 @@ impl Cuda {
                 },
             });
         }
-        let Entry { inputs, outputs, workspace, .. } = &program.entry;
+        let Entry { inputs, outputs, body, .. } = &program.entry;
         let of_specs = |specs: &[TensorSpec]| {
             specs.iter().map(|spec| self.memory(bytes_of(spec))).collect::<Result<Vec<_>, _>>()
         };
@@ -96,7 +96,7 @@ impl Cuda {
             constants: constants.collect::<Result<_, DeviceError>>()?,
             inputs: of_specs(inputs)?,
             outputs: of_specs(outputs)?,
-            workspace: self.memory(known(*workspace))?,
+            workspace: self.memory(known(body.workspace))?,
             entry: program.entry.clone(),
         })
     }
@@ -127,9 +127,11 @@ impl Loaded {
         for (memory, input) in self.inputs.iter_mut().zip(inputs) {
             upload(&self.stream, input.bytes(), memory)?;
         }
-        for action in &self.entry.actions {
+        for action in &self.entry.body.actions {
             match action {
-                Action::Call(call) => self.start(&self.kernels[call.kernel], &call.args)?,
+                Action::Call(Call { callee: Callee::Kernel(kernel), args, .. }) => {
+                    self.start(&self.kernels[*kernel], args)?;
+                }
                 Action::Copy(copy) => self.copy(copy)?,
                 // No program for a device has others.
                 _ => {}

@@ -12,7 +12,7 @@ use tenon_plugin_api::rule::TensorIntrinsic;
 use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, Work, backend_for};
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
-use crate::plan::{Action, Entry, KernelCall, default_function, plan};
+use crate::plan::{Action, Call, Callee, Entry, default_function, plan};
 use crate::runtime::{model::Model, signature::Signature};
 use crate::target::{Target, platform};
 
@@ -100,7 +100,7 @@ impl Executable {
         let signature = Signature {
             tenon: env!("CARGO_PKG_VERSION").to_owned(),
             target: target.to_string(),
-            workspace_size: entry.workspace.known().map(|bytes| bytes as u64),
+            workspace_size: entry.body.workspace.known().map(|bytes| bytes as u64),
             inputs: entry.inputs,
             outputs: entry.outputs,
         };
@@ -239,13 +239,15 @@ impl Job {
                 kernels.push(unit);
             }
         }
-        for action in &mut entry.actions {
-            if let Action::Call(call) = action {
-                call.kernel = numbers[call.kernel];
+        for action in entry.bodies_mut().flat_map(|body| &mut body.actions) {
+            if let Action::Call(Call { callee: Callee::Kernel(kernel), .. }) = action {
+                *kernel = numbers[*kernel];
             }
         }
         lend(module.cx(), &mut entry, &mut sizes, &lent);
-        entry.steps = sizes.into_steps();
+        for (body, sizes) in entry.bodies_mut().zip(sizes) {
+            body.steps = sizes.into_steps();
+        }
         entry.constants = constant_symbols(module, &plan.constants);
         Ok(Job { name, entry, kernels, constants: plan.constants, external })
     }
@@ -256,12 +258,12 @@ impl Job {
             Some((kernel.symbol.as_str(), Arc::new(Scheduled::of(&kernel.function)?)))
         });
         let told: HashMap<&str, Arc<Scheduled>> = told.collect();
-        let run = |call: &KernelCall| {
-            let symbol = self.entry.kernels[call.kernel].clone();
+        let run = |(kernel, call): (usize, &Call)| {
+            let symbol = self.entry.kernels[kernel].clone();
             let scheduled = told.get(symbol.as_str()).cloned();
             KernelRun { symbol, came_from: cx.source_text(call.source), scheduled }
         };
-        self.entry.calls().map(run).collect()
+        self.entry.kernel_calls().map(run).collect()
     }
 
     pub(super) fn emit(
@@ -340,8 +342,8 @@ fn by_target(
 /// For each program what the first of its calls came from.
 fn first_sources(entry: &Entry, programs: usize) -> Vec<NodeSource> {
     let mut first = vec![NodeSource::NONE; programs];
-    for call in entry.calls() {
-        let own = &mut first[call.kernel];
+    for (kernel, call) in entry.kernel_calls() {
+        let own = &mut first[kernel];
         *own = if own.is_none() { call.source } else { *own };
     }
     first

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::backend::{Emit, Launch};
 use crate::ir::{Constant, Module};
-use crate::plan::{Action, Entry};
+use crate::plan::{Action, Callee, Entry};
 use crate::target::Target;
 
 use super::compile::{CompileOptions, Job, of};
@@ -32,11 +32,14 @@ impl DeviceProgram {
     ) -> Result<DeviceProgram, CompileError> {
         let job = Job::new(module, target, options)?;
         let is_written = |action: &Action| matches!(action, Action::Write(_));
-        if !job.entry.steps.is_empty() || job.entry.actions.iter().any(is_written) {
+        if !job.entry.body.steps.is_empty() || job.entry.body.actions.iter().any(is_written) {
             return Err(CompileError::DeviceSizes);
         }
-        let is_plain = |action: &Action| matches!(action, Action::Call(_) | Action::Copy(_));
-        if !job.entry.actions.iter().all(is_plain) {
+        let is_plain = |action: &Action| match action {
+            Action::Call(call) => matches!(call.callee, Callee::Kernel(_)),
+            action => matches!(action, Action::Copy(_)),
+        };
+        if !job.entry.body.actions.iter().all(is_plain) {
             return Err(CompileError::DeviceChoice);
         }
         let units = job.emit(target, options, Emit::Assembly)?;

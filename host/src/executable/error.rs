@@ -37,7 +37,9 @@ pub enum CompileError {
     )]
     DeviceSizes,
     /// Control flow, which the processor would have to decide on.
-    #[error("a device runs kernels one after the other, and no `if`; compile it for a processor")]
+    #[error(
+        "a device runs kernels one after the other, no `if` and no functions; compile it for a processor"
+    )]
     DeviceChoice,
     /// The names of inputs and outputs cannot be written down.
     #[error("the metadata cannot be written: {0}")]

@@ -2,7 +2,7 @@
 
 use crate::backend::Scratch;
 use crate::ir::{BinaryOp, Context, Cx, Symbol};
-use crate::plan::{Bindings, Entry, Size, Sizes};
+use crate::plan::{Action, Bindings, Callee, Entry, Size, Sizes};
 
 /// Boundaries that regions begin on.
 const ALIGN: u64 = 64;
@@ -14,22 +14,41 @@ pub(super) struct Lent {
     pub(super) symbols: Vec<Symbol>,
 }
 
-/// Makes the workspace of `entry` large enough for all its calls; `lent` has an entry for each of its kernels.
-pub(super) fn lend(cx: &Cx, entry: &mut Entry, sizes: &mut Sizes, lent: &[Lent]) {
-    let mut most = Size::Known(0);
-    for call in entry.calls() {
-        let Lent { scratch, symbols } = &lent[call.kernel];
-        let bindings: Bindings =
-            symbols.iter().copied().zip(call.symbols.iter().copied()).collect();
-        let mut bytes = Size::Known(scratch.bytes as i64);
-        for &region in &scratch.regions {
-            // All symbols of a program stand for something, so that each region has a size.
-            let region = sizes.dim(cx.terms(), region, &bindings).unwrap_or_default();
-            let region = sizes.aligned(region, ALIGN);
-            bytes = sizes.binary(BinaryOp::Add, bytes, region);
+/// Makes the workspace of each body large enough for all its calls; `lent` has an entry for each of the kernels, `sizes` for
+/// each body. What a function needs is known before those that call it.
+pub(super) fn lend(cx: &Cx, entry: &mut Entry, sizes: &mut [Sizes], lent: &[Lent]) {
+    let mut needed: Vec<Size> = Vec::with_capacity(sizes.len());
+    for (number, body) in entry.bodies_mut().enumerate() {
+        let (behind, rest) = sizes.split_at_mut(number);
+        let sizes = &mut rest[0];
+        let mut most = Size::Known(0);
+        for action in &body.actions {
+            let Action::Call(call) = action else { continue };
+            let bytes = match call.callee {
+                Callee::Kernel(kernel) => scratch(cx, sizes, &lent[kernel], &call.symbols),
+                Callee::Routine(routine) => {
+                    let steps = behind[routine].steps();
+                    sizes.of_call(steps, needed[routine], &call.symbols)
+                }
+            };
+            most = sizes.binary(BinaryOp::Max, most, bytes);
         }
-        most = sizes.binary(BinaryOp::Max, most, bytes);
+        body.scratch = body.workspace;
+        body.workspace = sizes.binary(BinaryOp::Add, body.workspace, most);
+        needed.push(body.workspace);
     }
-    entry.scratch = entry.workspace;
-    entry.workspace = sizes.binary(BinaryOp::Add, entry.workspace, most);
+}
+
+/// What a call lends to a kernel.
+fn scratch(cx: &Cx, sizes: &mut Sizes, lent: &Lent, given: &[Size]) -> Size {
+    let Lent { scratch, symbols } = lent;
+    let bindings: Bindings = symbols.iter().copied().zip(given.iter().copied()).collect();
+    let mut bytes = Size::Known(scratch.bytes as i64);
+    for &region in &scratch.regions {
+        // All symbols of a program stand for something, so that each region has a size.
+        let region = sizes.dim(cx.terms(), region, &bindings).unwrap_or_default();
+        let region = sizes.aligned(region, ALIGN);
+        bytes = sizes.binary(BinaryOp::Add, bytes, region);
+    }
+    bytes
 }

@@ -32,6 +32,7 @@ pub use operators::{
 };
 pub(crate) use scope_tree::ScopeTree;
 pub use substitute::{DimBindings, substitute};
+pub(crate) use symbols::symbols_in;
 pub use symbols::symbols_of;
 pub use tenon_plugin_api::ir::*;
 pub use tenon_plugin_api::op::UNKNOWN_EXTENT;

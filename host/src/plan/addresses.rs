@@ -1,11 +1,9 @@
 //! The end of planning: addresses for all tensors, names for inputs and outputs.
 
-use std::sync::Arc;
-
 use super::sizes::Size;
 use super::{
-    Action, Arg, Base, Copy, Entry, EntryArgument, KernelCall, Place, Plan, PlannedAction,
-    PlannedCall, Planner, Step, Tensor, Write,
+    Action, Arg, Base, Body, Call, Callee, Copy, Entry, EntryArgument, Place, Plan, PlannedAction,
+    PlannedCall, Planner, Routine, Shared, Sizes, Step, Write,
 };
 use crate::ir::{DType, TermView, Type};
 use crate::runtime::signature::TensorSpec;
@@ -16,14 +14,10 @@ impl Planner<'_> {
         let mut outputs = Vec::with_capacity(results.len());
         let mut output_shapes = Vec::with_capacity(results.len());
         for (index, &tensor) in results.iter().enumerate() {
-            let Tensor { memory, ty } = self.tensors[tensor];
+            let ty = self.tensors[tensor].ty;
             let name = if results.len() == 1 { "output".into() } else { format!("output{index}") };
             outputs.push(self.spec(name, ty)?);
             output_shapes.push(self.shape(ty)?);
-            let is_empty = memory.bytes == Size::Known(0);
-            if !self.memory.give_to_output(memory, index) && !is_empty {
-                self.actions.push(PlannedAction::Result(tensor, index));
-            }
         }
         // A model's function is `main`; others may lie beside it.
         let main = self.module.get_str("main");
@@ -31,29 +25,42 @@ impl Planner<'_> {
             self.rename(&mut inputs, "onnx.inputs");
             self.rename(&mut outputs, "onnx.outputs");
         }
+        let body = self.finish_body(results)?;
+        let Shared { programs, constants, routines, .. } = std::mem::take(&mut self.shared);
+        let (routines, mut sizes): (Vec<Routine>, Vec<Sizes>) = routines.into_iter().unzip();
+        sizes.push(std::mem::take(&mut self.sizes));
+        let entry = Entry {
+            inputs,
+            outputs,
+            body,
+            extents: std::mem::take(&mut self.extents),
+            output_shapes,
+            agreements: std::mem::take(&mut self.agreements),
+            routines,
+            ..Entry::default()
+        };
+        Ok(Plan { entry, sizes, programs, constants })
+    }
+
+    /// Addresses for all that is done, with results that become outputs.
+    pub(super) fn finish_body(&mut self, results: &[usize]) -> Step<Body> {
+        for (index, &tensor) in results.iter().enumerate() {
+            let memory = self.tensors[tensor].memory;
+            let is_empty = memory.bytes == Size::Known(0);
+            if !self.memory.give_to_output(memory, index) && !is_empty {
+                self.actions.push(PlannedAction::Result(tensor, index));
+            }
+        }
         let workspace = self.memory.lay_out(&mut self.sizes)?;
         self.memory.settle();
         let actions = std::mem::take(&mut self.actions);
         let actions = actions.into_iter().map(|action| self.action(action)).collect();
-        let entry = Entry {
-            inputs,
-            outputs,
-            extents: std::mem::take(&mut self.extents),
-            output_shapes,
-            agreements: std::mem::take(&mut self.agreements),
-            actions,
-            workspace,
-            ..Entry::default()
-        };
-        let programs = std::mem::take(&mut self.programs);
-        let constants = std::mem::take(&mut self.constants);
-        let sizes = std::mem::take(&mut self.sizes);
-        Ok(Plan { entry, sizes, programs, constants })
+        Ok(Body { actions, workspace, ..Body::default() })
     }
 
     fn action(&mut self, action: PlannedAction) -> Action {
         match action {
-            PlannedAction::Call(call) => Action::Call(self.kernel_call(call)),
+            PlannedAction::Call(call) => Action::Call(self.address_call(call)),
             PlannedAction::Write(tensor, numbers) => {
                 Action::Write(Write { to: self.place(tensor), numbers })
             }
@@ -77,21 +84,27 @@ impl Planner<'_> {
         self.memory.place(&mut self.sizes, self.tensors[tensor].memory)
     }
 
-    fn kernel_call(&mut self, call: PlannedCall) -> KernelCall {
-        let PlannedCall { program: kernel, args, symbols, source } = call;
-        let function = Arc::clone(&self.programs[kernel].1);
-        let types = function.params().into_iter().map(|param| function.view().ty(param));
+    fn address_call(&mut self, call: PlannedCall) -> Call {
+        let PlannedCall { callee, args, symbols, source } = call;
+        let types: Vec<Option<Type>> = match callee {
+            Callee::Kernel(kernel) => {
+                let function = &self.shared.programs[kernel].1;
+                function.params().into_iter().map(|param| function.view().ty(param)).collect()
+            }
+            Callee::Routine(_) => Vec::new(),
+        };
         let terms = self.body.terms();
-        let argument = |(arg, ty): (Arg, Option<Type>)| match arg {
+        let argument = |(index, arg): (usize, Arg)| match arg {
             Arg::Tensor(tensor) => EntryArgument::Memory(self.place(tensor)),
             Arg::Scalar(value) => {
+                let ty = types.get(index).copied().flatten();
                 let scalar = ty.and_then(|ty| terms.scalar(ty));
                 let dtype = scalar.map_or(DType::I64, |(dtype, _)| dtype);
                 EntryArgument::Scalar { dtype, value }
             }
         };
-        let args = args.into_iter().zip(types).map(argument).collect();
-        KernelCall { kernel, args, symbols, source }
+        let args = args.into_iter().enumerate().map(argument).collect();
+        Call { callee, args, symbols, source }
     }
 
     /// The extents of a type.

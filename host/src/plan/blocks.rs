@@ -48,7 +48,7 @@ impl<'a> Planner<'a> {
                         blocks.push(self.block(then, Some(branch)));
                     }
                     _ => {
-                        let value = self.bound(value)?;
+                        let value = self.bound(var, value)?;
                         self.values[var.index()] = Some(value);
                     }
                 }
@@ -134,40 +134,55 @@ impl<'a> Planner<'a> {
     }
 
     /// New memory for a value of type `ty`, and the tensors in it.
-    fn joined(&mut self, ty: Type) -> Step<(Value, Vec<usize>)> {
+    pub(super) fn joined(&mut self, ty: Type) -> Step<(Value, Vec<usize>)> {
+        let mut tensors = Vec::new();
+        let value = self.build(ty, &mut |planner, ty| {
+            let tensor = planner.fresh_tensor(ty)?;
+            tensors.push(tensor);
+            Ok(tensor)
+        })?;
+        Ok((value, tensors))
+    }
+
+    /// A value of type `ty`, with tensors that `make` gives, in their order.
+    pub(super) fn build(
+        &mut self,
+        ty: Type,
+        make: &mut dyn FnMut(&mut Self, Type) -> Step<usize>,
+    ) -> Step<Value> {
         enum Part {
             Type(Type),
             Tuple(usize),
         }
         let terms = self.body.terms();
-        let (mut steps, mut done, mut tensors) = (vec![Part::Type(ty)], Vec::new(), Vec::new());
-        while let Some(step) = steps.pop() {
-            match step {
+        let (mut parts, mut done) = (vec![Part::Type(ty)], Vec::new());
+        while let Some(part) = parts.pop() {
+            match part {
                 Part::Tuple(count) => {
                     let fields = done.split_off(done.len() - count);
                     done.push(self.tuple(fields));
                 }
                 Part::Type(ty) => match terms.ty(ty) {
                     TypeView::Tuple(fields) => {
-                        steps.push(Part::Tuple(fields.len()));
-                        steps.extend(fields.iter().rev().map(|&field| Part::Type(field)));
+                        parts.push(Part::Tuple(fields.len()));
+                        parts.extend(fields.iter().rev().map(|&field| Part::Type(field)));
                     }
                     TypeView::Tensor { dims: Some(_), .. } => {
-                        let tensor = self.fresh_tensor(ty)?;
-                        tensors.push(tensor);
+                        let tensor = make(self, ty)?;
                         done.push(Value::Tensor(tensor));
                     }
+                    // Its numbers are those of its type.
+                    TypeView::Shape(Some(_)) => done.push(self.tuple(Vec::new())),
                     _ => {
-                        let what = "what the branches of a choice give".to_owned();
-                        let ty = terms.type_text(ty);
+                        let (what, ty) = ("a value".to_owned(), terms.type_text(ty));
                         return Err(PlanProblem::NotATensor { what, ty });
                     }
                 },
             }
         }
         match done.pop() {
-            Some(value) => Ok((value, tensors)),
-            None => malformed("a choice gives nothing"),
+            Some(value) => Ok(value),
+            None => malformed("a type without a value"),
         }
     }
 }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use super::memory::Home;
 use super::sizes::{Agreement, Bindings, Size};
-use super::{Arg, PlanProblem, PlannedAction, PlannedCall, Planner, Step, malformed, unsupported};
+use super::{
+    Arg, Callee, PlanProblem, PlannedAction, PlannedCall, Planner, Shared, Step, malformed,
+    unsupported,
+};
 use crate::ir::{Args, Context, Dim, Function, NodeSource, Symbol, Terms, Type, View, symbols_of};
 
 impl<'a> Planner<'a> {
@@ -28,14 +31,7 @@ impl<'a> Planner<'a> {
         let program = terms.str(name).to_owned();
         let function = match self.module.get(name) {
             Some(function) if function.is_prim() => function,
-            Some(_) => {
-                let what = format!("a call of the graph function `{program}`");
-                return unsupported(
-                    &what,
-                    "a private function that does not call itself is inlined",
-                );
-            }
-            None => return Err(PlanProblem::NoProgram { name: program }),
+            Some(_) | None => return Err(PlanProblem::NoProgram { name: program }),
         };
         let View::PrimFunc { params, outputs, .. } = function.view().view(function.view().root())
         else {
@@ -74,16 +70,24 @@ impl<'a> Planner<'a> {
                 });
             }
         }
-        let number = *self.program_numbers.entry(name).or_insert_with(|| {
-            self.programs.push((program, Arc::clone(function)));
-            self.programs.len() - 1
+        let Shared { programs, program_numbers, .. } = &mut self.shared;
+        let number = *program_numbers.entry(name).or_insert_with(|| {
+            programs.push((program, Arc::clone(function)));
+            programs.len() - 1
         });
-        let of_program = function.view().source(function.view().root());
-        let of_call = self.at.map_or(NodeSource::NONE, |at| self.body.source(at));
-        let source = if of_call.is_none() { of_program } else { of_call };
-        let call = PlannedCall { program: number, args, symbols, source };
+        let source = self.source_of_call(function);
+        let call = PlannedCall { callee: Callee::Kernel(number), args, symbols, source };
         self.actions.push(PlannedAction::Call(call));
         Ok(())
+    }
+
+    /// What the call in work came from; where nobody knows, what its callee did.
+    pub(super) fn source_of_call(&self, function: &Function) -> NodeSource {
+        let of_call = self.at.map_or(NodeSource::NONE, |at| self.body.source(at));
+        match of_call.is_none() {
+            true => function.view().source(function.view().root()),
+            false => of_call,
+        }
     }
 
     /// Compares the arguments with what the program takes; gives what the symbols of its parameters stand for.
@@ -112,11 +116,23 @@ impl<'a> Planner<'a> {
             types.push(expected);
         }
         let names = symbols_of(terms, types);
+        let symbols = self.bind_call(program, terms, &names, &met)?;
+        Ok(names.iter().map(|symbol| symbols[symbol]).collect())
+    }
+
+    /// What the symbols of a callee stand for, which has met these dimensions of its parameters.
+    pub(super) fn bind_call(
+        &mut self,
+        program: &str,
+        terms: Terms<'_>,
+        names: &[Symbol],
+        met: &[(Dim, Size)],
+    ) -> Step<Bindings> {
         let mut symbols = Bindings::default();
-        let mut expected = self.sizes.bind(terms, &met, &mut symbols);
+        let mut expected = self.sizes.bind(terms, met, &mut symbols);
         if expected.contains(&None) {
             // Such as those of `n*m`. What passes wrote for this function has its symbols.
-            for &name in &names {
+            for &name in names {
                 if let Some(&size) = self.symbols.get(&name) {
                     symbols.entry(name).or_insert(size);
                 }
@@ -129,11 +145,16 @@ impl<'a> Planner<'a> {
                 self.agree(Agreement::Equal(expected, found));
             }
         }
-        Ok(names.iter().map(|symbol| symbols[symbol]).collect())
+        Ok(symbols)
     }
 
     /// Whether an argument may be what is expected; `met` gets the dimensions that only a call can compare.
-    fn takes(&mut self, expected: Type, arg: Arg, met: &mut Vec<(Dim, Size)>) -> Step<bool> {
+    pub(super) fn takes(
+        &mut self,
+        expected: Type,
+        arg: Arg,
+        met: &mut Vec<(Dim, Size)>,
+    ) -> Step<bool> {
         let terms = self.body.terms();
         let tensor = match arg {
             Arg::Scalar(_) => return Ok(terms.scalar(expected).is_some()),

@@ -10,13 +10,12 @@ pub const ENTRY_SYMBOL: &str = "tenon_main";
 /// The symbol of the function that says how large its outputs and its workspace are.
 pub const SIZES_SYMBOL: &str = "tenon_sizes";
 
-/// What the function does.
+/// What the function does that the caller calls, and the others that it needs for that.
 #[derive(Clone, Debug, Default)]
 pub struct Entry {
     pub inputs: Vec<TensorSpec>,
     pub outputs: Vec<TensorSpec>,
-    /// Numbers that are computed first, by their steps.
-    pub steps: Vec<SizeStep>,
+    pub body: Body,
     /// What the extents of an input must be, beyond what its spec says.
     pub extents: Vec<GivenExtent>,
     /// The shapes of the outputs.
@@ -27,21 +26,56 @@ pub struct Entry {
     pub constants: Vec<String>,
     /// Symbols of the kernels.
     pub kernels: Vec<String>,
-    /// What is done, in order.
-    pub actions: Vec<Action>,
-    /// Bytes of the workspace.
-    pub workspace: Size,
-    /// Where in the workspace the kernels have their own buffers.
-    pub scratch: Size,
+    /// The functions that are called, each behind those that it calls.
+    pub routines: Vec<Routine>,
     /// Whether it takes note of the time between kernels.
     pub is_profiled: bool,
 }
 
+/// What a function does.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    /// Numbers that are computed first, by their steps.
+    pub steps: Vec<SizeStep>,
+    /// What is done, in order.
+    pub actions: Vec<Action>,
+    /// Bytes of the workspace.
+    pub workspace: Size,
+    /// Where in the workspace what is called has its own.
+    pub scratch: Size,
+}
+
+/// A function that others call. It is given addresses: of what it reads, then of what it writes; then numbers.
+#[derive(Clone, Debug)]
+pub struct Routine {
+    /// Its name in the module.
+    pub name: String,
+    /// How many tensors it reads and writes.
+    pub inputs: usize,
+    pub outputs: usize,
+    /// How many numbers it is given.
+    pub numbers: usize,
+    pub body: Body,
+}
+
 impl Entry {
+    /// All bodies, that of the entry last.
+    pub fn bodies(&self) -> impl Iterator<Item = &Body> {
+        self.routines.iter().map(|routine| &routine.body).chain([&self.body])
+    }
+
+    /// The same, to be changed.
+    pub fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Body> {
+        self.routines.iter_mut().map(|routine| &mut routine.body).chain([&mut self.body])
+    }
+
     /// The calls of kernels, in the order in which they stand.
-    pub fn calls(&self) -> impl Iterator<Item = &KernelCall> {
-        self.actions.iter().filter_map(|action| match action {
-            Action::Call(call) => Some(call),
+    pub fn kernel_calls(&self) -> impl Iterator<Item = (usize, &Call)> {
+        let actions = self.bodies().flat_map(|body| &body.actions);
+        actions.filter_map(|action| match action {
+            Action::Call(call @ Call { callee: Callee::Kernel(kernel), .. }) => {
+                Some((*kernel, call))
+            }
             _ => None,
         })
     }
@@ -50,7 +84,7 @@ impl Entry {
 /// One thing that the function does.
 #[derive(Clone, Debug)]
 pub enum Action {
-    Call(KernelCall),
+    Call(Call),
     Write(Write),
     Copy(Copy),
     /// What must hold for what stands behind it to be right.
@@ -70,19 +104,27 @@ pub struct GivenExtent {
     pub expected: Size,
 }
 
-/// A call of a kernel.
+/// A call of a kernel or a function.
 #[derive(Clone, Debug)]
-pub struct KernelCall {
-    /// Its number in [`Entry::kernels`].
-    pub kernel: usize,
+pub struct Call {
+    pub callee: Callee,
     pub args: Vec<EntryArgument>,
-    /// What the symbols of the kernel's parameters stand for, in their order.
+    /// What the symbols of the parameters stand for, in their order.
     pub symbols: Vec<Size>,
     /// What the call came from.
     pub source: NodeSource,
 }
 
-/// An argument of a kernel.
+/// What is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callee {
+    /// By its number in [`Entry::kernels`].
+    Kernel(usize),
+    /// By its number in [`Entry::routines`].
+    Routine(usize),
+}
+
+/// An argument of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EntryArgument {
     Memory(Place),

@@ -1,7 +1,7 @@
 //! Why a graph function cannot be planned.
 
 /// An error of planning, by who can act on it.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum PlanError {
     /// The module has no such function.
@@ -24,6 +24,7 @@ impl PlanError {
         match self {
             PlanError::Binding { problem, .. } => match **problem {
                 PlanProblem::Left { fact, .. } => Some(fact),
+                PlanProblem::Callee(ref error) => error.missing_fact(),
                 _ => None,
             },
             PlanError::NoEntry { .. } | PlanError::NoDefault { .. } => None,
@@ -32,8 +33,11 @@ impl PlanError {
 }
 
 /// What is wrong with a binding of the graph function.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum PlanProblem {
+    /// A function that is called has one.
+    #[error("what it calls cannot be compiled: {0}")]
+    Callee(Box<PlanError>),
     /// What a pass would have taken away; `fact` is what that establishes.
     #[error("{what} is left over: no pass has established `{fact}`")]
     Left { what: String, fact: &'static str },

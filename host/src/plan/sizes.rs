@@ -45,6 +45,8 @@ impl Size {
 pub enum SizeStep {
     /// The extent that the caller gave.
     Extent { input: usize, axis: usize },
+    /// A number that the function is given, by its place among them.
+    Given(usize),
     /// A sum, difference, product, floor division, remainder, minimum or maximum.
     Binary { op: BinaryOp, a: Size, b: Size },
 }
@@ -78,6 +80,36 @@ impl Sizes {
     /// All steps, in their order.
     pub(crate) fn into_steps(self) -> Vec<SizeStep> {
         self.steps
+    }
+
+    /// The number that another function computes by its steps, where it is given these numbers.
+    pub(crate) fn of_call(&mut self, steps: &[SizeStep], size: Size, given: &[Size]) -> Size {
+        let mut numbers: Vec<Size> = Vec::with_capacity(steps.len());
+        let number = |size: Size, numbers: &[Size]| match size {
+            Size::Known(_) => size,
+            Size::Computed(step) => numbers[step],
+        };
+        if let Size::Known(_) = size {
+            return size;
+        }
+        for &step in steps {
+            let value = match step {
+                SizeStep::Given(at) => given[at],
+                SizeStep::Binary { op, a, b } => {
+                    let (a, b) = (number(a, &numbers), number(b, &numbers));
+                    self.binary(op, a, b)
+                }
+                // Of the entry alone, which nobody calls.
+                SizeStep::Extent { .. } => self.step(step),
+            };
+            numbers.push(value);
+        }
+        number(size, &numbers)
+    }
+
+    /// All steps so far, in their order.
+    pub(crate) fn steps(&self) -> &[SizeStep] {
+        &self.steps
     }
 
     /// `a op b`; a number where it is one.

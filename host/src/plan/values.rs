@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::memory::Home;
 use super::sizes::Size;
 use super::{
-    FOLD, PlanProblem, PlannedAction, Planner, Step, Tensor, Value, left, malformed, unsupported,
+    Closure, FOLD, PlanProblem, PlannedAction, Planner, Shared, Step, Tensor, Value, left,
+    malformed, unsupported,
 };
 use crate::ir::{Context, DType, Dim, Expr, Type, TypeView, View};
 use crate::runtime::signature::{Extent, TensorSpec};
@@ -45,6 +46,10 @@ impl Planner<'_> {
                     Some(_) => return malformed(format!("there is no field {index}")),
                 },
                 View::Constant(constant) => self.constant(constant.index)?,
+                View::Global { name } => {
+                    self.closures.push(Closure { function: name, captured: Vec::new() });
+                    Value::Closure(self.closures.len() - 1)
+                }
                 View::Var { name } => {
                     let name = self.body.terms().str(name);
                     return malformed(format!("`{name}` is used before it is bound"));
@@ -68,9 +73,10 @@ impl Planner<'_> {
         let Some(constant) = self.function.constants().get(index as usize) else {
             return malformed("a constant is missing");
         };
-        let number = *self.constant_numbers.entry(Arc::as_ptr(constant)).or_insert_with(|| {
-            self.constants.push(Arc::clone(constant));
-            self.constants.len() - 1
+        let Shared { constants, constant_numbers, .. } = &mut self.shared;
+        let number = *constant_numbers.entry(Arc::as_ptr(constant)).or_insert_with(|| {
+            constants.push(Arc::clone(constant));
+            constants.len() - 1
         });
         Ok(Value::Tensor(self.tensor(Home::Constant(number), 0, constant.ty)?))
     }
@@ -119,6 +125,9 @@ impl Planner<'_> {
                 Value::Tensor(tensor) => tensors.push(tensor),
                 Value::Tuple(tuple) => pending.extend(self.tuples[tuple].iter().rev()),
                 Value::Storage(_) => return malformed("a storage is used as a tensor"),
+                Value::Closure(_) => {
+                    return unsupported("a function as a value", "a function can only be called");
+                }
             }
             if tensors.len() + pending.len() > MOST_TENSORS {
                 return malformed("a tuple has more than a million tensors");

@@ -14,6 +14,7 @@ pub(crate) struct Roles<'a> {
     tensor_in_storage: Symbol,
     view: Symbol,
     kill: Symbol,
+    closure: Symbol,
     /// Whether each function of the module that was asked for is a tensor program.
     is_prim: FxHashMap<Symbol, bool>,
 }
@@ -28,6 +29,7 @@ impl<'a> Roles<'a> {
             tensor_in_storage: cx.symbol("memory.alloc_tensor"),
             view: cx.symbol("memory.view"),
             kill: cx.symbol("memory.kill"),
+            closure: cx.symbol("make_closure"),
             is_prim: FxHashMap::default(),
         }
     }
@@ -52,7 +54,10 @@ impl<'a> Roles<'a> {
                 }
                 View::Op { name } if name == self.view => Role::new(false, Operands::Alias),
                 View::Op { name } if name == self.kill => Role::new(false, Operands::Use),
+                View::Op { name } if name == self.closure => Role::new(false, Operands::Alias),
                 View::Global { name } if self.is_prim(name) => Role::new(false, Operands::Use),
+                // It may give back what it was given, and keeps none for later.
+                View::Global { .. } => Role::new(false, Operands::AliasAll),
                 _ => escape,
             },
             _ => escape,

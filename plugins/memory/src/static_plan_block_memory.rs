@@ -22,9 +22,9 @@
 //! ```
 //!
 //! A tensor is alive from the binding that makes it to the last one that may touch it ([`mod@crate::lifetimes`]): a
-//! view or a tuple keeps what it is made of alive, and a choice what its branches read. What may be touched after the
-//! function or out of its sight keeps memory of its own: results, and what a closure or a call of anything but a tensor
-//! program is given. Each branch of a choice has storages of its own, and what it gives keeps memory of its own. Offsets are found by [`offsets`]; one storage
+//! view or a tuple keeps what it is made of alive, a choice what its branches read, and a call of a function its arguments.
+//! What may be touched after the function or out of its sight keeps memory of its own: results, and what a call of
+//! something external or of a value is given. Each branch of a choice has storages of its own, and what it gives keeps memory of its own. Offsets are found by [`offsets`]; one storage
 //! with offsets takes less memory than a pool of storages that are reused whole, and code that is compiled
 //! ahead of time pays nothing for it. Tensors whose sizes are expressions share storages that are reused whole
 //! ([`storages`]): `memory.alloc_storage(dim(4*n))`. A tensor of unknown rank stays as it is.

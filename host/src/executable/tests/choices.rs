@@ -36,6 +36,11 @@ fn boolean(value: bool) -> Tensor {
 
 /// Compiles and runs it with each combination of the booleans among the inputs, on vectors of `length` numbers.
 fn check(main: &str, length: usize) -> Executable {
+    check_with(&format!("{main}\n{PROGRAMS}"), length)
+}
+
+/// The same with programs in the text.
+pub(super) fn check_with(text: &str, length: usize) -> Executable {
     let runs = |specs: &[TensorSpec]| {
         let booleans = specs.iter().filter(|spec| spec.dtype.is_bool()).count();
         (0..1usize << booleans)
@@ -52,7 +57,7 @@ fn check(main: &str, length: usize) -> Executable {
             })
             .collect()
     };
-    check_on(&format!("{main}\n{PROGRAMS}"), &runs)
+    check_on(text, &runs)
 }
 
 #[test]

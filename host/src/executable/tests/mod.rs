@@ -1,5 +1,6 @@
 //! Modules as text, compiled, and run against the reference evaluator.
 
+mod calls;
 mod choices;
 mod dynamic;
 mod entry;

@@ -12,15 +12,22 @@
 //! `tenon_sizes` checks the inputs alone. It writes the extents of all outputs, one after the other, and the bytes of the
 //! workspace; either place may be null.
 
+use std::ops::Range;
+
 use inkwell::{
-    IntPredicate, context::Context, memory_buffer::MemoryBuffer, module::Module,
-    values::PointerValue,
+    IntPredicate,
+    context::Context,
+    memory_buffer::MemoryBuffer,
+    module::Module,
+    values::{FunctionValue, PointerValue},
 };
 
 use super::{
     actions::Actions,
     assembler::Assembler,
-    error::{BackendError, Result},
+    callees::Callees,
+    error::{BackendError, Problem, Result},
+    frame::Frame,
     interface::{Given, Interface, layout},
     scratch::ALIGN,
 };
@@ -29,7 +36,9 @@ use crate::{
         LlvmError,
         attributes::{Pointer, decorate_pointer},
     },
-    plan::{ENTRY_SYMBOL, Entry, SIZES_SYMBOL, Size},
+    plan::{
+        Action, Body, Call, Callee, ENTRY_SYMBOL, Entry, Routine, SIZES_SYMBOL, Size, SizeStep,
+    },
     runtime::status::Failure,
     target::Target,
 };
@@ -49,7 +58,7 @@ pub fn build_entry<'cx>(
     module.set_name(ENTRY_SYMBOL);
     let asm = Assembler { cx, module: &module, builder: cx.create_builder(), target, mask: None };
     build_sizes(&asm, entry)
-        .and_then(|()| build_main(&asm, entry))
+        .and_then(|()| build_functions(&asm, entry))
         .map_err(|problem| problem.of(ENTRY_SYMBOL))?;
     Ok(module)
 }
@@ -58,10 +67,10 @@ fn build_sizes<'cx>(asm: &Assembler<'cx, '_>, entry: &Entry) -> Result<()> {
     let mut interface = Interface::new(asm, entry, SIZES_SYMBOL, 3)?;
     let [inputs, extents, workspace] = [0, 1, 2].map(|index| interface.param(index));
     interface.inputs(inputs?)?;
-    interface.check_memory(entry.workspace)?;
+    interface.check_memory(entry.body.workspace)?;
     let shapes: Vec<Size> = entry.output_shapes.iter().flatten().copied().collect();
     write_numbers(&interface, extents?, &shapes)?;
-    write_numbers(&interface, workspace?, &[entry.workspace])?;
+    write_numbers(&interface, workspace?, &[entry.body.workspace])?;
     interface.succeed()
 }
 
@@ -82,20 +91,69 @@ fn write_numbers<'cx>(
     Ok(())
 }
 
+/// The functions that are called, and the one that runs the model.
+fn build_functions<'cx>(asm: &Assembler<'cx, '_>, entry: &Entry) -> Result<()> {
+    let callees = Callees::declare(asm, entry)?;
+    let mut calls = 0;
+    for (number, routine) in entry.routines.iter().enumerate() {
+        let func = callees.get(Callee::Routine(number))?;
+        build_routine(asm, &callees, routine, func, calls)?;
+        calls += kernel_calls(&routine.body);
+    }
+    build_main(asm, &callees, entry, calls)
+}
+
+fn kernel_calls(body: &Body) -> usize {
+    let is_kernel =
+        |action: &&Action| matches!(action, Action::Call(Call { callee: Callee::Kernel(_), .. }));
+    body.actions.iter().filter(is_kernel).count()
+}
+
+fn build_routine<'cx>(
+    asm: &Assembler<'cx, '_>,
+    callees: &Callees<'cx>,
+    routine: &Routine,
+    func: FunctionValue<'cx>,
+    calls: usize,
+) -> Result<()> {
+    let mut frame = Frame::new(asm, &routine.body, func)?;
+    let Routine { inputs, outputs, numbers, .. } = *routine;
+    let pointers = |range: Range<usize>| -> Result<Vec<_>> {
+        range.map(|at| frame.param(at as u32)).collect()
+    };
+    let first_number = inputs + outputs;
+    let behind = first_number + numbers;
+    let (inputs, outputs) = (pointers(0..inputs)?, pointers(inputs..first_number)?);
+    let memory = pointers(behind..behind + 2)?;
+    frame.compute(&|frame, step| match *step {
+        SizeStep::Given(at) => frame.number_param((first_number + at) as u32),
+        _ => Problem::malformed("a routine is given no extents"),
+    })?;
+    Actions::new(&frame, callees, inputs, outputs, (memory[0], memory[1])).emit(calls)?;
+    frame.succeed()
+}
+
 /// The function that runs the model.
-fn build_main<'cx>(asm: &Assembler<'cx, '_>, entry: &Entry) -> Result<()> {
+fn build_main<'cx>(
+    asm: &Assembler<'cx, '_>,
+    callees: &Callees<'cx>,
+    entry: &Entry,
+    calls: usize,
+) -> Result<()> {
     let mut interface = Interface::new(asm, entry, ENTRY_SYMBOL, 4)?;
     let [workspace, parallel] = [interface.param(2)?, interface.param(3)?];
     let inputs = interface.inputs(interface.param(0)?)?;
     let outputs = interface.outputs(interface.param(1)?)?;
-    if entry.workspace != Size::Known(0) {
+    if entry.body.workspace != Size::Known(0) {
         let facts = Pointer { noalias: true, ..Pointer::default() };
         decorate_pointer(interface.func, 2, facts);
         check_workspace(&interface, workspace)?;
     }
     let data = |given: &[Given<'cx>]| given.iter().map(|given| given.data).collect();
     let (inputs, outputs) = (data(&inputs), data(&outputs));
-    Actions::new(&interface, inputs, outputs, workspace, parallel)?.emit(&entry.actions)?;
+    callees.mark(asm, 0)?;
+    let memory = (workspace, parallel);
+    Actions::new(&interface.frame, callees, inputs, outputs, memory).emit(calls)?;
     interface.succeed()
 }
 
@@ -105,7 +163,7 @@ fn check_workspace<'cx>(
 ) -> Result<()> {
     let asm = interface.asm;
     let b = &asm.builder;
-    interface.check_memory(interface.entry.workspace)?;
+    interface.check_memory(interface.body.workspace)?;
     let address = b.build_ptr_to_int(workspace, asm.cx.i64_type(), "")?;
     let rest = b.build_and(address, asm.index(ALIGN as i64 - 1), "")?;
     let is_askew = b.build_int_compare(IntPredicate::NE, rest, asm.index(0), "")?;

@@ -1,29 +1,23 @@
-//! What the functions that users call have in common: checks of tensors, and the numbers that follow from their extents.
-//!
-//! A check that fails ends the function with a status. Numbers are computed once, behind the checks of the inputs; one
-//! that does not fit into 64 bits fails too, so that no memory is taken for smaller than it is.
+//! What the functions that users call have in common: checks of tensors. The numbers of the function ([`Frame`]) are
+//! computed behind the checks of the inputs, from their extents.
+
+use std::ops::Deref;
 
 use inkwell::{
     AddressSpace, IntPredicate,
-    basic_block::BasicBlock,
     module::Linkage,
-    values::{
-        BasicValueEnum, FunctionValue, GlobalValue, InstructionOpcode as Op, IntValue, PhiValue,
-        PointerValue,
-    },
+    values::{BasicValueEnum, FunctionValue, GlobalValue, IntValue, PointerValue},
 };
 
 use super::{
     assembler::Assembler,
     check::TensorLayout,
     error::{Problem, Result},
-    statement::scalar,
-    value::Value,
+    frame::Frame,
 };
 use crate::{
     backend::llvm::attributes::decorate,
-    ir::{BinaryOp, DType},
-    plan::{Agreement, Entry, LARGEST_EXTENT, Size, SizeStep},
+    plan::{Entry, Size, SizeStep},
     runtime::{
         dlpack::DataType,
         signature::{TensorSpec, data_type},
@@ -34,15 +28,17 @@ use crate::{
 
 /// A function that users call, while it is emitted.
 pub(super) struct Interface<'cx, 'a> {
-    pub(super) asm: &'a Assembler<'cx, 'a>,
-    pub(super) entry: &'a Entry,
-    pub(super) func: FunctionValue<'cx>,
+    pub(super) frame: Frame<'cx, 'a>,
+    entry: &'a Entry,
     check: FunctionValue<'cx>,
-    /// Where failures end, and their statuses.
-    failed: BasicBlock<'cx>,
-    status: PhiValue<'cx>,
-    /// The numbers of the entry's steps.
-    numbers: Vec<IntValue<'cx>>,
+}
+
+impl<'cx, 'a> Deref for Interface<'cx, 'a> {
+    type Target = Frame<'cx, 'a>;
+
+    fn deref(&self) -> &Frame<'cx, 'a> {
+        &self.frame
+    }
 }
 
 /// A tensor that was checked.
@@ -69,59 +65,27 @@ impl<'cx, 'a> Interface<'cx, 'a> {
         let pointer = asm.cx.ptr_type(AddressSpace::default());
         let ty = asm.cx.i32_type().fn_type(&vec![pointer.into(); params], false);
         let func = asm.module.add_function(symbol, ty, None);
-        decorate(func, asm.target);
         let Some(check) = asm.module.get_function("tenon.check") else {
             return Problem::malformed("the check of arguments is missing");
         };
         decorate(check, asm.target);
-        let begin = asm.cx.append_basic_block(func, "entry");
-        let failed = asm.cx.append_basic_block(func, "failed");
-        asm.builder.position_at_end(failed);
-        let status = asm.builder.build_phi(asm.cx.i32_type(), "status")?;
-        asm.builder.build_return(Some(&status.as_basic_value()))?;
-        asm.builder.position_at_end(begin);
-        Ok(Interface { asm, entry, func, check, failed, status, numbers: Vec::new() })
-    }
-
-    pub(super) fn param(&self, index: u32) -> Result<PointerValue<'cx>> {
-        match self.func.get_nth_param(index) {
-            Some(BasicValueEnum::PointerValue(pointer)) => Ok(pointer),
-            _ => Problem::malformed("a parameter is missing"),
-        }
+        Ok(Interface { frame: Frame::new(asm, &entry.body, func)?, entry, check })
     }
 
     /// Checks the inputs, and computes all numbers.
     pub(super) fn inputs(&mut self, array: PointerValue<'cx>) -> Result<Vec<Given<'cx>>> {
         let inputs = self.tensors(array, &self.entry.inputs, 0)?;
-        self.compute(&inputs)?;
+        self.frame.compute(&|frame, step| match *step {
+            SizeStep::Extent { input, axis } => inputs[input].extent(frame.asm, axis),
+            _ => Problem::malformed("the entry is given no numbers"),
+        })?;
         for given in &self.entry.extents {
             let (found, expected) =
-                (self.extent(&inputs[given.input], given.axis)?, self.size(given.expected)?);
+                (inputs[given.input].extent(self.asm, given.axis)?, self.size(given.expected)?);
             self.differ(found, expected, Failure::Shape.of_argument(given.input))?;
         }
         self.entry.agreements.iter().try_for_each(|&agreement| self.agree(agreement))?;
         Ok(inputs)
-    }
-
-    /// Fails where numbers are not what they must be.
-    pub(super) fn agree(&self, agreement: Agreement) -> Result<()> {
-        let (predicate, a, b) = match agreement {
-            Agreement::Equal(a, b) => (IntPredicate::NE, a, b),
-            Agreement::AtMost(a, b) => (IntPredicate::SGT, a, b),
-        };
-        let (a, b) = (self.size(a)?, self.size(b)?);
-        let is_bad = self.asm.builder.build_int_compare(predicate, a, b, "")?;
-        self.fail_if(is_bad, self.code(Failure::Extents as i32))
-    }
-
-    /// Writes numbers one after the other, as i64.
-    pub(super) fn write(&self, place: PointerValue<'cx>, numbers: &[Size]) -> Result<()> {
-        let asm = self.asm;
-        for (index, &number) in numbers.iter().enumerate() {
-            let place = asm.element(place, asm.cx.i64_type().into(), asm.index(index as i64))?;
-            asm.store(place, self.size(number)?.into(), 8)?;
-        }
-        Ok(())
     }
 
     /// Checks the outputs.
@@ -132,7 +96,7 @@ impl<'cx, 'a> Interface<'cx, 'a> {
         for (index, (output, shape)) in shapes.enumerate() {
             for (axis, &expected) in shape.iter().enumerate() {
                 if let Size::Computed(_) = expected {
-                    let found = self.extent(output, axis)?;
+                    let found = output.extent(self.asm, axis)?;
                     let status = Failure::Shape.of_argument(first + index);
                     self.differ(found, self.size(expected)?, status)?;
                 }
@@ -209,106 +173,13 @@ impl<'cx, 'a> Interface<'cx, 'a> {
         global.set_linkage(Linkage::Private);
         Ok(global)
     }
+}
 
+impl<'cx> Given<'cx> {
     /// The extent of an axis as the caller gave it.
-    fn extent(&self, tensor: &Given<'cx>, axis: usize) -> Result<IntValue<'cx>> {
-        let int = self.asm.cx.i64_type().into();
-        let place = self.asm.element(tensor.shape, int, self.asm.index(axis as i64))?;
-        Ok(self.asm.load(int, place, 8)?.into_int_value())
-    }
-
-    /// Computes the numbers of all steps.
-    fn compute(&mut self, inputs: &[Given<'cx>]) -> Result<()> {
-        let mut overflows: Option<BasicValueEnum<'cx>> = None;
-        for step in &self.entry.steps {
-            let number = match *step {
-                SizeStep::Extent { input, axis } => self.extent(&inputs[input], axis)?,
-                SizeStep::Binary { op, a, b } => {
-                    let (number, overflow) = self.binary(op, self.size(a)?, self.size(b)?)?;
-                    overflows = match (overflows, overflow) {
-                        (Some(before), Some(now)) => Some(self.asm.int_op(Op::Or, before, now)?),
-                        (one, other) => one.or(other),
-                    };
-                    number
-                }
-            };
-            self.numbers.push(number);
-        }
-        if let Some(overflows) = overflows {
-            self.fail_if(overflows.into_int_value(), self.code(Failure::Size as i32))?;
-        }
-        Ok(())
-    }
-
-    /// `a op b`, and whether it does not fit into 64 bits.
-    fn binary(
-        &self,
-        op: BinaryOp,
-        a: IntValue<'cx>,
-        b: IntValue<'cx>,
-    ) -> Result<(IntValue<'cx>, Option<BasicValueEnum<'cx>>)> {
-        let name = match op {
-            BinaryOp::Add => "llvm.sadd.with.overflow",
-            BinaryOp::Sub => "llvm.ssub.with.overflow",
-            BinaryOp::Mul => "llvm.smul.with.overflow",
-            _ => {
-                let [a, b] = [a, b].map(|value| Value::scalar(DType::I64, value));
-                return Ok((scalar(self.asm.binary(op, a, b)?)?, None));
-            }
-        };
-        let pair = self.asm.intrinsic(name, &[a.get_type().into()], &[a.into(), b.into()])?;
-        let part =
-            |index| self.asm.builder.build_extract_value(pair.into_struct_value(), index, "");
-        Ok((part(0)?.into_int_value(), Some(part(1)?)))
-    }
-
-    /// The number that a size is, once the inputs are checked.
-    pub(super) fn size(&self, size: Size) -> Result<IntValue<'cx>> {
-        match size {
-            Size::Known(value) => Ok(self.asm.index(value)),
-            Size::Computed(step) => match self.numbers.get(step) {
-                Some(&number) => Ok(number),
-                None => Problem::malformed("a number is used before it is computed"),
-            },
-        }
-    }
-
-    /// Fails where a size that is not known is none of memory.
-    pub(super) fn check_memory(&self, size: Size) -> Result<()> {
-        if let Size::Computed(_) = size {
-            let (size, most) = (self.size(size)?, self.asm.index(LARGEST_EXTENT));
-            let is_bad = self.asm.builder.build_int_compare(IntPredicate::UGT, size, most, "")?;
-            self.fail_if(is_bad, self.code(Failure::Size as i32))?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn code(&self, status: i32) -> IntValue<'cx> {
-        self.asm.cx.i32_type().const_int(status as u64, true)
-    }
-
-    fn differ(&self, a: IntValue<'cx>, b: IntValue<'cx>, status: i32) -> Result<()> {
-        let differ = self.asm.builder.build_int_compare(IntPredicate::NE, a, b, "")?;
-        self.fail_if(differ, self.code(status))
-    }
-
-    /// Ends the function with `status` when `cond` is true.
-    pub(super) fn fail_if(&self, cond: IntValue<'cx>, status: IntValue<'cx>) -> Result<()> {
-        let b = &self.asm.builder;
-        let Some(here) = b.get_insert_block() else {
-            return Problem::malformed("no block to emit into");
-        };
-        let go_on = self.asm.cx.append_basic_block(self.func, "");
-        b.build_conditional_branch(cond, self.failed, go_on)?;
-        self.status.add_incoming(&[(&status, here)]);
-        b.position_at_end(go_on);
-        Ok(())
-    }
-
-    /// Ends the function well.
-    pub(super) fn succeed(&self) -> Result<()> {
-        let success = self.asm.cx.i32_type().const_zero();
-        self.asm.builder.build_return(Some(&success))?;
-        Ok(())
+    fn extent(&self, asm: &Assembler<'cx, '_>, axis: usize) -> Result<IntValue<'cx>> {
+        let int = asm.cx.i64_type().into();
+        let place = asm.element(self.shape, int, asm.index(axis as i64))?;
+        Ok(asm.load(int, place, 8)?.into_int_value())
     }
 }
