@@ -16,6 +16,7 @@
 //! A result is written to the caller's memory where that is possible: its storage becomes the output.
 //! Inputs, constants and what is returned twice are copied at the end.
 //!
+//! A loop calls a function for each trip ([`loops`]).
 //! A graph function that is called becomes a routine: a function of the code that is given addresses and numbers
 //! ([`functions`]).
 //!
@@ -28,6 +29,7 @@ mod calls;
 mod entry;
 mod error;
 mod functions;
+mod loops;
 mod memory;
 mod sizes;
 mod values;
@@ -38,8 +40,8 @@ use std::sync::Arc;
 use rustc_hash::FxBuildHasher;
 
 use crate::ir::op_names::{
-    ALLOC_TENSOR, CALL_PURE, CALL_TIR, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR,
-    MEMORY_KILL, MEMORY_VIEW, vm,
+    ALLOC_TENSOR, CALL_PURE, CALL_TIR, LOOP, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE,
+    MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW, vm,
 };
 use crate::ir::{
     Args, Attrs, BodyView, Constant, Context, Cx, Expr, Function, Module, NodeSource, Symbol,
@@ -47,11 +49,12 @@ use crate::ir::{
 };
 
 use crate::runtime::signature::TensorSpec;
+use loops::PlannedLoop;
 use memory::{Home, Memory, PlannedTensor};
 
 pub use entry::{
-    Action, Base, Body, Call, Callee, Copy, ENTRY_SYMBOL, Entry, EntryArgument, GivenExtent, Place,
-    Routine, SIZES_SYMBOL, Write,
+    Action, Base, Body, Call, Callee, Carried, Copy, ENTRY_SYMBOL, Entry, EntryArgument,
+    GivenExtent, Limit, Loop, LoopArgument, Place, Routine, Rows, SIZES_SYMBOL, Write,
 };
 pub use error::{PlanError, PlanProblem};
 pub use sizes::{Agreement, LARGEST_EXTENT, Size, SizeStep};
@@ -161,6 +164,7 @@ enum PlannedAction {
     Choose(usize),
     Otherwise,
     End,
+    Loop(Box<PlannedLoop>),
 }
 
 struct Planner<'a> {
@@ -361,6 +365,7 @@ impl<'a> Planner<'a> {
             MEMORY_VIEW => self.view(args, ty("ty")?),
             MEMORY_KILL => Ok(self.tuple(Vec::new())),
             MAKE_CLOSURE => self.closure(args),
+            LOOP => self.repeat(args, ty("out")?),
             CALL_PURE => match args.get(0) {
                 Some(callee) => self.call_value(callee, args.skip(1), result),
                 None => malformed("a call of nothing"),

@@ -4,14 +4,15 @@
 //! choice only the branch taken, and bindings in their order.
 
 mod programs;
+mod trips;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::ir::op_names::CALL_PURE;
 use crate::ir::op_names::vm::{INVOKE_CLOSURE, MATCHES_PARAMETERS};
+use crate::ir::op_names::{CALL_PURE, LOOP};
 use crate::ir::{
     BodyView, Constant, Context, Cx, Dim, Expr, Function, Module, Symbol, Type, View, substitute,
 };
@@ -21,6 +22,7 @@ use super::env::{Env, Envs, matches, mismatch};
 use super::program::Program;
 use super::value::{Callee, FunctionValue};
 use super::{EvalError, EvalProblem, Limits, Tuple, Value};
+use trips::Trips;
 
 /// A body that is evaluated.
 #[derive(Clone, Copy)]
@@ -48,8 +50,17 @@ struct Frame<'a> {
     /// Whether values are compared with types. A function that matches its parameters itself does that with what it
     /// is made of, and what stands alone may have types of its time.
     is_typed: bool,
-    /// The node of the frame below whose value it is.
-    caller: Option<Expr>,
+    /// Whose value it is; nobody's at the bottom.
+    caller: Option<Caller>,
+}
+
+/// What a result is for, in the frame below.
+#[derive(Clone, Copy)]
+pub(super) enum Caller {
+    /// It is the value of a node.
+    Node(Expr),
+    /// It is that of a trip of a loop.
+    Trip,
 }
 
 enum Task {
@@ -57,6 +68,8 @@ enum Task {
     Need(Expr),
     /// Evaluate the bindings of a `let` from this one on, then its result.
     Bindings(Expr, usize),
+    /// Make the next trip of a loop.
+    Trip(Box<Trips>),
 }
 
 pub(super) struct Machine<'a, 'p> {
@@ -67,6 +80,8 @@ pub(super) struct Machine<'a, 'p> {
     frames: Vec<Frame<'a>>,
     /// The result of the last function that ended at the bottom.
     result: Option<Value>,
+    /// What the trip of a loop that was made last gave.
+    trip: Option<Value>,
     /// The bodies that closures belong to, by the environment they were made in.
     codes: HashMap<usize, Code<'a>, FxBuildHasher>,
     pub(super) budget: Budget,
@@ -88,6 +103,7 @@ impl<'a, 'p> Machine<'a, 'p> {
             envs: Envs::default(),
             frames: Vec::new(),
             result: None,
+            trip: None,
             codes: HashMap::default(),
             budget: Budget::new(limits),
         }
@@ -121,6 +137,7 @@ impl<'a, 'p> Machine<'a, 'p> {
             let (node, step) = match next {
                 Some(Task::Need(expr)) => (expr, self.evaluate(expr)),
                 Some(Task::Bindings(expr, next)) => (expr, self.bind(expr, next)),
+                Some(Task::Trip(trips)) => (trips.node, self.make_trip(trips)),
                 None => (result, self.leave()),
             };
             step.map_err(|problem| EvalError {
@@ -248,6 +265,9 @@ impl<'a, 'p> Machine<'a, 'p> {
                 };
                 let values = args.iter().map(|arg| self.operand(arg)).collect::<Step<Vec<_>>>()?;
                 match body.view(callee) {
+                    View::Op { .. } if body.op_name(callee) == Some(LOOP) => {
+                        self.begin_loop(expr, values)
+                    }
                     View::Op { name } => {
                         let value = self.call_op(expr, name, values)?;
                         self.set(expr, value);
@@ -257,7 +277,9 @@ impl<'a, 'p> Machine<'a, 'p> {
                         Err(EvalProblem::Extern(body.terms().str(name).to_owned()))
                     }
                     _ => match self.operand(callee)? {
-                        Value::Function(function) => self.call(function.0, values, Some(expr)),
+                        Value::Function(function) => {
+                            self.call(function.0, values, Some(Caller::Node(expr)))
+                        }
                         other => Err(EvalProblem::WrongValue("a function", other.kind())),
                     },
                 }
@@ -334,7 +356,7 @@ impl<'a, 'p> Machine<'a, 'p> {
         Ok(())
     }
 
-    fn call(&mut self, mut callee: Callee, mut args: Vec<Value>, caller: Option<Expr>) -> Step {
+    fn call(&mut self, mut callee: Callee, mut args: Vec<Value>, caller: Option<Caller>) -> Step {
         if let Callee::Partial { function, captured } = callee {
             args.extend_from_slice(captured.fields());
             callee = *function;
@@ -360,7 +382,7 @@ impl<'a, 'p> Machine<'a, 'p> {
         &mut self,
         name: Symbol,
         args: Vec<Value>,
-        caller: Option<Expr>,
+        caller: Option<Caller>,
     ) -> Step {
         let func = self.module.and_then(|module| module.get(name));
         let Some(func) = func else {
@@ -372,7 +394,8 @@ impl<'a, 'p> Machine<'a, 'p> {
                 None => self.run_with_outputs(name, func, args)?,
             };
             match caller {
-                Some(expr) => self.set(expr, result),
+                Some(Caller::Node(expr)) => self.set(expr, result),
+                Some(Caller::Trip) => self.trip = Some(result),
                 None => self.result = Some(result),
             }
             return Ok(());
@@ -388,7 +411,7 @@ impl<'a, 'p> Machine<'a, 'p> {
         function: Expr,
         mut env: Env,
         args: Vec<Value>,
-        caller: Option<Expr>,
+        caller: Option<Caller>,
     ) -> Step {
         let View::Function { params, body: result, result: declared, .. } =
             code.body.view(function)
@@ -470,9 +493,16 @@ impl<'a, 'p> Machine<'a, 'p> {
         }
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         self.envs.end(frame.env);
-        let Some(expr) = frame.caller.filter(|_| !self.frames.is_empty()) else {
-            self.result = Some(value);
-            return Ok(());
+        let expr = match frame.caller.filter(|_| !self.frames.is_empty()) {
+            Some(Caller::Node(expr)) => expr,
+            Some(Caller::Trip) => {
+                self.trip = Some(value);
+                return Ok(());
+            }
+            None => {
+                self.result = Some(value);
+                return Ok(());
+            }
         };
         // What the type of a closure says of its result is checked here: it may be any function.
         if let Some(ty) = self.code().body.ty(expr) {

@@ -23,12 +23,15 @@ pub(super) fn lend(cx: &Cx, entry: &mut Entry, sizes: &mut [Sizes], lent: &[Lent
         let sizes = &mut rest[0];
         let mut most = Size::Known(0);
         for action in &body.actions {
-            let Action::Call(call) = action else { continue };
-            let bytes = match call.callee {
-                Callee::Kernel(kernel) => scratch(cx, sizes, &lent[kernel], &call.symbols),
+            let (callee, symbols) = match action {
+                Action::Call(call) => (call.callee, &call.symbols),
+                Action::Loop(it) => (Callee::Routine(it.routine), &it.symbols),
+                _ => continue,
+            };
+            let bytes = match callee {
+                Callee::Kernel(kernel) => scratch(cx, sizes, &lent[kernel], symbols),
                 Callee::Routine(routine) => {
-                    let steps = behind[routine].steps();
-                    sizes.of_call(steps, needed[routine], &call.symbols)
+                    sizes.of_call(behind[routine].steps(), needed[routine], symbols)
                 }
             };
             most = sizes.binary(BinaryOp::Max, most, bytes);

@@ -169,3 +169,43 @@ fn a_million_bindings_and_a_million_nested_calls_are_inferred_on_a_small_stack()
     };
     std::thread::Builder::new().stack_size(512 << 10).spawn(infer_both).unwrap().join().unwrap();
 }
+
+/// A loop whose body is typed `body`, over a carried `f32[2]`, and that is declared to give `out`.
+fn typed_loop(cx: &Cx, body: Type, out: Type) -> Result<String, String> {
+    let func = function(cx, body, |tx, f| {
+        let go = tx.constant(cx.static_tensor_type(DType::BOOL, &[]), &[1]);
+        let carried = tx.constant(tensor(cx, &[2]), &[0; 8]);
+        let limit = tx.prim(cx.dim(3));
+        let carried = tx.tuple(&[carried]);
+        let attrs = cx.attrs(&[("out", out.into())]);
+        tx.call_op("loop", &[f, limit, go, carried], attrs)
+    });
+    result_of(&func)
+}
+
+#[test]
+fn loops_carry_what_they_are_given() {
+    let cx = crate::testing::cx();
+    let number = cx.static_tensor_type(DType::I64, &[]);
+    let boolean = cx.static_tensor_type(DType::BOOL, &[]);
+    let (two, rows) = (tensor(&cx, &[2]), tensor(&cx, &[3, 4]));
+    let body = |params: &[Type], results: &[Type]| cx.func_type(params, cx.tuple_type(results));
+    let good = body(&[number, two], &[boolean, two, tensor(&cx, &[4])]);
+    let out = cx.tuple_type(&[two, rows]);
+    let text = typed_loop(&cx, good, out).unwrap();
+    assert!(text.ends_with("-> (f32[2], f32[3, 4])"), "{text}");
+    let wrong = |body: Type, out: Type, words: &str| {
+        let error = typed_loop(&cx, body, out).unwrap_err();
+        assert!(error.contains("`loop`") && error.contains(words), "{error}");
+    };
+    wrong(number, out, "a function");
+    wrong(body(&[number], &[boolean, two]), out, "a function of (i64[], f32[2])");
+    wrong(body(&[two, two], &[boolean, two]), out, "a function of (i64[], f32[2])");
+    wrong(body(&[number, two], &[two, two, two]), out, "result 0 is bool[], as before the trip");
+    let grows = tensor(&cx, &[4]);
+    wrong(body(&[number, two], &[boolean, grows, two]), out, "result 1 is f32[2]");
+    wrong(body(&[number, two], &[boolean, two]), out, "gives a tuple of 3");
+    wrong(good, cx.tuple_type(&[two, tensor(&cx, &[3, 5])]), "its field 1");
+    wrong(good, cx.tuple_type(&[rows, rows]), "its field 0");
+    wrong(good, two, "it is a tuple");
+}

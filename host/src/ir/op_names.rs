@@ -6,6 +6,8 @@ pub const CALL_TIR: &str = "call_tir";
 pub const CALL_SCALAR: &str = "call_scalar";
 /// Name of the call of a function, a closure or something external that promises to have no effect.
 pub const CALL_PURE: &str = "call_pure";
+/// Name of the operator that calls a function again and again.
+pub const LOOP: &str = "loop";
 /// Name of the operator that makes a closure.
 pub const MAKE_CLOSURE: &str = "make_closure";
 /// Name of the operator that makes a tensor.

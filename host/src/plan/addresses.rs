@@ -77,10 +77,11 @@ impl Planner<'_> {
             PlannedAction::Choose(condition) => Action::Choose(self.place(condition)),
             PlannedAction::Otherwise => Action::Otherwise,
             PlannedAction::End => Action::End,
+            PlannedAction::Loop(planned) => Action::Loop(Box::new(self.address_loop(*planned))),
         }
     }
 
-    fn place(&mut self, tensor: usize) -> Place {
+    pub(super) fn place(&mut self, tensor: usize) -> Place {
         self.memory.place(&mut self.sizes, self.tensors[tensor].memory)
     }
 

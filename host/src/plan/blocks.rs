@@ -119,8 +119,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The tensor of one boolean that a choice reads.
-    fn condition(&mut self, cond: Expr) -> Step<usize> {
+    /// The tensor of one boolean that a choice or a loop reads.
+    pub(super) fn condition(&mut self, cond: Expr) -> Step<usize> {
         let value = self.resolve(cond)?;
         let terms = self.body.terms();
         match value {

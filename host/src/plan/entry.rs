@@ -94,6 +94,64 @@ pub enum Action {
     Choose(Place),
     Otherwise,
     End,
+    Loop(Box<Loop>),
+}
+
+/// Calls of a routine, one for each trip. It is given the number of the trip, what is carried, and what it reads besides; it
+/// gives whether to go on, what is carried, and rows.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// How many trips there are at most.
+    pub limit: Limit,
+    /// The byte that says whether there is a first trip, and the one that says whether there is another.
+    pub go: Place,
+    pub again: Place,
+    /// Where the number of the trip stands.
+    pub trip: Place,
+    pub carried: Vec<Carried>,
+    pub rows: Vec<Rows>,
+    /// By its number in [`Entry::routines`].
+    pub routine: usize,
+    pub args: Vec<LoopArgument>,
+    /// What the symbols of the parameters stand for.
+    pub symbols: Vec<Size>,
+}
+
+/// How many trips a loop makes at most.
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    Number(Size),
+    /// An i64 in memory.
+    At(Place),
+}
+
+/// A tensor that each trip takes from the last one. Trips write to two places in turn; in the end it is at the first one.
+#[derive(Clone, Copy, Debug)]
+pub struct Carried {
+    /// Where the first trip reads it.
+    pub from: Place,
+    pub here: Place,
+    pub there: Place,
+    pub bytes: Size,
+}
+
+/// Where trips write a row each.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    pub to: Place,
+    /// Bytes of one.
+    pub bytes: Size,
+}
+
+/// An argument of the routine of a loop.
+#[derive(Clone, Copy, Debug)]
+pub enum LoopArgument {
+    Memory(Place),
+    /// What is carried into a trip, by its number, and what is carried on.
+    Current(usize),
+    Next(usize),
+    /// The row of the trip, by its number.
+    Row(usize),
 }
 
 /// An extent that the caller gives, and what it must be.

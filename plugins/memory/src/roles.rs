@@ -15,6 +15,7 @@ pub(crate) struct Roles<'a> {
     view: Symbol,
     kill: Symbol,
     closure: Symbol,
+    repeat: Symbol,
     /// Whether each function of the module that was asked for is a tensor program.
     is_prim: FxHashMap<Symbol, bool>,
 }
@@ -30,6 +31,7 @@ impl<'a> Roles<'a> {
             view: cx.symbol("memory.view"),
             kill: cx.symbol("memory.kill"),
             closure: cx.symbol("make_closure"),
+            repeat: cx.symbol("loop"),
             is_prim: FxHashMap::default(),
         }
     }
@@ -54,6 +56,8 @@ impl<'a> Roles<'a> {
                 }
                 View::Op { name } if name == self.view => Role::new(false, Operands::Alias),
                 View::Op { name } if name == self.kill => Role::new(false, Operands::Use),
+                // Its result may be what it was given to carry.
+                View::Op { name } if name == self.repeat => Role::new(false, Operands::AliasAll),
                 View::Op { name } if name == self.closure => Role::new(false, Operands::Alias),
                 View::Global { name } if self.is_prim(name) => Role::new(false, Operands::Use),
                 // It may give back what it was given, and keeps none for later.

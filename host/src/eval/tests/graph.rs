@@ -174,3 +174,32 @@ fn what_is_killed_loses_its_contents() {
         assert_eq!(elements(&result) == [1.0, 2.0], is_there, "{kill}");
     }
 }
+
+#[test]
+fn rows_of_a_loop_have_one_shape() {
+    let text = r#"fn @main(%x: f32[2], %m: i64[]) {
+  %r: (f32[2], f32[*]) = loop(@body, %m, const(bool[], true), (%x,)) { out = (f32[2], f32[t, k]) }
+  ret %r
+}
+
+fn @body(%i: i64[], %x: f32[2]) -> (bool[], f32[2], f32[*]) {
+  %b: bool[] = test.above(const(i64[], 1), %i)
+  %y: f32[*] = if %b {
+    ret %x
+  } else {
+    ret const(f32[3], 0)
+  }
+  ret (const(bool[], true), %x, %y)
+}"#;
+    let cx = crate::testing::cx();
+    let source = Source::new("t.ir", text);
+    let module = parse_module(&cx, &source, &mut NoWeights).unwrap();
+    let call = |limit: i64| {
+        let args = vec![vector(&[1.0, 2.0]), Value::Tensor(Tensor::scalar(limit))];
+        Evaluator::new(&module).call("main", args).map_err(|error| error.to_string())
+    };
+    let Value::Tuple(one) = call(1).unwrap() else { panic!("a loop gives a tuple") };
+    assert_eq!(one.fields()[1].to_tensor().unwrap().shape(), [1, 2]);
+    let error = call(2).unwrap_err();
+    assert!(error.contains("the row of trip 1 is f32[3], but f32[2] is expected"), "{error}");
+}

@@ -6,6 +6,7 @@ mod dynamic;
 mod entry;
 mod foreign;
 mod library;
+mod loops;
 mod random;
 mod refusals;
 mod run;

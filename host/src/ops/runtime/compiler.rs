@@ -9,7 +9,7 @@ use tenon_plugin_api::op::{
 use super::RuntimeOp;
 use crate::infer::{fits, instantiate};
 use crate::ir::op_names::{
-    ALLOC_TENSOR, CALL_PURE, CALL_SCALAR, CALL_TIR, EXTERN_CLASS, MAKE_CLOSURE,
+    ALLOC_TENSOR, CALL_PURE, CALL_SCALAR, CALL_TIR, EXTERN_CLASS, LOOP, MAKE_CLOSURE,
     MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW, STORAGE_CLASS,
 };
 use crate::ir::{Context, Cx, DType, DimBindings, Type, TypeView, substitute};
@@ -58,6 +58,24 @@ pub(super) static OPERATORS: &[RuntimeOp] = &[
             ..OpSchema::ELEMENTWISE
         },
         infer: call_pure,
+    },
+    RuntimeOp {
+        schema: OpSchema {
+            name: LOOP,
+            summary: "Calls a function for each trip, with its number and what the last trip gave, while that says so and trips \
+                      are left; the function has no effect",
+            args: Arity::exactly(4),
+            attrs: &[attr(
+                "out",
+                AttrKind::Type,
+                AttrDefault::Required,
+                "type of the result: a tuple of what the last trip gave, then of the rows of all trips",
+            )],
+            effect: OpEffect::Shares,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: repeat,
     },
     RuntimeOp {
         schema: OpSchema {
@@ -169,6 +187,81 @@ fn call_pure(host: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
             cx.bad_attr("out", out, format!("the call gives {}", cx.terms().type_text(result)))
         }
         false => Ok(result),
+    }
+}
+
+/// `loop(%f, limit, %go, (carried, …))`: `%f` takes the number of the trip and what is carried, and gives whether to go on,
+/// what is carried, and rows.
+fn repeat(host: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let terms = cx.terms();
+    let tuple = |ty| match terms.ty(ty) {
+        TypeView::Tuple(fields) => Some(fields),
+        _ => None,
+    };
+    let TypeView::Func { params, result } = terms.ty(cx.arg(0)?) else {
+        return Err(cx.wrong_arg(0, "a function"));
+    };
+    let number = cx.static_tensor_type(DType::I64, &[]);
+    let boolean = cx.static_tensor_type(DType::BOOL, &[]);
+    if cx.arg(1)? != number && cx.arg(1)? != cx.scalar_type(DType::I64) {
+        return Err(cx.wrong_arg(1, "an i64"));
+    }
+    if cx.arg(2)? != boolean {
+        return Err(cx.wrong_arg(2, "a boolean"));
+    }
+    let Some(carried) = tuple(cx.arg(3)?) else { return Err(cx.wrong_arg(3, "a tuple")) };
+    let mut dims = DimBindings::default();
+    let mut expected = vec![number];
+    expected.extend(carried);
+    let fits_param = |(&param, &given): (&Type, &Type)| fits(host, param, given, Some(&mut dims));
+    if params.len() != expected.len() || !params.iter().zip(&expected).all(fits_param) {
+        let ty = terms.type_text(cx.tuple_type(&expected));
+        return Err(cx.wrong_arg(0, &format!("a function of {ty}")));
+    }
+    let given = Type(substitute(host, result.into(), &dims).0);
+    let out = cx.attrs.ty("out")?;
+    let (Some(given), Some(fields)) = (tuple(given), tuple(out)) else {
+        return cx.bad_attr("out", terms.type_text(out), "it is a tuple");
+    };
+    expected[0] = boolean;
+    if given.len() < expected.len() || given.len() != fields.len() + 1 {
+        let count = fields.len() + 1;
+        return Err(cx.wrong_arg(0, &format!("a function that gives a tuple of {count}")));
+    }
+    let (again, rows) = given.split_at(expected.len());
+    for (at, (&before, &after)) in expected.iter().zip(again).enumerate() {
+        if !fits(host, before, after, None) {
+            let (before, after) = (terms.type_text(before), terms.type_text(after));
+            return Err(cx.wrong_arg(
+                0,
+                &format!(
+                    "a function whose result {at} is {before}, as before the trip, and not {after},"
+                ),
+            ));
+        }
+    }
+    for (at, &field) in fields.iter().enumerate() {
+        let is_right = match at.checked_sub(carried.len()) {
+            None => fits(host, carried[at], field, None),
+            Some(row) => is_of_rows(host, field, rows[row]),
+        };
+        if !is_right {
+            let what = format!("its field {at} is not what the function gives");
+            return cx.bad_attr("out", terms.type_text(out), what);
+        }
+    }
+    Ok(out)
+}
+
+/// Whether `all` can be the type of several tensors of type `row`, one behind the other.
+fn is_of_rows(host: &Cx, all: Type, row: Type) -> bool {
+    let terms = host.terms();
+    match (terms.tensor(all), terms.tensor(row)) {
+        (Some((dtype, [_, rest @ ..])), Some((of_row, dims))) => {
+            let rest = host.tensor_type(dtype, rest);
+            dtype == of_row && fits(host, rest, host.tensor_type(of_row, dims), None)
+        }
+        _ => false,
     }
 }
 

@@ -21,13 +21,13 @@ use crate::{
 
 /// A function whose actions are emitted.
 pub(super) struct Actions<'cx, 'a> {
-    frame: &'a Frame<'cx, 'a>,
-    callees: &'a Callees<'cx>,
+    pub(super) frame: &'a Frame<'cx, 'a>,
+    pub(super) callees: &'a Callees<'cx>,
     /// Where the elements of inputs and outputs lie.
     inputs: Vec<PointerValue<'cx>>,
     outputs: Vec<PointerValue<'cx>>,
     workspace: PointerValue<'cx>,
-    parallel: PointerValue<'cx>,
+    pub(super) parallel: PointerValue<'cx>,
     /// The number of the first call of a kernel among those of all functions.
     calls: usize,
     /// The choices that are open.
@@ -68,6 +68,7 @@ impl<'cx, 'a> Actions<'cx, 'a> {
             &Action::Choose(condition) => self.choose(condition),
             Action::Otherwise => self.otherwise(),
             Action::End => self.end(),
+            Action::Loop(it) => self.repeat(it),
         }
     }
 
@@ -109,7 +110,6 @@ impl<'cx, 'a> Actions<'cx, 'a> {
     }
 
     fn call(&mut self, call: &Call) -> Result<()> {
-        let callee = self.callees.get(call.callee)?;
         let (frame, asm) = (self.frame, self.frame.asm);
         let count = call.args.len() + call.symbols.len() + 2;
         let mut args: Vec<BasicMetadataValueEnum<'cx>> = Vec::with_capacity(count);
@@ -122,20 +122,32 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         for &symbol in &call.symbols {
             args.push(frame.size(symbol)?.into());
         }
+        self.call_with(call.callee, args)?;
+        if let Callee::Kernel(_) = call.callee {
+            self.calls += 1;
+            self.callees.mark(asm, self.calls)?;
+        }
+        Ok(())
+    }
+
+    /// Calls something with these arguments, and the memory and the threads that it is lent.
+    pub(super) fn call_with(
+        &self,
+        callee: Callee,
+        mut args: Vec<BasicMetadataValueEnum<'cx>>,
+    ) -> Result<()> {
+        let (frame, asm) = (self.frame, self.frame.asm);
+        let func = self.callees.get(callee)?;
         let scratch = Place { base: Base::Workspace, offset: frame.body.scratch };
         args.extend([self.address(scratch)?.into(), BasicMetadataValueEnum::from(self.parallel)]);
-        let result = asm.builder.build_call(callee, &args, "")?.try_as_basic_value().basic();
+        let result = asm.builder.build_call(func, &args, "")?.try_as_basic_value().basic();
         let Some(BasicValueEnum::IntValue(status)) = result else {
             return Problem::malformed("a callee without a status");
         };
         let zero = asm.cx.i32_type().const_zero();
         let is_bad = asm.builder.build_int_compare(IntPredicate::NE, status, zero, "")?;
-        match call.callee {
-            Callee::Kernel(_) => {
-                frame.fail_if(is_bad, frame.code(Failure::Threads as i32))?;
-                self.calls += 1;
-                self.callees.mark(asm, self.calls)
-            }
+        match callee {
+            Callee::Kernel(_) => frame.fail_if(is_bad, frame.code(Failure::Threads as i32)),
             Callee::Routine(_) => frame.fail_if(is_bad, status),
         }
     }
@@ -151,7 +163,7 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         }
     }
 
-    fn address(&self, place: Place) -> Result<PointerValue<'cx>> {
+    pub(super) fn address(&self, place: Place) -> Result<PointerValue<'cx>> {
         let base = match place.base {
             Base::Input(index) => self.inputs.get(index).copied(),
             Base::Output(index) => self.outputs.get(index).copied(),

@@ -37,6 +37,7 @@ mod masked;
 mod parallel;
 mod range;
 mod region;
+mod repeat;
 mod rounding;
 mod scratch;
 mod statement;
