@@ -124,14 +124,18 @@ fn a_condition_may_have_dimensions_of_one() {
             .output("y")
     };
     assert!(choose(&[N(1), N(1)]).text().contains("%y_reshape = reshape(%c, shape())\n%y = if"));
-    assert!(choose(&[N(2)]).error().contains(
-        "If (ai.onnx 17): the condition bool[2], which is not known to be one element — once"
-    ));
+    assert!(
+        choose(&[N(2)])
+            .error()
+            .contains("If (ai.onnx 17): bool[2] where one element is expected — once")
+    );
     let floats = model(17)
         .input("x", FLOAT, &[])
         .node("If", &["x"], &["y"], &branches(inner().output("x"), inner().output("x")))
         .output("y");
-    assert!(floats.error().ends_with("the If that makes `y`: its condition is f32[]"));
+    assert!(
+        floats.error().ends_with("the If that makes `y`: one bool is expected, and f32[] is given")
+    );
 }
 
 #[test]
@@ -223,4 +227,200 @@ fn choices_nest_deeply() {
     }
     let text = choice(deepest, x()).text();
     assert_eq!(text.matches("= if %c").count(), 31, "{text}");
+}
+
+/// A body that declares its inputs and outputs, without their types.
+fn body(inputs: &[&str], inner: Inner, outputs: &[&str]) -> Message {
+    let inner = inputs.iter().fold(inner, |inner, input| inner.input(input));
+    outputs.iter().fold(inner, |inner, output| inner.output(output)).named("body")
+}
+
+fn repeated(inputs: &[&str], body: Message, outputs: &[&str]) -> Model {
+    let model = model(17)
+        .input("x", FLOAT, &[S("n"), N(3)])
+        .input("m", INT64, &[])
+        .input("c", BOOL, &[])
+        .int("five", 5)
+        .node("Loop", inputs, outputs, &[body]);
+    outputs.iter().fold(model, |model, output| model.output(output))
+}
+
+#[test]
+fn a_loop_calls_its_body() {
+    let inner = inner()
+        .node("Mul", &["v", "x"], &["w"], &[])
+        .node("Cast", &["i"], &["f"], &[int("to", 1)])
+        .node("Add", &["w", "f"], &["u"], &[])
+        .node("Less", &["i", "five"], &["more"], &[])
+        .node("And", &["more", "c"], &["again"], &[]);
+    let model = repeated(&["m", "c", "x"], body(&["i", "d", "v"], inner, &["again", "u"]), &["y"]);
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 3], %m: i64[], %c: bool[]) -> f32[n, 3]\n\
+         %y_body = fn (%i: i64[], %v: f32[n, 3]) -> (bool[], f32[n, 3]) {\n\
+         %w = multiply(%v, %x)\n\
+         %f = cast(%i) { dtype = \"f32\" }\n\
+         %u = add(%w, %f)\n\
+         %more = less(%i, const(i64[], 5, \"five\"))\n\
+         %again = logical_and(%more, %c)\n\
+         ret (%again, %u)\n\
+         %y_loop = loop(%y_body, %m, %c, (%x,)) { out = (f32[n, 3],) }\n\
+         %y = %y_loop.0\n\
+         ret %y"
+    );
+}
+
+/// The condition that a body is given is true while it runs.
+#[test]
+fn rows_of_all_trips_have_their_number() {
+    let same = || inner().node("Identity", &["d"], &["again"], &[]);
+    let graph =
+        body(&["i", "d", "v"], same().node("Neg", &["v"], &["w"], &[]), &["again", "w", "v"]);
+    let model = repeated(&["five", "", "x"], graph, &["y", "all"]);
+    let text = model.text();
+    assert!(
+        text.contains("ret (const(bool[], true), %w, %v)")
+            && text.contains(
+                "loop(%y_body, dim(5), const(bool[], true), (%x,)) { out = (f32[n, 3], f32[5, n, 3]) }"
+            ),
+        "{text}"
+    );
+    // The number of rows is that of an input, and then the loop makes as many trips.
+    let graph = body(&["i", "d", "v"], same(), &["again", "v", "v"]);
+    let model = model_of_rows(graph);
+    assert!(model.text().contains("loop(%y_body, dim(n), const(bool[], true), (%x,))"));
+}
+
+fn model_of_rows(graph: Message) -> Model {
+    model(17)
+        .input("x", FLOAT, &[S("n"), N(3)])
+        .int("zero", 0)
+        .node("Shape", &["x"], &["s"], &[])
+        .node("Gather", &["s", "zero"], &["rows"], &[])
+        .node("Loop", &["rows", "", "x"], &["y", "all"], &[graph])
+        .output("y")
+        .output("all")
+}
+
+#[test]
+fn a_scan_goes_over_rows() {
+    let inner = inner().node("Add", &["state", "row"], &["next"], &[]).node(
+        "Mul",
+        &["row", "other"],
+        &["product"],
+        &[],
+    );
+    let graph = body(&["state", "row", "other"], inner, &["next", "product"]);
+    let scan = |attributes: &[Message]| {
+        let attributes: Vec<Message> =
+            [&[graph.clone(), int("num_scan_inputs", 2)], attributes].concat();
+        model(17)
+            .input("x", FLOAT, &[S("n"), N(3)])
+            .input("z", FLOAT, &[N(3)])
+            .node("Scan", &["z", "x", "x"], &["y", "all"], &attributes)
+            .output("y")
+            .output("all")
+    };
+    assert_eq!(
+        scan(&[]).text(),
+        "fn @main(%x: f32[n, 3], %z: f32[3]) -> (f32[3], f32[n, 3])\n\
+         %y_body = fn (%trip: i64[], %state: f32[3]) -> (bool[], f32[3], f32[3]) {\n\
+         %row = take(%x, %trip) { axis = 0 }\n\
+         %other = take(%x, %trip) { axis = 0 }\n\
+         %next = add(%state, %row)\n\
+         %product = multiply(%row, %other)\n\
+         ret (const(bool[], true), %next, %product)\n\
+         %y_loop = loop(%y_body, dim(n), const(bool[], true), (%z,)) { out = (f32[3], f32[n, 3]) }\n\
+         %y = %y_loop.0\n\
+         %all = %y_loop.1\n\
+         ret (%y, %all)"
+    );
+    let text = scan(&[
+        ints("scan_input_directions", &[0, 1]),
+        ints("scan_output_axes", &[-1]),
+        ints("scan_output_directions", &[1]),
+    ])
+    .text();
+    for part in ["take(%x, %y_subtract_1)", "arange(shape(n))", "take(%y_item, ", "transpose("] {
+        assert!(text.contains(part), "{text}");
+    }
+    let error = scan(&[ints("scan_input_axes", &[0, 1])]).error();
+    assert!(error.contains("Scan (ai.onnx 17): rows of n and of 3 — once"), "{error}");
+    let error = scan(&[ints("scan_output_axes", &[0, 1])]).error();
+    assert!(
+        error.ends_with("its attribute `scan_output_axes` is no list of 1 integers"),
+        "{error}"
+    );
+}
+
+#[test]
+fn loops_that_are_not_supported_are_named() {
+    let refused = |inputs: &[&str], graph: Message, outputs: &[&str], reason: &str| {
+        let error = repeated(inputs, graph, outputs).error();
+        assert!(error.contains(&format!("Loop (ai.onnx 17): {reason} — once")), "{error}");
+    };
+    let grows = inner().node("Concat", &["v", "v"], &["w"], &[int("axis", 0)]);
+    refused(
+        &["m", "", "x"],
+        body(&["i", "d", "v"], grows, &["d", "w"]),
+        &["y"],
+        "a value that it carries and that changes from f32[n, 3] to f32[2*n, 3]",
+    );
+    let trips = "a row for each trip, where shapes do not say how many trips there are";
+    refused(&["m", "", "x"], body(&["i", "d", "v"], inner(), &["d", "v", "v"]), &["y", "z"], trips);
+    refused(
+        &["five", "c", "x"],
+        body(&["i", "d", "v"], inner(), &["d", "v", "v"]),
+        &["y", "z"],
+        trips,
+    );
+    let error = repeated(
+        &["m", "", "x"],
+        body(&["i", "d", "v"], inner().node("Odd", &["v"], &["w"], &[]), &["d", "w"]),
+        &["y"],
+    )
+    .error();
+    assert!(error.ends_with("Odd (ai.onnx 17) — once: the one that makes `w`"), "{error}");
+}
+
+#[test]
+fn loops_that_are_wrong_say_so() {
+    let wrong = |inputs: &[&str], graph: Message, outputs: &[&str], reason: &str| {
+        let error = repeated(inputs, graph, outputs).error();
+        let name = outputs.first().unwrap_or(&"");
+        let expected =
+            format!("`m.onnx` is not a valid model: the Loop that makes `{name}`: {reason}");
+        assert_eq!(error, expected);
+    };
+    wrong(
+        &["m", "c", "x"],
+        body(&["i", "d"], inner(), &["d"]),
+        &["y"],
+        "its body has 2 inputs, and 3 are expected",
+    );
+    wrong(
+        &["m", "c", "x"],
+        body(&["i", "d", "v"], inner(), &["d"]),
+        &["y"],
+        "its body has 1 outputs, and 2 are expected",
+    );
+    wrong(
+        &["m", "c", "x"],
+        body(&["i", "d", "v"], inner(), &["v", "v"]),
+        &["y"],
+        "one bool is expected, and f32[n, 3] is given",
+    );
+    wrong(
+        &["c", "c", "x"],
+        body(&["i", "d", "v"], inner(), &["d", "v"]),
+        &["y"],
+        "one i64 is expected, and bool[] is given",
+    );
+    wrong(
+        &["m", "c", "x"],
+        body(&["i", "d", "v"], inner(), &["d", "v"]),
+        &["y", "z"],
+        "its body makes 1 of 2 outputs",
+    );
+    wrong(&["m", "c", "x"], int("bodies", 1), &["y"], "its attribute `body` is missing");
 }

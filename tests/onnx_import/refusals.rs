@@ -9,7 +9,7 @@ fn everything_that_is_not_supported_is_listed() {
     let mut model = model(17)
         .input("x", FLOAT, &[N(2)])
         .input("s", 8, &[N(2)])
-        .node("Loop", &["x"], &["a"], &[])
+        .node("Optional", &["x"], &["a"], &[])
         .node("Relu", &["a"], &["b"], &[])
         .node("SequenceMap", &["x"], &["c"], &[body_graph]);
     for name in ["p", "q", "r", "t"] {
@@ -23,7 +23,7 @@ fn everything_that_is_not_supported_is_listed() {
         model.error(),
         "`m.onnx` uses what is not supported:\n  \
          the element type string (code 8) of the input `s`\n  \
-         Loop (ai.onnx 17) — once: the one that makes `a`\n  \
+         Optional (ai.onnx 17) — once: the one that makes `a`\n  \
          SequenceMap (ai.onnx 17) — once: the one that makes `c`\n  \
          Unique (ai.onnx 17) — once: the one that makes `z`\n  \
          NonZero (ai.onnx 17) — 4 times: the one that makes `p`, the one that makes `q`, \

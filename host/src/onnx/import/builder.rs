@@ -12,6 +12,7 @@ use tenon_plugin_api::abi::tables::NONE;
 use tenon_plugin_api::rule::import::Known;
 
 use crate::border::{self, Call};
+use crate::ir::op_names::LOOP;
 use crate::ir::{
     Attrs, Build, Bytes, Constant, Context, Cx, Dim, Expr, Function, Kind, NodeSource, OpDef,
     Symbol, Terms, Transaction, Type, TypeView,
@@ -70,6 +71,13 @@ struct OpenBody {
     first: usize,
     /// Values of those that were known as dimensions and are computed in it.
     materialized: Vec<Value>,
+}
+
+/// How many trips a loop makes at most.
+#[derive(Clone, Copy)]
+pub(super) enum Limit {
+    Dim(Dim),
+    Value(Value),
 }
 
 /// A body with its results.
@@ -351,11 +359,15 @@ impl Builder {
         self.around.push(std::mem::replace(&mut self.body, body));
     }
 
-    /// Ends it, with its results.
-    pub(super) fn close_body(&mut self, results: &[Value]) -> Result<Body, Problem> {
+    /// Ends it, with its results: a tuple of them, or the only one.
+    pub(super) fn close_body(
+        &mut self,
+        results: &[Value],
+        is_tuple: bool,
+    ) -> Result<Body, Problem> {
         let types = results.iter().map(|&result| self.ty(result)).collect();
         let result = match results {
-            [result] => self.operand(*result),
+            [result] if !is_tuple => self.operand(*result),
             results => self.tuple(results).and_then(|tuple| self.operand(tuple)),
         };
         let body = std::mem::replace(&mut self.body, self.around.pop().unwrap_or_default());
@@ -369,6 +381,49 @@ impl Builder {
             false => self.tx.let_blocks(&body.blocks, result),
         };
         Ok(Body { expr, types })
+    }
+
+    /// A parameter of a body that becomes a function.
+    pub(super) fn body_param(&mut self, name: &str, ty: Type) -> Value {
+        let name = self.names.fresh(name);
+        let var = self.tx.var(&name, Some(ty));
+        self.add(ty, Form::Ready(var), None)
+    }
+
+    /// What a loop over a body of these parameters gives: what it carries, then the rows of all trips, as `out` says.
+    pub(super) fn repeat(
+        &mut self,
+        params: &[Value],
+        body: &Body,
+        (limit, go): (Limit, Value),
+        carried: &[Value],
+        out: &[Type],
+    ) -> Result<Vec<Value>, Problem> {
+        let of_params: Vec<Type> = params.iter().map(|&param| self.ty(param)).collect();
+        let params =
+            params.iter().map(|&param| self.operand(param)).collect::<Result<Vec<_>, _>>()?;
+        let result = self.cx.tuple_type(&body.types);
+        let function = self.tx.function(&params, body.expr, Some(result), Attrs::NONE);
+        let ty = self.cx.func_type(&of_params, result);
+        self.tx.set_type(function, Some(ty));
+        let name = format!("{}_body", self.node_name);
+        let function = self.add(ty, Form::Unbound(function, Symbol(0)), None);
+        self.define(function, &name);
+        let function = self.operand(function)?;
+        let limit = match limit {
+            Limit::Dim(dim) => self.tx.prim(dim),
+            Limit::Value(value) => self.operand(value)?,
+        };
+        let go = self.operand(go)?;
+        let carried = self.tuple(carried)?;
+        let carried = self.operand(carried)?;
+        let out = self.cx.tuple_type(out);
+        let attrs = self.cx.attrs(&[("out", out.into())]);
+        let op = self.tx.op(LOOP);
+        let call = self.tx.call(op, &[function, limit, go, carried], attrs, Some(out));
+        let hint = self.cx.symbol("loop");
+        let tuple = self.add(out, Form::Unbound(call, hint), None);
+        self.items(tuple)
     }
 
     /// The values of the one of two bodies that is chosen by a boolean; both give as many, of the same types.

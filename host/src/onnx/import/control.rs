@@ -16,7 +16,7 @@
 use std::mem::take;
 
 use crate::io::quoted;
-use crate::ir::{Context, TypeView};
+use crate::ir::{Context, DType, TypeView};
 use crate::onnx::proto::{AttributeValue, GraphProto, NodeProto};
 
 use super::GraphProblem;
@@ -28,8 +28,18 @@ use super::problems::describe;
 use super::rules::{self, NEWEST_VERSION, OLDEST_VERSION};
 use super::scope::{Definition, Frame, Role, Values, standard_domain};
 
-/// The rule that makes one boolean of a condition.
-const CONDITION: &str = "tenon::Condition";
+/// The rule that makes one element without dimensions of a tensor of one.
+pub(super) const SCALAR: &str = "tenon::Scalar";
+
+/// What became of a node that may have graphs inside.
+pub(super) enum Control<'m> {
+    /// It is no control flow.
+    No,
+    /// It is, and its outputs are defined; they are missing.
+    Left,
+    /// A graph of it comes next.
+    Entered(Box<Frame<'m>>),
+}
 
 /// A choice one of whose branches is in work.
 pub(super) struct Choice<'m> {
@@ -51,19 +61,36 @@ struct Both<'m> {
 }
 
 impl<'m> Importer<'m> {
-    /// The frame of the first branch, where `node` is a choice.
-    pub(super) fn enter_choice(
+    /// Enters a graph of `node`, where that is control flow.
+    pub(super) fn control(
         &mut self,
         frame: &mut Frame<'m>,
         node: &'m NodeProto<'m>,
         inputs: &[Option<Value>],
         given: &[(&'m str, &'m AttributeValue<'m>)],
-    ) -> Result<Option<Frame<'m>>, Stop> {
+    ) -> Result<Control<'m>, Stop> {
         let version = frame.version("").unwrap_or(0);
         let is_known = (OLDEST_VERSION..=NEWEST_VERSION).contains(&version);
-        if !standard_domain(node.domain).is_empty() || node.op_type != "If" || !is_known {
-            return Ok(None);
+        if !standard_domain(node.domain).is_empty() || !is_known {
+            return Ok(Control::No);
         }
+        match node.op_type {
+            "If" => self.enter_choice(frame, node, inputs, given),
+            "Loop" => self.enter_loop(frame, node, inputs, given),
+            // The older one had a batch, and a length for each in it.
+            "Scan" if version >= 9 => self.enter_loop(frame, node, inputs, given),
+            _ => Ok(Control::No),
+        }
+    }
+
+    /// Enters the first branch of a choice.
+    fn enter_choice(
+        &mut self,
+        frame: &mut Frame<'m>,
+        node: &'m NodeProto<'m>,
+        inputs: &[Option<Value>],
+        given: &[(&'m str, &'m AttributeValue<'m>)],
+    ) -> Result<Control<'m>, Stop> {
         let wrong = |reason: String| GraphProblem::Node { node: describe(node), reason };
         let branch = |name: &str| {
             let value = given.iter().find(|(other, _)| *other == name).map(|&(_, value)| value);
@@ -99,7 +126,7 @@ impl<'m> Importer<'m> {
             }
         };
         let choice = Choice { node, graph, both };
-        self.enter_branch(choice, frame).map(Some)
+        Ok(Control::Entered(Box::new(self.enter_branch(choice, frame)?)))
     }
 
     /// One boolean that says what a condition says; `None` where it is missing.
@@ -113,26 +140,35 @@ impl<'m> Importer<'m> {
             self.report_absent(cond);
             return Ok(None);
         }
-        let version = frame.version("").unwrap_or(0);
         let name = node.output.iter().find(|name| !name.is_empty()).unwrap_or(&"");
         self.builder.begin_node(name, frame.source_of(&self.cx, node));
-        let made = match rules::find(&self.cx, CONDITION, version) {
-            Ok(rules) => Node::of_importer(&mut self.builder).ask(&rules, CONDITION, &[Some(cond)]),
-            Err(error) => Err(Problem::Rule(error.to_string())),
-        };
-        match made {
-            Ok(Some(values)) if values.len() == 1 => Ok(values.first().copied()),
-            Ok(_) => {
-                self.problems.add_node(node, version, Some("no rule for its condition".into()));
-                Ok(None)
+        match self.scalar(cond, DType::BOOL) {
+            Ok(value) => Ok(Some(value)),
+            Err(problem) => self.no_control(frame, node, problem),
+        }
+    }
+
+    /// One element of a type, as a tensor without dimensions.
+    pub(super) fn scalar(&mut self, value: Value, dtype: DType) -> Result<Value, Problem> {
+        let ty = self.builder.ty(value);
+        match self.cx.terms().tensor(ty) {
+            Some((found, [])) if found == dtype => Ok(value),
+            Some((found, _)) if found == dtype => self.asked(SCALAR, &[value]),
+            _ => {
+                let ty = self.cx.terms().type_text(ty);
+                Err(Problem::Invalid(format!("one {dtype} is expected, and {ty} is given")))
             }
-            Err(Problem::Invalid(reason)) => {
-                Err(GraphProblem::Node { node: describe(node), reason }.into())
-            }
-            Err(problem) => {
-                self.problems.add_node(node, version, Some(problem.text()));
-                Ok(None)
-            }
+        }
+    }
+
+    /// The value that a rule of the importer's own makes of these.
+    pub(super) fn asked(&mut self, key: &str, inputs: &[Value]) -> Result<Value, Problem> {
+        let rules = rules::find(&self.cx, key, NEWEST_VERSION);
+        let rules = rules.map_err(|error| Problem::Rule(error.to_string()))?;
+        let inputs: Vec<Option<Value>> = inputs.iter().copied().map(Some).collect();
+        match Node::of_importer(&mut self.builder).ask(&rules, key, &inputs)?.as_deref() {
+            Some(&[value]) => Ok(value),
+            _ => Err(Problem::Unsupported(format!("it needs a rule for {key}"))),
         }
     }
 
@@ -177,10 +213,10 @@ impl<'m> Importer<'m> {
         };
         let is_whole = !results.iter().any(|&result| self.builder.is_missing(result));
         let body = match is_whole {
-            true => self.builder.close_body(&results).map(Some),
-            false => self.builder.close_body(&[]).map(|_| None),
+            true => self.builder.close_body(&results, results.len() != 1).map(Some),
+            false => self.builder.close_body(&[], true).map(|_| None),
         };
-        let body = body.or_else(|problem| self.no_choice(around, node, problem))?;
+        let body = body.or_else(|problem| self.no_control(around, node, problem))?;
         if let Some(otherwise) = both.otherwise.take() {
             both.then = body;
             let next = Choice { graph: otherwise, ..choice };
@@ -192,7 +228,7 @@ impl<'m> Importer<'m> {
             (Some(cond), Some(then), Some(otherwise)) => self
                 .join(cond, then, otherwise)
                 .map(Some)
-                .or_else(|problem| self.no_choice(around, node, problem))?,
+                .or_else(|problem| self.no_control(around, node, problem))?,
             _ => None,
         };
         let outputs =
@@ -202,7 +238,7 @@ impl<'m> Importer<'m> {
     }
 
     /// What a graph gives, compared with what it declares.
-    fn results(
+    pub(super) fn results(
         &mut self,
         graph: &'m GraphProto<'m>,
         values: &Values<'m>,
@@ -242,8 +278,8 @@ impl<'m> Importer<'m> {
         self.builder.choice(cond, then, other)
     }
 
-    /// Takes note that a choice cannot be made.
-    fn no_choice<T>(
+    /// Takes note that a choice or a loop cannot be made.
+    pub(super) fn no_control<T>(
         &mut self,
         frame: &Frame<'m>,
         node: &'m NodeProto<'m>,
@@ -257,7 +293,7 @@ impl<'m> Importer<'m> {
         Ok(None)
     }
 
-    fn define_all(
+    pub(super) fn define_all(
         &mut self,
         node: &'m NodeProto<'m>,
         outputs: &[Value],

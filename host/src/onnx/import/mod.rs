@@ -17,7 +17,8 @@
 //! What a node becomes say rules of plugins, which are found by its type, its domain and its version ([`rules`]). A rule
 //! builds with services of the host's ([`node`]), on values that it knows by number ([`builder`]).
 //!
-//! A choice between graphs inside of a node is control flow, which no rule knows about ([`control`]).
+//! Graphs inside of a node are control flow, which no rule knows about: branches of a choice ([`control`]), and bodies of
+//! loops ([`loops`]).
 //!
 //! One sweep over the nodes translates and collects at once: a node without a rule makes values of the
 //! types that the model declares ([`stand_ins`]), or *missing* ones; nodes that read the latter are passed over,
@@ -36,6 +37,7 @@ mod error;
 mod evaluate;
 mod graphs;
 mod interface;
+mod loops;
 mod names;
 mod node;
 mod problems;

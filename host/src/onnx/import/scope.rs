@@ -10,6 +10,7 @@ use super::GraphProblem;
 use super::attributes::Bound;
 use super::builder::Value;
 use super::control::Choice;
+use super::loops::LoopBody;
 use super::problems::describe;
 
 /// A list of nodes in work: the graph, a function that is being expanded, or a graph inside of a node.
@@ -33,6 +34,8 @@ pub(super) enum Role<'m> {
     Function(Call<'m>),
     /// A branch of a choice. It has the values of the frame around it meanwhile.
     Branch(Box<Choice<'m>>),
+    /// The body of a loop, likewise.
+    Body(Box<LoopBody<'m>>),
 }
 
 /// A call of one of the model's own functions.

@@ -6,6 +6,7 @@ use crate::io::quoted;
 use crate::onnx::proto::{AttributeValue, FunctionProto, NodeProto};
 
 use super::builder::Value;
+use super::control::Control;
 use super::driver::{Absent, Importer};
 use super::error::{Problem, Stop, unsupported_tensor};
 use super::node::Node;
@@ -47,6 +48,7 @@ impl<'m> Importer<'m> {
                             caller = next;
                         }
                     }
+                    Role::Body(body) => self.leave_loop(*body, values, &mut caller)?,
                     Role::Graph => {}
                 }
                 frame = caller;
@@ -65,9 +67,13 @@ impl<'m> Importer<'m> {
                 callers.push(std::mem::replace(&mut frame, inner));
                 continue;
             }
-            if let Some(inner) = self.enter_choice(&mut frame, node, &inputs, &given)? {
-                callers.push(std::mem::replace(&mut frame, inner));
-                continue;
+            match self.control(&mut frame, node, &inputs, &given)? {
+                Control::No => {}
+                Control::Left => continue,
+                Control::Entered(inner) => {
+                    callers.push(std::mem::replace(&mut frame, *inner));
+                    continue;
+                }
             }
             let outputs = self.node(&frame, node, &inputs, &given)?;
             for (&name, value) in node.output.iter().zip(outputs) {
@@ -145,7 +151,7 @@ impl<'m> Importer<'m> {
         let missing = |this: &mut Self| Ok((0..wanted).map(|_| this.builder.missing()).collect());
         let stand_ins = |this: &mut Self| match frame.role {
             // The types that a function declares are not those of a call.
-            Role::Function(_) | Role::Branch(_) => missing(this),
+            Role::Function(_) | Role::Branch(_) | Role::Body(_) => missing(this),
             Role::Graph => {
                 let (graph, builder) = (&this.model.graph, &mut this.builder);
                 Ok(this.stand_ins.make(graph, node, wanted, &this.dims, builder))

@@ -1,0 +1,406 @@
+//! Loops over a graph that stands in a node.
+//!
+//! ```text
+//! (z, all) = Loop(m, c, x)              %z_body = fn (%i: i64[], %v: f32[4]) {
+//!   body: (i, d, v) gives                 %w = acme.ramp(%v)
+//!     (d, Relu(v), v)             =>      ret (const(bool[], true), %w, %v)
+//!                                       }
+//!                                       %l = loop(%z_body, dim(m), %c, (%x)) { out = (f32[4], f32[m, 4]) }
+//! ```
+//!
+//! The sweep goes through a body as through a branch. What a body carries has one type for all trips. Rows of all trips need
+//! a number of trips that follows from shapes. `Scan` is a loop over the rows of tensors; rules take a row, and bring the
+//! rows of a result to the axis where they belong.
+
+use std::mem::take;
+
+use crate::ir::{Bytes, Constant, Context, DType, Dim, Symbol, Type};
+use crate::onnx::proto::{AttributeValue, GraphProto, NodeProto};
+use tenon_plugin_api::rule::import::Known;
+
+use super::GraphProblem;
+use super::builder::{Body, Limit, Value};
+use super::control::Control;
+use super::driver::Importer;
+use super::error::{Problem, Stop};
+use super::problems::describe;
+use super::scope::{Definition, Frame, Role, Values};
+
+/// The rule that takes the row of a trip: of a tensor, the number of the trip, the axis, and whether the last one comes first.
+const ROW: &str = "tenon::Row";
+/// The rule that brings rows to their axis: of a tensor of rows, the axis, and whether the last one comes first.
+const ROWS: &str = "tenon::Rows";
+
+/// A loop whose body is in work.
+pub(super) struct LoopBody<'m> {
+    node: &'m NodeProto<'m>,
+    graph: &'m GraphProto<'m>,
+    limit: Limit,
+    /// Whether there is a first trip.
+    go: Value,
+    /// What is carried, before the first trip.
+    carried: Vec<Value>,
+    /// The number of the trip, and what is carried, in the body.
+    params: Vec<Value>,
+    /// Whether the first result of the body says if there is another trip.
+    says_again: bool,
+    /// For each row that it gives, the axis of the rows in the result, and whether the last one comes first.
+    places: Vec<(i64, bool)>,
+}
+
+/// The attributes of a node by name.
+struct Given<'m, 'g>(&'g [(&'m str, &'m AttributeValue<'m>)]);
+
+impl<'m> Given<'m, '_> {
+    fn get(&self, name: &str) -> Option<&'m AttributeValue<'m>> {
+        self.0.iter().find(|(other, _)| *other == name).map(|&(_, value)| value)
+    }
+
+    /// A list of integers, one for each of `count`; zeros where it is not there.
+    fn ints(&self, name: &str, count: usize) -> Result<Vec<i64>, String> {
+        match self.get(name) {
+            None => Ok(vec![0; count]),
+            Some(AttributeValue::Ints(ints)) if ints.len() == count => Ok(ints.clone()),
+            Some(_) => Err(format!("its attribute `{name}` is no list of {count} integers")),
+        }
+    }
+
+    /// Axes, and the directions beside them.
+    fn places(&self, kind: &str, count: usize) -> Result<Vec<(i64, bool)>, String> {
+        let axes = self.ints(&format!("scan_{kind}_axes"), count)?;
+        let directions = self.ints(&format!("scan_{kind}_directions"), count)?;
+        Ok(axes.into_iter().zip(directions.into_iter().map(|direction| direction != 0)).collect())
+    }
+}
+
+impl<'m> Importer<'m> {
+    /// Enters the body of a loop.
+    pub(super) fn enter_loop(
+        &mut self,
+        frame: &mut Frame<'m>,
+        node: &'m NodeProto<'m>,
+        inputs: &[Option<Value>],
+        given: &[(&'m str, &'m AttributeValue<'m>)],
+    ) -> Result<Control<'m>, Stop> {
+        let wrong = |reason: String| GraphProblem::Node { node: describe(node), reason };
+        let graph = match Given(given).get("body") {
+            Some(AttributeValue::Graph(graph)) => self.graphs.get(graph),
+            _ => None,
+        };
+        let graph = graph.ok_or_else(|| wrong("its attribute `body` is missing".into()))?;
+        if inputs.iter().flatten().any(|&input| self.builder.is_missing(input)) {
+            inputs.iter().flatten().for_each(|&input| self.report_absent(input));
+            self.survey_graphs(frame.operator_sets, given)?;
+            self.leave_out(node, frame)?;
+            return Ok(Control::Left);
+        }
+        let name = node.output.iter().find(|name| !name.is_empty()).unwrap_or(&"");
+        self.builder.begin_node(name, frame.source_of(&self.cx, node));
+        let begun = match node.op_type {
+            "Scan" => self.begin_scan(node, graph, inputs, &Given(given)),
+            _ => self.begin_loop(node, graph, inputs),
+        };
+        let (body, values) = match begun {
+            Ok(begun) => begun,
+            Err(problem) => {
+                self.no_control::<()>(frame, node, problem)?;
+                self.survey_graphs(frame.operator_sets, given)?;
+                self.leave_out(node, frame)?;
+                return Ok(Control::Left);
+            }
+        };
+        let mut names = take(&mut frame.values);
+        names.open();
+        for (input, value) in graph.input.iter().zip(values) {
+            names.define(input.name, value, Definition::Input)?;
+        }
+        self.weights(graph, &mut names)?;
+        Ok(Control::Entered(Box::new(Frame {
+            nodes: &graph.node,
+            next: 0,
+            values: names,
+            attributes: frame.attributes.clone(),
+            operator_sets: frame.operator_sets,
+            path: frame.path_to(node),
+            role: Role::Body(Box::new(body)),
+        })))
+    }
+
+    /// Begins the body of a `Loop`; gives what its inputs stand for.
+    fn begin_loop(
+        &mut self,
+        node: &'m NodeProto<'m>,
+        graph: &'m GraphProto<'m>,
+        inputs: &[Option<Value>],
+    ) -> Result<(LoopBody<'m>, Vec<Value>), Problem> {
+        let invalid = |reason: String| Err(Problem::Invalid(reason));
+        let input = |at: usize| inputs.get(at).copied().flatten();
+        let carried: Option<Vec<Value>> = inputs.iter().skip(2).copied().collect();
+        let Some(carried) = carried else {
+            return invalid("a value that it carries is left out".into());
+        };
+        if graph.input.len() != carried.len() + 2 {
+            let (found, expected) = (graph.input.len(), carried.len() + 2);
+            return invalid(format!("its body has {found} inputs, and {expected} are expected"));
+        }
+        let Some(rows) = graph.output.len().checked_sub(carried.len() + 1) else {
+            let (found, least) = (graph.output.len(), carried.len() + 1);
+            return invalid(format!("its body has {found} outputs, and {least} are expected"));
+        };
+        let limit = match input(0) {
+            None => Limit::Value(self.number(i64::MAX)),
+            Some(limit) => self.limit(limit)?,
+        };
+        let go = match input(1) {
+            None => self.boolean(true),
+            Some(go) => self.scalar(go, DType::BOOL)?,
+        };
+        let params = self.begin_body(graph.input.iter().map(|input| input.name), &carried, 1)?;
+        // A body runs while the condition is true.
+        let mut values = vec![params[0], self.boolean(true)];
+        values.extend(&params[1..]);
+        let places = vec![(0, false); rows];
+        let body = LoopBody { node, graph, limit, go, carried, params, says_again: true, places };
+        Ok((body, values))
+    }
+
+    /// Begins the body of a `Scan`, with the rows that it reads; gives what its inputs stand for.
+    fn begin_scan(
+        &mut self,
+        node: &'m NodeProto<'m>,
+        graph: &'m GraphProto<'m>,
+        inputs: &[Option<Value>],
+        given: &Given<'m, '_>,
+    ) -> Result<(LoopBody<'m>, Vec<Value>), Problem> {
+        let invalid = |reason: String| Err(Problem::Invalid(reason));
+        let inputs: Option<Vec<Value>> = inputs.iter().copied().collect();
+        let Some(inputs) = inputs else { return invalid("an input of it is left out".into()) };
+        let scanned = match given.get("num_scan_inputs") {
+            Some(&AttributeValue::Int(count)) => usize::try_from(count).ok(),
+            _ => None,
+        };
+        let Some(scanned) = scanned.filter(|count| (1..=inputs.len()).contains(count)) else {
+            return invalid("its attribute `num_scan_inputs` is missing or wrong".into());
+        };
+        let (carried, scanned) = inputs.split_at(inputs.len() - scanned);
+        if graph.input.len() != inputs.len() || graph.output.len() < carried.len() {
+            let (inputs, outputs) = (graph.input.len(), graph.output.len());
+            return invalid(format!("its body has {inputs} inputs and {outputs} outputs"));
+        }
+        let rows = graph.output.len() - carried.len();
+        let places = given.places("output", rows).map_err(Problem::Invalid)?;
+        let axes = given.places("input", scanned.len()).map_err(Problem::Invalid)?;
+        let mut length: Option<Dim> = None;
+        let mut axis_of = Vec::with_capacity(scanned.len());
+        for (&x, &(axis, is_reversed)) in scanned.iter().zip(&axes) {
+            let (axis, extent) = self.axis(x, axis)?;
+            match length.replace(extent) {
+                Some(other) if other != extent => {
+                    let terms = self.cx.terms();
+                    let (a, b) = (terms.dim_text(other), terms.dim_text(extent));
+                    return match terms.dim_value(self.cx.dim_sub(other, extent)) {
+                        Some(_) => invalid(format!("it goes over {a} rows and over {b}")),
+                        None => Err(Problem::Unsupported(format!("rows of {a} and of {b}"))),
+                    };
+                }
+                _ => axis_of.push((x, axis, is_reversed)),
+            }
+        }
+        let Some(length) = length else { return invalid("it goes over nothing".into()) };
+        let go = self.boolean(true);
+        let names = ["trip"].into_iter().chain(graph.input.iter().map(|input| input.name));
+        let params = self.begin_body(names, carried, 0)?;
+        let mut values = params[1..].to_vec();
+        let row_names = graph.input[carried.len()..].iter().map(|input| input.name);
+        for ((x, axis, is_reversed), name) in axis_of.into_iter().zip(row_names) {
+            let [axis, is_reversed] =
+                [axis, i64::from(is_reversed)].map(|number| self.known(number));
+            let row = self.asked(ROW, &[x, params[0], axis, is_reversed])?;
+            self.builder.define(row, name);
+            values.push(row);
+        }
+        let (limit, carried) = (Limit::Dim(length), carried.to_vec());
+        let body = LoopBody { node, graph, limit, go, carried, params, says_again: false, places };
+        Ok((body, values))
+    }
+
+    /// Opens a body with the number of the trip and what is carried; `skipped` names stand between their names.
+    fn begin_body(
+        &mut self,
+        names: impl Iterator<Item = &'m str>,
+        carried: &[Value],
+        skipped: usize,
+    ) -> Result<Vec<Value>, Problem> {
+        let mut types = vec![self.cx.static_tensor_type(DType::I64, &[])];
+        for &value in carried {
+            let ty = self.builder.ty(value);
+            if self.cx.terms().tensor(ty).is_none() {
+                let ty = self.cx.terms().type_text(ty);
+                return Err(Problem::Unsupported(format!("{ty} as a value that it carries")));
+            }
+            types.push(ty);
+        }
+        self.builder.open_body();
+        let names = names.enumerate().filter(|&(at, _)| at == 0 || at > skipped);
+        let params = names.map(|(_, name)| name).zip(types);
+        Ok(params.map(|(name, ty)| self.builder.body_param(name, ty)).collect())
+    }
+
+    /// Ends the body of a loop.
+    pub(super) fn leave_loop(
+        &mut self,
+        body: LoopBody<'m>,
+        mut values: Values<'m>,
+        around: &mut Frame<'m>,
+    ) -> Result<(), Stop> {
+        let results = self.results(body.graph, &values)?;
+        values.close();
+        around.values = values;
+        let name = body.node.output.iter().find(|name| !name.is_empty()).unwrap_or(&"");
+        self.builder.begin_node(name, around.source_of(&self.cx, body.node));
+        let is_whole = !results.iter().any(|&result| self.builder.is_missing(result));
+        let outputs = match is_whole {
+            true => match self.repeat(&body, results) {
+                Ok(outputs) => Some(outputs),
+                Err(problem) => self.no_control(around, body.node, problem)?,
+            },
+            false => {
+                let closed = self.builder.close_body(&[], true).map(|_| None);
+                closed.or_else(|problem| self.no_control(around, body.node, problem))?
+            }
+        };
+        match outputs {
+            Some(outputs) => self.define_all(body.node, &outputs, around),
+            None => self.leave_out(body.node, around),
+        }
+    }
+
+    /// What a loop gives whose body gives `results`.
+    fn repeat(
+        &mut self,
+        body: &LoopBody<'m>,
+        mut results: Vec<Value>,
+    ) -> Result<Vec<Value>, Problem> {
+        let again = match body.says_again {
+            true => self.scalar(results.remove(0), DType::BOOL),
+            false => Ok(self.boolean(true)),
+        };
+        // The body is closed whatever is wrong.
+        let is_endless = again.as_ref().is_ok_and(|&again| self.is_true(again));
+        let all: Vec<Value> = again.iter().copied().chain(results.iter().copied()).collect();
+        let closed: Body = self.builder.close_body(&all, true)?;
+        again?;
+        let types = self.out_types(body, &results, is_endless && self.is_true(body.go))?;
+        let limits = (body.limit, body.go);
+        let outputs = self.builder.repeat(&body.params, &closed, limits, &body.carried, &types)?;
+        let (carried, rows) = outputs.split_at(body.carried.len());
+        let mut outputs = carried.to_vec();
+        for (&rows, &(axis, is_reversed)) in rows.iter().zip(&body.places) {
+            outputs.push(match (axis, is_reversed) {
+                (0, false) => rows,
+                _ => {
+                    let (axis, _) = self.axis(rows, axis)?;
+                    let [axis, is_reversed] =
+                        [axis, i64::from(is_reversed)].map(|number| self.known(number));
+                    self.asked(ROWS, &[rows, axis, is_reversed])?
+                }
+            });
+        }
+        if outputs.len() < body.node.output.len() {
+            let (made, wanted) = (outputs.len(), body.node.output.len());
+            return Err(Problem::Invalid(format!("its body makes {made} of {wanted} outputs")));
+        }
+        Ok(outputs)
+    }
+
+    /// The types of what a loop gives: what is carried, and the rows.
+    fn out_types(
+        &self,
+        body: &LoopBody<'m>,
+        results: &[Value],
+        makes_all_trips: bool,
+    ) -> Result<Vec<Type>, Problem> {
+        let terms = self.cx.terms();
+        let mut types = Vec::with_capacity(results.len());
+        for (at, &result) in results.iter().enumerate() {
+            let ty = self.builder.ty(result);
+            let Some(&first) = body.carried.get(at) else {
+                let Some((dtype, dims)) = terms.tensor(ty) else {
+                    let ty = terms.type_text(ty);
+                    return Err(Problem::Unsupported(format!("rows of type {ty}")));
+                };
+                let (Limit::Dim(trips), true) = (body.limit, makes_all_trips) else {
+                    return Err(Problem::Unsupported(
+                        "a row for each trip, where shapes do not say how many trips there are"
+                            .into(),
+                    ));
+                };
+                let dims: Vec<Dim> = [trips].into_iter().chain(dims.iter().copied()).collect();
+                types.push(self.cx.tensor_type(dtype, &dims));
+                continue;
+            };
+            let before = self.builder.ty(first);
+            if before != ty {
+                let (before, after) = (terms.type_text(before), terms.type_text(ty));
+                return Err(Problem::Unsupported(format!(
+                    "a value that it carries and that changes from {before} to {after}"
+                )));
+            }
+            types.push(ty);
+        }
+        Ok(types)
+    }
+
+    /// How many trips a value allows.
+    fn limit(&mut self, value: Value) -> Result<Limit, Problem> {
+        let value = self.scalar(value, DType::I64)?;
+        let known = self.builder.elements(value);
+        match known.as_ref().map(|known| &known.elements[..]) {
+            Some(&[dim]) => Ok(Limit::Dim(self.cx.dim_max(dim, self.cx.dim(0)))),
+            _ => Ok(Limit::Value(value)),
+        }
+    }
+
+    /// An axis of a tensor counted from the front, and its extent.
+    fn axis(&self, x: Value, axis: i64) -> Result<(i64, Dim), Problem> {
+        let terms = self.cx.terms();
+        let ty = self.builder.ty(x);
+        let Some((_, dims)) = terms.tensor(ty) else {
+            return Err(Problem::Unsupported(format!("rows of {}", terms.type_text(ty))));
+        };
+        let rank = dims.len() as i64;
+        let place = if axis < 0 { axis + rank } else { axis };
+        match usize::try_from(place).ok().and_then(|place| dims.get(place)) {
+            Some(&extent) => Ok((place, extent)),
+            None => Err(Problem::Invalid(format!("axis {axis} of {}", terms.type_text(ty)))),
+        }
+    }
+
+    fn is_true(&self, value: Value) -> bool {
+        let constant = self.builder.as_constant(value);
+        constant.is_some_and(|constant| constant.data.first().is_some_and(|&byte| byte != 0))
+    }
+
+    fn boolean(&mut self, value: bool) -> Value {
+        let ty = self.cx.static_tensor_type(DType::BOOL, &[]);
+        let data = Bytes::new(vec![u8::from(value)]);
+        self.builder.constant(Constant { ty, name: Symbol(0), data })
+    }
+
+    fn number(&mut self, value: i64) -> Value {
+        let ty = self.cx.static_tensor_type(DType::I64, &[]);
+        let data = Bytes::new(value.to_le_bytes().to_vec());
+        self.builder.constant(Constant { ty, name: Symbol(0), data })
+    }
+
+    fn known(&mut self, number: i64) -> Value {
+        let number = self.cx.dim(number);
+        self.builder.known(Known::vector(vec![number]))
+    }
+
+    /// Defines the outputs of a node that cannot be made.
+    fn leave_out(&mut self, node: &'m NodeProto<'m>, frame: &mut Frame<'m>) -> Result<(), Stop> {
+        let missing: Vec<Value> = node.output.iter().map(|_| self.builder.missing()).collect();
+        self.define_all(node, &missing, frame)
+    }
+}
