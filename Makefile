@@ -1,13 +1,14 @@
 # make demo      compile the digits network and run it on images that it never saw
 # make test      run every test, the networks of the onnx wheel among them, and say how long each suite took
 # make bench     measure, with ONNX Runtime beside it where its wheel can be had
+# make bench-models  the networks and products of benches/README.md, ONNX Runtime and OpenVINO beside; MODELS="…" adds others
 # make sanitize  look for undefined behaviour and races, with every tool that is at hand
 # make wheel     the package for Python in target/python, tried where there is nothing else
 # make build     the tenon binary and the plugins, optimized, in target/release
 # make lint      format, clippy, documentation: warnings are errors
 
 .DEFAULT_GOAL := build
-.PHONY: demo test bench sanitize wheel build lint setup models emulators
+.PHONY: demo test bench bench-models sanitize wheel build lint setup models emulators
 
 TENON := target/release/tenon
 
@@ -37,6 +38,13 @@ bench: build models
 	@if [ -e .cache/models-unavailable ]; \
 	 then echo "Models and ONNX Runtime are not measured: $$(cat .cache/models-unavailable)"; \
 	 else .cache/venv/bin/python benches/models.py .cache/models/light_*.onnx; fi
+
+bench-models: build models
+	@scripts/setup-python.sh --bench
+	@if [ -e .cache/models-unavailable ]; \
+	 then echo "Models are not measured: $$(cat .cache/models-unavailable)"; \
+	 else .cache/venv/bin/python benches/products.py .cache/products && \
+	   .cache/venv/bin/python benches/models.py -t 1,2 .cache/models/light_*.onnx .cache/products/*.onnx $(MODELS); fi
 
 sanitize: setup
 	@scripts/sanitize.sh

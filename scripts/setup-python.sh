@@ -1,23 +1,25 @@
 #!/usr/bin/env bash
 # Makes .cache/venv with the pinned onnx, onnxruntime and numpy of tests/models/requirements.txt, and what checks types.
-# Usage: scripts/setup-python.sh [--models] [--train] [--cuda]
+# Usage: scripts/setup-python.sh [--models] [--train] [--cuda] [--bench]
 #   --models   also put the networks that the model tests run into .cache/models (1.5 GB), onnx's node tests into
 #              .cache/onnx-nodes (20 MB), and random models of one operator into .cache/onnx-random (15 MB)
 #   --train    also install scikit-learn, to train the digits network
 #   --cuda     also install NVIDIA's assembler, which tests of the target nvptx ask
+#   --bench    also install OpenVINO, which benches/models.py runs beside Tenon
 #
 # Where the wheels cannot be had this says so, writes the reason to .cache/models-unavailable, and exits with 0:
 # the model tests then report those networks as skipped. Compiling and running models needs no Python.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-models=false train=false cuda=false
+models=false train=false cuda=false bench=false
 for arg in "$@"; do
   case $arg in
     --models) models=true ;;
     --train) train=true ;;
     --cuda) cuda=true ;;
-    *) echo "usage: scripts/setup-python.sh [--models] [--train] [--cuda]" >&2; exit 2 ;;
+    --bench) bench=true ;;
+    *) echo "usage: scripts/setup-python.sh [--models] [--train] [--cuda] [--bench]" >&2; exit 2 ;;
   esac
 done
 
@@ -54,6 +56,7 @@ install tests/models/requirements.txt onnxruntime
 install python/tests/requirements.txt mypy
 if $train; then install examples/digits/requirements.txt sklearn; fi
 if $cuda; then install tests/cuda/requirements.txt nvidia; fi
+if $bench; then install benches/requirements.txt openvino; fi
 
 if $models; then
   stamp=.cache/models/.made-$(cat tests/models/{requirements.txt,fill.py,make_random.py} | sha256sum | cut -c1-16)
