@@ -1,6 +1,6 @@
 //! What a rule decides by: how loops move through memory, and how much is computed.
 
-use tenon_plugin_api::ir::{Expr, Kind, LoopKind, View};
+use tenon_plugin_api::ir::{BinaryOp, DType, Expr, Kind, LoopKind, View};
 
 use crate::access::Access;
 use crate::index::{Space, Sum};
@@ -214,7 +214,8 @@ impl Schedule {
         Some(total)
     }
 
-    /// Counts what a value is computed by; what is shared counts once, and indices do not.
+    /// Counts what a value is computed by; what is shared counts once, and indices do not. Of a choice by the number of a step, as
+    /// between the points of a short convolution, one side is computed.
     fn count(&self, value: Expr, work: &mut Work) {
         let (mut seen, mut stack) = (std::collections::HashSet::new(), vec![value]);
         while let Some(expr) = stack.pop() {
@@ -224,6 +225,10 @@ impl Schedule {
             match self.view(expr) {
                 View::Load { .. } => continue,
                 View::Intrinsic { .. } => work.functions += 1,
+                View::Select { cond, then, .. } if self.is_by_number(cond) => {
+                    stack.push(then);
+                    continue;
+                }
                 View::Select { cond, .. } => {
                     work.operations += 1;
                     let is_place = |&part: &Expr| self.slack(&mut self.space(), part).is_some();
@@ -235,6 +240,17 @@ impl Schedule {
                 _ => {}
             }
             stack.extend(self.body().operands(expr).iter());
+        }
+    }
+
+    /// Whether a condition compares an index with a number.
+    fn is_by_number(&self, cond: Expr) -> bool {
+        let is_index = |expr: Expr| self.body().scalar_ty(expr) == Some((DType::I64, 1));
+        match self.view(cond) {
+            View::Binary { op: BinaryOp::Eq, a, b } => {
+                is_index(a) && matches!(self.view(b), View::Int(_))
+            }
+            _ => false,
         }
     }
 

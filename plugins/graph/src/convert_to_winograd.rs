@@ -9,8 +9,8 @@
 //!
 //! Tiles of 4 by 4 places take a quarter of the multiplications, and weights four times as large; those of 2 by 2 four ninths, and
 //! less than twice (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016). So it pays where images are large
-//! enough for weights to be read less often than they are multiplied. Results are less exact by some units of the seventh digit of the
-//! largest; `docs/numerics.md` says how much. Where floats are strict nothing is done; with `--disable relax.ConvertToWinograd` neither.
+//! enough for weights to be read less often than they are multiplied. Results are less exact, by up to some
+//! hundred-thousandths of the largest; `docs/numerics.md` says how much. Where floats are strict nothing is done; with `--disable relax.ConvertToWinograd` neither.
 //!
 //! Kernels whose channels fill no vectors are left alone, and what is computed in steps, at distances or in groups.
 //! `relax.FoldConstant` computes the weights, `relax.AlterOpLayout` chooses layouts.

@@ -7,7 +7,7 @@
 //!
 //! It is `nn.conv2d(%x, %w)`, computed in tiles of 4 by 4 places (or 2 by 2): where that takes 144 products for each pair of channels,
 //! this takes 36, and sums before and behind them (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016). In
-//! exchange the weights are four times as large, and results are less exact: by some units of the seventh digit of the largest.
+//! exchange the weights are four times as large, and results are less exact, by up to some hundred-thousandths of the largest.
 
 mod program;
 
