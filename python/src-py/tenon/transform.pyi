@@ -107,6 +107,9 @@ def ConvertLayout(*, desired_layouts: list[str] = []) -> Pass:
         desired_layouts: operators with the layouts that calls of them are to have, as in "nn.conv2d NHWC OHWI"; of others their own rules say
     """
 
+def ConvertToWinograd() -> Pass:
+    """Computes convolutions of 3x3 taps by Winograd's algorithm, where that is faster."""
+
 def DeadCodeElimination() -> Pass:
     """Removes bindings that nothing reads."""
 
