@@ -10,6 +10,7 @@
 //!
 //! Of a choice each branch writes what it gives to where the choice has it ([`blocks`]).
 //!
+//! A parameter that is a shape is given as a tensor of its extents, which are numbers of the plan like the extents of tensors.
 //! A shape is a list of numbers that follow from the extents of the inputs; `vm.shape_to_tensor` of one is a tensor that the
 //! function writes.
 //!
@@ -286,14 +287,28 @@ impl<'a> Planner<'a> {
         let mut types = Vec::with_capacity(params.len());
         for &param in params {
             let name = self.name_of(param);
-            let ty = self.type_of(param, &format!("parameter `{name}`"))?;
-            inputs.push(self.spec(name, ty)?);
+            let given = self.body.ty(param).map(|ty| (ty, self.body.terms().ty(ty)));
+            let ty = match given {
+                Some((ty, TypeView::Shape(Some(dims)))) => {
+                    inputs.push(self.spec_of_sizes(name, dims));
+                    ty
+                }
+                _ => {
+                    let ty = self.type_of(param, &format!("parameter `{name}`"))?;
+                    inputs.push(self.spec(name, ty)?);
+                    ty
+                }
+            };
             types.push(ty);
         }
         self.bind_symbols(&types)?;
         for (index, (&param, ty)) in params.iter().zip(types).enumerate() {
-            let tensor = self.tensor(Home::Input(index), 0, ty)?;
-            self.values[param.index()] = Some(Value::Tensor(tensor));
+            let value = match self.body.terms().ty(ty) {
+                // Its numbers are those of its type.
+                TypeView::Shape(_) => self.tuple(Vec::new()),
+                _ => Value::Tensor(self.tensor(Home::Input(index), 0, ty)?),
+            };
+            self.values[param.index()] = Some(value);
         }
         Ok(inputs)
     }
@@ -424,16 +439,23 @@ impl<'a> Planner<'a> {
         let terms = self.body.terms();
         let (mut met, mut places) = (Vec::new(), Vec::new());
         for (input, &ty) in types.iter().enumerate() {
-            let dims = terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
-            let unknown =
-                dims.iter().enumerate().filter(|(_, dim)| terms.dim_value(**dim).is_none());
-            for (axis, &dim) in unknown {
-                met.push((dim, self.sizes.step(SizeStep::Extent { input, axis })));
-                places.push((input, axis));
+            let (dims, are_elements) = match terms.ty(ty) {
+                TypeView::Shape(Some(dims)) => (dims, true),
+                _ => (terms.tensor(ty).map_or(&[][..], |(_, dims)| dims), false),
+            };
+            for (axis, &dim) in dims.iter().enumerate() {
+                let step = match are_elements {
+                    true => SizeStep::Element { input, at: axis },
+                    // What a spec says is compared with it.
+                    false if terms.dim_value(dim).is_some() => continue,
+                    false => SizeStep::Extent { input, axis },
+                };
+                met.push((dim, self.sizes.step(step)));
+                places.push((input, axis, are_elements));
             }
         }
         let expected = self.sizes.bind(terms, &met, &mut self.symbols);
-        for ((&(dim, found), expected), (input, axis)) in met.iter().zip(expected).zip(places) {
+        for ((&(dim, found), expected), place) in met.iter().zip(expected).zip(places) {
             let Some(expected) = expected else {
                 let what =
                     format!("the dimension {}, which no parameter says,", terms.dim_text(dim));
@@ -442,8 +464,10 @@ impl<'a> Planner<'a> {
                     "give a parameter the symbol itself, or a multiple of it",
                 );
             };
-            if expected != found {
-                self.extents.push(GivenExtent { input, axis, expected });
+            match place {
+                _ if expected == found => {}
+                (.., true) => self.agreements.push(Agreement::Equal(expected, found)),
+                (input, axis, false) => self.extents.push(GivenExtent { input, axis, expected }),
             }
         }
         Ok(())

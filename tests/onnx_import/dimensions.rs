@@ -203,9 +203,11 @@ fn inputs_can_be_given_as_constants() {
         .input("to", INT64, &[N(3)])
         .node("Reshape", &["x", "to"], &["y"], &[])
         .output("y");
-    assert!(model.error().ends_with(
-        "\n  Reshape (ai.onnx 13): input 2 must be a constant here — once: the one that makes `y`"
-    ));
+    let text = model.text();
+    assert!(
+        text.starts_with("fn @main(%x: f32[n, 6], %to: shape[to_0, to_1, to_2]) -> f32[to_0"),
+        "{text}"
+    );
     let file = Mapping::in_memory(Path::new("m.onnx"), model.bytes());
     let tensor = |values: Vec<i64>| tenon_host::eval::Tensor::from_vec(vec![values.len()], values);
     let import = |name: &str, tensor| {

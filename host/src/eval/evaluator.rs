@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::ir::{BodyView, Constant, Context, Cx, Expr, Module, Symbol};
+use crate::ir::{BodyView, Constant, Context, Cx, DType, Expr, Module, Symbol, TypeView};
 
 use super::machine::Machine;
 use super::program::Program;
@@ -37,8 +37,9 @@ impl<'m> Evaluator<'m> {
     }
 
     /// The result of function `name` on these arguments. For a tensor program they are the inputs, and the
-    /// result is its outputs: a tensor, or a tuple if there are several.
+    /// result is its outputs: a tensor, or a tuple if there are several. A shape may be given as a tensor of its extents.
     pub fn call(&mut self, name: &str, args: Vec<Value>) -> Result<Value, EvalError> {
+        let args = self.as_declared(name, args);
         let mut machine =
             Machine::new(self.module.cx(), Some(self.module), &mut self.programs, self.limits);
         let result = machine
@@ -52,6 +53,26 @@ impl<'m> Evaluator<'m> {
             .and_then(|()| machine.run());
         self.has_memory |= machine.budget.has_memory();
         result
+    }
+
+    /// Arguments as the function declares them: a parameter that is a shape may be given as a tensor of its extents.
+    fn as_declared(&self, name: &str, args: Vec<Value>) -> Vec<Value> {
+        let Some(function) = self.module.get_str(name) else { return args };
+        let terms = self.module.cx().terms();
+        let is_shape = |param: Expr| {
+            let ty = function.view().ty(param).map(|ty| terms.ty(ty));
+            matches!(ty, Some(TypeView::Shape(_)))
+        };
+        let shapes: Vec<bool> = function.params().into_iter().map(is_shape).collect();
+        let given = args.into_iter().enumerate().map(|(at, arg)| match &arg {
+            Value::Tensor(tensor)
+                if shapes.get(at) == Some(&true) && tensor.dtype() == DType::I64 =>
+            {
+                Value::Shape(tensor.elements::<i64>().to_vec())
+            }
+            _ => arg,
+        });
+        given.collect()
     }
 
     /// Whether something that was evaluated made memory, whose contents count only where they were written.

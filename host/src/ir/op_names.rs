@@ -6,6 +6,9 @@ pub const CALL_TIR: &str = "call_tir";
 pub const CALL_SCALAR: &str = "call_scalar";
 /// Name of the call of a function, a closure or something external that promises to have no effect.
 pub const CALL_PURE: &str = "call_pure";
+/// The attribute of a function that names the parameters, shapes of one extent, that callers from outside give as a number
+/// and not as a list of one.
+pub const SCALARS: &str = "scalars";
 /// Name of the operator that calls a function again and again.
 pub const LOOP: &str = "loop";
 /// Name of the operator that makes a closure.

@@ -45,6 +45,8 @@ impl Size {
 pub enum SizeStep {
     /// The extent that the caller gave.
     Extent { input: usize, axis: usize },
+    /// An element of an input whose elements are sizes.
+    Element { input: usize, at: usize },
     /// A number that the function is given, by its place among them.
     Given(usize),
     /// A sum, difference, product, floor division, remainder, minimum or maximum.
@@ -100,7 +102,7 @@ impl Sizes {
                     self.binary(op, a, b)
                 }
                 // Of the entry alone, which nobody calls.
-                SizeStep::Extent { .. } => self.step(step),
+                SizeStep::Extent { .. } | SizeStep::Element { .. } => self.step(step),
             };
             numbers.push(value);
         }

@@ -8,7 +8,8 @@ use super::{
     Closure, FOLD, PlanProblem, PlannedAction, Planner, Shared, Step, Tensor, Value, left,
     malformed, unsupported,
 };
-use crate::ir::{Context, DType, Dim, Expr, Type, TypeView, View};
+use crate::ir::op_names::SCALARS;
+use crate::ir::{Context, DType, Dim, Expr, TermView, Type, TypeView, View};
 use crate::runtime::signature::{Extent, TensorSpec};
 
 /// No function has so many arguments or results; a tuple of itself, doubled often, would.
@@ -224,6 +225,21 @@ impl Planner<'_> {
             None => Extent::Symbolic(terms.dim_text(dim)),
         };
         Ok(TensorSpec { name, dtype, shape: dims.iter().map(extent).collect() })
+    }
+
+    /// What is told of an input whose elements are the extents of a shape: a tensor of as many numbers, or of one without
+    /// dimensions, where the function's attribute says so.
+    pub(super) fn spec_of_sizes(&self, name: String, dims: &[Dim]) -> TensorSpec {
+        let terms = self.body.terms();
+        let attrs = terms.attrs(self.body.attrs(self.body.root()));
+        let is_scalar = match attrs.get(SCALARS) {
+            Some(TermView::List(names)) => {
+                names.iter().any(|&it| terms.view(it) == TermView::Str(name.as_str()))
+            }
+            _ => false,
+        };
+        let shape = if is_scalar { Vec::new() } else { vec![Extent::Known(dims.len() as i64)] };
+        TensorSpec { name, dtype: DType::I64, shape }
     }
 
     pub(super) fn name_of(&self, var: Expr) -> String {

@@ -41,6 +41,7 @@ failures! {
     Extents = 10 "TENON_ERROR_EXTENTS" "the shapes of the inputs do not fit together in the model",
     Size = 11 "TENON_ERROR_SIZE" "for inputs of these shapes the model needs more memory than there can be",
     Trips = 12 "TENON_ERROR_TRIPS" "a loop has ended before each trip gave its row of the result",
+    Value = 13 "TENON_ERROR_VALUE" "an element of the tensor is no size: it is below zero, or too large",
 }
 
 impl Failure {

@@ -71,7 +71,12 @@ pub fn compare_compiled(
 
 /// The outputs of compiled code, as a tuple.
 fn run_compiled(model: &Model, inputs: &[Value]) -> Result<Value, CompiledError> {
-    let inputs = inputs.iter().flat_map(tensors).map(|tensor| buffer(&tensor));
+    let given = inputs.iter().flat_map(tensors).zip(model.inputs());
+    let inputs = given.map(|(tensor, spec)| {
+        // Sizes may be given as a number.
+        let shape = if spec.shape.is_empty() { Vec::new() } else { tensor.shape().to_vec() };
+        buffer(&tensor, &shape)
+    });
     let inputs: Vec<TensorBuffer> = inputs.collect::<Result<_, TensorError>>()?;
     let inputs: Vec<TensorRef<'_>> = inputs.iter().map(TensorBuffer::as_ref).collect();
     let outputs = model.run(&inputs, None)?;
@@ -82,21 +87,22 @@ fn run_compiled(model: &Model, inputs: &[Value]) -> Result<Value, CompiledError>
     Ok(Value::Tuple(Tuple::new(found.unwrap_or_default())))
 }
 
-/// The tensors of a value, in order. Compiled code takes and gives nothing else.
+/// The tensors of a value, in order; a shape is one of its extents. Compiled code takes and gives nothing else.
 fn tensors(value: &Value) -> Vec<Tensor> {
     let mut found = Vec::new();
     let mut waiting = vec![value.clone()];
     while let Some(value) = waiting.pop() {
         match &value {
             Value::Tuple(tuple) => waiting.extend(tuple.fields().iter().rev().cloned()),
+            Value::Shape(dims) => found.push(Tensor::from_vec(vec![dims.len()], dims.clone())),
             value => found.extend(value.to_tensor()),
         }
     }
     found
 }
 
-fn buffer(tensor: &Tensor) -> Result<TensorBuffer, TensorError> {
-    let shape: Vec<i64> = tensor.shape().iter().map(|&extent| extent as i64).collect();
+fn buffer(tensor: &Tensor, shape: &[usize]) -> Result<TensorBuffer, TensorError> {
+    let shape: Vec<i64> = shape.iter().map(|&extent| extent as i64).collect();
     let dtype = data_type(tensor.dtype()).unwrap_or(DataType::U8);
     TensorBuffer::from_bytes(tensor.bytes(), &shape, dtype)
 }

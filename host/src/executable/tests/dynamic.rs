@@ -1,6 +1,7 @@
 //! Functions whose shapes each call may choose.
 
-use super::run::{check_at, compile, module};
+use super::run::{buffers, check_at, check_on, compile, module};
+use crate::eval::Tensor;
 use crate::runtime::{
     dlpack::{DataType, TensorBuffer, TensorRef},
     model::Model,
@@ -256,5 +257,51 @@ prim @mark(%z: f32[k, 3], %at: i64[m], out %y: f32[k, 3]) {
         assert!(outputs[0].bytes().iter().all(|&byte| byte == 0), "{n}, {k}");
         assert_eq!(outputs[0].shape(), [7, 5000]);
         assert_eq!(outputs[1].shape(), [k, 3]);
+    }
+}
+
+/// Elements of an input are sizes where the parameter is a shape; a number is one where the function says so.
+#[test]
+fn sizes_are_elements_of_inputs() {
+    let text = r#"fn @main(%x: f32[n], %s: shape[m, k], %t: shape[l]) -> (f32[n, m], i64[k, l], i64[2]) { scalars = ["t"] } {
+  %a: f32[n, m] = call_tir(@repeat, %x) { out = f32[n, m] }
+  %b: i64[k, l] = call_tir(@count) { out = i64[k, l] }
+  %c: i64[2] = vm.shape_to_tensor(%s)
+  ret (%a, %b, %c)
+}
+
+prim @repeat(%x: f32[n], out %y: f32[n, m]) {
+  for %i in 0..dim(n) {
+    for %j in 0..dim(m) {
+      %y[%i * dim(m) + %j] = %x[%i]
+    }
+  }
+}
+
+prim @count(out %y: i64[a, b]) {
+  for %i in 0..dim(a) {
+    for %j in 0..dim(b) {
+      %y[%i * dim(b) + %j] = %i * 100 + %j
+    }
+  }
+}"#;
+    let inputs = |length: usize, [m, k, l]: [i64; 3]| {
+        let x = Tensor::from_vec(vec![length], (0..length).map(|at| at as f32).collect());
+        vec![x, Tensor::from_vec(vec![2], vec![m, k]), Tensor::scalar(l)]
+    };
+    let executable = check_on(text, &|_| {
+        let sizes = [[1, 1, 1], [3, 2, 7], [0, 5, 1], [64, 0, 0]];
+        [1usize, 9, 0].iter().flat_map(|&n| sizes.map(|sizes| inputs(n, sizes))).collect()
+    });
+    let texts = executable.signature().inputs.iter().map(ToString::to_string);
+    assert_eq!(texts.collect::<Vec<_>>(), ["`x`: f32[n]", "`s`: i64[2]", "`t`: i64[]"]);
+    let model = executable.jit().unwrap();
+    for (sizes, argument) in
+        [([-1, 1, 1], "`s`"), ([1, 1, i64::MIN], "`t`"), ([1, 1 << 50, 1], "`s`")]
+    {
+        let buffers = buffers(&model, &inputs(2, sizes));
+        let given: Vec<TensorRef<'_>> = buffers.iter().map(TensorBuffer::as_ref).collect();
+        let error = model.run(&given, None).unwrap_err().to_string();
+        assert!(error.contains("no size") && error.contains(argument), "{error}");
     }
 }

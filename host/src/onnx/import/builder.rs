@@ -12,10 +12,10 @@ use tenon_plugin_api::abi::tables::NONE;
 use tenon_plugin_api::rule::import::Known;
 
 use crate::border::{self, Call};
-use crate::ir::op_names::LOOP;
+use crate::ir::op_names::{LOOP, SCALARS};
 use crate::ir::{
-    Attrs, Build, Bytes, Constant, Context, Cx, Dim, Expr, Function, Kind, NodeSource, OpDef,
-    Symbol, Terms, Transaction, Type, TypeView,
+    AttrValue, Attrs, Build, Bytes, Constant, Context, Cx, Dim, Expr, Function, Kind, NodeSource,
+    OpDef, Symbol, Term, Terms, Transaction, Type, TypeView,
 };
 
 use super::error::{Problem, invalid, unsupported};
@@ -93,6 +93,8 @@ pub(super) struct Builder {
     asker: Arc<Call>,
     tx: Transaction,
     params: Vec<Expr>,
+    /// The names of parameters that are given as a number.
+    scalars: Vec<Term>,
     /// The body in work, and those around it, innermost last.
     body: OpenBody,
     around: Vec<OpenBody>,
@@ -118,6 +120,7 @@ impl Builder {
             asker: border::asker(&cx),
             cx,
             params: Vec::new(),
+            scalars: Vec::new(),
             body: OpenBody::default(),
             around: Vec::new(),
             values: Vec::new(),
@@ -165,6 +168,16 @@ impl Builder {
         let var = self.tx.var(&name, Some(ty));
         self.params.push(var);
         self.add(ty, Form::Ready(var), None)
+    }
+
+    /// A parameter that is a shape, given as a number where it is a scalar.
+    pub(super) fn shape_param(&mut self, name: &str, dims: &[Dim], is_scalar: bool) {
+        let name = self.names.fresh(name);
+        let var = self.tx.var(&name, Some(self.cx.shape_type(Some(dims))));
+        self.params.push(var);
+        if is_scalar {
+            self.scalars.push(self.cx.symbol(&name).into());
+        }
     }
 
     /// A constant.
@@ -496,7 +509,11 @@ impl Builder {
             true => result,
             false => self.tx.let_blocks(&self.body.blocks, result),
         };
-        let root = self.tx.function(&self.params, body, Some(ty), Attrs::NONE);
+        let attrs = match self.scalars.is_empty() {
+            true => Attrs::NONE,
+            false => self.cx.attrs(&[(SCALARS, AttrValue::from(self.cx.list(&self.scalars)))]),
+        };
+        let root = self.tx.function(&self.params, body, Some(ty), attrs);
         self.tx.set_root(root);
         self.tx.finish().map_err(|error| Problem::Invalid(error.to_string()))
     }

@@ -288,6 +288,9 @@ impl<'m> Importer<'m> {
         if let Problem::Invalid(reason) = problem {
             return Err(GraphProblem::Node { node: describe(node), reason }.into());
         }
+        if let Problem::NotConstant(_) = problem {
+            self.want(frame, node);
+        }
         let version = frame.version("").unwrap_or(0);
         self.problems.add_node(node, version, Some(problem.text()));
         Ok(None)

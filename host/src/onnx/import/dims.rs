@@ -45,6 +45,11 @@ impl<'o> Dims<'o> {
         }
     }
 
+    /// A symbol of its own, called after `name`.
+    pub(super) fn fresh(&mut self, name: &str) -> Dim {
+        self.cx.dim_symbol(&self.symbols.fresh(name))
+    }
+
     fn named(&mut self, name: &str) -> Dim {
         if let Some(&dim) = self.known.get(name) {
             return dim;

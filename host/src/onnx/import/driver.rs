@@ -1,6 +1,7 @@
 //! The import of a model as a whole.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::eval::Tensor;
@@ -18,7 +19,7 @@ use super::problems::Problems;
 use super::scope::{Values, standard_domain};
 use super::stand_ins::StandIns;
 use super::sweep::LARGEST_EXPANSION;
-use super::{GraphProblem, ImportError};
+use super::{GraphProblem, ImportError, UnsupportedList};
 
 /// What a model is imported with.
 #[derive(Clone, Debug, Default)]
@@ -58,11 +59,38 @@ fn import_all(
     options: &ImportOptions,
 ) -> Result<(Module, Vec<PathBuf>), ImportError> {
     let model = decode_model(file)?;
-    let imported = match Graphs::of(&model) {
-        Ok(graphs) => Importer::new(cx.clone(), &model, &graphs, file, options).run(),
-        Err(error) => Err(Stop::Wire(error)),
-    };
+    let imported = Graphs::of(&model).map_err(Stop::Wire).and_then(|graphs| {
+        let wanted = RefCell::default();
+        let import = |sizes: &BTreeSet<String>| {
+            Importer::new(cx.clone(), &model, &graphs, file, options, (sizes, &wanted)).run()
+        };
+        import_with_sizes(&import, &wanted)
+    });
     imported.map_err(|stop| stop.into_error(file.path()))
+}
+
+/// Imports a model, whose rules want to know elements of some inputs: where these are sizes, which the function then takes as
+/// such, it may be possible to say with them what the model computes. If not, the model has the problem that it had before.
+fn import_with_sizes<T>(
+    import: &dyn Fn(&BTreeSet<String>) -> Result<T, Stop>,
+    wanted: &RefCell<BTreeSet<String>>,
+) -> Result<T, Stop> {
+    let mut sizes = BTreeSet::new();
+    let mut first = None;
+    loop {
+        let stop = match import(&sizes) {
+            Ok(imported) => return Ok(imported),
+            Err(stop) => stop,
+        };
+        let known = sizes.len();
+        if let Stop::Unsupported(_) = stop {
+            sizes.extend(wanted.take());
+        }
+        let first = first.get_or_insert(stop);
+        if sizes.len() == known {
+            return Err(std::mem::replace(first, Stop::Unsupported(UnsupportedList::default())));
+        }
+    }
 }
 
 /// An output that cannot be made.
@@ -78,6 +106,10 @@ pub(super) struct Importer<'m> {
     pub(super) model: &'m ModelProto<'m>,
     pub(super) graphs: &'m Graphs<'m>,
     pub(super) options: &'m ImportOptions,
+    /// The inputs whose elements are sizes.
+    pub(super) sizes: &'m BTreeSet<String>,
+    /// The inputs whose elements rules want to know.
+    pub(super) wanted: &'m RefCell<BTreeSet<String>>,
     pub(super) cx: Cx,
     pub(super) builder: Builder,
     pub(super) tensors: TensorReader<'m>,
@@ -100,11 +132,14 @@ impl<'m> Importer<'m> {
         graphs: &'m Graphs<'m>,
         file: &'m Mapping,
         options: &'m ImportOptions,
+        (sizes, wanted): (&'m BTreeSet<String>, &'m RefCell<BTreeSet<String>>),
     ) -> Self {
         Self {
             model,
             graphs,
             options,
+            sizes,
+            wanted,
             builder: Builder::new(cx.clone()),
             tensors: TensorReader::new(file),
             dims: Dims::new(cx.clone(), &options.dims),

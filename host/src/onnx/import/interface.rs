@@ -62,7 +62,10 @@ impl<'m> Importer<'m> {
                     Some(tensor) => self.fixed_input(input.name, ty, tensor)?,
                     None => {
                         names.push(input.name);
-                        self.builder.param(input.name, ty)
+                        match self.sizes_input(input.name, ty) {
+                            Some(sizes) => sizes,
+                            None => self.builder.param(input.name, ty),
+                        }
                     }
                 },
             };

@@ -330,7 +330,7 @@ impl<'m> Importer<'m> {
                     return Err(Problem::Unsupported(format!("rows of type {ty}")));
                 };
                 let (Limit::Dim(trips), true) = (body.limit, makes_all_trips) else {
-                    return Err(Problem::Unsupported(
+                    return Err(Problem::NotConstant(
                         "a row for each trip, where shapes do not say how many trips there are"
                             .into(),
                     ));

@@ -24,6 +24,9 @@
 //! types that the model declares ([`stand_ins`]), or *missing* ones; nodes that read the latter are passed over,
 //! and at the end one error lists everything that has no rule. What is wrong with the model itself ends the sweep at once.
 //!
+//! An input of few integers whose elements a rule has to know, for a shape, an axis to be as long as it says, a number of
+//! trips, becomes a parameter that is a shape: its elements are dimensions, and never below zero ([`sizes`]).
+//!
 //! Integers that are computed from shapes are followed as dimensions (`Known`), so that a
 //! `Reshape` to a shape computed from a symbolic batch is known in full. They become part of the program
 //! only where something else reads them.
@@ -43,6 +46,7 @@ mod node;
 mod problems;
 mod rules;
 mod scope;
+mod sizes;
 mod stand_ins;
 mod survey;
 mod sweep;

@@ -108,7 +108,12 @@ pub(super) enum Definition<'m> {
 
 impl<'m> Values<'m> {
     pub(super) fn get(&self, name: &str) -> Option<Value> {
-        self.definitions.get(name).map(|&(value, _)| value)
+        self.definition(name).map(|(value, _)| value)
+    }
+
+    /// A value with where its name is defined.
+    pub(super) fn definition(&self, name: &str) -> Option<(Value, Definition<'m>)> {
+        self.definitions.get(name).copied()
     }
 
     /// Begins a graph inside of the one in work: it sees what is defined around it.

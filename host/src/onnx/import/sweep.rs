@@ -198,6 +198,7 @@ impl<'m> Importer<'m> {
                 Ok(outputs)
             })
         };
+        let is_constant_wanted = matches!(translated, Err(Problem::NotConstant(_)));
         let reason = match translated {
             Ok(None) => None,
             Ok(Some(mut outputs)) => {
@@ -228,6 +229,9 @@ impl<'m> Importer<'m> {
                 problem => Some(problem.text()),
             },
         };
+        if is_constant_wanted {
+            self.want(frame, node);
+        }
         self.problems.add_node(node, version, reason);
         stand_ins(self)
     }

@@ -96,7 +96,9 @@ impl<'cx, 'a> Frame<'cx, 'a> {
         let mut overflows: Option<BasicValueEnum<'cx>> = None;
         for step in &self.body.steps {
             let number = match *step {
-                SizeStep::Extent { .. } | SizeStep::Given(_) => given(self, step)?,
+                SizeStep::Extent { .. } | SizeStep::Element { .. } | SizeStep::Given(_) => {
+                    given(self, step)?
+                }
                 SizeStep::Binary { op, a, b } => {
                     let (number, overflow) = self.binary(op, self.size(a)?, self.size(b)?)?;
                     overflows = match (overflows, overflow) {

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     backend::llvm::attributes::decorate,
-    plan::{Entry, Size, SizeStep},
+    plan::{Entry, LARGEST_EXTENT, Size, SizeStep},
     runtime::{
         dlpack::DataType,
         signature::{TensorSpec, data_type},
@@ -77,6 +77,7 @@ impl<'cx, 'a> Interface<'cx, 'a> {
         let inputs = self.tensors(array, &self.entry.inputs, 0)?;
         self.frame.compute(&|frame, step| match *step {
             SizeStep::Extent { input, axis } => inputs[input].extent(frame.asm, axis),
+            SizeStep::Element { input, at } => inputs[input].size(frame, input, at),
             _ => Problem::malformed("the entry is given no numbers"),
         })?;
         for given in &self.entry.extents {
@@ -176,6 +177,18 @@ impl<'cx, 'a> Interface<'cx, 'a> {
 }
 
 impl<'cx> Given<'cx> {
+    /// An element that is a size.
+    fn size(&self, frame: &Frame<'cx, '_>, input: usize, at: usize) -> Result<IntValue<'cx>> {
+        let asm = frame.asm;
+        let int = asm.cx.i64_type().into();
+        let place = asm.element(self.data, int, asm.index(at as i64))?;
+        let size = asm.load(int, place, 8)?.into_int_value();
+        let most = asm.index(LARGEST_EXTENT);
+        let is_bad = asm.builder.build_int_compare(IntPredicate::UGT, size, most, "")?;
+        frame.fail_if(is_bad, frame.code(Failure::Value.of_argument(input)))?;
+        Ok(size)
+    }
+
     /// The extent of an axis as the caller gave it.
     fn extent(&self, asm: &Assembler<'cx, '_>, axis: usize) -> Result<IntValue<'cx>> {
         let int = asm.cx.i64_type().into();

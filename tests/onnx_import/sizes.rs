@@ -1,0 +1,73 @@
+//! Inputs whose elements are sizes.
+
+use super::*;
+
+fn base() -> Model {
+    model(17).input("x", FLOAT, &[S("n"), N(6)]).input("s", INT64, &[N(2)]).input("m", INT64, &[])
+}
+
+#[test]
+fn a_shape_that_is_an_input_is_a_parameter_that_is_a_shape() {
+    let model = base().node("Reshape", &["x", "s"], &["y"], &[]).output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 6], %s: shape[s_0, s_1], %m: i64[]) -> f32[s_0, s_1]\n\
+         %y = reshape(%x, shape(s_0, s_1))\n\
+         ret %y"
+    );
+}
+
+/// What is computed of them is computed as dimensions, and what reads them as a tensor gets one.
+#[test]
+fn sizes_are_computed_with() {
+    let model = base()
+        .ints("one", &[1])
+        .node("Add", &["s", "one"], &["t"], &[])
+        .node("Concat", &["t", "one"], &["u"], &[int("axis", 0)])
+        .node("Expand", &["x", "u"], &["y"], &[])
+        .node("Abs", &["s"], &["z"], &[])
+        .output("y")
+        .output("z");
+    let text = model.text();
+    assert!(text.starts_with("fn @main(%x: f32[n, 6], %s: shape[s_0, s_1], %m: i64[])"), "{text}");
+    assert!(text.contains("abs(%z_shape_to_tensor)"), "{text}");
+}
+
+#[test]
+fn a_number_is_a_shape_of_one() {
+    let body = Message::new()
+        .message(11, value("i", INT64, &[]))
+        .message(11, value("d", BOOL, &[]))
+        .message(1, node("Cast", &["i"], &["f"], &[int("to", 1)]))
+        .message(12, value("d", BOOL, &[]))
+        .message(12, value("f", FLOAT, &[]));
+    let body = Message::new().bytes(1, "body").int(20, 5).message(6, body);
+    let model = base().node("Loop", &["m", ""], &["y"], &[body]).output("y");
+    let text = model.text();
+    assert!(
+        text.starts_with(
+            "fn @main(%x: f32[n, 6], %s: i64[2], %m: shape[m]) -> f32[m] { scalars = [\"m\"] }\n"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("loop(%y_body, dim(m), const(bool[], true), ())"), "{text}");
+}
+
+/// Where it does not help, the model has the problem that it had.
+#[test]
+fn what_must_be_a_constant_is_still_said() {
+    let error = |model: Model| model.output("y").error();
+    let topk = base().input("k", INT64, &[N(1)]).node("TopK", &["x", "k"], &["v", "y"], &[]);
+    assert!(error(topk).contains("TopK (ai.onnx 17): input 2 must be a constant here"));
+    let short = base().input("r", 6, &[N(2)]).node("Reshape", &["x", "r"], &["y"], &[]);
+    assert!(error(short).contains("Reshape (ai.onnx 17): input 2 must be a constant here"));
+    let long = base().input("r", INT64, &[N(17)]).node("Reshape", &["x", "r"], &["y"], &[]);
+    assert!(error(long).contains("Reshape (ai.onnx 17): input 2 must be a constant here"));
+    let computed = base().node("Cast", &["x"], &["r"], &[int("to", 7)]).node(
+        "Reshape",
+        &["x", "r"],
+        &["y"],
+        &[],
+    );
+    assert!(error(computed).contains("Reshape (ai.onnx 17): input 2 must be a constant here"));
+}
