@@ -167,7 +167,7 @@ impl Normalizer {
         if nesting > 0
             && let Some(settled) = self.in_steps(rw, op, &rest, divisor, nesting)
             && let Some(sum) = match op {
-                BinaryOp::FloorMod => Some(settled.clone()),
+                BinaryOp::FloorMod => Some(settled),
                 _ => division.quotient.plus(&settled, 1),
             }
         {
