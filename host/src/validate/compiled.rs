@@ -71,10 +71,10 @@ pub fn compare_compiled(
 
 /// The outputs of compiled code, as a tuple.
 fn run_compiled(model: &Model, inputs: &[Value]) -> Result<Value, CompiledError> {
-    let given = inputs.iter().flat_map(tensors).zip(model.inputs());
-    let inputs = given.map(|(tensor, spec)| {
-        // Sizes may be given as a number.
-        let shape = if spec.shape.is_empty() { Vec::new() } else { tensor.shape().to_vec() };
+    let inputs = inputs.iter().flat_map(tensors).enumerate().map(|(number, tensor)| {
+        // Sizes may be given as a number. Whether there are as many inputs says the model.
+        let is_number = model.inputs().get(number).is_some_and(|spec| spec.shape.is_empty());
+        let shape = if is_number { Vec::new() } else { tensor.shape().to_vec() };
         buffer(&tensor, &shape)
     });
     let inputs: Vec<TensorBuffer> = inputs.collect::<Result<_, TensorError>>()?;
