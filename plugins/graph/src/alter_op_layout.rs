@@ -150,16 +150,8 @@ impl Alter<'_> {
             true => format!("OIHW1i{output_block}o"),
             false => format!("OIHW{input_block}i{output_block}o"),
         };
-        let data = self.as_blocked(x, input_block);
-        let weight = self.transform_of(weight, "OIHW", &kernel_layout);
-        let cx = self.rw.cx();
-        let mut attrs = cx.with_attr(attrs, "data_layout", nchw(input_block).into());
-        attrs = cx.with_attr(attrs, "kernel_layout", kernel_layout.into());
-        if output_block != input_block {
-            attrs = cx.with_attr(attrs, "out_layout", nchw(output_block).into());
-        }
-        let value = self.rw.call_op("nn.conv2d", &[data, weight], attrs);
-        Some(Blocked { value, block: output_block })
+        let blocks = [input_block, output_block];
+        Some(self.convolution("nn.conv2d", [x, weight], attrs, blocks, kernel_layout))
     }
 
     /// Whether a convolution computes each pixel of that pixel alone.
@@ -185,16 +177,28 @@ impl Alter<'_> {
         let input_block = at_hand.or_else(|| self.block_of(inputs?))?;
         let output_block = self.block_of(outputs?)?;
         let kernel_layout = format!("HWOI{input_block}i{output_block}o");
+        let blocks = [input_block, output_block];
+        Some(self.convolution("nn.conv2d_winograd", [x, weight], attrs, blocks, kernel_layout))
+    }
+
+    /// A convolution of data in blocks, whose result is in blocks, with a kernel in a layout.
+    fn convolution(
+        &mut self,
+        op: &str,
+        [x, weight]: [Expr; 2],
+        attrs: Attrs,
+        [input_block, block]: [i64; 2],
+        kernel_layout: String,
+    ) -> Blocked {
         let data = self.as_blocked(x, input_block);
         let weight = self.transform_of(weight, "OIHW", &kernel_layout);
         let cx = self.rw.cx();
         let mut attrs = cx.with_attr(attrs, "data_layout", nchw(input_block).into());
         attrs = cx.with_attr(attrs, "kernel_layout", kernel_layout.into());
-        if output_block != input_block {
-            attrs = cx.with_attr(attrs, "out_layout", nchw(output_block).into());
+        if block != input_block {
+            attrs = cx.with_attr(attrs, "out_layout", nchw(block).into());
         }
-        let value = self.rw.call_op("nn.conv2d_winograd", &[data, weight], attrs);
-        Some(Blocked { value, block: output_block })
+        Blocked { value: self.rw.call_op(op, &[data, weight], attrs), block }
     }
 
     /// Packs the weights of a product: `[N, K]` becomes `[N/16, K, 16]`.

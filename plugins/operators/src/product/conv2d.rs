@@ -80,16 +80,7 @@ impl Operator for Conv2d {
         }
         let out_h = windows[0].out_dim(cx, h, kernel_h, false)?;
         let out_w = windows[1].out_dim(cx, w, kernel_w, false)?;
-        let extent = |axis| match axis {
-            b'N' => n,
-            b'C' => o,
-            b'H' => out_h,
-            _ => out_w,
-        };
-        match out_layout.dims(cx, extent) {
-            Ok(dims) => Ok(cx.tensor_type(dtype, Some(&dims))),
-            Err(error) => cx.bad_attr("out_layout", out_layout.text(), error.to_string()),
-        }
+        images(cx, dtype, &out_layout, [n, o, out_h, out_w])
     }
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
@@ -115,6 +106,25 @@ impl Conv2d {
             "" => Some(self.data_layout.clone()),
             text => Layout::parse(text).ok(),
         }
+    }
+}
+
+/// The type of images in a layout, with these extents of N, C, H and W.
+pub(super) fn images(
+    cx: &InferCx<'_>,
+    dtype: DType,
+    layout: &Layout,
+    [n, c, h, w]: [Dim; 4],
+) -> Result<Type> {
+    let extent = |axis| match axis {
+        b'N' => n,
+        b'C' => c,
+        b'H' => h,
+        _ => w,
+    };
+    match layout.dims(cx, extent) {
+        Ok(dims) => Ok(cx.tensor_type(dtype, Some(&dims))),
+        Err(error) => cx.bad_attr("out_layout", layout.text(), error.to_string()),
     }
 }
 

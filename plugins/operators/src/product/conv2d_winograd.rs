@@ -14,6 +14,7 @@ mod program;
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
+use super::conv2d::images;
 use super::winograd_weights::{TAPS, check_tile};
 use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
@@ -69,16 +70,7 @@ impl Operator for Conv2dWinograd {
         let taps = cx.dim(TAPS as i64);
         let out_h = windows[0].out_dim(cx, h, taps, false)?;
         let out_w = windows[1].out_dim(cx, w, taps, false)?;
-        let extent = |axis| match axis {
-            b'N' => n,
-            b'C' => o,
-            b'H' => out_h,
-            _ => out_w,
-        };
-        match out_layout.dims(cx, extent) {
-            Ok(dims) => Ok(cx.tensor_type(dtype, Some(&dims))),
-            Err(error) => cx.bad_attr("out_layout", out_layout.text(), error.to_string()),
-        }
+        images(cx, dtype, &out_layout, [n, o, out_h, out_w])
     }
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
