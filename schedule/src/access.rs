@@ -1,6 +1,6 @@
 //! What statements read and write.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{Build, BuildPrim, DType, Expr, Kind, NodeSpec, View};
 use tenon_plugin_api::rule::TileElement;
@@ -34,14 +34,10 @@ impl Schedule {
 
     fn accesses_of(&self, space: &mut Space, root: Id, kept: Option<Id>) -> Vec<Access> {
         let mut accesses = Vec::new();
-        let mut bound: HashMap<AtomId, Sum> = HashMap::new();
+        let mut bound: HashMap<AtomId, Sum> = HashMap::default();
         for id in self.tree.walk(root) {
-            let mut values: Vec<Expr> = Vec::new();
             match self.tree.get(id) {
-                Node::For(each) => values.extend([each.min, each.extent]),
                 Node::Block(block) => {
-                    values.extend(block.predicate);
-                    values.extend(block.iters.iter().map(|iter| iter.binding));
                     for iter in block.iters.iter().filter(|_| Some(id) != kept) {
                         let binding = space.read(self.body(), iter.binding);
                         let binding = space.substitute(&binding, &bound);
@@ -50,29 +46,24 @@ impl Schedule {
                         }
                     }
                 }
-                Node::If { cond, .. } => values.push(*cond),
-                Node::Let { var, value } => {
-                    values.push(*value);
+                Node::Let { var, value }
                     if self.body().scalar_ty(*value) == Some((DType::I64, 1))
-                        && loads(&self.rw, *value).is_empty()
-                    {
-                        let value = space.read(self.body(), *value);
-                        let value = space.substitute(&value, &bound);
-                        if let Some(var) = space.node(*var).as_atom() {
-                            bound.insert(var, value);
-                        }
+                        && loads(&self.rw, *value).is_empty() =>
+                {
+                    let value = space.read(self.body(), *value);
+                    let value = space.substitute(&value, &bound);
+                    if let Some(var) = space.node(*var).as_atom() {
+                        bound.insert(var, value);
                     }
                 }
-                Node::Store { buffer, value, indices } => {
-                    values.push(*value);
-                    values.extend(indices);
+                Node::Store { buffer, indices, .. } => {
                     let indices = self.indices_of(space, &bound, *buffer, indices);
                     accesses.push(Access { buffer: *buffer, is_store: true, indices, stmt: id });
                 }
-                Node::Evaluate(value) => values.push(*value),
-                Node::Seq(_) | Node::Alloc(_) | Node::Gone => {}
+                _ => {}
             }
-            for load in values.iter().flat_map(|&value| loads(&self.rw, value)) {
+            let values = self.tree.get(id).scalars();
+            for load in values.into_iter().flat_map(|value| loads(&self.rw, value)) {
                 let View::Load { buffer, indices } = self.view(load) else { continue };
                 let indices = indices.to_vec();
                 let indices = self.indices_of(space, &bound, buffer, &indices);
@@ -82,10 +73,28 @@ impl Schedule {
         accesses
     }
 
+    /// The buffers of what a statement itself reads, or writes, without asking where.
+    pub(crate) fn each_buffer(&self, id: Id, is_store: bool, mut found: impl FnMut(Expr)) {
+        let node = self.tree.get(id);
+        if is_store {
+            if let Node::Store { buffer, .. } = node {
+                found(*buffer);
+            }
+            return;
+        }
+        for value in node.scalars() {
+            for load in loads(&self.rw, value) {
+                if let View::Load { buffer, .. } = self.view(load) {
+                    found(buffer);
+                }
+            }
+        }
+    }
+
     /// An element that a block reads or writes, told by what the iterators of the block are bound to.
     pub(crate) fn access_of(&self, space: &mut Space, block: Id, element: TileElement) -> Access {
         let iters = self.tree.as_block(block).map_or(&[][..], |block| &block.iters);
-        let mut bound: HashMap<AtomId, Sum> = HashMap::new();
+        let mut bound: HashMap<AtomId, Sum> = HashMap::default();
         for iter in iters {
             let binding = space.read(self.body(), iter.binding);
             bound.extend(space.node(iter.var).as_atom().map(|var| (var, binding)));

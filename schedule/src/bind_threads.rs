@@ -16,7 +16,9 @@
 //! way round. What a loop over threads keeps for a later one in a buffer that is not shared must be of the same thread, and
 //! becomes a buffer of each thread.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{Attrs, BARRIER, BOUND, BuildPrim, Expr, LoopKind, Symbol, View};
 use tenon_plugin_api::pass::{PassError, PrimFunc};
@@ -249,7 +251,7 @@ fn add_barriers(schedule: &mut Schedule, body: Id, loops: &[Id]) {
     let inside = schedule.tree.walk(body);
     let mut own = schedule.allocated(&inside);
     own.retain(|&buffer| !is_shared(schedule, buffer));
-    let mut spans: HashMap<Id, Span> = HashMap::new();
+    let mut spans: HashMap<Id, Span> = HashMap::default();
     // From the inside out: what stands in a loop over threads is one step of all of them.
     for id in inside.into_iter().rev() {
         if schedule.tree.ancestors(id).any(|outer| loops.contains(&outer)) {

@@ -5,7 +5,7 @@
 //!   select(%i + %r - 1 >= 0 && %i + %r - 1 < 64, %x[…], 0.0) } }       from step 1 of %i on, for 62 steps
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use tenon_plugin_api::ir::{Expr, View};
 
@@ -36,7 +36,7 @@ impl Schedule {
 
     /// What is at least zero where the conditions of the choices below a statement hold, in terms of loops.
     fn choices(&self, space: &mut Space, root: Id) -> Vec<Sum> {
-        let mut bound: HashMap<AtomId, Sum> = HashMap::new();
+        let mut bound: HashMap<AtomId, Sum> = HashMap::default();
         let mut slacks = Vec::new();
         for id in self.tree.walk(root) {
             match self.tree.get(id) {
@@ -61,7 +61,7 @@ impl Schedule {
 
     /// The parts of the conditions of the choices that a value is made by.
     fn conditions(&self, value: Expr) -> Vec<Expr> {
-        let (mut seen, mut stack) = (HashSet::new(), vec![value]);
+        let (mut seen, mut stack) = (HashSet::default(), vec![value]);
         let mut parts = Vec::new();
         while let Some(expr) = stack.pop() {
             if !seen.insert(expr) {

@@ -1,6 +1,6 @@
 //! Scalars with other parts in the place of theirs.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{BinaryOp, Build, BuildPrim, Expr, Kind, View};
 use tenon_plugin_api::pass::{Calls, Rewriter};
@@ -64,7 +64,7 @@ fn rebuild(rw: &mut Rewriter, expr: Expr, operands: &[Expr]) -> Expr {
 pub(crate) fn loads(rw: &Rewriter, root: Expr) -> Vec<Expr> {
     let body = rw.body();
     let (mut loads, mut stack) = (Vec::new(), vec![root]);
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = rustc_hash::FxHashSet::default();
     while let Some(expr) = stack.pop() {
         if !seen.insert(expr) {
             continue;
@@ -81,7 +81,7 @@ pub(crate) fn loads(rw: &Rewriter, root: Expr) -> Vec<Expr> {
 pub(crate) fn mentions(rw: &Rewriter, root: Expr, nodes: &[Expr]) -> bool {
     let body = rw.body();
     let mut stack = vec![root];
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = rustc_hash::FxHashSet::default();
     while let Some(expr) = stack.pop() {
         if nodes.contains(&expr) {
             return true;
@@ -97,7 +97,7 @@ pub(crate) fn mentions(rw: &Rewriter, root: Expr, nodes: &[Expr]) -> bool {
 pub(crate) fn divides(rw: &Rewriter, root: Expr) -> bool {
     let body = rw.body();
     let mut stack = vec![root];
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = rustc_hash::FxHashSet::default();
     while let Some(expr) = stack.pop() {
         if let View::Binary { op: BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::FloorMod, a, b } =
             body.view(expr)

@@ -1,6 +1,6 @@
 //! A program while it is scheduled.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 use std::sync::Arc;
 
 use tenon_plugin_api::ir::{
@@ -57,7 +57,7 @@ impl Schedule {
         };
         let params = params.to_vec();
         let mut space = ranges_of(&rw, body);
-        let mut ranges: HashMap<Expr, [Expr; 2]> = HashMap::new();
+        let mut ranges: HashMap<Expr, [Expr; 2]> = HashMap::default();
         let mut has_tiles = false;
         for expr in rw.post_order() {
             if let View::For { attrs, .. } = rw.view(expr) {
@@ -78,7 +78,7 @@ impl Schedule {
         }
         let tree = Tree::read(rw.body(), body, |binding| ranges.get(&binding).copied())
             .map_err(|(stmt, reason)| PassError::new(reason).at(stmt))?;
-        let (trace, intrinsics) = (Trace::default(), HashMap::new());
+        let (trace, intrinsics) = (Trace::default(), HashMap::default());
         Ok(Self { rw, tree, params, trace, keeps_order: false, has_tiles, intrinsics })
     }
 
@@ -352,7 +352,7 @@ impl Schedule {
 
     /// A copy of a statement, with variables and buffers of its own.
     pub(crate) fn copy(&mut self, root: Id) -> Id {
-        let mut made: HashMap<Id, Id> = HashMap::new();
+        let mut made: HashMap<Id, Id> = HashMap::default();
         let mut fresh = Vec::new();
         for id in self.tree.walk(root).into_iter().rev() {
             let mut node = self.tree.get(id).clone();

@@ -16,14 +16,15 @@ use crate::tree::{Id, Node};
 impl Schedule {
     /// The buffers from outside that a statement reads, or writes.
     pub(crate) fn buffers(&self, id: Id, is_store: bool) -> Vec<Expr> {
-        let mut space = self.space();
-        let own = self.allocated(&self.tree.walk(id));
+        let inside = self.tree.walk(id);
+        let own = self.allocated(&inside);
         let mut buffers = Vec::new();
-        for access in self.accesses(&mut space, id) {
-            let is_new = access.is_store == is_store && !buffers.contains(&access.buffer);
-            if is_new && !own.contains(&access.buffer) {
-                buffers.push(access.buffer);
-            }
+        for id in inside {
+            self.each_buffer(id, is_store, |buffer| {
+                if !buffers.contains(&buffer) && !own.contains(&buffer) {
+                    buffers.push(buffer);
+                }
+            });
         }
         buffers
     }

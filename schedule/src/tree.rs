@@ -3,7 +3,7 @@
 //! Statements are numbered and know what is around them; a number that was given out stays good for as long as the statement
 //! is there. Scalars, and what they are made of, are nodes of the transaction that writes the program back.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{Attrs, BodyView, Expr, LoopKind, Symbol, Term, TermView, View, Walk};
 
@@ -35,6 +35,23 @@ pub(crate) enum Node {
     Evaluate(Expr),
     /// It was taken away.
     Gone,
+}
+
+impl Node {
+    /// The scalars that it computes itself, in order.
+    pub(crate) fn scalars(&self) -> Vec<Expr> {
+        match self {
+            Node::For(each) => vec![each.min, each.extent],
+            Node::Block(block) => {
+                let bindings = block.iters.iter().map(|iter| iter.binding);
+                block.predicate.into_iter().chain(bindings).collect()
+            }
+            Node::If { cond, .. } => vec![*cond],
+            Node::Let { value, .. } | Node::Evaluate(value) => vec![*value],
+            Node::Store { value, indices, .. } => [&[*value], indices.as_slice()].concat(),
+            Node::Seq(_) | Node::Alloc(_) | Node::Gone => Vec::new(),
+        }
+    }
 }
 
 /// A loop.
@@ -86,7 +103,7 @@ impl Tree {
         mut domain: impl FnMut(Expr) -> Option<[Expr; 2]>,
     ) -> Result<Self, (Expr, &'static str)> {
         let mut tree = Self { nodes: Vec::new(), parents: Vec::new(), root: Id(0) };
-        let mut made: HashMap<Expr, Id> = HashMap::new();
+        let mut made: HashMap<Expr, Id> = HashMap::default();
         for step in body.walk(root) {
             let Walk::Leave(stmt) = step else { continue };
             let node = read_node(body, stmt, &made, &mut domain)?;

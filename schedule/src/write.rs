@@ -1,6 +1,6 @@
 //! Writing a tree back as a program, with the regions of its blocks.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{
     BlockIter, Build, BuildPrim, Context, Expr, Kind, NewBlock, NodeSpec, Walk,
@@ -60,7 +60,7 @@ impl Schedule {
     }
 
     fn write(&mut self, trace: Option<String>) {
-        let mut made: HashMap<Id, Expr> = HashMap::new();
+        let mut made: HashMap<Id, Expr> = HashMap::default();
         for id in self.tree.walk(self.tree.root).into_iter().rev() {
             let stmt = self.write_node(id, &made);
             made.insert(id, stmt);

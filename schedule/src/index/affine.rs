@@ -72,7 +72,7 @@ impl Space {
                 [] => {}
                 &[atom] => {
                     let mut others = atoms.clone();
-                    others.retain(|&other| other != atom);
+                    others.retain(|other| *other != atom);
                     if others.len() + 1 != atoms.len() || *coefficient <= 0 {
                         return None;
                     }

@@ -1,5 +1,6 @@
 //! What the ranges of variables say about sums.
 
+use super::sum::Product;
 use super::{Atom, AtomId, Space, Sum};
 
 /// So many variables are taken out of a sum, one after the other, before its bounds count as unknown.
@@ -168,7 +169,7 @@ impl Space {
                     _ => {
                         self.known(&Atom::Div(x.clone(), c.clone())).map(Sum::atom).or_else(|| {
                             let c = c.value()?;
-                            let (quotient, rest) = x.divide_terms(&(Vec::new(), c));
+                            let (quotient, rest) = x.divide_terms(&(Product::new(), c));
                             rest.value().map(|rest| quotient.add_int(rest.div_euclid(c)))
                         })
                     }

@@ -4,6 +4,7 @@ use tenon_plugin_api::ir::{
     BinaryOp, BodyView, Build, BuildPrim, Context, DType, Dim, DimView, Expr, Terms, View,
 };
 
+use super::sum::Product;
 use super::{Atom, AtomId, Space, Sum};
 
 /// What is nested deeper than this is one atom.
@@ -85,7 +86,7 @@ impl Space {
             let dim = self.dim(&to.cx(), sum);
             return self.dim_expr(to, dim);
         }
-        let mut terms: Vec<&(Vec<AtomId>, i64)> = sum.terms().iter().collect();
+        let mut terms: Vec<&(Product, i64)> = sum.terms().iter().collect();
         terms.sort_by_key(|(atoms, coefficient)| {
             let symbols = atoms.iter().filter(|&&atom| self.is_symbol(atom)).count();
             let rank = if atoms.is_empty() { 2 } else { (symbols == atoms.len()) as usize };
@@ -107,8 +108,8 @@ impl Space {
     }
 
     fn build_product(&self, to: &mut impl Build, atoms: &[AtomId], factor: i64) -> Expr {
-        let (symbols, others): (Vec<AtomId>, Vec<AtomId>) =
-            atoms.iter().partition(|&&atom| self.is_symbol(atom));
+        let (symbols, others): (Product, Product) =
+            atoms.iter().copied().partition(|&atom| self.is_symbol(atom));
         let scale = self.dim(&to.cx(), &Sum::product(symbols, factor));
         let scale = self.dim_expr(to, scale);
         let product = others.into_iter().fold(None, |product, atom| {

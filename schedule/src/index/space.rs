@@ -1,6 +1,6 @@
 //! The atoms of index arithmetic, and what is known of them.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{Dim, Expr};
 
@@ -87,7 +87,7 @@ impl Space {
     pub(crate) fn nodes_of(&self, sum: &Sum) -> Vec<AtomId> {
         let mut nodes = Vec::new();
         let mut pending: Vec<AtomId> = sum.atoms().collect();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = rustc_hash::FxHashSet::default();
         while let Some(id) = pending.pop() {
             if !seen.insert(id) {
                 continue;

@@ -1,31 +1,39 @@
 //! Sums of products of atoms.
 
+use smallvec::{SmallVec, smallvec};
+
 use super::AtomId;
 
 /// Sums of more terms than this are not multiplied out.
 pub(super) const MAX_TERMS: usize = 64;
 
+/// Atoms that are multiplied. Nearly all products have one or two, and sums few of them: they are made by the million, so those need
+/// no memory of their own.
+pub(crate) type Product = SmallVec<[AtomId; 4]>;
+
 /// A sum of products of atoms with integer coefficients. The terms are sorted by their atoms, none has coefficient zero.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Sum {
-    terms: Vec<(Vec<AtomId>, i64)>,
+    terms: SmallVec<[(Product, i64); 2]>,
 }
 
 impl Sum {
     pub(crate) fn int(value: i64) -> Self {
-        Self::product(Vec::new(), value)
+        Self::product(Product::new(), value)
     }
 
     pub(crate) fn atom(atom: AtomId) -> Self {
-        Self::product(vec![atom], 1)
+        Self::product(smallvec![atom], 1)
     }
 
-    pub(crate) fn product(mut atoms: Vec<AtomId>, coefficient: i64) -> Self {
+    pub(crate) fn product(mut atoms: Product, coefficient: i64) -> Self {
         atoms.sort();
-        Self { terms: if coefficient == 0 { Vec::new() } else { vec![(atoms, coefficient)] } }
+        Self {
+            terms: if coefficient == 0 { SmallVec::new() } else { smallvec![(atoms, coefficient)] },
+        }
     }
 
-    pub(crate) fn terms(&self) -> &[(Vec<AtomId>, i64)] {
+    pub(crate) fn terms(&self) -> &[(Product, i64)] {
         &self.terms
     }
 
@@ -64,7 +72,7 @@ impl Sum {
 
     /// `self + factor * other`; arithmetic that does not fit wraps, as that of the program does.
     pub(crate) fn plus(&self, other: &Sum, factor: i64) -> Sum {
-        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let mut terms = SmallVec::with_capacity(self.terms.len() + other.terms.len());
         let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
         loop {
             let order = match (left.peek(), right.peek()) {
@@ -152,7 +160,7 @@ impl Sum {
     }
 
     /// The quotient by `divisor` of the terms that it divides, and the terms that it does not.
-    pub(crate) fn divide_terms(&self, divisor: &(Vec<AtomId>, i64)) -> (Sum, Sum) {
+    pub(crate) fn divide_terms(&self, divisor: &(Product, i64)) -> (Sum, Sum) {
         let (mut quotient, mut rest) = (Sum::default(), Sum::default());
         for (atoms, coefficient) in &self.terms {
             if atoms.is_empty() && divisor.0.is_empty() {

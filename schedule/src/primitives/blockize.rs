@@ -11,7 +11,7 @@
 //! do. The initial statement of a reduction runs for all places of a tile at first, in loops of its own. A tile that is not full has
 //! a predicate inside. `enclose.rs` makes one block of several.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{Attrs, Build, Expr};
 
@@ -236,7 +236,7 @@ fn init_nest(
     values: &[Sum],
     inner: &[Id],
 ) -> Id {
-    let mut pairs: HashMap<Expr, Expr> = HashMap::new();
+    let mut pairs: HashMap<Expr, Expr> = HashMap::default();
     let (mut iters, mut own) = (Vec::new(), Vec::new());
     for (iter, value) in block.iters.iter().zip(values) {
         if !schedule.is_reduce(iter.kind) {

@@ -9,7 +9,7 @@
 //!
 //! It runs before the loop that is named, around which no loop goes through the reduction.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::Expr;
 
@@ -95,7 +95,7 @@ fn init_nest(
     reduce: &[Expr],
 ) -> (Id, Id) {
     let init = block.init.expect("a reduction has an initial statement");
-    let mut pairs: HashMap<Expr, Expr> = HashMap::new();
+    let mut pairs: HashMap<Expr, Expr> = HashMap::default();
     let mut iters = Vec::new();
     for iter in &block.iters {
         if schedule.is_reduce(iter.kind) {

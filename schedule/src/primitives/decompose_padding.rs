@@ -11,7 +11,7 @@
 //! what is left of the condition is a predicate. The fill stands before the loop that is named, which holds nothing else, so that
 //! nobody meets an element between the two.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{Expr, View};
 
@@ -156,7 +156,7 @@ fn limit(schedule: &Schedule, space: &Space, id: Id, slack: &Sum) -> Option<Limi
 /// Loops like those from the one that is named on around a block that stores the number.
 fn fill_nest(schedule: &mut Schedule, id: Id, padding: &Padding, inner: &[Id]) -> (Id, Id) {
     let block = schedule.tree.as_block(id).cloned().expect("the block was looked at before");
-    let mut pairs: HashMap<Expr, Expr> = HashMap::new();
+    let mut pairs: HashMap<Expr, Expr> = HashMap::default();
     let mut iters = block.iters.clone();
     for iter in &mut iters {
         let var = schedule.rw.rebuild(iter.var, &[]);

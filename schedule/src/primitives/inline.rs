@@ -7,7 +7,7 @@
 //!
 //! The block writes one element of a buffer of the program's own, at its iterators. A block that nobody reads goes.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{Build, Expr, Kind as Node_, View};
 

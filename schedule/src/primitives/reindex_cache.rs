@@ -8,7 +8,7 @@
 //! `reindex_cache_read` and `reindex_cache_write` are told the indices by a map of all iterators of the block, in their order; `reindex`
 //! takes those of them that say which element it is. So whatever a block reads, windows of an image among it, lies as its loops go.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{Attrs, Build, BuildPrim, Expr};
 
@@ -262,7 +262,7 @@ fn copy_nest(
 ) -> (Id, Id) {
     let atoms = iterators_of(schedule, space, copied.id, &copied.from);
     let all = schedule.tree.as_block(copied.id).map_or(Vec::new(), |block| block.iters.clone());
-    let (mut iters, mut loops, mut pairs) = (Vec::new(), Vec::new(), HashMap::new());
+    let (mut iters, mut loops, mut pairs) = (Vec::new(), Vec::new(), HashMap::default());
     for old in all {
         if !space.find(old.var).is_some_and(|atom| atoms.contains(&atom)) {
             continue;

@@ -10,7 +10,7 @@
 //! The loop that is named becomes spatial in the first, so that its steps may be lanes or threads. The result differs from that
 //! of one reduction in the last place of floats.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{
     Attrs, BinaryOp, Build, BuildPrim, Context, Expr, Kind as NodeKind, LoopKind, Symbol, View,
@@ -231,7 +231,7 @@ fn parts(schedule: &mut Schedule, id: Id, at: Id, loops: &[Id]) -> Result<Parts>
     };
     let factored = schedule.tree.as_for(at).map(|each| each.var);
     let (mut iters, mut rest) = (Vec::new(), Vec::new());
-    let mut of_loop: HashMap<Expr, Expr> = HashMap::new();
+    let mut of_loop: HashMap<Expr, Expr> = HashMap::default();
     let reduced: Vec<Expr> = block
         .iters
         .iter()
@@ -380,7 +380,7 @@ fn final_nest(
     stmts: impl FnOnce(&mut Schedule, Expr, HashMap<Expr, Expr>) -> Result<(Id, Id)>,
 ) -> Result<(Id, Id)> {
     let block = schedule.tree.as_block(id).cloned().expect("it was looked at before");
-    let mut renamed: HashMap<Expr, Expr> = HashMap::new();
+    let mut renamed: HashMap<Expr, Expr> = HashMap::default();
     let mut nodes: Vec<For> = Vec::new();
     let mut part = None;
     for &each in loops {
@@ -403,7 +403,7 @@ fn final_nest(
     let kind = schedule.kind_term(true);
     let (min, extent) = (part_loop.min, part_loop.extent);
     let mut iters = vec![Iter { var: own, kind, binding: part_var, min, extent }];
-    let mut inside: HashMap<Expr, Expr> = HashMap::new();
+    let mut inside: HashMap<Expr, Expr> = HashMap::default();
     for iter in &block.iters {
         if schedule.is_reduce(iter.kind) {
             continue;

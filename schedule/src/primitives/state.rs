@@ -6,7 +6,7 @@
 //! } { %best[%vi] = … ; %place[%vi] = … }              block "best" (…, %vr: reduce) … { %best[%vi] = … }           what they are together
 //! ```
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{BuildPrim, DType, Expr, View};
 use tenon_plugin_api::rule::{Joined, REDUCER};
