@@ -161,6 +161,14 @@ impl Facet for OfProgram {
         })
     }
 
+    fn concerns(task: &Task) -> bool {
+        let is_taken = |(name, value): (&String, &i64)| {
+            let mut declared = task.declared.iter();
+            declared.any(|knob| knob.name == name && (knob.least..=knob.most).contains(value))
+        };
+        task.wanted.iter().all(is_taken)
+    }
+
     fn reply(ask: &mut Task, _: refusal::Result<()>) -> Result<Reply, PassError> {
         let trace = ask.schedule.trace().to_string();
         let data = ask.cx.with_attr(ask.report(), TRACE, trace.into());

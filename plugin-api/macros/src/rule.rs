@@ -63,6 +63,9 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> Result<Token
             ::core::option::Option<::tenon_plugin_api::rule::Reply>,
         > {
             let mut ask = <#facet as ::tenon_plugin_api::rule::Facet>::ask(question)?;
+            if !<#facet as ::tenon_plugin_api::rule::Facet>::concerns(&ask) {
+                return ::core::result::Result::Ok(::core::option::Option::None);
+            }
             #guard
             let answer = ::tenon_plugin_api::rule::Answer::<
                 <#facet as ::tenon_plugin_api::rule::Facet>::Answer,

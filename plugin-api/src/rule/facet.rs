@@ -20,6 +20,11 @@ pub trait Facet: 'static {
     /// Takes a question apart.
     fn ask(question: Question<'_>) -> Result<Self::Ask<'_>>;
 
+    /// Whether a rule can have an answer at all, as far as the question tells. Where not, it is not run, and the next one is asked.
+    fn concerns(_: &Self::Ask<'_>) -> bool {
+        true
+    }
+
     /// Puts an answer into the form in which it crosses.
     fn reply(ask: &mut Self::Ask<'_>, answer: Self::Answer) -> Result<Reply>;
 

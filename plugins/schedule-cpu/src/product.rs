@@ -14,6 +14,8 @@
 //! has it the other way round. Rows are divided evenly, into tiles of two heights where need be; columns that fill no tile have
 //! one of their own. Of rows whose number is not known those that fill tiles are computed so, and the few that are left one by one;
 //! so are columns where both operands lie along the sum.
+//! Columns stand outside of all rows, so that what is loaded in vectors stays near; a *chunk* of rows stands inside of them where
+//! somebody asks for that, so that the rows stay near, too.
 //! Whatever follows the sum is done to a tile while it is there.
 
 use tenon_plugin_api::rule;
@@ -29,14 +31,15 @@ mod operands;
 pub(crate) mod tile;
 
 /// Tiles of rows by vectors of columns.
-#[rule(schedule, key = "any", benefit = 2, knobs = [rows = 1..=64, vectors = 1..=32])]
+#[rule(schedule, key = "any", benefit = 2, knobs = [rows = 1..=64, vectors = 1..=32, chunk = 0..=64])]
 fn product(task: &mut Task) -> Result<()> {
     if !task.is_for_cpu() {
         return no_product();
     }
     let machine = task.machine();
-    let wanted =
-        Wanted { rows: task.wanted("rows"), vectors: task.wanted("vectors"), is_even: false };
+    let chunk = task.wanted("chunk").unwrap_or(0);
+    let (rows, vectors) = (task.wanted("rows"), task.wanted("vectors"));
+    let wanted = Wanted { rows, vectors, is_even: chunk > 0, chunk };
     let schedule = &mut task.schedule;
     if schedule.has_loose_statements() {
         return no_product();
@@ -140,6 +143,7 @@ fn tell(task: &mut Task, operands: &Operands, shape: &Shape) -> Result<()> {
     let Tile { rows, vectors } = shape.tile(operands);
     task.choose("rows", rows)?;
     task.choose("vectors", vectors)?;
+    task.choose("chunk", shape.chunk)?;
     let form = match operands.form {
         Form::Depthwise => "both operands lie along the columns",
         Form::Columns => "one operand lies along the columns",

@@ -170,7 +170,10 @@ fn loops_over_tiles(
         let (over_columns, rest) = loops.split_at(outer.len());
         let (rows, within_columns) = rest.split_at(operands.rows.len());
         let [over, within] = of_rows(schedule, rows, shape, *part)?;
-        let outer = [over_columns, over.as_slice()].concat();
+        let outer = match shape.chunk {
+            0 => [over_columns, over.as_slice()].concat(),
+            chunk => in_chunks(schedule, over_columns.split_at(first_column), &over, chunk)?,
+        };
         let inner = [within.as_slice(), within_columns].concat();
         let mut tile = tile.clone();
         for (&at, size) in operands.rows.iter().rev().zip([part.size, shape.outer]) {
@@ -179,6 +182,38 @@ fn loops_over_tiles(
         nests.push(Nest { outer, inner, tile });
     }
     Ok(nests)
+}
+
+/// The loops over tiles with those over rows outside of those over columns, but for `chunk` steps of the last one.
+fn in_chunks(
+    schedule: &mut Schedule,
+    (others, columns): (&[Loop], &[Loop]),
+    rows: &[Loop],
+    chunk: i64,
+) -> Result<Vec<Loop>> {
+    let Some((&last, before)) = rows.split_last() else { return no_product() };
+    let (mut outside, mut inside) = (before.to_vec(), last);
+    match schedule.extent(last) {
+        Some(extent) if extent == chunk => {}
+        Some(extent) if extent % chunk == 0 && chunk > 1 => {
+            let parts = schedule.split(last, &[None, Some(chunk)], Tail::Perfect)?;
+            outside.push(parts[0]);
+            inside = parts[1];
+        }
+        Some(_) if chunk == 1 => {
+            // All rows outside: the tile stands in the last loop over columns.
+            let order = [rows, columns].concat();
+            schedule.reorder(&order)?;
+            return Ok([others, &order].concat());
+        }
+        _ => return no_product(),
+    }
+    if outside.is_empty() {
+        return no_product();
+    }
+    let order = [outside.as_slice(), columns, &[inside]].concat();
+    schedule.reorder(&order)?;
+    Ok([others, &order].concat())
 }
 
 /// The loops over tiles and those within one, of those over rows.

@@ -42,10 +42,12 @@ pub(super) struct Wanted {
     pub(super) vectors: Option<i64>,
     /// Whether tiles of one size alone will do.
     pub(super) is_even: bool,
+    /// Tiles of rows that stand inside of the loops over columns; zero for all.
+    pub(super) chunk: i64,
 }
 
 impl Wanted {
-    pub(super) const ANY: Self = Self { rows: None, vectors: None, is_even: false };
+    pub(super) const ANY: Self = Self { rows: None, vectors: None, is_even: false, chunk: 0 };
 
     fn is(self, tile: Tile) -> bool {
         self.rows.is_none_or(|rows| rows == tile.rows)
@@ -80,6 +82,8 @@ pub(super) struct Shape {
     pub(super) blocks: i64,
     /// Widths of tiles, in columns.
     pub(super) columns: Vec<Part>,
+    /// Tiles of rows that stand inside of the loops over columns; zero for all.
+    pub(super) chunk: i64,
 }
 
 /// Tiles of `size` over `count` elements.
@@ -111,7 +115,7 @@ impl Shape {
                 best = Some((cost, shape));
             }
         }
-        best.map_or_else(no_product, |(_, shape)| Ok(shape))
+        best.map_or_else(no_product, |(_, shape)| Ok(Self { chunk: wanted.chunk, ..shape }))
     }
 
     /// All shapes of tiles whose vectors are of columns.
@@ -137,6 +141,7 @@ impl Shape {
                     rows,
                     blocks,
                     columns: columns.clone(),
+                    chunk: 0,
                 }));
             }
         }
@@ -164,6 +169,7 @@ impl Shape {
             rows: evenly(rows, height),
             blocks: 1,
             columns: evenly(width, size),
+            chunk: 0,
         };
         tiles.map(shape).collect()
     }
