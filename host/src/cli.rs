@@ -31,9 +31,11 @@ mod run_on_device;
 mod run_passes;
 mod targets;
 mod trial;
+mod tune;
 
 #[cfg(feature = "static-llvm")]
 use std::env;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -51,6 +53,7 @@ use crate::registry::{
 };
 use crate::runtime::memory::keep_freed_memory;
 use crate::session::{Installation, Session};
+use crate::tune::TRIAL_COMMAND;
 use output::{Failure, warn_of_plugins};
 
 /// A tensor compiler whose every transformation is a plugin.
@@ -80,6 +83,8 @@ enum Command {
     Compile(compile::CompileArgs),
     /// Run a model or a compiled library
     Run(run::RunArgs),
+    /// Find out by measuring which schedules of a model's programs are fastest on this machine
+    Tune(tune::TuneArgs),
     /// Run passes over a module and print it
     Opt(opt::OptArgs),
     /// Find the pass after which a command fails or a result is wrong
@@ -125,6 +130,9 @@ enum Command {
         /// Threads that share the work; one a processor when left out
         threads: Option<usize>,
     },
+    /// Take times of schedules for a host that stays out of their way; not for people
+    #[command(name = TRIAL_COMMAND, hide = true)]
+    TuneTrials { target: String, threads: NonZeroUsize },
 }
 
 /// Set when the user asks the program to stop.
@@ -143,6 +151,9 @@ pub fn main() -> ExitCode {
         Command::PluginProbe { library, memory } => return probe_here(library, *memory),
         Command::PluginWorker { library, sha256, threads } => {
             return serve_passes(library, sha256, *threads);
+        }
+        Command::TuneTrials { target, threads } => {
+            return tune::trials(&cli.global, target, *threads);
         }
         _ => {}
     }
@@ -166,6 +177,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
         Command::Compile(args) => compile::compile(&cli.global, args),
         Command::Run(args) => run::run(&cli.global, args),
+        Command::Tune(args) => tune::tune(&cli.global, args),
         Command::Opt(args) => opt::opt(&cli.global, args),
         Command::Bisect(args) => bisect::bisect(&cli.global, args),
         Command::Reduce(args) => reduce::reduce(&cli.global, args),
@@ -176,8 +188,8 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Targets(command) => targets::targets(&cli.global, command),
         Command::Plugins(command) => plugins::plugins(&cli.global, command),
         Command::Pipeline(command) => pipelines::pipeline(&cli.global, command),
-        Command::PluginProbe { .. } | Command::PluginWorker { .. } => {
-            unreachable!("they work with no registry")
+        Command::PluginProbe { .. } | Command::PluginWorker { .. } | Command::TuneTrials { .. } => {
+            unreachable!("they answer to a program, and not to people")
         }
         Command::Options(command) => options::options(&cli.global, command),
     }

@@ -30,6 +30,7 @@ mod suggest;
 pub mod target;
 pub mod testing;
 pub mod text;
+pub mod tune;
 pub mod validate;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Arguments that are more than one text.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -13,10 +14,22 @@ pub(super) enum ArgumentError {
     NoDim,
     #[error("`{0}` is no integer that is not negative")]
     NotADim(String),
+    #[error("expected a time, such as 90s, 10m or 2h")]
+    NoTime,
     #[error("expected NAME=FILE.npy")]
     NoInput,
     #[error("a seed is an integer that is not negative; `compiled` compares compiled code")]
     NoSeed,
+}
+
+/// Parses a time: `90s`, `10m`, `2h`; a number alone is seconds.
+pub(super) fn parse_duration(text: &str) -> Result<Duration, ArgumentError> {
+    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)];
+    let found = units.into_iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
+    let seconds =
+        found.and_then(|(number, scale)| Some(number.trim().parse::<f64>().ok()? * scale));
+    let is_time = |seconds: &f64| (0.0..=1e9).contains(seconds);
+    seconds.filter(is_time).map(Duration::from_secs_f64).ok_or(ArgumentError::NoTime)
 }
 
 /// Parses `-D NAME=VALUE`.

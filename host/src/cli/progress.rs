@@ -32,6 +32,11 @@ impl Progress {
         self.0.set_message(text.into());
     }
 
+    /// Says something above the line, where there is one to be seen.
+    pub(super) fn above(&self, text: &str) {
+        self.0.println(text);
+    }
+
     /// Removes the line.
     pub(super) fn done(&self) {
         self.0.finish_and_clear();

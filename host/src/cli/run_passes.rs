@@ -91,6 +91,9 @@ pub(super) struct PassArgs {
     /// Values of options: 'acme.Fuse.depth=8, print.elements=10'; `tenon options list` shows all
     #[arg(long, value_name = "KEY=VALUE,…", add = complete::config())]
     config: Vec<String>,
+    /// Schedule programs as was measured best: a file that `tenon tune` has written
+    #[arg(long, value_name = "FILE")]
+    tune_db: Option<PathBuf>,
     /// Passes that do not run
     #[arg(long, value_delimiter = ',', value_name = "NAMES", add = complete::pass_list())]
     disable: Vec<String>,
@@ -158,6 +161,7 @@ impl PassArgs {
             pipeline: Pipeline::Text(pipeline.to_owned()),
             opt_level: self.opt_level,
             config: self.config.clone(),
+            tune_db: self.tune_db.clone(),
             disabled: self.disable.clone(),
             required: self.require.clone(),
             instruments: self.instrument.clone(),

@@ -144,6 +144,26 @@ impl Settings {
         Ok(())
     }
 
+    /// Sets an option of all passes that declare it, of whatever plugin, and says how many these are. `text` is what the user
+    /// wrote.
+    pub fn set_of_all(
+        &mut self,
+        registry: &Registry,
+        option: &str,
+        value: &OptionValue,
+        text: &str,
+    ) -> usize {
+        let source = Source::new("the options", text.to_owned());
+        let is_meant = |key: &str| key.rsplit_once('.').is_some_and(|(_, name)| name == option);
+        let declared = Self::declared(registry).into_iter();
+        let keys = declared.map(|declared| declared.key).filter(|key| is_meant(key));
+        keys.map(|key| {
+            let place = Place::in_pipeline(&source, 0..text.len());
+            self.values.insert(key, Set { value: value.clone(), place });
+        })
+        .count()
+    }
+
     /// The value that was set, by the full key.
     pub fn get(&self, key: &str) -> Option<&OptionValue> {
         self.values.get(key).map(|set| &set.value)

@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitIdStatus};
 
 /// A child, which is ended when this is dropped.
-pub(super) struct Child {
+pub(crate) struct Child {
     process: process::Child,
     lines: ChildStdout,
     /// What was read behind the last line.
@@ -27,7 +27,7 @@ pub(super) struct Child {
 
 /// Why no more lines come.
 #[derive(Debug)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// The process ended.
     Exited(ExitStatus),
     /// It was ended since the time was up.
@@ -63,7 +63,7 @@ const LONGEST_FILE: u64 = 64 << 20;
 
 impl Child {
     /// Starts the program with a hidden command and its arguments.
-    pub(super) fn start(
+    pub(crate) fn start(
         program: &Path,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
         input: Stdio,
@@ -79,14 +79,14 @@ impl Child {
     }
 
     /// Writes a line to the child, whose input is a pipe.
-    pub(super) fn tell(&mut self, line: &str) -> io::Result<()> {
+    pub(crate) fn tell(&mut self, line: &str) -> io::Result<()> {
         let input = self.process.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         input.write_all(format!("{line}\n").as_bytes())
     }
 
     /// The next line. Every now and then `is_awaited` is asked, however much the child says; it is ended when nobody
     /// waits any more, or when the time is up.
-    pub(super) fn line(
+    pub(crate) fn line(
         &mut self,
         until: Option<Instant>,
         mut is_awaited: impl FnMut(&mut Child) -> bool,
@@ -233,7 +233,7 @@ fn remaining(until: Option<Instant>) -> Duration {
 }
 
 /// What a child does first: it ends with its parent, and leaves no image of its memory. Gives where its lines go.
-pub(super) fn begin() -> io::Result<File> {
+pub(crate) fn begin() -> io::Result<File> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     limit(Resource::Core, 0)?;
     let lines = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;

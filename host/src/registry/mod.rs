@@ -39,7 +39,7 @@ mod trust;
 mod worker;
 
 pub use crate::border::PassFailure;
-pub(crate) use child::limit_memory;
+pub(crate) use child::{Child, begin as begin_child, limit_memory};
 pub use config::{
     Config, ConfigError, DirConfig, Edit, Enable, PassConfig, PinConfig, PipelineConfig,
     PipelineContent, Place, Set, TrustConfig,
@@ -64,7 +64,7 @@ pub use open::{GetPassError, LoadedPass};
 pub use option::{Misfit, OptionRecord, OptionType, OptionValue, Scalar};
 pub use probe::{PROBE_COMMAND, ProbeLimits, probe_here, try_out};
 pub use reason::Reason;
-pub use rule_record::RuleRecord;
+pub use rule_record::{KnobRecord, RuleRecord};
 pub(crate) use spelling::is_name_char;
 pub use state::{Quarantined, State};
 pub use trust::TrustPolicy;

@@ -3,16 +3,21 @@
 use std::path::PathBuf;
 
 use super::{Session, SessionError};
+use crate::diagnostics::Diagnostic;
 use crate::executable::CompileOptions;
 use crate::ir::Module;
 use crate::passes::{
     FromPlugin, Pass, PassContext, PassLimit, Plan, PlanError, Settings, Validate, VerifyEach,
     plan_with,
 };
+use crate::registry::OptionValue;
 use crate::target::Target;
 
 /// The level of all passes but those that may cost more than they bring.
 const DEFAULT_LEVEL: u8 = 3;
+
+/// The option of passes that read what was measured of schedules.
+const TUNE_DB: &str = "tune_db";
 
 /// How a model is compiled. The default is what `tenon compile` does without options.
 #[derive(Clone, Debug)]
@@ -23,6 +28,9 @@ pub struct Options {
     pub opt_level: u8,
     /// Values of options, as `acme.Fuse.depth=8, print.elements=10`.
     pub config: Vec<String>,
+    /// What was measured of schedules: a file that `tenon tune` has written. It is the option `tune_db` of all passes that have
+    /// one.
+    pub tune_db: Option<PathBuf>,
     /// Passes that do not run, by name or alias; this wins over everything.
     pub disabled: Vec<String>,
     /// Passes that run whatever their level, by name or alias.
@@ -47,6 +55,7 @@ impl Default for Options {
             pipeline: Pipeline::Auto,
             opt_level: DEFAULT_LEVEL,
             config: Vec::new(),
+            tune_db: None,
             disabled: Vec::new(),
             required: Vec::new(),
             instruments: Vec::new(),
@@ -110,6 +119,15 @@ impl Session {
         let mut settings = Settings::default();
         for text in &options.config {
             settings.set_text(&self.registry, text)?;
+        }
+        if let Some(path) = &options.tune_db {
+            let value = OptionValue::Str(path.display().to_string());
+            let text = format!("tune_db = {}", path.display());
+            if settings.set_of_all(&self.registry, TUNE_DB, &value, &text) == 0 {
+                let text =
+                    "no pass that is known reads a tuning database: none has the option `tune_db`";
+                return Err(Diagnostic::error(text).into());
+            }
         }
         Ok(settings)
     }

@@ -58,8 +58,7 @@ pub fn compare_compiled(
     // What an infinity is as an integer, a processor decides.
     for run in computed.runs.iter().filter(|run| run.numbers != Numbers::Infinite) {
         let found = run_compiled(&model, &run.inputs)?;
-        let expected = tensors(&run.result).into_iter().map(Value::Tensor).collect();
-        let expected = Value::Tuple(Tuple::new(expected));
+        let expected = tuple_of(&run.result);
         let compared =
             reference.tolerance().compare(&expected, &found, &run.undefined, run.numbers);
         if let Err(mismatch) = compared {
@@ -69,15 +68,25 @@ pub fn compare_compiled(
     Ok(function)
 }
 
-/// The outputs of compiled code, as a tuple.
-fn run_compiled(model: &Model, inputs: &[Value]) -> Result<Value, CompiledError> {
+/// A result as compiled code gives it: a tuple of its tensors.
+pub(super) fn tuple_of(result: &Value) -> Value {
+    Value::Tuple(Tuple::new(tensors(result).into_iter().map(Value::Tensor).collect()))
+}
+
+/// Inputs as compiled code takes them.
+pub(super) fn inputs_of(model: &Model, inputs: &[Value]) -> Result<Vec<TensorBuffer>, TensorError> {
     let inputs = inputs.iter().flat_map(tensors).enumerate().map(|(number, tensor)| {
         // Sizes may be given as a number. Whether there are as many inputs says the model.
         let is_number = model.inputs().get(number).is_some_and(|spec| spec.shape.is_empty());
         let shape = if is_number { Vec::new() } else { tensor.shape().to_vec() };
         buffer(&tensor, &shape)
     });
-    let inputs: Vec<TensorBuffer> = inputs.collect::<Result<_, TensorError>>()?;
+    inputs.collect()
+}
+
+/// The outputs of compiled code, as a tuple.
+pub(super) fn run_compiled(model: &Model, inputs: &[Value]) -> Result<Value, CompiledError> {
+    let inputs = inputs_of(model, inputs)?;
     let inputs: Vec<TensorRef<'_>> = inputs.iter().map(TensorBuffer::as_ref).collect();
     let outputs = model.run(&inputs, None)?;
     let outputs = outputs.iter().zip(model.outputs());

@@ -10,11 +10,13 @@
 //! After G. C. Necula, "Translation validation for an optimizing compiler", PLDI 2000, with testing in the
 //! place of proof.
 
+mod case;
 mod compare;
 mod compiled;
 mod inputs;
 mod reference;
 
+pub(crate) use case::{Case, Unjudged};
 pub use compare::{Mismatch, Tolerance};
 pub use compiled::{CompiledError, compare_compiled};
 pub use reference::{Difference, How, Reference};

@@ -6,12 +6,14 @@
 //!     block "B" … } }                                                                    block "B" … } }
 //! ```
 //!
-//! A program's own trace, its attribute `schedule`, comes first; otherwise the rules of the facet `schedule` are asked, for the
+//! A program's own trace, its attribute `schedule`, comes first. What was measured, its attribute `tuned`, comes next: a trace, or
+//! values of knobs; one that does not go is told of, and is no error. Otherwise the rules of the facet `schedule` are asked, for the
 //! operator that it computes and then for any program, with the values of knobs that its attribute `knobs` names. What they tell
 //! of their answer is its attribute `scheduled`. Programs without blocks, and those that were scheduled, are left alone.
 //!
 //! `tir.LowerBlocks` comes afterwards.
 
+use tenon_plugin_api::ir::TermView;
 use tenon_plugin_api::prelude::*;
 use tenon_plugin_api::program::OP_NAME;
 use tenon_schedule::{Answered, OfProgram, TraceError, ask};
@@ -22,6 +24,8 @@ use crate::schedule::replay;
 const SCHEDULE: &str = "schedule";
 /// Attribute of a tensor program: values of knobs that are to be taken.
 const KNOBS: &str = "knobs";
+/// Attribute of a tensor program: how it runs best, as far as somebody has measured: `trace` or `knobs`, and `because`.
+const TUNED: &str = "tuned";
 /// Attribute of a tensor program: which rule scheduled it, with which knobs, why, and what that is thought to cost.
 const SCHEDULED: &str = "scheduled";
 /// Attribute of a tensor program: what was applied to it.
@@ -50,13 +54,65 @@ fn apply_schedules(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimF
         let attrs = cx.without_attr(func.attrs(), SCHEDULE);
         return replay(&with_attrs(&func, attrs)?, &script, cx);
     }
-    let op = attrs.str(OP_NAME).map(|name| cx.symbol(name));
-    let mut rw = func.edit();
-    let answer = ask(&mut cx.rules::<OfProgram>(), &mut rw, op, cx.target_attrs())?;
-    let Some(Answered { trace, report }) = answer else { return Ok(func) };
+    if let Some(TermView::Dict(tuned)) = attrs.get(TUNED) {
+        let plain = with_attrs(&func, cx.without_attr(func.attrs(), TUNED))?;
+        if let Some(scheduled) = as_measured(&plain, tuned, cx)? {
+            return Ok(scheduled);
+        }
+        return by_rules(&plain, cx);
+    }
+    by_rules(&func, cx)
+}
+
+/// Schedules a program by the rules.
+fn by_rules(func: &PrimFunc, cx: &PassContext) -> Result<PrimFunc> {
+    let Some(Answered { trace, report }) = answer(func, cx)? else { return Ok(func.clone()) };
     let report = AttrValue::Term(Term(report.0));
     let attrs = cx.with_attr(cx.without_attr(func.attrs(), KNOBS), SCHEDULED, report);
-    replay(&with_attrs(&func, attrs)?, &trace, cx)
+    replay(&with_attrs(func, attrs)?, &trace, cx)
+}
+
+/// What the rules answer.
+fn answer(func: &PrimFunc, cx: &PassContext) -> Result<Option<Answered>> {
+    let op = cx.terms().attrs(func.attrs()).str(OP_NAME).map(|name| cx.symbol(name));
+    ask(&mut cx.rules::<OfProgram>(), &mut func.edit(), op, cx.target_attrs())
+}
+
+/// Schedules a program as somebody has measured that it runs best; nothing where that does not go any more.
+fn as_measured(
+    func: &PrimFunc,
+    tuned: AttrsView<'_>,
+    cx: &PassContext,
+) -> Result<Option<PrimFunc>> {
+    let because = tuned.str("because").unwrap_or_default();
+    let tell = |report: Attrs| {
+        let report = cx.with_attr(report, "because", because.into());
+        cx.with_attr(func.attrs(), SCHEDULED, AttrValue::Term(Term(report.0)))
+    };
+    if let Some(trace) = tuned.str("trace")
+        && let Ok(script) = trace.parse()
+    {
+        // What the rules would do tells how much there is to do, and which rule it was.
+        let of_rules = answer(func, cx)?.map_or(Attrs::NONE, |answer| answer.report);
+        let rule = tuned.str("rule").unwrap_or_default();
+        let mut report = cx.with_attr(cx.without_attr(of_rules, KNOBS), "rule", rule.into());
+        if let Some(knobs) = tuned.term(KNOBS) {
+            report = cx.with_attr(report, KNOBS, AttrValue::Term(knobs));
+        }
+        if let Ok(scheduled) = replay(&with_attrs(func, tell(report))?, &script, cx) {
+            return Ok(Some(scheduled));
+        }
+    }
+    if let Some(knobs) = tuned.term(KNOBS) {
+        let attrs = cx.with_attr(func.attrs(), KNOBS, AttrValue::Term(knobs));
+        if let Ok(Some(Answered { trace, report })) = answer(&with_attrs(func, attrs)?, cx) {
+            return replay(&with_attrs(func, tell(report))?, &trace, cx).map(Some);
+        }
+    }
+    cx.warn(&format!(
+        "what was measured of a program does not go any more, and the rules schedule it: {because}"
+    ));
+    Ok(None)
 }
 
 fn with_attrs(program: &PrimFunc, attrs: Attrs) -> Result<PrimFunc> {

@@ -12,6 +12,7 @@
 //! separate instructions. `split@1(…)` says the version of a primitive for which the trace was written; without it, it is 1.
 
 mod map;
+mod mutate;
 mod parse;
 mod primitive;
 mod print;

@@ -13,21 +13,21 @@ const MAX_ITEMS: usize = 4096;
 /// A trace as it is written, before it is applied to a program.
 #[derive(Clone, Debug)]
 pub struct Script {
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
 }
 
 /// An instruction as it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// `[i] = …` names a list of one.
-    primitive: &'static Primitive,
-    args: Vec<Raw>,
+    pub(super) primitive: &'static Primitive,
+    pub(super) args: Vec<Raw>,
 }
 
 /// An argument as it is written: names are resolved when it is known what they name.
 #[derive(Clone, Debug)]
-enum Raw {
+pub(super) enum Raw {
     Name(String),
     Int(i64),
     Text(String),

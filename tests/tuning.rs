@@ -1,0 +1,270 @@
+//! Tuning from the command line: what is kept, that nothing is lost, and what is done with what was kept.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "models/program.rs"]
+mod program;
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use program::tenon;
+use serde_json::{Value, json};
+
+/// A product with something behind it, and something else: two programs.
+const MODEL: &str = "fn @main(%x: f32[48, 64], %w: f32[64, 80], %b: f32[80]) {
+  %p = matmul(%x, %w)
+  %s = add(%p, %b)
+  %y = nn.relu(%s)
+  %z = nn.softmax(%y)
+  ret %z
+}
+";
+
+/// A folder with a model.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().expect("a folder"));
+        fs::write(place.path("model.ir"), MODEL).expect("written");
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// `tenon COMMAND model.ir`.
+    fn tenon(&self, command: &str) -> Command {
+        let mut tenon = tenon();
+        tenon.arg(command).arg(self.path("model.ir"));
+        tenon
+    }
+
+    /// Tunes on one thread.
+    fn tune(&self) -> Command {
+        let mut tune = self.tenon("tune");
+        tune.arg("--db").arg(self.path("tuned.jsonl")).args(["--threads", "1", "--json"]);
+        tune
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        lines(&self.path("tuned.jsonl"))
+    }
+
+    /// The keys of the program that computes `op`, as `tenon tune` finds them.
+    fn keys(&self, op: &str) -> Value {
+        let mut opt = self.tenon("opt");
+        let text = say(opt.args(["--pipeline", "tasks"])).1;
+        let line = text.lines().find(|line| line.contains(&format!("op_name = \"{op}\"")));
+        let line = line.unwrap_or_else(|| panic!("a program computes {op}: {text}"));
+        let key = |name: &str| {
+            let from = line.split_once(&format!("{name} = \"")).expect("it has the key").1;
+            from.split_once('"').expect("it ends").0.to_owned()
+        };
+        json!({ "program": key("program"), "anchor": key("anchor"), "sizes": key("sizes"), "target": key("target") })
+    }
+
+    /// A database with one line, which says that a program runs best with this trace and these knobs.
+    fn claim(&self, op: &str, trace: &str, knobs: &Value) {
+        let keys = self.keys(op);
+        let text = |key: &str| keys[key].as_str().expect("a text").to_owned();
+        let [program, anchor, sizes, target] = ["program", "anchor", "sizes", "target"].map(text);
+        let line = format!(
+            "{{\"v\":1,\"program\":\"{program}\",\"anchor\":\"{anchor}\",\"sizes\":\"{sizes}\",\"target\":\"{target}\",\
+             \"found\":\"best\",\"schedule\":\"{program}\",\"op\":\"{op}\",\"rule\":\"acme::rule\",\"knobs\":{knobs},\
+             \"trace\":{},\"ms\":0.5,\"default_ms\":1.0,\"judge\":\"evaluator\",\"cpu\":\"acme\",\"tenon\":\"1.0.0\"}}\n",
+            json!(trace)
+        );
+        fs::write(self.path("tuned.jsonl"), line).expect("written");
+    }
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+}
+
+/// Runs a command to its end: its exit code, and what it said on both outputs.
+#[track_caller]
+fn say(command: &mut Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("the program was built");
+    let [out, error] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+    (status.code().expect("it exits"), out, error)
+}
+
+/// Ends a process at once, and with it those that it has started.
+fn kill(child: &mut Child) {
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+}
+
+/// The processes that another has started.
+fn children_of(id: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|id| id.parse().ok()).collect()
+}
+
+#[track_caller]
+fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_there() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what} does not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn what_is_measured_is_kept_and_nothing_is_measured_twice() {
+    let place = Place::new();
+    let (code, out, error) = say(place.tune().args(["--trials", "10"]));
+    assert_eq!(code, 0, "{error}");
+    let told: Value = serde_json::from_str(&out).expect("JSON");
+    let tasks = told["tasks"].as_array().expect("tasks");
+    assert_eq!(tasks.len(), 2, "{out}");
+    let tried: u64 = tasks.iter().filter_map(|task| task["tried"].as_u64()).sum();
+    assert!(tried >= 10, "{out}");
+    assert!(tasks.iter().all(|task| task["default_ms"].as_f64() > Some(0.0)), "{out}");
+    assert!(told["model"]["default_ms"].as_f64() > Some(0.0), "{out}");
+    assert_eq!(place.lines().len() as u64, tried);
+
+    let (code, _, error) = say(place.tune().args(["--trials", "10"]));
+    assert_eq!(code, 0, "{error}");
+    let all = place.lines();
+    assert!(all.len() as u64 >= tried + 10, "the second run goes on");
+    let different: HashSet<String> =
+        all.iter().map(|line| format!("{} {}", line["program"], line["schedule"])).collect();
+    assert_eq!(different.len(), all.len(), "nothing is measured twice");
+    is_right(&place);
+}
+
+/// Compares what is compiled with the database with what the evaluator computes.
+#[track_caller]
+fn is_right(place: &Place) {
+    let mut compile = place.tenon("compile");
+    compile.arg("-o").arg(place.path("model.so")).arg("--validate=compiled");
+    let (code, _, error) = say(compile.arg("--tune-db").arg(place.path("tuned.jsonl")));
+    assert_eq!(code, 0, "{error}");
+    assert!(error.contains("computes what the evaluator does"), "{error}");
+}
+
+#[test]
+fn nothing_is_lost_when_it_is_killed() {
+    let place = Place::new();
+    let mut tune = place.tune();
+    let mut child = tune.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    wait_for("a line", || !fs::read(place.path("tuned.jsonl")).unwrap_or_default().is_empty());
+    let trials = children_of(child.id());
+    assert_eq!(trials.len(), 1, "one process takes times");
+    kill(&mut child);
+    wait_for("the end of the process that takes times", || {
+        !Path::new(&format!("/proc/{}", trials[0])).exists()
+    });
+    let before = place.lines().len();
+    assert!(before > 0);
+    let (code, _, error) = say(place.tune().args(["--trials", "4"]));
+    assert_eq!(code, 0, "{error}");
+    assert!(place.lines().len() >= before + 4);
+}
+
+#[test]
+fn a_process_that_dies_while_it_measures_is_a_failure_of_the_candidate_alone() {
+    let place = Place::new();
+    let mut tune = place.tune();
+    tune.args(["--trials", "12"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = tune.spawn().expect("it starts");
+    let mut killed = HashSet::new();
+    wait_for("the end", || {
+        let has_lines = !fs::read(place.path("tuned.jsonl")).unwrap_or_default().is_empty();
+        for id in children_of(child.id()) {
+            if has_lines && killed.len() < 2 && killed.insert(id) {
+                let killed = Command::new("kill").arg("-9").arg(id.to_string()).status();
+                killed.expect("there is a `kill`");
+            }
+        }
+        child.try_wait().expect("it can be asked").is_some()
+    });
+    assert!(child.wait().expect("it has ended").success());
+    assert!(!killed.is_empty());
+    assert!(place.lines().len() >= 10, "it goes on");
+}
+
+#[test]
+fn what_was_measured_is_used_and_explained() {
+    let place = Place::new();
+    place.claim("matmul_add_relu", "b = anchor()", &json!({}));
+    let mut compile = place.tenon("compile");
+    compile.arg("-o").arg(place.path("model.so")).arg("--explain-schedules");
+    let (code, _, error) = say(compile.arg("--tune-db").arg(place.path("tuned.jsonl")));
+    assert_eq!(code, 0, "{error}");
+    assert!(error.contains("acme::rule"), "{error}");
+    assert!(
+        error.contains("0.5000 ms measured, where the rules choose 1.0000, on acme"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_does_not_go_any_more_is_told_of_and_left_out() {
+    let place = Place::new();
+    place.claim(
+        "matmul_add_relu",
+        "b = block(\"no such block\"); parallel(b)",
+        &json!({ "rows": 63, "vectors": 31 }),
+    );
+    let text = fs::read_to_string(place.path("tuned.jsonl")).expect("there");
+    fs::write(place.path("tuned.jsonl"), format!("{text}hello\n{}", &text[..40])).expect("written");
+    let mut run = place.tenon("compile");
+    run.arg("-o").arg(place.path("model.so")).arg("--explain-schedules");
+    let (code, _, error) = say(run.arg("--tune-db").arg(place.path("tuned.jsonl")));
+    assert_eq!(code, 0, "{error}");
+    assert!(error.contains("does not go any more"), "{error}");
+    assert!(error.contains("2 lines of"), "{error}");
+    assert!(!error.contains("acme::rule"), "{error}");
+    is_right(&place);
+}
+
+#[test]
+fn errors_name_what_is_wrong() {
+    let place = Place::new();
+    let with = |command: &str, option: &str, path: &Path| {
+        let mut tenon = place.tenon(command);
+        tenon.arg(option).arg(path);
+        tenon
+    };
+    let more = |arguments: [&str; 2]| {
+        let mut tune = place.tune();
+        tune.args(arguments);
+        tune
+    };
+    let cases = [
+        (with("run", "--tune-db", &place.path("none.jsonl")), "cannot be read"),
+        (with("tune", "--db", &place.path("")), "cannot be opened"),
+        (with("tune", "--db", &place.path("model.ir")), "model.ir"),
+        (more(["--target", "aarch64-linux-gnu"]), "cannot be run on this machine"),
+        (more(["--disable", "tune.MarkTasks"]), "no program that could be tuned"),
+    ];
+    for (mut command, expected) in cases {
+        let (code, out, error) = say(&mut command);
+        assert_eq!(code, 1, "{out}{error}");
+        assert!(error.contains(expected), "{error}");
+    }
+    let (code, _, error) = say(place.tune().args(["--time", "soon"]));
+    assert_eq!(code, 2);
+    assert!(error.contains("such as 90s, 10m or 2h"), "{error}");
+}
+
+/// Programs of unknown shapes are not measured, and told of.
+#[test]
+fn what_cannot_be_measured_is_told_of() {
+    let place = Place::new();
+    let text = MODEL.replace("48", "n");
+    fs::write(place.path("model.ir"), text).expect("written");
+    let (code, out, error) = say(place.tune().args(["--trials", "1"]));
+    assert_eq!(code, 1, "{out}{error}");
+    assert!(error.contains("no program that could be tuned"), "{error}");
+    assert!(error.contains("-D binds dimensions"), "{error}");
+}
