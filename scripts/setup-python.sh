@@ -49,11 +49,20 @@ install() { # FILE MODULE
   touch "$stamp"
 }
 
+# The same for what a few tests alone need.
+install_if_there() { # FILE MODULE
+  (
+    unavailable() { echo "setup: $1; what needs $2 will be skipped" >&2; exit 0; }
+    install "$1" "$2"
+  )
+}
+
 command -v python3 >/dev/null || unavailable "python3 is missing"
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
   unavailable "python3 is older than 3.11, which the pinned wheels need"
 install tests/models/requirements.txt onnxruntime
 install python/tests/requirements.txt mypy
+install_if_there python/tests/cluster.txt ray
 if $train; then install examples/digits/requirements.txt sklearn; fi
 if $cuda; then install tests/cuda/requirements.txt nvidia; fi
 if $bench; then install benches/requirements.txt openvino; fi

@@ -240,7 +240,11 @@ fn errors_name_what_is_wrong() {
         tune.args(arguments);
         tune
     };
+    let mut without_python = place.tune();
+    without_python.args(["--ray", "auto"]).env("PATH", place.path(""));
     let cases = [
+        (without_python, "--ray needs a `python3`"),
+        (more(["--only", "no-such-key"]), "known by no-such-key"),
         (with("run", "--tune-db", &place.path("none.jsonl")), "cannot be read"),
         (with("tune", "--db", &place.path("")), "cannot be opened"),
         (with("tune", "--db", &place.path("model.ir")), "model.ir"),

@@ -1,6 +1,7 @@
 //! The session: reading, passes, code.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
@@ -19,6 +20,7 @@ use tenon_host::session::{
     Dims, Installation, Model, Observer, Options, Pipeline, SessionError, Validation, Watch,
 };
 use tenon_host::target::Target;
+use tenon_host::tune::{Budget, TuneError, Tuning};
 
 use crate::errors::{exception, failure, of_session};
 use crate::executable::Executable;
@@ -33,6 +35,8 @@ const HEARING: Duration = Duration::from_millis(50);
 #[pyclass(frozen, module = "tenon._core")]
 pub(crate) struct Session {
     session: tenon_host::session::Session,
+    installation: Installation,
+    registries: Vec<PathBuf>,
 }
 
 #[pymethods]
@@ -44,7 +48,7 @@ impl Session {
         let installation = Installation::at(program);
         let session = tenon_host::session::Session::open(&installation, &registries);
         let session = session.map_err(|error| exception("Error", &error.to_diagnostics()))?;
-        Ok(Session { session })
+        Ok(Session { session, installation, registries })
     }
 
     /// Reads a file that ends in `.onnx`, or a module's text.
@@ -139,6 +143,43 @@ impl Session {
         let lowered = self.lowered(py, &module.model, &target, &options, instruments, &raised)?;
         let made = py.detach(|| self.session.generate(&lowered, &target, &options));
         Executable::of_code(made.map_err(|error| of_session(&error))?, threads)
+    }
+
+    /// Measures which schedules of a module's programs are fastest, keeps what it finds in the file `db`, and says what came of
+    /// it as JSON. A limit that is None is none.
+    #[allow(clippy::too_many_arguments, reason = "Python names them")]
+    fn tune(
+        &self,
+        py: Python<'_>,
+        module: &Module,
+        target: &str,
+        options: &Bound<'_, PyDict>,
+        db: PathBuf,
+        trials: Option<usize>,
+        seconds: Option<f64>,
+        threads: NonZeroUsize,
+        only: Vec<String>,
+    ) -> PyResult<String> {
+        let (options, _) = read_options(options)?;
+        let target = read_target(target)?;
+        let time = seconds.map(Duration::try_from_secs_f64).transpose();
+        let time = time.map_err(|error| PyValueError::new_err(format!("time: {error}")))?;
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let run = || {
+            let Session { session, installation, registries } = self;
+            let tuning = Tuning::new(session, installation, registries, &target, threads, &db);
+            let tuning = tuning.within(Budget { trials, time }).only(only);
+            tuning.cancelled_by(cancelled.clone()).run(&module.model, &options, &mut |_| {})
+        };
+        let (outcome, signal) = while_hearing(py, &cancelled, run)?;
+        if let Some(signal) = signal {
+            return Err(signal);
+        }
+        let outcome = outcome.map_err(|error| match &error {
+            TuneError::Session(error) => of_session(error),
+            _ => failure("Error", &error),
+        })?;
+        Ok(json!(outcome).to_string())
     }
 }
 
@@ -255,6 +296,7 @@ fn read_options(given: &Bound<'_, PyDict>) -> PyResult<(Options, Vec<Arc<Raised>
             "required" => options.required = value.extract()?,
             "instruments" => options.instruments = value.extract()?,
             "verify_each" => options.verify_each = value.extract()?,
+            "tune_db" => options.tune_db = value.extract()?,
             "validate" => {
                 options.validate = value.extract::<bool>()?.then_some(Validation::Compiled);
             }

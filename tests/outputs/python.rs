@@ -59,6 +59,11 @@ fn passes_in_python() {
 }
 
 #[test]
+fn clusters_in_python() {
+    test("test_cluster.py");
+}
+
+#[test]
 fn torch_in_python() {
     test("test_torch.py");
 }

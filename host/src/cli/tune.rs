@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use clap::Args;
@@ -42,6 +42,15 @@ pub(super) struct TuneArgs {
     /// Measure what is drawn, rather than what rules predict to be fast
     #[arg(long)]
     random: bool,
+    /// Tune the programs alone that are known by these keys, as --list tells them
+    #[arg(long, value_delimiter = ',', value_name = "KEYS")]
+    only: Vec<String>,
+    /// Say which programs would be tuned, and measure none
+    #[arg(long)]
+    list: bool,
+    /// Measure on the workers of a Ray cluster: its address, or `auto`; with the package for Python that `python3` has
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["random", "list"])]
+    ray: Option<String>,
     /// Bind a symbolic dimension
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
     dims: Vec<(String, i64)>,
@@ -50,6 +59,9 @@ pub(super) struct TuneArgs {
 }
 
 pub(super) fn tune(global: &Global, args: &TuneArgs) -> Result<(), Failure> {
+    if let Some(address) = &args.ray {
+        return on_cluster(args, address);
+    }
     let session = global.open_session()?;
     let target = args.passes.target()?;
     let model = session.read(&args.model, &args.dims.iter().cloned().collect())?;
@@ -60,19 +72,50 @@ pub(super) fn tune(global: &Global, args: &TuneArgs) -> Result<(), Failure> {
     let options = args.passes.options("default");
     let budget = Budget { trials: args.trials, time: args.time };
     let strategy = if args.random { Strategy::Random } else { Strategy::Model };
-    let tuning =
-        Tuning::new(&session, &installation, &global.registry, &target, threads, &args.db)?;
-    let mut tuning = tuning.within(budget).by(strategy);
+    let tuning = Tuning::new(&session, &installation, &global.registry, &target, threads, &args.db);
+    let mut tuning = tuning.within(budget).by(strategy).only(args.only.clone());
+    if args.list {
+        return list(global, &tuning.list(&model, &options)?);
+    }
     let mut screen =
         Screen { progress: Progress::new(), sums: String::new(), is_quiet: global.json };
     let outcome = tuning.run(&model, &options, &mut |event| screen.tell(event));
     screen.progress.done();
     let outcome = outcome?;
-    let network = match outcome.is_stopped {
-        true => Err("it was stopped".to_owned()),
-        false => compare_network(&session, &model, &target, &options, threads, &args.db),
+    let network = match (outcome.is_stopped, args.only.is_empty()) {
+        (true, _) => Err("it was stopped".to_owned()),
+        (_, false) => Err("only some of its programs were tuned".to_owned()),
+        _ => compare_network(&session, &model, &target, &options, threads, &args.db),
     };
     tell(global, &outcome, &network)
+}
+
+/// Lets the package for Python do it, which knows Ray.
+fn on_cluster(args: &TuneArgs, address: &str) -> Result<(), Failure> {
+    if !args.dims.is_empty() {
+        let text = "--ray takes a model without -D: `tenon opt` binds dimensions";
+        return Err(Failure::new(text));
+    }
+    let mut python = Command::new("python3");
+    python.args(["-m", "tenon.cluster"]).arg(&args.model).arg("--db").arg(&args.db);
+    python.args(["--address", address, "--target", &args.passes.target]);
+    python.args(["--threads", &args.threads.max(1).to_string()]);
+    if let Some(trials) = args.trials {
+        python.args(["--trials", &trials.to_string()]);
+    }
+    if let Some(time) = args.time {
+        python.args(["--time", &time.as_secs_f64().to_string()]);
+    }
+    if !args.only.is_empty() {
+        python.arg("--only").args(&args.only);
+    }
+    let help = "--ray needs a `python3` that has the packages tenon and ray";
+    let ran = python.status();
+    let ran = ran.map_err(|error| Failure::new(format!("python3: {error}")).help(help))?;
+    match ran.success() {
+        true => Ok(()),
+        false => Err(Failure::new("the tuning on a cluster failed").help(help)),
+    }
 }
 
 /// The process that takes times. Whoever started it is told all there is to tell through a pipe.
@@ -120,6 +163,18 @@ impl Screen {
     }
 }
 
+/// Says which programs would be tuned.
+fn list(global: &Global, outcome: &Outcome) -> Result<(), Failure> {
+    if global.json {
+        return print_json(outcome);
+    }
+    let row = |task: &TaskReport| {
+        let TaskReport { key, weight, name, op, .. } = task;
+        vec![key.clone(), weight.to_string(), format!("@{name}"), op.clone()]
+    };
+    print(table(&outcome.tasks.iter().map(row).collect::<Vec<_>>()))
+}
+
 /// Says what came of it.
 fn tell(
     global: &Global,
@@ -127,19 +182,13 @@ fn tell(
     network: &Result<NetworkTimes, String>,
 ) -> Result<(), Failure> {
     if global.json {
-        let tasks: Vec<_> = outcome.tasks.iter().map(task_json).collect();
-        let skipped: Vec<_> = outcome
-            .skipped
-            .iter()
-            .map(|(name, why)| json!({ "program": name, "why": why }))
-            .collect();
         let network = match network {
             Ok(times) => json!({ "default_ms": times.default, "tuned_ms": times.tuned }),
             Err(why) => json!({ "why_not": why }),
         };
-        return print_json(&json!({
-            "tasks": tasks, "skipped": skipped, "stopped": outcome.is_stopped, "model": network,
-        }));
+        let mut told = serde_json::to_value(outcome)?;
+        told["model"] = network;
+        return print_json(&told);
     }
     let rows = outcome.tasks.iter().map(task_row);
     let head = ["ms", "tuned", "calls", "trials", "failed", "refused", "program", ""];
@@ -167,13 +216,4 @@ fn task_row(task: &TaskReport) -> Vec<String> {
         format!("@{}", task.name),
         task.why_not.clone().unwrap_or_else(|| task.op.clone()),
     ]
-}
-
-fn task_json(task: &TaskReport) -> serde_json::Value {
-    json!({
-        "program": task.name, "op": task.op, "calls": task.weight,
-        "default_ms": task.default_ms, "best_ms": task.best_ms, "schedule": task.schedule,
-        "tried": task.tried, "failed": task.failed, "refused": task.refused,
-        "why_not": task.why_not,
-    })
 }

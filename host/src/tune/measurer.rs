@@ -62,6 +62,11 @@ impl Measurer {
         Measurer { program, cpu, arguments, cancelled, child: None, known: None }
     }
 
+    /// Is stopped when this flag is set.
+    pub(super) fn cancelled_by(&mut self, flag: Arc<AtomicBool>) {
+        self.cancelled = flag;
+    }
+
     /// Tells of a task, unless that is known. Who judges it.
     pub(super) fn prepare(&mut self, number: usize, task: &Task) -> Result<String, NoTime> {
         if let Some((known, judge)) = &self.known

@@ -2,8 +2,11 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use tenon_tuning::{Appender, Best, Database, Found, Line, digest};
 use thiserror::Error;
 
@@ -40,6 +43,8 @@ pub enum TuneError {
     Database { path: PathBuf, what: &'static str, error: std::io::Error },
     #[error("code for {0} cannot be run on this machine, so nothing can be measured")]
     OtherMachine(String),
+    #[error("the model has no program that is known by {0}")]
+    Unknown(String),
     #[error("the model has no program that could be tuned{}", reasons(.0))]
     Nothing(Vec<(String, &'static str)>),
 }
@@ -63,36 +68,45 @@ pub enum Event<'a> {
 }
 
 /// What became of a program.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TaskReport {
     /// Its name in the model.
+    #[serde(rename = "program")]
     pub name: String,
+    /// What it is known by in a database.
+    pub key: String,
     /// What it computes.
     pub op: String,
     /// How often the model calls it.
+    #[serde(rename = "calls")]
     pub weight: usize,
     /// Milliseconds with what the rules choose; none where that could not be measured.
     pub default_ms: Option<f64>,
     /// Milliseconds with the best schedule that is known.
     pub best_ms: Option<f64>,
-    /// The digest of that, and the program's and the target's keys.
+    /// The digest of that.
     pub schedule: String,
-    /// Schedules that were measured, that failed, and that were refused.
+    /// Schedules that were measured.
     pub tried: usize,
+    /// Those of them that failed.
     pub failed: usize,
+    /// Candidates that were refused before.
     pub refused: usize,
+    /// Whether there is nothing left to be tried.
+    pub exhausted: bool,
     /// Why it was not measured, where it was not.
     pub why_not: Option<String>,
 }
 
 /// What came of it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Outcome {
     /// Each program.
     pub tasks: Vec<TaskReport>,
     /// Programs that are not tuned, with the reason.
     pub skipped: Vec<(String, &'static str)>,
     /// Whether the user has stopped it.
+    #[serde(rename = "stopped")]
     pub is_stopped: bool,
 }
 
@@ -100,11 +114,11 @@ pub struct Outcome {
 pub struct Tuning<'s> {
     session: &'s Session,
     target: Target,
-    threads: NonZeroUsize,
     budget: Budget,
     strategy: Strategy,
     measurer: Measurer,
     database: PathBuf,
+    only: Vec<String>,
 }
 
 /// A program while it is tuned.
@@ -119,9 +133,6 @@ struct Job {
 
 impl<'s> Tuning<'s> {
     /// Measures with processes of an installation, on this machine, and keeps what it finds in the file `database`.
-    ///
-    /// # Errors
-    /// When code for the target does not run here.
     pub fn new(
         session: &'s Session,
         installation: &Installation,
@@ -129,22 +140,19 @@ impl<'s> Tuning<'s> {
         target: &Target,
         threads: NonZeroUsize,
         database: &Path,
-    ) -> Result<Self, TuneError> {
-        if !target.runs_here() {
-            return Err(TuneError::OtherMachine(target.to_string()));
-        }
+    ) -> Self {
         let program = installation.program.clone();
         let cancelled = session.cancelled().clone();
         let measurer = Measurer::new(program, registries, target, threads, cancelled);
-        Ok(Tuning {
+        Tuning {
             session,
             target: target.clone(),
-            threads,
             budget: Budget { trials: None, time: None },
             strategy: Strategy::default(),
             measurer,
             database: database.to_owned(),
-        })
+            only: Vec::new(),
+        }
     }
 
     /// The same, which ends when a budget is spent.
@@ -157,21 +165,40 @@ impl<'s> Tuning<'s> {
         Self { strategy, ..self }
     }
 
-    /// The threads on which programs run.
-    pub fn threads(&self) -> NonZeroUsize {
-        self.threads
+    /// The same, of the programs alone that are known by these keys; of all where there are none.
+    pub fn only(self, keys: Vec<String>) -> Self {
+        Self { only: keys, ..self }
+    }
+
+    /// The same, stopped when this flag is set, and not by that of the session.
+    pub fn cancelled_by(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.measurer.cancelled_by(flag);
+        self
+    }
+
+    /// The programs that would be tuned. Nothing is measured.
+    ///
+    /// # Errors
+    /// As those of [`Tuning::run`].
+    pub fn list(&self, model: &Model, options: &Options) -> Result<Outcome, TuneError> {
+        let Tasks { tasks, skipped } = self.tasks(model, options)?;
+        let tasks = tasks.into_iter().map(|task| Job::new(task).report()).collect();
+        Ok(Outcome { tasks, skipped, is_stopped: false })
     }
 
     /// Tunes the programs of a model. What was found is in the database whenever it is stopped.
     ///
     /// # Errors
-    /// When the model has no programs, or the database cannot be used.
+    /// When the model has no programs, the database cannot be used, or code for the target does not run here.
     pub fn run(
         &mut self,
         model: &Model,
         options: &Options,
         watch: &mut dyn FnMut(Event<'_>),
     ) -> Result<Outcome, TuneError> {
+        if !self.target.runs_here() {
+            return Err(TuneError::OtherMachine(self.target.to_string()));
+        }
         let start = Instant::now();
         let path = self.database.clone();
         let failed = |what| {
@@ -181,19 +208,8 @@ impl<'s> Tuning<'s> {
         let mut appender = Appender::open(&self.database).map_err(failed("opened"))?;
         let database = Database::read(&self.database).map_err(failed("read"))?;
         let Tasks { tasks, skipped } = self.tasks(model, options)?;
-        if tasks.is_empty() {
-            return Err(TuneError::Nothing(skipped));
-        }
         watch(Event::Begins { tasks: tasks.len(), skipped: &skipped });
-        let new = |task| Job {
-            task,
-            judge: String::new(),
-            search: None,
-            tried: 0,
-            failed: 0,
-            why_not: None,
-        };
-        let mut jobs: Vec<Job> = tasks.into_iter().map(new).collect();
+        let mut jobs: Vec<Job> = tasks.into_iter().map(Job::new).collect();
         let done = self.search(&mut jobs, &database, &mut appender, start, watch);
         let is_stopped = match done {
             Ok(()) => false,
@@ -208,7 +224,17 @@ impl<'s> Tuning<'s> {
     fn tasks(&self, model: &Model, options: &Options) -> Result<Tasks, TuneError> {
         let options = Options { pipeline: Pipeline::Text(TASKS.to_owned()), ..options.clone() };
         let lowered = self.session.lower(model, &self.target, &options, &mut Watch::default())?;
-        Ok(Tasks::of(&lowered))
+        let mut found = Tasks::of(&lowered);
+        if found.tasks.is_empty() {
+            return Err(TuneError::Nothing(found.skipped));
+        }
+        if !self.only.is_empty() {
+            found.tasks.retain(|task| self.only.contains(&task.keys.program));
+        }
+        match found.tasks.is_empty() {
+            true => Err(TuneError::Unknown(self.only.join(", "))),
+            false => Ok(found),
+        }
     }
 
     fn search(
@@ -398,11 +424,16 @@ fn sums(jobs: &[Job]) -> [f64; 2] {
 }
 
 impl Job {
+    fn new(task: Task) -> Job {
+        Job { task, judge: String::new(), search: None, tried: 0, failed: 0, why_not: None }
+    }
+
     fn report(self) -> TaskReport {
-        let Task { name, op, weight, .. } = self.task;
+        let Task { name, op, weight, keys, .. } = self.task;
         let search = self.search.as_ref();
         TaskReport {
             name,
+            key: keys.program,
             op,
             weight,
             default_ms: search.map(|search| search.default_ms),
@@ -411,6 +442,7 @@ impl Job {
             tried: self.tried,
             failed: self.failed,
             refused: search.map_or(0, |search| search.refused),
+            exhausted: search.is_some_and(Search::is_exhausted),
             why_not: self.why_not,
         }
     }

@@ -6,7 +6,7 @@
 array([2., 4., 6.], dtype=float32)
 """
 
-from . import instrument, torch, transform
+from . import cluster, instrument, torch, transform
 from ._compile import compile, load
 from ._context import PassContext
 from ._core import Array, __version__
@@ -30,6 +30,7 @@ from ._passes import (
     prim_func_pass,
 )
 from ._session import Session
+from ._tune import Tuned, TunedTask, tune
 
 __all__ = [
     "Array",
@@ -50,7 +51,10 @@ __all__ = [
     "Session",
     "TenonWarning",
     "TensorSpec",
+    "Tuned",
+    "TunedTask",
     "__version__",
+    "cluster",
     "compile",
     "from_onnx",
     "function_pass",
@@ -62,4 +66,5 @@ __all__ = [
     "read",
     "torch",
     "transform",
+    "tune",
 ]

@@ -25,6 +25,7 @@ def compile(
     function: str | None = None,
     opt_level: int = 3,
     threads: int = 0,
+    tune_db: StrPath | None = None,
     validate: bool = False,
     session: Session | None = None,
 ) -> Executable:
@@ -42,6 +43,7 @@ def compile(
         opt_level: Passes of a higher level do not run. A :class:`PassContext` that is entered says it instead, with its lists,
             options and instruments.
         threads: How many threads a run uses; 0 for as many as the process may use at once.
+        tune_db: What :func:`tune` has found: a file.
         validate: Whether what the code computes is compared with the reference evaluator.
 
     Raises:
@@ -54,6 +56,8 @@ def compile(
     context = _entered() or PassContext(opt_level=opt_level)
     options = context._options(chosen)
     options["validate"] = validate
+    if tune_db is not None:
+        options["tune_db"] = Path(os.fspath(tune_db))
     if function is not None:
         options["function"] = function
     instruments = context._told(module._session)

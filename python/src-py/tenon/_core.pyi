@@ -128,3 +128,14 @@ class Session:
         instruments: Sequence[Any],
         threads: int,
     ) -> Executable: ...
+    def tune(
+        self,
+        module: Module,
+        target: str,
+        options: dict[str, Any],
+        db: str | os.PathLike[str],
+        trials: int | None,
+        seconds: float | None,
+        threads: int,
+        only: Sequence[str],
+    ) -> str: ...

@@ -30,6 +30,13 @@ def AlterOpLayout() -> Pass:
 def AnnotateOpPattern() -> Pass:
     """Says of a tensor program how it may be fused."""
 
+def ApplyDatabase(*, tune_db: str = '') -> Pass:
+    """Tells tensor programs how what was measured says that they run best.
+
+    Args:
+        tune_db: the file with what was measured
+    """
+
 def ApplySchedules() -> Pass:
     """Schedules tensor programs by what is known of them."""
 
@@ -242,11 +249,17 @@ def LowerBlocks() -> Pass:
 def LowerIntrinsics() -> Pass:
     """Replaces `exp`, `log` and their like by arithmetic."""
 
+def MarkTasks() -> Pass:
+    """Says of tensor programs what they are known by in a database."""
+
 def MemorySchedule() -> Pass:
     """Orders bindings so that less memory is alive at a time."""
 
 def MergeCompositeFunctions() -> Pass:
     """Makes one function of calls that one code generator can compute together."""
+
+def MutateSchedule() -> Pass:
+    """Puts a schedule that differs in one decision in the place of a program's own."""
 
 def Normalize() -> Pass:
     """Brings functions into block form, in which every call is bound to a variable."""
