@@ -8,13 +8,25 @@ fn base() -> Model {
 
 #[test]
 fn a_shape_that_is_an_input_is_a_parameter_that_is_a_shape() {
-    let model = base().node("Reshape", &["x", "s"], &["y"], &[]).output("y");
+    let model = base().node("Reshape", &["x", "s"], &["y"], &[int("allowzero", 1)]).output("y");
     assert_eq!(
         model.text(),
         "fn @main(%x: f32[n, 6], %s: shape[s_0, s_1], %m: i64[]) -> f32[s_0, s_1]\n\
          %y = reshape(%x, shape(s_0, s_1))\n\
          ret %y"
     );
+}
+
+/// A zero keeps the extent at its place, or is one.
+#[test]
+fn a_zero_among_sizes_means_what_it_means_in_a_constant() {
+    let reshape =
+        |given: &[Message]| base().node("Reshape", &["x", "s"], &["y"], given).output("y").text();
+    let kept = reshape(&[]);
+    let wanted = "shape(floordiv(1, s_0 + 1)*n + s_0, 6*floordiv(1, s_1 + 1) + s_1)";
+    assert!(kept.contains(wanted), "{kept}");
+    let as_given = reshape(&[int("allowzero", 1)]);
+    assert!(as_given.contains("reshape(%x, shape(s_0, s_1))"), "{as_given}");
 }
 
 /// What is computed of them is computed as dimensions, and what reads them as a tensor gets one.

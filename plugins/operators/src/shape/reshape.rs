@@ -4,6 +4,9 @@
 //! %y = reshape(%x, %s)    f32[n, 6], shape[n, 2, 3]  =>  f32[n, 2, 3]
 //! ```
 
+use std::collections::HashSet;
+
+use tenon_plugin_api::ir::{DimView, Symbol, Terms};
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
@@ -80,7 +83,7 @@ fn import(node: &mut Node<'_>) -> Outputs {
 }
 
 /// The dimensions that `Reshape` means: a zero keeps the dimension at its place, and one -1 is what the
-/// others leave.
+/// others leave. A size that is not known may be a zero as well; it is none below zero.
 fn reshaped_dims(node: &Node<'_>, dims: &[Dim], wanted: &[Dim]) -> Result<Vec<Dim>, Problem> {
     let is_zero_kept = node.flag("allowzero", false)?;
     let mut shape = Vec::with_capacity(wanted.len());
@@ -98,6 +101,7 @@ fn reshaped_dims(node: &Node<'_>, dims: &[Dim], wanted: &[Dim]) -> Result<Vec<Di
             Some(value) if value < 0 => {
                 return invalid(format!("dimension {axis} of its shape is {value}"));
             }
+            None if !is_zero_kept => kept_if_zero(node, dim, axis, dims),
             _ => dim,
         });
     }
@@ -108,6 +112,34 @@ fn reshaped_dims(node: &Node<'_>, dims: &[Dim], wanted: &[Dim]) -> Result<Vec<Di
         };
     }
     Ok(shape)
+}
+
+/// `size`, or the dimension at its place if that is zero. A part of what is reshaped is not asked: where that is zero, there is
+/// nothing, and nothing to keep.
+fn kept_if_zero(node: &Node<'_>, size: Dim, axis: usize, dims: &[Dim]) -> Dim {
+    let (Some(&kept), cx) = (dims.get(axis), node.cx()) else { return size };
+    let known = symbols(node.terms(), dims);
+    let is_part = symbols(node.terms(), &[size]).iter().any(|name| known.contains(name));
+    if is_part || node.terms().dim_lower_bound(size).is_some_and(|least| least > 0) {
+        return size;
+    }
+    let one = cx.dim(1);
+    let is_zero = cx.dim_floor_div(one, cx.dim_add(size, one));
+    cx.dim_add(size, cx.dim_mul(kept, is_zero))
+}
+
+/// The symbols in dimensions.
+fn symbols(terms: Terms<'_>, dims: &[Dim]) -> HashSet<Symbol> {
+    let (mut found, mut waiting) = (HashSet::new(), dims.to_vec());
+    while let Some(dim) = waiting.pop() {
+        match terms.dim(dim) {
+            DimView::Symbol(name) => {
+                found.insert(name);
+            }
+            _ => waiting.extend(terms.children(dim).iter().map(|part| Dim(part.0))),
+        }
+    }
+    found
 }
 
 /// `Flatten` to a matrix.
