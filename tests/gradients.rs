@@ -52,7 +52,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("atanh", "%x: f64[2, 3]", "atanh(multiply(tanh(%x), const(f64[], [0.875])))"),
     ("cumsum", "%x: f64[2, 4]", "cumsum(%x) { axis = 1 }"),
     ("cumsum_both", "%x: f64[4, 2]", "cumsum(%x) { exclusive = true, reverse = true }"),
-    ("topk", "%x: f64[3, 5]", "%t = topk(%x) { k = 3 }\n  %out = multiply(%t.0, %t.0)"),
+    ("topk", "%x: f64[3, 5]", "%t = topk(%x, shape(3))\n  %out = multiply(%t.0, %t.0)"),
     ("add", "%x: f64[2, 1, 3], %y: f64[4, 1]", "add(%x, %y)"),
     ("subtract", "%x: f64[3], %y: f64[2, 3]", "subtract(%x, %y)"),
     ("multiply", "%x: f64[2, 3], %y: f64[]", "multiply(%x, %y)"),

@@ -809,16 +809,17 @@ def scans():
         ("f64", "f64", (64,), dict(k=64)),
         ("none", "f32", (3, 4), dict(k=0)),
     ]:
-        family.case(f"topk_{name}", "topk", [In(dtype, *shape)], lambda x, attrs=attrs: topk(x, **attrs), **attrs)
+        k = Shape(attrs.pop("k"))
+        family.case(f"topk_{name}", "topk", [In(dtype, *shape), k], lambda x, k, attrs=attrs: topk(x, *k, **attrs), **attrs)
     specials = Const("f32", [[1, math.nan, math.inf, -0.0, 0.0, -math.inf], [math.inf, 2, -math.inf, 2, math.nan, 1]])
     # NumPy takes infinity for nan here, so the places say which is meant.
-    family.case("topk_special", "topk", [specials], lambda x: (
-        np.array([[np.nan, np.inf, 1, -0.0], [np.nan, np.inf, 2, 2]], np.float32), np.array([[1, 2, 0, 3], [4, 0, 1, 3]])), k=4)
-    family.case("topk_special_smallest", "topk", [specials], lambda x: (
+    family.case("topk_special", "topk", [specials, Shape(4)], lambda x, k: (
+        np.array([[np.nan, np.inf, 1, -0.0], [np.nan, np.inf, 2, 2]], np.float32), np.array([[1, 2, 0, 3], [4, 0, 1, 3]])))
+    family.case("topk_special_smallest", "topk", [specials, Shape(6)], lambda x, k: (
         np.array([[-np.inf, -0.0, 0.0, 1, np.inf, np.nan], [-np.inf, 1, 2, 2, np.inf, np.nan]], np.float32),
-        np.array([[5, 3, 4, 0, 2, 1], [2, 5, 1, 3, 0, 4]])), k=6, largest=False)
-    family.case("topk_least", "topk", [Const("i8", [-128, 127, -128, 0])],
-                lambda x: (np.array([127, 0, -128, -128], np.int8), np.array([1, 3, 0, 2])), k=4)
+        np.array([[5, 3, 4, 0, 2, 1], [2, 5, 1, 3, 0, 4]])), largest=False)
+    family.case("topk_least", "topk", [Const("i8", [-128, 127, -128, 0]), Shape(4)],
+                lambda x, k: (np.array([127, 0, -128, -128], np.int8), np.array([1, 3, 0, 2])))
     family.write()
 
 

@@ -1,16 +1,17 @@
 //! The largest or smallest elements along an axis.
 //!
 //! ```ir
-//! %t = topk(%x) { k = 2, axis = 1 }    f32[n, 9]  =>  (f32[n, 2], i64[n, 2])
+//! %t = topk(%x, %k) { axis = 1 }    f32[n, 9], shape[2]  =>  (f32[n, 2], i64[n, 2])
 //! ```
 //!
-//! The best one comes first, and of equal ones the first. What is not a number is above all numbers.
+//! The best one comes first, and of equal ones the first. What is not a number is above all numbers. Where there are
+//! fewer elements than are asked for, it gives all of them.
 
 use std::cmp::Ordering;
 
 use tenon_plugin_api::ir::{BinaryOp, Build};
 use tenon_plugin_api::op::prelude::*;
-use tenon_plugin_api::program::{Buffer, Extent, Scalar, Stmt};
+use tenon_plugin_api::program::{Block, Buffer, Extent, Scalar, Stmt};
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
@@ -18,12 +19,9 @@ use crate::kernel::moves::wrap_axis;
 use crate::movement::places::around;
 use crate::program::index::axis_of;
 
-/// The `k` largest or smallest elements along an axis, and where they are
-#[op(name = "topk")]
+/// The largest or smallest elements along an axis, as many as the second argument says, and where they are
+#[op(name = "topk", args = 2)]
 pub struct Topk {
-    /// how many elements
-    #[attr(min = 0)]
-    k: i64,
     /// the axis
     #[attr(default = -1)]
     axis: i64,
@@ -39,16 +37,16 @@ impl Operator for Topk {
             let expected = "a number".into();
             return Err(OpError::WrongDType { index: 0, expected, found: dtype });
         }
+        let Some(&[count]) = cx.shape(1)? else {
+            return Err(cx.wrong_arg(1, "a shape of one extent"));
+        };
         let Some(dims) = dims else {
             let [values, places] = [dtype, DType::I64].map(|dtype| cx.tensor_type(dtype, None));
             return Ok(cx.tuple_type(&[values, places]));
         };
         let axis = cx.axis("axis", self.axis, dims.len())?;
-        if let Some(extent) = cx.value(dims[axis]).filter(|&extent| extent < self.k) {
-            return cx.bad_attr("k", self.k, format!("there are {extent} elements"));
-        }
         let mut dims = dims.to_vec();
-        dims[axis] = cx.dim(self.k);
+        dims[axis] = cx.dim_min(count, dims[axis]);
         let [values, places] = [dtype, DType::I64].map(|dtype| cx.tensor_type(dtype, Some(&dims)));
         Ok(cx.tuple_type(&[values, places]))
     }
@@ -97,12 +95,12 @@ fn program(op: &Topk, program: &mut Program) -> Result<()> {
     let [x, values, places] = [program.input(0), program.output(0), program.output(1)];
     let axis = axis_of(op.axis, x.shape().len())?;
     let outer = [&values.shape()[..axis], &values.shape()[axis + 1..]].concat();
-    let sizes: Vec<Dim> = outer.iter().copied().chain([values.shape()[axis]]).collect();
-    let extent = x.shape()[axis];
+    let (extent, count) = (x.shape()[axis], values.shape()[axis]);
+    let sizes = [&outer[..], &[count]].concat();
     let heap = Heap {
         values: program.temporary("heap", x.compute_dtype(), &sizes),
         places: program.temporary("heap_places", DType::I64, &sizes),
-        count: op.k,
+        count,
         largest: op.largest,
     };
     let worst = match (op.largest, x.dtype().is_float()) {
@@ -114,7 +112,7 @@ fn program(op: &Topk, program: &mut Program) -> Result<()> {
     program.set(&heap.values, |_| worst);
     // Behind all others, so that every element is better.
     program.set(&heap.places, |_| extent.index(program));
-    if op.k == 0 {
+    if program.dim_value(count) == Some(0) {
         return Ok(());
     }
     program.sweep(&outer, &[extent], |i, r| {
@@ -122,13 +120,16 @@ fn program(op: &Topk, program: &mut Program) -> Result<()> {
         let value = body.bind("value", x.wide(&across(i, axis, r[0])));
         let top = heap.at(i, program.index(0));
         let is_better = heap.is_better([value, r[0]], top);
-        let size = program.index(op.k);
+        let size = count.index(program);
         body.push(program.when(is_better, heap.sink(i, size, [value, r[0]])));
-        body.finish()
+        match program.dim_value(count) {
+            Some(_) => body.finish(),
+            None => program.when(program.index(0).lt(size), body.finish()),
+        }
     });
-    program.sweep(&outer, &[op.k], |i, r| {
+    program.sweep(&outer, &[count], |i, r| {
         let mut body = program.block();
-        let rank = program.index(op.k - 1) - r[0];
+        let rank = count.index(program) - 1 - r[0];
         let [value, place] = heap.at(i, program.index(0));
         body.push(values.set(&across(i, axis, rank), value));
         body.push(places.set(&across(i, axis, rank), place));
@@ -145,11 +146,14 @@ fn across<'p>(row: &[Scalar<'p>], axis: usize, place: Scalar<'p>) -> Vec<Scalar<
     [&row[..axis], &[place], &row[axis..]].concat()
 }
 
+/// A heap has no more levels, whatever memory there is.
+const LEVELS: i64 = 47;
+
 /// For each row a heap in a buffer: no element is better than those below it.
 struct Heap<'p> {
     values: Buffer<'p>,
     places: Buffer<'p>,
-    count: i64,
+    count: Dim,
     largest: bool,
 }
 
@@ -182,23 +186,52 @@ impl<'p> Heap<'p> {
     fn sink(&self, row: &[Scalar<'p>], size: Scalar<'p>, new: [Scalar<'p>; 2]) -> Stmt {
         let program = size.program();
         let mut body = program.block();
+        let Some(count) = program.dim_value(self.count) else {
+            let hole = body.local("hole", DType::I64, &[1]);
+            let first = program.index(0);
+            body.push(hole.set(&[first], first));
+            let levels = program.index(LEVELS);
+            body.push(program.in_turn(levels, |_| {
+                let mut level = program.block();
+                let at = level.bind("at", hole.at(&[first]));
+                let next = self.sink_by_one(&mut level, row, (at, size), new);
+                level.push(hole.set(&[first], next));
+                level.finish()
+            }));
+            body.push(self.store(row, hole.at(&[first]), new));
+            return body.finish();
+        };
         let mut hole = program.index(0);
-        for _ in 0..self.count.ilog2() {
-            let left = body.bind("left", hole * 2 + 1);
-            let within = |index: Scalar<'p>| index.min(self.count - 1);
-            let [a, b] = [left, left + 1].map(|child| self.at(row, within(child)));
-            let is_right = (left + 1).lt(size).and(self.is_better(a, b));
-            let is_right = body.bind("is_right", is_right);
-            let child = body.bind("child", within(is_right.select(left + 1, left)));
-            let [value, place] = self.at(row, child);
-            let below = [body.bind("below", value), body.bind("below_place", place)];
-            let moves = left.lt(size).and(self.is_better(new, below));
-            let moves = body.bind("moves", moves);
-            body.push(program.when(moves, self.store(row, hole, below)));
-            hole = body.bind("hole", moves.select(child, hole));
+        for _ in 0..count.ilog2() {
+            let next = self.sink_by_one(&mut body, row, (hole, size), new);
+            hole = body.bind("hole", next);
         }
         body.push(self.store(row, hole, new));
         body.finish()
+    }
+
+    /// Brings what is below a hole into it if that is worse than a new element; the place of the hole then.
+    fn sink_by_one(
+        &self,
+        body: &mut Block<'p>,
+        row: &[Scalar<'p>],
+        (hole, size): (Scalar<'p>, Scalar<'p>),
+        new: [Scalar<'p>; 2],
+    ) -> Scalar<'p> {
+        let program = size.program();
+        let left = body.bind("left", hole * 2 + 1);
+        let last = self.count.index(program) - 1;
+        let within = |index: Scalar<'p>| index.min(last);
+        let [a, b] = [left, left + 1].map(|child| self.at(row, within(child)));
+        let is_right = (left + 1).lt(size).and(self.is_better(a, b));
+        let is_right = body.bind("is_right", is_right);
+        let child = body.bind("child", within(is_right.select(left + 1, left)));
+        let [value, place] = self.at(row, child);
+        let below = [body.bind("below", value), body.bind("below_place", place)];
+        let moves = left.lt(size).and(self.is_better(new, below));
+        let moves = body.bind("moves", moves);
+        body.push(program.when(moves, self.store(row, hole, below)));
+        moves.select(child, hole)
     }
 
     fn store(
@@ -221,25 +254,44 @@ fn gradient(op: &Topk, at: &mut Adjoint<'_>) -> Result<Grads> {
     let places = at.tuple_get_item(places, 1);
     let zeros = at.zeros_like(at.arg(0))?;
     let g = at.apply_with("scatter_elements", &[zeros, places, g], &[("axis", op.axis.into())]);
-    Ok(Grads::of([g]))
+    Ok([Grad::Of(g), Grad::Zero].into())
 }
 
-/// `TopK`: how many, an attribute at first, has to be known.
+/// `TopK`, of as many elements as an attribute says, or an input.
 #[rule(import.onnx, key = "TopK", since = 1)]
 fn import(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
-    let k = match node.version() < 10 {
-        true => node.int("k")?,
-        false => node.input_ints(1)?.first().copied(),
+    let count = match node.version() < 10 {
+        true => node.int("k")?.map(|count| node.cx().dim(count)),
+        false => node.input_dims(1)?.first().copied(),
     };
-    let Some(k) = k else { return invalid("how many elements is not said") };
+    let Some(count) = count else { return invalid("how many elements is not said") };
+    if let Some(count) = node.terms().dim_value(count).filter(|&count| count < 0) {
+        return invalid(format!("{count} elements are asked for"));
+    }
     // Those that need not be sorted may be.
     node.ignore("sorted");
-    let attrs = [
-        ("k", k.into()),
-        ("axis", node.int_or("axis", -1)?.into()),
-        ("largest", node.flag("largest", true)?.into()),
-    ];
-    let both = node.call("topk", &[x], &attrs)?;
+    let axis = node.int_or("axis", -1)?;
+    let x = with_enough(node, x, axis, count)?;
+    let attrs = [("axis", axis.into()), ("largest", node.flag("largest", true)?.into())];
+    let count = node.shape(&[count])?;
+    let both = node.call("topk", &[x, count], &attrs)?;
     node.items(both)
+}
+
+/// A tensor that has so many elements along an axis: no other has the shape that it is given.
+fn with_enough(node: &mut Node<'_>, x: Value, axis: i64, count: Dim) -> Result<Value, Problem> {
+    let mut dims = node.dims(x)?;
+    let axis = node.axis(axis, dims.len())?;
+    let enough = node.cx().dim_max(dims[axis], count);
+    if enough == dims[axis] {
+        return Ok(x);
+    }
+    let [found, wanted] = [dims[axis], count].map(|dim| node.terms().dim_value(dim));
+    if let (Some(found), Some(wanted)) = (found, wanted) {
+        return invalid(format!("{wanted} of {found} elements are asked for"));
+    }
+    dims[axis] = enough;
+    let shape = node.shape(&dims)?;
+    node.apply("reshape", &[x, shape])
 }
