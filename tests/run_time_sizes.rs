@@ -86,3 +86,16 @@ fn of_fewer_elements_all_are_the_largest() {
 }";
     check(text, &[&[floats(&[9, 6])], &[floats(&[2, 6])], &[floats(&[0, 6])]]);
 }
+
+#[test]
+fn more_than_was_said_to_be_the_most_is_refused() {
+    let text = "fn @main(%x: i64[1]) {
+  %s: shape[k] = bind_dims(%x) { ty = shape[k], most = shape[3] }
+  %y = arange(shape(k))
+  ret %y
+}";
+    let number = |value: i64| [Tensor::from_vec(vec![1], vec![value])];
+    check(text, &[&number(3), &number(0), &number(1)]);
+    refuses(text, &number(4), "no size");
+    refuses(text, &number(-1), "no size");
+}

@@ -41,12 +41,12 @@ use std::sync::Arc;
 use rustc_hash::FxBuildHasher;
 
 use crate::ir::op_names::{
-    ALLOC_TENSOR, CALL_PURE, CALL_TIR, LOOP, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE,
+    ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_TIR, LOOP, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE,
     MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW, vm,
 };
 use crate::ir::{
-    Args, Attrs, BodyView, Constant, Context, Cx, Expr, Function, Module, NodeSource, Symbol,
-    TermView, Type, TypeView, View,
+    Args, Attrs, BodyView, Constant, Context, Cx, DimView, Expr, Function, Module, NodeSource,
+    Symbol, TermView, Type, TypeView, View,
 };
 
 use crate::runtime::signature::TensorSpec;
@@ -54,8 +54,8 @@ use loops::PlannedLoop;
 use memory::{Home, Memory, PlannedTensor};
 
 pub use entry::{
-    Action, Base, Body, Call, Callee, Carried, Copy, ENTRY_SYMBOL, Entry, EntryArgument,
-    GivenExtent, Limit, Loop, LoopArgument, Place, Routine, Rows, SIZES_SYMBOL, Write,
+    Action, Base, Body, Call, Callee, Carried, Copy, ENTRY_SYMBOL, Entry, EntryArgument, Find,
+    FoundExtent, GivenExtent, Limit, Loop, LoopArgument, Place, Routine, Rows, SIZES_SYMBOL, Write,
 };
 pub use error::{PlanError, PlanProblem};
 pub use sizes::{Agreement, LARGEST_EXTENT, Size, SizeStep};
@@ -162,6 +162,12 @@ enum PlannedAction {
     /// To an output.
     Result(usize, usize),
     Agree(Agreement),
+    /// That a number is an element of a tensor.
+    Find {
+        from: usize,
+        at: usize,
+        size: Size,
+    },
     Choose(usize),
     Otherwise,
     End,
@@ -364,6 +370,7 @@ impl<'a> Planner<'a> {
         match name {
             MEMORY_ALLOC_STORAGE => {
                 let size = self.storage_size(args, attrs.int("size"))?;
+                let size = self.sizes.most(size);
                 let align = attrs.int("align").and_then(|align| u64::try_from(align).ok());
                 Ok(Value::Storage(self.memory.storage(size, align.unwrap_or(1))))
             }
@@ -380,6 +387,7 @@ impl<'a> Planner<'a> {
             MEMORY_VIEW => self.view(args, ty("ty")?),
             MEMORY_KILL => Ok(self.tuple(Vec::new())),
             MAKE_CLOSURE => self.closure(args),
+            BIND_DIMS => self.bind_dims(args, ty("ty")?, ty("most")?),
             LOOP => self.repeat(args, ty("out")?),
             CALL_PURE => match args.get(0) {
                 Some(callee) => self.call_value(callee, args.skip(1), result),
@@ -412,12 +420,40 @@ impl<'a> Planner<'a> {
         Ok(Value::Tensor(view))
     }
 
-    /// Notes what must hold: before anything is done, or where a branch needs it.
+    /// Notes what must hold: before anything is done, or where a branch needs it, or when it is known.
     fn agree(&mut self, agreement: Agreement) {
+        let is_found = agreement.sizes().iter().any(|&size| self.sizes.is_found(size));
         match self.depth {
-            0 => self.agreements.push(agreement),
+            0 if !is_found => self.agreements.push(agreement),
             _ => self.actions.push(PlannedAction::Agree(agreement)),
         }
+    }
+
+    /// Notes that symbols stand for the elements of a tensor from here on.
+    fn bind_dims(&mut self, args: Args<'a>, ty: Type, most: Type) -> Step<Value> {
+        let terms = self.body.terms();
+        let (TypeView::Shape(Some(dims)), TypeView::Shape(Some(limits)), Some(counts)) =
+            (terms.ty(ty), terms.ty(most), args.get(0))
+        else {
+            return malformed("a binding of no dimensions");
+        };
+        let Value::Tensor(from) = self.resolve(counts)? else {
+            return malformed("dimensions are bound to what is no tensor");
+        };
+        for (at, (&dim, &limit)) in dims.iter().zip(limits).enumerate() {
+            let DimView::Symbol(name) = terms.dim(dim) else {
+                return malformed("a dimension is bound that is no symbol");
+            };
+            let limit = self.size(limit)?;
+            let size = self.sizes.found(limit);
+            if self.symbols.insert(name, size).is_some() {
+                let name = terms.str(name);
+                return malformed(format!("the dimension `{name}` stands for something else"));
+            }
+            self.actions.push(PlannedAction::Find { from, at, size });
+        }
+        // Its numbers are those of its type.
+        Ok(self.tuple(Vec::new()))
     }
 
     /// Bytes of a storage: an argument, or an attribute where they are known.

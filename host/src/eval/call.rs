@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use tenon_plugin_api::op::OpError;
 
-use crate::ir::op_names::{CALL_SCALAR, CALL_TIR};
+use crate::ir::op_names::{BIND_DIMS, CALL_SCALAR, CALL_TIR};
 use crate::ir::{
-    Attrs, Context, Cx, DType, Expr, OpDef, Symbol, Terms, Type, TypeView, UNKNOWN_EXTENT,
-    flatten_type,
+    Attrs, Context, Cx, DType, Dim, DimView, Expr, OpDef, Symbol, TermView, Terms, Type, TypeView,
+    UNKNOWN_EXTENT, flatten_type,
 };
 
 use super::budget::charged_tensor;
@@ -35,6 +35,10 @@ impl Machine<'_, '_> {
         let attrs = self.attrs(expr);
         let view = op.attrs(cx, attrs).map_err(problem)?;
         match name {
+            BIND_DIMS => {
+                let limits = view.ty("most").map_err(problem)?;
+                self.bind_dims(expr, limits, args)
+            }
             CALL_TIR => self.call_tir(view.ty("out").map_err(problem)?, args),
             CALL_SCALAR => {
                 let value = self.call_tir(cx.static_tensor_type(DType::I64, &[]), args)?;
@@ -47,6 +51,37 @@ impl Machine<'_, '_> {
                 None => call_runtime(cx, &self.budget, &op, view, args),
             },
         }
+    }
+
+    /// Binds the symbols of a call to the elements of its argument.
+    fn bind_dims(
+        &mut self,
+        expr: Expr,
+        limits: Type,
+        args: Vec<Value>,
+    ) -> Result<Value, EvalProblem> {
+        let terms = self.cx.terms();
+        let tensor = args.first().and_then(Value::to_tensor);
+        let Some(tensor) = tensor.filter(|tensor| tensor.dtype() == DType::I64) else {
+            return Err(EvalProblem::WrongValue("a tensor of i64", "something else"));
+        };
+        let elements = tensor.elements::<i64>().to_vec();
+        let body = self.code().body;
+        let Some(TermView::Type(ty)) = terms.attrs(body.attrs(expr)).get("ty") else {
+            return Err(EvalProblem::UnknownNode("a binding of no dimensions"));
+        };
+        let (dims, limits) = (terms.children(ty), terms.children(limits));
+        for ((&dim, &limit), &element) in dims.iter().zip(limits).zip(&elements) {
+            let limit = Dim(limit.0);
+            if element < 0 || terms.dim_value(limit).is_none_or(|limit| element > limit) {
+                let (name, limit) = (terms.dim_text(Dim(dim.0)), terms.dim_text(limit));
+                return Err(EvalProblem::Bound { name, element, limit });
+            }
+            if let DimView::Symbol(name) = terms.dim(Dim(dim.0)) {
+                self.bind_symbol(name, element);
+            }
+        }
+        Ok(Value::Shape(elements))
     }
 
     fn call_tir(&mut self, out: Type, args: Vec<Value>) -> Result<Value, EvalProblem> {

@@ -26,8 +26,8 @@ use trips::Trips;
 
 /// A body that is evaluated.
 #[derive(Clone, Copy)]
-struct Code<'a> {
-    body: BodyView<'a>,
+pub(super) struct Code<'a> {
+    pub(super) body: BodyView<'a>,
     constants: &'a [Arc<Constant>],
     name: Option<Symbol>,
 }
@@ -154,12 +154,18 @@ impl<'a, 'p> Machine<'a, 'p> {
         self.frames.last_mut().expect("a step belongs to a frame")
     }
 
-    fn code(&self) -> Code<'a> {
+    pub(super) fn code(&self) -> Code<'a> {
         self.frames.last().expect("a step belongs to a frame").code
     }
 
     fn env(&self) -> usize {
         self.frames.last().expect("a step belongs to a frame").env
+    }
+
+    /// Says what a symbol stands for from here on.
+    pub(super) fn bind_symbol(&mut self, name: Symbol, value: i64) {
+        let (env, dim) = (self.env(), self.cx.dim(value));
+        self.envs.get_mut(env).dims.insert(name, dim);
     }
 
     /// The value of a node, if it is known or known at once.

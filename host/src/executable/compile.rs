@@ -103,6 +103,7 @@ impl Executable {
             workspace_size: entry.body.workspace.known().map(|bytes| bytes as u64),
             inputs: entry.inputs,
             outputs: entry.outputs,
+            found: entry.found.iter().map(|it| [it.output, it.axis]).collect(),
         };
         let constants = entry.constants.into_iter().zip(constants).collect();
         let (target, linker) = (target.clone(), options.linker.clone());

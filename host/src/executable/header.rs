@@ -171,7 +171,7 @@ fn constants(text: &mut String, upper: &str, signature: &Signature) {
 const SIZES: &str = "
 /* How large what PREFIX_run needs is, for inputs of these shapes: the extents of all outputs, one after the other, are
    written to extents, and the bytes of the workspace to workspace; either may be NULL. The elements of the inputs are not
-   looked at. */
+   looked at. An extent that depends on elements is as large as it may be; PREFIX_run writes what it is to the output's shape. */
 int32_t PREFIX_sizes(const DLTensor *inputs, int64_t *extents, uint64_t *workspace);
 ";
 
@@ -198,8 +198,11 @@ int32_t PREFIX_run(const DLTensor *inputs, DLTensor *outputs, void *workspace,
 ";
 
 /// A function on plain arrays that brings its own workspace. Symbols come first among its parameters; where an input has
-/// an extent that is computed from symbols, C has no such function.
+/// an extent that is computed from symbols, or an output one that depends on elements, C has no such function.
 fn call(text: &mut String, prefix: &str, signature: &Signature) {
+    if !signature.found.is_empty() {
+        return;
+    }
     let mut taken = HashSet::from(KEYWORDS.map(str::to_owned));
     let mut params = Vec::new();
     let Some(symbols) = Symbols::of(&signature.inputs, &mut taken) else { return };

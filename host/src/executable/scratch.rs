@@ -31,7 +31,8 @@ pub(super) fn lend(cx: &Cx, entry: &mut Entry, sizes: &mut [Sizes], lent: &[Lent
             let bytes = match callee {
                 Callee::Kernel(kernel) => scratch(cx, sizes, &lent[kernel], symbols),
                 Callee::Routine(routine) => {
-                    sizes.of_call(behind[routine].steps(), needed[routine], symbols)
+                    let bytes = sizes.of_call(behind[routine].steps(), needed[routine], symbols);
+                    sizes.most(bytes)
                 }
             };
             most = sizes.binary(BinaryOp::Max, most, bytes);
@@ -50,7 +51,7 @@ fn scratch(cx: &Cx, sizes: &mut Sizes, lent: &Lent, given: &[Size]) -> Size {
     for &region in &scratch.regions {
         // All symbols of a program stand for something, so that each region has a size.
         let region = sizes.dim(cx.terms(), region, &bindings).unwrap_or_default();
-        let region = sizes.aligned(region, ALIGN);
+        let region = sizes.aligned(sizes.most(region), ALIGN);
         bytes = sizes.binary(BinaryOp::Add, bytes, region);
     }
     bytes

@@ -11,6 +11,8 @@ pub const CALL_PURE: &str = "call_pure";
 pub const SCALARS: &str = "scalars";
 /// Name of the operator that calls a function again and again.
 pub const LOOP: &str = "loop";
+/// Name of the operator that says what symbols stand for.
+pub const BIND_DIMS: &str = "bind_dims";
 /// Name of the operator that makes a closure.
 pub const MAKE_CLOSURE: &str = "make_closure";
 /// Name of the operator that makes a tensor.

@@ -2,8 +2,8 @@
 
 use super::sizes::Size;
 use super::{
-    Action, Arg, Base, Body, Call, Callee, Copy, Entry, EntryArgument, Place, Plan, PlannedAction,
-    PlannedCall, Planner, Routine, Shared, Sizes, Step, Write,
+    Action, Arg, Base, Body, Call, Callee, Copy, Entry, EntryArgument, Find, FoundExtent, Place,
+    Plan, PlannedAction, PlannedCall, Planner, Routine, Shared, Sizes, Step, Write,
 };
 use crate::ir::{DType, TermView, Type};
 use crate::runtime::signature::TensorSpec;
@@ -13,11 +13,18 @@ impl Planner<'_> {
     pub(super) fn finish(&mut self, mut inputs: Vec<TensorSpec>, results: &[usize]) -> Step<Plan> {
         let mut outputs = Vec::with_capacity(results.len());
         let mut output_shapes = Vec::with_capacity(results.len());
+        let mut found = Vec::new();
         for (index, &tensor) in results.iter().enumerate() {
             let ty = self.tensors[tensor].ty;
             let name = if results.len() == 1 { "output".into() } else { format!("output{index}") };
             outputs.push(self.spec(name, ty)?);
-            output_shapes.push(self.shape(ty)?);
+            let shape = self.shape(ty)?;
+            for (axis, &extent) in shape.iter().enumerate() {
+                if self.sizes.is_found(extent) {
+                    found.push(FoundExtent { output: index, axis, extent });
+                }
+            }
+            output_shapes.push(shape.into_iter().map(|extent| self.sizes.most(extent)).collect());
         }
         // A model's function is `main`; others may lie beside it.
         let main = self.module.get_str("main");
@@ -35,6 +42,7 @@ impl Planner<'_> {
             body,
             extents: std::mem::take(&mut self.extents),
             output_shapes,
+            found,
             agreements: std::mem::take(&mut self.agreements),
             routines,
             ..Entry::default()
@@ -74,6 +82,9 @@ impl Planner<'_> {
                 Action::Copy(Copy { from: self.place(from), to, bytes })
             }
             PlannedAction::Agree(agreement) => Action::Agree(agreement),
+            PlannedAction::Find { from, at, size } => {
+                Action::Find(Find { from: self.place(from), at, size })
+            }
             PlannedAction::Choose(condition) => Action::Choose(self.place(condition)),
             PlannedAction::Otherwise => Action::Otherwise,
             PlannedAction::End => Action::End,

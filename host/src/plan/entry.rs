@@ -18,8 +18,10 @@ pub struct Entry {
     pub body: Body,
     /// What the extents of an input must be, beyond what its spec says.
     pub extents: Vec<GivenExtent>,
-    /// The shapes of the outputs.
+    /// The shapes of the outputs; of extents that are found, how large they are at most.
     pub output_shapes: Vec<Vec<Size>>,
+    /// Extents of outputs that are known when it is done.
+    pub found: Vec<FoundExtent>,
     /// What must hold of the numbers.
     pub agreements: Vec<Agreement>,
     /// Symbols of the constants.
@@ -89,6 +91,7 @@ pub enum Action {
     Copy(Copy),
     /// What must hold for what stands behind it to be right.
     Agree(Agreement),
+    Find(Find),
     /// What stands up to its [`Otherwise`](Action::Otherwise) is done if the byte there is not 0; what stands from there to
     /// its [`End`](Action::End), if it is.
     Choose(Place),
@@ -160,6 +163,22 @@ pub struct GivenExtent {
     pub input: usize,
     pub axis: usize,
     pub expected: Size,
+}
+
+/// An extent of an output that is found.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundExtent {
+    pub output: usize,
+    pub axis: usize,
+    pub extent: Size,
+}
+
+/// Where a number is found: an i64 among others.
+#[derive(Clone, Copy, Debug)]
+pub struct Find {
+    pub from: Place,
+    pub at: usize,
+    pub size: Size,
 }
 
 /// A call of a kernel or a function.

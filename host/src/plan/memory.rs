@@ -30,6 +30,8 @@ pub(super) struct PlannedTensor {
     pub(super) home: Home,
     pub(super) offset: u64,
     pub(super) bytes: Size,
+    /// As many as it is made room for.
+    pub(super) room: Size,
     /// Bytes of an element, which is how it is aligned at least.
     pub(super) unit: u64,
 }
@@ -130,10 +132,10 @@ impl Memory {
         bytes: Size,
         unit: u64,
     ) -> Result<(PlannedTensor, Option<Agreement>), PlanProblem> {
-        let mut agreement = None;
+        let (mut agreement, room) = (None, sizes.most(bytes));
         if let Home::Storage(index) = home {
             let storage = &mut self.storages[index];
-            let end = sizes.binary(BinaryOp::Add, Size::Known(offset as i64), bytes);
+            let end = sizes.binary(BinaryOp::Add, Size::Known(offset as i64), room);
             match (end, storage.size) {
                 (Size::Known(end), Size::Known(size)) if end > size => {
                     let (bytes, size) = (end as u64 - offset, size as u64);
@@ -149,7 +151,7 @@ impl Memory {
             };
             storage.unit = storage.unit.max(unit);
         }
-        Ok((PlannedTensor { home, offset, bytes, unit }, agreement))
+        Ok((PlannedTensor { home, offset, bytes, room, unit }, agreement))
     }
 
     /// Makes the storage of `tensor` the caller's output `index`, so that nothing has to be copied; see
@@ -172,7 +174,7 @@ impl Memory {
     fn give(&mut self, tensor: PlannedTensor, owner: Owner) -> bool {
         let Home::Storage(storage) = tensor.home else { return false };
         let storage = &mut self.storages[storage];
-        let is_all = match (storage.used, tensor.bytes) {
+        let is_all = match (storage.used, tensor.room) {
             (Size::Known(used), Size::Known(bytes)) => used <= bytes,
             (used, bytes) => used == bytes,
         };

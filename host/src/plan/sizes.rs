@@ -6,6 +6,9 @@
 //! ```
 //!
 //! Numbers that are known stay numbers, so that nothing is computed for a function whose shapes are.
+//!
+//! A number that is *found* comes out of what is computed, and with it whatever is computed of it; the function goes on with it
+//! from there. What it is at most is known when the function begins, so memory is planned for that.
 
 use std::collections::HashMap;
 
@@ -49,6 +52,8 @@ pub enum SizeStep {
     Element { input: usize, at: usize },
     /// A number that the function is given, by its place among them.
     Given(usize),
+    /// One that is found, and how large it is at most.
+    Found { number: usize, most: Size },
     /// A sum, difference, product, floor division, remainder, minimum or maximum.
     Binary { op: BinaryOp, a: Size, b: Size },
 }
@@ -60,6 +65,15 @@ pub enum Agreement {
     AtMost(Size, Size),
 }
 
+impl Agreement {
+    /// What it is about.
+    pub(super) fn sizes(self) -> [Size; 2] {
+        match self {
+            Agreement::Equal(a, b) | Agreement::AtMost(a, b) => [a, b],
+        }
+    }
+}
+
 /// What the symbols of a function stand for.
 pub(crate) type Bindings = HashMap<Symbol, Size, FxBuildHasher>;
 
@@ -68,6 +82,10 @@ pub(crate) type Bindings = HashMap<Symbol, Size, FxBuildHasher>;
 pub(crate) struct Sizes {
     steps: Vec<SizeStep>,
     numbers: HashMap<SizeStep, usize, FxBuildHasher>,
+    /// Of each number that is found, or computed of one that is, what it is at least and at most.
+    bounds: HashMap<usize, [Size; 2], FxBuildHasher>,
+    /// How many are found.
+    found: usize,
 }
 
 impl Sizes {
@@ -77,6 +95,34 @@ impl Sizes {
             self.steps.len() - 1
         });
         Size::Computed(number)
+    }
+
+    /// A number that is found, up to one that is known before.
+    pub(super) fn found(&mut self, most: Size) -> Size {
+        let most = self.most(most);
+        let size = self.step(SizeStep::Found { number: self.found, most });
+        self.found += 1;
+        if let Size::Computed(step) = size {
+            self.bounds.insert(step, [Size::Known(0), most]);
+        }
+        size
+    }
+
+    /// Whether a number is found, or computed of one that is.
+    pub(super) fn is_found(&self, size: Size) -> bool {
+        matches!(size, Size::Computed(step) if self.bounds.contains_key(&step))
+    }
+
+    /// What a number is at most, as one that is known when the function begins.
+    pub(crate) fn most(&self, size: Size) -> Size {
+        self.bounds_of(size)[1]
+    }
+
+    fn bounds_of(&self, size: Size) -> [Size; 2] {
+        match size {
+            Size::Computed(step) => self.bounds.get(&step).copied().unwrap_or([size; 2]),
+            Size::Known(_) => [size; 2],
+        }
     }
 
     /// All steps, in their order.
@@ -101,6 +147,8 @@ impl Sizes {
                     let (a, b) = (number(a, &numbers), number(b, &numbers));
                     self.binary(op, a, b)
                 }
+                // Nothing that a caller asks for depends on it.
+                SizeStep::Found { .. } => Size::Known(0),
                 // Of the entry alone, which nobody calls.
                 SizeStep::Extent { .. } | SizeStep::Element { .. } => self.step(step),
             };
@@ -128,7 +176,43 @@ impl Sizes {
             (BinaryOp::Add | BinaryOp::Sub, other, Size::Known(0))
             | (BinaryOp::Mul | BinaryOp::FloorDiv, other, Size::Known(1)) => other,
             (BinaryOp::Min | BinaryOp::Max, a, b) if a == b => a,
-            (op, a, b) => self.step(SizeStep::Binary { op, a, b }),
+            (op, a, b) => {
+                let result = self.step(SizeStep::Binary { op, a, b });
+                if let Size::Computed(step) = result
+                    && (self.is_found(a) || self.is_found(b))
+                    && !self.bounds.contains_key(&step)
+                {
+                    let bounds = self.bounds_of_binary(op, a, b);
+                    self.bounds.insert(step, bounds);
+                }
+                result
+            }
+        }
+    }
+
+    /// What `a op b` is at least and at most.
+    fn bounds_of_binary(&mut self, op: BinaryOp, a: Size, b: Size) -> [Size; 2] {
+        let ([a_least, a_most], [b_least, b_most]) = (self.bounds_of(a), self.bounds_of(b));
+        let zero = Size::Known(0);
+        match op {
+            BinaryOp::Sub => [self.binary(op, a_least, b_most), self.binary(op, a_most, b_least)],
+            BinaryOp::Mul => {
+                let ends =
+                    [(a_least, b_least), (a_least, b_most), (a_most, b_least), (a_most, b_most)];
+                let products = ends.map(|(a, b)| self.binary(op, a, b));
+                let mut all = |op| products.into_iter().reduce(|a, b| self.binary(op, a, b));
+                [all(BinaryOp::Min), all(BinaryOp::Max)].map(Option::unwrap_or_default)
+            }
+            BinaryOp::FloorDiv if matches!(b, Size::Known(1..)) => {
+                [self.binary(op, a_least, b), self.binary(op, a_most, b)]
+            }
+            // Nearer to zero, by how much is not known.
+            BinaryOp::FloorDiv => [
+                self.binary(BinaryOp::Min, a_least, zero),
+                self.binary(BinaryOp::Max, a_most, zero),
+            ],
+            BinaryOp::FloorMod => [zero, b_most],
+            _ => [self.binary(op, a_least, b_least), self.binary(op, a_most, b_most)],
         }
     }
 

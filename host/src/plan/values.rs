@@ -139,7 +139,7 @@ impl Planner<'_> {
 
     pub(super) fn fresh_tensor(&mut self, ty: Type) -> Step<usize> {
         let bytes = self.bytes(ty)?;
-        let home = self.memory.storage(bytes, 1);
+        let home = self.memory.storage(self.sizes.most(bytes), 1);
         self.tensor(home, 0, ty)
     }
 

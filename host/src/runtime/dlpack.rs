@@ -299,6 +299,14 @@ impl TensorBuffer {
     pub fn as_argument(&mut self) -> Argument<'_> {
         argument(self.data.as_ptr(), &self.shape, self.dtype)
     }
+
+    /// For a function that writes it, and its extents to `shape`, where those stand that it is given.
+    pub fn as_argument_with<'a>(&'a mut self, shape: &'a mut [i64]) -> Argument<'a> {
+        debug_assert_eq!(*self.shape, *shape);
+        let mut argument = argument(self.data.as_ptr(), &[], self.dtype);
+        (argument.raw.ndim, argument.raw.shape) = (shape.len() as i32, shape.as_mut_ptr());
+        argument
+    }
 }
 
 impl Clone for TensorBuffer {

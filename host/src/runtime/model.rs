@@ -242,7 +242,7 @@ pub struct RunContext<M> {
     outputs: Vec<TensorBuffer>,
     /// Whether sizes are the same for all inputs.
     is_static: bool,
-    /// Room for the extents of all outputs.
+    /// Room for the extents of all outputs, which a run writes where it finds them.
     extents: Vec<i64>,
 }
 
@@ -270,8 +270,14 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         if !self.is_static {
             self.resize(&inputs, &shapes)?;
         }
-        let mut outputs: Vec<Argument<'_>> =
-            self.outputs.iter_mut().map(TensorBuffer::as_argument).collect();
+        let mut outputs: Vec<Argument<'_>> = Vec::with_capacity(self.outputs.len());
+        let mut rest = &mut self.extents[..];
+        for output in &mut self.outputs {
+            let (extents, behind) = rest.split_at_mut(output.shape().len());
+            extents.copy_from_slice(output.shape());
+            outputs.push(output.as_argument_with(extents));
+            rest = behind;
+        }
         let parallel = pool.map_or(std::ptr::null(), |pool| std::ptr::from_ref(pool.raw()));
         // SAFETY: as many inputs and outputs as the function has, of its types and shapes, which
         // `check` and `context` have seen to; `Argument` is laid out as `DLTensor`. Outputs and
@@ -286,7 +292,12 @@ impl<M: Deref<Target = Model>> RunContext<M> {
             )
         };
         match read_status(status) {
-            None => Ok(&self.outputs),
+            None => {
+                if !self.model.signature.found.is_empty() {
+                    self.shape_outputs()?;
+                }
+                Ok(&self.outputs)
+            }
             Some(failure) => Err(ModelError::Failed(self.describe(status, failure, &shapes))),
         }
     }
@@ -308,6 +319,11 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         if bytes > length {
             self.workspace.resize(&[bytes])?;
         }
+        self.shape_outputs()
+    }
+
+    /// Gives the outputs their extents.
+    fn shape_outputs(&mut self) -> Result<(), ModelError> {
         let mut rest = &self.extents[..];
         for output in &mut self.outputs {
             let (shape, behind) = rest.split_at(output.shape().len());

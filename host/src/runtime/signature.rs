@@ -6,7 +6,8 @@
 //! ```
 //!
 //! An extent that each call may choose is a text, `"n"` or `"2*n + 1"`. Where there is one, the size of the workspace is
-//! null, and the function that tells sizes says it for inputs of given shapes.
+//! null, and the function that tells sizes says it for inputs of given shapes. `"found": [[0, 1]]` says that the extent of axis 1 of
+//! output 0 depends on elements: a caller is told how large it is at most, and what it is when the call has been made.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,9 @@ pub struct Signature {
     pub workspace_size: Option<u64>,
     pub inputs: Vec<TensorSpec>,
     pub outputs: Vec<TensorSpec>,
+    /// The extents that a call finds, each by its output and axis.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<[usize; 2]>,
 }
 
 /// Name, element type and shape of an argument.
@@ -153,6 +157,7 @@ mod tests {
             workspace_size: None,
             inputs: vec![x.clone()],
             outputs: vec![],
+            found: vec![],
         };
         let text = serde_json::to_string(&signature).unwrap();
         assert!(text.contains(r#""dtype":"bf16","shape":[2,"2*n"]"#), "{text}");

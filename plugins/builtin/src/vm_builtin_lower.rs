@@ -59,6 +59,11 @@ fn vm_builtin_lower(func: Function, _: &Module, cx: &PassContext) -> Result<Func
                 "shape_of" => ("vm.shape_of", args, attrs),
                 "shape_to_tensor" => ("vm.shape_to_tensor", args, attrs),
                 "tensor_to_shape" => ("vm.tensor_to_shape", args, attrs),
+                "bind_dims" => {
+                    let message = "a size is found here, which code finds that is compiled ahead of time; the default \
+                                   pipeline is for that";
+                    return Err(PassError::new(message).at(expr));
+                }
                 "builtin.alloc_tensor" => {
                     let message = "this tensor has no storage; run relax.LowerAllocTensor before, which gives one \
                                    to every tensor of known rank";

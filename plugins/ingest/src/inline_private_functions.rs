@@ -14,7 +14,8 @@
 //! Callees come before their callers, so that what is put into a function has nothing left to be put into it.
 //! The bindings of the callee stand where its call stood and effects keep their order; symbolic dimensions
 //! become those of the arguments. A function that nobody names any more is removed. One that calls itself,
-//! directly or over others, is kept, and one that is a value is kept for those who do not call it by its name.
+//! directly or over others, is kept, and one that is a value is kept for those who do not call it by its name. So is one that binds
+//! dimensions: they stand for one thing in a function.
 //!
 //! A function of many calls is copied as often; the nodes that copies add are limited. What is called once is moved,
 //! whatever its size, though of a long chain of such functions the inner ones are moved again and again: that is
@@ -62,7 +63,8 @@ fn inline_private_functions(
             false => func,
         };
         module.insert(name, &func);
-        if func.is_private() && !graph.is_recursive(name) && !func.view().is_empty() {
+        let is_kept = graph.is_recursive(name) || binds_dims(&func);
+        if func.is_private() && !is_kept && !func.view().is_empty() {
             bodies.functions.insert(name, (func, graph.uses(name) == 1));
         }
     }
@@ -76,6 +78,15 @@ fn inline_private_functions(
         }
     }
     Ok(module)
+}
+
+/// Whether a function has symbols that stand for what it finds.
+fn binds_dims(func: &Function) -> bool {
+    let body = func.view();
+    body.post_order().any(|expr| match body.view(expr) {
+        View::Call { callee, .. } => body.op_name(callee) == Some("bind_dims"),
+        _ => false,
+    })
 }
 
 #[derive(Options)]

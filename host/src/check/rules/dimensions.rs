@@ -1,13 +1,17 @@
-//! A symbolic dimension comes from a parameter, and none is negative.
+//! A symbolic dimension comes from a parameter, or is bound to what was computed, and none is negative.
 
 use rustc_hash::FxHashSet;
 
 use crate::check::{Report, Rule, Subject};
-use crate::ir::{Dim, DimView, Expr, Kind, Symbol, Term, TermKind, Terms, Type, TypeView, View};
+use crate::ir::op_names::BIND_DIMS;
+use crate::ir::{
+    BodyView, Dim, DimView, Expr, Kind, Symbol, Term, TermKind, TermView, Terms, Type, TypeView,
+    View,
+};
 
 pub(super) const RULE: Rule = Rule {
     name: "dimensions",
-    demands: "no dimension is negative, and a symbol in a type stands in the type of a parameter",
+    demands: "no dimension is negative, and a symbol in a type stands in the type of a parameter, or is bound once",
     since: None,
     until: None,
     check,
@@ -55,6 +59,17 @@ fn symbols_are_known(subject: &Subject<'_>, report: &mut Report) {
             }
         }
     }
+    for expr in body.post_order() {
+        let Some(ty) = bound_dims(body, expr) else { continue };
+        for &dim in body.terms().children(ty) {
+            let DimView::Symbol(symbol) = body.terms().dim(Dim(dim.0)) else { continue };
+            if !known.found.insert(symbol) {
+                report.at(expr, || {
+                    format!("the dimension `{}` stands for something else", subject.str(symbol))
+                });
+            }
+        }
+    }
     let known = known.found;
     let mut used = Symbols::new(body.terms());
     for expr in body.post_order() {
@@ -72,6 +87,18 @@ fn symbols_are_known(subject: &Subject<'_>, report: &mut Report) {
                 });
             }
         });
+    }
+}
+
+/// The shape of the symbols that a call binds.
+fn bound_dims(body: BodyView<'_>, expr: Expr) -> Option<Type> {
+    let View::Call { callee, attrs, .. } = body.view(expr) else { return None };
+    if body.op_name(callee) != Some(BIND_DIMS) {
+        return None;
+    }
+    match body.terms().attrs(attrs).get("ty") {
+        Some(TermView::Type(ty)) => Some(ty),
+        _ => None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! of the node's output, or for what is between a node's inputs and outputs one derived from it. Constants
 //! and numbers that are known from dimensions get into the function only when something reads them.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,10 +13,10 @@ use tenon_plugin_api::abi::tables::NONE;
 use tenon_plugin_api::rule::import::Known;
 
 use crate::border::{self, Call};
-use crate::ir::op_names::{LOOP, SCALARS};
+use crate::ir::op_names::{BIND_DIMS, LOOP, SCALARS};
 use crate::ir::{
     AttrValue, Attrs, Build, Bytes, Constant, Context, Cx, Dim, Expr, Function, Kind, NodeSource,
-    OpDef, Symbol, Term, Terms, Transaction, Type, TypeView,
+    OpDef, Symbol, Term, TermView, Terms, Transaction, Type, TypeView, View,
 };
 
 use super::error::{Problem, invalid, unsupported};
@@ -102,6 +103,8 @@ pub(super) struct Builder {
     /// The operators that were called, and what a result of theirs is called after.
     ops: HashMap<String, (Expr, Symbol)>,
     names: Names,
+    /// Those of symbols.
+    symbols: Rc<RefCell<Names>>,
     /// What the values of the node in work are named after.
     node_name: String,
     /// How many bytes of constants may still be computed.
@@ -114,7 +117,7 @@ pub(super) struct Builder {
 const LARGEST_CONSTANTS: usize = 1 << 26;
 
 impl Builder {
-    pub(super) fn new(cx: Cx) -> Self {
+    pub(super) fn new(cx: Cx, symbols: Rc<RefCell<Names>>) -> Self {
         Self {
             tx: Transaction::new(cx.clone()),
             asker: border::asker(&cx),
@@ -126,6 +129,7 @@ impl Builder {
             values: Vec::new(),
             ops: HashMap::new(),
             names: Names::default(),
+            symbols,
             node_name: String::new(),
             budget: LARGEST_CONSTANTS,
             is_materializing: false,
@@ -240,6 +244,10 @@ impl Builder {
         args: &[Value],
         attrs: Attrs,
     ) -> Result<Value, Problem> {
+        let attrs = match op {
+            BIND_DIMS => self.with_fresh_symbols(attrs)?,
+            _ => attrs,
+        };
         let problem = |error| Problem::Operator(format!("`{op}`: {error}"));
         let types: Vec<Type> = args.iter().map(|&arg| self.ty(arg)).collect();
         let def = self.cx.operators().get(op).map_err(problem)?;
@@ -254,7 +262,28 @@ impl Builder {
         }
         let (callee, hint) = self.callee(op);
         let call = self.tx.call(callee, &operands, attrs, Some(ty));
-        Ok(self.add(ty, Form::Unbound(call, hint), None))
+        let value = self.add(ty, Form::Unbound(call, hint), None);
+        if op == BIND_DIMS {
+            // Whoever reads its symbols does not read the value.
+            self.operand(value)?;
+        }
+        Ok(value)
+    }
+
+    /// The attributes of a call that binds dimensions, with symbols that stand for nothing yet: one for each limit.
+    fn with_fresh_symbols(&mut self, attrs: Attrs) -> Result<Attrs, Problem> {
+        let terms = self.cx.terms();
+        let Some(TermView::Type(most)) = terms.attrs(attrs).get("most") else {
+            return invalid("what dimensions are at most is not said");
+        };
+        let count = terms.children(most).len();
+        let mut names = self.symbols.borrow_mut();
+        let symbol = |_| self.cx.dim_symbol(&names.fresh(&format!("{}_size", self.node_name)));
+        let dims: Vec<Dim> = (0..count).map(symbol).collect();
+        let ty = self.cx.shape_type(Some(&dims));
+        Ok(self
+            .cx
+            .attrs(&[("ty", AttrValue::Term(ty.into())), ("most", AttrValue::Term(most.into()))]))
     }
 
     fn callee(&mut self, op: &str) -> (Expr, Symbol) {
@@ -356,13 +385,18 @@ impl Builder {
         // It may be bound by a later node, which reads it.
         let source = self.tx.body().source(expr);
         self.tx.set_source_of(var, source);
-        let is_flow = self.tx.body().kind(expr) != Kind::IF;
+        let is_flow = self.tx.body().kind(expr) != Kind::IF && !self.is_bind_dims(expr);
         match self.body.blocks.last_mut().filter(|(is_dataflow, _)| *is_dataflow == is_flow) {
             Some((_, bindings)) => bindings.push((var, expr)),
             None => self.body.blocks.push((is_flow, vec![(var, expr)])),
         }
         self.values[value.0 as usize].form = Form::Ready(var);
         var
+    }
+
+    fn is_bind_dims(&self, expr: Expr) -> bool {
+        let body = self.tx.body();
+        matches!(body.view(expr), View::Call { callee, .. } if body.op_name(callee) == Some(BIND_DIMS))
     }
 
     /// Begins a body within the one in work: what is bound from here on is bound there.

@@ -1,6 +1,8 @@
 //! The dimensions of a model by name, and what the names stand for.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use crate::ir::{Context, Cx, Dim};
 use crate::onnx::proto::Dimension;
@@ -14,13 +16,13 @@ pub(super) struct Dims<'o> {
     cx: Cx,
     bound: &'o BTreeMap<String, i64>,
     known: BTreeMap<String, Dim>,
-    symbols: Names,
+    symbols: Rc<RefCell<Names>>,
     anonymous: usize,
 }
 
 impl<'o> Dims<'o> {
     pub(super) fn new(cx: Cx, bound: &'o BTreeMap<String, i64>) -> Self {
-        Self { cx, bound, known: BTreeMap::new(), symbols: Names::default(), anonymous: 0 }
+        Self { cx, bound, known: BTreeMap::new(), symbols: Rc::default(), anonymous: 0 }
     }
 
     /// A dimension of an input; `None` when it is negative.
@@ -47,7 +49,12 @@ impl<'o> Dims<'o> {
 
     /// A symbol of its own, called after `name`.
     pub(super) fn fresh(&mut self, name: &str) -> Dim {
-        self.cx.dim_symbol(&self.symbols.fresh(name))
+        self.cx.dim_symbol(&self.symbols.borrow_mut().fresh(name))
+    }
+
+    /// The names of symbols, for who makes some.
+    pub(super) fn symbols(&self) -> Rc<RefCell<Names>> {
+        self.symbols.clone()
     }
 
     fn named(&mut self, name: &str) -> Dim {
@@ -56,7 +63,7 @@ impl<'o> Dims<'o> {
         }
         let dim = match self.bound.get(name) {
             Some(&value) => self.cx.dim(value),
-            None => self.cx.dim_symbol(&self.symbols.fresh(name)),
+            None => self.fresh(name),
         };
         self.known.insert(name.to_owned(), dim);
         dim

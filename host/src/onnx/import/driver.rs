@@ -134,15 +134,16 @@ impl<'m> Importer<'m> {
         options: &'m ImportOptions,
         (sizes, wanted): (&'m BTreeSet<String>, &'m RefCell<BTreeSet<String>>),
     ) -> Self {
+        let dims = Dims::new(cx.clone(), &options.dims);
         Self {
             model,
             graphs,
             options,
             sizes,
             wanted,
-            builder: Builder::new(cx.clone()),
+            builder: Builder::new(cx.clone(), dims.symbols()),
             tensors: TensorReader::new(file),
-            dims: Dims::new(cx.clone(), &options.dims),
+            dims,
             problems: Problems::default(),
             stand_ins: StandIns::default(),
             absent: HashMap::new(),

@@ -9,10 +9,10 @@ use tenon_plugin_api::op::{
 use super::RuntimeOp;
 use crate::infer::{fits, instantiate};
 use crate::ir::op_names::{
-    ALLOC_TENSOR, CALL_PURE, CALL_SCALAR, CALL_TIR, EXTERN_CLASS, LOOP, MAKE_CLOSURE,
+    ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_SCALAR, CALL_TIR, EXTERN_CLASS, LOOP, MAKE_CLOSURE,
     MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW, STORAGE_CLASS,
 };
-use crate::ir::{Context, Cx, DType, DimBindings, Type, TypeView, substitute};
+use crate::ir::{Context, Cx, DType, Dim, DimBindings, DimView, Type, TypeView, substitute};
 
 /// In the order in which they are documented.
 pub(super) static OPERATORS: &[RuntimeOp] = &[
@@ -76,6 +76,31 @@ pub(super) static OPERATORS: &[RuntimeOp] = &[
             ..OpSchema::ELEMENTWISE
         },
         infer: repeat,
+    },
+    RuntimeOp {
+        schema: OpSchema {
+            name: BIND_DIMS,
+            summary: "A tensor of i64 as a shape, whose symbols stand for its elements from there on",
+            args: Arity::exactly(1),
+            attrs: &[
+                attr(
+                    "ty",
+                    AttrKind::Type,
+                    AttrDefault::Required,
+                    "type of the result: a shape of symbols that stand for nothing else",
+                ),
+                attr(
+                    "most",
+                    AttrKind::Type,
+                    AttrDefault::Required,
+                    "a shape that says what each element is at most; none is below 0",
+                ),
+            ],
+            effect: OpEffect::Any,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: bind_dims,
     },
     RuntimeOp {
         schema: OpSchema {
@@ -262,6 +287,33 @@ fn is_of_rows(host: &Cx, all: Type, row: Type) -> bool {
             dtype == of_row && fits(host, rest, host.tensor_type(of_row, dims), None)
         }
         _ => false,
+    }
+}
+
+/// `bind_dims(%count) { ty = shape[k], most = shape[n] }`: from here on `k` is what the tensor holds.
+fn bind_dims(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let terms = cx.terms();
+    let shape = |key| -> Result<_, OpError> {
+        let ty = cx.attrs.ty(key)?;
+        match terms.ty(ty) {
+            TypeView::Shape(Some(dims)) => Ok((ty, dims)),
+            _ => cx.bad_attr(key, terms.type_text(ty), "it is a shape of known rank"),
+        }
+    };
+    let ((ty, dims), (most, limits)) = (shape("ty")?, shape("most")?);
+    let is_symbol = |&dim: &Dim| matches!(terms.dim(dim), DimView::Symbol(_));
+    let is_repeated = |at: usize| dims[..at].contains(&dims[at]);
+    if !dims.iter().all(is_symbol) || (0..dims.len()).any(is_repeated) {
+        return cx.bad_attr("ty", terms.type_text(ty), "its extents are different symbols");
+    }
+    if limits.len() != dims.len() {
+        let expected = format!("it has {} extents", dims.len());
+        return cx.bad_attr("most", terms.type_text(most), expected);
+    }
+    let counted = cx.static_tensor_type(DType::I64, &[dims.len() as i64]);
+    match cx.arg(0)? == counted {
+        true => Ok(ty),
+        false => Err(cx.wrong_arg(0, &terms.type_text(counted))),
     }
 }
 

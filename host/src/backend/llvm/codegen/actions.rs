@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     ir::DType,
-    plan::{Action, Base, Call, Callee, Copy, EntryArgument, Place, Size},
+    plan::{Action, Base, Call, Callee, Copy, EntryArgument, Find, Place, Size},
     runtime::status::Failure,
 };
 
@@ -65,6 +65,7 @@ impl<'cx, 'a> Actions<'cx, 'a> {
             Action::Write(write) => self.frame.write(self.address(write.to)?, &write.numbers),
             Action::Copy(copy) => self.copy(copy),
             &Action::Agree(agreement) => self.frame.agree(agreement),
+            Action::Find(find) => self.find(find),
             &Action::Choose(condition) => self.choose(condition),
             Action::Otherwise => self.otherwise(),
             Action::End => self.end(),
@@ -77,6 +78,13 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         let bytes = self.frame.size(copy.bytes)?;
         self.frame.asm.builder.build_memcpy(to, 1, from, 1, bytes)?;
         Ok(())
+    }
+
+    fn find(&self, find: &Find) -> Result<()> {
+        let asm = self.frame.asm;
+        let (first, int) = (self.address(find.from)?, asm.cx.i64_type().into());
+        let place = asm.element(first, int, asm.index(find.at as i64))?;
+        self.frame.find(find.size, asm.load(int, place, 8)?.into_int_value())
     }
 
     fn choose(&mut self, condition: Place) -> Result<()> {

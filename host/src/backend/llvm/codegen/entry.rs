@@ -10,7 +10,8 @@
 //! on several threads at once.
 //!
 //! `tenon_sizes` checks the inputs alone. It writes the extents of all outputs, one after the other, and the bytes of the
-//! workspace; either place may be null.
+//! workspace; either place may be null. An extent that is found by `tenon_main` is the largest that it may be, and `tenon_main`
+//! writes what it is into the shape of the output.
 
 use std::ops::Range;
 
@@ -150,10 +151,11 @@ fn build_main<'cx>(
         check_workspace(&interface, workspace)?;
     }
     let data = |given: &[Given<'cx>]| given.iter().map(|given| given.data).collect();
-    let (inputs, outputs) = (data(&inputs), data(&outputs));
     callees.mark(asm, 0)?;
     let memory = (workspace, parallel);
-    Actions::new(&interface.frame, callees, inputs, outputs, memory).emit(calls)?;
+    let actions = Actions::new(&interface.frame, callees, data(&inputs), data(&outputs), memory);
+    actions.emit(calls)?;
+    interface.tell(&outputs)?;
     interface.succeed()
 }
 

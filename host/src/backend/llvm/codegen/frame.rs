@@ -1,7 +1,9 @@
 //! A function that is emitted: the numbers that it computes, and how it ends.
 //!
-//! A check that fails ends the function with a status. Numbers are computed once, before anything else is done; one
-//! that does not fit into 64 bits fails too, so that no memory is taken for smaller than it is.
+//! A check that fails ends the function with a status. Numbers are computed once, before anything else is done, or when what
+//! they are computed of is found; one that does not fit into 64 bits fails too, so that no memory is taken for smaller than it is.
+
+use std::cell::RefCell;
 
 use inkwell::{
     IntPredicate,
@@ -32,8 +34,10 @@ pub(super) struct Frame<'cx, 'a> {
     /// Where failures end, and their statuses.
     failed: BasicBlock<'cx>,
     status: PhiValue<'cx>,
-    /// The numbers of the body's steps.
-    numbers: Vec<IntValue<'cx>>,
+    /// The numbers of the body's steps, as far as they are computed.
+    numbers: RefCell<Vec<Option<IntValue<'cx>>>>,
+    /// For each number that is found, the steps that are computed then.
+    behind: Vec<Vec<usize>>,
 }
 
 impl<'cx, 'a> Frame<'cx, 'a> {
@@ -50,7 +54,8 @@ impl<'cx, 'a> Frame<'cx, 'a> {
         let status = asm.builder.build_phi(asm.cx.i32_type(), "status")?;
         asm.builder.build_return(Some(&status.as_basic_value()))?;
         asm.builder.position_at_end(begin);
-        Ok(Frame { asm, body, func, failed, status, numbers: Vec::new() })
+        let numbers = RefCell::new(vec![None; body.steps.len()]);
+        Ok(Frame { asm, body, func, failed, status, numbers, behind: behind_found(body) })
     }
 
     pub(super) fn param(&self, index: u32) -> Result<PointerValue<'cx>> {
@@ -88,32 +93,57 @@ impl<'cx, 'a> Frame<'cx, 'a> {
         Ok(())
     }
 
-    /// Computes the numbers of all steps; `given` are those that are computed from nothing.
+    /// Computes the numbers of all steps but those behind one that is found; `given` are those that are computed from nothing.
     pub(super) fn compute(
         &mut self,
         given: &dyn Fn(&Self, &SizeStep) -> Result<IntValue<'cx>>,
     ) -> Result<()> {
-        let mut overflows: Option<BasicValueEnum<'cx>> = None;
-        for step in &self.body.steps {
-            let number = match *step {
+        let mut is_behind = vec![false; self.body.steps.len()];
+        self.behind.iter().flatten().for_each(|&step| is_behind[step] = true);
+        let mut binaries = Vec::with_capacity(is_behind.len());
+        for (number, step) in self.body.steps.iter().enumerate() {
+            match step {
                 SizeStep::Extent { .. } | SizeStep::Element { .. } | SizeStep::Given(_) => {
-                    given(self, step)?
+                    let value = given(self, step)?;
+                    self.numbers.borrow_mut()[number] = Some(value);
                 }
-                SizeStep::Binary { op, a, b } => {
-                    let (number, overflow) = self.binary(op, self.size(a)?, self.size(b)?)?;
-                    overflows = match (overflows, overflow) {
-                        (Some(before), Some(now)) => Some(self.asm.int_op(Op::Or, before, now)?),
-                        (one, other) => one.or(other),
-                    };
-                    number
-                }
+                SizeStep::Binary { .. } if !is_behind[number] => binaries.push(number),
+                SizeStep::Binary { .. } | SizeStep::Found { .. } => {}
+            }
+        }
+        self.compute_binaries(&binaries)
+    }
+
+    /// Takes a number that was found, and computes what is computed of it.
+    pub(super) fn find(&self, size: Size, value: IntValue<'cx>) -> Result<()> {
+        let Size::Computed(step) = size else { return Problem::malformed("a number is known") };
+        let Some(&SizeStep::Found { number, most }) = self.body.steps.get(step) else {
+            return Problem::malformed("a number is found that is computed");
+        };
+        let most = self.size(most)?;
+        let is_bad = self.asm.builder.build_int_compare(IntPredicate::UGT, value, most, "")?;
+        self.fail_if(is_bad, self.code(Failure::Value as i32))?;
+        self.numbers.borrow_mut()[step] = Some(value);
+        self.compute_binaries(&self.behind[number])
+    }
+
+    fn compute_binaries(&self, steps: &[usize]) -> Result<()> {
+        let mut overflows: Option<BasicValueEnum<'cx>> = None;
+        for &step in steps {
+            let SizeStep::Binary { op, a, b } = self.body.steps[step] else { continue };
+            let (number, overflow) = self.binary(op, self.size(a)?, self.size(b)?)?;
+            overflows = match (overflows, overflow) {
+                (Some(before), Some(now)) => Some(self.asm.int_op(Op::Or, before, now)?),
+                (one, other) => one.or(other),
             };
-            self.numbers.push(number);
+            self.numbers.borrow_mut()[step] = Some(number);
         }
-        if let Some(overflows) = overflows {
-            self.fail_if(overflows.into_int_value(), self.code(Failure::Size as i32))?;
+        match overflows {
+            Some(overflows) => {
+                self.fail_if(overflows.into_int_value(), self.code(Failure::Size as i32))
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// `a op b`, and whether it does not fit into 64 bits.
@@ -142,9 +172,9 @@ impl<'cx, 'a> Frame<'cx, 'a> {
     pub(super) fn size(&self, size: Size) -> Result<IntValue<'cx>> {
         match size {
             Size::Known(value) => Ok(self.asm.index(value)),
-            Size::Computed(step) => match self.numbers.get(step) {
-                Some(&number) => Ok(number),
-                None => Problem::malformed("a number is used before it is computed"),
+            Size::Computed(step) => match self.numbers.borrow().get(step) {
+                Some(&Some(number)) => Ok(number),
+                _ => Problem::malformed("a number is used before it is computed"),
             },
         }
     }
@@ -187,4 +217,27 @@ impl<'cx, 'a> Frame<'cx, 'a> {
         self.asm.builder.build_return(Some(&success))?;
         Ok(())
     }
+}
+
+/// For each number that a body finds, the steps that can be computed when it is the last one that was found.
+fn behind_found(body: &Body) -> Vec<Vec<usize>> {
+    let is_found = |step: &&SizeStep| matches!(step, SizeStep::Found { .. });
+    let mut behind = vec![Vec::new(); body.steps.iter().filter(is_found).count()];
+    let mut last: Vec<Option<usize>> = Vec::with_capacity(body.steps.len());
+    for (number, step) in body.steps.iter().enumerate() {
+        let of = |size: Size| match size {
+            Size::Known(_) => None,
+            Size::Computed(step) => last[step],
+        };
+        let found = match *step {
+            SizeStep::Found { number, .. } => Some(number),
+            SizeStep::Binary { a, b, .. } => of(a).max(of(b)),
+            SizeStep::Extent { .. } | SizeStep::Element { .. } | SizeStep::Given(_) => None,
+        };
+        if let (Some(found), SizeStep::Binary { .. }) = (found, step) {
+            behind[found].push(number);
+        }
+        last.push(found);
+    }
+    behind
 }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     backend::llvm::attributes::decorate,
-    plan::{Entry, LARGEST_EXTENT, Size, SizeStep},
+    plan::{Entry, LARGEST_EXTENT, SizeStep},
     runtime::{
         dlpack::DataType,
         signature::{TensorSpec, data_type},
@@ -95,8 +95,9 @@ impl<'cx, 'a> Interface<'cx, 'a> {
         let outputs = self.tensors(array, &self.entry.outputs, first)?;
         let shapes = outputs.iter().zip(&self.entry.output_shapes);
         for (index, (output, shape)) in shapes.enumerate() {
+            let told = &self.entry.outputs[index].shape;
             for (axis, &expected) in shape.iter().enumerate() {
-                if let Size::Computed(_) = expected {
+                if told[axis].known().is_none() {
                     let found = output.extent(self.asm, axis)?;
                     let status = Failure::Shape.of_argument(first + index);
                     self.differ(found, self.size(expected)?, status)?;
@@ -104,6 +105,17 @@ impl<'cx, 'a> Interface<'cx, 'a> {
             }
         }
         Ok(outputs)
+    }
+
+    /// Writes the extents of outputs that were found to where the caller has their shapes.
+    pub(super) fn tell(&self, outputs: &[Given<'cx>]) -> Result<()> {
+        for found in &self.entry.found {
+            let int = self.asm.cx.i64_type().into();
+            let axis = self.asm.index(found.axis as i64);
+            let place = self.asm.element(outputs[found.output].shape, int, axis)?;
+            self.asm.store(place, self.size(found.extent)?.into(), 8)?;
+        }
+        Ok(())
     }
 
     /// Checks an array of `DLTensor`, but for extents that are not known.
