@@ -6,7 +6,7 @@ mod compiled;
 use tenon_host::diagnostics::Source;
 use tenon_host::eval::{Evaluator, Tensor, Value};
 use tenon_host::infer::infer_module;
-use tenon_host::ir::Module;
+use tenon_host::ir::{DType, Module};
 use tenon_host::text::{NoWeights, parse_module};
 
 fn module(text: &str) -> Module {
@@ -87,6 +87,73 @@ fn of_fewer_elements_all_are_the_largest() {
     check(text, &[&[floats(&[9, 6])], &[floats(&[2, 6])], &[floats(&[0, 6])]]);
 }
 
+const NONZERO: &str = "fn @main(%x: f32[n, 6]) {
+  %t = nonzero(%x)
+  %s: shape[k] = bind_dims(%t.1) { ty = shape[k], most = shape[6*n] }
+  %y = dynamic_slice(%t.0, const(i64[2], [0, 0]), shape(2, k))
+  %z = add(%y, const(i64[], 2))
+  %w = reshape(%z, shape(2*k))
+  %v = concatenate((%w, %w))
+  ret (%y, %v, %w)
+}";
+
+/// What is found decides how much there is; memory for all of it is there before.
+#[test]
+fn as_many_places_as_elements_are_not_zero() {
+    let none = Tensor::from_vec(vec![3, 6], vec![0f32; 18]);
+    let all = Tensor::from_vec(vec![2, 6], vec![1f32; 12]);
+    check(NONZERO, &[&[floats(&[9, 6])], &[none], &[all], &[floats(&[0, 6])], &[floats(&[40, 6])]]);
+}
+
+#[test]
+fn a_context_serves_calls_that_find_different_sizes() {
+    let model = compiled::compile(&module(NONZERO)).expect("it is compiled");
+    let mut context = model.context().expect("there is memory");
+    for zeros in [0, 5, 12, 3] {
+        let data: Vec<u8> =
+            (0..12).flat_map(|at| f32::from(u8::from(at >= zeros)).to_le_bytes()).collect();
+        let shape = [2, 6];
+        let dtype = model.inputs()[0].dtype;
+        let dtype = tenon_host::runtime::signature::data_type(dtype).expect("f32 is a type");
+        let input = tenon_host::runtime::dlpack::TensorBuffer::from_bytes(&data, &shape, dtype);
+        let outputs = context.run(&[input.expect("it fits").as_ref()], None).expect("it runs");
+        assert_eq!(outputs[0].shape(), [2, 12 - zeros]);
+        assert_eq!(outputs[1].shape(), [4 * (12 - zeros)]);
+    }
+}
+
+/// A function of which a choice asks for what is found in a branch alone, and one within a loop.
+#[test]
+fn sizes_are_found_in_branches_and_functions() {
+    let text = "fn @main(%x: f32[n, 6], %c: bool[]) -> f32[] {
+  %y = if %c {
+    %t = nonzero(%x)
+    %s: shape[k] = bind_dims(%t.1) { ty = shape[k], most = shape[6*n] }
+    %p = dynamic_slice(%t.0, const(i64[2], [0, 0]), shape(2, k))
+    %i = cast(%p) { dtype = \"f32\" }
+    %m = sum(%i)
+    ret %m
+  } else {
+    %z = @half(%x)
+    ret %z
+  }
+  ret %y
+}
+
+fn @half(%x: f32[m, 6]) -> f32[] {
+  %t = nonzero(%x)
+  %s: shape[j] = bind_dims(%t.1) { ty = shape[j], most = shape[6*m] }
+  %p = dynamic_slice(%t.0, const(i64[2], [0, 0]), shape(2, j))
+  %i = cast(%p) { dtype = \"f32\" }
+  %m = mean(%i)
+  ret %m
+}";
+    let flag = |value: bool| Tensor::from_vec_as(DType::BOOL, vec![], vec![u8::from(value)]);
+    for rows in [2, 7] {
+        check(text, &[&[floats(&[rows, 6]), flag(true)], &[floats(&[rows, 6]), flag(false)]]);
+    }
+}
+
 #[test]
 fn more_than_was_said_to_be_the_most_is_refused() {
     let text = "fn @main(%x: i64[1]) {
@@ -98,4 +165,39 @@ fn more_than_was_said_to_be_the_most_is_refused() {
     check(text, &[&number(3), &number(0), &number(1)]);
     refuses(text, &number(4), "no size");
     refuses(text, &number(-1), "no size");
+}
+
+const BOXES: &str = "fn @main(%boxes: f32[n, b, 4], %scores: f32[n, 3, b], %most: shape[m]) {
+  %sorted = topk(%scores, shape(b))
+  %t = vision.suppress(%boxes, %sorted.0, %sorted.1, const(f32[1], 0.5), const(f32[1], 0.25), shape(m))
+  %s: shape[k] = bind_dims(%t.1) { ty = shape[k], most = shape[3*n*min(b, m)] }
+  %kept = dynamic_slice(%t.0, const(i64[2], [0, 0]), shape(k, 3))
+  ret %kept
+}";
+
+#[test]
+fn boxes_that_overlap_better_ones_are_dropped() {
+    let call = |images: usize, count: usize, most: i64| {
+        let random = |at: usize| ((at * 2654435761) >> 7) % 1000;
+        let numbers = |shape: Vec<usize>| {
+            let total = shape.iter().product::<usize>();
+            let data = (0..total).map(|at| random(at + 17 * count) as f32 / 1000.0).collect();
+            Tensor::from_vec(shape, data)
+        };
+        [numbers(vec![images, count, 4]), numbers(vec![images, 3, count]), sizes(&[most])]
+    };
+    let calls = [call(1, 50, 10), call(2, 7, 3), call(1, 1, 1), call(2, 0, 4), call(1, 9, 0)];
+    check(BOXES, &calls.each_ref().map(|call| &call[..]));
+}
+
+#[test]
+fn rows_are_brought_into_order() {
+    let text = "fn @main(%x: f32[n, m]) {
+  %t = row_order(%x)
+  ret %t
+}";
+    let nan = Tensor::from_vec(vec![5, 1], vec![f32::NAN, 1.0, f32::NAN, -1.0, 1.0]);
+    let calls =
+        [[floats(&[9, 2])], [floats(&[33, 1])], [floats(&[0, 3])], [floats(&[4, 0])], [nan]];
+    check(text, &calls.each_ref().map(|call| &call[..]));
 }

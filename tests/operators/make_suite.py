@@ -1147,9 +1147,59 @@ def places():
     family.write()
 
 
+def found():
+    """What gives as much as there may be, and how much of it counts: the rest is zero."""
+    family = Family("found")
+
+    def nonzero(x):
+        places = np.zeros((x.ndim, x.size), np.int64)
+        at = np.argwhere(np.atleast_1d(x) if x.ndim == 0 else x).T
+        places[:, :at.shape[1]] = at[:x.ndim]
+        return places, np.array([at.shape[1]])
+
+    for dtype, shape in [("bool", (3, 7)), ("i8", (40,)), ("i64", (2, 3, 9)), ("f32", (5, 4))]:
+        name = "_".join([dtype, *map(str, shape)])
+        family.case(f"nonzero_{name}", "nonzero", [In(dtype, *shape)], nonzero)
+    family.case("nonzero_zeros", "nonzero", [Const("f32", [[0, -0.0, math.nan], [math.inf, 0, 1e-40]])], nonzero)
+    family.case("nonzero_scalar", "nonzero", [Const("i64", 3)], nonzero)
+
+    def row_order(x):
+        keys = np.where(np.isnan(x), np.inf, x) if x.dtype.kind == "f" else x
+        order = np.lexsort(keys.T[::-1]) if x.shape[1] else np.arange(len(x))
+        rows = keys[order]
+        return order.astype(np.int64), np.array([i == 0 or (rows[i] != rows[i - 1]).any() for i in range(len(x))])
+
+    for dtype, shape in [("i8", (33, 1)), ("i64", (40, 2)), ("u8", (20, 3)), ("f32", (9, 2)), ("f64", (1, 4)), ("i32", (16, 1))]:
+        name = "_".join([dtype, *map(str, shape)])
+        family.case(f"row_order_{name}", "row_order", [In(dtype, *shape)], row_order)
+    family.case("row_order_nan", "row_order", [Const("f32", [[math.nan], [1], [math.nan], [-math.inf], [1]])], row_order)
+
+    def suppress(boxes, scores, places, overlap, least, most, centered=False):
+        plain = np.zeros_like(scores)
+        np.put_along_axis(plain, places, scores, 2)
+        kept = ort("NonMaxSuppression", [boxes, plain, np.array([most[0]]), overlap, least], opset=11,
+                   center_point_box=int(centered))
+        rows = np.zeros((scores.shape[0] * scores.shape[1] * min(most[0], scores.shape[2]), 3), np.int64)
+        rows[:len(kept)] = kept
+        return rows, np.array([len(kept)])
+
+    for name, images, classes, count, most, centered in [
+        ("plain", 1, 1, 12, 5, False), ("classes", 2, 3, 9, 4, False), ("all", 1, 2, 20, 30, False), ("centered", 2, 1, 15, 6, True),
+        ("none", 1, 1, 4, 0, False),
+    ]:
+        corners = np.abs(fill(f"suppress_{name}/boxes", (images, count, 4)))
+        scores = fill(f"suppress_{name}/scores", (images, classes, count))
+        places = np.argsort(-scores, 2, kind="stable")
+        args = [Const("f32", corners), Const("f32", np.take_along_axis(scores, places, 2)), Const("i64", places),
+                Const("f32", [0.25]), Const("f32", [-0.5]), Shape(most)]
+        family.case(f"suppress_{name}", "vision.suppress", args,
+                    lambda *a, centered=centered: suppress(*a, centered=centered), centered=centered)
+    family.write()
+
+
 if __name__ == "__main__":
     makers = (elementwise, broadcast, conv, winograd, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits,
-              recurrence, image, conv3d, unpool, places)
+              recurrence, image, conv3d, unpool, places, found)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()

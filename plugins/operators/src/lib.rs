@@ -3,6 +3,7 @@
 pub mod bits;
 pub mod broadcast;
 pub mod elementwise;
+pub mod found;
 pub mod image;
 mod kernel;
 pub mod linalg;

@@ -97,6 +97,27 @@ pub(crate) fn sliced(
     node.call("strided_slice", &[x], &attrs)
 }
 
+/// A tensor that has so many elements along an axis: no other has the shape that it is given.
+pub(crate) fn has_enough(
+    node: &mut Node<'_>,
+    x: Value,
+    axis: usize,
+    count: Dim,
+) -> Result<Value, Problem> {
+    let mut dims = node.dims(x)?;
+    let enough = node.cx().dim_max(dims[axis], count);
+    if enough == dims[axis] {
+        return Ok(x);
+    }
+    let [found, wanted] = [dims[axis], count].map(|dim| node.terms().dim_value(dim));
+    if let (Some(found), Some(wanted)) = (found, wanted) {
+        return invalid(format!("{wanted} of {found} elements are asked for"));
+    }
+    dims[axis] = enough;
+    let shape = node.shape(&dims)?;
+    node.apply("reshape", &[x, shape])
+}
+
 /// Tensors one after the other.
 pub(crate) fn joined(node: &mut Node<'_>, parts: &[Value], axis: i64) -> Result<Value, Problem> {
     if let &[only] = parts {

@@ -17,6 +17,7 @@ use tenon_plugin_api::with_number;
 
 use crate::kernel::moves::wrap_axis;
 use crate::movement::places::around;
+use crate::onnx::steps::has_enough;
 use crate::program::index::axis_of;
 
 /// The largest or smallest elements along an axis, as many as the second argument says, and where they are
@@ -272,26 +273,11 @@ fn import(node: &mut Node<'_>) -> Outputs {
     // Those that need not be sorted may be.
     node.ignore("sorted");
     let axis = node.int_or("axis", -1)?;
-    let x = with_enough(node, x, axis, count)?;
-    let attrs = [("axis", axis.into()), ("largest", node.flag("largest", true)?.into())];
+    let rank = node.dims(x)?.len();
+    let axis = node.axis(axis, rank)?;
+    let x = has_enough(node, x, axis, count)?;
+    let attrs = [("axis", (axis as i64).into()), ("largest", node.flag("largest", true)?.into())];
     let count = node.shape(&[count])?;
     let both = node.call("topk", &[x, count], &attrs)?;
     node.items(both)
-}
-
-/// A tensor that has so many elements along an axis: no other has the shape that it is given.
-fn with_enough(node: &mut Node<'_>, x: Value, axis: i64, count: Dim) -> Result<Value, Problem> {
-    let mut dims = node.dims(x)?;
-    let axis = node.axis(axis, dims.len())?;
-    let enough = node.cx().dim_max(dims[axis], count);
-    if enough == dims[axis] {
-        return Ok(x);
-    }
-    let [found, wanted] = [dims[axis], count].map(|dim| node.terms().dim_value(dim));
-    if let (Some(found), Some(wanted)) = (found, wanted) {
-        return invalid(format!("{wanted} of {found} elements are asked for"));
-    }
-    dims[axis] = enough;
-    let shape = node.shape(&dims)?;
-    node.apply("reshape", &[x, shape])
 }
