@@ -29,6 +29,7 @@ mod rules;
 mod run;
 mod run_on_device;
 mod run_passes;
+mod show;
 mod targets;
 mod trial;
 mod tune;
@@ -83,6 +84,8 @@ enum Command {
     Compile(compile::CompileArgs),
     /// Run a model or a compiled library
     Run(run::RunArgs),
+    /// What a library says of itself: its function, types, symbols, memory
+    Show(show::ShowArgs),
     /// Find out by measuring which schedules of a model's programs are fastest on this machine
     Tune(tune::TuneArgs),
     /// Run passes over a module and print it
@@ -177,6 +180,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
         Command::Compile(args) => compile::compile(&cli.global, args),
         Command::Run(args) => run::run(&cli.global, args),
+        Command::Show(args) => show::show(&cli.global, args),
         Command::Tune(args) => tune::tune(&cli.global, args),
         Command::Opt(args) => opt::opt(&cli.global, args),
         Command::Bisect(args) => bisect::bisect(&cli.global, args),

@@ -79,6 +79,8 @@ pub struct Front<'a> {
     pub workspace: Option<u64>,
     /// The signature as JSON.
     pub info: &'a str,
+    /// Whether it is the library, and not one of several objects in a program, and has the name that all libraries share.
+    pub is_library: bool,
 }
 
 impl Front<'_> {
@@ -88,7 +90,8 @@ impl Front<'_> {
         let size = self.workspace.map(|_| "workspace_size");
         let named = ["run", &exact, "sizes", "info"].into_iter().chain(size);
         let named = named.map(|name| format!("{}_{name}", self.prefix));
-        named.chain([LIBRARY_INFO.to_owned()]).collect()
+        let shared = self.is_library.then(|| LIBRARY_INFO.to_owned());
+        named.chain(shared).collect()
     }
 }
 

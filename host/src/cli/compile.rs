@@ -35,6 +35,9 @@ pub(super) struct CompileArgs {
     /// The function that is compiled: a graph function or a tensor program; by default `main`, or the only public one
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
+    /// What the names of its functions begin with; by default what the module says, or the file's name
+    #[arg(long, value_name = "NAME")]
+    prefix: Option<String>,
     /// Bind a symbolic dimension
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
     dims: Vec<(String, i64)>,
@@ -149,7 +152,7 @@ impl Code<'_> {
         let mut outputs = Outputs::sparing(inputs.clone());
         let export = |form, outputs| -> Result<(), Failure> {
             let executable = session.generate(module, target, options)?;
-            executable.export(output, form, None, outputs)?;
+            executable.export(output, form, args.prefix.as_deref(), outputs)?;
             Ok(())
         };
         let form = match args.emit {

@@ -46,6 +46,8 @@ pub struct Executable {
     /// Constants by their symbols.
     pub(super) constants: Vec<(String, Arc<Constant>)>,
     pub(super) linker: Option<PathBuf>,
+    /// What the names of its functions begin with, where the module says that.
+    pub(super) prefix: Option<String>,
     runs: Vec<KernelRun>,
 }
 
@@ -92,13 +94,14 @@ impl Executable {
         let job = Job::new(module, target, options)?;
         let mut objects = job.emit(target, options, Emit::Object)?;
         let runs = if options.is_profiled { job.runs(module.cx()) } else { Vec::new() };
-        let Job { entry, constants, external, .. } = job;
+        let Job { entry, constants, external, name, .. } = job;
         objects.extend(external.into_iter().map(|(name, object)| {
             let bytes = object.data.to_vec();
             Unit { name, bytes }
         }));
         let signature = Signature {
             tenon: env!("CARGO_PKG_VERSION").to_owned(),
+            function: name,
             target: target.to_string(),
             workspace_size: entry.body.workspace.known().map(|bytes| bytes as u64),
             inputs: entry.inputs,
@@ -106,8 +109,12 @@ impl Executable {
             found: entry.found.iter().map(|it| [it.output, it.axis]).collect(),
         };
         let constants = entry.constants.into_iter().zip(constants).collect();
+        let attrs = module.cx().terms().attrs(module.attrs);
+        // As TVM writes it, it ends with what stands before the name.
+        let prefix = attrs.str("system_lib_prefix");
+        let prefix = prefix.map(|name| name.strip_suffix('_').unwrap_or(name).to_owned());
         let (target, linker) = (target.clone(), options.linker.clone());
-        Ok(Executable { target, signature, objects, constants, linker, runs })
+        Ok(Executable { target, signature, objects, constants, linker, prefix, runs })
     }
 
     /// Inputs, outputs and memory.

@@ -34,8 +34,8 @@ pub struct ExportedFiles {
 
 impl Executable {
     /// Writes a shared library to `path`, or a relocatable object that holds all that it needs, and its header
-    /// beside it, with the extension `h`. Without a prefix the file's name is taken, see [`prefix_of`]. All of
-    /// `outputs` is published.
+    /// beside it, with the extension `h`. Without a prefix that of the module is taken, its attribute `system_lib_prefix`, or
+    /// the file's name, see [`prefix_of`]. All of `outputs` is published.
     pub fn export(
         &self,
         path: &Path,
@@ -45,7 +45,10 @@ impl Executable {
     ) -> Result<ExportedFiles, CompileError> {
         let prefix = match prefix {
             Some(prefix) => checked(prefix)?,
-            None => prefix_of(path),
+            None => match &self.prefix {
+                Some(prefix) => checked(prefix)?,
+                None => prefix_of(path),
+            },
         };
         let interface = interface(&self.signature)?;
         let header = header_path(path);
@@ -77,7 +80,8 @@ impl Executable {
     ) -> Result<(), CompileError> {
         let info = serde_json::to_string(&self.signature).map_err(CompileError::Metadata)?;
         let workspace = self.signature.workspace_size;
-        let front = Front { prefix, interface, workspace, info: &info };
+        let is_library = form == LinkForm::Library;
+        let front = Front { prefix, interface, workspace, info: &info, is_library };
         let exports = front.exports();
         let how = Compilation { threads: 1, ..Compilation::default() };
         let fronts = backend_for(self.target.architecture()).compile(

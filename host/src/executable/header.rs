@@ -38,7 +38,8 @@ impl Header<'_> {
             Some(_) => (WORKSPACE, "PREFIX_workspace_size()"),
             None => ("", "PREFIX_sizes()"),
         };
-        let functions = FUNCTIONS.replace("SIZE", size);
+        let shared = if self.form == LinkForm::Library { SHARED } else { "" };
+        let functions = FUNCTIONS.replace("SHARED", shared).replace("SIZE", size);
         for part in [SIZES, workspace, &functions] {
             text.push_str(&part.replace("PREFIX", prefix).replace("INTERFACE", interface));
         }
@@ -180,14 +181,16 @@ const WORKSPACE: &str = "
 uint64_t PREFIX_workspace_size(void);
 ";
 
+const SHARED: &str = "/* The same and more under a name that all libraries share. */
+const struct tenon_library *tenon_library_info(void);
+
+";
+
 const FUNCTIONS: &str = "
 /* Inputs and outputs as JSON. */
 const char *PREFIX_info(void);
 
-/* The same and more under a name that all models share. */
-const struct tenon_library *tenon_library_info(void);
-
-/* Runs the model. inputs and outputs are arrays of tensors, in the order above, contiguous and
+SHARED/* Runs the model. inputs and outputs are arrays of tensors, in the order above, contiguous and
    row-major; outputs are written, and must not overlap anything else. workspace is as large as
    SIZE says and is aligned to 64; it may be NULL when that is 0. parallel may
    be NULL: then the calling thread does it all. Several threads may call this at once, with a

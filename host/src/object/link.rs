@@ -15,7 +15,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{ObjectError, constants, linker::Linker, symbols};
+use super::{ObjectError, constants, linker::Linker, own, symbols};
 use crate::target::Target;
 
 /// A part of what is made.
@@ -42,7 +42,7 @@ pub struct LinkPlan<'a> {
     pub target: &'a Target,
     pub form: LinkForm,
     pub parts: &'a [Part<'a>],
-    /// The symbols that users see. Every other one of a library is hidden.
+    /// The symbols that users see. Every other one is hidden.
     pub exports: &'a [&'a str],
     /// What it will be called: the file name of a library is also its soname.
     pub name: &'a Path,
@@ -72,6 +72,9 @@ pub fn link(linker: &Linker, plan: &LinkPlan<'_>, output: &Path) -> Result<(), O
         arguments.extend(c_library.flat_map(|path| ["--as-needed".into(), path.into_os_string()]));
     }
     run(linker, &arguments, plan.name)?;
+    if plan.form == LinkForm::Object && architecture.has_elf() {
+        own::make_own(output, plan.exports)?;
+    }
     // What an object of WebAssembly needs is found by who links it.
     if architecture.has_elf() { check(plan, output) } else { Ok(()) }
 }

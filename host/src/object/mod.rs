@@ -9,6 +9,7 @@ mod error;
 pub(crate) mod inside;
 pub mod link;
 pub mod linker;
+mod own;
 pub mod symbols;
 
 pub use error::{ObjectError, names_text};

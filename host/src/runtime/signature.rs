@@ -1,7 +1,7 @@
 //! What a compiled function takes and gives: the metadata of a library.
 //!
 //! ```json
-//! { "tenon": "1.0.0", "target": "x86_64-…", "workspace_size": 4096,
+//! { "tenon": "1.0.0", "function": "main", "target": "x86_64-…", "workspace_size": 4096,
 //!   "inputs": [{ "name": "x", "dtype": "f32", "shape": [1, 3, 224, 224] }], "outputs": […] }
 //! ```
 //!
@@ -19,6 +19,9 @@ use crate::ir::DType;
 pub struct Signature {
     /// The version of Tenon that compiled it.
     pub tenon: String,
+    /// The name of the function in its module.
+    #[serde(default)]
+    pub function: String,
     /// The processor that it was compiled for.
     pub target: String,
     /// Bytes of the workspace, which must be aligned to 64; `None` where they depend on the shapes of the inputs.
@@ -153,6 +156,7 @@ mod tests {
         let x = TensorSpec { name: "x".to_owned(), dtype: DType::BF16, shape };
         let signature = Signature {
             tenon: "1.0.0".to_owned(),
+            function: "main".to_owned(),
             target: "here".to_owned(),
             workspace_size: None,
             inputs: vec![x.clone()],

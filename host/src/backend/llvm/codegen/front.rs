@@ -6,7 +6,7 @@
 //! int32_t     <prefix>_sizes(const DLTensor *, int64_t *, uint64_t *);
 //! uint64_t    <prefix>_workspace_size(void);             where it is the same for all inputs
 //! const char *<prefix>_info(void);                       the signature as JSON
-//! const struct tenon_library *tenon_library_info(void);  both, under a fixed name
+//! const struct tenon_library *tenon_library_info(void);  both, under a fixed name, of a library
 //! ```
 
 use inkwell::{
@@ -21,6 +21,7 @@ use super::error::{BackendError, Problem, Result};
 use crate::{
     backend::{Front, llvm::attributes::decorate},
     plan::{ENTRY_SYMBOL, SIZES_SYMBOL},
+    runtime::describe::INFO_SECTION,
     runtime::model::{LIBRARY_INFO, LIBRARY_VERSION},
     target::Target,
 };
@@ -77,9 +78,15 @@ fn build<'cx>(
     }
 
     let text = constant(module, &cx.const_string(front.info.as_bytes(), true));
+    if target.architecture().has_elf() {
+        text.set_section(Some(INFO_SECTION));
+    }
     begin("info", pointer.fn_type(&[], false));
     b.build_return(Some(&text.as_pointer_value()))?;
 
+    if !front.is_library {
+        return Ok(());
+    }
     let fields: [BasicValueEnum<'cx>; 5] = [
         cx.i32_type().const_int(u64::from(LIBRARY_VERSION), false).into(),
         cx.i32_type().const_zero().into(),
