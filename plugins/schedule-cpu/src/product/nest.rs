@@ -2,7 +2,7 @@
 
 use tenon_schedule::{Block, Loop, Machine, Result, Schedule, Tail};
 
-use super::operands::{Form, Operands};
+use super::operands::{Form, Operands, UNROLLED_TAPS};
 use super::tile::{Part, Shape};
 use super::{dots, no_product};
 use crate::attempt;
@@ -10,9 +10,6 @@ use crate::vectors::in_registers;
 
 /// Steps of a loop for each thread, so that none waits long for the last.
 const STEPS: i64 = 4;
-/// Taps of a row that are written out where each channel has a filter of its own, so that an element that neighbouring pixels see is
-/// loaded once.
-const UNROLLED_TAPS: i64 = 3;
 
 /// Computes a product in tiles.
 pub(super) fn in_tiles(

@@ -8,6 +8,9 @@ use crate::threads::WORK_FOR_THREADS;
 /// Steps that a loop is taken to have of which the number is not known: many, so that tiles are as high as registers allow, and a
 /// multiple of every small height.
 const MANY: i64 = 840;
+/// Taps of a row that are written out where each channel has a filter of its own, so that an element that neighbouring pixels see is
+/// loaded once.
+pub(super) const UNROLLED_TAPS: i64 = 3;
 /// Operations of a step of a sum: a load, a multiplication, an addition.
 const STEP: i64 = 3;
 
@@ -30,6 +33,8 @@ pub(super) struct Operands {
     /// Bytes from one row to the next, of the operand that comes element by element; zero where there are no rows.
     pub(super) row_bytes: i64,
     pub(super) form: Form,
+    /// What neighbouring rows see of the data in a step of the sum, where each channel has a filter of its own.
+    pub(super) window: Option<Window>,
     /// Elements of a vector that lie side by side.
     pub(super) lanes: i64,
     /// Steps of the sum.
@@ -45,6 +50,22 @@ pub(super) enum Form {
     Columns,
     /// Both in vectors along the sum: the second matrix lies column by column.
     Dots,
+}
+
+/// The taps of a row that are written out, so that vectors of data which several rows see are loaded once and stay in registers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    /// Taps.
+    pub(super) taps: i64,
+    /// By how many of them neighbouring rows lie apart.
+    pub(super) step: i64,
+}
+
+impl Window {
+    /// Vectors of data, for each vector of columns, that so many neighbouring rows see.
+    pub(super) fn seen(self, rows: i64) -> i64 {
+        ((rows - 1) * self.step + self.taps).min(rows * self.taps)
+    }
 }
 
 /// How far a step of a loop moves the two operands; none where it is no constant.
@@ -98,6 +119,11 @@ impl Operands {
             let (extents, unknown) = (extents.clone(), unknown.clone());
             let row = rows.last().and_then(|&at| moves[at][1 - vector]).unwrap_or(0);
             let row_bytes = row * schedule.bits(sum) / 8;
+            let is_loop = |each: &&Loop| schedule.extent(**each) != Some(1);
+            let window = match (form, depth.iter().rfind(is_loop)) {
+                (Form::Depthwise, Some(&last)) => window(schedule, last, row, 1 - vector),
+                _ => None,
+            };
             is_vector.then_some(Self {
                 sum,
                 out,
@@ -108,6 +134,7 @@ impl Operands {
                 rows,
                 row_bytes,
                 form,
+                window,
                 lanes,
                 depth: steps,
             })
@@ -151,8 +178,22 @@ impl Operands {
         let Some(vector) = (0..2).max_by_key(|&one| columns[one]) else { return no_product() };
         let Some(column) = columns[vector] else { return no_product() };
         let rows = alone(1 - vector).filter(|&at| extents[at] > 1).collect();
-        let (blocks, form, unknown, row_bytes) = (None, Form::Dots, Vec::new(), 0);
-        Ok(Self { sum, out, extents, unknown, column, blocks, rows, row_bytes, form, lanes, depth })
+        let (blocks, window, unknown, row_bytes) = (None, None, Vec::new(), 0);
+        let form = Form::Dots;
+        Ok(Self {
+            sum,
+            out,
+            extents,
+            unknown,
+            column,
+            blocks,
+            rows,
+            row_bytes,
+            form,
+            window,
+            lanes,
+            depth,
+        })
     }
 
     /// On how many threads it runs: on one, where others had not begun before it was done.
@@ -172,6 +213,15 @@ impl Operands {
 /// The steps of loops, as far as they are known.
 fn extents(schedule: &Schedule, loops: &[Loop]) -> Vec<Option<i64>> {
     loops.iter().map(|&each| schedule.extent(each)).collect()
+}
+
+/// What rows that lie `row` elements of `data` apart see of it, where the last loop of the sum is over taps that are written out. Of
+/// data that is padded where it is read nothing is known, and so nothing shared.
+fn window(schedule: &Schedule, last: Loop, row: i64, data: usize) -> Option<Window> {
+    let taps = schedule.extent(last).filter(|taps| (2..=UNROLLED_TAPS).contains(taps))?;
+    let tap = moves(schedule, last)?[data].unwrap_or(0);
+    let step = if tap > 0 && row > 0 && row % tap == 0 { row / tap } else { taps };
+    Some(Window { taps, step })
 }
 
 /// How a loop around a sum moves its operands.

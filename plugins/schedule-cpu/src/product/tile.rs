@@ -13,6 +13,8 @@ use super::operands::{Form, Operands};
 const SUMS_IN_FLIGHT: i64 = 8;
 /// Vectors of a column that is left in one piece.
 const MAX_VECTORS: i64 = 4;
+/// Registers for the taps of a window, where each channel has a filter of its own.
+const FOR_TAPS: i64 = 3;
 /// Blocks of columns in a tile.
 const MAX_BLOCKS: i64 = 8;
 /// A narrow image is cut into several whole rows, up to so many.
@@ -215,7 +217,7 @@ impl Shape {
         for rows in &self.rows {
             for columns in &self.columns {
                 let tile = self.tile_of(operands, rows.size, columns.size);
-                if !tile.fits(registers) {
+                if !tile.fits(registers) || !self.window_fits(operands, rows.size, tile, machine) {
                     return f64::INFINITY;
                 }
                 let count = rows.count / rows.size * (columns.count / columns.size);
@@ -225,6 +227,18 @@ impl Shape {
         }
         let pieces = (self.rows.len() * self.columns.len()) as i32;
         cost * UNEVEN.powi(pieces - 1)
+    }
+}
+
+impl Shape {
+    /// Whether the sums of a tile and all that they see of the data in a step stay in registers, since the compiler loads it first; or
+    /// the sums are so few that fewer would wait for each other.
+    fn window_fits(&self, operands: &Operands, rows: i64, tile: Tile, machine: &Machine) -> bool {
+        operands.window.is_none_or(|window| {
+            let sums = tile.rows * tile.vectors;
+            let data = window.seen(rows) * self.outer * tile.vectors;
+            sums <= SUMS_IN_FLIGHT || sums + data + FOR_TAPS <= machine.registers
+        })
     }
 }
 
