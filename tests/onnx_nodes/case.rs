@@ -289,6 +289,7 @@ fn read_tensor(path: &Path) -> Option<(String, Tensor)> {
     let data = TensorReader::new(&file).read(&proto).ok()?;
     let dtype = match data.element.name() {
         "bfloat16" => DType::BF16,
+        "float8e4m3fn" => DType::F8E4M3,
         name => {
             DType::from_name(&name.replace("float", "f").replace("int", "i").replace("ui", "u"))?
         }

@@ -1,6 +1,6 @@
 """Writes the operator suite: cases/<family>.ir, what is computed, and cases/<family>.npz, what comes out.
 
-    python make_suite.py [FAMILY]   needs numpy, onnx and onnxruntime, see ../models/requirements.txt
+    python make_suite.py [FAMILY]   needs numpy, onnx (with ml_dtypes) and onnxruntime, see ../models/requirements.txt
 
 The expected numbers come from NumPy in f64 or from ONNX Runtime, never from Tenon. Inputs are not stored: input
 `p` of case `c` is made from `fill("c/p", shape)`, uniform in [-1, 1), see ../models/fill.py:
@@ -15,6 +15,7 @@ import math
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -1197,9 +1198,56 @@ def found():
     family.write()
 
 
+def storage():
+    """Types that are stored alone, by the codes that ml_dtypes gives them, packed as ONNX packs them."""
+    family = Family("storage")
+    floats = {
+        "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e4m3fnuz": "float8_e4m3fnuz",
+        "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0": "float8_e8m0fnu", "f4e2m1": "float4_e2m1fn",
+    }
+    ints = {"i4": "int4", "u4": "uint4", "i2": "int2", "u2": "uint2"}
+    bits = {"f4e2m1": 4, "i4": 4, "u4": 4, "i2": 2, "u2": 2}
+
+    def packed(codes, size):
+        codes = codes.ravel().astype(np.uint8) & ((1 << size) - 1)
+        per_byte = 8 // size
+        codes = np.pad(codes, (0, -len(codes) % per_byte)).reshape(-1, per_byte)
+        return np.bitwise_or.reduce(codes << (np.arange(per_byte, dtype=np.uint8) * size), axis=1).astype(np.uint8)
+
+    def unpacked(values, size, count):
+        places = np.arange(8 // size, dtype=np.uint8) * size
+        return ((values[:, None] >> places) & ((1 << size) - 1)).ravel()[:count].astype(np.uint8)
+
+    numbers = Const("f32", [0.0, -0.0, 1.0, -1.5, 0.3, 2.5, 3.4, -3.6, 5.0, 7.0, 100.0, 1e6, 1e-7, -240.0, 247.0])
+    positive = Const("f32", [0.3, 1.0, 1.1, 1.7, 2.0, 3.1, 6.5, 100.0, 1e6, 1e-7, 240.0])
+    codes = Const("u8", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 60, 100, 115, 133, 200, 250, 171])
+    for name, other in {**floats, **ints}.items():
+        kind, size = np.dtype(getattr(ml_dtypes, other)), bits.get(name, 8)
+        count = len(codes.array) * 8 // size - (size < 8)
+
+        def decoded(values, shape, kind=kind, size=size, count=count):
+            codes = unpacked(values, size, count)
+            return codes.view(kind).astype(np.float32 if name in floats else (np.int8 if name[0] == "i" else np.uint8))
+
+        family.case(f"decode_{name}", "storage.decode", [codes, Shape(count)], decoded, dtype=name)
+        if name in floats:
+            source = positive if name == "f8e8m0" else numbers
+            limit = 0.0 if name == "f8e8m0" else float(ml_dtypes.finfo(kind).max)
+            clip = lambda x, limit=limit: x if not limit else np.clip(x, -limit, limit)
+            encode = lambda x, kind=kind, size=size: packed(clip(x).astype(kind).view(np.uint8), size)
+            family.case(f"encode_{name}", "storage.encode", [source], encode, dtype=name)
+        else:
+            info = ml_dtypes.iinfo(kind)
+            encode = lambda x, size=size, info=info: packed(np.clip(np.trunc(x), info.min, info.max).astype(np.int64), size)
+            family.case(f"encode_{name}", "storage.encode", [numbers], encode, dtype=name)
+            family.case(f"encode_whole_{name}", "storage.encode", [In("i32", 3, 7)],
+                        lambda x, size=size: packed(x.astype(np.int64) & 255, size), dtype=name)
+    family.write()
+
+
 if __name__ == "__main__":
     makers = (elementwise, broadcast, conv, winograd, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits,
-              recurrence, image, conv3d, unpool, places, found)
+              recurrence, image, conv3d, unpool, places, found, storage)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()

@@ -12,3 +12,4 @@ mod pools;
 mod problem;
 mod products;
 mod reductions;
+mod storage;

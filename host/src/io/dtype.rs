@@ -11,6 +11,7 @@ const SAFETENSORS: &[(DType, Dtype)] = &[
     (DType::BF16, Dtype::BF16),
     (DType::F8E4M3, Dtype::F8_E4M3),
     (DType::F8E5M2, Dtype::F8_E5M2),
+    (DType::F8E8M0, Dtype::F8_E8M0),
     (DType::I8, Dtype::I8),
     (DType::I16, Dtype::I16),
     (DType::I32, Dtype::I32),

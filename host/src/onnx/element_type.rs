@@ -2,7 +2,7 @@
 
 use crate::onnx::proto::Storage;
 
-/// An element type that takes whole bytes and that tensors can be read with.
+/// An element type that tensors can be read with. Elements below a byte share it, the first in its lowest bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ElementType {
     Float32,
@@ -23,6 +23,11 @@ pub enum ElementType {
     Float8E5M2,
     Float8E5M2FNUZ,
     Float8E8M0,
+    Uint4,
+    Int4,
+    Float4E2M1,
+    Uint2,
+    Int2,
 }
 
 impl ElementType {
@@ -46,16 +51,16 @@ impl ElementType {
             18 => Self::Float8E4M3FNUZ,
             19 => Self::Float8E5M2,
             20 => Self::Float8E5M2FNUZ,
+            21 => Self::Uint4,
+            22 => Self::Int4,
+            23 => Self::Float4E2M1,
             24 => Self::Float8E8M0,
+            25 => Self::Uint2,
+            26 => Self::Int2,
             0 => return Err("undefined"),
             8 => return Err("string"),
             14 => return Err("complex64"),
             15 => return Err("complex128"),
-            21 => return Err("uint4"),
-            22 => return Err("int4"),
-            23 => return Err("float4e2m1"),
-            25 => return Err("uint2"),
-            26 => return Err("int2"),
             27 => return Err("float6e2m3"),
             28 => return Err("float6e3m2"),
             _ => return Err("unknown"),
@@ -83,12 +88,19 @@ impl ElementType {
             Self::Float8E5M2 => "float8e5m2",
             Self::Float8E5M2FNUZ => "float8e5m2fnuz",
             Self::Float8E8M0 => "float8e8m0",
+            Self::Uint4 => "uint4",
+            Self::Int4 => "int4",
+            Self::Float4E2M1 => "float4e2m1",
+            Self::Uint2 => "uint2",
+            Self::Int2 => "int2",
         }
     }
 
-    /// Bytes per element.
-    pub fn bytes(self) -> usize {
+    /// Bits per element.
+    fn bits(self) -> usize {
         match self {
+            Self::Uint2 | Self::Int2 => 2,
+            Self::Uint4 | Self::Int4 | Self::Float4E2M1 => 4,
             Self::Bool
             | Self::Uint8
             | Self::Int8
@@ -96,11 +108,21 @@ impl ElementType {
             | Self::Float8E4M3FNUZ
             | Self::Float8E5M2
             | Self::Float8E5M2FNUZ
-            | Self::Float8E8M0 => 1,
-            Self::Uint16 | Self::Int16 | Self::Float16 | Self::Bfloat16 => 2,
-            Self::Float32 | Self::Int32 | Self::Uint32 => 4,
-            Self::Float64 | Self::Int64 | Self::Uint64 => 8,
+            | Self::Float8E8M0 => 8,
+            Self::Uint16 | Self::Int16 | Self::Float16 | Self::Bfloat16 => 16,
+            Self::Float32 | Self::Int32 | Self::Uint32 => 32,
+            Self::Float64 | Self::Int64 | Self::Uint64 => 64,
         }
+    }
+
+    /// Bytes of so many elements; `None` where they cannot be counted.
+    pub fn bytes_of(self, count: usize) -> Option<usize> {
+        count.checked_mul(self.bits()).map(|bits| bits.div_ceil(8))
+    }
+
+    /// Bytes of one number where elements are written as such: those below a byte are written as many as fill one.
+    pub(super) fn unit(self) -> usize {
+        self.bits().div_ceil(8)
     }
 
     /// The field that holds its elements when they are written as numbers.
@@ -122,7 +144,12 @@ impl ElementType {
             | Self::Float8E4M3FNUZ
             | Self::Float8E5M2
             | Self::Float8E5M2FNUZ
-            | Self::Float8E8M0 => Storage::Int32,
+            | Self::Float8E8M0
+            | Self::Uint4
+            | Self::Int4
+            | Self::Float4E2M1
+            | Self::Uint2
+            | Self::Int2 => Storage::Int32,
         }
     }
 }

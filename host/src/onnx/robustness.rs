@@ -86,7 +86,7 @@ fn check_tensor(tensors: &mut TensorReader<'_>, tensor: &TensorProto<'_>, length
     match tensors.read(tensor) {
         Ok(data) => {
             let count: u64 = data.dims.iter().product();
-            assert_eq!(data.bytes.len() as u64, count * data.element.bytes() as u64);
+            assert_eq!(Some(data.bytes.len()), data.element.bytes_of(count as usize));
             assert!(data.bytes.len() <= 8 * length, "more data than the file can have");
         }
         Err(error) => assert!(error.to_string().len() < 2000),

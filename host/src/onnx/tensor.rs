@@ -106,6 +106,7 @@ impl<'a> TensorReader<'a> {
         let dims = non_negative(&tensor.dims)?;
         let size = || TensorProblem::Size { dims: tensor.dims.clone(), element };
         let count = element_count(&dims, element).ok_or_else(size)?;
+        let expected = element.bytes_of(count).ok_or_else(size)?;
 
         let has_raw = tensor.raw_data.is_some_and(|raw| !raw.is_empty());
         let has_typed = !tensor.typed_data.is_empty();
@@ -115,11 +116,13 @@ impl<'a> TensorReader<'a> {
             (_, true, true) => return Err(TensorProblem::TwoPlaces("in raw_data", "in numbers")),
             (true, ..) if count == 0 => TensorBytes::Owned(Vec::new()),
             (true, ..) => {
-                let bytes = self.external.find(&tensor.external_data, count * element.bytes())?;
+                let bytes = self.external.find(&tensor.external_data, expected)?;
                 TensorBytes::Mapped(bytes)
             }
-            (_, _, true) => typed_data::read(tensor, element, count, self.model)?,
-            _ => self.raw(tensor, element, count * element.bytes())?,
+            (_, _, true) => {
+                typed_data::read(tensor, element, expected / element.unit(), self.model)?
+            }
+            _ => self.raw(tensor, element, expected)?,
         };
         let bytes = if element == ElementType::Bool { zeros_and_ones(bytes) } else { bytes };
         Ok(TensorData { element, dims, bytes })
@@ -154,7 +157,7 @@ fn element_count(dims: &[u64], element: ElementType) -> Option<usize> {
     }
     let count = dims.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim))?;
     let count = usize::try_from(count).ok()?;
-    let bytes = count.checked_mul(element.bytes())?;
+    let bytes = element.bytes_of(count)?;
     isize::try_from(bytes).is_ok().then_some(count)
 }
 

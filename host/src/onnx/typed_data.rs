@@ -1,7 +1,7 @@
 //! Elements that a file has as protobuf numbers instead of bytes.
 //!
 //! Types without a field of their own are in `int32_data` or `uint64_data`; of 16-bit and 8-bit
-//! floats it is the bits that stand there.
+//! floats it is the bits that stand there, and of elements below a byte those that fill one.
 
 use crate::{
     io::Mapping,
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// The `count` elements of a tensor, as bytes.
+/// The elements of a tensor, which are `count` numbers in the file, as bytes.
 pub(super) fn read(
     tensor: &TensorProto<'_>,
     element: ElementType,
@@ -32,8 +32,8 @@ pub(super) fn read(
         && let Run::Packed(bytes) = run.run
     {
         // Packed floats are in the file just as they are needed.
-        if bytes.len() != count * element.bytes() {
-            return Err(wrong_count(bytes.len() / element.bytes()));
+        if bytes.len() != count * element.unit() {
+            return Err(wrong_count(bytes.len() / element.unit()));
         }
         return Ok(TensorBytes::part_of(model, bytes));
     }
@@ -43,7 +43,7 @@ pub(super) fn read(
     if found != count {
         return Err(wrong_count(found));
     }
-    let mut out = Elements { element, bytes: Vec::with_capacity(count * element.bytes()) };
+    let mut out = Elements { element, bytes: Vec::with_capacity(count * element.unit()) };
     for run in &tensor.typed_data {
         out.append(run.run, storage)?;
     }
@@ -53,7 +53,7 @@ pub(super) fn read(
 /// How many numbers a run has, as long as none is broken.
 fn number_count(run: Run<'_>, element: ElementType) -> usize {
     match (run, element.storage()) {
-        (Run::Packed(bytes), Storage::Float | Storage::Double) => bytes.len() / element.bytes(),
+        (Run::Packed(bytes), Storage::Float | Storage::Double) => bytes.len() / element.unit(),
         (Run::Packed(bytes), Storage::Int32 | Storage::Int64 | Storage::Uint64) => {
             // The last byte of a number has its high bit clear.
             bytes.iter().filter(|&&byte| byte < 0x80).count()
@@ -74,7 +74,7 @@ impl Elements {
             (Storage::Float, Run::Fixed32(bits)) => self.bytes.extend_from_slice(&bits),
             (Storage::Double, Run::Fixed64(bits)) => self.bytes.extend_from_slice(&bits),
             (Storage::Float | Storage::Double, Run::Packed(bytes)) => {
-                if bytes.len() % self.element.bytes() != 0 {
+                if bytes.len() % self.element.unit() != 0 {
                     return Err(broken);
                 }
                 self.bytes.extend_from_slice(bytes);
@@ -111,7 +111,12 @@ impl Elements {
             | ElementType::Float8E4M3FNUZ
             | ElementType::Float8E5M2
             | ElementType::Float8E5M2FNUZ
-            | ElementType::Float8E8M0 => u8::try_from(value).is_ok(),
+            | ElementType::Float8E8M0
+            | ElementType::Uint4
+            | ElementType::Float4E2M1
+            | ElementType::Uint2 => u8::try_from(value).is_ok(),
+            // Writers give the byte that such elements fill with a sign or without.
+            ElementType::Int4 | ElementType::Int2 => (-128..=255).contains(&value),
             ElementType::Uint16 | ElementType::Float16 | ElementType::Bfloat16 => {
                 u16::try_from(value).is_ok()
             }
@@ -123,10 +128,10 @@ impl Elements {
             | ElementType::Float64 => true,
         };
         if !fits {
-            let index = self.bytes.len() / self.element.bytes();
+            let index = self.bytes.len() / self.element.unit();
             return Err(TensorProblem::Range { index, value, element: self.element });
         }
-        self.bytes.extend_from_slice(&value.to_le_bytes()[..self.element.bytes()]);
+        self.bytes.extend_from_slice(&value.to_le_bytes()[..self.element.unit()]);
         Ok(())
     }
 }

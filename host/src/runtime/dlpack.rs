@@ -29,7 +29,7 @@ impl Device {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct DataType {
-    /// One of the constants `INT` to `BOOL`.
+    /// One of the constants `INT` to `FLOAT4_E2M1FN`.
     pub code: u8,
     /// Bits of one lane.
     pub bits: u8,
@@ -48,6 +48,18 @@ impl DataType {
     pub const BFLOAT: u8 = 4;
     /// `kDLBool`.
     pub const BOOL: u8 = 6;
+    /// `kDLFloat8_e4m3fn`.
+    pub const FLOAT8_E4M3FN: u8 = 10;
+    /// `kDLFloat8_e4m3fnuz`.
+    pub const FLOAT8_E4M3FNUZ: u8 = 11;
+    /// `kDLFloat8_e5m2`.
+    pub const FLOAT8_E5M2: u8 = 12;
+    /// `kDLFloat8_e5m2fnuz`.
+    pub const FLOAT8_E5M2FNUZ: u8 = 13;
+    /// `kDLFloat8_e8m0fnu`.
+    pub const FLOAT8_E8M0FNU: u8 = 14;
+    /// `kDLFloat4_e2m1fn`; two elements lie in a byte.
+    pub const FLOAT4_E2M1FN: u8 = 17;
 
     pub const F32: DataType = DataType::new(DataType::FLOAT, 32);
     pub const F64: DataType = DataType::new(DataType::FLOAT, 64);

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use half::{bf16, f16};
 
 use crate::ir::DType;
+use crate::ir::narrow::{NarrowFloat, Rounding};
 
 /// The standard NaN of a float dtype, as bits.
 fn standard_nan(dtype: DType) -> Option<u64> {
@@ -16,9 +17,7 @@ fn standard_nan(dtype: DType) -> Option<u64> {
         DType::F32 => Some(f32::NAN.to_bits() as u64),
         DType::F16 => Some(f16::NAN.to_bits() as u64),
         DType::BF16 => Some(bf16::NAN.to_bits() as u64),
-        DType::F8E4M3 => Some(0x7f),
-        DType::F8E5M2 => Some(0x7e),
-        _ => None,
+        _ => NarrowFloat::of(dtype)?.nan.map(u64::from),
     }
 }
 
@@ -86,20 +85,7 @@ fn to_f64(dtype: DType, bits: u64) -> f64 {
         DType::F32 => f32::from_bits(bits as u32) as f64,
         DType::F16 => f16::from_bits(bits as u16).to_f64(),
         DType::BF16 => bf16::from_bits(bits as u16).to_f64(),
-        DType::F8E5M2 => f16::from_bits((bits as u16) << 8).to_f64(),
-        DType::F8E4M3 => e4m3_to_f64(bits as u8),
-        _ => f64::NAN,
-    }
-}
-
-/// Sign, four bits of exponent with bias 7, three of mantissa; no infinity, one NaN of each sign.
-fn e4m3_to_f64(bits: u8) -> f64 {
-    let sign = if bits & 0x80 == 0 { 1.0 } else { -1.0 };
-    let (exponent, mantissa) = ((bits >> 3 & 15) as i32, (bits & 7) as f64);
-    match (exponent, bits & 7) {
-        (15, 7) => f64::NAN,
-        (0, _) => sign * mantissa * (-9f64).exp2(),
-        _ => sign * (8.0 + mantissa) * f64::from(exponent - 10).exp2(),
+        _ => NarrowFloat::of(dtype).map_or(f64::NAN, |format| format.decode(bits as u8)),
     }
 }
 
@@ -212,31 +198,16 @@ fn float_bits(dtype: DType, value: f64) -> Option<u64> {
         DType::F32 => Some((value as f32).to_bits() as u64),
         DType::F16 => Some(f16::from_f64(value).to_bits() as u64),
         DType::BF16 => Some(bf16::from_f64(value).to_bits() as u64),
-        DType::F8E5M2 => Some(nearest(value, 0x7c, |bits| to_f64(dtype, bits))),
-        DType::F8E4M3 if value.abs() <= 464.0 => {
-            Some(nearest(value, 0x7e, |bits| to_f64(dtype, bits)))
-        }
-        _ => None,
+        _ => narrow_bits(dtype, value),
     }
 }
 
-/// The bits of the nearest 8-bit float, ties to even, whose positive values are `0 ..= largest`.
-fn nearest(value: f64, largest: u64, to_f64: impl Fn(u64) -> f64) -> u64 {
-    let (mut low, mut high) = (0, largest);
-    let magnitude = value.abs();
-    while low < high {
-        let middle = (low + high).div_ceil(2);
-        if to_f64(middle) <= magnitude { low = middle } else { high = middle - 1 }
-    }
-    let (below, above) = (to_f64(low), to_f64((low + 1).min(largest)));
-    // The largest finite number of a dtype with infinity is followed by what would be next.
-    let above = if above.is_infinite() { 2.0 * below - to_f64(low - 1) } else { above };
-    let is_up = match (magnitude - below).partial_cmp(&(above - magnitude)) {
-        Some(std::cmp::Ordering::Greater) => low < largest,
-        Some(std::cmp::Ordering::Equal) => low % 2 == 1 && low < largest,
-        _ => false,
-    };
-    (low + is_up as u64) | (value.is_sign_negative() as u64) << 7
+/// The bits of the nearest float of a byte or less; `None` where it has none for such a number.
+fn narrow_bits(dtype: DType, value: f64) -> Option<u64> {
+    let format = NarrowFloat::of(dtype)?;
+    let code = format.encode(value, false, Rounding::Nearest);
+    let has_one = !format.decode(code).is_nan() && (value.is_finite() || format.infinity.is_some());
+    has_one.then_some(u64::from(code))
 }
 
 #[cfg(test)]

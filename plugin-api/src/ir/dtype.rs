@@ -9,7 +9,7 @@ use std::fmt;
 pub struct DType(pub u16);
 
 /// Name, storage bits, class (`f`, `i`, `u`, `b`) of each known dtype, by code.
-const KNOWN: [(&str, u32, u8); 17] = [
+const KNOWN: [(&str, u32, u8); 24] = [
     ("none", 0, b'x'),
     ("f64", 64, b'f'),
     ("f32", 32, b'f'),
@@ -27,6 +27,13 @@ const KNOWN: [(&str, u32, u8); 17] = [
     ("u32", 32, b'u'),
     ("u64", 64, b'u'),
     ("bool", 8, b'b'),
+    ("f8e4m3fnuz", 8, b'f'),
+    ("f8e5m2fnuz", 8, b'f'),
+    ("f8e8m0", 8, b'f'),
+    ("f4e2m1", 4, b'f'),
+    ("u4", 4, b'u'),
+    ("i2", 2, b'i'),
+    ("u2", 2, b'u'),
 ];
 
 macro_rules! dtypes {
@@ -41,7 +48,8 @@ macro_rules! dtypes {
 
 dtypes! {
     F64 = 1, F32 = 2, F16 = 3, BF16 = 4, F8E4M3 = 5, F8E5M2 = 6, I4 = 7, I8 = 8, I16 = 9, I32 = 10,
-    I64 = 11, U8 = 12, U16 = 13, U32 = 14, U64 = 15, BOOL = 16,
+    I64 = 11, U8 = 12, U16 = 13, U32 = 14, U64 = 15, BOOL = 16, F8E4M3FNUZ = 17, F8E5M2FNUZ = 18, F8E8M0 = 19,
+    F4E2M1 = 20, U4 = 21, I2 = 22, U2 = 23,
 }
 
 impl DType {
@@ -82,6 +90,13 @@ impl DType {
     /// Whether this is a signed integer.
     pub fn is_signed(self) -> bool {
         self.class() == b'i'
+    }
+
+    /// Whether tensors of it are stored and converted, and no arithmetic is done in it: a float of a byte or less, or an integer
+    /// below a byte.
+    pub fn is_storage(self) -> bool {
+        let bits = self.bits();
+        (1..8).contains(&bits) || (bits == 8 && self.is_float())
     }
 
     /// Whether this is the truth value.

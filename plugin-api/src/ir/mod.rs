@@ -16,6 +16,7 @@ mod dim_text;
 mod dtype;
 mod intrinsic;
 mod kind;
+pub mod narrow;
 mod number;
 mod prim;
 mod side_table;

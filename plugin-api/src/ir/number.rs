@@ -1,5 +1,6 @@
 //! Single numbers as the bytes of an element, and back.
 
+use super::narrow::{NarrowFloat, Rounding};
 use crate::ir::DType;
 
 /// Bits of exponent and of mantissa of a float dtype that has infinities.
@@ -18,6 +19,12 @@ impl DType {
     /// integer dtype or bool the very number. `None` when the dtype has no such number or is below a byte.
     pub fn encode(self, value: f64) -> Option<Vec<u8>> {
         let bytes = self.bits() as usize / 8;
+        if bytes == 0 {
+            return None;
+        }
+        if let Some(format) = NarrowFloat::of(self) {
+            return Some(vec![format.encode(value, false, Rounding::Nearest)]);
+        }
         let code = match float_bits(self) {
             Some((11, _)) => value.to_bits(),
             Some((exponent, mantissa)) => encode_float(value, exponent, mantissa),
@@ -38,6 +45,9 @@ impl DType {
             return None;
         }
         let code = bytes.iter().rev().fold(0u64, |code, &byte| code << 8 | byte as u64);
+        if let Some(format) = NarrowFloat::of(self) {
+            return Some(format.decode(code as u8));
+        }
         let unused = 64 - self.bits();
         match float_bits(self) {
             Some((11, _)) => Some(f64::from_bits(code)),
@@ -85,7 +95,7 @@ fn decode_float(code: u64, exponent_bits: u32, mantissa_bits: u32) -> f64 {
 }
 
 /// Two to a power that a normal f64 has. `powi` may round as it likes.
-fn power_of_two(exponent: i32) -> f64 {
+pub(super) fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
 }
 

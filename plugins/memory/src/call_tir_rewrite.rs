@@ -16,14 +16,15 @@
 //!
 //! The program writes all of its outputs and nothing else, so the tensors hold from then on what the call
 //! returned. A reshape moves no data: its result is the same memory under another type, or in a shape that is
-//! found out at run time. One of memory that the function made before and writes would not be what it was: that has
-//! to be a program by then, which copies.
+//! found out at run time; and so is that of all else that is memory of its argument. One of memory that the function
+//! made before and writes would not be what it was: that has to be a program by then, which copies.
 //!
 //! Blocks are plain by then, because what is made here has effects; and every call is bound to a variable,
 //! so that there is a place for what comes before it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use tenon_plugin_api::op::OpEffect;
 use tenon_plugin_api::prelude::*;
 
 /// Makes the memory of results explicit.
@@ -37,7 +38,7 @@ use tenon_plugin_api::prelude::*;
 )]
 fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let effects = Effects::of(&func, cx);
-    let mut ops = Ops::new(cx);
+    let mut ops = Ops::new(sharing(&func, cx), cx);
     let mut rw = func.edit();
     let mut is_bound = SideTable::new(func.view(), false);
     for expr in rw.post_order() {
@@ -88,11 +89,24 @@ fn call_tir_rewrite(func: Function, _: &Module, cx: &PassContext) -> Result<Func
     rw.finish()
 }
 
+/// The operators of a function whose results are memory of their arguments.
+fn sharing(func: &Function, cx: &PassContext) -> HashSet<Symbol> {
+    let body = func.view();
+    let name = |expr| match body.view(expr) {
+        View::Op { name } => Some(name),
+        _ => None,
+    };
+    let shares =
+        |op: &Symbol| cx.op_info_of(*op).is_some_and(|info| info.effect == OpEffect::Shares);
+    body.post_order().filter_map(name).filter(shares).collect()
+}
+
 /// The operators that do not survive, and what takes their place. Names and attributes are looked up once,
 /// not for each call.
 struct Ops {
     call_tir: Symbol,
-    reshape: Symbol,
+    /// Those whose results are memory of their arguments.
+    sharing: HashSet<Symbol>,
     shape_to_tensor: Symbol,
     numbers: Symbol,
     alloc_tensor: Symbol,
@@ -114,10 +128,10 @@ enum Lowering {
 }
 
 impl Ops {
-    fn new(cx: &PassContext) -> Self {
+    fn new(sharing: HashSet<Symbol>, cx: &PassContext) -> Self {
         Self {
+            sharing,
             call_tir: cx.symbol("call_tir"),
-            reshape: cx.symbol("reshape"),
             shape_to_tensor: cx.symbol("shape_to_tensor"),
             numbers: cx.symbol("vm.shape_to_tensor"),
             alloc_tensor: cx.symbol("builtin.alloc_tensor"),
@@ -133,8 +147,10 @@ impl Ops {
         let View::Call { callee, .. } = rw.view(value) else { return None };
         match rw.view(callee) {
             View::Op { name } if name == self.call_tir => Some(Lowering::Program),
-            View::Op { name } if name == self.reshape => Some(Lowering::View),
             View::Op { name } if name == self.shape_to_tensor => Some(Lowering::Numbers),
+            View::Op { name } if self.sharing.contains(&name) && is_view(rw, value) => {
+                Some(Lowering::View)
+            }
             _ => None,
         }
     }
@@ -203,6 +219,15 @@ impl Ops {
         let op = rw.named(Kind::OP, op);
         rw.call(op, args, *attrs, Some(ty))
     }
+}
+
+/// Whether a call makes a tensor of a tensor, and not of a function that it calls.
+fn is_view(rw: &Rewriter, call: Expr) -> bool {
+    let is_tensor = |expr| {
+        let ty = rw.body().ty(expr).map(|ty| rw.terms().ty(ty));
+        matches!(ty, Some(TypeView::Tensor { .. }))
+    };
+    is_tensor(call) && rw.body().operands(call).get(1).is_some_and(is_tensor)
 }
 
 fn variable(rw: &mut Rewriter, name: Symbol, ty: Type) -> Expr {

@@ -18,6 +18,7 @@ pub mod recurrence;
 pub mod reduction;
 pub mod scan;
 pub mod shape;
+pub mod storage;
 
 tenon_plugin_api::plugin! {
     id = "tenon.operators",

@@ -12,8 +12,6 @@ use crate::onnx::{ElementType, TensorBytes, TensorData};
 pub(super) enum NoTensor {
     #[error("{0} dimensions")]
     Rank(usize),
-    #[error("the element type {0}")]
-    Element(&'static str),
     #[error("the element type {name} (code {code})")]
     Code { name: &'static str, code: i32 },
 }
@@ -26,7 +24,7 @@ impl From<NoTensor> for Problem {
 
 /// The constant that a tensor is. Its bytes are not copied.
 pub(super) fn constant_of(cx: &Cx, name: &str, data: TensorData) -> Result<Constant, NoTensor> {
-    let dtype = dtype_of(data.element)?;
+    let dtype = dtype_of(data.element);
     check_rank(data.dims.len())?;
     let shape: Vec<i64> = data.dims.iter().map(|&dim| dim.cast_signed()).collect();
     let name = if name.is_empty() { Symbol(0) } else { cx.symbol(name) };
@@ -48,11 +46,11 @@ pub(super) fn check_rank(rank: usize) -> Result<(), NoTensor> {
 /// The element type for ONNX's code, or why there is none.
 pub(super) fn dtype_of_code(code: i32) -> Result<DType, NoTensor> {
     let element = ElementType::from_code(code).map_err(|name| NoTensor::Code { name, code })?;
-    dtype_of(element)
+    Ok(dtype_of(element))
 }
 
-fn dtype_of(element: ElementType) -> Result<DType, NoTensor> {
-    Ok(match element {
+fn dtype_of(element: ElementType) -> DType {
+    match element {
         ElementType::Float32 => DType::F32,
         ElementType::Float64 => DType::F64,
         ElementType::Float16 => DType::F16,
@@ -66,11 +64,15 @@ fn dtype_of(element: ElementType) -> Result<DType, NoTensor> {
         ElementType::Uint64 => DType::U64,
         ElementType::Int64 => DType::I64,
         ElementType::Bool => DType::BOOL,
-        // The 8-bit floats of the IR have no conversions yet, and two of ONNX's are other types.
-        ElementType::Float8E4M3FN
-        | ElementType::Float8E4M3FNUZ
-        | ElementType::Float8E5M2
-        | ElementType::Float8E5M2FNUZ
-        | ElementType::Float8E8M0 => return Err(NoTensor::Element(element.name())),
-    })
+        ElementType::Float8E4M3FN => DType::F8E4M3,
+        ElementType::Float8E4M3FNUZ => DType::F8E4M3FNUZ,
+        ElementType::Float8E5M2 => DType::F8E5M2,
+        ElementType::Float8E5M2FNUZ => DType::F8E5M2FNUZ,
+        ElementType::Float8E8M0 => DType::F8E8M0,
+        ElementType::Float4E2M1 => DType::F4E2M1,
+        ElementType::Uint4 => DType::U4,
+        ElementType::Int4 => DType::I4,
+        ElementType::Uint2 => DType::U2,
+        ElementType::Int2 => DType::I2,
+    }
 }

@@ -5,12 +5,16 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::with_number;
 
 use super::elements::filled;
+use crate::storage::codes::decoded;
 
-/// A tensor in another element type.
+/// A tensor in another element type, which is not one that is stored alone.
 pub(crate) fn convert(tensor: &Tensor, to: DType) -> Result<Tensor> {
     let from = tensor.dtype();
     if from == to {
         return Ok(tensor.clone());
+    }
+    if from.is_storage() {
+        return convert(&decoded(from, tensor.bytes(), tensor.shape())?, to);
     }
     // Over f64 from floats, over i64 from integers, so that types are not taken in pairs.
     let is_float = from.is_float() || (from == DType::U64 && to.is_float());

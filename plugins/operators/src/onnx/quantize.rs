@@ -2,13 +2,12 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
+use crate::elementwise::cast::converted;
 use crate::onnx::steps::{cast_to, reshape_to};
 
 /// `QuantizeLinear`: x / scale rounded to even, moved by the zero point, and clipped to the integers.
 #[rule(import.onnx, key = "QuantizeLinear", since = 10)]
 fn quantize(node: &mut Node<'_>) -> Outputs {
-    // It is about 8-bit floats alone.
-    node.ignore("saturate");
     let (x, scale, zero) = (node.input(0)?, node.input(1)?, node.optional(2));
     let zero_dtype = zero.map(|zero| node.dtype(zero)).transpose()?;
     let dtype = match (zero_dtype, dtype_in(node, "output_dtype")?) {
@@ -17,9 +16,9 @@ fn quantize(node: &mut Node<'_>) -> Outputs {
         }
         (zero, output) => output.or(zero).unwrap_or(DType::U8),
     };
-    let Some((min, max)) = bounds(dtype) else {
+    if !(dtype.is_storage() || dtype.is_int() && dtype.bits() <= 16) {
         return unsupported(format!("the element type {dtype}"));
-    };
+    }
     let precision = match dtype_in(node, "precision")? {
         Some(precision) => precision,
         None => node.dtype(scale)?,
@@ -28,6 +27,11 @@ fn quantize(node: &mut Node<'_>) -> Outputs {
     let scale = block.spread(node, scale)?;
     let (x, scale) = (cast_to(node, x, precision)?, cast_to(node, scale, precision)?);
     let mut y = node.apply("divide", &[x, scale])?;
+    if dtype.is_float() {
+        // Its zero point is zero.
+        return Ok(vec![converted(node, y, dtype)?]);
+    }
+    node.ignore("saturate");
     y = node.apply("round", &[y])?;
     // Here the sum with a zero point of 16 bits is exact, wherever it is within the bounds.
     let wide = if precision == DType::F64 { DType::F64 } else { DType::F32 };
@@ -37,7 +41,9 @@ fn quantize(node: &mut Node<'_>) -> Outputs {
         let zero = cast_to(node, zero, wide)?;
         y = node.apply("add", &[y, zero])?;
     }
-    y = node.call("clip", &[y], &[("min", min.into()), ("max", max.into())])?;
+    let (min, max) = dtype.int_bounds();
+    let bounds = [("min", (min as f64).into()), ("max", (max as f64).into())];
+    y = node.call("clip", &[y], &bounds)?;
     Ok(vec![cast_to(node, y, dtype)?])
 }
 
@@ -49,9 +55,10 @@ fn dequantize(node: &mut Node<'_>) -> Outputs {
         Some(dtype) => dtype,
         None => node.dtype(scale)?,
     };
-    let block = Blocks::of(node, x)?;
+    let (block, of_x) = (Blocks::of(node, x)?, node.dtype(x)?);
     let mut y = x;
-    if let Some(zero) = node.optional(2) {
+    // That of a float is zero.
+    if let Some(zero) = node.optional(2).filter(|_| !of_x.is_float()) {
         let zero = block.spread(node, zero)?;
         let zero = cast_to(node, zero, DType::I32)?;
         y = cast_to(node, y, DType::I32)?;
@@ -71,17 +78,6 @@ fn dtype_in(node: &Node<'_>, name: &str) -> Result<Option<DType>, Problem> {
         0 => Ok(None),
         _ => node.element_type(name),
     }
-}
-
-/// The smallest and largest number of an integer type that is quantized to.
-fn bounds(dtype: DType) -> Option<(f64, f64)> {
-    Some(match dtype {
-        DType::U8 => (0.0, f64::from(u8::MAX)),
-        DType::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
-        DType::U16 => (0.0, f64::from(u16::MAX)),
-        DType::I16 => (f64::from(i16::MIN), f64::from(i16::MAX)),
-        _ => return None,
-    })
 }
 
 /// Which elements of the data share a scale and a zero point.
