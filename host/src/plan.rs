@@ -41,7 +41,7 @@ use std::sync::Arc;
 use rustc_hash::FxBuildHasher;
 
 use crate::ir::op_names::{
-    ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_TIR, LOOP, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE,
+    ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_TIR, EXPECT, LOOP, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE,
     MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW, vm,
 };
 use crate::ir::{
@@ -168,6 +168,7 @@ enum PlannedAction {
         at: usize,
         size: Size,
     },
+    Expect(usize),
     Choose(usize),
     Otherwise,
     End,
@@ -385,6 +386,13 @@ impl<'a> Planner<'a> {
             }
             ALLOC_TENSOR => Ok(Value::Tensor(self.fresh_tensor(ty("ty")?)?)),
             MEMORY_VIEW => self.view(args, ty("ty")?),
+            EXPECT => match args.get(0).map(|truth| self.resolve(truth)).transpose()? {
+                Some(Value::Tensor(truth)) => {
+                    self.actions.push(PlannedAction::Expect(truth));
+                    Ok(self.tuple(Vec::new()))
+                }
+                _ => malformed("what is expected is no tensor"),
+            },
             MEMORY_KILL => Ok(self.tuple(Vec::new())),
             MAKE_CLOSURE => self.closure(args),
             BIND_DIMS => self.bind_dims(args, ty("ty")?, ty("most")?),

@@ -100,3 +100,31 @@ fn what_must_be_a_constant_is_still_said() {
     );
     assert!(error(computed).contains("Reshape (ai.onnx 17): input 2 must be a constant here"));
 }
+
+/// Which axis is reduced says an input: the model declares what can be, and each of these is a branch.
+#[test]
+fn an_axis_that_is_an_input_chooses() {
+    let base = model(18).input("x", FLOAT, &[N(2), N(3)]).input("a", INT64, &[N(1)]);
+    let one =
+        base.node("ReduceSum", &["x", "a"], &["y"], &[]).typed_output("y", FLOAT, &[N(2), N(1)]);
+    let text = one.text();
+    assert!(text.starts_with("fn @main(%x: f32[2, 3], %a: i64[1]) -> f32[2, 1]"), "{text}");
+    assert!(text.contains("expect("), "{text}");
+    assert!(text.contains("sum(%x) { axis = [1], keepdims = true }"), "{text}");
+    assert!(!text.contains("if "), "{text}");
+
+    let base = model(18).input("x", FLOAT, &[N(3), N(3)]).input("a", INT64, &[N(1)]);
+    let attrs = [int("keepdims", 0)];
+    let two = base.node("ReduceSum", &["x", "a"], &["y"], &attrs).typed_output("y", FLOAT, &[N(3)]);
+    let text = two.text();
+    assert!(text.contains("if ") && text.contains("axis = [0]"), "{text}");
+    assert!(text.contains("axis = [1]"), "{text}");
+}
+
+#[test]
+fn an_extent_of_a_result_may_be_an_input() {
+    let base = model(17).input("x", FLOAT, &[N(6)]).input("k", INT64, &[N(1)]);
+    let model = base.node("TopK", &["x", "k"], &["v", "y"], &[]).typed_output("y", INT64, &[N(4)]);
+    let text = model.text();
+    assert!(text.contains("k = 4") && text.contains("expect("), "{text}");
+}

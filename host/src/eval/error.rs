@@ -43,6 +43,8 @@ impl EvalError {
 pub enum EvalProblem {
     #[error("`{op}`: {error}")]
     Op { op: String, error: OpError },
+    #[error("a value that the model is given is none that it is made for")]
+    NotExpected,
     #[error("`{0}` has no reference evaluation")]
     NoEvaluation(String),
     #[error("there is no function `@{0}`")]

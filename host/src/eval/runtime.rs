@@ -4,7 +4,8 @@ use tenon_plugin_api::op::{OpAttrs, OpError};
 
 use crate::ir::op_names::vm;
 use crate::ir::op_names::{
-    ALLOC_TENSOR, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
+    ALLOC_TENSOR, EXPECT, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL,
+    MEMORY_VIEW,
 };
 use crate::ir::{Context, Cx, DType, OpDef, Term, TermView, Terms, Type, TypeView};
 
@@ -44,6 +45,11 @@ pub(super) fn call_runtime(
             _ => Err(EvalProblem::Alloc(cx.terms().type_text(ty()?))),
         },
         vm::VIEW => view(cx, args.next()?, cx.static_tensor_type(dtype()?, &args.shape()?)),
+        EXPECT => match args.next()?.to_tensor() {
+            Some(truth) if truth.bytes().first() == Some(&0) => Err(EvalProblem::NotExpected),
+            Some(_) => Ok(Value::unit()),
+            None => Err(EvalProblem::WrongValue("a truth value", "something else")),
+        },
         MEMORY_KILL | vm::KILL_OBJECT => {
             match args.next()? {
                 Value::Place(place) => place.storage.spoil(place.offset, place.len().unwrap_or(0)),

@@ -25,6 +25,8 @@ pub const MEMORY_ALLOC_TENSOR: &str = "memory.alloc_tensor";
 pub const MEMORY_VIEW: &str = "memory.view";
 /// Name of the operator that ends the life of a tensor or storage.
 pub const MEMORY_KILL: &str = "memory.kill";
+/// Ends the call where a truth value is false.
+pub const EXPECT: &str = "expect";
 /// Class of the object that a storage is.
 pub const STORAGE_CLASS: &str = "storage";
 /// Class of the object that an external function is as an argument.

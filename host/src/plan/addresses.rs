@@ -85,6 +85,7 @@ impl Planner<'_> {
             PlannedAction::Find { from, at, size } => {
                 Action::Find(Find { from: self.place(from), at, size })
             }
+            PlannedAction::Expect(truth) => Action::Expect(self.place(truth)),
             PlannedAction::Choose(condition) => Action::Choose(self.place(condition)),
             PlannedAction::Otherwise => Action::Otherwise,
             PlannedAction::End => Action::End,

@@ -92,6 +92,8 @@ pub enum Action {
     /// What must hold for what stands behind it to be right.
     Agree(Agreement),
     Find(Find),
+    /// That the byte there must not be 0.
+    Expect(Place),
     /// What stands up to its [`Otherwise`](Action::Otherwise) is done if the byte there is not 0; what stands from there to
     /// its [`End`](Action::End), if it is.
     Choose(Place),

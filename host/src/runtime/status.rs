@@ -42,6 +42,7 @@ failures! {
     Size = 11 "TENON_ERROR_SIZE" "for inputs of these shapes the model needs more memory than there can be",
     Trips = 12 "TENON_ERROR_TRIPS" "a loop has ended before each trip gave its row of the result",
     Value = 13 "TENON_ERROR_VALUE" "an element of the tensor is no size: it is below zero, or too large",
+    Expected = 14 "TENON_ERROR_EXPECTED" "a value that the model is given is none that it is made for",
 }
 
 impl Failure {

@@ -204,6 +204,20 @@ impl Failure {
     pub const OPERATOR: Failure = Failure(7);
     /// It has a tensor that cannot be read.
     pub const TENSOR: Failure = Failure(8);
+    /// An input must be known when it is imported, and is made of axes or truth values. The bits above the lowest eight say which.
+    pub const AXES: Failure = Failure(9);
+    /// Likewise, and it is made of extents that the results have.
+    pub const EXTENTS: Failure = Failure(10);
+
+    /// The same about an input.
+    pub const fn of_input(self, index: usize) -> Failure {
+        Failure(self.0 | (index as u32) << 8)
+    }
+
+    /// What failed, and the input that it is about.
+    pub const fn parts(self) -> (Failure, usize) {
+        (Failure(self.0 & 0xff), (self.0 >> 8) as usize)
+    }
 }
 
 /// What an instrument is told of: what [`InstrumentTable`] is told by `tell`.

@@ -1,7 +1,7 @@
 //! Choices, and the memory of their branches.
 
 use super::run::check_on;
-use crate::eval::Tensor;
+use crate::eval::{Evaluator, Tensor, Value};
 use crate::executable::Executable;
 use crate::ir::{Bytes, DType};
 use crate::runtime::signature::TensorSpec;
@@ -149,6 +149,37 @@ fn choices_nest_deeply() {
     text.push('}');
     let executable = check(&text, 4);
     assert_eq!(executable.signature().workspace_size, Some(0));
+}
+
+/// The call ends where something is not as it is expected, in a branch too.
+#[test]
+fn what_is_not_expected_is_an_error() {
+    let text = r#"fn @main(%c: bool[], %d: bool[], %x: f32[4]) {
+  %z: f32[4] = if %c {
+    %e: () = expect(%d)
+    %a: f32[4] = call_tir(@twice, %x) { out = f32[4] }
+    ret %a
+  } else {
+    ret %x
+  }
+  ret %z
+}"#;
+    let module = super::run::module(&format!("{text}\n{PROGRAMS}"));
+    let model = super::run::compile(&module).jit().unwrap();
+    let result = |c: bool, d: bool| {
+        let x = Tensor::from_vec(vec![4], vec![1f32; 4]);
+        let values = [boolean(c), boolean(d), x];
+        let buffers = super::run::buffers(&model, &values);
+        let inputs: Vec<_> = buffers.iter().map(|buffer| buffer.as_ref()).collect();
+        let compiled = model.run(&inputs, None).map(drop).map_err(|error| error.to_string());
+        let values = values.into_iter().map(Value::Tensor).collect();
+        let evaluated = Evaluator::new(&module).call("main", values);
+        assert_eq!(compiled.is_ok(), evaluated.is_ok());
+        compiled
+    };
+    assert!(result(false, false).is_ok() && result(true, true).is_ok());
+    let error = result(true, false).unwrap_err();
+    assert!(error.contains("none that it is made for"), "{error}");
 }
 
 /// What a branch needs of the extents is looked at when it runs.

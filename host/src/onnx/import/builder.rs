@@ -13,7 +13,7 @@ use tenon_plugin_api::abi::tables::NONE;
 use tenon_plugin_api::rule::import::Known;
 
 use crate::border::{self, Call};
-use crate::ir::op_names::{BIND_DIMS, LOOP, SCALARS};
+use crate::ir::op_names::{BIND_DIMS, EXPECT, LOOP, SCALARS};
 use crate::ir::{
     AttrValue, Attrs, Build, Bytes, Constant, Context, Cx, Dim, Expr, Function, Kind, NodeSource,
     OpDef, Symbol, Term, TermView, Terms, Transaction, Type, TypeView, View,
@@ -171,7 +171,14 @@ impl Builder {
         let name = self.names.fresh(name);
         let var = self.tx.var(&name, Some(ty));
         self.params.push(var);
-        self.add(ty, Form::Ready(var), None)
+        // Of no elements all are known.
+        let empty = match self.cx.terms().static_tensor(ty) {
+            Some((dtype, shape)) if shape[..] == [0] && Known::has_elements_of(dtype) => {
+                Some(Rc::new(Known { dtype, shape: vec![0], elements: Vec::new() }))
+            }
+            _ => None,
+        };
+        self.add(ty, Form::Ready(var), empty)
     }
 
     /// A parameter that is a shape, given as a number where it is a scalar.
@@ -495,6 +502,17 @@ impl Builder {
                 self.items(tuple)
             }
         }
+    }
+
+    /// Ends a call here where a boolean is false.
+    pub(super) fn expect(&mut self, truth: Value) -> Result<(), Problem> {
+        let truth = self.operand(truth)?;
+        let (op, ty) = (self.tx.op(EXPECT), self.cx.tuple_type(&[]));
+        let call = self.tx.call(op, &[truth], Attrs::NONE, Some(ty));
+        let name = self.names.fresh("expected");
+        let var = self.tx.var(&name, Some(ty));
+        self.body.blocks.push((false, vec![(var, call)]));
+        Ok(())
     }
 
     /// Computes a tensor of dimensions at run time, or makes it a constant when all are numbers.

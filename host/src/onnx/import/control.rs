@@ -27,6 +27,7 @@ use super::node::Node;
 use super::problems::describe;
 use super::rules::{self, NEWEST_VERSION, OLDEST_VERSION};
 use super::scope::{Definition, Frame, Role, Values, standard_domain};
+use super::sizes::Wanted;
 
 /// The rule that makes one element without dimensions of a tensor of one.
 pub(super) const SCALAR: &str = "tenon::Scalar";
@@ -288,8 +289,10 @@ impl<'m> Importer<'m> {
         if let Problem::Invalid(reason) = problem {
             return Err(GraphProblem::Node { node: describe(node), reason }.into());
         }
-        if let Problem::NotConstant(_) = problem {
-            self.want(frame, node);
+        match problem {
+            Problem::NotConstant(_) => self.want(frame, node, Wanted::Sizes),
+            Problem::Choice { input, of, .. } => self.want(frame, node, Wanted::OneOf(input, of)),
+            _ => {}
         }
         let version = frame.version("").unwrap_or(0);
         self.problems.add_node(node, version, Some(problem.text()));

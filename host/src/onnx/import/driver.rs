@@ -10,8 +10,10 @@ use crate::io::{Mapping, quoted};
 use crate::ir::{AttrValue, Attrs, Context, Cx, Module, Term};
 use crate::onnx::proto::{FunctionProto, ModelProto, NodeProto, OperatorSet};
 use crate::onnx::{TensorReader, decode_model, open_model};
+use tenon_plugin_api::rule::import::Few;
 
 use super::builder::{Builder, Value};
+use super::cases::Cases;
 use super::dims::Dims;
 use super::error::{Problem, Stop};
 use super::graphs::Graphs;
@@ -60,13 +62,34 @@ fn import_all(
 ) -> Result<(Module, Vec<PathBuf>), ImportError> {
     let model = decode_model(file)?;
     let imported = Graphs::of(&model).map_err(Stop::Wire).and_then(|graphs| {
-        let wanted = RefCell::default();
-        let import = |sizes: &BTreeSet<String>| {
-            Importer::new(cx.clone(), &model, &graphs, file, options, (sizes, &wanted)).run()
+        let (wanted, choices) = (RefCell::default(), RefCell::default());
+        let import = |options: &ImportOptions, cases: Option<&Cases>| {
+            let import = |sizes: &BTreeSet<String>| {
+                let asked = Asked { sizes, wanted: &wanted, choices: &choices, cases };
+                Importer::new(cx.clone(), &model, &graphs, file, options, asked).run()
+            };
+            import_with_sizes(&import, &wanted)
         };
-        import_with_sizes(&import, &wanted)
+        let stop = match import(options, None) {
+            Err(stop @ Stop::Unsupported(_)) => stop,
+            other => return other,
+        };
+        let with_values = |options: &ImportOptions| Ok(import(options, None)?.0);
+        match Cases::find(&model, &choices.take(), options, &with_values) {
+            Some(cases) => import(options, Some(&cases)),
+            None => Err(stop),
+        }
     });
     imported.map_err(|stop| stop.into_error(file.path()))
+}
+
+/// What is known of inputs that rules have asked for.
+#[derive(Clone, Copy)]
+struct Asked<'m> {
+    sizes: &'m BTreeSet<String>,
+    wanted: &'m RefCell<BTreeSet<String>>,
+    choices: &'m RefCell<BTreeMap<String, Few>>,
+    cases: Option<&'m Cases>,
 }
 
 /// Imports a model, whose rules want to know elements of some inputs: where these are sizes, which the function then takes as
@@ -110,6 +133,12 @@ pub(super) struct Importer<'m> {
     pub(super) sizes: &'m BTreeSet<String>,
     /// The inputs whose elements rules want to know.
     pub(super) wanted: &'m RefCell<BTreeSet<String>>,
+    /// The inputs that are one of few.
+    pub(super) choices: &'m RefCell<BTreeMap<String, Few>>,
+    /// What is computed by the values of inputs.
+    pub(super) cases: Option<&'m Cases>,
+    /// The parameters for these inputs.
+    pub(super) case_params: HashMap<String, Value>,
     pub(super) cx: Cx,
     pub(super) builder: Builder,
     pub(super) tensors: TensorReader<'m>,
@@ -132,7 +161,7 @@ impl<'m> Importer<'m> {
         graphs: &'m Graphs<'m>,
         file: &'m Mapping,
         options: &'m ImportOptions,
-        (sizes, wanted): (&'m BTreeSet<String>, &'m RefCell<BTreeSet<String>>),
+        Asked { sizes, wanted, choices, cases }: Asked<'m>,
     ) -> Self {
         let dims = Dims::new(cx.clone(), &options.dims);
         Self {
@@ -141,6 +170,9 @@ impl<'m> Importer<'m> {
             options,
             sizes,
             wanted,
+            choices,
+            cases,
+            case_params: HashMap::new(),
             builder: Builder::new(cx.clone(), dims.symbols()),
             tensors: TensorReader::new(file),
             dims,
@@ -160,16 +192,10 @@ impl<'m> Importer<'m> {
         self.weights(&self.model.graph, &mut values)?;
         let inputs = self.inputs(&mut values)?;
         self.dims.check()?;
-        let values = self.nodes(values)?;
-        for output in &self.model.graph.output {
-            if let Some(value) = values.get(output.name) {
-                self.report_absent(value);
-            }
-        }
-        if let Some(list) = std::mem::take(&mut self.problems).finish() {
-            return Err(Stop::Unsupported(list.with_notes(&self.cx)));
-        }
-        let (names, outputs) = self.outputs(&values)?;
+        let (names, outputs) = match self.cases {
+            None => self.graph(values)?,
+            Some(cases) => self.cases(cases, &values)?,
+        };
 
         let broken = |reason: String| GraphProblem::Node { node: "its graph".into(), reason };
         let func = match self.builder.finish(&outputs) {
@@ -188,6 +214,20 @@ impl<'m> Importer<'m> {
         module.attrs = module_attrs(&self.cx, &inputs, &names);
         let files = self.tensors.external_files().map(Path::to_owned).collect();
         Ok((module, files))
+    }
+
+    /// The names and values of the outputs, once all nodes are translated.
+    pub(super) fn graph(&mut self, values: Values<'m>) -> Result<(Vec<&'m str>, Vec<Value>), Stop> {
+        let values = self.nodes(values)?;
+        for output in &self.model.graph.output {
+            if let Some(value) = values.get(output.name) {
+                self.report_absent(value);
+            }
+        }
+        if let Some(list) = std::mem::take(&mut self.problems).finish() {
+            return Err(Stop::Unsupported(list.with_notes(&self.cx)));
+        }
+        self.outputs(&values)
     }
 
     /// What can be told about the model as a whole.

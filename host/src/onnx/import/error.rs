@@ -9,6 +9,7 @@ use crate::ir::Cx;
 use crate::onnx::wire::WireError;
 use crate::onnx::{ModelError, TensorError, TensorProblem};
 use tenon_plugin_api::abi::tables::Failure;
+use tenon_plugin_api::rule::import::Few;
 
 /// A model that cannot be imported, and why.
 #[derive(Debug, thiserror::Error)]
@@ -128,6 +129,8 @@ pub(super) enum Problem {
     Unsupported(String),
     /// An input must be known here, which ONNX does not ask for.
     NotConstant(String),
+    /// Input `input` must be known here, and is one of few.
+    Choice { input: usize, of: Few, text: String },
     /// ONNX does not allow it.
     Invalid(String),
     /// An operator does not take it, for either reason.
@@ -144,6 +147,8 @@ impl Problem {
         match self {
             Self::Unsupported(_) => Failure::UNSUPPORTED,
             Self::NotConstant(_) => Failure::NOT_CONSTANT,
+            &Self::Choice { input, of: Few::Axes, .. } => Failure::AXES.of_input(input),
+            &Self::Choice { input, of: Few::Extents, .. } => Failure::EXTENTS.of_input(input),
             Self::Invalid(_) => Failure::INVALID,
             Self::Operator(_) => Failure::OPERATOR,
             Self::Tensor(_) => Failure::TENSOR,
@@ -156,6 +161,7 @@ impl Problem {
         match self {
             Self::Unsupported(reason)
             | Self::NotConstant(reason)
+            | Self::Choice { text: reason, .. }
             | Self::Invalid(reason)
             | Self::Operator(reason)
             | Self::Rule(reason) => reason.clone(),

@@ -62,6 +62,9 @@ impl<'m> Importer<'m> {
                     Some(tensor) => self.fixed_input(input.name, ty, tensor)?,
                     None => {
                         names.push(input.name);
+                        if self.case_input(input.name, ty) {
+                            continue;
+                        }
                         match self.sizes_input(input.name, ty) {
                             Some(sizes) => sizes,
                             None => self.builder.param(input.name, ty),

@@ -27,12 +27,15 @@
 //! An input of few integers whose elements a rule has to know, for a shape, an axis to be as long as it says, a number of
 //! trips, becomes a parameter that is a shape: its elements are dimensions, and never below zero ([`sizes`]).
 //!
+//! One that rules read as axes or truth values chooses what the model computes ([`cases`]).
+//!
 //! Integers that are computed from shapes are followed as dimensions (`Known`), so that a
 //! `Reshape` to a shape computed from a symbolic batch is known in full. They become part of the program
 //! only where something else reads them.
 
 mod attributes;
 mod builder;
+mod cases;
 mod control;
 mod dims;
 mod driver;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tenon_plugin_api::abi::tables::Failure;
-use tenon_plugin_api::rule::import::Known;
+use tenon_plugin_api::rule::import::{Few, Known};
 
 use crate::border::{
     AttributeParts, ConstantParts, ImportSession, Refusal, Served, ask_about_node,
@@ -103,7 +103,11 @@ impl<'m, 'n> Node<'m, 'n> {
                     None => Problem::Invalid(text),
                 }
             }
-            _ => Problem::Rule(message),
+            _ => match kind.parts() {
+                (Failure::AXES, input) => Problem::Choice { input, of: Few::Axes, text },
+                (Failure::EXTENTS, input) => Problem::Choice { input, of: Few::Extents, text },
+                _ => Problem::Rule(message),
+            },
         }
     }
 

@@ -89,7 +89,7 @@ pub(super) fn standard_domain(domain: &str) -> &str {
 }
 
 /// Values by their names.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Values<'m> {
     definitions: HashMap<&'m str, (Value, Definition<'m>)>,
     /// Inputs of a function that its call does not give: a node that reads one is without it.

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 use crate::ir::{Context, DType, Dim, Type};
 use crate::onnx::proto::NodeProto;
-use tenon_plugin_api::rule::import::Known;
+use tenon_plugin_api::rule::import::{Few, Known};
 
 use super::builder::Value;
 use super::driver::Importer;
@@ -22,6 +22,19 @@ use super::scope::{Definition, Frame, Role};
 
 /// Of so many integers a shape may be made; no rank is larger.
 const MOST: i64 = 16;
+
+/// What a node wants to know of what it reads.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted {
+    /// Sizes, of any of its inputs.
+    Sizes,
+    /// Which of few values an input is.
+    OneOf(usize, Few),
+}
+
+/// The element types of inputs that are one of few.
+pub(super) const CHOOSING: [DType; 5] =
+    [DType::BOOL, DType::I32, DType::I64, DType::F32, DType::F64];
 
 impl<'m> Importer<'m> {
     /// How many sizes an input of this type may be; `None` for one that is no list of few integers.
@@ -33,6 +46,13 @@ impl<'m> Importer<'m> {
             [count] => (1..=MOST).contains(&count).then_some((count as usize, false)),
             _ => None,
         }
+    }
+
+    /// Whether a value of this type may be one of few.
+    fn may_choose(&self, ty: Type) -> bool {
+        let Some((dtype, dims)) = self.cx.terms().static_tensor(ty) else { return false };
+        let is_few = matches!(dims[..], [] | [..=MOST]);
+        is_few && CHOOSING.contains(&dtype)
     }
 
     /// The input of type `ty` as a shape, where it is one.
@@ -52,22 +72,35 @@ impl<'m> Importer<'m> {
     }
 
     /// Takes note that the elements of something that `node` reads must be known: of the inputs that it follows from, those
-    /// that may be sizes.
-    pub(super) fn want(&mut self, frame: &Frame<'m>, node: &'m NodeProto<'m>) {
+    /// that may be sizes, or that choose what the model computes.
+    pub(super) fn want(&mut self, frame: &Frame<'m>, node: &'m NodeProto<'m>, wanted: Wanted) {
         if let Role::Function(_) = frame.role {
             return;
         }
         let mut seen: HashSet<&'m str> = HashSet::new();
-        let mut pending: Vec<&'m str> = node.input.clone();
+        let mut pending: Vec<&'m str> = match wanted {
+            Wanted::Sizes => node.input.clone(),
+            Wanted::OneOf(input, _) => node.input.get(input).copied().into_iter().collect(),
+        };
         while let Some(name) = pending.pop() {
             let Some((value, definition)) = frame.values.definition(name) else { continue };
             let is_open = !self.builder.is_missing(value) && self.builder.elements(value).is_none();
-            if !is_open || self.size_count(self.builder.ty(value)).is_none() || !seen.insert(name) {
+            let ty = self.builder.ty(value);
+            let is_wanted = match wanted {
+                Wanted::Sizes => self.size_count(ty).is_some(),
+                Wanted::OneOf(..) => self.may_choose(ty),
+            };
+            if !is_open || !is_wanted || !seen.insert(name) {
                 continue;
             }
             match definition {
                 Definition::Input if self.model.graph.input.iter().any(|it| it.name == name) => {
-                    self.wanted.borrow_mut().insert(name.to_owned());
+                    match wanted {
+                        Wanted::Sizes => drop(self.wanted.borrow_mut().insert(name.to_owned())),
+                        Wanted::OneOf(_, of) => {
+                            self.choices.borrow_mut().entry(name.to_owned()).or_insert(of);
+                        }
+                    }
                 }
                 Definition::Output(node) => pending.extend(&node.input),
                 Definition::Input | Definition::Weight => {}

@@ -67,6 +67,7 @@ pub(super) fn is_about_node(problem: &Problem) -> bool {
     match problem {
         Problem::Unsupported(_) | Problem::Rule(_) => true,
         Problem::NotConstant(_)
+        | Problem::Choice { .. }
         | Problem::Invalid(_)
         | Problem::Operator(_)
         | Problem::Tensor(_) => false,

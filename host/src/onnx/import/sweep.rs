@@ -13,6 +13,7 @@ use super::node::Node;
 use super::problems::describe;
 use super::rules::{self, NEWEST_VERSION, OLDEST_VERSION};
 use super::scope::{Call, Definition, Frame, Role, Values, standard_domain};
+use super::sizes::Wanted;
 use super::stand_ins::is_about_node;
 use super::{GraphProblem, attributes};
 
@@ -198,7 +199,11 @@ impl<'m> Importer<'m> {
                 Ok(outputs)
             })
         };
-        let is_constant_wanted = matches!(translated, Err(Problem::NotConstant(_)));
+        let asked_for = match translated {
+            Err(Problem::NotConstant(_)) => Some(Wanted::Sizes),
+            Err(Problem::Choice { input, of, .. }) => Some(Wanted::OneOf(input, of)),
+            _ => None,
+        };
         let reason = match translated {
             Ok(None) => None,
             Ok(Some(mut outputs)) => {
@@ -229,8 +234,8 @@ impl<'m> Importer<'m> {
                 problem => Some(problem.text()),
             },
         };
-        if is_constant_wanted {
-            self.want(frame, node);
+        if let Some(wanted) = asked_for {
+            self.want(frame, node, wanted);
         }
         self.problems.add_node(node, version, reason);
         stand_ins(self)

@@ -9,8 +9,9 @@ use tenon_plugin_api::op::{
 use super::RuntimeOp;
 use crate::infer::{fits, instantiate};
 use crate::ir::op_names::{
-    ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_SCALAR, CALL_TIR, EXTERN_CLASS, LOOP, MAKE_CLOSURE,
-    MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW, STORAGE_CLASS,
+    ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_SCALAR, CALL_TIR, EXPECT, EXTERN_CLASS, LOOP,
+    MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
+    STORAGE_CLASS,
 };
 use crate::ir::{Context, Cx, DType, Dim, DimBindings, DimView, Type, TypeView, substitute};
 
@@ -176,6 +177,17 @@ pub(super) static OPERATORS: &[RuntimeOp] = &[
     },
     RuntimeOp {
         schema: OpSchema {
+            name: EXPECT,
+            summary: "Ends the call with an error where its argument, a bool[], is false",
+            args: Arity::exactly(1),
+            effect: OpEffect::Any,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: expect,
+    },
+    RuntimeOp {
+        schema: OpSchema {
             name: MEMORY_KILL,
             summary: "Says that a tensor or storage is not used any more",
             args: Arity::exactly(1),
@@ -188,6 +200,13 @@ pub(super) static OPERATORS: &[RuntimeOp] = &[
 ];
 
 const TY: AttrDef = attr("ty", AttrKind::Type, AttrDefault::Required, "type of the tensor");
+
+fn expect(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    match cx.terms().static_tensor(cx.arg(0)?) {
+        Some((DType::BOOL, shape)) if shape.is_empty() => Ok(cx.tuple_type(&[])),
+        _ => Err(cx.wrong_arg(0, "a bool[]")),
+    }
+}
 
 fn call_tir(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
     let out = cx.attrs.ty("out")?;

@@ -32,5 +32,5 @@ mod values;
 pub use facet::ImportOnnx;
 pub use known::{Known, LARGEST_KNOWN};
 pub use node::{LARGEST_RANK, Node, Value};
-pub use problem::{Outputs, Problem, invalid, unsupported};
+pub use problem::{Few, Outputs, Problem, invalid, unsupported};
 pub use scalar::Scalar;

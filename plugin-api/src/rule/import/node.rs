@@ -6,7 +6,7 @@ use crate::ir::{Context, Dim, Expr, Terms};
 use crate::pass::PassError;
 use crate::rule::{Question, Reply};
 
-use super::{Known, Problem, invalid, unsupported};
+use super::{Few, Known, Problem, invalid, unsupported};
 
 /// No tensor has more dimensions. What works on all pairs of axes stays cheap by this.
 pub const LARGEST_RANK: usize = 64;
@@ -114,6 +114,17 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// The axes that input `index` is, when it is given: as they stand there, negative ones too.
+    ///
+    /// # Errors
+    /// When they are not known. The importer may then try all axes that there are.
+    pub fn optional_axes(&self, index: usize) -> Result<Option<Vec<i64>>, Problem> {
+        match self.optional_ints(index) {
+            Err(Problem::NotConstant(_)) => self.not_chosen(index),
+            known => known,
+        }
+    }
+
     /// The integers that input `index` is.
     ///
     /// # Errors
@@ -137,6 +148,18 @@ impl<'a> Node<'a> {
     /// Says that input `index` is needed when the model is imported.
     pub fn not_constant<T>(&self, index: usize) -> Result<T, Problem> {
         Err(Problem::NotConstant(format!("input {} must be a constant here", index + 1)))
+    }
+
+    /// Says that input `index`, which is made of axes or truth values, is needed when the model is imported.
+    pub fn not_chosen<T>(&self, index: usize) -> Result<T, Problem> {
+        let text = format!("input {} must be a constant here", index + 1);
+        Err(Problem::Choice { input: index, of: Few::Axes, text })
+    }
+
+    /// Says that input `index`, whose elements are extents of results, is needed when the model is imported.
+    pub fn not_extents<T>(&self, index: usize) -> Result<T, Problem> {
+        let text = format!("input {} must be a constant here", index + 1);
+        Err(Problem::Choice { input: index, of: Few::Extents, text })
     }
 
     /// An axis of a tensor of `rank` dimensions, counted from the end when negative.

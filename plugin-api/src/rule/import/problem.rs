@@ -17,6 +17,16 @@ pub enum Problem {
     Unsupported(String),
     /// An input must be known here, which the format does not ask for. It gets into that list.
     NotConstant(String),
+    /// Input `input` must be known here, and is one of few. The importer tries all of these where it follows from inputs of the
+    /// model; where that does not help, it gets into that list.
+    Choice {
+        /// Its number, from 0 on.
+        input: usize,
+        /// What it is made of.
+        of: Few,
+        /// What is wrong.
+        text: String,
+    },
     /// The format does not allow it: the model is wrong, and its import ends.
     Invalid(String),
     /// An operator does not take it, for either reason. It gets into the list.
@@ -25,6 +35,15 @@ pub enum Problem {
     Tensor(String),
     /// Not the node is wrong but the rule.
     Rule(PassError),
+}
+
+/// What an input is made of that has few values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Few {
+    /// Axes of tensors, or truth values.
+    Axes,
+    /// Extents that the results of the node have.
+    Extents,
 }
 
 /// Says that something is not supported.
@@ -46,7 +65,11 @@ impl Problem {
             Failure::INVALID => Self::Invalid(text),
             Failure::OPERATOR => Self::Operator(text),
             Failure::TENSOR => Self::Tensor(text),
-            _ => Self::Rule(PassError::new(text)),
+            _ => match kind.parts() {
+                (Failure::AXES, input) => Self::Choice { input, of: Few::Axes, text },
+                (Failure::EXTENTS, input) => Self::Choice { input, of: Few::Extents, text },
+                _ => Self::Rule(PassError::new(text)),
+            },
         }
     }
 }
@@ -56,6 +79,7 @@ impl fmt::Display for Problem {
         match self {
             Self::Unsupported(text)
             | Self::NotConstant(text)
+            | Self::Choice { text, .. }
             | Self::Invalid(text)
             | Self::Operator(text)
             | Self::Tensor(text) => f.write_str(text),
@@ -77,6 +101,12 @@ impl From<Problem> for PassError {
         match problem {
             Problem::Unsupported(text) => Self::failed(Failure::UNSUPPORTED, text),
             Problem::NotConstant(text) => Self::failed(Failure::NOT_CONSTANT, text),
+            Problem::Choice { input, of: Few::Axes, text } => {
+                Self::failed(Failure::AXES.of_input(input), text)
+            }
+            Problem::Choice { input, of: Few::Extents, text } => {
+                Self::failed(Failure::EXTENTS.of_input(input), text)
+            }
             Problem::Invalid(text) => Self::failed(Failure::INVALID, text),
             Problem::Operator(text) => Self::failed(Failure::OPERATOR, text),
             Problem::Tensor(text) => Self::failed(Failure::TENSOR, text),

@@ -10,7 +10,10 @@ use crate::onnx::steps::extent_of;
 fn center_crop_pad(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
     let dims = node.dims(x)?;
-    let wanted = node.input_dims(1)?;
+    let wanted = match node.elements(node.input(1)?) {
+        Some(known) => known.elements,
+        None => return node.not_extents(1),
+    };
     let axes = match node.ints("axes")? {
         Some(axes) => node.axes(&axes, dims.len())?,
         None => (0..dims.len()).collect(),

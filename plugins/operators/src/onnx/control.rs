@@ -2,6 +2,8 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
+use crate::onnx::steps::{cast_to, reshape_to};
+
 /// A tensor of one element, in any number of dimensions, without dimensions.
 #[rule(import.onnx, domain = "tenon", key = "Scalar")]
 fn scalar(node: &mut Node<'_>) -> Outputs {
@@ -54,6 +56,35 @@ fn rows(node: &mut Node<'_>) -> Outputs {
         x = node.call("transpose", &[x], &[("axes", axes)])?;
     }
     Ok(vec![x])
+}
+
+/// The number of a case, 0 where there is none: of inputs, each with rows of values, one of which is the input's, and the number
+/// that each row means.
+#[rule(import.onnx, domain = "tenon", key = "Case")]
+fn case(node: &mut Node<'_>) -> Outputs {
+    let inputs = node.all_inputs()?;
+    let Some((&numbers, pairs)) = inputs.split_last() else { return invalid("it has no cases") };
+    let rows = node.dims(numbers)?[0];
+    let mut found = numbers;
+    for pair in pairs.chunks_exact(2) {
+        let (x, table) = (pair[0], pair[1]);
+        let count = node.dims(table)?[1];
+        let x = reshape_to(node, x, &[node.cx().dim(1), count])?;
+        let is_same = node.apply("equal", &[x, table])?;
+        let is_same = cast_to(node, is_same, DType::I64)?;
+        let attrs = [("axis", vec![1].into()), ("keepdims", false.into())];
+        let is_same = node.call("min", &[is_same], &attrs)?;
+        let is_same = reshape_to(node, is_same, &[rows])?;
+        found = node.apply("multiply", &[found, is_same])?;
+    }
+    let attrs = [("axis", vec![0].into()), ("keepdims", false.into())];
+    Ok(vec![node.call("max", &[found], &attrs)?])
+}
+
+/// Whether the first number is not below the second.
+#[rule(import.onnx, domain = "tenon", key = "AtLeast")]
+fn at_least(node: &mut Node<'_>) -> Outputs {
+    node.same("greater_equal")
 }
 
 /// Places among `count` counted from the last one.

@@ -14,7 +14,7 @@ fn dft(node: &mut Node<'_>) -> Outputs {
     let rank = dims.len();
     let given = match node.version() {
         ..20 => Some(node.int_or("axis", 1)?),
-        _ => node.optional_ints(2)?.map(|axes| axes.first().copied().unwrap_or(-2)),
+        _ => node.optional_axes(2)?.map(|axes| axes.first().copied().unwrap_or(-2)),
     };
     let axis = node.axis(given.unwrap_or(-2), rank)?;
     if rank < 2 || axis + 1 == rank {

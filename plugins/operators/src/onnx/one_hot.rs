@@ -12,7 +12,7 @@ fn one_hot(node: &mut Node<'_>) -> Outputs {
     let depth = match node.number(node.input(1)?) {
         Some(Scalar::Int(depth)) => depth,
         Some(Scalar::Float(depth)) => depth as i64,
-        Some(Scalar::Bool(_)) | None => return node.not_constant(1),
+        Some(Scalar::Bool(_)) | None => return node.not_extents(1),
     };
     let rank = node.dims(indices)?.len();
     let axis = node.axis(node.int_or("axis", -1)?, rank + 1)?;

@@ -12,9 +12,16 @@ fn range(node: &mut Node<'_>) -> Outputs {
     node.ignore("stash_type");
     let dtype = node.dtype(node.input(0)?)?;
     let mut numbers = [Scalar::Int(0); 3];
+    let is = |index: usize, number: f64| {
+        let known = node.number(node.input(index)?).and_then(Scalar::as_float);
+        Ok::<bool, Problem>(known == Some(number))
+    };
+    // How many numbers there are from 0 on is the extent of the result.
+    let counts = is(0, 0.0)? && is(2, 1.0)?;
     for (index, found) in numbers.iter_mut().enumerate() {
         *found = match node.number(node.input(index)?) {
             Some(number) => number,
+            None if counts => return node.not_extents(index),
             None => return node.not_constant(index),
         };
     }

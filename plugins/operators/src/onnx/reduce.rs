@@ -17,9 +17,11 @@ pub(crate) struct Axes {
 pub(crate) fn axes(node: &Node<'_>, since: u64) -> Result<Axes, Problem> {
     let axes = match node.version() < since {
         true => node.ints("axes")?,
-        false => node.optional_ints(1)?,
+        false => node.optional_axes(1)?,
     };
-    let axes = axes.unwrap_or_default();
+    let rank = node.dims(node.input(0)?)?.len();
+    let axes = node.axes(&axes.unwrap_or_default(), rank)?;
+    let axes: Vec<i64> = axes.into_iter().map(|axis| axis as i64).collect();
     let is_noop = node.flag("noop_with_empty_axes", false)? && axes.is_empty();
     Ok(Axes { axes, keepdims: node.flag("keepdims", true)?, is_noop })
 }

@@ -43,7 +43,7 @@ pub(crate) fn product(node: &Node<'_>, dims: &[Dim]) -> Dim {
 pub(crate) fn axes_of(node: &Node<'_>) -> Result<Option<Vec<i64>>, Problem> {
     match node.version() < 13 {
         true => node.ints("axes"),
-        false => node.optional_ints(1),
+        false => node.optional_axes(1),
     }
 }
 

@@ -101,8 +101,10 @@ fn import(node: &mut Node<'_>) -> Outputs {
     }
     let smallest = node.shape(&shape)?;
     let mut y = node.call("nn.max_unpool", &[x, indices, smallest], &[])?;
-    if node.optional(2).is_some() {
-        let wanted = node.input_dims(2)?;
+    if let Some(wanted) = node.optional(2) {
+        let Some(Known { elements: wanted, .. }) = node.elements(wanted) else {
+            return node.not_extents(2);
+        };
         if wanted.len() != shape.len() {
             return invalid(format!("an output_shape of {} dimensions", wanted.len()));
         }

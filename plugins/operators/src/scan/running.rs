@@ -88,9 +88,9 @@ impl Running {
 pub(crate) fn import_running(node: &mut Node<'_>, op: &'static str) -> Outputs {
     let x = node.input(0)?;
     let axis = match (node.dims(x)?.len(), node.input(1).map(|axis| node.number(axis))?) {
-        (_, Some(import::Scalar::Int(axis))) => axis,
+        (rank, Some(import::Scalar::Int(axis))) => node.axis(axis, rank)? as i64,
         (1, None) => 0,
-        _ => return node.not_constant(1),
+        _ => return node.not_chosen(1),
     };
     let attrs = [
         ("axis", axis.into()),

@@ -88,7 +88,9 @@ fn gradient(_: &ExpandDims, at: &mut Adjoint<'_>) -> Grads {
 fn import(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
     let Some(axes) = axes_of(node)? else { return invalid("its axes are missing") };
-    node.axes(&axes, node.dims(x)?.len() + axes.len())?;
+    let axes = node.axes(&axes, node.dims(x)?.len() + axes.len())?;
+    let mut axes: Vec<i64> = axes.into_iter().map(|axis| axis as i64).collect();
+    axes.sort_unstable();
     Ok(vec![node.call("expand_dims", &[x], &[("axis", axes.into())])?])
 }
 

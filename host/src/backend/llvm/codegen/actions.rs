@@ -4,7 +4,7 @@
 use inkwell::{
     IntPredicate,
     basic_block::BasicBlock,
-    values::{BasicMetadataValueEnum, BasicValueEnum, PointerValue},
+    values::{BasicMetadataValueEnum, BasicValueEnum, IntValue, PointerValue},
 };
 
 use super::{
@@ -66,6 +66,7 @@ impl<'cx, 'a> Actions<'cx, 'a> {
             Action::Copy(copy) => self.copy(copy),
             &Action::Agree(agreement) => self.frame.agree(agreement),
             Action::Find(find) => self.find(find),
+            &Action::Expect(truth) => self.expect(truth),
             &Action::Choose(condition) => self.choose(condition),
             Action::Otherwise => self.otherwise(),
             Action::End => self.end(),
@@ -87,12 +88,22 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         self.frame.find(find.size, asm.load(int, place, 8)?.into_int_value())
     }
 
-    fn choose(&mut self, condition: Place) -> Result<()> {
+    /// Whether the byte at a place is 0, or is not.
+    fn compare(&self, place: Place, predicate: IntPredicate) -> Result<IntValue<'cx>> {
         let asm = self.frame.asm;
-        let byte = asm.load(asm.cx.i8_type().into(), self.address(condition)?, 1)?;
+        let byte = asm.load(asm.cx.i8_type().into(), self.address(place)?, 1)?;
         let zero = asm.cx.i8_type().const_zero();
-        let is_true =
-            asm.builder.build_int_compare(IntPredicate::NE, byte.into_int_value(), zero, "")?;
+        Ok(asm.builder.build_int_compare(predicate, byte.into_int_value(), zero, "")?)
+    }
+
+    fn expect(&self, truth: Place) -> Result<()> {
+        let is_false = self.compare(truth, IntPredicate::EQ)?;
+        self.frame.fail_if(is_false, self.frame.code(Failure::Expected as i32))
+    }
+
+    fn choose(&mut self, condition: Place) -> Result<()> {
+        let is_true = self.compare(condition, IntPredicate::NE)?;
+        let asm = self.frame.asm;
         let [then, otherwise, end] = ["then", "otherwise", "end"]
             .map(|name| asm.cx.append_basic_block(self.frame.func, name));
         asm.builder.build_conditional_branch(is_true, then, otherwise)?;
