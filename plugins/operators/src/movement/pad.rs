@@ -9,7 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::{with_bits, with_number};
 
 use crate::kernel::space::row_major;
-use crate::onnx::steps::{extent_of, joined, sliced};
+use crate::onnx::steps::{extent_of, joined, reshape_to, sliced};
 use crate::precision::follows_precision;
 use tenon_plugin_api::op::OpPattern;
 use tenon_plugin_api::program::{self, Extent};
@@ -219,7 +219,10 @@ fn import_attributes(node: &mut Node<'_>) -> Outputs {
 /// `Pad` with widths, value and axes as inputs.
 #[rule(import.onnx, key = "Pad", since = 11)]
 fn import(node: &mut Node<'_>) -> Outputs {
-    let pads = node.input_ints(1)?;
+    let pads = match node.input_ints(1) {
+        Err(Problem::NotConstant(_)) => return of_dims(node),
+        known => known?,
+    };
     let value = match node.optional(2) {
         None => 0.0,
         Some(value) => match node.number(value).and_then(Scalar::as_float) {
@@ -227,8 +230,94 @@ fn import(node: &mut Node<'_>) -> Outputs {
             None => return node.not_constant(2),
         },
     };
-    let axes = node.optional_ints(3)?;
+    let axes = node.optional_axes(3)?;
     with_widths(node, &pads, axes, value)
+}
+
+/// `Pad` with widths that are dimensions: each axis is read at the places that its mode says.
+fn of_dims(node: &mut Node<'_>) -> Outputs {
+    let (mut x, pads) = (node.input(0)?, node.input_dims(1)?);
+    let mode = node.text("mode", "constant")?;
+    let rank = node.dims(x)?.len();
+    let axes = match node.optional_axes(3)? {
+        Some(axes) => node.axes(&axes, rank)?,
+        None => (0..rank).collect(),
+    };
+    if pads.len() != 2 * axes.len() {
+        return invalid(format!("it has {} widths for {} axes", pads.len(), axes.len()));
+    }
+    let value = match node.optional(2) {
+        Some(value) => reshape_to(node, value, &[])?,
+        None => node.scalar_like(x, 0.0)?,
+    };
+    for (at, &axis) in axes.iter().enumerate() {
+        let widths = [pads[at], pads[at + axes.len()]];
+        let extent = node.dims(x)?[axis];
+        let whole = widths.iter().fold(extent, |sum, &width| node.cx().dim_add(sum, width));
+        if whole == extent {
+            continue;
+        }
+        let shape = node.shape(&[whole])?;
+        let places = node.apply("arange", &[shape])?;
+        let before = node.known(&Known::scalar(DType::I64, widths[0]))?;
+        let places = node.apply("subtract", &[places, before])?;
+        let inside = places_inside(node, &mode, places, extent)?;
+        x = node.call("take", &[x, inside], &[("axis", (axis as i64).into())])?;
+        if mode == "constant" {
+            let mut shape = vec![whole];
+            shape.resize(rank - axis, node.cx().dim(1));
+            let is_own = node.apply("equal", &[places, inside])?;
+            let is_own = reshape_to(node, is_own, &shape)?;
+            x = node.apply("where", &[is_own, x, value])?;
+        }
+    }
+    Ok(vec![x])
+}
+
+/// The places within an axis that stand for places beyond it too.
+fn places_inside(
+    node: &mut Node<'_>,
+    mode: &str,
+    places: Value,
+    extent: Dim,
+) -> Result<Value, Problem> {
+    let one = node.cx().dim(1);
+    let last = node.cx().dim_sub(extent, one);
+    let number = |node: &mut Node<'_>, dim| node.known(&Known::scalar(DType::I64, dim));
+    match mode {
+        "constant" | "edge" => {
+            let (zero, last) = (node.scalar_like(places, 0.0)?, number(node, last)?);
+            let places = node.apply("maximum", &[places, zero])?;
+            node.apply("minimum", &[places, last])
+        }
+        "wrap" => {
+            let extent = number(node, extent)?;
+            counted_around(node, places, extent)
+        }
+        // There and back again.
+        "reflect" => {
+            let period = node.cx().dim_max(node.cx().dim_add(last, last), one);
+            let period = number(node, period)?;
+            let there = counted_around(node, places, period)?;
+            let back = node.apply("subtract", &[period, there])?;
+            node.apply("minimum", &[there, back])
+        }
+        other => unsupported(format!("mode {other:?}")),
+    }
+}
+
+/// What a division that truncates leaves.
+fn left_of(node: &mut Node<'_>, places: Value, period: Value) -> Result<Value, Problem> {
+    let times = node.apply("divide", &[places, period])?;
+    let whole = node.apply("multiply", &[times, period])?;
+    node.apply("subtract", &[places, whole])
+}
+
+/// Places modulo a period, which are never negative.
+fn counted_around(node: &mut Node<'_>, places: Value, period: Value) -> Result<Value, Problem> {
+    let left = left_of(node, places, period)?;
+    let left = node.apply("add", &[left, period])?;
+    left_of(node, left, period)
 }
 
 fn with_widths(node: &mut Node<'_>, pads: &[i64], axes: Option<Vec<i64>>, value: f64) -> Outputs {

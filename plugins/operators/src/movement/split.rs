@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::moves::{copy, wrap_axis};
 use crate::kernel::space::row_major;
+use crate::onnx::steps::reshape_to;
 use crate::precision::follows_precision;
 use crate::program::index::axis_of;
 use tenon_plugin_api::op::OpPattern;
@@ -147,7 +148,10 @@ fn import(node: &mut Node<'_>) -> Outputs {
     let axis = node.axis(node.int_or("axis", 0)?, dims.len())?;
     let lengths = match node.version() < 13 {
         true => node.ints("split")?,
-        false => node.optional_ints(1)?,
+        false => match node.optional_ints(1) {
+            Err(Problem::NotConstant(_)) => return of_lengths(node, x, &dims, axis),
+            known => known?,
+        },
     };
     let extent = node.terms().dim_value(dims[axis]);
     let attr = match lengths {
@@ -172,6 +176,27 @@ fn import(node: &mut Node<'_>) -> Outputs {
     };
     let parts = node.call("split", &[x], &[attr, ("axis", (axis as i64).into())])?;
     node.items(parts)
+}
+
+/// Parts whose lengths are dimensions.
+fn of_lengths(node: &mut Node<'_>, x: Value, dims: &[Dim], axis: usize) -> Outputs {
+    let lengths = node.input_dims(1)?;
+    let zero = node.cx().dim(0);
+    let whole = lengths.iter().fold(zero, |sum, &length| node.cx().dim_add(sum, length));
+    let mut shape = dims.to_vec();
+    shape[axis] = whole;
+    // That the lengths make the whole is what makes this possible.
+    let x = reshape_to(node, x, &shape)?;
+    let mut first = vec![zero; dims.len()];
+    let mut parts = Vec::with_capacity(lengths.len());
+    for length in lengths {
+        let place = node.known(&Known::vector(first.clone()))?;
+        shape[axis] = length;
+        let size = node.shape(&shape)?;
+        parts.push(node.apply("dynamic_slice", &[x, place, size])?);
+        first[axis] = node.cx().dim_add(first[axis], length);
+    }
+    Ok(parts)
 }
 
 /// Where the second and later parts begin.
