@@ -16,26 +16,36 @@ fn matmul_integer(node: &mut Node<'_>) -> Outputs {
 fn quantized_matmul(node: &mut Node<'_>) -> Outputs {
     let [a, b] = [moved(node, 0, 2, Side::Left)?, moved(node, 3, 5, Side::Right)?];
     let product = node.apply("matmul", &[a, b])?;
-    let mut y = cast_to(node, product, DType::F32)?;
-    let [of_a, of_b] = [spread(node, 1, Side::Left)?, spread(node, 4, Side::Right)?];
-    let [of_a, of_b] = [cast_to(node, of_a, DType::F32)?, cast_to(node, of_b, DType::F32)?];
-    let of_y = node.input(6)?;
-    let of_y = cast_to(node, of_y, DType::F32)?;
-    let scale = node.apply("multiply", &[of_a, of_b])?;
-    let scale = node.apply("divide", &[scale, of_y])?;
-    y = node.apply("multiply", &[y, scale])?;
-    y = node.apply("round", &[y])?;
-    let zero = node.input(7)?;
+    let scales = [spread(node, 1, Side::Left)?, spread(node, 4, Side::Right)?];
+    let on = [node.input(6)?, node.input(7)?];
+    Ok(vec![requantized(node, product, scales, on)?])
+}
+
+/// Sums of integers on the product of two scales, put on another scale: multiplied once, rounded to even, moved by the zero point,
+/// and clipped.
+pub(crate) fn requantized(
+    node: &mut Node<'_>,
+    sums: Value,
+    [a, b]: [Value; 2],
+    [scale, zero]: [Value; 2],
+) -> Result<Value, Problem> {
     let dtype = node.dtype(zero)?;
-    let (min, max) = match dtype {
-        DType::U8 => (0.0, f64::from(u8::MAX)),
-        DType::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
-        _ => return unsupported(format!("the element type {dtype}")),
-    };
+    if !matches!(dtype, DType::U8 | DType::I8 | DType::U16 | DType::I16) {
+        return unsupported(format!("the element type {dtype}"));
+    }
+    let mut y = cast_to(node, sums, DType::F32)?;
+    let [a, b] = [cast_to(node, a, DType::F32)?, cast_to(node, b, DType::F32)?];
+    let scale = cast_to(node, scale, DType::F32)?;
+    let factor = node.apply("multiply", &[a, b])?;
+    let factor = node.apply("divide", &[factor, scale])?;
+    y = node.apply("multiply", &[y, factor])?;
+    y = node.apply("round", &[y])?;
     let zero = cast_to(node, zero, DType::F32)?;
     y = node.apply("add", &[y, zero])?;
-    y = node.call("clip", &[y], &[("min", min.into()), ("max", max.into())])?;
-    Ok(vec![cast_to(node, y, dtype)?])
+    let (min, max) = dtype.int_bounds();
+    let bounds = [("min", (min as f64).into()), ("max", (max as f64).into())];
+    y = node.call("clip", &[y], &bounds)?;
+    cast_to(node, y, dtype)
 }
 
 /// Which factor of a product something belongs to.

@@ -23,6 +23,7 @@ mod hard_sigmoid;
 mod hardmax;
 mod heads;
 mod identity;
+mod integer_conv;
 mod integer_matmul;
 mod is_finite;
 mod likelihood_loss;

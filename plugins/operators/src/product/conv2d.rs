@@ -258,9 +258,19 @@ fn extent(dims: &[Dim], layout: &Layout, axis: char, at: &Site<'_>) -> Option<Di
 #[rule(import.onnx, key = "Conv", since = 1)]
 fn import(node: &mut Node<'_>) -> Outputs {
     node.check_arity(2, 3)?;
-    let (x, weight) = (node.input(0)?, node.input(1)?);
+    let (x, weight, bias) = (node.input(0)?, node.input(1)?, node.optional(2));
+    Ok(vec![convolved(node, x, weight, bias)?])
+}
+
+/// The convolution that the attributes of a node say.
+pub(crate) fn convolved(
+    node: &mut Node<'_>,
+    x: Value,
+    weight: Value,
+    bias: Option<Value>,
+) -> Result<Value, Problem> {
     if node.dims(x)?.len() == 5 {
-        return import_3d(node, x, weight);
+        return convolved_3d(node, x, weight, bias);
     }
     let image = Image::of(node, x)?;
     let weight = Image::of(node, weight)?;
@@ -278,15 +288,20 @@ fn import(node: &mut Node<'_>) -> Outputs {
     let mut attrs = window.attrs();
     attrs.push(("groups", node.int_or("group", 1)?.into()));
     let mut y = node.call("nn.conv2d", &[image.value, weight.value], &attrs)?;
-    if let Some(bias) = node.optional(2) {
+    if let Some(bias) = bias {
         let bias = per_channel(node, bias, 2)?;
         y = node.apply("add", &[y, bias])?;
     }
-    Ok(vec![image.restore(node, y)?])
+    image.restore(node, y)
 }
 
-/// `Conv` over three spatial axes.
-fn import_3d(node: &mut Node<'_>, x: Value, weight: Value) -> Outputs {
+/// The same over three spatial axes.
+fn convolved_3d(
+    node: &mut Node<'_>,
+    x: Value,
+    weight: Value,
+    bias: Option<Value>,
+) -> Result<Value, Problem> {
     let (dims, kernel) = (node.dims(x)?, node.dims(weight)?);
     if kernel.len() != dims.len() {
         return invalid(format!("data of {} dimensions, kernels of {}", dims.len(), kernel.len()));
@@ -304,11 +319,11 @@ fn import_3d(node: &mut Node<'_>, x: Value, weight: Value) -> Outputs {
         ("groups", node.int_or("group", 1)?.into()),
     ];
     let mut y = node.call("nn.conv3d", &[x, weight], &attrs)?;
-    if let Some(bias) = node.optional(2) {
+    if let Some(bias) = bias {
         let bias = per_channel(node, bias, 3)?;
         y = node.apply("add", &[y, bias])?;
     }
-    Ok(vec![y])
+    Ok(y)
 }
 
 /// A vector of one element per channel, with `spatial` axes of extent 1 behind the channels.
