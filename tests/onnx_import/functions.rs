@@ -180,7 +180,7 @@ fn what_is_not_supported_within_functions_is_listed() {
     let model = model(17)
         .input("x", FLOAT, &[N(2)])
         .with(1, in_domain("outer", node("G", &["x"], &["y"], &[])))
-        .with(1, node("TfIdfVectorizer", &["y"], &["z"], &[]))
+        .with(1, node("StringConcat", &["y"], &["z"], &[]))
         .output("z")
         .function(inner)
         .function(outer)
@@ -192,7 +192,7 @@ fn what_is_not_supported_within_functions_is_listed() {
          Magic (other 3) — once: the one that makes `s`\n  \
          Relu (ai.onnx 11): attribute `speed` — once: the one that makes `b`\n  \
          Unique (ai.onnx 17) — once: the one that makes `b`\n  \
-         TfIdfVectorizer (ai.onnx 17) — once: the one that makes `z`"
+         StringConcat (ai.onnx 17) — once: the one that makes `z`"
     );
 }
 

@@ -184,3 +184,22 @@ fn weighted(
     let (weights, value) = (cast_to(node, weights, common)?, cast_to(node, value, common)?);
     group.product(node, [weights, value], &[])
 }
+
+/// `FlexAttention` without graphs of its own: nothing is masked.
+#[rule(import.onnx, domain = "ai.onnx.preview", key = "FlexAttention", since = 1)]
+fn flexible(node: &mut Node<'_>) -> Outputs {
+    node.check_arity(3, 3)?;
+    let (query, key, value) = (node.input(0)?, node.input(1)?, node.input(2)?);
+    let ranks = [query, key, value].map(|x| node.dims(x).map(|dims| dims.len()));
+    for rank in ranks {
+        if rank? != 4 {
+            return invalid("its inputs have four dimensions");
+        }
+    }
+    let group = Group::of(node, query, key)?;
+    let scores = scores(node, query, key, &group)?;
+    let weights = weights(node, scores, false)?;
+    let y = weighted(node, weights, value, &group)?;
+    let dtype = node.dtype(query)?;
+    Ok(vec![cast_to(node, y, dtype)?])
+}

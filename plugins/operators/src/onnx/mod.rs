@@ -54,6 +54,7 @@ pub(crate) mod steps;
 mod sum;
 mod swish;
 mod tensor_scatter;
+mod tfidf;
 mod thresholds;
 mod tile;
 mod triangle;
