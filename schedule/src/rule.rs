@@ -55,6 +55,17 @@ impl Task {
         self.target().str("kind").is_none_or(|kind| kind == "cpu")
     }
 
+    /// Whether the processor has a feature, `avx2` or `dotprod`.
+    pub fn has_feature(&self, name: &str) -> bool {
+        let terms = self.cx.terms();
+        match self.target().get("features") {
+            Some(TermView::List(all)) => {
+                all.iter().any(|&feature| terms.view(feature) == TermView::Str(name))
+            }
+            _ => false,
+        }
+    }
+
     /// The machine that the target is.
     pub fn machine(&self) -> Machine {
         self.machine

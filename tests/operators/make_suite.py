@@ -1245,9 +1245,25 @@ def storage():
     family.write()
 
 
+def byte_dots():
+    """Products of bytes, of which one lies in quads of 16 columns."""
+    family = Family("byte_dots")
+
+    def product(x, w):
+        blocks, quads, _, _ = w.shape
+        matrix = w.transpose(1, 3, 0, 2).reshape(quads * 4, blocks * 16)
+        return x.astype(np.int32) @ matrix.astype(np.int32)
+
+    for name, rows, depth, columns in ("one", 1, 8, 16), ("tile", 12, 16, 64), ("ragged", 7, 12, 20), ("wide", 5, 20, 48):
+        blocks = -(-columns // 16)
+        family.case(f"byte_dots_{name}", "nn.byte_dots", [In("u8", rows, depth), In("i8", blocks, depth // 4, 16, 4)],
+                    lambda x, w, columns=columns: product(x, w)[:, :columns], columns=columns)
+    family.write()
+
+
 if __name__ == "__main__":
     makers = (elementwise, broadcast, conv, winograd, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits,
-              recurrence, image, conv3d, unpool, places, found, storage)
+              recurrence, image, conv3d, unpool, places, found, storage, byte_dots)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()

@@ -114,6 +114,9 @@ def ConvertLayout(*, desired_layouts: list[str] = []) -> Pass:
         desired_layouts: operators with the layouts that calls of them are to have, as in "nn.conv2d NHWC OHWI"; of others their own rules say
     """
 
+def ConvertToDots() -> Pass:
+    """Computes products of bytes by dot products, where the processor has instructions for them."""
+
 def ConvertToWinograd() -> Pass:
     """Computes convolutions of 3x3 taps by Winograd's algorithm, where that is faster."""
 

@@ -1,0 +1,170 @@
+//! Computes products of bytes with constant matrices by instructions for dot products, where the processor has them.
+//!
+//! ```ir
+//! %a = subtract(cast(%x) { dtype = "i32" }, %z)          %x: u8[m, 64], %z: i32[]
+//! %y = matmul(%a, const(i32[64, 30], …))
+//!                        =>
+//! %w = transpose(reshape(nn.pad(cast(const) { dtype = "i8" })))      packed in quads of 16 columns
+//! %d = nn.byte_dots(%x, %w) { columns = 30 }
+//! %y = subtract(%d, multiply(%z, sum(const) { axis = [0] }))
+//! ```
+//!
+//! `(x - z) w` is `x w - z s` with the sums s of the columns of w, in integers to the last bit. Data of i8 are moved by 128 to u8, and
+//! so is their zero point. What follows, scales and rounding, fuses with the product as it does with any other.
+//! `relax.FoldConstant` packs the weights, which then take a byte each.
+//!
+//! Depths that are no multiple of four are filled with zeros, and so are columns; numbers beyond i8 in the constant are left alone.
+
+use tenon_plugin_api::prelude::*;
+
+/// Columns that an instruction computes, and products in each.
+const LANES: i64 = 16;
+const DEPTH: i64 = 4;
+
+/// Computes products of bytes by dot products, where the processor has instructions for them.
+#[pass(
+    name = "relax.ConvertToDots",
+    opt_level = 3,
+    phase = "optimize",
+    after = ["relax.FoldScaleAxis", "relax.RunCodegen"],
+    before = ["relax.AlterOpLayout"],
+    requires = ["relax.FoldConstant"]
+)]
+fn convert_to_dots(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    if !has_dots(cx) {
+        return Ok(func);
+    }
+    let body = func.view();
+    let mut rw = func.edit();
+    for expr in body.post_order() {
+        let View::Call { callee, args, attrs } = body.view(expr) else { continue };
+        let (Some("matmul"), &[a, b]) = (body.op_name(callee), &args.to_vec()[..]) else {
+            continue;
+        };
+        if attrs != Attrs::NONE {
+            continue;
+        }
+        let Some(product) = Product::of(&mut rw, a, b) else { continue };
+        if let Some(made) = product.made(&mut rw)
+            && rw.body().ty(made) == body.ty(expr)
+        {
+            rw.replace(expr, made);
+        }
+    }
+    rw.finish()
+}
+
+/// Whether there is `vpdpbusd` on vectors of 512 bits.
+fn has_dots(cx: &PassContext) -> bool {
+    let target = cx.target();
+    let Some(TermView::List(features)) = target.get("features") else { return false };
+    let has = |name: &str| {
+        features.iter().any(|&feature| cx.terms().view(feature) == TermView::Str(name))
+    };
+    has("avx512vnni") && target.int("vector_bits") == Some(512)
+}
+
+/// `(x - zero) w`, with bytes x and a constant w.
+struct Product {
+    x: Expr,
+    zero: Option<Expr>,
+    is_signed: bool,
+    weights: Expr,
+    /// Depth and columns.
+    extents: [i64; 2],
+}
+
+impl Product {
+    fn of(rw: &mut Rewriter, a: Expr, b: Expr) -> Option<Self> {
+        let (dtype, &[depth, columns]) = rw.terms().tensor(rw.body().ty(b)?)? else { return None };
+        let extents = [rw.terms().dim_value(depth)?, rw.terms().dim_value(columns)?];
+        if dtype != DType::I32 || extents.contains(&0) {
+            return None;
+        }
+        let weights = rw.definition(b);
+        let View::Constant(constant) = rw.view(weights) else { return None };
+        let fits = |element: &[u8]| {
+            let value = element.try_into().map_or(i32::MAX, i32::from_le_bytes);
+            i8::try_from(value).is_ok()
+        };
+        if !constant.bytes.chunks(4).all(fits) {
+            return None;
+        }
+        let (cast, zero) = match rw.call_of(a, "subtract") {
+            Some(difference) => (difference.args[0], Some(difference.args[1])),
+            None => (a, None),
+        };
+        if let Some(zero) = zero {
+            let (_, &[]) = rw.terms().tensor(rw.body().ty(zero)?)? else { return None };
+        }
+        let x = rw.call_of(cast, "cast")?.args[0];
+        let (dtype, dims) = rw.terms().tensor(rw.body().ty(x)?)?;
+        let is_bytes = matches!(dtype, DType::U8 | DType::I8) && dims.len() >= 2;
+        let is_signed = dtype == DType::I8;
+        is_bytes.then_some(Self { x, zero, is_signed, weights, extents })
+    }
+
+    fn made(&self, rw: &mut Rewriter) -> Option<Expr> {
+        let [depth, columns] = self.extents;
+        let mut shape = rw.terms().tensor(rw.body().ty(self.x)?)?.1.to_vec();
+        let last = shape.len() - 1;
+        let rows = rw.cx().dim_product(&shape[..last]);
+        let whole = [rounded_up(depth, DEPTH), rounded_up(columns, LANES)];
+        let matrix = [rows, rw.cx().dim(depth)];
+        let (mut x, mut zero) = (self.x, self.zero);
+        if self.is_signed {
+            let half = rw.number(DType::U8, 128.0)?;
+            x = rw.apply_with("reinterpret", &[x], &[("dtype", "u8".into())]);
+            x = rw.apply("bitwise_xor", &[x, half]);
+            let moved = rw.number(DType::I32, 128.0)?;
+            zero = Some(match zero {
+                Some(zero) => rw.apply("add", &[zero, moved]),
+                None => moved,
+            });
+        }
+        let x = rw.reshape(x, &matrix);
+        let x = padded(rw, x, [0, whole[0] - depth]);
+        let packed = self.packed(rw, whole);
+        let mut y = rw.apply_with("nn.byte_dots", &[x, packed], &[("columns", whole[1].into())]);
+        if let Some(zero) = zero {
+            let axes = AttrValue::from(rw.cx().int_list(&[0]));
+            let attrs = [("axis", axes), ("keepdims", false.into())];
+            let weights = padded(rw, self.weights, [0, whole[1] - columns]);
+            let sums = rw.apply_with("sum", &[weights], &attrs);
+            let moved = rw.apply("multiply", &[sums, zero]);
+            y = rw.apply("subtract", &[y, moved]);
+        }
+        if whole[1] != columns {
+            let lists = [0, columns, 1].map(|number| AttrValue::from(rw.cx().int_list(&[number])));
+            let [begin, end, axes] = lists;
+            let attrs = [("begin", begin), ("end", end), ("axes", axes)];
+            y = rw.apply_with("strided_slice", &[y], &attrs);
+        }
+        shape[last] = rw.cx().dim(columns);
+        Some(rw.reshape(y, &shape))
+    }
+
+    /// The weights in quads of rows of 16 columns, with zeros beyond the last column.
+    fn packed(&self, rw: &mut Rewriter, [depth, columns]: [i64; 2]) -> Expr {
+        let w = rw.apply_with("cast", &[self.weights], &[("dtype", "i8".into())]);
+        let w = padded(rw, w, [depth - self.extents[0], columns - self.extents[1]]);
+        let shape = [depth / DEPTH, DEPTH, columns / LANES, LANES];
+        let shape = shape.map(|extent| rw.cx().dim(extent));
+        let w = rw.reshape(w, &shape);
+        let axes = AttrValue::from(rw.cx().int_list(&[2, 0, 3, 1]));
+        rw.apply_with("transpose", &[w], &[("axes", axes)])
+    }
+}
+
+/// A matrix with so many rows and columns of zeros behind its own.
+fn padded(rw: &mut Rewriter, x: Expr, [rows, columns]: [i64; 2]) -> Expr {
+    if [rows, columns] == [0, 0] {
+        return x;
+    }
+    let widths = AttrValue::from(rw.cx().int_list(&[0, rows, 0, columns]));
+    rw.apply_with("nn.pad", &[x], &[("pad_width", widths)])
+}
+
+fn rounded_up(value: i64, multiple: i64) -> i64 {
+    (value + multiple - 1) / multiple * multiple
+}

@@ -1,0 +1,94 @@
+//! Products of matrices of bytes whose right one is packed by quads, as instructions for dot products read it.
+//!
+//! ```ir
+//! %y = nn.byte_dots(%x, %w) { columns = 30 }    u8[m, 64], i8[2, 16, 16, 4]  =>  i32[m, 30]
+//! ```
+//!
+//! `w[c / 16, k / 4, c % 16, k % 4]` is the element in row k and column c. Sums are those of i32, exact up to a depth of 65,792.
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::program::Reducer;
+use tenon_plugin_api::rule::prelude::*;
+
+use super::cost::of_product;
+
+/// Columns that lie together, and rows of each.
+pub(super) const LANES: i64 = 16;
+pub(super) const DEPTH: i64 = 4;
+
+/// The product of a matrix of u8 and one of i8 that is packed in quads of 16 columns, in i32
+#[op(name = "nn.byte_dots", args = 2, pattern = "out_fusable")]
+pub struct ByteDots {
+    /// how many columns the packed matrix has
+    #[attr(min = 1)]
+    columns: i64,
+}
+
+impl Operator for ByteDots {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        let (x, w) = (cx.tensor_of_rank(0, 2)?, cx.tensor_of_rank(1, 4)?);
+        for (index, (found, expected)) in
+            [(x.dtype, DType::U8), (w.dtype, DType::I8)].into_iter().enumerate()
+        {
+            if found != expected {
+                let expected = expected.to_string();
+                return Err(OpError::WrongDType { index, expected, found });
+            }
+        }
+        let (Some(&[rows, depth]), Some(&[blocks, quads, lanes, four])) = (x.dims, w.dims) else {
+            return Ok(cx.tensor_type(DType::I32, None));
+        };
+        let needed = cx.dim_mul(quads, cx.dim(DEPTH));
+        for (have, want) in [(depth, needed), (lanes, cx.dim(LANES)), (four, cx.dim(DEPTH))] {
+            if cx.is_different(have, want) {
+                return Err(cx.mismatch("the depths of the matrices", &[have], &[want]));
+            }
+        }
+        let fits =
+            |blocks: i64| (blocks - 1) * LANES < self.columns && self.columns <= blocks * LANES;
+        if cx.value(blocks).is_some_and(|blocks| !fits(blocks)) {
+            return cx.bad_attr("columns", self.columns, "the last block of 16 has some of them");
+        }
+        Ok(cx.tensor_type(DType::I32, Some(&[rows, cx.dim(self.columns)])))
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let (x, w) = (cx.arg(0)?, cx.arg(1)?);
+        let (left, right) = (x.elements::<u8>(), w.elements::<i8>());
+        let (depth, columns) = (x.shape()[1], self.columns as usize);
+        let quads = depth / DEPTH as usize;
+        let at = |k: usize, c: usize| right[((c / 16 * quads + k / 4) * 16 + c % 16) * 4 + k % 4];
+        let row = |row: usize| {
+            let row = &left[row * depth..][..depth];
+            (0..columns).map(move |column| {
+                let terms = row.iter().enumerate();
+                terms.fold(0i32, |sum, (k, &a)| {
+                    sum.wrapping_add(i32::from(a) * i32::from(at(k, column)))
+                })
+            })
+        };
+        let sums = (0..x.shape()[0]).flat_map(row).collect();
+        Ok(vec![Tensor::from_vec(vec![x.shape()[0], columns], sums)])
+    }
+}
+
+/// Sums of quads, by blocks of columns; then each at its place.
+#[rule(compute)]
+fn program(_: &ByteDots, program: &mut Program) {
+    let (x, w, out) = (program.input(0), program.input(1), program.output(0));
+    let (rows, blocks, quads) = (out.shape()[0], w.shape()[0], w.shape()[1]);
+    let [lanes, four] = [LANES, DEPTH].map(|extent| program.cx().dim(extent));
+    let kept = [rows, blocks, lanes];
+    let sums = program.reduce("acc", Reducer::Sum, DType::I32, &kept, &[quads, four], |i, r| {
+        let left = x.at(&[i[0], r[0] * DEPTH + r[1]]).cast(DType::I32);
+        left * w.at(&[i[1], r[0], i[2], r[1]]).cast(DType::I32)
+    });
+    program.set(&out, |i| sums.at(&[i[0], i[1] / LANES, i[1] % LANES]));
+}
+
+/// A multiplication and an addition for each element of the right matrix, in each row.
+#[rule(cost)]
+fn cost(_: &ByteDots, at: &mut Site<'_>) -> Option<Cost> {
+    let (_, dims) = at.tensor(at.arg(0))?;
+    of_product(at, dims[1])
+}

@@ -1,0 +1,108 @@
+//! Products of bytes in tiles of rows by vectors of columns, by instructions for dot products.
+//!
+//! ```ir
+//! for %i … { for %b … { for %l in 0..16 {              for %j_0 … { for %i_0 … {
+//!   for %r … { for %s in 0..4 {                           for %i_1 … { for %b_1 … { for %l … vectorized { block "acc_init" … } } }
+//!     block "acc" … } } } } }                     =>      for %r … { for %i_1 … unrolled { for %b_1 … unrolled {
+//! for %i … { for %j … { block "out" … } }                   for %l … { for %s … } } with vpdpbusd } } }
+//!                                                         for %i_1 … { for %j_1 … { for %l … vectorized { block "out" … } } } } }
+//! ```
+//!
+//! The sums of a tile stay in registers over all of the depth: an instruction reads four bytes of a row, the same for all its columns,
+//! and a vector of packed columns. What follows the sum is done to a tile while it is there.
+
+use tenon_plugin_api::rule;
+use tenon_schedule::{Block, Loop, Refusal, Result, Schedule, Tail, Task};
+
+use crate::inlining;
+
+const INSTRUCTION: &str = "x86.avx512vnni.u8i8x16x4";
+const LANES: i64 = 16;
+/// Rows of a tile at most, and vectors of sums in it: with those of columns they fill the registers.
+const ROWS: i64 = 6;
+const SUMS: i64 = 24;
+/// Steps of the loop over tiles for each thread.
+const STEPS: i64 = 4;
+
+/// Tiles of rows by vectors of 16 columns.
+#[rule(schedule, key = "any", benefit = 8)]
+fn byte_dots(task: &mut Task) -> Result<()> {
+    if !task.is_for_cpu() || !task.has_feature("avx512vnni") {
+        return no_dots();
+    }
+    let threads = task.machine().threads;
+    let schedule = &mut task.schedule;
+    if schedule.has_loose_statements() {
+        return no_dots();
+    }
+    inlining::inline_all(schedule);
+    let blocks = schedule.all_blocks();
+    let sum = schedule.anchor()?;
+    let &[first, out] = blocks.as_slice() else { return no_dots() };
+    if first != sum || !schedule.has_init(sum) || schedule.consumers(sum)? != [out] {
+        return no_dots();
+    }
+    let &[_, _, lanes, _, four] = schedule.loops(sum)?.as_slice() else { return no_dots() };
+    if [lanes, four].map(|each| schedule.extent(each)) != [Some(LANES), Some(4)] {
+        return no_dots();
+    }
+    let &[rows, columns] = schedule.loops(out)?.as_slice() else { return no_dots() };
+    let Some(width) = schedule.extent(columns).filter(|width| width % LANES == 0) else {
+        return no_dots();
+    };
+    // Of rows whose number is not known each is a tile.
+    let tall = schedule.extent(rows).map_or(1, |rows| largest_part(rows, ROWS));
+    let wide = largest_part(width / LANES, SUMS / tall);
+    let over_rows = schedule.split(rows, &[None, Some(tall)], Tail::Perfect)?;
+    let over_columns = schedule.split(columns, &[None, Some(wide), Some(LANES)], Tail::Perfect)?;
+    let order = [over_columns[0], over_rows[0], over_rows[1], over_columns[1], over_columns[2]];
+    schedule.reorder(&order)?;
+    schedule.compute_at(sum, over_rows[0])?;
+    tile_of_sums(schedule, sum)?;
+    schedule.unroll(over_rows[1])?;
+    schedule.unroll(over_columns[1])?;
+    schedule.vectorize(over_columns[2])?;
+    if threads > 1 {
+        on_threads(schedule, [over_columns[0], over_rows[0]], threads);
+    }
+    task.because(format!("{tall} rows by {wide} vectors of sums stay in registers"));
+    Ok(())
+}
+
+/// The loops of a tile's sums: those of the depth outside, those of the tile written out inside, and they start before.
+fn tile_of_sums(schedule: &mut Schedule, sum: Block) -> Result<()> {
+    let own = schedule.own_loops(sum)?;
+    let (depth, kept): (Vec<Loop>, Vec<Loop>) =
+        own.into_iter().partition(|&each| schedule.is_reduced(sum, each));
+    let (&[quads, four], Some((&lanes, tile))) = (depth.as_slice(), kept.split_last()) else {
+        return no_dots();
+    };
+    let order = [&[quads], tile, &[lanes, four]].concat();
+    schedule.reorder(&order)?;
+    let start = schedule.decompose_reduction(sum, quads)?;
+    let of_start = schedule.own_loops(start)?;
+    if let Some((&lanes, tile)) = of_start.split_last() {
+        schedule.vectorize(lanes)?;
+        tile.iter().try_for_each(|&each| schedule.unroll(each))?;
+    }
+    tile.iter().try_for_each(|&each| schedule.unroll(each))?;
+    schedule.tensorize(lanes, INSTRUCTION)
+}
+
+fn on_threads(schedule: &mut Schedule, tiles: [Loop; 2], threads: i64) {
+    let outer = schedule.extent(tiles[0]).unwrap_or(1);
+    let is_enough = outer >= STEPS * threads;
+    crate::attempt(schedule, |schedule| {
+        let joined = if is_enough { tiles[0] } else { schedule.fuse(&tiles)? };
+        schedule.parallel(joined)
+    });
+}
+
+/// The largest number up to `most` that divides a number.
+fn largest_part(whole: i64, most: i64) -> i64 {
+    (1..=most.max(1)).rev().find(|part| whole % part == 0).unwrap_or(1)
+}
+
+fn no_dots<T>() -> Result<T> {
+    Err(Refusal::new("the program is no product of bytes packed by quads"))
+}
