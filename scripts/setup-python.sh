@@ -2,7 +2,8 @@
 # Makes .cache/venv with the pinned onnx, onnxruntime and numpy of tests/models/requirements.txt, and what checks types.
 # Usage: scripts/setup-python.sh [--models] [--train] [--cuda] [--bench]
 #   --models   also put the networks that the model tests run into .cache/models (1.5 GB), onnx's node tests into
-#              .cache/onnx-nodes (20 MB), and random models of one operator into .cache/onnx-random (15 MB)
+#              .cache/onnx-nodes (20 MB), random models of one operator into .cache/onnx-random (15 MB), and models of
+#              one operator of com.microsoft into .cache/onnx-microsoft (1 MB)
 #   --train    also install scikit-learn, to train the digits network
 #   --cuda     also install NVIDIA's assembler, which tests of the target nvptx ask
 #   --bench    also install OpenVINO, which benches/models.py runs beside Tenon
@@ -91,6 +92,14 @@ if $models; then
     rm -rf .cache/onnx-random
     mkdir -p .cache/onnx-random
     "$venv/bin/python" tests/onnx_nodes/make_random.py .cache/onnx-random >/dev/null
+    touch "$stamp"
+  fi
+  stamp=.cache/onnx-microsoft/.made-$(cat tests/models/requirements.txt tests/onnx_nodes/make_microsoft.py | sha256sum | cut -c1-16)
+  if [ ! -e "$stamp" ]; then
+    echo "setup: writing models of com.microsoft to .cache/onnx-microsoft"
+    rm -rf .cache/onnx-microsoft
+    mkdir -p .cache/onnx-microsoft
+    "$venv/bin/python" tests/onnx_nodes/make_microsoft.py .cache/onnx-microsoft >/dev/null
     touch "$stamp"
   fi
 fi

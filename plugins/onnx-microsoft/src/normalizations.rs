@@ -1,0 +1,98 @@
+//! Normalizations with what comes before them.
+
+use tenon_plugin_api::rule::prelude::*;
+
+use crate::steps::{cast_to, plus_input, wide};
+
+/// `SkipLayerNormalization`: layer normalization of the sum of two tensors and a bias; the sum is the fourth output.
+#[rule(import.onnx, domain = "com.microsoft", key = "SkipLayerNormalization")]
+fn skip_layer_norm(node: &mut Node<'_>) -> Outputs {
+    let sum = sum(node, 4)?;
+    let (gamma, beta, epsilon) =
+        (node.input(2)?, node.optional(3), node.float_or("epsilon", 1e-12)?);
+    let y = layer_norm(node, sum, gamma, beta, epsilon)?;
+    with_sum(node, y, sum)
+}
+
+/// `SkipSimplifiedLayerNormalization`: the same without a mean.
+#[rule(import.onnx, domain = "com.microsoft", key = "SkipSimplifiedLayerNormalization")]
+fn skip_rms_norm(node: &mut Node<'_>) -> Outputs {
+    let sum = sum(node, 3)?;
+    let (gamma, epsilon) = (node.input(2)?, node.float_or("epsilon", 1e-12)?);
+    let y = rms_norm(node, sum, gamma, epsilon)?;
+    with_sum(node, y, sum)
+}
+
+/// `SimplifiedLayerNormalization`, which ONNX Runtime has in the standard's own domain.
+#[rule(import.onnx, key = "SimplifiedLayerNormalization")]
+fn simplified(node: &mut Node<'_>) -> Outputs {
+    if node.output_count() > 1 {
+        return unsupported("the root of the mean as an output");
+    }
+    let rank = node.dims(node.input(0)?)?.len() as i64;
+    if ![-1, rank - 1].contains(&node.int_or("axis", -1)?) {
+        return unsupported("another axis than the last one");
+    }
+    node.ignore("stash_type");
+    let (x, gamma, epsilon) = (node.input(0)?, node.input(1)?, node.float_or("epsilon", 1e-5)?);
+    Ok(vec![rms_norm(node, x, gamma, epsilon)?])
+}
+
+/// The sum of the first two inputs and a bias.
+fn sum(node: &mut Node<'_>, bias: usize) -> Result<Value, Problem> {
+    let x = node.input(0)?;
+    node.input(1)?;
+    let x = plus_input(node, x, 1)?;
+    plus_input(node, x, bias)
+}
+
+/// The outputs of which the second and third, statistics, are those of training.
+fn with_sum(node: &mut Node<'_>, y: Value, sum: Value) -> Outputs {
+    match node.output_count() {
+        1 => Ok(vec![y]),
+        // Nothing reads the statistics; who does is told that they are no part of this.
+        _ => {
+            let none = node.scalar(DType::F32, 0.0)?;
+            Ok(vec![y, none, none, sum])
+        }
+    }
+}
+
+/// Layer normalization along the last axis.
+pub(crate) fn layer_norm(
+    node: &mut Node<'_>,
+    x: Value,
+    gamma: Value,
+    beta: Option<Value>,
+    epsilon: f64,
+) -> Result<Value, Problem> {
+    let beta = match beta {
+        Some(beta) => beta,
+        None => {
+            let zero = node.scalar_like(gamma, 0.0)?;
+            node.apply("multiply", &[gamma, zero])?
+        }
+    };
+    node.call("nn.layer_norm", &[x, gamma, beta], &[("epsilon", epsilon.into())])
+}
+
+/// x over the root of the mean of its squares along the last axis, times gamma.
+pub(crate) fn rms_norm(
+    node: &mut Node<'_>,
+    x: Value,
+    gamma: Value,
+    epsilon: f64,
+) -> Result<Value, Problem> {
+    let dtype = node.dtype(x)?;
+    let wide_x = cast_to(node, x, wide(dtype))?;
+    let square = node.apply("multiply", &[wide_x, wide_x])?;
+    let attrs = [("axis", vec![-1].into()), ("keepdims", true.into())];
+    let mean = node.call("mean", &[square], &attrs)?;
+    let epsilon = node.scalar_like(mean, epsilon)?;
+    let mean = node.apply("add", &[mean, epsilon])?;
+    let factor = node.apply("rsqrt", &[mean])?;
+    let y = node.apply("multiply", &[wide_x, factor])?;
+    let gamma = cast_to(node, gamma, wide(dtype))?;
+    let y = node.apply("multiply", &[y, gamma])?;
+    cast_to(node, y, dtype)
+}
