@@ -165,7 +165,7 @@ fn what_is_not_supported_within_functions_is_listed() {
         "F",
         &[("", 11), ("other", 3)],
         &[
-            node("NonZero", &["a"], &["t"], &[]),
+            node("RegexFullMatch", &["a"], &["t"], &[]),
             in_domain("other", node("Magic", &["t"], &["s"], &[])),
             node("Relu", &["a"], &["b"], &[int("speed", 1)]),
         ],
@@ -174,7 +174,10 @@ fn what_is_not_supported_within_functions_is_listed() {
         "outer",
         "G",
         &[("", 17)],
-        &[in_domain("inner", node("F", &["a"], &["c"], &[])), node("Unique", &["c"], &["b"], &[])],
+        &[
+            in_domain("inner", node("F", &["a"], &["c"], &[])),
+            node("SequenceConstruct", &["c"], &["b"], &[]),
+        ],
     );
     let unused = of_domain("outer", "Unused", &[("", 17)], &[node("Loop", &["a"], &["b"], &[])]);
     let model = model(17)
@@ -188,10 +191,10 @@ fn what_is_not_supported_within_functions_is_listed() {
     assert_eq!(
         model.error(),
         "`m.onnx` uses what is not supported:\n  \
-         NonZero (ai.onnx 11) — once: the one that makes `t`\n  \
+         RegexFullMatch (ai.onnx 11) — once: the one that makes `t`\n  \
          Magic (other 3) — once: the one that makes `s`\n  \
          Relu (ai.onnx 11): attribute `speed` — once: the one that makes `b`\n  \
-         Unique (ai.onnx 17) — once: the one that makes `b`\n  \
+         SequenceConstruct (ai.onnx 17) — once: the one that makes `b`\n  \
          StringConcat (ai.onnx 17) — once: the one that makes `z`"
     );
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn everything_that_is_not_supported_is_listed() {
-    let graph = Message::new().message(1, node("Unique", &["x"], &["z"], &[]));
+    let graph = Message::new().message(1, node("SequenceConstruct", &["x"], &["z"], &[]));
     let body_graph = Message::new().bytes(1, "body").int(20, 5).message(6, graph);
     let mut model = model(17)
         .input("x", FLOAT, &[N(2)])
@@ -13,7 +13,7 @@ fn everything_that_is_not_supported_is_listed() {
         .node("Relu", &["a"], &["b"], &[])
         .node("SequenceMap", &["x"], &["c"], &[body_graph]);
     for name in ["p", "q", "r", "t"] {
-        model = model.node("NonZero", &["b"], &[name], &[]);
+        model = model.node("RegexFullMatch", &["b"], &[name], &[]);
     }
     let model = model
         .node("Relu", &["x"], &["d"], &[int("speed", 9)])
@@ -25,8 +25,8 @@ fn everything_that_is_not_supported_is_listed() {
          the element type string (code 8) of the input `s`\n  \
          Optional (ai.onnx 17) — once: the one that makes `a`\n  \
          SequenceMap (ai.onnx 17) — once: the one that makes `c`\n  \
-         Unique (ai.onnx 17) — once: the one that makes `z`\n  \
-         NonZero (ai.onnx 17) — 4 times: the one that makes `p`, the one that makes `q`, \
+         SequenceConstruct (ai.onnx 17) — once: the one that makes `z`\n  \
+         RegexFullMatch (ai.onnx 17) — 4 times: the one that makes `p`, the one that makes `q`, \
          the one that makes `r`, …\n  \
          Relu (ai.onnx 17): attribute `speed` — once: the one that makes `d`\n  \
          Gelu (own 1) — once: `gelu_1`"
@@ -43,7 +43,7 @@ fn nodes_behind_others_are_listed_too() {
         .bytes(1, "f")
         .bytes(4, "a")
         .bytes(5, "b")
-        .message(7, node("Unique", &["a"], &["b"], &[]))
+        .message(7, node("SequenceConstruct", &["a"], &["b"], &[]))
         .message(9, Message::new().bytes(1, "").int(2, 17))
         .bytes(10, "own");
     let model = model(17)
@@ -55,7 +55,7 @@ fn nodes_behind_others_are_listed_too() {
         .node("Relu", &["b"], &["c"], &[int("speed", 9)])
         .node("Softmax", &["c"], &["d"], &[int("axis", 7)])
         .node("Shape", &["b"], &["shape"], &[])
-        .node("NonZero", &["b"], &["s"], &[])
+        .node("RegexFullMatch", &["b"], &["s"], &[])
         // That the shape is not known is due to what makes it, and not told.
         .node("Reshape", &["b", "s"], &["e"], &[])
         .node("Sigmoid", &["b"], &["g"], &[])
@@ -65,9 +65,9 @@ fn nodes_behind_others_are_listed_too() {
         model.error(),
         "`m.onnx` uses what is not supported:\n  \
          SequenceMap (ai.onnx 17) — once: the one that makes `b`\n  \
-         Unique (ai.onnx 17) — once: the one that makes `b`\n  \
+         SequenceConstruct (ai.onnx 17) — once: the one that makes `b`\n  \
          Relu (ai.onnx 17): attribute `speed` — once: the one that makes `c`\n  \
-         NonZero (ai.onnx 17) — once: the one that makes `s`\n  \
+         RegexFullMatch (ai.onnx 17) — once: the one that makes `s`\n  \
          Tanh (ai.onnx 17): attribute `depth` — once: the one that makes `h`"
     );
 }

@@ -123,8 +123,9 @@ fn an_axis_that_is_an_input_chooses() {
 
 #[test]
 fn an_extent_of_a_result_may_be_an_input() {
-    let base = model(17).input("x", FLOAT, &[N(6)]).input("k", INT64, &[N(1)]);
-    let model = base.node("TopK", &["x", "k"], &["v", "y"], &[]).typed_output("y", INT64, &[N(4)]);
-    let text = model.text();
-    assert!(text.contains("k = 4") && text.contains("expect("), "{text}");
+    let base = model(17).input("x", INT64, &[N(6)]).input("depth", INT64, &[N(1)]);
+    let base = base.input("values", FLOAT, &[N(2)]);
+    let model = base.node("OneHot", &["x", "depth", "values"], &["y"], &[]);
+    let text = model.typed_output("y", FLOAT, &[N(6), N(4)]).text();
+    assert!(text.contains("f32[6, 4]") && text.contains("expect("), "{text}");
 }
