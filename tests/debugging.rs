@@ -303,7 +303,7 @@ fn schedules_are_explained_and_measured() {
     for line in [
         "@matmul computes matmul",
         "  rule       tenon_schedule_cpu::product::product",
-        "  knobs      rows = ",
+        "  knobs      chunk = 0, rows = ",
         "  because    both operands lie along the sum",
         "  predicted  73.7 k operations, 14.6 k bytes, ",
     ] {

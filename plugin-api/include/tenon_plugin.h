@@ -180,6 +180,13 @@ enum tenon_dtype {
   TENON_DTYPE_U32 = 14,
   TENON_DTYPE_U64 = 15,
   TENON_DTYPE_BOOL = 16,
+  TENON_DTYPE_F8E4M3FNUZ = 17,
+  TENON_DTYPE_F8E5M2FNUZ = 18,
+  TENON_DTYPE_F8E8M0 = 19,
+  TENON_DTYPE_F4E2M1 = 20,
+  TENON_DTYPE_U4 = 21,
+  TENON_DTYPE_I2 = 22,
+  TENON_DTYPE_U2 = 23,
 };
 
 /* How a loop runs. A code that is not here is one of a later version. */

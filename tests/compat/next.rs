@@ -97,7 +97,8 @@ const EDITS: &[Edit] = &[
 
 /// Writes the sources of the next version into a folder; files that are right already are left alone.
 pub(crate) fn write(root: &Path, folder: &Path) {
-    let sources = ["plugin-api/src", "plugin-api/macros", "host/src", "plugins/operators"];
+    let sources =
+        ["plugin-api/src", "plugin-api/macros", "tuning", "host/src", "plugins/operators"];
     // What `tenon plugins new --c` writes.
     let shipped = ["plugin-api/include", "examples/c-pass"];
     for part in sources.into_iter().chain(shipped) {
@@ -137,7 +138,7 @@ fn workspace(root: &Path) -> String {
     let (_, workspace) = text.split_once("[workspace]\n").expect("it is a workspace");
     let lines = workspace.lines().map(|line| match line {
         line if line.starts_with("members") => {
-            "members = [\"plugin-api\", \"plugin-api/macros\", \"host\", \"plugins/operators\"]"
+            "members = [\"plugin-api\", \"plugin-api/macros\", \"tuning\", \"host\", \"plugins/operators\"]"
         }
         line if line.starts_with("default-members") => "",
         line => line,
@@ -154,7 +155,7 @@ fn without_targets(root: &Path, package: &str) -> String {
 }
 
 /// Packages that are copied with their manifests.
-const ONE_PIECE: [&str; 2] = ["plugin-api/macros", "plugins/operators"];
+const ONE_PIECE: [&str; 3] = ["plugin-api/macros", "tuning", "plugins/operators"];
 
 fn copy(root: &Path, path: &Path, folder: &Path) {
     let from = root.join(path);

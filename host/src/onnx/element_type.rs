@@ -97,7 +97,7 @@ impl ElementType {
     }
 
     /// Bits per element.
-    fn bits(self) -> usize {
+    pub(super) fn bits(self) -> usize {
         match self {
             Self::Uint2 | Self::Int2 => 2,
             Self::Uint4 | Self::Int4 | Self::Float4E2M1 => 4,

@@ -124,7 +124,10 @@ impl<'a> TensorReader<'a> {
             }
             _ => self.raw(tensor, element, expected)?,
         };
-        let bytes = if element == ElementType::Bool { zeros_and_ones(bytes) } else { bytes };
+        let bytes = match element {
+            ElementType::Bool => zeros_and_ones(bytes),
+            _ => nothing_behind(bytes, count * element.bits()),
+        };
         Ok(TensorData { element, dims, bytes })
     }
 
@@ -167,6 +170,19 @@ fn zeros_and_ones(bytes: TensorBytes) -> TensorBytes {
         return bytes;
     }
     TensorBytes::Owned(bytes.iter().map(|&byte| u8::from(byte != 0)).collect())
+}
+
+/// Bytes of which so many bits are elements, with zeros behind these: elements below a byte need not fill the last one.
+fn nothing_behind(bytes: TensorBytes, bits: usize) -> TensorBytes {
+    let used = (1u8 << (bits % 8)).wrapping_sub(1);
+    match bytes.last() {
+        Some(&last) if bits % 8 != 0 && last & !used != 0 => {
+            let mut bytes = bytes.to_vec();
+            *bytes.last_mut().expect("there is one") = last & used;
+            TensorBytes::Owned(bytes)
+        }
+        _ => bytes,
+    }
 }
 
 impl TensorBytes {

@@ -120,11 +120,23 @@ fn contradictions_are_refused() {
     assert!(error(tensor(1, &[1]).message(3, Message::new())).contains("pieces of tensors"));
 }
 
+/// Of elements below a byte nothing stands behind the last one, whatever the file has there.
+#[test]
+fn bits_behind_the_last_element_are_cleared() {
+    for (code, count, stored, read_as) in
+        [(22, 3, [0x21, 0xf3], [0x21, 0x03]), (26, 5, [0xe4, 0xff], [0xe4, 0x03])]
+    {
+        let data = read(tensor(code, &[count]).bytes(9, stored)).unwrap();
+        assert_eq!(data.bytes[..], read_as);
+    }
+    let data = read(tensor(22, &[3]).bytes(9, [0x21, 0x03])).unwrap();
+    assert!(matches!(data.bytes, TensorBytes::Mapped(_)), "what is clear is not copied");
+}
+
 #[test]
 fn other_element_types_are_named() {
-    let text = error(tensor(22, &[2]).bytes(9, [0]));
-    assert_eq!(text, "tensor `t`: element type int4 (code 22) is not supported");
-    assert!(error(tensor(8, &[1]).bytes(6, "x")).contains("element type string (code 8)"));
+    let text = error(tensor(8, &[1]).bytes(6, "x"));
+    assert_eq!(text, "tensor `t`: element type string (code 8) is not supported");
     assert!(error(tensor(-5, &[1])).contains("element type unknown (code -5)"));
 }
 

@@ -421,12 +421,12 @@ impl Writer<'_> {
         let fill = self.random.chance(20).then(|| self.random.any() as u8 & 1);
         let mut bytes: Vec<u8> =
             (0..len).map(|_| fill.unwrap_or(self.random.any() as u8)).collect();
-        if dtype.bits() < 8
-            && count % 2 == 1
+        let used = count as u32 * dtype.bits() % 8;
+        if used != 0
             && let Some(last) = bytes.last_mut()
         {
-            // Nothing stands in the half of a byte behind the last element.
-            *last &= 15;
+            // Nothing stands in a byte behind the last element.
+            *last &= (1 << used) - 1;
         }
         self.tx.constant(ty, &bytes)
     }
