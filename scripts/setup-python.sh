@@ -58,6 +58,18 @@ install_if_there() { # FILE MODULE
   )
 }
 
+# Writes what a script of tests/onnx_nodes makes into a folder of the cache, unless this very script has done so.
+made() { # FOLDER SCRIPT WHAT
+  local folder=.cache/$1 script=tests/onnx_nodes/$2 stamp
+  stamp=$folder/.made-$(cat tests/models/requirements.txt "$script" | sha256sum | cut -c1-16)
+  [ -e "$stamp" ] && return
+  echo "setup: writing $3 to $folder"
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  "$venv/bin/python" "$script" "$folder" >/dev/null
+  touch "$stamp"
+}
+
 command -v python3 >/dev/null || unavailable "python3 is missing"
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
   unavailable "python3 is older than 3.11, which the pinned wheels need"
@@ -78,29 +90,8 @@ if $models; then
     "$venv/bin/python" tests/models/make_random.py .cache/models >/dev/null
     touch "$stamp"
   fi
-  stamp=.cache/onnx-nodes/.made-$(cat tests/models/requirements.txt tests/onnx_nodes/make_suite.py | sha256sum | cut -c1-16)
-  if [ ! -e "$stamp" ]; then
-    echo "setup: writing onnx's node tests to .cache/onnx-nodes"
-    rm -rf .cache/onnx-nodes
-    mkdir -p .cache/onnx-nodes
-    "$venv/bin/python" tests/onnx_nodes/make_suite.py .cache/onnx-nodes >/dev/null
-    touch "$stamp"
-  fi
-  stamp=.cache/onnx-random/.made-$(cat tests/models/requirements.txt tests/onnx_nodes/make_random.py | sha256sum | cut -c1-16)
-  if [ ! -e "$stamp" ]; then
-    echo "setup: writing random models of one operator to .cache/onnx-random"
-    rm -rf .cache/onnx-random
-    mkdir -p .cache/onnx-random
-    "$venv/bin/python" tests/onnx_nodes/make_random.py .cache/onnx-random >/dev/null
-    touch "$stamp"
-  fi
-  stamp=.cache/onnx-microsoft/.made-$(cat tests/models/requirements.txt tests/onnx_nodes/make_microsoft.py | sha256sum | cut -c1-16)
-  if [ ! -e "$stamp" ]; then
-    echo "setup: writing models of com.microsoft to .cache/onnx-microsoft"
-    rm -rf .cache/onnx-microsoft
-    mkdir -p .cache/onnx-microsoft
-    "$venv/bin/python" tests/onnx_nodes/make_microsoft.py .cache/onnx-microsoft >/dev/null
-    touch "$stamp"
-  fi
+  made onnx-nodes make_suite.py "onnx's node tests"
+  made onnx-random make_random.py "random models of one operator"
+  made onnx-microsoft make_microsoft.py "models of com.microsoft"
 fi
 rm -f .cache/models-unavailable

@@ -1,6 +1,6 @@
 //! The file.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -99,22 +99,14 @@ impl Database {
     }
 }
 
-/// The fastest of schedules that were not withdrawn. Of one schedule the last time counts.
+/// The fastest of schedules. Of one schedule the last time counts.
 fn best_of(lines: impl Iterator<Item = Line>) -> Option<Best> {
     let mut known: HashMap<(String, String), Best> = HashMap::new();
-    let mut withdrawn: HashSet<(String, String)> = HashSet::new();
     for line in lines {
-        let key = (line.keys.program.clone(), line.schedule().to_owned());
-        match line.found {
-            Found::Best(best) => {
-                withdrawn.remove(&key);
-                known.insert(key, best);
-            }
-            Found::Withdrawn { .. } => drop(withdrawn.insert(key)),
-            Found::Tried { .. } | Found::Failed { .. } => {}
+        if let Found::Best(best) = line.found {
+            known.insert((line.keys.program, best.schedule.clone()), best);
         }
     }
-    known.retain(|key, _| !withdrawn.contains(key));
     // By what it gains: programs of one anchor take different times.
     let gain = |best: &Best| best.ms / best.default_ms;
     let is_before = |a: &Best, b: &Best| (gain(a), &a.schedule) < (gain(b), &b.schedule);

@@ -56,13 +56,6 @@ pub enum Found {
         /// Why, in a line.
         why: String,
     },
-    /// It was the fastest by itself, and within its model it was not.
-    Withdrawn {
-        /// The digest of its trace.
-        schedule: String,
-        /// Why, in a line.
-        why: String,
-    },
 }
 
 /// The fastest schedule so far.
@@ -100,9 +93,7 @@ impl Line {
     pub fn schedule(&self) -> &str {
         match &self.found {
             Found::Best(best) => &best.schedule,
-            Found::Tried { schedule, .. }
-            | Found::Failed { schedule, .. }
-            | Found::Withdrawn { schedule, .. } => schedule,
+            Found::Tried { schedule, .. } | Found::Failed { schedule, .. } => schedule,
         }
     }
 

@@ -117,7 +117,7 @@ impl<'a> Canonical<'a> {
             form.words.extend(operands.iter().map(|&operand| number[operand as usize]));
             let fresh = starts.len() as u32;
             let kind = Kind(node.kind);
-            if is_value(kind) || (is_prim && kind == Kind::CALL) {
+            if kind.is_value() || (is_prim && kind == Kind::CALL) {
                 let own = &form.words[start..];
                 let hash = hash_of(&own);
                 let is_same = |&(known, number): &(u64, u32)| {
@@ -188,22 +188,6 @@ impl<'a> Canonical<'a> {
         let head = u32::from(node.kind) | u32::from(node.flags) << 16;
         self.words.extend([head, ty, data, aux, attrs, node.len]);
     }
-}
-
-/// Whether nodes of this kind mean the same wherever they stand.
-fn is_value(kind: Kind) -> bool {
-    kind.is_leaf_value()
-        || matches!(
-            kind,
-            Kind::REGION
-                | Kind::LOAD
-                | Kind::BINARY
-                | Kind::SELECT
-                | Kind::CAST
-                | Kind::INTRINSIC
-                | Kind::RAMP
-                | Kind::BROADCAST
-        )
 }
 
 /// Whether the type of nodes of this kind follows from what they are built from.

@@ -67,8 +67,8 @@ impl Measurer {
         self.cancelled = flag;
     }
 
-    /// Tells of a task, unless that is known. Who judges it.
-    pub(super) fn prepare(&mut self, number: usize, task: &Task) -> Result<String, NoTime> {
+    /// Who judges a task. The process is told of it, unless it knows; so it is before anything else is asked, since it may have ended.
+    pub(super) fn judge(&mut self, number: usize, task: &Task) -> Result<String, NoTime> {
         if let Some((known, judge)) = &self.known
             && *known == number
         {
@@ -90,27 +90,35 @@ impl Measurer {
         }
     }
 
-    /// The same where the process ended since.
-    pub(super) fn prepare_again(&mut self, number: usize, task: &Task) -> Result<(), NoTime> {
-        self.prepare(number, task).map(drop)
-    }
-
     /// The processor on which it measures.
     pub(super) fn cpu(&self) -> &str {
         &self.cpu
     }
 
-    /// How a candidate of the task that is known would run.
-    pub(super) fn look(&mut self, task: usize, candidate: Candidate) -> Result<Looked, NoTime> {
-        match self.ask(&Request::Look { task, candidate }, TO_LOOK)? {
+    /// How a candidate of a task would run.
+    pub(super) fn look(
+        &mut self,
+        number: usize,
+        task: &Task,
+        candidate: Candidate,
+    ) -> Result<Looked, NoTime> {
+        self.judge(number, task)?;
+        match self.ask(&Request::Look { task: number, candidate }, TO_LOOK)? {
             Answer::Looked(looked) => Ok(looked),
             other => Err(NoTime::Failed(what_it_said(other))),
         }
     }
 
     /// Milliseconds that a schedule takes; `usual` are those of what the rules choose.
-    pub(super) fn measure(&mut self, task: usize, trace: &str, usual: f64) -> Result<f64, NoTime> {
-        let request = Request::Measure { task, trace: trace.to_owned() };
+    pub(super) fn measure(
+        &mut self,
+        number: usize,
+        task: &Task,
+        trace: &str,
+        usual: f64,
+    ) -> Result<f64, NoTime> {
+        self.judge(number, task)?;
+        let request = Request::Measure { task: number, trace: trace.to_owned() };
         match self.ask(&request, limit(usual))? {
             Answer::Measured { ms } => Ok(ms),
             other => Err(NoTime::Failed(what_it_said(other))),
@@ -120,12 +128,15 @@ impl Measurer {
     /// Milliseconds that two schedules take, by turns.
     pub(super) fn pair(
         &mut self,
-        task: usize,
+        number: usize,
+        task: &Task,
         [first, second]: [&str; 2],
         usual: f64,
     ) -> Result<[f64; 2], NoTime> {
+        self.judge(number, task)?;
         let (first, second) = (first.to_owned(), second.to_owned());
-        match self.ask(&Request::Pair { task, first, second }, 2 * limit(usual))? {
+        let request = Request::Pair { task: number, first, second };
+        match self.ask(&request, 2 * limit(usual))? {
             Answer::Paired { first, second } => Ok([first, second]),
             other => Err(NoTime::Failed(what_it_said(other))),
         }

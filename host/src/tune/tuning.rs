@@ -277,9 +277,9 @@ impl<'s> Tuning<'s> {
     fn begin(&mut self, number: usize, job: &mut Job, database: &Database) -> Result<(), Ends> {
         let measurer = &mut self.measurer;
         let mut measured = || {
-            let judge = measurer.prepare(number, &job.task)?;
-            let default = measurer.look(number, Candidate::Default)?;
-            let ms = measurer.measure(number, &default.trace, UNKNOWN)?;
+            let judge = measurer.judge(number, &job.task)?;
+            let default = measurer.look(number, &job.task, Candidate::Default)?;
+            let ms = measurer.measure(number, &job.task, &default.trace, UNKNOWN)?;
             Ok((judge, default, ms))
         };
         let (judge, default, ms) = match measured() {
@@ -311,23 +311,12 @@ impl<'s> Tuning<'s> {
     ) -> Result<(), Ends> {
         let Some(search) = &mut job.search else { return Ok(()) };
         let measurer = &mut self.measurer;
-        match measurer.prepare(number, &job.task) {
-            Ok(_) => {}
-            Err(NoTime::Stopped) => return Err(Ends::Stopped),
-            Err(NoTime::Failed(why)) => {
-                (job.why_not, job.search) = (Some(why), None);
-                return Ok(());
-            }
-        }
+        let task = &job.task;
         let candidates =
-            search.round(|candidate| match measurer.prepare_again(number, &job.task) {
-                Ok(()) => match measurer.look(number, candidate) {
-                    Ok(looked) => Ok(Some(looked)),
-                    Err(NoTime::Failed(_)) => Ok(None),
-                    Err(NoTime::Stopped) => Err(Ends::Stopped),
-                },
-                Err(NoTime::Stopped) => Err(Ends::Stopped),
+            search.round(|candidate| match measurer.look(number, task, candidate) {
+                Ok(looked) => Ok(Some(looked)),
                 Err(NoTime::Failed(_)) => Ok(None),
+                Err(NoTime::Stopped) => Err(Ends::Stopped),
             })?;
         let before = search.best_ms;
         let mut lines = Vec::new();
@@ -367,13 +356,12 @@ fn try_one(
     let Some(search) = &mut job.search else { return Ok(None) };
     let schedule = digest(looked.trace.as_bytes());
     let mut measured = || {
-        measurer.prepare_again(number, &job.task)?;
-        let ms = measurer.measure(number, &looked.trace, search.default_ms)?;
+        let ms = measurer.measure(number, &job.task, &looked.trace, search.default_ms)?;
         if ms >= search.best_ms * GAIN.max(search.best_ms / search.default_ms) {
             return Ok((ms, None));
         }
         let traces = [search.default.trace.as_str(), looked.trace.as_str()];
-        let [default_ms, ms] = measurer.pair(number, traces, search.default_ms)?;
+        let [default_ms, ms] = measurer.pair(number, &job.task, traces, search.default_ms)?;
         Ok((ms, Some(default_ms)))
     };
     job.tried += 1;

@@ -133,6 +133,22 @@ impl Kind {
         )
     }
 
+    /// The same of scalars of tensor programs as well, with equal operands.
+    pub fn is_value(self) -> bool {
+        self.is_leaf_value()
+            || matches!(
+                self,
+                Kind::REGION
+                    | Kind::LOAD
+                    | Kind::BINARY
+                    | Kind::SELECT
+                    | Kind::CAST
+                    | Kind::INTRINSIC
+                    | Kind::RAMP
+                    | Kind::BROADCAST
+            )
+    }
+
     /// Whether nodes of this kind stand in graph functions, and this build knows what they mean.
     pub fn is_graph(self) -> bool {
         (Kind::CONSTANT.0..=Kind::PRIM.0).contains(&self.0)

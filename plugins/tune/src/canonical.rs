@@ -22,7 +22,9 @@ pub(crate) fn canonical_text(body: BodyView<'_>) -> String {
         for operand in body.operands(expr).iter() {
             let _ = write!(record, " {}", number[operand.index()]);
         }
-        number[expr.index()] = form.number(record, is_value(Kind(node.kind)));
+        let kind = Kind(node.kind);
+        // Calls in tensor programs are of functions without effects.
+        number[expr.index()] = form.number(record, kind.is_value() || kind == Kind::CALL);
     }
     form.text
 }
@@ -78,23 +80,6 @@ impl Form<'_> {
         self.numbers.insert(key, fresh);
         fresh
     }
-}
-
-/// Whether nodes of this kind mean the same wherever they stand.
-fn is_value(kind: Kind) -> bool {
-    let is_scalar = matches!(
-        kind,
-        Kind::REGION
-            | Kind::LOAD
-            | Kind::BINARY
-            | Kind::SELECT
-            | Kind::CAST
-            | Kind::INTRINSIC
-            | Kind::RAMP
-            | Kind::BROADCAST
-            | Kind::CALL
-    );
-    kind.is_leaf_value() && !matches!(kind, Kind::VAR | Kind::BUFFER) || is_scalar
 }
 
 /// Texts of terms, with symbols of dimensions by their numbers.

@@ -70,17 +70,9 @@ fn another_program_with_the_same_anchor_gets_knobs() {
 }
 
 #[test]
-fn what_was_withdrawn_is_no_answer_until_it_is_measured_again() {
-    let why = "slower within the model".to_owned();
-    let withdrawn = Found::Withdrawn { schedule: digest(b"y"), why };
-    let mut lines = vec![
-        line("p", Found::Best(best("x", 1.5))),
-        line("p", Found::Best(best("y", 1.0))),
-        line("p", withdrawn),
-    ];
-    let (_, found) = Database::of(text(&lines)).best(&keys("p"), &target()).expect("one is left");
-    assert_eq!(found.trace, "x");
-    lines.push(line("p", Found::Best(best("y", 1.1))));
+fn of_one_schedule_the_last_time_counts() {
+    let times = [("x", 1.0), ("y", 1.2), ("x", 1.5)];
+    let lines = times.map(|(name, ms)| line("p", Found::Best(best(name, ms))));
     let (_, found) = Database::of(text(&lines)).best(&keys("p"), &target()).expect("it is known");
     assert_eq!(found.trace, "y");
 }
