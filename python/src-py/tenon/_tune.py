@@ -105,14 +105,13 @@ def tune(
     """
     from ._compile import _module
 
+    module = _module(model, inputs, dims, session)
     if ray is not None:
         from . import cluster
 
-        module = _module(model, inputs, dims, session)
         return cluster.tune(
             module, db, address=ray, target=target, trials=trials, time=time, threads=threads or 1, only=only
         )
-    module = _module(model, inputs, dims, session)
     used = threads or len(os.sched_getaffinity(0))
     said = module._session._core.tune(
         module._core, target, {}, Path(os.fspath(db)), trials, time, used, list(only)
