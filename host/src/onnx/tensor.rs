@@ -176,7 +176,7 @@ fn zeros_and_ones(bytes: TensorBytes) -> TensorBytes {
 fn nothing_behind(bytes: TensorBytes, bits: usize) -> TensorBytes {
     let used = (1u8 << (bits % 8)).wrapping_sub(1);
     match bytes.last() {
-        Some(&last) if bits % 8 != 0 && last & !used != 0 => {
+        Some(&last) if !bits.is_multiple_of(8) && last & !used != 0 => {
             let mut bytes = bytes.to_vec();
             *bytes.last_mut().expect("there is one") = last & used;
             TensorBytes::Owned(bytes)
