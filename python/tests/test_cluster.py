@@ -30,6 +30,16 @@ MODEL = """fn @main(%x: f32[32, 48], %w: f32[48, 64]) {
 """
 
 
+# Products of so many sizes that no processor has fewer than 24 schedules for them.
+PRODUCTS = """fn @main(%x: f32[64, 96], %v: f32[96, 128], %w: f32[128, 192]) {
+  %p = matmul(%x, %v)
+  %y = nn.relu(%p)
+  %z = matmul(%y, %w)
+  ret %z
+}
+"""
+
+
 class Tuning(unittest.TestCase):
     """On this machine alone."""
 
@@ -133,7 +143,7 @@ class OnACluster(unittest.TestCase):
         thread.start()
         try:
             found = tenon.cluster.tune(
-                tenon.parse(MODEL), self.db, time=60, trials=24, slice=3, patience=6
+                tenon.parse(PRODUCTS), self.db, time=60, trials=24, slice=3, patience=6
             )
         finally:
             done.set()
@@ -145,7 +155,7 @@ class OnACluster(unittest.TestCase):
         once = {(line["program"], line["schedule"], line["found"]) for line in lines}
         self.assertEqual(len(lines), len(once), "nothing is counted twice")
         # Another driver goes on from there.
-        again = tenon.tune(MODEL, db=self.db, ray="auto", trials=4)
+        again = tenon.tune(PRODUCTS, db=self.db, ray="auto", trials=4)
         self.assertEqual(len(self.lines()) - len(lines), sum(task.tried for task in again.tasks))
 
     def test_a_farm_compiles_many(self):
