@@ -199,6 +199,15 @@ def cases():
         bytes_of(3, 5), Const(bytes_of(5, 4)), f32(0.02), f32(0.03), u8(110), u8(120), Const(real(4))
     ], {}, 1
 
+    # Large enough that products keep them as they are.
+    for bits, block in (4, 32), (8, 128):
+        packed = Const(bytes_of(100, 256 // block, block * bits // 8))
+        scales = Const(real(100, 256 // block, low=0.01, high=0.1))
+        attrs = {"K": 256, "N": 100, "bits": bits, "block_size": block}
+        yield f"n_bits_{bits}_kept", "MatMulNBits", [real(3, 256), packed, scales], attrs, 1
+        zero = Const(bytes_of(100, 256 // block * bits // 8))
+        yield f"n_bits_{bits}_kept_zero", "MatMulNBits", [real(1, 256), packed, scales, zero], attrs, 1
+
 
 def model_of(op, inputs, attrs, outputs):
     names, given, weights = [], {}, []

@@ -1261,9 +1261,43 @@ def byte_dots():
     family.write()
 
 
+def quantized():
+    """Matrices of integers on scales, and products with them, packed in blocks of columns."""
+    family = Family("quantized")
+
+    def floats(q, s, z, axis, block):
+        def spread(x):
+            x = np.repeat(x, block, axis).take(range(q.shape[axis]), axis)
+            return np.broadcast_to(x, q.shape)
+        return ((q.astype(np.int32) - spread(z).astype(np.int32)) * spread(s)).astype(np.float32)
+
+    for name, dtype, rows, columns, axis, block in ("rows", "u8", 5, 24, 1, 8), ("ragged", "i8", 4, 10, 1, 4), ("down", "u8", 12, 3, 0, 12):
+        shape = [rows, columns]
+        shape[axis] = -(-shape[axis] // block)
+        family.case(f"dequantize_{name}", "dequantize", [In(dtype, rows, columns), In("f32", *shape), In(dtype, *shape)],
+                    lambda q, s, z, axis=axis, block=block: floats(q, s, z, axis, block), axis=axis, block=block)
+
+    def product(x, w, s, bits):
+        blocks, elements, lanes = w.shape
+        w = w.astype(np.int32)
+        if bits == 4:
+            w = np.stack([(w << 28) >> 28, w >> 4], 2).reshape(blocks, elements * 2, lanes)
+        matrix = w.transpose(1, 0, 2).reshape(w.shape[1], blocks * lanes)[:, :s.shape[1]]
+        scales = np.repeat(s.astype(np.float64), matrix.shape[0] // s.shape[0], 0)
+        return (x.astype(np.float64) @ (matrix * scales)).astype(x.dtype)
+
+    for name, dtype, rows, depth, columns, lanes, groups, bits in (
+            ("one", "f32", [1], 32, 64, 16, 1, 8), ("blocks", "f32", [3], 64, 32, 16, 4, 8), ("nibbles", "f32", [1], 64, 48, 16, 2, 4),
+            ("ragged", "f32", [2, 7], 24, 37, 8, 3, 4), ("column", "f32", [20], 16, 40, 4, 1, 4), ("short", "f16", [4], 32, 16, 16, 2, 8)):
+        w = In("i8", -(-columns // lanes), depth * bits // 8, lanes)
+        family.case(f"quantized_dense_{name}", "nn.quantized_dense", [In(dtype, *rows, depth), w, In("f32", groups, columns)],
+                    lambda x, w, s, bits=bits: product(x, w, s, bits), columns=columns, bits=bits)
+    family.write()
+
+
 if __name__ == "__main__":
     makers = (elementwise, broadcast, conv, winograd, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits,
-              recurrence, image, conv3d, unpool, places, found, storage, byte_dots)
+              recurrence, image, conv3d, unpool, places, found, storage, byte_dots, quantized)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()

@@ -10,3 +10,4 @@ mod house;
 mod objects;
 mod places;
 mod python;
+mod weights;

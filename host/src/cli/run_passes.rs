@@ -94,6 +94,9 @@ pub(super) struct PassArgs {
     /// Schedule programs as was measured best: a file that `tenon tune` has written
     #[arg(long, value_name = "FILE")]
     tune_db: Option<PathBuf>,
+    /// Store constant weights of products in fewer bits: int8, int4, or with so many elements that share a scale, int4:32
+    #[arg(long, value_name = "WIDTH")]
+    weights: Option<String>,
     /// Passes that do not run
     #[arg(long, value_delimiter = ',', value_name = "NAMES", add = complete::pass_list())]
     disable: Vec<String>,
@@ -162,6 +165,7 @@ impl PassArgs {
             opt_level: self.opt_level,
             config: self.config.clone(),
             tune_db: self.tune_db.clone(),
+            weights: self.weights.clone(),
             disabled: self.disable.clone(),
             required: self.require.clone(),
             instruments: self.instrument.clone(),

@@ -18,6 +18,8 @@ const DEFAULT_LEVEL: u8 = 3;
 
 /// The option of passes that read what was measured of schedules.
 const TUNE_DB: &str = "tune_db";
+/// The option by which passes are told how constant weights are stored.
+const WEIGHTS: &str = "weights";
 
 /// How a model is compiled. The default is what `tenon compile` does without options.
 #[derive(Clone, Debug)]
@@ -31,6 +33,9 @@ pub struct Options {
     /// What was measured of schedules: a file that `tenon tune` has written. It is the option `tune_db` of all passes that have
     /// one.
     pub tune_db: Option<PathBuf>,
+    /// How constant weights of products are stored, such as `int8` or `int4:32`. It is the option `weights` of all passes that
+    /// have one.
+    pub weights: Option<String>,
     /// Passes that do not run, by name or alias; this wins over everything.
     pub disabled: Vec<String>,
     /// Passes that run whatever their level, by name or alias.
@@ -56,6 +61,7 @@ impl Default for Options {
             opt_level: DEFAULT_LEVEL,
             config: Vec::new(),
             tune_db: None,
+            weights: None,
             disabled: Vec::new(),
             required: Vec::new(),
             instruments: Vec::new(),
@@ -120,12 +126,16 @@ impl Session {
         for text in &options.config {
             settings.set_text(&self.registry, text)?;
         }
-        if let Some(path) = &options.tune_db {
-            let value = OptionValue::Str(path.display().to_string());
-            let text = format!("tune_db = {}", path.display());
-            if settings.set_of_all(&self.registry, TUNE_DB, &value, &text) == 0 {
-                let text =
-                    "no pass that is known reads a tuning database: none has the option `tune_db`";
+        let tune_db = options.tune_db.as_ref().map(|path| path.display().to_string());
+        for (name, value, what) in [
+            (TUNE_DB, tune_db, "reads a tuning database"),
+            (WEIGHTS, options.weights.clone(), "stores weights otherwise"),
+        ] {
+            let Some(value) = value else { continue };
+            let text = format!("{name} = {value}");
+            let value = OptionValue::Str(value);
+            if settings.set_of_all(&self.registry, name, &value, &text) == 0 {
+                let text = format!("no pass that is known {what}: none has the option `{name}`");
                 return Err(Diagnostic::error(text).into());
             }
         }

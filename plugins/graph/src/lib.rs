@@ -13,8 +13,10 @@ mod fold_constant;
 mod fold_scale_axis;
 mod forward_fold_scale_axis;
 mod keep_constant_layout;
+mod keep_quantized_weights;
 mod legalize_ops;
 mod product;
+mod quantized;
 mod simplify_expr;
 mod simplify_inference;
 

@@ -26,6 +26,11 @@ fn matmul_n_bits(node: &mut Node<'_>) -> Outputs {
         [packing.rows, packing.blocks(), packing.block].map(|count| node.cx().dim(count));
     let dtype = node.dtype(a)?;
     let weights = packing.unpacked(node, b, packing.blocks() * packing.block)?;
+    if let Some(weights) = packing.on_scales(node, weights, scales)? {
+        let weights = cast_to(node, weights, dtype)?;
+        let y = node.call("matmul", &[a, weights], &[("transpose_b", true.into())])?;
+        return Ok(vec![plus_input(node, y, 5)?]);
+    }
     let weights = cast_to(node, weights, DType::F32)?;
     let weights = reshape_to(node, weights, &[rows, blocks, block])?;
     let zero = packing.zero_points(node)?;
@@ -84,6 +89,31 @@ impl Packing {
         let dtype = format!("u{}", self.bits);
         let codes = node.call("storage.decode", &[bytes, shape], &[("dtype", dtype.into())])?;
         sliced(node, codes, 1, [0, count])
+    }
+
+    /// Weights as one call, which products know how to keep as it is; none where zero points are floats.
+    fn on_scales(
+        &self,
+        node: &mut Node<'_>,
+        weights: Value,
+        scales: Value,
+    ) -> Result<Option<Value>, Problem> {
+        let zero = match node.optional(3) {
+            Some(zero) if node.dtype(zero)? == DType::U8 => {
+                self.unpacked(node, zero, self.blocks())?
+            }
+            Some(_) => return Ok(None),
+            None => {
+                let middle = vec![1 << (self.bits - 1); (self.rows * self.blocks()) as usize];
+                node.constant(DType::U8, &[self.rows, self.blocks()], &middle)?
+            }
+        };
+        let shape = [self.rows, self.blocks()].map(|extent| node.cx().dim(extent));
+        let scales = cast_to(node, scales, DType::F32)?;
+        let (scales, zero) = (reshape_to(node, scales, &shape)?, reshape_to(node, zero, &shape)?);
+        let weights = sliced(node, weights, 1, [0, self.columns])?;
+        let attrs = [("axis", 1.into()), ("block", self.block.into())];
+        Ok(Some(node.call("dequantize", &[weights, scales, zero], &attrs)?))
     }
 
     /// A zero point for each block, packed as the weights or as floats.

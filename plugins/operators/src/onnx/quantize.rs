@@ -56,6 +56,9 @@ fn dequantize(node: &mut Node<'_>) -> Outputs {
         None => node.dtype(scale)?,
     };
     let (block, of_x) = (Blocks::of(node, x)?, node.dtype(x)?);
+    if let Some(y) = block.of_weights(node, [x, scale])? {
+        return Ok(vec![cast_to(node, y, dtype)?]);
+    }
     let mut y = x;
     // That of a float is zero.
     if let Some(zero) = node.optional(2).filter(|_| !of_x.is_float()) {
@@ -112,6 +115,56 @@ impl Blocks {
             }
             _ => invalid(format!("its scale has {} dimensions", own.len())),
         }
+    }
+
+    /// A constant matrix of few bits as one call, which products know how to keep as it is; none for all else.
+    fn of_weights(
+        &self,
+        node: &mut Node<'_>,
+        [x, scale]: [Value; 2],
+    ) -> Result<Option<Value>, Problem> {
+        let narrow = match node.dtype(x)? {
+            DType::I4 | DType::I8 => DType::I8,
+            DType::U4 | DType::U8 => DType::U8,
+            _ => return Ok(None),
+        };
+        let extents: Vec<i64> =
+            self.dims.iter().filter_map(|&dim| node.terms().dim_value(dim)).collect();
+        let (&[rows, columns], true) = (extents.as_slice(), node.is_constant(x)) else {
+            return Ok(None);
+        };
+        let own = node.dims(scale)?;
+        if rows * columns == 0 || self.dims.len() != 2 || node.dtype(scale)? != DType::F32 {
+            return Ok(None);
+        }
+        let (along, block, shape) = match (own.as_slice(), node.axis(self.axis, 2)?) {
+            (&[_, _], along) if self.size > 0 => (along, self.size, own.clone()),
+            ([] | [_], axis) if self.size == 0 => {
+                let mut shape = vec![node.cx().dim(1); 2];
+                if let &[count] = own.as_slice() {
+                    shape[axis] = count;
+                }
+                (1 - axis, extents[1 - axis], shape)
+            }
+            _ => return Ok(None),
+        };
+        let zero = match node.optional(2) {
+            Some(zero) => zero,
+            None => node.scalar(narrow, 0.0)?,
+        };
+        let zero = cast_to(node, zero, narrow)?;
+        let zero = match node.dims(zero)?.len() == own.len() {
+            true => reshape_to(node, zero, &shape)?,
+            false => {
+                let one = node.cx().dim(1);
+                let zero = reshape_to(node, zero, &[one; 2])?;
+                let shape = node.shape(&shape)?;
+                node.apply("broadcast_to", &[zero, shape])?
+            }
+        };
+        let (x, scale) = (cast_to(node, x, narrow)?, reshape_to(node, scale, &shape)?);
+        let attrs = [("axis", (along as i64).into()), ("block", block.into())];
+        Ok(Some(node.call("dequantize", &[x, scale, zero], &attrs)?))
     }
 
     /// Each element as often along the axis as a block is long; the last block may be shorter.

@@ -265,14 +265,12 @@ impl Nest {
         let of_start: Vec<Loop> = schedule.own_loops(start)?;
         in_registers(schedule, &of_start, lanes)?;
         in_registers(schedule, &kept, lanes)?;
-        match depth.last() {
-            Some(&taps)
-                if operands.form == Form::Depthwise
-                    && schedule.extent(taps).is_some_and(|taps| taps <= UNROLLED_TAPS) =>
-            {
-                schedule.unroll(taps)
-            }
-            _ => Ok(()),
+        let is_short =
+            |&last: &Loop| schedule.extent(last).is_some_and(|steps| steps <= UNROLLED_TAPS);
+        let is_unrolled = operands.form == Form::Depthwise || operands.is_packed;
+        match depth.last().filter(|last| is_unrolled && is_short(last)) {
+            Some(&last) => schedule.unroll(last),
+            None => Ok(()),
         }
     }
 

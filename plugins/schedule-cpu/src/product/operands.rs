@@ -33,6 +33,11 @@ pub(super) struct Operands {
     /// Bytes from one row to the next, of the operand that comes element by element; zero where there are no rows.
     pub(super) row_bytes: i64,
     pub(super) form: Form,
+    /// Whether a third operand scales what is loaded in vectors.
+    pub(super) is_scaled: bool,
+    /// Whether steps of the last loop of the sum see the same element of the operand that is loaded in vectors, of which each takes a
+    /// part.
+    pub(super) is_packed: bool,
     /// What neighbouring rows see of the data in a step of the sum, where each channel has a filter of its own.
     pub(super) window: Option<Window>,
     /// Elements of a vector that lie side by side.
@@ -88,6 +93,7 @@ impl Operands {
         let unknown: Vec<usize> = (0..extents.len()).filter(|&at| extents[at].is_none()).collect();
         let extents: Vec<i64> = extents.into_iter().map(|steps| steps.unwrap_or(MANY)).collect();
         let steps: i64 = steps.product();
+        let is_scaled = kept.first().is_some_and(|&each| reads(schedule, each).len() > 2);
         let moves: Option<Vec<Moves>> = kept.iter().map(|&each| moves(schedule, each)).collect();
         let Some(moves) = moves else { return no_product() };
         if let &[depth] = depth
@@ -104,7 +110,9 @@ impl Operands {
         };
         let (beside, lanes) = beside(schedule, kept[column], extents[column], lanes)?;
         let found = [0, 1].map(|vector| {
-            let is_vector = beside[vector] == Some(1) && matches!(beside[1 - vector], Some(0 | 1));
+            let is_vector = beside[vector] == Some(1)
+                && matches!(beside[1 - vector], Some(0 | 1))
+                && (vector == 1 || !is_scaled);
             let others = || (0..extents.len()).filter(|&at| at != column && extents[at] > 1);
             let rows: Vec<usize> = others().filter(|&at| moves[at][vector] == Some(0)).collect();
             let is_block = |at: &usize| {
@@ -116,6 +124,11 @@ impl Operands {
                 Some(1) => Form::Depthwise,
                 _ => Form::Columns,
             };
+            let is_packed = depth.len() > 1
+                && depth.last().is_some_and(|&last| {
+                    schedule.extent(last) != Some(1)
+                        && self::moves(schedule, last).is_some_and(|last| last[vector] == Some(0))
+                });
             let (extents, unknown) = (extents.clone(), unknown.clone());
             let row = rows.last().and_then(|&at| moves[at][1 - vector]).unwrap_or(0);
             let row_bytes = row * schedule.bits(sum) / 8;
@@ -134,6 +147,8 @@ impl Operands {
                 rows,
                 row_bytes,
                 form,
+                is_scaled,
+                is_packed,
                 window,
                 lanes,
                 depth: steps,
@@ -190,6 +205,8 @@ impl Operands {
             rows,
             row_bytes,
             form,
+            is_scaled: false,
+            is_packed: false,
             window,
             lanes,
             depth,
@@ -224,11 +241,26 @@ fn window(schedule: &Schedule, last: Loop, row: i64, data: usize) -> Option<Wind
     Some(Window { taps, step })
 }
 
-/// How a loop around a sum moves its operands.
+/// How a loop around a sum moves its operands. A third one scales the second: it stays where that stays, and lies beside it.
 fn moves(schedule: &Schedule, each: Loop) -> Option<Moves> {
+    match reads(schedule, each).as_slice() {
+        &[first, second] => Some([first, second]),
+        &[first, second, scale] => {
+            let fits = match second {
+                Some(0) => scale == Some(0),
+                Some(1) => matches!(scale, Some(0 | 1)),
+                _ => true,
+            };
+            fits.then_some([first, second])
+        }
+        _ => None,
+    }
+}
+
+/// How far a step of a loop around a sum moves what is read.
+fn reads(schedule: &Schedule, each: Loop) -> Vec<Option<i64>> {
     let strides = schedule.strides(each).into_iter();
-    let read = strides.filter(|stride| !stride.is_written).map(|stride| stride.elements);
-    read.collect::<Vec<_>>().try_into().ok()
+    strides.filter(|stride| !stride.is_written).map(|stride| stride.elements).collect()
 }
 
 /// Cuts loops that move an operand only from group to group, as channels do where each group has inputs of its own, into one over

@@ -217,7 +217,9 @@ impl Shape {
         for rows in &self.rows {
             for columns in &self.columns {
                 let tile = self.tile_of(operands, rows.size, columns.size);
-                if !tile.fits(registers) || !self.window_fits(operands, rows.size, tile, machine) {
+                // Scales stay in registers beside what they scale.
+                let free = registers - if operands.is_scaled { tile.vectors } else { 0 };
+                if !tile.fits(free) || !self.window_fits(operands, rows.size, tile, machine) {
                     return f64::INFINITY;
                 }
                 let count = rows.count / rows.size * (columns.count / columns.size);

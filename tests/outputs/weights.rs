@@ -1,0 +1,54 @@
+//! Weights of products in fewer bits.
+
+use std::fmt::Write;
+use std::fs;
+
+use crate::house::House;
+
+const SIDE: i64 = 128;
+
+/// A folder with a product whose weights are multiples of a half up to 3.5, so that four bits hold them, and what it multiplies.
+fn house() -> House {
+    let house = House::new();
+    let mut elements = String::new();
+    for (row, column) in (0..SIDE).flat_map(|row| (0..SIDE).map(move |column| (row, column))) {
+        write!(elements, "{}, ", ((row * 7 + column * 3) % 15 - 7) as f32 * 0.5).unwrap();
+    }
+    let text = format!(
+        "fn @main(%x: f32[n, {SIDE}]) {{\n  %y = matmul(%x, const(f32[{SIDE}, {SIDE}], [{elements}]))\n  ret %y\n}}\n"
+    );
+    fs::write(house.at("m.ir"), text).unwrap();
+    let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': (2, {SIDE}), }}");
+    npy.extend(format!("{header:<117}\n").bytes());
+    npy.extend((0..2 * SIDE).flat_map(|number| ((number % 37 - 18) as f32).to_le_bytes()));
+    fs::write(house.at("x.npy"), npy).unwrap();
+    house
+}
+
+#[test]
+fn a_library_holds_them_in_the_bits_that_are_asked_for() {
+    let house = house();
+    let run = ["run", "m.so", "--input", "x=x.npy"];
+    house.run(&["compile", "m.ir", "-o", "m.so"]);
+    let (whole, said) = (house.read("m.so").len(), house.run(&run));
+    for (width, saved) in [("int8", 45_000), ("int4:32", 52_000), ("int4", 54_000)] {
+        house.run(&["compile", "m.ir", "-o", "m.so", "--weights", width]);
+        let size = house.read("m.so").len();
+        assert!(size + saved < whole, "{width}: {size} of {whole} bytes");
+        // All of them, but those of eight bits, are what they were.
+        if width != "int8" {
+            assert_eq!(house.run(&run), said, "{width}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_width_is_refused() {
+    let house = house();
+    for width in ["int3", "int8:31", "int4:x"] {
+        let said = house.refused(&["compile", "m.ir", "-o", "m.so", "--weights", width]);
+        assert!(said.contains("is no way to store weights: int8, int4"), "{said}");
+        assert!(!house.at("m.so").exists());
+    }
+}
