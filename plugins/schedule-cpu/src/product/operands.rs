@@ -243,9 +243,9 @@ fn window(schedule: &Schedule, last: Loop, row: i64, data: usize) -> Option<Wind
 
 /// How a loop around a sum moves its operands. A third one scales the second: it stays where that stays, and lies beside it.
 fn moves(schedule: &Schedule, each: Loop) -> Option<Moves> {
-    match reads(schedule, each).as_slice() {
-        &[first, second] => Some([first, second]),
-        &[first, second, scale] => {
+    match *reads(schedule, each).as_slice() {
+        [first, second] => Some([first, second]),
+        [first, second, scale] => {
             let fits = match second {
                 Some(0) => scale == Some(0),
                 Some(1) => matches!(scale, Some(0 | 1)),
