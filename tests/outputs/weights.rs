@@ -44,6 +44,24 @@ fn a_library_holds_them_in_the_bits_that_are_asked_for() {
 }
 
 #[test]
+fn floats_are_as_narrow_as_is_asked_for() {
+    let house = house();
+    let run = ["run", "m.so", "--input", "x=x.npy"];
+    house.run(&["compile", "m.ir", "-o", "m.so"]);
+    let (whole, said) = (house.read("m.so").len(), house.run(&run));
+    for dtype in ["f16", "bf16"] {
+        house.run(&["compile", "m.ir", "-o", "m.so", "--precision", dtype]);
+        assert!(house.read("m.so").len() + 30_000 < whole, "{dtype}");
+        // All numbers of it, and their sums in f32, are exact.
+        assert_eq!(house.run(&run), said, "{dtype}");
+    }
+    let output =
+        house.tenon(&["compile", "m.ir", "-o", "n.so", "--precision", "f8"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("f16, bf16"));
+    assert!(!house.at("n.so").exists());
+}
+
+#[test]
 fn what_is_no_width_is_refused() {
     let house = house();
     for width in ["int3", "int8:31", "int4:x"] {

@@ -97,6 +97,9 @@ pub(super) struct PassArgs {
     /// Store constant weights of products in fewer bits: int8, int4, or with so many elements that share a scale, int4:32
     #[arg(long, value_name = "WIDTH")]
     weights: Option<String>,
+    /// Compute in these floats what gains by it
+    #[arg(long, value_name = "DTYPE", value_parser = ["f16", "bf16"])]
+    precision: Option<String>,
     /// Passes that do not run
     #[arg(long, value_delimiter = ',', value_name = "NAMES", add = complete::pass_list())]
     disable: Vec<String>,
@@ -166,6 +169,7 @@ impl PassArgs {
             config: self.config.clone(),
             tune_db: self.tune_db.clone(),
             weights: self.weights.clone(),
+            precision: self.precision.clone(),
             disabled: self.disable.clone(),
             required: self.require.clone(),
             instruments: self.instrument.clone(),

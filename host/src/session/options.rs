@@ -20,6 +20,8 @@ const DEFAULT_LEVEL: u8 = 3;
 const TUNE_DB: &str = "tune_db";
 /// The option by which passes are told how constant weights are stored.
 const WEIGHTS: &str = "weights";
+/// The option by which passes are told in which floats to compute.
+const PRECISION: &str = "precision";
 
 /// How a model is compiled. The default is what `tenon compile` does without options.
 #[derive(Clone, Debug)]
@@ -36,6 +38,8 @@ pub struct Options {
     /// How constant weights of products are stored, such as `int8` or `int4:32`. It is the option `weights` of all passes that
     /// have one.
     pub weights: Option<String>,
+    /// The floats in which is computed what gains by it: `f16`, `bf16`. It is the option `precision` of all passes that have one.
+    pub precision: Option<String>,
     /// Passes that do not run, by name or alias; this wins over everything.
     pub disabled: Vec<String>,
     /// Passes that run whatever their level, by name or alias.
@@ -62,6 +66,7 @@ impl Default for Options {
             config: Vec::new(),
             tune_db: None,
             weights: None,
+            precision: None,
             disabled: Vec::new(),
             required: Vec::new(),
             instruments: Vec::new(),
@@ -130,6 +135,7 @@ impl Session {
         for (name, value, what) in [
             (TUNE_DB, tune_db, "reads a tuning database"),
             (WEIGHTS, options.weights.clone(), "stores weights otherwise"),
+            (PRECISION, options.precision.clone(), "computes in other floats"),
         ] {
             let Some(value) = value else { continue };
             let text = format!("{name} = {value}");

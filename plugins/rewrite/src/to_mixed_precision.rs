@@ -42,7 +42,14 @@ fn to_mixed_precision(
     cx: &PassContext,
     options: Options,
 ) -> Result<Function> {
-    let (narrow, out) = (options.dtype.as_str(), options.out_dtype.as_str());
+    let narrow = match options.precision.as_str() {
+        "" => options.dtype.as_str(),
+        asked => asked,
+    };
+    if narrow == "f32" {
+        return Ok(func);
+    }
+    let out = options.out_dtype.as_str();
     if out != "f32" && out != narrow {
         return Err(PassError::new(format!("`out_dtype` is f32 or {narrow}, not {out}")));
     }
@@ -74,9 +81,12 @@ fn to_mixed_precision(
 
 #[derive(Options)]
 struct Options {
-    /// the narrow element type
-    #[option(default = "f16", one_of = ["f16", "bf16"])]
+    /// the narrow element type; f32 leaves all as it is
+    #[option(default = "f16", one_of = ["f16", "bf16", "f32"])]
     dtype: String,
+    /// the narrow element type where it is asked for the whole compilation, as `tenon compile --precision` does
+    #[option(default = "", one_of = ["", "f16", "bf16", "f32"])]
+    precision: String,
     /// element type of products: f32 or the narrow one
     #[option(default = "f32", one_of = ["f32", "f16", "bf16"])]
     out_dtype: String,
