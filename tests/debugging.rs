@@ -287,6 +287,84 @@ fn compiled_code_is_compared_with_the_evaluator() {
     assert!(said.contains("compiled of @main computes something else"), "{said}");
 }
 
+/// Where what is compiled of a model is first wrong, with a mistake in the pipeline of kernels or in that of code.
+#[test]
+fn the_first_wrong_kernel_is_found_and_who_is_at_fault() {
+    let house = House::new();
+    let input = format!("x0={}", ones(&house, "x0.npy", &[4]).display());
+    // Each operator a kernel of its own, so that not all came from all.
+    let compare = |more: &str, json: bool| {
+        let mut compare = house.tenon("compare");
+        if !more.is_empty() {
+            fs::write(house.path("more.toml"), format!("schema = 1\n{more}\n")).unwrap();
+            compare.arg("--registry").arg(house.path("more.toml"));
+        }
+        if json {
+            compare.arg("--json");
+        }
+        compare.args(["--input", &input, "--disable", "relax.FuseOps"]).arg(house.module());
+        say(&mut compare)
+    };
+    let (code, said) = compare("", false);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("1 output agrees; the largest error is "), "{said}");
+
+    let program = "[pipelines.kernels]\npasses = [\"phase(ingest)\", \"test.Miscompile\", \
+        \"phase(optimize)\", \"phase(legalize)\", \"phase(fuse)\", \"relax.ReturnIntermediates\"]";
+    let code_of = "[pipelines.code]\npasses = [\"test.MiscompileProgram\", \"phase(plan)\", \
+        \"phase(target)\", \"phase(builtin)\"]";
+    for (pipeline, fault, text) in [
+        (program, "program", "computes these numbers when it is evaluated too: a pass made it"),
+        (code_of, "code", "its schedule or its code"),
+    ] {
+        let (code, said) = compare(pipeline, false);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains("first wrong at ") && said.contains("module.ir:48"), "{said}");
+        assert!(said.contains(text) && said.contains("output `0` differs"), "{said}");
+        let (_, said) = compare(pipeline, true);
+        assert!(said.contains(&format!("\"fault\": \"{fault}\"")), "{said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_told() {
+    let house = House::new();
+    let module = house.path("m.ir");
+    fs::write(&module, "fn @f(%x: f32[4]) { ret %x }\n").unwrap();
+    let (code, said) = say(house.tenon("compare").arg(&module));
+    assert!(code == 1 && said.contains("no function `main`"), "{said}");
+    let (code, said) = say(house.tenon("compare").arg(house.module()));
+    assert!(code == 1 && said.contains("input `x0` is missing"), "{said}");
+    let (code, said) = say(house.tenon("compare").arg(&module).args(["--with", "onnxruntime"]));
+    assert!(code == 1 && said.contains("ONNX Runtime cannot read"), "{said}");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let digits = root.join("examples/digits/digits.onnx");
+    let name = format!("image={}", ones(&house, "image.npy", &[2, 1, 8, 8]).display());
+    let with =
+        ["-D", "batch=2", "--input", &name, "--with", "onnxruntime", "--python", "no-such-python"];
+    let (code, said) = say(house.tenon("compare").arg(&digits).args(with));
+    assert!(code == 1 && said.contains("no-such-python"), "{said}");
+}
+
+/// By ONNX Runtime as well, where its wheel can be had.
+#[test]
+fn onnx_runtime_judges_what_is_compiled() {
+    let house = House::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if let Ok(why) = fs::read_to_string(root.join(".cache/models-unavailable")) {
+        eprintln!("not compared with ONNX Runtime: {why}");
+        return;
+    }
+    let python = root.join(".cache/venv/bin/python");
+    let name = format!("image={}", ones(&house, "image.npy", &[2, 1, 8, 8]).display());
+    let mut compare = house.tenon("compare");
+    compare.arg(root.join("examples/digits/digits.onnx")).args(["--input", &name]);
+    let (code, said) = say(compare.args(["--with", "onnxruntime", "--python"]).arg(python));
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("1 output agrees") && said.contains("of probability"), "{said}");
+    assert!(said.contains(" were compared with nodes of the model; the largest"), "{said}");
+}
+
 #[test]
 fn schedules_are_explained_and_measured() {
     let house = House::new();

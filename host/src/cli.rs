@@ -5,6 +5,7 @@
 
 mod argument;
 mod bisect;
+mod compare;
 mod compile;
 mod complete;
 mod conformance;
@@ -92,6 +93,8 @@ enum Command {
     Opt(opt::OptArgs),
     /// Find the pass after which a command fails or a result is wrong
     Bisect(bisect::BisectArgs),
+    /// Run what is compiled of a model beside a judge, and find the first kernel that is wrong
+    Compare(compare::CompareArgs),
     /// Shrink a module while a command, or a pass, keeps failing
     Reduce(reduce::ReduceArgs),
     /// Parse a module, infer its types, and check that it is well formed
@@ -184,6 +187,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Tune(args) => tune::tune(&cli.global, args),
         Command::Opt(args) => opt::opt(&cli.global, args),
         Command::Bisect(args) => bisect::bisect(&cli.global, args),
+        Command::Compare(args) => compare::compare(&cli.global, args),
         Command::Reduce(args) => reduce::reduce(&cli.global, args),
         Command::Check(args) => opt::check(&cli.global, args),
         Command::Passes(command) => passes::passes(&cli.global, command),

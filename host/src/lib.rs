@@ -4,6 +4,7 @@ pub mod backend;
 pub mod border;
 pub mod check;
 pub mod cli;
+pub mod compare;
 pub mod conformance;
 #[cfg(feature = "cuda")]
 pub mod device;

@@ -36,6 +36,27 @@ mod miscompile {
     }
 }
 
+mod miscompile_program {
+    use super::*;
+
+    /// Takes the intrinsic `exp` for `tanh`.
+    #[pass(name = "test.MiscompileProgram")]
+    fn miscompile_program(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
+        let body = func.view();
+        let mut rw = func.edit();
+        for expr in body.post_order() {
+            let View::Intrinsic { name, args } = body.view(expr) else { continue };
+            if body.terms().str(name) == "exp" {
+                let data = cx.symbol("tanh").0;
+                let args: Vec<Expr> = args.iter().map(|arg| rw.body().resolve(arg)).collect();
+                let wrong = rw.push(NodeSpec { data, ..body.spec(expr) }, &args);
+                rw.replace(expr, wrong);
+            }
+        }
+        Ok(rw.finish()?.into())
+    }
+}
+
 mod refuse {
     use super::*;
 

@@ -1,7 +1,7 @@
 //! `run`.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -189,7 +189,7 @@ pub(super) fn inputs_for(
     args: &RunArgs,
     expected: &[TensorSpec],
 ) -> Result<Vec<TensorBuffer>, Failure> {
-    let inputs = match_inputs(expected, given_inputs(args)?)?;
+    let inputs = match_inputs(expected, given_inputs(args.inputs.as_deref(), &args.input)?)?;
     Ok(inputs.iter().map(from_array).collect::<Result<_, TensorError>>()?)
 }
 
@@ -203,12 +203,16 @@ fn speed(target: &str, pool: &ThreadPool) -> Result<Speed, Failure> {
     Ok(Speed { operations: of_one * pool.threads() as f64, cycles: of_one / per_cycle })
 }
 
-fn given_inputs(args: &RunArgs) -> Result<Vec<(String, Array, bool)>, Failure> {
+/// Arrays by name, of an archive and of files of one, with whether they were named on the command line.
+pub(super) fn given_inputs(
+    archive: Option<&Path>,
+    single: &[(String, PathBuf)],
+) -> Result<Vec<(String, Array, bool)>, Failure> {
     let mut given: Vec<(String, Array, bool)> = Vec::new();
-    if let Some(path) = &args.inputs {
+    if let Some(path) = archive {
         given.extend(read_npz(path)?.into_iter().map(|(name, array)| (name, array, false)));
     }
-    for (name, path) in &args.input {
+    for (name, path) in single {
         given.retain(|(other, ..)| other != name);
         given.push((name.clone(), read_npy(path)?, true));
     }
@@ -217,7 +221,7 @@ fn given_inputs(args: &RunArgs) -> Result<Vec<(String, Array, bool)>, Failure> {
 
 /// The arrays in the order of the model's inputs. Every mismatch says what was expected; an array that
 /// was named on the command line must be an input.
-fn match_inputs(
+pub(super) fn match_inputs(
     expected: &[TensorSpec],
     mut given: Vec<(String, Array, bool)>,
 ) -> Result<Vec<Array>, Failure> {

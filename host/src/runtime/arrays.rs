@@ -71,7 +71,8 @@ const TYPES: [(NpyType, DType); 13] = [
     (NpyType::F64, DType::F64),
 ];
 
-fn dtype_of(ty: NpyType) -> DType {
+/// The dtype for the element type of a file.
+pub fn dtype_of(ty: NpyType) -> DType {
     TYPES.iter().find(|entry| entry.0 == ty).map_or(DType::U8, |entry| entry.1)
 }
 

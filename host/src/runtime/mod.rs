@@ -16,4 +16,4 @@ pub mod signature;
 pub mod status;
 mod sync;
 
-pub use arrays::{from_array, npy_type, to_array};
+pub use arrays::{dtype_of, from_array, npy_type, to_array};

@@ -70,12 +70,12 @@ pub fn compare_compiled(
 
 /// A result as compiled code gives it: a tuple of its tensors.
 pub(super) fn tuple_of(result: &Value) -> Value {
-    Value::Tuple(Tuple::new(tensors(result).into_iter().map(Value::Tensor).collect()))
+    Value::Tuple(Tuple::new(tensors_of(result).into_iter().map(Value::Tensor).collect()))
 }
 
 /// Inputs as compiled code takes them.
 pub(super) fn inputs_of(model: &Model, inputs: &[Value]) -> Result<Vec<TensorBuffer>, TensorError> {
-    let inputs = inputs.iter().flat_map(tensors).enumerate().map(|(number, tensor)| {
+    let inputs = inputs.iter().flat_map(tensors_of).enumerate().map(|(number, tensor)| {
         // Sizes may be given as a number. Whether there are as many inputs says the model.
         let is_number = model.inputs().get(number).is_some_and(|spec| spec.shape.is_empty());
         let shape = if is_number { Vec::new() } else { tensor.shape().to_vec() };
@@ -85,7 +85,7 @@ pub(super) fn inputs_of(model: &Model, inputs: &[Value]) -> Result<Vec<TensorBuf
 }
 
 /// The outputs of compiled code, as a tuple.
-pub(super) fn run_compiled(model: &Model, inputs: &[Value]) -> Result<Value, CompiledError> {
+pub(crate) fn run_compiled(model: &Model, inputs: &[Value]) -> Result<Value, CompiledError> {
     let inputs = inputs_of(model, inputs)?;
     let inputs: Vec<TensorRef<'_>> = inputs.iter().map(TensorBuffer::as_ref).collect();
     let outputs = model.run(&inputs, None)?;
@@ -97,7 +97,7 @@ pub(super) fn run_compiled(model: &Model, inputs: &[Value]) -> Result<Value, Com
 }
 
 /// The tensors of a value, in order; a shape is one of its extents. Compiled code takes and gives nothing else.
-fn tensors(value: &Value) -> Vec<Tensor> {
+pub(crate) fn tensors_of(value: &Value) -> Vec<Tensor> {
     let mut found = Vec::new();
     let mut waiting = vec![value.clone()];
     while let Some(value) = waiting.pop() {

@@ -19,6 +19,7 @@ mod reference;
 pub(crate) use case::{Case, Unjudged};
 pub use compare::{Mismatch, Tolerance};
 pub use compiled::{CompiledError, compare_compiled};
+pub(crate) use compiled::{run_compiled, tensors_of};
 pub use reference::{Difference, How, Reference};
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ mod normalize_global_var;
 mod bind_params;
 mod bind_symbolic_vars;
 mod extract_binding;
+mod results;
+mod return_intermediates;
 mod specialize;
 
 mod eta_expand;

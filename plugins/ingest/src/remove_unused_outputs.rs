@@ -23,6 +23,7 @@ use std::collections::HashMap;
 use tenon_plugin_api::prelude::*;
 
 use crate::call_sites::{called, closed_functions};
+use crate::results::{result_of, set_result};
 
 /// Removes results of private functions that nothing reads.
 #[pass(
@@ -62,14 +63,6 @@ fn fields(func: &Function) -> Option<Vec<Expr>> {
     match body.view(rw.original_definition(result)) {
         View::Tuple(fields) => Some(fields.to_vec()),
         _ => None,
-    }
-}
-
-/// What a `let` results in.
-fn result_of(body: BodyView<'_>, expr: Expr) -> Expr {
-    match body.view(expr) {
-        View::Let(bindings) => bindings.result(),
-        _ => expr,
     }
 }
 
@@ -146,7 +139,6 @@ fn project_anew(rw: &mut Rewriter, body: BodyView<'_>, read: &HashMap<Symbol, Ve
 
 /// Has a function return the fields that are read.
 fn return_less(rw: &mut Rewriter, func: &Function, read: &[bool]) {
-    let body = func.view();
     let Some(fields) = fields(func) else { return };
     let left: Vec<Expr> = fields
         .iter()
@@ -158,22 +150,5 @@ fn return_less(rw: &mut Rewriter, func: &Function, read: &[bool]) {
         &[field] => field,
         fields => rw.tuple(fields),
     };
-    let root = body.root();
-    let value = body.operands(root).iter().last().unwrap_or(root);
-    let value = match rw.view(value) {
-        View::Let(_) => {
-            let mut operands: Vec<Expr> = rw.body().operands_keeping_binders(value).collect();
-            operands.pop();
-            operands.push(result);
-            rw.rebuild(value, &operands)
-        }
-        _ => result,
-    };
-    rw.set_type(value, None);
-    let mut operands: Vec<Expr> = rw.body().operands_keeping_binders(root).collect();
-    operands.pop();
-    operands.push(value);
-    let spec = NodeSpec { ty: None, data: 0, ..body.spec(root) };
-    let root = rw.push(spec, &operands);
-    rw.set_root(root);
+    set_result(rw, func, result);
 }

@@ -1,0 +1,290 @@
+//! Where compiled code first computes something else than a judge.
+//!
+//! A model is brought to kernels and to code as always, but for a pass in between that has it return what every kernel gives. So each
+//! kernel is the one that runs without it, and its numbers can be looked at. What came from which node says to which number of the model
+//! a kernel's result belongs; layouts that passes choose are undone. A wrong output is followed back through kernels that are wrong
+//! as well, to the first one. That one's program is evaluated on what the kernel was given: if it gives the same wrong numbers,
+//! a pass wrote it so; if not, its schedule or its code is at fault.
+//!
+//! Pipelines of the registry say what runs: `intermediates` over the model, `kernels` up to where kernels are whole, and `code`
+//! from there.
+
+mod fit;
+mod judge;
+mod kernels;
+
+use thiserror::Error;
+
+use crate::eval::{Evaluator, Tensor, Value};
+use crate::io::Array;
+use crate::ir::Module;
+use crate::runtime::model::Model as CompiledModel;
+use crate::runtime::signature::TensorSpec;
+use crate::session::{Model, Options, Pipeline, Session, SessionError, Watch};
+use crate::target::Target;
+use crate::validate::{CompiledError, run_compiled, tensors_of};
+
+use fit::{Fit, fit};
+pub use judge::{Judge, JudgeError};
+use kernels::Kernels;
+
+/// What is compared.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
+    pub session: &'a Session,
+    pub model: &'a Model,
+    pub target: &'a Target,
+    pub options: &'a Options,
+    /// The largest difference that is none, as a part of the largest magnitude of a tensor.
+    pub tolerance: f64,
+}
+
+/// Why nothing was compared.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum CompareError {
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Compiled(#[from] CompiledError),
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
+    #[error("the module has no function `main`, which is what is compared")]
+    NoMain,
+    #[error("code for {0} cannot be run on this machine")]
+    OtherMachine(String),
+    #[error("the judge gives {judge} outputs, and compiled code {compiled}")]
+    Outputs { judge: usize, compiled: usize },
+}
+
+/// How far numbers are from those of a judge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Error {
+    /// The largest difference, as a part of the largest magnitude.
+    pub relative: f64,
+    /// Where it is, counted in the order of the judge's elements, and the two numbers there.
+    pub index: usize,
+    pub expected: f64,
+    pub found: f64,
+    /// Elements.
+    pub of: usize,
+}
+
+/// Who is at fault for a kernel that is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Its program computes the wrong numbers when it is evaluated: a pass made it.
+    Program,
+    /// Its program computes what is right: its schedule or the code that was made of it does not.
+    Code,
+    /// It was not found out.
+    Unknown,
+}
+
+/// The first kernel that is wrong.
+#[derive(Clone, Debug)]
+pub struct First {
+    /// The node of the model whose number it is.
+    pub node: String,
+    pub kernel: String,
+    /// All that the kernel came from.
+    pub came_from: String,
+    pub error: Error,
+    pub fault: Fault,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// For each output its name, or its number, and how far it is off.
+    pub outputs: Vec<(String, Error)>,
+    /// Those that are wrong.
+    pub wrong: Vec<usize>,
+    /// The first wrong kernel on the way to a wrong output; none where there is none, or none was found.
+    pub first: Option<First>,
+    /// Kernels whose result was compared with a node of the model, and all of them.
+    pub compared: usize,
+    pub kernels: usize,
+    /// The largest error of a kernel, and its node.
+    pub largest: Option<(String, Error)>,
+}
+
+/// A model that is compiled so that the result of each kernel can be looked at.
+pub struct Compiled<'a> {
+    question: Question<'a>,
+    fused: Module,
+    code: CompiledModel,
+}
+
+impl<'a> Compiled<'a> {
+    /// Compiles it.
+    pub fn new(question: Question<'a>) -> Result<Self, CompareError> {
+        let Question { session, model, target, options, .. } = question;
+        if model.module.get_str("main").is_none() {
+            return Err(CompareError::NoMain);
+        }
+        if !target.runs_here() {
+            return Err(CompareError::OtherMachine(target.to_string()));
+        }
+        let fused = question.behind(model, "kernels")?;
+        let lowered = question.behind(&fused.clone().into(), "code")?;
+        let code = session.generate(&lowered, target, options)?;
+        let code = code.jit().map_err(CompiledError::from)?;
+        Ok(Self { question, fused, code })
+    }
+
+    /// What it is to be given.
+    pub fn inputs(&self) -> &[TensorSpec] {
+        self.code.inputs()
+    }
+
+    /// Compares what it makes of inputs with what a judge makes of them.
+    pub fn compare(
+        &self,
+        inputs: Vec<Value>,
+        judge: &Judge<'_>,
+    ) -> Result<Comparison, CompareError> {
+        let Question { model, .. } = self.question;
+        let found = tensors_of(&run_compiled(&self.code, &inputs)?);
+        let traced = || self.question.behind(model, "intermediates");
+        let judged = judge.numbers(inputs.clone(), traced)?;
+        let kernels = Kernels::of(&self.fused);
+        let outputs = found.len().saturating_sub(kernels.all.len());
+        if judged.outputs.len() != outputs {
+            let judge = judged.outputs.len();
+            return Err(CompareError::Outputs { judge, compiled: outputs });
+        }
+        let (of_outputs, of_kernels) = found.split_at(outputs);
+        let Self { question, fused, .. } = self;
+        let seen = Seen { question, fused, kernels: &kernels, inputs, of_kernels };
+        Ok(seen.comparison(of_outputs, &judged))
+    }
+}
+
+impl Question<'_> {
+    /// A model behind a pipeline of the registry.
+    fn behind(&self, model: &Model, pipeline: &str) -> Result<Module, CompareError> {
+        let pipeline = Pipeline::Text(pipeline.to_owned());
+        let options = Options { pipeline, ..self.options.clone() };
+        Ok(self.session.lower(model, self.target, &options, &mut Watch::default())?)
+    }
+}
+
+/// An array as a value; none of elements that a module has not.
+pub fn value_of(array: Array) -> Option<Value> {
+    judge::tensor_of(array).map(Value::Tensor)
+}
+
+/// What compiled code has given.
+struct Seen<'a> {
+    question: &'a Question<'a>,
+    fused: &'a Module,
+    kernels: &'a Kernels,
+    inputs: Vec<Value>,
+    of_kernels: &'a [Tensor],
+}
+
+impl Seen<'_> {
+    fn comparison(&self, outputs: &[Tensor], judged: &judge::Numbers) -> Comparison {
+        let off = |(at, found): (usize, &Tensor)| {
+            let (name, expected) = &judged.outputs[at];
+            let name = if name.is_empty() { at.to_string() } else { name.clone() };
+            (name, fit(expected, found).map_or_else(Error::of_shapes, |fit| fit.error))
+        };
+        let outputs: Vec<(String, Error)> = outputs.iter().enumerate().map(off).collect();
+        let wrong: Vec<usize> =
+            (0..outputs.len()).filter(|&at| self.is_wrong(&outputs[at].1)).collect();
+        let fits: Vec<Option<(String, Fit)>> =
+            (0..self.kernels.all.len()).map(|at| self.best(at, judged)).collect();
+        let errors = fits.iter().flatten().map(|(node, fit)| (node.clone(), fit.error.clone()));
+        let largest = errors.max_by(|(_, a), (_, b)| a.relative.total_cmp(&b.relative));
+        let first = if wrong.is_empty() { None } else { self.first(&fits, &wrong) };
+        Comparison {
+            outputs,
+            wrong,
+            first,
+            compared: fits.iter().flatten().count(),
+            kernels: fits.len(),
+            largest,
+        }
+    }
+
+    fn is_wrong(&self, error: &Error) -> bool {
+        error.relative > self.question.tolerance
+    }
+
+    /// The node of the model to which the result of a kernel belongs: of those that it came from the last one of a fitting shape.
+    fn best(&self, at: usize, judged: &judge::Numbers) -> Option<(String, Fit)> {
+        let found = &self.of_kernels[at];
+        let candidates = judged.of_nodes(&self.kernels.all[at].nodes);
+        candidates
+            .into_iter()
+            .rev()
+            .find_map(|(node, expected)| Some((node.to_owned(), fit(expected, found)?)))
+    }
+
+    /// The first wrong kernel of those that a wrong output is reached from through kernels that are wrong, or unknown.
+    fn first(&self, fits: &[Option<(String, Fit)>], wrong: &[usize]) -> Option<First> {
+        let mut is_reached = vec![false; fits.len()];
+        for kernel in self.kernels.of_outputs(wrong) {
+            is_reached[kernel] = true;
+        }
+        let mut first = None;
+        for at in (0..fits.len()).rev() {
+            if !is_reached[at] {
+                continue;
+            }
+            let is_wrong = fits[at].as_ref().map(|(_, fit)| self.is_wrong(&fit.error));
+            if is_wrong == Some(false) {
+                continue;
+            }
+            if is_wrong == Some(true) {
+                first = Some(at);
+            }
+            for &before in &self.kernels.all[at].reads {
+                is_reached[before] = true;
+            }
+        }
+        let at = first?;
+        let (node, fit) = fits[at].as_ref()?;
+        let kernel = &self.kernels.all[at];
+        Some(First {
+            node: node.clone(),
+            kernel: kernel.program.clone(),
+            came_from: kernel.came_from.clone(),
+            error: fit.error.clone(),
+            fault: self.fault(at),
+        })
+    }
+
+    /// Whether the kernel's program, evaluated on what the kernel was given, gives what the kernel gave.
+    fn fault(&self, at: usize) -> Fault {
+        let kernel = &self.kernels.all[at];
+        let given = kernel.args.iter().map(|arg| match arg {
+            kernels::Argument::Input(at) => self.inputs.get(*at).cloned(),
+            kernels::Argument::Kernel(at) => Some(Value::Tensor(self.of_kernels[*at].clone())),
+            kernels::Argument::Constant(tensor) => Some(Value::Tensor(tensor.clone())),
+            kernels::Argument::Unknown => None,
+        });
+        let Some(given) = given.collect::<Option<Vec<Value>>>() else { return Fault::Unknown };
+        let Ok(result) = Evaluator::new(self.fused).call(&kernel.program, given) else {
+            return Fault::Unknown;
+        };
+        let Some(expected) = tensors_of(&result).into_iter().nth(kernel.field) else {
+            return Fault::Unknown;
+        };
+        match fit(&expected, &self.of_kernels[at]) {
+            Some(fit) if self.is_wrong(&fit.error) => Fault::Code,
+            Some(_) => Fault::Program,
+            None => Fault::Unknown,
+        }
+    }
+}
+
+impl Error {
+    /// Of tensors that cannot be compared.
+    fn of_shapes() -> Self {
+        let (expected, found) = (f64::NAN, f64::NAN);
+        Self { relative: f64::INFINITY, index: 0, expected, found, of: 0 }
+    }
+}

@@ -1,0 +1,209 @@
+//! The kernels of a module that returns what each gives.
+
+use std::collections::HashMap;
+
+use crate::eval::Tensor;
+use crate::ir::{BodyView, Context, Cx, Expr, Function, Kind, LetView, Module, SourcePart, View};
+
+/// A result of a call.
+pub(super) struct Kernel {
+    /// The program that is called.
+    pub(super) program: String,
+    /// Which of its results.
+    pub(super) field: usize,
+    /// The nodes of the model that it came from, and the same as a text.
+    pub(super) nodes: Vec<String>,
+    pub(super) came_from: String,
+    pub(super) args: Vec<Argument>,
+    /// The kernels whose results it reads, by whatever way.
+    pub(super) reads: Vec<usize>,
+}
+
+/// What a kernel is given.
+pub(super) enum Argument {
+    /// A parameter of the function, by its number.
+    Input(usize),
+    /// What another one gave.
+    Kernel(usize),
+    Constant(Tensor),
+    /// A part of something.
+    Unknown,
+}
+
+/// All that are returned, in the order of the results.
+#[derive(Default)]
+pub(super) struct Kernels {
+    pub(super) all: Vec<Kernel>,
+    /// Those that each of the function's own results is made of, as far as they are told apart.
+    outputs: Vec<Vec<usize>>,
+}
+
+/// The bindings of a function.
+pub(super) fn bindings_of(function: &Function) -> Option<LetView<'_>> {
+    let body = function.view();
+    let View::Function { body: value, .. } = body.view(body.root()) else { return None };
+    match body.view(value) {
+        View::Let(bindings) => Some(bindings),
+        _ => None,
+    }
+}
+
+/// What a function returns behind its results: for each the variable, and which part of it.
+pub(super) fn returned(function: &Function) -> Vec<(Expr, usize)> {
+    let body = function.view();
+    let Some(bindings) = bindings_of(function) else {
+        return Vec::new();
+    };
+    let values: HashMap<Expr, Expr> = bindings.bindings().collect();
+    let resolved = |expr: Expr| {
+        let mut at = expr;
+        while let Some(&value) = values.get(&at) {
+            match body.kind(value) {
+                Kind::CALL => break,
+                _ => at = value,
+            }
+        }
+        at
+    };
+    let View::Tuple(fields) = body.view(resolved(bindings.result())) else { return Vec::new() };
+    let field = |field: Expr| match body.view(resolved(field)) {
+        View::TupleGetItem { tuple, index } => (resolved(tuple), index),
+        _ => (resolved(field), 0),
+    };
+    fields.iter().skip(1).map(field).collect()
+}
+
+/// The names of what a node came from.
+pub(super) fn nodes_of(cx: &Cx, body: BodyView<'_>, expr: Expr) -> Vec<String> {
+    let (parts, _) = body.source(expr).parts(cx.terms());
+    let name = |part: &SourcePart<'_>| match *part {
+        SourcePart::Name { name, .. } => Some(name.to_owned()),
+        SourcePart::Place(place) => cx.place_text(place),
+    };
+    parts.iter().filter_map(name).collect()
+}
+
+impl Kernels {
+    pub(super) fn of(module: &Module) -> Self {
+        let Some(function) = module.get_str("main") else { return Self::default() };
+        let (cx, body) = (module.cx(), function.view());
+        let Some(bindings) = bindings_of(function) else {
+            return Self::default();
+        };
+        let values: HashMap<Expr, Expr> = bindings.bindings().collect();
+        let returned = returned(function);
+        let numbers: HashMap<(Expr, usize), usize> =
+            returned.iter().copied().enumerate().map(|(at, each)| (each, at)).collect();
+        let params = function.params();
+        let mut made = Self::default();
+        // The kernels that a variable depends on, where it is no kernel itself.
+        let mut behind: HashMap<Expr, Vec<usize>> = HashMap::new();
+        for (var, value) in bindings.bindings() {
+            let mut reads = Vec::new();
+            for operand in below(body, value) {
+                reads.extend(behind.get(&operand).into_iter().flatten().copied());
+            }
+            reads.sort_unstable();
+            reads.dedup();
+            let own: Vec<usize> =
+                (0..).map_while(|field| numbers.get(&(var, field)).copied()).collect();
+            behind.insert(var, if own.is_empty() { reads.clone() } else { own.clone() });
+            for (field, _) in own.iter().enumerate() {
+                let (program, args) = call_of(body, value);
+                let argument = |expr: Expr| argument(function, &params, &values, &numbers, expr);
+                made.all.push(Kernel {
+                    program,
+                    field,
+                    nodes: nodes_of(cx, body, value),
+                    came_from: cx.source_text(body.source(value)),
+                    args: args.into_iter().map(argument).collect(),
+                    reads: reads.clone(),
+                });
+            }
+        }
+        let definition = |expr: Expr| values.get(&expr).copied().unwrap_or(expr);
+        if let View::Tuple(fields) = body.view(definition(bindings.result()))
+            && let Some(own) = fields.get(0)
+        {
+            let own = match body.view(definition(own)) {
+                View::Tuple(fields) => fields.to_vec(),
+                _ => vec![own],
+            };
+            let read = |expr: Expr| below(body, expr).into_iter().filter_map(|at| behind.get(&at));
+            made.outputs =
+                own.into_iter().map(|own| read(own).flatten().copied().collect()).collect();
+        }
+        made
+    }
+
+    /// The kernels that some of the results are made of.
+    pub(super) fn of_outputs(&self, wanted: &[usize]) -> Vec<usize> {
+        let is_told = wanted.iter().all(|&at| at < self.outputs.len());
+        let wanted = |at: &usize| !is_told || wanted.contains(at);
+        (0..self.outputs.len()).filter(wanted).flat_map(|at| self.outputs[at].clone()).collect()
+    }
+}
+
+/// The variables that an expression without bindings reads.
+fn below(body: BodyView<'_>, root: Expr) -> Vec<Expr> {
+    let (mut found, mut waiting) = (Vec::new(), vec![root]);
+    while let Some(expr) = waiting.pop() {
+        match body.kind(expr) {
+            Kind::VAR => found.push(expr),
+            _ => waiting.extend(body.operands(expr).iter()),
+        }
+    }
+    found
+}
+
+/// The program that a call runs, and its arguments.
+fn call_of(body: BodyView<'_>, value: Expr) -> (String, Vec<Expr>) {
+    let View::Call { callee, args, .. } = body.view(value) else { return Default::default() };
+    let name = |expr: Expr| match body.view(expr) {
+        View::Global { name } | View::Op { name } => body.terms().str(name).to_owned(),
+        _ => String::new(),
+    };
+    let args = args.to_vec();
+    match (body.view(callee), args.split_first()) {
+        (View::Op { .. }, Some((&program, rest))) if body.kind(program) == Kind::GLOBAL => {
+            (name(program), rest.to_vec())
+        }
+        _ => (name(callee), args),
+    }
+}
+
+fn argument(
+    function: &Function,
+    params: &[Expr],
+    values: &HashMap<Expr, Expr>,
+    numbers: &HashMap<(Expr, usize), usize>,
+    expr: Expr,
+) -> Argument {
+    let body = function.view();
+    let mut at = expr;
+    loop {
+        if let Some(&number) = numbers.get(&(at, 0)) {
+            return Argument::Kernel(number);
+        }
+        if let Some(number) = params.iter().position(|&param| param == at) {
+            return Argument::Input(number);
+        }
+        match (body.view(at), values.get(&at)) {
+            (View::Constant(constant), _) => {
+                let shape = body.terms().static_tensor(constant.ty);
+                let made = shape.and_then(|(dtype, shape)| {
+                    let shape = shape.into_iter().map(|extent| extent as usize).collect();
+                    let data = function.constants().get(constant.index as usize)?.data.clone();
+                    Tensor::new(dtype, shape, data)
+                });
+                return made.map_or(Argument::Unknown, Argument::Constant);
+            }
+            (View::TupleGetItem { tuple, index }, _) => {
+                let number = numbers.get(&(tuple, index));
+                return number.map_or(Argument::Unknown, |&number| Argument::Kernel(number));
+            }
+            (_, Some(&value)) if body.kind(value) != Kind::CALL => at = value,
+            _ => return Argument::Unknown,
+        }
+    }
+}
