@@ -55,7 +55,7 @@ fn convert_to_dots(func: Function, _: &Module, cx: &PassContext) -> Result<Funct
 }
 
 /// Whether there is `vpdpbusd` on vectors of 512 bits.
-fn has_dots(cx: &PassContext) -> bool {
+pub(crate) fn has_dots(cx: &PassContext) -> bool {
     let target = cx.target();
     let Some(TermView::List(features)) = target.get("features") else { return false };
     let has = |name: &str| {

@@ -7,6 +7,16 @@
 //! %y = nn.quantized_dense(%x, const(i8[4, 128, 16]), const(f32[8, 64])) { columns = 64, bits = 4 }
 //! ```
 //!
+//! Where the data are bytes on a scale as well, a column has one scale, and the processor multiplies bytes, the product is one of integers, of
+//! which `relax.ConvertToDots` packs the weights:
+//!
+//! ```ir
+//! %a = subtract(cast(%x) { dtype = "i32" }, %z)
+//! %y = matmul(multiply(cast(%a) { dtype = "f32" }, %s), dequantize(…))
+//!                        =>
+//! %y = multiply(cast(matmul(%a, const(i32[256, 64]))) { dtype = "f32" }, multiply(const(f32[64]), %s))
+//! ```
+//!
 //! Folded, such weights would be floats of four or eight times the size, and a product of few rows takes as long as its weights take
 //! to be read. Integers that all fit into four bits are packed by two. Zero points are subtracted here. What fits no signed byte is left
 //! to `relax.FoldConstant`, as are blocks that do not divide the depth, and matrices so small that nothing is gained.
@@ -18,6 +28,7 @@ use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
 
+use crate::convert_to_dots::has_dots;
 use crate::quantized::{Quantized, Width};
 
 /// Elements of a matrix from which on its size matters.
@@ -44,7 +55,14 @@ fn keep_quantized_weights(
     }
     let body = func.view();
     let lanes = cx.target().int("vector_bits").unwrap_or(128) / 32;
-    let mut keep = Keep { rw: func.edit(), width, lanes: lanes.max(4), made: HashMap::new() };
+    let mut keep = Keep {
+        rw: func.edit(),
+        width,
+        lanes: lanes.max(4),
+        has_dots: has_dots(cx),
+        made: HashMap::new(),
+        integers: HashMap::new(),
+    };
     for expr in body.post_order() {
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
         let Some(op @ ("matmul" | "nn.dense")) = body.op_name(callee) else { continue };
@@ -98,8 +116,19 @@ struct Keep {
     width: Option<Width>,
     /// Columns that are packed side by side.
     lanes: i64,
+    /// Whether the processor multiplies bytes.
+    has_dots: bool,
     /// What matrices have become, by their definition and whether it lies column by column.
     made: HashMap<(Expr, bool), Option<Packed>>,
+    /// Those that are multiplied with bytes.
+    integers: HashMap<(Expr, bool), Option<Integers>>,
+}
+
+/// A matrix of i32, row by row, and the scales of its columns.
+#[derive(Clone, Copy)]
+struct Integers {
+    weights: Expr,
+    scales: Expr,
 }
 
 /// A matrix as `nn.quantized_dense` reads it.
@@ -115,6 +144,9 @@ impl Keep {
     fn product(&mut self, data: Expr, weight: Expr, is_in_columns: bool) -> Option<Expr> {
         let (source, is_in_columns) = self.source(weight, is_in_columns)?;
         let key = (self.rw.definition(source), is_in_columns);
+        if let Some(product) = self.of_bytes(data, source, key) {
+            return Some(product);
+        }
         let packed = match self.made.get(&key) {
             Some(&made) => made?,
             None => {
@@ -127,6 +159,53 @@ impl Keep {
         let attrs = [("columns", packed.columns.into()), ("bits", packed.bits.into())];
         let args = [data, packed.weights, packed.scales];
         Some(self.rw.apply_with("nn.quantized_dense", &args, &attrs))
+    }
+
+    /// The product of bytes on a scale with a matrix whose columns have one scale each, in integers.
+    fn of_bytes(&mut self, data: Expr, source: Expr, key: (Expr, bool)) -> Option<Expr> {
+        if !self.has_dots {
+            return None;
+        }
+        let scaled = self.rw.call_of(data, "multiply")?;
+        let &[value, scale] = scaled.args.as_slice() else { return None };
+        let cast = self.rw.call_of(value, "cast")?;
+        let value = *cast.args.first()?;
+        let moved = self.rw.call_of(value, "subtract");
+        let bytes = moved.as_ref().map_or(value, |moved| moved.args[0]);
+        let bytes = self.rw.call_of(bytes, "cast")?;
+        let (dtype, dims) = self.rw.tensor(*bytes.args.first()?)?;
+        let is_i32 = self.rw.tensor(value)?.0 == DType::I32;
+        let is_of_bytes = [DType::I8, DType::U8].contains(&dtype) && dims.len() >= 2;
+        if !is_of_bytes || !is_i32 || self.rw.tensor(scale)? != (DType::F32, Vec::new()) {
+            return None;
+        }
+        let of_matrix = match self.integers.get(&key) {
+            Some(&made) => made?,
+            None => {
+                let made = self.integers_of(source, key.1);
+                self.integers.insert(key, made);
+                made?
+            }
+        };
+        let product = self.rw.apply("matmul", &[value, of_matrix.weights]);
+        let product = self.rw.in_dtype(product, DType::F32);
+        let scales = self.rw.apply("multiply", &[of_matrix.scales, scale]);
+        Some(self.rw.apply("multiply", &[product, scales]))
+    }
+
+    fn integers_of(&mut self, source: Expr, is_in_columns: bool) -> Option<Integers> {
+        let extents = self.rw.extents(source)?;
+        let call = self.rw.call_of(source, "dequantize")?;
+        let quantized = self.stored(&call, &extents, is_in_columns)?;
+        if quantized.blocks() != 1 {
+            return None;
+        }
+        let (depth, columns) = (quantized.depth as i64, quantized.columns as i64);
+        let ty = self.rw.cx().static_tensor_type(DType::I32, &[depth, columns]);
+        let weights = self.rw.constant(ty, &quantized.in_rows());
+        let ty = self.rw.cx().static_tensor_type(DType::F32, &[columns]);
+        let scales = self.rw.constant(ty, &quantized.scales_by_block());
+        Some(Integers { weights, scales })
     }
 
     /// What a matrix is behind conversions and transposes, and whether that lies column by column.

@@ -94,6 +94,13 @@ impl Quantized {
         packed
     }
 
+    /// The integers as i32, row by row.
+    pub(crate) fn in_rows(&self) -> Vec<u8> {
+        let places = (0..self.depth)
+            .flat_map(|k| (0..self.columns).map(move |column| column * self.depth + k));
+        places.flat_map(|at| i32::from(self.codes[at]).to_le_bytes()).collect()
+    }
+
     /// The scales of the first blocks of all columns, then of the second ones, …
     pub(crate) fn scales_by_block(&self) -> Vec<u8> {
         let blocks = self.blocks();

@@ -15,6 +15,7 @@ use tenon_plugin_api::rule;
 use tenon_schedule::{Block, Loop, Refusal, Result, Schedule, Tail, Task};
 
 use crate::inlining;
+use crate::product::cut_off;
 
 const INSTRUCTION: &str = "x86.avx512vnni.u8i8x16x4";
 const LANES: i64 = 16;
@@ -50,10 +51,37 @@ fn byte_dots(task: &mut Task) -> Result<()> {
     let Some(width) = schedule.extent(columns).filter(|width| width % LANES == 0) else {
         return no_dots();
     };
-    // Of rows whose number is not known each is a tile.
-    let tall = schedule.extent(rows).map_or(1, |rows| largest_part(rows, ROWS));
+    // Of rows whose number is not known each is a tile. Where no even cut is high, those beyond the last high tile are one of their
+    // own.
+    let extent = schedule.extent(rows).unwrap_or(1);
+    let even = largest_part(extent, ROWS);
+    let piece = [sum, out];
+    let (tall, left) = if 2 * even <= ROWS && extent > ROWS {
+        (ROWS, Some(cut_off(schedule, &piece, 0, ROWS)?))
+    } else {
+        (even, None)
+    };
     let wide = largest_part(width / LANES, SUMS / tall);
-    let over_rows = schedule.split(rows, &[None, Some(tall)], Tail::Perfect)?;
+    in_tiles(schedule, piece, [tall, wide], threads)?;
+    if let Some(left) = left {
+        in_tiles(schedule, left, [extent % ROWS, wide], threads)?;
+    }
+    task.because(format!("{tall} rows by {wide} vectors of sums stay in registers"));
+    Ok(())
+}
+
+/// Computes the sums of a piece and what becomes of them in tiles of so many rows and vectors.
+fn in_tiles(
+    schedule: &mut Schedule,
+    [sum, out]: [Block; 2],
+    [tall, wide]: [i64; 2],
+    threads: i64,
+) -> Result<()> {
+    let (over_rows, columns) = match *schedule.loops(out)?.as_slice() {
+        [rows, columns] => (schedule.split(rows, &[None, Some(tall)], Tail::Perfect)?, columns),
+        [tiles, rows, columns] => (vec![tiles, rows], columns),
+        _ => return no_dots(),
+    };
     let over_columns = schedule.split(columns, &[None, Some(wide), Some(LANES)], Tail::Perfect)?;
     let order = [over_columns[0], over_rows[0], over_rows[1], over_columns[1], over_columns[2]];
     schedule.reorder(&order)?;
@@ -65,7 +93,6 @@ fn byte_dots(task: &mut Task) -> Result<()> {
     if threads > 1 {
         on_threads(schedule, [over_columns[0], over_rows[0]], threads);
     }
-    task.because(format!("{tall} rows by {wide} vectors of sums stay in registers"));
     Ok(())
 }
 

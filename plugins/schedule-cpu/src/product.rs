@@ -85,7 +85,7 @@ fn whole_tiles(
             let Some(at) = at.filter(|&at| operands.is_unknown(at)) else { continue };
             let shape = Shape::best(&operands.of_many(), machine, wanted)?;
             let size = if is_row { shape.rows[0].size } else { shape.columns[0].size };
-            pieces.push(cut_off(schedule, [sum, out], at, size)?);
+            pieces.push(cut_off(schedule, &[sum, out], at, size)?);
         }
     }
     Ok(pieces)
@@ -93,13 +93,14 @@ fn whole_tiles(
 
 /// Cuts the loop with the number `at` of a sum and its result into steps of `size` and those that are left, whose sum and result are
 /// given.
-fn cut_off(
+pub(crate) fn cut_off(
     schedule: &mut Schedule,
-    mut piece: [Block; 2],
+    piece: &[Block; 2],
     at: usize,
     size: i64,
 ) -> Result<[Block; 2]> {
-    for block in &mut piece {
+    let mut rest = *piece;
+    for (block, left_over) in piece.iter().zip(&mut rest) {
         // Outermost, so that no loop holds both.
         let mut outer = schedule.loops(*block)?[..=at].to_vec();
         outer.rotate_right(1);
@@ -109,11 +110,11 @@ fn cut_off(
         let parts = schedule.split(outer[0], &[None, Some(size)], Tail::Cut)?;
         let &[_, _, left] = parts.as_slice() else { return no_product() };
         match schedule.children(left)?.as_slice() {
-            &[left] => *block = left,
+            &[left] => *left_over = left,
             _ => return no_product(),
         }
     }
-    Ok(piece)
+    Ok(rest)
 }
 
 /// Computes a product in the best tiles, or in those of one size where others cannot be told apart, as in groups of channels.

@@ -62,6 +62,7 @@ impl<'cx> Assembler<'cx, '_> {
             (F32 | F64, Bool) => {
                 self.compare_floats(FloatPredicate::UNE, x, self.float_like(x, 0.0)?)
             }
+            (F32 | F64, Signed(8 | 16) | Unsigned(8 | 16)) => self.float_to_short(to, x),
             (F32 | F64, Signed(_) | Unsigned(_)) => {
                 let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
                 let result = with_lanes(to.register(self.cx), lanes_of(x));
@@ -84,6 +85,29 @@ impl<'cx> Assembler<'cx, '_> {
             (F32, F32) | (F64, F64) | (F16, F16) | (Bf16, Bf16) | (Bool, Bool) => Ok(x),
             (F16 | Bf16, _) => Ok(x),
         }
+    }
+
+    /// A float as an integer of 8 or 16 bits. LLVM converts vectors to such lane by lane, so it is done by way of 32 bits: all bounds
+    /// of these are floats, and what lies beyond them is moved to them first.
+    fn float_to_short(&self, to: Class, x: BasicValueEnum<'cx>) -> Result<BasicValueEnum<'cx>> {
+        let (Class::Signed(bits) | Class::Unsigned(bits)) = to else { return Ok(x) };
+        let [least, largest] = match to.is_signed() {
+            true => [-(1i64 << (bits - 1)), (1 << (bits - 1)) - 1],
+            false => [0, (1 << bits) - 1],
+        };
+        let [least, largest] =
+            [self.float_like(x, least as f64)?, self.float_like(x, largest as f64)?];
+        // No number is not greater than the least one.
+        let is_above = self.compare_floats(FloatPredicate::OGT, x, least)?;
+        let above = self.select(is_above, x, least)?;
+        let is_below = self.compare_floats(FloatPredicate::OLT, above, largest)?;
+        let mut bounded = self.select(is_below, above, largest)?;
+        if to.is_signed() {
+            let is_number = self.compare_floats(FloatPredicate::ORD, x, x)?;
+            bounded = self.select(is_number, bounded, self.float_like(x, 0.0)?)?;
+        }
+        let wide = self.convert(Op::FPToSI, bounded, Class::Signed(32).register(self.cx))?;
+        self.convert(Op::Trunc, wide, to.register(self.cx))
     }
 
     /// A u64 as a float, the nearest. Halved where the top bit is set, with the lost bit kept for the
