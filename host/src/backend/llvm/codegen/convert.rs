@@ -63,11 +63,7 @@ impl<'cx> Assembler<'cx, '_> {
                 self.compare_floats(FloatPredicate::UNE, x, self.float_like(x, 0.0)?)
             }
             (F32 | F64, Signed(8 | 16) | Unsigned(8 | 16)) => self.float_to_short(to, x),
-            (F32 | F64, Signed(_) | Unsigned(_)) => {
-                let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
-                let result = with_lanes(to.register(self.cx), lanes_of(x));
-                self.intrinsic(name, &[result, x.get_type()], &[x])
-            }
+            (F32 | F64, Signed(bits) | Unsigned(bits)) => self.float_to_int(to, bits, x),
             (Signed(_) | Unsigned(_), Bool) => self.is_not_zero(x),
             (Signed(_), F32 | F64) => self.convert(Op::SIToFP, x, to.register(self.cx)),
             (Unsigned(64), F32 | F64) => self.u64_to_float(to, x),
@@ -108,6 +104,38 @@ impl<'cx> Assembler<'cx, '_> {
         }
         let wide = self.convert(Op::FPToSI, bounded, Class::Signed(32).register(self.cx))?;
         self.convert(Op::Trunc, wide, to.register(self.cx))
+    }
+
+    /// A float as an integer of 32 or 64 bits. Of vectors LLVM's saturating conversions go lane by lane, so here the conversion that
+    /// knows no bounds is chosen where its result is one, and the bounds elsewhere; the largest of them is a float only once 1 is added.
+    fn float_to_int(
+        &self,
+        to: Class,
+        bits: u32,
+        x: BasicValueEnum<'cx>,
+    ) -> Result<BasicValueEnum<'cx>> {
+        let ty = with_lanes(to.register(self.cx), lanes_of(x));
+        if lanes_of(x) == 1 {
+            let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
+            return self.intrinsic(name, &[ty, x.get_type()], &[x]);
+        }
+        let (op, least, largest, below) = match to.is_signed() {
+            true => (Op::FPToSI, i64::MIN >> (64 - bits), i64::MAX >> (64 - bits), bits - 1),
+            // All bits of the largest one are set.
+            false => (Op::FPToUI, 0, -1, bits),
+        };
+        let is_least = self.float_like(x, least as f64)?;
+        let is_within = self.compare_floats(FloatPredicate::OGE, x, is_least)?;
+        let is_beyond = self.compare_floats(
+            FloatPredicate::OGE,
+            x,
+            self.float_like(x, 2f64.powi(below as i32))?,
+        )?;
+        let is_number = self.compare_floats(FloatPredicate::ORD, x, x)?;
+        let [zero, least, largest] = [0, least, largest].map(|value| self.int_of(ty, value));
+        let mut result = self.select(is_number, least?, zero?)?;
+        result = self.select(is_within, self.convert(op, x, to.register(self.cx))?, result)?;
+        self.select(is_beyond, largest?, result)
     }
 
     /// A u64 as a float, the nearest. Halved where the top bit is set, with the lost bit kept for the
