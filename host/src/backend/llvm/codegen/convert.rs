@@ -14,7 +14,7 @@ use super::{
     error::Result,
     value::{Class, Form, Value, with_lanes},
 };
-use crate::ir::DType;
+use crate::{ir::DType, target::Architecture};
 
 impl<'cx> Assembler<'cx, '_> {
     /// `value` as `dtype`.
@@ -106,8 +106,9 @@ impl<'cx> Assembler<'cx, '_> {
         self.convert(Op::Trunc, wide, to.register(self.cx))
     }
 
-    /// A float as an integer of 32 or 64 bits. Of vectors LLVM's saturating conversions go lane by lane, so here the conversion that
-    /// knows no bounds is chosen where its result is one, and the bounds elsewhere; the largest of them is a float only once 1 is added.
+    /// A float as an integer of 32 or 64 bits. On x86 LLVM's saturating conversions of vectors go lane by lane, so there the conversion
+    /// that knows no bounds is chosen where its result is one, and the bounds elsewhere; the largest of them is a float only once 1 is
+    /// added. Other processors have instructions that saturate.
     fn float_to_int(
         &self,
         to: Class,
@@ -115,7 +116,7 @@ impl<'cx> Assembler<'cx, '_> {
         x: BasicValueEnum<'cx>,
     ) -> Result<BasicValueEnum<'cx>> {
         let ty = with_lanes(to.register(self.cx), lanes_of(x));
-        if lanes_of(x) == 1 {
+        if lanes_of(x) == 1 || self.target.architecture() != Architecture::X86_64 {
             let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
             return self.intrinsic(name, &[ty, x.get_type()], &[x]);
         }
