@@ -32,6 +32,7 @@ mod error;
 mod functions;
 mod loops;
 mod memory;
+mod public;
 mod sizes;
 mod values;
 
@@ -52,12 +53,14 @@ use crate::ir::{
 use crate::runtime::signature::TensorSpec;
 use loops::PlannedLoop;
 use memory::{Home, Memory, PlannedTensor};
+use values::MOST_TENSORS;
 
 pub use entry::{
-    Action, Base, Body, Call, Callee, Carried, Copy, ENTRY_SYMBOL, Entry, EntryArgument, Find,
-    FoundExtent, GivenExtent, Limit, Loop, LoopArgument, Place, Routine, Rows, SIZES_SYMBOL, Write,
+    Action, Base, Body, Call, Callee, Carried, Code, Copy, Entry, EntryArgument, Find, FoundExtent,
+    GivenExtent, Limit, Loop, LoopArgument, Place, Routine, Rows, Write,
 };
 pub use error::{PlanError, PlanProblem};
+pub(crate) use public::{default_function, functions_of};
 pub use sizes::{Agreement, LARGEST_EXTENT, Size, SizeStep};
 pub(crate) use sizes::{Bindings, Sizes};
 
@@ -67,8 +70,8 @@ type Step<T> = Result<T, PlanProblem>;
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// What is done; its kernels have no symbols yet, its workspaces only hold tensors, and it has no steps.
-    pub(crate) entry: Entry,
-    /// The numbers that each of its bodies computes first, those of the entry last.
+    pub(crate) code: Code,
+    /// The numbers that each of its bodies computes first, those of the entries last.
     pub(crate) sizes: Vec<Sizes>,
     /// The programs that are called, by their numbers.
     pub(crate) programs: Vec<(String, Arc<Function>)>,
@@ -76,47 +79,30 @@ pub(crate) struct Plan {
     pub(crate) constants: Vec<Arc<Constant>>,
 }
 
-/// The plan of the function `name`: a graph function, or a tensor program that is called once.
-pub(crate) fn plan(module: &Module, name: &str) -> Result<Plan, PlanError> {
-    let Some(function) = module.get_str(name) else {
-        return Err(PlanError::NoEntry { name: name.to_owned(), found: public(module) });
-    };
-    let symbol = module.cx().symbol(name);
-    let shared = functions::routines(module, symbol);
-    let mut planner = Planner::new(module, function, shared);
-    let plan = match function.is_prim() {
-        true => planner.run_program(symbol),
-        false => planner.run(),
-    };
-    plan.map_err(|problem| planner.error(name, problem))
-}
-
-/// The function that is meant where nobody names one: `main`, or the only one that others may call. A module of tensor
-/// programs alone has no graph function; where it has one, its programs are parts of that.
-pub(crate) fn default_function(module: &Module) -> Result<String, PlanError> {
-    const MAIN: &str = "main";
-    if module.get_str(MAIN).is_some() {
-        return Ok(MAIN.to_owned());
+/// The plan of functions by their names, each a graph function, or a tensor program that is called once. What they have in
+/// common is there once.
+pub(crate) fn plan(module: &Module, names: &[String]) -> Result<Plan, PlanError> {
+    let mut shared = Shared::default();
+    let (mut entries, mut own_sizes) = (Vec::new(), Vec::new());
+    for name in names {
+        let Some(function) = module.get_str(name) else {
+            return Err(PlanError::NoEntry { name: name.clone(), found: public::all(module) });
+        };
+        let symbol = module.cx().symbol(name);
+        functions::add_routines(module, symbol, &mut shared);
+        let mut planner = Planner::new(module, function, shared);
+        let entry = match function.is_prim() {
+            true => planner.run_program(symbol),
+            false => planner.run(),
+        };
+        entries.push(entry.map_err(|problem| planner.error(name, problem))?);
+        own_sizes.push(planner.sizes);
+        shared = planner.shared;
     }
-    let mut found = public(module);
-    match found.len() {
-        1 => Ok(found.remove(0)),
-        _ => Err(PlanError::NoDefault { found }),
-    }
-}
-
-/// The functions that others may call: the graph functions, or tensor programs where there is none.
-fn public(module: &Module) -> Vec<String> {
-    let terms = module.cx().terms();
-    let of = |is_prim: bool| -> Vec<String> {
-        let functions = module.iter();
-        let functions = functions.filter(|(_, it)| it.is_prim() == is_prim && !it.is_private());
-        functions.map(|(name, _)| terms.str(name).to_owned()).collect()
-    };
-    match of(false) {
-        graph if graph.is_empty() => of(true),
-        graph => graph,
-    }
+    let Shared { programs, constants, routines, .. } = shared;
+    let (routines, mut sizes): (Vec<Routine>, Vec<Sizes>) = routines.into_iter().unzip();
+    sizes.extend(own_sizes);
+    Ok(Plan { code: Code { entries, routines, ..Code::default() }, sizes, programs, constants })
 }
 
 /// What a node stands for.
@@ -254,7 +240,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn run(&mut self) -> Step<Plan> {
+    fn run(&mut self) -> Step<Entry> {
         let View::Function { params, body: result, .. } = self.body.view(self.body.root()) else {
             return malformed("it is no graph function");
         };
@@ -266,7 +252,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A program as a function: it takes what the program reads and gives what that writes.
-    fn run_program(&mut self, name: Symbol) -> Step<Plan> {
+    fn run_program(&mut self, name: Symbol) -> Step<Entry> {
         let View::PrimFunc { params, outputs, .. } = self.body.view(self.body.root()) else {
             return malformed("it is no tensor program");
         };
@@ -281,43 +267,60 @@ impl<'a> Planner<'a> {
         // The tensors of the inputs come first.
         let args = (0..read.len()).chain(results.iter().copied()).map(Arg::Tensor).collect();
         self.call_program(name, args)?;
-        let mut plan = self.finish(inputs, &results)?;
-        for (output, &param) in plan.entry.outputs.iter_mut().zip(written) {
+        let mut entry = self.finish(inputs, &results)?;
+        for (output, &param) in entry.outputs.iter_mut().zip(written) {
             output.name = self.name_of(param);
         }
-        Ok(plan)
+        Ok(entry)
     }
 
     /// What the parameters are, as tensors that the caller gives, by their numbers.
     fn inputs(&mut self, params: &[Expr]) -> Step<Vec<TensorSpec>> {
+        let terms = self.body.terms();
         let mut inputs = Vec::with_capacity(params.len());
         let mut types = Vec::with_capacity(params.len());
-        for &param in params {
-            let name = self.name_of(param);
-            let given = self.body.ty(param).map(|ty| (ty, self.body.terms().ty(ty)));
-            let ty = match given {
-                Some((ty, TypeView::Shape(Some(dims)))) => {
-                    inputs.push(self.spec_of_sizes(name, dims));
-                    ty
-                }
+        for (name, ty) in params.iter().flat_map(|&param| self.parts(param)) {
+            inputs.push(match ty.map(|ty| (ty, terms.ty(ty))) {
+                Some((_, TypeView::Shape(Some(dims)))) => self.spec_of_sizes(name, dims),
+                Some((ty, TypeView::Tensor { dims: Some(_), .. })) => self.spec(name, ty)?,
                 _ => {
-                    let ty = self.type_of(param, &format!("parameter `{name}`"))?;
-                    inputs.push(self.spec(name, ty)?);
-                    ty
+                    let ty = ty.map_or("unknown".to_owned(), |ty| terms.type_text(ty));
+                    return Err(PlanProblem::NotATensor {
+                        what: format!("parameter `{name}`"),
+                        ty,
+                    });
                 }
-            };
-            types.push(ty);
+            });
+            types.extend(ty);
         }
         self.bind_symbols(&types)?;
-        for (index, (&param, ty)) in params.iter().zip(types).enumerate() {
-            let value = match self.body.terms().ty(ty) {
-                // Its numbers are those of its type.
-                TypeView::Shape(_) => self.tuple(Vec::new()),
-                _ => Value::Tensor(self.tensor(Home::Input(index), 0, ty)?),
-            };
+        let is_tensor = |(index, &ty): (usize, &Type)| terms.tensor(ty).map(|_| index);
+        let mut tensors = types.iter().enumerate().filter_map(is_tensor);
+        for &param in params {
+            let Some(ty) = self.body.ty(param) else { return malformed("a parameter has no type") };
+            let value = self.build(ty, &mut |planner, ty| match tensors.next() {
+                Some(index) => planner.tensor(Home::Input(index), 0, ty),
+                None => malformed("a parameter has more tensors than its type"),
+            })?;
             self.values[param.index()] = Some(value);
         }
         Ok(inputs)
+    }
+
+    /// What a parameter is made of: itself, or the fields of a tuple, with their names and types.
+    fn parts(&self, param: Expr) -> Vec<(String, Option<Type>)> {
+        let mut parts = Vec::new();
+        let mut pending = vec![(self.name_of(param), self.body.ty(param))];
+        while let Some((name, ty)) = pending.pop() {
+            match ty.map(|ty| self.body.terms().ty(ty)) {
+                Some(TypeView::Tuple(fields)) if parts.len() + pending.len() < MOST_TENSORS => {
+                    let field = |(at, &ty): (usize, &Type)| (format!("{name}.{at}"), Some(ty));
+                    pending.extend(fields.iter().enumerate().map(field).rev());
+                }
+                _ => parts.push((name, ty)),
+            }
+        }
+        parts
     }
 
     /// What a binding's value stands for, after it has been noted what is to be done for it.

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use tenon_host::executable::{self, LinkForm};
 use tenon_host::io::{InputFiles, Outputs};
 use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
+use tenon_host::runtime::functions::Library;
 use tenon_host::runtime::model::{Model, ModelError, RunContext};
 use tenon_host::runtime::parallel::ThreadPool;
 
@@ -20,14 +21,15 @@ use crate::given::Given;
 /// A run that is shorter than this keeps the interpreter: another thread that waits for it could hold it for longer.
 const SHORT: Duration = Duration::from_micros(5);
 
-/// A compiled model. Threads may run it at once, each with memory of its own.
+/// A function of a compiled model. Threads may run it at once, each with memory of its own.
 #[pyclass(frozen, module = "tenon._core")]
 pub(crate) struct Executable {
     /// None for one that was loaded: what it was made of lies in its library.
-    code: Option<executable::Executable>,
+    code: Option<Arc<executable::Executable>>,
     path: Option<PathBuf>,
+    library: Library,
     model: Arc<Model>,
-    pool: Option<ThreadPool>,
+    pool: Option<Arc<ThreadPool>>,
     /// Memory that no run uses at present.
     idle: Mutex<Vec<RunContext<Arc<Model>>>>,
     /// How long the last run took, in nanoseconds.
@@ -37,24 +39,24 @@ pub(crate) struct Executable {
 
 impl Executable {
     pub(crate) fn of_code(code: executable::Executable, threads: usize) -> PyResult<Executable> {
-        let model = code.jit().map_err(|error| failure("CompileError", &error))?;
-        Executable::new(Some(code), None, model, threads)
+        let library = code.load().map_err(|error| failure("CompileError", &error))?;
+        Executable::new(Some(Arc::new(code)), None, library, pool_of(threads)?, None)
     }
 
+    /// The function of a name, or else the first, which is the one that is meant where nobody names one.
     fn new(
-        code: Option<executable::Executable>,
+        code: Option<Arc<executable::Executable>>,
         path: Option<PathBuf>,
-        model: Model,
-        threads: usize,
+        library: Library,
+        pool: Option<Arc<ThreadPool>>,
+        name: Option<&str>,
     ) -> PyResult<Executable> {
-        let pool = match NonZeroUsize::new(threads) {
-            None => Some(ThreadPool::with_all_threads()?),
-            Some(NonZeroUsize::MIN) => None,
-            Some(threads) => Some(ThreadPool::new(threads)?),
-        };
+        let name = name.unwrap_or(&library.functions()[0].function);
+        let model = library.function(name).map_err(|error| failure("RunError", &error))?;
         let last = AtomicU64::new(u64::MAX);
         let (idle, copies) = (Mutex::default(), AtomicU64::new(0));
-        Ok(Executable { code, path, model: Arc::new(model), pool, idle, last, copies })
+        let model = Arc::new(model);
+        Ok(Executable { code, path, library, model, pool, idle, last, copies })
     }
 
     fn given(&self, inputs: &[Bound<'_, PyAny>]) -> PyResult<Vec<Given>> {
@@ -79,7 +81,7 @@ impl Executable {
             None => RunContext::new(self.model.clone())?,
         };
         let start = Instant::now();
-        context.run(inputs, self.pool.as_ref())?;
+        context.run(inputs, self.pool.as_deref())?;
         let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.last.store(nanoseconds, Ordering::Relaxed);
         let outputs = context.take_outputs()?;
@@ -88,14 +90,36 @@ impl Executable {
     }
 }
 
+/// The threads of a run; none where it uses the one that calls.
+fn pool_of(threads: usize) -> PyResult<Option<Arc<ThreadPool>>> {
+    let pool = match NonZeroUsize::new(threads) {
+        None => Some(ThreadPool::with_all_threads()?),
+        Some(NonZeroUsize::MIN) => None,
+        Some(threads) => Some(ThreadPool::new(threads)?),
+    };
+    Ok(pool.map(Arc::new))
+}
+
 #[pymethods]
 impl Executable {
     /// Opens a library that Tenon has made.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, threads: usize) -> PyResult<Executable> {
-        let model = py.detach(|| Model::open(&path));
-        let model = model.map_err(|error| failure("RunError", &error))?;
-        Executable::new(None, Some(path), model, threads)
+        let library = py.detach(|| Library::open(&path));
+        let library = library.map_err(|error| failure("RunError", &error))?;
+        Executable::new(None, Some(path), library, pool_of(threads)?, None)
+    }
+
+    /// Another function of the same code, on the same threads.
+    fn function(&self, name: &str) -> PyResult<Executable> {
+        let (code, path, pool) = (self.code.clone(), self.path.clone(), self.pool.clone());
+        Executable::new(code, path, self.library.clone(), pool, Some(name))
+    }
+
+    /// The names of all functions, and whether the first is the one that is meant where nobody names one.
+    fn functions(&self) -> (Vec<String>, bool) {
+        let names = self.library.functions().iter().map(|it| it.function.clone());
+        (names.collect(), self.library.info().has_default)
     }
 
     /// Runs it on arrays in the order of its inputs.
@@ -124,12 +148,12 @@ impl Executable {
         let tensors: Vec<TensorRef<'_>> = given.iter().map(Given::tensor).collect();
         let timed = py.detach(|| {
             let mut context = RunContext::new(self.model.clone())?;
-            context.run(&tensors, self.pool.as_ref())?;
+            context.run(&tensors, self.pool.as_deref())?;
             let mut seconds = Vec::with_capacity(repeat as usize);
             for _ in 0..repeat {
                 let start = Instant::now();
                 for _ in 0..number {
-                    context.run(&tensors, self.pool.as_ref())?;
+                    context.run(&tensors, self.pool.as_deref())?;
                 }
                 seconds.push(start.elapsed().as_secs_f64() / f64::from(number.max(1)));
             }
@@ -172,7 +196,7 @@ impl Executable {
     /// How many threads a run uses.
     #[getter]
     fn threads(&self) -> usize {
-        self.pool.as_ref().map_or(1, ThreadPool::threads)
+        self.pool.as_ref().map_or(1, |pool| pool.threads())
     }
 
     /// How many inputs were copied so far, because their elements did not lie one behind the other.

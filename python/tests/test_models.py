@@ -87,8 +87,30 @@ class Models(unittest.TestCase):
         x = np.full((1, 3), 5, np.float32)
         self.assertEqual(tenon.compile(text, function="up")(x)[0, 0], 10)
         self.assertEqual(tenon.compile(text, function="down")(x)[0, 0], 25)
-        with self.assertRaisesRegex(tenon.CompileError, "`up`, `down`"):
-            tenon.compile(text)
+        with self.assertRaisesRegex(tenon.CompileError, "no function `left`; it has `up`, `down`"):
+            tenon.compile(text, function="left")
+
+    def test_a_model_has_all_its_functions(self):
+        text = DOUBLE.replace("@main", "@double") + DOUBLE.replace("@main", "@twice")
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        compiled = tenon.compile(text)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "both.so"
+            compiled.export_library(path)
+            loaded = tenon.load(path)
+            pickled = pickle.loads(pickle.dumps(loaded))["twice"]
+            named = pickle.loads(pickle.dumps(loaded["twice"]))
+        for each in (compiled, loaded):
+            self.assertEqual(each.functions, ["double", "twice"])
+            np.testing.assert_array_equal(each["twice"](x), x + x)
+            with self.assertRaisesRegex(KeyError, "no function `half`; the model has `double`"):
+                each["half"]
+            with self.assertRaisesRegex(TypeError, "no `main`.*one of .*twice"):
+                each(x)
+        for each in (pickled, named):
+            self.assertEqual(each.name, "twice")
+            np.testing.assert_array_equal(each(x), x + x)
+        self.assertEqual(tenon.compile(DOUBLE + text).name, "main")
 
     def test_several_results_are_a_tuple(self):
         text = "fn @main(%x: f32[2], %y: i64[]) {\n  %a = negative(%x)\n  ret (%a, %y)\n}\n"

@@ -1,4 +1,4 @@
-//! Which function of a module is compiled.
+//! Which functions of a module are compiled, and what they are called.
 
 use std::fs;
 
@@ -70,11 +70,65 @@ fn a_function_is_chosen_by_its_name() {
 #[test]
 fn what_is_not_said_and_what_there_is_not_are_told() {
     let house = house(TWO);
-    let said = house.refused(&["compile", "m.ir", "-o", "m.so"]);
+    let said = house.refused(&["run", "m.ir", "--input", "x=x.npy"]);
     assert!(said.contains("(`--function`); it has `up`, `down`"), "{said}");
     let said = house.refused(&["compile", "m.ir", "--function", "left", "-o", "m.so"]);
     assert!(said.contains("the module has no function `left`; it has `up`, `down`"), "{said}");
     assert!(!house.at("m.so").exists() && !house.at("m.h").exists());
+}
+
+#[test]
+fn every_public_function_is_a_function_of_the_library() {
+    let house = house(&format!("{TWO}{PROGRAM}"));
+    let said = house.run(&["compile", "m.ir", "-o", "m.so", "--validate=compiled"]);
+    assert!(said.contains("m.so"), "{said}");
+    for (name, input, result) in [
+        ("up", "x", "output: float32[3] [2, 3, 4]\n"),
+        ("down", "z", "output: float32[3] [0, 1, 2]\n"),
+        ("add_one", "x", "y: float32[3] [2, 3, 4]\n"),
+    ] {
+        let input = format!("{input}=x.npy");
+        let said = house.run(&["run", "m.so", "--function", name, "--input", &input]);
+        assert_eq!(said, result);
+    }
+    let said = house.refused(&["run", "m.so", "--input", "x=x.npy"]);
+    assert!(said.contains("no `main`") && said.contains("`up`, `down`, `add_one`"), "{said}");
+    let said = house.refused(&["run", "m.so", "--function", "hidden", "--input", "x=x.npy"]);
+    assert!(said.contains("there is no function `hidden`"), "{said}");
+    let told = house.run(&["show", "m.so"]);
+    for line in ["@up as m_up_run", "@down as m_down_run", "@add_one as m_add_one_run"] {
+        assert!(told.contains(&format!("function     {line}")), "{told}");
+    }
+    let told = house.run(&["show", "m.so", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["signature"], serde_json::Value::Null);
+    assert_eq!(told["functions"][1]["function"], "down");
+    assert_eq!(told["functions"][1]["inputs"][0]["shape"], serde_json::json!(["n"]));
+    assert_eq!(
+        (&told["functions"][2]["symbol"], &told["prefix"]),
+        (&"m_add_one".into(), &"m".into())
+    );
+}
+
+#[test]
+fn a_function_may_say_what_its_names_in_c_begin_with() {
+    let text = TWO.replace(
+        "fn @down(%z: f32[n]) -> f32[n] {",
+        "fn @down(%z: f32[n]) -> f32[n] { global_symbol = \"net_lower\" } {",
+    );
+    assert_ne!(text, TWO);
+    let house = house(&text.replace("@up", "@main"));
+    house.run(&["compile", "m.ir", "-o", "m.so"]);
+    let header = String::from_utf8(house.read("m.h")).unwrap();
+    for name in ["m_call(int64_t n,", "net_lower_call(int64_t n,", "#define NET_LOWER_NUM_INPUTS 1"]
+    {
+        assert!(header.contains(name), "{name}: {header}");
+    }
+    let told = house.run(&["show", "m.so"]);
+    assert!(told.contains("@main as m_run") && told.contains("@down as net_lower_run"), "{told}");
+    // The names that the model gives are those of `main`.
+    let said = house.run(&["run", "m.so", "--input", "given=x.npy"]);
+    assert_eq!(said, "made: float32[3] [2, 3, 4]\n");
 }
 
 /// Two programs of one function, of which each is for another processor.

@@ -2,7 +2,7 @@
 
 use super::{BackendError, Compilation, Kernel, Launch, Scratch, Work};
 use crate::ir::Bytes;
-use crate::runtime::{model::Model, signature::Signature};
+use crate::runtime::{functions::Library, signature::LibraryInfo};
 use crate::target::{Abilities, Architecture, Processor, Target};
 
 /// A code generator.
@@ -43,14 +43,15 @@ pub trait Backend: Sync {
         how: Compilation,
     ) -> Result<Vec<Vec<u8>>, BackendError>;
 
-    /// Loads objects into this process, one of which defines the function that `signature` is
-    /// about, with constants by their symbols.
+    /// Loads objects into this process that define the functions of `info`, with constants by their symbols. `names` are the
+    /// symbols of each function and of the one that says its sizes.
     fn load(
         &self,
-        signature: Signature,
+        info: LibraryInfo,
+        names: &[[&str; 2]],
         objects: &[&[u8]],
         constants: &[(&str, Bytes)],
-    ) -> Result<Model, BackendError>;
+    ) -> Result<Library, BackendError>;
 }
 
 /// The processors and features of an architecture.

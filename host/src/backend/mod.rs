@@ -16,4 +16,6 @@ mod work;
 
 pub use error::{BackendError, Problem};
 pub use generator::{Backend, Names, backend, backend_for};
-pub use work::{Compilation, Emit, Front, Kernel, Launch, LaunchShape, Scratch, Work};
+pub use work::{
+    Compilation, Emit, Front, FrontFunction, Kernel, Launch, LaunchShape, Scratch, Work,
+};

@@ -2,7 +2,7 @@
 
 use super::{Backend, BackendError, Compilation, Kernel, Names, Scratch, Work};
 use crate::ir::Bytes;
-use crate::runtime::{model::Model, signature::Signature};
+use crate::runtime::{functions::Library, signature::LibraryInfo};
 use crate::target::{Abilities, Architecture, Processor, Target};
 
 /// Knows the architecture of this machine, with vectors that each of its processors has.
@@ -50,7 +50,13 @@ impl Backend for NoBackend {
         Err(BackendError::Absent)
     }
 
-    fn load(&self, _: Signature, _: &[&[u8]], _: &[(&str, Bytes)]) -> Result<Model, BackendError> {
+    fn load(
+        &self,
+        _: LibraryInfo,
+        _: &[[&str; 2]],
+        _: &[&[u8]],
+        _: &[(&str, Bytes)],
+    ) -> Result<Library, BackendError> {
         Err(BackendError::Absent)
     }
 }

@@ -3,14 +3,14 @@
 use tenon_plugin_api::rule::TensorIntrinsic;
 
 use crate::ir::{Context, Dim, Function, Symbol, symbols_of};
-use crate::plan::Entry;
-use crate::runtime::model::LIBRARY_INFO;
+use crate::plan::Code;
+use crate::runtime::functions::LIBRARY_INFO;
 
 /// A piece of work: each becomes an object of its own.
 #[derive(Clone, Copy, Debug)]
 pub enum Work<'a> {
-    /// The function that runs a whole model.
-    Entry(&'a Entry),
+    /// The functions that callers call, and those that they need.
+    Code(&'a Code),
     /// A tensor program.
     Kernel(Kernel<'a>),
     /// What a library exports.
@@ -69,29 +69,56 @@ pub struct LaunchShape {
     pub shared_bytes: u64,
 }
 
-/// What a library exports around the function of the model.
+/// What a library exports around the functions of the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Front<'a> {
     pub prefix: &'a str,
-    /// A digest of what inputs and outputs are.
-    pub interface: &'a str,
-    /// Where it is the same for all inputs.
-    pub workspace: Option<u64>,
-    /// The signature as JSON.
+    pub functions: &'a [FrontFunction],
+    /// Whether the first function is the one that is meant where nobody names one.
+    pub has_default: bool,
+    /// What it says of itself, as JSON.
     pub info: &'a str,
     /// Whether it is the library, and not one of several objects in a program, and has the name that all libraries share.
     pub is_library: bool,
 }
 
+/// A function that a library exports.
+#[derive(Clone, Debug)]
+pub struct FrontFunction {
+    /// Its name in the module.
+    pub name: String,
+    /// What its names in C begin with.
+    pub prefix: String,
+    /// The symbols that the code has for it and for what says its sizes.
+    pub run: String,
+    pub sizes: String,
+    /// A digest of what inputs and outputs are.
+    pub interface: String,
+    /// Where it is the same for all inputs.
+    pub workspace: Option<u64>,
+}
+
+impl FrontFunction {
+    /// Its names in C.
+    pub fn exports(&self) -> impl Iterator<Item = String> {
+        let exact = format!("run_{}", self.interface);
+        let named = ["run", &exact, "sizes"].map(|name| format!("{}_{name}", self.prefix));
+        let size = self.workspace.map(|_| format!("{}_workspace_size", self.prefix));
+        named.into_iter().chain(size)
+    }
+}
+
 impl Front<'_> {
+    /// The symbols that the library exports besides those of its functions.
+    pub fn own_exports(&self) -> impl Iterator<Item = String> {
+        let shared = self.is_library.then(|| LIBRARY_INFO.to_owned());
+        [format!("{}_info", self.prefix)].into_iter().chain(shared)
+    }
+
     /// The symbols that the library exports.
     pub fn exports(&self) -> Vec<String> {
-        let exact = format!("run_{}", self.interface);
-        let size = self.workspace.map(|_| "workspace_size");
-        let named = ["run", &exact, "sizes", "info"].into_iter().chain(size);
-        let named = named.map(|name| format!("{}_{name}", self.prefix));
-        let shared = self.is_library.then(|| LIBRARY_INFO.to_owned());
-        named.chain(shared).collect()
+        let functions = self.functions.iter().flat_map(FrontFunction::exports);
+        functions.chain(self.own_exports()).collect()
     }
 }
 

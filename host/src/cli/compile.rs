@@ -32,7 +32,7 @@ pub(super) struct CompileArgs {
     /// A pipeline's name or text
     #[arg(long, default_value = "default", add = complete::pipeline())]
     pipeline: String,
-    /// The function that is compiled: a graph function or a tensor program; by default `main`, or the only public one
+    /// The only function that is compiled: a graph function or a tensor program; by default all that are not private
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
     /// What the names of its functions begin with; by default what the module says, or the file's name

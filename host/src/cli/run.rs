@@ -17,11 +17,13 @@ use super::progress::Progress;
 use super::run_on_device::on_device;
 use super::run_passes::{PassArgs, run_passes};
 use crate::diagnostics::count_of;
-use crate::executable::KernelRun;
+use crate::executable::{CompileError, KernelRun};
 use crate::io::{
     Array, ArrayView, InputFiles, NpyType, Outputs, read_npy, read_npz, write_npz_among,
 };
+use crate::plan::default_function;
 use crate::runtime::dlpack::{TensorBuffer, TensorError, TensorRef};
+use crate::runtime::functions::Library;
 use crate::runtime::model::{Model, ModelError};
 use crate::runtime::parallel::ThreadPool;
 use crate::runtime::profile;
@@ -54,7 +56,7 @@ pub(super) struct RunArgs {
     /// A pipeline's name or text, for a model that is not compiled yet
     #[arg(long, default_value = "default", add = complete::pipeline())]
     pipeline: String,
-    /// The function that is compiled: a graph function or a tensor program; by default `main`, or the only public one
+    /// The function that runs: a graph function or a tensor program; by default `main`, or the only public one
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
     /// Bind a symbolic dimension
@@ -158,7 +160,11 @@ fn refuse(args: &RunArgs, files: &InputFiles) -> Result<(), Failure> {
 
 fn open_library(args: &RunArgs) -> Result<Model, Failure> {
     refuse(args, &InputFiles::new([args.model.clone()]))?;
-    Ok(Model::open(&args.model)?)
+    let library = Library::open(&args.model)?;
+    Ok(match &args.function {
+        Some(name) => library.function(name)?,
+        None => library.main()?,
+    })
 }
 
 /// Compiles a model in memory and runs it; its calls of kernels are known as well then, if they are asked for.
@@ -172,6 +178,10 @@ fn run_model(global: &Global, args: &RunArgs) -> Result<Ran, Failure> {
     options.code.is_profiled = args.profile;
     options.code.function.clone_from(&args.function);
     let module = run_passes(&session, &model, &target, &options, &args.passes, Some(&progress))?;
+    if options.code.function.is_none() {
+        // The others are not run.
+        options.code.function = Some(default_function(&module).map_err(CompileError::Plan)?);
+    }
     progress.say("generating code");
     if target.device().is_some() {
         let program = session.generate_for_device(&module, &target, &options)?;

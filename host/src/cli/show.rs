@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Global;
 use super::output::{Failure, labelled, print, print_json};
 use crate::runtime::describe::{Description, describe};
-use crate::runtime::signature::TensorSpec;
+use crate::runtime::signature::{Signature, TensorSpec};
 
 #[derive(Args)]
 pub(super) struct ShowArgs {
@@ -25,7 +25,9 @@ pub(super) fn show(global: &Global, args: &ShowArgs) -> Result<(), Failure> {
             "kind": kind(&found),
             "prefix": found.prefix,
             "symbols": found.symbols,
-            "signature": found.signature,
+            // Of a library with one function, it.
+            "signature": found.info.functions.first().filter(|_| found.info.has_default),
+            "functions": found.info.functions,
         })),
         false => print(text(&found)),
     }
@@ -36,26 +38,31 @@ fn kind(found: &Description) -> &'static str {
 }
 
 fn text(found: &Description) -> String {
-    let Description { signature, prefix, .. } = found;
-    let workspace = match signature.workspace_size {
-        Some(bytes) => format!("{bytes} bytes"),
-        None => format!("as {prefix}_sizes() says"),
-    };
-    let rows = [
-        ("kind", format!("{}, {} bytes", kind(found), found.bytes)),
-        ("compiled", format!("by Tenon {} for {}", signature.tenon, signature.target)),
-        ("function", format!("@{} as {prefix}_run", signature.function)),
-        ("inputs", specs(&signature.inputs, |_| Vec::new())),
-        ("outputs", specs(&signature.outputs, |at| axes_found(found, at))),
-        ("workspace", workspace),
-        ("symbols", found.symbols.join(", ")),
-    ];
+    let functions = &found.info.functions;
+    let mut rows = vec![("kind", format!("{}, {} bytes", kind(found), found.bytes))];
+    if let Some(Signature { tenon, target, .. }) = functions.first() {
+        rows.push(("compiled", format!("by Tenon {tenon} for {target}")));
+    }
+    for signature in functions {
+        let Signature { function, symbol, inputs, outputs, .. } = signature;
+        let workspace = match signature.workspace_size {
+            Some(bytes) => format!("{bytes} bytes"),
+            None => format!("as {symbol}_sizes() says"),
+        };
+        rows.extend([
+            ("function", format!("@{function} as {symbol}_run")),
+            ("inputs", specs(inputs, |_| Vec::new())),
+            ("outputs", specs(outputs, |at| axes_found(signature, at))),
+            ("workspace", workspace),
+        ]);
+    }
+    rows.push(("symbols", found.symbols.join(", ")));
     labelled(&rows)
 }
 
 /// The axes of an output whose extents a call finds.
-fn axes_found(found: &Description, output: usize) -> Vec<usize> {
-    let of_output = found.signature.found.iter().filter(|[of, _]| *of == output);
+fn axes_found(signature: &Signature, output: usize) -> Vec<usize> {
+    let of_output = signature.found.iter().filter(|[of, _]| *of == output);
     of_output.map(|[_, axis]| *axis).collect()
 }
 

@@ -84,9 +84,7 @@ fn same_results(
     let plan = plan(registry, "default").map_err(|error| error.to_string())?;
     let mut context = PassContext { target: target.attrs(cx), ..PassContext::default() };
     let lowered = run(registry, &plan, &module, &mut context).map_err(|error| error.to_string())?;
-    compare_compiled(&reference, &lowered, target, None)
-        .map(drop)
-        .map_err(|error| error.to_string())
+    compare_compiled(&reference, &lowered, target, "main").map_err(|error| error.to_string())
 }
 
 /// A function `main` that calls the description, whose operand that is read and written starts as one more input.

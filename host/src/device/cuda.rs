@@ -61,7 +61,7 @@ impl Cuda {
 
     /// Puts a program on the device.
     pub fn load(&self, program: &DeviceProgram) -> Result<Loaded, DeviceError> {
-        if program.launches.len() != program.entry.kernels.len() {
+        if program.launches.len() != program.kernels {
             return Err(DeviceError::ForProcessors);
         }
         let code = String::from_utf8_lossy(&program.code).into_owned();

@@ -12,8 +12,12 @@ use tenon_plugin_api::rule::TensorIntrinsic;
 use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, Work, backend_for};
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
-use crate::plan::{Action, Call, Callee, Entry, default_function, plan};
-use crate::runtime::{model::Model, signature::Signature};
+use crate::plan::{Action, Call, Callee, Code, Entry, functions_of, plan};
+use crate::runtime::{
+    functions::Library,
+    model::Model,
+    signature::{LibraryInfo, Signature},
+};
 use crate::target::{Target, platform};
 
 use super::error::CompileError;
@@ -26,8 +30,8 @@ use super::sources::symbol_part;
 /// How to compile.
 #[derive(Clone, Debug, Default)]
 pub struct CompileOptions {
-    /// The function that is compiled: a graph function or a tensor program. Where none is named it is `main`, or the only
-    /// public one.
+    /// The only function that is compiled: a graph function or a tensor program. Where none is named, all are that are not
+    /// private.
     pub function: Option<String>,
     /// How many threads compile; 0 for one a processor.
     pub threads: usize,
@@ -37,11 +41,12 @@ pub struct CompileOptions {
     pub linker: Option<PathBuf>,
 }
 
-/// A compiled module: objects, constants, and what is known about its function.
+/// A compiled module: objects, constants, and what is known about its functions.
 #[derive(Debug)]
 pub struct Executable {
     pub(super) target: Target,
-    pub(super) signature: Signature,
+    pub(super) info: LibraryInfo,
+    pub(super) names: Vec<EntryNames>,
     pub(super) objects: Vec<Unit>,
     /// Constants by their symbols.
     pub(super) constants: Vec<(String, Arc<Constant>)>,
@@ -49,6 +54,16 @@ pub struct Executable {
     /// What the names of its functions begin with, where the module says that.
     pub(super) prefix: Option<String>,
     runs: Vec<KernelRun>,
+}
+
+/// What a function is called where it is linked.
+#[derive(Clone, Debug)]
+pub(super) struct EntryNames {
+    /// The symbols of the function itself and of the one that says sizes.
+    pub(super) run: String,
+    pub(super) sizes: String,
+    /// What its names in C begin with, where the module says that.
+    pub(super) given: Option<String>,
 }
 
 /// A call of a kernel by the model's function.
@@ -85,7 +100,7 @@ impl Deref for Unit {
 }
 
 impl Executable {
-    /// Compiles the function `options.function` of `module` and all that it calls.
+    /// Compiles the function `options.function` of `module`, or all that are not private, and what they call.
     pub fn compile(
         module: &Module,
         target: &Target,
@@ -94,32 +109,37 @@ impl Executable {
         let job = Job::new(module, target, options)?;
         let mut objects = job.emit(target, options, Emit::Object)?;
         let runs = if options.is_profiled { job.runs(module.cx()) } else { Vec::new() };
-        let Job { entry, constants, external, name, .. } = job;
+        let Job { code, constants, external, functions, has_default, .. } = job;
         objects.extend(external.into_iter().map(|(name, object)| {
             let bytes = object.data.to_vec();
             Unit { name, bytes }
         }));
-        let signature = Signature {
-            tenon: env!("CARGO_PKG_VERSION").to_owned(),
-            function: name,
-            target: target.to_string(),
-            workspace_size: entry.body.workspace.known().map(|bytes| bytes as u64),
-            inputs: entry.inputs,
-            outputs: entry.outputs,
-            found: entry.found.iter().map(|it| [it.output, it.axis]).collect(),
-        };
-        let constants = entry.constants.into_iter().zip(constants).collect();
         let attrs = module.cx().terms().attrs(module.attrs);
         // As TVM writes it, it ends with what stands before the name.
         let prefix = attrs.str("system_lib_prefix");
+        let names = code.entries.iter().zip(&functions).map(|(entry, name)| EntryNames {
+            run: entry.symbol.clone(),
+            sizes: entry.sizes_symbol.clone(),
+            given: given_symbol(module, name, prefix.unwrap_or_default()),
+        });
+        let names = names.collect();
         let prefix = prefix.map(|name| name.strip_suffix('_').unwrap_or(name).to_owned());
+        let signatures = code.entries.into_iter().zip(functions);
+        let signatures = signatures.map(|(entry, name)| signature(entry, name, target)).collect();
+        let info = LibraryInfo { functions: signatures, has_default };
+        let constants = code.constants.into_iter().zip(constants).collect();
         let (target, linker) = (target.clone(), options.linker.clone());
-        Ok(Executable { target, signature, objects, constants, linker, prefix, runs })
+        Ok(Executable { target, info, names, objects, constants, linker, prefix, runs })
     }
 
-    /// Inputs, outputs and memory.
+    /// Inputs, outputs and memory of the function that is meant where nobody names one, or else of the first.
     pub fn signature(&self) -> &Signature {
-        &self.signature
+        &self.info.functions[0]
+    }
+
+    /// Inputs, outputs and memory of all functions, that which is meant where nobody names one first.
+    pub fn functions(&self) -> &[Signature] {
+        &self.info.functions
     }
 
     /// The objects.
@@ -132,16 +152,22 @@ impl Executable {
         &self.runs
     }
 
-    /// Loads it into this process. The constants stay where the module has them.
+    /// Loads it into this process, and gives the function that is meant where nobody names one: `main`, or the only one.
     pub fn jit(&self) -> Result<Model, CompileError> {
+        Ok(self.load()?.main()?)
+    }
+
+    /// Loads it into this process, with all functions. The constants stay where the module has them.
+    pub fn load(&self) -> Result<Library, CompileError> {
         let constants: Vec<_> = self
             .constants
             .iter()
             .map(|(symbol, constant)| (symbol.as_str(), constant.data.clone()))
             .collect();
-        let signature = self.signature.clone();
         let objects: Vec<&[u8]> = self.objects.iter().map(|unit| &unit.bytes[..]).collect();
-        Ok(backend_for(self.target.architecture()).load(signature, &objects, &constants)?)
+        let names: Vec<[&str; 2]> = self.names.iter().map(|it| [&*it.run, &*it.sizes]).collect();
+        let backend = backend_for(self.target.architecture());
+        Ok(backend.load(self.info.clone(), &names, &objects, &constants)?)
     }
 }
 
@@ -162,9 +188,11 @@ pub(super) fn of(target: &Target) -> &'static dyn Backend {
 
 /// All that is to be compiled.
 pub(super) struct Job {
-    /// The function.
-    name: String,
-    pub(super) entry: Entry,
+    /// The functions that callers call.
+    functions: Vec<String>,
+    /// Whether the first is the one that is meant where nobody names one.
+    has_default: bool,
+    pub(super) code: Code,
     pub(super) kernels: Vec<KernelUnit>,
     pub(super) constants: Vec<Arc<Constant>>,
     /// Objects that code generators made, each with the name of the first program that is in it.
@@ -209,14 +237,23 @@ impl Job {
         target: &Target,
         options: &CompileOptions,
     ) -> Result<Job, CompileError> {
-        let name = match &options.function {
-            Some(name) => name.clone(),
-            None => default_function(module)?,
+        let (functions, has_default) = match &options.function {
+            Some(name) => (vec![name.clone()], true),
+            None => functions_of(module)?,
         };
-        let plan = plan(module, &name)?;
-        let mut entry = plan.entry;
-        entry.is_profiled = options.is_profiled;
-        let first_sources = first_sources(&entry, plan.programs.len());
+        let plan = plan(module, &functions)?;
+        let mut code = plan.code;
+        code.is_profiled = options.is_profiled;
+        for (number, (entry, name)) in code.entries.iter_mut().zip(&functions).enumerate() {
+            [entry.symbol, entry.sizes_symbol] = ["tenon_main", "tenon_sizes"].map(|symbol| {
+                if number == 0 {
+                    symbol.to_owned()
+                } else {
+                    format!("{symbol}{number}.{}", plain(name))
+                }
+            });
+        }
+        let first_sources = first_sources(&code, plan.programs.len());
         let mut distinct = Distinct::default();
         let mut kernels = Vec::new();
         let mut numbers = Vec::with_capacity(plan.programs.len());
@@ -228,15 +265,15 @@ impl Job {
         for ((name, function), source) in plan.programs.into_iter().zip(first_sources) {
             let (number, is_new) = distinct.number(&function);
             numbers.push(number);
-            if let Some(code) = ExternalCode::of(&function).filter(|_| is_new) {
-                entry.kernels.push(code.symbol.to_owned());
+            if let Some(made) = ExternalCode::of(&function).filter(|_| is_new) {
+                code.kernels.push(made.symbol.to_owned());
                 lent.push(Lent::default());
-                if external_bytes.insert(code.object.data[..].into()) {
-                    external.push((name, Arc::clone(code.object)));
+                if external_bytes.insert(made.object.data[..].into()) {
+                    external.push((name, Arc::clone(made.object)));
                 }
             } else if is_new {
                 let symbol = symbol_of(module.cx(), &name, number, source);
-                entry.kernels.push(symbol.clone());
+                code.kernels.push(symbol.clone());
                 let own = own_target(&name, &function, target)?;
                 let intrinsics = Vec::new();
                 let unit = KernelUnit { name, symbol, function, target: own, intrinsics, source };
@@ -247,17 +284,18 @@ impl Job {
                 kernels.push(unit);
             }
         }
-        for action in entry.bodies_mut().flat_map(|body| &mut body.actions) {
+        for action in code.bodies_mut().flat_map(|body| &mut body.actions) {
             if let Action::Call(Call { callee: Callee::Kernel(kernel), .. }) = action {
                 *kernel = numbers[*kernel];
             }
         }
-        lend(module.cx(), &mut entry, &mut sizes, &lent);
-        for (body, sizes) in entry.bodies_mut().zip(sizes) {
+        lend(module.cx(), &mut code, &mut sizes, &lent);
+        for (body, sizes) in code.bodies_mut().zip(sizes) {
             body.steps = sizes.into_steps();
         }
-        entry.constants = constant_symbols(module, &plan.constants);
-        Ok(Job { name, entry, kernels, constants: plan.constants, external })
+        code.constants = constant_symbols(module, &plan.constants);
+        let constants = plan.constants;
+        Ok(Job { functions, has_default, code, kernels, constants, external })
     }
 
     /// The calls of kernels in order.
@@ -267,11 +305,11 @@ impl Job {
         });
         let told: HashMap<&str, Arc<Scheduled>> = told.collect();
         let run = |(kernel, call): (usize, &Call)| {
-            let symbol = self.entry.kernels[kernel].clone();
+            let symbol = self.code.kernels[kernel].clone();
             let scheduled = told.get(symbol.as_str()).cloned();
             KernelRun { symbol, came_from: cx.source_text(call.source), scheduled }
         };
-        self.entry.kernel_calls().map(run).collect()
+        self.code.kernel_calls().map(run).collect()
     }
 
     pub(super) fn emit(
@@ -282,14 +320,14 @@ impl Job {
     ) -> Result<Vec<Unit>, CompileError> {
         // The entry first: of a large model it is the longest.
         let kernels = self.kernels.iter().map(|kernel| Work::Kernel(kernel.kernel()));
-        let entry = of(target).has_entry().then_some(Work::Entry(&self.entry));
+        let entry = of(target).has_entry().then_some(Work::Code(&self.code));
         let work: Vec<Work<'_>> = entry.into_iter().chain(kernels).collect();
         let how = Compilation { emit: form, threads: options.threads };
         let own = self.kernels.iter().map(|kernel| kernel.target.as_ref().unwrap_or(target));
         let targets: Vec<&Target> = entry.map(|_| target).into_iter().chain(own).collect();
         let outputs = by_target(&targets, &work, how).map_err(|error| self.with_source(error))?;
         let kernels = self.kernels.iter().map(|kernel| kernel.name.clone());
-        let names = entry.map(|_| self.name.clone()).into_iter().chain(kernels);
+        let names = entry.map(|_| self.functions[0].clone()).into_iter().chain(kernels);
         Ok(names.zip(outputs).map(|(name, bytes)| Unit { name, bytes }).collect())
     }
 
@@ -302,6 +340,29 @@ impl Job {
             None => error,
         }
     }
+}
+
+/// What is told of a function.
+fn signature(entry: Entry, function: String, target: &Target) -> Signature {
+    Signature {
+        tenon: env!("CARGO_PKG_VERSION").to_owned(),
+        function,
+        symbol: String::new(),
+        target: target.to_string(),
+        workspace_size: entry.body.workspace.known().map(|bytes| bytes as u64),
+        inputs: entry.inputs,
+        outputs: entry.outputs,
+        found: entry.found.iter().map(|it| [it.output, it.axis]).collect(),
+    }
+}
+
+/// What the names of a function in C begin with, where its attribute `global_symbol` says it: a text that no pass would have
+/// put there, which is the function's name, of a program behind the module's prefix.
+fn given_symbol(module: &Module, name: &str, prefix: &str) -> Option<String> {
+    let function = module.get_str(name)?.view();
+    let symbol = function.terms().attrs(function.attrs(function.root())).str("global_symbol")?;
+    let is_own = symbol == name || symbol.strip_prefix(prefix) == Some(name);
+    (!is_own).then(|| symbol.to_owned())
 }
 
 /// What a program says that its code is for: a processor that a library for `target` can have code for as well.
@@ -348,9 +409,9 @@ fn by_target(
 }
 
 /// For each program what the first of its calls came from.
-fn first_sources(entry: &Entry, programs: usize) -> Vec<NodeSource> {
+fn first_sources(code: &Code, programs: usize) -> Vec<NodeSource> {
     let mut first = vec![NodeSource::NONE; programs];
-    for (kernel, call) in entry.kernel_calls() {
+    for (kernel, call) in code.kernel_calls() {
         let own = &mut first[kernel];
         *own = if own.is_none() { call.source } else { *own };
     }

@@ -5,6 +5,7 @@ use crate::{
     io::FileError,
     object::ObjectError,
     plan::PlanError,
+    runtime::model::ModelError,
     target::TargetError,
 };
 
@@ -25,6 +26,14 @@ pub enum CompileError {
         "`{program}` is for {own}, and the library for {target}: one library is for one architecture and one system"
     )]
     OtherMachine { program: String, own: String, target: String },
+    /// A function that is asked for is not there.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// Two functions whose names in C are the same.
+    #[error(
+        "@{first} and @{second} would both be `{name}` in C: give one of them an attribute `global_symbol`"
+    )]
+    SameName { first: String, second: String, name: String },
     /// There is no linker, or it failed.
     #[error(transparent)]
     Object(#[from] ObjectError),

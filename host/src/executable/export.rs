@@ -1,10 +1,11 @@
 //! Writes a library or an object, and the header beside it.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::backend::{Compilation, Front, Work, backend_for};
+use crate::backend::{Compilation, Front, FrontFunction, Work, backend_for};
 use crate::io::{FileError, Mode, Outputs, is_stream, sha256};
 use crate::object::{
     ObjectError,
@@ -50,11 +51,12 @@ impl Executable {
                 None => prefix_of(path),
             },
         };
-        let interface = interface(&self.signature)?;
+        let functions = self.named(&prefix)?;
         let header = header_path(path);
         if let Some(header) = &header {
+            let signatures = &self.info.functions;
             let text =
-                Header { prefix: &prefix, path, form, interface: &interface }.text(&self.signature);
+                Header { prefix: &prefix, path, form, functions: &functions, signatures }.text();
             outputs.write(header, |file| {
                 file.write_all(text.as_bytes())
                     .map_err(|cause| FileError::Write { path: header.clone(), cause })
@@ -64,9 +66,41 @@ impl Executable {
             LinkForm::Library => Mode::Program,
             LinkForm::Object => Mode::Data,
         };
-        outputs.make(path, mode, |place| self.link(path, form, &prefix, &interface, place))?;
+        outputs.make(path, mode, |place| self.link(path, form, &prefix, &functions, place))?;
         outputs.publish()?;
         Ok(ExportedFiles { binary: path.to_owned(), header, prefix })
+    }
+
+    /// The functions with their names in C. That which is meant where nobody names one has those of the library; another one
+    /// has its own behind them, or what the module gives it.
+    fn named(&self, prefix: &str) -> Result<Vec<FrontFunction>, CompileError> {
+        let mut functions = Vec::with_capacity(self.names.len());
+        for (at, (names, signature)) in self.names.iter().zip(&self.info.functions).enumerate() {
+            let prefix = match &names.given {
+                Some(given) => checked(given)?,
+                None if at == 0 && self.info.has_default => prefix.to_owned(),
+                None => format!("{prefix}_{}", super::header::identifier(&signature.function)),
+            };
+            functions.push(FrontFunction {
+                name: signature.function.clone(),
+                prefix,
+                run: names.run.clone(),
+                sizes: names.sizes.clone(),
+                interface: interface(signature)?,
+                workspace: signature.workspace_size,
+            });
+        }
+        let mut owners: HashMap<String, &str> = HashMap::new();
+        // The header's constants have them in capitals.
+        for function in &functions {
+            for name in function.exports().chain([function.prefix.to_ascii_uppercase()]) {
+                if let Some(first) = owners.insert(name.clone(), &function.name) {
+                    let (first, second) = (first.to_owned(), function.name.clone());
+                    return Err(CompileError::SameName { first, second, name });
+                }
+            }
+        }
+        Ok(functions)
     }
 
     /// Links all parts into a file at `place`, which will be called `name`.
@@ -75,13 +109,17 @@ impl Executable {
         name: &Path,
         form: LinkForm,
         prefix: &str,
-        interface: &str,
+        functions: &[FrontFunction],
         place: &Path,
     ) -> Result<(), CompileError> {
-        let info = serde_json::to_string(&self.signature).map_err(CompileError::Metadata)?;
-        let workspace = self.signature.workspace_size;
+        let mut info = self.info.clone();
+        for (signature, function) in info.functions.iter_mut().zip(functions) {
+            signature.symbol.clone_from(&function.prefix);
+        }
+        let has_default = info.has_default;
+        let info = info.to_json().map_err(CompileError::Metadata)?;
         let is_library = form == LinkForm::Library;
-        let front = Front { prefix, interface, workspace, info: &info, is_library };
+        let front = Front { prefix, functions, has_default, info: &info, is_library };
         let exports = front.exports();
         let how = Compilation { threads: 1, ..Compilation::default() };
         let fronts = backend_for(self.target.architecture()).compile(

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::backend::FrontFunction;
 use crate::ir::DType;
 use crate::object::link::LinkForm;
 use crate::runtime::{
@@ -19,38 +20,49 @@ pub(super) struct Header<'a> {
     /// The library or the object.
     pub(super) path: &'a Path,
     pub(super) form: LinkForm,
-    pub(super) interface: &'a str,
+    /// Its functions, with what each takes and gives.
+    pub(super) functions: &'a [FrontFunction],
+    pub(super) signatures: &'a [Signature],
 }
 
 impl Header<'_> {
     /// Its text.
-    pub(super) fn text(&self, signature: &Signature) -> String {
-        let Header { prefix, interface, .. } = self;
+    pub(super) fn text(&self) -> String {
+        let Header { prefix, functions, signatures, .. } = self;
         let upper = prefix.to_ascii_uppercase();
-        let mut text = self.top(signature);
+        let mut text = self.top();
         let _ = write!(text, "#ifndef TENON_MODEL_{upper}_H\n#define TENON_MODEL_{upper}_H\n");
         text.push_str(INCLUDES);
         text.push_str(DLPACK);
         text.push_str(&runtime());
         text.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
-        constants(&mut text, &upper, signature);
-        let (workspace, size) = match signature.workspace_size {
-            Some(_) => (WORKSPACE, "PREFIX_workspace_size()"),
-            None => ("", "PREFIX_sizes()"),
-        };
-        let shared = if self.form == LinkForm::Library { SHARED } else { "" };
-        let functions = FUNCTIONS.replace("SHARED", shared).replace("SIZE", size);
-        for part in [SIZES, workspace, &functions] {
-            text.push_str(&part.replace("PREFIX", prefix).replace("INTERFACE", interface));
+        text.push_str(&INFO.replace("PREFIX", prefix));
+        if self.form == LinkForm::Library {
+            text.push_str(SHARED);
         }
-        call(&mut text, prefix, signature);
+        for (function, signature) in functions.iter().zip(*signatures) {
+            if signatures.len() > 1 {
+                let _ = writeln!(text, "\n/* @{} */", comment(&signature.function));
+            }
+            constants(&mut text, &function.prefix.to_ascii_uppercase(), signature);
+            let (workspace, size) = match signature.workspace_size {
+                Some(_) => (WORKSPACE, "PREFIX_workspace_size()"),
+                None => ("", "PREFIX_sizes()"),
+            };
+            for part in [SIZES, workspace, &RUN.replace("SIZE", size)] {
+                let part = part.replace("PREFIX", &function.prefix);
+                text.push_str(&part.replace("INTERFACE", &function.interface));
+            }
+            call(&mut text, &function.prefix, signature);
+        }
         text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n");
         let _ = writeln!(text, "#endif /* TENON_MODEL_{upper}_H */");
         text
     }
 
     /// The comment on top: how to use it, inputs, outputs.
-    fn top(&self, signature: &Signature) -> String {
+    fn top(&self) -> String {
+        let signature = &self.signatures[0];
         let file = comment(&self.path.file_name().unwrap_or_default().to_string_lossy());
         // What the processor can do in detail stands in the library's info.
         let target = signature.target.split(",features=").next().unwrap_or_default();
@@ -63,11 +75,17 @@ impl Header<'_> {
             comment(&signature.tenon),
             comment(target)
         );
-        for (title, specs) in [("inputs", &signature.inputs), ("outputs", &signature.outputs)] {
-            let _ = write!(text, "\n   {title}\n");
-            for spec in specs {
-                let (name, shape) = (comment(&spec.name), comment(&spec.shape_text()));
-                let _ = writeln!(text, "     {name} {}{shape}", spec.dtype);
+        for (function, signature) in self.functions.iter().zip(self.signatures) {
+            let Signature { function: name, inputs, outputs, .. } = signature;
+            if self.signatures.len() > 1 {
+                let _ = write!(text, "\n   {}_run: @{}\n", function.prefix, comment(name));
+            }
+            for (title, specs) in [("inputs", inputs), ("outputs", outputs)] {
+                let _ = write!(text, "\n   {title}\n");
+                for spec in specs {
+                    let (name, shape) = (comment(&spec.name), comment(&spec.shape_text()));
+                    let _ = writeln!(text, "     {name} {}{shape}", spec.dtype);
+                }
             }
         }
         text.push_str("*/\n");
@@ -133,14 +151,24 @@ enum {
 #define TENON_ERROR(status) ((status) & 0xff)
 #define TENON_ERROR_ARGUMENT(status) ((status) >> 8)
 
-/* What tenon_library_info() of every model points to. */
-struct tenon_library {
-  uint32_t version; /* 2; what follows `run` is there since this version */
-  uint32_t reserved;
-  const char *info; /* inputs and outputs as JSON */
+/* A function of a library: its name in the module, and what is called. */
+struct tenon_function {
+  const char *name;
   int32_t (*run)(const DLTensor *inputs, DLTensor *outputs, void *workspace,
                  const struct tenon_parallel *parallel);
   int32_t (*sizes)(const DLTensor *inputs, int64_t *extents, uint64_t *workspace);
+};
+
+/* What tenon_library_info() of every library points to. */
+struct tenon_library {
+  uint32_t version; /* 3; `sizes` is there since version 2, what follows it and `count` since this one */
+  uint32_t count; /* how many functions there are; 0 before version 3 */
+  const char *info; /* functions with their inputs and outputs as JSON */
+  /* the function that is meant where nobody names one; NULL in a library of several without a `main` */
+  int32_t (*run)(const DLTensor *inputs, DLTensor *outputs, void *workspace,
+                 const struct tenon_parallel *parallel);
+  int32_t (*sizes)(const DLTensor *inputs, int64_t *extents, uint64_t *workspace);
+  const struct tenon_function *functions; /* that one first */
 };
 #endif
 ",
@@ -181,16 +209,18 @@ const WORKSPACE: &str = "
 uint64_t PREFIX_workspace_size(void);
 ";
 
-const SHARED: &str = "/* The same and more under a name that all libraries share. */
-const struct tenon_library *tenon_library_info(void);
-
+const INFO: &str = "
+/* Functions with their inputs and outputs as JSON. */
+const char *PREFIX_info(void);
 ";
 
-const FUNCTIONS: &str = "
-/* Inputs and outputs as JSON. */
-const char *PREFIX_info(void);
+const SHARED: &str = "
+/* The same and more under a name that all libraries share. */
+const struct tenon_library *tenon_library_info(void);
+";
 
-SHARED/* Runs the model. inputs and outputs are arrays of tensors, in the order above, contiguous and
+const RUN: &str = "
+/* Runs it. inputs and outputs are arrays of tensors, in the order above, contiguous and
    row-major; outputs are written, and must not overlap anything else. workspace is as large as
    SIZE says and is aligned to 64; it may be NULL when that is 0. parallel may
    be NULL: then the calling thread does it all. Several threads may call this at once, with a

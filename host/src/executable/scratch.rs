@@ -2,7 +2,7 @@
 
 use crate::backend::Scratch;
 use crate::ir::{BinaryOp, Context, Cx, Symbol};
-use crate::plan::{Action, Bindings, Callee, Entry, Size, Sizes};
+use crate::plan::{Action, Bindings, Callee, Code, Size, Sizes};
 
 /// Boundaries that regions begin on.
 const ALIGN: u64 = 64;
@@ -16,9 +16,9 @@ pub(super) struct Lent {
 
 /// Makes the workspace of each body large enough for all its calls; `lent` has an entry for each of the kernels, `sizes` for
 /// each body. What a function needs is known before those that call it.
-pub(super) fn lend(cx: &Cx, entry: &mut Entry, sizes: &mut [Sizes], lent: &[Lent]) {
+pub(super) fn lend(cx: &Cx, code: &mut Code, sizes: &mut [Sizes], lent: &[Lent]) {
     let mut needed: Vec<Size> = Vec::with_capacity(sizes.len());
-    for (number, body) in entry.bodies_mut().enumerate() {
+    for (number, body) in code.bodies_mut().enumerate() {
         let (behind, rest) = sizes.split_at_mut(number);
         let sizes = &mut rest[0];
         let mut most = Size::Known(0);

@@ -3,14 +3,14 @@
 use super::sizes::Size;
 use super::{
     Action, Arg, Base, Body, Call, Callee, Copy, Entry, EntryArgument, Find, FoundExtent, Place,
-    Plan, PlannedAction, PlannedCall, Planner, Routine, Shared, Sizes, Step, Write,
+    PlannedAction, PlannedCall, Planner, Step, Write,
 };
 use crate::ir::{DType, TermView, Type};
 use crate::runtime::signature::TensorSpec;
 
 impl Planner<'_> {
     /// Addresses for all, and names for inputs and outputs.
-    pub(super) fn finish(&mut self, mut inputs: Vec<TensorSpec>, results: &[usize]) -> Step<Plan> {
+    pub(super) fn finish(&mut self, mut inputs: Vec<TensorSpec>, results: &[usize]) -> Step<Entry> {
         let mut outputs = Vec::with_capacity(results.len());
         let mut output_shapes = Vec::with_capacity(results.len());
         let mut found = Vec::new();
@@ -33,10 +33,7 @@ impl Planner<'_> {
             self.rename(&mut outputs, "onnx.outputs");
         }
         let body = self.finish_body(results)?;
-        let Shared { programs, constants, routines, .. } = std::mem::take(&mut self.shared);
-        let (routines, mut sizes): (Vec<Routine>, Vec<Sizes>) = routines.into_iter().unzip();
-        sizes.push(std::mem::take(&mut self.sizes));
-        let entry = Entry {
+        Ok(Entry {
             inputs,
             outputs,
             body,
@@ -44,10 +41,8 @@ impl Planner<'_> {
             output_shapes,
             found,
             agreements: std::mem::take(&mut self.agreements),
-            routines,
             ..Entry::default()
-        };
-        Ok(Plan { entry, sizes, programs, constants })
+        })
     }
 
     /// Addresses for all that is done, with results that become outputs.

@@ -1,18 +1,31 @@
-//! What a planned function does: calls of programs with addresses, copies, and choices.
+//! What planned functions do: calls of programs with addresses, copies, and choices.
 
 use super::sizes::{Agreement, Size, SizeStep};
 use crate::ir::{DType, NodeSource};
 use crate::runtime::signature::TensorSpec;
 
-/// The symbol of the function.
-pub const ENTRY_SYMBOL: &str = "tenon_main";
+/// What the functions do that callers call, and the others that they need for that.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    /// The functions that callers call.
+    pub entries: Vec<Entry>,
+    /// Symbols of the constants.
+    pub constants: Vec<String>,
+    /// Symbols of the kernels.
+    pub kernels: Vec<String>,
+    /// The functions that are called by others, each behind those that it calls.
+    pub routines: Vec<Routine>,
+    /// Whether it takes note of the time between kernels.
+    pub is_profiled: bool,
+}
 
-/// The symbol of the function that says how large its outputs and its workspace are.
-pub const SIZES_SYMBOL: &str = "tenon_sizes";
-
-/// What the function does that the caller calls, and the others that it needs for that.
+/// What a function does that callers call.
 #[derive(Clone, Debug, Default)]
 pub struct Entry {
+    /// The symbol of the function.
+    pub symbol: String,
+    /// The symbol of the function that says how large its outputs and its workspace are.
+    pub sizes_symbol: String,
     pub inputs: Vec<TensorSpec>,
     pub outputs: Vec<TensorSpec>,
     pub body: Body,
@@ -24,14 +37,6 @@ pub struct Entry {
     pub found: Vec<FoundExtent>,
     /// What must hold of the numbers.
     pub agreements: Vec<Agreement>,
-    /// Symbols of the constants.
-    pub constants: Vec<String>,
-    /// Symbols of the kernels.
-    pub kernels: Vec<String>,
-    /// The functions that are called, each behind those that it calls.
-    pub routines: Vec<Routine>,
-    /// Whether it takes note of the time between kernels.
-    pub is_profiled: bool,
 }
 
 /// What a function does.
@@ -60,15 +65,17 @@ pub struct Routine {
     pub body: Body,
 }
 
-impl Entry {
-    /// All bodies, that of the entry last.
+impl Code {
+    /// All bodies, those of the entries last.
     pub fn bodies(&self) -> impl Iterator<Item = &Body> {
-        self.routines.iter().map(|routine| &routine.body).chain([&self.body])
+        let routines = self.routines.iter().map(|routine| &routine.body);
+        routines.chain(self.entries.iter().map(|entry| &entry.body))
     }
 
     /// The same, to be changed.
     pub fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Body> {
-        self.routines.iter_mut().map(|routine| &mut routine.body).chain([&mut self.body])
+        let routines = self.routines.iter_mut().map(|routine| &mut routine.body);
+        routines.chain(self.entries.iter_mut().map(|entry| &mut entry.body))
     }
 
     /// The calls of kernels, in the order in which they stand.
@@ -115,7 +122,7 @@ pub struct Loop {
     pub trip: Place,
     pub carried: Vec<Carried>,
     pub rows: Vec<Rows>,
-    /// By its number in [`Entry::routines`].
+    /// By its number in [`Code::routines`].
     pub routine: usize,
     pub args: Vec<LoopArgument>,
     /// What the symbols of the parameters stand for.
@@ -197,9 +204,9 @@ pub struct Call {
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callee {
-    /// By its number in [`Entry::kernels`].
+    /// By its number in [`Code::kernels`].
     Kernel(usize),
-    /// By its number in [`Entry::routines`].
+    /// By its number in [`Code::routines`].
     Routine(usize),
 }
 

@@ -26,29 +26,30 @@ use super::{
 use crate::ir::symbols_in;
 use crate::ir::{Args, Context, Dim, Expr, Function, Module, Symbol, Terms, Type, TypeView, View};
 
-/// The functions that `name` needs, each planned behind those that it needs itself.
-pub(super) fn routines(module: &Module, name: Symbol) -> Shared {
-    let mut shared = Shared::default();
-    for callee in needed(module, name) {
+/// Plans the functions that `name` needs, each behind those that it needs itself, but for those that are planned.
+pub(super) fn add_routines(module: &Module, name: Symbol, shared: &mut Shared) {
+    for callee in needed(module, name, shared) {
         let Some(function) = module.get(callee) else { continue };
-        let mut planner = Planner::new(module, function, std::mem::take(&mut shared));
+        let mut planner = Planner::new(module, function, std::mem::take(shared));
         let text = module.cx().terms().str(callee);
         let planned = planner.run_routine(text).map_err(|problem| planner.error(text, problem));
         let sizes = std::mem::take(&mut planner.sizes);
-        shared = std::mem::take(&mut planner.shared);
+        *shared = std::mem::take(&mut planner.shared);
         let number = planned.map(|routine| {
             shared.routines.push((routine, sizes));
             shared.routines.len() - 1
         });
         shared.routine_numbers.insert(callee, number);
     }
-    shared
 }
 
-/// The graph functions that a function names, and those that they name, callees first, without itself. One in a circle is
-/// left out where it closes.
-fn needed(module: &Module, root: Symbol) -> Vec<Symbol> {
-    let is_graph = |name: &Symbol| module.get(*name).is_some_and(|function| !function.is_prim());
+/// The graph functions that a function names, and those that they name, callees first, without itself and those that are
+/// planned. One in a circle is left out where it closes.
+fn needed(module: &Module, root: Symbol, planned: &Shared) -> Vec<Symbol> {
+    let is_graph = |name: &Symbol| {
+        let is_new = !planned.routine_numbers.contains_key(name);
+        is_new && module.get(*name).is_some_and(|function| !function.is_prim())
+    };
     let named = |name: Symbol| -> Vec<Symbol> {
         let function = module.get(name).map(|function| function.view());
         let globals = function.into_iter().flat_map(|body| body.globals().collect::<Vec<_>>());

@@ -13,7 +13,7 @@ use crate::ir::{Context, DType, Dim, Expr, TermView, Type, TypeView, View};
 use crate::runtime::signature::{Extent, TensorSpec};
 
 /// No function has so many arguments or results; a tuple of itself, doubled often, would.
-const MOST_TENSORS: usize = 1 << 20;
+pub(super) const MOST_TENSORS: usize = 1 << 20;
 
 impl Planner<'_> {
     /// What a node stands for that nothing has to be done for. Nothing recurses.

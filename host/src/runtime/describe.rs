@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol};
 
+use super::functions::LIBRARY_INFO;
 use super::model::ModelError;
-use super::signature::Signature;
+use super::signature::LibraryInfo;
 use crate::io::Mapping;
 
 /// The section that has the signature as JSON, a C string.
@@ -17,8 +18,9 @@ pub struct Description {
     pub path: PathBuf,
     /// Whether it is to be linked into a program.
     pub is_object: bool,
-    pub signature: Signature,
-    /// What the names of its functions begin with.
+    /// Its functions.
+    pub info: LibraryInfo,
+    /// What the names begin with that are the library's own.
     pub prefix: String,
     /// The functions that others see.
     pub symbols: Vec<String>,
@@ -35,7 +37,7 @@ pub fn describe(path: &Path) -> Result<Description, ModelError> {
     let Some(section) = section else { return Err(not_ours("it does not describe itself".into())) };
     let text = section.data().map_err(|error| not_ours(error.to_string()))?;
     let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
-    let signature: Signature = serde_json::from_slice(text)
+    let mut info = LibraryInfo::from_json(text)
         .map_err(|error| not_ours(format!("its metadata is broken: {error}")))?;
     let is_object = object.kind() == ObjectKind::Relocatable;
     let all = if is_object { object.symbols() } else { object.dynamic_symbols() };
@@ -43,7 +45,12 @@ pub fn describe(path: &Path) -> Result<Description, ModelError> {
     let names = seen.filter_map(|symbol| symbol.name().ok().map(str::to_owned));
     let mut symbols: Vec<String> = names.collect();
     symbols.sort_unstable();
-    let prefix = symbols.iter().find_map(|name| name.strip_suffix("_sizes")).unwrap_or_default();
+    let own = symbols.iter().filter(|name| *name != LIBRARY_INFO);
+    let prefix = own.filter_map(|name| name.strip_suffix("_info")).next().unwrap_or_default();
     let (prefix, bytes) = (prefix.to_owned(), file.len() as u64);
-    Ok(Description { path: path.to_owned(), is_object, signature, prefix, symbols, bytes })
+    // A library of a version that had one function did not say it.
+    for function in info.functions.iter_mut().filter(|function| function.symbol.is_empty()) {
+        function.symbol.clone_from(&prefix);
+    }
+    Ok(Description { path: path.to_owned(), is_object, info, prefix, symbols, bytes })
 }

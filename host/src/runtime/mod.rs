@@ -1,12 +1,13 @@
 //! What compiled code meets at run time: a library that is opened, tensors, threads.
 //!
-//! The `repr(C)` types here ([`dlpack`], [`parallel::RawParallel`], [`model::RawLibrary`]) are the
+//! The `repr(C)` types here ([`dlpack`], [`parallel::RawParallel`], [`functions::RawLibrary`]) are the
 //! border to generated code and to the users of exported libraries; their layouts are asserted.
 //! None of it needs LLVM: [`model::Model`] runs a library wherever it was compiled.
 
 mod arrays;
 pub mod describe;
 pub mod dlpack;
+pub mod functions;
 pub mod library;
 pub mod memory;
 pub mod model;

@@ -8,27 +8,21 @@
 //! A [`RunContext`] holds the memory of a run, so that running again allocates nothing.
 
 use std::any::Any;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::c_void;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-
-use object::{Object, ObjectSymbol};
+use std::sync::Arc;
 
 use super::{
     dlpack::{Argument, DataType, RawTensor, TensorBuffer, TensorError, TensorRef},
-    library::{ExportedLibrary, LibraryError},
+    functions::Library,
+    library::LibraryError,
     parallel::{RawParallel, ThreadPool},
     signature::{Extent, Signature, TensorSpec, data_type},
     status::{Failure, read_status},
 };
-use crate::io::{FileError, Mapping};
+use crate::io::FileError;
 use crate::ir::DType;
-
-/// The fixed name under which a library describes itself.
-pub const LIBRARY_INFO: &str = "tenon_library_info";
-
-/// The version of [`RawLibrary`] that is written.
-pub const LIBRARY_VERSION: u32 = 2;
 
 /// `<prefix>_run`.
 pub type RawRun = unsafe extern "C" fn(
@@ -42,20 +36,6 @@ pub type RawRun = unsafe extern "C" fn(
 pub type RawSizes =
     unsafe extern "C" fn(inputs: *const RawTensor, extents: *mut i64, workspace: *mut u64) -> i32;
 
-/// `struct tenon_library`: what `tenon_library_info()` points to. Newer versions append fields.
-#[derive(Debug)]
-#[repr(C)]
-pub struct RawLibrary {
-    /// [`LIBRARY_VERSION`], or a smaller one of an older library, whose structure ends before the fields that came later.
-    pub version: u32,
-    pub reserved: u32,
-    /// The signature as JSON, a C string.
-    pub info: *const c_char,
-    pub run: Option<RawRun>,
-    /// Since version 2.
-    pub sizes: Option<RawSizes>,
-}
-
 /// Why a model cannot be opened or run.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
@@ -65,6 +45,10 @@ pub enum ModelError {
     Library(#[from] LibraryError),
     #[error("{} is not a library that Tenon has made: {reason}", .path.display())]
     NotALibrary { path: PathBuf, reason: String },
+    #[error("there is no function `{name}`; the library has {}", names(.found))]
+    NoFunction { name: String, found: Vec<String> },
+    #[error("the library has no `main`, and it is not said which function is meant; it has {}", names(.found))]
+    NoDefault { found: Vec<String> },
     #[error("the model has {expected} inputs ({}), and {found} are given", specs(.inputs))]
     Count { expected: usize, found: usize, inputs: Vec<TensorSpec> },
     #[error("input {expected} is expected, but {found} is given")]
@@ -100,6 +84,13 @@ impl std::fmt::Display for Disagreement {
     }
 }
 
+fn names(names: &[String]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        names => format!("`{}`", names.join("`, `")),
+    }
+}
+
 fn specs(specs: &[TensorSpec]) -> String {
     match specs {
         [] => "none".to_owned(),
@@ -112,7 +103,7 @@ pub struct Model {
     signature: Signature,
     functions: Functions,
     /// Keeps the code where it is.
-    _code: Box<dyn Any + Send + Sync>,
+    _code: Arc<dyn Any + Send + Sync>,
 }
 
 /// The functions of a compiled model.
@@ -137,43 +128,15 @@ impl Model {
     pub unsafe fn new(
         signature: Signature,
         functions: Functions,
-        code: Box<dyn Any + Send + Sync>,
+        code: Arc<dyn Any + Send + Sync>,
     ) -> Model {
         Model { signature, functions, _code: code }
     }
 
-    /// Opens a library. The file is looked at before anything of it runs, so that only libraries
-    /// made by Tenon are opened; whoever made the file decides what its code does.
+    /// Opens a library, and gives the function that is meant where nobody names one: `main`, or the only one. See
+    /// [`Library::open`].
     pub fn open(path: &Path) -> Result<Model, ModelError> {
-        let not_ours =
-            |reason: &str| ModelError::NotALibrary { path: path.to_owned(), reason: reason.into() };
-        check_exports(path)?;
-        // SAFETY: the user names the library to run its code, and it has the mark of our linker
-        // step: it exports our function, and has no constructors of ours or others'.
-        let library = unsafe { ExportedLibrary::open(path) }?;
-        type Info = unsafe extern "C" fn() -> *const RawLibrary;
-        // SAFETY: the type of the function of this name in every library that we link.
-        let info: Info = unsafe { library.function(LIBRARY_INFO) }?;
-        // SAFETY: it takes nothing and gives the address of a constant.
-        let raw = unsafe { info() };
-        if raw.is_null() {
-            return Err(not_ours("it has no info"));
-        }
-        // SAFETY: it points at a constant of the library, which is open; all versions begin with these fields.
-        let (version, info, run) = unsafe { ((*raw).version, (*raw).info, (*raw).run) };
-        if !(1..=LIBRARY_VERSION).contains(&version) || info.is_null() {
-            let newest = LIBRARY_VERSION;
-            return Err(not_ours(&format!("its version is {version}, not up to {newest}")));
-        }
-        let Some(run) = run else { return Err(not_ours("it has no function")) };
-        // SAFETY: a library of version 2 has the field.
-        let sizes = if version < 2 { None } else { unsafe { (*raw).sizes } };
-        // SAFETY: not null, and a C string in every library of this version.
-        let text = unsafe { CStr::from_ptr(info) };
-        let signature = serde_json::from_slice(text.to_bytes())
-            .map_err(|error| not_ours(&format!("its metadata is broken: {error}")))?;
-        // SAFETY: the signature is that of the functions, and the library stays open.
-        Ok(unsafe { Model::new(signature, Functions { run, sizes }, Box::new(library)) })
+        Library::open(path)?.main()
     }
 
     /// Inputs, outputs and memory.
@@ -383,18 +346,6 @@ fn check_symbols<'s>(
         }
     }
     Ok(())
-}
-
-/// Refuses a file that does not export [`LIBRARY_INFO`], without running anything of it.
-fn check_exports(path: &Path) -> Result<(), ModelError> {
-    let not_ours = |reason: String| ModelError::NotALibrary { path: path.to_owned(), reason };
-    let bytes = Mapping::open(path)?;
-    let file = object::File::parse(&*bytes).map_err(|error| not_ours(error.to_string()))?;
-    let mut exports = file.dynamic_symbols().filter(|symbol| !symbol.is_undefined());
-    match exports.any(|symbol| symbol.name() == Ok(LIBRARY_INFO)) {
-        true => Ok(()),
-        false => Err(not_ours(format!("it has no function `{LIBRARY_INFO}`"))),
-    }
 }
 
 /// A DLPack type in the words of the IR.

@@ -8,6 +8,13 @@
 //! An extent that each call may choose is a text, `"n"` or `"2*n + 1"`. Where there is one, the size of the workspace is
 //! null, and the function that tells sizes says it for inputs of given shapes. `"found": [[0, 1]]` says that the extent of axis 1 of
 //! output 0 depends on elements: a caller is told how large it is at most, and what it is when the call has been made.
+//!
+//! A library of several functions has all of them in a list besides, and where none of them is meant when nobody names one,
+//! nothing but the list:
+//!
+//! ```json
+//! { "tenon": "1.0.0", "function": "main", …, "functions": [{ "function": "main", … }, { "function": "decode", … }] }
+//! ```
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +29,9 @@ pub struct Signature {
     /// The name of the function in its module.
     #[serde(default)]
     pub function: String,
+    /// What its names in C begin with; empty where it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub symbol: String,
     /// The processor that it was compiled for.
     pub target: String,
     /// Bytes of the workspace, which must be aligned to 64; `None` where they depend on the shapes of the inputs.
@@ -31,6 +41,48 @@ pub struct Signature {
     /// The extents that a call finds, each by its output and axis.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<[usize; 2]>,
+}
+
+/// What a library says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LibraryInfo {
+    /// Its functions, at least one.
+    pub functions: Vec<Signature>,
+    /// Whether the first of them is the one that is meant where nobody names one.
+    pub has_default: bool,
+}
+
+/// How it is written.
+#[derive(Serialize, Deserialize)]
+struct Written<S> {
+    #[serde(flatten)]
+    default: Option<S>,
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    functions: Vec<S>,
+}
+
+impl LibraryInfo {
+    /// It as JSON.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        let default = self.functions.first().filter(|_| self.has_default);
+        let is_alone = self.has_default && self.functions.len() == 1;
+        let functions = if is_alone { Vec::new() } else { self.functions.iter().collect() };
+        serde_json::to_string(&Written { default, functions })
+    }
+
+    /// What is written there.
+    pub fn from_json(text: &[u8]) -> serde_json::Result<LibraryInfo> {
+        let Written { default, functions } = serde_json::from_slice::<Written<Signature>>(text)?;
+        let has_default = default.is_some();
+        match functions.is_empty() {
+            false => Ok(LibraryInfo { functions, has_default }),
+            // What is wrong with it says the error.
+            true => Ok(LibraryInfo {
+                functions: vec![serde_json::from_slice(text)?],
+                has_default: true,
+            }),
+        }
+    }
 }
 
 /// Name, element type and shape of an argument.
@@ -163,6 +215,7 @@ mod tests {
         let signature = Signature {
             tenon: "1.0.0".to_owned(),
             function: "main".to_owned(),
+            symbol: String::new(),
             target: "here".to_owned(),
             workspace_size: None,
             inputs: vec![x.clone()],
@@ -172,6 +225,19 @@ mod tests {
         let text = serde_json::to_string(&signature).unwrap();
         assert!(text.contains(r#""dtype":"bf16","shape":[2,"2*n"]"#), "{text}");
         assert_eq!(serde_json::from_str::<Signature>(&text).unwrap(), signature);
+        let other = Signature { function: "other".to_owned(), ..signature.clone() };
+        for (functions, has_default) in [
+            (vec![signature.clone()], true),
+            (vec![signature.clone(), other.clone()], true),
+            (vec![signature, other], false),
+        ] {
+            let info = LibraryInfo { functions, has_default };
+            let text = info.to_json().unwrap();
+            assert_eq!(text.contains("\"functions\""), info.functions.len() > 1, "{text}");
+            assert_eq!(LibraryInfo::from_json(text.as_bytes()).unwrap(), info);
+        }
+        let broken = LibraryInfo::from_json(br#"{"tenon":"1.0.0"}"#).unwrap_err();
+        assert!(broken.to_string().contains("missing field"), "{broken}");
         assert_eq!((x.static_shape(), x.to_string().as_str()), (None, "`x`: bf16[2, 2*n]"));
         assert!(x.takes(&[2, 7]) && !x.takes(&[3, 7]) && !x.takes(&[2]));
     }

@@ -4,10 +4,12 @@ use super::{
     Model, Observer, Options, Pipeline, ReproducerPlace, Session, SessionError, Validation, Watch,
     write_reproducer,
 };
+use crate::executable::CompileError;
 use crate::ir::Module;
 use crate::passes::{
     PassContext, PassError, Plan, Record, Reproducer, Settings, Snapshot, Step, Validate, run,
 };
+use crate::plan::functions_of;
 use crate::target::Target;
 use crate::validate::{CompiledError, Reference, Tolerance, compare_compiled};
 
@@ -43,11 +45,10 @@ impl Session {
         })?;
         if options.validate == Some(Validation::Compiled) {
             watch.observer.begins("comparing compiled code");
-            let function = compare((module, &lowered), &plan, &cx.settings, target, options);
-            let function = function.map_err(Box::new)?;
-            watch.observer.says(&format!(
-                "validate: what was compiled of @{function} computes what the evaluator does"
-            ));
+            let compared = compare((module, &lowered), &plan, &cx.settings, target, options);
+            for text in compared.map_err(Box::new)? {
+                watch.observer.says(&format!("validate: {text}"));
+            }
         }
         Ok(lowered)
     }
@@ -150,19 +151,34 @@ impl Failed<'_> {
 }
 
 /// Compares what is compiled of a lowered module with what the module before the pipeline computes, on inputs of seed 0, as
-/// closely as the passes that ran allow. The name of the function.
+/// closely as the passes that ran allow: the function that is named, or all that are compiled. What is to be said of each.
 fn compare(
     (before, lowered): (&Module, &Module),
     plan: &Plan,
     settings: &Settings,
     target: &Target,
     options: &Options,
-) -> Result<String, CompiledError> {
+) -> Result<Vec<String>, CompiledError> {
     let mut reference = Reference::with_limits(before, 0, Validate::limits(settings));
     let parts = plan.steps.iter().filter_map(|step| match step {
         Step::Pass(step) => step.pass.tolerance(),
         _ => None,
     });
     parts.for_each(|part| reference.tolerate(Tolerance::part(part)));
-    compare_compiled(&reference, lowered, target, options.code.function.as_deref())
+    let (functions, has_default) = match &options.code.function {
+        Some(name) => (vec![name.clone()], true),
+        None => functions_of(lowered).map_err(CompileError::Plan)?,
+    };
+    let mut said = Vec::with_capacity(functions.len());
+    for (at, function) in functions.iter().enumerate() {
+        said.push(match compare_compiled(&reference, lowered, target, function) {
+            Ok(()) => format!("what was compiled of @{function} computes what the evaluator does"),
+            // Of others than the one that is meant.
+            Err(error @ CompiledError::NoReference(..)) if at > 0 || !has_default => {
+                error.to_string()
+            }
+            Err(error) => return Err(error),
+        });
+    }
+    Ok(said)
 }

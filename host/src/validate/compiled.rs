@@ -7,7 +7,6 @@ use super::{Mismatch, Reference};
 use crate::eval::{Tensor, Tuple, Value};
 use crate::executable::{CompileError, CompileOptions, Executable};
 use crate::ir::{Bytes, Context, DType, Module};
-use crate::plan::default_function;
 use crate::runtime::dlpack::{DataType, TensorBuffer, TensorError, TensorRef};
 use crate::runtime::model::{Model, ModelError};
 use crate::runtime::signature::data_type;
@@ -33,18 +32,14 @@ pub enum CompiledError {
     Tensor(#[from] TensorError),
 }
 
-/// Compiles a function of a lowered module, by default the one that is meant where none is named, runs the code on the inputs
-/// of a reference, and compares. The name of the function.
+/// Compiles a function of a lowered module, runs the code on the inputs of a reference, and compares.
 pub fn compare_compiled(
     reference: &Reference,
     module: &Module,
     target: &Target,
-    function: Option<&str>,
-) -> Result<String, CompiledError> {
-    let function = match function {
-        Some(name) => name.to_owned(),
-        None => default_function(module).map_err(CompileError::Plan)?,
-    };
+    function: &str,
+) -> Result<(), CompiledError> {
+    let function = function.to_owned();
     let options = CompileOptions { function: Some(function.clone()), ..CompileOptions::default() };
     let Some(computed) = reference.computed(module.cx().symbol(&function)) else {
         let why = reference.notes().find(|(name, _)| *name == function);
@@ -65,7 +60,7 @@ pub fn compare_compiled(
             return Err(CompiledError::Result { function, mismatch });
         }
     }
-    Ok(function)
+    Ok(())
 }
 
 /// A result as compiled code gives it: a tuple of its tensors.

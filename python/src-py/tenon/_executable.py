@@ -64,6 +64,9 @@ class Executable:
     arrays of the kind that was given: NumPy's, torch's, else :class:`tenon.Array`; each in memory of its own. One result
     stands alone, several are a tuple.
 
+    A model of several functions has each by its name, ``executable["decode"]``, which is an executable as well: it shares
+    code, constants and threads with the others. What is called without a name is ``main``, or the only function.
+
     Threads may call it at once. The interpreter is released while it runs.
     """
 
@@ -75,9 +78,30 @@ class Executable:
         self.outputs: list[TensorSpec] = [_spec(each) for each in info["outputs"]]
         #: The target that the code was made for.
         self.target: str = info["target"]
+        #: The name of its function.
+        self.name: str = info["function"]
+        #: The names of all functions of the model.
+        self.functions: list[str]
+        self.functions, has_default = core.functions()
+        self._is_named = has_default or self.name != self.functions[0]
         self._places = {spec.name: place for place, spec in enumerate(self.inputs)}
 
+    def __getitem__(self, name: str) -> Executable:
+        """The function of a name."""
+        if name not in self.functions:
+            have = ", ".join(f"`{each}`" for each in self.functions)
+            raise KeyError(f"there is no function `{name}`; the model has {have}")
+        function = Executable(self._core.function(name), self._library)
+        function._is_named = True
+        return function
+
+    def _check_named(self) -> None:
+        if not self._is_named:
+            have = ", ".join(f'["{each}"]' for each in self.functions)
+            raise TypeError(f"the model has no `main`: say which function is meant, one of {have}")
+
     def __call__(self, *args: Any, **named: Any) -> Any:
+        self._check_named()
         given = self._arranged(args, named) if named else args
         results = self._core.run([_readable(each) for each in given])
         made = _kind(given)(results)
@@ -92,6 +116,7 @@ class Executable:
             number: Runs in a measurement; by default so many that one takes a twentieth of a second.
             repeat: Measurements.
         """
+        self._check_named()
         given = [_readable(each) for each in self._arranged(args, named)]
         if number is None:
             once = self._core.time(given, 1, 3)
@@ -149,7 +174,7 @@ class Executable:
         return f"<tenon.Executable ({texts(self.inputs)}) -> ({texts(self.outputs)})>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _of_bytes, (self._bytes(), self.threads)
+        return _of_bytes, (self._bytes(), self.threads, self.name if self._is_named else None)
 
     def _bytes(self) -> bytes:
         """Its library."""
@@ -163,12 +188,13 @@ class Executable:
             return library.read_bytes()
 
 
-def _of_bytes(library: bytes, threads: int) -> Executable:
+def _of_bytes(library: bytes, threads: int, name: str | None = None) -> Executable:
     """The executable of a library in memory, whose file is gone once it is open."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.so"
         path.write_bytes(library)
-        return Executable(_core.Executable.open(path, threads), library)
+        executable = Executable(_core.Executable.open(path, threads), library)
+        return executable if name is None else executable[name]
 
 
 def _spec(info: dict[str, Any]) -> TensorSpec:

@@ -1,14 +1,14 @@
 //! LLVM as a code generator of the house.
 
 use super::codegen::{
-    build_constants, build_entry, build_front, build_kernel, pipeline_for, scratch_of,
+    build_code, build_constants, build_front, build_kernel, pipeline_for, scratch_of,
 };
-use super::process::load_model;
+use super::process::load_library;
 use super::units::{CompileOptions, Pipeline, compile_units_by};
 use super::{LlvmError, machine, probe, subtarget};
 use crate::backend::{Backend, BackendError, Compilation, Kernel, Names, Scratch, Work};
 use crate::ir::Bytes;
-use crate::runtime::{model::Model, signature::Signature};
+use crate::runtime::{functions::Library, signature::LibraryInfo};
 use crate::target::{Abilities, Architecture, Processor, Target};
 
 /// LLVM.
@@ -49,11 +49,11 @@ impl Backend for Llvm {
         let options = CompileOptions { emit, threads, ..CompileOptions::default() };
         let pipeline = |work: &Work<'_>| match work {
             Work::Kernel(kernel) => pipeline_for(kernel.function),
-            Work::Entry(_) | Work::Front(_) => Pipeline::Lean,
+            Work::Code(_) | Work::Front(_) => Pipeline::Lean,
             Work::Constants(_) => Pipeline::None,
         };
         compile_units_by(target, &options, work, pipeline, |cx, work| match work {
-            Work::Entry(entry) => build_entry(cx, target, entry),
+            Work::Code(code) => build_code(cx, target, code),
             Work::Kernel(kernel) => build_kernel(cx, target, kernel),
             Work::Front(front) => build_front(cx, target, front),
             Work::Constants(constants) => Ok(build_constants(cx, constants)),
@@ -62,11 +62,12 @@ impl Backend for Llvm {
 
     fn load(
         &self,
-        signature: Signature,
+        info: LibraryInfo,
+        names: &[[&str; 2]],
         objects: &[&[u8]],
         constants: &[(&str, Bytes)],
-    ) -> Result<Model, BackendError> {
-        Ok(load_model(signature, objects, constants)?)
+    ) -> Result<Library, BackendError> {
+        Ok(load_library(info, names, objects, constants)?)
     }
 }
 

@@ -1,26 +1,27 @@
-//! A compiled model in this process.
+//! Compiled functions in this process.
 
 use std::{any::Any, ffi::c_void};
 
 use super::{LlvmError, jit::Jit};
 use crate::{
     ir::Bytes,
-    plan::{ENTRY_SYMBOL, SIZES_SYMBOL},
     runtime::{
         dlpack::{DataType, TensorBuffer},
-        model::{Functions, Model, RawRun, RawSizes},
+        functions::Library,
+        model::{Functions, RawRun, RawSizes},
         profile::{MARK, mark},
-        signature::Signature,
+        signature::LibraryInfo,
     },
 };
 
-/// Links `objects`, one of which defines the entry function of `signature`, with constants by their
-/// symbols. The constants are shared, except those that do not lie on a boundary of 64.
-pub fn load_model(
-    signature: Signature,
+/// Links `objects`, which define the functions of `info` under their names, with constants by their symbols. The constants are
+/// shared, except those that do not lie on a boundary of 64.
+pub fn load_library(
+    info: LibraryInfo,
+    names: &[[&str; 2]],
     objects: &[&[u8]],
     constants: &[(&str, Bytes)],
-) -> Result<Model, LlvmError> {
+) -> Result<Library, LlvmError> {
     let mut jit = Jit::new()?;
     let mut entries: Vec<(&str, *const c_void)> = Vec::with_capacity(constants.len());
     for (symbol, bytes) in constants {
@@ -46,12 +47,15 @@ pub fn load_model(
     for object in objects {
         jit.add_object(object)?;
     }
-    // SAFETY: the type of the entry function; the address goes no further than the model, which
-    // keeps the JIT.
-    let run: RawRun = unsafe { jit.function(ENTRY_SYMBOL) }?;
-    // SAFETY: as above, of the function that tells sizes.
-    let sizes: RawSizes = unsafe { jit.function(SIZES_SYMBOL) }?;
-    let functions = Functions { run, sizes: Some(sizes) };
-    // SAFETY: the code was generated for this signature, and the model keeps the JIT.
-    Ok(unsafe { Model::new(signature, functions, Box::new(jit)) })
+    let mut functions = Vec::with_capacity(names.len());
+    for [run, sizes] in names {
+        // SAFETY: the type of the function that callers call; the address goes no further than the library, which
+        // keeps the JIT.
+        let run: RawRun = unsafe { jit.function(run) }?;
+        // SAFETY: as above, of the function that tells sizes.
+        let sizes: RawSizes = unsafe { jit.function(sizes) }?;
+        functions.push(Functions { run, sizes: Some(sizes) });
+    }
+    // SAFETY: the code was generated for these signatures, and the library keeps the JIT.
+    Ok(unsafe { Library::new(info, functions, std::sync::Arc::new(jit)) })
 }

@@ -9,7 +9,7 @@ use crate::backend::{
     Backend, BackendError, Compilation, Emit, Kernel, Launch, Names, Scratch, Work,
 };
 use crate::ir::Bytes;
-use crate::runtime::{model::Model, signature::Signature};
+use crate::runtime::{functions::Library, signature::LibraryInfo};
 use crate::target::{Abilities, Architecture, Processor, Target};
 
 /// LLVM's code generator for NVIDIA's devices.
@@ -65,7 +65,7 @@ impl Backend for Nvptx {
                 let symbol = symbol(kernel.symbol);
                 build_device_kernel(cx, target, &Kernel { symbol: &symbol, ..*kernel })
             }
-            Work::Entry(_) => Err(NvptxError::Work("function of a whole model").into()),
+            Work::Code(_) => Err(NvptxError::Work("function of a whole model").into()),
             Work::Front(_) => Err(NvptxError::Work("library").into()),
             Work::Constants(_) => Err(NvptxError::Work("constants").into()),
         })?;
@@ -77,7 +77,13 @@ impl Backend for Nvptx {
         Ok(made.into_iter().enumerate().map(text).collect())
     }
 
-    fn load(&self, _: Signature, _: &[&[u8]], _: &[(&str, Bytes)]) -> Result<Model, BackendError> {
+    fn load(
+        &self,
+        _: LibraryInfo,
+        _: &[[&str; 2]],
+        _: &[&[u8]],
+        _: &[(&str, Bytes)],
+    ) -> Result<Library, BackendError> {
         Err(NvptxError::Load.into())
     }
 }

@@ -157,11 +157,11 @@ fn a_long_chain_of_calls_is_compiled() {
     let mut text = String::from("fn @main(%x: f32[4]) {\n  %y: f32[4] = @f0(%x)\n  ret %y\n}\n");
     for number in 0..LENGTH {
         text.push_str(&format!(
-            "fn @f{number}(%x: f32[4]) -> f32[4] {{\n  %y: f32[4] = @f{}(%x)\n  ret %y\n}}\n",
+            "private fn @f{number}(%x: f32[4]) -> f32[4] {{\n  %y: f32[4] = @f{}(%x)\n  ret %y\n}}\n",
             number + 1
         ));
     }
-    text.push_str(&format!("fn @f{LENGTH}(%x: f32[4]) -> f32[4] {{\n  ret %x\n}}\n"));
+    text.push_str(&format!("private fn @f{LENGTH}(%x: f32[4]) -> f32[4] {{\n  ret %x\n}}\n"));
     check(&text, &[&[]]);
 }
 
@@ -198,11 +198,13 @@ fn what_cannot_be_called_is_named() {
     );
 }
 
-/// A function that nothing calls may hold anything.
+/// A function that nobody can call may hold anything.
 #[test]
 fn what_is_not_called_is_not_compiled() {
+    let other = "fn @main(%x: f32[4]) {\n  ret %x\n}\nfn @other(%x: f32[4]) {\n  %y = test.ramp(%x)\n  ret %y\n}";
+    refuse(other, &["function `other`, binding `y`", "`test.ramp`"]);
     let text = format!(
-        "fn @main(%x: f32[4]) {{\n  ret %x\n}}\nfn @other(%x: f32[4]) {{\n  %y = test.ramp(%x)\n  ret %y\n}}\n{PROGRAMS}"
+        "fn @main(%x: f32[4]) {{\n  ret %x\n}}\nprivate fn @other(%x: f32[4]) {{\n  %y = test.ramp(%x)\n  ret %y\n}}\n{PROGRAMS}"
     );
     compile(&module(&text));
 }

@@ -7,7 +7,9 @@ use crate::eval::Tensor;
 use crate::io::{Array, NpyType, Outputs};
 use crate::runtime::{
     dlpack::{DataType, TensorBuffer},
+    functions::Library,
     model::{Model, ModelError},
+    signature::Signature,
     status::Failure,
 };
 
@@ -59,7 +61,8 @@ fn a_library_opens_by_itself() {
     let inputs: Vec<Tensor> = executable.signature().inputs.iter().map(numbers).collect();
     let expected = reference(&module, &inputs);
     let model = Model::open(&path).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(model.signature(), executable.signature());
+    let told = Signature { symbol: "m2_nets".to_owned(), ..executable.signature().clone() };
+    assert_eq!(*model.signature(), told);
     for threads in [0, 2] {
         for (found, expected) in run(&model, &inputs, threads).iter().zip(&expected) {
             assert_eq!(found.bytes().to_vec(), expected.bytes().to_vec());
@@ -104,6 +107,141 @@ fn what_is_no_library_of_ours_is_refused_unopened() {
     let own = std::env::current_exe().unwrap();
     let error = Model::open(&own).unwrap_err().to_string();
     assert!(error.contains("tenon_library_info"), "{error}");
+}
+
+/// What libraries of the first versions had: one function, in the second one that says sizes as well.
+const OLD: &str = r#"#include "lib2 nets.h"
+#define INFO "{\"tenon\":\"1.0.0\",\"target\":\"here\",\"workspace_size\":0,\"inputs\":[],\"outputs\":[]}"
+static int32_t run(const DLTensor *i, DLTensor *o, void *w, const struct tenon_parallel *p) {
+  return i && o && w && p ? 1 : 0;
+}
+static int32_t sizes(const DLTensor *i, int64_t *e, uint64_t *w) { return i && e && w ? 1 : 0; }
+static const struct { uint32_t version, reserved; const void *info, *run, *sizes; } library = {
+  VERSION, 0, INFO, (const void *)run, VERSION > 1 ? (const void *)sizes : (const void *)1};
+const struct tenon_library *tenon_library_info(void) { return (const struct tenon_library *)&library; }
+"#;
+
+#[test]
+fn libraries_of_older_versions_open() {
+    let directory = tempfile::tempdir().unwrap();
+    exported(directory.path());
+    let source = directory.path().join("old.c");
+    std::fs::write(&source, OLD).unwrap();
+    for version in [1, 2] {
+        let path = directory.path().join(format!("old{version}.so"));
+        let mut compiler = Command::new("cc");
+        compiler.arg(format!("-DVERSION={version}")).args(["-shared", "-fPIC", "-o"]);
+        let Ok(compiled) = compiler.arg(&path).arg(&source).output() else {
+            eprintln!("skipped: no `cc` here");
+            return;
+        };
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        let model = Model::open(&path).unwrap_or_else(|error| panic!("{error}"));
+        assert!(model.run(&[], None).unwrap().is_empty());
+        let error = Library::open(&path).unwrap().function("main").unwrap_err().to_string();
+        assert_eq!(error, "there is no function `main`; the library has ``");
+    }
+}
+
+/// Two functions that read one constant and call one function, which calls a program that is public as well.
+const SEVERAL: &str = r#"fn @first(%x: f32[n, 4]) -> f32[n, 4] {
+  %y: f32[n, 4] = @shared(%x)
+  ret %y
+}
+
+fn @second(%t: (f32[n, 4], shape[k])) -> (f32[n, 4], f32[k, 4]) {
+  %y: f32[n, 4] = @shared(%t.0)
+  %z: f32[n, 4] = @shared(%y)
+  %w: f32[k, 4] = call_tir(@fill) { out = f32[k, 4] }
+  ret (%z, %w)
+}
+
+private fn @shared(%x: f32[n, 4]) -> f32[n, 4] {
+  %y: f32[n, 4] = call_tir(@scale, %x, const(f32[4], [1, 10, 100, 1000])) { out = f32[n, 4] }
+  ret %y
+}
+
+prim @scale(%x: f32[n, 4], %by: f32[4], out %y: f32[n, 4]) {
+  for %i in 0..dim(n) {
+    for %j in 0..4 {
+      %y[%i, %j] = %x[%i, %j] * %by[%j]
+    }
+  }
+}
+
+prim @fill(out %y: f32[k, 4]) {
+  for %i in 0..dim(k) {
+    for %j in 0..4 {
+      %y[%i, %j] = 0.5
+    }
+  }
+}
+
+prim @counted(%x: f32[4], %k: i64, out %y: f32[4]) {
+  for %j in 0..4 {
+    %y[%j] = %x[%j] * f32(%k)
+  }
+}
+"#;
+
+#[test]
+fn functions_are_found_by_their_names_and_share_what_they_have_in_common() {
+    let executable = compile(&module(SEVERAL));
+    let names: Vec<&str> = executable.functions().iter().map(|it| it.function.as_str()).collect();
+    // A program that takes a number, or whose result may have any size, is a part of what calls it.
+    assert_eq!(names, ["first", "second", "scale"]);
+    let units: Vec<&str> = executable.objects().iter().map(|unit| unit.name.as_str()).collect();
+    assert_eq!(units, ["first", "scale", "fill"]);
+    let constants = executable.constants.len();
+    assert_eq!(constants, 1);
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("several.so");
+    executable.export(&path, LinkForm::Library, None, Outputs::default()).unwrap();
+    let x = TensorBuffer::from_bytes(&1f32.to_le_bytes().repeat(4), &[1, 4], DataType::F32);
+    let (x, k) = (x.unwrap(), TensorBuffer::from_bytes(&2i64.to_le_bytes(), &[1], DataType::I64));
+    let k = k.unwrap();
+    let floats = |tensor: &TensorBuffer| -> Vec<f32> {
+        tensor.bytes().as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
+    };
+    for library in [executable.load().unwrap(), Library::open(&path).unwrap()] {
+        let error = library.main().unwrap_err().to_string();
+        assert!(error.contains("no `main`") && error.contains("`first`, `second`"), "{error}");
+        let error = library.function("third").unwrap_err().to_string();
+        let wanted = "there is no function `third`; the library has `first`, `second`, `scale`";
+        assert_eq!(error, wanted);
+        let [first, second] = ["first", "second"].map(|name| library.function(name).unwrap());
+        drop(library);
+        // The fields of a tuple are inputs of their own.
+        let inputs: Vec<String> = second.inputs().iter().map(ToString::to_string).collect();
+        assert_eq!(inputs, ["`t.0`: f32[n, 4]", "`t.1`: i64[1]"]);
+        let once = first.run(&[x.as_ref()], None).unwrap();
+        assert_eq!(floats(&once[0]), [1.0, 10.0, 100.0, 1000.0]);
+        drop(first);
+        let twice = second.run(&[x.as_ref(), k.as_ref()], None).unwrap();
+        assert_eq!(floats(&twice[0]), [1.0, 100.0, 1e4, 1e6]);
+        assert_eq!((twice[1].shape(), floats(&twice[1])), (&[2, 4][..], vec![0.5; 8]));
+    }
+}
+
+#[test]
+fn functions_whose_names_in_c_are_the_same_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("m.so");
+    let export = |names: [&str; 2], attrs: &str| {
+        let function = |name| format!("fn @\"{name}\"(%x: f32[2]) {attrs}{{\n  ret %x\n}}\n");
+        let executable = compile(&module(&names.map(function).concat()));
+        executable.export(&path, LinkForm::Library, None, Outputs::default())
+    };
+    let error = export(["a.b", "a-b"], "").unwrap_err().to_string();
+    assert!(error.contains("@a.b and @a-b would both be `m_a_b_run` in C"), "{error}");
+    let error = export(["up", "Up"], "").unwrap_err().to_string();
+    assert!(error.contains("@up and @Up would both be `M_UP` in C"), "{error}");
+    let error = export(["a", "b"], "{ global_symbol = \"net\" } ").unwrap_err().to_string();
+    assert!(error.contains("@a and @b would both be `net_run` in C"), "{error}");
+    let error = export(["a", "b"], "{ global_symbol = \"1\" } ").unwrap_err().to_string();
+    assert!(error.contains("`1` cannot be the prefix of C names"), "{error}");
+    export(["a", "main"], "").unwrap();
 }
 
 #[test]
@@ -202,8 +340,12 @@ int main(void) {{
   FAILS(out[1], shape, bad, TENON_ERROR_SHAPE, 4);
 
   const struct tenon_library *library = tenon_library_info();
-  CHECK(library->version == 2 && library->run == m2_nets_run && library->info == m2_nets_info());
+  CHECK(library->version == 3 && library->count == 3 && library->run == m2_nets_run && library->info == m2_nets_info());
   CHECK(library->sizes == m2_nets_sizes);
+  CHECK(strcmp(library->functions[0].name, "main") == 0 && library->functions[0].run == library->run);
+  CHECK(strcmp(library->functions[2].name, "whole") == 0);
+  CHECK(library->functions[2].sizes == m2_nets_whole_sizes);
+  CHECK(m2_nets_whole_call(sum, z) == TENON_OK && memcmp(z, whole, sizeof z) == 0);
   CHECK(strstr(m2_nets_info(), "\"name\":\"data:0\",\"dtype\":\"f32\",\"shape\":[6,4]"));
   free(memory);
   return 0;

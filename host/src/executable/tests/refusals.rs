@@ -42,10 +42,6 @@ fn control_flow_and_functions() {
         "fn @main(%x: f32[4]) {\n  %y = extern\"f\"(%x)\n  ret %y\n}",
         &["external function `f`"],
     );
-    refuse(
-        "fn @start(%x: f32[4]) {\n  ret %x\n}\nfn @stop(%x: f32[4]) {\n  ret %x\n}",
-        &["no function `main`", "`start`, `stop`"],
-    );
 }
 
 #[test]

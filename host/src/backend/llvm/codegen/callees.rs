@@ -1,4 +1,4 @@
-//! What the functions of an entry have in common: kernels, each other, and constants.
+//! What the functions of a model have in common: kernels, each other, and constants.
 
 use inkwell::{
     AddressSpace,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     backend::llvm::attributes::decorate,
-    plan::{Call, Callee, Entry, EntryArgument, Routine},
+    plan::{Call, Callee, Code, EntryArgument, Routine},
     runtime::profile::MARK,
 };
 
@@ -30,21 +30,21 @@ pub(super) struct Callees<'cx> {
 
 impl<'cx> Callees<'cx> {
     /// Declares them all.
-    pub(super) fn declare(asm: &Assembler<'cx, '_>, entry: &Entry) -> Result<Self> {
-        let constants = entry.constants.iter().map(|symbol| {
+    pub(super) fn declare(asm: &Assembler<'cx, '_>, code: &Code) -> Result<Self> {
+        let constants = code.constants.iter().map(|symbol| {
             // Seen through the GOT, so that they may be anywhere.
             let constant = asm.module.add_global(asm.cx.i8_type(), None, symbol);
             constant.set_constant(true);
             constant.set_alignment(ALIGN as u32);
             constant
         });
-        let mark = entry.is_profiled.then(|| {
+        let mark = code.is_profiled.then(|| {
             let number = asm.cx.i64_type().into();
             asm.module.add_function(MARK, asm.cx.void_type().fn_type(&[number], false), None)
         });
         Ok(Self {
-            kernels: kernels(asm, entry)?,
-            routines: routines(asm, &entry.routines),
+            kernels: kernels(asm, code)?,
+            routines: routines(asm, &code.routines),
             constants: constants.collect(),
             mark,
         })
@@ -68,14 +68,10 @@ impl<'cx> Callees<'cx> {
 }
 
 /// The kernels as functions, with the parameters that their calls give them.
-fn kernels<'cx>(
-    asm: &Assembler<'cx, '_>,
-    entry: &Entry,
-) -> Result<Vec<Option<FunctionValue<'cx>>>> {
-    let mut kernels = vec![None; entry.kernels.len()];
-    for (kernel, call) in entry.kernel_calls() {
-        let (Some(slot), Some(symbol)) = (kernels.get_mut(kernel), entry.kernels.get(kernel))
-        else {
+fn kernels<'cx>(asm: &Assembler<'cx, '_>, code: &Code) -> Result<Vec<Option<FunctionValue<'cx>>>> {
+    let mut kernels = vec![None; code.kernels.len()];
+    for (kernel, call) in code.kernel_calls() {
+        let (Some(slot), Some(symbol)) = (kernels.get_mut(kernel), code.kernels.get(kernel)) else {
             return Problem::malformed("a call of no kernel");
         };
         if slot.is_none() {

@@ -1,4 +1,4 @@
-//! The functions that run a whole model, and that say how large what it needs is.
+//! The functions that run whole models, and that say how large what they need is.
 //!
 //! ```c
 //! int32_t tenon_main(const DLTensor *inputs, DLTensor *outputs, void *workspace,
@@ -12,6 +12,8 @@
 //! `tenon_sizes` checks the inputs alone. It writes the extents of all outputs, one after the other, and the bytes of the
 //! workspace; either place may be null. An extent that is found by `tenon_main` is the largest that it may be, and `tenon_main`
 //! writes what it is into the shape of the output.
+//!
+//! Each function that callers call is such a pair, of names of its own. What they call is there once for all.
 
 use std::ops::Range;
 
@@ -37,35 +39,38 @@ use crate::{
         LlvmError,
         attributes::{Pointer, decorate_pointer},
     },
-    plan::{
-        Action, Body, Call, Callee, ENTRY_SYMBOL, Entry, Routine, SIZES_SYMBOL, Size, SizeStep,
-    },
+    plan::{Action, Body, Call, Callee, Code, Entry, Routine, Size, SizeStep},
     runtime::status::Failure,
     target::Target,
 };
 
+/// What the module is called.
+const NAME: &str = "tenon_main";
+
 /// The module that holds the functions.
-pub fn build_entry<'cx>(
+pub fn build_code<'cx>(
     cx: &'cx Context,
     target: &Target,
-    entry: &Entry,
+    code: &Code,
 ) -> std::result::Result<Module<'cx>, BackendError> {
     let check = layout(target).check();
     let text = MemoryBuffer::create_from_memory_range_copy(check.as_bytes(), "check");
     let module = cx.create_module_from_ir(text).map_err(|error| LlvmError::InvalidModule {
-        unit: ENTRY_SYMBOL.to_owned(),
+        unit: NAME.to_owned(),
         message: error.to_string(),
     })?;
-    module.set_name(ENTRY_SYMBOL);
+    module.set_name(NAME);
     let asm = Assembler { cx, module: &module, builder: cx.create_builder(), target, mask: None };
-    build_sizes(&asm, entry)
-        .and_then(|()| build_functions(&asm, entry))
-        .map_err(|problem| problem.of(ENTRY_SYMBOL))?;
+    code.entries
+        .iter()
+        .try_for_each(|entry| build_sizes(&asm, entry))
+        .and_then(|()| build_functions(&asm, code))
+        .map_err(|problem| problem.of(NAME))?;
     Ok(module)
 }
 
 fn build_sizes<'cx>(asm: &Assembler<'cx, '_>, entry: &Entry) -> Result<()> {
-    let mut interface = Interface::new(asm, entry, SIZES_SYMBOL, 3)?;
+    let mut interface = Interface::new(asm, entry, &entry.sizes_symbol, 3)?;
     let [inputs, extents, workspace] = [0, 1, 2].map(|index| interface.param(index));
     interface.inputs(inputs?)?;
     interface.check_memory(entry.body.workspace)?;
@@ -92,16 +97,20 @@ fn write_numbers<'cx>(
     Ok(())
 }
 
-/// The functions that are called, and the one that runs the model.
-fn build_functions<'cx>(asm: &Assembler<'cx, '_>, entry: &Entry) -> Result<()> {
-    let callees = Callees::declare(asm, entry)?;
+/// The functions that are called, and those that callers call.
+fn build_functions<'cx>(asm: &Assembler<'cx, '_>, code: &Code) -> Result<()> {
+    let callees = Callees::declare(asm, code)?;
     let mut calls = 0;
-    for (number, routine) in entry.routines.iter().enumerate() {
+    for (number, routine) in code.routines.iter().enumerate() {
         let func = callees.get(Callee::Routine(number))?;
         build_routine(asm, &callees, routine, func, calls)?;
         calls += kernel_calls(&routine.body);
     }
-    build_main(asm, &callees, entry, calls)
+    for entry in &code.entries {
+        build_main(asm, &callees, entry, calls)?;
+        calls += kernel_calls(&entry.body);
+    }
+    Ok(())
 }
 
 fn kernel_calls(body: &Body) -> usize {
@@ -141,7 +150,7 @@ fn build_main<'cx>(
     entry: &Entry,
     calls: usize,
 ) -> Result<()> {
-    let mut interface = Interface::new(asm, entry, ENTRY_SYMBOL, 4)?;
+    let mut interface = Interface::new(asm, entry, &entry.symbol, 4)?;
     let [workspace, parallel] = [interface.param(2)?, interface.param(3)?];
     let inputs = interface.inputs(interface.param(0)?)?;
     let outputs = interface.outputs(interface.param(1)?)?;

@@ -1,12 +1,12 @@
-//! What a library exports around the entry function.
+//! What a library exports around its functions.
 //!
 //! ```c
-//! int32_t     <prefix>_run(const DLTensor *, DLTensor *, void *, const struct tenon_parallel *);
-//! int32_t     <prefix>_run_<interface>(…);               the same for who knows inputs and outputs
-//! int32_t     <prefix>_sizes(const DLTensor *, int64_t *, uint64_t *);
-//! uint64_t    <prefix>_workspace_size(void);             where it is the same for all inputs
-//! const char *<prefix>_info(void);                       the signature as JSON
-//! const struct tenon_library *tenon_library_info(void);  both, under a fixed name, of a library
+//! int32_t     <function>_run(const DLTensor *, DLTensor *, void *, const struct tenon_parallel *);
+//! int32_t     <function>_run_<interface>(…);             the same for who knows inputs and outputs
+//! int32_t     <function>_sizes(const DLTensor *, int64_t *, uint64_t *);
+//! uint64_t    <function>_workspace_size(void);           where it is the same for all inputs
+//! const char *<prefix>_info(void);                       what it says of itself, as JSON
+//! const struct tenon_library *tenon_library_info(void);  all of it under a fixed name, of a library
 //! ```
 
 use inkwell::{
@@ -14,15 +14,17 @@ use inkwell::{
     context::Context,
     module::{Linkage, Module},
     types::FunctionType,
-    values::{BasicMetadataValueEnum, BasicValue, BasicValueEnum, FunctionValue, GlobalValue},
+    values::{
+        BasicMetadataValueEnum, BasicValue, BasicValueEnum, FunctionValue, GlobalValue,
+        PointerValue,
+    },
 };
 
 use super::error::{BackendError, Problem, Result};
 use crate::{
     backend::{Front, llvm::attributes::decorate},
-    plan::{ENTRY_SYMBOL, SIZES_SYMBOL},
     runtime::describe::INFO_SECTION,
-    runtime::model::{LIBRARY_INFO, LIBRARY_VERSION},
+    runtime::functions::{LIBRARY_INFO, LIBRARY_VERSION},
     target::Target,
 };
 
@@ -46,17 +48,14 @@ fn build<'cx>(
     let pointer = cx.ptr_type(AddressSpace::default());
     let run_type = cx.i32_type().fn_type(&[pointer.into(); 4], false);
     let b = cx.create_builder();
-    let begin = |name: &str, ty: FunctionType<'cx>| {
-        let func = module.add_function(&format!("{}_{name}", front.prefix), ty, None);
+    let begin = |name: String, ty: FunctionType<'cx>| {
+        let func = module.add_function(&name, ty, None);
         decorate(func, target);
         b.position_at_end(cx.append_basic_block(func, "entry"));
         func
     };
-
     let sizes_type = cx.i32_type().fn_type(&[pointer.into(); 3], false);
-    let main = module.add_function(ENTRY_SYMBOL, run_type, None);
-    let sizes = module.add_function(SIZES_SYMBOL, sizes_type, None);
-    let forward = |name: &str, to: FunctionValue<'cx>| -> Result<FunctionValue<'cx>> {
+    let forward = |name: String, to: FunctionValue<'cx>| -> Result<FunctionValue<'cx>> {
         let func = begin(name, to.get_type());
         let args: Vec<BasicMetadataValueEnum<'cx>> =
             func.get_param_iter().map(BasicMetadataValueEnum::from).collect();
@@ -68,36 +67,54 @@ fn build<'cx>(
         };
         Ok(func)
     };
-    forward("run", main)?;
-    let run = forward(&format!("run_{}", front.interface), main)?;
-    let sizes = forward("sizes", sizes)?;
 
-    if let Some(workspace) = front.workspace {
-        begin("workspace_size", cx.i64_type().fn_type(&[], false));
-        b.build_return(Some(&cx.i64_type().const_int(workspace, false)))?;
+    let mut functions: Vec<[PointerValue<'cx>; 3]> = Vec::with_capacity(front.functions.len());
+    for function in front.functions {
+        let prefix = &function.prefix;
+        let main = module.add_function(&function.run, run_type, None);
+        let sizes = module.add_function(&function.sizes, sizes_type, None);
+        forward(format!("{prefix}_run"), main)?;
+        let run = forward(format!("{prefix}_run_{}", function.interface), main)?;
+        let sizes = forward(format!("{prefix}_sizes"), sizes)?;
+        if let Some(workspace) = function.workspace {
+            let ty = cx.i64_type().fn_type(&[], false);
+            begin(format!("{prefix}_workspace_size"), ty);
+            b.build_return(Some(&cx.i64_type().const_int(workspace, false)))?;
+        }
+        let name = constant(module, &cx.const_string(function.name.as_bytes(), true));
+        let [run, sizes] = [run, sizes].map(|it| it.as_global_value().as_pointer_value());
+        functions.push([name.as_pointer_value(), run, sizes]);
     }
 
     let text = constant(module, &cx.const_string(front.info.as_bytes(), true));
     if target.architecture().has_elf() {
         text.set_section(Some(INFO_SECTION));
     }
-    begin("info", pointer.fn_type(&[], false));
+    begin(format!("{}_info", front.prefix), pointer.fn_type(&[], false));
     b.build_return(Some(&text.as_pointer_value()))?;
 
     if !front.is_library {
         return Ok(());
     }
-    let fields: [BasicValueEnum<'cx>; 5] = [
+    let null = pointer.const_null();
+    let [_, run, sizes] = match functions.first() {
+        Some(&first) if front.has_default => first,
+        _ => [null; 3],
+    };
+    let entry = |it: &[PointerValue<'cx>; 3]| cx.const_struct(&it.map(Into::into), false);
+    let entries: Vec<_> = functions.iter().map(entry).collect();
+    let entry = cx.struct_type(&[pointer.into(); 3], false);
+    let table = constant(module, &entry.const_array(&entries));
+    let fields: [BasicValueEnum<'cx>; 6] = [
         cx.i32_type().const_int(u64::from(LIBRARY_VERSION), false).into(),
-        cx.i32_type().const_zero().into(),
+        cx.i32_type().const_int(functions.len() as u64, false).into(),
         text.as_pointer_value().into(),
-        run.as_global_value().as_pointer_value().into(),
-        sizes.as_global_value().as_pointer_value().into(),
+        run.into(),
+        sizes.into(),
+        table.as_pointer_value().into(),
     ];
     let library = constant(module, &cx.const_struct(&fields, false));
-    let func = module.add_function(LIBRARY_INFO, pointer.fn_type(&[], false), None);
-    decorate(func, target);
-    b.position_at_end(cx.append_basic_block(func, "entry"));
+    begin(LIBRARY_INFO.to_owned(), pointer.fn_type(&[], false));
     b.build_return(Some(&library.as_pointer_value()))?;
     Ok(())
 }

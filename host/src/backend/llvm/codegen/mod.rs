@@ -10,8 +10,8 @@
 //!
 //! [`device`] is the same for a program that the threads of a device run.
 //!
-//! [`entry`] is the function that runs a whole model by calling its programs, with what `interface` checks, and
-//! [`front`] what a library exports around it.
+//! [`entry`] has the functions that run whole models by calling programs, with what `interface` checks, and
+//! [`front`] what a library exports around them.
 
 mod access;
 mod actions;
@@ -48,6 +48,6 @@ mod value;
 
 pub use constants::build_constants;
 pub use device::{build_device_kernel, launch_shape};
-pub use entry::build_entry;
+pub use entry::build_code;
 pub use front::build_front;
 pub use kernel::{build_kernel, pipeline_for, scratch_of};

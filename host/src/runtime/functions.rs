@@ -1,0 +1,194 @@
+//! The functions of a library, by their names.
+//!
+//! ```ignore
+//! let library = Library::open("decoder.so".as_ref())?;
+//! let (prefill, decode) = (library.function("prefill")?, library.function("decode")?);
+//! ```
+//!
+//! They share code and constants, which stay while one of them does.
+
+use std::any::Any;
+use std::ffi::{CStr, c_char};
+use std::path::Path;
+use std::sync::Arc;
+
+use object::{Object, ObjectSymbol};
+
+use super::library::ExportedLibrary;
+use super::model::{Functions, Model, ModelError, RawRun, RawSizes};
+use super::signature::{LibraryInfo, Signature};
+use crate::io::Mapping;
+
+/// The fixed name under which a library describes itself.
+pub const LIBRARY_INFO: &str = "tenon_library_info";
+
+/// The version of [`RawLibrary`] that is written.
+pub const LIBRARY_VERSION: u32 = 3;
+
+/// `struct tenon_library`: what `tenon_library_info()` points to. Newer versions append fields.
+#[derive(Debug)]
+#[repr(C)]
+pub struct RawLibrary {
+    /// [`LIBRARY_VERSION`], or a smaller one of an older library, whose structure ends before the fields that came later.
+    pub version: u32,
+    /// How many functions there are; 0 before version 3, which had one.
+    pub count: u32,
+    /// What the library says of itself as JSON, a C string.
+    pub info: *const c_char,
+    /// The function that is meant where nobody names one; null where there is none.
+    pub run: Option<RawRun>,
+    /// Since version 2.
+    pub sizes: Option<RawSizes>,
+    /// Since version 3: all functions, that which is meant where nobody names one first.
+    pub functions: *const RawFunction,
+}
+
+/// `struct tenon_function`: a function of a library.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct RawFunction {
+    /// Its name in the module, a C string.
+    pub name: *const c_char,
+    pub run: Option<RawRun>,
+    pub sizes: Option<RawSizes>,
+}
+
+/// A library that is open, or code that was made in this process.
+#[derive(Clone)]
+pub struct Library {
+    info: LibraryInfo,
+    /// In the order of the info's.
+    functions: Vec<Functions>,
+    /// Keeps the code where it is.
+    code: Arc<dyn Any + Send + Sync>,
+}
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Library").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+impl Library {
+    /// The functions and what keeps them in memory.
+    ///
+    /// # Safety
+    /// The functions must be generated code of these signatures, as many in the same order, and stay where they are while
+    /// `code` lives.
+    pub unsafe fn new(
+        info: LibraryInfo,
+        functions: Vec<Functions>,
+        code: Arc<dyn Any + Send + Sync>,
+    ) -> Library {
+        Library { info, functions, code }
+    }
+
+    /// Opens a library. The file is looked at before anything of it runs, so that only libraries
+    /// made by Tenon are opened; whoever made the file decides what its code does.
+    pub fn open(path: &Path) -> Result<Library, ModelError> {
+        let not_ours =
+            |reason: &str| ModelError::NotALibrary { path: path.to_owned(), reason: reason.into() };
+        check_exports(path)?;
+        // SAFETY: the user names the library to run its code, and it has the mark of our linker
+        // step: it exports our function, and has no constructors of ours or others'.
+        let library = unsafe { ExportedLibrary::open(path) }?;
+        type Info = unsafe extern "C" fn() -> *const RawLibrary;
+        // SAFETY: the type of the function of this name in every library that we link.
+        let info: Info = unsafe { library.function(LIBRARY_INFO) }?;
+        // SAFETY: it takes nothing and gives the address of a constant.
+        let raw = unsafe { info() };
+        if raw.is_null() {
+            return Err(not_ours("it has no info"));
+        }
+        // SAFETY: it points at a constant of the library, which is open; all versions begin with these fields.
+        let (version, text) = unsafe { ((*raw).version, (*raw).info) };
+        if !(1..=LIBRARY_VERSION).contains(&version) || text.is_null() {
+            let newest = LIBRARY_VERSION;
+            return Err(not_ours(&format!("its version is {version}, not up to {newest}")));
+        }
+        // SAFETY: not null, and a C string in every library of these versions.
+        let text = unsafe { CStr::from_ptr(text) };
+        let info = LibraryInfo::from_json(text.to_bytes())
+            .map_err(|error| not_ours(&format!("its metadata is broken: {error}")))?;
+        // SAFETY: a constant of the library, whose structure is that of its version.
+        let functions = unsafe { functions_of(raw) };
+        match functions {
+            Some(functions) if functions.len() == info.functions.len() => {
+                // SAFETY: the signatures are those of the functions, and the library stays open.
+                Ok(unsafe { Library::new(info, functions, Arc::new(library)) })
+            }
+            _ => Err(not_ours("it has other functions than it says")),
+        }
+    }
+
+    /// Inputs, outputs and memory of all functions, that which is meant where nobody names one first.
+    pub fn functions(&self) -> &[Signature] {
+        &self.info.functions
+    }
+
+    /// What the library says of itself.
+    pub fn info(&self) -> &LibraryInfo {
+        &self.info
+    }
+
+    /// The function that is meant where nobody names one: `main`, or the only one.
+    pub fn main(&self) -> Result<Model, ModelError> {
+        match self.info.has_default {
+            true => self.at(0),
+            false => Err(ModelError::NoDefault { found: self.names() }),
+        }
+    }
+
+    /// The function of a name.
+    pub fn function(&self, name: &str) -> Result<Model, ModelError> {
+        let mut functions = self.info.functions.iter();
+        match functions.position(|function| function.function == name) {
+            Some(at) => self.at(at),
+            None => Err(ModelError::NoFunction { name: name.to_owned(), found: self.names() }),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.info.functions.iter().map(|function| function.function.clone()).collect()
+    }
+
+    fn at(&self, at: usize) -> Result<Model, ModelError> {
+        let (signature, functions) = (self.info.functions[at].clone(), self.functions[at]);
+        // SAFETY: by the contract of `new` these belong together, and stay while the code does.
+        Ok(unsafe { Model::new(signature, functions, self.code.clone()) })
+    }
+}
+
+/// The functions of a library; nothing where one is missing.
+///
+/// # Safety
+/// `raw` points at the structure of a library that is open, as its version has it.
+unsafe fn functions_of(raw: *const RawLibrary) -> Option<Vec<Functions>> {
+    // SAFETY: by contract; all versions have these fields.
+    let (version, count, run) = unsafe { ((*raw).version, (*raw).count, (*raw).run) };
+    if version < 3 {
+        // SAFETY: a library of version 2 has the field.
+        let sizes = if version < 2 { None } else { unsafe { (*raw).sizes } };
+        return Some(vec![Functions { run: run?, sizes }]);
+    }
+    // SAFETY: a library of version 3 has the field.
+    let functions = unsafe { (*raw).functions };
+    if functions.is_null() {
+        return None;
+    }
+    // SAFETY: a constant of the library with so many elements.
+    let functions = unsafe { std::slice::from_raw_parts(functions, count as usize) };
+    functions.iter().map(|it| Some(Functions { run: it.run?, sizes: it.sizes })).collect()
+}
+
+/// Refuses a file that does not export [`LIBRARY_INFO`], without running anything of it.
+fn check_exports(path: &Path) -> Result<(), ModelError> {
+    let not_ours = |reason: String| ModelError::NotALibrary { path: path.to_owned(), reason };
+    let bytes = Mapping::open(path)?;
+    let file = object::File::parse(&*bytes).map_err(|error| not_ours(error.to_string()))?;
+    let mut exports = file.dynamic_symbols().filter(|symbol| !symbol.is_undefined());
+    match exports.any(|symbol| symbol.name() == Ok(LIBRARY_INFO)) {
+        true => Ok(()),
+        false => Err(not_ours(format!("it has no function `{LIBRARY_INFO}`"))),
+    }
+}
