@@ -15,7 +15,8 @@
 //! function writes.
 //!
 //! A result is written to the caller's memory where that is possible: its storage becomes the output.
-//! Inputs, constants and what is returned twice are copied at the end.
+//! Inputs, constants and what is returned twice are copied at the end. A copy of an input to an output need not be one
+//! ([`in_place`]).
 //!
 //! A loop calls a function for each trip ([`loops`]).
 //! A graph function that is called becomes a routine: a function of the code that is given addresses and numbers
@@ -30,6 +31,7 @@ mod calls;
 mod entry;
 mod error;
 mod functions;
+mod in_place;
 mod loops;
 mod memory;
 mod public;
@@ -43,7 +45,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::ir::op_names::{
     ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_TIR, EXPECT, LOOP, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE,
-    MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW, vm,
+    MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL, MEMORY_VIEW, vm,
 };
 use crate::ir::{
     Args, Attrs, BodyView, Constant, Context, Cx, DimView, Expr, Function, Module, NodeSource,
@@ -396,6 +398,7 @@ impl<'a> Planner<'a> {
                 }
                 _ => malformed("what is expected is no tensor"),
             },
+            MEMORY_COPY => self.copy(args),
             MEMORY_KILL => Ok(self.tuple(Vec::new())),
             MAKE_CLOSURE => self.closure(args),
             BIND_DIMS => self.bind_dims(args, ty("ty")?, ty("most")?),

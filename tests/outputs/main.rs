@@ -10,4 +10,5 @@ mod house;
 mod objects;
 mod places;
 mod python;
+mod state;
 mod weights;

@@ -55,9 +55,21 @@ fn text(found: &Description) -> String {
             ("outputs", specs(outputs, |at| axes_found(signature, at))),
             ("workspace", workspace),
         ]);
+        if !signature.in_place.is_empty() {
+            rows.push(("in place", in_place(signature)));
+        }
     }
     rows.push(("symbols", found.symbols.join(", ")));
     labelled(&rows)
+}
+
+/// The inputs that a call updates in place, if it is given them as outputs as well.
+fn in_place(signature: &Signature) -> String {
+    let pair = |&[input, output]: &[usize; 2]| {
+        let (input, output) = (&signature.inputs[input], &signature.outputs[output]);
+        format!("{} as {}", input.name, output.name)
+    };
+    signature.in_place.iter().map(pair).collect::<Vec<_>>().join(", ")
 }
 
 /// The axes of an output whose extents a call finds.

@@ -4,8 +4,8 @@ use tenon_plugin_api::op::{OpAttrs, OpError};
 
 use crate::ir::op_names::vm;
 use crate::ir::op_names::{
-    ALLOC_TENSOR, EXPECT, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL,
-    MEMORY_VIEW,
+    ALLOC_TENSOR, EXPECT, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_COPY,
+    MEMORY_KILL, MEMORY_VIEW,
 };
 use crate::ir::{Context, Cx, DType, OpDef, Term, TermView, Terms, Type, TypeView};
 
@@ -50,6 +50,7 @@ pub(super) fn call_runtime(
             Some(_) => Ok(Value::unit()),
             None => Err(EvalProblem::WrongValue("a truth value", "something else")),
         },
+        MEMORY_COPY => copy(&args.next()?, &args.next()?),
         MEMORY_KILL | vm::KILL_OBJECT => {
             match args.next()? {
                 Value::Place(place) => place.storage.spoil(place.offset, place.len().unwrap_or(0)),
@@ -92,6 +93,18 @@ pub(super) fn call_runtime(
         },
         _ => Err(EvalProblem::NoEvaluation(op.name.to_owned())),
     }
+}
+
+fn copy(from: &Value, to: &Value) -> Step {
+    let (Some(tensor), Value::Place(place)) = (from.to_tensor(), to) else {
+        return Err(EvalProblem::WrongValue("a tensor in memory that can be written", to.kind()));
+    };
+    if (tensor.dtype(), tensor.shape()) != (place.dtype, &place.shape[..]) {
+        return Err(EvalProblem::WrongValue("a tensor of the same type", to.kind()));
+    }
+    let mut bytes = place.storage.lock();
+    bytes[place.offset..][..tensor.bytes().len()].copy_from_slice(tensor.bytes());
+    Ok(Value::unit())
 }
 
 fn shape_of(value: &Value) -> Step {

@@ -353,6 +353,7 @@ fn signature(entry: Entry, function: String, target: &Target) -> Signature {
         inputs: entry.inputs,
         outputs: entry.outputs,
         found: entry.found.iter().map(|it| [it.output, it.axis]).collect(),
+        in_place: entry.in_place,
     }
 }
 

@@ -49,7 +49,9 @@ impl Header<'_> {
                 Some(_) => (WORKSPACE, "PREFIX_workspace_size()"),
                 None => ("", "PREFIX_sizes()"),
             };
-            for part in [SIZES, workspace, &RUN.replace("SIZE", size)] {
+            let in_place = in_place(signature);
+            let run = RUN.replace("SIZE", size).replace("IN_PLACE", &in_place);
+            for part in [SIZES, workspace, &run] {
                 let part = part.replace("PREFIX", &function.prefix);
                 text.push_str(&part.replace("INTERFACE", &function.interface));
             }
@@ -176,6 +178,19 @@ struct tenon_library {
     text
 }
 
+/// What is said of inputs that are updated in place.
+fn in_place(signature: &Signature) -> String {
+    let pairs = signature.in_place.iter().map(|[input, output]| {
+        let name = comment(&signature.inputs[*input].name);
+        format!("\n   One buffer may be inputs[{input}], {name}, and outputs[{output}]: it is updated in place.")
+    });
+    let mut text: String = pairs.collect();
+    if !text.is_empty() {
+        text.push_str("\n  ");
+    }
+    text
+}
+
 /// Shapes and types as macros.
 fn constants(text: &mut String, upper: &str, signature: &Signature) {
     let _ = writeln!(text, "\n#define {upper}_NUM_INPUTS {}", signature.inputs.len());
@@ -221,7 +236,7 @@ const struct tenon_library *tenon_library_info(void);
 
 const RUN: &str = "
 /* Runs it. inputs and outputs are arrays of tensors, in the order above, contiguous and
-   row-major; outputs are written, and must not overlap anything else. workspace is as large as
+   row-major; outputs are written, and must not overlap anything else.IN_PLACE workspace is as large as
    SIZE says and is aligned to 64; it may be NULL when that is 0. parallel may
    be NULL: then the calling thread does it all. Several threads may call this at once, with a
    workspace each. The symbol says what inputs and outputs are: with other ones than those above

@@ -25,6 +25,8 @@ pub const MEMORY_ALLOC_TENSOR: &str = "memory.alloc_tensor";
 pub const MEMORY_VIEW: &str = "memory.view";
 /// Name of the operator that ends the life of a tensor or storage.
 pub const MEMORY_KILL: &str = "memory.kill";
+/// Name of the operator that copies the elements of a tensor to another one.
+pub const MEMORY_COPY: &str = "memory.copy";
 /// Ends the call where a truth value is false.
 pub const EXPECT: &str = "expect";
 /// Class of the object that a storage is.

@@ -1,12 +1,29 @@
 //! The end of planning: addresses for all tensors, names for inputs and outputs.
 
+use super::in_place::in_place;
+use super::memory::Home;
 use super::sizes::Size;
 use super::{
     Action, Arg, Base, Body, Call, Callee, Copy, Entry, EntryArgument, Find, FoundExtent, Place,
-    PlannedAction, PlannedCall, Planner, Step, Write,
+    PlannedAction, PlannedCall, Planner, Step, Tensor, Write,
 };
 use crate::ir::{DType, TermView, Type};
 use crate::runtime::signature::TensorSpec;
+
+/// The bytes of inputs; none of those that are sizes alone.
+fn inputs_of(tensors: &[Tensor], count: usize) -> Vec<Size> {
+    let mut bytes = vec![Size::Known(0); count];
+    for Tensor { memory, .. } in tensors {
+        // What is not a view comes first.
+        if let Home::Input(input) = memory.home
+            && memory.offset == 0
+            && bytes[input] == Size::Known(0)
+        {
+            bytes[input] = memory.bytes;
+        }
+    }
+    bytes
+}
 
 impl Planner<'_> {
     /// Addresses for all, and names for inputs and outputs.
@@ -32,8 +49,19 @@ impl Planner<'_> {
             self.rename(&mut inputs, "onnx.inputs");
             self.rename(&mut outputs, "onnx.outputs");
         }
-        let body = self.finish_body(results)?;
+        let mut body = self.finish_body(results)?;
+        let input_bytes = inputs_of(&self.tensors, inputs.len());
+        let output_bytes: Vec<Size> =
+            results.iter().map(|&tensor| self.tensors[tensor].memory.room).collect();
+        let is_same = |[input, output]: [usize; 2]| {
+            let (input, output) = (&inputs[input], &outputs[output]);
+            (input.dtype, &input.shape) == (output.dtype, &output.shape)
+        };
+        let in_place = in_place(&mut body.actions, [&input_bytes, &output_bytes], is_same);
         Ok(Entry {
+            in_place,
+            input_bytes,
+            output_bytes,
             inputs,
             outputs,
             body,
@@ -69,12 +97,12 @@ impl Planner<'_> {
             }
             PlannedAction::Copy(from, to) => {
                 let bytes = self.tensors[from].memory.bytes;
-                Action::Copy(Copy { from: self.place(from), to: self.place(to), bytes })
+                Action::Copy(Copy::new(self.place(from), self.place(to), bytes))
             }
             PlannedAction::Result(from, index) => {
                 let to = Place { base: Base::Output(index), offset: Size::Known(0) };
                 let bytes = self.tensors[from].memory.bytes;
-                Action::Copy(Copy { from: self.place(from), to, bytes })
+                Action::Copy(Copy::new(self.place(from), to, bytes))
             }
             PlannedAction::Agree(agreement) => Action::Agree(agreement),
             PlannedAction::Find { from, at, size } => {

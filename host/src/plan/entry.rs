@@ -37,6 +37,12 @@ pub struct Entry {
     pub found: Vec<FoundExtent>,
     /// What must hold of the numbers.
     pub agreements: Vec<Agreement>,
+    /// Inputs that are updated in place if the caller gives the same buffer as the output beside it. All else must be apart, which
+    /// is checked where there is one.
+    pub in_place: Vec<[usize; 2]>,
+    /// Bytes of the inputs and of the outputs.
+    pub input_bytes: Vec<Size>,
+    pub output_bytes: Vec<Size>,
 }
 
 /// What a function does.
@@ -247,4 +253,13 @@ pub struct Copy {
     pub from: Place,
     pub to: Place,
     pub bytes: Size,
+    /// Whether both may be one place, of which nothing is copied.
+    pub unless_same: bool,
+}
+
+impl Copy {
+    /// Of places that are apart.
+    pub(super) fn new(from: Place, to: Place, bytes: Size) -> Copy {
+        Copy { from, to, bytes, unless_same: false }
+    }
 }

@@ -154,6 +154,11 @@ impl Memory {
         Ok((PlannedTensor { home, offset, bytes, room, unit }, agreement))
     }
 
+    /// Whether the function may write a tensor: it made its memory.
+    pub(super) fn is_writable(&self, tensor: PlannedTensor) -> bool {
+        matches!(tensor.home, Home::Storage(_))
+    }
+
     /// Makes the storage of `tensor` the caller's output `index`, so that nothing has to be copied; see
     /// [`give`](Self::give).
     pub(super) fn give_to_output(&mut self, tensor: PlannedTensor, index: usize) -> bool {

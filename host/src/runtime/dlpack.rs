@@ -197,6 +197,11 @@ impl Argument<'_> {
     pub fn as_ptr(&self) -> *const RawTensor {
         &raw const self.raw
     }
+
+    /// What the function sees, for as long as what is borrowed is there.
+    pub(super) fn raw(&self) -> RawTensor {
+        self.raw
+    }
 }
 
 fn argument<'a>(data: *mut u8, shape: &'a [i64], dtype: DataType) -> Argument<'a> {

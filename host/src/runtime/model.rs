@@ -59,6 +59,8 @@ pub enum ModelError {
     UnknownInput { name: String, inputs: Vec<TensorSpec> },
     #[error("input {0} is missing")]
     MissingInput(TensorSpec),
+    #[error("the model updates {} inputs in place ({}), and {found} buffers are given", .updated.len(), specs(.updated))]
+    State { found: usize, updated: Vec<TensorSpec> },
     #[error("no memory: {0}")]
     Memory(#[from] TensorError),
     #[error("{0} cannot be held in an array of this kind")]
@@ -227,11 +229,71 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         inputs: &[TensorRef<'_>],
         pool: Option<&ThreadPool>,
     ) -> Result<&[TensorBuffer], ModelError> {
-        self.model.check(inputs)?;
-        let shapes: Vec<&[i64]> = inputs.iter().map(TensorRef::shape).collect();
-        let inputs: Vec<Argument<'_>> = inputs.iter().map(TensorRef::as_argument).collect();
+        self.run_with(inputs, &[], pool)?;
+        Ok(&self.outputs)
+    }
+
+    /// Runs the model with inputs that it updates in place: `state` has one buffer for each pair of
+    /// [`Signature::in_place`], in their order, and `inputs` the others. Of outputs that are updated inputs nothing is written
+    /// anywhere else.
+    pub fn run_in_place(
+        &mut self,
+        inputs: &[TensorRef<'_>],
+        state: &mut [TensorBuffer],
+        pool: Option<&ThreadPool>,
+    ) -> Result<&[TensorBuffer], ModelError> {
+        let pairs = self.model.signature.in_place.clone();
+        if state.len() != pairs.len() {
+            let updated = pairs.iter().map(|pair| self.model.inputs()[pair[0]].clone());
+            return Err(ModelError::State { found: state.len(), updated: updated.collect() });
+        }
+        for (&[_, output], buffer) in pairs.iter().zip(&mut *state) {
+            std::mem::swap(&mut self.outputs[output], buffer);
+        }
+        let result = self.run_with(inputs, &pairs, pool);
+        for (&[_, output], buffer) in pairs.iter().zip(state) {
+            std::mem::swap(&mut self.outputs[output], buffer);
+        }
+        result.map(|()| &self.outputs[..])
+    }
+
+    /// All inputs in order, where those of `pairs` are outputs.
+    fn with_state<'r>(
+        &'r self,
+        inputs: &[TensorRef<'r>],
+        pairs: &[[usize; 2]],
+    ) -> Vec<TensorRef<'r>> {
+        if pairs.is_empty() {
+            return inputs.to_vec();
+        }
+        let mut given = inputs.iter().copied();
+        let count = self.model.inputs().len();
+        let of = |index| pairs.iter().find(|pair| pair[0] == index);
+        let input = |index| match of(index) {
+            Some(&[_, output]) => Some(self.outputs[output].as_ref()),
+            None => given.next(),
+        };
+        let all: Vec<TensorRef<'r>> = (0..count).map_while(input).collect();
+        // One too many is counted as such.
+        all.into_iter().chain(given).collect()
+    }
+
+    fn run_with(
+        &mut self,
+        inputs: &[TensorRef<'_>],
+        pairs: &[[usize; 2]],
+        pool: Option<&ThreadPool>,
+    ) -> Result<(), ModelError> {
+        let given = self.with_state(inputs, pairs);
+        self.model.check(&given)?;
+        // They lead to what is borrowed, and to outputs that stay where they are.
+        let raw_of = |given: &[TensorRef<'_>]| -> Vec<RawTensor> {
+            given.iter().map(|input| input.as_argument().raw()).collect()
+        };
+        let mut raw = raw_of(&given);
         if !self.is_static {
-            self.resize(&inputs, &shapes)?;
+            self.resize(&raw, inputs, pairs)?;
+            raw = raw_of(&self.with_state(inputs, pairs));
         }
         let mut outputs: Vec<Argument<'_>> = Vec::with_capacity(self.outputs.len());
         let mut rest = &mut self.extents[..];
@@ -244,38 +306,50 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         let parallel = pool.map_or(std::ptr::null(), |pool| std::ptr::from_ref(pool.raw()));
         // SAFETY: as many inputs and outputs as the function has, of its types and shapes, which
         // `check` and `context` have seen to; `Argument` is laid out as `DLTensor`. Outputs and
-        // workspace are ours alone, of the size and alignment that the function wants. The pool
-        // is borrowed, so it lives.
+        // workspace are ours alone, of the size and alignment that the function wants, but for outputs that
+        // are inputs as well, as the function allows for these pairs. The pool is borrowed, so it lives.
         let status = unsafe {
             (self.model.functions.run)(
-                inputs.as_ptr().cast(),
+                raw.as_ptr(),
                 outputs.as_mut_ptr().cast(),
                 self.workspace.bytes_mut().as_mut_ptr().cast(),
                 parallel,
             )
         };
         match read_status(status) {
-            None => {
-                if !self.model.signature.found.is_empty() {
-                    self.shape_outputs()?;
-                }
-                Ok(&self.outputs)
-            }
-            Some(failure) => Err(ModelError::Failed(self.describe(status, failure, &shapes))),
+            None if self.model.signature.found.is_empty() => Ok(()),
+            None => self.shape_outputs(),
+            Some(failure) => Err(self.failed(status, failure, inputs, pairs)),
         }
     }
 
+    fn failed(
+        &self,
+        status: i32,
+        failure: (Option<Failure>, Option<usize>),
+        inputs: &[TensorRef<'_>],
+        pairs: &[[usize; 2]],
+    ) -> ModelError {
+        let given = self.with_state(inputs, pairs);
+        let shapes: Vec<&[i64]> = given.iter().map(TensorRef::shape).collect();
+        ModelError::Failed(self.describe(status, failure, &shapes))
+    }
+
     /// Makes outputs and workspace as large as these inputs want them.
-    fn resize(&mut self, inputs: &[Argument<'_>], shapes: &[&[i64]]) -> Result<(), ModelError> {
+    fn resize(
+        &mut self,
+        raw: &[RawTensor],
+        inputs: &[TensorRef<'_>],
+        pairs: &[[usize; 2]],
+    ) -> Result<(), ModelError> {
         let Some(sizes) = self.model.functions.sizes else {
             return Err(ModelError::Failed("it does not say how large its outputs are".to_owned()));
         };
         let mut bytes = 0;
         // SAFETY: as many inputs as the function has; `extents` has room for those of all outputs.
-        let status =
-            unsafe { sizes(inputs.as_ptr().cast(), self.extents.as_mut_ptr(), &raw mut bytes) };
+        let status = unsafe { sizes(raw.as_ptr(), self.extents.as_mut_ptr(), &raw mut bytes) };
         if let Some(failure) = read_status(status) {
-            return Err(ModelError::Failed(self.describe(status, failure, shapes)));
+            return Err(self.failed(status, failure, inputs, pairs));
         }
         let length = self.workspace.shape().first().copied().unwrap_or(0);
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -300,6 +374,11 @@ impl<M: Deref<Target = Model>> RunContext<M> {
     pub fn take_outputs(&mut self) -> Result<Vec<TensorBuffer>, ModelError> {
         let next = self.model.empty_outputs()?;
         Ok(std::mem::replace(&mut self.outputs, next))
+    }
+
+    /// Bytes of the workspace that it has.
+    pub fn workspace_size(&self) -> usize {
+        self.workspace.bytes().len()
     }
 
     /// The outputs of the last run.

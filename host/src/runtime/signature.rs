@@ -8,6 +8,7 @@
 //! An extent that each call may choose is a text, `"n"` or `"2*n + 1"`. Where there is one, the size of the workspace is
 //! null, and the function that tells sizes says it for inputs of given shapes. `"found": [[0, 1]]` says that the extent of axis 1 of
 //! output 0 depends on elements: a caller is told how large it is at most, and what it is when the call has been made.
+//! `"in_place": [[3, 0]]` says that one buffer may be given as input 3 and as output 0, and is updated then.
 //!
 //! A library of several functions has all of them in a list besides, and where none of them is meant when nobody names one,
 //! nothing but the list:
@@ -41,6 +42,9 @@ pub struct Signature {
     /// The extents that a call finds, each by its output and axis.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<[usize; 2]>,
+    /// Inputs that a call updates in place if it is given the same buffer as the output beside each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_place: Vec<[usize; 2]>,
 }
 
 /// What a library says of itself.
@@ -221,6 +225,7 @@ mod tests {
             inputs: vec![x.clone()],
             outputs: vec![],
             found: vec![],
+            in_place: vec![],
         };
         let text = serde_json::to_string(&signature).unwrap();
         assert!(text.contains(r#""dtype":"bf16","shape":[2,"2*n"]"#), "{text}");

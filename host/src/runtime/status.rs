@@ -43,6 +43,7 @@ failures! {
     Trips = 12 "TENON_ERROR_TRIPS" "a loop has ended before each trip gave its row of the result",
     Value = 13 "TENON_ERROR_VALUE" "an element of the tensor is no size: it is below zero, or too large",
     Expected = 14 "TENON_ERROR_EXPECTED" "a value that the model is given is none that it is made for",
+    Alias = 15 "TENON_ERROR_ALIAS" "the memory of the tensor is that of another one, too, where that is not allowed",
 }
 
 impl Failure {

@@ -87,7 +87,7 @@ impl<'a> GraphRoles<'a> {
             "reshape" | "memory.view" | "memory.alloc_tensor" | "make_closure" => {
                 Role::new(false, Operands::Alias)
             }
-            "memory.kill" => Role::new(false, Operands::Use),
+            "memory.kill" | "memory.copy" => Role::new(false, Operands::Use),
             _ => Role::new(true, Operands::Use),
         })
     }

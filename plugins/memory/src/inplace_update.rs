@@ -18,8 +18,20 @@
 //! The argument is memory that the function made, or a view of it; this call is the last that may touch it, has it
 //! as an argument once, and has a result of the same type that nothing touched before. Parameters and constants are
 //! never written.
+//!
+//! A program that begins with a copy of an argument, such as one that puts rows into a cache, computes the same without it in
+//! memory that has the argument's elements already. Where the argument is a parameter that nothing else reads, and the result is
+//! one of a public function, the copy stands apart:
+//!
+//! ```ir
+//! %done: () = @put(%cache, %rows, %new)       =>       %copied: () = memory.copy(%cache, %new)
+//!                                                      %done: () = @put_inplace(%rows, %new)
+//! ```
+//!
+//! A caller who gives one buffer as the parameter and as the result has it updated in place: then nothing is copied.
 
 mod program;
+mod state;
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,6 +39,7 @@ use tenon_plugin_api::ir::LetView;
 use tenon_plugin_api::prelude::*;
 
 use program::{Overwrite, overwrites};
+use state::updated_parameters;
 
 use crate::lifetimes::lifetimes;
 use crate::roles::Roles;
@@ -47,8 +60,13 @@ fn inplace_update(mut module: Module, cx: &PassContext) -> Result<Module> {
     module.map_functions(cx, |module, _, func| {
         let Some(block) = func.result() else { return Ok(func) };
         let View::Let(bindings) = func.view().view(block) else { return Ok(func) };
-        let updates = Updates::find(func.view(), bindings, module, &mut programs, cx);
-        if updates.calls.is_empty() {
+        let mut updates = Updates::find(func.view(), bindings, module, &mut programs, cx);
+        if !func.is_private() {
+            updates.copied = updated_parameters(func.view(), bindings, |name| {
+                programs.overwrites(name, module).to_vec()
+            });
+        }
+        if updates.calls.is_empty() && updates.copied.is_empty() {
             return Ok(func);
         }
         let mut rw = func.edit();
@@ -57,7 +75,14 @@ fn inplace_update(mut module: Module, cx: &PassContext) -> Result<Module> {
                 rw.replace(var, memory);
                 return Ok(());
             }
-            let value = match updates.calls.get(&value) {
+            if let Some(overwrite) = updates.copied.get(&value) {
+                let operands = rw.body().operands(value).to_vec();
+                let [from, to] = [overwrite.input, overwrite.output].map(|at| operands[1 + at]);
+                let copy = rw.call_op("memory.copy", &[from, to], Attrs::NONE);
+                list.bind_new(rw, is_dataflow, "copied", copy);
+            }
+            let update = updates.calls.get(&value).or(updates.copied.get(&value));
+            let value = match update {
                 Some(overwritten) => programs.call(rw, module, value, *overwritten)?,
                 None => value,
             };
@@ -77,6 +102,8 @@ struct Updates {
     calls: HashMap<Expr, Overwrite>,
     /// The variables of results that are not made any more, and what stands for them.
     written_over: HashMap<Expr, Expr>,
+    /// The calls that put something into a copy of a parameter.
+    copied: HashMap<Expr, Overwrite>,
 }
 
 /// Memory that a binding makes.
@@ -186,6 +213,18 @@ impl Programs {
         let root = program.view().root();
         let mut operands: Vec<Expr> = rw.body().operands_keeping_binders(root).collect();
         let (written, read) = (operands[overwrite.output], operands.remove(overwrite.input));
+        if overwrite.is_copied
+            && let View::PrimFunc { body, .. } = program.view().view(root)
+            && let View::Seq(statements) = program.view().view(body)
+        {
+            // Of elements that are there.
+            let rest = statements.skip(1).to_vec();
+            let last = operands.len() - 1;
+            operands[last] = match *rest.as_slice() {
+                [only] => only,
+                _ => rw.rebuild(body, &rest),
+            };
+        }
         let inplace = rw.rebuild(root, &operands);
         rw.replace(read, written);
         rw.set_root(inplace);

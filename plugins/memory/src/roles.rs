@@ -13,6 +13,7 @@ pub(crate) struct Roles<'a> {
     storage: Symbol,
     tensor_in_storage: Symbol,
     view: Symbol,
+    copy: Symbol,
     kill: Symbol,
     closure: Symbol,
     repeat: Symbol,
@@ -29,6 +30,7 @@ impl<'a> Roles<'a> {
             storage: cx.symbol("memory.alloc_storage"),
             tensor_in_storage: cx.symbol("memory.alloc_tensor"),
             view: cx.symbol("memory.view"),
+            copy: cx.symbol("memory.copy"),
             kill: cx.symbol("memory.kill"),
             closure: cx.symbol("make_closure"),
             repeat: cx.symbol("loop"),
@@ -55,7 +57,9 @@ impl<'a> Roles<'a> {
                     Role::new(true, Operands::Alias)
                 }
                 View::Op { name } if name == self.view => Role::new(false, Operands::Alias),
-                View::Op { name } if name == self.kill => Role::new(false, Operands::Use),
+                View::Op { name } if name == self.kill || name == self.copy => {
+                    Role::new(false, Operands::Use)
+                }
                 // Its result may be what it was given to carry.
                 View::Op { name } if name == self.repeat => Role::new(false, Operands::AliasAll),
                 View::Op { name } if name == self.closure => Role::new(false, Operands::Alias),

@@ -266,7 +266,13 @@ fn prefixes_are_names_in_c() {
 }
 
 /// Compiles and runs a C program that is linked with the library; false when there is no compiler.
-fn run_c(directory: &Path, library: &Path, code: &str, compiler: &str, flags: &[&str]) -> bool {
+pub(super) fn run_c(
+    directory: &Path,
+    library: &Path,
+    code: &str,
+    compiler: &str,
+    flags: &[&str],
+) -> bool {
     let (source, program) = (directory.join("main.c"), directory.join("main"));
     std::fs::write(&source, code).unwrap();
     let compiled = Command::new(compiler)

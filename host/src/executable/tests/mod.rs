@@ -5,6 +5,7 @@ mod choices;
 mod dynamic;
 mod entry;
 mod foreign;
+mod in_place;
 mod library;
 mod loops;
 mod random;

@@ -10,7 +10,7 @@ use super::RuntimeOp;
 use crate::infer::{fits, instantiate};
 use crate::ir::op_names::{
     ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_SCALAR, CALL_TIR, EXPECT, EXTERN_CLASS, LOOP,
-    MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL, MEMORY_VIEW,
+    MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL, MEMORY_VIEW,
     STORAGE_CLASS,
 };
 use crate::ir::{Context, Cx, DType, Dim, DimBindings, DimView, Type, TypeView, substitute};
@@ -177,6 +177,17 @@ pub(super) static OPERATORS: &[RuntimeOp] = &[
     },
     RuntimeOp {
         schema: OpSchema {
+            name: MEMORY_COPY,
+            summary: "Writes the elements of its first argument to the memory of the second, a tensor of the same type",
+            args: Arity::exactly(2),
+            effect: OpEffect::Any,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: copy,
+    },
+    RuntimeOp {
+        schema: OpSchema {
             name: EXPECT,
             summary: "Ends the call with an error where its argument, a bool[], is false",
             args: Arity::exactly(1),
@@ -200,6 +211,17 @@ pub(super) static OPERATORS: &[RuntimeOp] = &[
 ];
 
 const TY: AttrDef = attr("ty", AttrKind::Type, AttrDefault::Required, "type of the tensor");
+
+fn copy(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let (from, to) = (cx.arg(0)?, cx.arg(1)?);
+    if cx.terms().tensor(from).is_none() {
+        return Err(cx.wrong_arg(0, "a tensor of known rank"));
+    }
+    match from == to {
+        true => Ok(cx.tuple_type(&[])),
+        false => Err(cx.wrong_arg(1, &format!("a {}", cx.terms().type_text(from)))),
+    }
+}
 
 fn expect(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
     match cx.terms().static_tensor(cx.arg(0)?) {

@@ -1,5 +1,7 @@
 //! Which results a tensor program can write over which arguments.
 
+use std::collections::HashMap;
+
 use tenon_plugin_api::ir::Args;
 use tenon_plugin_api::prelude::*;
 
@@ -12,6 +14,8 @@ pub(super) struct Overwrite {
     pub(super) input: usize,
     /// The number of the parameter that is written.
     pub(super) output: usize,
+    /// Whether the program begins with a copy of what is read, and does not read it again.
+    pub(super) is_copied: bool,
 }
 
 /// What a program can write over what.
@@ -38,10 +42,67 @@ pub(super) fn overwrites(body: BodyView<'_>) -> Option<Vec<Overwrite>> {
             let read = params.at(input);
             let is_same_type = body.ty(read) == body.ty(written);
             let loads = uses.loads_within(read, store).filter(|_| is_same_type)?;
-            loads.iter().all(&mut is_at_place).then_some(Overwrite { input, output })
+            let is_update = loads.iter().all(&mut is_at_place);
+            is_update.then_some(Overwrite { input, output, is_copied: false })
         }));
     }
+    found.extend(copy_at_the_beginning(body, params, inputs, &uses));
     Some(found)
+}
+
+/// What a program copies in its first statement, all of it, and then never reads.
+fn copy_at_the_beginning(
+    body: BodyView<'_>,
+    params: Args<'_>,
+    inputs: usize,
+    uses: &Uses,
+) -> Option<Overwrite> {
+    let View::PrimFunc { body: root, .. } = body.view(body.root()) else { return None };
+    let View::Seq(statements) = body.view(root) else { return None };
+    let mut loops: HashMap<Expr, Expr> = HashMap::new();
+    let mut values: HashMap<Expr, Expr> = HashMap::new();
+    let mut stmt = statements.get(0).filter(|_| statements.len() > 1)?;
+    loop {
+        stmt = match body.view(stmt) {
+            View::For { var, min, extent, body: inner, .. } => {
+                let View::Int(0) = body.view(min) else { return None };
+                loops.insert(var, extent);
+                inner
+            }
+            View::Block(block) => {
+                let iters = block.iters.to_vec();
+                values.extend(iters.chunks_exact(2).map(|iter| (iter[0], iter[1])));
+                block.body
+            }
+            View::Seq(only) if only.len() == 1 => only.at(0),
+            View::Store { .. } => break,
+            _ => return None,
+        };
+    }
+    let View::Store { buffer: to, value, indices } = body.view(stmt) else { return None };
+    let View::Load { buffer: from, indices: places } = body.view(value) else { return None };
+    let number = |buffer| params.iter().position(|param| param == buffer);
+    let (input, output) = (number(from)?, number(to)?);
+    let read = uses.of[from].as_ref()?;
+    let is_only = read.is_known && read.stores.is_empty() && read.loads == [value];
+    let (_, dims) = body.terms().tensor(body.ty(to)?)?;
+    let is_right = input < inputs && output >= inputs && is_only && body.ty(from) == body.ty(to);
+    if !is_right || !indices.iter().eq(places.iter()) || indices.len() != dims.len() {
+        return None;
+    }
+    // Each index is a loop of its own over all of its axis, and there are no others.
+    for (index, &dim) in indices.iter().zip(dims) {
+        let var = values.get(&index).copied().unwrap_or(index);
+        let is_all = match body.view(loops.remove(&var)?) {
+            View::Int(extent) => body.terms().dim_value(dim) == Some(extent),
+            View::Prim { dim: extent } => extent == dim,
+            _ => false,
+        };
+        if !is_all {
+            return None;
+        }
+    }
+    loops.is_empty().then_some(Overwrite { input, output, is_copied: true })
 }
 
 /// The indices of a store to `buffer`, and how far apart neighbours are.

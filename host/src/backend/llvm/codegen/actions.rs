@@ -76,8 +76,14 @@ impl<'cx, 'a> Actions<'cx, 'a> {
 
     fn copy(&self, copy: &Copy) -> Result<()> {
         let (from, to) = (self.address(copy.from)?, self.address(copy.to)?);
-        let bytes = self.frame.size(copy.bytes)?;
-        self.frame.asm.builder.build_memcpy(to, 1, from, 1, bytes)?;
+        let mut bytes = self.frame.size(copy.bytes)?;
+        let (asm, b) = (self.frame.asm, &self.frame.asm.builder);
+        if copy.unless_same {
+            let [from, to] = [from, to].map(|it| b.build_ptr_to_int(it, asm.cx.i64_type(), ""));
+            let is_same = b.build_int_compare(IntPredicate::EQ, from?, to?, "")?;
+            bytes = b.build_select(is_same, asm.index(0), bytes, "")?.into_int_value();
+        }
+        b.build_memcpy(to, 1, from, 1, bytes)?;
         Ok(())
     }
 

@@ -149,6 +149,68 @@ exit:
                   [ 0, %data ], [ 1, %present ], [ %alignment, %aligned ]
   ret i32 %code
 }
+
+define internal i32 @tenon.apart(ptr %spans, i64 %inputs, i64 %count, ptr %mates) {
+entry:
+  br label %outputs
+
+outputs:
+  %output = phi i64 [ %inputs, %entry ], [ %output.next, %done ]
+  %is.end = icmp eq i64 %output, %count
+  br i1 %is.end, label %apart, label %others
+
+others:
+  %begin.at = getelementptr inbounds [2 x i64], ptr %spans, i64 %output
+  %begin = load i64, ptr %begin.at
+  %bytes.at = getelementptr inbounds i8, ptr %begin.at, i64 8
+  %bytes = load i64, ptr %bytes.at
+  %end = add i64 %begin, %bytes
+  %number = sub i64 %output, %inputs
+  %mate.at = getelementptr inbounds i64, ptr %mates, i64 %number
+  %mate = load i64, ptr %mate.at
+  br label %compare
+
+compare:
+  %other = phi i64 [ 0, %others ], [ %other.next, %next ]
+  %is.last = icmp eq i64 %other, %output
+  br i1 %is.last, label %done, label %other.one
+
+other.one:
+  %other.begin.at = getelementptr inbounds [2 x i64], ptr %spans, i64 %other
+  %other.begin = load i64, ptr %other.begin.at
+  %other.bytes.at = getelementptr inbounds i8, ptr %other.begin.at, i64 8
+  %other.bytes = load i64, ptr %other.bytes.at
+  %other.end = add i64 %other.begin, %other.bytes
+  %begins.before = icmp ult i64 %begin, %other.end
+  %other.before = icmp ult i64 %other.begin, %end
+  %overlaps = and i1 %begins.before, %other.before
+  %is.empty = icmp eq i64 %bytes, 0
+  %other.empty = icmp eq i64 %other.bytes, 0
+  %either.empty = or i1 %is.empty, %other.empty
+  %is.mate = icmp eq i64 %other, %mate
+  %is.same = icmp eq i64 %begin, %other.begin
+  %is.whole = and i1 %is.mate, %is.same
+  %is.allowed = or i1 %either.empty, %is.whole
+  %other.next = add i64 %other, 1
+  %is.not = xor i1 %is.allowed, true
+  %is.bad = and i1 %overlaps, %is.not
+  br i1 %is.bad, label %bad, label %next
+
+next:
+  br label %compare
+
+done:
+  %output.next = add i64 %output, 1
+  br label %outputs
+
+bad:
+  %argument = add i64 %output, 1
+  %argument.short = trunc i64 %argument to i32
+  ret i32 %argument.short
+
+apart:
+  ret i32 0
+}
 ";
 
 #[cfg(test)]

@@ -154,6 +154,9 @@ fn build_main<'cx>(
     let [workspace, parallel] = [interface.param(2)?, interface.param(3)?];
     let inputs = interface.inputs(interface.param(0)?)?;
     let outputs = interface.outputs(interface.param(1)?)?;
+    if !entry.in_place.is_empty() {
+        interface.check_apart(&inputs, &outputs)?;
+    }
     if entry.body.workspace != Size::Known(0) {
         let facts = Pointer { noalias: true, ..Pointer::default() };
         decorate_pointer(interface.func, 2, facts);

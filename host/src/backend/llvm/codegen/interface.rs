@@ -107,6 +107,46 @@ impl<'cx, 'a> Interface<'cx, 'a> {
         Ok(outputs)
     }
 
+    /// Checks that no output has a byte in common with anything else, but for one that is an input which is updated in place.
+    pub(super) fn check_apart(&self, inputs: &[Given<'cx>], outputs: &[Given<'cx>]) -> Result<()> {
+        let (asm, b) = (self.asm, &self.asm.builder);
+        let Some(apart) = asm.module.get_function("tenon.apart") else {
+            return Problem::malformed("the check of buffers is missing");
+        };
+        decorate(apart, asm.target);
+        let int = asm.cx.i64_type();
+        let sizes = self.entry.input_bytes.iter().chain(&self.entry.output_bytes);
+        let count = inputs.len() + outputs.len();
+        let spans = b.build_alloca(int.array_type(2 * count as u32), "")?;
+        for (at, (given, &bytes)) in inputs.iter().chain(outputs).zip(sizes).enumerate() {
+            let begin = b.build_ptr_to_int(given.data, int, "")?;
+            for (word, value) in [begin, self.size(bytes)?].into_iter().enumerate() {
+                let place = asm.element(spans, int.into(), asm.index((2 * at + word) as i64))?;
+                asm.store(place, value.into(), 8)?;
+            }
+        }
+        let mate = |output: usize| {
+            let pair = self.entry.in_place.iter().find(|pair| pair[1] == output);
+            asm.index(pair.map_or(-1, |pair| pair[0] as i64))
+        };
+        let mates = int.const_array(&(0..outputs.len()).map(mate).collect::<Vec<_>>());
+        let global = asm.module.add_global(mates.get_type(), None, "mates");
+        global.set_initializer(&mates);
+        global.set_constant(true);
+        global.set_linkage(Linkage::Private);
+        let numbers = [inputs.len(), count].map(|number| asm.index(number as i64).into());
+        let args = [spans.into(), numbers[0], numbers[1], global.as_pointer_value().into()];
+        let call = b.build_call(apart, &args, "")?.try_as_basic_value().basic();
+        let Some(BasicValueEnum::IntValue(argument)) = call else {
+            return Problem::malformed("the check of buffers has no result");
+        };
+        let zero = asm.cx.i32_type().const_zero();
+        let is_bad = b.build_int_compare(IntPredicate::NE, argument, zero, "")?;
+        let argument = b.build_left_shift(argument, self.code(8), "")?;
+        let status = b.build_or(argument, self.code(Failure::Alias as i32), "")?;
+        self.fail_if(is_bad, status)
+    }
+
     /// Writes the extents of outputs that were found to where the caller has their shapes.
     pub(super) fn tell(&self, outputs: &[Given<'cx>]) -> Result<()> {
         for found in &self.entry.found {

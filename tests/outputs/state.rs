@@ -1,0 +1,93 @@
+//! A decoder whose caches are updated in place: the graph that PyTorch exports, the tokens that ONNX Runtime generates
+//! (`tests/models/make_decoder.py`).
+
+use std::path::Path;
+
+use serde::Deserialize;
+use tenon_host::executable::LinkForm;
+use tenon_host::io::Outputs;
+use tenon_host::runtime::dlpack::{DataType, TensorBuffer};
+use tenon_host::runtime::functions::Library;
+use tenon_host::runtime::model::Model;
+use tenon_host::runtime::signature::Extent;
+use tenon_host::session::{Dims, Installation, Options, Session};
+use tenon_host::target::Target;
+
+use crate::house::profile;
+
+#[derive(Deserialize)]
+struct Golden {
+    prompt: Vec<i64>,
+    tokens: Vec<i64>,
+}
+
+fn numbers(values: &[i64], shape: &[i64]) -> TensorBuffer {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    TensorBuffer::from_bytes(&bytes, shape, DataType::I64).unwrap()
+}
+
+fn largest(logits: &TensorBuffer) -> i64 {
+    let logits = logits.bytes().as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes));
+    let largest = logits.enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b));
+    largest.unwrap().0 as i64
+}
+
+/// The caches, which hold what must never be read.
+fn caches(model: &Model) -> Vec<TensorBuffer> {
+    let cache = |pair: &[usize; 2]| {
+        let spec = &model.inputs()[pair[0]];
+        let shape: Vec<i64> = spec.static_shape().expect("a cache has a bound");
+        let mut cache = TensorBuffer::zeros(&shape, DataType::F32).unwrap();
+        cache.bytes_mut().as_chunks_mut().0.fill(1e30f32.to_le_bytes());
+        cache
+    };
+    model.signature().in_place.iter().map(cache).collect()
+}
+
+#[test]
+fn a_decoder_generates_what_onnx_runtime_does_and_copies_no_cache() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let golden = std::fs::read(root.join("tests/models/goldens/decoder.json")).unwrap();
+    let Golden { prompt, tokens } = serde_json::from_slice(&golden).unwrap();
+    assert_eq!(tokens.len(), 200);
+
+    let registry = root.join("registry.toml");
+    let session = Session::open(&Installation::at(profile().join("tenon")), &[registry]).unwrap();
+    let model = session.read(&root.join("tests/models/decoder.onnx"), &Dims::new()).unwrap();
+    let target = Target::native().unwrap();
+    let made = session.compile(&model, &target, &Options::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("decoder.so");
+    made.export(&path, LinkForm::Library, None, Outputs::default()).unwrap();
+    let decoder = Library::open(&path).unwrap().main().unwrap();
+
+    // Keys and values of both layers; what is open is how many tokens a call has.
+    assert_eq!(decoder.signature().in_place, [[2, 1], [3, 2], [4, 3], [5, 4]]);
+    assert_eq!(decoder.inputs()[1].shape, [Extent::Symbolic("n".to_owned())]);
+    let mut state = caches(&decoder);
+    let places: Vec<*const u8> = state.iter().map(|cache| cache.bytes().as_ptr()).collect();
+    let (mut given, mut generated) = (prompt, Vec::<i64>::new());
+    let mut context = decoder.context().unwrap();
+    let mut done = 0;
+    while generated.len() < tokens.len() {
+        let count = given.len() as i64;
+        let inputs =
+            [numbers(&given, &[1, count]), numbers(&Vec::from_iter(done..done + count), &[count])];
+        let inputs = inputs.each_ref().map(TensorBuffer::as_ref);
+        let outputs = context.run_in_place(&inputs, &mut state, None).unwrap();
+        given = vec![largest(&outputs[0])];
+        generated.extend(&given);
+        done += count;
+    }
+    assert_eq!(generated, tokens);
+    assert!(state.iter().map(|cache| cache.bytes().as_ptr()).eq(places));
+    // What a token needs besides the caches has no room for one of them.
+    let mut context = decoder.context().unwrap();
+    let inputs = [numbers(&[1], &[1, 1]), numbers(&[0], &[1])];
+    context.run_in_place(&inputs.each_ref().map(TensorBuffer::as_ref), &mut state, None).unwrap();
+    let smallest = state.iter().map(|cache| cache.bytes().len()).min().unwrap();
+    assert!(context.workspace_size() < smallest, "{}", context.workspace_size());
+    // Rows that no call has written are as they were.
+    let rows = state[1].bytes().as_chunks().0;
+    assert_eq!(rows.last(), Some(&1e30f32.to_le_bytes()));
+}
