@@ -2,6 +2,7 @@
 
 pub mod backend;
 pub mod border;
+pub mod cache;
 pub mod check;
 pub mod cli;
 pub mod compare;

@@ -11,6 +11,7 @@
 //! are arguments, so one session compiles any number of models, on several threads at once. Nothing is printed and nothing
 //! of the process is changed; who wants to see what goes on brings a [`Watch`].
 
+mod cached;
 mod error;
 mod lower;
 mod model;
@@ -29,6 +30,7 @@ use crate::passes::{establishing, help_to_establish};
 use crate::registry::{Config, ConfigError, Guard, Registry, State};
 use crate::target::Target;
 
+pub use cached::{CachePlace, Cached, FileJob};
 pub use error::SessionError;
 pub use model::{Dims, Model};
 pub use options::{Options, Pipeline, ReproducerPlace, Validation};

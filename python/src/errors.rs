@@ -24,7 +24,7 @@ pub(crate) fn of_session(error: &SessionError) -> PyErr {
         }
         SessionError::Passes { .. } => "PassError",
         SessionError::Code { .. } | SessionError::Validate(_) => "CompileError",
-        SessionError::File(_) => "Error",
+        SessionError::Cache(_) | SessionError::File(_) => "Error",
     };
     exception(class, &error.to_diagnostics())
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use tenon_host::executable::CompileOptions;
+use tenon_host::executable::{CompileOptions, LinkForm};
 use tenon_host::passes::Pass;
 use tenon_host::runtime::dlpack::{DataType, TensorBuffer};
+use tenon_host::runtime::model::Model;
 use tenon_host::session::{
-    Dims, Installation, Observer, Options, Pipeline, Session, Validation, Watch,
+    Dims, FileJob, Installation, Observer, Options, Pipeline, Session, Validation, Watch,
 };
 use tenon_host::target::Target;
 
@@ -90,6 +91,34 @@ fn one_session_serves_several_threads() {
             assert_eq!(task.join().unwrap(), vec![3.0; length]);
         }
     });
+}
+
+#[test]
+fn a_session_compiles_files_to_files_and_may_keep_them() {
+    let (session, target, dims) = (session(), Target::native().unwrap(), Dims::new());
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("same.ir"), "fn @main(%x: f32[4]) {\n  ret %x\n}\n").unwrap();
+    let (model, output) = (at("same.ir"), at("same.so"));
+    let (model, output) = (model.as_path(), output.as_path());
+    let form = LinkForm::Library;
+    let job = FileJob { model, dims: &dims, target: &target, output, form, prefix: None };
+    let pass = Pass::get(session.registry(), "relax.Normalize").unwrap();
+    let cache = Options { cache: Some(at("cache")), ..options() };
+    // A pass that is a value has no name by which it could be known again.
+    let unnamed = Options { pipeline: Pipeline::Pass(pass), ..cache.clone() };
+    for (options, entries) in
+        [(&options(), None), (&unnamed, Some(0)), (&cache, Some(1)), (&cache, Some(1))]
+    {
+        session.compile_file(&job, options, &mut Watch::default()).unwrap();
+        let found = std::fs::read_dir(at("cache")).ok().map(Iterator::count);
+        assert_eq!(found, entries);
+        assert_eq!(Model::open(output).unwrap().inputs().len(), 1);
+        std::fs::remove_file(output).unwrap();
+    }
+    std::fs::remove_file(model).unwrap();
+    let error = session.compile_file(&job, &cache, &mut Watch::default()).unwrap_err();
+    assert!(error.to_string().contains("same.ir"), "{error}");
 }
 
 #[test]

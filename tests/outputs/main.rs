@@ -4,6 +4,7 @@
 
 mod arrays;
 mod atomic;
+mod cache;
 mod embedding;
 mod functions;
 mod house;

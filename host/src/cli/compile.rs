@@ -18,7 +18,7 @@ use crate::backend;
 use crate::executable::{LinkForm, header_path};
 use crate::io::{FileError, InputFiles, Outputs, is_stream};
 use crate::ir::Module;
-use crate::session::{Options, Session};
+use crate::session::{Cached, FileJob, Observer, Options, Session};
 use crate::target::Target;
 use crate::text::weights_path;
 
@@ -41,6 +41,9 @@ pub(super) struct CompileArgs {
     /// Bind a symbolic dimension
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
     dims: Vec<(String, i64)>,
+    /// A folder of what was compiled before: a library or an object that is there is not compiled again
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
     /// What to produce
     #[arg(long, value_enum, default_value_t = Emit::So)]
     emit: Emit,
@@ -77,6 +80,15 @@ impl Emit {
         }
     }
 
+    /// What is linked, where something is.
+    fn form(self) -> Option<LinkForm> {
+        match self {
+            Emit::Obj => Some(LinkForm::Object),
+            Emit::So => Some(LinkForm::Library),
+            Emit::Ir | Emit::Llvm | Emit::Asm | Emit::Ptx => None,
+        }
+    }
+
     /// What is written when the result goes to `output`.
     fn outputs(self, output: &Path) -> Vec<PathBuf> {
         let beside = match self {
@@ -98,17 +110,36 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
         return Err(Failure::new(format!("--emit ptx is for devices, and `{target}` is a {kind}"))
             .help("name one: --target nvptx"));
     }
-    progress.say(format!("reading {}", args.model.display()));
-    let model = session.read(&args.model, &args.dims.iter().cloned().collect())?;
+    let dims = args.dims.iter().cloned().collect();
     let output = match &args.output {
         Some(path) => path.clone(),
         None => default_output(&args.model, args.emit),
     };
+    let mut options = args.passes.options(&args.pipeline);
+    options.code.function.clone_from(&args.function);
+    let job = args.emit.form().map(|form| FileJob {
+        model: &args.model,
+        dims: &dims,
+        target: &target,
+        output: &output,
+        form,
+        prefix: args.prefix.as_deref(),
+    });
+    // Whoever wants to see how it is compiled has it compiled.
+    let job = job.filter(|_| !args.passes.shows_passes());
+    let mut place = None;
+    if let (Some(job), Some(cache)) = (&job, &args.cache) {
+        options.cache = Some(cache.clone());
+        match session.fetch(job, &options, &mut Told)? {
+            Cached::Written => return tell(global, args, &output, start, None),
+            Cached::Missing(missing) => place = missing,
+        }
+    }
+    progress.say(format!("reading {}", args.model.display()));
+    let model = session.read(&args.model, &dims)?;
     for path in args.emit.outputs(&output) {
         model.files.refuse(&path)?;
     }
-    let mut options = args.passes.options(&args.pipeline);
-    options.code.function.clone_from(&args.function);
     let module = run_passes(&session, &model, &target, &options, &args.passes, Some(&progress));
     let module = module.inspect_err(|_| progress.done())?;
     progress.say("generating code");
@@ -116,6 +147,29 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     let written = code.write(args, &output, &model.files);
     progress.done();
     written?;
+    if let (Some(job), Some(place)) = (&job, place) {
+        place.keep(job, &model.files, &mut Told);
+    }
+    tell(global, args, &output, start, Some(&module))
+}
+
+/// What is said of the cache.
+struct Told;
+
+impl Observer for Told {
+    fn warns(&mut self, warning: &str) {
+        note(format!("note: {warning}"));
+    }
+}
+
+/// Says where the result is. Of one that was there nobody knows its module.
+fn tell(
+    global: &Global,
+    args: &CompileArgs,
+    output: &Path,
+    start: Instant,
+    module: Option<&Module>,
+) -> Result<(), Failure> {
     let seconds = start.elapsed().as_secs_f64();
     if args.passes.time_passes {
         note(format!("{seconds:8.3} s in all"));
@@ -123,17 +177,23 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     match global.json {
         true => {
             let mut told = serde_json::json!({ "output": output, "seconds": seconds });
-            if args.passes.explain_schedules {
-                told["schedules"] = explain::json(&module);
+            if args.cache.is_some() {
+                told["was_cached"] = module.is_none().into();
+            }
+            if let Some(module) = module.filter(|_| args.passes.explain_schedules) {
+                told["schedules"] = explain::json(module);
             }
             print_json(&told)
         }
         // The result itself may have gone to standard output.
-        false if is_stream(&output) => {
+        false if is_stream(output) => {
             note(format!("{} ({seconds:.2} s)", output.display()));
             Ok(())
         }
-        false => print(format!("{} ({seconds:.2} s)\n", output.display())),
+        false => {
+            let cached = if module.is_none() { ", compiled before" } else { "" };
+            print(format!("{} ({seconds:.2} s{cached})\n", output.display()))
+        }
     }
 }
 

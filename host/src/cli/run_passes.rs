@@ -181,6 +181,18 @@ impl PassArgs {
         }
     }
 
+    /// Whether passes are to be seen, or what they make.
+    pub(super) fn shows_passes(&self) -> bool {
+        let prints = [&self.print_before, &self.print_after, &self.print_changed];
+        let writes = [&self.trace, &self.dump_dir, &self.reproducer];
+        let shows = [self.print_sources, self.time_passes, self.explain_schedules, self.stats];
+        prints.iter().any(|it| it.is_some())
+            || writes.iter().any(|it| it.is_some())
+            || shows.contains(&true)
+            || self.hashes
+            || self.verify_each
+    }
+
     /// The seed of random inputs.
     pub(super) fn seed(&self) -> u64 {
         self.options("").seed_between_passes().unwrap_or(0)

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::backend::{Compilation, Front, FrontFunction, Work, backend_for};
-use crate::io::{FileError, Mode, Outputs, is_stream, sha256};
+use crate::io::{FileError, Outputs, is_stream, sha256};
 use crate::object::{
     ObjectError,
     constants::{ConstantArray, write_constants},
@@ -62,11 +62,8 @@ impl Executable {
                     .map_err(|cause| FileError::Write { path: header.clone(), cause })
             })?;
         }
-        let mode = match form {
-            LinkForm::Library => Mode::Program,
-            LinkForm::Object => Mode::Data,
-        };
-        outputs.make(path, mode, |place| self.link(path, form, &prefix, &functions, place))?;
+        outputs
+            .make(path, form.mode(), |place| self.link(path, form, &prefix, &functions, place))?;
         outputs.publish()?;
         Ok(ExportedFiles { binary: path.to_owned(), header, prefix })
     }

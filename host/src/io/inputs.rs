@@ -18,6 +18,11 @@ impl InputFiles {
         Self(paths.into_iter().filter_map(known).collect())
     }
 
+    /// Their paths, as they were read.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|(_, path)| path.as_path())
+    }
+
     /// An error if `output` is one of these files.
     pub fn refuse(&self, output: &Path) -> Result<(), FileError> {
         let Some(identity) = Identity::of(output) else { return Ok(()) };

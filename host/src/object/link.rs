@@ -16,6 +16,7 @@ use std::{
 use tempfile::TempDir;
 
 use super::{ObjectError, constants, linker::Linker, own, symbols};
+use crate::io::Mode;
 use crate::target::Target;
 
 /// A part of what is made.
@@ -34,6 +35,16 @@ pub enum LinkForm {
     Library,
     /// A relocatable object.
     Object,
+}
+
+impl LinkForm {
+    /// What may be done with the file.
+    pub(crate) fn mode(self) -> Mode {
+        match self {
+            LinkForm::Library => Mode::Program,
+            LinkForm::Object => Mode::Data,
+        }
+    }
 }
 
 /// What to link.

@@ -68,4 +68,5 @@ pub use rule_record::{KnobRecord, RuleRecord};
 pub(crate) use spelling::is_name_char;
 pub use state::{Quarantined, State};
 pub use trust::TrustPolicy;
+pub(crate) use trust::writers_of_path;
 pub use worker::{IsolatedPass, PassLimits, WORKER_COMMAND, Worker, serve};

@@ -48,6 +48,12 @@ pub(super) fn trusted_users(registry: &Path) -> Vec<u32> {
     users
 }
 
+/// Who else than the superuser and the user can write a file or folder; `None` when nobody can.
+pub(crate) fn writers_of_path(path: &Path) -> Option<String> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    Trust::default().writers(&path, &[SUPERUSER, rustix::process::geteuid().as_raw()])
+}
+
 impl Trust {
     /// What a registry says. A file that others can write decides nothing.
     pub(super) fn policy(&mut self, said: Option<&Set<TrustPolicy>>) -> TrustPolicy {

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::cache::CacheError;
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::executable::CompileError;
 use crate::io::FileError;
@@ -47,6 +48,9 @@ pub enum SessionError {
     /// Compiled code could not be compared, or computes something else.
     #[error(transparent)]
     Validate(#[from] Box<CompiledError>),
+    /// A folder that is no cache.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
     /// A file.
     #[error(transparent)]
     File(#[from] FileError),

@@ -54,6 +54,9 @@ pub struct Options {
     pub pass_limit: Option<usize>,
     /// Where a module goes with which a pass is seen to fail again.
     pub reproducer: ReproducerPlace,
+    /// A folder with what was compiled before, for files that are compiled to files ([`Session::compile_file`]); without one
+    /// nothing is looked up and nothing kept.
+    pub cache: Option<PathBuf>,
     /// How code is made of what the passes leave.
     pub code: CompileOptions,
 }
@@ -74,6 +77,7 @@ impl Default for Options {
             validate: None,
             pass_limit: None,
             reproducer: ReproducerPlace::Nowhere,
+            cache: None,
             code: CompileOptions::default(),
         }
     }
