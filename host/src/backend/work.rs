@@ -102,7 +102,8 @@ impl FrontFunction {
     /// Its names in C.
     pub fn exports(&self) -> impl Iterator<Item = String> {
         let exact = format!("run_{}", self.interface);
-        let named = ["run", &exact, "sizes"].map(|name| format!("{}_{name}", self.prefix));
+        let named =
+            ["run", &exact, "run_until", "sizes"].map(|name| format!("{}_{name}", self.prefix));
         let size = self.workspace.map(|_| format!("{}_workspace_size", self.prefix));
         named.into_iter().chain(size)
     }

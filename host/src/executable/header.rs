@@ -159,6 +159,8 @@ struct tenon_function {
   int32_t (*run)(const DLTensor *inputs, DLTensor *outputs, void *workspace,
                  const struct tenon_parallel *parallel);
   int32_t (*sizes)(const DLTensor *inputs, int64_t *extents, uint64_t *workspace);
+  int32_t (*run_until)(const DLTensor *inputs, DLTensor *outputs, void *workspace,
+                       const struct tenon_parallel *parallel, const volatile uint8_t *cancelled);
 };
 
 /* What tenon_library_info() of every library points to. */
@@ -243,6 +245,11 @@ const RUN: &str = "
    nothing links. PREFIX_run is the same function without that, for those who look it up. */
 int32_t PREFIX_run(const DLTensor *inputs, DLTensor *outputs, void *workspace,
                    const struct tenon_parallel *parallel) __asm__(\"PREFIX_run_INTERFACE\");
+
+/* The same until *cancelled is not 0, which another thread may set: then it ends before its next program with
+   TENON_ERROR_CANCELLED, and outputs hold what had been written. */
+int32_t PREFIX_run_until(const DLTensor *inputs, DLTensor *outputs, void *workspace,
+                         const struct tenon_parallel *parallel, const volatile uint8_t *cancelled);
 ";
 
 /// A function on plain arrays that brings its own workspace. Symbols come first among its parameters; where an input has

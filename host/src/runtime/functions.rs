@@ -15,7 +15,7 @@ use std::sync::Arc;
 use object::{Object, ObjectSymbol};
 
 use super::library::ExportedLibrary;
-use super::model::{Functions, Model, ModelError, RawRun, RawSizes};
+use super::model::{Functions, Model, ModelError, RawRun, RawRunUntil, RawSizes, Run};
 use super::signature::{LibraryInfo, Signature};
 use crate::io::Mapping;
 
@@ -51,6 +51,7 @@ pub struct RawFunction {
     pub name: *const c_char,
     pub run: Option<RawRun>,
     pub sizes: Option<RawSizes>,
+    pub run_until: Option<RawRunUntil>,
 }
 
 /// A library that is open, or code that was made in this process.
@@ -169,7 +170,7 @@ unsafe fn functions_of(raw: *const RawLibrary) -> Option<Vec<Functions>> {
     if version < 3 {
         // SAFETY: a library of version 2 has the field.
         let sizes = if version < 2 { None } else { unsafe { (*raw).sizes } };
-        return Some(vec![Functions { run: run?, sizes }]);
+        return Some(vec![Functions { run: Run::Plain(run?), sizes }]);
     }
     // SAFETY: a library of version 3 has the field.
     let functions = unsafe { (*raw).functions };
@@ -178,7 +179,11 @@ unsafe fn functions_of(raw: *const RawLibrary) -> Option<Vec<Functions>> {
     }
     // SAFETY: a constant of the library with so many elements.
     let functions = unsafe { std::slice::from_raw_parts(functions, count as usize) };
-    functions.iter().map(|it| Some(Functions { run: it.run?, sizes: it.sizes })).collect()
+    let function = |it: &RawFunction| {
+        let run = it.run_until.map(Run::Until).or(it.run.map(Run::Plain));
+        Some(Functions { run: run?, sizes: it.sizes })
+    };
+    functions.iter().map(function).collect()
 }
 
 /// Refuses a file that does not export [`LIBRARY_INFO`], without running anything of it.

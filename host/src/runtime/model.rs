@@ -12,6 +12,7 @@ use std::ffi::c_void;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{
     dlpack::{Argument, DataType, RawTensor, TensorBuffer, TensorError, TensorRef},
@@ -30,6 +31,15 @@ pub type RawRun = unsafe extern "C" fn(
     outputs: *mut RawTensor,
     workspace: *mut c_void,
     parallel: *const RawParallel,
+) -> i32;
+
+/// `<prefix>_run_until`: the same, which ends as soon as it can with an error when the byte is not 0 any more.
+pub type RawRunUntil = unsafe extern "C" fn(
+    inputs: *const RawTensor,
+    outputs: *mut RawTensor,
+    workspace: *mut c_void,
+    parallel: *const RawParallel,
+    cancelled: *const u8,
 ) -> i32;
 
 /// `<prefix>_sizes`.
@@ -65,6 +75,8 @@ pub enum ModelError {
     Memory(#[from] TensorError),
     #[error("{0} cannot be held in an array of this kind")]
     DType(TensorSpec),
+    #[error("the call was cancelled")]
+    Cancelled,
     #[error("the compiled code reports: {0}")]
     Failed(String),
 }
@@ -111,9 +123,17 @@ pub struct Model {
 /// The functions of a compiled model.
 #[derive(Clone, Copy, Debug)]
 pub struct Functions {
-    pub run: RawRun,
+    pub run: Run,
     /// None in a library of version 1.
     pub sizes: Option<RawSizes>,
+}
+
+/// The function that runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Run {
+    /// Of a library before version 3: what begins comes to its end.
+    Plain(RawRun),
+    Until(RawRunUntil),
 }
 
 impl std::fmt::Debug for Model {
@@ -199,6 +219,9 @@ impl Model {
     }
 }
 
+/// A flag that nobody sets.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
 /// The memory of a model that is run. `M` is how it has the model: borrowed, or shared as an `Arc`.
 #[derive(Debug)]
 pub struct RunContext<M> {
@@ -229,7 +252,22 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         inputs: &[TensorRef<'_>],
         pool: Option<&ThreadPool>,
     ) -> Result<&[TensorBuffer], ModelError> {
-        self.run_with(inputs, &[], pool)?;
+        self.run_with(inputs, &[], pool, &NEVER)?;
+        Ok(&self.outputs)
+    }
+
+    /// Runs the model until somebody sets a flag. Between programs, and in each trip of a loop, the code looks at it; the outputs
+    /// are then what had been written. One of a library that was compiled before there were flags is looked at once.
+    ///
+    /// # Errors
+    /// [`ModelError::Cancelled`] when it was set.
+    pub fn run_until(
+        &mut self,
+        inputs: &[TensorRef<'_>],
+        pool: Option<&ThreadPool>,
+        cancelled: &AtomicBool,
+    ) -> Result<&[TensorBuffer], ModelError> {
+        self.run_with(inputs, &[], pool, cancelled)?;
         Ok(&self.outputs)
     }
 
@@ -250,7 +288,7 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         for (&[_, output], buffer) in pairs.iter().zip(&mut *state) {
             std::mem::swap(&mut self.outputs[output], buffer);
         }
-        let result = self.run_with(inputs, &pairs, pool);
+        let result = self.run_with(inputs, &pairs, pool, &NEVER);
         for (&[_, output], buffer) in pairs.iter().zip(state) {
             std::mem::swap(&mut self.outputs[output], buffer);
         }
@@ -283,6 +321,7 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         inputs: &[TensorRef<'_>],
         pairs: &[[usize; 2]],
         pool: Option<&ThreadPool>,
+        cancelled: &AtomicBool,
     ) -> Result<(), ModelError> {
         let given = self.with_state(inputs, pairs);
         self.model.check(&given)?;
@@ -304,21 +343,27 @@ impl<M: Deref<Target = Model>> RunContext<M> {
             rest = behind;
         }
         let parallel = pool.map_or(std::ptr::null(), |pool| std::ptr::from_ref(pool.raw()));
+        let (outputs, workspace) = (outputs.as_mut_ptr().cast(), self.workspace.bytes_mut());
+        let workspace = workspace.as_mut_ptr().cast();
         // SAFETY: as many inputs and outputs as the function has, of its types and shapes, which
         // `check` and `context` have seen to; `Argument` is laid out as `DLTensor`. Outputs and
         // workspace are ours alone, of the size and alignment that the function wants, but for outputs that
-        // are inputs as well, as the function allows for these pairs. The pool is borrowed, so it lives.
+        // are inputs as well, as the function allows for these pairs. The pool is borrowed, so it lives, and so is the flag, a
+        // byte that is read atomically.
         let status = unsafe {
-            (self.model.functions.run)(
-                raw.as_ptr(),
-                outputs.as_mut_ptr().cast(),
-                self.workspace.bytes_mut().as_mut_ptr().cast(),
-                parallel,
-            )
+            match self.model.functions.run {
+                Run::Until(run) => {
+                    let flag = cancelled.as_ptr().cast_const().cast();
+                    run(raw.as_ptr(), outputs, workspace, parallel, flag)
+                }
+                Run::Plain(_) if cancelled.load(Ordering::Relaxed) => Failure::Cancelled as i32,
+                Run::Plain(run) => run(raw.as_ptr(), outputs, workspace, parallel),
+            }
         };
         match read_status(status) {
             None if self.model.signature.found.is_empty() => Ok(()),
             None => self.shape_outputs(),
+            Some((Some(Failure::Cancelled), _)) => Err(ModelError::Cancelled),
             Some(failure) => Err(self.failed(status, failure, inputs, pairs)),
         }
     }

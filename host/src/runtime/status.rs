@@ -44,6 +44,7 @@ failures! {
     Value = 13 "TENON_ERROR_VALUE" "an element of the tensor is no size: it is below zero, or too large",
     Expected = 14 "TENON_ERROR_EXPECTED" "a value that the model is given is none that it is made for",
     Alias = 15 "TENON_ERROR_ALIAS" "the memory of the tensor is that of another one, too, where that is not allowed",
+    Cancelled = 16 "TENON_ERROR_CANCELLED" "the call was cancelled",
 }
 
 impl Failure {

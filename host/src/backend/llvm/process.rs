@@ -8,7 +8,7 @@ use crate::{
     runtime::{
         dlpack::{DataType, TensorBuffer},
         functions::Library,
-        model::{Functions, RawRun, RawSizes},
+        model::{Functions, RawRunUntil, RawSizes, Run},
         profile::{MARK, mark},
         signature::LibraryInfo,
     },
@@ -51,10 +51,10 @@ pub fn load_library(
     for [run, sizes] in names {
         // SAFETY: the type of the function that callers call; the address goes no further than the library, which
         // keeps the JIT.
-        let run: RawRun = unsafe { jit.function(run) }?;
+        let until: RawRunUntil = unsafe { jit.function(run) }?;
         // SAFETY: as above, of the function that tells sizes.
         let sizes: RawSizes = unsafe { jit.function(sizes) }?;
-        functions.push(Functions { run, sizes: Some(sizes) });
+        functions.push(Functions { run: Run::Until(until), sizes: Some(sizes) });
     }
     // SAFETY: the code was generated for these signatures, and the library keeps the JIT.
     Ok(unsafe { Library::new(info, functions, std::sync::Arc::new(jit)) })

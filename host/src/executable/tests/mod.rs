@@ -1,6 +1,7 @@
 //! Modules as text, compiled, and run against the reference evaluator.
 
 mod calls;
+mod cancel;
 mod choices;
 mod dynamic;
 mod entry;

@@ -2,9 +2,9 @@
 //! or the workspace, copies, and choices.
 
 use inkwell::{
-    IntPredicate,
+    AtomicOrdering, IntPredicate,
     basic_block::BasicBlock,
-    values::{BasicMetadataValueEnum, BasicValueEnum, IntValue, PointerValue},
+    values::{BasicMetadataValueEnum, BasicValue, BasicValueEnum, IntValue, PointerValue},
 };
 
 use super::{
@@ -26,12 +26,20 @@ pub(super) struct Actions<'cx, 'a> {
     /// Where the elements of inputs and outputs lie.
     inputs: Vec<PointerValue<'cx>>,
     outputs: Vec<PointerValue<'cx>>,
-    workspace: PointerValue<'cx>,
-    pub(super) parallel: PointerValue<'cx>,
+    lent: Lent<'cx>,
     /// The number of the first call of a kernel among those of all functions.
     calls: usize,
     /// The choices that are open.
     choices: Vec<Choice<'cx>>,
+}
+
+/// What a function is lent for a call.
+#[derive(Clone, Copy)]
+pub(super) struct Lent<'cx> {
+    pub(super) workspace: PointerValue<'cx>,
+    pub(super) parallel: PointerValue<'cx>,
+    /// The byte that says whether the call is cancelled.
+    pub(super) cancelled: PointerValue<'cx>,
 }
 
 struct Choice<'cx> {
@@ -46,10 +54,10 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         callees: &'a Callees<'cx>,
         inputs: Vec<PointerValue<'cx>>,
         outputs: Vec<PointerValue<'cx>>,
-        (workspace, parallel): (PointerValue<'cx>, PointerValue<'cx>),
+        lent: Lent<'cx>,
     ) -> Self {
         let choices = Vec::new();
-        Actions { frame, callees, inputs, outputs, workspace, parallel, calls: 0, choices }
+        Actions { frame, callees, inputs, outputs, lent, calls: 0, choices }
     }
 
     /// Emits the actions of the body, whose calls of kernels are counted from `calls` on.
@@ -155,16 +163,37 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         Ok(())
     }
 
-    /// Calls something with these arguments, and the memory and the threads that it is lent.
+    /// Ends the call with an error where it is cancelled.
+    fn heed(&self) -> Result<()> {
+        let asm = self.frame.asm;
+        let byte = asm.load(asm.cx.i8_type().into(), self.lent.cancelled, 1)?.into_int_value();
+        if let Some(load) = byte.as_instruction_value() {
+            // Somebody else writes it, at any time.
+            let seen = load.set_volatile(true).is_ok();
+            if !seen || load.set_atomic_ordering(AtomicOrdering::Monotonic).is_err() {
+                return Problem::malformed("a flag that cannot be looked at");
+            }
+        }
+        let zero = asm.cx.i8_type().const_zero();
+        let is_set = asm.builder.build_int_compare(IntPredicate::NE, byte, zero, "")?;
+        self.frame.fail_if(is_set, self.frame.code(Failure::Cancelled as i32))
+    }
+
+    /// Calls something with these arguments, and the memory and the threads that it is lent, unless the call is cancelled.
     pub(super) fn call_with(
         &self,
         callee: Callee,
         mut args: Vec<BasicMetadataValueEnum<'cx>>,
     ) -> Result<()> {
+        self.heed()?;
         let (frame, asm) = (self.frame, self.frame.asm);
         let func = self.callees.get(callee)?;
         let scratch = Place { base: Base::Workspace, offset: frame.body.scratch };
-        args.extend([self.address(scratch)?.into(), BasicMetadataValueEnum::from(self.parallel)]);
+        let parallel = BasicMetadataValueEnum::from(self.lent.parallel);
+        args.extend([self.address(scratch)?.into(), parallel]);
+        if let Callee::Routine(_) = callee {
+            args.push(self.lent.cancelled.into());
+        }
         let result = asm.builder.build_call(func, &args, "")?.try_as_basic_value().basic();
         let Some(BasicValueEnum::IntValue(status)) = result else {
             return Problem::malformed("a callee without a status");
@@ -195,7 +224,7 @@ impl<'cx, 'a> Actions<'cx, 'a> {
             Base::Constant(index) => {
                 self.callees.constants.get(index).map(|constant| constant.as_pointer_value())
             }
-            Base::Workspace => Some(self.workspace),
+            Base::Workspace => Some(self.lent.workspace),
         };
         let Some(base) = base else { return Problem::malformed("an address of nothing") };
         let (asm, offset) = (self.frame.asm, self.frame.size(place.offset)?);

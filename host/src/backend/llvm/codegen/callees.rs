@@ -98,14 +98,14 @@ fn type_of<'cx>(asm: &Assembler<'cx, '_>, call: &Call) -> Result<FunctionType<'c
     Ok(asm.cx.i32_type().fn_type(&params, false))
 }
 
-/// The functions that are called: addresses, numbers, the workspace, the threads.
+/// The functions that are called: addresses, numbers, the workspace, the threads, whether the call is cancelled.
 fn routines<'cx>(asm: &Assembler<'cx, '_>, routines: &[Routine]) -> Vec<FunctionValue<'cx>> {
     let pointer = BasicMetadataTypeEnum::from(asm.cx.ptr_type(AddressSpace::default()));
     let int = BasicMetadataTypeEnum::from(asm.cx.i64_type());
     let routine = |(number, routine): (usize, &Routine)| {
         let mut params = vec![pointer; routine.inputs + routine.outputs];
         params.extend(std::iter::repeat_n(int, routine.numbers));
-        params.extend([pointer; 2]);
+        params.extend([pointer; 3]);
         let ty = asm.cx.i32_type().fn_type(&params, false);
         let name = format!("routine{number}.{}", routine.name);
         asm.module.add_function(&name, ty, Some(Linkage::Internal))

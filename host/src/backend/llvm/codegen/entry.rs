@@ -2,12 +2,12 @@
 //!
 //! ```c
 //! int32_t tenon_main(const DLTensor *inputs, DLTensor *outputs, void *workspace,
-//!                    const struct tenon_parallel *parallel);
+//!                    const struct tenon_parallel *parallel, const volatile uint8_t *cancelled);
 //! int32_t tenon_sizes(const DLTensor *inputs, int64_t *extents, uint64_t *workspace);
 //! ```
 //!
 //! `tenon_main` checks its arguments (`interface`) and does what the plan says (`actions`). It allocates nothing and may run
-//! on several threads at once.
+//! on several threads at once. Between programs it looks whether it is cancelled.
 //!
 //! `tenon_sizes` checks the inputs alone. It writes the extents of all outputs, one after the other, and the bytes of the
 //! workspace; either place may be null. An extent that is found by `tenon_main` is the largest that it may be, and `tenon_main`
@@ -26,7 +26,7 @@ use inkwell::{
 };
 
 use super::{
-    actions::Actions,
+    actions::{Actions, Lent},
     assembler::Assembler,
     callees::Callees,
     error::{BackendError, Problem, Result},
@@ -134,12 +134,13 @@ fn build_routine<'cx>(
     let first_number = inputs + outputs;
     let behind = first_number + numbers;
     let (inputs, outputs) = (pointers(0..inputs)?, pointers(inputs..first_number)?);
-    let memory = pointers(behind..behind + 2)?;
+    let [workspace, parallel, cancelled] = [0, 1, 2].map(|at| frame.param((behind + at) as u32));
+    let lent = Lent { workspace: workspace?, parallel: parallel?, cancelled: cancelled? };
     frame.compute(&|frame, step| match *step {
         SizeStep::Given(at) => frame.number_param((first_number + at) as u32),
         _ => Problem::malformed("a routine is given no extents"),
     })?;
-    Actions::new(&frame, callees, inputs, outputs, (memory[0], memory[1])).emit(calls)?;
+    Actions::new(&frame, callees, inputs, outputs, lent).emit(calls)?;
     frame.succeed()
 }
 
@@ -150,8 +151,9 @@ fn build_main<'cx>(
     entry: &Entry,
     calls: usize,
 ) -> Result<()> {
-    let mut interface = Interface::new(asm, entry, &entry.symbol, 4)?;
-    let [workspace, parallel] = [interface.param(2)?, interface.param(3)?];
+    let mut interface = Interface::new(asm, entry, &entry.symbol, 5)?;
+    let workspace = interface.param(2)?;
+    let [parallel, cancelled] = [interface.param(3)?, interface.param(4)?];
     let inputs = interface.inputs(interface.param(0)?)?;
     let outputs = interface.outputs(interface.param(1)?)?;
     if !entry.in_place.is_empty() {
@@ -164,8 +166,8 @@ fn build_main<'cx>(
     }
     let data = |given: &[Given<'cx>]| given.iter().map(|given| given.data).collect();
     callees.mark(asm, 0)?;
-    let memory = (workspace, parallel);
-    let actions = Actions::new(&interface.frame, callees, data(&inputs), data(&outputs), memory);
+    let lent = Lent { workspace, parallel, cancelled };
+    let actions = Actions::new(&interface.frame, callees, data(&inputs), data(&outputs), lent);
     actions.emit(calls)?;
     interface.tell(&outputs)?;
     interface.succeed()

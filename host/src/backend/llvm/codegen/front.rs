@@ -3,6 +3,7 @@
 //! ```c
 //! int32_t     <function>_run(const DLTensor *, DLTensor *, void *, const struct tenon_parallel *);
 //! int32_t     <function>_run_<interface>(…);             the same for who knows inputs and outputs
+//! int32_t     <function>_run_until(…, const volatile uint8_t *);  the same, until a byte is not 0
 //! int32_t     <function>_sizes(const DLTensor *, int64_t *, uint64_t *);
 //! uint64_t    <function>_workspace_size(void);           where it is the same for all inputs
 //! const char *<prefix>_info(void);                       what it says of itself, as JSON
@@ -47,6 +48,7 @@ fn build<'cx>(
 ) -> Result<()> {
     let pointer = cx.ptr_type(AddressSpace::default());
     let run_type = cx.i32_type().fn_type(&[pointer.into(); 4], false);
+    let until_type = cx.i32_type().fn_type(&[pointer.into(); 5], false);
     let b = cx.create_builder();
     let begin = |name: String, ty: FunctionType<'cx>| {
         let func = module.add_function(&name, ty, None);
@@ -55,10 +57,18 @@ fn build<'cx>(
         func
     };
     let sizes_type = cx.i32_type().fn_type(&[pointer.into(); 3], false);
-    let forward = |name: String, to: FunctionValue<'cx>| -> Result<FunctionValue<'cx>> {
-        let func = begin(name, to.get_type());
-        let args: Vec<BasicMetadataValueEnum<'cx>> =
+    // What nobody cancels looks at a byte that stays 0.
+    let never = constant(module, &cx.i8_type().const_zero()).as_pointer_value();
+    let forward = |name: String,
+                   ty: FunctionType<'cx>,
+                   to: FunctionValue<'cx>|
+     -> Result<FunctionValue<'cx>> {
+        let func = begin(name, ty);
+        let mut args: Vec<BasicMetadataValueEnum<'cx>> =
             func.get_param_iter().map(BasicMetadataValueEnum::from).collect();
+        if args.len() < to.count_params() as usize {
+            args.push(never.into());
+        }
         let call = b.build_call(to, &args, "")?;
         call.set_tail_call(true);
         match call.try_as_basic_value().basic() {
@@ -68,22 +78,24 @@ fn build<'cx>(
         Ok(func)
     };
 
-    let mut functions: Vec<[PointerValue<'cx>; 3]> = Vec::with_capacity(front.functions.len());
+    let mut functions: Vec<[PointerValue<'cx>; 4]> = Vec::with_capacity(front.functions.len());
     for function in front.functions {
         let prefix = &function.prefix;
-        let main = module.add_function(&function.run, run_type, None);
+        let main = module.add_function(&function.run, until_type, None);
         let sizes = module.add_function(&function.sizes, sizes_type, None);
-        forward(format!("{prefix}_run"), main)?;
-        let run = forward(format!("{prefix}_run_{}", function.interface), main)?;
-        let sizes = forward(format!("{prefix}_sizes"), sizes)?;
+        forward(format!("{prefix}_run"), run_type, main)?;
+        let run = forward(format!("{prefix}_run_{}", function.interface), run_type, main)?;
+        let until = forward(format!("{prefix}_run_until"), until_type, main)?;
+        let sizes = forward(format!("{prefix}_sizes"), sizes_type, sizes)?;
         if let Some(workspace) = function.workspace {
             let ty = cx.i64_type().fn_type(&[], false);
             begin(format!("{prefix}_workspace_size"), ty);
             b.build_return(Some(&cx.i64_type().const_int(workspace, false)))?;
         }
         let name = constant(module, &cx.const_string(function.name.as_bytes(), true));
-        let [run, sizes] = [run, sizes].map(|it| it.as_global_value().as_pointer_value());
-        functions.push([name.as_pointer_value(), run, sizes]);
+        let [run, sizes, until] =
+            [run, sizes, until].map(|it| it.as_global_value().as_pointer_value());
+        functions.push([name.as_pointer_value(), run, sizes, until]);
     }
 
     let text = constant(module, &cx.const_string(front.info.as_bytes(), true));
@@ -97,13 +109,13 @@ fn build<'cx>(
         return Ok(());
     }
     let null = pointer.const_null();
-    let [_, run, sizes] = match functions.first() {
+    let [_, run, sizes, _] = match functions.first() {
         Some(&first) if front.has_default => first,
-        _ => [null; 3],
+        _ => [null; 4],
     };
-    let entry = |it: &[PointerValue<'cx>; 3]| cx.const_struct(&it.map(Into::into), false);
+    let entry = |it: &[PointerValue<'cx>; 4]| cx.const_struct(&it.map(Into::into), false);
     let entries: Vec<_> = functions.iter().map(entry).collect();
-    let entry = cx.struct_type(&[pointer.into(); 3], false);
+    let entry = cx.struct_type(&[pointer.into(); 4], false);
     let table = constant(module, &entry.const_array(&entries));
     let fields: [BasicValueEnum<'cx>; 6] = [
         cx.i32_type().const_int(u64::from(LIBRARY_VERSION), false).into(),
