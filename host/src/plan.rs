@@ -35,6 +35,7 @@ mod in_place;
 mod loops;
 mod memory;
 mod public;
+mod ranges;
 mod sizes;
 mod values;
 
@@ -63,6 +64,8 @@ pub use entry::{
 };
 pub use error::{PlanError, PlanProblem};
 pub(crate) use public::{default_function, functions_of};
+pub(crate) use ranges::largest;
+pub use ranges::{DimRange, DimRanges, RangedSize};
 pub use sizes::{Agreement, LARGEST_EXTENT, Size, SizeStep};
 pub(crate) use sizes::{Bindings, Sizes};
 
@@ -82,10 +85,15 @@ pub(crate) struct Plan {
 }
 
 /// The plan of functions by their names, each a graph function, or a tensor program that is called once. What they have in
-/// common is there once.
-pub(crate) fn plan(module: &Module, names: &[String]) -> Result<Plan, PlanError> {
+/// common is there once. `ranges` are those of their symbols.
+pub(crate) fn plan(
+    module: &Module,
+    names: &[String],
+    ranges: &DimRanges,
+) -> Result<Plan, PlanError> {
     let mut shared = Shared::default();
     let (mut entries, mut own_sizes) = (Vec::new(), Vec::new());
+    let (mut used, mut known) = (Vec::new(), Vec::new());
     for name in names {
         let Some(function) = module.get_str(name) else {
             return Err(PlanError::NoEntry { name: name.clone(), found: public::all(module) });
@@ -97,10 +105,15 @@ pub(crate) fn plan(module: &Module, names: &[String]) -> Result<Plan, PlanError>
             true => planner.run_program(symbol),
             false => planner.run(),
         };
-        entries.push(entry.map_err(|problem| planner.error(name, problem))?);
+        let mut entry = entry.map_err(|problem| planner.error(name, problem))?;
+        entry.ranges = planner.ranged(ranges);
+        used.extend(entry.ranges.iter().cloned());
+        known.extend(planner.symbol_names());
+        entries.push(entry);
         own_sizes.push(planner.sizes);
         shared = planner.shared;
     }
+    ranges::check(ranges, &used, known)?;
     let Shared { programs, constants, routines, .. } = shared;
     let (routines, mut sizes): (Vec<Routine>, Vec<Sizes>) = routines.into_iter().unzip();
     sizes.extend(own_sizes);

@@ -11,5 +11,6 @@ mod house;
 mod objects;
 mod places;
 mod python;
+mod ranges;
 mod state;
 mod weights;

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::house::{House, said};
 
 /// Links `main.c` with `model.o` and runs the program.
-fn run_c(house: &House, code: &str) -> String {
+pub(crate) fn run_c(house: &House, code: &str) -> String {
     run_c_with(house, code, &["model.o"])
 }
 

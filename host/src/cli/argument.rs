@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::session::Validation;
+use crate::plan::{DimRange, DimRanges};
+use crate::session::{Dims, Validation};
 
 /// What is wrong with an argument, and how it is written.
 #[derive(Debug, Error)]
@@ -14,6 +15,8 @@ pub(super) enum ArgumentError {
     NoDim,
     #[error("`{0}` is no integer that is not negative")]
     NotADim(String),
+    #[error("`{0}` is no range: expected 1..512, both ends included, or 1.. without an end")]
+    NotARange(String),
     #[error("expected a time, such as 90s, 10m or 2h")]
     NoTime,
     #[error("expected NAME=FILE.npy")]
@@ -39,6 +42,41 @@ pub(super) fn parse_dim(text: &str) -> Result<(String, i64), ArgumentError> {
         Ok(value) if value >= 0 => Ok((name.trim().to_owned(), value)),
         _ => Err(ArgumentError::NotADim(value.to_owned())),
     }
+}
+
+/// What a dimension is: a number, or any of a range.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum DimValue {
+    Number(i64),
+    Range(DimRange),
+}
+
+/// Parses `-D NAME=VALUE` and `-D NAME=LEAST..MOST`.
+pub(super) fn parse_dim_or_range(text: &str) -> Result<(String, DimValue), ArgumentError> {
+    let (name, value) = text.split_once('=').ok_or(ArgumentError::NoDim)?;
+    let Some((least, most)) = value.split_once("..") else {
+        return parse_dim(text).map(|(name, value)| (name, DimValue::Number(value)));
+    };
+    let number = |text: &str| text.trim().parse::<i64>().ok().filter(|&number| number >= 0);
+    let wrong = || ArgumentError::NotARange(value.to_owned());
+    let least = number(least).ok_or_else(wrong)?;
+    let most = match most.trim() {
+        "" => None,
+        most => Some(number(most).filter(|&most| most >= least).ok_or_else(wrong)?),
+    };
+    Ok((name.trim().to_owned(), DimValue::Range(DimRange { least, most })))
+}
+
+/// The numbers and the ranges among the values of dimensions.
+pub(super) fn numbers_and_ranges(values: &[(String, DimValue)]) -> (Dims, DimRanges) {
+    let (mut numbers, mut ranges) = (Dims::new(), DimRanges::new());
+    for (name, value) in values {
+        match *value {
+            DimValue::Number(number) => drop(numbers.insert(name.clone(), number)),
+            DimValue::Range(range) => drop(ranges.insert(name.clone(), range)),
+        }
+    }
+    (numbers, ranges)
 }
 
 /// Parses `--input NAME=FILE.npy`.

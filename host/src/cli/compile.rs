@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use super::Global;
-use super::argument::parse_dim;
+use super::argument::{DimValue, numbers_and_ranges, parse_dim_or_range};
 use super::complete;
 use super::explain;
 use super::input::write_module_below;
@@ -38,9 +38,9 @@ pub(super) struct CompileArgs {
     /// What the names of its functions begin with; by default what the module says, or the file's name
     #[arg(long, value_name = "NAME")]
     prefix: Option<String>,
-    /// Bind a symbolic dimension
-    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
-    dims: Vec<(String, i64)>,
+    /// Bind a symbolic dimension, or say its range: n=1, n=1..512, n=1..
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim_or_range)]
+    dims: Vec<(String, DimValue)>,
     /// A folder of what was compiled before: a library or an object that is there is not compiled again
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
@@ -110,13 +110,14 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
         return Err(Failure::new(format!("--emit ptx is for devices, and `{target}` is a {kind}"))
             .help("name one: --target nvptx"));
     }
-    let dims = args.dims.iter().cloned().collect();
+    let (dims, ranges) = numbers_and_ranges(&args.dims);
     let output = match &args.output {
         Some(path) => path.clone(),
         None => default_output(&args.model, args.emit),
     };
     let mut options = args.passes.options(&args.pipeline);
     options.code.function.clone_from(&args.function);
+    options.code.ranges = ranges;
     let job = args.emit.form().map(|form| FileJob {
         model: &args.model,
         dims: &dims,

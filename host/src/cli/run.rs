@@ -8,7 +8,7 @@ use clap::Args;
 use half::{bf16, f16};
 
 use super::Global;
-use super::argument::{parse_dim, parse_input};
+use super::argument::{DimValue, numbers_and_ranges, parse_dim_or_range, parse_input};
 use super::complete;
 use super::kernel_times::{KernelTimes, Speed};
 use super::output::{Failure, note, print, print_json};
@@ -59,9 +59,9 @@ pub(super) struct RunArgs {
     /// The function that runs: a graph function or a tensor program; by default `main`, or the only public one
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
-    /// Bind a symbolic dimension
-    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
-    dims: Vec<(String, i64)>,
+    /// Bind a symbolic dimension, or say its range: n=1, n=1..512, n=1..
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim_or_range)]
+    dims: Vec<(String, DimValue)>,
     #[command(flatten)]
     passes: PassArgs,
 }
@@ -172,11 +172,13 @@ fn run_model(global: &Global, args: &RunArgs) -> Result<Ran, Failure> {
     let progress = Progress::new();
     let session = global.open_session()?;
     let target = args.passes.target()?;
-    let model = session.read(&args.model, &args.dims.iter().cloned().collect())?;
+    let (dims, ranges) = numbers_and_ranges(&args.dims);
+    let model = session.read(&args.model, &dims)?;
     refuse(args, &model.files)?;
     let mut options = args.passes.options(&args.pipeline);
     options.code.is_profiled = args.profile;
     options.code.function.clone_from(&args.function);
+    options.code.ranges = ranges;
     let module = run_passes(&session, &model, &target, &options, &args.passes, Some(&progress))?;
     if options.code.function.is_none() {
         // The others are not run.

@@ -47,7 +47,10 @@ fn text(found: &Description) -> String {
         let Signature { function, symbol, inputs, outputs, .. } = signature;
         let workspace = match signature.workspace_size {
             Some(bytes) => format!("{bytes} bytes"),
-            None => format!("as {symbol}_sizes() says"),
+            None => match signature.most_workspace {
+                Some(most) => format!("as {symbol}_sizes() says, at most {most} bytes"),
+                None => format!("as {symbol}_sizes() says"),
+            },
         };
         rows.extend([
             ("function", format!("@{function} as {symbol}_run")),
@@ -55,12 +58,23 @@ fn text(found: &Description) -> String {
             ("outputs", specs(outputs, |at| axes_found(signature, at))),
             ("workspace", workspace),
         ]);
+        if !signature.ranges.is_empty() {
+            rows.push(("ranges", ranges(signature)));
+        }
         if !signature.in_place.is_empty() {
             rows.push(("in place", in_place(signature)));
         }
     }
     rows.push(("symbols", found.symbols.join(", ")));
     labelled(&rows)
+}
+
+/// The ranges of symbols.
+fn ranges(signature: &Signature) -> String {
+    let range = |(name, &(least, most)): (&String, &(i64, Option<i64>))| {
+        format!("{name}={least}..{}", most.map_or(String::new(), |most| most.to_string()))
+    };
+    signature.ranges.iter().map(range).collect::<Vec<_>>().join(", ")
 }
 
 /// The inputs that a call updates in place, if it is given them as outputs as well.

@@ -12,7 +12,9 @@ use tenon_plugin_api::rule::TensorIntrinsic;
 use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, Work, backend_for};
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
-use crate::plan::{Action, Call, Callee, Code, Entry, functions_of, plan};
+use crate::plan::{
+    Action, Body, Call, Callee, Code, DimRanges, Entry, functions_of, largest, plan,
+};
 use crate::runtime::{
     functions::Library,
     model::Model,
@@ -33,6 +35,8 @@ pub struct CompileOptions {
     /// The only function that is compiled: a graph function or a tensor program. Where none is named, all are that are not
     /// private.
     pub function: Option<String>,
+    /// Ranges of symbols, which each call has to keep.
+    pub ranges: DimRanges,
     /// How many threads compile; 0 for one a processor.
     pub threads: usize,
     /// Whether the code takes note of the time between kernels. It runs in this process only.
@@ -241,7 +245,7 @@ impl Job {
             Some(name) => (vec![name.clone()], true),
             None => functions_of(module)?,
         };
-        let plan = plan(module, &functions)?;
+        let plan = plan(module, &functions, &options.ranges)?;
         let mut code = plan.code;
         code.is_profiled = options.is_profiled;
         for (number, (entry, name)) in code.entries.iter_mut().zip(&functions).enumerate() {
@@ -344,12 +348,21 @@ impl Job {
 
 /// What is told of a function.
 fn signature(entry: Entry, function: String, target: &Target) -> Signature {
+    let Body { steps, workspace, .. } = &entry.body;
+    let size = workspace.known();
+    let most = largest(steps, *workspace, &entry.ranges).filter(|_| size.is_none());
     Signature {
         tenon: env!("CARGO_PKG_VERSION").to_owned(),
         function,
         symbol: String::new(),
         target: target.to_string(),
-        workspace_size: entry.body.workspace.known().map(|bytes| bytes as u64),
+        workspace_size: size.map(|bytes| bytes as u64),
+        most_workspace: most.map(|bytes| bytes as u64),
+        ranges: entry
+            .ranges
+            .iter()
+            .map(|it| (it.name.clone(), (it.range.least, it.range.most)))
+            .collect(),
         inputs: entry.inputs,
         outputs: entry.outputs,
         found: entry.found.iter().map(|it| [it.output, it.axis]).collect(),

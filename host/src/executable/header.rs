@@ -197,6 +197,10 @@ fn in_place(signature: &Signature) -> String {
 fn constants(text: &mut String, upper: &str, signature: &Signature) {
     let _ = writeln!(text, "\n#define {upper}_NUM_INPUTS {}", signature.inputs.len());
     let _ = writeln!(text, "#define {upper}_NUM_OUTPUTS {}", signature.outputs.len());
+    if let Some(most) = signature.most_workspace {
+        let _ = writeln!(text, "/* Bytes of the workspace for the largest inputs. */");
+        let _ = writeln!(text, "#define {upper}_MOST_WORKSPACE UINT64_C({most})");
+    }
     for (kind, specs) in [("INPUT", &signature.inputs), ("OUTPUT", &signature.outputs)] {
         for (index, spec) in specs.iter().enumerate() {
             let name = format!("{upper}_{kind}{index}");

@@ -1,5 +1,6 @@
 //! What planned functions do: calls of programs with addresses, copies, and choices.
 
+use super::ranges::RangedSize;
 use super::sizes::{Agreement, Size, SizeStep};
 use crate::ir::{DType, NodeSource};
 use crate::runtime::signature::TensorSpec;
@@ -37,6 +38,8 @@ pub struct Entry {
     pub found: Vec<FoundExtent>,
     /// What must hold of the numbers.
     pub agreements: Vec<Agreement>,
+    /// Ranges that numbers of the call must lie in.
+    pub ranges: Vec<RangedSize>,
     /// Inputs that are updated in place if the caller gives the same buffer as the output beside it. All else must be apart, which
     /// is checked where there is one.
     pub in_place: Vec<[usize; 2]>,

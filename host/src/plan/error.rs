@@ -7,6 +7,9 @@ pub enum PlanError {
     /// The module has no such function.
     #[error("the module has no function `{name}`; it has {}", list(.found))]
     NoEntry { name: String, found: Vec<String> },
+    /// A range of a symbol that no function has.
+    #[error("no input has the dimension `{name}`, of which a range is given; there is {}", list(.found))]
+    NoSymbol { name: String, found: Vec<String> },
     /// Nobody said which function is meant.
     #[error(
         "the module has no function `main`, and it is not said which one is meant (`--function`); it has {}",
@@ -27,7 +30,9 @@ impl PlanError {
                 PlanProblem::Callee(ref error) => error.missing_fact(),
                 _ => None,
             },
-            PlanError::NoEntry { .. } | PlanError::NoDefault { .. } => None,
+            PlanError::NoEntry { .. }
+            | PlanError::NoSymbol { .. }
+            | PlanError::NoDefault { .. } => None,
         }
     }
 }
@@ -69,7 +74,7 @@ pub enum PlanProblem {
 
 fn list(names: &[String]) -> String {
     match names {
-        [] => "none that others may call".to_owned(),
+        [] => "none".to_owned(),
         names => format!("`{}`", names.join("`, `")),
     }
 }

@@ -65,6 +65,8 @@ pub enum ModelError {
     Mismatch { expected: TensorSpec, found: String },
     #[error("{0}")]
     Symbol(Box<Disagreement>),
+    #[error("`{symbol}` is {extent} by input {input}, and the model is compiled for {}", range_text(.range))]
+    Range { symbol: String, extent: i64, input: TensorSpec, range: (i64, Option<i64>) },
     #[error("there is no input `{name}`; the model has {}", specs(.inputs))]
     UnknownInput { name: String, inputs: Vec<TensorSpec> },
     #[error("input {0} is missing")]
@@ -95,6 +97,13 @@ impl std::fmt::Display for Disagreement {
         let Disagreement { symbol, inputs: [first, second], extents } = self;
         let [before, found] = extents;
         write!(f, "`{symbol}` is {found} by input {second}, but {before} by input {first}")
+    }
+}
+
+fn range_text(range: &(i64, Option<i64>)) -> String {
+    match range {
+        (least, Some(most)) => format!("{least} to {most}"),
+        (least, None) => format!("{least} or more"),
     }
 }
 
@@ -215,7 +224,29 @@ impl Model {
                 return Err(ModelError::Mismatch { expected: spec.clone(), found });
             }
         }
-        check_symbols(specs.iter().zip(inputs.iter().map(TensorRef::shape)))
+        let shapes = || specs.iter().zip(inputs.iter().map(TensorRef::shape));
+        if !self.signature.ranges.is_empty() {
+            self.check_ranges(shapes())?;
+        }
+        check_symbols(shapes())
+    }
+
+    /// That symbols are in their ranges. One that stands nowhere alone is checked by the function itself.
+    fn check_ranges<'s>(
+        &self,
+        inputs: impl Iterator<Item = (&'s TensorSpec, &'s [i64])>,
+    ) -> Result<(), ModelError> {
+        for (input, shape) in inputs {
+            for (extent, &found) in input.shape.iter().zip(shape) {
+                let Extent::Symbolic(symbol) = extent else { continue };
+                let Some(&range) = self.signature.ranges.get(symbol) else { continue };
+                if found < range.0 || range.1.is_some_and(|most| found > most) {
+                    let (symbol, input) = (symbol.clone(), input.clone());
+                    return Err(ModelError::Range { symbol, extent: found, input, range });
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -238,7 +269,8 @@ impl<M: Deref<Target = Model>> RunContext<M> {
     /// Memory to run `model` in; see [`Model::context`].
     pub fn new(model: M) -> Result<RunContext<M>, ModelError> {
         let size = model.signature.workspace_size;
-        let length = i64::try_from(size.unwrap_or(0)).unwrap_or(i64::MAX);
+        let most = size.or(model.signature.most_workspace);
+        let length = i64::try_from(most.unwrap_or(0)).unwrap_or(i64::MAX);
         let workspace = TensorBuffer::zeros(&[length], DataType::U8)?;
         let is_static = size.is_some() && model.outputs().iter().all(TensorSpec::is_static);
         let outputs = model.empty_outputs()?;

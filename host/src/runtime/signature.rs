@@ -8,6 +8,7 @@
 //! An extent that each call may choose is a text, `"n"` or `"2*n + 1"`. Where there is one, the size of the workspace is
 //! null, and the function that tells sizes says it for inputs of given shapes. `"found": [[0, 1]]` says that the extent of axis 1 of
 //! output 0 depends on elements: a caller is told how large it is at most, and what it is when the call has been made.
+//! `"ranges": { "n": [1, 512] }` are those that it was compiled for, and `"most_workspace"` is what the workspace is at most then.
 //! `"in_place": [[3, 0]]` says that one buffer may be given as input 3 and as output 0, and is updated then.
 //!
 //! A library of several functions has all of them in a list besides, and where none of them is meant when nobody names one,
@@ -16,6 +17,8 @@
 //! ```json
 //! { "tenon": "1.0.0", "function": "main", …, "functions": [{ "function": "main", … }, { "function": "decode", … }] }
 //! ```
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +40,12 @@ pub struct Signature {
     pub target: String,
     /// Bytes of the workspace, which must be aligned to 64; `None` where they depend on the shapes of the inputs.
     pub workspace_size: Option<u64>,
+    /// What they are at most, where they depend on shapes of which ranges are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_workspace: Option<u64>,
+    /// Ranges of symbols that calls must keep; null where there is no end.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ranges: BTreeMap<String, (i64, Option<i64>)>,
     pub inputs: Vec<TensorSpec>,
     pub outputs: Vec<TensorSpec>,
     /// The extents that a call finds, each by its output and axis.
@@ -222,6 +231,8 @@ mod tests {
             symbol: String::new(),
             target: "here".to_owned(),
             workspace_size: None,
+            most_workspace: None,
+            ranges: BTreeMap::new(),
             inputs: vec![x.clone()],
             outputs: vec![],
             found: vec![],

@@ -45,6 +45,7 @@ failures! {
     Expected = 14 "TENON_ERROR_EXPECTED" "a value that the model is given is none that it is made for",
     Alias = 15 "TENON_ERROR_ALIAS" "the memory of the tensor is that of another one, too, where that is not allowed",
     Cancelled = 16 "TENON_ERROR_CANCELLED" "the call was cancelled",
+    Range = 17 "TENON_ERROR_RANGE" "an extent is outside of the range that the model was compiled for",
 }
 
 impl Failure {

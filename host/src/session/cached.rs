@@ -130,7 +130,7 @@ impl Session {
             pass_limit,
             reproducer: _,
             cache: _,
-            code: CompileOptions { function, threads: _, is_profiled, linker: _ },
+            code: CompileOptions { function, ranges, threads: _, is_profiled, linker: _ },
         } = options;
         let pipeline = match pipeline {
             Pipeline::Pass(_) => return Ok(None),
@@ -152,6 +152,7 @@ impl Session {
         }
         key.text("numbers", &format!("{weights:?} {precision:?}"));
         key.text("function", &format!("{function:?}"));
+        key.text("ranges", &format!("{ranges:?}"));
         let dims: BTreeMap<_, _> = job.dims.iter().collect();
         key.text("dims", &format!("{dims:?}"));
         key.text("form", &format!("{:?} {:?}", job.form, job.prefix));

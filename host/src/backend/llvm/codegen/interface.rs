@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     backend::llvm::attributes::decorate,
-    plan::{Entry, LARGEST_EXTENT, SizeStep},
+    plan::{Entry, LARGEST_EXTENT, RangedSize, SizeStep},
     runtime::{
         dlpack::DataType,
         signature::{TensorSpec, data_type},
@@ -85,8 +85,24 @@ impl<'cx, 'a> Interface<'cx, 'a> {
                 (inputs[given.input].extent(self.asm, given.axis)?, self.size(given.expected)?);
             self.differ(found, expected, Failure::Shape.of_argument(given.input))?;
         }
+        for ranged in &self.entry.ranges {
+            self.check_range(ranged)?;
+        }
         self.entry.agreements.iter().try_for_each(|&agreement| self.agree(agreement))?;
         Ok(inputs)
+    }
+
+    /// Checks that a number is one that the function is made for.
+    fn check_range(&self, ranged: &RangedSize) -> Result<()> {
+        let (asm, size) = (self.asm, self.size(ranged.size)?);
+        let limits =
+            [(IntPredicate::SLT, Some(ranged.range.least)), (IntPredicate::SGT, ranged.range.most)];
+        for (predicate, limit) in limits {
+            let Some(limit) = limit else { continue };
+            let is_bad = asm.builder.build_int_compare(predicate, size, asm.index(limit), "")?;
+            self.fail_if(is_bad, self.code(Failure::Range as i32))?;
+        }
+        Ok(())
     }
 
     /// Checks the outputs.
