@@ -27,7 +27,7 @@ FEATURES = (
     "tenon-host/llvm",
     "tenon-host/cuda",
     "tenon-host/static-llvm",
-    "tenon-python/static-llvm",
+    "tenon-core/static-llvm",
 )
 
 
@@ -67,7 +67,7 @@ def link(folder: Path) -> None:
     for path in PACKAGE.iterdir():
         if path.suffix in (".py", ".pyi", ".typed"):
             (package / path.name).symlink_to(path)
-    (package / "_core.abi3.so").symlink_to(built() / "libtenon_python.so")
+    (package / "_core.abi3.so").symlink_to(built() / "libtenon_core.so")
     # A program finds its registry beside the file that a link leads to, so that is copied. The libraries are not: even
     # another name of a file would be a change to who opens it meanwhile.
     assemble(package, lambda made, to: to.symlink_to(made) if to.suffix else shutil.copy2(made, to))
@@ -81,7 +81,7 @@ def _copy_stripped(made: Path, to: Path) -> None:
 
 def _build() -> None:
     subprocess.run(["scripts/setup.sh", "--wheel"], cwd=HOUSE, check=True)
-    packages = ["tenon-host", "tenon-python", *(f"tenon-{each.name}" for each in _folders())]
+    packages = ["tenon-host", "tenon-core", *(f"tenon-{each.name}" for each in _folders())]
     command = ["cargo", "build", "--release", "--lib", "--bins", "--no-default-features"]
     command += [f"--package={package}" for package in packages]
     command.append(f"--features={','.join(FEATURES)}")

@@ -221,7 +221,8 @@ fn config_of(files: &[PathBuf]) -> Result<Config, ConfigError> {
 
 /// A session with what the files of a registry say, which Ctrl-C stops.
 fn session_of(config: Config) -> Result<Session, Failure> {
-    let installation = Installation { program: this_program()?, libraries: own_folders() };
+    let installation =
+        Installation { libraries: own_folders(), ..Installation::at(this_program()?) };
     let session = Session::of_config(&installation, config)?.cancelled_by(CANCELLED.clone());
     warn_of_plugins(session.registry());
     Ok(session)

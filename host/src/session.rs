@@ -19,6 +19,7 @@ mod options;
 mod reproducers;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -44,6 +45,8 @@ pub struct Installation {
     pub program: PathBuf,
     /// The folders in which the libraries of operators lie.
     pub libraries: Vec<PathBuf>,
+    /// What runs plugins that are texts, by what names of their files end in, where the registry names nothing.
+    pub interpreters: BTreeMap<String, String>,
 }
 
 impl Installation {
@@ -52,7 +55,8 @@ impl Installation {
         let program = program.into();
         let real = program.canonicalize().unwrap_or_else(|_| program.clone());
         let folder = real.parent().unwrap_or(Path::new("/"));
-        Installation { libraries: vec![folder.to_owned(), folder.join("../lib/tenon")], program }
+        let libraries = vec![folder.to_owned(), folder.join("../lib/tenon")];
+        Installation { libraries, program, interpreters: BTreeMap::new() }
     }
 }
 
@@ -73,6 +77,7 @@ impl Session {
     ) -> Result<Session, ConfigError> {
         let config = Config {
             own: installation.libraries.clone(),
+            own_interpreters: installation.interpreters.clone(),
             ..Config::load_for(Some(&installation.program), registries)?
         };
         Session::of_config(installation, config)

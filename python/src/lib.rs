@@ -12,6 +12,8 @@ mod instruments;
 mod module;
 mod passes;
 mod session;
+mod terms;
+mod worker;
 
 use pyo3::prelude::*;
 
@@ -30,6 +32,8 @@ mod _core {
     use super::passes::Pass;
     #[pymodule_export]
     use super::session::Session;
+    #[pymodule_export]
+    use super::worker::serve;
     use super::*;
 
     #[pymodule_init]

@@ -47,10 +47,9 @@ impl Pass {
         let raised = Arc::new(Raised::default());
         let keeper = raised.clone();
         let pass = passes::Pass::module(name, move |module, run| {
-            call(&keeper, run, |py| {
-                let made = body.call1(py, (Module::from(module.clone()),))?;
-                let made = made.cast_bound::<Module>(py).map_err(|_| returned(&made, "Module"))?;
-                Ok(made.get().model.module.clone())
+            let raised = |error| keeper.keep(&run.cancelled, error);
+            call(raised, |py| {
+                expect_module(&body.call1(py, (Module::from(module.clone()),))?.into_bound(py))
             })
         });
         Pass { pass, raised: vec![raised] }
@@ -62,13 +61,14 @@ impl Pass {
         let raised = Arc::new(Raised::default());
         let keeper = raised.clone();
         let on_one = move |function: &Arc<ir::Function>, module: &ir::Module, run: &Run| {
-            call(&keeper, run, |py| {
-                let given = Function { function: function.clone() };
-                let made = body.call1(py, (given, Module::from(module.clone())))?;
-                let made = made.cast_bound::<Function>(py);
-                let made = made.map_err(|_| PyTypeError::new_err(NO_FUNCTION))?;
-                Ok(made.get().function.clone())
-            })
+            call(
+                |error| keeper.keep(&run.cancelled, error),
+                |py| {
+                    let given = Function { function: function.clone() };
+                    let made = body.call1(py, (given, Module::from(module.clone())))?;
+                    expect_function(&made.into_bound(py))
+                },
+            )
         };
         let pass = match over_programs {
             true => passes::Pass::prim(name, on_one),
@@ -109,23 +109,35 @@ impl Pass {
     }
 }
 
-const NO_FUNCTION: &str = "a pass over functions returns a Function";
-
-fn returned(made: &Py<PyAny>, wanted: &str) -> PyErr {
-    let found = Python::attach(|py| made.bind(py).get_type().to_string());
-    PyTypeError::new_err(format!("the pass returned {found}, and a {wanted} is expected"))
+/// What a pass over the module made.
+pub(crate) fn expect_module(made: &Bound<'_, PyAny>) -> PyResult<ir::Module> {
+    match made.cast::<Module>() {
+        Ok(module) => Ok(module.get().model.module.clone()),
+        Err(_) => {
+            let found = made.get_type();
+            let why = format!("the pass returned {found}, and a Module is expected");
+            Err(PyTypeError::new_err(why))
+        }
+    }
 }
 
-/// Calls Python for a pass. What it raises is the pass's failure, with the traceback, and kept for who began the run.
-fn call<T>(
-    raised: &Raised,
-    run: &Run,
+/// What a pass over functions made.
+pub(crate) fn expect_function(made: &Bound<'_, PyAny>) -> PyResult<Arc<ir::Function>> {
+    match made.cast::<Function>() {
+        Ok(function) => Ok(function.get().function.clone()),
+        Err(_) => Err(PyTypeError::new_err("a pass over functions returns a Function")),
+    }
+}
+
+/// Calls Python for a pass. What it raises is the pass's failure, with the traceback, and is kept by `raised`.
+pub(crate) fn call<T>(
+    raised: impl FnOnce(PyErr),
     body: impl FnOnce(Python<'_>) -> PyResult<T>,
 ) -> Result<T, PassFailure> {
     Python::attach(|py| {
         body(py).map_err(|error| {
             let message = traceback(py, &error);
-            raised.keep(&run.cancelled, error);
+            raised(error);
             PassFailure::error(message)
         })
     })

@@ -42,10 +42,15 @@ pub(crate) struct Session {
 #[pymethods]
 impl Session {
     /// `program` is the command `tenon` of an installation, and `registries` are files above those of the installation, the
-    /// system and the user.
+    /// system and the user. `interpreter` runs passes in files of Python, if the registry names none.
     #[new]
-    fn new(program: PathBuf, registries: Vec<PathBuf>) -> PyResult<Session> {
-        let installation = Installation::at(program);
+    fn new(
+        program: PathBuf,
+        registries: Vec<PathBuf>,
+        interpreter: Option<String>,
+    ) -> PyResult<Session> {
+        let mut installation = Installation::at(program);
+        installation.interpreters.extend(interpreter.map(|path| ("py".to_owned(), path)));
         let session = tenon_host::session::Session::open(&installation, &registries);
         let session = session.map_err(|error| exception("Error", &error.to_diagnostics()))?;
         Ok(Session { session, installation, registries })

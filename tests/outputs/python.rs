@@ -59,6 +59,11 @@ fn passes_in_python() {
 }
 
 #[test]
+fn dropped_files_of_python() {
+    test("test_dropped.py");
+}
+
+#[test]
 fn clusters_in_python() {
     test("test_cluster.py");
 }

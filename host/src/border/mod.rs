@@ -9,6 +9,7 @@ mod codegen;
 mod edit;
 mod generators;
 mod imports;
+mod interpreters;
 mod intrinsics;
 mod operators;
 mod programs;
@@ -22,6 +23,7 @@ pub use generators::{GeneratorError, Generators};
 pub(crate) use imports::{
     AttributeParts, ConstantParts, ImportSession, Refusal, Served, ask_about_node, asker,
 };
+pub(crate) use interpreters::interpreter_of;
 pub use intrinsics::{described_intrinsic, tensor_intrinsic};
 pub(crate) use operators::{Noted, OpLibrary, ResultError};
 pub(crate) use programs::program;

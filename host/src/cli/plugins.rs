@@ -22,7 +22,7 @@ pub(super) enum PluginsCommand {
     List,
     /// Show all that a plugin says of itself, and what the registry says of its passes
     Show {
-        /// A shared library, or the id of a plugin
+        /// A shared library, a text with a manifest, or the id of a plugin
         #[arg(value_name = "FILE|ID")]
         plugin: PathBuf,
     },
@@ -239,6 +239,7 @@ fn text(path: &Path, manifest: &Manifest, config: &Config) -> String {
         ("license", plugin.license.clone()),
         ("api", plugin.api.to_string()),
         ("format", plugin.format.to_string()),
+        ("interpreter", manifest.interpreter.clone().unwrap_or_default()),
         ("more", more_text(&plugin.more)),
     ]);
     for pass in &manifest.passes {

@@ -67,7 +67,8 @@ pub(super) fn tune(global: &Global, args: &TuneArgs) -> Result<(), Failure> {
     let model = session.read(&args.model, &args.dims.iter().cloned().collect())?;
     model.files.refuse(&args.db)?;
     InputFiles::new([args.model.clone()]).refuse(&args.db)?;
-    let installation = Installation { program: this_program()?, libraries: own_folders() };
+    let installation =
+        Installation { libraries: own_folders(), ..Installation::at(this_program()?) };
     let threads = threads(args.threads);
     let options = args.passes.options("default");
     let budget = Budget { trials: args.trials, time: args.time };

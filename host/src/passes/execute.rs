@@ -15,7 +15,7 @@ use super::error::PassError;
 use super::instrument::FunctionTime;
 use super::manager::Manager;
 use super::own_targets::OwnTargets;
-use super::pass::{Body, run_own};
+use super::pass::{Body, Pass, run_own};
 use super::plan::PassStep;
 use super::skipped::{Spared, is_skipped, spare};
 use super::sources::with_sources_of_programs;
@@ -246,12 +246,45 @@ pub(super) fn apply_here(
         let result = unless_refused(run, plugin.run_on_module(index, run, module));
         return result.map_err(Failed::of_module);
     }
+    let body = |function: &Arc<Function>, run: &Arc<Run>| {
+        plugin.run_on_function(index, run, function, module)
+    };
+    apply_to_functions(kind, run, module, body)
+}
+
+/// Runs one pass that is a closure; none for another.
+pub(super) fn apply_own(
+    pass: &Pass,
+    run: &Arc<Run>,
+    module: &Module,
+) -> Option<Result<Module, Failed>> {
+    match pass.body() {
+        Body::Module(body) => {
+            let result = run_own(|| body(module, run), |after| after.cx().is_same(module.cx()));
+            Some(unless_refused(run, result).map_err(Failed::of_module))
+        }
+        Body::Function(kind, body) => {
+            let body = |function: &Arc<Function>, run: &Arc<Run>| {
+                run_own(|| body(function, module, run), |after| after.cx().is_same(module.cx()))
+            };
+            Some(apply_to_functions(*kind, run, module, body))
+        }
+        Body::Plugin { .. } | Body::Group(..) => None,
+    }
+}
+
+fn apply_to_functions(
+    kind: PassKind,
+    run: &Arc<Run>,
+    module: &Module,
+    body: impl Fn(&Arc<Function>, &Arc<Run>) -> Result<Arc<Function>, PassFailure> + Sync,
+) -> Result<Module, Failed> {
     let is_taken =
         |(_, function): &(Symbol, &Arc<Function>)| function.is_prim() == (kind == PassKind::Prim);
     let functions: Vec<(Symbol, &Arc<Function>)> = module.iter().filter(is_taken).collect();
     let over_one = |&(_, function): &(Symbol, &Arc<Function>)| {
         let own = Arc::new(run.for_function());
-        let result = plugin.run_on_function(index, &own, function, module);
+        let result = body(function, &own);
         (unless_refused(&own, result), own.take_reports())
     };
     let results = parallel::map(&functions, over_one);

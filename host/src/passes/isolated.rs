@@ -2,8 +2,10 @@
 //! in the same way. What the plugin does to its process, it does not do to this one.
 //!
 //! Options and target travel as attributes of the module, since these can be whatever a term can be. A function
-//! that the pass left alone is the very function that it was.
+//! that the pass left alone is the very function that it was. A plugin that is a text is run in the same way, by whoever reads its
+//! language.
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,14 +16,16 @@ use serde::{Deserialize, Serialize};
 use tenon_plugin_api::ir::{AttrValue, Attrs, Context, Expr, Term};
 use thiserror::Error;
 
-use super::execute::{Failed, apply_here};
+use super::execute::{Failed, apply_here, apply_own};
+use super::pass::Pass;
 use crate::border::{PassFailure, Report, ReportLevel, Run};
 use crate::diagnostics::Diagnostics;
 use crate::infer::{InferError, infer_module};
 use crate::io::FileError;
 use crate::ir::{Cx, Module, Origin, Symbol};
 use crate::registry::{
-    IsolatedPass, Manifest, ManifestError, Plugin, Registry, limit_memory, serve,
+    IsolatedPass, LoadError, Manifest, ManifestError, PassRecord, Registry, limit_memory, serve,
+    serve_text,
 };
 use crate::text::{TextForm, read_module, write_module};
 
@@ -146,12 +150,44 @@ pub fn serve_passes(library: &Path, sha256: &str, threads: Option<usize>) -> Exi
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
     serve(library, sha256, |plugin, manifest, request, cancelled| {
-        let answer = answer(plugin, manifest, request, cancelled).unwrap_or_else(|error| {
-            let failure = PassFailure::refused(&error.to_string());
-            Answer { reports: Vec::new(), outcome: failed(None, failure) }
-        });
-        serde_json::to_string(&answer).expect("texts and numbers have a place in JSON")
+        let apply = |record: &PassRecord, run: &Arc<Run>, module: &Module| {
+            let index = plugin.index_of(&record.name)?;
+            Some(apply_here(plugin, index, record.kind, run, module))
+        };
+        answer_line(manifest, request, cancelled, apply)
     })
+}
+
+/// What the process of a text does, in whatever language: `open` is given the text that was checked, and makes its passes, by their
+/// names in the manifest.
+///
+/// # Errors
+/// When the process cannot speak with the one that started it.
+pub fn serve_passes_of_text<E: From<LoadError> + Display>(
+    file: &Path,
+    sha256: &str,
+    open: impl FnOnce(&str, &Manifest) -> Result<Vec<Pass>, E>,
+) -> io::Result<()> {
+    serve_text(file, sha256, open, |passes, manifest, request, cancelled| {
+        let apply = |record: &PassRecord, run: &Arc<Run>, module: &Module| {
+            let pass = passes.iter().find(|pass| pass.name() == record.name)?;
+            apply_own(pass, run, module)
+        };
+        answer_line(manifest, request, cancelled, apply)
+    })
+}
+
+fn answer_line(
+    manifest: &Manifest,
+    request: &str,
+    cancelled: &Arc<AtomicBool>,
+    apply: impl FnOnce(&PassRecord, &Arc<Run>, &Module) -> Option<Result<Module, Failed>>,
+) -> String {
+    let answer = answer(manifest, request, cancelled, apply).unwrap_or_else(|error| {
+        let failure = PassFailure::refused(&error.to_string());
+        Answer { reports: Vec::new(), outcome: failed(None, failure) }
+    });
+    serde_json::to_string(&answer).expect("texts and numbers have a place in JSON")
 }
 
 /// Why there is no answer of the pass's.
@@ -173,11 +209,12 @@ enum AnswerError {
     Untyped(Vec<(Symbol, InferError)>),
 }
 
+/// `apply` runs a pass, where there is one.
 fn answer(
-    plugin: &Plugin,
     manifest: &Manifest,
     request: &str,
     cancelled: &Arc<AtomicBool>,
+    apply: impl FnOnce(&PassRecord, &Arc<Run>, &Module) -> Option<Result<Module, Failed>>,
 ) -> Result<Answer, AnswerError> {
     let request: Request = serde_json::from_str(request)?;
     cancelled.fetch_or(request.is_cancelled, Ordering::Relaxed);
@@ -185,7 +222,6 @@ fn answer(
     let unknown = || AnswerError::NoPass(request.pass.clone());
     let record = manifest.passes.iter().find(|pass| pass.name == request.pass);
     let record = record.ok_or_else(unknown)?;
-    let index = plugin.index_of(&record.name).ok_or_else(unknown)?;
     let operators = Registry::of_origin(&request.operators)?;
     let cx = Cx::with_operators(operators.operators());
     let mut before = read_module(&cx, &request.before)?;
@@ -199,8 +235,7 @@ fn answer(
     let run = Run::new(cx.clone(), options, target, cancelled.clone());
     let run = run.with_edit_limit(request.edit_limit).with_module(before.clone());
     let run = Arc::new(run.with_asks(&record.asks));
-    let result = apply_here(plugin, index, record.kind, &run, &before);
-    let outcome = match result {
+    let outcome = match apply(record, &run, &before).ok_or_else(unknown)? {
         Ok(after) if after.is_identical(&before) => Outcome::Same,
         Ok(after) => {
             write_module(&after, &request.after, FORM)?;

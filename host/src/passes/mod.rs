@@ -36,7 +36,7 @@ pub use instruments::{
     Dump, FromPlugin, Hashes, PassLimit, PrintIr, PrintWhen, Record, Snapshot, Statistics, Timing,
     Trace, Validate, VerifyEach,
 };
-pub use isolated::serve_passes;
+pub use isolated::{serve_passes, serve_passes_of_text};
 pub use manager::run;
 pub use options::StepOption;
 pub use pass::{GroupKind, Pass};

@@ -1,7 +1,7 @@
 //! Processes of the program in which a plugin's code runs, so that whatever ends them ends nothing else.
 //!
 //! A child says what it has to say in lines through a pipe of its own: what a plugin prints to standard output goes to
-//! standard error. It dies with the thread that started it, and with it whatever it started.
+//! standard error. It dies with the process that started it, and with it whatever it started.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -10,6 +10,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -73,7 +76,7 @@ impl Child {
         // A group of its own: what a plugin starts is ended with it.
         command.args(arguments).process_group(0);
         command.stdin(input).stdout(Stdio::piped()).stderr(complaints);
-        let mut process = command.spawn()?;
+        let mut process = spawned(command)?;
         let lines = process.stdout.take().expect("it is a pipe");
         Ok(Child { process, lines, rest: Vec::new(), searched: 0 })
     }
@@ -181,7 +184,7 @@ impl Child {
             match self.glance() {
                 Ok(Some(_)) => break,
                 Ok(None) if remaining(until).is_zero() => return self.end(Ending::TimedOut),
-                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                Ok(None) => thread::sleep(Duration::from_millis(1)),
                 Err(error) => return self.end(Ending::Lost(error.into())),
             }
         }
@@ -226,6 +229,26 @@ impl Drop for Child {
             self.end(Ending::Abandoned);
         }
     }
+}
+
+/// Starts a process on a thread that lives as long as this process: a child ends with the thread that started it.
+fn spawned(command: Command) -> io::Result<process::Child> {
+    type Order = (Command, Sender<io::Result<process::Child>>);
+    static ORDERS: LazyLock<Mutex<Sender<Order>>> = LazyLock::new(|| {
+        let (sender, orders) = channel::<Order>();
+        thread::spawn(move || {
+            for (mut command, answer) in orders {
+                // Whoever asked waits for it.
+                let _ = answer.send(command.spawn());
+            }
+        });
+        Mutex::new(sender)
+    });
+    let (sender, answer) = channel();
+    let orders = ORDERS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    // Where the thread is gone nobody answers.
+    let _ = orders.send((command, sender));
+    answer.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))
 }
 
 fn remaining(until: Option<Instant>) -> Duration {

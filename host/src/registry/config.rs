@@ -38,6 +38,10 @@ pub struct Config {
     pub pins: BTreeMap<String, PinConfig>,
     /// Plugins whose passes run in a process of their own, or do not, by the plugin's id.
     pub isolate: BTreeMap<String, Set<bool>>,
+    /// What runs plugins that are texts, a path or a name, by what names of their files end in.
+    pub interpreters: BTreeMap<String, Set<String>>,
+    /// The same where no file says anything. No file says this.
+    pub own_interpreters: BTreeMap<String, String>,
     /// Folders that belong to the program: the operators of a library there can be called where no directory has a plugin of
     /// its id. No file says this.
     pub own: Vec<PathBuf>,
@@ -233,6 +237,7 @@ impl Config {
             replace(&mut below.sha256, pin.sha256);
         }
         self.isolate.extend(above.isolate);
+        self.interpreters.extend(above.interpreters);
         for (name, pass) in above.passes {
             match self.passes.get_mut(&name) {
                 Some(below) => below.absorb(pass),

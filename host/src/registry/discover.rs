@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::ManifestError::{NoManifest, NotALibrary};
-use super::sidecar;
 use super::trust::{Trust, trusted_users};
 use super::{
     Config, Enable, Found, Manifest, ManifestError, PluginEntry, PluginState, Set, Standing,
     TrustPolicy,
 };
+use super::{script, sidecar};
 use crate::io::FileError;
 
 impl Found {
@@ -25,7 +25,7 @@ impl Found {
         let mut trust = Trust::default();
         let policy = trust.policy(config.trust.policy.as_ref());
         for dir in &config.dirs {
-            let mut paths = match libraries(&dir.path) {
+            let mut paths = match files(&dir.path) {
                 Ok(paths) => paths,
                 Err(cause) if cause.kind() == ErrorKind::NotFound => {
                     missing.push(dir.clone());
@@ -89,7 +89,7 @@ impl Found {
                 }
             }
         }
-        let own = config.own.iter().filter_map(|folder| libraries(folder).ok());
+        let own = config.own.iter().filter_map(|folder| files(folder).ok());
         for path in own.flatten().filter(|path| !seen.contains(path)) {
             let Ok(manifest) = Manifest::read_notes(&path) else { continue };
             let is_same = |other: &PluginEntry| other.manifest.plugin.id == manifest.plugin.id;
@@ -144,15 +144,16 @@ fn settle_states(config: &Config, plugins: &mut [PluginEntry]) {
     }
 }
 
-/// The shared libraries in a directory, as canonical paths in the order of their names. A link that leads nowhere
-/// stands for itself.
-fn libraries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+/// The shared libraries in a directory, and the texts with a manifest, as canonical paths in the order of their names. A link that
+/// leads nowhere stands for itself.
+fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let dir = dir.canonicalize()?;
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(&dir)? {
         let entry = entry?;
         let path = entry.path();
-        if path.extension().is_none_or(|extension| extension != "so") {
+        let Some(extension) = path.extension() else { continue };
+        if extension != "so" && !script::is_one(&path) {
             continue;
         }
         // In a canonical directory only a link's path is not canonical.

@@ -1,7 +1,7 @@
 //! A library's file, held open: what is looked at, hashed and read is one file, whatever happens to its name.
 
 use std::fs::{self, File, Metadata};
-use std::io::{Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -55,6 +55,15 @@ impl LibraryFile {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
         digest::of(file).map_err(failed)
+    }
+
+    /// All of its bytes.
+    pub(super) fn bytes(&self) -> Result<Vec<u8>, FileError> {
+        let failed = |cause| FileError::Read { path: self.path.clone(), cause };
+        let (mut file, mut bytes) = (&self.file, Vec::new());
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        Ok(bytes)
     }
 
     pub(super) fn identity(&self) -> Identity {

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use super::notes::{NATIVE_MACHINE, Notes, machine_name};
 use super::spelling::misspelled;
-use super::{OpOffer, OptionRecord, Reason, RuleRecord, sidecar};
+use super::{OpOffer, OptionRecord, Reason, RuleRecord, script, sidecar};
 use crate::io::{FileError, open_regular, quoted};
 
 /// What a plugin says of itself.
@@ -37,6 +37,9 @@ pub struct Manifest {
     /// Its rules, in the order of their facets and keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleRecord>,
+    /// What its file's name ends in, where it is a text: a rule of the facet `interpreter` says what runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<String>,
 }
 
 /// The record of a code generator.
@@ -347,12 +350,18 @@ impl Manifest {
     /// The same without the file beside it, and with no more of the operators' records than a list shows.
     pub(super) fn read_notes(path: &Path) -> Result<Manifest, ManifestError> {
         let (file, _) = open_regular(path)?;
+        if let Some(manifest) = script::manifest(&file, path)? {
+            return manifest.of_known_api(path);
+        }
         let none = || Err(ManifestError::NoManifest { path: path.to_owned() });
         Self::read_from(&ReadCache::new(&file), path, none)
     }
 
     /// Reads the manifest of the library at `path`, which is open.
     pub(super) fn read_open(file: &File, path: &Path) -> Result<Manifest, ManifestError> {
+        if let Some(manifest) = script::manifest(file, path)? {
+            return manifest.of_known_api(path);
+        }
         Self::read_from(&ReadCache::new(file), path, || sidecar::records(path))?.in_whole(path)
     }
 
@@ -400,14 +409,22 @@ impl Manifest {
             (Err(_), Some(reason)) => return Err(not_a_library(reason)),
             (Err(reason), None) => return Err(ManifestError::broken(path, &reason)),
         };
-        match foreign_machine.or_else(|| foreign_api(&manifest.plugin.api)) {
-            Some(reason) => Err(ManifestError::Foreign {
-                path: path.to_owned(),
-                reason,
-                manifest: Box::new(manifest),
-            }),
-            None => Ok(manifest),
+        match foreign_machine {
+            Some(reason) => Err(manifest.foreign(path, reason)),
+            None => manifest.of_known_api(path),
         }
+    }
+
+    /// The manifest, where it is for this host's API.
+    fn of_known_api(self, path: &Path) -> Result<Manifest, ManifestError> {
+        match foreign_api(&self.plugin.api) {
+            Some(reason) => Err(self.foreign(path, reason)),
+            None => Ok(self),
+        }
+    }
+
+    fn foreign(self, path: &Path, reason: String) -> ManifestError {
+        ManifestError::Foreign { path: path.to_owned(), reason, manifest: Box::new(self) }
     }
 
     /// Parses records, one a line: one of a plugin, any number of passes and of others, in any order. Operators' are
@@ -477,7 +494,9 @@ impl Manifest {
         }
         let plugin =
             plugin.ok_or("no record of a plugin: its lib.rs needs `plugin! { id = … }`")?;
-        let manifest = Manifest { plugin, passes, generators, instruments, operators, rules };
+        let interpreter = None;
+        let manifest =
+            Manifest { plugin, passes, generators, instruments, operators, rules, interpreter };
         match misspelled(&manifest) {
             Some(what) => Err(what.into()),
             None => Ok(manifest),

@@ -4,7 +4,8 @@
 //! [`config`] is `registry.toml`; [`manifest`] reads what a plugin says of itself without running it;
 //! [`names`] finds a pass by name; [`trust`] says who else could have written a library; [`library_file`] keeps
 //! what was checked and what is opened one file; [`open`] has [`load`] open a library when the first of its passes is
-//! needed, and [`layout`] compares what it says of the border with what the host says.
+//! needed, and [`layout`] compares what it says of the border with what the host says. A plugin may be a text ([`script`]), whose
+//! passes run in a process of the interpreter that a rule finds.
 
 mod child;
 mod codegen;
@@ -32,6 +33,7 @@ mod probe;
 mod reason;
 mod rule_record;
 mod rules;
+mod script;
 mod sidecar;
 mod spelling;
 mod state;
@@ -69,4 +71,4 @@ pub(crate) use spelling::is_name_char;
 pub use state::{Quarantined, State};
 pub use trust::TrustPolicy;
 pub(crate) use trust::writers_of_path;
-pub use worker::{IsolatedPass, PassLimits, WORKER_COMMAND, Worker, serve};
+pub use worker::{IsolatedPass, PassLimits, WORKER_COMMAND, Worker, serve, serve_text};

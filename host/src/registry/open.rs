@@ -1,6 +1,9 @@
 //! Opens plugins, each when the first of its passes is needed.
 
+use std::ffi::OsString;
 use std::sync::{Arc, OnceLock};
+
+use tenon_plugin_api::rule::{Facet, Interpreters};
 
 use super::entry::Held;
 use super::{
@@ -8,6 +11,8 @@ use super::{
     PassLimits, Plugin, PluginEntry, PluginInstrument, PluginState, Reason, Registry, Set, Worker,
     competing,
 };
+use crate::border::interpreter_of;
+use crate::ir::Cx;
 use crate::suggest::nearest;
 
 /// A pass whose plugin is open.
@@ -46,7 +51,7 @@ impl Registry {
     pub fn load(&self, id: PassId) -> Result<LoadedPass, Arc<LoadError>> {
         let entry = self.plugin_of(id);
         let of_pass = self.config_of(id).and_then(|config| config.sha256.as_ref());
-        if self.is_isolated(id) {
+        if self.is_isolated(id) || entry.manifest.interpreter.is_some() {
             let held = self.checked(entry, of_pass)?;
             return self.load_isolated(id, held).map(LoadedPass::Isolated);
         }
@@ -79,17 +84,55 @@ impl Registry {
         let entry = self.plugin_of(id);
         let digest = self.digest(held)?;
         let start = || {
-            let guard = self.guard.as_ref().ok_or_else(|| LoadError::Untried {
-                path: entry.path.clone(),
-                reason: "this program does not say where `tenon` is".to_owned(),
-            })?;
+            self.note_if_untrusted(entry);
+            let (command, threads) = match &entry.manifest.interpreter {
+                Some(extension) => (self.interpreter(entry, extension)?, None),
+                None => {
+                    let guard = self.guard.as_ref().ok_or_else(|| LoadError::Untried {
+                        path: entry.path.clone(),
+                        reason: "this program does not say where `tenon` is".to_owned(),
+                    })?;
+                    (Worker::command(guard), guard.threads())
+                }
+            };
             let limits = self.config.probe_limits();
-            Worker::start(guard, &entry.path, digest, limits).map(Arc::new)
+            Worker::start(command, &entry.path, digest, limits, threads).map(Arc::new)
         };
         let worker = entry.worker.get_or_init(|| start().map_err(Arc::new)).clone()?;
         let config = self.config_of(id);
         let limits = config.map_or_else(|| PassLimits::new(None, None), PassConfig::limits);
         Ok(IsolatedPass { worker, name: self.record(id).name.clone(), limits })
+    }
+
+    /// The command that runs texts whose names end so.
+    fn interpreter(
+        &self,
+        entry: &PluginEntry,
+        extension: &str,
+    ) -> Result<Vec<OsString>, LoadError> {
+        let said = self.config.interpreters.get(extension).map(|set| &set.value);
+        let wanted = said.or_else(|| self.config.own_interpreters.get(extension));
+        let wanted = wanted.map(String::as_str);
+        let cx = Cx::with_operators(self.operators());
+        let found = interpreter_of(&cx, extension, wanted);
+        let command = found.and_then(|command| {
+            command.ok_or_else(|| {
+                let who = self.who_would_have(Interpreters::NAME, extension);
+                let who =
+                    if who.is_empty() { String::new() } else { format!(": {}", who.join("; ")) };
+                format!("no plugin runs files that end in `.{extension}`{who}")
+            })
+        });
+        match command {
+            Ok(command) => Ok(command.into_iter().map(OsString::from).collect()),
+            Err(reason) => Err(LoadError::Incompatible { path: entry.path.clone(), reason }),
+        }
+    }
+
+    fn note_if_untrusted(&self, entry: &PluginEntry) {
+        if let Some(reason) = &entry.untrusted {
+            self.notes.add(format!("{}: {reason}, and it is used", entry.path.display()));
+        }
     }
 
     /// Opens a plugin, the first time it is asked for. `wanted` is a digest that its file must have besides.
@@ -116,9 +159,7 @@ impl Registry {
 
     fn open_held(&self, entry: &PluginEntry, held: &Held) -> Result<Arc<Plugin>, Arc<LoadError>> {
         let open = || {
-            if let Some(reason) = &entry.untrusted {
-                self.notes.add(format!("{}: {reason}, and it is used", entry.path.display()));
-            }
+            self.note_if_untrusted(entry);
             Plugin::open(&held.file, &entry.manifest)
         };
         let plugin = match &self.guard {

@@ -14,7 +14,8 @@ pub(crate) fn is_name_char(c: char) -> bool {
 
 /// The first name of a manifest that is no name.
 pub(super) fn misspelled(manifest: &Manifest) -> Option<String> {
-    let Manifest { plugin, passes, generators, instruments, operators, rules } = manifest;
+    let Manifest { plugin, passes, generators, instruments, operators, rules, interpreter: _ } =
+        manifest;
     let version = plugin.version.to_string();
     let own = [("the plugin's id", plugin.id.as_str()), ("the plugin's version", version.as_str())];
     let of_passes = passes.iter().flat_map(|pass| {

@@ -1,7 +1,8 @@
-//! The process in which an isolated plugin's passes run: started when the first of them is needed, again after it
-//! died, and ended with the registry.
+//! The process in which an isolated plugin's passes run, or those of a text: started when the first of them is needed,
+//! again after it died, and ended with the registry.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{self, BufRead, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -15,14 +16,15 @@ use rustix::process::Signal;
 
 use super::child::{self, Child, Ending};
 use super::journal::{self, Act, Doing};
-use super::{Guard, LibraryFile, LoadError, Manifest, Plugin, ProbeLimits, Reason};
+use super::{Guard, LibraryFile, LoadError, Manifest, Plugin, ProbeLimits, Reason, digest};
 
 /// The hidden command of the program.
 pub const WORKER_COMMAND: &str = "plugin-worker";
 
 /// The process of one plugin.
 pub struct Worker {
-    program: PathBuf,
+    /// The program and its first arguments; the library and its digest follow.
+    command: Vec<OsString>,
     library: PathBuf,
     sha256: String,
     limits: ProbeLimits,
@@ -83,19 +85,25 @@ const GRACE: Duration = Duration::from_secs(2);
 const CANCEL: &str = "cancel";
 
 impl Worker {
-    /// Starts the process for the library of this digest, and waits until the library is open there.
+    /// The command of a guard's program.
+    pub(super) fn command(guard: &Guard) -> Vec<OsString> {
+        vec![guard.program().into(), WORKER_COMMAND.into()]
+    }
+
+    /// Starts the process for the library, or the text, of this digest, and waits until it is open there.
     pub(super) fn start(
-        guard: &Guard,
+        command: Vec<OsString>,
         library: &Path,
         sha256: &str,
         limits: ProbeLimits,
+        threads: Option<usize>,
     ) -> Result<Worker, LoadError> {
         let worker = Worker {
-            program: guard.program().to_owned(),
+            command,
             library: library.to_owned(),
             sha256: sha256.to_owned(),
             limits,
-            threads: guard.threads(),
+            threads,
             child: Mutex::default(),
         };
         let failed = |reason: Reason| LoadError::Incompatible {
@@ -151,12 +159,15 @@ impl Worker {
     }
 
     fn start_child(&self) -> Result<Child, Reason> {
-        let arguments = [WORKER_COMMAND.as_ref(), self.library.as_os_str(), self.sha256.as_ref()];
+        let (program, arguments) = self.command.split_first().expect("a command has a program");
+        let arguments = arguments.iter().cloned();
+        let arguments = arguments.chain([self.library.clone().into(), self.sha256.clone().into()]);
         let threads = self.threads.map(|threads| OsString::from(threads.to_string()));
-        let arguments = arguments.into_iter().chain(threads.as_deref());
-        let mut child = Child::start(&self.program, arguments, Stdio::piped(), Stdio::inherit())
+        let arguments: Vec<OsString> = arguments.chain(threads).collect();
+        let program = Path::new(program);
+        let mut child = Child::start(program, arguments, Stdio::piped(), Stdio::inherit())
             .map_err(|error| {
-                Reason::from(format!("{} cannot be started: {error}", self.program.display()))
+                Reason::from(format!("{} cannot be started: {error}", program.display()))
             })?;
         let until = Some(Instant::now() + self.limits.time);
         let greeting = child
@@ -178,26 +189,64 @@ pub fn serve(
     sha256: &str,
     mut answer: impl FnMut(&Plugin, &Manifest, &str, &Arc<AtomicBool>) -> String,
 ) -> ExitCode {
-    let served = child::begin().and_then(|mut lines| {
-        let opened = open(library, sha256);
-        writeln!(
-            lines,
-            "{}",
-            serde_json::to_string(&opened.as_ref().err().map(LoadError::to_string))?
-        )?;
-        let Ok((plugin, manifest)) = opened else { return Ok(()) };
-        let cancelled = Arc::new(AtomicBool::new(false));
-        for request in requests(&cancelled) {
-            writeln!(lines, "{}", answer(&plugin, &manifest, &request, &cancelled))?;
-        }
-        Ok(())
-    });
-    match served {
+    let open = || open(library, sha256);
+    match serve_opened(open, |(plugin, manifest), line, flag| answer(plugin, manifest, line, flag))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// The same of a text, in a process of whoever runs it. `open` is given what was checked.
+pub fn serve_text<T, E: From<LoadError> + Display>(
+    file: &Path,
+    sha256: &str,
+    open: impl FnOnce(&str, &Manifest) -> Result<T, E>,
+    mut answer: impl FnMut(&T, &Manifest, &str, &Arc<AtomicBool>) -> String,
+) -> io::Result<()> {
+    let opened = || {
+        let (text, manifest) = read_text(file, sha256)?;
+        Ok::<_, E>((open(&text, &manifest)?, manifest))
+    };
+    serve_opened(opened, |(opened, manifest): &(T, Manifest), line, flag| {
+        answer(opened, manifest, line, flag)
+    })
+}
+
+fn serve_opened<T, E: Display>(
+    open: impl FnOnce() -> Result<T, E>,
+    mut answer: impl FnMut(&T, &str, &Arc<AtomicBool>) -> String,
+) -> io::Result<()> {
+    let mut lines = child::begin()?;
+    let opened = open();
+    let refused = opened.as_ref().err().map(E::to_string);
+    writeln!(lines, "{}", serde_json::to_string(&refused)?)?;
+    let Ok(opened) = opened else { return Ok(()) };
+    let cancelled = Arc::new(AtomicBool::new(false));
+    for request in requests(&cancelled) {
+        writeln!(lines, "{}", answer(&opened, &request, &cancelled))?;
+    }
+    Ok(())
+}
+
+/// The text of this digest, and its manifest.
+fn read_text(file: &Path, sha256: &str) -> Result<(String, Manifest), LoadError> {
+    let replaced = || LoadError::Replaced { path: file.to_owned() };
+    let held = LibraryFile::open(file)?;
+    let manifest = held.manifest().map_err(|_| replaced())?;
+    let bytes = held.bytes()?;
+    if digest::of(bytes.as_slice()).ok().as_deref() != Some(sha256) {
+        return Err(replaced());
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok((text, manifest)),
+        Err(_) => Err(LoadError::Incompatible {
+            path: file.to_owned(),
+            reason: "it is not written in UTF-8".to_owned(),
+        }),
     }
 }
 

@@ -113,7 +113,7 @@ pub fn op(attributes: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 ///
 /// First stands the facet: `gradient`, `precision`, `layout`, `simplify`, `approximate`, `canonicalize`,
-/// `decompose.inference`, `decompose.training`, `compute`, `import.onnx`, `cost`, `view`, or the type of a facet that a plugin defines. The facet says what the function is given and what it
+/// `decompose.inference`, `decompose.training`, `compute`, `import.onnx`, `cost`, `view`, `intrinsic`, `reducer`, `interpreter`, or the type of a facet that a plugin defines. The facet says what the function is given and what it
 /// answers. `None` declines: then the rule of the next lower benefit is asked.
 ///
 /// A function with the operator as its first parameter is about calls of it, and is given their attributes. `key` is what

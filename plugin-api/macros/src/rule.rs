@@ -19,7 +19,7 @@ const SCHEDULE: &str = "schedule";
 const RESERVED: &str = "quantize";
 
 /// The facets that Tenon defines, and their types.
-const FACETS: [(&str, &str); 14] = [
+const FACETS: [(&str, &str); 15] = [
     ("compute", "Compute"),
     ("gradient", "Gradient"),
     ("precision", "NarrowPrecision"),
@@ -31,6 +31,7 @@ const FACETS: [(&str, &str); 14] = [
     ("decompose.training", "DecomposeForTraining"),
     ("import.onnx", "ImportOnnx"),
     ("cost", "CostOf"),
+    ("interpreter", "Interpreters"),
     ("intrinsic", "Intrinsics"),
     ("reducer", "Reducers"),
     ("view", "AsView"),

@@ -13,8 +13,12 @@ __all__ = [
     "Pass",
     "Session",
     "__version__",
+    "serve",
 ]
 __version__: str
+
+def serve(file: str | os.PathLike[str], sha256: str, load: Callable[[str, str], Any]) -> None:
+    """Answers the process that started this one, as long as it asks for passes of the file with this digest."""
 
 @final
 class Array:
@@ -108,7 +112,10 @@ class Pass:
 @final
 class Session:
     def __new__(
-        cls, program: str | os.PathLike[str], registries: Sequence[str | os.PathLike[str]]
+        cls,
+        program: str | os.PathLike[str],
+        registries: Sequence[str | os.PathLike[str]],
+        interpreter: str | None,
     ) -> Session: ...
     def read(self, path: str | os.PathLike[str], dims: Mapping[str, int]) -> Module: ...
     def read_onnx(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ class Session:
         self, registries: Iterable[StrPath] = (), *, program: StrPath | None = None
     ) -> None:
         command = Path(os.fspath(program)) if program else Path(__file__).parent / "bin" / "tenon"
-        self._core = _core.Session(command, [Path(os.fspath(each)) for each in registries])
+        files = [Path(os.fspath(each)) for each in registries]
+        self._core = _core.Session(command, files, sys.executable or None)
 
     @staticmethod
     @functools.cache

@@ -24,7 +24,8 @@ use crate::suggest::nearest;
 const SCHEMA: &str = "1";
 
 /// The files' own keys, in the order of their documentation.
-const KEYS: &[&str] = &["schema", "trust", "plugins", "passes", "rules", "phases", "pipelines"];
+const KEYS: &[&str] =
+    &["schema", "trust", "plugins", "interpreters", "passes", "rules", "phases", "pipelines"];
 
 pub(super) fn file(path: &Path) -> Result<Config, ConfigError> {
     let text = read_text(path)?;
@@ -82,6 +83,12 @@ impl Reader {
                 "schema" => {}
                 "trust" => self.trust(value, &mut config.trust),
                 "plugins" => self.plugins(value, folder, &mut config),
+                "interpreters" => {
+                    let read = |reader: &mut Self, name: &Spanned<String>, value: &Value<'_>| {
+                        reader.string(value, name.get_ref())
+                    };
+                    config.interpreters = self.entries(value, "interpreters", read);
+                }
                 "passes" => config.passes = self.entries(value, "passes", Self::pass),
                 "rules" => config.rules = self.entries(value, "rules", Self::rule),
                 "phases" => config.phases = self.entries(value, "phases", Self::phase),
