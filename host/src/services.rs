@@ -14,6 +14,7 @@ use crate::ir::{
     TransactionError, Type, flatten, normalize,
 };
 use crate::ops::OpError;
+use crate::registry::Reason;
 
 pub(crate) use crate::external::generate;
 
@@ -120,6 +121,14 @@ pub(crate) fn evaluate(
     let cx = transaction.cx();
     let value = evaluate_expr(&cx, transaction.body(), transaction.constants(), module, expr)?;
     add_value(transaction, value)
+}
+
+/// The same for whoever edits a function outside of passes.
+///
+/// # Errors
+/// Why there is no value, or none that is a constant.
+pub fn fold(transaction: &mut Transaction, expr: Expr) -> Result<Expr, Reason> {
+    evaluate(transaction, None, expr).map_err(|error| Reason::from(error.to_string()))
 }
 
 /// Adds a value: tensors become constants that share its bytes.

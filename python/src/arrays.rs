@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tenon_host::ir::DType;
 use tenon_host::runtime::dlpack::{DataType, Device, RawTensor, TensorBuffer};
-use tenon_host::runtime::signature::TensorSpec;
+use tenon_host::runtime::signature::{TensorSpec, data_type};
 
 use crate::dlpack::give;
 
@@ -22,6 +22,16 @@ pub(crate) struct Array {
 impl Array {
     pub(crate) fn new(buffer: TensorBuffer, spec: &TensorSpec) -> Array {
         Array { buffer, dtype: spec.dtype }
+    }
+
+    /// A copy of some bytes.
+    pub(crate) fn of_bytes(dtype: DType, shape: &[i64], bytes: &[u8]) -> PyResult<Array> {
+        let of_dlpack = data_type(dtype);
+        let of_dlpack = of_dlpack
+            .ok_or_else(|| PyBufferError::new_err(format!("arrays have no elements of {dtype}")))?;
+        let buffer = TensorBuffer::from_bytes(bytes, shape, of_dlpack);
+        let buffer = buffer.map_err(|error| PyBufferError::new_err(error.to_string()))?;
+        Ok(Array { buffer, dtype })
     }
 
     fn raw(&self) -> RawTensor {

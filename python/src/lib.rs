@@ -5,6 +5,7 @@
 
 mod arrays;
 mod dlpack;
+mod edit;
 mod errors;
 mod executable;
 mod given;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::arrays::Array;
+    #[pymodule_export]
+    use super::edit::Edit;
     #[pymodule_export]
     use super::executable::Executable;
     #[pymodule_export]

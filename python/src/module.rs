@@ -7,13 +7,14 @@ use std::sync::Arc;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use tenon_host::diagnostics::{Diagnostics, Source};
-use tenon_host::ir::{self, Context};
+use tenon_host::ir::{self, Context, Cx};
 use tenon_host::session::Model;
 use tenon_host::text::{
     TextForm, WeightsPolicy, parse_checked_module, print_function, write_module,
 };
 
 use crate::errors::{exception, failure};
+use crate::session::Session;
 
 /// A module of functions. It never changes; passes make others.
 #[pyclass(frozen, module = "tenon._core")]
@@ -35,6 +36,12 @@ impl Module {
 
 #[pymethods]
 impl Module {
+    /// A module without functions, whose calls mean the operators of a session.
+    #[staticmethod]
+    fn empty(session: &Session) -> Module {
+        ir::Module::new(Cx::with_operators(session.session.registry().operators())).into()
+    }
+
     /// Its text. Constants of more than `inline_limit` elements are left out of it; None leaves none out.
     #[pyo3(signature = (inline_limit = None))]
     fn text(&self, py: Python<'_>, inline_limit: Option<u64>) -> String {

@@ -34,7 +34,7 @@ const HEARING: Duration = Duration::from_millis(50);
 /// The plugins of some registries, and what is done with them.
 #[pyclass(frozen, module = "tenon._core")]
 pub(crate) struct Session {
-    session: tenon_host::session::Session,
+    pub(crate) session: tenon_host::session::Session,
     installation: Installation,
     registries: Vec<PathBuf>,
 }

@@ -69,6 +69,11 @@ fn clusters_in_python() {
 }
 
 #[test]
+fn nodes_and_the_examples_of_tvm_in_python() {
+    test("test_tvm.py");
+}
+
+#[test]
 fn torch_in_python() {
     test("test_torch.py");
 }

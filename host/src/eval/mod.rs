@@ -15,6 +15,7 @@ mod runtime;
 mod value;
 mod watch;
 
+pub use crate::services::fold;
 pub use budget::{LimitError, Limits};
 pub(crate) use call::results_of;
 pub use error::{EvalError, EvalProblem};

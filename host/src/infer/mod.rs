@@ -19,7 +19,7 @@ pub(crate) use join::fits;
 pub use module::{infer_changed, infer_module};
 pub use signature::{instantiate, signature};
 pub(crate) use sweep::infer_expr;
-pub use sweep::{Signatures, infer};
+pub use sweep::{Signatures, infer, infer_node};
 pub use written::infer_written;
 
 #[cfg(test)]

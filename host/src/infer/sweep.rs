@@ -63,6 +63,11 @@ pub(crate) fn infer_expr(
     sweep.node_type(expr).map(|ty| Some(ty).filter(|&ty| ty != POISON && ty != UNTYPED))
 }
 
+/// The type of one node, as whoever builds a function finds it: from the types of its operands; `None` when one of them has none.
+pub fn infer_node(cx: &Cx, body: BodyView<'_>, expr: Expr) -> Result<Option<Type>, InferProblem> {
+    infer_expr(cx, body, expr, &mut KnownCalls::default())
+}
+
 /// No type: operators, functions outside of the module, variables before they are bound.
 const UNTYPED: Type = Type(0);
 /// The type of what depends on something wrong; what is wrong has been reported.

@@ -15,7 +15,7 @@ use super::{Bytes, Constant, Cx, Function, normalize};
 /// Starting one costs nothing. The base's nodes are copied when the first node is added; replacing a
 /// node only writes a side table. Finishing applies the replacements, drops what is unreachable and
 /// renumbers the rest into post-order, all in linear time.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Transaction {
     cx: Cx,
     base: Option<Arc<Function>>,

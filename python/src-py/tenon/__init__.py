@@ -20,6 +20,7 @@ from ._errors import (
     TenonWarning,
 )
 from ._executable import Benchmark, Executable, TensorSpec
+from ._ir import ExprMutator, ExprVisitor, FunctionBuilder, Node, nodes
 from ._module import Function, Module, from_onnx, parse, read
 from ._passes import (
     Pass,
@@ -38,9 +39,13 @@ __all__ = [
     "CompileError",
     "Error",
     "Executable",
+    "ExprMutator",
+    "ExprVisitor",
     "Function",
+    "FunctionBuilder",
     "ModelError",
     "Module",
+    "Node",
     "Pass",
     "PassContext",
     "PassError",
@@ -61,6 +66,7 @@ __all__ = [
     "instrument",
     "load",
     "module_pass",
+    "nodes",
     "parse",
     "prim_func_pass",
     "read",

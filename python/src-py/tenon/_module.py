@@ -36,6 +36,12 @@ class Module:
         self._core = core
         self._session = session
 
+    @staticmethod
+    def empty(session: Session | None = None) -> Module:
+        """A module without functions."""
+        session = session or Session.default()
+        return Module(_core.Module.empty(session._core), session)
+
     def names(self) -> list[str]:
         """The names of its functions, in their order."""
         return self._core.names()
