@@ -7,12 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
+use serde_json::{Value, json};
 use tenon_host::executable::{self, LinkForm};
 use tenon_host::io::{InputFiles, Outputs};
 use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
 use tenon_host::runtime::functions::Library;
 use tenon_host::runtime::model::{Model, ModelError, RunContext};
 use tenon_host::runtime::parallel::ThreadPool;
+use tenon_host::runtime::profile;
 
 use crate::arrays::Array;
 use crate::errors::failure;
@@ -26,6 +28,8 @@ const SHORT: Duration = Duration::from_micros(5);
 pub(crate) struct Executable {
     /// None for one that was loaded: what it was made of lies in its library.
     code: Option<Arc<executable::Executable>>,
+    /// Whether the code takes times of its kernels.
+    is_profiled: bool,
     path: Option<PathBuf>,
     library: Library,
     model: Arc<Model>,
@@ -38,9 +42,15 @@ pub(crate) struct Executable {
 }
 
 impl Executable {
-    pub(crate) fn of_code(code: executable::Executable, threads: usize) -> PyResult<Executable> {
+    pub(crate) fn of_code(
+        code: executable::Executable,
+        is_profiled: bool,
+        threads: usize,
+    ) -> PyResult<Executable> {
         let library = code.load().map_err(|error| failure("CompileError", &error))?;
-        Executable::new(Some(Arc::new(code)), None, library, pool_of(threads)?, None)
+        let code = Some(Arc::new(code));
+        let made = Executable::new(code, None, library, pool_of(threads)?, None)?;
+        Ok(Executable { is_profiled, ..made })
     }
 
     /// The function of a name, or else the first, which is the one that is meant where nobody names one.
@@ -55,8 +65,8 @@ impl Executable {
         let model = library.function(name).map_err(|error| failure("RunError", &error))?;
         let last = AtomicU64::new(u64::MAX);
         let (idle, copies) = (Mutex::default(), AtomicU64::new(0));
-        let model = Arc::new(model);
-        Ok(Executable { code, path, library, model, pool, idle, last, copies })
+        let (model, is_profiled) = (Arc::new(model), false);
+        Ok(Executable { code, is_profiled, path, library, model, pool, idle, last, copies })
     }
 
     fn given(&self, inputs: &[Bound<'_, PyAny>]) -> PyResult<Vec<Given>> {
@@ -113,7 +123,8 @@ impl Executable {
     /// Another function of the same code, on the same threads.
     fn function(&self, name: &str) -> PyResult<Executable> {
         let (code, path, pool) = (self.code.clone(), self.path.clone(), self.pool.clone());
-        Executable::new(code, path, self.library.clone(), pool, Some(name))
+        let made = Executable::new(code, path, self.library.clone(), pool, Some(name))?;
+        Ok(Executable { is_profiled: self.is_profiled, ..made })
     }
 
     /// The names of all functions, and whether the first is the one that is meant where nobody names one.
@@ -160,6 +171,44 @@ impl Executable {
             Ok(seconds)
         });
         timed.map_err(|error: ModelError| failure("RunError", &error))
+    }
+
+    /// Milliseconds of each call of a kernel, the mean of some runs, with what it came from: a list of objects as JSON.
+    fn profile(
+        &self,
+        py: Python<'_>,
+        inputs: Vec<Bound<'_, PyAny>>,
+        number: u32,
+    ) -> PyResult<String> {
+        let Some(code) = self.code.as_ref().filter(|_| self.is_profiled) else {
+            let why = "the code takes no times of its kernels: compile the model with profile=True";
+            return Err(failure("RunError", &why));
+        };
+        let given = self.given(&inputs)?;
+        let tensors: Vec<TensorRef<'_>> = given.iter().map(Given::tensor).collect();
+        let taken = py.detach(|| {
+            let mut context = RunContext::new(self.model.clone())?;
+            context.run(&tensors, self.pool.as_deref())?;
+            // What was run before on this thread is not meant.
+            profile::take();
+            for _ in 0..number {
+                context.run(&tensors, self.pool.as_deref())?;
+            }
+            Ok(profile::take())
+        });
+        let taken = taken.map_err(|error: ModelError| failure("RunError", &error))?;
+        let mut sums = vec![0.0; code.kernel_runs().len()];
+        for &(call, time) in &taken.calls {
+            if let Some(sum) = sums.get_mut(call) {
+                *sum += time.as_secs_f64() * 1e3;
+            }
+        }
+        let rows = code.kernel_runs().iter().zip(sums).map(|(run, sum)| {
+            let rule = run.scheduled.as_ref().map(|told| &told.rule);
+            let mean = sum / taken.runs.max(1) as f64;
+            json!({ "kernel": run.symbol, "ms": mean, "from": run.came_from, "rule": rule })
+        });
+        Ok(Value::Array(rows.collect()).to_string())
     }
 
     /// Inputs, outputs and memory, as JSON.

@@ -147,7 +147,8 @@ impl Session {
         let instruments = instruments.iter().map(instrument).collect::<PyResult<Vec<_>>>()?;
         let lowered = self.lowered(py, &module.model, &target, &options, instruments, &raised)?;
         let made = py.detach(|| self.session.generate(&lowered, &target, &options));
-        Executable::of_code(made.map_err(|error| of_session(&error))?, threads)
+        let made = made.map_err(|error| of_session(&error))?;
+        Executable::of_code(made, options.code.is_profiled, threads)
     }
 
     /// Measures which schedules of a module's programs are fastest, keeps what it finds in the file `db`, and says what came of
@@ -302,6 +303,7 @@ fn read_options(given: &Bound<'_, PyDict>) -> PyResult<(Options, Vec<Arc<Raised>
             "instruments" => options.instruments = value.extract()?,
             "verify_each" => options.verify_each = value.extract()?,
             "tune_db" => options.tune_db = value.extract()?,
+            "profile" => options.code.is_profiled = value.extract()?,
             "validate" => {
                 options.validate = value.extract::<bool>()?.then_some(Validation::Compiled);
             }

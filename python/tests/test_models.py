@@ -353,5 +353,42 @@ class Threads(unittest.TestCase):
             signal.signal(signal.SIGALRM, old)
 
 
+class Options(unittest.TestCase):
+    TEXT = """fn @main(%x: f32[32, 64], %w: f32[64, 16]) {
+  %p = matmul(%x, %w)
+  %y = nn.softmax(%p)
+  ret %y
+}
+"""
+
+    def setUp(self):
+        numbers = np.random.default_rng(0)
+        self.given = [numbers.standard_normal(shape).astype(np.float32) for shape in ((32, 64), (64, 16))]
+
+    def test_precision_is_chosen(self):
+        exact = tenon.compile(self.TEXT, threads=1)(*self.given)
+        for precision in ("bf16", "f16"):
+            narrow = tenon.compile(self.TEXT, precision=precision, threads=1)(*self.given)
+            self.assertEqual(narrow.dtype, np.float32)
+            np.testing.assert_allclose(narrow, exact, atol=0.05)
+            self.assertTrue((narrow != exact).any(), "nothing was computed in fewer bits")
+        with self.assertRaisesRegex(ValueError, "'f16' or 'bf16', not 'f8'"):
+            tenon.compile(self.TEXT, precision="f8")
+        with self.assertRaisesRegex(ValueError, "before a module is lowered"):
+            tenon.compile(self.TEXT, precision="f16", pipeline=None)
+
+    def test_kernels_are_timed(self):
+        compiled = tenon.compile(self.TEXT, profile=True, threads=1)
+        profile = compiled.profile(*self.given, number=3)
+        self.assertEqual([each.came_from for each in profile.kernels], ["<text>:2", "<text>:3"])
+        self.assertTrue(all(each.ms > 0 for each in profile.kernels))
+        self.assertAlmostEqual(profile.ms, sum(each.ms for each in profile.kernels))
+        table = str(profile).splitlines()
+        self.assertEqual((len(table), table[0].split()), (3, ["ms", "%", "kernel", "from"]))
+        self.assertIn("<td>&lt;text&gt;:2</td>", profile._repr_html_())
+        with self.assertRaisesRegex(tenon.RunError, "profile=True"):
+            tenon.compile(self.TEXT, threads=1).profile(*self.given)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -42,6 +42,11 @@ class Odd(nn.Module):
         return torch.special.bessel_j0(x) + 1
 
 
+class Named(nn.Module):
+    def forward(self, *, x):
+        return x + 1
+
+
 def close(a, b):
     torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
@@ -72,6 +77,22 @@ class Torch(unittest.TestCase):
         half = tenon.compile(double.replace("f32", "bf16"))
         b = x.bfloat16()
         self.assertTrue(torch.equal(half(b), b + b))
+
+    def test_exported_programs_equal_eager(self):
+        module = Convolutions().eval()
+        batch = torch.export.Dim("batch")
+        program = torch.export.export(
+            module, (torch.randn(2, 3, 16, 16),), dynamic_shapes=({0: batch},)
+        )
+        compiled = tenon.compile(program, threads=1)
+        self.assertIsInstance(compiled.inputs[0].shape[0], str)
+        with torch.no_grad():
+            for count in (1, 2, 5):
+                x = torch.randn(count, 3, 16, 16)
+                close(compiled(x), module(x))
+        named = torch.export.export(Named(), (), {"x": torch.randn(2)})
+        with self.assertRaisesRegex(TypeError, "takes tensors in order"):
+            tenon.compile(named)
 
     def test_a_module_needs_example_inputs(self):
         with self.assertRaisesRegex(TypeError, "inputs=\\(x,\\)"):

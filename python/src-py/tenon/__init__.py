@@ -19,7 +19,7 @@ from ._errors import (
     RunError,
     TenonWarning,
 )
-from ._executable import Benchmark, Executable, TensorSpec
+from ._executable import Benchmark, Executable, KernelTime, Profile, TensorSpec
 from ._ir import ExprMutator, ExprVisitor, FunctionBuilder, Node, nodes
 from ._module import Function, Module, from_onnx, parse, read
 from ._passes import (
@@ -43,6 +43,7 @@ __all__ = [
     "ExprVisitor",
     "Function",
     "FunctionBuilder",
+    "KernelTime",
     "ModelError",
     "Module",
     "Node",
@@ -51,6 +52,7 @@ __all__ = [
     "PassError",
     "PassInfo",
     "PipelineError",
+    "Profile",
     "RunError",
     "Sequential",
     "Session",

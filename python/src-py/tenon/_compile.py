@@ -11,7 +11,7 @@ from . import _core
 from ._context import PassContext
 from ._executable import Executable
 from ._module import Module, from_onnx, parse, read
-from ._passes import Pass
+from ._passes import Pass, Sequential
 from ._session import Session, StrPath
 
 
@@ -27,13 +27,15 @@ def compile(
     threads: int = 0,
     tune_db: StrPath | None = None,
     validate: bool = False,
+    precision: str | None = None,
+    profile: bool = False,
     session: Session | None = None,
 ) -> Executable:
     """Compiles a model.
 
     Args:
         model: The path of an ONNX file or of a module's text; an ``onnx.ModelProto``; a :class:`Module`; the text of a
-            module; or a ``torch.nn.Module`` with ``inputs``.
+            module; a ``torch.nn.Module`` with ``inputs``; or a ``torch.export.ExportedProgram``.
         inputs: Example inputs of a torch module, which it is exported with.
         target: What it is for: ``native`` is this machine, ``tenon targets list`` shows others.
         dims: Open dimensions of an ONNX model that are to be numbers, by their names. The others stay open: each call says
@@ -45,6 +47,9 @@ def compile(
         threads: How many threads a run uses; 0 for as many as the process may use at once.
         tune_db: What :func:`tune` has found: a file.
         validate: Whether what the code computes is compared with the reference evaluator.
+        precision: ``f16`` or ``bf16``: what gains by it is computed in that, and the rest in f32, as
+            ``transform.ToMixedPrecision`` decides. Inputs and outputs stay what they are.
+        profile: Whether :meth:`Executable.profile` can tell how long each kernel takes.
 
     Raises:
         ModelError: The model cannot be read.
@@ -52,10 +57,13 @@ def compile(
         CompileError: No code can be made.
     """
     module = _module(model, inputs, dims, session)
+    if precision is not None:
+        module = _narrowed(module, precision, pipeline)
     chosen = pipeline._in_session(module._session) if isinstance(pipeline, Pass) else pipeline
     context = _entered() or PassContext(opt_level=opt_level)
     options = context._options(chosen)
     options["validate"] = validate
+    options["profile"] = profile
     if tune_db is not None:
         options["tune_db"] = Path(os.fspath(tune_db))
     if function is not None:
@@ -76,6 +84,16 @@ def load(path: StrPath, *, threads: int = 0) -> Executable:
     return Executable(_core.Executable.open(Path(os.fspath(path)), threads))
 
 
+def _narrowed(module: Module, precision: str, pipeline: str | Pass | None) -> Module:
+    """The module in fewer bits. Functions that it calls are inlined before, since calls keep their types."""
+    if precision not in ("f16", "bf16"):
+        raise ValueError(f"precision is 'f16' or 'bf16', not {precision!r}")
+    if pipeline is None:
+        raise ValueError("precision is chosen before a module is lowered, and pipeline=None says that it is")
+    text = f'phase(ingest), ToMixedPrecision{{dtype="{precision}"}}'
+    return Sequential(text)(module)
+
+
 def _entered() -> PassContext | None:
     from ._context import _CURRENT
 
@@ -85,6 +103,10 @@ def _entered() -> PassContext | None:
 def _module(
     model: Any, inputs: Any, dims: Mapping[str, int] | None, session: Session | None
 ) -> Module:
+    if hasattr(model, "graph_signature") and hasattr(model, "range_constraints"):
+        from .torch import export_program
+
+        return from_onnx(export_program(model), dims, name="program.onnx", session=session)
     if inputs is not None:
         from .torch import export
 

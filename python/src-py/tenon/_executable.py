@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import statistics
@@ -53,6 +54,49 @@ class Benchmark:
     def __str__(self) -> str:
         low, high = self.min * 1e3, self.max * 1e3
         return f"median {self.median * 1e3:.4g} ms ({low:.4g} to {high:.4g}, {len(self.seconds)} × {self.number} runs)"
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """A call of a kernel: milliseconds of a run, what it came from, and the rule that scheduled it, if one did."""
+
+    kernel: str
+    ms: float
+    came_from: str
+    rule: str | None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How long each call of a kernel took, in the order of the calls. ``str()`` is a table, the longest first."""
+
+    kernels: list[KernelTime]
+
+    @property
+    def ms(self) -> float:
+        """All of them together."""
+        return sum(each.ms for each in self.kernels)
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Milliseconds, percents, the kernel, and what it came from; the longest first."""
+        whole = self.ms or 1.0
+        longest = sorted(self.kernels, key=lambda each: -each.ms)
+        return [
+            (f"{it.ms:.3f}", f"{100 * it.ms / whole:.1f}", it.kernel, it.came_from) for it in longest
+        ]
+
+    def __str__(self) -> str:
+        rows = [("ms", "%", "kernel", "from"), *self.rows()]
+        width = max(len(row[2]) for row in rows)
+        lines = (f"{ms:>8}  {share:>5}  {kernel:{width}}  {of}" for ms, share, kernel, of in rows)
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        def cells(row: tuple[str, ...], tag: str) -> str:
+            return "".join(f"<{tag}>{html.escape(each)}</{tag}>" for each in row)
+
+        rows = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in self.rows())
+        return f"<table><tr>{cells(('ms', '%', 'kernel', 'from'), 'th')}</tr>{rows}</table>"
 
 
 class Executable:
@@ -122,6 +166,19 @@ class Executable:
             once = self._core.time(given, 1, 3)
             number = max(1, round(0.05 / max(min(once), 1e-7)))
         return Benchmark(self._core.time(given, number, repeat), number)
+
+    def profile(self, *args: Any, number: int = 10, **named: Any) -> Profile:
+        """Times each call of a kernel on these inputs; the model has to be compiled with ``profile=True``.
+
+        Args:
+            number: Runs; times are their means.
+
+        Raises:
+            RunError: The code takes no times.
+        """
+        given = [_readable(each) for each in self._arranged(args, named)]
+        each = json.loads(self._core.profile(given, max(1, number)))
+        return Profile([KernelTime(it["kernel"], it["ms"], it["from"], it["rule"]) for it in each])
 
     def export_library(
         self, path: StrPath, *, form: str = "library", prefix: str | None = None

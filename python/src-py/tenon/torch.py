@@ -41,6 +41,43 @@ def export(module: Any, inputs: Any, open_axes: OpenAxes | None = None) -> bytes
             each.training = mode
 
 
+def export_program(program: Any) -> bytes:
+    """The ONNX model of a ``torch.export.ExportedProgram``, as bytes. Its dynamic dimensions stay open, one extent by one name.
+
+    Raises:
+        TypeError: It takes keyword arguments, or what is no tensor.
+        torch.onnx.errors.OnnxExporterError: torch cannot export it.
+    """
+    import torch
+
+    if program.example_inputs is None:
+        raise TypeError("the exported program was loaded without its example inputs, with which it is exported to ONNX")
+    inputs, named = program.example_inputs
+    if named or not all(isinstance(each, torch.Tensor) for each in inputs):
+        raise TypeError("an exported program is compiled if it takes tensors in order, and nothing else")
+    wanted = dict.fromkeys(program.graph_signature.user_inputs)
+    nodes = (node for node in program.graph.nodes if node.op == "placeholder" and node.name in wanted)
+    shapes = [node.meta["val"].shape for node in nodes]
+    open_axes: OpenAxes = {
+        place: {axis: str(extent) for axis, extent in enumerate(shape) if isinstance(extent, torch.SymInt)}
+        for place, shape in enumerate(shapes)
+    }
+
+    class Module(torch.nn.Module):
+        """The exporter asks a graph for what only a traced one has."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            # It is as it was exported, in evaluation or in training, and refuses to be told otherwise.
+            self.body = program.module()
+            self.training = False
+
+        def forward(self, *tensors: Any) -> Any:
+            return self.body(*tensors)
+
+    return _exported(Module(), tuple(inputs), {place: axes for place, axes in open_axes.items() if axes})
+
+
 def _exported(module: Any, inputs: Any, open_axes: OpenAxes | None) -> bytes:
     """The same in the mode in which the module is."""
     import torch
