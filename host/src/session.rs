@@ -26,7 +26,8 @@ use std::sync::atomic::AtomicBool;
 
 use crate::backend::Emit;
 use crate::executable::{self, CompileError, DeviceProgram, Executable, Unit};
-use crate::ir::Module;
+use crate::ir::{Module, OpBook};
+use crate::ops::Extended;
 use crate::passes::{establishing, help_to_establish};
 use crate::registry::{Config, ConfigError, Guard, Registry, State};
 use crate::target::Target;
@@ -63,6 +64,7 @@ impl Installation {
 /// Compiles models. It may be shared by threads.
 pub struct Session {
     registry: Registry,
+    operators: Arc<dyn OpBook>,
     cancelled: Arc<AtomicBool>,
     /// The program of the installation, if it has a linker inside.
     linker: Option<PathBuf>,
@@ -94,7 +96,20 @@ impl Session {
 
     /// One with the plugins of `registry`.
     pub fn new(registry: Registry) -> Session {
-        Session { registry, cancelled: Arc::default(), linker: None }
+        let operators = registry.operators();
+        Session { registry, operators, cancelled: Arc::default(), linker: None }
+    }
+
+    /// The same with operators and rules of the program's own besides: `extend` is given a book with those of the plugins.
+    ///
+    /// # Errors
+    /// What `extend` says.
+    pub fn extended<E>(
+        self,
+        extend: impl FnOnce(Extended) -> Result<Extended, E>,
+    ) -> Result<Session, E> {
+        let operators = Arc::new(extend(Extended::over(self.operators.clone()))?);
+        Ok(Session { operators, ..self })
     }
 
     /// The same, stopped when `flag` is set: passes end as soon as they can, with [`SessionError::is_cancelled`].

@@ -235,6 +235,16 @@ impl Edit {
 }
 
 impl Edit {
+    /// An edit of a transaction that somebody lends.
+    pub(crate) fn lent(cx: &Cx, transaction: Transaction) -> Edit {
+        Edit { cx: cx.clone(), transaction: Mutex::new(transaction), is_new: false }
+    }
+
+    /// The transaction, for who lent it; whoever has kept the edit has no node of it any more.
+    pub(crate) fn give_back(&self) -> Transaction {
+        std::mem::replace(&mut *self.lock(), Transaction::new(self.cx.clone()))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Transaction> {
         self.transaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -262,7 +272,7 @@ fn all_known(edit: &Transaction, nodes: &[u32]) -> PyResult<Vec<Expr>> {
 }
 
 /// The type that a text says, in a context: that of a parameter.
-fn parsed_type(cx: &Cx, text: &str) -> PyResult<Type> {
+pub(crate) fn parsed_type(cx: &Cx, text: &str) -> PyResult<Type> {
     let wrong = |why: &str| PyValueError::new_err(format!("`{text}` is no type: {why}"));
     if text.contains(['\n', ')', '{']) {
         return Err(wrong("it has other characters than a type"));

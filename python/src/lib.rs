@@ -8,6 +8,7 @@ mod dlpack;
 mod edit;
 mod errors;
 mod executable;
+mod extensions;
 mod given;
 mod instruments;
 mod module;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use tenon_host::diagnostics::{Diagnostics, Source};
-use tenon_host::ir::{self, Context, Cx};
+use tenon_host::ir::{self, Context};
 use tenon_host::session::Model;
 use tenon_host::text::{
     TextForm, WeightsPolicy, parse_checked_module, print_function, write_module,
@@ -39,7 +39,7 @@ impl Module {
     /// A module without functions, whose calls mean the operators of a session.
     #[staticmethod]
     fn empty(session: &Session) -> Module {
-        ir::Module::new(Cx::with_operators(session.session.registry().operators())).into()
+        ir::Module::new(session.session.context()).into()
     }
 
     /// Its text. Constants of more than `inline_limit` elements are left out of it; None leaves none out.

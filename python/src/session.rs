@@ -24,6 +24,7 @@ use tenon_host::tune::{Budget, TuneError, Tuning};
 
 use crate::errors::{exception, failure, of_session};
 use crate::executable::Executable;
+use crate::extensions::{Op, Rule, extended};
 use crate::instruments::{NativeInstrument, OfPython};
 use crate::module::Module;
 use crate::passes::{Pass, Raised, named};
@@ -42,17 +43,22 @@ pub(crate) struct Session {
 #[pymethods]
 impl Session {
     /// `program` is the command `tenon` of an installation, and `registries` are files above those of the installation, the
-    /// system and the user. `interpreter` runs passes in files of Python, if the registry names none.
+    /// system and the user. `interpreter` runs passes in files of Python, if the registry names none. `ops` and `rules` are there
+    /// besides those of plugins.
     #[new]
     fn new(
         program: PathBuf,
         registries: Vec<PathBuf>,
         interpreter: Option<String>,
+        ops: Vec<Op>,
+        rules: Vec<Rule>,
     ) -> PyResult<Session> {
         let mut installation = Installation::at(program);
         installation.interpreters.extend(interpreter.map(|path| ("py".to_owned(), path)));
         let session = tenon_host::session::Session::open(&installation, &registries);
         let session = session.map_err(|error| exception("Error", &error.to_diagnostics()))?;
+        let session = session.extended(|book| extended(book, ops, rules));
+        let session = session.map_err(|error| failure("Error", &error))?;
         Ok(Session { session, installation, registries })
     }
 

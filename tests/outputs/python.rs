@@ -74,6 +74,11 @@ fn nodes_and_the_examples_of_tvm_in_python() {
 }
 
 #[test]
+fn operators_and_rules_in_python() {
+    test("test_extensions.py");
+}
+
+#[test]
 fn torch_in_python() {
     test("test_torch.py");
 }

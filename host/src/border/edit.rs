@@ -151,6 +151,24 @@ impl Edit {
         self.bindings.as_ref().is_some_and(ask)
     }
 
+    /// The operands of a node; none of one that is not there.
+    pub(super) fn operands(&self, node: u32) -> Vec<u32> {
+        match self.has_node(node) {
+            true => self.transaction.body().operands(Expr(node)).iter().map(|it| it.0).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Gives the transaction away, until `work` gives it back.
+    pub(super) fn lend<R>(&mut self, work: impl FnOnce(Transaction) -> (Transaction, R)) -> R {
+        let stand_in = Transaction::new(self.call.run.cx.clone());
+        let lent = std::mem::replace(&mut self.transaction, stand_in);
+        let (transaction, answer) = work(lent);
+        self.transaction = transaction;
+        self.renew();
+        answer
+    }
+
     fn find_bindings(&mut self) {
         if self.bindings.is_some() {
             return;

@@ -12,6 +12,7 @@ mod imports;
 mod interpreters;
 mod intrinsics;
 mod operators;
+mod own_rules;
 mod programs;
 mod rules;
 mod run;
@@ -26,6 +27,7 @@ pub(crate) use imports::{
 pub(crate) use interpreters::interpreter_of;
 pub use intrinsics::{described_intrinsic, tensor_intrinsic};
 pub(crate) use operators::{Noted, OpLibrary, ResultError};
+pub use own_rules::{add_program, lend_transaction};
 pub(crate) use programs::program;
 pub use programs::program_of_call;
 pub(crate) use rules::RuleLibrary;

@@ -46,6 +46,11 @@ impl Site {
         Self { asker, transaction, session: None }
     }
 
+    /// The transaction; null where there is none.
+    pub(super) fn transaction(&self) -> *mut RawEdit {
+        self.transaction
+    }
+
     /// A node of a model, whose importer is not used in another way as long as this is asked from.
     pub(super) fn of_node(asker: Arc<Call>, session: NonNull<dyn ImportSession>) -> Self {
         Self { asker, transaction: std::ptr::null_mut(), session: Some(session) }

@@ -9,6 +9,7 @@ use tenon_plugin_api::op::{
     Arity, AttrBounds, AttrDef, AttrDefault, AttrKind, OpEffect, OpPattern, OpSchema,
 };
 
+use super::Reason;
 use super::spelling::misspelled_among;
 
 /// The record of an operator.
@@ -114,8 +115,16 @@ impl OpRecord {
         misspelled_among(names).or_else(|| self.attrs.iter().find_map(AttrRecord::contradiction))
     }
 
+    /// Reads a record as a manifest has it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<OpRecord, Reason> {
+        super::manifest::read(text, "operator", OpRecord::contradiction)
+    }
+
     /// The schema that it states. It lives for as long as the process, as the library does; equal ones are one.
-    pub(super) fn to_schema(&self) -> &'static OpSchema {
+    pub fn to_schema(&self) -> &'static OpSchema {
         static SCHEMAS: LazyLock<Mutex<HashMap<String, &'static OpSchema>>> =
             LazyLock::new(Mutex::default);
         let text = serde_json::to_string(self).expect("a record is text and numbers");

@@ -31,9 +31,9 @@ impl From<Module> for Model {
 }
 
 impl Session {
-    /// An empty context that knows the operators of the plugins.
+    /// An empty context that knows the operators of the plugins, and those of the program's own.
     pub fn context(&self) -> Cx {
-        Cx::with_operators(self.registry.operators())
+        Cx::with_operators(self.operators.clone())
     }
 
     /// Reads a model: a file that ends in `.onnx`, or a module's text with its weights beside it.

@@ -20,6 +20,7 @@ from ._errors import (
     TenonWarning,
 )
 from ._executable import Benchmark, Executable, KernelTime, Profile, TensorSpec
+from ._extend import Operator, ProgramOf, Rule, Site, op, rule
 from ._ir import ExprMutator, ExprVisitor, FunctionBuilder, Node, nodes
 from ._module import Function, Module, from_onnx, parse, read
 from ._passes import (
@@ -47,15 +48,19 @@ __all__ = [
     "ModelError",
     "Module",
     "Node",
+    "Operator",
     "Pass",
     "PassContext",
     "PassError",
     "PassInfo",
     "PipelineError",
     "Profile",
+    "ProgramOf",
+    "Rule",
     "RunError",
     "Sequential",
     "Session",
+    "Site",
     "TenonWarning",
     "TensorSpec",
     "Tuned",
@@ -69,9 +74,11 @@ __all__ = [
     "load",
     "module_pass",
     "nodes",
+    "op",
     "parse",
     "prim_func_pass",
     "read",
+    "rule",
     "torch",
     "transform",
     "tune",

@@ -143,6 +143,8 @@ class Session:
         program: str | os.PathLike[str],
         registries: Sequence[str | os.PathLike[str]],
         interpreter: str | None,
+        ops: Sequence[tuple[str, Any, Any]],
+        rules: Sequence[tuple[str, str, int, Any, str]],
     ) -> Session: ...
     def read(self, path: str | os.PathLike[str], dims: Mapping[str, int]) -> Module: ...
     def read_onnx(

@@ -8,9 +8,12 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
+
+if TYPE_CHECKING:
+    from ._extend import Operator, Rule
 
 StrPath = str | os.PathLike[str]
 
@@ -23,6 +26,7 @@ class Session:
     Args:
         registries: ``registry.toml`` files, each above those before it, and all above those of the package, the system and
             the user.
+        extensions: Operators and rules that are written in Python: :func:`tenon.op`, :func:`tenon.rule`.
         program: The command ``tenon`` of another installation, whose plugins are taken instead of the package's.
 
     Raises:
@@ -30,11 +34,18 @@ class Session:
     """
 
     def __init__(
-        self, registries: Iterable[StrPath] = (), *, program: StrPath | None = None
+        self,
+        registries: Iterable[StrPath] = (),
+        *,
+        extensions: Iterable[Operator | Rule] = (),
+        program: StrPath | None = None,
     ) -> None:
+        from ._extend import records
+
         command = Path(os.fspath(program)) if program else Path(__file__).parent / "bin" / "tenon"
         files = [Path(os.fspath(each)) for each in registries]
-        self._core = _core.Session(command, files, sys.executable or None)
+        ops, rules = records(extensions)
+        self._core = _core.Session(command, files, sys.executable or None, ops, rules)
 
     @staticmethod
     @functools.cache
