@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
@@ -89,9 +90,26 @@ def _build() -> None:
     assemble(PACKAGE, _copy_stripped)
 
 
+def refusal(has_no_lock: bool) -> str | None:
+    """Why there is no package for an interpreter, as far as its global lock goes."""
+    if not has_no_lock:
+        return None
+    return (
+        "tenon has no package for interpreters without a global lock: it is built for the stable interface, which they do not know. "
+        "Use a build of Python with the lock (python3.13, not python3.13t)"
+    )
+
+
+def _check_interpreter() -> None:
+    why = refusal(bool(sysconfig.get_config_var("Py_GIL_DISABLED")))
+    if why is not None:
+        raise SystemExit(why)
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     import maturin
 
+    _check_interpreter()
     _build()
     made = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
     path = Path(wheel_directory) / made
@@ -123,6 +141,7 @@ def platform_of(wheel: Path) -> str | None:
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     import maturin
 
+    _check_interpreter()
     _build()
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 

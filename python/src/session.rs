@@ -309,6 +309,8 @@ fn read_options(given: &Bound<'_, PyDict>) -> PyResult<(Options, Vec<Arc<Raised>
             "instruments" => options.instruments = value.extract()?,
             "verify_each" => options.verify_each = value.extract()?,
             "tune_db" => options.tune_db = value.extract()?,
+            "precision" => options.precision = Some(value.extract()?),
+            "weights" => options.weights = Some(value.extract()?),
             "profile" => options.code.is_profiled = value.extract()?,
             "validate" => {
                 options.validate = value.extract::<bool>()?.then_some(Validation::Compiled);

@@ -1,5 +1,7 @@
 //! The package for Python, as it is built, with the tests that stand beside it.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -86,6 +88,34 @@ fn torch_in_python() {
 #[test]
 fn examples_of_the_page_on_python_run() {
     test("test_examples.py");
+}
+
+#[test]
+fn notebooks_run() {
+    test("test_notebooks.py");
+}
+
+#[test]
+fn pages_of_the_api_are_those_of_the_sources() {
+    let Some(python) = interpreter() else { return };
+    let (made, kept) = (tempfile::tempdir().unwrap(), root().join("docs/python"));
+    let is_blessed = std::env::var_os("TENON_BLESS").is_some();
+    let folder: &Path = if is_blessed { &kept } else { made.path() };
+    succeeds(Command::new(&python).arg(root().join("python/make_api.py")).arg(folder));
+    let pages = |folder: &Path| -> BTreeMap<OsString, String> {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+        entries.map(|it| (it.file_name(), fs::read_to_string(it.path()).unwrap())).collect()
+    };
+    assert!(pages(folder) == pages(&kept), "docs/python is stale: TENON_BLESS=1");
+}
+
+#[test]
+fn interpreters_without_a_lock_are_refused() {
+    let Some(python) = interpreter() else { return };
+    let asked = "import tenon_build; print(tenon_build.refusal(False), tenon_build.refusal(True))";
+    let mut command = Command::new(python);
+    let said = succeeds(command.args(["-c", asked]).current_dir(root().join("python")));
+    assert!(said.starts_with("None tenon has no package for interpreters without"), "{said}");
 }
 
 #[test]

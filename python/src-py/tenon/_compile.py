@@ -11,7 +11,7 @@ from . import _core
 from ._context import PassContext
 from ._executable import Executable
 from ._module import Module, from_onnx, parse, read
-from ._passes import Pass, Sequential
+from ._passes import Pass
 from ._session import Session, StrPath
 
 
@@ -28,6 +28,7 @@ def compile(
     tune_db: StrPath | None = None,
     validate: bool = False,
     precision: str | None = None,
+    weights: str | None = None,
     profile: bool = False,
     session: Session | None = None,
 ) -> Executable:
@@ -49,6 +50,8 @@ def compile(
         validate: Whether what the code computes is compared with the reference evaluator.
         precision: ``f16`` or ``bf16``: what gains by it is computed in that, and the rest in f32, as
             ``transform.ToMixedPrecision`` decides. Inputs and outputs stay what they are.
+        weights: How constant weights of products are stored: ``int8``, ``int4``, or with so many elements that share a scale,
+            ``int4:32``.
         profile: Whether :meth:`Executable.profile` can tell how long each kernel takes.
 
     Raises:
@@ -57,13 +60,12 @@ def compile(
         CompileError: No code can be made.
     """
     module = _module(model, inputs, dims, session)
-    if precision is not None:
-        module = _narrowed(module, precision, pipeline)
     chosen = pipeline._in_session(module._session) if isinstance(pipeline, Pass) else pipeline
     context = _entered() or PassContext(opt_level=opt_level)
     options = context._options(chosen)
     options["validate"] = validate
     options["profile"] = profile
+    options |= {key: value for key, value in (("precision", precision), ("weights", weights)) if value is not None}
     if tune_db is not None:
         options["tune_db"] = Path(os.fspath(tune_db))
     if function is not None:
@@ -82,16 +84,6 @@ def load(path: StrPath, *, threads: int = 0) -> Executable:
         RunError: It is no library of Tenon's.
     """
     return Executable(_core.Executable.open(Path(os.fspath(path)), threads))
-
-
-def _narrowed(module: Module, precision: str, pipeline: str | Pass | None) -> Module:
-    """The module in fewer bits. Functions that it calls are inlined before, since calls keep their types."""
-    if precision not in ("f16", "bf16"):
-        raise ValueError(f"precision is 'f16' or 'bf16', not {precision!r}")
-    if pipeline is None:
-        raise ValueError("precision is chosen before a module is lowered, and pipeline=None says that it is")
-    text = f'phase(ingest), ToMixedPrecision{{dtype="{precision}"}}'
-    return Sequential(text)(module)
 
 
 def _entered() -> PassContext | None:

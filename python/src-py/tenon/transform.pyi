@@ -224,6 +224,13 @@ def InplaceUpdate() -> Pass:
 def KeepConstantLayout() -> Pass:
     """Has products read a constant as it lies, where something else does so too."""
 
+def KeepQuantizedWeights(*, weights: str = '') -> Pass:
+    """Has products read constant weights as the integers that they are stored as.
+
+    Args:
+        weights: what constant floats become: int8 or int4, behind a colon the elements that share a scale
+    """
+
 def KillAfterLastUse() -> Pass:
     """Says of tensors and storages when they are not used any more."""
 
@@ -346,11 +353,12 @@ def StaticPlanBlockMemory() -> Pass:
 def ToGraphNormalForm() -> Pass:
     """Turns functions into graphs, without bindings."""
 
-def ToMixedPrecision(*, dtype: str = 'f16', out_dtype: str = 'f32', narrow_params: list[str] = [], always: list[str] = [], follow: list[str] = [], never: list[str] = []) -> Pass:
+def ToMixedPrecision(*, dtype: str = 'f16', precision: str = '', out_dtype: str = 'f32', narrow_params: list[str] = [], always: list[str] = [], follow: list[str] = [], never: list[str] = []) -> Pass:
     """Computes in f16 or bf16 what gains by it, and keeps the rest in f32.
 
     Args:
-        dtype: the narrow element type
+        dtype: the narrow element type; f32 leaves all as it is
+        precision: the narrow element type where it is asked for the whole compilation, as `tenon compile --precision` does
         out_dtype: element type of products: f32 or the narrow one
         narrow_params: names of parameters that become narrow
         always: operators that are computed narrow
