@@ -3,6 +3,8 @@
 import ctypes
 import os
 import pickle
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -31,6 +33,34 @@ with tempfile.TemporaryDirectory() as folder:
     double.export_library(Path(folder) / "double.so")
     double.export_library(Path(folder) / "double.o", form="object")
     assert number(tenon.load(Path(folder) / "double.so")(2)) == 4
+
+TIDY = """# /// tenon
+# [[passes]]
+# pass = "acme.KeepMain"
+# kind = "module"
+# phase = "optimize"
+# ///
+def keep_main(module, context):
+    return module.without(*[name for name in module if name != "main"])
+"""
+REGISTRY = """schema = 1
+[[plugins.dir]]
+path = "."
+[passes."acme.KeepMain"]
+enabled = true
+"""
+with tempfile.TemporaryDirectory() as folder:
+    place = Path(folder)
+    (place / "tidy.py").write_text(TIDY)
+    (place / "registry.toml").write_text(REGISTRY)
+    (place / "double.ir").write_text(DOUBLE + DOUBLE.replace("@main", "@left"))
+    command = [sys.executable, "-m", "tenon", "--registry", "registry.toml"]
+    lowered = subprocess.run(
+        [*command, "opt", "double.ir", "--pipeline", "phase(optimize)"], cwd=place, check=True, capture_output=True, text=True
+    )
+    assert "acme.KeepMain" not in lowered.stderr and "@left" not in lowered.stdout, lowered
+    subprocess.run([*command, "compile", "double.ir", "-o", "double.so"], cwd=place, check=True)
+    assert number(tenon.load(place / "double.so")(2)) == 4
 
 try:
     import numpy

@@ -1,11 +1,12 @@
-"""Operators and rules that are written in Python."""
+"""Operators, rules and schedules that are written in Python."""
 
 import unittest
+from pathlib import Path
 
 import numpy as np
 
 import tenon
-from tenon import transform
+from tenon import _schedule, transform
 
 
 @tenon.op("acme.swish", attrs={"beta": 1.0}, pattern="elementwise")
@@ -139,6 +140,60 @@ class Extensions(unittest.TestCase):
             tenon.Session(extensions=[tenon.op("exp")(Swish._body.__class__)])
         with self.assertRaisesRegex(TypeError, "tenon.op or tenon.rule"):
             tenon.Session(extensions=[3])
+
+
+class Schedules(unittest.TestCase):
+    TEXT = "fn @main(%x: f32[64, 32], %w: f32[32, 50]) {\n  %p = matmul(%x, %w)\n  ret %p\n}\n"
+    BEFORE = "phase(ingest), phase(optimize), phase(legalize), phase(fuse), phase(plan)"
+
+    def scheduled(self):
+        s = tenon.Schedule("matmul")
+        block = s.anchor()
+        i, j, k = s.loops(block, into=3)
+        outer, inner = s.split(j, [None, 16], tail="guard")
+        s.reorder([i, outer, k, inner])
+        s.decompose_reduction(block, k)
+        s.parallel(i)
+        s.vectorize(inner)
+        return s
+
+    def test_a_program_is_scheduled_by_hand(self):
+        s = self.scheduled()
+        with tenon.PassContext(opt_level=3):
+            lowered = tenon.Sequential(self.BEFORE)(tenon.parse(self.TEXT))
+            made = str(s(lowered)["matmul"])
+        self.assertIn("parallel {", made)
+        self.assertIn("in 0..16 vectorized", made)
+        self.assertIn("[v5, v6] = split(v3, [_, 16], tail = guard)", s.trace)
+        pipeline = f"{self.BEFORE}, {s.text}, phase(target), phase(builtin)"
+        x, w = (np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in ((64, 32), (32, 50)))
+        np.testing.assert_allclose(tenon.compile(self.TEXT, pipeline=pipeline, threads=1)(x, w), x @ w, atol=1e-4)
+
+    def test_what_does_not_hold_is_refused(self):
+        s = tenon.Schedule()
+        s.vectorize(s.loops(s.anchor(), into=3)[2])
+        s.parallel(s.loop(s.block("nowhere"), "i"))
+        with tenon.PassContext(opt_level=3):
+            lowered = tenon.Sequential(self.BEFORE)(tenon.parse(self.TEXT))
+            with self.assertRaises(tenon.PassError):
+                s(lowered)
+        self.assertEqual(len(s.split(s.anchor(), [None, 16], tail="cut")), 3)
+        with self.assertRaisesRegex(AttributeError, "no primitive `tile`; there are block"):
+            s.tile
+        with self.assertRaisesRegex(TypeError, "say into="):
+            s.loops(s.anchor())
+        with self.assertRaisesRegex(TypeError, "`tails` is given"):
+            s.split(s.anchor(), [2], tails="cut")
+        with self.assertRaisesRegex(TypeError, "and 3 are given"):
+            s.parallel(1, 2, 3)
+        with self.assertRaisesRegex(TypeError, "not float"):
+            s.split(s.anchor(), [0.5])
+
+    def test_all_primitives_are_there(self):
+        page = Path(__file__).resolve().parents[2] / "docs" / "schedules.md"
+        listed = page.read_text().split("## The primitives\n\n```\n")[1].split("```")[0]
+        stated = [line for line in listed.splitlines() if line and not line.startswith(" ")]
+        self.assertEqual(stated, [line.rsplit(" ", 1)[0] for line in _schedule._PRIMITIVES.split("\n") if line])
 
 
 if __name__ == "__main__":

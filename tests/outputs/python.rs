@@ -76,7 +76,7 @@ fn nodes_and_the_examples_of_tvm_in_python() {
 }
 
 #[test]
-fn operators_and_rules_in_python() {
+fn operators_rules_and_schedules_in_python() {
     test("test_extensions.py");
 }
 

@@ -31,6 +31,7 @@ from ._passes import (
     module_pass,
     prim_func_pass,
 )
+from ._schedule import Handle, Schedule
 from ._session import Session
 from ._tune import Tuned, TunedTask, tune
 
@@ -44,6 +45,7 @@ __all__ = [
     "ExprVisitor",
     "Function",
     "FunctionBuilder",
+    "Handle",
     "KernelTime",
     "ModelError",
     "Module",
@@ -58,6 +60,7 @@ __all__ = [
     "ProgramOf",
     "Rule",
     "RunError",
+    "Schedule",
     "Sequential",
     "Session",
     "Site",
