@@ -313,6 +313,13 @@ def ReorderPermuteDimsAfterConcat() -> Pass:
 def ReorderTakeAfterMatmul() -> Pass:
     """Takes columns of a product rather than of its right argument."""
 
+def ReturnIntermediates(*, function: str = 'main') -> Pass:
+    """Has a function return what its calls give, behind its results.
+
+    Args:
+        function: the function
+    """
+
 def RewriteDataflowReshape() -> Pass:
     """Makes reshapes of tensor programs that only copy elements in their order."""
 
