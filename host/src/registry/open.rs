@@ -1,15 +1,17 @@
 //! Opens plugins, each when the first of its passes is needed.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use tenon_plugin_api::rule::{Facet, Interpreters};
 
 use super::entry::Held;
+use super::trust::{Trust, trusted_users};
 use super::{
     IsolatedPass, LibraryFile, LoadError, LookupError, ManifestError, PassConfig, PassId,
-    PassLimits, Plugin, PluginEntry, PluginInstrument, PluginState, Reason, Registry, Set, Worker,
-    competing,
+    PassLimits, Place, Plugin, PluginEntry, PluginInstrument, PluginState, Reason, Registry, Set,
+    TrustPolicy, Worker, competing,
 };
 use crate::border::interpreter_of;
 use crate::ir::Cx;
@@ -110,7 +112,11 @@ impl Registry {
         entry: &PluginEntry,
         extension: &str,
     ) -> Result<Vec<OsString>, LoadError> {
-        let said = self.config.interpreters.get(extension).map(|set| &set.value);
+        let said = self.config.interpreters.get(extension);
+        if let Some(Set { place, .. }) = said {
+            self.check_who_says(entry, place)?;
+        }
+        let said = said.map(|set| &set.value);
         let wanted = said.or_else(|| self.config.own_interpreters.get(extension));
         let wanted = wanted.map(String::as_str);
         let cx = Cx::with_operators(self.operators());
@@ -126,6 +132,28 @@ impl Registry {
         match command {
             Ok(command) => Ok(command.into_iter().map(OsString::from).collect()),
             Err(reason) => Err(LoadError::Incompatible { path: entry.path.clone(), reason }),
+        }
+    }
+
+    /// Whoever names an interpreter decides what runs here, as whoever can write a library does.
+    fn check_who_says(&self, entry: &PluginEntry, place: &Place) -> Result<(), LoadError> {
+        let mut trust = Trust::default();
+        let policy = trust.policy(self.config.trust.policy.as_ref());
+        let file = Path::new(place.file());
+        let Some(writers) = trust.writers(file, &trusted_users(file)) else { return Ok(()) };
+        let reason = format!("{place} names its interpreter, and {writers}");
+        match policy {
+            TrustPolicy::Allow => Ok(()),
+            TrustPolicy::Warn => {
+                self.notes.add(format!("{}: {reason}, and it is used", entry.path.display()));
+                Ok(())
+            }
+            TrustPolicy::Deny => {
+                let reason = format!(
+                    "{reason}. Take the permission away, or see `policy` in docs/registry.md"
+                );
+                Err(LoadError::Incompatible { path: entry.path.clone(), reason })
+            }
         }
     }
 

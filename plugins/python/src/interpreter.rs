@@ -67,9 +67,12 @@ fn found(wanted: Option<&str>) -> Result<PathBuf> {
 fn program(name: &str, said_by: &str) -> Result<PathBuf> {
     if name.contains('/') {
         let path = PathBuf::from(name);
-        return match is_program(&path) {
+        // A relative one would depend on where somebody works.
+        return match path.is_absolute() && is_program(&path) {
             true => Ok(path),
-            false => Err(PassError::new(format!("{said_by} names {name}, which is no program"))),
+            false => Err(PassError::new(format!(
+                "{said_by} names {name}, which is no absolute path of a program"
+            ))),
         };
     }
     let folders = env::var_os("PATH").unwrap_or_default();

@@ -39,8 +39,6 @@ def _load(file: str, text: str, manifest: str) -> list[Callable[..., Any]]:
     module = types.ModuleType(_MODULE)
     module.__file__ = file
     sys.modules[_MODULE] = module
-    # Whatever lies beside the file can be imported, as if it had been started as a program.
-    sys.path.insert(0, str(Path(file).parent))
     exec(compile(text, file, "exec"), module.__dict__)
     return [_body(record, vars(module)) for record in json.loads(manifest)["passes"]]
 

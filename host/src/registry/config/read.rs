@@ -85,7 +85,14 @@ impl Reader {
                 "plugins" => self.plugins(value, folder, &mut config),
                 "interpreters" => {
                     let read = |reader: &mut Self, name: &Spanned<String>, value: &Value<'_>| {
-                        reader.string(value, name.get_ref())
+                        let said = reader.string(value, name.get_ref())?;
+                        // A name is looked for in PATH; a path is relative to this file.
+                        let place = said.place;
+                        let value = match said.value.contains('/') {
+                            true => folder.join(said.value).display().to_string(),
+                            false => said.value,
+                        };
+                        Some(Set { value, place })
                     };
                     config.interpreters = self.entries(value, "interpreters", read);
                 }
