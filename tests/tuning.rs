@@ -103,9 +103,15 @@ fn kill(child: &mut Child) {
 }
 
 /// The processes that another has started.
+/// The processes that threads of one have started.
 fn children_of(id: u32) -> Vec<u32> {
-    let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
-    text.split_whitespace().filter_map(|id| id.parse().ok()).collect()
+    let threads = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let texts =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let ids = |text: String| -> Vec<u32> {
+        text.split_whitespace().filter_map(|id| id.parse().ok()).collect()
+    };
+    texts.flat_map(ids).collect()
 }
 
 #[track_caller]

@@ -114,7 +114,7 @@ fn pool_of(threads: usize) -> PyResult<Option<Arc<ThreadPool>>> {
 impl Executable {
     /// Opens a library that Tenon has made.
     #[staticmethod]
-    fn open(py: Python<'_>, path: PathBuf, threads: usize) -> PyResult<Executable> {
+    pub(crate) fn open(py: Python<'_>, path: PathBuf, threads: usize) -> PyResult<Executable> {
         let library = py.detach(|| Library::open(&path));
         let library = library.map_err(|error| failure("RunError", &error))?;
         Executable::new(None, Some(path), library, pool_of(threads)?, None)

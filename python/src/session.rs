@@ -13,11 +13,12 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
-use tenon_host::executable::CompileOptions;
+use tenon_host::executable::{CompileOptions, LinkForm};
 use tenon_host::ir::Module as IrModule;
 use tenon_host::passes::Instrument;
 use tenon_host::session::{
-    Dims, Installation, Model, Observer, Options, Pipeline, SessionError, Validation, Watch,
+    Dims, FileJob, Installation, Model, Observer, Options, Pipeline, SessionError, Validation,
+    Watch,
 };
 use tenon_host::target::Target;
 use tenon_host::tune::{Budget, TuneError, Tuning};
@@ -155,6 +156,42 @@ impl Session {
         let made = py.detach(|| self.session.generate(&lowered, &target, &options));
         let made = made.map_err(|error| of_session(&error))?;
         Executable::of_code(made, options.code.is_profiled, threads)
+    }
+
+    /// Compiles the file of a model to the library `output`, or takes that out of the cache of the options, and opens it.
+    #[allow(clippy::too_many_arguments, reason = "Python names them")]
+    fn compile_file(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        dims: BTreeMap<String, i64>,
+        target: &str,
+        options: &Bound<'_, PyDict>,
+        output: PathBuf,
+        threads: usize,
+    ) -> PyResult<Executable> {
+        let (options, _) = read_options(options)?;
+        let (target, dims) = (read_target(target)?, Dims::from_iter(dims));
+        let (form, prefix) = (LinkForm::Library, None);
+        let job =
+            FileJob { model: &path, dims: &dims, target: &target, output: &output, form, prefix };
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let mut told = Vec::new();
+        let (result, signal) = {
+            let run = || {
+                let observer = Box::new(Told(&mut told));
+                let cancelled = Some(cancelled.clone());
+                let mut watch = Watch { observer, cancelled, ..Watch::default() };
+                self.session.compile_file(&job, &options, &mut watch)
+            };
+            while_hearing(py, &cancelled, run)?
+        };
+        if let Some(signal) = signal {
+            return Err(signal);
+        }
+        warn(py, &told)?;
+        result.map_err(|error| of_session(&error))?;
+        Executable::open(py, output, threads)
     }
 
     /// Measures which schedules of a module's programs are fastest, keeps what it finds in the file `db`, and says what came of
@@ -309,6 +346,7 @@ fn read_options(given: &Bound<'_, PyDict>) -> PyResult<(Options, Vec<Arc<Raised>
             "instruments" => options.instruments = value.extract()?,
             "verify_each" => options.verify_each = value.extract()?,
             "tune_db" => options.tune_db = value.extract()?,
+            "cache" => options.cache = value.extract()?,
             "precision" => options.precision = Some(value.extract()?),
             "weights" => options.weights = Some(value.extract()?),
             "profile" => options.code.is_profiled = value.extract()?,

@@ -386,6 +386,35 @@ class Options(unittest.TestCase):
         given = np.arange(256, dtype=np.float32).reshape(2, 128)
         np.testing.assert_array_equal(stored(given), whole(given))
 
+    def test_a_cache_keeps_what_was_compiled(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = Path(folder)
+            (folder / "cache").mkdir()
+            onnx.save(perceptron(), folder / "model.onnx")
+            x = np.ones((2, 8), np.float32)
+            expected = tenon.compile(folder / "model.onnx")(x)
+            cached = {"cache": folder / "cache", "threads": 1}
+            for _ in range(2):
+                run = tenon.compile(folder / "model.onnx", **cached)
+                np.testing.assert_allclose(run(x), expected, rtol=1e-6)
+            kept = sorted((folder / "cache").rglob("*"))
+            # A module in memory is kept as well, and what was kept first is still there.
+            for _ in range(2):
+                double = tenon.compile(DOUBLE, **cached)
+                self.assertEqual([[2, 4, 6]], double(np.array([[1, 2, 3]], np.float32)).tolist())
+            both = sorted((folder / "cache").rglob("*"))
+            self.assertLess(len(kept), len(both))
+            self.assertLessEqual(set(kept), set(both))
+            again = pickle.loads(pickle.dumps(double))
+            with self.assertRaisesRegex(tenon.CompileError, "without `cache`"):
+                double.export_library(folder / "double.so")
+            del double
+            self.assertEqual([[4, 4, 4]], again(np.full((1, 3), 2, np.float32)).tolist())
+            with self.assertRaisesRegex(TypeError, "a cache keeps nothing"):
+                tenon.compile(DOUBLE, profile=True, **cached)
+            with self.assertRaisesRegex(tenon.Error, "none.onnx"):
+                tenon.compile(folder / "none.onnx", **cached)
+
     def test_kernels_are_timed(self):
         compiled = tenon.compile(self.TEXT, profile=True, threads=1)
         profile = compiled.profile(*self.given, number=3)

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _core
 from ._context import PassContext
-from ._executable import Executable
+from ._executable import Executable, Folder
 from ._module import Module, from_onnx, parse, read
 from ._passes import Pass
 from ._session import Session, StrPath
@@ -30,6 +30,7 @@ def compile(
     precision: str | None = None,
     weights: str | None = None,
     profile: bool = False,
+    cache: StrPath | None = None,
     session: Session | None = None,
 ) -> Executable:
     """Compiles a model.
@@ -53,14 +54,18 @@ def compile(
         weights: How constant weights of products are stored: ``int8``, ``int4``, or with so many elements that share a scale,
             ``int4:32``.
         profile: Whether :meth:`Executable.profile` can tell how long each kernel takes.
+        cache: A folder in which libraries are kept, as by ``tenon compile --cache``: the same model, plugins, options and target
+            are compiled once. Not with ``profile``, a pass as the pipeline, or instruments, and not to be exported.
 
     Raises:
         ModelError: The model cannot be read.
         PassError: A pass fails.
         CompileError: No code can be made.
     """
-    module = _module(model, inputs, dims, session)
-    chosen = pipeline._in_session(module._session) if isinstance(pipeline, Pass) else pipeline
+    is_file = cache is not None and inputs is None and _is_path(model)
+    module = None if is_file else _module(model, inputs, dims, session)
+    home = module._session if module is not None else session or Session.default()
+    chosen = pipeline._in_session(home) if isinstance(pipeline, Pass) else pipeline
     context = _entered() or PassContext(opt_level=opt_level)
     options = context._options(chosen)
     options["validate"] = validate
@@ -70,9 +75,21 @@ def compile(
         options["tune_db"] = Path(os.fspath(tune_db))
     if function is not None:
         options["function"] = function
-    instruments = context._told(module._session)
-    made = module._session._core.compile(module._core, target, options, instruments, threads)
-    return Executable(made)
+    instruments = context._told(home)
+    if module is not None and cache is None:
+        return Executable(home._core.compile(module._core, target, options, instruments, threads))
+    if profile or instruments or isinstance(pipeline, Pass):
+        raise TypeError("a cache keeps nothing that is compiled with profile, instruments, or a pass as the pipeline")
+    folder = Folder()
+    path, bound = folder.path / "model.ir", {}
+    if module is not None:
+        module.save(path)
+    else:
+        path, bound = Path(os.fspath(model)), dict(dims or {})
+    options["cache"] = None if cache is None else Path(os.fspath(cache))
+    library = folder.path / "model.so"
+    made = home._core.compile_file(path, bound, target, options, library, threads)
+    return Executable(made, folder=folder)
 
 
 def load(path: StrPath, *, threads: int = 0) -> Executable:
@@ -105,10 +122,10 @@ def _module(
         return from_onnx(export(model, inputs), dims, name=f"{type(model).__name__}.onnx", session=session)
     if isinstance(model, Module):
         return _without_dims(model, dims)
-    if isinstance(model, str) and ("\n" in model or "{" in model):
-        return _without_dims(parse(model, session=session), dims)
-    if isinstance(model, (str, os.PathLike)):
+    if _is_path(model):
         return read(model, dims, session=session)
+    if isinstance(model, str):
+        return _without_dims(parse(model, session=session), dims)
     if isinstance(model, bytes) or hasattr(model, "SerializeToString"):
         return from_onnx(model, dims, session=session)
     if type(model).__module__.split(".")[0] == "torch" or hasattr(model, "named_parameters"):
@@ -116,6 +133,12 @@ def _module(
     raise TypeError(
         f"a model is a path, an onnx.ModelProto, a tenon.Module, the text of one, or a torch module; not {type(model).__name__}"
     )
+
+
+def _is_path(model: Any) -> bool:
+    """Whether it is a path, and not the text of a module."""
+    is_text = isinstance(model, str) and ("\n" in model or "{" in model)
+    return isinstance(model, (str, os.PathLike)) and not is_text
 
 
 def _without_dims(module: Module, dims: Mapping[str, int] | None) -> Module:

@@ -166,6 +166,15 @@ class Session:
         instruments: Sequence[Any],
         threads: int,
     ) -> Executable: ...
+    def compile_file(
+        self,
+        path: str | os.PathLike[str],
+        dims: dict[str, int],
+        target: str,
+        options: dict[str, Any],
+        output: str | os.PathLike[str],
+        threads: int,
+    ) -> Executable: ...
     def tune(
         self,
         module: Module,

@@ -5,13 +5,16 @@ from __future__ import annotations
 import html
 import json
 import os
+import shutil
 import statistics
 import tempfile
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from . import _core
+from ._errors import CompileError
 from ._session import StrPath
 
 
@@ -99,6 +102,14 @@ class Profile:
         return f"<table><tr>{cells(('ms', '%', 'kernel', 'from'), 'th')}</tr>{rows}</table>"
 
 
+class Folder:
+    """A temporary folder that is gone with it."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="tenon-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 class Executable:
     """A compiled model.
 
@@ -114,9 +125,11 @@ class Executable:
     Threads may call it at once. The interpreter is released while it runs.
     """
 
-    def __init__(self, core: _core.Executable, library: bytes | None = None) -> None:
+    def __init__(self, core: _core.Executable, library: bytes | None = None, folder: Folder | None = None) -> None:
         self._core = core
         self._library = library
+        # Where its library lies goes when nobody runs it any more.
+        self._folder = folder
         info = json.loads(core.signature())
         self.inputs: list[TensorSpec] = [_spec(each) for each in info["inputs"]]
         self.outputs: list[TensorSpec] = [_spec(each) for each in info["outputs"]]
@@ -135,7 +148,7 @@ class Executable:
         if name not in self.functions:
             have = ", ".join(f"`{each}`" for each in self.functions)
             raise KeyError(f"there is no function `{name}`; the model has {have}")
-        function = Executable(self._core.function(name), self._library)
+        function = Executable(self._core.function(name), self._library, self._folder)
         function._is_named = True
         return function
 
@@ -191,6 +204,8 @@ class Executable:
         """
         if form not in ("library", "object"):
             raise ValueError(f"form is 'library' or 'object', not {form!r}")
+        if self._folder is not None:
+            raise CompileError("what a cache has is a library already: compile the model without `cache` to export it")
         self._core.export(Path(os.fspath(path)), form == "object", prefix)
 
     @property
