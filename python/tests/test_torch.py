@@ -107,6 +107,17 @@ class Torch(unittest.TestCase):
                 x = torch.randn(batch, 3, 16, 16)
                 close(made(x), module(x))
 
+    def test_the_backend_takes_options(self):
+        module, x = Convolutions().eval(), torch.randn(2, 3, 16, 16)
+        made = torch.compile(module, backend=tenon.torch.backend, options={"threads": 1, "opt_level": 2})
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("error", tenon.TenonWarning)
+            close(made(x), module(x))
+        torch._dynamo.reset()
+        made = torch.compile(module, backend=tenon.torch.backend, options={"no_such_option": 1})
+        with torch.no_grad(), self.assertWarnsRegex(tenon.TenonWarning, "no_such_option"):
+            close(made(x), module(x))
+
     def test_what_cannot_be_exported_is_left_to_torch_and_told(self):
         made = torch.compile(Odd(), backend=tenon.torch.backend)
         x = torch.randn(4)

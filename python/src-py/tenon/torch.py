@@ -119,7 +119,9 @@ def _whole_attention() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(was)
 
 
-def backend(graph: Any, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
+def backend(
+    graph: Any, inputs: Sequence[Any], *, options: dict[str, Any] | None = None, **more: Any
+) -> Callable[..., Any]:
     """For ``torch.compile(model, backend="tenon")``.
 
     Sizes that torch leaves open stay open in the code. Weights become constants; where they have changed since, the graph is
@@ -127,12 +129,13 @@ def backend(graph: Any, inputs: Sequence[Any], **options: Any) -> Callable[..., 
     gradients runs in torch as well.
 
     Args:
-        options: Those of :func:`tenon.compile`.
+        options: Those of :func:`tenon.compile`: ``torch.compile(model, backend="tenon", options={"threads": 1})``.
+        more: The same, one by one.
     """
     import torch
 
     try:
-        return _Compiled(graph, inputs, options)
+        return _Compiled(graph, inputs, {**(options or {}), **more})
     except (Error, RuntimeError, TypeError, ValueError, torch.onnx.errors.OnnxExporterError) as error:
         why = str(error).strip().split("\n")[0]
         warnings.warn(f"a graph is left to torch: {why}", TenonWarning, stacklevel=2)
