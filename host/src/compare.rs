@@ -24,7 +24,7 @@ use crate::session::{Model, Options, Pipeline, Session, SessionError, Watch};
 use crate::target::Target;
 use crate::validate::{CompiledError, run_compiled, tensors_of};
 
-use fit::{Fit, fit};
+use fit::fit;
 pub use judge::{Judge, JudgeError};
 use kernels::Kernels;
 
@@ -189,14 +189,14 @@ impl Seen<'_> {
         let off = |(at, found): (usize, &Tensor)| {
             let (name, expected) = &judged.outputs[at];
             let name = if name.is_empty() { at.to_string() } else { name.clone() };
-            (name, fit(expected, found).map_or_else(Error::of_shapes, |fit| fit.error))
+            (name, fit(expected, found).unwrap_or_else(Error::of_shapes))
         };
         let outputs: Vec<(String, Error)> = outputs.iter().enumerate().map(off).collect();
         let wrong: Vec<usize> =
             (0..outputs.len()).filter(|&at| self.is_wrong(&outputs[at].1)).collect();
-        let fits: Vec<Option<(String, Fit)>> =
+        let fits: Vec<Option<(String, Error)>> =
             (0..self.kernels.all.len()).map(|at| self.best(at, judged)).collect();
-        let errors = fits.iter().flatten().map(|(node, fit)| (node.clone(), fit.error.clone()));
+        let errors = fits.iter().flatten().cloned();
         let largest = errors.max_by(|(_, a), (_, b)| a.relative.total_cmp(&b.relative));
         let first = if wrong.is_empty() { None } else { self.first(&fits, &wrong) };
         Comparison {
@@ -214,7 +214,7 @@ impl Seen<'_> {
     }
 
     /// The node of the model to which the result of a kernel belongs: of those that it came from the last one of a fitting shape.
-    fn best(&self, at: usize, judged: &judge::Numbers) -> Option<(String, Fit)> {
+    fn best(&self, at: usize, judged: &judge::Numbers) -> Option<(String, Error)> {
         let found = &self.of_kernels[at];
         let candidates = judged.of_nodes(&self.kernels.all[at].nodes);
         candidates
@@ -224,35 +224,35 @@ impl Seen<'_> {
     }
 
     /// The first wrong kernel of those that a wrong output is reached from through kernels that are wrong, or unknown.
-    fn first(&self, fits: &[Option<(String, Fit)>], wrong: &[usize]) -> Option<First> {
-        let mut is_reached = vec![false; fits.len()];
-        for kernel in self.kernels.of_outputs(wrong) {
-            is_reached[kernel] = true;
+    fn first(&self, fits: &[Option<(String, Error)>], wrong: &[usize]) -> Option<First> {
+        let steps = &self.kernels.steps;
+        let mut is_reached = vec![false; steps.len()];
+        for step in self.kernels.of_outputs(wrong) {
+            is_reached[step] = true;
         }
         let mut first = None;
-        for at in (0..fits.len()).rev() {
+        for (at, step) in steps.iter().enumerate().rev() {
             if !is_reached[at] {
                 continue;
             }
-            let is_wrong = fits[at].as_ref().map(|(_, fit)| self.is_wrong(&fit.error));
-            if is_wrong == Some(false) {
+            let is_wrong = |at: usize| fits[at].as_ref().map(|(_, error)| self.is_wrong(error));
+            let own = step.kernels.clone();
+            if !own.is_empty() && own.clone().all(|kernel| is_wrong(kernel) == Some(false)) {
                 continue;
             }
-            if is_wrong == Some(true) {
-                first = Some(at);
-            }
-            for &before in &self.kernels.all[at].reads {
+            first = own.clone().find(|&kernel| is_wrong(kernel) == Some(true)).or(first);
+            for &before in &step.reads {
                 is_reached[before] = true;
             }
         }
         let at = first?;
-        let (node, fit) = fits[at].as_ref()?;
+        let (node, error) = fits[at].as_ref()?;
         let kernel = &self.kernels.all[at];
         Some(First {
             node: node.clone(),
             kernel: kernel.program.clone(),
             came_from: kernel.came_from.clone(),
-            error: fit.error.clone(),
+            error: error.clone(),
             fault: self.fault(at),
         })
     }
@@ -274,7 +274,7 @@ impl Seen<'_> {
             return Fault::Unknown;
         };
         match fit(&expected, &self.of_kernels[at]) {
-            Some(fit) if self.is_wrong(&fit.error) => Fault::Code,
+            Some(error) if self.is_wrong(&error) => Fault::Code,
             Some(_) => Fault::Program,
             None => Fault::Unknown,
         }

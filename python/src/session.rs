@@ -175,22 +175,8 @@ impl Session {
         let (form, prefix) = (LinkForm::Library, None);
         let job =
             FileJob { model: &path, dims: &dims, target: &target, output: &output, form, prefix };
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let mut told = Vec::new();
-        let (result, signal) = {
-            let run = || {
-                let observer = Box::new(Told(&mut told));
-                let cancelled = Some(cancelled.clone());
-                let mut watch = Watch { observer, cancelled, ..Watch::default() };
-                self.session.compile_file(&job, &options, &mut watch)
-            };
-            while_hearing(py, &cancelled, run)?
-        };
-        if let Some(signal) = signal {
-            return Err(signal);
-        }
-        warn(py, &told)?;
-        result.map_err(|error| of_session(&error))?;
+        let run = |watch: &mut Watch<'_>| self.session.compile_file(&job, &options, watch);
+        watched(py, Vec::new(), &[], run)?;
         Executable::open(py, output, threads)
     }
 
@@ -252,28 +238,38 @@ impl Session {
         instruments: Vec<Box<dyn Instrument>>,
         raised: &[Arc<Raised>],
     ) -> PyResult<IrModule> {
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let mut told = Vec::new();
-        let (result, signal) = {
-            let run = || {
-                let observer = Box::new(Told(&mut told));
-                let cancelled = Some(cancelled.clone());
-                let mut watch = Watch { instruments, observer, cancelled };
-                self.session.lower(model, target, options, &mut watch)
-            };
-            while_hearing(py, &cancelled, run)?
-        };
-        let cause = raised.iter().find_map(|raised| raised.take(&cancelled));
-        if let Some(signal) = signal {
-            return Err(signal);
-        }
-        warn(py, &told)?;
-        result.map_err(|error| {
-            let made = of_session(&error);
-            made.set_cause(py, cause);
-            made
-        })
+        let run = |watch: &mut Watch<'_>| self.session.lower(model, target, options, watch);
+        watched(py, instruments, raised, run)
     }
+}
+
+/// Has a session work on a thread, while this one hears signals. What instruments in Python have raised is the cause of an error.
+fn watched<T: Send>(
+    py: Python<'_>,
+    instruments: Vec<Box<dyn Instrument>>,
+    raised: &[Arc<Raised>],
+    work: impl FnOnce(&mut Watch<'_>) -> Result<T, SessionError> + Send,
+) -> PyResult<T> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let mut told = Vec::new();
+    let (result, signal) = {
+        let run = || {
+            let observer = Box::new(Told(&mut told));
+            let cancelled = Some(cancelled.clone());
+            work(&mut Watch { instruments, observer, cancelled })
+        };
+        while_hearing(py, &cancelled, run)?
+    };
+    let cause = raised.iter().find_map(|raised| raised.take(&cancelled));
+    if let Some(signal) = signal {
+        return Err(signal);
+    }
+    warn(py, &told)?;
+    result.map_err(|error| {
+        let made = of_session(&error);
+        made.set_cause(py, cause);
+        made
+    })
 }
 
 /// Does work on another thread. A signal whose handler raises sets the flag; the second result is what it raised.

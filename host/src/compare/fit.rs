@@ -6,83 +6,104 @@ use crate::eval::Tensor;
 /// So many orders of axes are tried.
 const MOST_RANK: usize = 5;
 
-/// How a result fits to a number of the model.
-pub(super) struct Fit {
-    pub(super) error: Error,
-}
-
 /// Compares a result with what is expected: as it lies, without axes of one element, with an axis in blocks that stand last, or
 /// with its axes in another order, of which the best counts. None where no layout has its shape.
-pub(super) fn fit(expected: &Tensor, found: &Tensor) -> Option<Fit> {
+pub(super) fn fit(expected: &Tensor, found: &Tensor) -> Option<Error> {
     let numbers = |tensor: &Tensor| -> Option<Vec<f64>> {
         let width = (tensor.dtype().bits() as usize).div_ceil(8);
         let elements = tensor.bytes().chunks_exact(width.max(1));
         elements.map(|element| tensor.dtype().decode(element)).collect()
     };
-    let places = places(expected.shape(), found.shape())?;
+    let shapes = (expected.shape(), found.shape());
+    let layouts = layouts(shapes.0, shapes.1)?;
     let (expected, found) = (numbers(expected)?, numbers(found)?);
-    let errors = places.into_iter().map(|place| error(&expected, &found, &place));
-    errors.min_by(|a, b| a.relative.total_cmp(&b.relative)).map(|error| Fit { error })
+    // One at a time, since each says a place for every element.
+    let errors = layouts.into_iter().map(|layout| {
+        let place = layout.places(shapes.0, shapes.1);
+        error(&expected, &found, &place)
+    });
+    errors.min_by(|a, b| a.relative.total_cmp(&b.relative))
 }
 
-/// For each layout that the shapes allow, where each element of the expected tensor stands in the one that was found.
-fn places(expected: &[usize], found: &[usize]) -> Option<Vec<Vec<usize>>> {
+/// How one tensor lies in another shape.
+enum Layout {
+    /// In the same order.
+    Same,
+    /// An axis in blocks that stand last: `NCHW` as `NCHW16c`.
+    Blocks { axis: usize },
+    /// The axes in this order.
+    Order(Vec<usize>),
+}
+
+/// The layouts that two shapes allow; none where there is none.
+fn layouts(expected: &[usize], found: &[usize]) -> Option<Vec<Layout>> {
     let kept = |shape: &[usize]| -> Vec<usize> {
         shape.iter().copied().filter(|&extent| extent != 1).collect()
     };
-    let count: usize = expected.iter().product();
     if kept(expected) == kept(found) {
-        return Some(vec![(0..count).collect()]);
+        return Some(vec![Layout::Same]);
     }
-    if let Some(place) = in_blocks(expected, found) {
-        return Some(vec![place]);
+    if let Some(axis) = axis_in_blocks(expected, found) {
+        return Some(vec![Layout::Blocks { axis }]);
     }
     let (mut a, mut b) = (expected.to_vec(), found.to_vec());
     a.sort_unstable();
     b.sort_unstable();
-    (a == b && a.len() <= MOST_RANK).then(|| in_other_orders(expected, found))
+    let orders = (a == b && a.len() <= MOST_RANK).then(|| orders(expected, found))?;
+    Some(orders.into_iter().map(Layout::Order).collect())
 }
 
-/// An axis that is cut into blocks, whose elements stand last: `NCHW` as `NCHW16c`.
-fn in_blocks(expected: &[usize], found: &[usize]) -> Option<Vec<usize>> {
+impl Layout {
+    /// Where each element of the expected tensor stands in the one that was found.
+    fn places(&self, expected: &[usize], found: &[usize]) -> Vec<usize> {
+        match self {
+            Layout::Same => (0..expected.iter().product()).collect(),
+            Layout::Blocks { axis } => {
+                let Some((&block, outer)) = found.split_last() else { return Vec::new() };
+                let place = |index: Vec<usize>| {
+                    let of_axis =
+                        |at: usize| if at == *axis { index[at] / block } else { index[at] };
+                    let start =
+                        (0..outer.len()).fold(0, |at, axis| at * outer[axis] + of_axis(axis));
+                    start * block + index[*axis] % block
+                };
+                indices(expected).map(place).collect()
+            }
+            Layout::Order(order) => {
+                let place = |index: Vec<usize>| {
+                    let axes = order.iter().zip(found);
+                    axes.fold(0, |place, (&axis, extent)| place * extent + index[axis])
+                };
+                indices(expected).map(place).collect()
+            }
+        }
+    }
+}
+
+/// The axis that is cut into blocks, whose elements stand last.
+fn axis_in_blocks(expected: &[usize], found: &[usize]) -> Option<usize> {
     let (&block, outer) = found.split_last()?;
     if outer.len() != expected.len() || block == 0 {
         return None;
     }
-    let differs = |&axis: &usize| outer[axis] != expected[axis];
-    let axis = (0..outer.len()).find(differs)?;
+    let mut differing = (0..outer.len()).filter(|&axis| outer[axis] != expected[axis]);
+    let axis = differing.next()?;
     let is_cut = outer[axis] == expected[axis].div_ceil(block);
-    if !is_cut || (axis + 1..outer.len()).any(|axis| outer[axis] != expected[axis]) {
-        return None;
-    }
-    let place = |index: &[usize]| {
-        let of_axis = |at: usize| if at == axis { index[at] / block } else { index[at] };
-        let start = (0..outer.len()).fold(0, |place, at| place * outer[at] + of_axis(at));
-        start * block + index[axis] % block
-    };
-    Some(indices(expected).map(|index| place(&index)).collect())
+    (is_cut && differing.next().is_none()).then_some(axis)
 }
 
 /// Each order of axes that has the shape.
-fn in_other_orders(expected: &[usize], found: &[usize]) -> Vec<Vec<usize>> {
+fn orders(expected: &[usize], found: &[usize]) -> Vec<Vec<usize>> {
     let mut orders: Vec<Vec<usize>> = vec![Vec::new()];
     for &extent in found {
-        orders = orders
-            .into_iter()
-            .flat_map(|order| {
-                let axes = 0..expected.len();
-                let free = axes.filter(|axis| expected[*axis] == extent && !order.contains(axis));
-                let longer = |axis| [order.as_slice(), &[axis]].concat();
-                free.map(longer).collect::<Vec<_>>()
-            })
-            .collect();
+        let longer = |order: Vec<usize>| {
+            let axes = 0..expected.len();
+            let free = axes.filter(|axis| expected[*axis] == extent && !order.contains(axis));
+            free.map(|axis| [order.as_slice(), &[axis]].concat()).collect::<Vec<_>>()
+        };
+        orders = orders.into_iter().flat_map(longer).collect();
     }
-    let place = |order: &[usize], index: &[usize]| {
-        order.iter().zip(found).fold(0, |place, (&axis, extent)| place * extent + index[axis])
-    };
-    let places =
-        orders.iter().map(|order| indices(expected).map(|index| place(order, &index)).collect());
-    places.collect()
+    orders
 }
 
 /// The indices of all elements of a shape, in order.
@@ -127,7 +148,7 @@ mod tests {
     #[test]
     fn layouts_are_undone() {
         let expected = tensor(&[2, 3, 4]);
-        let error = |found: &Tensor| fit(&expected, found).map(|fit| fit.error.relative);
+        let error = |found: &Tensor| fit(&expected, found).map(|error| error.relative);
         assert_eq!(error(&tensor(&[2, 1, 3, 4])), Some(0.0));
         // Channels in blocks of two, of which the last is half empty.
         let mut blocks = vec![0f32; 2 * 2 * 4 * 2];
@@ -145,7 +166,7 @@ mod tests {
     #[test]
     fn what_is_no_number_has_to_be_none() {
         let of = |numbers: &[f32]| Tensor::from_vec(vec![numbers.len()], numbers.to_vec());
-        let error = |a: &[f32], b: &[f32]| fit(&of(a), &of(b)).map(|fit| fit.error.relative);
+        let error = |a: &[f32], b: &[f32]| fit(&of(a), &of(b)).map(|error| error.relative);
         assert_eq!(error(&[f32::NAN, f32::INFINITY], &[f32::NAN, f32::INFINITY]), Some(0.0));
         assert_eq!(error(&[f32::NAN, 1.0], &[0.0, 1.0]), Some(f64::INFINITY));
         assert_eq!(error(&[4.0, 1.0], &[4.0, 2.0]), Some(0.25));

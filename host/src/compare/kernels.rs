@@ -1,9 +1,12 @@
 //! The kernels of a module that returns what each gives.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::eval::Tensor;
-use crate::ir::{BodyView, Context, Cx, Expr, Function, Kind, LetView, Module, SourcePart, View};
+use crate::ir::{
+    BodyView, ConstantView, Context, Cx, Expr, Function, Kind, LetView, Module, SourcePart, View,
+};
 
 /// A result of a call.
 pub(super) struct Kernel {
@@ -15,7 +18,13 @@ pub(super) struct Kernel {
     pub(super) nodes: Vec<String>,
     pub(super) came_from: String,
     pub(super) args: Vec<Argument>,
-    /// The kernels whose results it reads, by whatever way.
+}
+
+/// What the function binds.
+pub(super) struct Step {
+    /// Its results that are returned; none of what is no call.
+    pub(super) kernels: Range<usize>,
+    /// The steps that it reads.
     pub(super) reads: Vec<usize>,
 }
 
@@ -34,7 +43,9 @@ pub(super) enum Argument {
 #[derive(Default)]
 pub(super) struct Kernels {
     pub(super) all: Vec<Kernel>,
-    /// Those that each of the function's own results is made of, as far as they are told apart.
+    /// All bindings, in order.
+    pub(super) steps: Vec<Step>,
+    /// The steps that each of the function's own results reads, as far as they are told apart.
     outputs: Vec<Vec<usize>>,
 }
 
@@ -95,31 +106,29 @@ impl Kernels {
         let numbers: HashMap<(Expr, usize), usize> =
             returned.iter().copied().enumerate().map(|(at, each)| (each, at)).collect();
         let params = function.params();
+        let params = params.into_iter().enumerate().map(|(at, param)| (param, at)).collect();
+        let known = Known { function, values: &values, params, numbers };
         let mut made = Self::default();
-        // The kernels that a variable depends on, where it is no kernel itself.
-        let mut behind: HashMap<Expr, Vec<usize>> = HashMap::new();
+        let mut steps: HashMap<Expr, usize> = HashMap::new();
+        let reads = |steps: &HashMap<Expr, usize>, expr: Expr| -> Vec<usize> {
+            below(body, expr).into_iter().filter_map(|at| steps.get(&at).copied()).collect()
+        };
         for (var, value) in bindings.bindings() {
-            let mut reads = Vec::new();
-            for operand in below(body, value) {
-                reads.extend(behind.get(&operand).into_iter().flatten().copied());
-            }
-            reads.sort_unstable();
-            reads.dedup();
-            let own: Vec<usize> =
-                (0..).map_while(|field| numbers.get(&(var, field)).copied()).collect();
-            behind.insert(var, if own.is_empty() { reads.clone() } else { own.clone() });
-            for (field, _) in own.iter().enumerate() {
+            let first = made.all.len();
+            let fields = (0..).take_while(|&field| known.numbers.contains_key(&(var, field)));
+            for field in fields {
                 let (program, args) = call_of(body, value);
-                let argument = |expr: Expr| argument(function, &params, &values, &numbers, expr);
                 made.all.push(Kernel {
                     program,
                     field,
                     nodes: nodes_of(cx, body, value),
                     came_from: cx.source_text(body.source(value)),
-                    args: args.into_iter().map(argument).collect(),
-                    reads: reads.clone(),
+                    args: args.into_iter().map(|arg| known.argument(arg)).collect(),
                 });
             }
+            let kernels = first..made.all.len();
+            made.steps.push(Step { kernels, reads: reads(&steps, value) });
+            steps.insert(var, made.steps.len() - 1);
         }
         let definition = |expr: Expr| values.get(&expr).copied().unwrap_or(expr);
         if let View::Tuple(fields) = body.view(definition(bindings.result()))
@@ -129,14 +138,12 @@ impl Kernels {
                 View::Tuple(fields) => fields.to_vec(),
                 _ => vec![own],
             };
-            let read = |expr: Expr| below(body, expr).into_iter().filter_map(|at| behind.get(&at));
-            made.outputs =
-                own.into_iter().map(|own| read(own).flatten().copied().collect()).collect();
+            made.outputs = own.into_iter().map(|own| reads(&steps, own)).collect();
         }
         made
     }
 
-    /// The kernels that some of the results are made of.
+    /// The steps that some of the results read.
     pub(super) fn of_outputs(&self, wanted: &[usize]) -> Vec<usize> {
         let is_told = wanted.iter().all(|&at| at < self.outputs.len());
         let wanted = |at: &usize| !is_told || wanted.contains(at);
@@ -172,38 +179,43 @@ fn call_of(body: BodyView<'_>, value: Expr) -> (String, Vec<Expr>) {
     }
 }
 
-fn argument(
-    function: &Function,
-    params: &[Expr],
-    values: &HashMap<Expr, Expr>,
-    numbers: &HashMap<(Expr, usize), usize>,
-    expr: Expr,
-) -> Argument {
-    let body = function.view();
-    let mut at = expr;
-    loop {
-        if let Some(&number) = numbers.get(&(at, 0)) {
-            return Argument::Kernel(number);
-        }
-        if let Some(number) = params.iter().position(|&param| param == at) {
-            return Argument::Input(number);
-        }
-        match (body.view(at), values.get(&at)) {
-            (View::Constant(constant), _) => {
-                let shape = body.terms().static_tensor(constant.ty);
-                let made = shape.and_then(|(dtype, shape)| {
-                    let shape = shape.into_iter().map(|extent| extent as usize).collect();
-                    let data = function.constants().get(constant.index as usize)?.data.clone();
-                    Tensor::new(dtype, shape, data)
-                });
-                return made.map_or(Argument::Unknown, Argument::Constant);
+/// What expressions of a function stand for.
+struct Known<'a> {
+    function: &'a Function,
+    values: &'a HashMap<Expr, Expr>,
+    params: HashMap<Expr, usize>,
+    numbers: HashMap<(Expr, usize), usize>,
+}
+
+impl Known<'_> {
+    fn argument(&self, expr: Expr) -> Argument {
+        let body = self.function.view();
+        let kernel = |of: Expr, field: usize| self.numbers.get(&(of, field)).copied();
+        let mut at = expr;
+        loop {
+            if let Some(number) = kernel(at, 0) {
+                return Argument::Kernel(number);
             }
-            (View::TupleGetItem { tuple, index }, _) => {
-                let number = numbers.get(&(tuple, index));
-                return number.map_or(Argument::Unknown, |&number| Argument::Kernel(number));
+            if let Some(&number) = self.params.get(&at) {
+                return Argument::Input(number);
             }
-            (_, Some(&value)) if body.kind(value) != Kind::CALL => at = value,
-            _ => return Argument::Unknown,
+            match (body.view(at), self.values.get(&at)) {
+                (View::Constant(constant), _) => {
+                    return self.constant(constant).map_or(Argument::Unknown, Argument::Constant);
+                }
+                (View::TupleGetItem { tuple, index }, _) => {
+                    return kernel(tuple, index).map_or(Argument::Unknown, Argument::Kernel);
+                }
+                (_, Some(&value)) if body.kind(value) != Kind::CALL => at = value,
+                _ => return Argument::Unknown,
+            }
         }
+    }
+
+    fn constant(&self, constant: ConstantView<'_>) -> Option<Tensor> {
+        let (dtype, shape) = self.function.view().terms().static_tensor(constant.ty)?;
+        let shape = shape.into_iter().map(|extent| extent as usize).collect();
+        let data = self.function.constants().get(constant.index as usize)?.data.clone();
+        Tensor::new(dtype, shape, data)
     }
 }

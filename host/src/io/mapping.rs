@@ -36,11 +36,10 @@ impl Mapping {
         if length == 0 {
             return Err(FileError::Empty { path: path.to_owned() });
         }
-        // SAFETY: the mapping is private to reading and its bytes are only handed out as `&[u8]`.
-        // They stay valid and unchanged as long as nobody truncates or rewrites the file in place
-        // while it is open. The host itself never does: it replaces files by renaming, which
-        // leaves the mapped one intact. That nobody else does is what every user of a mapped
-        // input file is asked for; no lock that the system offers could enforce it.
+        // That nobody truncates or rewrites the file in place is what every user of a mapped input is asked for; no lock that the
+        // system offers could enforce it.
+        // SAFETY: its bytes are only handed out as `&[u8]`, and stay unchanged as long as nobody does that. The host itself
+        // never does: it replaces files by renaming, which leaves the mapped one intact.
         let map = unsafe { Mmap::map(&file) };
         let map = map.map_err(|cause| FileError::Read { path: path.to_owned(), cause })?;
         Ok(Self::new(path, Backing::Mapped(map)))

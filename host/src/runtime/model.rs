@@ -377,11 +377,9 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         let parallel = pool.map_or(std::ptr::null(), |pool| std::ptr::from_ref(pool.raw()));
         let (outputs, workspace) = (outputs.as_mut_ptr().cast(), self.workspace.bytes_mut());
         let workspace = workspace.as_mut_ptr().cast();
-        // SAFETY: as many inputs and outputs as the function has, of its types and shapes, which
-        // `check` and `context` have seen to; `Argument` is laid out as `DLTensor`. Outputs and
-        // workspace are ours alone, of the size and alignment that the function wants, but for outputs that
-        // are inputs as well, as the function allows for these pairs. The pool is borrowed, so it lives, and so is the flag, a
-        // byte that is read atomically.
+        // SAFETY: inputs and outputs are as many as the function has, of its types and shapes (`check` and `context` saw to that);
+        // `Argument` is laid out as `DLTensor`. Outputs and workspace are ours, of the size and alignment that the function wants,
+        // but for outputs that are inputs, in pairs that it allows. Pool and flag are borrowed, and the flag is read atomically.
         let status = unsafe {
             match self.model.functions.run {
                 Run::Until(run) => {
