@@ -1,6 +1,6 @@
 //! Modules: functions by name, and attributes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tenon_plugin_api::ir::{Attrs, Context, Symbol};
@@ -23,10 +23,33 @@ pub struct Module {
 
 #[derive(Clone, Debug, Default)]
 struct Table {
-    /// Functions by their place. A removed one leaves a gap, so that removing many stays cheap.
-    functions: BTreeMap<u64, (Symbol, Arc<Function>)>,
-    places: HashMap<Symbol, u64, rustc_hash::FxBuildHasher>,
-    next_place: u64,
+    /// The functions in order. A removed one leaves a gap, so that removing many stays cheap; there are no more gaps than
+    /// functions.
+    functions: Vec<Option<(Symbol, Arc<Function>)>>,
+    /// Where each stands.
+    places: HashMap<Symbol, usize, rustc_hash::FxBuildHasher>,
+}
+
+impl Table {
+    fn insert(&mut self, name: Symbol, function: Arc<Function>) {
+        let end = self.functions.len();
+        let place = *self.places.entry(name).or_insert(end);
+        match self.functions.get_mut(place) {
+            Some(slot) => *slot = Some((name, function)),
+            None => self.functions.push(Some((name, function))),
+        }
+    }
+
+    fn remove(&mut self, name: Symbol) {
+        let Some(place) = self.places.remove(&name) else { return };
+        self.functions[place] = None;
+        // Each gap pays for one step of this.
+        if self.functions.len() > 2 * self.places.len() {
+            self.functions.retain(Option::is_some);
+            let names = self.functions.iter().flatten().map(|(name, _)| *name);
+            self.places = names.enumerate().map(|(place, name)| (name, place)).collect();
+        }
+    }
 }
 
 impl Module {
@@ -41,24 +64,24 @@ impl Module {
     }
 
     /// The functions in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Symbol, &Arc<Function>)> {
-        self.table.functions.values().map(|(name, function)| (*name, function))
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Symbol, &Arc<Function>)> {
+        self.table.functions.iter().flatten().map(|(name, function)| (*name, function))
     }
 
     /// Number of functions.
     pub fn len(&self) -> usize {
-        self.table.functions.len()
+        self.table.places.len()
     }
 
     /// Whether there is no function.
     pub fn is_empty(&self) -> bool {
-        self.table.functions.is_empty()
+        self.table.places.is_empty()
     }
 
     /// The function called `name`.
     pub fn get(&self, name: Symbol) -> Option<&Arc<Function>> {
-        let place = self.table.places.get(&name)?;
-        self.table.functions.get(place).map(|(_, function)| function)
+        let place = *self.table.places.get(&name)?;
+        self.table.functions[place].as_ref().map(|(_, function)| function)
     }
 
     /// The function whose name has this text.
@@ -69,22 +92,13 @@ impl Module {
     /// Sets a function: in place when there is one of this name, at the end otherwise.
     pub fn insert(&mut self, name: Symbol, function: Arc<Function>) {
         debug_assert!(function.cx().is_same(&self.cx), "a function of another context");
-        let table = Arc::make_mut(&mut self.table);
-        let place = *table.places.entry(name).or_insert_with(|| {
-            table.next_place += 1;
-            table.next_place
-        });
-        table.functions.insert(place, (name, function));
+        Arc::make_mut(&mut self.table).insert(name, function);
     }
 
     /// Removes a function.
     pub fn remove(&mut self, name: Symbol) {
-        if !self.table.places.contains_key(&name) {
-            return;
-        }
-        let table = Arc::make_mut(&mut self.table);
-        if let Some(place) = table.places.remove(&name) {
-            table.functions.remove(&place);
+        if self.table.places.contains_key(&name) {
+            Arc::make_mut(&mut self.table).remove(name);
         }
     }
 
@@ -130,5 +144,34 @@ impl Module {
         Arc::ptr_eq(&self.table, &other.table)
             || (self.len() == other.len()
                 && self.iter().zip(other.iter()).all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(a.1, b.1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostics::Source;
+    use crate::testing::cx;
+    use crate::text::{NoWeights, parse_module};
+
+    #[test]
+    fn functions_keep_their_order_when_most_are_removed() {
+        let text: String =
+            (0..9).map(|n| format!("fn @f{n}(%x: f32[4]) {{\n  ret %x\n}}\n\n")).collect();
+        let mut module = parse_module(&cx(), &Source::new("test", &text), &mut NoWeights).unwrap();
+        let shared = module.clone();
+        let name = |n: usize| module.cx().symbol(&format!("f{n}"));
+        let names: Vec<Symbol> = (0..9).map(name).collect();
+        let first = Arc::clone(module.get(names[0]).unwrap());
+        for gone in [0, 8, 2, 3, 5, 6] {
+            module.remove(names[gone]);
+            assert!(module.get(names[gone]).is_none());
+        }
+        module.insert(names[0], Arc::clone(&first));
+        module.insert(names[4], first);
+        let left: Vec<Symbol> = module.iter().map(|(name, _)| name).collect();
+        assert_eq!(left, [1, 4, 7, 0].map(|n| names[n]));
+        assert_eq!((module.len(), shared.len()), (4, 9));
+        assert!(module.iter().all(|(name, func)| Arc::ptr_eq(module.get(name).unwrap(), func)));
     }
 }
