@@ -13,6 +13,7 @@ mod emulated;
 mod fill;
 mod inference;
 mod intrinsics;
+mod short_floats;
 mod targets;
 
 use std::path::Path;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let families: Arc<[Family]> = case::families(&folder.join("cases")).into();
     let mut trials = inference::trials(&folder);
     trials.extend(intrinsics::trials());
+    trials.extend(short_floats::trials());
     for target in targets::ALL {
         let missing = target.missing();
         missing.iter().for_each(|why| eprintln!("{} is skipped: {why}", target.name));
