@@ -24,10 +24,15 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// The memory of the values of `bindings`.
-    pub(crate) fn of(body: BodyView<'_>, bindings: LetView<'_>, module: &Module) -> Self {
+    /// The memory of the values of a block, which has `bindings`.
+    pub(crate) fn of(
+        body: BodyView<'_>,
+        block: Expr,
+        bindings: LetView<'_>,
+        module: &Module,
+    ) -> Self {
         let mut roles = GraphRoles::new(body, module);
-        let made = lifetimes(body, bindings, |value| roles.of(value));
+        let made = lifetimes(body, block, |value| roles.of(value));
         let mut bytes = vec![0; bindings.len()];
         let mut dying: Vec<u64> = vec![0; bindings.len()];
         let mut bytes_of_type: FxHashMap<Option<Type>, u64> = FxHashMap::default();

@@ -60,7 +60,7 @@ fn inplace_update(mut module: Module, cx: &PassContext) -> Result<Module> {
     module.map_functions(cx, |module, _, func| {
         let Some(block) = func.result() else { return Ok(func) };
         let View::Let(bindings) = func.view().view(block) else { return Ok(func) };
-        let mut updates = Updates::find(func.view(), bindings, module, &mut programs, cx);
+        let mut updates = Updates::find(func.view(), block, bindings, module, &mut programs, cx);
         if !func.is_private() {
             updates.copied = updated_parameters(func.view(), bindings, |name| {
                 programs.overwrites(name, module).to_vec()
@@ -118,6 +118,7 @@ struct Home {
 impl Updates {
     fn find(
         body: BodyView<'_>,
+        block: Expr,
         bindings: LetView<'_>,
         module: &Module,
         programs: &mut Programs,
@@ -125,7 +126,7 @@ impl Updates {
     ) -> Self {
         let mut updates = Self::default();
         let mut roles = Roles::new(body, module, cx);
-        let mut made = lifetimes(body, bindings, |value| roles.of(value)).into_iter().peekable();
+        let mut made = lifetimes(body, block, |value| roles.of(value)).into_iter().peekable();
         let mut homes: Vec<Home> = Vec::new();
         // The home of what each variable stands for.
         let mut home_of: SideTable<Option<usize>> = SideTable::new(body, None);

@@ -36,7 +36,7 @@ fn kill_after_last_use(func: Function, module: &Module, cx: &PassContext) -> Res
     let mut roles = Roles::new(body, module, cx);
     // What each binding is the last use of; those made last come first, a tensor before its storage.
     let mut ends: Vec<(usize, Expr)> = Vec::new();
-    for made in lifetimes(body, bindings, |value| roles.of(value)).into_iter().rev() {
+    for made in lifetimes(body, block, |value| roles.of(value)).into_iter().rev() {
         let Some(death) = made.death else { continue };
         let (var, _) = bindings.binding(made.birth);
         let is_killed = roles.killed(bindings.binding(death).1) == Some(var);

@@ -28,9 +28,9 @@ use crate::graph_memory::Usage;
 fn liveness_analysis(mut module: Module, cx: &PassContext) -> Result<Module> {
     module.map_functions(cx, |module, name, func| {
         let body = func.view();
-        let usage = match func.result().map(|result| body.view(result)) {
-            Some(View::Let(bindings)) if !bindings.is_empty() => {
-                let usage = Usage::of(body, bindings, module);
+        let usage = match func.result().map(|block| (block, body.view(block))) {
+            Some((block, View::Let(bindings))) if !bindings.is_empty() => {
+                let usage = Usage::of(body, block, bindings, module);
                 let (var, _) = bindings.binding(usage.peak_at);
                 let [name, var] =
                     [name, Symbol(body.raw_node(var).data)].map(|name| cx.terms().str(name));

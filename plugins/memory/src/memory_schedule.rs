@@ -34,7 +34,7 @@ fn memory_schedule(func: Function, module: &Module, cx: &PassContext) -> Result<
     let body = func.view();
     let Some(block) = func.result() else { return Ok(func) };
     let View::Let(bindings) = body.view(block) else { return Ok(func) };
-    let before = Usage::of(body, bindings, module);
+    let before = Usage::of(body, block, bindings, module);
     let values = Values::of(body, bindings, module, &before);
     let mut state =
         State { left: vec![(0, 0); bindings.len()], is_freed: vec![false; bindings.len()] };
@@ -60,7 +60,7 @@ fn memory_schedule(func: Function, module: &Module, cx: &PassContext) -> Result<
     }
     let new = list.finish(&mut rw, bindings.result());
     let View::Let(scheduled) = rw.view(new) else { return Ok(func) };
-    if Usage::of(rw.body(), scheduled, module).peak >= before.peak {
+    if Usage::of(rw.body(), new, scheduled, module).peak >= before.peak {
         return Ok(func);
     }
     rw.set_type(new, body.ty(block));

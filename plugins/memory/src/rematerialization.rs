@@ -50,7 +50,7 @@ fn rematerialization(
     let body = func.view();
     let Some(block) = func.result() else { return Ok(func) };
     let View::Let(bindings) = body.view(block) else { return Ok(func) };
-    let before = Usage::of(body, bindings, module);
+    let before = Usage::of(body, block, bindings, module);
     if before.peak <= budget {
         return Ok(func);
     }
@@ -60,7 +60,7 @@ fn rematerialization(
     rewrite(&mut rw, block, &values, &again)?;
     let new = rw.body().resolve(block);
     let View::Let(changed) = rw.view(new) else { return Ok(func) };
-    let after = Usage::of(rw.body(), changed, module).peak;
+    let after = Usage::of(rw.body(), new, changed, module).peak;
     if after.min(before.peak) > budget {
         let least = after.min(before.peak);
         cx.warn(&format!("{least} bytes are alive at a time, and the budget is {budget}"));

@@ -48,7 +48,7 @@ impl<'a> Roles<'a> {
             View::Constant(_) | View::Global { .. } | View::Shape { .. } | View::Prim { .. } => {
                 Role::new(false, Operands::Use)
             }
-            View::If { .. } => Role::new(false, Operands::AliasAll),
+            View::If { .. } => Role::new(false, Operands::Choice),
             View::Call { callee, .. } => match self.body.view(callee) {
                 View::Op { name } if name == self.alloc_tensor || name == self.storage => {
                     Role::new(true, Operands::Use)

@@ -22,7 +22,7 @@
 //! ```
 //!
 //! A tensor is alive from the binding that makes it to the last one that may touch it ([`mod@crate::lifetimes`]): a
-//! view or a tuple keeps what it is made of alive, a choice what its branches read, and a call of a function its arguments.
+//! view or a tuple keeps what it is made of alive, a choice what its branches give, and a call of a function its arguments.
 //! What may be touched after the function or out of its sight keeps memory of its own: results, and what a call of
 //! something external or of a value is given. Each branch of a choice has storages of its own, and what it gives keeps memory of its own. Offsets are found by [`offsets`]; one storage
 //! with offsets takes less memory than a pool of storages that are reused whole, and code that is compiled
@@ -41,7 +41,7 @@ use tenon_plugin_api::prelude::*;
 use offsets::Tensor;
 use storages::SymbolicTensor;
 
-use crate::lifetimes::{bytes_of, lifetimes, symbolic_bytes};
+use crate::lifetimes::{Made, all_lifetimes, bytes_of, symbolic_bytes};
 use crate::roles::Roles;
 
 /// Bytes that each tensor starts at a multiple of: a cache line, and the widest vector.
@@ -60,8 +60,8 @@ const ALIGN: u64 = 64;
 fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -> Result<Function> {
     let mut rw = func.edit();
     let mut roles = Roles::new(func.view(), module, cx);
-    for expr in func.view().post_order().filter(|&expr| func.view().kind(expr) == Kind::LET) {
-        plan_block(&mut rw, func.view(), expr, &mut roles, cx);
+    for (block, made) in all_lifetimes(func.view(), |value| roles.of(value)) {
+        plan_block(&mut rw, func.view(), block, made, &roles, cx);
     }
     rw.finish()
 }
@@ -71,11 +71,11 @@ fn plan_block(
     rw: &mut Rewriter,
     body: BodyView<'_>,
     old_let: Expr,
-    roles: &mut Roles<'_>,
+    made: Vec<Made>,
+    roles: &Roles<'_>,
     cx: &PassContext,
 ) {
     let View::Let(bindings) = body.view(old_let) else { return };
-    let made = lifetimes(body, bindings, |value| roles.of(value));
     let (mut tensors, mut symbolic) = (Vec::new(), Vec::new());
     for made in made {
         let (_, value) = bindings.binding(made.birth);
