@@ -111,7 +111,8 @@ fn the_host_names_no_pass() {
         .filter(|name| !is_plain(name))
         .collect();
     let folder = root().join("host/src");
-    let sources = files(&folder, "rs").into_iter().chain(files(&folder, "txt"));
+    let runtime = files(&root().join("host/runtime"), "rs");
+    let sources = files(&folder, "rs").into_iter().chain(files(&folder, "txt")).chain(runtime);
     // What `plugins new` writes is a plugin's, whose fixtures name passes.
     let sources = sources.filter(|path| !path.starts_with(folder.join("cli/template")));
     let is_test = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "tests");
@@ -280,7 +281,9 @@ fn the_host_names_no_plugin() {
     let is_test = |path: &Path| {
         path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs")
     };
-    for path in files(&root().join("host/src"), "rs").into_iter().filter(|path| !is_test(path)) {
+    let sources =
+        ["host/src", "host/runtime"].into_iter().flat_map(|part| files(&root().join(part), "rs"));
+    for path in sources.filter(|path| !is_test(path)) {
         let text = read(&path);
         for plugin in &plugins {
             assert!(!text.contains(plugin.as_str()), "{} names {plugin}", path.display());
@@ -453,7 +456,7 @@ const NO_CASES: [u32; 41] = [
 /// behind it, as in `point_c012.ir`, or `point_s012_b.ir` where several show one.
 fn shown_cases(kind: char) -> HashSet<u32> {
     let mut shown = HashSet::new();
-    for folder in ["host/src", "host/tests", "tests", "plugins", "plugin-api/tests"] {
+    for folder in ["host", "tests", "plugins", "plugin-api/tests"] {
         for path in files(&root().join(folder), "rs") {
             let text = read(&path);
             let tests = text.lines().filter_map(|line| line.trim_start().strip_prefix("fn "));

@@ -14,7 +14,6 @@ pub mod eval;
 pub mod executable;
 mod external;
 pub mod infer;
-pub mod io;
 pub mod ir;
 pub mod object;
 pub mod onnx;
@@ -25,7 +24,6 @@ pub mod plan;
 mod printable;
 pub mod reduce;
 pub mod registry;
-pub mod runtime;
 mod services;
 pub mod session;
 mod suggest;
@@ -34,6 +32,9 @@ pub mod testing;
 pub mod text;
 pub mod tune;
 pub mod validate;
+
+pub use tenon_runtime as runtime;
+pub use tenon_runtime::io;
 
 #[cfg(test)]
 #[path = "../tests/support/operators.rs"]

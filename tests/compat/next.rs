@@ -97,8 +97,14 @@ const EDITS: &[Edit] = &[
 
 /// Writes the sources of the next version into a folder; files that are right already are left alone.
 pub(crate) fn write(root: &Path, folder: &Path) {
-    let sources =
-        ["plugin-api/src", "plugin-api/macros", "tuning", "host/src", "plugins/operators"];
+    let sources = [
+        "plugin-api/src",
+        "plugin-api/macros",
+        "tuning",
+        "host/src",
+        "host/runtime",
+        "plugins/operators",
+    ];
     // What `tenon plugins new --c` writes.
     let shipped = ["plugin-api/include", "examples/c-pass"];
     for part in sources.into_iter().chain(shipped) {
@@ -111,6 +117,7 @@ pub(crate) fn write(root: &Path, folder: &Path) {
     for (file, text) in [
         ("Cargo.toml", workspace(root)),
         ("host/Cargo.toml", without_targets(root, "host")),
+        ("host/runtime/Cargo.toml", without_targets(root, "host/runtime")),
         ("plugin-api/Cargo.toml", without_targets(root, "plugin-api")),
     ] {
         write_changed(&folder.join(file), &edited(Path::new(file), text));
@@ -138,7 +145,7 @@ fn workspace(root: &Path) -> String {
     let (_, workspace) = text.split_once("[workspace]\n").expect("it is a workspace");
     let lines = workspace.lines().map(|line| match line {
         line if line.starts_with("members") => {
-            "members = [\"plugin-api\", \"plugin-api/macros\", \"tuning\", \"host\", \"plugins/operators\"]"
+            "members = [\"plugin-api\", \"plugin-api/macros\", \"tuning\", \"host\", \"host/runtime\", \"plugins/operators\"]"
         }
         line if line.starts_with("default-members") => "",
         line => line,

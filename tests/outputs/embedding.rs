@@ -1,5 +1,6 @@
 //! Programs that embed Tenon: the examples of `docs/embedding.md`, and what it promises of a session.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -47,6 +48,24 @@ fn the_rust_example_compiles_and_runs_a_model() {
     let mut example = Command::new(profile().join("examples/embed-rust"));
     example.arg(profile().join("tenon")).arg(root().join("registry.toml"));
     assert_eq!(printed(&mut example), "355 of 360 right\n");
+}
+
+/// It links neither LLVM nor anything of the compiler.
+#[test]
+fn the_rust_example_of_the_runtime_runs_a_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = folder.path().join("digits.so");
+    let mut compile = tenon();
+    compile.arg("compile").arg(root().join("examples/digits/digits.onnx"));
+    printed(compile.arg("-o").arg(&made));
+    let mut example = Command::new(profile().join("examples/run-rust"));
+    example.arg(&made).arg(root().join("examples/digits/test_images.npz"));
+    let said = printed(&mut example);
+    assert!(said.ends_with("of shape [360, 10]\n"), "{said}");
+    let runtime = fs::read_to_string(root().join("host/runtime/Cargo.toml")).unwrap();
+    for other in ["tenon-host", "llvm", "inkwell"] {
+        assert!(!runtime.contains(other), "the runtime depends on {other}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! each order, and what is read without being ordered behind what was written ends it.
 
 #[allow(dead_code, reason = "the models use less of it than the host")]
-#[path = "../../../host/src/runtime/parallel.rs"]
+#[path = "../../../host/runtime/src/parallel.rs"]
 mod parallel;
 mod pool;
 #[path = "../../../plugin-api/src/abi/publication.rs"]

@@ -1,4 +1,4 @@
-//! What stands in the place of `host/src/runtime/sync.rs`.
+//! What stands in the place of `host/runtime/src/sync.rs`.
 
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub(crate) use loom::thread;

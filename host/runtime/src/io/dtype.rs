@@ -2,7 +2,7 @@
 
 use safetensors::Dtype;
 
-use crate::ir::DType;
+use tenon_plugin_api::ir::DType;
 
 const SAFETENSORS: &[(DType, Dtype)] = &[
     (DType::F64, Dtype::F64),

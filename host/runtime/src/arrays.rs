@@ -7,7 +7,7 @@ use super::{
     signature::{TensorSpec, data_type},
 };
 use crate::io::{Array, NpyType};
-use crate::ir::DType;
+use tenon_plugin_api::ir::DType;
 
 /// The array as a tensor; copied, to where generated code likes it.
 pub fn from_array(array: &Array) -> Result<TensorBuffer, TensorError> {

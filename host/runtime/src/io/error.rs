@@ -56,7 +56,7 @@ fn as_input(path: &Path, input: &Path) -> String {
 }
 
 /// A name from a file, quoted, escaped, and cut where it is longer than a line should be.
-pub(crate) fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     const LONGEST: usize = 120;
     let shown: String = name.chars().take(LONGEST).flat_map(char::escape_debug).collect();
     let cut = if name.chars().nth(LONGEST).is_some() { "…" } else { "" };

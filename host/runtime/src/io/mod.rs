@@ -26,8 +26,8 @@ pub use npz::{read_npz, write_npz, write_npz_among};
 pub use outputs::{Outputs, wait_for_writes, write_atomically};
 pub use weights::{Weight, WeightView, Weights, WeightsProblem, write_weights};
 
-pub(crate) use digest::{Hashing, sha256};
-pub(crate) use error::quoted;
-pub(crate) use outputs::Mode;
-pub(crate) use outputs::is_stream;
-pub(crate) use regular::{open_regular, read_at_most, read_text};
+pub use digest::{Hashing, sha256};
+pub use error::quoted;
+pub use outputs::Mode;
+pub use outputs::is_stream;
+pub use regular::{open_regular, read_at_most, read_text};

@@ -6,23 +6,23 @@ use std::io::{self, Write};
 use sha2::{Digest, Sha256};
 
 /// The digest of some bytes, in lowercase hexadecimal digits.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     hex(Sha256::new_with_prefix(bytes))
 }
 
 /// Writes, and knows the digest of what was written.
-pub(crate) struct Hashing<W> {
+pub struct Hashing<W> {
     inner: W,
     digest: Sha256,
 }
 
 impl<W: Write> Hashing<W> {
-    pub(crate) fn new(inner: W) -> Self {
+    pub fn new(inner: W) -> Self {
         Self { inner, digest: Sha256::new() }
     }
 
     /// The digest, in lowercase hexadecimal digits.
-    pub(crate) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         hex(self.digest)
     }
 }

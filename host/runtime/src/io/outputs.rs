@@ -85,7 +85,7 @@ enum Destination {
 
 /// What may be done with a new file, but for what the user's mask forbids.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Mode {
+pub enum Mode {
     Data,
     Program,
 }
@@ -120,7 +120,7 @@ impl Outputs {
     }
 
     /// Adds a file that `make` writes to the path that it is given: another program, as a rule.
-    pub(crate) fn make<E: From<FileError>>(
+    pub fn make<E: From<FileError>>(
         &mut self,
         path: &Path,
         mode: Mode,
@@ -142,7 +142,7 @@ impl Outputs {
     }
 
     /// Says that another of these files names the last one by this digest.
-    pub(crate) fn named_by_digest(&mut self, digest: &str) {
+    pub fn named_by_digest(&mut self, digest: &str) {
         if let Some(last) = self.pending.last_mut() {
             last.digest = Some(digest.to_owned());
         }
@@ -276,7 +276,7 @@ fn second_name(file: &Path) -> io::Result<TempPath> {
 }
 
 /// Whether a path leads to something that is written to and is no file, so that nothing lies beside it.
-pub(crate) fn is_stream(path: &Path) -> bool {
+pub fn is_stream(path: &Path) -> bool {
     matches!(Destination::of(path), Ok(Destination::Stream(_)))
 }
 

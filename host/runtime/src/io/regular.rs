@@ -17,7 +17,7 @@ use crate::io::FileError;
 const WRITER: Duration = Duration::from_secs(5);
 
 /// Opens `path` for reading and tells its length.
-pub(crate) fn open_regular(path: &Path) -> Result<(File, u64), FileError> {
+pub fn open_regular(path: &Path) -> Result<(File, u64), FileError> {
     let open = |cause| FileError::Open { path: path.to_owned(), cause };
     check_kind(path, fs::metadata(path).map_err(open)?.file_type())?;
     let file = File::open(path).map_err(open)?;
@@ -27,7 +27,7 @@ pub(crate) fn open_regular(path: &Path) -> Result<(File, u64), FileError> {
 }
 
 /// Reads a regular file that is a text.
-pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
+pub fn read_text(path: &Path) -> Result<String, FileError> {
     let (mut file, _) = open_regular(path)?;
     let mut text = String::new();
     file.read_to_string(&mut text)
@@ -36,7 +36,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
 }
 
 /// The first `most` bytes of a file, a pipe, or what a person types. Other devices are refused: what they hold has no end.
-pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+pub fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     let read = |cause| FileError::Read { path: path.to_owned(), cause };
     let mut bytes = Vec::new();
     let file = match is_named_pipe(path) {

@@ -8,6 +8,7 @@ mod arrays;
 pub mod describe;
 pub mod dlpack;
 pub mod functions;
+pub mod io;
 pub mod library;
 pub mod memory;
 pub mod model;

@@ -23,7 +23,7 @@ use super::{
     status::{Failure, read_status},
 };
 use crate::io::FileError;
-use crate::ir::DType;
+use tenon_plugin_api::ir::DType;
 
 /// `<prefix>_run`.
 pub type RawRun = unsafe extern "C" fn(

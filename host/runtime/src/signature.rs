@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::dlpack::DataType;
-use crate::ir::DType;
+use tenon_plugin_api::ir::DType;
 
 /// Inputs, outputs and memory of a compiled function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -205,7 +205,7 @@ pub fn data_type(dtype: DType) -> Option<DataType> {
 mod dtype_name {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    use crate::ir::DType;
+    use tenon_plugin_api::ir::DType;
 
     pub(super) fn serialize<S: Serializer>(dtype: &DType, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(dtype)
