@@ -1,8 +1,8 @@
 //! Loops, and which elements the statements inside them touch.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use tenon_plugin_api::prelude::*;
 
 use crate::arith::{Forms, Interval, Linear};
@@ -26,9 +26,9 @@ pub(crate) struct Nest<'a> {
     /// The same without what decides only where loads read.
     latest_value: SideTable<u32>,
     /// Where the buffers that the program makes are made.
-    alloc_position: HashMap<Expr, u32>,
+    alloc_position: FxHashMap<Expr, u32>,
     /// Where the variables of loops are bound.
-    loop_position: HashMap<Expr, u32>,
+    loop_position: FxHashMap<Expr, u32>,
     /// For each statement that reads numbers its position, and the last variable they depend on.
     values: Vec<(u32, u32)>,
     /// The positions of statements with an effect that is no access.
@@ -73,8 +73,8 @@ impl<'a> Nest<'a> {
             forms: Forms::of(body),
             latest: SideTable::new(body, 0),
             latest_value: SideTable::new(body, 0),
-            alloc_position: HashMap::new(),
-            loop_position: HashMap::new(),
+            alloc_position: FxHashMap::default(),
+            loop_position: FxHashMap::default(),
             values: Vec::new(),
             opaque: Vec::new(),
         };
@@ -97,7 +97,7 @@ impl<'a> Nest<'a> {
             return false;
         }
         let accesses = &self.accesses[this.accesses.clone()];
-        let mut written: HashMap<Expr, Vec<&Access>> = accesses
+        let mut written: FxHashMap<Expr, Vec<&Access>> = accesses
             .iter()
             .filter(|access| access.is_store && !self.is_local(this, access.buffer))
             .map(|access| (access.buffer, Vec::new()))
@@ -260,7 +260,7 @@ impl<'a> Nest<'a> {
     fn find_accesses(&mut self, stmt: Expr, operands: &[usize]) {
         let args = self.body.operands(stmt);
         let mut stack: Vec<Expr> = operands.iter().map(|&operand| args.at(operand)).collect();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = FxHashSet::default();
         while let Some(expr) = stack.pop() {
             if !seen.insert(expr) {
                 continue;

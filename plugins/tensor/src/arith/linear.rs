@@ -1,5 +1,6 @@
 //! Sums of multiples: the normal form of index arithmetic.
 
+use smallvec::{SmallVec, smallvec};
 use tenon_plugin_api::ir::Expr;
 
 use super::Interval;
@@ -7,11 +8,15 @@ use super::Interval;
 /// More atoms than this are not taken apart, so that no sum of a long chain costs its length again.
 const MAX_TERMS: usize = 24;
 
+/// The terms of a sum.
+pub(crate) type Terms = SmallVec<[(Expr, i64); 1]>;
+
 /// `coefficient * atom + … + constant`. An atom is a node that is no sum itself; each stands once, and
 /// they are in the order of their numbers, which is that of the loops: outer before inner.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Linear {
-    pub(crate) terms: Vec<(Expr, i64)>,
+    /// In place up to one, as most are: forms of all nodes are kept, and a program has millions.
+    pub(crate) terms: Terms,
     pub(crate) constant: i64,
 }
 
@@ -26,11 +31,11 @@ pub(crate) struct Division {
 
 impl Linear {
     pub(crate) fn of(constant: i64) -> Self {
-        Self { terms: Vec::new(), constant }
+        Self { terms: Terms::new(), constant }
     }
 
     pub(crate) fn atom(expr: Expr) -> Self {
-        Self { terms: vec![(expr, 1)], constant: 0 }
+        Self { terms: smallvec![(expr, 1)], constant: 0 }
     }
 
     /// The value, when no atom is in it.
@@ -55,7 +60,7 @@ impl Linear {
     /// `self + scale * other`; `None` when a number does not fit or there are too many atoms.
     pub(crate) fn plus(&self, other: &Linear, scale: i64) -> Option<Linear> {
         let constant = self.constant.checked_add(other.constant.checked_mul(scale)?)?;
-        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let mut terms = Terms::with_capacity(self.terms.len() + other.terms.len());
         let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
         loop {
             let (expr, coefficient) = match (left.peek(), right.peek()) {
