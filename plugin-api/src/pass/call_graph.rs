@@ -2,53 +2,66 @@
 
 use std::collections::{HashMap, HashSet};
 
+use rustc_hash::FxBuildHasher;
+
 use crate::ir::{Kind, Symbol, View};
 use crate::pass::Module;
 
 /// Which functions of a module name which, graph functions and tensor programs alike. A function that is named
 /// but is not in the module is left out.
 pub struct CallGraph {
+    /// The number of each function, which stands for it in all that follows.
+    numbers: HashMap<Symbol, usize, FxBuildHasher>,
+    /// What the functions name, one behind the other, and where that of each begins; one more for the end of the last.
+    named: Vec<Symbol>,
+    first: Vec<usize>,
     /// Each function after those that it names; on a cycle in no special order.
     order: Vec<Symbol>,
-    named: HashMap<Symbol, Vec<Symbol>>,
-    recursive: HashSet<Symbol>,
-    values: HashSet<Symbol>,
-    uses: HashMap<Symbol, usize>,
+    facts: Vec<Facts>,
+}
+
+/// What is known of a function.
+#[derive(Clone, Copy, Default)]
+struct Facts {
+    uses: usize,
+    is_value: bool,
+    is_recursive: bool,
 }
 
 impl CallGraph {
     /// The call graph of a module as it is now.
     pub fn of(module: &Module) -> Self {
         let functions = module.functions();
+        let numbers = functions.iter().enumerate().map(|(number, &(name, _))| (name, number));
         let mut graph = Self {
+            numbers: numbers.collect(),
+            named: Vec::new(),
+            first: Vec::with_capacity(functions.len() + 1),
             order: Vec::with_capacity(functions.len()),
-            named: HashMap::with_capacity(functions.len()),
-            recursive: HashSet::new(),
-            values: HashSet::new(),
-            uses: HashMap::new(),
+            facts: vec![Facts::default(); functions.len()],
         };
-        for (name, function) in &functions {
+        for (_, function) in &functions {
             let body = function.view();
-            let named: Vec<Symbol> = body.globals().map(|(_, name)| name).collect();
-            if !named.is_empty() {
-                for expr in body.post_order() {
-                    let operands = body.operands(expr);
-                    for (position, operand) in operands.iter().enumerate() {
-                        let View::Global { name } = body.view(operand) else { continue };
-                        *graph.uses.entry(name).or_default() += 1;
-                        if position > 0 || body.kind(expr) != Kind::CALL {
-                            graph.values.insert(name);
-                        }
-                    }
+            graph.first.push(graph.named.len());
+            if body.globals().next().is_none() {
+                continue;
+            }
+            let known = body.globals().map(|(_, name)| name);
+            let known = known.filter(|name| graph.numbers.contains_key(name));
+            graph.named.extend(known);
+            for expr in body.post_order() {
+                for (position, operand) in body.operands(expr).iter().enumerate() {
+                    let View::Global { name } = body.view(operand) else { continue };
+                    let Some(&number) = graph.numbers.get(&name) else { continue };
+                    graph.facts[number].uses += 1;
+                    let is_called = position == 0 && body.kind(expr) == Kind::CALL;
+                    graph.facts[number].is_value |= !is_called;
                 }
             }
-            graph.named.insert(*name, named);
         }
-        let known: HashSet<Symbol> = graph.named.keys().copied().collect();
-        for named in graph.named.values_mut() {
-            named.retain(|name| known.contains(name));
-        }
-        graph.find_components(functions.iter().map(|&(name, _)| name));
+        graph.first.push(graph.named.len());
+        let names: Vec<Symbol> = functions.iter().map(|&(name, _)| name).collect();
+        graph.find_components(&names);
         graph
     }
 
@@ -59,22 +72,30 @@ impl CallGraph {
 
     /// The functions that a function names, in the order of its nodes.
     pub fn named_by(&self, name: Symbol) -> &[Symbol] {
-        self.named.get(&name).map_or(&[], Vec::as_slice)
+        self.numbers.get(&name).map_or(&[], |&number| self.named_by_number(number))
+    }
+
+    fn named_by_number(&self, number: usize) -> &[Symbol] {
+        &self.named[self.first[number]..self.first[number + 1]]
+    }
+
+    fn facts(&self, name: Symbol) -> Facts {
+        self.numbers.get(&name).map(|&number| self.facts[number]).unwrap_or_default()
     }
 
     /// Whether a function names itself, directly or over others.
     pub fn is_recursive(&self, name: Symbol) -> bool {
-        self.recursive.contains(&name)
+        self.facts(name).is_recursive
     }
 
     /// Whether a function is named anywhere but as what a call calls. What `call_tir` is given counts.
     pub fn is_value(&self, name: Symbol) -> bool {
-        self.values.contains(&name)
+        self.facts(name).is_value
     }
 
-    /// In how many places a function is named.
+    /// In how many places a function of the module is named.
     pub fn uses(&self, name: Symbol) -> usize {
-        self.uses.get(&name).copied().unwrap_or(0)
+        self.facts(name).uses
     }
 
     /// The functions that can be reached from `roots`, themselves included.
@@ -91,56 +112,58 @@ impl CallGraph {
 
     /// The strongly connected components, after R. Tarjan, "Depth-first search and linear graph algorithms",
     /// 1972, with a stack of its own in the place of recursion.
-    fn find_components(&mut self, names: impl Iterator<Item = Symbol>) {
-        /// When a function was reached, and the earliest that is known to be in a cycle with it.
+    fn find_components(&mut self, names: &[Symbol]) {
+        /// When a function was reached, 0 for not yet, and the earliest that is known to be in a cycle with it.
+        #[derive(Clone, Copy, Default)]
         struct Seen {
             number: usize,
             low: usize,
             is_open: bool,
         }
-        let mut seen: HashMap<Symbol, Seen> = HashMap::with_capacity(self.named.len());
-        let mut open: Vec<Symbol> = Vec::new();
-        for root in names {
-            let mut path: Vec<(Symbol, usize)> = vec![(root, 0)];
-            while let Some(&mut (name, ref mut next)) = path.last_mut() {
+        let mut seen = vec![Seen::default(); names.len()];
+        let mut count = 0;
+        let mut open: Vec<usize> = Vec::new();
+        let mut path: Vec<(usize, usize)> = Vec::new();
+        for root in 0..names.len() {
+            path.push((root, 0));
+            while let Some(&mut (function, ref mut next)) = path.last_mut() {
                 if *next == 0 {
-                    if seen.contains_key(&name) {
+                    if seen[function].number > 0 {
                         path.pop();
                         continue;
                     }
-                    let number = seen.len();
-                    seen.insert(name, Seen { number, low: number, is_open: true });
-                    open.push(name);
+                    count += 1;
+                    seen[function] = Seen { number: count, low: count, is_open: true };
+                    open.push(function);
                 }
-                let named = &self.named[&name];
-                if let Some(previous) = next.checked_sub(1).and_then(|at| named.get(at))
-                    && seen[previous].is_open
-                {
-                    let low = seen[previous].low;
-                    let own = seen.get_mut(&name).expect("it was reached");
-                    own.low = own.low.min(low);
+                let callee = |at: usize| {
+                    let callee = self.named.get(self.first[function] + at);
+                    callee.filter(|_| self.first[function] + at < self.first[function + 1])
+                };
+                if let Some(previous) = next.checked_sub(1).and_then(callee) {
+                    let previous = seen[self.numbers[previous]];
+                    if previous.is_open {
+                        seen[function].low = seen[function].low.min(previous.low);
+                    }
                 }
                 *next += 1;
-                if let Some(&callee) = named.get(*next - 1) {
-                    match seen.get(&callee) {
-                        None => path.push((callee, 0)),
-                        Some(_) if callee == name => drop(self.recursive.insert(name)),
-                        Some(_) => {}
+                if let Some(callee) = callee(*next - 1) {
+                    let callee = self.numbers[callee];
+                    self.facts[function].is_recursive |= callee == function;
+                    if seen[callee].number == 0 {
+                        path.push((callee, 0));
                     }
                     continue;
                 }
                 path.pop();
-                let own = &seen[&name];
-                if own.low == own.number {
-                    let first = open.iter().rposition(|&other| other == name).unwrap_or(0);
-                    let component = open.split_off(first);
-                    if component.len() > 1 {
-                        self.recursive.extend(component.iter().copied());
+                if seen[function].low == seen[function].number {
+                    let first = open.iter().rposition(|&other| other == function).unwrap_or(0);
+                    let is_cycle = open.len() - first > 1;
+                    for member in open.drain(first..).rev() {
+                        seen[member].is_open = false;
+                        self.facts[member].is_recursive |= is_cycle;
+                        self.order.push(names[member]);
                     }
-                    for member in &component {
-                        seen.get_mut(member).expect("it was reached").is_open = false;
-                    }
-                    self.order.extend(component.into_iter().rev());
                 }
             }
         }
