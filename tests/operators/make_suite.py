@@ -1261,6 +1261,54 @@ def byte_dots():
     family.write()
 
 
+def byte_conv():
+    """Convolutions of bytes, plain and in blocks of quads of channels; what lies beyond the data is a number of its own."""
+    family = Family("byte_conv")
+
+    def plain(x, w, z, strides=(1, 1), padding=(0, 0, 0, 0), groups=1):
+        top, left, bottom, right = padding
+        x = np.pad(x.astype(np.int32), ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=int(z))
+        n, c, height, width = x.shape
+        o, i, kernel_h, kernel_w = w.shape
+        out_h, out_w = (height - kernel_h) // strides[0] + 1, (width - kernel_w) // strides[1] + 1
+        w = w.astype(np.int32).reshape(groups, o // groups, i, kernel_h, kernel_w)
+        out = np.zeros((n, groups, o // groups, out_h, out_w), np.int32)
+        for h, v in np.ndindex(kernel_h, kernel_w):
+            part = x[:, :, h:h + (out_h - 1) * strides[0] + 1:strides[0], v:v + (out_w - 1) * strides[1] + 1:strides[1]]
+            out += np.einsum("ngihw,goi->ngohw", part.reshape(n, groups, i, out_h, out_w), w[..., h, v])
+        return out.reshape(n, o, out_h, out_w)
+
+    def blocked(x, w, z, **attrs):
+        n, blocks, height, width, block = x.shape
+        x = x.transpose(0, 1, 4, 2, 3).reshape(n, blocks * block, height, width)
+        outer, quads, kernel_h, kernel_w, lanes, four = w.shape
+        w = w.transpose(0, 4, 1, 5, 2, 3).reshape(outer * lanes, quads * four, kernel_h, kernel_w)
+        y = plain(x, w, z, **attrs)
+        return y.reshape(n, outer, lanes, *y.shape[2:]).transpose(0, 1, 3, 4, 2)
+
+    cases = {
+        "plain": ((1, 3, 5, 6), (4, 3, 3, 3), dict(padding=[1, 1, 1, 1])),
+        "plain_strided": ((2, 4, 7, 5), (3, 4, 3, 2), dict(padding=[1, 0, 0, 2], strides=[2, 1])),
+        "plain_grouped": ((1, 4, 5, 5), (6, 2, 3, 3), dict(groups=2)),
+        "blocks": ((1, 1, 9, 17, 16), (2, 4, 3, 3, 16, 4), dict(padding=[1, 1, 1, 1])),
+        "blocks_strided": ((1, 2, 7, 15, 16), (1, 8, 3, 3, 16, 4), dict(padding=[1, 1, 1, 1], strides=[2, 2])),
+        "blocks_of_a_tap": ((2, 2, 3, 13, 16), (4, 8, 1, 1, 16, 4), {}),
+        "blocks_of_short_rows": ((1, 1, 7, 3, 16), (2, 4, 1, 1, 16, 4), {}),
+        "blocks_of_few_channels": ((1, 1, 6, 8, 4), (1, 1, 5, 5, 16, 4), dict(padding=[2, 2, 2, 2])),
+        "halves": ((1, 3, 4, 5, 8), (3, 6, 3, 3, 8, 4), dict(padding=[1, 1, 1, 1])),
+        "quarters": ((1, 3, 4, 5, 4), (3, 3, 1, 1, 4, 4), {}),
+        "blocks_in_groups": ((1, 2, 4, 5, 8), (2, 2, 3, 3, 16, 4), dict(groups=2)),
+    }
+    for name, (x, w, attrs) in cases.items():
+        layouts, compute = {}, plain
+        if len(x) == 5:
+            compute = blocked
+            layouts = dict(data_layout=f"NCHW{x[4]}c", kernel_layout=f"OIHW{w[4]}o4i", out_layout=f"NCHW{w[4]}c")
+        family.case(f"byte_conv2d_{name}", "nn.byte_conv2d", [In("u8", *x), In("i8", *w), In("u8")],
+                    lambda x, w, z, attrs=attrs, compute=compute: compute(x, w, z, **attrs), **attrs, **layouts)
+    family.write()
+
+
 def quantized():
     """Matrices of integers on scales, and products with them, packed in blocks of columns."""
     family = Family("quantized")
@@ -1297,7 +1345,7 @@ def quantized():
 
 if __name__ == "__main__":
     makers = (elementwise, broadcast, conv, winograd, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits,
-              recurrence, image, conv3d, unpool, places, found, storage, byte_dots, quantized)
+              recurrence, image, conv3d, unpool, places, found, storage, byte_dots, byte_conv, quantized)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()

@@ -26,6 +26,8 @@ use crate::constants::ReadAsTheyLie;
 
 /// Elements from which a second copy of weights costs more than a product that is a third faster gains.
 const LARGE: i64 = 1 << 18;
+/// Input channels whose bytes an instruction multiplies and adds for each output channel.
+const QUAD: i64 = 4;
 
 /// Gives convolutions and products the blocked layouts of the target's vector units.
 #[pass(
@@ -79,6 +81,7 @@ impl Alter<'_> {
         let args = args.to_vec();
         let blocked = match (op, args.as_slice()) {
             ("nn.conv2d", &[x, weight]) => self.conv2d(x, weight, attrs),
+            ("nn.byte_conv2d", &[x, weight, beyond]) => self.bytes(x, weight, beyond, attrs),
             ("nn.conv2d_winograd", &[x, weight]) => self.winograd(x, weight, attrs),
             ("nn.dense" | "matmul", &[x, weight]) => {
                 let packed = match op {
@@ -151,7 +154,26 @@ impl Alter<'_> {
             false => format!("OIHW{input_block}i{output_block}o"),
         };
         let blocks = [input_block, output_block];
-        Some(self.convolution("nn.conv2d", [x, weight], attrs, blocks, kernel_layout))
+        Some(self.convolution("nn.conv2d", &[x, weight], attrs, blocks, kernel_layout))
+    }
+
+    /// Blocks a convolution of bytes, whose kernels lie by quads of input channels.
+    fn bytes(&mut self, x: Expr, weight: Expr, beyond: Expr, attrs: Attrs) -> Option<Blocked> {
+        let read = self.body.terms().attrs(attrs);
+        if read.str("data_layout").is_some() || read.str("kernel_layout").is_some() {
+            return None;
+        }
+        let &[outputs, per_group, _, _] = self.shape(weight)?.as_slice() else { return None };
+        let [outputs, per_group] = [outputs, per_group].map(|dim| self.body.terms().dim_value(dim));
+        let (groups, per_group) = (read.int("groups").unwrap_or(1), per_group?);
+        let is_of_quads = |block: &i64| block % QUAD == 0 && per_group % block == 0;
+        let at_hand = self.blocked_of(x).map(|blocked| blocked.block).filter(is_of_quads);
+        let input_block = at_hand.or_else(|| self.block_of(per_group)).filter(is_of_quads)?;
+        let output_block = self.block_of(outputs? / groups)?;
+        let kernel_layout = format!("OIHW{output_block}o{QUAD}i");
+        let blocks = [input_block, output_block];
+        let args = [x, weight, beyond];
+        Some(self.convolution("nn.byte_conv2d", &args, attrs, blocks, kernel_layout))
     }
 
     /// Whether a convolution computes each pixel of that pixel alone.
@@ -178,27 +200,29 @@ impl Alter<'_> {
         let output_block = self.block_of(outputs?)?;
         let kernel_layout = format!("HWOI{input_block}i{output_block}o");
         let blocks = [input_block, output_block];
-        Some(self.convolution("nn.conv2d_winograd", [x, weight], attrs, blocks, kernel_layout))
+        Some(self.convolution("nn.conv2d_winograd", &[x, weight], attrs, blocks, kernel_layout))
     }
 
-    /// A convolution of data in blocks, whose result is in blocks, with a kernel in a layout.
+    /// A convolution of data in blocks, whose result is in blocks, with a kernel in a layout; of its arguments these are the first.
     fn convolution(
         &mut self,
         op: &str,
-        [x, weight]: [Expr; 2],
+        args: &[Expr],
         attrs: Attrs,
         [input_block, block]: [i64; 2],
         kernel_layout: String,
     ) -> Blocked {
-        let data = self.as_blocked(x, input_block);
-        let weight = self.transform_of(weight, "OIHW", &kernel_layout);
+        let data = self.as_blocked(args[0], input_block);
+        let weight = self.transform_of(args[1], "OIHW", &kernel_layout);
+        let others = args[2..].iter().map(|&arg| self.rw.body().resolve(arg));
+        let args: Vec<Expr> = [data, weight].into_iter().chain(others).collect();
         let cx = self.rw.cx();
         let mut attrs = cx.with_attr(attrs, "data_layout", nchw(input_block).into());
         attrs = cx.with_attr(attrs, "kernel_layout", kernel_layout.into());
         if block != input_block {
             attrs = cx.with_attr(attrs, "out_layout", nchw(block).into());
         }
-        Blocked { value: self.rw.call_op(op, &[data, weight], attrs), block }
+        Blocked { value: self.rw.call_op(op, &args, attrs), block }
     }
 
     /// Packs the weights of a product: `[N, K]` becomes `[N/16, K, 16]`.

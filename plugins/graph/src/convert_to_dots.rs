@@ -1,4 +1,4 @@
-//! Computes products of bytes with constant matrices by instructions for dot products, where the processor has them.
+//! Computes products and convolutions of bytes with constants by instructions for dot products, where the processor has them.
 //!
 //! ```ir
 //! %a = subtract(cast(%x) { dtype = "i32" }, %z)          %x: u8[m, 64], %z: i32[]
@@ -17,11 +17,15 @@
 
 use tenon_plugin_api::prelude::*;
 
+pub(crate) use self::convolution::Channels;
+
+mod convolution;
+
 /// Columns that an instruction computes, and products in each.
 const LANES: i64 = 16;
 const DEPTH: i64 = 4;
 
-/// Computes products of bytes by dot products, where the processor has instructions for them.
+/// Computes products and convolutions of bytes by dot products, where the processor has instructions for them.
 #[pass(
     name = "relax.ConvertToDots",
     opt_level = 3,
@@ -38,14 +42,14 @@ fn convert_to_dots(func: Function, _: &Module, cx: &PassContext) -> Result<Funct
     let mut rw = func.edit();
     for expr in body.post_order() {
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
-        let (Some("matmul"), &[a, b]) = (body.op_name(callee), &args.to_vec()[..]) else {
-            continue;
+        let made = match (body.op_name(callee), &args.to_vec()[..]) {
+            (Some("matmul"), &[a, b]) if attrs == Attrs::NONE => {
+                Product::of(&mut rw, a, b).and_then(|product| product.made(&mut rw))
+            }
+            (Some("nn.conv2d"), &[data, weight]) => convolution::made(&mut rw, data, weight, attrs),
+            _ => continue,
         };
-        if attrs != Attrs::NONE {
-            continue;
-        }
-        let Some(product) = Product::of(&mut rw, a, b) else { continue };
-        if let Some(made) = product.made(&mut rw)
+        if let Some(made) = made
             && rw.body().ty(made) == body.ty(expr)
         {
             rw.replace(expr, made);
@@ -82,12 +86,7 @@ impl Product {
             return None;
         }
         let weights = rw.definition(b);
-        let View::Constant(constant) = rw.view(weights) else { return None };
-        let fits = |element: &[u8]| {
-            let value = element.try_into().map_or(i32::MAX, i32::from_le_bytes);
-            i8::try_from(value).is_ok()
-        };
-        if !constant.bytes.chunks(4).all(fits) {
+        if !fits_bytes(rw, weights) {
             return None;
         }
         let (cast, zero) = match rw.call_of(a, "subtract") {
@@ -163,6 +162,17 @@ fn padded(rw: &mut Rewriter, x: Expr, [rows, columns]: [i64; 2]) -> Expr {
     }
     let widths = AttrValue::from(rw.cx().int_list(&[0, rows, 0, columns]));
     rw.apply_with("nn.pad", &[x], &[("pad_width", widths)])
+}
+
+/// Whether an expression is a constant of i32 whose elements are all numbers of i8.
+fn fits_bytes(rw: &mut Rewriter, expr: Expr) -> bool {
+    let definition = rw.definition(expr);
+    let View::Constant(constant) = rw.view(definition) else { return false };
+    let fits = |element: &[u8]| {
+        let value = element.try_into().map_or(i32::MAX, i32::from_le_bytes);
+        i8::try_from(value).is_ok()
+    };
+    constant.bytes.chunks(4).all(fits)
 }
 
 fn rounded_up(value: i64, multiple: i64) -> i64 {

@@ -13,6 +13,7 @@ mod fold_constant;
 mod fold_scale_axis;
 mod forward_fold_scale_axis;
 mod keep_constant_layout;
+mod keep_quantized_convolutions;
 mod keep_quantized_weights;
 mod legalize_ops;
 mod product;

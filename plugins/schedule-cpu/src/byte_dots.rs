@@ -17,7 +17,12 @@ use tenon_schedule::{Block, Loop, Refusal, Result, Schedule, Tail, Task};
 use crate::inlining;
 use crate::product::cut_off;
 
-const INSTRUCTION: &str = "x86.avx512vnni.u8i8x16x4";
+/// Instructions, by how many sums they have.
+pub(crate) const INSTRUCTIONS: [(i64, &str); 3] = [
+    (16, "x86.avx512vnni.u8i8x16x4"),
+    (8, "x86.avx512vnni.u8i8x8x4"),
+    (4, "x86.avx512vnni.u8i8x4x4"),
+];
 const LANES: i64 = 16;
 /// Rows of a tile at most, and vectors of sums in it: with those of columns they fill the registers.
 const ROWS: i64 = 6;
@@ -86,7 +91,7 @@ fn in_tiles(
     let order = [over_columns[0], over_rows[0], over_rows[1], over_columns[1], over_columns[2]];
     schedule.reorder(&order)?;
     schedule.compute_at(sum, over_rows[0])?;
-    tile_of_sums(schedule, sum)?;
+    tile_of_sums(schedule, sum, 0)?;
     schedule.unroll(over_rows[1])?;
     schedule.unroll(over_columns[1])?;
     schedule.vectorize(over_columns[2])?;
@@ -96,24 +101,33 @@ fn in_tiles(
     Ok(())
 }
 
-/// The loops of a tile's sums: those of the depth outside, those of the tile written out inside, and they start before.
-fn tile_of_sums(schedule: &mut Schedule, sum: Block) -> Result<()> {
+/// The loops of a tile's sums: those of the depth outside, those of the tile written out inside, and they start before. The
+/// innermost of the depth is written out as well, where it has some steps and no more than `taps`.
+pub(crate) fn tile_of_sums(schedule: &mut Schedule, sum: Block, taps: i64) -> Result<()> {
     let own = schedule.own_loops(sum)?;
     let (depth, kept): (Vec<Loop>, Vec<Loop>) =
         own.into_iter().partition(|&each| schedule.is_reduced(sum, each));
-    let (&[quads, four], Some((&lanes, tile))) = (depth.as_slice(), kept.split_last()) else {
+    let (Some((&four, depth)), Some((&lanes, tile))) = (depth.split_last(), kept.split_last())
+    else {
         return no_dots();
     };
-    let order = [&[quads], tile, &[lanes, four]].concat();
+    let found = INSTRUCTIONS.iter().find(|&&(of, _)| schedule.extent(lanes) == Some(of));
+    let (Some(&(_, instruction)), Some(&first)) = (found, depth.first()) else { return no_dots() };
+    let order = [depth, tile, &[lanes, four]].concat();
     schedule.reorder(&order)?;
-    let start = schedule.decompose_reduction(sum, quads)?;
+    let start = schedule.decompose_reduction(sum, first)?;
     let of_start = schedule.own_loops(start)?;
     if let Some((&lanes, tile)) = of_start.split_last() {
         schedule.vectorize(lanes)?;
         tile.iter().try_for_each(|&each| schedule.unroll(each))?;
     }
     tile.iter().try_for_each(|&each| schedule.unroll(each))?;
-    schedule.tensorize(lanes, INSTRUCTION)
+    if let Some((&last, [_, ..])) = depth.split_last()
+        && schedule.extent(last).is_some_and(|steps| (2..=taps).contains(&steps))
+    {
+        schedule.unroll(last)?;
+    }
+    schedule.tensorize(lanes, instruction)
 }
 
 fn on_threads(schedule: &mut Schedule, tiles: [Loop; 2], threads: i64) {

@@ -1,6 +1,7 @@
 //! Rules that schedule tensor programs for CPUs.
 
 mod attempt;
+mod byte_conv;
 mod byte_dots;
 mod fallback;
 mod finish;

@@ -25,6 +25,9 @@ use self::operands::{Form, Operands};
 use self::tile::{Shape, Tile, Wanted};
 use crate::{finish, inlining};
 
+pub(crate) use self::nest::on_threads;
+pub(crate) use self::operands::groups_apart;
+
 mod dots;
 mod nest;
 mod operands;
@@ -168,7 +171,7 @@ fn no_product<T>() -> Result<T> {
 }
 
 /// The sum of products, and the block that writes what becomes of it; all other blocks stand before them.
-fn sum_and_result(schedule: &mut Schedule) -> Result<(Block, Block)> {
+pub(crate) fn sum_and_result(schedule: &mut Schedule) -> Result<(Block, Block)> {
     let (blocks, sum) = (schedule.all_blocks(), schedule.anchor()?);
     let &[.., first, out] = blocks.as_slice() else { return no_product() };
     let is_one = first == sum

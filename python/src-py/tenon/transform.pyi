@@ -115,7 +115,7 @@ def ConvertLayout(*, desired_layouts: list[str] = []) -> Pass:
     """
 
 def ConvertToDots() -> Pass:
-    """Computes products of bytes by dot products, where the processor has instructions for them."""
+    """Computes products and convolutions of bytes by dot products, where the processor has instructions for them."""
 
 def ConvertToWinograd() -> Pass:
     """Computes convolutions of 3x3 taps by Winograd's algorithm, where that is faster."""
@@ -223,6 +223,9 @@ def InplaceUpdate() -> Pass:
 
 def KeepConstantLayout() -> Pass:
     """Has products read a constant as it lies, where something else does so too."""
+
+def KeepQuantizedConvolutions() -> Pass:
+    """Has convolutions of bytes on a scale compute in integers, and maxima of such bytes stay bytes."""
 
 def KeepQuantizedWeights(*, weights: str = '') -> Pass:
     """Has products read constant weights as the integers that they are stored as.

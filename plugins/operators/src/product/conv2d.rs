@@ -5,9 +5,10 @@
 //! ```
 
 mod gradient;
-mod program;
+pub(super) mod program;
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::program::compute_dtype;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
@@ -26,32 +27,48 @@ use crate::precision::gains_by_precision;
 pub struct Conv2d {
     /// step of the window
     #[attr(default = [1, 1])]
-    strides: [i64; 2],
+    pub(super) strides: [i64; 2],
     /// top, left, bottom, right
     #[attr(default = [0, 0, 0, 0])]
-    padding: [i64; 4],
+    pub(super) padding: [i64; 4],
     /// distance of the taps
     #[attr(default = [1, 1])]
-    dilation: [i64; 2],
+    pub(super) dilation: [i64; 2],
     /// groups of channels that do not mix
     #[attr(default = 1)]
-    groups: i64,
+    pub(super) groups: i64,
     /// NCHW, NHWC, NCHW16c, …
     #[attr(default = "NCHW")]
-    data_layout: Layout,
+    pub(super) data_layout: Layout,
     /// OIHW, OIHW16i16o, OIHW16o, …
     #[attr(default = "OIHW")]
-    kernel_layout: Layout,
+    pub(super) kernel_layout: Layout,
     /// data_layout when empty
     #[attr(default = "")]
-    out_layout: String,
+    pub(super) out_layout: String,
     /// element type of the result: that of the data when empty, or f32 for f16 and bf16
     #[attr(default = "")]
-    out_dtype: String,
+    pub(super) out_dtype: String,
 }
 
 impl Operator for Conv2d {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        cx.check_same_dtype(1)?;
+        let dtype = cx.product_dtype("out_dtype", &self.out_dtype)?;
+        self.result(cx, dtype)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let (dtype, _) = cx.out()?;
+        // Elements of a wider type hold what the narrow ones are.
+        let (data, kernel) = (convert(cx.arg(0)?, dtype)?, convert(cx.arg(1)?, dtype)?);
+        Ok(vec![with_number!(dtype, T => self.computed::<T>(&data, &kernel))?])
+    }
+}
+
+impl Conv2d {
+    /// The type of the result, whose elements have this type.
+    pub(super) fn result(&self, cx: &InferCx<'_>, dtype: DType) -> Result<Type> {
         let data_layout = cx.layout("data_layout", "NCHW")?;
         let kernel_layout = cx.layout("kernel_layout", "OIHW")?;
         let out_layout = match self.out_layout.as_str() {
@@ -63,8 +80,6 @@ impl Operator for Conv2d {
         if groups < 1 {
             return cx.bad_attr("groups", groups, "it must be positive");
         }
-        cx.check_same_dtype(1)?;
-        let dtype = cx.product_dtype("out_dtype", &self.out_dtype)?;
         let data = cx.extents(0, &data_layout, b"NCHW")?;
         let kernel = cx.extents(1, &kernel_layout, b"OIHW")?;
         let (Some([n, c, h, w]), Some([o, i, kernel_h, kernel_w])) = (data, kernel) else {
@@ -83,23 +98,18 @@ impl Operator for Conv2d {
         images(cx, dtype, &out_layout, [n, o, out_h, out_w])
     }
 
-    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
-        let (dtype, _) = cx.out()?;
+    /// The result in its layout, of data and a kernel in theirs.
+    pub(super) fn computed<T: Number>(&self, data: &Tensor, kernel: &Tensor) -> Result<Tensor> {
         let out_layout = match self.out_layout.as_str() {
             "" => self.data_layout.clone(),
             layout => parse(layout)?,
         };
         let (plain, plain_kernel) = (parse("NCHW")?, parse("OIHW")?);
-        // Elements of a wider type hold what the narrow ones are.
-        let (data, kernel) = (convert(cx.arg(0)?, dtype)?, convert(cx.arg(1)?, dtype)?);
-        let data = relayout(&data, &self.data_layout, &plain)?;
-        let kernel = relayout(&kernel, &self.kernel_layout, &plain_kernel)?;
-        let out = with_number!(dtype, T => self.convolve::<T>(&data, &kernel))?;
-        Ok(vec![relayout(&out, &plain, &out_layout)?])
+        let data = relayout(data, &self.data_layout, &plain)?;
+        let kernel = relayout(kernel, &self.kernel_layout, &plain_kernel)?;
+        relayout(&self.convolve::<T>(&data, &kernel)?, &plain, &out_layout)
     }
-}
 
-impl Conv2d {
     /// The layout of the result.
     fn result_layout(&self) -> Option<Layout> {
         match self.out_layout.as_str() {
@@ -131,7 +141,8 @@ pub(super) fn images(
 /// One element after the other.
 #[rule(compute)]
 fn program(op: &Conv2d, program: &mut Program) -> Option<()> {
-    program::plain(op, program)
+    let dtype = compute_dtype(program.input(1).dtype());
+    program::plain(op, program, dtype, program.literal(program.input(0).dtype(), 0.0))
 }
 
 impl Conv2d {
@@ -237,6 +248,10 @@ fn order(from: &str, to: &str) -> Option<Vec<usize>> {
 /// For each element of the result a multiplication and an addition for each element of a kernel.
 #[rule(cost)]
 fn cost(op: &Conv2d, at: &mut Site<'_>) -> Option<Cost> {
+    cost_of(op, at)
+}
+
+pub(super) fn cost_of(op: &Conv2d, at: &mut Site<'_>) -> Option<Cost> {
     let (_, kernel) = at.tensor(at.arg(1))?;
     let (_, result) = at.tensor(at.call.expr)?;
     let outputs = extent(&kernel, &op.kernel_layout, 'O', at)?;

@@ -302,7 +302,7 @@ impl Nest {
 }
 
 /// Runs as many of the outermost loops over tiles as have steps enough for all threads on these, as one; or those that have most.
-fn on_threads(schedule: &mut Schedule, tiles: &[Loop], threads: i64) {
+pub(crate) fn on_threads(schedule: &mut Schedule, tiles: &[Loop], threads: i64) {
     if !tiles.iter().all(|&each| schedule.is_serial(each)) {
         return;
     }

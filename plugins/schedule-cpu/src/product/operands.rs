@@ -265,7 +265,7 @@ fn reads(schedule: &Schedule, each: Loop) -> Vec<Option<i64>> {
 
 /// Cuts loops that move an operand only from group to group, as channels do where each group has inputs of its own, into one over
 /// groups and one within.
-pub(super) fn groups_apart(schedule: &mut Schedule, sum: Block, out: Block) -> Result<()> {
+pub(crate) fn groups_apart(schedule: &mut Schedule, sum: Block, out: Block) -> Result<()> {
     let count = schedule.loops(out)?.len();
     let loops = schedule.loops(sum)?;
     let mut cuts = Vec::new();

@@ -1,24 +1,28 @@
 //! Convolution of any extents and layouts.
 //!
 //! ```text
-//! padded[n, c, y, x] = data[n, c, y - before, x - before]      where that is inside, and zero elsewhere
+//! padded[n, c, y, x] = data[n, c, y - before, x - before]      where that is inside, and zero, or what stands for it, elsewhere
 //! acc[n, oc, y, x] += padded[n, g * depth + ic, y * s + ky, x * s + kx] * weight[oc, ic, ky, kx]
 //! ```
 //!
 //! It sums over the axes of the weight in their order. Data that no window reaches over is not padded. Where a kernel has one tap and
 //! images are rows of pixels, all pixels are one axis: rows are often shorter than vectors.
 
-use tenon_plugin_api::ir::{Context, Dim};
+use tenon_plugin_api::ir::{Context, DType, Dim};
 use tenon_plugin_api::op::Layout;
-use tenon_plugin_api::program::{Buffer, Extent, Program, Reducer, Scalar, compute_dtype};
+use tenon_plugin_api::program::{Buffer, Extent, Program, Reducer, Scalar};
 
 use super::Conv2d;
 use crate::program::layout_index::{Coordinate, coordinate, dim_extent, place};
 
-/// The program; none where the layout of the result is unknown.
-pub(super) fn plain(op: &Conv2d, program: &Program) -> Option<()> {
+/// The program with sums of a type and a number that lies beyond the data; none where the layout of the result is unknown.
+pub(in crate::product) fn plain(
+    op: &Conv2d,
+    program: &Program,
+    dtype: DType,
+    beyond: Scalar<'_>,
+) -> Option<()> {
     let (weight, out) = (program.input(1), program.output(0));
-    let dtype = compute_dtype(weight.dtype());
     let out_layout = op.result_layout()?;
     let cx = program.cx();
     let of_weight = |axis| dim_extent(program, &op.kernel_layout, weight.shape(), axis);
@@ -27,7 +31,7 @@ pub(super) fn plain(op: &Conv2d, program: &Program) -> Option<()> {
     let depth = cx.dim_floor_div(of_data(b'C'), cx.dim(op.groups));
     let data = match op.padding {
         [0, 0, 0, 0] => program.input(0),
-        _ => padded(op, program, [b'H', b'W'].map(of_weight), &out_layout),
+        _ => padded(op, program, [b'H', b'W'].map(of_weight), &out_layout, beyond),
     };
     let taps = Taps::of(&op.kernel_layout);
     let pixels = Pixels::of(op, program, &out_layout, outputs);
@@ -50,11 +54,11 @@ pub(super) fn plain(op: &Conv2d, program: &Program) -> Option<()> {
             b'H' => tap(0),
             _ => tap(1),
         }));
-        let weight = weight.wide(&place(&op.kernel_layout, |axis| match axis {
+        let weight = weight.at(&place(&op.kernel_layout, |axis| match axis {
             b'O' => own(b'C'),
             axis => taps.coordinate(k, axis, zero),
         }));
-        value.cast(dtype) * weight
+        value.cast(dtype) * weight.cast(dtype)
     });
     program.each(&shape, |i| out.set(&pixels.place(i), sum.at(i)));
     Some(())
@@ -106,12 +110,13 @@ impl Pixels {
     }
 }
 
-/// The data with zeros around it, as much of it as windows reach.
+/// The data with what lies beyond it around it, as much of it as windows reach.
 fn padded<'p>(
     op: &Conv2d,
     program: &'p Program,
     taps: [Dim; 2],
     out_layout: &Layout,
+    beyond: Scalar<'p>,
 ) -> Buffer<'p> {
     let (data, out, cx) = (program.input(0), program.output(0), program.cx());
     let image = [b'H', b'W'];
@@ -135,7 +140,7 @@ fn padded<'p>(
             nearest[position] = at.max(0).min(own[axis] - 1);
         }
         let [y, x] = [0, 1].map(|axis| at[axis].1.ge(0).and(at[axis].1.lt(own[axis])));
-        y.and(x).select(data.at(&nearest), program.literal(data.dtype(), 0.0))
+        y.and(x).select(data.at(&nearest), beyond)
     })
 }
 

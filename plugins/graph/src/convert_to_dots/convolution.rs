@@ -1,0 +1,136 @@
+//! Convolutions of bytes with constant kernels.
+//!
+//! ```ir
+//! %y = nn.conv2d(subtract(cast(%x) { dtype = "i32" }, %z), const(i32[64, 64, 3, 3], …)) { padding = [1, 1, 1, 1] }
+//!                        =>
+//! %w = cast(const) { dtype = "i8" }
+//! %d = nn.byte_conv2d(%x, %w, cast(%z) { dtype = "u8" }) { padding = [1, 1, 1, 1] }
+//! %y = subtract(%d, multiply(%z, sum(const) { axis = [1, 2, 3] }))
+//! ```
+//!
+//! What lies beyond the data is zero, for which `z` stands in bytes. `relax.AlterOpLayout` puts channels in blocks of quads.
+
+use tenon_plugin_api::prelude::*;
+
+use super::{DEPTH, LANES, fits_bytes, rounded_up};
+
+/// Channels of a convolution that dot products compute.
+pub(crate) struct Channels {
+    inputs: i64,
+    outputs: i64,
+    groups: i64,
+}
+
+impl Channels {
+    /// Those of a convolution in plain layouts whose channels fill quads and vectors, or do so with some more; in groups
+    /// they have to fill them.
+    pub(crate) fn of(rw: &Rewriter, data: Expr, kernel: &[i64], attrs: Attrs) -> Option<Self> {
+        let attrs = rw.terms().attrs(attrs);
+        let is_plain = |key: &str, plain: &str| attrs.str(key).is_none_or(|text| text == plain);
+        let is_known = is_plain("data_layout", "NCHW")
+            && is_plain("kernel_layout", "OIHW")
+            && ["out_layout", "out_dtype"].iter().all(|key| is_plain(key, ""));
+        let (_, dims) = rw.tensor(data)?;
+        let (&[_, inputs, _, _], &[outputs, per_group, _, _]) = (dims.as_slice(), kernel) else {
+            return None;
+        };
+        let (inputs, groups) = (rw.terms().dim_value(inputs)?, attrs.int("groups").unwrap_or(1));
+        let is_full = per_group % DEPTH == 0 && (outputs / groups) % LANES == 0;
+        let is_any = inputs > 0 && outputs > 0 && (groups == 1 || is_full);
+        (is_known && is_any).then_some(Self { inputs, outputs, groups })
+    }
+}
+
+/// The convolution by dot products.
+pub(super) fn made(rw: &mut Rewriter, data: Expr, weight: Expr, attrs: Attrs) -> Option<Expr> {
+    let kernel = rw.extents(weight)?;
+    let channels = Channels::of(rw, data, &kernel, attrs)?;
+    if rw.tensor(weight)?.0 != DType::I32 || !fits_bytes(rw, weight) || kernel.contains(&0) {
+        return None;
+    }
+    let is_padded = rw.terms().attrs(attrs).ints("padding").is_some_and(|all| all != [0; 4]);
+    let bytes = Bytes::of(rw, data, is_padded)?;
+    let more = match channels.groups {
+        1 => [rounded_up(channels.outputs, DEPTH), rounded_up(channels.inputs, DEPTH)],
+        _ => [channels.outputs, kernel[1]],
+    };
+    let more = [more[0] - channels.outputs, more[1] - kernel[1]];
+    let x = padded(rw, bytes.x, [0, more[1]]);
+    let whole = padded(rw, weight, more);
+    let narrow = rw.in_dtype(whole, DType::I8);
+    let mut y = rw.call_op("nn.byte_conv2d", &[x, narrow, bytes.beyond], attrs);
+    if let Some(zero) = bytes.zero {
+        let attrs = [("axis", AttrValue::Ints(vec![1, 2, 3])), ("keepdims", false.into())];
+        let sums = rw.apply_with("sum", &[whole], &attrs);
+        let dims = [channels.outputs + more[0], 1, 1].map(|extent| rw.cx().dim(extent));
+        let sums = rw.reshape(sums, &dims);
+        let moved = rw.apply("multiply", &[sums, zero]);
+        y = rw.apply("subtract", &[y, moved]);
+    }
+    Some(if more[0] == 0 { y } else { rw.slice(y, 1, 0, channels.outputs) })
+}
+
+/// Data that stand for `x - zero`.
+struct Bytes {
+    /// In u8.
+    x: Expr,
+    /// In i32; none where it is zero.
+    zero: Option<Expr>,
+    /// In u8.
+    beyond: Expr,
+}
+
+impl Bytes {
+    fn of(rw: &mut Rewriter, data: Expr, is_padded: bool) -> Option<Self> {
+        let (cast, zero) = match rw.call_of(data, "subtract") {
+            Some(difference) => (difference.args[0], Some(difference.args[1])),
+            None => (data, None),
+        };
+        let zero = zero.filter(|&zero| rw.splat(zero) != Some(0.0));
+        let mut x = rw.call_of(cast, "cast")?.args[0];
+        let (dtype, _) = rw.tensor(x)?;
+        if !matches!(dtype, DType::U8 | DType::I8) {
+            return None;
+        }
+        if let Some(zero) = zero
+            && (!rw.tensor(zero)?.1.is_empty() || (is_padded && !is_of_type(rw, zero, dtype)))
+        {
+            return None;
+        }
+        let mut zero = zero;
+        if dtype == DType::I8 {
+            let half = rw.number(DType::U8, 128.0)?;
+            x = rw.apply_with("reinterpret", &[x], &[("dtype", "u8".into())]);
+            x = rw.apply("bitwise_xor", &[x, half]);
+            let moved = rw.number(DType::I32, 128.0)?;
+            zero = Some(match zero {
+                Some(zero) => rw.apply("add", &[zero, moved]),
+                None => moved,
+            });
+        }
+        let beyond = match zero {
+            Some(zero) if is_padded => rw.in_dtype(zero, DType::U8),
+            _ => rw.number(DType::U8, 0.0)?,
+        };
+        Some(Self { x, zero, beyond })
+    }
+}
+
+/// Whether a number of i32 is one of a type of bytes: a constant, or a conversion from that type.
+fn is_of_type(rw: &mut Rewriter, number: Expr, dtype: DType) -> bool {
+    let (least, most) = dtype.int_bounds();
+    if let Some(value) = rw.splat(number) {
+        return (least as f64..=most as f64).contains(&value);
+    }
+    let source = rw.call_of(number, "cast").and_then(|cast| cast.args.first().copied());
+    source.and_then(|source| rw.tensor(source)).is_some_and(|(own, _)| own == dtype)
+}
+
+/// A tensor of four axes with so many zeros behind the first two.
+fn padded(rw: &mut Rewriter, x: Expr, [first, second]: [i64; 2]) -> Expr {
+    if [first, second] == [0, 0] {
+        return x;
+    }
+    let widths = vec![0, first, 0, second, 0, 0, 0, 0];
+    rw.apply_with("nn.pad", &[x], &[("pad_width", AttrValue::Ints(widths))])
+}

@@ -1,0 +1,262 @@
+//! Convolutions of bytes in tiles of pixels by vectors of channels, by instructions for dot products.
+//!
+//! ```ir
+//! for %c … { for %y … { for %x … { for %l in 0..16 {            for %c_0 … parallel { for %y … { for %x_0 … {
+//!   for %q … { for %ky … { for %kx … { for %s in 0..4 {            for %x_1 … { for %c_1 … { for %l … vectorized { block "acc_init" … } } }
+//!     block "acc" … } } } } } } } }                          =>    for %q … { for %ky … { for %kx … { for %x_1 … unrolled { for %c_1 … unrolled {
+//! for %c … { for %y … { for %x … { for %l in 0..16 {                 for %l … { for %s … } } with vpdpbusd } } } } }
+//!   block "out" … } } } }                                          for %x_1 … { for %c_1 … { for %l … vectorized { block "out" … } } } } } }
+//! ```
+//!
+//! The sums of a tile stay in registers over all of a kernel: an instruction reads four channels of a pixel, the same for all its
+//! outputs, and a vector of packed weights. Where a row is short some rows are a tile. What follows the sum is done to a tile
+//! while it is there. Pixels that fill no tile have a smaller one.
+
+use tenon_plugin_api::rule;
+use tenon_schedule::{Block, Loop, Machine, Refusal, Result, Schedule, Tail, Task};
+
+use crate::byte_dots::{INSTRUCTIONS, tile_of_sums};
+use crate::product::{groups_apart, on_threads, sum_and_result};
+use crate::threads::WORK_FOR_THREADS;
+use crate::{finish, inlining};
+
+/// Products of a sum that an instruction adds.
+const QUAD: i64 = 4;
+/// Sums that are in flight in an instruction's latency, for each of the units.
+const LATENCY: i64 = 4;
+/// What a step of the sum costs beside its instructions, in cycles.
+const OVERHEAD: f64 = 0.75;
+/// What a tile costs beside its steps, in steps.
+const START: f64 = 4.0;
+/// Pixels or rows that an image is taken to have of which the number is not known.
+const MANY: i64 = 64;
+/// Taps of a row that are written out.
+const TAPS: i64 = 3;
+
+/// Tiles of pixels by vectors of output channels.
+#[rule(schedule, key = "any", benefit = 7)]
+fn byte_conv(task: &mut Task) -> Result<()> {
+    if !task.is_for_cpu() || !task.has_feature("avx512vnni") {
+        return no_convolution();
+    }
+    let machine = task.machine();
+    let schedule = &mut task.schedule;
+    if schedule.has_loose_statements() {
+        return no_convolution();
+    }
+    inlining::inline_all(schedule);
+    let (sum, out) = sum_and_result(schedule)?;
+    let before = schedule.producers(sum)?;
+    groups_apart(schedule, sum, out)?;
+    let sizes = Sizes::of(schedule, sum, out)?;
+    in_quads(schedule, sum, sizes.kept)?;
+    let tile = sizes.best(&machine)?;
+    let threads = if sizes.work() >= WORK_FOR_THREADS { machine.threads } else { 1 };
+    in_tiles(schedule, [sum, out], &sizes, tile, threads)?;
+    for block in before {
+        finish::alone(schedule, block, machine.lanes() * QUAD, machine.threads > 1);
+    }
+    let Tile { rows, pixels, vectors } = tile;
+    task.because(format!(
+        "{rows} rows by {pixels} pixels by {vectors} vectors of sums stay in registers"
+    ));
+    task.predict(sizes.cycles(tile, &machine) / threads as f64);
+    Ok(())
+}
+
+/// The extents of a convolution.
+struct Sizes {
+    /// Loops over the result.
+    kept: usize,
+    /// Steps of those outside of the blocks of channels.
+    outer: i64,
+    blocks: i64,
+    /// Of an image; none where the number is not known.
+    rows: Option<i64>,
+    pixels: Option<i64>,
+    lanes: i64,
+    /// Quads of a sum.
+    depth: i64,
+    /// Of these, neighbouring taps that are written out.
+    taps: i64,
+}
+
+/// Sums that stay in registers: rows of pixels by vectors of channels.
+#[derive(Clone, Copy)]
+struct Tile {
+    rows: i64,
+    pixels: i64,
+    vectors: i64,
+}
+
+impl Sizes {
+    fn of(schedule: &mut Schedule, sum: Block, out: Block) -> Result<Self> {
+        let (of_sum, of_out) = (schedule.loops(sum)?, schedule.loops(out)?);
+        let (kept, depth) = of_sum.split_at(of_out.len().min(of_sum.len()));
+        let extents = |loops: &[Loop]| -> Vec<Option<i64>> {
+            loops.iter().map(|&each| schedule.extent(each)).collect()
+        };
+        let is_deep = |each: &Loop| schedule.is_reduced(sum, *each);
+        let (own, results) = (extents(kept), extents(&of_out));
+        let Some(steps) = extents(depth).into_iter().collect::<Option<Vec<i64>>>() else {
+            return no_convolution();
+        };
+        let (&[ref outer @ .., Some(blocks), rows, pixels, Some(lanes)], Some((&QUAD, steps))) =
+            (results.as_slice(), steps.split_last())
+        else {
+            return no_convolution();
+        };
+        let outer = outer.iter().map(|extent| extent.unwrap_or(1));
+        let is_one = own == results
+            && !own.contains(&Some(0))
+            && depth.iter().all(is_deep)
+            && !kept.iter().any(is_deep)
+            && INSTRUCTIONS.iter().any(|&(of, _)| of == lanes);
+        let (outer, depth) = (outer.product(), steps.iter().product());
+        let taps = steps.last().copied().filter(|taps| *taps <= TAPS).unwrap_or(1);
+        match is_one {
+            true => Ok(Self { kept: own.len(), outer, blocks, rows, pixels, lanes, depth, taps }),
+            false => no_convolution(),
+        }
+    }
+
+    fn work(&self) -> i64 {
+        let image = self.rows.unwrap_or(MANY) * self.pixels.unwrap_or(MANY);
+        let sums = self.outer * self.blocks * image * self.lanes;
+        sums.saturating_mul(self.depth)
+    }
+
+    /// The tile that takes least time; of equal ones the one that reads weights least often.
+    fn best(&self, machine: &Machine) -> Result<Tile> {
+        let mut best: Option<(f64, Tile)> = None;
+        for vectors in (1..=self.blocks).filter(|vectors| self.blocks % vectors == 0) {
+            // The compiler loads what a step of the loop reads first: all weights, and all pixels that neighbouring taps see.
+            let most = (machine.registers - self.taps * (vectors + 1)) / (vectors + 1);
+            // Of a row whose length is not known each pixel is a tile.
+            let width = self.pixels.unwrap_or(1);
+            let in_a_row = (1..=width.min(most)).map(|pixels| (1, pixels));
+            let height = self.rows.filter(|_| self.pixels.is_some()).unwrap_or(1);
+            let in_rows = (2..=height.min(most / width)).map(|rows| (rows, width));
+            for (rows, pixels) in in_a_row.chain(in_rows) {
+                let tile = Tile { rows, pixels, vectors };
+                let cycles = self.cycles(tile, machine);
+                if best.is_none_or(|(least, _)| cycles < least) {
+                    best = Some((cycles, tile));
+                }
+            }
+        }
+        best.map_or_else(no_convolution, |(_, tile)| Ok(tile))
+    }
+
+    /// Cycles of all tiles of a shape, those of the pixels that are left included.
+    fn cycles(&self, tile: Tile, machine: &Machine) -> f64 {
+        let units = machine.fma_units.max(1);
+        let step = |pixels: i64| {
+            let sums = pixels * tile.vectors;
+            let dots = sums.max(LATENCY * units) as f64 / units as f64;
+            // Two loads in a cycle.
+            let loads = (pixels + tile.vectors) as f64 / 2.0;
+            (dots.max(loads) + OVERHEAD / self.taps as f64) * (self.depth as f64 + START)
+        };
+        let cut = |extent: i64, size: i64, of: &dyn Fn(i64) -> f64| {
+            let rest = extent % size;
+            (extent / size) as f64 * of(size) + if rest > 0 { of(rest) } else { 0.0 }
+        };
+        let [rows, pixels] = [self.rows, self.pixels].map(|extent| extent.unwrap_or(MANY));
+        let of_rows = match tile.rows {
+            1 => rows as f64 * cut(pixels, tile.pixels, &step),
+            high => cut(rows, high, &|rows| step(rows * tile.pixels)),
+        };
+        of_rows * (self.outer * self.blocks / tile.vectors) as f64
+    }
+}
+
+/// Cuts the loop over quads where data lies in larger blocks of channels, so that its inner steps are next to each other.
+fn in_quads(schedule: &mut Schedule, sum: Block, kept: usize) -> Result<()> {
+    let quads = schedule.loops(sum)?[kept];
+    let is_known = |schedule: &Schedule, each: Loop| {
+        schedule.strides(each).iter().all(|stride| stride.elements.is_some())
+    };
+    if is_known(schedule, quads) {
+        return Ok(());
+    }
+    let steps = schedule.extent(quads).unwrap_or(1);
+    for size in (2..steps.max(3)).filter(|size| steps % size == 0).rev() {
+        let before = schedule.snapshot();
+        let parts = schedule.split(quads, &[None, Some(size)], Tail::Perfect)?;
+        if is_known(schedule, parts[1]) {
+            return Ok(());
+        }
+        schedule.restore(before);
+    }
+    no_convolution()
+}
+
+/// Computes the sums and what becomes of them in tiles.
+fn in_tiles(
+    schedule: &mut Schedule,
+    [sum, out]: [Block; 2],
+    sizes: &Sizes,
+    tile: Tile,
+    threads: i64,
+) -> Result<()> {
+    let at = sizes.kept - 4;
+    let (row, size) = match tile.rows {
+        1 => (at + 2, tile.pixels),
+        rows => (at + 1, rows),
+    };
+    let cut_sum = schedule.loops(sum)?[row];
+    let sums = whole_and_rest(schedule, sum, cut_sum, size)?;
+    let loops = schedule.loops(out)?;
+    let over_blocks = schedule.split(loops[at], &[None, Some(tile.vectors)], Tail::Perfect)?;
+    let order = [over_blocks[0], loops[at + 1], loops[at + 2], over_blocks[1], loops[at + 3]];
+    schedule.reorder(&order)?;
+    let outs = whole_and_rest(schedule, out, loops[row], size)?;
+    for (sum, out) in sums.into_iter().zip(outs) {
+        // Loops of one step may be gone.
+        let loops = schedule.loops(out)?;
+        let Some(row) = (loops.len() + row).checked_sub(sizes.kept + 1) else {
+            return no_convolution();
+        };
+        // Of the pixels that are left all are one tile.
+        let size = schedule.extent(loops[row]).map_or(size, |extent| extent.min(size));
+        let parts = schedule.split(loops[row], &[None, Some(size)], Tail::Perfect)?;
+        let (outer, inner) = (&loops[..row], &loops[row + 1..]);
+        schedule.compute_at(sum, parts[0])?;
+        tile_of_sums(schedule, sum, TAPS)?;
+        schedule.unroll(parts[1])?;
+        if let Some((&lanes, inner)) = inner.split_last() {
+            inner.iter().try_for_each(|&each| schedule.unroll(each))?;
+            schedule.vectorize(lanes)?;
+        }
+        if threads > 1 {
+            on_threads(schedule, &[outer, &parts[..1]].concat(), threads);
+        }
+    }
+    Ok(())
+}
+
+/// The parts of a block for the steps of a loop that fill tiles of a size, and for those that are left.
+fn whole_and_rest(
+    schedule: &mut Schedule,
+    block: Block,
+    each: Loop,
+    size: i64,
+) -> Result<Vec<Block>> {
+    let extent = schedule.extent(each).unwrap_or(size);
+    if extent % size == 0 || extent < size {
+        return Ok(vec![block]);
+    }
+    let mut blocks = Vec::new();
+    for part in schedule.partition(each, &[Some(extent / size * size)])? {
+        match schedule.children(part)?.as_slice() {
+            &[block] => blocks.push(block),
+            _ => return no_convolution(),
+        }
+    }
+    Ok(blocks)
+}
+
+fn no_convolution<T>() -> Result<T> {
+    Err(Refusal::new("the program is no convolution of bytes packed by quads"))
+}
