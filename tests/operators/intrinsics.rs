@@ -39,6 +39,16 @@ const FMA: Tile = Tile {
     shape: [1, 8, 1, 1],
     on: None,
 };
+const BYTES: Tile = Tile {
+    name: "x86.avx512vnni.u8i8x16x4",
+    target: "x86-64-v4,features=+avx512vnni",
+    instruction: "vpdpbusd",
+    left: DType::U8,
+    right: DType::I8,
+    sum: DType::I32,
+    shape: [1, 16, 4, 4],
+    ..FMA
+};
 const AMX: Tile = Tile {
     name: "x86.amx_bf16.bf16x16x16x32",
     target: "sapphirerapids",
@@ -49,7 +59,7 @@ const AMX: Tile = Tile {
     ..FMA
 };
 
-const ALL: [Tile; 9] = [
+const ALL: [Tile; 13] = [
     FMA,
     Tile { name: "x86.avx512f.f32x16", target: "x86-64-v4", shape: [1, 16, 1, 1], ..FMA },
     Tile {
@@ -60,15 +70,20 @@ const ALL: [Tile; 9] = [
         on: Some(&AARCH64),
         ..FMA
     },
+    BYTES,
+    Tile { name: "x86.avx512vnni.u8i8x8x4", shape: [1, 8, 4, 4], ..BYTES },
+    Tile { name: "x86.avx512vnni.u8i8x4x4", shape: [1, 4, 4, 4], ..BYTES },
     Tile {
-        name: "x86.avx512vnni.u8i8x16x4",
-        target: "x86-64-v4,features=+avx512vnni",
-        instruction: "vpdpbusd",
-        left: DType::U8,
-        right: DType::I8,
-        sum: DType::I32,
-        shape: [1, 16, 4, 4],
-        ..FMA
+        name: "x86.avxvnni.u8i8x8x4",
+        target: "x86-64-v3,features=+avxvnni",
+        shape: [1, 8, 4, 4],
+        ..BYTES
+    },
+    Tile {
+        name: "x86.avxvnni.u8i8x4x4",
+        target: "x86-64-v3,features=+avxvnni",
+        shape: [1, 4, 4, 4],
+        ..BYTES
     },
     Tile {
         name: "x86.avx512bf16.bf16x16x2",

@@ -58,14 +58,18 @@ fn convert_to_dots(func: Function, _: &Module, cx: &PassContext) -> Result<Funct
     rw.finish()
 }
 
-/// Whether there is `vpdpbusd` on vectors of 512 bits.
+/// Whether there is `vpdpbusd` on vectors as long as the target wants them.
 pub(crate) fn has_dots(cx: &PassContext) -> bool {
     let target = cx.target();
     let Some(TermView::List(features)) = target.get("features") else { return false };
     let has = |name: &str| {
         features.iter().any(|&feature| cx.terms().view(feature) == TermView::Str(name))
     };
-    has("avx512vnni") && target.int("vector_bits") == Some(512)
+    match target.int("vector_bits") {
+        Some(512) => has("avx512vnni"),
+        Some(256) => has("avx512vnni") || has("avxvnni"),
+        _ => false,
+    }
 }
 
 /// `(x - zero) w`, with bytes x and a constant w.

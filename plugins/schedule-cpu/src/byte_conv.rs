@@ -15,7 +15,7 @@
 use tenon_plugin_api::rule;
 use tenon_schedule::{Block, Loop, Machine, Refusal, Result, Schedule, Tail, Task};
 
-use crate::byte_dots::{INSTRUCTIONS, tile_of_sums};
+use crate::byte_dots::Dots;
 use crate::product::{groups_apart, on_threads, sum_and_result};
 use crate::threads::WORK_FOR_THREADS;
 use crate::{finish, inlining};
@@ -30,15 +30,14 @@ const OVERHEAD: f64 = 0.75;
 const START: f64 = 4.0;
 /// Pixels or rows that an image is taken to have of which the number is not known.
 const MANY: i64 = 64;
-/// Taps of a row that are written out.
+/// Taps of a row that are written out, where there are so many registers.
 const TAPS: i64 = 3;
+const REGISTERS: i64 = 32;
 
 /// Tiles of pixels by vectors of output channels.
 #[rule(schedule, key = "any", benefit = 7)]
 fn byte_conv(task: &mut Task) -> Result<()> {
-    if !task.is_for_cpu() || !task.has_feature("avx512vnni") {
-        return no_convolution();
-    }
+    let Some(dots) = Dots::of(task) else { return no_convolution() };
     let machine = task.machine();
     let schedule = &mut task.schedule;
     if schedule.has_loose_statements() {
@@ -48,11 +47,12 @@ fn byte_conv(task: &mut Task) -> Result<()> {
     let (sum, out) = sum_and_result(schedule)?;
     let before = schedule.producers(sum)?;
     groups_apart(schedule, sum, out)?;
-    let sizes = Sizes::of(schedule, sum, out)?;
+    let taps = if machine.registers < REGISTERS { 1 } else { TAPS };
+    let sizes = Sizes::of(schedule, [sum, out], dots, taps)?;
     in_quads(schedule, sum, sizes.kept)?;
     let tile = sizes.best(&machine)?;
     let threads = if sizes.work() >= WORK_FOR_THREADS { machine.threads } else { 1 };
-    in_tiles(schedule, [sum, out], &sizes, tile, threads)?;
+    in_tiles(schedule, [sum, out], &sizes, tile, dots, threads)?;
     for block in before {
         finish::alone(schedule, block, machine.lanes() * QUAD, machine.threads > 1);
     }
@@ -90,7 +90,7 @@ struct Tile {
 }
 
 impl Sizes {
-    fn of(schedule: &mut Schedule, sum: Block, out: Block) -> Result<Self> {
+    fn of(schedule: &mut Schedule, [sum, out]: [Block; 2], dots: Dots, taps: i64) -> Result<Self> {
         let (of_sum, of_out) = (schedule.loops(sum)?, schedule.loops(out)?);
         let (kept, depth) = of_sum.split_at(of_out.len().min(of_sum.len()));
         let extents = |loops: &[Loop]| -> Vec<Option<i64>> {
@@ -111,9 +111,9 @@ impl Sizes {
             && !own.contains(&Some(0))
             && depth.iter().all(is_deep)
             && !kept.iter().any(is_deep)
-            && INSTRUCTIONS.iter().any(|&(of, _)| of == lanes);
+            && dots.have(lanes);
         let (outer, depth) = (outer.product(), steps.iter().product());
-        let taps = steps.last().copied().filter(|taps| *taps <= TAPS).unwrap_or(1);
+        let taps = steps.last().copied().filter(|steps| *steps <= taps).unwrap_or(1);
         match is_one {
             true => Ok(Self { kept: own.len(), outer, blocks, rows, pixels, lanes, depth, taps }),
             false => no_convolution(),
@@ -198,6 +198,7 @@ fn in_tiles(
     [sum, out]: [Block; 2],
     sizes: &Sizes,
     tile: Tile,
+    dots: Dots,
     threads: i64,
 ) -> Result<()> {
     let at = sizes.kept - 4;
@@ -223,7 +224,7 @@ fn in_tiles(
         let parts = schedule.split(loops[row], &[None, Some(size)], Tail::Perfect)?;
         let (outer, inner) = (&loops[..row], &loops[row + 1..]);
         schedule.compute_at(sum, parts[0])?;
-        tile_of_sums(schedule, sum, TAPS)?;
+        dots.tile_of_sums(schedule, sum, sizes.taps)?;
         schedule.unroll(parts[1])?;
         if let Some((&lanes, inner)) = inner.split_last() {
             inner.iter().try_for_each(|&each| schedule.unroll(each))?;

@@ -17,26 +17,33 @@ use tenon_schedule::{Block, Loop, Refusal, Result, Schedule, Tail, Task};
 use crate::inlining;
 use crate::product::cut_off;
 
-/// Instructions, by how many sums they have.
-pub(crate) const INSTRUCTIONS: [(i64, &str); 3] = [
-    (16, "x86.avx512vnni.u8i8x16x4"),
-    (8, "x86.avx512vnni.u8i8x8x4"),
-    (4, "x86.avx512vnni.u8i8x4x4"),
+/// Instructions by how many sums they have, of processors with vectors of 512 bits, and of those with 256.
+const INSTRUCTIONS: [(&str, &[(i64, &str)]); 2] = [
+    (
+        "avx512vnni",
+        &[
+            (16, "x86.avx512vnni.u8i8x16x4"),
+            (8, "x86.avx512vnni.u8i8x8x4"),
+            (4, "x86.avx512vnni.u8i8x4x4"),
+        ],
+    ),
+    ("avxvnni", &[(8, "x86.avxvnni.u8i8x8x4"), (4, "x86.avxvnni.u8i8x4x4")]),
 ];
+/// Columns that lie together in the packed matrix.
 const LANES: i64 = 16;
 /// Rows of a tile at most, and vectors of sums in it: with those of columns they fill the registers.
-const ROWS: i64 = 6;
-const SUMS: i64 = 24;
+const TILE: [i64; 2] = [6, 24];
+/// The same where there are 16 registers and a vector is two.
+const SMALL_TILE: [i64; 2] = [5, 5];
 /// Steps of the loop over tiles for each thread.
 const STEPS: i64 = 4;
 
 /// Tiles of rows by vectors of 16 columns.
 #[rule(schedule, key = "any", benefit = 8)]
 fn byte_dots(task: &mut Task) -> Result<()> {
-    if !task.is_for_cpu() || !task.has_feature("avx512vnni") {
-        return no_dots();
-    }
+    let Some(dots) = Dots::of(task) else { return no_dots() };
     let threads = task.machine().threads;
+    let [high, sums] = if dots.are_long() { TILE } else { SMALL_TILE };
     let schedule = &mut task.schedule;
     if schedule.has_loose_statements() {
         return no_dots();
@@ -59,17 +66,17 @@ fn byte_dots(task: &mut Task) -> Result<()> {
     // Of rows whose number is not known each is a tile. Where no even cut is high, those beyond the last high tile are one of their
     // own.
     let extent = schedule.extent(rows).unwrap_or(1);
-    let even = largest_part(extent, ROWS);
+    let even = largest_part(extent, high);
     let piece = [sum, out];
-    let (tall, left) = if 2 * even <= ROWS && extent > ROWS {
-        (ROWS, Some(cut_off(schedule, &piece, 0, ROWS)?))
+    let (tall, left) = if 2 * even <= high && extent > high {
+        (high, Some(cut_off(schedule, &piece, 0, high)?))
     } else {
         (even, None)
     };
-    let wide = largest_part(width / LANES, SUMS / tall);
-    in_tiles(schedule, piece, [tall, wide], threads)?;
+    let wide = largest_part(width / LANES, sums / tall);
+    in_tiles(schedule, piece, [tall, wide], dots, threads)?;
     if let Some(left) = left {
-        in_tiles(schedule, left, [extent % ROWS, wide], threads)?;
+        in_tiles(schedule, left, [extent % high, wide], dots, threads)?;
     }
     task.because(format!("{tall} rows by {wide} vectors of sums stay in registers"));
     Ok(())
@@ -80,6 +87,7 @@ fn in_tiles(
     schedule: &mut Schedule,
     [sum, out]: [Block; 2],
     [tall, wide]: [i64; 2],
+    dots: Dots,
     threads: i64,
 ) -> Result<()> {
     let (over_rows, columns) = match *schedule.loops(out)?.as_slice() {
@@ -91,7 +99,7 @@ fn in_tiles(
     let order = [over_columns[0], over_rows[0], over_rows[1], over_columns[1], over_columns[2]];
     schedule.reorder(&order)?;
     schedule.compute_at(sum, over_rows[0])?;
-    tile_of_sums(schedule, sum, 0)?;
+    dots.tile_of_sums(schedule, sum, 0)?;
     schedule.unroll(over_rows[1])?;
     schedule.unroll(over_columns[1])?;
     schedule.vectorize(over_columns[2])?;
@@ -101,33 +109,69 @@ fn in_tiles(
     Ok(())
 }
 
-/// The loops of a tile's sums: those of the depth outside, those of the tile written out inside, and they start before. The
-/// innermost of the depth is written out as well, where it has some steps and no more than `taps`.
-pub(crate) fn tile_of_sums(schedule: &mut Schedule, sum: Block, taps: i64) -> Result<()> {
-    let own = schedule.own_loops(sum)?;
-    let (depth, kept): (Vec<Loop>, Vec<Loop>) =
-        own.into_iter().partition(|&each| schedule.is_reduced(sum, each));
-    let (Some((&four, depth)), Some((&lanes, tile))) = (depth.split_last(), kept.split_last())
-    else {
-        return no_dots();
-    };
-    let found = INSTRUCTIONS.iter().find(|&&(of, _)| schedule.extent(lanes) == Some(of));
-    let (Some(&(_, instruction)), Some(&first)) = (found, depth.first()) else { return no_dots() };
-    let order = [depth, tile, &[lanes, four]].concat();
-    schedule.reorder(&order)?;
-    let start = schedule.decompose_reduction(sum, first)?;
-    let of_start = schedule.own_loops(start)?;
-    if let Some((&lanes, tile)) = of_start.split_last() {
-        schedule.vectorize(lanes)?;
+/// The instructions of a processor for dot products of bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Dots(&'static [(i64, &'static str)]);
+
+impl Dots {
+    pub(crate) fn of(task: &Task) -> Option<Self> {
+        let lanes = if task.is_for_cpu() { task.machine().lanes() } else { 0 };
+        // Those for longer vectors than the target wants are left out.
+        INSTRUCTIONS.iter().find_map(|&(feature, all)| {
+            let first = all.iter().position(|&(sums, _)| sums <= lanes)?;
+            task.has_feature(feature).then_some(Self(&all[first..]))
+        })
+    }
+
+    /// Whether there is one for sixteen sums.
+    fn are_long(self) -> bool {
+        self.0.iter().any(|&(sums, _)| sums == LANES)
+    }
+
+    /// Whether vectors of so many sums have an instruction.
+    pub(crate) fn have(self, lanes: i64) -> bool {
+        self.0.iter().any(|&(sums, _)| sums == lanes)
+    }
+
+    /// The loops of a tile's sums: those of the depth outside, those of the tile written out inside, and they start before. The
+    /// innermost of the depth is written out as well, where it has some steps and no more than `taps`.
+    pub(crate) fn tile_of_sums(self, schedule: &mut Schedule, sum: Block, taps: i64) -> Result<()> {
+        let own = schedule.own_loops(sum)?;
+        let (depth, kept): (Vec<Loop>, Vec<Loop>) =
+            own.into_iter().partition(|&each| schedule.is_reduced(sum, each));
+        let (Some((&four, depth)), Some((&lanes, tile))) = (depth.split_last(), kept.split_last())
+        else {
+            return no_dots();
+        };
+        let Some(&first) = depth.first() else { return no_dots() };
+        let order = [depth, tile, &[lanes, four]].concat();
+        schedule.reorder(&order)?;
+        let start = schedule.decompose_reduction(sum, first)?;
+        let of_start = schedule.own_loops(start)?;
+        if let Some((&lanes, tile)) = of_start.split_last() {
+            schedule.vectorize(lanes)?;
+            tile.iter().try_for_each(|&each| schedule.unroll(each))?;
+        }
         tile.iter().try_for_each(|&each| schedule.unroll(each))?;
+        if let Some((&last, [_, ..])) = depth.split_last()
+            && schedule.extent(last).is_some_and(|steps| (2..=taps).contains(&steps))
+        {
+            schedule.unroll(last)?;
+        }
+        self.instead_of(schedule, lanes)
     }
-    tile.iter().try_for_each(|&each| schedule.unroll(each))?;
-    if let Some((&last, [_, ..])) = depth.split_last()
-        && schedule.extent(last).is_some_and(|steps| (2..=taps).contains(&steps))
-    {
-        schedule.unroll(last)?;
+
+    /// Computes a loop of sums by instructions: by one, or by several of the longest.
+    fn instead_of(self, schedule: &mut Schedule, lanes: Loop) -> Result<()> {
+        let extent = schedule.extent(lanes);
+        if let Some(&(_, one)) = self.0.iter().find(|&&(sums, _)| Some(sums) == extent) {
+            return schedule.tensorize(lanes, one);
+        }
+        let Some(&(sums, longest)) = self.0.first() else { return no_dots() };
+        let parts = schedule.split(lanes, &[None, Some(sums)], Tail::Perfect)?;
+        schedule.unroll(parts[0])?;
+        schedule.tensorize(parts[1], longest)
     }
-    schedule.tensorize(lanes, instruction)
 }
 
 fn on_threads(schedule: &mut Schedule, tiles: [Loop; 2], threads: i64) {

@@ -37,6 +37,24 @@ fn bytes_of_quarter(it: &mut Intrinsic) {
     it.llvm(&dots.code("llvm.x86.avx512.vpdpbusd.128", "i32", "i8"));
 }
 
+/// Eight sums, by processors without vectors of 512 bits: AVX-VNNI.
+#[rule(intrinsic, key = "x86.avxvnni.u8i8x8x4")]
+fn bytes_without_512(it: &mut Intrinsic) {
+    it.needs("x86_64", &["avxvnni"]);
+    let dots = Dots { dtypes: [DType::U8, DType::I8, DType::I32], lanes: 8, depth: 4 };
+    dots.describe(it);
+    it.llvm(&dots.code("llvm.x86.avx512.vpdpbusd.256", "i32", "i8"));
+}
+
+/// Four sums, by processors without vectors of 512 bits.
+#[rule(intrinsic, key = "x86.avxvnni.u8i8x4x4")]
+fn four_bytes_without_512(it: &mut Intrinsic) {
+    it.needs("x86_64", &["avxvnni"]);
+    let dots = Dots { dtypes: [DType::U8, DType::I8, DType::I32], lanes: 4, depth: 4 };
+    dots.describe(it);
+    it.llvm(&dots.code("llvm.x86.avx512.vpdpbusd.128", "i32", "i8"));
+}
+
 /// Sixteen sums of two products of bf16, which are rounded to f32 in an order of their own: AVX512-BF16.
 #[rule(intrinsic, key = "x86.avx512bf16.bf16x16x2")]
 fn short_floats(it: &mut Intrinsic) {
