@@ -16,12 +16,19 @@
 //! and give f32, unless `out_dtype` says otherwise. Calls of functions and tensor programs, choices and results
 //! stay f32, so signatures do; parameters that are named in `narrow_params` become narrow.
 //!
+//! Where `precision` is asked for the whole compilation, less is narrow on processors: their narrow floats become f32 in registers, so what
+//! computes much for each byte that it reads, as convolutions and products of many rows, would only lose by it. There a call is computed
+//! narrow whose rule of the facet `cost` says of it less than 8 operations for each byte, or has unknown sizes. `always` says otherwise.
+//!
 //! After P. Micikevicius et al., "Mixed Precision Training", 2018.
 
 use std::collections::{HashMap, HashSet};
 
 use tenon_plugin_api::prelude::*;
-use tenon_plugin_api::rule::{NarrowPrecision, Precision, Rules};
+use tenon_plugin_api::rule::{CostOf, NarrowPrecision, Precision, Rules};
+
+/// Operations that a core does in the time in which it reads a byte of memory.
+const OPERATIONS_PER_BYTE: i64 = 8;
 
 /// Computes in f16 or bf16 what gains by it, and keeps the rest in f32.
 #[pass(
@@ -32,7 +39,7 @@ use tenon_plugin_api::rule::{NarrowPrecision, Precision, Rules};
     phase = "optimize",
     requires = ["relax.Normalize"],
     before = ["relax.FoldConstant"],
-    asks = ["precision"],
+    asks = ["cost", "precision"],
     idempotent = true,
     tolerance = 0.05
 )]
@@ -53,6 +60,7 @@ fn to_mixed_precision(
     if out != "f32" && out != narrow {
         return Err(PassError::new(format!("`out_dtype` is f32 or {narrow}, not {out}")));
     }
+    let is_for_cpu = cx.target().str("kind").is_none_or(|kind| kind == "cpu");
     let body = func.view();
     let mut pass = Mixed {
         body,
@@ -60,6 +68,7 @@ fn to_mixed_precision(
         dtype: DType::from_name(narrow).unwrap_or(DType::F16),
         keeps_sums: out == "f32",
         rules: cx.rules(),
+        costs: (!options.precision.is_empty() && is_for_cpu).then(|| cx.rules()),
         said: said(&options),
         forms: HashMap::new(),
         sources: HashSet::new(),
@@ -131,6 +140,8 @@ struct Mixed<'a> {
     /// Whether products give f32.
     keeps_sums: bool,
     rules: Rules<NarrowPrecision>,
+    /// Where what computes much stays wide.
+    costs: Option<Rules<CostOf>>,
     said: HashMap<Symbol, Said>,
     /// For values of the function, their narrow form once there is one.
     forms: HashMap<Expr, Expr>,
@@ -172,12 +183,25 @@ impl Mixed<'_> {
     /// When a call of an operator is computed narrow: what the options say, else its rule.
     fn precision(&mut self, expr: Expr, op: Symbol) -> Result<Precision> {
         let by_rule = self.rules.precision(&mut self.rw, op, expr)?.unwrap_or(Precision::Never);
+        let computes_much = self.computes_much(expr, op)?;
         Ok(match (self.said.get(&op), by_rule) {
+            (None, Precision::Always { .. }) if computes_much => Precision::Never,
             (None, by_rule) => by_rule,
             (Some(Said::Always), Precision::Always { sums }) => Precision::Always { sums },
             (Some(Said::Always), _) => Precision::Always { sums: None },
             (Some(Said::Follow), _) => Precision::Follow,
             (Some(Said::Never), _) => Precision::Never,
+        })
+    }
+
+    /// Whether a call takes as long narrow as wide, since it computes much for each byte.
+    fn computes_much(&mut self, expr: Expr, op: Symbol) -> Result<bool> {
+        let Some(costs) = &mut self.costs else { return Ok(false) };
+        let Some(cost) = costs.cost(&mut self.rw, op, expr)? else { return Ok(false) };
+        let known = |dim| self.body.terms().dim_value(dim);
+        Ok(match (known(cost.flops), known(cost.bytes)) {
+            (Some(flops), Some(bytes)) => flops / OPERATIONS_PER_BYTE >= bytes,
+            _ => false,
         })
     }
 
