@@ -155,6 +155,7 @@ fn input(case: &str, func: &Function, param: Expr) -> Tensor {
             DType::F32 => float(x).to_le_bytes().to_vec(),
             DType::F64 => (float(x) as f64).to_le_bytes().to_vec(),
             DType::F16 => half::f16::from_f32(float(x)).to_le_bytes().to_vec(),
+            DType::BF16 => half::bf16::from_f32(float(x)).to_le_bytes().to_vec(),
             _ => int(x).to_le_bytes()[..dtype.bits() as usize / 8].to_vec(),
         })
         .collect();

@@ -27,6 +27,7 @@ from fill import fill  # noqa: E402
 DTYPES = {
     "f64": np.float64, "f32": np.float32, "f16": np.float16, "i8": np.int8, "i16": np.int16, "i32": np.int32,
     "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "bool": np.bool_,
+    "bf16": ml_dtypes.bfloat16,
 }
 
 erf = np.vectorize(math.erf)
@@ -43,7 +44,7 @@ class In:
 
     def values(self, case):
         x = fill(f"{case}/{self.name}", self.shape)
-        kind = np.dtype(DTYPES[self.dtype]).kind
+        kind = "f" if self.dtype == "bf16" else np.dtype(DTYPES[self.dtype]).kind
         if kind == "b":
             return x > 0
         if kind == "f":
@@ -1261,6 +1262,22 @@ def byte_dots():
     family.write()
 
 
+def bf16_dots():
+    """Products of bf16, of which one lies in pairs of rows of 16 columns."""
+    family = Family("bf16_dots")
+
+    def product(x, w):
+        blocks, pairs, _, _ = w.shape
+        matrix = w.astype(np.float64).transpose(1, 3, 0, 2).reshape(pairs * 2, blocks * 16)
+        return (x.astype(np.float64) @ matrix).astype(np.float32)
+
+    for name, rows, depth, columns in ("one", 1, 8, 16), ("tile", 12, 16, 64), ("ragged", 7, 6, 20), ("wide", 5, 10, 48):
+        blocks = -(-columns // 16)
+        family.case(f"bf16_dots_{name}", "nn.bf16_dots", [In("bf16", rows, depth), In("bf16", blocks, depth // 2, 16, 2)],
+                    lambda x, w, columns=columns: product(x, w)[:, :columns], columns=columns)
+    family.write()
+
+
 def byte_conv():
     """Convolutions of bytes, plain and in blocks of quads of channels; what lies beyond the data is a number of its own."""
     family = Family("byte_conv")
@@ -1345,7 +1362,7 @@ def quantized():
 
 if __name__ == "__main__":
     makers = (elementwise, broadcast, conv, winograd, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits,
-              recurrence, image, conv3d, unpool, places, found, storage, byte_dots, byte_conv, quantized)
+              recurrence, image, conv3d, unpool, places, found, storage, byte_dots, bf16_dots, byte_conv, quantized)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()

@@ -22,7 +22,7 @@ pub(crate) use self::convolution::Channels;
 mod convolution;
 
 /// Columns that an instruction computes, and products in each.
-const LANES: i64 = 16;
+pub(crate) const LANES: i64 = 16;
 const DEPTH: i64 = 4;
 
 /// Computes products and convolutions of bytes by dot products, where the processor has instructions for them.
@@ -60,16 +60,17 @@ fn convert_to_dots(func: Function, _: &Module, cx: &PassContext) -> Result<Funct
 
 /// Whether there is `vpdpbusd` on vectors as long as the target wants them.
 pub(crate) fn has_dots(cx: &PassContext) -> bool {
-    let target = cx.target();
-    let Some(TermView::List(features)) = target.get("features") else { return false };
-    let has = |name: &str| {
-        features.iter().any(|&feature| cx.terms().view(feature) == TermView::Str(name))
-    };
-    match target.int("vector_bits") {
-        Some(512) => has("avx512vnni"),
-        Some(256) => has("avx512vnni") || has("avxvnni"),
+    match cx.target().int("vector_bits") {
+        Some(512) => has_feature(cx, "avx512vnni"),
+        Some(256) => has_feature(cx, "avx512vnni") || has_feature(cx, "avxvnni"),
         _ => false,
     }
+}
+
+/// Whether the processor has a feature.
+pub(crate) fn has_feature(cx: &PassContext, name: &str) -> bool {
+    let Some(TermView::List(features)) = cx.target().get("features") else { return false };
+    features.iter().any(|&feature| cx.terms().view(feature) == TermView::Str(name))
 }
 
 /// `(x - zero) w`, with bytes x and a constant w.
@@ -151,16 +152,25 @@ impl Product {
     fn packed(&self, rw: &mut Rewriter, [depth, columns]: [i64; 2]) -> Expr {
         let w = rw.apply_with("cast", &[self.weights], &[("dtype", "i8".into())]);
         let w = padded(rw, w, [depth - self.extents[0], columns - self.extents[1]]);
-        let shape = [depth / DEPTH, DEPTH, columns / LANES, LANES];
-        let shape = shape.map(|extent| rw.cx().dim(extent));
-        let w = rw.reshape(w, &shape);
-        let axes = AttrValue::from(rw.cx().int_list(&[2, 0, 3, 1]));
-        rw.apply_with("transpose", &[w], &[("axes", axes)])
+        packed(rw, w, [depth, columns], DEPTH)
     }
 }
 
+/// A matrix of whole steps and columns in so many rows together of 16 columns.
+pub(crate) fn packed(
+    rw: &mut Rewriter,
+    w: Expr,
+    [depth, columns]: [i64; 2],
+    together: i64,
+) -> Expr {
+    let shape = [depth / together, together, columns / LANES, LANES];
+    let shape = shape.map(|extent| rw.cx().dim(extent));
+    let w = rw.reshape(w, &shape);
+    rw.transpose(w, &[2, 0, 3, 1])
+}
+
 /// A matrix with so many rows and columns of zeros behind its own.
-fn padded(rw: &mut Rewriter, x: Expr, [rows, columns]: [i64; 2]) -> Expr {
+pub(crate) fn padded(rw: &mut Rewriter, x: Expr, [rows, columns]: [i64; 2]) -> Expr {
     if [rows, columns] == [0, 0] {
         return x;
     }
@@ -179,6 +189,6 @@ fn fits_bytes(rw: &mut Rewriter, expr: Expr) -> bool {
     constant.bytes.chunks(4).all(fits)
 }
 
-fn rounded_up(value: i64, multiple: i64) -> i64 {
+pub(crate) fn rounded_up(value: i64, multiple: i64) -> i64 {
     (value + multiple - 1) / multiple * multiple
 }

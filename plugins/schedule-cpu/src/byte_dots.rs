@@ -17,17 +17,22 @@ use tenon_schedule::{Block, Loop, Refusal, Result, Schedule, Tail, Task};
 use crate::inlining;
 use crate::product::cut_off;
 
-/// Instructions by how many sums they have, of processors with vectors of 512 bits, and of those with 256.
-const INSTRUCTIONS: [(&str, &[(i64, &str)]); 2] = [
+/// Instructions by how many sums they have.
+type BySums = &'static [(i64, &'static str)];
+
+/// Instructions by how many products they add and how many sums they have, longest first, and the features that they need.
+const INSTRUCTIONS: [(&str, i64, BySums); 3] = [
     (
         "avx512vnni",
+        4,
         &[
             (16, "x86.avx512vnni.u8i8x16x4"),
             (8, "x86.avx512vnni.u8i8x8x4"),
             (4, "x86.avx512vnni.u8i8x4x4"),
         ],
     ),
-    ("avxvnni", &[(8, "x86.avxvnni.u8i8x8x4"), (4, "x86.avxvnni.u8i8x4x4")]),
+    ("avxvnni", 4, &[(8, "x86.avxvnni.u8i8x8x4"), (4, "x86.avxvnni.u8i8x4x4")]),
+    ("avx512bf16", 2, &[(16, "x86.avx512bf16.bf16x16x2")]),
 ];
 /// Columns that lie together in the packed matrix.
 const LANES: i64 = 16;
@@ -41,8 +46,10 @@ const STEPS: i64 = 4;
 /// Tiles of rows by vectors of 16 columns.
 #[rule(schedule, key = "any", benefit = 8)]
 fn byte_dots(task: &mut Task) -> Result<()> {
-    let Some(dots) = Dots::of(task) else { return no_dots() };
     let threads = task.machine().threads;
+    let anchor = task.schedule.anchor()?;
+    let Some(&last) = task.schedule.loops(anchor)?.last() else { return no_dots() };
+    let Some(dots) = Dots::of(task, task.schedule.extent(last)) else { return no_dots() };
     let [high, sums] = if dots.are_long() { TILE } else { SMALL_TILE };
     let schedule = &mut task.schedule;
     if schedule.has_loose_statements() {
@@ -55,8 +62,8 @@ fn byte_dots(task: &mut Task) -> Result<()> {
     if first != sum || !schedule.has_init(sum) || schedule.consumers(sum)? != [out] {
         return no_dots();
     }
-    let &[_, _, lanes, _, four] = schedule.loops(sum)?.as_slice() else { return no_dots() };
-    if [lanes, four].map(|each| schedule.extent(each)) != [Some(LANES), Some(4)] {
+    let &[_, _, lanes, _, _] = schedule.loops(sum)?.as_slice() else { return no_dots() };
+    if schedule.extent(lanes) != Some(LANES) {
         return no_dots();
     }
     let &[rows, columns] = schedule.loops(out)?.as_slice() else { return no_dots() };
@@ -109,17 +116,19 @@ fn in_tiles(
     Ok(())
 }
 
-/// The instructions of a processor for dot products of bytes.
+/// The instructions of a processor for dot products of bytes, or of pairs of bf16.
 #[derive(Clone, Copy)]
-pub(crate) struct Dots(&'static [(i64, &'static str)]);
+pub(crate) struct Dots(BySums);
 
 impl Dots {
-    pub(crate) fn of(task: &Task) -> Option<Self> {
+    /// Those that add so many products.
+    pub(crate) fn of(task: &Task, products: Option<i64>) -> Option<Self> {
         let lanes = if task.is_for_cpu() { task.machine().lanes() } else { 0 };
         // Those for longer vectors than the target wants are left out.
-        INSTRUCTIONS.iter().find_map(|&(feature, all)| {
+        INSTRUCTIONS.iter().find_map(|&(feature, depth, all)| {
             let first = all.iter().position(|&(sums, _)| sums <= lanes)?;
-            task.has_feature(feature).then_some(Self(&all[first..]))
+            let is_at_hand = products == Some(depth) && task.has_feature(feature);
+            is_at_hand.then_some(Self(&all[first..]))
         })
     }
 

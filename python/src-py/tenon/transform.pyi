@@ -117,6 +117,13 @@ def ConvertLayout(*, desired_layouts: list[str] = []) -> Pass:
 def ConvertToDots() -> Pass:
     """Computes products and convolutions of bytes by dot products, where the processor has instructions for them."""
 
+def ConvertToShortDots(*, precision: str = '') -> Pass:
+    """Computes products with constant matrices in bf16 by dot products, where these are fast.
+
+    Args:
+        precision: the floats that are asked for the whole compilation: with bf16 products are computed so
+    """
+
 def ConvertToWinograd() -> Pass:
     """Computes convolutions of 3x3 taps by Winograd's algorithm, where that is faster."""
 

@@ -26,30 +26,7 @@ pub struct ByteDots {
 
 impl Operator for ByteDots {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
-        let (x, w) = (cx.tensor_of_rank(0, 2)?, cx.tensor_of_rank(1, 4)?);
-        for (index, (found, expected)) in
-            [(x.dtype, DType::U8), (w.dtype, DType::I8)].into_iter().enumerate()
-        {
-            if found != expected {
-                let expected = expected.to_string();
-                return Err(OpError::WrongDType { index, expected, found });
-            }
-        }
-        let (Some(&[rows, depth]), Some(&[blocks, quads, lanes, four])) = (x.dims, w.dims) else {
-            return Ok(cx.tensor_type(DType::I32, None));
-        };
-        let needed = cx.dim_mul(quads, cx.dim(DEPTH));
-        for (have, want) in [(depth, needed), (lanes, cx.dim(LANES)), (four, cx.dim(DEPTH))] {
-            if cx.is_different(have, want) {
-                return Err(cx.mismatch("the depths of the matrices", &[have], &[want]));
-            }
-        }
-        let fits =
-            |blocks: i64| (blocks - 1) * LANES < self.columns && self.columns <= blocks * LANES;
-        if cx.value(blocks).is_some_and(|blocks| !fits(blocks)) {
-            return cx.bad_attr("columns", self.columns, "the last block of 16 has some of them");
-        }
-        Ok(cx.tensor_type(DType::I32, Some(&[rows, cx.dim(self.columns)])))
+        packed_product(cx, [DType::U8, DType::I8, DType::I32], DEPTH, self.columns)
     }
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
@@ -72,16 +49,54 @@ impl Operator for ByteDots {
     }
 }
 
+/// The type of a product of elements of two types, whose sums have the third, with a matrix that is packed by so many rows of
+/// 16 columns.
+pub(super) fn packed_product(
+    cx: &InferCx<'_>,
+    dtypes: [DType; 3],
+    together: i64,
+    columns: i64,
+) -> Result<Type> {
+    let (x, w) = (cx.tensor_of_rank(0, 2)?, cx.tensor_of_rank(1, 4)?);
+    for (index, (found, expected)) in
+        [(x.dtype, dtypes[0]), (w.dtype, dtypes[1])].into_iter().enumerate()
+    {
+        if found != expected {
+            let expected = expected.to_string();
+            return Err(OpError::WrongDType { index, expected, found });
+        }
+    }
+    let (Some(&[rows, depth]), Some(&[blocks, steps, lanes, few])) = (x.dims, w.dims) else {
+        return Ok(cx.tensor_type(dtypes[2], None));
+    };
+    let needed = cx.dim_mul(steps, cx.dim(together));
+    for (have, want) in [(depth, needed), (lanes, cx.dim(LANES)), (few, cx.dim(together))] {
+        if cx.is_different(have, want) {
+            return Err(cx.mismatch("the depths of the matrices", &[have], &[want]));
+        }
+    }
+    let fits = |blocks: i64| (blocks - 1) * LANES < columns && columns <= blocks * LANES;
+    if cx.value(blocks).is_some_and(|blocks| !fits(blocks)) {
+        return cx.bad_attr("columns", columns, "the last block of 16 has some of them");
+    }
+    Ok(cx.tensor_type(dtypes[2], Some(&[rows, cx.dim(columns)])))
+}
+
 /// Sums of quads, by blocks of columns; then each at its place.
 #[rule(compute)]
 fn program(_: &ByteDots, program: &mut Program) {
+    sums_of(program, DType::I32, DEPTH);
+}
+
+/// The program of such a product.
+pub(super) fn sums_of(program: &Program, dtype: DType, together: i64) {
     let (x, w, out) = (program.input(0), program.input(1), program.output(0));
-    let (rows, blocks, quads) = (out.shape()[0], w.shape()[0], w.shape()[1]);
-    let [lanes, four] = [LANES, DEPTH].map(|extent| program.cx().dim(extent));
+    let (rows, blocks, steps) = (out.shape()[0], w.shape()[0], w.shape()[1]);
+    let [lanes, few] = [LANES, together].map(|extent| program.cx().dim(extent));
     let kept = [rows, blocks, lanes];
-    let sums = program.reduce("acc", Reducer::Sum, DType::I32, &kept, &[quads, four], |i, r| {
-        let left = x.at(&[i[0], r[0] * DEPTH + r[1]]).cast(DType::I32);
-        left * w.at(&[i[1], r[0], i[2], r[1]]).cast(DType::I32)
+    let sums = program.reduce("acc", Reducer::Sum, dtype, &kept, &[steps, few], |i, r| {
+        let left = x.at(&[i[0], r[0] * together + r[1]]).cast(dtype);
+        left * w.at(&[i[1], r[0], i[2], r[1]]).cast(dtype)
     });
     program.set(&out, |i| sums.at(&[i[0], i[1] / LANES, i[1] % LANES]));
 }

@@ -1,5 +1,6 @@
 //! Products: of matrices, and of windows of data with kernels.
 
+pub mod bf16_dots;
 pub mod byte_conv2d;
 pub mod byte_dots;
 pub mod conv2d;

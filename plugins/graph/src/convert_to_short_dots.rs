@@ -1,0 +1,109 @@
+//! Computes products with constant matrices in bf16 by instructions for dot products, where that is asked for and they are fast.
+//!
+//! ```ir
+//! %y = matmul(%x, const(f32[64, 30], …))                                 %x: f32[m, 64]
+//!                        =>
+//! %w = transpose(reshape(nn.pad(cast(const) { dtype = "bf16" })))        packed in pairs of 16 columns
+//! %y = strided_slice(nn.bf16_dots(cast(%x) { dtype = "bf16" }, %w) { columns = 32 })
+//! ```
+//!
+//! `relax.ToMixedPrecision` leaves what computes much in f32 on processors. Where the instruction for pairs of bf16 takes as long as one
+//! multiply-add of f32, as on AMD's since Zen 4, such products take half the time by it; on Intel's it takes twice as long, so nothing is
+//! done there. Factors are rounded to bf16, their sums to f32, in the instruction's order, and numbers below the normal ones count as
+//! zero. It is done with `--precision bf16`, and never where floats are strict.
+
+use tenon_plugin_api::prelude::*;
+
+use crate::convert_to_dots::{LANES, has_feature, packed, padded, rounded_up};
+
+/// Products that an instruction adds in each column.
+const DEPTH: i64 = 2;
+
+/// Computes products with constant matrices in bf16 by dot products, where these are fast.
+#[pass(
+    name = "relax.ConvertToShortDots",
+    opt_level = 3,
+    phase = "optimize",
+    after = ["relax.FoldScaleAxis", "relax.RunCodegen", "relax.ToMixedPrecision"],
+    before = ["relax.AlterOpLayout"],
+    requires = ["relax.FoldConstant"],
+    tolerance = 0.05
+)]
+fn convert_to_short_dots(
+    func: Function,
+    _: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Function> {
+    if options.precision != "bf16" || cx.keeps_floats() || !has_fast_dots(cx) {
+        return Ok(func);
+    }
+    let body = func.view();
+    let mut rw = func.edit();
+    for expr in body.post_order() {
+        let View::Call { callee, args, attrs } = body.view(expr) else { continue };
+        let (Some(op @ ("matmul" | "nn.dense")), &[x, w]) =
+            (body.op_name(callee), &args.to_vec()[..])
+        else {
+            continue;
+        };
+        let Some(is_in_columns) = is_in_columns(&rw, op, attrs) else { continue };
+        if let Some(made) = made(&mut rw, x, w, is_in_columns)
+            && rw.body().ty(made) == body.ty(expr)
+        {
+            rw.replace(expr, made);
+        }
+    }
+    rw.finish()
+}
+
+#[derive(Options)]
+struct Options {
+    /// the floats that are asked for the whole compilation: with bf16 products are computed so
+    #[option(default = "", one_of = ["", "f16", "bf16", "f32"])]
+    precision: String,
+}
+
+/// Whether there is `vdpbf16ps`, and it takes no longer than a multiply-add of as many f32.
+fn has_fast_dots(cx: &PassContext) -> bool {
+    let target = cx.target();
+    let is_fast = target.str("cpu").is_some_and(|cpu| cpu.starts_with("znver"));
+    is_fast && has_feature(cx, "avx512bf16") && target.int("vector_bits") == Some(512)
+}
+
+/// Whether the right matrix of a product lies column by column; none where it is no plain product.
+fn is_in_columns(rw: &Rewriter, op: &str, attrs: Attrs) -> Option<bool> {
+    let read = rw.terms().attrs(attrs);
+    let is_plain = read.bool("transpose_a") != Some(true)
+        && read.str("weight_layout").is_none_or(|layout| layout == "NK")
+        && read.int("units").is_none()
+        && read.str("out_dtype").is_none_or(str::is_empty);
+    is_plain.then(|| op == "nn.dense" || read.bool("transpose_b") == Some(true))
+}
+
+fn made(rw: &mut Rewriter, x: Expr, weights: Expr, is_in_columns: bool) -> Option<Expr> {
+    let (dtype, mut shape) = rw.tensor(x)?;
+    let &[first, second] = rw.extents(weights)?.as_slice() else { return None };
+    let is_f32 = dtype == DType::F32 && rw.tensor(weights)?.0 == DType::F32;
+    if !is_f32 || !rw.is_constant(weights) || shape.len() < 2 || first * second == 0 {
+        return None;
+    }
+    let [depth, columns] = if is_in_columns { [second, first] } else { [first, second] };
+    let whole = [rounded_up(depth, DEPTH), rounded_up(columns, LANES)];
+    let last = shape.len() - 1;
+    let rows = rw.cx().dim_product(&shape[..last]);
+    let matrix = [rows, rw.cx().dim(depth)];
+    let x = rw.in_dtype(x, DType::BF16);
+    let x = rw.reshape(x, &matrix);
+    let x = padded(rw, x, [0, whole[0] - depth]);
+    let weights = if is_in_columns { rw.transpose(weights, &[1, 0]) } else { weights };
+    let weights = rw.in_dtype(weights, DType::BF16);
+    let weights = padded(rw, weights, [whole[0] - depth, whole[1] - columns]);
+    let weights = packed(rw, weights, whole, DEPTH);
+    let mut y = rw.apply_with("nn.bf16_dots", &[x, weights], &[("columns", whole[1].into())]);
+    if whole[1] != columns {
+        y = rw.slice(y, 1, 0, columns);
+    }
+    shape[last] = rw.cx().dim(columns);
+    Some(rw.reshape(y, &shape))
+}
