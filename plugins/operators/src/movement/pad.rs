@@ -38,6 +38,10 @@ impl Operator for Pad {
         if !["constant", "edge", "reflect"].contains(&mode) {
             return cx.bad_attr("mode", mode, "it is constant, edge or reflect");
         }
+        let is_truth = self.value == 0.0 || self.value == 1.0;
+        if tensor.dtype == DType::BOOL && !is_truth {
+            return cx.bad_attr("value", self.value, "truth values are padded by 0 or 1");
+        }
         let Some(dims) = tensor.dims else { return cx.arg(0) };
         if width.len() != 2 * dims.len() {
             let reason = format!("two integers for each of {} dimensions are expected", dims.len());

@@ -18,6 +18,9 @@ pub struct Arange {
 
 impl Operator for Arange {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        if self.dtype == DType::BOOL {
+            return cx.bad_attr("dtype", self.dtype, "truth values are no numbers");
+        }
         match cx.shape(0)? {
             Some([_]) => Ok(cx.tensor_type(self.dtype, cx.shape(0)?)),
             _ => Err(cx.wrong_arg(0, "a shape of one dimension")),
