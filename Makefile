@@ -2,13 +2,14 @@
 # make test      run every test, the networks of the onnx wheel among them, and say how long each suite took
 # make bench     measure, with ONNX Runtime beside it where its wheel can be had
 # make bench-models  the networks and products of benches/README.md, ONNX Runtime and OpenVINO beside; MODELS="…" adds others
+# make fuzz-models  random models of many operators, on from where it was stopped: GRAPHS=N ends it after so many of each kind
 # make sanitize  look for undefined behaviour and races, with every tool that is at hand
 # make wheel     the package for Python in target/python, tried where there is nothing else
 # make build     the tenon binary and the plugins, optimized, in target/release
 # make lint      format, clippy, documentation: warnings are errors
 
 .DEFAULT_GOAL := build
-.PHONY: demo test bench bench-models sanitize wheel build lint setup models emulators
+.PHONY: demo test bench bench-models fuzz-models sanitize wheel build lint setup models emulators
 
 TENON := target/release/tenon
 
@@ -45,6 +46,9 @@ bench-models: build models
 	 then echo "Models are not measured: $$(cat .cache/models-unavailable)"; \
 	 else .cache/venv/bin/python benches/products.py .cache/products && \
 	   .cache/venv/bin/python benches/models.py -t 1,2 .cache/models/light_*.onnx .cache/products/*.onnx $(MODELS); fi
+
+fuzz-models: build models
+	@scripts/fuzz-models.sh $(GRAPHS)
 
 sanitize: setup
 	@scripts/sanitize.sh

@@ -2,8 +2,8 @@
 # Makes .cache/venv with the pinned onnx, onnxruntime and numpy of tests/models/requirements.txt, and what checks types.
 # Usage: scripts/setup-python.sh [--models] [--train] [--cuda] [--bench]
 #   --models   also put the networks that the model tests run into .cache/models (1.5 GB), onnx's node tests into
-#              .cache/onnx-nodes (20 MB), random models of one operator into .cache/onnx-random (15 MB), and models of
-#              one operator of com.microsoft into .cache/onnx-microsoft (1 MB)
+#              .cache/onnx-nodes (20 MB), random models of one operator into .cache/onnx-random (15 MB), of many into
+#              .cache/onnx-graphs (10 MB), and models of one operator of com.microsoft into .cache/onnx-microsoft (1 MB)
 #   --train    also install scikit-learn, to train the digits network
 #   --cuda     also install NVIDIA's assembler, which tests of the target nvptx ask
 #   --bench    also install OpenVINO, which benches/models.py runs beside Tenon
@@ -58,10 +58,11 @@ install_if_there() { # FILE MODULE
   )
 }
 
-# Writes what a script of tests/onnx_nodes makes into a folder of the cache, unless this very script has done so.
-made() { # FOLDER SCRIPT WHAT
+# Writes what a script of tests/onnx_nodes makes into a folder of the cache, unless this very script has done so, with
+# the script that it imports.
+made() { # FOLDER SCRIPT WHAT [IMPORTED]
   local folder=.cache/$1 script=tests/onnx_nodes/$2 stamp
-  stamp=$folder/.made-$(cat tests/models/requirements.txt "$script" | sha256sum | cut -c1-16)
+  stamp=$folder/.made-$(cat tests/models/requirements.txt "$script" ${4:+tests/onnx_nodes/$4} | sha256sum | cut -c1-16)
   [ -e "$stamp" ] && return
   echo "setup: writing $3 to $folder"
   rm -rf "$folder"
@@ -92,6 +93,7 @@ if $models; then
   fi
   made onnx-nodes make_suite.py "onnx's node tests"
   made onnx-random make_random.py "random models of one operator"
+  made onnx-graphs make_graphs.py "random models of many operators" make_random.py
   made onnx-microsoft make_microsoft.py "models of com.microsoft"
 fi
 rm -f .cache/models-unavailable

@@ -1,10 +1,10 @@
-//! The node tests of onnx, models of one operator at random, and models of one operator of `com.microsoft`: each is imported as
-//! it is given, evaluated by the reference, compiled, and run.
+//! The node tests of onnx, models of one operator and of many at random, and models of one operator of `com.microsoft`: each is
+//! imported as it is given, evaluated by the reference, compiled, and run.
 //!
 //! The tests come out of the onnx wheel, what is right for the others out of ONNX Runtime
 //! (`scripts/setup-python.sh --models`); where that was not run they count as ignored. A trial holds the cases of one
 //! operator, so that the plugins and LLVM are loaded once for them. What a case that does not pass needs stands in
-//! `unsupported.txt`, `random_unsupported.txt` and `microsoft_unsupported.txt`, and how many there are of each kind. Where we
+//! `unsupported.txt`, `random_unsupported.txt`, `graphs_unsupported.txt` and `microsoft_unsupported.txt`, and how many there are of each kind. Where we
 //! and ONNX Runtime differ, `differences.txt` and `microsoft_differences.txt` say who is right, and `node_differences.txt` where
 //! we and onnx's own numbers do.
 
@@ -29,8 +29,12 @@ use unsupported::UnsupportedCases;
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let suites =
-        [("cases", "onnx-nodes"), ("random", "onnx-random"), ("microsoft", "onnx-microsoft")];
+    let suites = [
+        ("cases", "onnx-nodes"),
+        ("random", "onnx-random"),
+        ("graphs", "onnx-graphs"),
+        ("microsoft", "onnx-microsoft"),
+    ];
     let trials = match suites.iter().all(|(_, folder)| root.join(".cache").join(folder).exists()) {
         true => suites
             .into_iter()
@@ -68,6 +72,7 @@ impl Suite {
         let (folder, lists) = (root.join(".cache").join(folder), root.join("tests/onnx_nodes"));
         let (list, differences) = match kind {
             "random" => ("random_unsupported.txt", "differences.txt"),
+            "graphs" => ("graphs_unsupported.txt", "graphs_differences.txt"),
             "microsoft" => ("microsoft_unsupported.txt", "microsoft_differences.txt"),
             _ => ("unsupported.txt", "node_differences.txt"),
         };

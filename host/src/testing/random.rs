@@ -5,8 +5,11 @@
 //! All types are there and right, all indices are in bounds, and everything can be evaluated. The same
 //! seed gives the same module.
 
+mod calls;
 mod graph;
 mod prim;
+
+pub use calls::{Drawn, random_calls};
 
 use crate::ir::{AttrValue, Context, Cx, DType, Dim, Module, Type};
 

@@ -1,0 +1,393 @@
+"""Draws models of many operators at random, with what is right for each value in them.
+
+Usage: make_graphs.py FOLDER [COUNT [SEED]]
+
+A model grows node by node. Operators and their attributes are drawn as make_random.py draws them, of one version of the
+operator set for the whole model; where a draw asks for data, a value of the model that is there takes the place of them,
+reshaped, cut, repeated or cast now and then. Each node is judged by itself, as in make_random.py, so a model may mix
+operators that ONNX Runtime has kernels for with others.
+
+A result need not be exact, and what is discontinuous must not hang on its last bits. So each value has two twins, which are
+computed of the twins of what it was computed of, and moved by some roundings in opposite directions. A node whose
+discrete results differ between them, or whose floats differ by much, is dropped. How far the twins of an output are
+apart says how far a result may be off.
+"""
+
+import os
+import sys
+import warnings
+import zlib
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper, shape_inference
+from onnx.reference import ReferenceEvaluator
+
+import make_random
+from make_random import BOOL, DRAWS, F32, HISTORY, Again, Draw
+
+warnings.filterwarnings("ignore")
+
+# Nodes of a model, at least and at most, those that adapt shapes not counted.
+FEWEST, MOST = 2, 14
+# Elements of a value, at most, and how large one may be.
+SIZE, LARGEST = 3000, 1e4
+OLDEST, NEWEST = 7, make_random.NEWEST
+# Roundings of a result that is not exact, relative to itself and to the largest.
+ROUNDINGS = {"e": 2.0**-9, "f": 2.0**-19, "d": 2.0**-40}
+# How far the twins of a value may be apart, relative to the largest.
+APART = {"e": 0.05, "f": 2e-3, "d": 2e-3}
+# What moves and compares numbers makes no others.
+EXACT = {"Abs", "Neg", "Sign", "Relu", "Ceil", "Floor", "Round", "Not", "And", "Or", "Xor", "Identity", "Max", "Min", "Where",
+         "Clip", "Concat", "Constant", "ConstantOfShape", "MaxPool", "GlobalMaxPool", "DepthToSpace", "SpaceToDepth",
+         "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "TopK", "Hardmax", "EyeLike", "ReverseSequence",
+         "OneHot", "Pad", "Range", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "Reshape", "Shape", "Size", "Slice", "Split",
+         "Squeeze", "Unsqueeze", "Tile", "Transpose", "Trilu", "Dropout"}
+# Operators whose integers are places, sizes or codes: values of the model that happen to fit would mean something else.
+OF_PLACES = {"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "OneHot", "Reshape", "Expand", "Tile", "Slice",
+             "Pad", "Range", "TopK", "Split", "Unsqueeze", "Squeeze", "ReverseSequence", "Col2Im", "MaxUnpool", "Trilu",
+             "CumSum", "CumProd", "Div", "Mod", "BitShift", "Pow", "RotaryEmbedding", "Attention", "MaxRoiPool",
+             "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", "LSTM", "GRU", "RNN", "Resize", "Upsample",
+             "ConstantOfShape", "CenterCropPad", "AffineGrid", "DFT", "STFT", "EyeLike", "RoiAlign", "LinearAttention"}
+# What is drawn, and how often: operators that carry data on, more than those with a bit of data of their own.
+OFTEN = {"Add", "Mul", "Sub", "MatMul", "Gemm", "Conv", "Relu", "Sigmoid", "Softmax", "Transpose", "Reshape", "Concat", "Slice",
+         "ReduceMean", "ReduceSum", "LayerNormalization", "Where", "Cast", "Split", "Gather", "Unsqueeze", "Squeeze", "Expand", "Pad"}
+OPS = sorted([*DRAWS, *(op for op in DRAWS if op in OFTEN), *(op for op in DRAWS if op in OFTEN)])
+
+
+# Where the reference is wrong, which differences.txt says as well.
+NOT_BY_REFERENCE = {"GlobalMaxPool", "LRN", "Gelu", "Attention", "RNN", "LSTM", "GRU", "Hardmax"}
+
+
+class Known:
+    """A value of the model, its twins, and whether it is a constant."""
+
+    def __init__(self, name, value, twins=None, is_constant=False):
+        self.name, self.value, self.is_constant = name, value, is_constant
+        self.twins = twins or [value, value]
+
+    def is_tame(self):
+        if self.value.dtype.kind not in "fiub" or not 0 < self.value.size <= SIZE:
+            return False
+        if self.value.dtype == BOOL:
+            return True
+        return bool(np.isfinite(self.value).all() and (np.abs(self.value.astype("float64")) <= LARGEST).all())
+
+
+class Graph:
+    """A model that grows."""
+
+    def __init__(self, rng):
+        self.rng, self.version = rng, int(rng.integers(OLDEST, NEWEST + 1))
+        self.values, self.given, self.weights, self.nodes, self.read = [], [], [], [], set()
+
+    def since(self, op):
+        """The operator as this version has it; none where it is not there, or deprecated."""
+        fitting = [schema for schema in HISTORY[op] if schema.since_version <= self.version]
+        newest = max(fitting, key=lambda schema: schema.since_version, default=None)
+        return None if newest is None or newest.deprecated else newest
+
+    def grow(self):
+        """Adds a node; Again where this draw makes no sense."""
+        op = OPS[int(self.rng.integers(len(OPS)))]
+        if self.since(op) is None:
+            raise Again
+        draw = GraphDraw(self, op)
+        DRAWS[op][0](draw)
+        if draw.unnamed or draw.judge == "reference" or is_judged_wrongly(draw):
+            raise Again
+        names = ["" if known is None else known.name for known in draw.known]
+        while names and not names[-1]:
+            names.pop()
+        count = len(self.values)
+        outputs = [f"{op.lower()}{count + number}" for number in range(draw.outputs)]
+        node = helper.make_node(op, names, outputs, name=f"{op}_{len(self.nodes)}", **draw.attrs)
+        fresh = [known for known in draw.known if known is not None]
+        self.take(node, fresh)
+
+    def take(self, node, inputs):
+        """Judges a node and keeps what it gives; Again where it is not fit for a model."""
+        results = evaluated(node, inputs, self.version, self.rng)
+        for name, value, twins in results:
+            if value.dtype.kind not in "fiub":
+                raise Again
+            known = Known(name, value, twins)
+            if value.size == 0 or not known.is_tame() or not is_steady(known):
+                raise Again
+        self.nodes.append(node)
+        for known in inputs:
+            self.read.add(known.name)
+            if known.name not in {other.name for other in self.everything()}:
+                (self.weights if known.is_constant else self.given).append(known)
+        self.values.extend(Known(*result) for result in results)
+
+    def everything(self):
+        return [*self.given, *self.weights, *self.values]
+
+
+class GraphDraw(Draw):
+    """A node that is being drawn, of values of the model where some fit."""
+
+    def __init__(self, graph, op):
+        self.graph, self.rng, self.op = graph, graph.rng, op
+        self.attrs, self.inputs, self.outputs = {}, [], 1
+        self.known, self.is_special = [], False
+        self.version = graph.version
+
+    def pick(self, options):
+        types = [known.value.dtype for known in self.graph.values[-6:]]
+        if len(options) and isinstance(options[0], np.dtype):
+            fitting = [option for option in options if option in types]
+            if fitting and self.chance(0.85):
+                return fitting[int(self.rng.integers(len(fitting)))]
+            floats = [option for option in options if option == F32]
+            if floats and self.chance(0.5):
+                return F32
+        return super().pick(options)
+
+    def extent(self, zero=0.04):
+        return super().extent(0)
+
+    def shape(self, low=0, high=5, most=700, zero=0.04):
+        shapes = [known.value.shape for known in self.graph.values[-6:]]
+        shapes = [shape for shape in shapes if low <= len(shape) <= high and np.prod(shape) <= max(most, 700)]
+        if shapes and self.chance(0.85):
+            return tuple(int(extent) for extent in shapes[int(self.rng.integers(len(shapes)))])
+        return super().shape(low, high, most, 0)
+
+    def give(self, value, constant=0.15):
+        super().give(value, constant)
+        value, is_constant = self.inputs[-1]
+        self.known.append(None if value is None else self.found(np.asarray(value), is_constant))
+
+    def found(self, value, is_constant):
+        """A value of the model in the place of data, or the data."""
+        graph = self.graph
+        is_free = self.op not in OF_PLACES or value.dtype.kind == "f" and not is_constant and self.op != "OneHot"
+        is_number = value.dtype.kind == "f" and self.chance(0.3) or not is_constant
+        if is_free and is_number and value.size and self.chance(0.9):
+            same = [known for known in graph.values if known.value.dtype == value.dtype and known.value.shape == value.shape]
+            if same:
+                # The newest more often than others.
+                return same[-1] if self.chance(0.6) else same[int(self.rng.integers(len(same)))]
+            adapted = self.adapted(value)
+            if adapted is not None:
+                return adapted
+        inputs = [known for known in graph.given if known.value.dtype == value.dtype and known.value.shape == value.shape]
+        if is_free and inputs and not is_constant and self.chance(0.2):
+            return inputs[int(self.rng.integers(len(inputs)))]
+        kind = "w" if is_constant else "x"
+        name = f"{kind}{len(graph.nodes)}_{len(self.known)}"
+        return Known(name, value, is_constant=is_constant)
+
+    def adapted(self, value):
+        """A value of the model in another shape or type; none where none is near."""
+        graph, wanted = self.graph, tuple(value.shape)
+        recent = [known for known in graph.values[-8:] if known.value.dtype.kind in "fiub"]
+        if not recent or not self.chance(0.7):
+            return None
+        known = recent[int(self.rng.integers(len(recent)))]
+        pieces, base = [], f"adapt{len(graph.nodes)}_{len(self.known)}"
+
+        def node(op, source, *constants, **attrs):
+            weights = [Known(f"{base}_{len(pieces)}_{place}", np.asarray(weight), is_constant=True)
+                       for place, weight in enumerate(constants)]
+            name = f"{base}_v{len(pieces)}"
+            made = helper.make_node(op, [source.name, *(weight.name for weight in weights)], [name], name=name, **attrs)
+            results = evaluated(made, [source, *weights], graph.version, self.rng)
+            pieces.append((made, [source, *weights]))
+            return Known(*results[0])
+
+        if known.value.dtype != value.dtype:
+            if value.dtype == BOOL or known.value.dtype == BOOL and self.chance(0.5) or not has_place(known, value.dtype):
+                return None
+            known = node("Cast", known, to=helper.np_dtype_to_tensor_dtype(value.dtype))
+        have, want = known.value.size, value.size
+        if known.value.shape != wanted:
+            if have == want:
+                known = node("Reshape", known, np.array(wanted, np.int64))
+            elif have > want and graph.version >= 10:
+                known = node("Reshape", known, np.array([-1], np.int64))
+                step = self.int(1, have // want)
+                known = node("Slice", known, *(np.array([x], np.int64) for x in (0, min(have, want * step), 0, step)))
+                if known.value.size != want:
+                    return None
+                known = node("Reshape", known, np.array(wanted, np.int64))
+            elif graph.version >= 8 and all(a in (1, b) for a, b in zip(known.value.shape[::-1], wanted[::-1])) \
+                    and len(known.value.shape) <= len(wanted):
+                known = node("Expand", known, np.array(wanted, np.int64))
+            else:
+                return None
+        for made, inputs in pieces:
+            graph.take(made, inputs)
+        return next(found for found in graph.values if found.name == known.name) if pieces else known
+
+
+def is_judged_wrongly(draw):
+    """Whether ONNX Runtime is known to be wrong, or we to refuse: differences.txt and random_unsupported.txt say why."""
+    attrs = draw.attrs
+    is_same = attrs.get("auto_pad", "").startswith("SAME")
+    if draw.op in ("MaxPool", "AveragePool"):
+        return is_same and "dilations" in attrs
+    if draw.op == "ConvTranspose":
+        return is_same
+    if draw.op == "Col2Im":
+        return len(draw.inputs[1][0]) != 2
+    if draw.op == "Squeeze":
+        return len(draw.inputs) > 1 and draw.inputs[1][0] is not None and draw.inputs[1][0].size == 0
+    if draw.op == "Gemm":
+        return draw.inputs[0][0].dtype.kind in "iu" and not all(float(attrs.get(name, 1)).is_integer() for name in ("alpha", "beta"))
+    if draw.op == "Slice":
+        ends = draw.inputs[2][0] if len(draw.inputs) > 2 else attrs.get("ends", 0)
+        return ends is not None and np.abs(np.asarray(ends, "float64")).max(initial=0) > 2**30
+    return False
+
+
+def has_place(known, dtype):
+    """Whether all elements are numbers of a type, but for what is cut or rounded."""
+    value = known.value.astype("float64")
+    bounds = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
+    return bool(((value >= float(bounds.min)) & (value <= float(bounds.max))).all())
+
+
+def is_steady(known):
+    """Whether a value does not hang on roundings."""
+    value = known.value
+    if value.dtype.kind != "f":
+        return all(np.array_equal(value, twin) for twin in known.twins)
+    if not all(twin.shape == value.shape and np.isfinite(twin).all() for twin in known.twins):
+        return False
+    largest = max([1e-3, *np.abs(value.astype("float64")).reshape(-1)])
+    return apart(known) <= APART[value.dtype.char] * largest
+
+
+def apart(known):
+    value = known.value.astype("float64")
+    return max([0.0, *(float(np.abs(value - twin.astype("float64")).max(initial=0)) for twin in known.twins)])
+
+
+def evaluated(node, inputs, version, rng):
+    """The results of a node by name, each with its twins."""
+    info = helper.make_tensor_value_info
+    inputs = list({known.name: known for known in inputs}.values())
+    given = [info(known.name, helper.np_dtype_to_tensor_dtype(known.value.dtype), known.value.shape) for known in inputs]
+    # Sizes and axes that are constants stay such, since a kernel may ask for them.
+    weights = [numpy_helper.from_array(known.value, known.name) for known in inputs if known.is_constant]
+    names = [name for name in node.output if name]
+    graph = helper.make_graph([node], "one", [it for it, known in zip(given, inputs) if not known.is_constant],
+                              [onnx.ValueInfoProto(name=name) for name in names], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=10)
+    model = shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+    for output in model.graph.output:
+        if not output.type.tensor_type.elem_type:
+            output.type.CopyFrom(helper.make_tensor_type_proto(given[0].type.tensor_type.elem_type, None))
+        output.type.tensor_type.ClearField("shape")
+    run = runner(model)
+    # What divides by a deviation is moved by its own roundings too, where elements are alike.
+    shaken = lambda value, sign: value if "Normalization" not in node.op_type else moved(value, sign, rng, 2.0**-3)
+    feeds = [{known.name: value(known) for known in inputs if not known.is_constant}
+             for value in (lambda it: it.value, lambda it: shaken(it.twins[0], 1), lambda it: shaken(it.twins[1], -1))]
+    plain, up, down = ([np.asarray(value) for value in run(feed)] for feed in feeds)
+    results = []
+    for name, value, *twins in zip(names, plain, up, down):
+        if value.dtype.kind == "f" and node.op_type not in EXACT:
+            state = rng.bit_generator.state
+            for place, sign in enumerate((1, -1)):
+                rng.bit_generator.state = state
+                twins[place] = moved(twins[place], sign, rng)
+        results.append((name, value, twins))
+    return results
+
+
+def moved(value, sign, rng, part=1.0):
+    """A value that is off by some roundings, or a part of them."""
+    if value.dtype.kind != "f":
+        return value
+    scale = np.abs(value.astype("float64"))
+    step = part * ROUNDINGS[value.dtype.char] * (scale + scale.max(initial=0)) * rng.choice([-1.0, 1.0], value.shape)
+    return (value.astype("float64") + sign * step).astype(value.dtype)
+
+
+def runner(model):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+        return lambda feed: session.run(None, feed)
+    except Exception as error:
+        if "NOT_IMPLEMENTED" not in str(error):
+            raise Again from error
+    if model.graph.node[0].op_type in NOT_BY_REFERENCE:
+        raise Again
+    reference = ReferenceEvaluator(model)
+    return lambda feed: reference.run(None, feed)
+
+
+def drawn(seed, number):
+    """The model of that number."""
+    rng = np.random.default_rng([seed, number])
+    graph = Graph(rng)
+    wanted, tries = int(rng.integers(FEWEST, MOST + 1)), 0
+    while len(graph.nodes) < wanted and tries < 400:
+        tries += 1
+        before = [list(part) for part in (graph.values, graph.given, graph.weights, graph.nodes)]
+        read = set(graph.read)
+        try:
+            graph.grow()
+        except Exception:  # noqa: BLE001: whatever refuses a draw, the next one is made
+            graph.values, graph.given, graph.weights, graph.nodes = before
+            graph.read = read
+    return graph
+
+
+def outputs_of(graph):
+    """Values that nothing reads, and others now and then."""
+    return [known for known in graph.values if known.name not in graph.read or graph.rng.random() < 0.1]
+
+
+def model_of(graph, outputs):
+    typed = lambda known: helper.make_tensor_value_info(
+        known.name, helper.np_dtype_to_tensor_dtype(known.value.dtype), known.value.shape)
+    weights = [numpy_helper.from_array(known.value, known.name) for known in graph.weights]
+    made = helper.make_graph(graph.nodes, "random", [typed(known) for known in graph.given],
+                             [typed(known) for known in outputs], weights)
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", graph.version)], ir_version=10)
+    onnx.checker.check_model(model)
+    return model
+
+
+def tolerance(outputs):
+    """How far results may be off: relative to themselves, and besides."""
+    floats = [known for known in outputs if known.value.dtype.kind == "f"]
+    relative = max([1e-4, *({"e": 4e-3}.get(known.value.dtype.char, 1e-4) for known in floats)])
+    return relative, max([1e-6, *(4 * apart(known) for known in floats)])
+
+
+def save(place, graph, model, outputs):
+    os.makedirs(place)
+    make_random.write(os.path.join(place, "model.onnx"), model)
+    for kind, values in ("input", graph.given), ("output", outputs):
+        for index, known in enumerate(values):
+            path = os.path.join(place, f"{kind}_{index}.pb")
+            make_random.write(path, numpy_helper.from_array(known.value, known.name))
+    with open(os.path.join(place, "tolerance"), "w") as file:
+        file.write("{} {}\n".format(*tolerance(outputs)))
+
+
+def main():
+    folder = sys.argv[1]
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 200
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    nodes = 0
+    for number in range(count):
+        graph = drawn(seed, number)
+        outputs = outputs_of(graph)
+        save(os.path.join(folder, f"test_{number // 20:02}_{number:03}"), graph, model_of(graph, outputs), outputs)
+        nodes += len(graph.nodes)
+    print(f"{count} models of {nodes} nodes")
+
+
+if __name__ == "__main__":
+    main()
