@@ -3,13 +3,14 @@
 # make bench     measure, with ONNX Runtime beside it where its wheel can be had
 # make bench-models  the networks and products of benches/README.md, ONNX Runtime and OpenVINO beside; MODELS="…" adds others
 # make fuzz-models  random models of many operators, on from where it was stopped: GRAPHS=N ends it after so many of each kind
+# make export-models  small models of torch, torchvision and transformers, exported and compared with ONNX Runtime; PYTHON=… has them
 # make sanitize  look for undefined behaviour and races, with every tool that is at hand
 # make wheel     the package for Python in target/python, tried where there is nothing else
 # make build     the tenon binary and the plugins, optimized, in target/release
 # make lint      format, clippy, documentation: warnings are errors
 
 .DEFAULT_GOAL := build
-.PHONY: demo test bench bench-models fuzz-models sanitize wheel build lint setup models emulators
+.PHONY: demo test bench bench-models fuzz-models export-models sanitize wheel build lint setup models emulators
 
 TENON := target/release/tenon
 
@@ -49,6 +50,10 @@ bench-models: build models
 
 fuzz-models: build models
 	@scripts/fuzz-models.sh $(GRAPHS)
+
+PYTHON := python3
+export-models: build
+	@$(PYTHON) tests/exported/export_models.py $(TENON) .cache/exported $(MODELS)
 
 sanitize: setup
 	@scripts/sanitize.sh
