@@ -73,6 +73,35 @@ fn nodes_behind_others_are_listed_too() {
 }
 
 #[test]
+fn all_that_is_wrong_is_said_at_once_and_what_is_missing_behind_it() {
+    let model = model(17)
+        .input("x", FLOAT, &[N(2), N(3)])
+        .node("Add", &["x", "p"], &["a"], &[])
+        .node("Softmax", &["x"], &["b"], &[int("axis", 9)])
+        .node("RegexFullMatch", &["x"], &["r"], &[])
+        .node("Mul", &["a", "q"], &["c"], &[])
+        .node("Softmax", &["c"], &["y"], &[int("axis", 9)])
+        .output("y");
+    assert_eq!(
+        model.error(),
+        "`m.onnx` is not a valid model:\n  \
+         the Add that makes `a` reads `p`, which is not defined before it\n  \
+         the Mul that makes `c` reads `q`, which is not defined before it\n\
+         and it uses what is not supported:\n  \
+         Softmax (ai.onnx 17): `nn.softmax`: its attribute `axis` cannot be 9: there are 2 dimensions — once: the one \
+         that makes `b`\n  \
+         RegexFullMatch (ai.onnx 17) — once: the one that makes `r`"
+    );
+    // Only the first are told, whatever their number.
+    let many = (0..100_000).fold(self::model(17).input("x", FLOAT, &[N(2)]), |model, n| {
+        model.node("Add", &["x", "p"], &[&format!("y{n}")], &[])
+    });
+    let said = many.output("y7").error();
+    assert_eq!(said.lines().count(), 22, "{said}");
+    assert!(said.ends_with("\n  … and 99980 more"), "{said}");
+}
+
+#[test]
 fn an_output_that_nobody_reads_need_not_be_made() {
     let dropout = |model: Model| {
         model

@@ -213,7 +213,7 @@ impl<'m> Importer<'m> {
         self.builder.begin_node(name, NodeSource::NONE);
         let broken = |problem: Problem| {
             let (node, reason) = ("the choice of what it computes".to_owned(), problem.text());
-            Stop::Graph(GraphProblem::Node { node, reason })
+            Stop::from(GraphProblem::Node { node, reason })
         };
         let number = self.case_number(cases).map_err(broken)?;
         let mut at_least = Vec::new();

@@ -287,7 +287,8 @@ impl<'m> Importer<'m> {
         problem: Problem,
     ) -> Result<Option<T>, Stop> {
         if let Problem::Invalid(reason) = problem {
-            return Err(GraphProblem::Node { node: describe(node), reason }.into());
+            self.problems.add_wrong(|| GraphProblem::Node { node: describe(node), reason });
+            return Ok(None);
         }
         match problem {
             Problem::NotConstant(_) => self.want(frame, node, Wanted::Sizes),

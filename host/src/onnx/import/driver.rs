@@ -224,6 +224,9 @@ impl<'m> Importer<'m> {
                 self.report_absent(value);
             }
         }
+        if let Some(wrong) = self.problems.take_wrong() {
+            return Err(Stop::Graph(wrong));
+        }
         if let Some(list) = std::mem::take(&mut self.problems).finish() {
             return Err(Stop::Unsupported(list.with_notes(&self.cx)));
         }

@@ -20,8 +20,8 @@ pub enum ImportError {
     #[error("`{}`: {cause}", path.display())]
     Tensor { path: PathBuf, cause: Box<TensorError> },
     /// The file is no graph.
-    #[error("`{}` is not a valid model: {problem}", path.display())]
-    Graph { path: PathBuf, problem: GraphProblem },
+    #[error("`{}` is not a valid model:{problems}", path.display())]
+    Graph { path: PathBuf, problems: WrongList },
     /// What the caller asks for does not fit the model.
     #[error("`{}`: {problem}", path.display())]
     Options { path: PathBuf, problem: OptionProblem },
@@ -89,7 +89,7 @@ fn known_text(what: &str, known: &[String]) -> String {
 /// What ends an import.
 #[derive(Debug)]
 pub(super) enum Stop {
-    Graph(GraphProblem),
+    Graph(WrongList),
     Options(OptionProblem),
     Tensor(Box<TensorError>),
     Unsupported(UnsupportedList),
@@ -101,7 +101,7 @@ impl Stop {
     pub(super) fn into_error(self, path: &Path) -> ImportError {
         let path = path.to_owned();
         match self {
-            Self::Graph(problem) => ImportError::Graph { path, problem },
+            Self::Graph(problems) => ImportError::Graph { path, problems },
             Self::Options(problem) => ImportError::Options { path, problem },
             Self::Tensor(cause) => ImportError::Tensor { path, cause },
             Self::Unsupported(list) => ImportError::Unsupported { path, list },
@@ -112,7 +112,9 @@ impl Stop {
 
 impl From<GraphProblem> for Stop {
     fn from(problem: GraphProblem) -> Self {
-        Self::Graph(problem)
+        let mut wrong = WrongList::default();
+        wrong.add(|| problem);
+        Self::Graph(wrong)
     }
 }
 
@@ -185,6 +187,44 @@ pub(super) fn unsupported_tensor(error: &TensorError) -> Option<String> {
     match &error.problem {
         TensorProblem::ElementType { name, .. } => Some(format!("the element type {name}")),
         _ => None,
+    }
+}
+
+/// What is wrong with a model.
+#[derive(Debug, Default)]
+pub struct WrongList {
+    /// In the order in which it was found: the first that were, and there is always one.
+    pub items: Vec<GraphProblem>,
+    /// How many more there are.
+    pub more: usize,
+    /// What has no translation besides.
+    pub unsupported: UnsupportedList,
+}
+
+impl WrongList {
+    pub(super) fn add(&mut self, problem: impl FnOnce() -> GraphProblem) {
+        const KEPT: usize = 20;
+        match self.items.len() < KEPT {
+            true => self.items.push(problem()),
+            false => self.more += 1,
+        }
+    }
+}
+
+/// One behind the colon, several below it.
+impl fmt::Display for WrongList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.items.as_slice() {
+            [only] => write!(f, " {only}")?,
+            all => all.iter().try_for_each(|problem| write!(f, "\n  {problem}"))?,
+        }
+        if self.more > 0 {
+            write!(f, "\n  … and {} more", self.more)?;
+        }
+        match self.unsupported.items.is_empty() {
+            true => Ok(()),
+            false => write!(f, "\nand it uses what is not supported:{}", self.unsupported),
+        }
     }
 }
 

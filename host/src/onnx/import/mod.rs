@@ -56,7 +56,9 @@ mod sweep;
 mod tensor;
 
 pub use driver::{ImportOptions, import, import_mapping, import_with_files};
-pub use error::{GraphProblem, ImportError, OptionProblem, Unsupported, UnsupportedList};
+pub use error::{
+    GraphProblem, ImportError, OptionProblem, Unsupported, UnsupportedList, WrongList,
+};
 
 /// The facet whose rules say what nodes become.
 const FACET: &str = "import.onnx";

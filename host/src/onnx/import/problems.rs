@@ -1,11 +1,11 @@
-//! Collects what has no translation.
+//! Collects what is wrong, and what has no translation.
 
 use std::collections::HashMap;
 
 use crate::io::quoted;
 use crate::onnx::proto::NodeProto;
 
-use super::{Unsupported, UnsupportedList};
+use super::{GraphProblem, Unsupported, UnsupportedList, WrongList};
 
 /// How many places are named for each thing that is not supported.
 const PLACES: usize = 3;
@@ -15,6 +15,7 @@ const PLACES: usize = 3;
 pub(super) struct Problems {
     list: UnsupportedList,
     positions: HashMap<Key, usize>,
+    wrong: WrongList,
 }
 
 type Key = (String, String, i64, Option<String>);
@@ -46,6 +47,21 @@ impl Problems {
         {
             item.nodes.push(place(node));
         }
+    }
+
+    /// Something that ONNX does not allow, which is said where there is still room for it.
+    pub(super) fn add_wrong(&mut self, problem: impl FnOnce() -> GraphProblem) {
+        self.wrong.add(problem);
+    }
+
+    /// All that is wrong, with what has no translation beside it; `None` when nothing is wrong.
+    pub(super) fn take_wrong(&mut self) -> Option<WrongList> {
+        let mut wrong = std::mem::take(&mut self.wrong);
+        if wrong.items.is_empty() {
+            return None;
+        }
+        wrong.unsupported = std::mem::take(&mut self.list);
+        Some(wrong)
     }
 
     /// Everything that was added, or `None`.

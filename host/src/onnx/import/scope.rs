@@ -155,29 +155,19 @@ impl<'m> Values<'m> {
         }
     }
 
-    /// The values that a node reads.
-    pub(super) fn inputs(
-        &self,
-        frame: &'m [NodeProto<'m>],
-        node: &'m NodeProto<'m>,
-    ) -> Result<Vec<Option<Value>>, GraphProblem> {
-        let read = |&name: &&'m str| match (name, self.get(name)) {
+    /// What a node reads by a name: nothing where none is given, and an error where none is defined.
+    pub(super) fn read(&self, name: &'m str) -> Result<Option<Value>, Undefined> {
+        match (name, self.get(name)) {
             ("", _) => Ok(None),
             (_, Some(value)) => Ok(Some(value)),
             (name, None) if self.left_out.contains(name) => Ok(None),
-            (name, None) => {
-                let is_later = frame.iter().any(|node| node.output.contains(&name));
-                let hint = match is_later {
-                    true => "; a later node defines it: the nodes are out of order, or in a circle",
-                    false => "",
-                };
-                let (node, name) = (describe(node), quoted(name));
-                Err(GraphProblem::NotDefined { node, name, hint })
-            }
-        };
-        node.input.iter().map(read).collect()
+            _ => Err(Undefined),
+        }
     }
 }
+
+/// Nothing defines a name.
+pub(super) struct Undefined;
 
 impl Definition<'_> {
     fn text(self) -> String {

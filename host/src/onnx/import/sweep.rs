@@ -56,7 +56,7 @@ impl<'m> Importer<'m> {
                 continue;
             };
             frame.next += 1;
-            let inputs = frame.values.inputs(frame.nodes, node)?;
+            let inputs = self.inputs_of(&frame, node);
             let given = attributes::resolve(node, &frame.attributes);
             let key = (standard_domain(node.domain), node.op_type, node.overload);
             if let Some(&function) = self.functions.get(&key) {
@@ -83,6 +83,26 @@ impl<'m> Importer<'m> {
                 }
             }
         }
+    }
+
+    /// The values that a node reads. What is not defined is wrong, and missing for all that follows.
+    fn inputs_of(&mut self, frame: &Frame<'m>, node: &'m NodeProto<'m>) -> Vec<Option<Value>> {
+        let read = |name: &&'m str| {
+            frame.values.read(name).unwrap_or_else(|_| {
+                self.problems.add_wrong(|| {
+                    let is_later = frame.nodes.iter().any(|node| node.output.contains(name));
+                    let hint = match is_later {
+                        true => {
+                            "; a later node defines it: the nodes are out of order, or in a circle"
+                        }
+                        false => "",
+                    };
+                    GraphProblem::NotDefined { node: describe(node), name: quoted(name), hint }
+                });
+                Some(self.builder.missing())
+            })
+        };
+        node.input.iter().map(read).collect()
     }
 
     /// The frame in which the function that `node` calls is expanded.
@@ -225,7 +245,8 @@ impl<'m> Importer<'m> {
             Err(problem) if reads_stand_in && !is_about_node(&problem) => return stand_ins(self),
             Err(problem) => match problem {
                 Problem::Invalid(reason) => {
-                    return Err(GraphProblem::Node { node: describe(node), reason }.into());
+                    self.problems.add_wrong(|| GraphProblem::Node { node: describe(node), reason });
+                    return stand_ins(self);
                 }
                 Problem::Tensor(error) => match unsupported_tensor(&error) {
                     Some(reason) => Some(reason),
