@@ -265,7 +265,10 @@ impl Program {
             Walk::Leave(_) => None,
         });
         match written.map(|buffer| (buffer, body.view(buffer))) {
-            Some((buffer, View::Buffer { name, .. })) if !self.outputs.contains(&buffer) => {
+            // Outputs are made one behind the other, in the order of their numbers.
+            Some((buffer, View::Buffer { name, .. }))
+                if self.outputs.binary_search(&buffer).is_err() =>
+            {
                 body.terms().str(name).to_owned()
             }
             _ => self.op.rsplit('.').next().unwrap_or(self.op).to_owned(),
