@@ -224,7 +224,8 @@ impl<'m> Importer<'m> {
                 self.report_absent(value);
             }
         }
-        if let Some(wrong) = self.problems.take_wrong() {
+        if let Some(mut wrong) = self.problems.take_wrong() {
+            wrong.unsupported = wrong.unsupported.with_notes(&self.cx);
             return Err(Stop::Graph(wrong));
         }
         if let Some(list) = std::mem::take(&mut self.problems).finish() {
