@@ -7,6 +7,8 @@
 
 #[path = "support/compiled.rs"]
 mod compiled;
+#[path = "support/evaluated.rs"]
+mod evaluated;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,12 +19,14 @@ use std::{env, fs};
 
 use half::f16;
 use libtest_mimic::{Arguments, Failed, Trial};
-use tenon_host::eval::{Evaluator, Tensor, Value};
+use tenon_host::eval::Tensor;
 use tenon_host::infer::infer_module;
 use tenon_host::ir::{Context, DType, Module, View};
 use tenon_host::reduce::reduce;
 use tenon_host::testing::{Drawn, random_calls};
 use tenon_host::text::{WeightsPolicy, print_module};
+
+use evaluated::evaluated;
 
 /// Graphs of a trial, and trials.
 const GRAPHS: u64 = 50;
@@ -224,16 +228,6 @@ fn ones(module: &Module) -> Option<Vec<Tensor>> {
         })
     };
     params.iter().enumerate().map(tensor).collect()
-}
-
-fn evaluated(module: &Module, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-    let arguments = inputs.iter().cloned().map(Value::Tensor).collect();
-    let result =
-        Evaluator::new(module).call("main", arguments).map_err(|error| error.to_string())?;
-    Ok(match &result {
-        Value::Tuple(tuple) => tuple.fields().iter().filter_map(Value::to_tensor).collect(),
-        other => other.to_tensor().into_iter().collect(),
-    })
 }
 
 /// How far a campaign is, in a file that is replaced as a whole.

@@ -6,7 +6,7 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
 use tenon_host::{
-    eval::{Evaluator, Tensor, Value},
+    eval::Tensor,
     io::Mapping,
     ir::{Bytes, Context, DType, Expr, Module, TermView, TypeView},
     onnx::import::{ImportError, ImportOptions, Unsupported, import},
@@ -16,6 +16,7 @@ use tenon_host::{
 
 use crate::compare::{Tolerance, compare};
 use crate::compiled;
+use crate::evaluated::evaluated;
 use crate::unsupported::{Lack, Stage};
 
 /// A test's folder and its data. The tests of sequences, maps and optional values come without.
@@ -124,7 +125,7 @@ impl Case {
     /// them is wrong.
     fn judge_module(&self, module: &Module) -> Result<Option<String>, Failure> {
         let inputs = self.inputs_of(module)?;
-        let evaluated = self.compare(evaluate(module, &inputs));
+        let evaluated = self.compare(evaluated(module, &inputs));
         let compiled = compiled::compile(module);
         let unsupported = compiled.as_ref().err().cloned();
         let compiled = match &compiled {
@@ -239,17 +240,6 @@ impl Case {
         }
         Ok(())
     }
-}
-
-/// What the reference evaluator makes of `main`.
-fn evaluate(module: &Module, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-    let arguments = inputs.iter().cloned().map(Value::Tensor).collect();
-    let result =
-        Evaluator::new(module).call("main", arguments).map_err(|error| error.to_string())?;
-    Ok(match &result {
-        Value::Tuple(tuple) => tuple.fields().iter().filter_map(Value::to_tensor).collect(),
-        other => other.to_tensor().into_iter().collect(),
-    })
 }
 
 /// A reason that many tests have in common: without the names of the nodes and inputs.

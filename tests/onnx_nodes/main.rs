@@ -13,6 +13,8 @@ mod compare;
 #[path = "../support/compiled.rs"]
 mod compiled;
 mod differences;
+#[path = "../support/evaluated.rs"]
+mod evaluated;
 mod unsupported;
 
 use std::collections::BTreeMap;

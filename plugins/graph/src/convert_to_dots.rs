@@ -117,14 +117,7 @@ impl Product {
         let matrix = [rows, rw.cx().dim(depth)];
         let (mut x, mut zero) = (self.x, self.zero);
         if self.is_signed {
-            let half = rw.number(DType::U8, 128.0)?;
-            x = rw.apply_with("reinterpret", &[x], &[("dtype", "u8".into())]);
-            x = rw.apply("bitwise_xor", &[x, half]);
-            let moved = rw.number(DType::I32, 128.0)?;
-            zero = Some(match zero {
-                Some(zero) => rw.apply("add", &[zero, moved]),
-                None => moved,
-            });
+            (x, zero) = without_sign(rw, x, zero)?;
         }
         let x = rw.reshape(x, &matrix);
         let x = padded(rw, x, [0, whole[0] - depth]);
@@ -191,4 +184,17 @@ fn fits_bytes(rw: &mut Rewriter, expr: Expr) -> bool {
 
 pub(crate) fn rounded_up(value: i64, multiple: i64) -> i64 {
     (value + multiple - 1) / multiple * multiple
+}
+
+/// Signed bytes as unsigned ones that are greater by 128, and what is zero among these.
+fn without_sign(rw: &mut Rewriter, x: Expr, zero: Option<Expr>) -> Option<(Expr, Option<Expr>)> {
+    let half = rw.number(DType::U8, 128.0)?;
+    let x = rw.apply_with("reinterpret", &[x], &[("dtype", "u8".into())]);
+    let x = rw.apply("bitwise_xor", &[x, half]);
+    let moved = rw.number(DType::I32, 128.0)?;
+    let zero = match zero {
+        Some(zero) => rw.apply("add", &[zero, moved]),
+        None => moved,
+    };
+    Some((x, Some(zero)))
 }

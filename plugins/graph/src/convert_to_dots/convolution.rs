@@ -12,7 +12,7 @@
 
 use tenon_plugin_api::prelude::*;
 
-use super::{DEPTH, LANES, fits_bytes, rounded_up};
+use super::{DEPTH, LANES, fits_bytes, rounded_up, without_sign};
 
 /// Channels of a convolution that dot products compute.
 pub(crate) struct Channels {
@@ -99,14 +99,7 @@ impl Bytes {
         }
         let mut zero = zero;
         if dtype == DType::I8 {
-            let half = rw.number(DType::U8, 128.0)?;
-            x = rw.apply_with("reinterpret", &[x], &[("dtype", "u8".into())]);
-            x = rw.apply("bitwise_xor", &[x, half]);
-            let moved = rw.number(DType::I32, 128.0)?;
-            zero = Some(match zero {
-                Some(zero) => rw.apply("add", &[zero, moved]),
-                None => moved,
-            });
+            (x, zero) = without_sign(rw, x, zero)?;
         }
         let beyond = match zero {
             Some(zero) if is_padded => rw.in_dtype(zero, DType::U8),
