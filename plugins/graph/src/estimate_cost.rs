@@ -14,6 +14,7 @@
 //! nothing were fused. A note tells the sums; where they are plain numbers they are attributes of the function as well, of
 //! the function as it was then.
 
+use std::collections::BTreeMap;
 use tenon_plugin_api::prelude::*;
 use tenon_plugin_api::rule::{Cost, CostOf, Rules};
 
@@ -33,7 +34,7 @@ fn estimate_cost(mut module: Module, cx: &PassContext) -> Result<Module> {
         let sums = Sums::of(&func, &mut rw, &mut rules, cx)?;
         cx.note(&format!("@{}: {}", cx.terms().str(name), sums.told(cx)));
         let mut attrs = func.attrs();
-        for (key, sum) in [("flops", sums.flops), ("bytes", sums.bytes)] {
+        for (key, sum) in [("flops", sums.flops.dim(cx)), ("bytes", sums.bytes.dim(cx))] {
             attrs = match cx.terms().dim_value(sum) {
                 Some(sum) => cx.with_attr(attrs, key, sum.into()),
                 None => cx.without_attr(attrs, key),
@@ -50,10 +51,33 @@ fn estimate_cost(mut module: Module, cx: &PassContext) -> Result<Module> {
     Ok(module)
 }
 
+/// A sum of many extents, which makes no term of its own for each: terms are never given back.
+#[derive(Default)]
+struct Sum {
+    number: i64,
+    /// How often each extent that is no plain number was added, and what the number could not hold.
+    others: BTreeMap<Dim, i64>,
+}
+
+impl Sum {
+    fn add(&mut self, cx: &PassContext, dim: Dim) {
+        match cx.terms().dim_value(dim).and_then(|value| self.number.checked_add(value)) {
+            Some(sum) => self.number = sum,
+            None => *self.others.entry(dim).or_default() += 1,
+        }
+    }
+
+    fn dim(&self, cx: &PassContext) -> Dim {
+        let add = |sum, (&dim, &times)| cx.dim_add(sum, cx.dim_mul(dim, cx.dim(times)));
+        self.others.iter().fold(cx.dim(self.number), add)
+    }
+}
+
 /// What the calls of a function cost together.
+#[derive(Default)]
 struct Sums {
-    flops: Dim,
-    bytes: Dim,
+    flops: Sum,
+    bytes: Sum,
     /// The call that does most, as far as numbers are known.
     most: Option<(i64, String)>,
     /// How many calls nobody knows the cost of, and what the first of them calls.
@@ -69,8 +93,7 @@ impl Sums {
         cx: &PassContext,
     ) -> Result<Self> {
         let body = func.view();
-        let (flops, bytes) = (cx.dim(0), cx.dim(0));
-        let mut sums = Self { flops, bytes, most: None, unknown: 0, first_unknown: String::new() };
+        let mut sums = Self::default();
         for expr in body.post_order() {
             let View::Call { callee, .. } = body.view(expr) else { continue };
             let (op, cost) = match body.view(callee) {
@@ -90,8 +113,8 @@ impl Sums {
             self.unknown += 1;
             return;
         };
-        self.flops = cx.dim_add(self.flops, cost.flops);
-        self.bytes = cx.dim_add(self.bytes, cost.bytes);
+        self.flops.add(cx, cost.flops);
+        self.bytes.add(cx, cost.bytes);
         if let Some(flops) = cx.terms().dim_value(cost.flops)
             && flops > self.most.as_ref().map_or(0, |(most, _)| *most)
         {
@@ -103,8 +126,8 @@ impl Sums {
         let terms = cx.terms();
         let mut text = format!(
             "{} operations, {} bytes read and written",
-            terms.dim_text(self.flops),
-            terms.dim_text(self.bytes)
+            terms.dim_text(self.flops.dim(cx)),
+            terms.dim_text(self.bytes.dim(cx))
         );
         if let Some((flops, op)) = &self.most {
             text.push_str(&format!("; at most {flops} operations in one call, of `{op}`"));
