@@ -215,7 +215,7 @@ impl Rewriter {
     /// Writes the bindings of `block`, a `let` of the function that is edited, anew: `rewrite` is given each in
     /// order, as whether its block is a dataflow block, variable and value, and binds what is to take its place. What
     /// it replaces on the way is replaced in the values behind, and in the result.
-    /// A `let` whose bindings stay as they were is left alone. What is built on the way came from where the binding did.
+    /// A `let` whose bindings stay as they were is left alone, one without any is its result. What is built on the way came from where the binding did.
     pub fn rewrite_bindings(
         &mut self,
         block: Expr,
@@ -244,8 +244,10 @@ impl Rewriter {
             rewrite(self, &mut list, is_dataflow, var, value)?;
         }
         self.source = outer;
-        if !list.iter().eq(old.iter().copied()) {
-            let result = self.body().resolve(result);
+        let result = self.body().resolve(result);
+        if list.is_empty() {
+            self.replace(block, result);
+        } else if !list.iter().eq(old.iter().copied()) {
             let ty = self.body().ty(block);
             let new = list.finish(self, result);
             self.set_type(new, ty);

@@ -1,9 +1,9 @@
 //! Evaluates what is known at compile time.
 //!
 //! ```ir
-//! %a = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))       %a = const(f32[2], [4, 6])
-//! %b = multiply(%x, %a)                                   =>   %b = multiply(%x, const(f32[2], [4, 6]))
-//! ret %b                                                       ret %b
+//! %a = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))       %b = multiply(%x, const(f32[2], [4, 6]))
+//! %b = multiply(%x, %a)                                   =>   ret %b
+//! ret %b
 //! ```
 //!
 //! An expression is constant if it is a constant tensor, a tuple of constants, or a variable bound to one.
@@ -17,11 +17,19 @@
 //! arguments, and calls whose result is much larger than their arguments,
 //! such as a broadcast, since they cost memory and save no work. A tensor that is filled from a shape alone
 //! is folded up to a limit of its own: it is how some models write down their weights.
+//!
+//! A variable that is bound to a constant goes, and with it what nobody reads any more: each link of a chain over weights
+//! is as large as the weights. An edit gives that back when it ends, so it ends when it has made enough, and the next goes on.
 
 use tenon_plugin_api::prelude::*;
 
 /// Results up to this size are folded whatever the size of the arguments.
 const SMALL: u64 = 1 << 16;
+
+/// Bytes of results after which an edit ends, and for each node of the function, so that the time of another sweep is
+/// little beside that of making them.
+const ENOUGH: u64 = 32 << 20;
+const ENOUGH_PER_NODE: u64 = 1 << 10;
 
 /// Evaluates calls whose arguments are all known at compile time.
 #[pass(
@@ -33,41 +41,23 @@ const SMALL: u64 = 1 << 16;
     until = "builtin"
 )]
 fn fold_constant(
-    func: Function,
+    mut func: Function,
     _: &Module,
     cx: &PassContext,
     options: Options,
 ) -> Result<Function> {
-    let body = func.view();
-    let binders = Binders::of(body);
-    let mut fold = Fold {
-        body,
-        rw: func.edit(),
-        cx,
-        options,
-        call_tir: cx.symbol("call_tir"),
-        shape_of: cx.symbol("shape_of"),
-        sizes: SideTable::new(body, None),
-        has_new_shape: false,
-    };
-    for expr in body.post_order() {
-        fold.sizes[expr] = fold.size_of_leaf(expr);
-        let mut rules = RULES.iter().filter(|(kind, _)| *kind == body.kind(expr));
-        let folded = rules.find_map(|(_, rule)| rule(&mut fold, expr));
-        if let Some(Folded { value, size }) = folded {
-            if cx.is_cancelled() {
-                return Err(PassError::cancelled());
-            }
-            fold.sizes[expr] = size;
-            fold.rw.replace(expr, value);
-        } else if body.kind(expr) == Kind::CALL {
-            fold.infer_anew(expr);
-        }
-        for var in binders.of_value(expr) {
-            fold.bind(var, expr);
+    let mut has_new_shape = false;
+    loop {
+        let mut fold = Fold::of(&func, cx, &options);
+        fold.has_new_shape = has_new_shape;
+        let is_done = fold.sweep()?;
+        fold.drop_bindings()?;
+        has_new_shape = fold.has_new_shape;
+        func = fold.rw.finish()?;
+        if is_done {
+            return Ok(func);
         }
     }
-    fold.rw.finish()
 }
 
 #[derive(Options)]
@@ -105,13 +95,17 @@ struct Fold<'a> {
     body: BodyView<'a>,
     rw: Rewriter,
     cx: &'a PassContext,
-    options: Options,
+    options: &'a Options,
     call_tir: Symbol,
     shape_of: Symbol,
     /// Bytes of a constant expression; `None` for any other.
     sizes: SideTable<Option<u64>>,
     /// Whether a shape whose rank was not known is known now.
     has_new_shape: bool,
+    /// Variables that nothing reads, since all read the constant.
+    gone: SideTable<bool>,
+    /// Bytes of what this edit has made.
+    made: u64,
 }
 
 fn field_of_tuple(fold: &mut Fold<'_>, expr: Expr) -> Option<Folded> {
@@ -138,6 +132,7 @@ fn value_of_call(fold: &mut Fold<'_>, expr: Expr) -> Option<Folded> {
     let sizes = sizes.filter(|_| !values.is_empty() && fold.cx.is_pure_op(op))?;
     let size = result_size(fold.body, expr).filter(|&size| size <= fold.limit(sizes))?;
     let value = fold.rw.evaluate(expr).ok()?;
+    fold.made += size;
     fold.has_new_shape |= is_unknown(fold.body, expr);
     Some(Folded { value, size: Some(size) })
 }
@@ -152,7 +147,51 @@ fn shape_of_tensor(fold: &mut Fold<'_>, expr: Expr) -> Option<Folded> {
     Some(Folded { value: fold.rw.shape(dims), size: Some(0) })
 }
 
-impl Fold<'_> {
+impl<'a> Fold<'a> {
+    fn of(func: &'a Function, cx: &'a PassContext, options: &'a Options) -> Self {
+        let body = func.view();
+        Self {
+            body,
+            rw: func.edit(),
+            cx,
+            options,
+            call_tir: cx.symbol("call_tir"),
+            shape_of: cx.symbol("shape_of"),
+            sizes: SideTable::new(body, None),
+            has_new_shape: false,
+            gone: SideTable::new(body, false),
+            made: 0,
+        }
+    }
+
+    /// Folds what is constant, from the beginning; false where enough was made before the end.
+    fn sweep(&mut self) -> Result<bool> {
+        let body = self.body;
+        let binders = Binders::of(body);
+        let enough = ENOUGH.max(ENOUGH_PER_NODE * body.len() as u64);
+        for expr in body.post_order() {
+            self.sizes[expr] = self.size_of_leaf(expr);
+            let mut rules = RULES.iter().filter(|(kind, _)| *kind == body.kind(expr));
+            let folded = rules.find_map(|(_, rule)| rule(self, expr));
+            if let Some(Folded { value, size }) = folded {
+                if self.cx.is_cancelled() {
+                    return Err(PassError::cancelled());
+                }
+                self.sizes[expr] = size;
+                self.rw.replace(expr, value);
+            } else if body.kind(expr) == Kind::CALL {
+                self.infer_anew(expr);
+            }
+            for var in binders.of_value(expr) {
+                self.bind(var, expr);
+            }
+            if self.made >= enough {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Bytes of what is constant by itself, or because what it is made of is.
     fn size_of_leaf(&self, expr: Expr) -> Option<u64> {
         match self.body.view(expr) {
@@ -187,7 +226,24 @@ impl Fold<'_> {
         if self.sizes[value].is_some() {
             let value = self.rw.body().resolve(value);
             self.rw.replace(var, value);
+            self.gone[var] = true;
         }
+    }
+
+    /// Leaves out the bindings that nothing reads any more.
+    fn drop_bindings(&mut self) -> Result<()> {
+        let body = self.body;
+        let blocks = body.post_order().filter(|&expr| body.kind(expr) == Kind::LET);
+        for block in blocks.collect::<Vec<_>>() {
+            let gone = &self.gone;
+            self.rw.rewrite_bindings(block, |_, list, is_dataflow, var, value| {
+                if !gone[var] {
+                    list.bind(is_dataflow, var, value);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 }
 
