@@ -11,7 +11,7 @@ use crate::external::ExternalError;
 use crate::infer::{KnownCalls, infer_expr};
 use crate::ir::{
     Attrs, Build, Constant, Context, Cx, Dim, Expr, Function, Kind, Module, Symbol, Transaction,
-    TransactionError, Type, flatten, normalize,
+    TransactionError, Type, View, flatten, normalize,
 };
 use crate::ops::OpError;
 use crate::registry::Reason;
@@ -119,7 +119,14 @@ pub(crate) fn evaluate(
     expr: Expr,
 ) -> Result<Expr, ServiceError> {
     let cx = transaction.cx();
-    let value = evaluate_expr(&cx, transaction.body(), transaction.constants(), module, expr)?;
+    let (body, constants) = (transaction.body(), transaction.constants());
+    let value = evaluate_expr(&cx, body, constants, module, expr)?;
+    // As a rule the result takes the place of what was read.
+    for operand in body.operands(expr).iter() {
+        if let View::Constant(constant) = body.view(operand) {
+            constants[constant.index as usize].data.unread();
+        }
+    }
     add_value(transaction, value)
 }
 

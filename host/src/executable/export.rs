@@ -146,7 +146,9 @@ impl Executable {
         if self.target.architecture().has_elf() {
             let arrays: Vec<ConstantArray<'_>> =
                 constants.map(|(symbol, bytes)| ConstantArray::new(symbol, bytes)).collect();
-            return Ok(write_constants(&self.target, &arrays, file)?);
+            write_constants(&self.target, &arrays, file)?;
+            self.constants.iter().for_each(|(_, constant)| constant.data.unread());
+            return Ok(());
         }
         let constants: Vec<(&str, &[u8])> = constants.collect();
         let how = Compilation { threads: 1, ..Compilation::default() };

@@ -16,7 +16,7 @@ use crate::io::{
     FileError, Outputs, WeightView, Weights, from_safetensors, is_stream, read_at_most,
     to_safetensors, write_weights,
 };
-use crate::ir::{Bytes, Constant, Context, Cx, Module, Symbol};
+use crate::ir::{Constant, Context, Cx, Module, Symbol};
 
 /// How often a text is read anew that others replace, with its weights, while it is read.
 const MOST_ATTEMPTS: usize = 16;
@@ -226,7 +226,7 @@ impl LoadWeight for WeightsFolder<'_> {
             .ok_or_else(|| format!("elements of type {} are not known", weight.dtype))?;
         let shape: Vec<i64> = weight.shape.iter().map(|&extent| extent as i64).collect();
         let ty = self.cx.static_tensor_type(dtype, &shape);
-        Ok(Constant { ty, name: Symbol(0), data: Bytes::new(weight.data.clone()) })
+        Ok(Constant { ty, name: Symbol(0), data: weight.data.clone().into() })
     }
 }
 

@@ -11,9 +11,13 @@ use std::{
     sync::Arc,
 };
 
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
+use tenon_plugin_api::ir::Bytes;
 
 use crate::io::{FileError, regular::open_regular};
+
+/// Slices of fewer bytes keep their pages: giving them back takes longer than they are worth.
+const LARGE: usize = 1 << 20;
 
 /// A whole file, readable as bytes.
 #[derive(Clone)]
@@ -107,6 +111,27 @@ impl MappedSlice {
     /// Where in the file it lies.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
+    }
+
+    /// Lets the system have the pages of a large slice, which would be kept in memory as long as the mapping is. Whoever
+    /// reads them again has them read from the file again.
+    pub fn unread(&self) {
+        if let Backing::Mapped(map) = &self.mapping.0.bytes
+            && self.range.len() >= LARGE
+        {
+            let (start, len) = (self.range.start, self.range.len());
+            // SAFETY: the mapping is of a file and never written, so a page that is dropped comes back as it was.
+            let advised =
+                unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, len) };
+            // Advice that is not taken costs memory, and nothing else.
+            drop(advised);
+        }
+    }
+}
+
+impl From<MappedSlice> for Bytes {
+    fn from(slice: MappedSlice) -> Self {
+        Self::with_unread(slice, MappedSlice::unread)
     }
 }
 

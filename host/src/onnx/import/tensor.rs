@@ -29,7 +29,7 @@ pub(super) fn constant_of(cx: &Cx, name: &str, data: TensorData) -> Result<Const
     let shape: Vec<i64> = data.dims.iter().map(|&dim| dim.cast_signed()).collect();
     let name = if name.is_empty() { Symbol(0) } else { cx.symbol(name) };
     let data = match data.bytes {
-        TensorBytes::Mapped(slice) => Bytes::new(slice),
+        TensorBytes::Mapped(slice) => slice.into(),
         TensorBytes::Owned(bytes) => Bytes::new(bytes),
     };
     Ok(Constant { ty: cx.static_tensor_type(dtype, &shape), name, data })
