@@ -5,19 +5,25 @@
 //! the seed that `TENON_SEED` says, and prints how many it were; the test alone does some hundreds of each.
 
 use std::panic::catch_unwind;
-use std::path::Path;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use tempfile::TempDir;
+use tenon_host::cache::{Cache, Key, KeyBuilder, Lookup};
 use tenon_host::diagnostics::Source;
 use tenon_host::infer::infer_module;
 use tenon_host::io::{Array, Mapping, Weights};
 use tenon_host::onnx::import::{ImportOptions, import};
 use tenon_host::registry::{Config, Manifest};
+use tenon_host::runtime::describe::describe;
 use tenon_host::testing::{Random, cx};
 use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
+use tenon_schedule::Script;
+use tenon_tuning::{Best, Database, Found, Keys, Line, digest};
 
 /// Files that a trial mangles.
 const FILES: u64 = 400;
@@ -42,6 +48,10 @@ const READERS: &[Reader] = &[
     Reader { name: "manifest", corpus: &[], read: manifest },
     Reader { name: "npy", corpus: &[], read: npy },
     Reader { name: "weights", corpus: &[], read: weights },
+    Reader { name: "trace", corpus: &[], read: trace },
+    Reader { name: "database", corpus: &[], read: database },
+    Reader { name: "cache", corpus: &[], read: cache_entry },
+    Reader { name: "library", corpus: &[], read: library },
 ];
 
 fn main() -> ExitCode {
@@ -122,6 +132,10 @@ fn made(name: &str) -> Vec<Vec<u8>> {
                         {\"record\":\"pass\",\"name\":\"acme.A\",\"kind\":\"function\",\"opt_level\":1,\"phase\":\"optimize\"}\n";
             vec![file.into()]
         }
+        "trace" => TRACES.iter().map(|trace| trace.as_bytes().to_vec()).collect(),
+        "database" => vec![lines(&["x", "y"]), lines(&["y"])],
+        "cache" => vec![fs::read(kept().0.join(ENTRY)).expect("it was kept")],
+        "library" => vec![compiled()],
         _ => Vec::new(),
     }
 }
@@ -135,6 +149,78 @@ fn array(dtype: &str) -> Vec<u8> {
     file.extend(header.bytes());
     file.extend([1; 48]);
     file
+}
+
+/// Traces with every kind of word that they have.
+const TRACES: [&str; 3] = [
+    "[acc, matmul] = blocks(); [i, j] = loops(matmul); [i_0, i_1, i_tail] = split(i, [_, 14], tail = cut); \
+     acc_tail = children(i_tail); reorder([j, i_0, i_1]); compute_at(acc, j); parallel(j)",
+    "b = block(\"relu\"); [i, j] = loops(b); x_shared = cache_read(b, \"x\", shared); i_j = fuse([i, j]); \
+     [i_j_0, i_j_1] = split(i_j, [_, 256]); bind(i_j_0, blockIdx_x); bind(i_j_1, threadIdx_x)",
+    "acc = anchor(); [a_pad, b_pad] = pad_einsum(acc, [1, 1, 16]); i = loops(acc); [i_0, i_1] = partition(i, [9])",
+];
+
+/// A tuning database of one program's schedules.
+fn lines(schedules: &[&str]) -> Vec<u8> {
+    let keys = keys();
+    let line = |schedule: &&str| {
+        let best = Best {
+            schedule: digest(schedule.as_bytes()),
+            op: "matmul".to_owned(),
+            rule: "acme::product".to_owned(),
+            knobs: [("rows".to_owned(), 6)].into(),
+            trace: TRACES[0].to_owned(),
+            ms: 1.5,
+            default_ms: 2.0,
+            judge: "evaluator".to_owned(),
+            cpu: "znver4".to_owned(),
+            tenon: "1.0.0".to_owned(),
+        };
+        let tried = Found::Tried { schedule: digest(b"other"), ms: 2.5 };
+        [Found::Best(best), tried].map(|found| Line::new(&keys, &digest(b"target"), found))
+    };
+    schedules.iter().flat_map(line).flat_map(|line| line.to_text().into_bytes()).collect()
+}
+
+fn keys() -> Keys {
+    Keys { program: digest(b"program"), anchor: digest(b"anchor"), sizes: digest(b"sizes") }
+}
+
+/// The file that says what an entry of a cache has.
+const ENTRY: &str = "entry.json";
+
+/// The one entry of a cache with its key, in a folder that stays until the process ends.
+fn kept() -> &'static (PathBuf, Cache, Key, TempDir) {
+    static KEPT: LazyLock<(PathBuf, Cache, Key, TempDir)> = LazyLock::new(|| {
+        let folder = tempfile::tempdir().expect("there is room");
+        let file = folder.path().join("input");
+        fs::write(&file, b"library").expect("there is room");
+        let place = folder.path().join("cache");
+        let cache = Cache::open(&place).expect("a cache opens");
+        let mut key = KeyBuilder::default();
+        key.text("model", "mangled");
+        let key = key.finish();
+        cache.keep(&key, std::slice::from_ref(&file), &[("k.so", &file)]).expect("it is kept");
+        let mut entries = fs::read_dir(&place).expect("it is a folder").flatten();
+        let entry = entries.find(|entry| entry.path().join(ENTRY).is_file()).expect("one entry");
+        (entry.path(), cache, key, folder)
+    });
+    &KEPT
+}
+
+/// A library of a small function, by the program as it was built.
+fn compiled() -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (model, library) = (folder.path().join("m.ir"), folder.path().join("m.so"));
+    fs::write(&model, "fn @main(%x: f32[2]) -> f32[2] {\n  %y = exp(%x)\n  ret %y\n}\n")
+        .expect("there is room");
+    let output = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/release/tenon"))
+        .arg("compile")
+        .args([&model, Path::new("-o"), &library])
+        .output()
+        .expect("the program starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    fs::read(&library).expect("it was written")
 }
 
 /// A file with some things changed.
@@ -248,4 +334,45 @@ fn weights(bytes: &[u8]) {
     let Ok(weights) = Weights::read(&file) else { return };
     let total: usize = weights.iter().map(|(_, weight)| weight.data.len()).sum();
     assert!(total <= bytes.len());
+}
+
+fn trace(bytes: &[u8]) {
+    if let Err(error) = String::from_utf8_lossy(bytes).parse::<Script>() {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+fn database(bytes: &[u8]) {
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n').count();
+    let database = Database::of(bytes.to_vec());
+    assert!(database.passed_over() <= lines);
+    let (keys, target) = (keys(), digest(b"target"));
+    if let Some((_, best)) = database.best(&keys, &target) {
+        assert!(best.ms.is_finite() && best.default_ms.is_finite());
+    }
+    assert!(database.found(&keys.program, &target).len() <= lines);
+}
+
+fn cache_entry(bytes: &[u8]) {
+    // One entry is written anew by one after the other.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (folder, cache, key, _) = kept();
+    // What is found to be damaged goes.
+    fs::create_dir_all(folder).expect("there is room");
+    fs::write(folder.join("k.so"), b"library").expect("there is room");
+    fs::write(folder.join(ENTRY), bytes).expect("there is room");
+    match cache.find(key) {
+        Lookup::Found(_) => {}
+        Lookup::Missing => {}
+        Lookup::Damaged(why) => assert!(!why.is_empty()),
+    }
+}
+
+fn library(bytes: &[u8]) {
+    let file = tempfile::NamedTempFile::new().expect("there is room");
+    fs::write(file.path(), bytes).expect("there is room");
+    if let Err(error) = describe(file.path()) {
+        assert!(!error.to_string().is_empty());
+    }
 }

@@ -16,10 +16,7 @@ impl Bytes {
 
     /// The same for an owner that has the bytes somewhere else as well, in a file, and is told by [`Bytes::unread`] that
     /// nobody may need them in memory for a while.
-    pub fn with_unread<O: AsRef<[u8]> + Send + Sync + 'static>(
-        owner: O,
-        unread: fn(&O),
-    ) -> Self {
+    pub fn with_unread<O: AsRef<[u8]> + Send + Sync + 'static>(owner: O, unread: fn(&O)) -> Self {
         Self(Arc::new(Owned { owner, unread }))
     }
 
