@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::border::{GeneratorError, ResultError, Run, program};
+use crate::border::{GeneratorError, ResultError, program};
 use crate::check::broken_part;
 use crate::eval::{EvalError, Value, evaluate_expr};
 use crate::external::ExternalError;
@@ -180,15 +180,16 @@ fn add_value(transaction: &mut Transaction, value: Value) -> Result<Expr, Servic
     done.pop().ok_or(ServiceError::NoValue)
 }
 
-/// The tensor program of an operator call.
+/// The tensor program of an operator call, for a target.
 pub(crate) fn legalize(
-    run: &Run,
+    cx: &Cx,
     op: Symbol,
     attrs: Attrs,
     args: &[Type],
     result: Type,
+    target: Attrs,
 ) -> Result<Arc<Function>, ServiceError> {
-    let name = run.cx.terms().str(op).to_owned();
-    let def = run.cx.operators().get(&name)?;
-    program(&run.cx, &def, args, attrs, result, run.target)
+    let name = cx.terms().str(op).to_owned();
+    let def = cx.operators().get(&name)?;
+    program(cx, &def, args, attrs, result, target)
 }

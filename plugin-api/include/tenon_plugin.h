@@ -557,6 +557,12 @@ typedef struct tenon_host_services {
   /* As `fail`, about `node` of a program that the pass made: it is what the message shows. `function`
    * stays the caller's. [any thread] Since 1.1. */
   void (*fail_in)(const tenon_run *run, uint32_t failure, tenon_str text, const tenon_function *function, uint32_t node);
+  /* What the code of a function is for, a dictionary term as `target` gives: what the function says
+   * itself, or what the module is compiled for. 0 when that is not known. [any thread] Since 1.1. */
+  uint32_t (*target_of)(const tenon_run *run, const tenon_function *function);
+  /* As `legalize`, where `target` is what the program is for, a dictionary term or 0. [any thread]
+   * Since 1.1. */
+  const tenon_function *(*legalize_for)(const tenon_run *run, uint32_t op, uint32_t attrs, tenon_ids args, uint32_t result, uint32_t target);
 } tenon_host_services;
 
 /* The code generators of a plugin. */
@@ -891,6 +897,8 @@ static const tenon_field tenon_host_services_layout[] = {
     TENON_FIELD(tenon_host_services, legalize, "const tenon_function *(const tenon_run *, uint32_t, uint32_t, tenon_ids, uint32_t)"),
     TENON_FIELD(tenon_host_services, parallel_for, "bool(const tenon_run *, uint64_t, tenon_item *, void *)"),
     TENON_FIELD(tenon_host_services, fail_in, "void(const tenon_run *, uint32_t, tenon_str, const tenon_function *, uint32_t)"),
+    TENON_FIELD(tenon_host_services, target_of, "uint32_t(const tenon_run *, const tenon_function *)"),
+    TENON_FIELD(tenon_host_services, legalize_for, "const tenon_function *(const tenon_run *, uint32_t, uint32_t, tenon_ids, uint32_t, uint32_t)"),
 };
 
 static const tenon_field tenon_codegen_table_layout[] = {
@@ -1091,7 +1099,7 @@ TENON_ASSERT(offsetof(tenon_host_ir, module_insert) == 192);
 TENON_ASSERT(offsetof(tenon_host_ir, module_remove) == 200);
 TENON_ASSERT(offsetof(tenon_host_ir, module_set_attrs) == 208);
 
-TENON_ASSERT(sizeof(tenon_host_services) == 96);
+TENON_ASSERT(sizeof(tenon_host_services) == 112);
 TENON_ASSERT(offsetof(tenon_host_services, size) == 0);
 TENON_ASSERT(offsetof(tenon_host_services, options) == 8);
 TENON_ASSERT(offsetof(tenon_host_services, target) == 16);
@@ -1104,6 +1112,8 @@ TENON_ASSERT(offsetof(tenon_host_services, evaluate) == 64);
 TENON_ASSERT(offsetof(tenon_host_services, legalize) == 72);
 TENON_ASSERT(offsetof(tenon_host_services, parallel_for) == 80);
 TENON_ASSERT(offsetof(tenon_host_services, fail_in) == 88);
+TENON_ASSERT(offsetof(tenon_host_services, target_of) == 96);
+TENON_ASSERT(offsetof(tenon_host_services, legalize_for) == 104);
 
 TENON_ASSERT(sizeof(tenon_codegen_table) == 40);
 TENON_ASSERT(offsetof(tenon_codegen_table, size) == 0);

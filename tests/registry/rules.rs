@@ -1,5 +1,5 @@
 //! Rules that run: whose comes first, and what one does that misbehaves. `plugin-api/examples/faulty.rs` has them, and `tiles.rs`
-//! intrinsics.
+//! intrinsics, and `targets.rs` what decides by the target.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("rules::one_that_misbehaves", one_that_misbehaves),
         Trial::test("rules::a_gradient_of_another_type", gradient_of_another_type),
         Trial::test("rules::intrinsics_that_are_wrong", wrong_intrinsics),
+        Trial::test("rules::each_function_has_a_target", each_function_has_a_target),
         Trial::test("rules::a_plugin_in_a_process_of_its_own", isolated),
     ]
 }
@@ -177,6 +178,48 @@ fn @main(%x: f32[4]) -> f32[4] {{
             return Err(format!("{name}: {}: {said}", output.status).into());
         }
         expect(said, &[wanted])?;
+    }
+    Ok(())
+}
+
+/// Two functions for two processors: rules of `compute`, and passes over functions and modules, see the target of each.
+fn each_function_has_a_target() -> Result<(), Failed> {
+    let text = "fn @narrow(%x: f32[64]) { target = \"x86-64-v3\" } {
+  %y = test.copied(%x)
+  ret %y
+}
+
+fn @plain(%x: f32[64], %y: f32[64]) {
+  %z = test.copied(%x)
+  ret %z
+}
+";
+    let house = House::of("libtargets.so", "all", "")?;
+    let after = |house: &House, pass: &str| {
+        let mut command = tenon();
+        command.args(["opt", "--target", "x86-64-v4", "--pipeline", pass]);
+        command.arg(house.file(text)?).arg("--registry").arg(house.registry());
+        let output = run(&mut command)?;
+        Ok::<_, Failed>(
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned(),
+        )
+    };
+    let made = after(&house, "relax.LegalizeOps")?;
+    let programs: Vec<&str> = made.split("private prim").skip(1).collect();
+    let is_wide: Vec<bool> = programs.iter().map(|text| text.contains("block \"wide\"")).collect();
+    let is_named: Vec<bool> =
+        programs.iter().map(|text| text.contains("target = \"x86-64-v3\"")).collect();
+    if (is_wide, is_named) != (vec![false, true], vec![true, false]) {
+        return Err(format!("one program for each target is expected in:\n{made}").into());
+    }
+    let alone = ["TellTargets", "TellTarget"]
+        .map(|pass| format!("[passes.\"test.{pass}\"]\nisolate = true\n"))
+        .concat();
+    for more in ["", &alone] {
+        let house = House::of("libtargets.so", "all", more)?;
+        let told = after(&house, "test.TellTargets")?;
+        expect(told, &["@narrow has 256 of 512", "@plain has 512 of 512"])?;
+        expect(after(&house, "test.TellTarget")?, &["one of 1, 256", "one of 2, 512"])?;
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use super::generators::{GeneratorError, Generators};
 use super::imports::Lent;
 use super::operators::Results;
 use crate::ir::{Cx, Function, Module, Rule, RuleReply};
+use crate::target::TargetsOfFunctions;
 
 /// What a plugin's calls refer to while one of its passes runs.
 pub struct Run {
@@ -19,8 +20,9 @@ pub struct Run {
     pub cx: Cx,
     /// The pass's options, defaults filled in.
     pub options: Attrs,
-    /// The target's description.
+    /// The target's description: of the function, where the pass is over one.
     pub target: Attrs,
+    targets: Arc<TargetsOfFunctions>,
     /// Set to ask the pass to stop.
     pub cancelled: Arc<AtomicBool>,
     generators: Option<Arc<dyn Generators>>,
@@ -121,10 +123,21 @@ impl PassFailure {
 impl Run {
     /// The state for a run.
     pub fn new(cx: Cx, options: Attrs, target: Attrs, cancelled: Arc<AtomicBool>) -> Self {
+        Self::of_module(cx, options, &Arc::new(TargetsOfFunctions::new(target)), cancelled)
+    }
+
+    /// The state for a run over a module whose functions are for these targets.
+    pub fn of_module(
+        cx: Cx,
+        options: Attrs,
+        targets: &Arc<TargetsOfFunctions>,
+        cancelled: Arc<AtomicBool>,
+    ) -> Self {
         Self {
             cx,
             options,
-            target,
+            target: targets.of_module(),
+            targets: targets.clone(),
             cancelled,
             generators: None,
             module: None,
@@ -171,10 +184,17 @@ impl Run {
         Self { edits_left: limit.map(AtomicU32::new), ..self }
     }
 
-    /// A run of the same pass over another function: nothing was reported or refused yet.
-    pub(crate) fn for_function(&self) -> Self {
-        let run = Self::new(self.cx.clone(), self.options, self.target, self.cancelled.clone());
+    /// What the code of a function is for: what it says itself, or what the module is compiled for.
+    pub fn target_of(&self, function: &Function) -> Attrs {
+        self.targets.of(&self.cx, function)
+    }
+
+    /// A run of the same pass over a function: nothing was reported or refused yet.
+    pub(crate) fn for_function(&self, function: &Function) -> Self {
+        let (cx, cancelled) = (self.cx.clone(), self.cancelled.clone());
+        let run = Self::of_module(cx, self.options, &self.targets, cancelled);
         Self {
+            target: self.target_of(function),
             generators: self.generators.clone(),
             module: self.module.clone(),
             asks: self.asks.clone(),

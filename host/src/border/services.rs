@@ -26,6 +26,14 @@ unsafe extern "C" fn target(run: *const RawRun) -> u32 {
     unsafe { call_of(run) }.map_or(0, |call| call.run.target.0)
 }
 
+unsafe extern "C" fn target_of(run: *const RawRun, function: *const RawFunction) -> u32 {
+    // SAFETY: see `mod.rs`.
+    match unsafe { (call_of(run), function_of(function)) } {
+        (Some(call), Some(function)) => call.run.target_of(&function).0,
+        _ => 0,
+    }
+}
+
 unsafe extern "C" fn report(run: *const RawRun, level: u32, text: RStr<'_>) {
     let level = match level {
         1 => ReportLevel::Error,
@@ -106,18 +114,33 @@ unsafe extern "C" fn legalize(
     result: u32,
 ) -> *const RawFunction {
     // SAFETY: see `mod.rs`.
+    let target = unsafe { target(run) };
+    // SAFETY: as above.
+    unsafe { legalize_for(run, op, attrs, args, result, target) }
+}
+
+unsafe extern "C" fn legalize_for(
+    run: *const RawRun,
+    op: u32,
+    attrs: u32,
+    args: RSlice<'_, u32>,
+    result: u32,
+    target: u32,
+) -> *const RawFunction {
+    // SAFETY: see `mod.rs`.
     let Some(call) = (unsafe { call_of(run) }) else { return std::ptr::null() };
     let args = read::slice(args);
     outcome(call, || {
         if !call.may_ask(COMPUTE) {
             return Err(ServiceError::NotDeclared(COMPUTE.to_owned()));
         }
-        let all = [op, attrs, result].into_iter().chain(args.iter().copied());
+        let all = [op, attrs, result, target].into_iter().chain(args.iter().copied());
         if let Some(missing) = all.into_iter().find(|&term| !has_term(&call.run.cx, term)) {
             return Err(ServiceError::NoTerm(missing));
         }
         let args: Vec<Type> = args.iter().map(|&ty| Type(ty)).collect();
-        services::legalize(&call.run, Symbol(op), Attrs(attrs), &args, Type(result))
+        let (op, attrs, target) = (Symbol(op), Attrs(attrs), Attrs(target));
+        services::legalize(&call.run.cx, op, attrs, &args, Type(result), target)
     })
 }
 
@@ -165,4 +188,6 @@ pub(super) static SERVICES: HostServices = HostServices {
     legalize,
     parallel_for,
     fail_in,
+    target_of,
+    legalize_for,
 };

@@ -7,14 +7,12 @@
 //! A pass that is isolated is given the module as a whole, and passes that go with it run one by one.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::context::PassContext;
 use super::error::PassError;
 use super::instrument::FunctionTime;
 use super::manager::Manager;
-use super::own_targets::OwnTargets;
 use super::pass::{Body, Pass, run_own};
 use super::plan::PassStep;
 use super::skipped::{Spared, is_skipped, spare};
@@ -25,6 +23,7 @@ use crate::infer::{InferError, infer, infer_changed, signature};
 use crate::ir::{Attrs, Context, Function, Module, Symbol};
 use crate::parallel;
 use crate::registry::{IsolatedPass, LoadedPass, PassFailure, PassKind, Plugin, Registry};
+use crate::target::TargetsOfFunctions;
 
 /// What a pass has done.
 pub(super) struct Ran {
@@ -114,21 +113,27 @@ impl<'a> Link<'a> {
         Self { step, kind, level, loaded, options, registry }
     }
 
-    /// The state for a run of it.
-    fn run(
+    /// The state for a run of it over a module.
+    fn run(&self, module: &Module, cx: &PassContext) -> Arc<Run> {
+        let targets = Arc::new(TargetsOfFunctions::new(cx.target));
+        self.run_for(module, &targets, cx)
+    }
+
+    /// The same, where the targets of the functions are looked up once for several passes.
+    fn run_for(
         &self,
         module: &Module,
-        target: Attrs,
-        cancelled: &Arc<AtomicBool>,
-        edit_limit: Option<u32>,
+        targets: &Arc<TargetsOfFunctions>,
+        cx: &PassContext,
     ) -> Arc<Run> {
-        let run = Run::new(module.cx().clone(), self.options, target, cancelled.clone());
+        let cancelled = cx.cancelled.clone();
+        let run = Run::of_module(module.cx().clone(), self.options, targets, cancelled);
         let run = run.with_generators(Arc::new(self.registry.clone())).with_module(module.clone());
         let run = match self.step.pass.id() {
             Some(id) => run.with_asks(&self.registry.record(id).asks),
             None => run,
         };
-        Arc::new(run.with_edit_limit(edit_limit))
+        Arc::new(run.with_edit_limit(cx.edit_limit))
     }
 
     /// The pass in its own process, where it is kept in one.
@@ -185,7 +190,7 @@ fn over_module(
     module: &Module,
     cx: &mut PassContext,
 ) -> Result<Module, PassError> {
-    let run = link.run(module, cx.target, &cx.cancelled, cx.edit_limit);
+    let run = link.run(module, cx);
     let result = match (link.step.pass.body(), link.loaded) {
         (Body::Module(body), _) => {
             run_own(|| body(module, &run), |after| after.cx().is_same(module.cx()))
@@ -207,7 +212,7 @@ fn over_isolated(
     module: &Module,
     cx: &mut PassContext,
 ) -> Result<Module, PassError> {
-    let run = link.run(module, cx.target, &cx.cancelled, cx.edit_limit);
+    let run = link.run(module, cx);
     let result = isolated::apply(pass, &run, module);
     cx.reports.extend(link.take_reports(&run));
     let mut after =
@@ -283,7 +288,7 @@ fn apply_to_functions(
         |(_, function): &(Symbol, &Arc<Function>)| function.is_prim() == (kind == PassKind::Prim);
     let functions: Vec<(Symbol, &Arc<Function>)> = module.iter().filter(is_taken).collect();
     let over_one = |&(_, function): &(Symbol, &Arc<Function>)| {
-        let own = Arc::new(run.for_function());
+        let own = Arc::new(run.for_function(function));
         let result = body(function, &own);
         (unless_refused(&own, result), own.take_reports())
     };
@@ -337,11 +342,10 @@ fn over_functions(
     let taken =
         |(_, function): &(Symbol, &Arc<Function>)| links.iter().any(|link| link.takes(function));
     let functions: Vec<(Symbol, &Arc<Function>)> = module.iter().filter(taken).collect();
-    let (targets, cancelled) = (OwnTargets::of(module, cx.target), &cx.cancelled);
-    let edit_limit = cx.edit_limit;
+    let targets = Arc::new(TargetsOfFunctions::new(cx.target));
+    let runs: Vec<Arc<Run>> = links.iter().map(|link| link.run_for(module, &targets, cx)).collect();
     let go = |&(name, function): &(Symbol, &Arc<Function>)| {
-        let target = targets.of_function(function);
-        let new_run = |link: &Link<'_>| link.run(module, target, cancelled, edit_limit);
+        let new_run = |link: usize| Arc::new(runs[link].for_function(function));
         go_through(links, name, function, module, new_run, is_timed)
     };
     let ways = parallel::map(&functions, go);
@@ -417,7 +421,7 @@ fn go_through(
     name: Symbol,
     function: &Arc<Function>,
     module: &Module,
-    new_run: impl Fn(&Link<'_>) -> Arc<Run>,
+    new_run: impl Fn(usize) -> Arc<Run>,
     is_timed: bool,
 ) -> Way {
     let mut way = Way { after: Vec::new(), times: Vec::new(), reports: Vec::new(), failure: None };
@@ -425,7 +429,7 @@ fn go_through(
     for (number, link) in links.iter().enumerate() {
         let mut time = None;
         if link.takes(&at) {
-            let run = new_run(link);
+            let run = new_run(number);
             let start = is_timed.then(Instant::now);
             let result = over_function(link, &run, &at, module);
             time = start.map(|start| {

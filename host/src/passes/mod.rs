@@ -15,7 +15,6 @@ mod lists;
 mod manager;
 mod options;
 mod order;
-mod own_targets;
 mod pass;
 mod pipeline;
 mod placement;

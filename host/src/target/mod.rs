@@ -20,6 +20,7 @@ mod caches;
 mod error;
 mod float;
 mod list;
+mod of_function;
 mod request;
 #[cfg(all(test, feature = "llvm"))]
 mod tests;
@@ -30,5 +31,6 @@ pub use caches::Caches;
 pub use error::{TargetError, TargetProblem};
 pub use float::FloatMode;
 pub use list::{NamedTarget, named};
+pub use of_function::TargetsOfFunctions;
 pub(crate) use value::platform;
 pub use value::{Abilities, Processor, Target, normalized};

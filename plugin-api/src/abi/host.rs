@@ -122,6 +122,15 @@ impl Host {
         Term(unsafe { (self.tables.services.target())(self.run) })
     }
 
+    /// What the code of a function is for, a dictionary term. A host older than 1.1 knows that of the module.
+    pub(crate) fn target_of(&self, function: &FunctionHandle) -> Term {
+        match self.tables.services.target_of() {
+            // SAFETY: `run` and the function are alive.
+            Some(service) => Term(unsafe { service(self.run, function.raw) }),
+            None => self.target(),
+        }
+    }
+
     /// Reports a message.
     pub(crate) fn report(&self, level: u32, text: &str) {
         // SAFETY: `run` is alive.
@@ -147,11 +156,16 @@ impl Host {
         attrs: Term,
         args: &[u32],
         result: Term,
+        target: Term,
     ) -> Result<FunctionHandle, String> {
         let args = RSlice::from_slice(args);
-        // SAFETY: `run` is alive.
-        let function =
-            unsafe { (self.tables.services.legalize())(self.run, op.0, attrs.0, args, result.0) };
+        let services = self.tables.services;
+        let function = match services.legalize_for() {
+            // SAFETY: `run` is alive.
+            Some(service) => unsafe { service(self.run, op.0, attrs.0, args, result.0, target.0) },
+            // SAFETY: `run` is alive. A host older than 1.1 makes programs for one target.
+            None => unsafe { (services.legalize())(self.run, op.0, attrs.0, args, result.0) },
+        };
         FunctionHandle::adopt(self, function).ok_or_else(|| self.last_error())
     }
 

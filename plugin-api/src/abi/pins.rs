@@ -167,8 +167,8 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<HostServices>() >= 96);
-    assert!(<HostServices as RawTable>::LAYOUT.len() >= 12);
+    assert!(size_of::<HostServices>() >= 112);
+    assert!(<HostServices as RawTable>::LAYOUT.len() >= 14);
     assert!(offset_of!(HostServices, size) == 0);
     assert!(offset_of!(HostServices, options) == 8);
     assert!(offset_of!(HostServices, target) == 16);
@@ -181,6 +181,8 @@ const _: () = {
     assert!(offset_of!(HostServices, legalize) == 72);
     assert!(offset_of!(HostServices, parallel_for) == 80);
     assert!(offset_of!(HostServices, fail_in) == 88);
+    assert!(offset_of!(HostServices, target_of) == 96);
+    assert!(offset_of!(HostServices, legalize_for) == 104);
 };
 
 const _: () = {

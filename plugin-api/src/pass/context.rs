@@ -5,9 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi::guard::guard;
 use crate::abi::host::Host;
-use crate::ir::{Attrs, AttrsView, Context, Symbol, Term, TermKind, Terms, Type};
+use crate::ir::{AttrValue, Attrs, AttrsView, Context, Symbol, Term, TermKind, Terms, Type};
 use crate::op::{OpEffect, OpPattern};
 use crate::pass::{Function, Module, PassError, Result};
+use crate::program::TARGET;
 
 /// What a pass knows of its run: options, target, operators, and the host's services. It may be shared
 /// with threads.
@@ -53,7 +54,7 @@ impl PassContext {
         self.host.terms().attrs(Attrs(self.host.options().0))
     }
 
-    /// The target; docs/targets.md lists its keys.
+    /// The target: in a pass over functions or programs that of the one at hand, in others the module's. docs/targets.md lists its keys.
     pub fn target(&self) -> AttrsView<'_> {
         self.host.terms().attrs(Attrs(self.host.target().0))
     }
@@ -61,6 +62,19 @@ impl PassContext {
     /// The target as a dictionary.
     pub fn target_attrs(&self) -> Attrs {
         Attrs(self.host.target().0)
+    }
+
+    /// What the code of a function is for, as a dictionary: the target that it names, or the module's.
+    pub fn target_of(&self, func: &Function) -> Attrs {
+        Attrs(self.host.target_of(&func.0).0)
+    }
+
+    /// Attributes of a function that computes a part of `func`, whose code is for the same: they say the target that `func` names.
+    pub fn with_target_of(&self, attrs: Attrs, func: &Function) -> Attrs {
+        match self.terms().attrs(func.attrs()).term(TARGET) {
+            Some(name) => self.with_attr(attrs, TARGET, AttrValue::Term(name)),
+            None => attrs,
+        }
     }
 
     /// Whether floats are to be computed as the model says it: no pass may change how a result is rounded.
@@ -142,17 +156,19 @@ impl PassContext {
     }
 
     /// The tensor program that computes a call of an operator: inputs first (tuples flattened), outputs
-    /// last, private to the module it is put into. An error when the operator has none for these types.
+    /// last, private to the module it is put into. `target` is what it is for, as [`PassContext::target_of`] gives it of the
+    /// function that has the call. An error when the operator has none for these types.
     pub fn legalize(
         &self,
         op: Symbol,
         attrs: Attrs,
         args: &[Type],
         result: Type,
+        target: Attrs,
     ) -> Result<Function> {
         let args: Vec<u32> = args.iter().map(|ty| ty.0).collect();
         self.host
-            .legalize(op, Term(attrs.0), &args, result.into())
+            .legalize(op, Term(attrs.0), &args, result.into(), Term(target.0))
             .map(Function)
             .map_err(PassError::new)
     }

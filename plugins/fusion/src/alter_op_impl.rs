@@ -74,7 +74,7 @@ fn alter(
         for ((arg, layout), ty) in args.skip(1).iter().zip(&kernel.layouts).zip(&types) {
             inputs.push(match layout {
                 None => arg,
-                Some(layout) => transforms.call(&mut rw, module, layout, arg, *ty, cx)?,
+                Some(layout) => transforms.call(&mut rw, module, layout, arg, *ty, (func, cx))?,
             });
         }
         let results = &types[args.len() - 1..];
@@ -88,7 +88,7 @@ fn alter(
         let new = match (results, layouts) {
             (_, layouts) if layouts.iter().all(Option::is_none) => call,
             (&[(outer, inner)], [Some(layout)]) => {
-                transforms.call(&mut rw, module, layout, call, (inner, outer), cx)?
+                transforms.call(&mut rw, module, layout, call, (inner, outer), (func, cx))?
             }
             _ => {
                 let mut fields = Vec::with_capacity(results.len());
@@ -96,9 +96,14 @@ fn alter(
                     let field = rw.tuple_get_item(call, index as u32);
                     fields.push(match layout {
                         None => field,
-                        Some(layout) => {
-                            transforms.call(&mut rw, module, layout, field, (inner, outer), cx)?
-                        }
+                        Some(layout) => transforms.call(
+                            &mut rw,
+                            module,
+                            layout,
+                            field,
+                            (inner, outer),
+                            (func, cx),
+                        )?,
                     });
                 }
                 rw.tuple(&fields)
@@ -200,9 +205,9 @@ impl Kernel {
     }
 }
 
-/// The programs that change layouts, one for each change and type.
+/// The programs that change layouts, one for each change, type and target.
 #[derive(Default)]
-struct Transforms(HashMap<(Change, Type), Symbol>);
+struct Transforms(HashMap<(Change, Type, Attrs), Symbol>);
 
 impl Transforms {
     /// A call that brings `value` from the first type to the second.
@@ -213,9 +218,10 @@ impl Transforms {
         change: &Change,
         value: Expr,
         (from, to): (Type, Type),
-        cx: &PassContext,
+        (func, cx): (&Function, &PassContext),
     ) -> Result<Expr> {
-        let key = (change.clone(), from);
+        let target = cx.target_of(func);
+        let key = (change.clone(), from, target);
         let program = match self.0.get(&key) {
             Some(&program) => program,
             None => {
@@ -223,9 +229,14 @@ impl Transforms {
                     ("src_layout", change.0.as_str().into()),
                     ("dst_layout", change.1.as_str().into()),
                 ]);
-                let program = cx.legalize(cx.symbol("layout_transform"), attrs, &[from], to)?;
+                let op = cx.symbol("layout_transform");
+                let program = cx.legalize(op, attrs, &[from], to, target)?;
+                let mut own = program.edit();
+                let attrs = cx.with_target_of(program.attrs(), func);
+                let root = own.with_attrs(program.view().root(), attrs);
+                own.set_root(root);
                 let name = module.fresh_name("layout_transform");
-                module.insert(name, &program);
+                module.insert(name, &own.finish()?);
                 *self.0.entry(key).or_insert(name)
             }
         };

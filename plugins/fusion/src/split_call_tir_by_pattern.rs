@@ -57,7 +57,7 @@ fn split_call_tir_by_pattern(
         });
         let Some((library, found)) = found else { continue };
         let mut rest = None;
-        if let Some(program) = program.rest(&found)? {
+        if let Some(program) = program.rest(&found, cx)? {
             let name = module.fresh_name(&format!("{}_rest", cx.terms().str(name)));
             module.insert(name, &program);
             work.push((name, program));

@@ -8,7 +8,7 @@
 //!                                  private prim @exp(%A: f32[4], out %B: f32[4]) { … }
 //! ```
 //!
-//! The rules of the facet `compute` know the tensor programs; the host asks them for the types of the call and the target. Calls
+//! The rules of the facet `compute` know the tensor programs; the host asks them for the types of the call and the target of the function around it. Calls
 //! with the same operator, attributes and types share one program, found by one look-up. Tuples are passed field by
 //! field, since a program takes buffers. What the facet `view` knows as a reshape of its argument moves no data: it becomes
 //! that reshape, which memory planning makes a view. Of memory that the function writes it is a copy, and a program. Dimensions may be symbols where the operator has a program for that; `docs/vm.md` says
@@ -48,9 +48,18 @@ struct Options {
     skip: Vec<Symbol>,
 }
 
-/// What a program computes, and what its code is for, none where the function does not say it: an operator with attributes, and the
+/// What a program computes, and what its code is for: an operator with attributes, and the
 /// types of its arguments and its result.
-type Key = (Symbol, Attrs, Vec<Type>, Type, Term);
+type Key = (Symbol, Attrs, Vec<Type>, Type, For);
+
+/// What code is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct For {
+    /// As the function says it, none where it does not.
+    name: Term,
+    /// As rules read it.
+    target: Attrs,
+}
 
 /// The programs, by what they compute, and what is known of operators.
 struct Programs {
@@ -121,7 +130,7 @@ impl Programs {
         &mut self,
         body: BodyView<'_>,
         call: Expr,
-        (op, attrs, target): (Symbol, Attrs, Term),
+        (op, attrs, target): (Symbol, Attrs, For),
         module: &mut Module,
         cx: &PassContext,
     ) -> Result<Program> {
@@ -146,20 +155,21 @@ impl Programs {
 
 /// The program of a key.
 fn make((op, attrs, types, out, target): &Key, cx: &PassContext) -> Result<Function> {
-    let made = cx.legalize(*op, *attrs, types, *out)?;
-    if target.is_none() {
+    let made = cx.legalize(*op, *attrs, types, *out, target.target)?;
+    if target.name.is_none() {
         return Ok(made);
     }
     let mut rw = made.edit();
-    let attrs = cx.with_attr(made.attrs(), TARGET, AttrValue::Term(*target));
+    let attrs = cx.with_attr(made.attrs(), TARGET, AttrValue::Term(target.name));
     let root = rw.with_attrs(made.view().root(), attrs);
     rw.set_root(root);
     rw.finish()
 }
 
-/// What a function says its code is for.
-fn target_of(func: &Function, cx: &PassContext) -> Term {
-    cx.terms().attrs(func.attrs()).term(TARGET).unwrap_or(Term(0))
+/// What the code of a function is for.
+fn target_of(func: &Function, cx: &PassContext) -> For {
+    let name = cx.terms().attrs(func.attrs()).term(TARGET).unwrap_or(Term(0));
+    For { name, target: cx.target_of(func) }
 }
 
 /// So many programs are made in one go: fewer are not worth a thread.

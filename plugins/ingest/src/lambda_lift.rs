@@ -17,7 +17,8 @@
 //! that no parameter's type says comes in a shape. So nothing is evaluated earlier, later or more often.
 //!
 //! A closure keeps the name that its attribute `global_symbol` gives it; others are named after the function
-//! around them and their variable ([`names`]). They are private, and stand behind the functions of the module.
+//! around them and their variable ([`names`]). They are private, for the target that the function around them
+//! names, and stand behind the functions of the module.
 
 mod captures;
 mod names;
@@ -25,6 +26,7 @@ mod names;
 use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
+use tenon_plugin_api::program::TARGET;
 
 use captures::Nest;
 
@@ -94,13 +96,25 @@ impl<'a> Copy<'a> {
         let value = self.copy(result);
         let is_root = self.level == self.nest.root();
         let declared = if is_root { declared } else { declared.or(body.ty(result)) };
-        let attrs = if is_root { attrs } else { self.cx.without_attr(attrs, "global_symbol") };
+        let attrs = match is_root {
+            true => attrs,
+            false => self.attrs_of_lifted(attrs),
+        };
         let mut function = self.rw.function(&all, value, declared, attrs);
         if !is_root || self.nest.func.is_private() {
             function = self.rw.private(function);
         }
         self.rw.set_root(function);
         self.rw.finish()
+    }
+
+    /// A closure is for what the function around it is for, unless it says something else.
+    fn attrs_of_lifted(&self, attrs: Attrs) -> Attrs {
+        let attrs = self.cx.without_attr(attrs, "global_symbol");
+        match self.cx.terms().attrs(attrs).get(TARGET) {
+            Some(_) => attrs,
+            None => self.cx.with_target_of(attrs, self.nest.func),
+        }
     }
 
     /// A copy of a node and of what it needs.

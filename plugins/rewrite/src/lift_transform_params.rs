@@ -235,7 +235,7 @@ impl Lift {
             .collect();
         let result = rw.tuple(&fields);
         let list = rw.let_blocks(&[], result);
-        let root = rw.function(&[params], list, None, Attrs::NONE);
+        let root = rw.function(&[params], list, None, cx.with_target_of(Attrs::NONE, func));
         rw.set_root(root);
         rw.finish()
     }

@@ -9,6 +9,7 @@
 //! program on the very target the fastest trace is taken; of another one with the same anchor, or with an anchor of about the same
 //! sizes, the knobs. `tir.ApplySchedules` applies them, and asks the rules where they do not go. Lines that cannot be read are told of.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use tenon_plugin_api::prelude::*;
@@ -41,11 +42,16 @@ fn apply_database(mut module: Module, cx: &PassContext, options: Options) -> Res
             path.display()
         ));
     }
-    let target = key_of_target(cx.target(), cx.terms());
+    let mut keys_of_targets: HashMap<Attrs, String> = HashMap::new();
     for (name, func) in module.functions() {
-        if func.is_prim()
-            && let Some(told) = tell(&PrimFunc(func), &database, &target, cx)?
-        {
+        if !func.is_prim() {
+            continue;
+        }
+        let target = cx.target_of(&func);
+        let target = keys_of_targets
+            .entry(target)
+            .or_insert_with(|| key_of_target(cx.terms().attrs(target), cx.terms()));
+        if let Some(told) = tell(&PrimFunc(func), &database, target, cx)? {
             module.insert(name, &told);
         }
     }

@@ -150,6 +150,18 @@ table! {
             function: *const RawFunction,
             node: u32,
         ) -> ();
+        /// What the code of a function is for, a dictionary term as `target` gives: what the function says itself, or what the module
+        /// is compiled for. 0 when that is not known. [any thread]
+        fn target_of(run: *const RawRun, function: *const RawFunction) -> u32;
+        /// As `legalize`, where `target` is what the program is for, a dictionary term or 0. [any thread]
+        fn legalize_for(
+            run: *const RawRun,
+            op: u32,
+            attrs: u32,
+            args: RSlice<'_, u32>,
+            result: u32,
+            target: u32,
+        ) -> *const RawFunction;
     }
 }
 

@@ -125,7 +125,7 @@ impl Program {
     }
 
     /// The program of what is behind the leading part; `None` when nothing is.
-    pub(super) fn rest(&self, found: &Match) -> Result<Option<Function>> {
+    pub(super) fn rest(&self, found: &Match, cx: &PassContext) -> Result<Option<Function>> {
         let steps = &self.steps[found.steps..];
         if steps.is_empty() {
             return Ok(None);
@@ -153,7 +153,8 @@ impl Program {
         operands.push(rw.seq(&stmts));
         let spec = rw.body().spec(rw.body().root());
         let outputs = found.rest_outputs.len() as u32;
-        let root = rw.push(NodeSpec { data: outputs, attrs: Attrs::NONE, ..spec }, &operands);
+        let attrs = cx.with_target_of(Attrs::NONE, &self.func);
+        let root = rw.push(NodeSpec { data: outputs, attrs, ..spec }, &operands);
         rw.set_root(root);
         rw.finish().map(Some)
     }
