@@ -36,8 +36,7 @@ const PROGRAMS: &[&str] = &[
 
 #[test]
 fn each_primitive_is_refused_or_keeps_what_is_computed() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let registry = Registry::open(&root.join("registry.toml")).expect("the registry is readable");
+    let registry = registry();
     let mut counts: BTreeMap<String, [u32; 2]> = BTreeMap::new();
     for seed in 0..SEEDS {
         run(&registry, seed, &mut counts);
@@ -45,11 +44,129 @@ fn each_primitive_is_refused_or_keeps_what_is_computed() {
     println!("primitive: applied, refused\n{counts:?}");
     let finders =
         ["block", "blocks", "anchor", "loops", "loop", "producers", "consumers", "children"];
+    let draws = ["sample_categorical", "sample_perfect_tile", "sample_compute_location"];
     for primitive in tenon_schedule::primitives() {
-        let is_finder = finders.contains(&primitive.name);
+        let is_finder = [&finders[..], &draws].concat().contains(&primitive.name);
         let applied = counts.get(primitive.name).map_or(0, |count| count[0]);
         assert!(is_finder || applied > 0, "`{}` was never applied", primitive.name);
     }
+}
+
+/// Rows of so many elements.
+fn rows(registry: &Registry, extent: i64, attrs: &str) -> Module {
+    let text = format!(
+        "prim @rows(%A: f32[{extent}], out %B: f32[{extent}]) {attrs}{{
+  for %i in 0..{extent} {{
+    block \"B\" (%v: spatial = %i) {{
+      %B[%v] = %A[%v] * 2.0
+    }}
+  }}
+}}
+"
+    );
+    let cx = Cx::with_operators(registry.operators());
+    parse_module(&cx, &Source::new("rows", text.as_str()), &mut NoWeights)
+        .unwrap_or_else(|errors| panic!("{}\n{text}", errors.render(false)))
+}
+
+/// What an attribute of the only program says.
+fn said(module: &Module, key: &str) -> String {
+    let (_, program) = module.iter().next().expect("there is a program");
+    let body = program.view();
+    let attrs = body.terms().attrs(body.attrs(body.root()));
+    attrs.str(key).expect("it is a text").to_owned()
+}
+
+/// The integers of the list behind `decision = `.
+fn decision(trace: &str) -> Vec<i64> {
+    let behind = trace.split_once("decision = ").expect("it says what was drawn").1;
+    let list = behind.split(')').next().unwrap_or_default().trim_matches(['[', ']']);
+    list.split(", ").map(|number| number.parse().expect("a number")).collect()
+}
+
+/// What `pipeline` makes of a module, unchecked.
+fn made(registry: &Registry, pipeline: &str, module: &Module) -> Result<Module, String> {
+    let plan = plan(registry, pipeline).expect("a pipeline");
+    passes::run(registry, &plan, module, &mut PassContext::default())
+        .map_err(|error| error.to_diagnostic().render(false))
+}
+
+fn registry() -> Registry {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Registry::open(&root.join("registry.toml")).expect("the registry is readable")
+}
+
+#[test]
+fn tiles_that_are_drawn_are_those_of_the_extent_and_replay_s056() {
+    let registry = registry();
+    for extent in [128, 257, 1470, 12] {
+        let module = rows(&registry, extent, "");
+        let mut counts: BTreeMap<Vec<i64>, u32> = BTreeMap::new();
+        let count = if extent == 12 { 2 } else { 4 };
+        let names = ["a", "b", "c", "d"][..count].join(", ");
+        for seed in 0..300 {
+            let trace = format!(
+                "b = block(\\\"B\\\"); [i] = loops(b); [{names}] = sample_perfect_tile(i, {count}); split(i, [{names}])"
+            );
+            let drawn = format!("tir.Schedule{{trace=\"{trace}\", seed={seed}}}");
+            let after = made(&registry, &drawn, &module).expect("it applies");
+            let trace = said(&after, "trace");
+            let factors = decision(&trace);
+            assert_eq!(factors.iter().product::<i64>(), extent, "{trace}");
+            assert_eq!(factors.len(), count, "{trace}");
+            if seed < 10 {
+                let again =
+                    format!("tir.Schedule{{trace=\"{}\", seed=77}}", trace.replace('"', "\\\""));
+                let again = made(&registry, &again, &module).expect("it applies");
+                let print = |module: &Module| print_module(module, &mut WeightsPolicy::inline());
+                assert_eq!(print(&again), print(&after));
+            }
+            *counts.entry(factors).or_default() += 1;
+        }
+        // 1, 2, 3, 4, 6 or 12 as the first of two, each as often as the others.
+        let is_even = |count: &u32| (25..80).contains(count);
+        assert!(extent != 12 || (counts.len() == 6 && counts.values().all(is_even)), "{counts:?}");
+    }
+}
+
+#[test]
+fn candidates_are_drawn_as_often_as_their_weights_say_s056() {
+    let registry = registry();
+    let module = rows(&registry, 128, "");
+    let mut counts = [0u32; 4];
+    for seed in 0..1000 {
+        let trace = "b = block(\\\"B\\\"); [i] = loops(b); \
+                     n = sample_categorical([4, 8, 16, 32], weights = [10, 20, 0, 70]); split(i, [_, n])";
+        let drawn = format!("tir.Schedule{{trace=\"{trace}\", seed={seed}}}");
+        let after = made(&registry, &drawn, &module).expect("it applies");
+        counts[decision(&said(&after, "trace"))[0] as usize] += 1;
+    }
+    for (count, wanted) in counts.into_iter().zip([100, 200, 0, 700]) {
+        assert!(count.abs_diff(wanted) <= 70, "{counts:?}");
+    }
+}
+
+#[test]
+fn a_mutation_draws_other_tiles_of_the_same_extent_s059() {
+    let registry = registry();
+    let mut drawn: BTreeMap<Vec<i64>, u32> = BTreeMap::new();
+    for seed in 0..1000 {
+        let attrs = format!(
+            "{{ mutation = {seed}, schedule = \"b = block(\\\"B\\\"); [i] = loops(b); [a, b_1, c, d] = \
+             sample_perfect_tile(i, 4, decision = [4, 32, 4, 1]); split(i, [a, b_1, c, d])\" }} "
+        );
+        let module = rows(&registry, 512, &attrs);
+        match made(&registry, "tune.MutateSchedule", &module) {
+            Ok(after) => {
+                let factors = decision(&said(&after, "schedule"));
+                assert_eq!(factors.iter().product::<i64>(), 512, "{factors:?}");
+                *drawn.entry(factors).or_default() += 1;
+            }
+            Err(error) => panic!("seed {seed}: {error}"),
+        }
+    }
+    drawn.remove(&vec![4, 32, 4, 1]);
+    assert!(drawn.len() > 15, "{drawn:?}");
 }
 
 fn run(registry: &Registry, seed: u64, counts: &mut BTreeMap<String, [u32; 2]>) {
@@ -68,7 +185,8 @@ fn run(registry: &Registry, seed: u64, counts: &mut BTreeMap<String, [u32; 2]>) 
         .unwrap_or_else(|errors| panic!("{}\n{text}", errors.render(false)));
     for _ in 0..STEPS {
         let (name, trace) = instruction(&mut random, &module);
-        let pipeline = format!("tir.Schedule{{trace=\"{}\"}}", trace.replace('"', "\\\""));
+        let pipeline =
+            format!("tir.Schedule{{trace=\"{}\", seed={seed}}}", trace.replace('"', "\\\""));
         let count = counts.entry(name).or_default();
         match pass(registry, &pipeline, &module, seed) {
             Ok(after) => {
@@ -206,6 +324,9 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         String::from("reverse_inline(b)"),
         format!("compute_at(b, {at})"),
         format!("compute_at(b, {at})"),
+        String::from("p = sample_compute_location(b); compute_at(b, p)"),
+        format!("[s, t] = sample_perfect_tile({each}, 2); split({each}, [s, t])"),
+        format!("s = sample_categorical([2, 3, 5]); split({each}, [_, s], tail = {tail})"),
         format!("reverse_compute_at(b, {at})"),
         format!("reverse_compute_at(b, {at})"),
         format!("epilogue_at(b, {each})"),
@@ -224,6 +345,8 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("reindex_cache_read(b, \"{buffer}\", {scope}, \"{iterators}\")"),
         format!("reindex_cache_write(b, \"{buffer}\", {scope}, \"{iterators}\")"),
         format!("reindex(b, \"{buffer}\")"),
+        format!("compute_at(b, {at}); rolling_buffer(b, \"{buffer}\")"),
+        format!("compute_at(b, {at}); rolling_buffer(b, \"{buffer}\")"),
         format!("compute_at(b, {at}); rolling_buffer(b, \"{buffer}\")"),
         format!("rolling_buffer(b, \"{buffer}\")"),
         format!("compute_at(b, {at}); pipeline({at}, {stages})"),

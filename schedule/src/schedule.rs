@@ -13,8 +13,9 @@ use tenon_plugin_api::rule::{INTRINSIC, TensorIntrinsic};
 use crate::exprs::Replacing;
 use crate::index::{Range, Space, Sum};
 use crate::primitives::is_finder;
+use crate::random::Random;
 use crate::refusal::{Refusal, Result};
-use crate::trace::{Args, Handle, Instruction, Primitive, Trace};
+use crate::trace::{Args, Handle, Instruction, Primitive, Trace, Value};
 use crate::tree::{Id, Node, Tree, is_reduce, is_spatial};
 
 /// A loop of a [`Schedule`]. It stays good until the loop is taken away.
@@ -35,6 +36,11 @@ pub struct Schedule {
     pub(crate) params: Vec<Expr>,
     pub(crate) trace: Trace,
     pub(crate) keeps_order: bool,
+    /// Where decisions come from that a trace leaves open, and how many were made.
+    pub(crate) random: Random,
+    pub(crate) draws: u32,
+    /// What the primitive that is applied has drawn, for the trace.
+    pub(crate) drawn: Option<Value>,
     /// Whether instructions compute some of its loops, and those that were looked up, by their names.
     pub(crate) has_tiles: bool,
     pub(crate) intrinsics: HashMap<String, Arc<TensorIntrinsic>>,
@@ -79,12 +85,28 @@ impl Schedule {
         let tree = Tree::read(rw.body(), body, |binding| ranges.get(&binding).copied())
             .map_err(|(stmt, reason)| PassError::new(reason).at(stmt))?;
         let (trace, intrinsics) = (Trace::default(), HashMap::default());
-        Ok(Self { rw, tree, params, trace, keeps_order: false, has_tiles, intrinsics })
+        Ok(Self {
+            rw,
+            tree,
+            params,
+            trace,
+            keeps_order: false,
+            random: Random::default(),
+            draws: 0,
+            drawn: None,
+            has_tiles,
+            intrinsics,
+        })
     }
 
     /// Refuses from now on what changes the order in which a sum or a product of floats is made, and thereby how it is rounded.
     pub fn keep_order(&mut self) {
         self.keeps_order = true;
+    }
+
+    /// Says by which numbers decisions are drawn that a trace leaves open; equal seeds give equal ones.
+    pub fn seed(&mut self, seed: u64) {
+        self.random = Random(seed);
     }
 
     /// What was done so far.
@@ -128,6 +150,10 @@ impl Schedule {
         }
         match result {
             Ok(results) => {
+                let mut args = args;
+                if let (Some(drawn), Some(decision)) = (self.drawn.take(), args.0.last_mut()) {
+                    *decision = drawn;
+                }
                 let instruction = Instruction { primitive, args, results: results.clone() };
                 let names = names.unwrap_or_else(|| self.names_of(&results));
                 self.trace.push(instruction, names);
@@ -146,6 +172,8 @@ impl Schedule {
             .map(|result| match result {
                 Handle::Loop(each) => self.loop_name(each.0),
                 Handle::Block(block) => self.block_name(block.0),
+                Handle::Number(_) => String::from("number"),
+                Handle::Place(_) => String::from("place"),
             })
             .collect()
     }

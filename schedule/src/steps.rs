@@ -368,7 +368,7 @@ fn numbers(numbers: &[Option<i64>]) -> Value {
 fn loops(handles: Vec<Handle>) -> Vec<Loop> {
     let each = handles.into_iter().filter_map(|handle| match handle {
         Handle::Loop(each) => Some(each),
-        Handle::Block(_) => None,
+        _ => None,
     });
     each.collect()
 }
@@ -376,7 +376,7 @@ fn loops(handles: Vec<Handle>) -> Vec<Loop> {
 fn blocks(handles: Vec<Handle>) -> Vec<Block> {
     let each = handles.into_iter().filter_map(|handle| match handle {
         Handle::Block(block) => Some(block),
-        Handle::Loop(_) => None,
+        _ => None,
     });
     each.collect()
 }

@@ -52,7 +52,7 @@ fn apply_schedules(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimF
         let script = own.parse();
         let script = script.map_err(|error: TraceError| PassError::new(format!("{error}")))?;
         let attrs = cx.without_attr(func.attrs(), SCHEDULE);
-        return replay(&with_attrs(&func, attrs)?, &script, cx);
+        return replay(&with_attrs(&func, attrs)?, &script, 0, cx);
     }
     if let Some(TermView::Dict(tuned)) = attrs.get(TUNED) {
         let plain = with_attrs(&func, cx.without_attr(func.attrs(), TUNED))?;
@@ -69,7 +69,7 @@ fn by_rules(func: &PrimFunc, cx: &PassContext) -> Result<PrimFunc> {
     let Some(Answered { trace, report }) = answer(func, cx)? else { return Ok(func.clone()) };
     let report = AttrValue::Term(Term(report.0));
     let attrs = cx.with_attr(cx.without_attr(func.attrs(), KNOBS), SCHEDULED, report);
-    replay(&with_attrs(func, attrs)?, &trace, cx)
+    replay(&with_attrs(func, attrs)?, &trace, 0, cx)
 }
 
 /// What the rules answer.
@@ -99,14 +99,14 @@ fn as_measured(
         if let Some(knobs) = tuned.term(KNOBS) {
             report = cx.with_attr(report, KNOBS, AttrValue::Term(knobs));
         }
-        if let Ok(scheduled) = replay(&with_attrs(func, tell(report))?, &script, cx) {
+        if let Ok(scheduled) = replay(&with_attrs(func, tell(report))?, &script, 0, cx) {
             return Ok(Some(scheduled));
         }
     }
     if let Some(knobs) = tuned.term(KNOBS) {
         let attrs = cx.with_attr(func.attrs(), KNOBS, AttrValue::Term(knobs));
         if let Ok(Some(Answered { trace, report })) = answer(&with_attrs(func, attrs)?, cx) {
-            return replay(&with_attrs(func, tell(report))?, &trace, cx).map(Some);
+            return replay(&with_attrs(func, tell(report))?, &trace, 0, cx).map(Some);
         }
     }
     cx.warn(&format!(

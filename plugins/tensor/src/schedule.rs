@@ -9,7 +9,7 @@
 //!
 //! with `trace = "b = block(\"B\"); [i] = loops(b); [o, v, t] = split(i, [_, 16], tail = cut); parallel(o); vectorize(v)"`.
 //! `docs/schedules.md` lists the primitives. The trace goes to the program that `program` names, or to all. What was applied is the
-//! program's attribute `trace`.
+//! program's attribute `trace`, in which stands what was drawn: `seed` says how that is done.
 
 use tenon_plugin_api::prelude::*;
 use tenon_schedule::{Schedule, Script, TraceError};
@@ -34,7 +34,7 @@ fn schedule(
     }
     let script = options.trace.parse();
     let script = script.map_err(|error: TraceError| PassError::new(format!("{error}")))?;
-    replay(&func, &script, cx)
+    replay(&func, &script, options.seed, cx)
 }
 
 #[derive(Options)]
@@ -45,14 +45,23 @@ struct Options {
     /// the program that is scheduled; empty for all
     #[option(default = "")]
     program: String,
+    /// by which numbers decisions are drawn that the trace leaves open
+    #[option(default = 0)]
+    seed: i64,
 }
 
 /// The program with a trace applied to it. Where floats are strict their sums keep their order.
-pub(crate) fn replay(program: &PrimFunc, script: &Script, cx: &PassContext) -> Result<PrimFunc> {
+pub(crate) fn replay(
+    program: &PrimFunc,
+    script: &Script,
+    seed: i64,
+    cx: &PassContext,
+) -> Result<PrimFunc> {
     if script.is_empty() {
         return Ok(program.clone());
     }
     let mut schedule = Schedule::of(program)?;
+    schedule.seed(seed as u64);
     if cx.keeps_floats() {
         schedule.keep_order();
     }

@@ -21,17 +21,15 @@ use crate::schedule::Schedule;
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
 use crate::tree::{Id, Iter, Node};
 
-const PARAMS: &[Param] = &[
-    Param::new("block", Kind::Block),
-    Param::new("loop", Kind::Loop),
-    Param::new("place", Kind::Word(&["last", "first"])).or("last"),
-];
+use super::sample::compute_there;
+
+const PLACE: Param = Param::new("place", Kind::Word(&["last", "first"])).or("last");
 
 pub(super) static COMPUTE_AT: Primitive = Primitive {
     name: "compute_at",
     version: 1,
     summary: "Computes a block inside a loop of those that read it, as much as they read in one step.",
-    params: PARAMS,
+    params: &[Param::new("block", Kind::Block), Param::new("loop", Kind::Place), PLACE],
     apply: compute_at,
 };
 
@@ -39,12 +37,17 @@ pub(super) static REVERSE_COMPUTE_AT: Primitive = Primitive {
     name: "reverse_compute_at",
     version: 1,
     summary: "Runs a block inside a loop of those that write for it, over what they write in one step.",
-    params: PARAMS,
+    params: &[Param::new("block", Kind::Block), Param::new("loop", Kind::Loop), PLACE],
     apply: reverse_compute_at,
 };
 
 fn compute_at(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
-    let (id, at) = (args.id(0), args.id(1));
+    compute_there(schedule, args.id(0), args.place(1), args.text(2))?;
+    Ok(Vec::new())
+}
+
+/// Computes a block in a loop of those that read it; `wish` is the place among those that it may have.
+pub(super) fn move_to(schedule: &mut Schedule, id: Id, at: Id, wish: &str) -> Result<()> {
     let among = check(schedule, id, at)?;
     if schedule.is_output(id) {
         return refuse(id, "it writes what is read outside of its scope");
@@ -60,11 +63,11 @@ fn compute_at(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
         at,
         "it requires all the consumers of the block under the loop",
     )?;
-    let place = place(schedule, at, &schedule.producers_of(id), &consumers, args.text(2))?;
+    let place = place(schedule, at, &schedule.producers_of(id), &consumers, wish)?;
     let mut space = schedule.space();
     let ranges = ranges_for(schedule, &mut space, id, at, &consumers, true)?;
     relocate(schedule, &mut space, id, at, place, ranges);
-    Ok(Vec::new())
+    Ok(())
 }
 
 fn reverse_compute_at(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {

@@ -27,7 +27,12 @@ pub(super) static INLINE: Primitive = Primitive {
 };
 
 fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
-    let id = args.id(0);
+    inline(schedule, args.id(0))?;
+    Ok(Vec::new())
+}
+
+/// Computes a block where it is read.
+pub(super) fn inline(schedule: &mut Schedule, id: Id) -> Result<()> {
     let point = point_store(schedule, id)?;
     if schedule.tree.as_block(id).is_some_and(|block| block.init.is_some()) {
         return refuse(id, "it has an initial statement");
@@ -57,7 +62,7 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     }
     schedule.tree.remove(id);
     drop_alloc(schedule, point.buffer);
-    Ok(Vec::new())
+    Ok(())
 }
 
 /// A block whose body stores one element, at its iterators.

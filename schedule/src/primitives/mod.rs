@@ -23,6 +23,7 @@ mod reorder;
 mod reverse_inline;
 mod rfactor;
 mod rolling_buffer;
+mod sample;
 mod set_scope;
 mod split;
 mod state;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 42] = [
+static PRIMITIVES: [&Primitive; 45] = [
     &find::BLOCK,
     &find::BLOCKS,
     &find::ANCHOR,
@@ -12,6 +12,9 @@ static PRIMITIVES: [&Primitive; 42] = [
     &find::PRODUCERS,
     &find::CONSUMERS,
     &find::CHILDREN,
+    &sample::SAMPLE_CATEGORICAL,
+    &sample::SAMPLE_PERFECT_TILE,
+    &sample::SAMPLE_COMPUTE_LOCATION,
     &fuse::FUSE,
     &split::SPLIT,
     &reorder::REORDER,
@@ -53,9 +56,9 @@ pub fn all() -> &'static [&'static Primitive] {
     &PRIMITIVES
 }
 
-/// Whether a primitive only finds what is there: the first of the list do.
+/// Whether a primitive changes nothing, since it finds what is there or draws a decision: the first of the list do.
 pub(crate) fn is_finder(primitive: &Primitive) -> bool {
-    PRIMITIVES[..8].iter().any(|finder| finder.name == primitive.name)
+    PRIMITIVES[..11].iter().any(|finder| finder.name == primitive.name)
 }
 
 /// The primitive of a name.

@@ -25,9 +25,10 @@ use crate::schedule::{Block, Loop, Schedule};
 
 pub(crate) use map::IndexMap;
 pub use parse::{Script, TraceError};
+pub(crate) use primitive::At;
 pub(crate) use primitive::distinct;
 pub(crate) use primitive::{Args, Kind, Param, Value};
-pub use primitive::{Handle, Primitive};
+pub use primitive::{Handle, Number, Place, Primitive};
 
 /// A primitive that was applied.
 #[derive(Clone, Debug)]

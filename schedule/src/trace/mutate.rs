@@ -6,12 +6,15 @@
 //!   => [i_0, i_1] = split(i, [_, 16]); reorder([k, i_0, i_1]); vectorize(i_1)     two loops changed places
 //!   => [i_0, i_1] = split(i, [_, 16]); reorder([i_0, k, i_1])                     one thing less
 //!   => …; vectorize(i_1); unroll(k)                                               one thing more
+//! [a, b] = sample_perfect_tile(i, 2, decision = [8, 16])
+//!   => [a, b] = sample_perfect_tile(i, 2, decision = [32, 4])                     something else is drawn
 //! ```
 //!
 //! Whether such a trace applies says whoever replays it: primitives check themselves. As the mutators of MetaSchedule (J. Shao et
 //! al., "Tensor Program Optimization with Probabilistic Programs", 2022), but over what a trace says, whichever rule made it.
 
 use crate::primitives;
+use crate::random::{Random, primes};
 
 use super::Kind;
 use super::parse::{Raw, Script, Step};
@@ -20,6 +23,8 @@ use super::parse::{Raw, Script, Step};
 const MARKS: [&str; 3] = ["unroll", "vectorize", "parallel"];
 /// Factors that a factor is multiplied with, or divided by.
 const SCALES: [i64; 2] = [2, 3];
+/// No place for a block is in more loops.
+const MAX_DEPTH: i64 = 64;
 /// No factor gets larger.
 const MAX_FACTOR: i64 = 1 << 20;
 
@@ -33,6 +38,12 @@ enum Site {
     Mark(usize),
     /// A loop that has none, and may be unrolled.
     Plain(String),
+    /// Factors of an extent that were drawn, of which one gives a part to another: instruction, places of both.
+    Tile(usize, usize, usize),
+    /// One of so many that was drawn: instruction, number of candidates.
+    Candidate(usize, usize),
+    /// A place for a block that was drawn.
+    Location(usize),
 }
 
 impl Script {
@@ -46,13 +57,37 @@ impl Script {
             Site::Factor(step, arg, at) => {
                 let Raw::List(items) = &mut steps[*step].args[*arg] else { return None };
                 let Raw::Int(value) = &mut items[*at] else { return None };
-                *value = random.other(*value)?;
+                *value = other(&mut random, *value)?;
             }
             Site::Order(step, at) => {
                 let Some(Raw::List(items)) = steps[*step].args.first_mut() else { return None };
                 items.swap(*at, at + 1);
             }
             Site::Mark(step) => drop(steps.remove(*step)),
+            Site::Tile(step, from, to) => {
+                let most = steps[*step].most_of(*to);
+                let Some(Raw::List(factors)) = steps[*step].args.last_mut() else { return None };
+                let [Raw::Int(a), Raw::Int(b)] = factors.get_disjoint_mut([*from, *to]).ok()?
+                else {
+                    return None;
+                };
+                let drawn = Some(random.divisor(*a));
+                let fits = |part: &i64| b.checked_mul(*part).is_some_and(|all| all <= most);
+                let part = drawn.filter(fits).or_else(|| least_part(*a).filter(fits))?;
+                (*a, *b) = (*a / part, *b * part);
+            }
+            Site::Candidate(step, count) => {
+                let Some(Raw::Int(decision)) = steps[*step].args.last_mut() else { return None };
+                let others: Vec<i64> =
+                    (0..*count as i64).filter(|other| other != decision).collect();
+                *decision = others[random.below(others.len())?];
+            }
+            Site::Location(step) => {
+                let Some(Raw::Int(decision)) = steps[*step].args.last_mut() else { return None };
+                let most = decision.saturating_add(1).clamp(0, MAX_DEPTH);
+                let others: Vec<i64> = (-2..=most).filter(|other| other != decision).collect();
+                *decision = others[random.below(others.len())?];
+            }
             Site::Plain(name) => {
                 let primitive = primitives::find("unroll")?;
                 steps.push(Step {
@@ -71,6 +106,7 @@ impl Script {
             if MARKS.contains(&step.primitive.name) {
                 sites.push(Site::Mark(number));
             }
+            sites.extend(step.sites_of_draw(number));
             for (arg, (param, raw)) in step.primitive.params.iter().zip(&step.args).enumerate() {
                 let Raw::List(items) = raw else { continue };
                 let ints = items.iter().enumerate().filter(|(_, raw)| matches!(raw, Raw::Int(_)));
@@ -100,29 +136,54 @@ impl Script {
     }
 }
 
-/// Random numbers (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", 2014): the same on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+impl Step {
+    /// What may be drawn otherwise. What was not drawn yet is no decision.
+    fn sites_of_draw(&self, number: usize) -> Vec<Site> {
+        match (self.primitive.name, self.args.as_slice()) {
+            ("sample_categorical", [Raw::List(candidates), .., Raw::Int(_)])
+                if candidates.len() > 1 =>
+            {
+                vec![Site::Candidate(number, candidates.len())]
+            }
+            ("sample_compute_location", [.., Raw::Int(_)]) => vec![Site::Location(number)],
+            ("sample_perfect_tile", [.., Raw::List(factors)]) => {
+                let value = |at: usize| match factors[at] {
+                    Raw::Int(value) => value,
+                    _ => 0,
+                };
+                let fits = |from: usize, to: usize| {
+                    let part = least_part(value(from)).and_then(|part| part.checked_mul(value(to)));
+                    from != to && part.is_some_and(|all| all <= self.most_of(to))
+                };
+                let pairs = (0..factors.len())
+                    .flat_map(|from| (0..factors.len()).map(move |to| (from, to)));
+                let pairs = pairs.filter(|&(from, to)| fits(from, to));
+                pairs.map(|(from, to)| Site::Tile(number, from, to)).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
-    /// A number below `count`; nothing where there is none.
-    fn below(&mut self, count: usize) -> Option<usize> {
-        (count > 0).then(|| (self.next() % count as u64) as usize)
+    /// How large a factor that is drawn may be.
+    fn most_of(&self, at: usize) -> i64 {
+        match self.args.as_slice() {
+            [_, _, Raw::Int(most), Raw::List(factors)] if at + 1 == factors.len() => *most,
+            _ => i64::MAX,
+        }
     }
+}
 
-    /// Another factor near this one.
-    fn other(&mut self, value: i64) -> Option<i64> {
-        let scaled = SCALES.iter().flat_map(|scale| [value.saturating_mul(*scale), value / scale]);
-        let near = [value.saturating_add(1), value - 1];
-        let all =
-            scaled.chain(near).filter(|&other| other != value && (1..=MAX_FACTOR).contains(&other));
-        let all: Vec<i64> = all.collect();
-        Some(all[self.below(all.len())?])
-    }
+/// The least factor of a number, but for 1.
+fn least_part(number: i64) -> Option<i64> {
+    primes(number).first().map(|&(prime, _)| prime)
+}
+
+/// Another factor near this one.
+fn other(random: &mut Random, value: i64) -> Option<i64> {
+    let scaled = SCALES.iter().flat_map(|scale| [value.saturating_mul(*scale), value / scale]);
+    let near = [value.saturating_add(1), value - 1];
+    let all = scaled.chain(near);
+    let all = all.filter(|&other| other != value && (1..=MAX_FACTOR).contains(&other));
+    let all: Vec<i64> = all.collect();
+    Some(all[random.below(all.len())?])
 }

@@ -116,21 +116,35 @@ impl Step {
 fn value(param: &Param, raw: &Raw, known: &HashMap<&str, Handle>) -> Result<Value, String> {
     let item = |kind: Kind, raw: &Raw| -> Result<Value, String> {
         let handle = |name: &str| known.get(name).copied();
+        let number = |name: &str| match handle(name) {
+            Some(it @ Handle::Number(_)) => Ok(Value::Handle(it)),
+            Some(_) => Err(format!(
+                "`{name}` is no number, and `{}` takes {}",
+                param.name,
+                kind.describe()
+            )),
+            None => Err(format!("nothing is called `{name}`")),
+        };
         match (kind, raw) {
-            (Kind::Loop | Kind::Block | Kind::LoopOrBlock, Raw::Name(name)) => {
-                match (kind, handle(name)) {
-                    (_, None) => Err(format!("nothing is called `{name}`")),
-                    (Kind::Loop, Some(Handle::Block(_))) => {
-                        Err(format!("`{name}` is a block, and `{}` takes a loop", param.name))
+            (Kind::Loop | Kind::Block | Kind::LoopOrBlock | Kind::Place, Raw::Name(name)) => {
+                let is_taken = |handle| match handle {
+                    Handle::Loop(_) => kind != Kind::Block,
+                    Handle::Block(_) => matches!(kind, Kind::Block | Kind::LoopOrBlock),
+                    Handle::Place(_) => kind == Kind::Place,
+                    Handle::Number(_) => false,
+                };
+                match handle(name) {
+                    None => Err(format!("nothing is called `{name}`")),
+                    Some(handle) if is_taken(handle) => Ok(Value::Handle(handle)),
+                    Some(handle) => {
+                        let (is, takes) = (handle.describe(), kind.describe());
+                        Err(format!("`{name}` is {is}, and `{}` takes {takes}", param.name))
                     }
-                    (Kind::Block, Some(Handle::Loop(_))) => {
-                        Err(format!("`{name}` is a loop, and `{}` takes a block", param.name))
-                    }
-                    (_, Some(handle)) => Ok(Value::Handle(handle)),
                 }
             }
-            (Kind::Int, Raw::Int(value)) => Ok(Value::Int(*value)),
-            (Kind::Factors, Raw::Name(name)) if name == "_" => Ok(Value::Open),
+            (Kind::Int | Kind::Choice, Raw::Int(value)) => Ok(Value::Int(*value)),
+            (Kind::Factors | Kind::Choice, Raw::Name(name)) if name == "_" => Ok(Value::Open),
+            (Kind::Int | Kind::Choice | Kind::Factors, Raw::Name(name)) => number(name),
             (Kind::Text, Raw::Text(text)) => Ok(Value::Text(text.clone())),
             (Kind::Word(words), Raw::Name(word)) if words.contains(&word.as_str()) => {
                 Ok(Value::Word(word.clone()))
@@ -160,6 +174,17 @@ fn value(param: &Param, raw: &Raw, known: &HashMap<&str, Handle>) -> Result<Valu
     Ok(Value::List(values.collect::<Result<_, _>>()?))
 }
 
+impl Handle {
+    fn describe(self) -> &'static str {
+        match self {
+            Handle::Loop(_) => "a loop",
+            Handle::Block(_) => "a block",
+            Handle::Number(_) => "a number",
+            Handle::Place(_) => "a place",
+        }
+    }
+}
+
 impl Kind {
     fn describe(self) -> &'static str {
         match self {
@@ -169,7 +194,9 @@ impl Kind {
             Kind::Loops => "a list of loops",
             Kind::Blocks => "a list of blocks",
             Kind::LoopOrBlocks => "a loop or a list of blocks",
+            Kind::Place => "a loop, or a place that was drawn",
             Kind::Int => "an integer",
+            Kind::Choice => "an integer or `_`",
             Kind::Factors => "a list of integers, of which one may be `_`",
             Kind::Ints => "a list of integers",
             Kind::Word(_) => "a word",

@@ -4,19 +4,51 @@ use crate::refusal::{Refusal, Result, refuse};
 use crate::schedule::{Block, Loop, Schedule};
 use crate::tree::{Id, Node};
 
-/// A loop or a block.
+/// What an instruction gives: a loop or a block, or what was drawn at random.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Handle {
     /// A loop.
     Loop(Loop),
     /// A block.
     Block(Block),
+    /// A number that was drawn.
+    Number(Number),
+    /// A place that was drawn.
+    Place(Place),
+}
+
+/// A number that was drawn. Each draw gives its own, so that a trace says which one is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Number {
+    pub(crate) value: i64,
+    pub(crate) draw: u32,
+}
+
+/// A place for a block to be computed at, which was drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Place {
+    pub(crate) at: At,
+    pub(crate) draw: u32,
+}
+
+/// Where a block is computed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum At {
+    /// Where it is read.
+    Inline,
+    /// Where it stands.
+    Root,
+    /// In a loop.
+    Loop(Id),
 }
 
 impl Handle {
-    pub(crate) fn id(self) -> Id {
+    /// The statement that it is, or is in.
+    pub(crate) fn id(self) -> Option<Id> {
         match self {
-            Handle::Loop(Loop(id)) | Handle::Block(Block(id)) => id,
+            Handle::Loop(Loop(id)) | Handle::Block(Block(id)) => Some(id),
+            Handle::Place(Place { at: At::Loop(id), .. }) => Some(id),
+            Handle::Number(_) | Handle::Place(_) => None,
         }
     }
 }
@@ -75,6 +107,10 @@ pub(crate) enum Kind {
     Blocks,
     LoopOrBlocks,
     Int,
+    /// An integer, or `_`.
+    Choice,
+    /// A loop, or a place that was drawn.
+    Place,
     /// Integers, of which one may be open.
     Factors,
     Ints,
@@ -94,6 +130,17 @@ pub(crate) enum Value {
     List(Vec<Value>),
 }
 
+impl Value {
+    /// The number that it is, written or drawn.
+    fn number(&self) -> Option<i64> {
+        match self {
+            Value::Int(value) => Some(*value),
+            Value::Handle(Handle::Number(number)) => Some(number.value),
+            _ => None,
+        }
+    }
+}
+
 /// The arguments of an instruction, one for each parameter.
 #[derive(Clone, Debug)]
 pub(crate) struct Args(pub(crate) Vec<Value>);
@@ -101,13 +148,12 @@ pub(crate) struct Args(pub(crate) Vec<Value>);
 impl Args {
     /// Refuses what was taken away.
     pub(crate) fn check_alive(&self, schedule: &Schedule) -> Result<()> {
-        let gone = self
-            .handles()
-            .into_iter()
-            .find(|handle| matches!(schedule.tree.get(handle.id()), Node::Gone));
+        let gone = self.handles().into_iter().find(|handle| {
+            handle.id().is_some_and(|id| matches!(schedule.tree.get(id), Node::Gone))
+        });
         let what = match gone {
             None => return Ok(()),
-            Some(Handle::Loop(_)) => "a loop",
+            Some(Handle::Loop(_) | Handle::Place(_) | Handle::Number(_)) => "a loop",
             Some(Handle::Block(_)) => "a block",
         };
         Err(Refusal::new(format!("{what} that it names was taken away before")))
@@ -128,7 +174,7 @@ impl Args {
 
     pub(crate) fn id(&self, at: usize) -> Id {
         match &self.0[at] {
-            Value::Handle(handle) => handle.id(),
+            Value::Handle(Handle::Loop(Loop(id)) | Handle::Block(Block(id))) => *id,
             other => panic!("argument {at} is {other:?}"),
         }
     }
@@ -143,7 +189,7 @@ impl Args {
             Value::List(values) => values
                 .iter()
                 .filter_map(|value| match value {
-                    Value::Handle(handle) => Some(handle.id()),
+                    Value::Handle(handle) => handle.id(),
                     _ => None,
                 })
                 .collect(),
@@ -151,23 +197,31 @@ impl Args {
         }
     }
 
-    pub(crate) fn int(&self, at: usize) -> i64 {
-        match self.0[at] {
-            Value::Int(value) => value,
-            _ => 0,
+    /// A loop, or a place that was drawn.
+    pub(crate) fn place(&self, at: usize) -> At {
+        match &self.0[at] {
+            Value::Handle(Handle::Place(place)) => place.at,
+            _ => At::Loop(self.id(at)),
         }
+    }
+
+    pub(crate) fn int(&self, at: usize) -> i64 {
+        self.choice(at).unwrap_or(0)
+    }
+
+    /// An integer; `None` for an open one.
+    pub(crate) fn choice(&self, at: usize) -> Option<i64> {
+        self.0[at].number()
+    }
+
+    pub(crate) fn ints(&self, at: usize) -> Vec<i64> {
+        self.factors(at).into_iter().flatten().collect()
     }
 
     /// Integers; `None` for an open one.
     pub(crate) fn factors(&self, at: usize) -> Vec<Option<i64>> {
         match &self.0[at] {
-            Value::List(values) => values
-                .iter()
-                .map(|value| match value {
-                    Value::Int(value) => Some(*value),
-                    _ => None,
-                })
-                .collect(),
+            Value::List(values) => values.iter().map(Value::number).collect(),
             _ => Vec::new(),
         }
     }
