@@ -1,5 +1,6 @@
 """Operators, rules and schedules that are written in Python."""
 
+import re
 import unittest
 from pathlib import Path
 
@@ -168,6 +169,24 @@ class Schedules(unittest.TestCase):
         pipeline = f"{self.BEFORE}, {s.text}, phase(target), phase(builtin)"
         x, w = (np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in ((64, 32), (32, 50)))
         np.testing.assert_allclose(tenon.compile(self.TEXT, pipeline=pipeline, threads=1)(x, w), x @ w, atol=1e-4)
+
+    def test_what_is_drawn_stands_in_the_trace(self):
+        def traced(seed):
+            s = tenon.Schedule("matmul", seed=seed)
+            i = s.loops(s.anchor(), into=3)[0]
+            factors = s.sample_perfect_tile(i, 3, max_innermost=8)
+            self.assertEqual(len(factors), 3)
+            self.assertEqual(len(s.split(i, factors)), 3)
+            return str(s(lowered)["matmul"])
+
+        with tenon.PassContext(opt_level=3):
+            lowered = tenon.Sequential(self.BEFORE)(tenon.parse(self.TEXT))
+            drawn = {re.search(r"decision = \[(.*?)\]", traced(seed))[1] for seed in range(20)}
+            self.assertEqual(traced(7), traced(7))
+        self.assertGreater(len(drawn), 5)
+        for decision in drawn:
+            a, b, c = map(int, decision.split(", "))
+            self.assertEqual((a * b * c, c <= 8), (64, True))
 
     def test_what_does_not_hold_is_refused(self):
         s = tenon.Schedule()

@@ -9,8 +9,8 @@ from typing import Any
 
 from ._passes import PluginPass
 
-#: The primitives of docs/schedules.md, and how many loops or blocks each gives: none, one, one for each factor or length, or as
-#: many as there are (`*`), which whoever asks says.
+#: The primitives of docs/schedules.md, and how many loops, blocks or numbers each gives: none, one, one for each factor or length, as
+#: many as an argument says, or as many as there are (`*`), which whoever asks says.
 _PRIMITIVES = """
 block(name) 1
 blocks() *
@@ -20,6 +20,9 @@ loop(block, iterator) 1
 producers(block) *
 consumers(block) *
 children(of) *
+sample_categorical(candidates, weights = [], decision = _) 1
+sample_perfect_tile(loop, count, max_innermost = _, decision = []) count
+sample_compute_location(block, decision = _) 1
 fuse(loops) 1
 split(loop, factors, tail = guard) factors
 reorder(loops) 0
@@ -72,7 +75,7 @@ PRIMITIVES = {name: (parameters, gives) for name, parameters, gives in map(_read
 
 
 class Handle:
-    """A loop or a block that a primitive of a schedule gave."""
+    """A loop, a block, or something drawn at random that a primitive of a schedule gave."""
 
     __slots__ = ("name",)
 
@@ -97,13 +100,16 @@ class Schedule(PluginPass):
     >>> s.vectorize(inner)
     >>> module = s(module)
 
+    What the primitives ``sample_…`` draw stands in the attribute ``trace`` of the program; equal seeds draw the same.
+
     Nothing is applied before the schedule is called; a primitive that does not hold is a :class:`PassError` then, which shows the program as it
     stood. :attr:`trace` is the text, and :attr:`text` is the pass for the text of a pipeline.
     """
 
-    def __init__(self, program: str = "") -> None:
+    def __init__(self, program: str = "", seed: int = 0) -> None:
         self._steps: list[str] = []
         self._program = program
+        self._seed = seed
         self._count = 0
         super().__init__("tir.Schedule")
 
@@ -115,7 +121,8 @@ class Schedule(PluginPass):
     @property
     def text(self) -> str:
         """The pass as the text of a pipeline has it."""
-        return f"tir.Schedule{{program={json.dumps(self._program)}, trace={json.dumps(self.trace)}}}"
+        seed = f", seed={self._seed}" if self._seed else ""
+        return f"tir.Schedule{{program={json.dumps(self._program)}, trace={json.dumps(self.trace)}{seed}}}"
 
     def _in_session(self, session: Any) -> Any:
         return session._core.named_pass(self.text)
@@ -159,8 +166,11 @@ class Schedule(PluginPass):
             return int(gives)
         if gives == "*":
             raise TypeError(f"how many does {name} give? say into=, such as into=3")
+        of = given[gives]
+        if isinstance(of, int):
+            return of
         # What factors leave has a nest of its own where it is cut off.
-        return len(given[gives]) + (given.get("tail") == "cut")
+        return len(of) + (given.get("tail") == "cut")
 
     def _handle(self) -> Handle:
         self._count += 1

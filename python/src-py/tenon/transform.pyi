@@ -336,12 +336,13 @@ def RewriteDataflowReshape() -> Pass:
 def RunCodegen() -> Pass:
     """Has code generators compile the functions that are theirs."""
 
-def Schedule(*, trace: str = '', program: str = '') -> Pass:
+def Schedule(*, trace: str = '', program: str = '', seed: int = 0) -> Pass:
     """Applies a trace of schedule primitives to tensor programs.
 
     Args:
         trace: the instructions
         program: the program that is scheduled; empty for all
+        seed: by which numbers decisions are drawn that the trace leaves open
     """
 
 def Simplify() -> Pass:
