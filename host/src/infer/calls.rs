@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxBuildHasher;
 use tenon_plugin_api::op::OpError;
 
+use super::devices::on_one_device;
 use crate::ir::{Attrs, Context, Cx, OpDef, Symbol, Type};
 
 /// What was found out about operators and calls of them, in one context.
@@ -40,14 +41,14 @@ impl KnownCalls {
     ) -> Result<Type, OpError> {
         let mut key: Key = (name, attrs, args.len(), [Type(0); 4]);
         let Some(room) = key.3.get_mut(..args.len()) else {
-            return op.infer(cx, args, attrs);
+            return on_one_device(cx, op, args, attrs);
         };
         room.copy_from_slice(args);
         self.types.resize(PLACES, NO_CALL);
         let place = (FxBuildHasher.hash_one(key) >> 32) as usize % PLACES;
         let (known, ty) = &mut self.types[place];
         if *known != key {
-            (*known, *ty) = (key, op.infer(cx, args, attrs)?);
+            (*known, *ty) = (key, on_one_device(cx, op, args, attrs)?);
         }
         Ok(*ty)
     }

@@ -19,7 +19,9 @@ pub(crate) fn fits(
         }
         let is_right = match (terms.ty(expected), terms.ty(found)) {
             (TypeView::Tensor { dtype: a, dims: x }, TypeView::Tensor { dtype: b, dims: y }) => {
-                a == b && collect(&mut dims, x, y)
+                let agrees = |device| terms.device(found).is_none_or(|other| other == device);
+                let agrees = terms.device(expected).is_none_or(agrees);
+                a == b && agrees && collect(&mut dims, x, y)
             }
             (TypeView::Shape(x), TypeView::Shape(y)) => collect(&mut dims, x, y),
             (TypeView::Tuple(x), TypeView::Tuple(y)) if x.len() == y.len() => {
@@ -83,7 +85,14 @@ pub(super) fn join(cx: &Cx, a: Type, b: Type) -> Option<Type> {
         match (terms.ty(a), terms.ty(b)) {
             _ if a == b => done.push(a),
             (TypeView::Tensor { dtype: x, .. }, TypeView::Tensor { dtype: y, .. }) if x == y => {
-                done.push(cx.unranked_tensor_type(x));
+                let devices = (terms.device(a), terms.device(b));
+                let device = match devices {
+                    (Some(a), Some(b)) if a != b => return None,
+                    (a, b) => a.or(b),
+                };
+                let [a, b] = [a, b].map(|ty| cx.on_device(ty, None));
+                let both = if a == b { a } else { cx.unranked_tensor_type(x) };
+                done.push(cx.on_device(both, device));
             }
             (TypeView::Shape(_), TypeView::Shape(_)) => done.push(cx.shape_type(None)),
             (TypeView::Tuple(x), TypeView::Tuple(y)) if x.len() == y.len() => {
@@ -101,7 +110,9 @@ pub(super) fn join(cx: &Cx, a: Type, b: Type) -> Option<Type> {
 /// where nothing is known.
 pub(super) fn refines(cx: &Cx, declared: Type, inferred: Type) -> bool {
     match (cx.terms().ty(declared), cx.terms().ty(inferred)) {
-        (TypeView::Tensor { dtype: a, .. }, TypeView::Tensor { dtype: b, dims: None }) => a == b,
+        (TypeView::Tensor { dtype: a, .. }, TypeView::Tensor { dtype: b, dims: None }) => {
+            a == b && cx.terms().device(declared) == cx.terms().device(inferred)
+        }
         (TypeView::Shape(_), TypeView::Shape(None)) => true,
         _ => false,
     }

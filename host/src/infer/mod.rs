@@ -6,6 +6,7 @@
 //! ([`infer_written`]) all types that stand in it are. Linear, and without recursion.
 
 mod calls;
+mod devices;
 mod error;
 mod join;
 mod module;

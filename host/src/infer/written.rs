@@ -79,7 +79,11 @@ fn agreement(cx: &Cx, declared: Type, found: Type) -> Agreement {
             (TypeView::Tensor { dtype: a, dims: x }, TypeView::Tensor { dtype: b, dims: y })
                 if a == b =>
             {
-                of_dims(cx, x, y)
+                let device = terms.device(declared);
+                match device.is_none() || device == terms.device(found) {
+                    true => of_dims(cx, x, y),
+                    false => Agreement::Never,
+                }
             }
             (TypeView::Shape(x), TypeView::Shape(y)) => of_dims(cx, x, y),
             (TypeView::Tuple(x), TypeView::Tuple(y)) if x.len() == y.len() => {

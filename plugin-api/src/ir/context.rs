@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::{Attrs, DType, Dim, Symbol, Term, TermKind, Terms, Type, dim, dim_math};
+use crate::ir::term::ON_DEVICE;
+use crate::ir::{Attrs, DType, Dim, Symbol, Term, TermKind, Terms, Type, TypeView, dim, dim_math};
 
 /// Makes terms. Implemented by the host's term table and, across the border, by a plugin's handle to it.
 ///
@@ -115,6 +116,44 @@ pub trait Context {
     /// A tensor type of unknown rank.
     fn unranked_tensor_type(&self, dtype: DType) -> Type {
         Type(self.intern(TermKind::TENSOR, 1, dtype.0 as u64, &[]).0)
+    }
+
+    /// The type with all of its tensors on a device, or on none that it says. Fields of tuples are looked into, functions are not.
+    fn on_device(&self, ty: Type, device: Option<Symbol>) -> Type {
+        enum Step {
+            Type(Type),
+            Tuple(usize),
+        }
+        let (mut steps, mut done) = (vec![Step::Type(ty)], Vec::new());
+        while let Some(step) = steps.pop() {
+            let ty = match step {
+                Step::Tuple(count) => {
+                    let fields = done.split_off(done.len() - count);
+                    done.push(self.tuple_type(&fields));
+                    continue;
+                }
+                Step::Type(ty) => ty,
+            };
+            done.push(match self.terms().ty(ty) {
+                TypeView::Tuple(fields) => {
+                    steps.push(Step::Tuple(fields.len()));
+                    steps.extend(fields.iter().rev().map(|&field| Step::Type(field)));
+                    continue;
+                }
+                TypeView::Tensor { dtype, dims } => {
+                    let mut flags = u16::from(dims.is_none());
+                    let dims = dims.unwrap_or_default().iter();
+                    let mut children: Vec<Term> = dims.map(|&dim| dim.into()).collect();
+                    if let Some(device) = device {
+                        flags |= ON_DEVICE;
+                        children.push(device.into());
+                    }
+                    Type(self.intern(TermKind::TENSOR, flags, dtype.0 as u64, &children).0)
+                }
+                _ => ty,
+            });
+        }
+        done.pop().unwrap_or(ty)
     }
 
     /// A tuple type.

@@ -54,7 +54,8 @@ term_kinds! {
 
     /// A scalar or vector; `bits` = dtype code + (lanes << 16).
     SCALAR = 32,
-    /// A tensor; `bits` = dtype code, children are dimensions. `flags` bit 0: the rank is unknown.
+    /// A tensor; `bits` = dtype code, children are dimensions. `flags` bit 0: the rank is unknown; bit 1: the last child is no
+    /// dimension but the name of the device on which it lies.
     TENSOR = 33,
     /// A tuple of its children.
     TUPLE = 34,
@@ -278,7 +279,7 @@ impl<'a> Terms<'a> {
             }
             TermKind::TENSOR => TypeView::Tensor {
                 dtype: DType(raw.bits as u16),
-                dims: known_rank.then(|| cast(children)),
+                dims: known_rank.then(|| cast(dims_of(raw.flags, children))),
             },
             TermKind::TUPLE => TypeView::Tuple(cast(children)),
             TermKind::FUNC => match cast(children).split_last() {
@@ -289,6 +290,26 @@ impl<'a> Terms<'a> {
             TermKind::OBJECT => TypeView::Object(Symbol(children.first().copied().unwrap_or(0))),
             _ => TypeView::Unknown(kind),
         }
+    }
+
+    /// The name of the device on which a tensor of this type lies, `cuda:0`; `None` where the type does not say it.
+    pub fn device(self, ty: Type) -> Option<Symbol> {
+        let raw = self.table.get(ty.0);
+        let is_said = TermKind(raw.kind) == TermKind::TENSOR && raw.flags & ON_DEVICE != 0;
+        let last = self.table.children(raw).last().filter(|_| is_said)?;
+        Some(Symbol(*last))
+    }
+
+    /// The devices on which values of a type lie, as far as it says it: of the fields of a tuple, each.
+    pub fn devices(self, ty: Type) -> Vec<Symbol> {
+        let (mut found, mut pending) = (Vec::new(), vec![ty]);
+        while let Some(ty) = pending.pop() {
+            match self.ty(ty) {
+                TypeView::Tuple(fields) => pending.extend(fields.iter().rev()),
+                _ => found.extend(self.device(ty)),
+            }
+        }
+        found
     }
 
     /// Dtype and dimensions of a tensor type of known rank.
@@ -431,3 +452,14 @@ macro_rules! id_slices {
 }
 
 id_slices!(Term Dim Type);
+
+/// Flag of a tensor type that says on which device it lies.
+pub(super) const ON_DEVICE: u16 = 2;
+
+/// The children of a tensor type that are dimensions.
+fn dims_of(flags: u16, children: &[u32]) -> &[u32] {
+    match children.split_last() {
+        Some((_, dims)) if flags & ON_DEVICE != 0 => dims,
+        _ => children,
+    }
+}

@@ -51,6 +51,9 @@ impl Terms<'_> {
                 TypeView::Tensor { dtype, dims } => {
                     write!(out, "{dtype}").expect("a string takes all");
                     self.write_dims(&mut out, dims);
+                    if let Some(device) = self.device(ty) {
+                        write!(out, " on {:?}", self.str(device)).expect("a string takes all");
+                    }
                 }
                 TypeView::Tuple(fields) => {
                     out.push('(');

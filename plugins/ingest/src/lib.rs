@@ -15,6 +15,7 @@ mod specialize;
 
 mod eta_expand;
 mod lambda_lift;
+mod realize_vdevice;
 mod symbols;
 
 mod call_sites;

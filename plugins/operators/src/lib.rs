@@ -2,6 +2,7 @@
 
 pub mod bits;
 pub mod broadcast;
+pub mod device;
 pub mod elementwise;
 pub mod found;
 pub mod image;

@@ -295,6 +295,9 @@ def Parallelize(*, min_work: int = 32768, min_tasks: int = 64) -> Pass:
         min_tasks: loops are joined up to so many steps
     """
 
+def RealizeVDevice() -> Pass:
+    """Has values lie where their function runs, as what they are said to lie on."""
+
 def Rematerialization(*, memory_budget: int = 0) -> Pass:
     """Computes values again rather than keeping them, so that a function stays within a budget of memory.
 

@@ -6,6 +6,7 @@ mod calls;
 mod closed;
 mod compute_form;
 mod dataflow;
+mod devices;
 mod dimensions;
 mod explicit_memory;
 mod flat_buffers;
@@ -19,6 +20,7 @@ mod no_vectorized_loop;
 mod outputs;
 mod parts;
 mod phase;
+mod placed;
 mod scalars;
 mod scheduled;
 mod scope;
@@ -43,10 +45,12 @@ pub(super) const ALL: &[Rule] = &[
     scalars::RULE,
     threads::RULE,
     targets::RULE,
+    devices::RULE,
     scheduled::RULE,
     outputs::RULE,
     dataflow::RULE,
     closed::RULE,
+    placed::RULE,
     block_form::RULE,
     legal::RULE,
     compute_form::RULE,

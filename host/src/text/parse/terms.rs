@@ -65,6 +65,18 @@ impl<'s> Parser<'s, '_> {
 
     /// A type.
     pub(super) fn ty(&mut self) -> Parsed<Type> {
+        let ty = self.placeless_type()?;
+        let is_tensor = self.cx.terms().kind(ty) == TermKind::TENSOR;
+        if !(is_tensor && self.eat_word("on")) {
+            return Ok(ty);
+        }
+        let token = self.expect(Tok::Str)?;
+        let device = self.unquoted(token, 0)?;
+        Ok(self.cx.on_device(ty, Some(self.cx.symbol(&device))))
+    }
+
+    /// A type without the device behind it.
+    fn placeless_type(&mut self) -> Parsed<Type> {
         let start = self.token.start as usize;
         let Some(end) = self.end_of_plain_type() else { return self.nested(Self::any_type) };
         let slice = &self.text[start..end];

@@ -174,6 +174,9 @@ impl<'a> TermWriter<'a> {
             TypeView::Tensor { dtype, dims } => {
                 write_dtype(out, dtype);
                 out.push('[');
+                if let Some(device) = self.terms.device(ty) {
+                    self.stack.extend([Step::Value(device.into()), Step::Text(" on ")]);
+                }
                 self.stack.push(Step::Text("]"));
                 self.push_dims(dims);
             }

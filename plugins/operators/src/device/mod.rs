@@ -1,0 +1,3 @@
+//! Operators that say where a value lies.
+
+pub mod to_vdevice;
