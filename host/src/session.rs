@@ -28,7 +28,7 @@ use crate::backend::Emit;
 use crate::executable::{self, CompileError, DeviceProgram, Executable, Unit};
 use crate::ir::{Module, OpBook};
 use crate::ops::Extended;
-use crate::passes::{establishing, help_to_establish};
+use crate::passes::{OwnPasses, Pass, RegisterError, establishing, help_to_establish};
 use crate::registry::{Config, ConfigError, Guard, Registry, State};
 use crate::target::Target;
 
@@ -65,6 +65,7 @@ impl Installation {
 pub struct Session {
     registry: Registry,
     operators: Arc<dyn OpBook>,
+    own: OwnPasses,
     cancelled: Arc<AtomicBool>,
     /// The program of the installation, if it has a linker inside.
     linker: Option<PathBuf>,
@@ -97,7 +98,18 @@ impl Session {
     /// One with the plugins of `registry`.
     pub fn new(registry: Registry) -> Session {
         let operators = registry.operators();
-        Session { registry, operators, cancelled: Arc::default(), linker: None }
+        let own = OwnPasses::new();
+        Session { registry, operators, own, cancelled: Arc::default(), linker: None }
+    }
+
+    /// The same with a pass of the program's own, which the texts of pipelines may name, and other passes of the program's own may
+    /// require.
+    ///
+    /// # Errors
+    /// When its name is none, or means something else.
+    pub fn with_pass(mut self, pass: Pass) -> Result<Session, RegisterError> {
+        self.own.register(&self.registry, pass)?;
+        Ok(self)
     }
 
     /// The same with operators and rules of the program's own besides: `extend` is given a book with those of the plugins.

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use tenon_host::executable::{CompileOptions, LinkForm};
-use tenon_host::passes::Pass;
+use tenon_host::passes::{OwnPasses, Pass};
 use tenon_host::runtime::dlpack::{DataType, TensorBuffer};
 use tenon_host::runtime::model::Model;
 use tenon_host::session::{
@@ -162,6 +162,64 @@ fn a_pipeline_is_a_name_a_text_a_value_or_none() {
     let lowered = session.lower(&model, &target, &named, &mut Watch::default()).unwrap();
     let none = Options { pipeline: Pipeline::None, ..options() };
     session.compile(&lowered.into(), &target, &none).unwrap();
+}
+
+/// A pass over the module that changes nothing and counts its runs.
+fn counting(name: &str, runs: &Arc<AtomicUsize>) -> Pass {
+    let runs = runs.clone();
+    Pass::module(name, move |module, _| {
+        runs.fetch_add(1, Ordering::Relaxed);
+        Ok(module.clone())
+    })
+}
+
+#[test]
+fn a_pipeline_names_passes_of_the_programs_own() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let needs = counting("mine.Needs", &runs).requires_name("mine.Count");
+    let group = Pass::sequential([counting("inner", &runs), counting("inner", &runs)]);
+    let session = session().with_pass(counting("mine.Count", &runs)).unwrap();
+    let session = session.with_pass(needs).unwrap().with_pass(group.named("mine.Both")).unwrap();
+    let text = |text: &str| Options { pipeline: Pipeline::Text(text.to_owned()), ..options() };
+    // Between phases of the registry's; a requirement and a group.
+    let whole = "phase(ingest), mine.Count, phase(optimize), phase(legalize), mine.Both, phase(fuse), phase(plan), \
+                 phase(target), phase(builtin), mine.Needs";
+    assert_eq!(doubled(&session, &text(whole), &[4.0]), [8.0]);
+    assert_eq!(runs.swap(0, Ordering::Relaxed), 5);
+    let off = Options { disabled: vec!["mine.Count".to_owned()], ..text("mine.Count, mine.Both") };
+    let (model, target) = (session.parse("double.ir", DOUBLE).unwrap(), Target::native().unwrap());
+    session.lower(&model, &target, &off, &mut Watch::default()).unwrap();
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+    // Nothing is kept of what they did.
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("double.ir"), DOUBLE).unwrap();
+    let (model, output, dims) = (at("double.ir"), at("double.so"), Dims::new());
+    let (model, output, form) = (model.as_path(), output.as_path(), LinkForm::Library);
+    let job = FileJob { model, dims: &dims, target: &target, output, form, prefix: None };
+    let kept = Options { cache: Some(at("cache")), ..text(whole) };
+    session.compile_file(&job, &kept, &mut Watch::default()).unwrap();
+    assert_eq!(fs::read_dir(at("cache")).unwrap().count(), 0);
+
+    let refused = |text_of: &str| {
+        let error = session.plan(&text(text_of)).unwrap_err();
+        error.to_diagnostic().render(false)
+    };
+    let options_given = refused("mine.Count{depth=2}");
+    assert!(options_given.contains("the program's own, and takes no options"), "{options_given}");
+    let unknown = refused("mine.Cuont");
+    assert!(unknown.contains("did you mean the program's own `mine.Count`?"), "{unknown}");
+    for (name, why) in [
+        ("mine.Count", "a pass that was registered before has that name"),
+        ("default", "a pipeline has that name"),
+        ("Normalize", "a plugin's pass has that name"),
+        ("two words", "names are made of"),
+    ] {
+        let mut own = OwnPasses::new();
+        own.register(session.registry(), counting("mine.Count", &runs)).unwrap();
+        let error = own.register(session.registry(), counting(name, &runs)).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    }
 }
 
 /// Writes down what it is told.

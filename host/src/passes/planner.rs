@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::options::{self, Given, StepOption};
 use super::order::Order;
+use super::own::{self, OwnPasses};
 use super::pass::{Body, GroupKind, Pass};
 use super::pipeline::{Element, PassSpec};
 use super::plan::{GroupStep, PassStep, Plan, PlanError, Reason, Step};
@@ -34,7 +35,17 @@ pub fn plan_with(
     pipeline: &str,
     settings: &Settings,
 ) -> Result<Plan, PlanError> {
-    let mut planner = Planner::new(registry, settings);
+    plan_with_own(registry, &own::NONE, pipeline, settings)
+}
+
+/// The same, where the pipeline may name passes of the program's own.
+pub fn plan_with_own(
+    registry: &Registry,
+    own: &OwnPasses,
+    pipeline: &str,
+    settings: &Settings,
+) -> Result<Plan, PlanError> {
+    let mut planner = Planner::new(registry, own, settings);
     planner.elements(vec![Work::Text(Text::of_argument(pipeline))])?;
     Ok(planner.plan)
 }
@@ -43,8 +54,20 @@ impl Plan {
     /// The plan of one pass as it is called: a group's own level and requirements are no matter, those of the
     /// passes in it are.
     pub fn of(registry: &Registry, pass: &Pass, settings: &Settings) -> Result<Plan, PlanError> {
-        let mut planner = Planner::new(registry, settings);
-        planner.called(pass)?;
+        Plan::of_own(registry, &own::NONE, pass, settings)
+    }
+
+    /// The same, where passes may require those of the program's own by their names.
+    pub fn of_own(
+        registry: &Registry,
+        own: &OwnPasses,
+        pass: &Pass,
+        settings: &Settings,
+    ) -> Result<Plan, PlanError> {
+        let source = Source::new(format!("the pass {}", pass.name()), pass.name());
+        let place = Place::in_pipeline(&source, 0..pass.name().len());
+        let mut planner = Planner::new(registry, own, settings);
+        planner.value(pass, &place, Reason::Called)?;
         Ok(planner.plan)
     }
 }
@@ -56,7 +79,7 @@ impl Pass {
         match source.parse()?.0.as_slice() {
             [Element::Pass(spec)] => {
                 let settings = Settings::default();
-                let planner = Planner::new(registry, &settings);
+                let planner = Planner::new(registry, &own::NONE, &settings);
                 let pass = planner.plugin(spec, &source)?;
                 planner.settle(&pass)?;
                 Ok(pass)
@@ -70,7 +93,7 @@ impl Pass {
 pub fn configured_options(registry: &Registry, id: PassId) -> Result<Vec<StepOption>, PlanError> {
     let record = registry.record(id);
     let pass = Pass::plugin(record, id, Vec::new());
-    Planner::new(registry, &Settings::default()).settle(&pass)
+    Planner::new(registry, &own::NONE, &Settings::default()).settle(&pass)
 }
 
 /// What is to be planned. Pipelines may stand in each other to any depth, so there is a list of work.
@@ -86,6 +109,7 @@ enum Work<'a> {
 
 pub(super) struct Planner<'a> {
     pub(super) registry: &'a Registry,
+    pub(super) own: &'a OwnPasses,
     settings: &'a Settings,
     pub(super) plan: Plan,
     /// The groups that are open, by their first steps, and where they begin.
@@ -102,11 +126,23 @@ pub(super) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(registry: &'a Registry, settings: &'a Settings) -> Self {
+    fn new(registry: &'a Registry, own: &'a OwnPasses, settings: &'a Settings) -> Self {
         let (plan, order) = (Plan::default(), Order::default());
         let (open, inside, is_inside) = (Vec::new(), Vec::new(), HashSet::new());
         let (opened, repeated, placed) = (HashSet::new(), 0, None);
-        Self { registry, settings, plan, open, inside, is_inside, opened, repeated, order, placed }
+        Self {
+            registry,
+            own,
+            settings,
+            plan,
+            open,
+            inside,
+            is_inside,
+            opened,
+            repeated,
+            order,
+            placed,
+        }
     }
 
     fn elements<'t>(&mut self, mut work: Vec<Work<'t>>) -> Result<(), PlanError>
@@ -139,8 +175,19 @@ impl<'a> Planner<'a> {
                         work.extend(parts);
                         continue;
                     }
-                    let pass = self.plugin(&spec, &text)?;
                     let reason = self.reason(&place, is_listed);
+                    if let Some(pass) = self.own.find(&spec.name.text).filter(|_| !is_listed) {
+                        if !spec.options.is_empty() {
+                            let message = format!(
+                                "`{}` is the program's own, and takes no options",
+                                pass.name()
+                            );
+                            return Err(place.error(message, "").into());
+                        }
+                        self.value(pass, &place, reason)?;
+                        continue;
+                    }
+                    let pass = self.plugin(&spec, &text)?;
                     requirements::plan(self, pass, &place, reason)?;
                 }
                 Element::Phase(phase) => self.phase(&phase.text, &text.place(&phase.at))?,
@@ -251,21 +298,24 @@ impl<'a> Planner<'a> {
                 Some(near) if matches!(error, LookupError::Unknown { nearest: None, .. }) => {
                     diagnostic.help(format!("did you mean the pipeline `{near}`?"))
                 }
-                _ => diagnostic,
+                _ => match nearest(name, self.own.names()) {
+                    Some(near) => {
+                        diagnostic.help(format!("did you mean the program's own `{near}`?"))
+                    }
+                    None => diagnostic,
+                },
             }
             .into()
         })
     }
 
-    /// The plan of a pass as it is called. An explicit list: groups are nested as deep as somebody makes them.
-    fn called(&mut self, root: &Pass) -> Result<(), PlanError> {
+    /// Plans a pass as a value. An explicit list: groups are nested as deep as somebody makes them.
+    fn value(&mut self, root: &Pass, place: &Place, reason: Reason) -> Result<(), PlanError> {
         enum Part<'p> {
             Pass(&'p Pass, Reason),
             End,
         }
-        let source = Source::new(format!("the pass {}", root.name()), root.name());
-        let place = Place::in_pipeline(&source, 0..root.name().len());
-        let mut parts = vec![Part::Pass(root, Reason::Called)];
+        let mut parts = vec![Part::Pass(root, reason)];
         while let Some(part) = parts.pop() {
             let Part::Pass(pass, reason) = part else {
                 self.end(Vec::new())?;
@@ -274,9 +324,9 @@ impl<'a> Planner<'a> {
             match (pass.body(), &reason) {
                 (Body::Group(kind, passes), _) => {
                     if !matches!(reason, Reason::Called) {
-                        requirements::plan_before(self, pass, &place)?;
+                        requirements::plan_before(self, pass, place)?;
                     }
-                    self.begin(pass.clone(), &place, reason)?;
+                    self.begin(pass.clone(), place, reason)?;
                     parts.push(Part::End);
                     let of = pass.name().to_owned();
                     let member = || match kind {
@@ -285,8 +335,8 @@ impl<'a> Planner<'a> {
                     };
                     parts.extend(passes.iter().rev().map(|pass| Part::Pass(pass, member())));
                 }
-                (_, Reason::Called) => self.step(pass.clone(), &place, reason)?,
-                _ => requirements::plan(self, pass.clone(), &place, reason)?,
+                (_, Reason::Called) => self.step(pass.clone(), place, reason)?,
+                _ => requirements::plan(self, pass.clone(), place, reason)?,
             }
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::options::Given;
+use super::own::OwnPasses;
 use super::pass::{Body, Pass, Required};
 use super::pipeline::Element;
 use super::plan::{LeftOut, PassStep, PlanError, Reason, Step};
@@ -83,9 +84,9 @@ pub(super) fn plan_before(
         Enter(Pass, Option<Reason>),
         Leave(Pass, Option<Reason>),
     }
-    let registry = planner.registry;
+    let (registry, own) = (planner.registry, planner.own);
     let first = planner.plan.steps.len();
-    let mut open = Chain { registry, open: Vec::new(), place };
+    let mut open = Chain { registry, own, open: Vec::new(), place };
     // A pass that needs itself goes round, with whatever options.
     let mut on_the_way: HashSet<PassId> = HashSet::new();
     // Whether a pass is through, or on the way.
@@ -169,6 +170,7 @@ fn is_same(a: &Pass, b: &Pass) -> bool {
 /// The way from what a pipeline names to a pass that is required.
 struct Chain<'a> {
     registry: &'a Registry,
+    own: &'a OwnPasses,
     /// The passes on the way, each required by the one before it.
     open: Vec<Pass>,
     /// The place of the first one.
@@ -184,18 +186,25 @@ impl Chain<'_> {
             return requires.iter().map(|requirement| self.plugin(requirement)).collect();
         }
         let one = |required: &Required| match required {
-            Required::Name(name) => {
-                let (name, options) = (name.clone(), String::new());
-                self.plugin(&Requirement { name, options, version: None })
-            }
-            Required::Value(pass) if pass.group_kind().is_some() => {
-                let message =
-                    format!("a requirement is one pass, and `{}` is a group", pass.name());
-                Err(Box::new(self.explain(self.place.error(message, ""))))
-            }
-            Required::Value(pass) => Ok(pass.clone()),
+            Required::Name(name) => match self.own.find(name) {
+                Some(pass) => self.alone(pass),
+                None => {
+                    let (name, options) = (name.clone(), String::new());
+                    self.plugin(&Requirement { name, options, version: None })
+                }
+            },
+            Required::Value(pass) => self.alone(pass),
         };
         pass.required().iter().map(one).collect()
+    }
+
+    /// A pass as a value, which must be no group.
+    fn alone(&self, pass: &Pass) -> Result<Pass, Box<Diagnostic>> {
+        if pass.group_kind().is_some() {
+            let message = format!("a requirement is one pass, and `{}` is a group", pass.name());
+            return Err(Box::new(self.explain(self.place.error(message, ""))));
+        }
+        Ok(pass.clone())
     }
 
     /// The pass that the last one requires.

@@ -136,6 +136,8 @@ impl Session {
             Pipeline::Pass(_) => return Ok(None),
             Pipeline::Auto => "auto",
             Pipeline::None => "none",
+            // What a pass of the program's own does has no text.
+            Pipeline::Text(_) if !self.own.is_empty() => return Ok(None),
             Pipeline::Text(text) => text,
         };
         if validate.is_some() || !instruments.is_empty() || *is_profiled {

@@ -8,7 +8,7 @@ use crate::executable::CompileOptions;
 use crate::ir::Module;
 use crate::passes::{
     FromPlugin, Pass, PassContext, PassLimit, Plan, PlanError, Settings, Validate, VerifyEach,
-    plan_with,
+    plan_with, plan_with_own,
 };
 use crate::registry::OptionValue;
 use crate::target::Target;
@@ -158,8 +158,8 @@ impl Session {
         match &options.pipeline {
             Pipeline::Auto => plan_with(&self.registry, "default", &settings),
             Pipeline::None => Ok(Plan::default()),
-            Pipeline::Text(text) => plan_with(&self.registry, text, &settings),
-            Pipeline::Pass(pass) => Plan::of(&self.registry, pass, &settings),
+            Pipeline::Text(text) => plan_with_own(&self.registry, &self.own, text, &settings),
+            Pipeline::Pass(pass) => Plan::of_own(&self.registry, &self.own, pass, &settings),
         }
     }
 
