@@ -36,6 +36,7 @@ mod loops;
 mod memory;
 mod public;
 mod ranges;
+mod rooms;
 mod sizes;
 mod values;
 
@@ -46,7 +47,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::ir::op_names::{
     ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_TIR, EXPECT, LOOP, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE,
-    MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL, MEMORY_VIEW, vm,
+    MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL, MEMORY_ROOM, MEMORY_VIEW, vm,
 };
 use crate::ir::{
     Args, Attrs, BodyView, Constant, Context, Cx, DimView, Expr, Function, Module, NodeSource,
@@ -59,8 +60,8 @@ use memory::{Home, Memory, PlannedTensor};
 use values::MOST_TENSORS;
 
 pub use entry::{
-    Action, Base, Body, Call, Callee, Carried, Code, Copy, Entry, EntryArgument, Find, FoundExtent,
-    GivenExtent, Limit, Loop, LoopArgument, Place, Routine, Rows, Write,
+    Action, Base, Body, Call, Callee, Carried, Code, CopiedRows, Copy, Entry, EntryArgument, Find,
+    FoundExtent, GivenExtent, Limit, Loop, LoopArgument, Place, Room, Routine, Rows, Write,
 };
 pub use error::{PlanError, PlanProblem};
 pub(crate) use public::{default_function, functions_of};
@@ -160,6 +161,13 @@ enum PlannedAction {
     Write(usize, Vec<Size>),
     /// From one to the other.
     Copy(usize, usize),
+    /// The same of rows, `bytes` of each.
+    CopyRows {
+        from: usize,
+        to: usize,
+        bytes: Size,
+        rows: CopiedRows,
+    },
     /// To an output.
     Result(usize, usize),
     Agree(Agreement),
@@ -194,6 +202,8 @@ struct Planner<'a> {
     /// What the extents of inputs must be.
     extents: Vec<GivenExtent>,
     agreements: Vec<Agreement>,
+    /// What has room, by the number of its storage.
+    rooms: HashMap<usize, Room, FxBuildHasher>,
     /// How many branches are around what is read.
     depth: usize,
     actions: Vec<PlannedAction>,
@@ -237,6 +247,7 @@ impl<'a> Planner<'a> {
             symbols: Bindings::default(),
             extents: Vec::new(),
             agreements: Vec::new(),
+            rooms: HashMap::default(),
             depth: 0,
             actions: Vec::new(),
             closures: Vec::new(),
@@ -412,6 +423,7 @@ impl<'a> Planner<'a> {
                 _ => malformed("what is expected is no tensor"),
             },
             MEMORY_COPY => self.copy(args),
+            MEMORY_ROOM => self.room(args, ty("ty")?),
             MEMORY_KILL => Ok(self.tuple(Vec::new())),
             MAKE_CLOSURE => self.closure(args),
             BIND_DIMS => self.bind_dims(args, ty("ty")?, ty("most")?),
@@ -427,24 +439,6 @@ impl<'a> Planner<'a> {
             },
             name => Err(left_operator(self.module.cx(), name)),
         }
-    }
-
-    fn view(&mut self, args: Args<'a>, ty: Type) -> Step<Value> {
-        let Some(arg) = args.get(0) else { return malformed("a view of nothing") };
-        let Value::Tensor(tensor) = self.resolve(arg)? else {
-            return malformed("a view of something that is no tensor");
-        };
-        let memory = self.tensors[tensor].memory;
-        let view = self.tensor(memory.home, memory.offset, ty)?;
-        match (self.tensors[view].memory.bytes, memory.bytes) {
-            (view, found) if view == found => {}
-            (Size::Known(_), Size::Known(found)) => {
-                let ty = self.body.terms().type_text(ty);
-                return malformed(format!("{found} bytes are viewed as {ty}"));
-            }
-            (view, found) => self.agree(Agreement::Equal(view, found)),
-        }
-        Ok(Value::Tensor(view))
     }
 
     /// Notes what must hold: before anything is done, or where a branch needs it, or when it is known.

@@ -2,7 +2,7 @@
 //!
 //! [`RawTensor`] is `DLTensor` of DLPack 1.x, to the byte. [`TensorRef`] and [`TensorMut`] are
 //! what Rust hands in: contiguous, row-major, on the CPU. [`TensorBuffer`] owns memory that is
-//! aligned as generated code likes it.
+//! aligned as generated code likes it, and may have room to become longer along an axis.
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
@@ -119,6 +119,8 @@ pub enum TensorError {
     Length { shape: Vec<i64>, expected: usize, given: usize },
     #[error("there is no memory for a tensor of shape {shape:?}, which has {bytes} bytes")]
     Memory { shape: Vec<i64>, bytes: usize },
+    #[error("a tensor of shape {shape:?} is not one with room for {room} along axis {axis}")]
+    Room { shape: Vec<i64>, axis: usize, room: i64 },
 }
 
 /// A tensor in memory of somebody else's, to be read.
@@ -127,6 +129,8 @@ pub struct TensorRef<'a> {
     bytes: &'a [u8],
     shape: &'a [i64],
     dtype: DataType,
+    /// Where it has room along an axis.
+    strides: Option<&'a [i64]>,
 }
 
 impl<'a> TensorRef<'a> {
@@ -137,9 +141,10 @@ impl<'a> TensorRef<'a> {
         dtype: DataType,
     ) -> Result<TensorRef<'a>, TensorError> {
         check_length(bytes.len(), shape, dtype)?;
-        Ok(TensorRef { bytes, shape, dtype })
+        Ok(TensorRef { bytes, shape, dtype, strides: None })
     }
 
+    /// Its memory, with the room that it has.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -154,7 +159,7 @@ impl<'a> TensorRef<'a> {
 
     /// For a function that reads it.
     pub fn as_argument(&self) -> Argument<'a> {
-        argument(self.bytes.as_ptr().cast_mut(), self.shape, self.dtype)
+        argument(self.bytes.as_ptr().cast_mut(), self.shape, self.dtype, self.strides)
     }
 }
 
@@ -179,7 +184,7 @@ impl<'a> TensorMut<'a> {
 
     /// For a function that writes it.
     pub fn as_argument(&mut self) -> Argument<'_> {
-        argument(self.bytes.as_mut_ptr(), self.shape, self.dtype)
+        argument(self.bytes.as_mut_ptr(), self.shape, self.dtype, None)
     }
 }
 
@@ -204,7 +209,12 @@ impl Argument<'_> {
     }
 }
 
-fn argument<'a>(data: *mut u8, shape: &'a [i64], dtype: DataType) -> Argument<'a> {
+fn argument<'a>(
+    data: *mut u8,
+    shape: &'a [i64],
+    dtype: DataType,
+    strides: Option<&'a [i64]>,
+) -> Argument<'a> {
     let raw = RawTensor {
         data: data.cast(),
         device: Device::CPU,
@@ -212,7 +222,7 @@ fn argument<'a>(data: *mut u8, shape: &'a [i64], dtype: DataType) -> Argument<'a
         ndim: shape.len() as i32,
         dtype,
         shape: shape.as_ptr().cast_mut(),
-        strides: null_mut(),
+        strides: strides.map_or(null_mut(), |strides| strides.as_ptr().cast_mut()),
         byte_offset: 0,
     };
     Argument { raw, memory: PhantomData }
@@ -226,6 +236,17 @@ pub struct TensorBuffer {
     capacity: usize,
     shape: Box<[i64]>,
     dtype: DataType,
+    room: Option<Room>,
+}
+
+/// Room to become longer.
+#[derive(Clone)]
+struct Room {
+    axis: usize,
+    /// The most that there can be along the axis.
+    most: i64,
+    /// In elements, for as much.
+    strides: Box<[i64]>,
 }
 
 // SAFETY: the memory is the buffer's alone and is reached through it only.
@@ -250,7 +271,37 @@ impl TensorBuffer {
             }
             None => return Err(TensorError::Shape { shape: shape.to_vec() }),
         };
-        Ok(TensorBuffer { data, length, capacity: length, shape: shape.into(), dtype })
+        Ok(TensorBuffer { data, length, capacity: length, shape: shape.into(), dtype, room: None })
+    }
+
+    /// Zeros of `shape` in memory that has room for `most` along an axis: it may become as long there without being moved.
+    pub fn with_room(
+        shape: &[i64],
+        axis: usize,
+        most: i64,
+        dtype: DataType,
+    ) -> Result<TensorBuffer, TensorError> {
+        let no_room = || TensorError::Room { shape: shape.to_vec(), axis, room: most };
+        let mut whole = shape.to_vec();
+        let extent = whole.get_mut(axis).filter(|extent| **extent <= most).ok_or_else(no_room)?;
+        *extent = most;
+        if !dtype.bits.is_multiple_of(8) {
+            return Err(no_room());
+        }
+        let mut buffer = TensorBuffer::zeros(&whole, dtype)?;
+        let mut strides = vec![1; whole.len()];
+        for axis in (1..whole.len()).rev() {
+            // All but where there is nothing is below what `zeros` has counted.
+            strides[axis - 1] = i64::saturating_mul(strides[axis], whole[axis]);
+        }
+        buffer.shape = shape.into();
+        buffer.room = Some(Room { axis, most, strides: strides.into() });
+        Ok(buffer)
+    }
+
+    /// The axis along which it has room, and for how much.
+    pub fn room(&self) -> Option<(usize, i64)> {
+        self.room.as_ref().map(|room| (room.axis, room.most))
     }
 
     /// A copy of `bytes` as a tensor of `shape`.
@@ -265,10 +316,23 @@ impl TensorBuffer {
         Ok(buffer)
     }
 
-    /// Gives it another shape. What its elements are then is not said; memory is only asked for where it has never had as
-    /// much.
+    /// Gives it another shape. What its elements are then is not said, but for one with room, whose elements stay; memory is only
+    /// asked for where it has never had as much.
     pub fn resize(&mut self, shape: &[i64]) -> Result<(), TensorError> {
         if *self.shape == *shape {
+            return Ok(());
+        }
+        if let Some(room) = &self.room {
+            let fits = |(axis, (&before, &extent)): (usize, (&i64, &i64))| match axis == room.axis {
+                true => (0..=room.most).contains(&extent),
+                false => before == extent,
+            };
+            let is_same_rank = shape.len() == self.shape.len();
+            if !is_same_rank || !self.shape.iter().zip(shape).enumerate().all(fits) {
+                let (axis, room) = (room.axis, room.most);
+                return Err(TensorError::Room { shape: shape.to_vec(), axis, room });
+            }
+            self.shape = shape.into();
             return Ok(());
         }
         let length = byte_length(shape, self.dtype)?;
@@ -288,17 +352,27 @@ impl TensorBuffer {
         self.dtype
     }
 
+    /// Its memory, with the room that it has.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `data` is `length` initialized bytes, borrowed with `self`.
         unsafe { std::slice::from_raw_parts(self.data.as_ptr(), self.length) }
     }
 
-    /// A copy of its bytes.
+    /// A copy of its elements, one behind the other.
     pub fn to_vec(&self) -> Result<Vec<u8>, TensorError> {
         let mut copy = Vec::new();
-        let missing = |_| TensorError::Memory { shape: self.shape.to_vec(), bytes: self.length };
-        copy.try_reserve_exact(self.length).map_err(missing)?;
-        copy.extend_from_slice(self.bytes());
+        let length = byte_length(&self.shape, self.dtype)?;
+        let missing = |_| TensorError::Memory { shape: self.shape.to_vec(), bytes: length };
+        copy.try_reserve_exact(length).map_err(missing)?;
+        match &self.room {
+            None => copy.extend_from_slice(self.bytes()),
+            Some(room) if length > 0 => {
+                let bytes = usize::from(self.dtype.bits / 8) * room.strides[room.axis] as usize;
+                let [row, used] = [room.most, self.shape[room.axis]].map(|it| bytes * it as usize);
+                self.bytes().chunks_exact(row).for_each(|row| copy.extend_from_slice(&row[..used]));
+            }
+            Some(_) => {}
+        }
         Ok(copy)
     }
 
@@ -309,18 +383,25 @@ impl TensorBuffer {
 
     /// To be read.
     pub fn as_ref(&self) -> TensorRef<'_> {
-        TensorRef { bytes: self.bytes(), shape: &self.shape, dtype: self.dtype }
+        TensorRef {
+            bytes: self.bytes(),
+            shape: &self.shape,
+            dtype: self.dtype,
+            strides: self.room.as_ref().map(|room| &*room.strides),
+        }
     }
 
     /// For a function that reads or writes it.
     pub fn as_argument(&mut self) -> Argument<'_> {
-        argument(self.data.as_ptr(), &self.shape, self.dtype)
+        let strides = self.room.as_ref().map(|room| &*room.strides);
+        argument(self.data.as_ptr(), &self.shape, self.dtype, strides)
     }
 
     /// For a function that writes it, and its extents to `shape`, where those stand that it is given.
     pub fn as_argument_with<'a>(&'a mut self, shape: &'a mut [i64]) -> Argument<'a> {
         debug_assert_eq!(*self.shape, *shape);
-        let mut argument = argument(self.data.as_ptr(), &[], self.dtype);
+        let strides = self.room.as_ref().map(|room| &*room.strides);
+        let mut argument = argument(self.data.as_ptr(), &[], self.dtype, strides);
         (argument.raw.ndim, argument.raw.shape) = (shape.len() as i32, shape.as_mut_ptr());
         argument
     }
@@ -328,8 +409,14 @@ impl TensorBuffer {
 
 impl Clone for TensorBuffer {
     fn clone(&self) -> Self {
-        let copy = TensorBuffer::from_bytes(self.bytes(), &self.shape, self.dtype);
-        copy.expect("a shape that was possible once is possible again")
+        let mut whole = self.shape.to_vec();
+        if let Some(room) = &self.room {
+            whole[room.axis] = room.most;
+        }
+        let copy = TensorBuffer::from_bytes(self.bytes(), &whole, self.dtype);
+        let mut copy = copy.expect("a shape that was possible once is possible again");
+        (copy.shape, copy.room) = (self.shape.clone(), self.room.clone());
+        copy
     }
 }
 
@@ -412,6 +499,33 @@ mod tests {
         buffer.resize(&[21]).unwrap();
         assert_eq!(buffer.bytes(), [0; 84]);
         assert!(buffer.resize(&[-1]).is_err());
+    }
+
+    #[test]
+    fn a_buffer_with_room_becomes_longer_where_it_is() {
+        let mut buffer = TensorBuffer::with_room(&[2, 1, 3], 1, 4, DataType::U8).unwrap();
+        assert_eq!((buffer.room(), buffer.bytes().len()), (Some((1, 4)), 24));
+        let place = buffer.bytes().as_ptr();
+        for (at, byte) in buffer.bytes_mut().iter_mut().enumerate() {
+            *byte = at as u8;
+        }
+        assert_eq!(buffer.to_vec().unwrap(), [0, 1, 2, 12, 13, 14]);
+        buffer.resize(&[2, 2, 3]).unwrap();
+        assert_eq!(buffer.to_vec().unwrap(), [0, 1, 2, 3, 4, 5, 12, 13, 14, 15, 16, 17]);
+        assert_eq!((buffer.bytes().as_ptr(), buffer.clone().to_vec()), (place, buffer.to_vec()));
+        // SAFETY: it points at the tensor that `buffer` holds, which has three strides.
+        let strides = unsafe {
+            let argument = buffer.as_ref().as_argument().raw();
+            std::slice::from_raw_parts(argument.strides, 3).to_vec()
+        };
+        assert_eq!(strides, [12, 3, 1]);
+        buffer.resize(&[2, 0, 3]).unwrap();
+        assert!(buffer.to_vec().unwrap().is_empty());
+        let error = buffer.resize(&[2, 5, 3]).unwrap_err().to_string();
+        assert_eq!(error, "a tensor of shape [2, 5, 3] is not one with room for 4 along axis 1");
+        assert!(buffer.resize(&[1, 2, 3]).is_err() && buffer.resize(&[2, 3]).is_err());
+        assert!(TensorBuffer::with_room(&[2, 5], 1, 4, DataType::U8).is_err());
+        assert!(TensorBuffer::with_room(&[2, 5], 2, 4, DataType::U8).is_err());
     }
 
     #[test]

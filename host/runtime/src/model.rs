@@ -73,6 +73,8 @@ pub enum ModelError {
     MissingInput(TensorSpec),
     #[error("the model updates {} inputs in place ({}), and {found} buffers are given", .updated.len(), specs(.updated))]
     State { found: usize, updated: Vec<TensorSpec> },
+    #[error("input {spec} becomes longer where it is, so its buffer needs room along axis {axis}")]
+    NoRoom { spec: TensorSpec, axis: usize },
     #[error("no memory: {0}")]
     Memory(#[from] TensorError),
     #[error("{0} cannot be held in an array of this kind")]
@@ -284,7 +286,7 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         inputs: &[TensorRef<'_>],
         pool: Option<&ThreadPool>,
     ) -> Result<&[TensorBuffer], ModelError> {
-        self.run_with(inputs, &[], pool, &NEVER)?;
+        self.run_with(inputs, pool, &NEVER)?;
         Ok(&self.outputs)
     }
 
@@ -299,13 +301,14 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         pool: Option<&ThreadPool>,
         cancelled: &AtomicBool,
     ) -> Result<&[TensorBuffer], ModelError> {
-        self.run_with(inputs, &[], pool, cancelled)?;
+        self.run_with(inputs, pool, cancelled)?;
         Ok(&self.outputs)
     }
 
     /// Runs the model with inputs that it updates in place: `state` has one buffer for each pair of
     /// [`Signature::in_place`], in their order, and `inputs` the others. Of outputs that are updated inputs nothing is written
-    /// anywhere else.
+    /// anywhere else. One of [`Signature::grows`] has room along its axis ([`TensorBuffer::with_room`]), and is longer afterwards; if
+    /// the call fails, it has the shape that it had.
     pub fn run_in_place(
         &mut self,
         inputs: &[TensorRef<'_>],
@@ -320,11 +323,30 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         for (&[_, output], buffer) in pairs.iter().zip(&mut *state) {
             std::mem::swap(&mut self.outputs[output], buffer);
         }
-        let result = self.run_with(inputs, &pairs, pool, &NEVER);
-        for (&[_, output], buffer) in pairs.iter().zip(state) {
+        let before: Vec<Vec<i64>> =
+            pairs.iter().map(|&[_, output]| self.outputs[output].shape().to_vec()).collect();
+        let mut result = self.check_rooms();
+        if result.is_ok() {
+            result = self.run_from(inputs, (&pairs, &before), pool, &NEVER);
+        }
+        for ((&[_, output], buffer), before) in pairs.iter().zip(state).zip(&before) {
             std::mem::swap(&mut self.outputs[output], buffer);
+            if result.is_err() && buffer.room().is_some() {
+                buffer.resize(before).expect("it had this shape before");
+            }
         }
         result.map(|()| &self.outputs[..])
+    }
+
+    /// That there is room in what becomes longer where it is.
+    fn check_rooms(&self) -> Result<(), ModelError> {
+        for &[input, output, axis] in &self.model.signature.grows {
+            if self.outputs[output].room().is_none_or(|(found, _)| found != axis) {
+                let spec = self.model.inputs()[input].clone();
+                return Err(ModelError::NoRoom { spec, axis });
+            }
+        }
+        Ok(())
     }
 
     /// All inputs in order, where those of `pairs` are outputs.
@@ -351,7 +373,17 @@ impl<M: Deref<Target = Model>> RunContext<M> {
     fn run_with(
         &mut self,
         inputs: &[TensorRef<'_>],
-        pairs: &[[usize; 2]],
+        pool: Option<&ThreadPool>,
+        cancelled: &AtomicBool,
+    ) -> Result<(), ModelError> {
+        self.run_from(inputs, (&[], &[]), pool, cancelled)
+    }
+
+    /// Runs it with pairs of inputs and outputs that are one, and the shapes of these before.
+    fn run_from(
+        &mut self,
+        inputs: &[TensorRef<'_>],
+        (pairs, before): (&[[usize; 2]], &[Vec<i64>]),
         pool: Option<&ThreadPool>,
         cancelled: &AtomicBool,
     ) -> Result<(), ModelError> {
@@ -365,6 +397,9 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         if !self.is_static {
             self.resize(&raw, inputs, pairs)?;
             raw = raw_of(&self.with_state(inputs, pairs));
+            for (&[input, _], before) in pairs.iter().zip(before) {
+                raw[input].shape = before.as_ptr().cast_mut();
+            }
         }
         let mut outputs: Vec<Argument<'_>> = Vec::with_capacity(self.outputs.len());
         let mut rest = &mut self.extents[..];

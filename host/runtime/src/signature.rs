@@ -9,7 +9,8 @@
 //! null, and the function that tells sizes says it for inputs of given shapes. `"found": [[0, 1]]` says that the extent of axis 1 of
 //! output 0 depends on elements: a caller is told how large it is at most, and what it is when the call has been made.
 //! `"ranges": { "n": [1, 512] }` are those that it was compiled for, and `"most_workspace"` is what the workspace is at most then.
-//! `"in_place": [[3, 0]]` says that one buffer may be given as input 3 and as output 0, and is updated then.
+//! `"in_place": [[3, 0]]` says that one buffer may be given as input 3 and as output 0, and is updated then. With
+//! `"grows": [[3, 0, 2]]` it becomes longer along axis 2.
 //!
 //! A library of several functions has all of them in a list besides, and where none of them is meant when nobody names one,
 //! nothing but the list:
@@ -54,6 +55,9 @@ pub struct Signature {
     /// Inputs that a call updates in place if it is given the same buffer as the output beside each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_place: Vec<[usize; 2]>,
+    /// Of these the ones that become longer: the input, the output, the axis along which strides may leave room.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grows: Vec<[usize; 3]>,
 }
 
 /// What a library says of itself.
@@ -237,6 +241,7 @@ mod tests {
             outputs: vec![],
             found: vec![],
             in_place: vec![],
+            grows: vec![],
         };
         let text = serde_json::to_string(&signature).unwrap();
         assert!(text.contains(r#""dtype":"bf16","shape":[2,"2*n"]"#), "{text}");

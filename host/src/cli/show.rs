@@ -79,9 +79,14 @@ fn ranges(signature: &Signature) -> String {
 
 /// The inputs that a call updates in place, if it is given them as outputs as well.
 fn in_place(signature: &Signature) -> String {
-    let pair = |&[input, output]: &[usize; 2]| {
+    let one = |&[input, output]: &[usize; 2]| {
         let (input, output) = (&signature.inputs[input], &signature.outputs[output]);
         format!("{} as {}", input.name, output.name)
+    };
+    let pair = |pair: &[usize; 2]| {
+        let grows = signature.grows.iter().find(|it| it[..2] == pair[..]);
+        let along = grows.map_or(String::new(), |it| format!(", longer along axis {}", it[2]));
+        format!("{}{along}", one(pair))
     };
     signature.in_place.iter().map(pair).collect::<Vec<_>>().join(", ")
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tenon_plugin_api::op::OpError;
 
-use crate::ir::op_names::{BIND_DIMS, CALL_SCALAR, CALL_TIR};
+use crate::ir::op_names::{BIND_DIMS, CALL_SCALAR, CALL_TIR, MEMORY_ROOM};
 use crate::ir::{
     Attrs, Context, Cx, DType, Dim, DimView, Expr, OpDef, Symbol, TermView, Terms, Type, TypeView,
     UNKNOWN_EXTENT, flatten_type,
@@ -39,6 +39,7 @@ impl Machine<'_, '_> {
                 let limits = view.ty("most").map_err(problem)?;
                 self.bind_dims(expr, limits, args)
             }
+            MEMORY_ROOM => self.room(expr, args),
             CALL_TIR => self.call_tir(view.ty("out").map_err(problem)?, args),
             CALL_SCALAR => {
                 let value = self.call_tir(cx.static_tensor_type(DType::I64, &[]), args)?;
@@ -82,6 +83,28 @@ impl Machine<'_, '_> {
             }
         }
         Ok(Value::Shape(elements))
+    }
+
+    /// There is no more room than the tensor takes: the symbol stands for its extent.
+    fn room(&mut self, expr: Expr, args: Vec<Value>) -> Result<Value, EvalProblem> {
+        let terms = self.cx.terms();
+        let Some(value @ Value::Place(place)) = args.first() else {
+            return Err(EvalProblem::WrongValue("memory", "something else"));
+        };
+        let Some(TermView::Type(ty)) = terms.attrs(self.code().body.attrs(expr)).get("ty") else {
+            return Err(EvalProblem::UnknownNode("room of no type"));
+        };
+        let dims = terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
+        let found: Vec<(Symbol, i64)> = dims
+            .iter()
+            .zip(&place.shape)
+            .filter_map(|(&dim, &extent)| match terms.dim(dim) {
+                DimView::Symbol(name) => Some((name, extent as i64)),
+                _ => None,
+            })
+            .collect();
+        found.into_iter().for_each(|(name, extent)| self.bind_symbol(name, extent));
+        Ok(value.clone())
     }
 
     fn call_tir(&mut self, out: Type, args: Vec<Value>) -> Result<Value, EvalProblem> {

@@ -99,12 +99,40 @@ fn copy(from: &Value, to: &Value) -> Step {
     let (Some(tensor), Value::Place(place)) = (from.to_tensor(), to) else {
         return Err(EvalProblem::WrongValue("a tensor in memory that can be written", to.kind()));
     };
-    if (tensor.dtype(), tensor.shape()) != (place.dtype, &place.shape[..]) {
-        return Err(EvalProblem::WrongValue("a tensor of the same type", to.kind()));
-    }
+    let Some(rows) = front_rows(&tensor, place) else {
+        return Err(EvalProblem::WrongValue(
+            "a tensor of the same type or a longer one",
+            to.kind(),
+        ));
+    };
     let mut bytes = place.storage.lock();
-    bytes[place.offset..][..tensor.bytes().len()].copy_from_slice(tensor.bytes());
+    for (row, elements) in tensor.bytes().chunks_exact(rows.from.max(1)).enumerate() {
+        bytes[place.offset + row * rows.to..][..rows.from].copy_from_slice(elements);
+    }
     Ok(Value::unit())
+}
+
+/// The bytes from one row to the next where a tensor is copied to the front of another along one axis.
+struct FrontRows {
+    from: usize,
+    to: usize,
+}
+
+/// What is a row of both, where the second differs in nothing or is longer along one axis.
+fn front_rows(tensor: &Tensor, place: &Place) -> Option<FrontRows> {
+    let (from, to) = (tensor.shape(), &place.shape[..]);
+    if tensor.dtype() != place.dtype || from.len() != to.len() {
+        return None;
+    }
+    let Some(axis) = (0..to.len()).find(|&axis| from[axis] != to[axis]) else {
+        let all = tensor.bytes().len();
+        return Some(FrontRows { from: all, to: all });
+    };
+    let bits = tensor.dtype().bits() as usize;
+    let is_front =
+        from[axis] <= to[axis] && from[axis + 1..] == to[axis + 1..] && bits.is_multiple_of(8);
+    let of = |shape: &[usize]| shape[axis..].iter().product::<usize>() * bits / 8;
+    is_front.then(|| FrontRows { from: of(from), to: of(to) })
 }
 
 fn shape_of(value: &Value) -> Step {

@@ -367,6 +367,7 @@ fn signature(entry: Entry, function: String, target: &Target) -> Signature {
         outputs: entry.outputs,
         found: entry.found.iter().map(|it| [it.output, it.axis]).collect(),
         in_place: entry.in_place,
+        grows: entry.rooms.iter().map(|it| [it.input, it.output, it.axis]).collect(),
     }
 }
 

@@ -184,7 +184,11 @@ struct tenon_library {
 fn in_place(signature: &Signature) -> String {
     let pairs = signature.in_place.iter().map(|[input, output]| {
         let name = comment(&signature.inputs[*input].name);
-        format!("\n   One buffer may be inputs[{input}], {name}, and outputs[{output}]: it is updated in place.")
+        let grows = signature.grows.iter().find(|it| it[..2] == [*input, *output]);
+        let along = grows.map_or(String::new(), |it| {
+            format!("\n   It becomes longer along axis {}, for which strides of both leave room.", it[2])
+        });
+        format!("\n   One buffer may be inputs[{input}], {name}, and outputs[{output}]: it is updated in place.{along}")
     });
     let mut text: String = pairs.collect();
     if !text.is_empty() {

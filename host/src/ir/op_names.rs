@@ -27,6 +27,8 @@ pub const MEMORY_VIEW: &str = "memory.view";
 pub const MEMORY_KILL: &str = "memory.kill";
 /// Name of the operator that copies the elements of a tensor to another one.
 pub const MEMORY_COPY: &str = "memory.copy";
+/// Name of the operator that looks at a tensor as it lies in memory with room along an axis.
+pub const MEMORY_ROOM: &str = "memory.room";
 /// Ends the call where a truth value is false.
 pub const EXPECT: &str = "expect";
 /// Class of the object that a storage is.

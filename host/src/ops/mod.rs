@@ -8,6 +8,7 @@ mod runtime;
 pub use book::{Combined, Linked, is_own, linked};
 pub use extended::Extended;
 pub use program::{has_program, is_view};
+pub(crate) use runtime::longer_axis;
 pub use tenon_plugin_api::op::{
     Arity, AttrDef, AttrDefault, AttrKind, Layout, LayoutError, OpAttrs, OpEffect, OpError,
     OpPattern, OpSchema,

@@ -1,11 +1,13 @@
 //! The end of planning: addresses for all tensors, names for inputs and outputs.
 
+use std::collections::HashSet;
+
 use super::in_place::in_place;
 use super::memory::Home;
 use super::sizes::Size;
 use super::{
     Action, Arg, Base, Body, Call, Callee, Copy, Entry, EntryArgument, Find, FoundExtent, Place,
-    PlannedAction, PlannedCall, Planner, Step, Tensor, Write,
+    PlannedAction, PlannedCall, Planner, Step, Tensor, Write, malformed,
 };
 use crate::ir::{DType, TermView, Type};
 use crate::runtime::signature::TensorSpec;
@@ -50,16 +52,26 @@ impl Planner<'_> {
             self.rename(&mut outputs, "onnx.outputs");
         }
         let mut body = self.finish_body(results)?;
-        let input_bytes = inputs_of(&self.tensors, inputs.len());
-        let output_bytes: Vec<Size> =
+        let rooms = self.finish_rooms(results)?;
+        let mut input_bytes = inputs_of(&self.tensors, inputs.len());
+        let mut output_bytes: Vec<Size> =
             results.iter().map(|&tensor| self.tensors[tensor].memory.room).collect();
         let is_same = |[input, output]: [usize; 2]| {
             let (input, output) = (&inputs[input], &outputs[output]);
             (input.dtype, &input.shape) == (output.dtype, &output.shape)
         };
-        let in_place = in_place(&mut body.actions, [&input_bytes, &output_bytes], is_same);
+        let in_place = in_place(&mut body.actions, [&input_bytes, &output_bytes], is_same, &rooms);
+        let updated: HashSet<[usize; 2]> = in_place.iter().copied().collect();
+        for room in &rooms {
+            if !updated.contains(&[room.input, room.output]) {
+                return malformed("an input is read behind what it is put into");
+            }
+            input_bytes[room.input] = room.input_bytes;
+            output_bytes[room.output] = room.output_bytes;
+        }
         Ok(Entry {
             in_place,
+            rooms,
             input_bytes,
             output_bytes,
             inputs,
@@ -98,6 +110,10 @@ impl Planner<'_> {
             PlannedAction::Copy(from, to) => {
                 let bytes = self.tensors[from].memory.bytes;
                 Action::Copy(Copy::new(self.place(from), self.place(to), bytes))
+            }
+            PlannedAction::CopyRows { from, to, bytes, rows } => {
+                let (from, to) = (self.place(from), self.place(to));
+                Action::Copy(Copy { rows: Some(rows), ..Copy::new(from, to, bytes) })
             }
             PlannedAction::Result(from, index) => {
                 let to = Place { base: Base::Output(index), offset: Size::Known(0) };

@@ -43,6 +43,8 @@ pub struct Entry {
     /// Inputs that are updated in place if the caller gives the same buffer as the output beside it. All else must be apart, which
     /// is checked where there is one.
     pub in_place: Vec<[usize; 2]>,
+    /// Outputs that are inputs with something behind it.
+    pub rooms: Vec<Room>,
     /// Bytes of the inputs and of the outputs.
     pub input_bytes: Vec<Size>,
     pub output_bytes: Vec<Size>,
@@ -250,12 +252,41 @@ pub struct Write {
     pub numbers: Vec<Size>,
 }
 
+/// An output that is an input with more along one axis, in rows that may have room for more still.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    pub input: usize,
+    pub output: usize,
+    pub axis: usize,
+    /// How much there is along the axis in the input, and how much room each row of it has.
+    pub past: Size,
+    pub given: Size,
+    /// How much room each row of the output has.
+    pub room: Size,
+    /// How many rows there are.
+    pub count: Size,
+    /// Bytes of both, with the room.
+    pub input_bytes: Size,
+    pub output_bytes: Size,
+}
+
+/// How rows that are copied lie.
+#[derive(Clone, Copy, Debug)]
+pub struct CopiedRows {
+    pub count: Size,
+    /// Bytes from one to the next.
+    pub from_step: Size,
+    pub to_step: Size,
+}
+
 /// Bytes to be copied.
 #[derive(Clone, Copy, Debug)]
 pub struct Copy {
     pub from: Place,
     pub to: Place,
     pub bytes: Size,
+    /// Where these are the bytes of one row of several.
+    pub rows: Option<CopiedRows>,
     /// Whether both may be one place, of which nothing is copied.
     pub unless_same: bool,
 }
@@ -263,6 +294,6 @@ pub struct Copy {
 impl Copy {
     /// Of places that are apart.
     pub(super) fn new(from: Place, to: Place, bytes: Size) -> Copy {
-        Copy { from, to, bytes, unless_same: false }
+        Copy { from, to, bytes, rows: None, unless_same: false }
     }
 }

@@ -8,10 +8,12 @@
 //! That is found in what the function does, whoever wrote it: where the copy is not the first to write the output, or the input is
 //! read behind it, the buffers have to be apart.
 
+use std::collections::HashSet;
+
 use super::sizes::Size;
 use super::{
     Action, Base, Copy, EntryArgument, Limit, LoopArgument, Place, PlanProblem, PlannedAction,
-    Planner, Step, Value, malformed,
+    Planner, Room, Step, Value, malformed,
 };
 use crate::ir::Args;
 
@@ -30,22 +32,26 @@ impl<'a> Planner<'a> {
             let (program, what) = ("memory.copy".to_owned(), "an input or a constant");
             return Err(PlanProblem::ReadOnly { program, index: 1, what });
         }
-        if read.bytes != written.bytes {
-            return malformed("a tensor is copied to one of another size");
+        if self.tensors[from].ty == self.tensors[to].ty || read.bytes == written.bytes {
+            self.actions.push(PlannedAction::Copy(from, to));
+        } else {
+            self.copy_to_front(from, to)?;
         }
-        self.actions.push(PlannedAction::Copy(from, to));
         Ok(self.tuple(Vec::new()))
     }
 }
 
 /// The inputs, each with the output, for which a caller may give one buffer; the copies between them are marked. `inputs` and
-/// `outputs` are the bytes of each, and `is_same` says whether two are of one type and shape.
+/// `outputs` are the bytes of each, and `is_same` says whether two are of one type and shape; `rooms` are those of outputs that are
+/// longer than the input.
 pub(super) fn in_place(
     actions: &mut [Action],
     [inputs, outputs]: [&[Size]; 2],
     is_same: impl Fn([usize; 2]) -> bool,
+    rooms: &[Room],
 ) -> Vec<[usize; 2]> {
     let times = Times::of(actions, inputs.len(), outputs.len());
+    let with_room: HashSet<[usize; 2]> = rooms.iter().map(|it| [it.input, it.output]).collect();
     let mut pairs: Vec<[usize; 2]> = Vec::new();
     let mut depth = 0;
     for (now, action) in actions.iter_mut().enumerate() {
@@ -57,13 +63,16 @@ pub(super) fn in_place(
                 let (Base::Input(input), Base::Output(output)) = (from.base, to.base) else {
                     continue;
                 };
-                let is_whole = [from, to].iter().all(|place| place.offset == Size::Known(0))
-                    && copy.bytes == inputs[input]
-                    && copy.bytes == outputs[output];
+                let is_at_begin = [from, to].iter().all(|place| place.offset == Size::Known(0));
+                let has_room = with_room.contains(&[input, output]);
+                let is_all = copy.bytes == inputs[input]
+                    && copy.bytes == outputs[output]
+                    && copy.rows.is_none()
+                    && is_same([input, output]);
+                let is_whole = is_at_begin && (is_all || has_room && copy.rows.is_some());
                 let is_alone = !pairs.iter().any(|pair| pair[0] == input || pair[1] == output);
                 if is_whole
                     && is_alone
-                    && is_same([input, output])
                     && times.last_of_input[input] == Some(now)
                     && times.first_of_output[output] == Some(now)
                 {

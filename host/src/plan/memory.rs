@@ -165,6 +165,12 @@ impl Memory {
         self.give(tensor, Owner::Output(index))
     }
 
+    /// Whether a tensor begins an output.
+    pub(super) fn is_output(&self, tensor: PlannedTensor, index: usize) -> bool {
+        let Home::Storage(storage) = tensor.home else { return false };
+        tensor.offset == 0 && self.storages[storage].owner == Some(Owner::Output(index))
+    }
+
     /// Makes the storage of `tensor`, which the result of the branch in work is, one with the storage of `joined`, which
     /// the choice was given before: when it is the branch that made it; see [`give`](Self::give).
     pub(super) fn give_to_choice(&mut self, tensor: PlannedTensor, joined: PlannedTensor) -> bool {

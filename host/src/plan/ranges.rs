@@ -83,7 +83,13 @@ pub(crate) fn largest(steps: &[SizeStep], size: Size, ranges: &[RangedSize]) -> 
             (_, SizeStep::Binary { op, a, b }) => {
                 of_binary(op, of(a, &bounds), of(b, &bounds)).unwrap_or([-HUGE, HUGE])
             }
-            (_, SizeStep::Extent { .. } | SizeStep::Element { .. } | SizeStep::Given(_)) => all,
+            (
+                _,
+                SizeStep::Extent { .. }
+                | SizeStep::Element { .. }
+                | SizeStep::Room { .. }
+                | SizeStep::Given(_),
+            ) => all,
         };
         bounds.push([least.clamp(-HUGE, HUGE), most.clamp(-HUGE, HUGE)]);
     }

@@ -48,6 +48,8 @@ impl Size {
 pub enum SizeStep {
     /// The extent that the caller gave.
     Extent { input: usize, axis: usize },
+    /// How much room rows along an axis of an input have, by its strides.
+    Room { input: usize, axis: usize },
     /// An element of an input whose elements are sizes.
     Element { input: usize, at: usize },
     /// A number that the function is given, by its place among them.
@@ -150,7 +152,9 @@ impl Sizes {
                 // Nothing that a caller asks for depends on it.
                 SizeStep::Found { .. } => Size::Known(0),
                 // Of the entry alone, which nobody calls.
-                SizeStep::Extent { .. } | SizeStep::Element { .. } => self.step(step),
+                SizeStep::Extent { .. } | SizeStep::Element { .. } | SizeStep::Room { .. } => {
+                    self.step(step)
+                }
             };
             numbers.push(value);
         }

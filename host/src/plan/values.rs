@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::memory::Home;
-use super::sizes::Size;
+use super::sizes::{Agreement, Size};
 use super::{
     Closure, FOLD, PlanProblem, PlannedAction, Planner, Shared, Step, Tensor, Value, left,
     malformed, unsupported,
 };
 use crate::ir::op_names::SCALARS;
-use crate::ir::{Context, DType, Dim, Expr, TermView, Type, TypeView, View};
+use crate::ir::{Args, Context, DType, Dim, Expr, TermView, Type, TypeView, View};
 use crate::runtime::signature::{Extent, TensorSpec};
 
 /// No function has so many arguments or results; a tuple of itself, doubled often, would.
@@ -135,6 +135,25 @@ impl Planner<'_> {
             }
         }
         Ok(tensors)
+    }
+
+    /// The memory of a tensor as one of another type.
+    pub(super) fn view(&mut self, args: Args<'_>, ty: Type) -> Step<Value> {
+        let Some(arg) = args.get(0) else { return malformed("a view of nothing") };
+        let Value::Tensor(tensor) = self.resolve(arg)? else {
+            return malformed("a view of something that is no tensor");
+        };
+        let memory = self.tensors[tensor].memory;
+        let view = self.tensor(memory.home, memory.offset, ty)?;
+        match (self.tensors[view].memory.bytes, memory.bytes) {
+            (view, found) if view == found => {}
+            (Size::Known(_), Size::Known(found)) => {
+                let ty = self.body.terms().type_text(ty);
+                return malformed(format!("{found} bytes are viewed as {ty}"));
+            }
+            (view, found) => self.agree(Agreement::Equal(view, found)),
+        }
+        Ok(Value::Tensor(view))
     }
 
     pub(super) fn fresh_tensor(&mut self, ty: Type) -> Step<usize> {

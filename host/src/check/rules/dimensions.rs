@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::check::{Report, Rule, Subject};
-use crate::ir::op_names::BIND_DIMS;
+use crate::ir::op_names::{BIND_DIMS, MEMORY_ROOM};
 use crate::ir::{
     BodyView, Dim, DimView, Expr, Kind, Symbol, Term, TermKind, TermView, Terms, Type, TypeView,
     View,
@@ -60,9 +60,8 @@ fn symbols_are_known(subject: &Subject<'_>, report: &mut Report) {
         }
     }
     for expr in body.post_order() {
-        let Some(ty) = bound_dims(body, expr) else { continue };
-        for &dim in body.terms().children(ty) {
-            let DimView::Symbol(symbol) = body.terms().dim(Dim(dim.0)) else { continue };
+        for dim in bound_dims(body, expr) {
+            let DimView::Symbol(symbol) = body.terms().dim(dim) else { continue };
             if !known.found.insert(symbol) {
                 report.at(expr, || {
                     format!("the dimension `{}` stands for something else", subject.str(symbol))
@@ -90,15 +89,21 @@ fn symbols_are_known(subject: &Subject<'_>, report: &mut Report) {
     }
 }
 
-/// The shape of the symbols that a call binds.
-fn bound_dims(body: BodyView<'_>, expr: Expr) -> Option<Type> {
-    let View::Call { callee, attrs, .. } = body.view(expr) else { return None };
-    if body.op_name(callee) != Some(BIND_DIMS) {
-        return None;
-    }
-    match body.terms().attrs(attrs).get("ty") {
-        Some(TermView::Type(ty)) => Some(ty),
-        _ => None,
+/// The symbols that a call binds.
+fn bound_dims(body: BodyView<'_>, expr: Expr) -> Vec<Dim> {
+    let View::Call { callee, args, attrs } = body.view(expr) else { return Vec::new() };
+    let terms = body.terms();
+    let Some(TermView::Type(ty)) = terms.attrs(attrs).get("ty") else { return Vec::new() };
+    match body.op_name(callee) {
+        Some(BIND_DIMS) => terms.children(ty).iter().map(|dim| Dim(dim.0)).collect(),
+        Some(MEMORY_ROOM) => {
+            // The extent that is another one in the argument.
+            let of = |ty| terms.tensor(ty).map_or(&[][..], |(_, dims)| dims);
+            let given = args.get(0).and_then(|arg| body.ty(arg)).map_or(&[][..], of);
+            let pairs = of(ty).iter().zip(given);
+            pairs.filter(|(dim, given)| dim != given).map(|(&dim, _)| dim).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -11,4 +11,5 @@ mod library;
 mod loops;
 mod random;
 mod refusals;
+mod rooms;
 mod run;

@@ -10,10 +10,10 @@ use super::RuntimeOp;
 use crate::infer::{fits, instantiate};
 use crate::ir::op_names::{
     ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_SCALAR, CALL_TIR, EXPECT, EXTERN_CLASS, LOOP,
-    MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL, MEMORY_VIEW,
-    STORAGE_CLASS,
+    MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL, MEMORY_ROOM,
+    MEMORY_VIEW, STORAGE_CLASS,
 };
-use crate::ir::{Context, Cx, DType, Dim, DimBindings, DimView, Type, TypeView, substitute};
+use crate::ir::{Context, Cx, DType, Dim, DimBindings, DimView, Terms, Type, TypeView, substitute};
 
 /// In the order in which they are documented.
 pub(super) static OPERATORS: &[RuntimeOp] = &[
@@ -178,13 +178,28 @@ pub(super) static OPERATORS: &[RuntimeOp] = &[
     RuntimeOp {
         schema: OpSchema {
             name: MEMORY_COPY,
-            summary: "Writes the elements of its first argument to the memory of the second, a tensor of the same type",
+            summary: "Writes the elements of its first argument to the memory of the second, a tensor of the same type, or to the \
+                      front of one that is longer along one axis",
             args: Arity::exactly(2),
             effect: OpEffect::Any,
             pattern: OpPattern::Opaque,
             ..OpSchema::ELEMENTWISE
         },
         infer: copy,
+    },
+    RuntimeOp {
+        schema: OpSchema {
+            name: MEMORY_ROOM,
+            summary: "The memory of its first argument, a result of the function, with all the room along one axis that the caller gave \
+                      it and its second argument, a parameter; the extent of that axis is a symbol, which stands for the room \
+                      from there on",
+            args: Arity::exactly(2),
+            attrs: &[TY],
+            effect: OpEffect::Makes,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: room,
     },
     RuntimeOp {
         schema: OpSchema {
@@ -217,9 +232,43 @@ fn copy(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
     if cx.terms().tensor(from).is_none() {
         return Err(cx.wrong_arg(0, "a tensor of known rank"));
     }
-    match from == to {
+    match from == to || longer_axis(cx.terms(), from, to).is_some() {
         true => Ok(cx.tuple_type(&[])),
         false => Err(cx.wrong_arg(1, &format!("a {}", cx.terms().type_text(from)))),
+    }
+}
+
+/// The one axis along which two types of tensors differ, where they do in nothing else and its extents are not both known, or
+/// the second is larger.
+pub(crate) fn longer_axis(terms: Terms<'_>, from: Type, to: Type) -> Option<usize> {
+    let (Some((dtype, dims)), Some((other, longer))) = (terms.tensor(from), terms.tensor(to))
+    else {
+        return None;
+    };
+    if dtype != other || dims.len() != longer.len() {
+        return None;
+    }
+    let mut axes = (0..dims.len()).filter(|&axis| dims[axis] != longer[axis]);
+    let (axis, None) = (axes.next()?, axes.next()) else { return None };
+    match (terms.dim_value(dims[axis]), terms.dim_value(longer[axis])) {
+        (Some(short), Some(long)) if short > long => None,
+        _ => Some(axis),
+    }
+}
+
+/// `memory.room(%new, %past) { ty = f32[2, r] }`: `r` is as much as there is room for in each row of both.
+fn room(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let (terms, ty) = (cx.terms(), cx.attrs.ty("ty")?);
+    let (new, past) = (cx.arg(0)?, cx.arg(1)?);
+    let axis = longer_axis(terms, new, ty);
+    let dim = axis.and_then(|axis| Some(terms.tensor(ty)?.1[axis]));
+    if !dim.is_some_and(|dim| matches!(terms.dim(dim), DimView::Symbol(_))) {
+        let what = format!("it is {} with a symbol for one extent", terms.type_text(new));
+        return cx.bad_attr("ty", terms.type_text(ty), what);
+    }
+    match past == new || longer_axis(terms, past, new) == axis {
+        true => Ok(ty),
+        false => Err(cx.wrong_arg(1, "a tensor that is shorter along that axis")),
     }
 }
 

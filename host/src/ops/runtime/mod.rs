@@ -10,6 +10,8 @@ use tenon_plugin_api::op::{InferCx, OpError, OpSchema};
 
 use crate::ir::{Cx, OpCode, OpDef, Type};
 
+pub(crate) use compiler::longer_axis;
+
 /// An operator of the host's.
 struct RuntimeOp {
     schema: OpSchema,

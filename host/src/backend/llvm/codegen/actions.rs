@@ -91,7 +91,35 @@ impl<'cx, 'a> Actions<'cx, 'a> {
             let is_same = b.build_int_compare(IntPredicate::EQ, from?, to?, "")?;
             bytes = b.build_select(is_same, asm.index(0), bytes, "")?.into_int_value();
         }
-        b.build_memcpy(to, 1, from, 1, bytes)?;
+        let Some(rows) = copy.rows else {
+            b.build_memcpy(to, 1, from, 1, bytes)?;
+            return Ok(());
+        };
+        let count = self.frame.size(rows.count)?;
+        let [from_step, to_step] =
+            [self.frame.size(rows.from_step)?, self.frame.size(rows.to_step)?];
+        // Of nothing there is nothing to do, however many rows there are.
+        let is_empty = b.build_int_compare(IntPredicate::EQ, bytes, asm.index(0), "")?;
+        let count = b.build_select(is_empty, asm.index(0), count, "")?.into_int_value();
+        let Some(before) = b.get_insert_block() else {
+            return Problem::malformed("no block to emit into");
+        };
+        let [head, row, after] =
+            ["rows", "row", "copied"].map(|name| asm.cx.append_basic_block(self.frame.func, name));
+        b.build_unconditional_branch(head)?;
+        b.position_at_end(head);
+        let number = b.build_phi(asm.cx.i64_type(), "")?;
+        let now = number.as_basic_value().into_int_value();
+        let goes_on = b.build_int_compare(IntPredicate::ULT, now, count, "")?;
+        b.build_conditional_branch(goes_on, row, after)?;
+        b.position_at_end(row);
+        let byte = asm.cx.i8_type().into();
+        let place = |first, step| asm.element(first, byte, b.build_int_mul(now, step, "")?);
+        b.build_memcpy(place(to, to_step)?, 1, place(from, from_step)?, 1, bytes)?;
+        let next = b.build_int_add(now, asm.index(1), "")?;
+        number.add_incoming(&[(&asm.index(0), before), (&next, row)]);
+        b.build_unconditional_branch(head)?;
+        b.position_at_end(after);
         Ok(())
     }
 

@@ -53,9 +53,12 @@ impl TensorLayout {
 ///
 /// A spec is the number of dimensions and the dtype in 32 bits each, the bytes of an element and
 /// the extents in 64 bits each; -1 for one that may be anything up to the largest. Strides may be null, and those of extents
-/// of 1 say nothing.
+/// of 1 say nothing. Along the axis `roomy` there is room for as much as `room` says; -1 is none.
+///
+/// `i64 tenon.room(const DLTensor *, i32 rank, i64 axis)`: how much room there is along an axis of a tensor that nobody has checked,
+/// by the stride of what is before it.
 const CHECK: &str = "
-define internal i32 @tenon.check(ptr %tensor, ptr %spec) {
+define internal i32 @tenon.check(ptr %tensor, ptr %spec, i64 %roomy, i64 %room) {
 entry:
   %device.at = getelementptr inbounds i8, ptr %tensor, i64 {device}
   %device = load i32, ptr %device.at
@@ -90,6 +93,8 @@ axes:
 head:
   %left = phi i64 [ %count, %axes ], [ %i, %next ]
   %step = phi i64 [ 1, %axes ], [ %step.next, %next ]
+  %dense = phi i64 [ 1, %axes ], [ %dense.next, %next ]
+  %empty = phi i1 [ false, %axes ], [ %empty.next, %next ]
   %is.last = icmp eq i64 %left, 0
   br i1 %is.last, label %data, label %axis
 
@@ -108,9 +113,16 @@ axis:
 maybe.stride:
   %is.short = icmp ule i64 %extent, 1
   %is.empty.behind = icmp eq i64 %step, 0
-  %says.nothing = or i1 %is.short, %is.empty.behind
-  %is.skipped = or i1 %is.compact, %says.nothing
-  br i1 %is.skipped, label %next, label %stride
+  %is.nothing = or i1 %is.empty.behind, %empty
+  %says.nothing = or i1 %is.short, %is.nothing
+  br i1 %says.nothing, label %next, label %spaced
+
+spaced:
+  br i1 %is.compact, label %compact, label %stride
+
+compact:
+  %is.dense = icmp eq i64 %dense, %step
+  br i1 %is.dense, label %next, label %exit
 
 stride:
   %stride.at = getelementptr inbounds i64, ptr %strides, i64 %i
@@ -119,12 +131,16 @@ stride:
   br i1 %is.stride, label %next, label %exit
 
 next:
-  %step.next = mul i64 %step, %extent
+  %has.room = icmp eq i64 %i, %roomy
+  %length = select i1 %has.room, i64 %room, i64 %extent
+  %step.next = mul i64 %step, %length
+  %dense.next = mul i64 %dense, %extent
+  %is.none = icmp eq i64 %extent, 0
+  %empty.next = or i1 %empty, %is.none
   br label %head
 
 data:
-  %is.empty = icmp eq i64 %step, 0
-  br i1 %is.empty, label %exit, label %present
+  br i1 %empty, label %exit, label %present
 
 present:
   %base = load ptr, ptr %tensor
@@ -145,9 +161,75 @@ aligned:
   br label %exit
 
 exit:
-  %code = phi i32 [ 2, %entry ], [ 3, %rank ], [ 4, %dtype ], [ 5, %axis ], [ 6, %stride ],
+  %code = phi i32 [ 2, %entry ], [ 3, %rank ], [ 4, %dtype ], [ 5, %axis ], [ 6, %stride ], [ 6, %compact ],
                   [ 0, %data ], [ 1, %present ], [ %alignment, %aligned ]
   ret i32 %code
+}
+
+define internal i64 @tenon.room(ptr %tensor, i32 %rank, i64 %axis) {
+entry:
+  %rank.at = getelementptr inbounds i8, ptr %tensor, i64 {rank}
+  %rank.given = load i32, ptr %rank.at
+  %is.rank = icmp eq i32 %rank.given, %rank
+  br i1 %is.rank, label %given, label %none
+
+given:
+  %count = zext i32 %rank to i64
+  %shape.at = getelementptr inbounds i8, ptr %tensor, i64 {shape}
+  %shape = load ptr, ptr %shape.at
+  %strides.at = getelementptr inbounds i8, ptr %tensor, i64 {strides}
+  %strides = load ptr, ptr %strides.at
+  %extent.at = getelementptr inbounds i64, ptr %shape, i64 %axis
+  %extent = load i64, ptr %extent.at
+  %is.compact = icmp eq ptr %strides, null
+  br i1 %is.compact, label %all, label %inner
+
+inner:
+  %left = phi i64 [ %count, %given ], [ %i, %inner.next ]
+  %unit = phi i64 [ 1, %given ], [ %unit.next, %inner.next ]
+  %i = sub i64 %left, 1
+  %is.behind = icmp sgt i64 %i, %axis
+  br i1 %is.behind, label %inner.next, label %outer
+
+inner.next:
+  %inner.at = getelementptr inbounds i64, ptr %shape, i64 %i
+  %inner.extent = load i64, ptr %inner.at
+  %unit.next = mul i64 %unit, %inner.extent
+  br label %inner
+
+outer:
+  %before = phi i64 [ %axis, %inner ], [ %j, %short ]
+  %is.first = icmp eq i64 %before, 0
+  br i1 %is.first, label %all, label %look
+
+look:
+  %j = sub i64 %before, 1
+  %outer.at = getelementptr inbounds i64, ptr %shape, i64 %j
+  %outer.extent = load i64, ptr %outer.at
+  %says = icmp ugt i64 %outer.extent, 1
+  br i1 %says, label %say, label %short
+
+short:
+  br label %outer
+
+say:
+  %stride.at = getelementptr inbounds i64, ptr %strides, i64 %j
+  %stride = load i64, ptr %stride.at
+  %is.unit = icmp sgt i64 %unit, 0
+  %divisor = select i1 %is.unit, i64 %unit, i64 1
+  %room = sdiv i64 %stride, %divisor
+  %is.more = icmp sgt i64 %room, %extent
+  %is.less = icmp ule i64 %room, {largest}
+  %is.room.0 = and i1 %is.more, %is.less
+  %is.room = and i1 %is.room.0, %is.unit
+  %given.room = select i1 %is.room, i64 %room, i64 %extent
+  ret i64 %given.room
+
+all:
+  ret i64 %extent
+
+none:
+  ret i64 0
 }
 
 define internal i32 @tenon.apart(ptr %spans, i64 %inputs, i64 %count, ptr %mates) {

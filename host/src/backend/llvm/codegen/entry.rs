@@ -158,6 +158,7 @@ fn build_main<'cx>(
     let outputs = interface.outputs(interface.param(1)?)?;
     if !entry.in_place.is_empty() {
         interface.check_apart(&inputs, &outputs)?;
+        interface.check_rooms(&inputs, &outputs)?;
     }
     if entry.body.workspace != Size::Known(0) {
         let facts = Pointer { noalias: true, ..Pointer::default() };

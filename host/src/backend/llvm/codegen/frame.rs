@@ -103,7 +103,10 @@ impl<'cx, 'a> Frame<'cx, 'a> {
         let mut binaries = Vec::with_capacity(is_behind.len());
         for (number, step) in self.body.steps.iter().enumerate() {
             match step {
-                SizeStep::Extent { .. } | SizeStep::Element { .. } | SizeStep::Given(_) => {
+                SizeStep::Extent { .. }
+                | SizeStep::Element { .. }
+                | SizeStep::Room { .. }
+                | SizeStep::Given(_) => {
                     let value = given(self, step)?;
                     self.numbers.borrow_mut()[number] = Some(value);
                 }
@@ -232,7 +235,10 @@ fn behind_found(body: &Body) -> Vec<Vec<usize>> {
         let found = match *step {
             SizeStep::Found { number, .. } => Some(number),
             SizeStep::Binary { a, b, .. } => of(a).max(of(b)),
-            SizeStep::Extent { .. } | SizeStep::Element { .. } | SizeStep::Given(_) => None,
+            SizeStep::Extent { .. }
+            | SizeStep::Element { .. }
+            | SizeStep::Room { .. }
+            | SizeStep::Given(_) => None,
         };
         if let (Some(found), SizeStep::Binary { .. }) = (found, step) {
             behind[found].push(number);

@@ -1,6 +1,7 @@
 //! What the functions that users call have in common: checks of tensors. The numbers of the function ([`Frame`]) are
 //! computed behind the checks of the inputs, from their extents.
 
+use std::collections::HashMap;
 use std::ops::Deref;
 
 use inkwell::{
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::{
     backend::llvm::attributes::decorate,
-    plan::{Entry, LARGEST_EXTENT, RangedSize, SizeStep},
+    plan::{Entry, LARGEST_EXTENT, RangedSize, Size, SizeStep},
     runtime::{
         dlpack::DataType,
         signature::{TensorSpec, data_type},
@@ -47,6 +48,8 @@ pub(super) struct Given<'cx> {
     pub(super) data: PointerValue<'cx>,
     /// Its extents.
     shape: PointerValue<'cx>,
+    /// How much room its rows have, where it is one that has any.
+    room: Option<IntValue<'cx>>,
 }
 
 /// Where things lie in a `DLTensor` of the target.
@@ -74,9 +77,14 @@ impl<'cx, 'a> Interface<'cx, 'a> {
 
     /// Checks the inputs, and computes all numbers.
     pub(super) fn inputs(&mut self, array: PointerValue<'cx>) -> Result<Vec<Given<'cx>>> {
-        let inputs = self.tensors(array, &self.entry.inputs, 0)?;
+        let rooms = self.entry.rooms.iter().map(|it| (it.input, (it.axis, None))).collect();
+        let inputs = self.tensors(array, &self.entry.inputs, 0, &rooms)?;
         self.frame.compute(&|frame, step| match *step {
             SizeStep::Extent { input, axis } => inputs[input].extent(frame.asm, axis),
+            SizeStep::Room { input, .. } => match inputs[input].room {
+                Some(room) => Ok(room),
+                None => Problem::malformed("an input has no room"),
+            },
             SizeStep::Element { input, at } => inputs[input].size(frame, input, at),
             _ => Problem::malformed("the entry is given no numbers"),
         })?;
@@ -108,7 +116,9 @@ impl<'cx, 'a> Interface<'cx, 'a> {
     /// Checks the outputs.
     pub(super) fn outputs(&self, array: PointerValue<'cx>) -> Result<Vec<Given<'cx>>> {
         let first = self.entry.inputs.len();
-        let outputs = self.tensors(array, &self.entry.outputs, first)?;
+        let rooms =
+            self.entry.rooms.iter().map(|it| (it.output, (it.axis, Some(it.room)))).collect();
+        let outputs = self.tensors(array, &self.entry.outputs, first, &rooms)?;
         let shapes = outputs.iter().zip(&self.entry.output_shapes);
         for (index, (output, shape)) in shapes.enumerate() {
             let told = &self.entry.outputs[index].shape;
@@ -121,6 +131,28 @@ impl<'cx, 'a> Interface<'cx, 'a> {
             }
         }
         Ok(outputs)
+    }
+
+    /// Checks that what becomes longer where it is has the same room before and after: else rows would not be where they are.
+    pub(super) fn check_rooms(&self, inputs: &[Given<'cx>], outputs: &[Given<'cx>]) -> Result<()> {
+        let (asm, b) = (self.asm, &self.asm.builder);
+        let int = asm.cx.i64_type();
+        for room in &self.entry.rooms {
+            let [from, to] = [inputs[room.input].data, outputs[room.output].data]
+                .map(|data| b.build_ptr_to_int(data, int, ""));
+            let is_one = b.build_int_compare(IntPredicate::EQ, from?, to?, "")?;
+            let (given, now) = (self.size(room.given)?, self.size(room.room)?);
+            let moves = b.build_int_compare(IntPredicate::NE, given, now, "")?;
+            let is_some =
+                b.build_int_compare(IntPredicate::NE, self.size(room.past)?, asm.index(0), "")?;
+            let are_rows =
+                b.build_int_compare(IntPredicate::SGT, self.size(room.count)?, asm.index(1), "")?;
+            let is_bad = b.build_and(is_one, moves, "")?;
+            let is_bad = b.build_and(is_bad, b.build_and(is_some, are_rows, "")?, "")?;
+            let argument = self.entry.inputs.len() + room.output;
+            self.fail_if(is_bad, self.code(Failure::Alias.of_argument(argument)))?;
+        }
+        Ok(())
     }
 
     /// Checks that no output has a byte in common with anything else, but for one that is an input which is updated in place.
@@ -174,12 +206,14 @@ impl<'cx, 'a> Interface<'cx, 'a> {
         Ok(())
     }
 
-    /// Checks an array of `DLTensor`, but for extents that are not known.
+    /// Checks an array of `DLTensor`, but for extents that are not known. `rooms` are those that have room along an axis: as much as
+    /// is said, or as their own strides say.
     fn tensors(
         &self,
         array: PointerValue<'cx>,
         specs: &[TensorSpec],
         first: usize,
+        rooms: &HashMap<usize, (usize, Option<Size>)>,
     ) -> Result<Vec<Given<'cx>>> {
         if specs.is_empty() {
             return Ok(Vec::new());
@@ -197,8 +231,17 @@ impl<'cx, 'a> Interface<'cx, 'a> {
             };
             let tensor = at(0)?;
             let spec = self.spec(spec)?.as_pointer_value();
-            let call =
-                self.asm.builder.build_call(self.check, &[tensor.into(), spec.into()], "")?;
+            let (axis, room) = match rooms.get(&index) {
+                Some(&(axis, Some(room))) => (axis as i64, Some(self.size(room)?)),
+                Some(&(axis, None)) => {
+                    let rank = specs[index].shape.len();
+                    (axis as i64, Some(self.room_of(tensor, rank, axis)?))
+                }
+                None => (-1, None),
+            };
+            let (axis, length) = (self.asm.index(axis), room.unwrap_or(self.asm.index(0)));
+            let args = [tensor.into(), spec.into(), axis.into(), length.into()];
+            let call = self.asm.builder.build_call(self.check, &args, "")?;
             let Some(BasicValueEnum::IntValue(code)) = call.try_as_basic_value().basic() else {
                 return Problem::malformed("the check has no result");
             };
@@ -211,9 +254,28 @@ impl<'cx, 'a> Interface<'cx, 'a> {
             let offset = self.asm.load(self.asm.cx.i64_type().into(), at(layout.offset())?, 8)?;
             let data = self.asm.element(data, byte, offset.into_int_value())?;
             let shape = self.asm.load(pointer.into(), at(layout.shape())?, 4)?;
-            given.push(Given { data, shape: shape.into_pointer_value() });
+            given.push(Given { data, shape: shape.into_pointer_value(), room });
         }
         Ok(given)
+    }
+
+    /// How much room there is along an axis of a tensor of a caller's.
+    fn room_of(
+        &self,
+        tensor: PointerValue<'cx>,
+        rank: usize,
+        axis: usize,
+    ) -> Result<IntValue<'cx>> {
+        let asm = self.asm;
+        let Some(room) = asm.module.get_function("tenon.room") else {
+            return Problem::malformed("what finds room is missing");
+        };
+        decorate(room, asm.target);
+        let args = [tensor.into(), self.code(rank as i32).into(), asm.index(axis as i64).into()];
+        match asm.builder.build_call(room, &args, "")?.try_as_basic_value().basic() {
+            Some(BasicValueEnum::IntValue(room)) => Ok(room),
+            _ => Problem::malformed("what finds room has no result"),
+        }
     }
 
     /// What `check` compares a tensor with.
