@@ -1,5 +1,5 @@
-//! A decoder whose caches are updated in place: the graph that PyTorch exports, the tokens that ONNX Runtime generates
-//! (`tests/models/make_decoder.py`).
+//! Decoders whose caches are updated in place, or become longer in place, and the tokens that ONNX Runtime generates with them: the
+//! graph that PyTorch exports (`tests/models/make_decoder.py`), and one with caches that grow (`make_growing_decoder.py`).
 
 use std::path::Path;
 
@@ -44,22 +44,27 @@ fn caches(model: &Model) -> Vec<TensorBuffer> {
     model.signature().in_place.iter().map(cache).collect()
 }
 
-#[test]
-fn a_decoder_generates_what_onnx_runtime_does_and_copies_no_cache() {
+/// A decoder of `tests/models` as a library, and what ONNX Runtime generates with it.
+fn compiled(name: &str, folder: &Path) -> (Model, Golden) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let golden = std::fs::read(root.join("tests/models/goldens/decoder.json")).unwrap();
-    let Golden { prompt, tokens } = serde_json::from_slice(&golden).unwrap();
-    assert_eq!(tokens.len(), 200);
-
+    let golden = std::fs::read(root.join(format!("tests/models/goldens/{name}.json"))).unwrap();
+    let golden: Golden = serde_json::from_slice(&golden).unwrap();
+    assert_eq!(golden.tokens.len(), 200);
     let registry = root.join("registry.toml");
     let session = Session::open(&Installation::at(profile().join("tenon")), &[registry]).unwrap();
-    let model = session.read(&root.join("tests/models/decoder.onnx"), &Dims::new()).unwrap();
+    let model = root.join(format!("tests/models/{name}.onnx"));
+    let model = session.read(&model, &Dims::new()).unwrap();
     let target = Target::native().unwrap();
     let made = session.compile(&model, &target, &Options::default()).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("decoder.so");
+    let path = folder.join(format!("{name}.so"));
     made.export(&path, LinkForm::Library, None, Outputs::default()).unwrap();
-    let decoder = Library::open(&path).unwrap().main().unwrap();
+    (Library::open(&path).unwrap().main().unwrap(), golden)
+}
+
+#[test]
+fn a_decoder_generates_what_onnx_runtime_does_and_copies_no_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let (decoder, Golden { prompt, tokens }) = compiled("decoder", folder.path());
 
     // Keys and values of both layers; what is open is how many tokens a call has.
     assert_eq!(decoder.signature().in_place, [[2, 1], [3, 2], [4, 3], [5, 4]]);
@@ -90,4 +95,64 @@ fn a_decoder_generates_what_onnx_runtime_does_and_copies_no_cache() {
     // Rows that no call has written are as they were.
     let rows = state[1].bytes().as_chunks().0;
     assert_eq!(rows.last(), Some(&1e30f32.to_le_bytes()));
+}
+
+#[test]
+fn caches_that_concat_makes_longer_are_not_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let (decoder, Golden { prompt, tokens }) = compiled("growing_decoder", folder.path());
+    let signature = decoder.signature();
+    assert_eq!(signature.in_place, [[2, 1], [3, 2], [4, 3], [5, 4]]);
+    assert_eq!(signature.grows, [[2, 1, 2], [3, 2, 2], [4, 3, 2], [5, 4, 2]]);
+    let most = (prompt.len() + tokens.len()) as i64;
+    let cache = || {
+        let mut cache = TensorBuffer::with_room(&[1, 2, 0, 16], 2, most, DataType::F32).unwrap();
+        cache.bytes_mut().as_chunks_mut().0.fill(1e30f32.to_le_bytes());
+        cache
+    };
+    let mut state: Vec<TensorBuffer> = (0..4).map(|_| cache()).collect();
+    let places: Vec<*const u8> = state.iter().map(|cache| cache.bytes().as_ptr()).collect();
+    let (mut given, mut generated) = (prompt, Vec::<i64>::new());
+    let mut context = decoder.context().unwrap();
+    let mut done = 0;
+    // The same with buffers of their own, which are copied.
+    let mut copied: Vec<TensorBuffer> =
+        (0..4).map(|_| TensorBuffer::zeros(&[1, 2, 0, 16], DataType::F32).unwrap()).collect();
+    let mut apart = decoder.context().unwrap();
+    while generated.len() < tokens.len() {
+        let count = given.len() as i64;
+        let places = Vec::from_iter(done..done + count);
+        let inputs = [numbers(&given, &[1, count]), numbers(&places, &[1, count])];
+        let inputs = inputs.each_ref().map(TensorBuffer::as_ref);
+        if done < 20 {
+            let all: Vec<_> =
+                inputs.iter().copied().chain(copied.iter().map(TensorBuffer::as_ref)).collect();
+            apart.run(&all, None).unwrap();
+            copied = apart.take_outputs().unwrap();
+        }
+        let outputs = context.run_in_place(&inputs, &mut state, None).unwrap();
+        given = vec![largest(&outputs[0])];
+        if done < 20 {
+            assert_eq!(largest(&copied.remove(0)), given[0]);
+            let same =
+                |(one, other): (&TensorBuffer, &TensorBuffer)| one.to_vec() == other.to_vec();
+            assert!(state.iter().zip(&copied).all(same));
+        }
+        generated.extend(&given);
+        done += count;
+    }
+    assert_eq!(generated, tokens);
+    assert!(state.iter().map(|cache| cache.bytes().as_ptr()).eq(places));
+    assert_eq!(state[0].shape(), [1, 2, most - 1, 16]);
+    // What a token needs besides the caches has no room for one of them.
+    let mut context = decoder.context().unwrap();
+    let inputs = [numbers(&[1], &[1, 1]), numbers(&[most - 1], &[1, 1])];
+    let inputs = inputs.each_ref().map(TensorBuffer::as_ref);
+    context.run_in_place(&inputs, &mut state, None).unwrap();
+    let smallest = state.iter().map(|cache| cache.bytes().len()).min().unwrap();
+    assert!(context.workspace_size() < smallest, "{}", context.workspace_size());
+    // Nothing is left of the room, and the caches stay what they were.
+    let error = context.run_in_place(&inputs, &mut state, None).unwrap_err().to_string();
+    assert!(error.contains("room for 205 along axis 2"), "{error}");
+    assert_eq!(state[3].shape(), [1, 2, most, 16]);
 }

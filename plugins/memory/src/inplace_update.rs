@@ -30,7 +30,7 @@
 //!
 //! A caller who gives one buffer as the parameter and as the result has it updated in place: then nothing is copied.
 
-mod program;
+pub(crate) mod program;
 mod state;
 
 use std::collections::{HashMap, HashSet};

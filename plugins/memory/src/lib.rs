@@ -18,6 +18,8 @@ mod inplace_update;
 
 mod static_plan_block_memory;
 
+mod append_in_place;
+
 mod lower_alloc_tensor;
 
 mod kill_after_last_use;

@@ -30,6 +30,9 @@ def AlterOpLayout() -> Pass:
 def AnnotateOpPattern() -> Pass:
     """Says of a tensor program how it may be fused."""
 
+def AppendInPlace() -> Pass:
+    """Has results that are parameters with something behind them lie where the parameters do."""
+
 def ApplyDatabase(*, tune_db: str = '') -> Pass:
     """Tells tensor programs how what was measured says that they run best.
 

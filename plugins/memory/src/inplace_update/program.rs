@@ -57,11 +57,81 @@ fn copy_at_the_beginning(
     inputs: usize,
     uses: &Uses,
 ) -> Option<Overwrite> {
+    let statements = statements_of(body)?;
+    let first = statements.get(0).filter(|_| statements.len() > 1)?;
+    let (input, output) = copied_by(body, params, inputs, uses, first)?;
+    let is_same_type = body.ty(params.at(input)) == body.ty(params.at(output));
+    is_same_type.then_some(Overwrite { input, output, is_copied: true })
+}
+
+/// That a program puts all of an argument at the front of a result, and more behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Append {
+    /// The number of the parameter that is read.
+    pub(crate) input: usize,
+    /// The number of the parameter that is written.
+    pub(crate) output: usize,
+    /// The statement that copies it.
+    pub(crate) statement: usize,
+}
+
+/// The arguments that a program copies to the front of results, and reads nowhere else. Nothing is written to such a result before.
+pub(crate) fn appends(body: BodyView<'_>) -> Vec<Append> {
+    let View::PrimFunc { params, outputs, .. } = body.view(body.root()) else { return Vec::new() };
+    let Some(statements) = statements_of(body) else { return Vec::new() };
+    let inputs = params.len() - outputs;
+    let uses = Uses::of(body, params);
+    let first = first_uses(body, statements);
+    let mut found = Vec::new();
+    for (statement, stmt) in statements.iter().enumerate() {
+        let Some((input, output)) = copied_by(body, params, inputs, &uses, stmt) else { continue };
+        let written = params.at(output);
+        let is_known = uses.of[written].as_ref().is_some_and(|written| written.is_known);
+        let is_first = first[written] == Some(statement);
+        if is_known && is_first && body.ty(params.at(input)) != body.ty(params.at(output)) {
+            found.push(Append { input, output, statement });
+        }
+    }
+    found
+}
+
+/// The first of the statements in which each node stands, by its number.
+fn first_uses(body: BodyView<'_>, statements: Args<'_>) -> SideTable<Option<usize>> {
+    let mut first: SideTable<Option<usize>> = SideTable::new(body, None);
+    for (number, stmt) in statements.iter().enumerate() {
+        first[stmt].get_or_insert(number);
+    }
+    // What a node stands in comes before it.
+    for expr in body.post_order().rev() {
+        let Some(number) = first[expr] else { continue };
+        for operand in body.operands(expr).iter() {
+            first[operand] = Some(first[operand].map_or(number, |known| known.min(number)));
+        }
+    }
+    first
+}
+
+/// The statements of a program, where it has several.
+fn statements_of(body: BodyView<'_>) -> Option<Args<'_>> {
     let View::PrimFunc { body: root, .. } = body.view(body.root()) else { return None };
-    let View::Seq(statements) = body.view(root) else { return None };
+    match body.view(root) {
+        View::Seq(statements) => Some(statements),
+        _ => None,
+    }
+}
+
+/// The parameter of which a statement copies all elements, which nothing else reads, and the one to which it copies them, each to
+/// the same place.
+fn copied_by(
+    body: BodyView<'_>,
+    params: Args<'_>,
+    inputs: usize,
+    uses: &Uses,
+    stmt: Expr,
+) -> Option<(usize, usize)> {
+    let mut stmt = stmt;
     let mut loops: HashMap<Expr, Expr> = HashMap::new();
     let mut values: HashMap<Expr, Expr> = HashMap::new();
-    let mut stmt = statements.get(0).filter(|_| statements.len() > 1)?;
     loop {
         stmt = match body.view(stmt) {
             View::For { var, min, extent, body: inner, .. } => {
@@ -85,8 +155,8 @@ fn copy_at_the_beginning(
     let (input, output) = (number(from)?, number(to)?);
     let read = uses.of[from].as_ref()?;
     let is_only = read.is_known && read.stores.is_empty() && read.loads == [value];
-    let (_, dims) = body.terms().tensor(body.ty(to)?)?;
-    let is_right = input < inputs && output >= inputs && is_only && body.ty(from) == body.ty(to);
+    let (_, dims) = body.terms().tensor(body.ty(from)?)?;
+    let is_right = input < inputs && output >= inputs && is_only;
     if !is_right || !indices.iter().eq(places.iter()) || indices.len() != dims.len() {
         return None;
     }
@@ -102,7 +172,7 @@ fn copy_at_the_beginning(
             return None;
         }
     }
-    loops.is_empty().then_some(Overwrite { input, output, is_copied: true })
+    loops.is_empty().then_some((input, output))
 }
 
 /// The indices of a store to `buffer`, and how far apart neighbours are.

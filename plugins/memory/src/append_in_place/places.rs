@@ -1,0 +1,206 @@
+//! Which results of a function may lie where parameters do.
+
+use std::collections::{HashMap, HashSet};
+
+use tenon_plugin_api::ir::LetView;
+use tenon_plugin_api::prelude::*;
+
+use crate::inplace_update::program::Append;
+
+/// A result that lies in memory with room.
+pub(super) struct Made {
+    /// The parameter that is its front.
+    pub(super) past: Expr,
+    pub(super) axis: usize,
+}
+
+/// What lies in memory with room.
+#[derive(Default)]
+pub(super) struct Places {
+    /// Results, by the variables that their memory is bound to.
+    pub(super) made: HashMap<Expr, Made>,
+    /// Views of them, each with what it is a view of and the axis.
+    pub(super) views: HashMap<Expr, (Expr, usize)>,
+    /// The calls that put parameters to their fronts.
+    pub(super) appended: HashMap<Expr, Vec<Append>>,
+}
+
+impl Places {
+    /// Those of a function; `appends` says what a program puts to the front of what.
+    pub(super) fn of(
+        body: BodyView<'_>,
+        bindings: LetView<'_>,
+        mut appends: impl FnMut(Symbol) -> Vec<Append>,
+    ) -> Places {
+        let View::Function { params, .. } = body.view(body.root()) else {
+            return Places::default();
+        };
+        let params: HashSet<Expr> = params.iter().collect();
+        let mut uses: SideTable<u32> = SideTable::new(body, 0);
+        for expr in body.post_order().filter(|&expr| expr != body.root()) {
+            body.operands(expr).iter().for_each(|operand| uses[operand] += 1);
+        }
+        let mut results: HashMap<Expr, usize> = HashMap::new();
+        results_of(body, bindings.result()).into_iter().for_each(|it| {
+            *results.entry(it).or_default() += 1;
+        });
+        let mut places = Places::default();
+        let mut made: HashSet<Expr> = HashSet::new();
+        let mut touched: HashSet<Expr> = HashSet::new();
+        for (var, value) in bindings.bindings() {
+            let View::Call { callee, args, .. } = body.view(value) else {
+                touched.extend(body.operands(value).iter());
+                continue;
+            };
+            if body.op_name(callee) == Some("builtin.alloc_tensor") {
+                made.insert(var);
+            }
+            if let View::Global { name } = body.view(callee) {
+                let appends = appends(name);
+                let mut given: HashMap<Expr, usize> = HashMap::new();
+                if !appends.is_empty() {
+                    args.iter().for_each(|arg| *given.entry(arg).or_default() += 1);
+                }
+                for append in appends {
+                    let (Some(past), Some(new)) = (args.get(append.input), args.get(append.output))
+                    else {
+                        continue;
+                    };
+                    let is_state = params.contains(&past) && uses[past] == 1;
+                    let is_new = made.contains(&new)
+                        && results.get(&new) == Some(&1)
+                        && !touched.contains(&new)
+                        && given.get(&new) == Some(&1);
+                    let axis = longer_axis(body, past, new);
+                    let (true, true, Some(axis)) = (is_state, is_new, axis) else { continue };
+                    places.made.insert(new, Made { past, axis });
+                    places.appended.entry(value).or_default().push(append);
+                }
+            }
+            touched.extend(args.iter());
+        }
+        places.keep_what_programs_touch(body, bindings);
+        places
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.made.is_empty()
+    }
+
+    /// Leaves out what something else than a program touches, and finds the views of the others.
+    fn keep_what_programs_touch(&mut self, body: BodyView<'_>, bindings: LetView<'_>) {
+        // The result that each variable is memory of.
+        let mut root_of: HashMap<Expr, Expr> = self.made.keys().map(|&var| (var, var)).collect();
+        let mut bound: HashSet<Expr> = HashSet::new();
+        let mut bad: HashSet<Expr> = HashSet::new();
+        for (var, value) in bindings.bindings() {
+            bound.insert(value);
+            let operands = body.operands(value);
+            let of: Vec<Expr> = operands.iter().filter(|it| root_of.contains_key(it)).collect();
+            let View::Call { callee, args, .. } = body.view(value) else {
+                bad.extend(of.iter().map(|it| root_of[it]));
+                continue;
+            };
+            match (body.view(callee), body.op_name(callee)) {
+                (View::Global { .. }, _)
+                    if body.ty(value).is_some_and(|ty| is_nothing(body, ty)) => {}
+                (_, Some("memory.view")) if args.len() == 1 && of.len() == 1 => {
+                    let root = root_of[&of[0]];
+                    let axis =
+                        self.axis_of(of[0]).and_then(|axis| axis_in_view(body, of[0], var, axis));
+                    match axis {
+                        Some(axis) => {
+                            self.views.insert(var, (of[0], axis));
+                            root_of.insert(var, root);
+                        }
+                        None => bad.extend([root]),
+                    }
+                }
+                (_, Some("memory.kill")) => {}
+                _ => bad.extend(of.iter().map(|it| root_of[it])),
+            }
+        }
+        // Whatever is no binding here, but for the result itself, which may be a tuple.
+        let (root, result) = (body.root(), bindings.result());
+        let View::Function { body: block, .. } = body.view(root) else { return };
+        for expr in body.post_order().filter(|expr| !bound.contains(expr)) {
+            if expr == root || expr == block {
+                continue;
+            }
+            let is_result = |operand: &Expr| expr == result && self.made.contains_key(operand);
+            let inside = body.operands(expr).iter().filter(|operand| !is_result(operand));
+            bad.extend(inside.filter_map(|operand| root_of.get(&operand).copied()));
+        }
+        self.made.retain(|var, _| !bad.contains(var));
+        self.views.retain(|var, _| !bad.contains(&root_of[var]));
+        let made = &self.made;
+        for (call, appends) in &mut self.appended {
+            let args = body.operands(*call);
+            appends.retain(|append| {
+                args.get(1 + append.output).is_some_and(|it| made.contains_key(&it))
+            });
+        }
+    }
+
+    fn axis_of(&self, var: Expr) -> Option<usize> {
+        let made = self.made.get(&var).map(|made| made.axis);
+        made.or_else(|| self.views.get(&var).map(|&(_, axis)| axis))
+    }
+}
+
+fn is_nothing(body: BodyView<'_>, ty: Type) -> bool {
+    matches!(body.terms().ty(ty), TypeView::Tuple([]))
+}
+
+/// What a function gives, fields of tuples one after the other.
+fn results_of(body: BodyView<'_>, result: Expr) -> Vec<Expr> {
+    match body.view(result) {
+        View::Tuple(fields) => fields.iter().collect(),
+        _ => vec![result],
+    }
+}
+
+/// The only axis along which a tensor is longer than another one; how long that is depends on symbols.
+fn longer_axis(body: BodyView<'_>, past: Expr, new: Expr) -> Option<usize> {
+    let terms = body.terms();
+    let ((dtype, dims), (other, longer)) =
+        (terms.tensor(body.ty(past)?)?, terms.tensor(body.ty(new)?)?);
+    if dtype != other || dims.len() != longer.len() || !dtype.bits().is_multiple_of(8) {
+        return None;
+    }
+    let mut axes = (0..dims.len()).filter(|&axis| dims[axis] != longer[axis]);
+    let (axis, None) = (axes.next()?, axes.next()) else { return None };
+    terms.dim_value(dims[axis]).is_none().then_some(axis)
+}
+
+/// The axis of a view that is an axis of what it is a view of, with as much before it and behind it.
+fn axis_in_view(body: BodyView<'_>, tensor: Expr, view: Expr, axis: usize) -> Option<usize> {
+    let terms = body.terms();
+    let ((_, dims), (_, viewed)) = (terms.tensor(body.ty(tensor)?)?, terms.tensor(body.ty(view)?)?);
+    let sorted = |dims: &[Dim]| {
+        // Products of the same extents, apart from those that are 1.
+        let mut known = 1i64;
+        let mut open: Vec<Dim> = Vec::new();
+        for &dim in dims {
+            match terms.dim_value(dim) {
+                Some(value) => known = known.saturating_mul(value),
+                None => open.push(dim),
+            }
+        }
+        open.sort_unstable();
+        (known, open)
+    };
+    (0..viewed.len()).find(|&at| {
+        viewed[at] == dims[axis]
+            && sorted(&viewed[..at]) == sorted(&dims[..axis])
+            && sorted(&viewed[at + 1..]) == sorted(&dims[axis + 1..])
+    })
+}
+
+/// A type of which one extent is the room.
+pub(super) fn room_type(rw: &Rewriter, ty: Type, axis: usize, room: Dim) -> Result<Type> {
+    let (dtype, dims) = rw.terms().tensor(ty).ok_or_else(|| PassError::new("this is no tensor"))?;
+    let mut dims = dims.to_vec();
+    dims[axis] = room;
+    Ok(rw.cx().tensor_type(dtype, &dims))
+}
