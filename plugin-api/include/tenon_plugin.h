@@ -150,7 +150,8 @@ enum tenon_term_kind {
   TENON_TERM_DIM_MAX = 22,
   /* A scalar or vector; `bits` = dtype code + (lanes << 16). */
   TENON_TERM_SCALAR = 32,
-  /* A tensor; `bits` = dtype code, children are dimensions. `flags` bit 0: the rank is unknown. */
+  /* A tensor; `bits` = dtype code, children are dimensions. `flags` bit 0: the rank is unknown; bit 1:
+   * the last child is no dimension but the name of the device on which it lies. */
   TENON_TERM_TENSOR = 33,
   /* A tuple of its children. */
   TENON_TERM_TUPLE = 34,

@@ -66,8 +66,8 @@ const EDITS: &[Edit] = &[
     // A service.
     Edit {
         file: "plugin-api/src/abi/tables/host.rs",
-        from: "            node: u32,\n        ) -> ();\n    }\n",
-        to: "            node: u32,\n        ) -> ();\n    }\n    since \"1.2\" {\n        \
+        from: "            target: u32,\n        ) -> *const RawFunction;\n    }\n",
+        to: "            target: u32,\n        ) -> *const RawFunction;\n    }\n    since \"1.2\" {\n        \
              /// How many terms the run's context has. [any thread]\n        \
              fn term_count(run: *const RawRun) -> u32;\n    }\n",
     },
@@ -88,8 +88,8 @@ const EDITS: &[Edit] = &[
     },
     Edit {
         file: "host/src/border/services.rs",
-        from: "    legalize,\n    parallel_for,\n    fail_in,\n};",
-        to: "    legalize,\n    parallel_for,\n    fail_in,\n    term_count,\n};\n\n\
+        from: "    target_of,\n    legalize_for,\n};",
+        to: "    target_of,\n    legalize_for,\n    term_count,\n};\n\n\
              unsafe extern \"C\" fn term_count(run: *const RawRun) -> u32 {\n    // SAFETY: see `mod.rs`.\n    \
              unsafe { call_of(run) }.map_or(0, |call| call.run.cx.term_count())\n}",
     },
