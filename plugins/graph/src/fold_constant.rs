@@ -48,8 +48,7 @@ fn fold_constant(
 ) -> Result<Function> {
     let mut has_new_shape = false;
     loop {
-        let mut fold = Fold::of(&func, cx, &options);
-        fold.has_new_shape = has_new_shape;
+        let mut fold = Fold::of(&func, cx, &options, has_new_shape);
         let is_done = fold.sweep()?;
         fold.drop_bindings()?;
         has_new_shape = fold.has_new_shape;
@@ -148,7 +147,12 @@ fn shape_of_tensor(fold: &mut Fold<'_>, expr: Expr) -> Option<Folded> {
 }
 
 impl<'a> Fold<'a> {
-    fn of(func: &'a Function, cx: &'a PassContext, options: &'a Options) -> Self {
+    fn of(
+        func: &'a Function,
+        cx: &'a PassContext,
+        options: &'a Options,
+        has_new_shape: bool,
+    ) -> Self {
         let body = func.view();
         Self {
             body,
@@ -158,7 +162,7 @@ impl<'a> Fold<'a> {
             call_tir: cx.symbol("call_tir"),
             shape_of: cx.symbol("shape_of"),
             sizes: SideTable::new(body, None),
-            has_new_shape: false,
+            has_new_shape,
             gone: SideTable::new(body, false),
             made: 0,
         }

@@ -159,7 +159,23 @@ impl fmt::Debug for MappedSlice {
 mod tests {
     use std::{fs, path::Path};
 
-    use super::Mapping;
+    use super::{Bytes, LARGE, Mapping};
+
+    #[test]
+    fn what_was_given_back_is_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("large");
+        let bytes: Vec<u8> = (0..3 * LARGE).map(|at| (at % 251) as u8).collect();
+        fs::write(&path, &bytes).unwrap();
+        let mapping = Mapping::open(&path).unwrap();
+        // Not at the borders of pages: what lies beside it goes and comes back as well.
+        let (slice, all) = (1234..2 * LARGE + 77, mapping.slice(0..bytes.len()).unwrap());
+        let part = Bytes::from(mapping.slice(slice.clone()).unwrap());
+        assert_eq!(part[..], bytes[slice.clone()]);
+        part.unread();
+        assert_eq!(part[..], bytes[slice]);
+        assert_eq!(all[..], bytes[..]);
+    }
 
     #[test]
     fn a_slice_outlives_its_mapping_and_the_file_name() {
