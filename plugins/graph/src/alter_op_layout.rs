@@ -16,13 +16,16 @@
 //!
 //! Channels must be known; all other extents may be symbols. Weights must be constants: their transforms fold at compile time. Products with constant right matrices are
 //! packed likewise, as `NK16n`, unless they are large and something else reads them as they lie: packed ones would be a
-//! second copy.
+//! second copy. A product of one row takes as long as its weights take to be read: its panels are as wide as the tile of sums that
+//! stays in registers, `NK128n`, so that memory is read from one end to the other. The last panel may be filled up.
 
 use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
 
 use crate::constants::ReadAsTheyLie;
+use crate::convert_to_dots::{padded, rounded_up};
+use crate::panels::Panels;
 
 /// Elements from which a second copy of weights costs more than a product that is a third faster gains.
 const LARGE: i64 = 1 << 18;
@@ -43,12 +46,12 @@ fn alter_op_layout(func: Function, _: &Module, cx: &PassContext) -> Result<Funct
         return Ok(func);
     }
     let body = func.view();
-    let lanes = cx.target().int("vector_bits").unwrap_or(128) / 32;
+    let panels = Panels::of_target(cx);
     let mut rw = func.edit();
     let shared = ReadAsTheyLie::of(&mut rw, body, |op, index| {
         matches!(op, "nn.dense" | "matmul") && index == 1
     });
-    let mut alter = Alter { body, cx, lanes, shared, rw, blocked: HashMap::new() };
+    let mut alter = Alter { body, cx, panels, shared, rw, blocked: HashMap::new() };
     for expr in body.post_order() {
         alter.call(expr);
     }
@@ -58,8 +61,7 @@ fn alter_op_layout(func: Function, _: &Module, cx: &PassContext) -> Result<Funct
 struct Alter<'a> {
     body: BodyView<'a>,
     cx: &'a PassContext,
-    /// f32 lanes of a vector.
-    lanes: i64,
+    panels: Panels,
     /// Constants that are read otherwise than as weights of products.
     shared: ReadAsTheyLie,
     rw: Rewriter,
@@ -135,17 +137,17 @@ impl Alter<'_> {
         let at_hand = self.blocked_of(x).map(|blocked| blocked.block);
         let is_depthwise = groups == channels && outputs == channels && per_group == 1;
         let (input_block, output_block) = if is_depthwise {
-            let block = at_hand.or_else(|| self.block_of(channels))?;
+            let block = at_hand.or_else(|| self.panels.block_of(channels))?;
             (block, block)
         } else {
             let input_block = at_hand
                 .filter(|block| per_group % block == 0)
-                .or_else(|| self.block_of(per_group))
-                .or_else(|| (groups == 1 && channels < self.lanes).then_some(channels))?;
-            (input_block, self.block_of(outputs / groups)?)
+                .or_else(|| self.panels.block_of(per_group))
+                .or_else(|| (groups == 1 && channels < self.panels.lanes).then_some(channels))?;
+            (input_block, self.panels.block_of(outputs / groups)?)
         };
         // Pixels fill vectors that so few channels leave half empty.
-        let is_narrow = 2 * input_block.min(output_block) < self.lanes;
+        let is_narrow = 2 * input_block.min(output_block) < self.panels.lanes;
         if is_narrow && !is_depthwise && self.is_of_pixels(weight, attrs) {
             return None;
         }
@@ -168,8 +170,9 @@ impl Alter<'_> {
         let (groups, per_group) = (read.int("groups").unwrap_or(1), per_group?);
         let is_of_quads = |block: &i64| block % QUAD == 0 && per_group % block == 0;
         let at_hand = self.blocked_of(x).map(|blocked| blocked.block).filter(is_of_quads);
-        let input_block = at_hand.or_else(|| self.block_of(per_group)).filter(is_of_quads)?;
-        let output_block = self.block_of(outputs? / groups)?;
+        let input_block =
+            at_hand.or_else(|| self.panels.block_of(per_group)).filter(is_of_quads)?;
+        let output_block = self.panels.block_of(outputs? / groups)?;
         let kernel_layout = format!("OIHW{output_block}o{QUAD}i");
         let blocks = [input_block, output_block];
         let args = [x, weight, beyond];
@@ -196,8 +199,8 @@ impl Alter<'_> {
         let &[outputs, inputs, _, _] = self.shape(weight)?.as_slice() else { return None };
         let [outputs, inputs] = [outputs, inputs].map(|dim| self.body.terms().dim_value(dim));
         let at_hand = self.blocked_of(x).map(|blocked| blocked.block);
-        let input_block = at_hand.or_else(|| self.block_of(inputs?))?;
-        let output_block = self.block_of(outputs?)?;
+        let input_block = at_hand.or_else(|| self.panels.block_of(inputs?))?;
+        let output_block = self.panels.block_of(outputs?)?;
         let kernel_layout = format!("HWOI{input_block}i{output_block}o");
         let blocks = [input_block, output_block];
         Some(self.convolution("nn.conv2d_winograd", &[x, weight], attrs, blocks, kernel_layout))
@@ -256,11 +259,19 @@ impl Alter<'_> {
         if is_large && self.shared.contains(&mut self.rw, weight) {
             return None;
         }
-        let columns = layout.find('N')?;
-        let block = self.block_of(shape[columns])?;
+        let axis = layout.find('N')?;
+        let columns = shape[axis];
+        let block = self.panels.of(&self.rw, x, columns)?;
         let packed = format!("NK{block}n");
-        let weight = self.transform_of(weight, layout, &packed);
-        let attrs = self.rw.cx().with_attr(attrs, "weight_layout", packed.into());
+        let mut weight = self.rw.body().resolve(weight);
+        let mut attrs = self.rw.cx().with_attr(attrs, "weight_layout", packed.as_str().into());
+        let beyond = rounded_up(columns, block) - columns;
+        if beyond > 0 {
+            let filled = if axis == 0 { [beyond, 0] } else { [0, beyond] };
+            weight = padded(&mut self.rw, weight, filled);
+            attrs = self.rw.cx().with_attr(attrs, "units", columns.into());
+        }
+        let weight = self.transform(weight, layout, &packed);
         let x = self.rw.body().resolve(x);
         Some(self.rw.call_op("nn.dense", &[x, weight], attrs))
     }
@@ -402,13 +413,6 @@ impl Alter<'_> {
 
     fn shape(&self, expr: Expr) -> Option<Vec<Dim>> {
         self.body.terms().tensor(self.body.ty(expr)?).map(|(_, dims)| dims.to_vec())
-    }
-
-    /// The largest block, down to a quarter of a vector, into which `channels` divide.
-    fn block_of(&self, channels: i64) -> Option<i64> {
-        [self.lanes, self.lanes / 2, self.lanes / 4]
-            .into_iter()
-            .find(|&block| block > 1 && channels % block == 0)
     }
 }
 

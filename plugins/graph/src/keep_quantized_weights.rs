@@ -29,10 +29,13 @@ use std::collections::HashMap;
 use tenon_plugin_api::prelude::*;
 
 use crate::convert_to_dots::has_dots;
+use crate::panels::Panels;
 use crate::quantized::{Quantized, Width};
 
 /// Elements of a matrix from which on its size matters.
 const LEAST: i64 = 1 << 14;
+/// Columns of a panel, at the least.
+const LEAST_PANEL: i64 = 4;
 /// Elements of a block below which scales take more room than is saved.
 const LEAST_BLOCK: i64 = 8;
 
@@ -54,11 +57,10 @@ fn keep_quantized_weights(
         return Ok(func);
     }
     let body = func.view();
-    let lanes = cx.target().int("vector_bits").unwrap_or(128) / 32;
     let mut keep = Keep {
         rw: func.edit(),
         width,
-        lanes: lanes.max(4),
+        panels: Panels::of_target(cx),
         has_dots: has_dots(cx),
         made: HashMap::new(),
         integers: HashMap::new(),
@@ -114,12 +116,11 @@ fn is_in_columns(attrs: AttrsView<'_>, op: &str) -> Option<bool> {
 struct Keep {
     rw: Rewriter,
     width: Option<Width>,
-    /// Columns that are packed side by side.
-    lanes: i64,
+    panels: Panels,
     /// Whether the processor multiplies bytes.
     has_dots: bool,
-    /// What matrices have become, by their definition and whether it lies column by column.
-    made: HashMap<(Expr, bool), Option<Packed>>,
+    /// What matrices have become in panels of so many columns, by their definition and whether it lies column by column.
+    made: HashMap<((Expr, bool), i64), Option<Packed>>,
     /// Those that are multiplied with bytes.
     integers: HashMap<(Expr, bool), Option<Integers>>,
 }
@@ -143,14 +144,18 @@ struct Packed {
 impl Keep {
     fn product(&mut self, data: Expr, weight: Expr, is_in_columns: bool) -> Option<Expr> {
         let (source, is_in_columns) = self.source(weight, is_in_columns)?;
-        let key = (self.rw.definition(source), is_in_columns);
-        if let Some(product) = self.of_bytes(data, source, key) {
+        let matrix = (self.rw.definition(source), is_in_columns);
+        if let Some(product) = self.of_bytes(data, source, matrix) {
             return Some(product);
         }
+        let columns = self.rw.extents(source)?[!is_in_columns as usize];
+        let wide = self.panels.wide(&self.rw, data, columns);
+        let panel = wide.unwrap_or_else(|| self.panels.lanes.max(LEAST_PANEL));
+        let key = (matrix, panel);
         let packed = match self.made.get(&key) {
             Some(&made) => made?,
             None => {
-                let made = self.packed(source, is_in_columns);
+                let made = self.packed(source, is_in_columns, panel);
                 self.made.insert(key, made);
                 made?
             }
@@ -227,7 +232,7 @@ impl Keep {
         }
     }
 
-    fn packed(&mut self, source: Expr, is_in_columns: bool) -> Option<Packed> {
+    fn packed(&mut self, source: Expr, is_in_columns: bool, lanes: i64) -> Option<Packed> {
         let extents = self.rw.extents(source)?;
         if extents.iter().product::<i64>() < LEAST {
             return None;
@@ -238,7 +243,7 @@ impl Keep {
         };
         let (columns, bits) = (quantized.columns as i64, quantized.bits() as i64);
         let elements = quantized.depth as i64 * bits / 8;
-        let (blocks, lanes) = ((columns + self.lanes - 1) / self.lanes, self.lanes);
+        let blocks = (columns + lanes - 1) / lanes;
         let mut constant = |dtype, shape: &[i64], bytes: &[u8]| {
             let ty = self.rw.cx().static_tensor_type(dtype, shape);
             self.rw.constant(ty, bytes)

@@ -17,6 +17,7 @@ mod keep_constant_layout;
 mod keep_quantized_convolutions;
 mod keep_quantized_weights;
 mod legalize_ops;
+mod panels;
 mod product;
 mod quantized;
 mod simplify_expr;

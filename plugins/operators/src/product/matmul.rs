@@ -86,15 +86,15 @@ impl Operator for Matmul {
     }
 }
 
-/// `matmul(a, transpose(b))` of an unknown number of columns reads `b` as it lies: where its rows lie along the sum, they can be
-/// multiplied in vectors however many they are.
+/// `matmul(a, transpose(b))` of an unknown number of columns, or of one row of `a`, reads `b` as it lies: where its rows lie along the
+/// sum, they can be multiplied in vectors however many they are, and a single row takes no longer than the transpose.
 #[rule(simplify)]
 fn simplify(op: &Matmul, at: &mut Site<'_>) -> Option<Expr> {
     let (a, b) = (at.arg(0), at.arg(1));
     let (_, dims) = at.tensor(b)?;
     let &[.., depth, columns] = dims.as_slice() else { return None };
-    let is_known = |dim| at.terms().dim_value(dim).is_some();
-    if op.transpose_b || is_known(columns) || !is_known(depth) {
+    let [depth, columns] = [depth, columns].map(|dim| at.terms().dim_value(dim));
+    if op.transpose_b || depth.is_none() || (columns.is_some() && !has_one_row(op, at, a)) {
         return None;
     }
     let inner = at.call_of(b, "transpose")?;
@@ -110,6 +110,13 @@ fn simplify(op: &Matmul, at: &mut Site<'_>) -> Option<Expr> {
     let attrs = at.with_cx(|cx| cx.with_attr(attrs, "transpose_b", true.into()));
     let product = at.call_op("matmul", &[a, b], attrs);
     at.same_type(product)
+}
+
+/// Whether the left matrix has one row.
+fn has_one_row(op: &Matmul, at: &mut Site<'_>, a: Expr) -> bool {
+    let Some((_, dims)) = at.tensor(a) else { return false };
+    let rows = dims.iter().rev().nth(!op.transpose_a as usize);
+    rows.is_some_and(|&dim| at.terms().dim_value(dim) == Some(1))
 }
 
 /// One element after the other.

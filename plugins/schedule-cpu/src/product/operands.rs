@@ -42,6 +42,8 @@ pub(super) struct Operands {
     pub(super) window: Option<Window>,
     /// Elements of a vector that lie side by side.
     pub(super) lanes: i64,
+    /// Columns after which those of the next panel begin, where panels are of several vectors; zero elsewhere.
+    pub(super) panel: i64,
     /// Steps of the sum.
     pub(super) depth: i64,
 }
@@ -108,6 +110,7 @@ impl Operands {
         else {
             return no_product();
         };
+        let panel = panel(schedule, kept[column], extents[column], lanes);
         let (beside, lanes) = beside(schedule, kept[column], extents[column], lanes)?;
         let found = [0, 1].map(|vector| {
             let is_vector = beside[vector] == Some(1)
@@ -151,6 +154,7 @@ impl Operands {
                 is_packed,
                 window,
                 lanes,
+                panel,
                 depth: steps,
             })
         });
@@ -209,6 +213,7 @@ impl Operands {
             is_packed: false,
             window,
             lanes,
+            panel: 0,
             depth,
         })
     }
@@ -307,22 +312,32 @@ fn stores_beside(schedule: &Schedule, each: Loop) -> bool {
 
 /// How neighbouring columns of a vector lie, and how many there are in it: columns in blocks may jump from one block to the next.
 fn beside(schedule: &mut Schedule, column: Loop, extent: i64, lanes: i64) -> Result<(Moves, i64)> {
-    let is_beside = |found: &Moves| found.contains(&Some(1));
-    if let Some(found) = moves(schedule, column).filter(is_beside) {
+    if let Some(found) = moves(schedule, column).filter(|found| found.contains(&Some(1))) {
         return Ok((found, lanes));
     }
-    for lanes in
-        [lanes, lanes / 2, lanes / 4].into_iter().filter(|&lanes| 1 < lanes && lanes < extent)
-    {
-        let before = schedule.snapshot();
-        let parts = schedule.partition(column, &[Some(extent / lanes * lanes)]);
-        let whole = parts.map_or(column, |parts| parts[0]);
-        let inner = schedule.split(whole, &[None, Some(lanes)], Tail::Perfect);
-        let found = inner.ok().and_then(|parts| moves(schedule, parts[1])).filter(is_beside);
-        schedule.restore(before);
-        if let Some(found) = found {
-            return Ok((found, lanes));
-        }
-    }
-    no_product()
+    let narrower = [lanes, lanes / 2, lanes / 4];
+    let mut sizes = narrower.into_iter().filter(|&lanes| 1 < lanes && lanes < extent);
+    let found = sizes.find_map(|size| Some((within(schedule, column, extent, size)?, size)));
+    found.map_or_else(no_product, Ok)
+}
+
+/// How many columns lie side by side, where columns lie in panels of several vectors.
+fn panel(schedule: &mut Schedule, column: Loop, extent: i64, lanes: i64) -> i64 {
+    let is_plain = moves(schedule, column).is_some();
+    let mut sizes = [8, 4, 2].into_iter().map(|vectors| vectors * lanes);
+    let found = sizes.find(|&size| {
+        !is_plain && size < extent && within(schedule, column, extent, size).is_some()
+    });
+    found.unwrap_or(0)
+}
+
+/// How columns lie within `size` of them from a multiple of that on, where they lie side by side.
+fn within(schedule: &mut Schedule, column: Loop, extent: i64, size: i64) -> Option<Moves> {
+    let before = schedule.snapshot();
+    let parts = schedule.partition(column, &[Some(extent / size * size)]);
+    let whole = parts.map_or(column, |parts| parts[0]);
+    let inner = schedule.split(whole, &[None, Some(size)], Tail::Perfect);
+    let found = inner.ok().and_then(|parts| moves(schedule, parts[1]));
+    schedule.restore(before);
+    found.filter(|found| found.contains(&Some(1)))
 }

@@ -58,9 +58,11 @@ impl Wanted {
 }
 
 impl Tile {
-    /// Whether it stays in registers; one register is left for what else comes up.
+    /// Whether it stays in registers; one register is left for what else comes up. What is loaded stays until all rows have had it; a
+    /// single row takes it at once.
     pub(crate) fn fits(self, registers: i64) -> bool {
-        self.rows * self.vectors + self.vectors + 1 < registers
+        let loaded = if self.rows == 1 { self.vectors.min(2) } else { self.vectors };
+        self.rows * self.vectors + loaded + 1 < registers
     }
 
     /// Time of one step of the sum, in multiply-adds.
@@ -125,7 +127,7 @@ impl Shape {
         let width = operands.extent(operands.column);
         let columns = match width <= MAX_VECTORS * operands.lanes {
             true => vec![vec![Part { size: width, count: width }]],
-            false => pieces(width, operands.lanes),
+            false => pieces(width, operands.lanes, operands.panel),
         };
         let blocks = match (columns.as_slice(), operands.blocks) {
             ([whole], Some(at)) if whole[0].size == width && operands.form == Form::Columns => {
@@ -258,8 +260,8 @@ fn gcd(a: i64, b: i64) -> i64 {
 }
 
 /// The ways to cut long columns: tiles of some whole vectors, and what is left in a tile of its own, or the vectors of that and its
-/// rest.
-fn pieces(width: i64, lanes: i64) -> Vec<Vec<Part>> {
+/// rest. No tile goes from one panel into the next.
+fn pieces(width: i64, lanes: i64, panel: i64) -> Vec<Vec<Part>> {
     let most = (width / lanes).min(2 * MAX_VECTORS);
     let cut = |sizes: &[i64]| -> Vec<Part> {
         let mut left = width;
@@ -271,8 +273,7 @@ fn pieces(width: i64, lanes: i64) -> Vec<Vec<Part>> {
         parts.filter(|part| part.count > 0).collect()
     };
     let mut ways = Vec::new();
-    for vectors in 1..=most {
-        let size = vectors * lanes;
+    for size in (1..=most).map(|vectors| vectors * lanes).filter(|size| panel % size == 0) {
         let rest = width % size;
         ways.push(cut(&[size, rest / lanes * lanes, rest % lanes]));
         if rest <= MAX_VECTORS * lanes && rest > lanes && rest % lanes > 0 {
