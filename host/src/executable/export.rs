@@ -1,15 +1,13 @@
 //! Writes a library or an object, and the header beside it.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::backend::{Compilation, Front, FrontFunction, Work, backend_for};
 use crate::io::{FileError, Outputs, is_stream, sha256};
 use crate::object::{
-    ObjectError,
-    constants::{ConstantArray, write_constants},
+    constants::ConstantArray,
     link::{LinkForm, LinkPlan, Part, link},
     linker::Linker,
 };
@@ -125,42 +123,39 @@ impl Executable {
             how,
         )?;
 
-        let scratch = tempfile::tempdir().map_err(|source| writing(name, source))?;
-        let constants = scratch.path().join("constants.o");
-        self.write_constants(&constants)?;
-
-        let objects = self.objects.iter().map(|unit| Part::Object(&unit.bytes));
-        let fronts = fronts.iter().map(|front| Part::Object(front));
-        let parts: Vec<Part<'_>> = objects.chain(fronts).chain([Part::File(&constants)]).collect();
+        let constants = self.constants.iter();
+        let constants: Vec<ConstantArray<'_>> = constants
+            .map(|(symbol, constant)| ConstantArray::new(symbol, &constant.data[..]))
+            .collect();
+        let compiled = self.compiled_constants(&constants)?;
+        let objects = self.objects.iter().map(|unit| &unit.bytes[..]);
+        let objects = objects.chain(fronts.iter().chain(&compiled).map(|object| &object[..]));
+        let mut parts: Vec<Part<'_>> = objects.map(Part::Object).collect();
+        if self.target.architecture().has_elf() {
+            parts.push(Part::Constants(&constants));
+        }
         let exports: Vec<&str> = exports.iter().map(String::as_str).collect();
         let target = &self.target;
         let plan = LinkPlan { target, form, parts: &parts, exports: &exports, name };
-        Ok(link(&Linker::find_for(target, self.linker.as_deref())?, &plan, place)?)
+        link(&Linker::find_for(target, self.linker.as_deref())?, &plan, place)?;
+        self.constants.iter().for_each(|(_, constant)| constant.data.unread());
+        Ok(())
     }
 
-    /// Writes the constants as an object.
-    fn write_constants(&self, path: &Path) -> Result<(), CompileError> {
-        let constants = self.constants.iter();
-        let constants = constants.map(|(symbol, constant)| (symbol.as_str(), &constant.data[..]));
-        let mut file = File::create(path).map_err(|source| writing(path, source))?;
-        if self.target.architecture().has_elf() {
-            let arrays: Vec<ConstantArray<'_>> =
-                constants.map(|(symbol, bytes)| ConstantArray::new(symbol, bytes)).collect();
-            write_constants(&self.target, &arrays, file)?;
-            self.constants.iter().for_each(|(_, constant)| constant.data.unread());
-            return Ok(());
+    /// The constants as objects of the backend, where the target has none of ELF.
+    fn compiled_constants(
+        &self,
+        constants: &[ConstantArray<'_>],
+    ) -> Result<Vec<Vec<u8>>, CompileError> {
+        let architecture = self.target.architecture();
+        if architecture.has_elf() {
+            return Ok(Vec::new());
         }
-        let constants: Vec<(&str, &[u8])> = constants.collect();
+        let constants: Vec<(&str, &[u8])> =
+            constants.iter().map(|array| (array.symbol, array.bytes)).collect();
         let how = Compilation { threads: 1, ..Compilation::default() };
-        let objects = backend_for(self.target.architecture()).compile(
-            &self.target,
-            &[Work::Constants(&constants)],
-            how,
-        )?;
-        objects
-            .iter()
-            .try_for_each(|object| file.write_all(object))
-            .map_err(|source| writing(path, source))
+        let work = [Work::Constants(&constants)];
+        Ok(backend_for(architecture).compile(&self.target, &work, how)?)
     }
 }
 
@@ -198,8 +193,4 @@ fn checked(prefix: &str) -> Result<String, CompileError> {
         }
         Some(_) => Ok(prefix.to_owned()),
     }
-}
-
-fn writing(path: &Path, source: std::io::Error) -> CompileError {
-    ObjectError::Io { action: "write", path: path.to_owned(), source }.into()
 }

@@ -10,17 +10,27 @@
 //! their size in memory. Here the bytes go from where they are (a mapped file, as a rule) to the
 //! output, and nothing is held but the tables around them.
 //!
+//! A library has them written once: its object has but [`Content::Room`] for the arrays, which the linker lays out and leaves
+//! as a hole, and [`fill`] writes the bytes where the symbols came to lie. Written into the object, read and written again by the linker
+//! they would cost three times as much.
+//!
 //! Each array has its own section, so that the linker drops what no kernel reads. Code reaches
 //! the arrays through the GOT, which the linker turns into direct addresses where they are near
 //! enough. Beyond [`LARGE_FROM`] bytes x86-64 cannot promise that: its addresses are 32-bit
 //! offsets. The arrays then go into `.lrodata`, which linkers put out of the way of everything
 //! that is addressed directly.
 
-use std::{borrow::Cow, collections::HashSet, io::Write};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    fs::File,
+    io::Write,
+    os::unix::fs::FileExt,
+};
 
 use object::{
-    Architecture, BinaryFormat, Endianness, FileFlags, SectionFlags, SectionKind, SymbolFlags,
-    SymbolKind, SymbolScope, elf,
+    Architecture, BinaryFormat, Endianness, FileFlags, Object as _, ObjectSection, ObjectSymbol,
+    SectionFlags, SectionKind, SymbolFlags, SymbolKind, SymbolScope, elf,
     write::{Object, StreamingBuffer, Symbol, SymbolSection},
 };
 
@@ -33,6 +43,8 @@ pub const LARGE_FROM: u64 = 1_500_000_000;
 
 /// `SHF_X86_64_LARGE` of the x86-64 psABI.
 const SHF_X86_64_LARGE: u64 = 0x1000_0000;
+/// `SHF_GNU_RETAIN`: the linker keeps the section though nothing refers to it.
+const SHF_GNU_RETAIN: u64 = 0x20_0000;
 
 /// One array: its bytes under a symbol.
 #[derive(Debug, Clone, Copy)]
@@ -50,23 +62,45 @@ impl<'a> ConstantArray<'a> {
     }
 }
 
+/// What an object has of its arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Their bytes.
+    Bytes,
+    /// Their sizes alone, for [`fill`] to write the bytes into what is linked.
+    Room,
+}
+
 /// Writes `arrays` as one object for `target` to `out`, which need not be buffered.
 pub fn write_constants<W: Write>(
     target: &Target,
     arrays: &[ConstantArray<'_>],
+    content: Content,
     out: W,
 ) -> Result<(), ObjectError> {
     let total = arrays.iter().map(|array| array.bytes.len() as u64).sum();
     let layout = Layout::choose(target, total)?;
     let mut object = Object::new(BinaryFormat::Elf, layout.architecture, Endianness::Little);
-    object.flags =
-        FileFlags::Elf { os_abi: elf::ELFOSABI_NONE, abi_version: 0, e_flags: layout.file_flags };
+    // What is retained though nothing refers to it is an extension of GNU's.
+    let os_abi = match content {
+        Content::Bytes => elf::ELFOSABI_NONE,
+        Content::Room => elf::ELFOSABI_GNU,
+    };
+    object.flags = FileFlags::Elf { os_abi, abi_version: 0, e_flags: layout.file_flags };
     let mut seen = HashSet::new();
     for (index, array) in arrays.iter().enumerate() {
         if !seen.insert(array.symbol) {
             return Err(ObjectError::Constants(format!("two arrays are named `{}`", array.symbol)));
         }
-        add_array(&mut object, &layout, index, array)?;
+        add_array(&mut object, &layout, content, index, array)?;
+    }
+    if content == Content::Room && !arrays.is_empty() {
+        // Beside a section that has bytes, those without become a part of the file.
+        let name = format!("{}.room", layout.prefix).into_bytes();
+        let section = object.add_section(Vec::new(), name, SectionKind::ReadOnlyData);
+        let flags = layout.flags | SHF_GNU_RETAIN;
+        object.section_mut(section).flags = SectionFlags::Elf { sh_flags: flags };
+        object.set_section_data(section, &[0][..], 1);
     }
     // The note that says that this object does not ask for an executable stack.
     object.add_section(Vec::new(), b".note.GNU-stack".to_vec(), SectionKind::Other);
@@ -75,6 +109,44 @@ pub fn write_constants<W: Write>(
     object.emit(&mut stream).map_err(|error| ObjectError::Constants(error.to_string()))?;
     stream.result().map_err(write_failed)?;
     stream.into_inner().flush().map_err(write_failed)
+}
+
+/// Writes the bytes of `arrays` into a library that was linked with [`Content::Room`] for them; those that the linker has dropped
+/// are left out. `bytes` are what is in `file`, whose name in messages is `library`.
+pub(super) fn fill(
+    arrays: &[ConstantArray<'_>],
+    library: &str,
+    bytes: &[u8],
+    file: &File,
+) -> Result<(), ObjectError> {
+    let unreadable =
+        |message: String| ObjectError::Unreadable { file: library.to_owned(), message };
+    let parsed = object::File::parse(bytes).map_err(|error| unreadable(error.to_string()))?;
+    let by_name: HashMap<&str, &ConstantArray<'_>> =
+        arrays.iter().map(|array| (array.symbol, array)).collect();
+    if !arrays.is_empty() && parsed.symbols().next().is_none() {
+        return Err(unreadable(
+            "the linker has left no symbols, so constants have no place".into(),
+        ));
+    }
+    for symbol in parsed.symbols() {
+        let Some(array) = symbol.name().ok().and_then(|name| by_name.get(name)) else { continue };
+        let section = symbol.section_index().and_then(|at| parsed.section_by_index(at).ok());
+        let place = section.and_then(|section| {
+            let (start, size) = section.file_range()?;
+            let within = symbol.address().checked_sub(section.address())?;
+            (within + array.bytes.len() as u64 <= size).then_some(start + within)
+        });
+        let Some(place) = place else {
+            return Err(unreadable(format!("there is no room for `{}`", array.symbol)));
+        };
+        file.write_all_at(array.bytes, place).map_err(|source| ObjectError::Io {
+            action: "write",
+            path: library.into(),
+            source,
+        })?;
+    }
+    Ok(())
 }
 
 /// Where the arrays of an object go.
@@ -115,6 +187,7 @@ impl Layout {
 fn add_array<'a>(
     object: &mut Object<'a>,
     layout: &Layout,
+    content: Content,
     index: usize,
     array: &ConstantArray<'a>,
 ) -> Result<(), ObjectError> {
@@ -128,9 +201,19 @@ fn add_array<'a>(
         )));
     }
     let name = format!("{}.t{index}", layout.prefix).into_bytes();
-    let section = object.add_section(Vec::new(), name, SectionKind::ReadOnlyData);
+    let align = array.align.max(64);
+    let kind = match content {
+        Content::Bytes => SectionKind::ReadOnlyData,
+        Content::Room => SectionKind::UninitializedData,
+    };
+    let section = object.add_section(Vec::new(), name, kind);
     object.section_mut(section).flags = SectionFlags::Elf { sh_flags: layout.flags };
-    object.set_section_data(section, Cow::Borrowed(array.bytes), array.align.max(64));
+    match content {
+        Content::Bytes => object.set_section_data(section, Cow::Borrowed(array.bytes), align),
+        Content::Room => {
+            object.append_section_bss(section, array.bytes.len() as u64, align);
+        }
+    }
     object.add_symbol(Symbol {
         name: array.symbol.as_bytes().to_vec(),
         value: 0,
@@ -151,14 +234,12 @@ fn write_failed(error: std::io::Error) -> ObjectError {
 
 #[cfg(test)]
 mod tests {
-    use object::{Object as _, ObjectSection, ObjectSymbol};
-
     use super::*;
 
     fn written(arrays: &[ConstantArray<'_>]) -> Result<Vec<u8>, ObjectError> {
         let target: Target = "x86_64-linux-gnu".parse().unwrap();
         let mut out = Vec::new();
-        write_constants(&target, arrays, &mut out).map(|()| out)
+        write_constants(&target, arrays, Content::Bytes, &mut out).map(|()| out)
     }
 
     #[test]
@@ -180,6 +261,31 @@ mod tests {
     fn an_empty_array_and_no_array_are_fine() {
         assert!(written(&[]).is_ok());
         assert!(written(&[ConstantArray::new("empty", &[])]).is_ok());
+    }
+
+    #[test]
+    fn room_is_filled_where_it_is_in_the_file() {
+        let target: Target = "x86_64-linux-gnu".parse().unwrap();
+        let arrays = [ConstantArray::new("a", &[1u8; 100]), ConstantArray::new("b", &[2u8; 7])];
+        let file = tempfile::tempfile().unwrap();
+        // Linked, it has the symbols of an object, and bytes for them.
+        let with_bytes = written(&arrays.map(|array| ConstantArray { bytes: &[0; 100], ..array }));
+        let with_bytes = with_bytes.unwrap();
+        file.write_all_at(&with_bytes, 0).unwrap();
+        fill(&arrays, "k.so", &with_bytes, &file).unwrap();
+        let mut filled = vec![0; with_bytes.len()];
+        file.read_exact_at(&mut filled, 0).unwrap();
+        let parsed = object::File::parse(filled.as_slice()).unwrap();
+        let data = |name| parsed.section_by_name(name).unwrap().data().unwrap();
+        assert_eq!(data(".rodata.t0"), [1; 100]);
+        assert_eq!(data(".rodata.t1")[..7], [2; 7]);
+        assert_eq!(data(".rodata.t1")[7..], [0; 93]);
+
+        let mut room = Vec::new();
+        write_constants(&target, &arrays, Content::Room, &mut room).unwrap();
+        assert!(room.len() < with_bytes.len() + 100);
+        let error = fill(&arrays, "k.so", &room, &file).unwrap_err();
+        assert!(error.to_string().contains("no room for `a`"), "{error}");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::File,
+    hash::Hasher,
     io::Write,
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
@@ -14,8 +15,10 @@ use std::{
 };
 
 use tempfile::TempDir;
+use twox_hash::XxHash3_64;
 
-use super::{ObjectError, constants, linker::Linker, own, symbols};
+use super::constants::{self, ConstantArray, Content, write_constants};
+use super::{ObjectError, linker::Linker, own, symbols};
 use crate::io::Mode;
 use crate::target::Target;
 
@@ -24,8 +27,18 @@ use crate::target::Target;
 pub enum Part<'a> {
     /// An object in memory.
     Object(&'a [u8]),
-    /// An object on disk: for constants, which are too large for the other.
-    File(&'a Path),
+    /// Constants, which are too large for the other.
+    Constants(&'a [ConstantArray<'a>]),
+}
+
+impl<'a> Part<'a> {
+    /// The bytes that it has.
+    fn pieces(&self) -> Vec<&'a [u8]> {
+        match *self {
+            Part::Object(bytes) => vec![bytes],
+            Part::Constants(arrays) => arrays.iter().map(|array| array.bytes).collect(),
+        }
+    }
 }
 
 /// What is made of the parts.
@@ -43,6 +56,14 @@ impl LinkForm {
         match self {
             LinkForm::Library => Mode::Program,
             LinkForm::Object => Mode::Data,
+        }
+    }
+
+    /// What the linker is given of constants.
+    fn content(self) -> Content {
+        match self {
+            LinkForm::Library => Content::Room,
+            LinkForm::Object => Content::Bytes,
         }
     }
 }
@@ -87,7 +108,7 @@ pub fn link(linker: &Linker, plan: &LinkPlan<'_>, output: &Path) -> Result<(), O
         own::make_own(output, plan.exports)?;
     }
     // What an object of WebAssembly needs is found by who links it.
-    if architecture.has_elf() { check(plan, output) } else { Ok(()) }
+    if architecture.has_elf() { check_and_fill(plan, output) } else { Ok(()) }
 }
 
 /// The parts as paths, those in memory written out.
@@ -96,7 +117,12 @@ fn objects_on_disk(plan: &LinkPlan<'_>, scratch: &Path) -> Result<Vec<PathBuf>, 
         .iter()
         .enumerate()
         .map(|(index, part)| match part {
-            Part::File(path) => Ok(path.to_path_buf()),
+            Part::Constants(arrays) => {
+                let path = scratch.join(format!("{index}.o"));
+                let file = File::create(&path).map_err(io("write", &path))?;
+                write_constants(plan.target, arrays, plan.form.content(), file)?;
+                Ok(path)
+            }
             Part::Object(bytes) => {
                 let path = scratch.join(format!("{index}.o"));
                 let written = File::create(&path).and_then(|mut file| file.write_all(bytes));
@@ -122,26 +148,31 @@ fn library_arguments(plan: &LinkPlan<'_>, exports: &Path) -> Vec<OsString> {
         "-z",
         "noexecstack",
         "--gc-sections",
-        "--build-id",
         "--hash-style=gnu",
         "-Bsymbolic",
     ];
     let mut words: Vec<OsString> = fixed.into_iter().map(OsString::from).collect();
-    words.extend([soname, script]);
-    if input_bytes(plan) >= constants::LARGE_FROM {
-        // Direct addresses do not reach that far. LLVM's linker would replace GOT entries by them
-        // first and take that back later, without the relocations that the entries then need.
+    words.extend([soname, script, build_id(plan).into()]);
+    if keeps_got_entries(plan) {
         words.push("--no-relax".into());
     }
     words
 }
 
-fn input_bytes(plan: &LinkPlan<'_>) -> u64 {
-    let size = |part: &Part<'_>| match part {
-        Part::Object(bytes) => bytes.len() as u64,
-        Part::File(path) => path.metadata().map_or(0, |metadata| metadata.len()),
-    };
-    plan.parts.iter().map(size).sum()
+/// Whether direct addresses do not reach everything. LLVM's linker would replace GOT entries by them first and take that back later,
+/// without the relocations that the entries then need.
+fn keeps_got_entries(plan: &LinkPlan<'_>) -> bool {
+    let pieces = plan.parts.iter().flat_map(Part::pieces);
+    pieces.map(|piece| piece.len() as u64).sum::<u64>() >= constants::LARGE_FROM
+}
+
+/// What tells libraries apart, for debuggers and profilers: linkers make it of what they write, which has no constants yet.
+fn build_id(plan: &LinkPlan<'_>) -> String {
+    let mut hash = XxHash3_64::new();
+    for piece in plan.parts.iter().flat_map(Part::pieces) {
+        hash.write(piece);
+    }
+    format!("--build-id=0x{:016x}", hash.finish())
 }
 
 fn version_script(exports: &[&str]) -> String {
@@ -185,14 +216,22 @@ fn run(linker: &Linker, arguments: &[OsString], name: &Path) -> Result<(), Objec
     })
 }
 
-/// Nothing undefined but what is allowed, and every export there.
-fn check(plan: &LinkPlan<'_>, file_path: &Path) -> Result<(), ObjectError> {
-    let file = File::open(file_path).map_err(io("open", file_path))?;
-    // SAFETY: the file is ours, just written under a name that nobody else knows, and is not
-    // changed while it is mapped.
+/// Nothing undefined but what is allowed, and every export there; then constants are put into the room that they have.
+fn check_and_fill(plan: &LinkPlan<'_>, file_path: &Path) -> Result<(), ObjectError> {
+    let options = File::options().read(true).write(true).open(file_path);
+    let file = options.map_err(io("open", file_path))?;
+    // SAFETY: the file is ours, just written under a name that nobody else knows. While it is mapped nothing is changed but the room
+    // for constants, which nobody reads here.
     let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io("map", file_path))?;
-    symbols::check_undefined(&plan.name.display().to_string(), &map)?;
-    symbols::check_exports(&plan.name.display().to_string(), &map, plan.exports)
+    let name = plan.name.display().to_string();
+    symbols::check_undefined(&name, &map)?;
+    symbols::check_exports(&name, &map, plan.exports)?;
+    for part in plan.parts {
+        if let (Part::Constants(arrays), Content::Room) = (part, plan.form.content()) {
+            constants::fill(arrays, &name, &map, &file)?;
+        }
+    }
+    Ok(())
 }
 
 fn io<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -> ObjectError + 'a {
@@ -212,17 +251,20 @@ mod tests {
     #[test]
     fn large_inputs_keep_their_got_entries() {
         let target = "x86_64-linux-gnu".parse().unwrap();
-        let directory = tempfile::tempdir().unwrap();
-        let sparse = directory.path().join("sparse.o");
-        let output = directory.path().join("k.so");
-        for (size, kept) in [(constants::LARGE_FROM - 1, false), (constants::LARGE_FROM, true)] {
-            File::create(&sparse).unwrap().set_len(size).unwrap();
-            let parts = [Part::File(&sparse)];
-            let form = LinkForm::Library;
-            let plan =
-                LinkPlan { target: &target, form, parts: &parts, exports: &[], name: &output };
-            let words = library_arguments(&plan, Path::new("exports"));
-            assert_eq!(words.iter().any(|word| word == "--no-relax"), kept);
+        let output = Path::new("k.so");
+        // Zeros that nobody touches take no memory.
+        let zeros = vec![0; constants::LARGE_FROM as usize];
+        for (size, kept) in [(zeros.len() - 1, false), (zeros.len(), true)] {
+            let arrays = [ConstantArray::new("zeros", &zeros[..size])];
+            let parts = [Part::Constants(&arrays)];
+            let plan = LinkPlan {
+                target: &target,
+                form: LinkForm::Library,
+                parts: &parts,
+                exports: &[],
+                name: output,
+            };
+            assert_eq!(keeps_got_entries(&plan), kept);
         }
     }
 }

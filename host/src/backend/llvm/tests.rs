@@ -20,7 +20,7 @@ use super::{
 use crate::backend::Emit;
 use crate::object::{
     ObjectError,
-    constants::{ConstantArray, write_constants},
+    constants::ConstantArray,
     link::{LinkForm, LinkPlan, Part, link},
     linker::{self, Linker},
     symbols,
@@ -275,12 +275,10 @@ fn objects_run_in_this_process() {
 fn export(linker: &Linker, directory: &Path) -> Result<std::path::PathBuf, ObjectError> {
     let target = Target::native().unwrap();
     let objects = compile(&target, Emit::Object, &[Unit::Saxpy, Unit::Scale]).unwrap();
-    let constants = directory.join("constants.o");
     let weights = WEIGHTS.bytes();
-    let file = std::fs::File::create(&constants).unwrap();
-    write_constants(&target, &[ConstantArray::new("weights", &weights)], file)?;
+    let constants = [ConstantArray::new("weights", &weights)];
     let output = directory.join("k.so");
-    let parts = [Part::Object(&objects[0]), Part::Object(&objects[1]), Part::File(&constants)];
+    let parts = [Part::Object(&objects[0]), Part::Object(&objects[1]), Part::Constants(&constants)];
     let exports = ["saxpy", "scale"];
     let form = LinkForm::Library;
     let plan = LinkPlan { target: &target, form, parts: &parts, exports: &exports, name: &output };
@@ -302,7 +300,7 @@ fn the_same_objects_run_as_a_library() {
         assert!(library.symbol(hidden).is_err(), "{hidden} is hidden");
     }
     let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().flatten().collect();
-    assert_eq!(left.len(), 2, "nothing but the constants and the library: {left:?}");
+    assert_eq!(left.len(), 1, "nothing but the library: {left:?}");
 }
 
 #[test]
