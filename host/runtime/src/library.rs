@@ -1,9 +1,15 @@
 //! Opens an exported library.
 
 use std::{
+    collections::BTreeMap,
     ffi::{CString, c_void},
+    fs::{File, Metadata},
+    mem::ManuallyDrop,
+    os::fd::AsRawFd,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     ptr::NonNull,
+    sync::{Mutex, PoisonError},
 };
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -19,28 +25,60 @@ pub enum LibraryError {
     NoSuchFunction { path: PathBuf, name: String },
 }
 
+/// Device and number of a file, which no other one has while it is open.
+type FileId = (u64, u64);
+
+/// The files that are open as libraries, by the name under which the loader knows them, as often as they are.
+static OPEN: Mutex<BTreeMap<PathBuf, Vec<FileId>>> = Mutex::new(BTreeMap::new());
+
 /// A library in this process, closed when dropped.
 #[derive(Debug)]
 pub struct ExportedLibrary {
     path: PathBuf,
-    library: Library,
+    library: ManuallyDrop<Library>,
+    known: Known,
+}
+
+/// Under what name the loader knows a library.
+#[derive(Debug)]
+enum Known {
+    /// Its path.
+    ByPath(FileId),
+    /// The descriptor of its file, which is open as long: another file that was at its path is loaded.
+    ByDescriptor(#[expect(dead_code, reason = "no other file gets its number")] File),
 }
 
 impl ExportedLibrary {
-    /// Opens the library at `path`: that file, never one that a search path finds. Its symbols are
-    /// resolved at once and are not lent to other libraries.
+    /// Opens the library at `path`: that file, never one that a search path finds, nor one that was there before and is still
+    /// loaded. Its symbols are resolved at once and are not lent to other libraries.
     ///
     /// # Safety
     /// Opening runs whatever the file wants run. It must be one that the caller trusts.
     pub unsafe fn open(path: &Path) -> Result<ExportedLibrary, LibraryError> {
+        let failed = |source| LibraryError::Open { path: path.to_owned(), source };
         // An absolute path, because the loader searches for a name without a slash.
-        let path = path
-            .canonicalize()
-            .map_err(|source| LibraryError::Open { path: path.to_owned(), source })?;
+        let path = path.canonicalize().map_err(failed)?;
+        let file = File::open(&path).map_err(failed)?;
+        let id = id_of(&file.metadata().map_err(failed)?);
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_path = open.entry(path.clone()).or_default();
+        // The loader takes one name for one library, whatever the file is that has the name now.
+        let (name, known) = match of_path.iter().all(|&other| other == id) {
+            true => (path.clone(), Known::ByPath(id)),
+            false => {
+                let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+                (descriptor.into(), Known::ByDescriptor(file))
+            }
+        };
         // SAFETY: what the file runs when it is opened is the caller's to vouch for.
-        let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
+        let library = unsafe { Library::open(Some(&name), RTLD_NOW | RTLD_LOCAL) };
         match library {
-            Ok(library) => Ok(ExportedLibrary { path, library }),
+            Ok(library) => {
+                if let Known::ByPath(id) = known {
+                    of_path.push(id);
+                }
+                Ok(ExportedLibrary { path, library: ManuallyDrop::new(library), known })
+            }
             Err(error) => Err(LibraryError::Load { path, message: error.to_string() }),
         }
     }
@@ -72,6 +110,26 @@ impl ExportedLibrary {
         // SAFETY: same size, and by contract `F` is the function pointer type of this address.
         Ok(unsafe { std::mem::transmute_copy::<NonNull<c_void>, F>(&address) })
     }
+}
+
+impl Drop for ExportedLibrary {
+    fn drop(&mut self) {
+        // Closed while nobody opens one, who would be given it by its name.
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: dropped here alone.
+        unsafe { ManuallyDrop::drop(&mut self.library) };
+        if let Known::ByPath(id) = self.known
+            && let Some(of_path) = open.get_mut(&self.path)
+            && let Some(at) = of_path.iter().position(|&other| other == id)
+        {
+            of_path.swap_remove(at);
+        }
+        open.retain(|_, of_path| !of_path.is_empty());
+    }
+}
+
+fn id_of(metadata: &Metadata) -> FileId {
+    (metadata.dev(), metadata.ino())
 }
 
 #[cfg(test)]

@@ -304,6 +304,29 @@ fn the_same_objects_run_as_a_library() {
 }
 
 #[test]
+fn a_library_in_the_place_of_a_loaded_one_is_another_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let linker = Linker::find().unwrap();
+    let output = export(&linker, directory.path()).unwrap();
+    // SAFETY: we have just made it, here and below.
+    let [first, again] = [0, 1].map(|_| unsafe { ExportedLibrary::open(&output) }.unwrap());
+    assert_eq!(first.symbol("scale").unwrap(), again.symbol("scale").unwrap());
+    export(&linker, directory.path()).unwrap();
+    // SAFETY: as above.
+    let [second, third] = [0, 1].map(|_| unsafe { ExportedLibrary::open(&output) }.unwrap());
+    for library in [&second, &third] {
+        assert_ne!(first.symbol("scale").unwrap(), library.symbol("scale").unwrap());
+        // SAFETY: the type of `scale`, called while the library is open.
+        check_scale(unsafe { library.function("scale") }.unwrap());
+    }
+    drop((first, again, second, third));
+    // SAFETY: as above.
+    let last = unsafe { ExportedLibrary::open(&output) }.unwrap();
+    // SAFETY: the type of `scale`, called while the library is open.
+    check_scale(unsafe { last.function("scale") }.unwrap());
+}
+
+#[test]
 fn every_linker_of_this_machine_will_do() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories: Vec<_> = std::env::split_paths(&path).collect();
