@@ -150,8 +150,7 @@ enum tenon_term_kind {
   TENON_TERM_DIM_MAX = 22,
   /* A scalar or vector; `bits` = dtype code + (lanes << 16). */
   TENON_TERM_SCALAR = 32,
-  /* A tensor; `bits` = dtype code, children are dimensions. `flags` bit 0: the rank is unknown; bit 1:
-   * the last child is no dimension but the name of the device on which it lies. */
+  /* A tensor; `bits` = dtype code, children are dimensions. `flags` bit 0: the rank is unknown. */
   TENON_TERM_TENSOR = 33,
   /* A tuple of its children. */
   TENON_TERM_TUPLE = 34,
@@ -161,6 +160,9 @@ enum tenon_term_kind {
   TENON_TERM_SHAPE = 36,
   /* An opaque runtime object; its child is the name of its class. */
   TENON_TERM_OBJECT = 37,
+  /* A tensor that lies on a device; children are its type without the device, a `TENSOR`, and the
+   * device's name. */
+  TENON_TERM_PLACED = 38,
 };
 
 /* The type of one element. A code that is not here is one of a later version. */

@@ -170,6 +170,10 @@ const UNKNOWN: &str = "fn @main(%x: f32[4]) -> f32[4] {\n  %a = exp(%x)\n  \
                        %b: f32[4] = unknown<2000, 3, 7, 9>(%a, %x) { later = term<900, 1, 77>(5) }\n  \
                        %c = exp(%b)\n  ret %c\n}\n";
 
+/// A module whose values lie on a device, but for a parameter.
+const PLACED: &str = "fn @main(%x: f32[4] on \"cpu:0\", %y: f32[n]) -> (f32[4] on \"cpu:0\", f32[n]) {\n  \
+                      %a: f32[4] on \"cpu:0\" = exp(%x)\n  ret (%a, %y)\n}\n";
+
 /// What holds of every plugin in every host.
 fn check(host: &Path, house: &House) {
     let (module, notes) = house.run(host, "compat.Read", MODEL);
@@ -186,11 +190,18 @@ fn check(host: &Path, house: &House) {
         house.error(host, "compat.Fail").contains("`compat.Fail` in function @main: as it should")
     );
     assert!(house.error(host, "compat.Panic").contains(": as it should"));
+    let (module, _) = house.run(host, "compat.Types, compat.Rewrite", PLACED);
+    let placed = "%a: f32[4] on \"cpu:0\" = negative(%x)\n";
+    assert!(module.contains(placed), "{module}");
 }
 
 #[test]
 fn a_plugin_of_1_0_in_todays_host() {
-    check(&todays_host(), &House::new(&[plugin(Api::Frozen)]));
+    let (host, house) = (todays_host(), House::new(&[plugin(Api::Frozen)]));
+    check(&host, &house);
+    // A type that says a device is of a kind that it does not know, and no tensor with one more dimension.
+    let (_, notes) = house.run(&host, "compat.Types", PLACED);
+    assert!(notes.contains("1 tensors of 1 dimensions, 3 unknown"), "{notes}");
 }
 
 #[test]
@@ -207,6 +218,8 @@ fn a_plugin_by_another_compiler_in_todays_host() {
 fn a_plugin_of_the_next_version_in_todays_host() {
     let (host, house) = (todays_host(), House::new(&[plugin(Api::Next)]));
     check(&host, &house);
+    let (_, notes) = house.run(&host, "compat.Types", PLACED);
+    assert!(notes.contains("4 tensors of 4 dimensions, 0 unknown"), "{notes}");
     // The record is as long as today's, and the service is absent.
     let (module, notes) = house.run(&host, "compat.MakeLater, compat.ReadLater", MODEL);
     assert!(module.contains("unknown<1000, 0, 0, 0>(%b)"), "{module}");

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::term::ON_DEVICE;
 use crate::ir::{Attrs, DType, Dim, Symbol, Term, TermKind, Terms, Type, TypeView, dim, dim_math};
 
 /// Makes terms. Implemented by the host's term table and, across the border, by a plugin's handle to it.
@@ -140,15 +139,12 @@ pub trait Context {
                     steps.extend(fields.iter().rev().map(|&field| Step::Type(field)));
                     continue;
                 }
-                TypeView::Tensor { dtype, dims } => {
-                    let mut flags = u16::from(dims.is_none());
-                    let dims = dims.unwrap_or_default().iter();
-                    let mut children: Vec<Term> = dims.map(|&dim| dim.into()).collect();
-                    if let Some(device) = device {
-                        flags |= ON_DEVICE;
-                        children.push(device.into());
-                    }
-                    Type(self.intern(TermKind::TENSOR, flags, dtype.0 as u64, &children).0)
+                TypeView::Tensor { .. } => {
+                    let tensor = self.terms().placed(ty).map_or(ty, |(tensor, _)| tensor);
+                    device.map_or(tensor, |device| {
+                        let children = [tensor.into(), device.into()];
+                        Type(self.intern(TermKind::PLACED, 0, 0, &children).0)
+                    })
                 }
                 _ => ty,
             });

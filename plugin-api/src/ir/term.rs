@@ -54,8 +54,7 @@ term_kinds! {
 
     /// A scalar or vector; `bits` = dtype code + (lanes << 16).
     SCALAR = 32,
-    /// A tensor; `bits` = dtype code, children are dimensions. `flags` bit 0: the rank is unknown; bit 1: the last child is no
-    /// dimension but the name of the device on which it lies.
+    /// A tensor; `bits` = dtype code, children are dimensions. `flags` bit 0: the rank is unknown.
     TENSOR = 33,
     /// A tuple of its children.
     TUPLE = 34,
@@ -65,6 +64,8 @@ term_kinds! {
     SHAPE = 36,
     /// An opaque runtime object; its child is the name of its class.
     OBJECT = 37,
+    /// A tensor that lies on a device; children are its type without the device, a `TENSOR`, and the device's name.
+    PLACED = 38,
 }
 
 macro_rules! ids {
@@ -236,7 +237,7 @@ impl<'a> Terms<'a> {
             TermKind::LIST => TermView::List(cast(self.table.children(raw))),
             TermKind::DICT => TermView::Dict(self.attrs(Attrs(term.0))),
             _ if (16..=22).contains(&kind.0) => TermView::Dim(Dim(term.0)),
-            _ if (32..=37).contains(&kind.0) => TermView::Type(Type(term.0)),
+            _ if (32..=38).contains(&kind.0) => TermView::Type(Type(term.0)),
             _ => TermView::Unknown { kind, children: cast(self.table.children(raw)) },
         }
     }
@@ -267,8 +268,9 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// Takes a type apart.
+    /// Takes a type apart. The device of a tensor is asked for by itself: see [`Terms::device`].
     pub fn ty(self, ty: Type) -> TypeView<'a> {
+        let ty = self.placed(ty).map_or(ty, |(tensor, _)| tensor);
         let raw = self.table.get(ty.0);
         let kind = TermKind(raw.kind);
         let children = self.table.children(raw);
@@ -279,7 +281,7 @@ impl<'a> Terms<'a> {
             }
             TermKind::TENSOR => TypeView::Tensor {
                 dtype: DType(raw.bits as u16),
-                dims: known_rank.then(|| cast(dims_of(raw.flags, children))),
+                dims: known_rank.then(|| cast(children)),
             },
             TermKind::TUPLE => TypeView::Tuple(cast(children)),
             TermKind::FUNC => match cast(children).split_last() {
@@ -294,10 +296,18 @@ impl<'a> Terms<'a> {
 
     /// The name of the device on which a tensor of this type lies, `cuda:0`; `None` where the type does not say it.
     pub fn device(self, ty: Type) -> Option<Symbol> {
+        self.placed(ty).map(|(_, device)| device)
+    }
+
+    /// A tensor type that says a device, without it, and the device's name.
+    pub(super) fn placed(self, ty: Type) -> Option<(Type, Symbol)> {
         let raw = self.table.get(ty.0);
-        let is_said = TermKind(raw.kind) == TermKind::TENSOR && raw.flags & ON_DEVICE != 0;
-        let last = self.table.children(raw).last().filter(|_| is_said)?;
-        Some(Symbol(*last))
+        if TermKind(raw.kind) != TermKind::PLACED {
+            return None;
+        }
+        let &[tensor, device] = self.table.children(raw) else { return None };
+        let is_tensor = self.table.get(tensor).kind == TermKind::TENSOR.0;
+        is_tensor.then_some((Type(tensor), Symbol(device)))
     }
 
     /// The devices on which values of a type lie, as far as it says it: of the fields of a tuple, each.
@@ -452,14 +462,3 @@ macro_rules! id_slices {
 }
 
 id_slices!(Term Dim Type);
-
-/// Flag of a tensor type that says on which device it lies.
-pub(super) const ON_DEVICE: u16 = 2;
-
-/// The children of a tensor type that are dimensions.
-fn dims_of(flags: u16, children: &[u32]) -> &[u32] {
-    match children.split_last() {
-        Some((_, dims)) if flags & ON_DEVICE != 0 => dims,
-        _ => children,
-    }
-}

@@ -26,6 +26,30 @@ mod read {
     }
 }
 
+mod types {
+    use super::*;
+
+    /// Takes the types of a function's values apart, and counts what it does not know.
+    #[pass(name = "compat.Types")]
+    fn types(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+        let body = func.view();
+        let terms = body.terms();
+        let (mut tensors, mut dimensions, mut unknown) = (0, 0, 0);
+        for ty in body.post_order().filter_map(|expr| body.ty(expr)) {
+            match terms.ty(ty) {
+                TypeView::Tensor { dims, .. } => {
+                    tensors += 1;
+                    dimensions += dims.map_or(0, <[Dim]>::len);
+                }
+                TypeView::Unknown(_) => unknown += 1,
+                _ => {}
+            }
+        }
+        cx.note(&format!("{tensors} tensors of {dimensions} dimensions, {unknown} unknown"));
+        Ok(func)
+    }
+}
+
 mod rewrite {
     use super::*;
 

@@ -11,7 +11,7 @@ use super::cursor::{Halt, Parsed, range};
 use super::prim_scope::{BlockHead, LoopHead, Role, Scope};
 use crate::diagnostics::Diagnostic;
 use crate::ir::{
-    Attrs, Build, Context, DType, Expr, Kind, LoopKind, NodeSpec, Term, TermKind, Type,
+    Attrs, Build, Context, DType, Expr, Kind, LoopKind, NodeSpec, Term, Type, TypeView,
 };
 use crate::suggest::nearest;
 use crate::text::lexer::{Tok, Token};
@@ -440,7 +440,8 @@ impl<'s> Parser<'s, '_> {
         let token = self.expect(Tok::Var)?;
         let var = self.var_name(token)?;
         let ty = self.annotation()?;
-        let is_tensor = ty.is_some_and(|ty| self.cx.terms().kind(ty) == TermKind::TENSOR);
+        let is_tensor =
+            ty.is_some_and(|ty| matches!(self.cx.terms().ty(ty), TypeView::Tensor { .. }));
         if kind.unwrap_or(if is_tensor { Kind::BUFFER } else { Kind::VAR }) == Kind::VAR {
             return Ok(self.define_var(body, var, ty));
         }

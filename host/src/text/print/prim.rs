@@ -3,7 +3,7 @@
 use super::function::Printer;
 use super::open::{After, Content};
 use crate::ir::DType;
-use crate::ir::{Expr, Kind, LoopKind, PrimBlockView, TermKind, View};
+use crate::ir::{Expr, Kind, LoopKind, PrimBlockView, TypeView, View};
 use crate::text::names::{is_word, write_name, write_quoted};
 
 impl Printer<'_, '_> {
@@ -30,7 +30,8 @@ impl Printer<'_, '_> {
     /// A buffer or a variable; which of the two is said where the type does not.
     fn param(&mut self, param: Expr) {
         let terms = self.body.terms();
-        let is_tensor = self.body.ty(param).map(|ty| terms.kind(ty) == TermKind::TENSOR);
+        let ty = self.body.ty(param).map(|ty| terms.ty(ty));
+        let is_tensor = ty.map(|ty| matches!(ty, TypeView::Tensor { .. }));
         match (self.body.kind(param) == Kind::BUFFER, is_tensor) {
             (true, Some(true)) | (false, Some(false) | None) => {}
             (true, _) => self.out.push_str("buffer "),
