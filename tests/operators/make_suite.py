@@ -596,6 +596,9 @@ def shape():
     family.case("eye", "eye", [Shape(3, 5)], lambda s: np.eye(*s, dtype=np.float32))
     family.case("eye_above", "eye", [Shape(4, 4)], lambda s: np.eye(*s, k=2, dtype=np.int32), k=2, dtype="i32")
     family.case("eye_below", "eye", [Shape(5, 2)], lambda s: np.eye(*s, k=-3, dtype=bool), k=-3, dtype="bool")
+    family.case("to_vdevice", "to_vdevice", [In("f32", 3, 17)], lambda x: x, dst="cpu:0")
+    family.case("to_vdevice_bool", "to_vdevice", [In("bool", 5)], lambda x: x, dst="cpu:0")
+    family.case("hint_on_device", "hint_on_device", [In("i64", 2, 0, 3)], lambda x: x, dst="cpu:0")
     for source, target, dims, f in [
         ("NCHW", "NHWC", (2, 3, 4, 5), lambda x: np.transpose(x, (0, 2, 3, 1))),
         ("NHWC", "NCHW", (2, 4, 5, 3), lambda x: np.transpose(x, (0, 3, 1, 2))),

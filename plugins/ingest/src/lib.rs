@@ -17,6 +17,7 @@ mod eta_expand;
 mod lambda_lift;
 mod realize_vdevice;
 mod symbols;
+mod update_vdevice;
 
 mod call_sites;
 mod inline_private_functions;

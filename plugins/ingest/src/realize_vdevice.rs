@@ -15,7 +15,7 @@
 use tenon_plugin_api::prelude::*;
 
 /// The operator that moves a value to another device, by its names.
-const MOVES: [&str; 4] =
+pub(crate) const MOVES: [&str; 4] =
     ["to_vdevice", "relax.to_vdevice", "hint_on_device", "relax.hint_on_device"];
 /// Attribute of a call: the type of its result.
 const OUT: &str = "out";

@@ -402,6 +402,13 @@ def UnrollLoop(*, max_extent: int = 64, max_nodes: int = 1000000, auto_extent: i
         auto_extent: innermost serial loops of at most so many steps are unrolled as well
     """
 
+def UpdateVDevice(*, to: str = '') -> Pass:
+    """Has what is said to lie on one device lie on another.
+
+    Args:
+        to: the device that is to be said, such as "cuda:1"
+    """
+
 def VMBuiltinLower() -> Pass:
     """Turns operators on memory, closures and shapes into what an executor does."""
 
