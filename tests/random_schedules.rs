@@ -44,7 +44,8 @@ fn each_primitive_is_refused_or_keeps_what_is_computed() {
     println!("primitive: applied, refused\n{counts:?}");
     let finders =
         ["block", "blocks", "anchor", "loops", "loop", "producers", "consumers", "children"];
-    let draws = ["sample_categorical", "sample_perfect_tile", "sample_compute_location"];
+    let draws =
+        ["sample_categorical", "sample_perfect_tile", "sample_tile", "sample_compute_location"];
     for primitive in tenon_schedule::primitives() {
         let is_finder = [&finders[..], &draws].concat().contains(&primitive.name);
         let applied = counts.get(primitive.name).map_or(0, |count| count[0]);
@@ -301,6 +302,8 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
     let map = map[random.below(3)];
     let iterators = ["(i, j) -> (j, i)", "(i, j) -> (j / 2, i, j % 2)", "(i, j, k) -> (k, i)"];
     let iterators = iterators[random.below(3)];
+    let boxes = ["(i, j) -> (j, i)", "(i, j) -> (j / 2, i, j % 2)", "(i, j) -> (i * 8 + j)"];
+    let box_map = [boxes[0], boxes[1], boxes[2], "(i) -> (i / 2, i % 2)"][random.below(4)];
     let stages = ["[0, 1]", "[0, 2]", "[1, 0]", "[0, 0, 1]", "[0, 1, 2]"][random.below(5)];
     let order = ["[0, 1]", "[1, 0]", "[1, 0, 2]", "[2, 1, 0]"][random.below(4)];
     let multiples = ["[2, 3]", "[1, 4]", "[4, 3, 2]", "[1, 5, 1]"][random.below(4)];
@@ -336,6 +339,9 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("rfactor({each})"),
         format!("transform_layout(b, \"{buffer}\", \"{map}\")"),
         format!("transform_layout(b, \"{buffer}\", \"{map}\", holes = leave)"),
+        format!("transform_layout(b, \"{buffer}\", \"{map}\", pad = \"7\")"),
+        format!("transform_block_layout(b, \"{box_map}\")"),
+        format!("[s, t] = sample_tile({each}, 2); split({each}, [_, s, t], tail = {tail})"),
         format!("decompose_padding(b, {each})"),
         format!("blockize({each})"),
         String::from("blockize([b])"),
@@ -345,6 +351,7 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("reindex_cache_read(b, \"{buffer}\", {scope}, \"{iterators}\")"),
         format!("reindex_cache_write(b, \"{buffer}\", {scope}, \"{iterators}\")"),
         format!("reindex(b, \"{buffer}\")"),
+        format!("compute_at(b, {at}); rolling_buffer(b, \"{buffer}\")"),
         format!("compute_at(b, {at}); rolling_buffer(b, \"{buffer}\")"),
         format!("compute_at(b, {at}); rolling_buffer(b, \"{buffer}\")"),
         format!("compute_at(b, {at}); rolling_buffer(b, \"{buffer}\")"),

@@ -56,5 +56,5 @@ pub use query::{Stride, Work};
 pub use refusal::{Refusal, Result};
 pub use rule::{Answered, OfProgram, Task, ask};
 pub use schedule::{Block, Loop, Schedule, Snapshot};
-pub use steps::{Axis, Memory, Tail};
+pub use steps::{Axis, Holes, Memory, Tail};
 pub use trace::{Handle, Number, Place, Primitive, Script, Trace, TraceError};

@@ -34,6 +34,17 @@ pub enum Axis {
     ThreadZ,
 }
 
+/// What becomes of places of a new layout at which no element lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holes<'a> {
+    /// A map that leaves some is refused.
+    Refuse,
+    /// Nobody reads them, and nobody writes them.
+    Leave,
+    /// They hold a number, as it is written.
+    Fill(&'a str),
+}
+
 /// A memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
@@ -280,17 +291,27 @@ impl Schedule {
         self.one_block("blockize", vec![inside])
     }
 
-    /// A buffer that a block writes in another layout, told by a map such as `(i, j) -> (i / 16, j, i % 16)`, which may leave holes
-    /// where `holes` says so.
+    /// A buffer that a block writes in another layout, told by a map such as `(i, j) -> (i / 16, j, i % 16)`.
     pub fn transform_layout(
         &mut self,
         block: Block,
         buffer: &str,
         map: &str,
-        holes: bool,
+        holes: Holes<'_>,
     ) -> Result<()> {
-        let holes = word(if holes { "leave" } else { "refuse" });
-        self.step("transform_layout", vec![of(block), text(buffer), text(map), holes]).map(drop)
+        let (holes, pad) = match holes {
+            Holes::Refuse => ("refuse", ""),
+            Holes::Leave => ("leave", ""),
+            Holes::Fill(number) => ("refuse", number),
+        };
+        let args = vec![of(block), text(buffer), text(map), word(holes), text(pad)];
+        self.step("transform_layout", args).map(drop)
+    }
+
+    /// Other iterators of a block, told by a map of those it has, such as `(i, j) -> (i * 16 + j)`, and other loops around it; the
+    /// loops.
+    pub fn transform_block_layout(&mut self, block: Block, map: &str) -> Result<Vec<Loop>> {
+        Ok(loops(self.step("transform_block_layout", vec![of(block), text(map)])?))
     }
 
     /// Rounds the extents of a reduction's iterators up to multiples, in padded copies of its buffers; the blocks that copy.

@@ -22,6 +22,7 @@ consumers(block) *
 children(of) *
 sample_categorical(candidates, weights = [], decision = _) 1
 sample_perfect_tile(loop, count, max_innermost = _, decision = []) count
+sample_tile(loop, count, most = 64, decision = []) count
 sample_compute_location(block, decision = _) 1
 fuse(loops) 1
 split(loop, factors, tail = guard) factors
@@ -49,7 +50,8 @@ decompose_reduction(block, loop) 1
 decompose_padding(block, loop) 1
 rfactor(loop, axis = 0) 1
 blockize(of) 1
-transform_layout(block, buffer, map, holes = refuse) 0
+transform_layout(block, buffer, map, holes = refuse, pad = "") 0
+transform_block_layout(block, map) *
 pad_einsum(block, multiples) *
 pipeline(loop, stages, order = []) 1
 set_scope(block, buffer, scope) 0

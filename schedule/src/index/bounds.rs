@@ -170,7 +170,9 @@ impl Space {
                         self.known(&Atom::Div(x.clone(), c.clone())).map(Sum::atom).or_else(|| {
                             let c = c.value()?;
                             let (quotient, rest) = x.divide_terms(&(Product::new(), c));
-                            rest.value().map(|rest| quotient.add_int(rest.div_euclid(c)))
+                            let whole = rest.value().map(|rest| Sum::int(rest.div_euclid(c)));
+                            let known = || self.known(&Atom::Div(rest, Sum::int(c)));
+                            whole.or_else(|| known().map(Sum::atom)).map(|part| quotient.add(&part))
                         })
                     }
                 }

@@ -8,6 +8,7 @@ mod affine;
 mod bounds;
 mod convert;
 mod divide;
+mod invert;
 mod rejoin;
 mod space;
 mod sum;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The map takes each element to a place of its own. Every access follows; the loops stay. A map may leave holes, as that of 14
-//! elements to 4 by 4 does, where that is said: nobody reads them, since every access goes through the map.
+//! elements to 4 by 4 does, where that is said: nobody reads them, since every access goes through the map. With `pad` they hold a number.
 
 use tenon_plugin_api::ir::{Build, Expr};
 
@@ -19,6 +19,7 @@ use crate::trace::{Args, Handle, IndexMap, Kind, Param, Primitive};
 use crate::tree::Id;
 
 use super::cache::named;
+use super::layout_pad::Padding;
 
 pub(super) static TRANSFORM_LAYOUT: Primitive = Primitive {
     name: "transform_layout",
@@ -29,6 +30,7 @@ pub(super) static TRANSFORM_LAYOUT: Primitive = Primitive {
         Param::new("buffer", Kind::Text),
         Param::new("map", Kind::Text),
         Param::new("holes", Kind::Word(&["refuse", "leave"])).or("refuse"),
+        Param::new("pad", Kind::Text).or("\"\""),
     ],
     apply,
 };
@@ -46,7 +48,11 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     let whole = schedule.whole(&mut space, buffer);
     let map = parse(id, args.text(2), whole.len())?;
     let (vars, outputs) = read_map(schedule, &mut space, id, &map, &whole)?;
-    let leaves_holes = args.text(3) == "leave";
+    let padding = match args.text(4) {
+        "" => None,
+        number => Some(Padding::of(schedule, id, buffer, number)?),
+    };
+    let leaves_holes = padding.is_some() || args.text(3) == "leave";
     if !takes_apart(schedule, &mut space, id, &map, &whole, leaves_holes)? {
         return refuse(
             id,
@@ -71,7 +77,10 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
         return refuse(id, "the new layout would have more elements than the buffer");
     }
     check_accesses(schedule, buffer)?;
-    rewrite(schedule, &mut space, buffer, &vars, &outputs, &shape);
+    let new = rewrite(schedule, &mut space, buffer, &vars, &outputs, &shape);
+    if let Some(padding) = padding {
+        padding.fill(schedule, &mut space, new, (&vars, &outputs, &shape))?;
+    }
     Ok(Vec::new())
 }
 
@@ -128,6 +137,10 @@ fn read_map(
         space.set_range(var, range.clone());
         vars.push(var);
     }
+    for (at, by) in map.quotients() {
+        // The last quotient, in symbols: what bounds an index has to be there.
+        space.div(&whole[at].extent.add_int(-1), &Sum::int(by));
+    }
     let outputs = map.outputs.iter().map(|output| output.sum(space, &vars));
     match outputs.collect::<Option<Vec<Sum>>>() {
         Some(outputs) if !outputs.is_empty() => Ok((vars, outputs)),
@@ -153,7 +166,7 @@ fn rewrite(
     vars: &[Expr],
     outputs: &[Sum],
     shape: &[Sum],
-) {
+) -> Expr {
     let cx = schedule.rw.cx();
     let dims: Vec<_> = shape.iter().map(|extent| space.dim(&cx, extent)).collect();
     let new = schedule.buffer_like(buffer, &dims);
@@ -164,4 +177,5 @@ fn rewrite(
         Replacing::of(pairs).of_expr(rw, exprs[axis])
     });
     schedule.make(new, buffer);
+    new
 }

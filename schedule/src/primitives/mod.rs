@@ -1,6 +1,7 @@
 //! The primitives, one file each.
 
 mod annotate;
+mod block_layout;
 mod blockize;
 mod cache;
 mod compute_at;
@@ -13,6 +14,7 @@ mod fuse;
 mod inline;
 mod kinds;
 mod layout;
+mod layout_pad;
 mod merge;
 mod order;
 mod pad_einsum;
@@ -24,6 +26,7 @@ mod reverse_inline;
 mod rfactor;
 mod rolling_buffer;
 mod sample;
+mod sample_tile;
 mod set_scope;
 mod split;
 mod state;

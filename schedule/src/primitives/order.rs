@@ -32,16 +32,21 @@ pub(super) fn check_loops(schedule: &Schedule, before: &[Id], after: &[Id]) -> R
     for block in schedule.tree.blocks_below(top) {
         let is_of_sum = |id: &&Id| schedule.is_reduced(Block(block), Loop(**id));
         if !before.iter().filter(is_of_sum).eq(after.iter().filter(is_of_sum)) {
-            if !combines(schedule, block) {
-                return refuse(
-                    block,
-                    "a step of it depends on those before in another way than as one term of a sum, a product, a minimum or a maximum",
-                );
-            }
-            check(schedule, block)?;
+            check_changed(schedule, block)?;
         }
     }
     Ok(())
+}
+
+/// Refuses to run the steps of a reduction in another order where that changes what it is.
+pub(super) fn check_changed(schedule: &Schedule, block: Id) -> Result<()> {
+    if !combines(schedule, block) {
+        return refuse(
+            block,
+            "a step of it depends on those before in another way than as one term of a sum, a product, a minimum or a maximum",
+        );
+    }
+    check(schedule, block)
 }
 
 /// Whether the steps of a reduction may come in any order, but for rounding: each of its stores combines an element with a value that

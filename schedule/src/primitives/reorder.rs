@@ -100,7 +100,8 @@ fn check_nest(schedule: &Schedule, top: Id, deepest: Id) -> Result<()> {
     Ok(())
 }
 
-fn check_blocks(schedule: &Schedule, top: Id) -> Result<()> {
+/// The blocks below a loop may run in any order, but for what is reduced.
+pub(super) fn check_blocks(schedule: &Schedule, top: Id) -> Result<()> {
     schedule.only_blocks(top)?;
     for block in schedule.tree.blocks_below(top) {
         let Some(node) = schedule.tree.as_block(block) else { continue };

@@ -11,7 +11,7 @@
 use tenon_plugin_api::ir::{Build, Expr, Kind as NodeKind, View};
 
 use crate::exprs::Replacing;
-use crate::index::{Atom, AtomId, Space, Sum, is_injective};
+use crate::index::{AtomId, Space, Sum, is_injective};
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
@@ -139,60 +139,14 @@ fn invert(
     if !point.covers(space, read) {
         return refuse(id, "it reads elements that the other block is not known to write");
     }
-    let mut values: Vec<Option<Sum>> = vec![None; iters.len()];
-    for (axis, sum) in point.axes.iter().zip(read) {
-        let given = axis.map_or_else(Sum::default, |axis| space.node(axis));
-        solve(space, sum, &given, &iters, &mut values);
-    }
-    let unit = |space: &Space, atom: AtomId| {
-        let range = space.range(atom)?;
-        (range.extent.value() == Some(1)).then(|| range.min.clone())
-    };
-    let mut all = Vec::new();
-    for (value, &atom) in values.into_iter().zip(&iters) {
-        match value.or_else(|| unit(space, atom)) {
-            Some(value) => all.push(value),
-            None => return refuse(id, "the place at which it reads does not tell its iterators"),
-        }
-    }
-    Ok(all)
-}
-
-/// From `sum = given`, with `sum` made of digits of iterators in a mixed radix, what these digits are of the iterators.
-fn solve(space: &mut Space, sum: &Sum, given: &Sum, iters: &[AtomId], values: &mut [Option<Sum>]) {
-    let mut rest = given.add_int(-sum.constant());
-    let mut terms: Vec<(AtomId, i64)> = sum
-        .terms()
+    let given: Vec<Sum> = point
+        .axes
         .iter()
-        .filter_map(|(atoms, scale)| match atoms.as_slice() {
-            &[atom] => Some((atom, *scale)),
-            _ => None,
-        })
+        .map(|axis| axis.map_or_else(Sum::default, |axis| space.node(axis)))
         .collect();
-    terms.sort_by_key(|&(_, scale)| -scale);
-    for (atom, scale) in terms {
-        let Some((iter, lower)) = digits_of(space, atom) else { return };
-        let Some(slot) = iters.iter().position(|&known| known == iter) else { return };
-        let (digit, left) = space.divide(&rest, &Sum::int(scale));
-        rest = left;
-        let value = values[slot].take().unwrap_or_default().plus(&digit, lower);
-        values[slot] = Some(space.rejoin(value));
-    }
-}
-
-/// The iterator whose digits an atom is, from which place on: `v // 4 % 8` are those of `v` from 4 on.
-fn digits_of(space: &Space, mut atom: AtomId) -> Option<(AtomId, i64)> {
-    let mut lower = 1i64;
-    loop {
-        match space.atom(atom) {
-            Atom::Node(_) => return Some((atom, lower)),
-            Atom::Div(inner, by) => {
-                lower = lower.checked_mul(by.value()?)?;
-                atom = inner.as_atom()?;
-            }
-            Atom::Mod(inner, _) => atom = inner.as_atom()?,
-            _ => return None,
-        }
+    match space.invert(read, &given, &iters) {
+        Some(values) => Ok(values),
+        None => refuse(id, "the place at which it reads does not tell its iterators"),
     }
 }
 

@@ -84,7 +84,7 @@ fn categorical(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
 }
 
 /// Tiles of more levels nobody has.
-const MAX_COUNT: i64 = 16;
+pub(super) const MAX_COUNT: i64 = 16;
 /// After so many draws in which the last factor is too large, its part goes to the first one.
 const DRAWS: usize = 32;
 
@@ -105,7 +105,7 @@ fn perfect_tile(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     let Some(extent) = schedule.extent(crate::schedule::Loop(id)) else {
         return refuse(
             id,
-            "the extent of the loop is not known: draw a factor that need not divide it by `sample_categorical`, and say the `tail` of the split",
+            "the extent of the loop is not known: `sample_tile` draws numbers of steps that need not divide it, and the `tail` of the split says what becomes of the rest",
         );
     };
     if extent < 1 {
@@ -197,7 +197,7 @@ pub(super) fn compute_there(schedule: &mut Schedule, id: Id, at: At, wish: &str)
 }
 
 impl Schedule {
-    fn number(&mut self, value: i64) -> Handle {
+    pub(super) fn number(&mut self, value: i64) -> Handle {
         self.draws += 1;
         Handle::Number(Number { value, draw: self.draws })
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 45] = [
+static PRIMITIVES: [&Primitive; 47] = [
     &find::BLOCK,
     &find::BLOCKS,
     &find::ANCHOR,
@@ -14,6 +14,7 @@ static PRIMITIVES: [&Primitive; 45] = [
     &find::CHILDREN,
     &sample::SAMPLE_CATEGORICAL,
     &sample::SAMPLE_PERFECT_TILE,
+    &sample_tile::SAMPLE_TILE,
     &sample::SAMPLE_COMPUTE_LOCATION,
     &fuse::FUSE,
     &split::SPLIT,
@@ -42,6 +43,7 @@ static PRIMITIVES: [&Primitive; 45] = [
     &rfactor::RFACTOR,
     &blockize::BLOCKIZE,
     &layout::TRANSFORM_LAYOUT,
+    &block_layout::TRANSFORM_BLOCK_LAYOUT,
     &pad_einsum::PAD_EINSUM,
     &pipeline::PIPELINE,
     &set_scope::SET_SCOPE,
@@ -58,7 +60,7 @@ pub fn all() -> &'static [&'static Primitive] {
 
 /// Whether a primitive changes nothing, since it finds what is there or draws a decision: the first of the list do.
 pub(crate) fn is_finder(primitive: &Primitive) -> bool {
-    PRIMITIVES[..11].iter().any(|finder| finder.name == primitive.name)
+    PRIMITIVES[..12].iter().any(|finder| finder.name == primitive.name)
 }
 
 /// The primitive of a name.

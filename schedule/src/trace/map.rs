@@ -56,6 +56,19 @@ impl IndexMap {
         Some(product)
     }
 
+    /// The inputs of which there are quotients, with the numbers by which they are divided.
+    pub(crate) fn quotients(&self) -> Vec<(usize, i64)> {
+        let (mut found, mut stack) = (Vec::new(), self.outputs.iter().collect::<Vec<&Term>>());
+        while let Some(term) = stack.pop() {
+            let Term::Binary(op, a, b) = term else { continue };
+            if let ('/', Term::Input(at), Term::Int(by @ 1..)) = (op, a.as_ref(), b.as_ref()) {
+                found.push((*at, *by));
+            }
+            stack.extend([a.as_ref(), b.as_ref()]);
+        }
+        found
+    }
+
     /// Reads a map.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let Some((left, right)) = text.split_once("->") else {

@@ -30,7 +30,7 @@ const MAX_FACTOR: i64 = 1 << 20;
 
 /// A decision that may be another one.
 enum Site {
-    /// An integer among the factors of an instruction: instruction, argument, place in the list.
+    /// An integer among the factors of an instruction, or among those that were drawn: instruction, argument, place in the list.
     Factor(usize, usize, usize),
     /// Two neighbours in the list of a `reorder`.
     Order(usize, usize),
@@ -146,6 +146,10 @@ impl Step {
                 vec![Site::Candidate(number, candidates.len())]
             }
             ("sample_compute_location", [.., Raw::Int(_)]) => vec![Site::Location(number)],
+            ("sample_tile", [.., Raw::List(numbers)]) => {
+                let last = self.args.len() - 1;
+                (0..numbers.len()).map(|at| Site::Factor(number, last, at)).collect()
+            }
             ("sample_perfect_tile", [.., Raw::List(factors)]) => {
                 let value = |at: usize| match factors[at] {
                     Raw::Int(value) => value,
