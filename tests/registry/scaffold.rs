@@ -30,7 +30,46 @@ pub(crate) fn schedule_builds_tests_and_loads() -> Result<(), Failed> {
     let shown = built("--schedule", "acme-schedules", "libacme_schedules.so")?;
     let rule = &shown["manifest"]["rules"][0];
     let (said, wanted) = ((&rule["rule"], &rule["key"]), (&"schedule".into(), &"nn.dense".into()));
-    if said == wanted { Ok(()) } else { Err(format!("{said:?}").into()) }
+    if said != wanted {
+        return Err(format!("{said:?}").into());
+    }
+    // It is asked first, and takes what it says it is for.
+    for (rows, target, is_own) in
+        [(4, "x86-64-v3", true), (4, "x86-64-v4", false), (512, "x86-64-v3", false)]
+    {
+        let rule = scheduled_by(rows, target)?;
+        if rule.starts_with("acme_schedules::") != is_own {
+            return Err(format!("{rows} rows for {target} are scheduled by {rule}").into());
+        }
+    }
+    Ok(())
+}
+
+/// The rule that schedules a product of so many rows where the folder's library is enabled beside those of the house.
+fn scheduled_by(rows: u32, target: &str) -> Result<String, Failed> {
+    let folder = tempfile::tempdir()?;
+    let (model, registry) = (folder.path().join("m.ir"), folder.path().join("registry.toml"));
+    let text =
+        format!("fn @main(%x: f32[{rows}, 64], %w: f32[64, 64]) {{\n  ret nn.dense(%x, %w)\n}}\n");
+    fs::write(&model, text)?;
+    let library = profile().with_file_name("scaffold").join("debug/libacme_schedules.so");
+    fs::copy(&library, folder.path().join("libacme_schedules.so"))?;
+    let path = folder.path();
+    fs::write(
+        &registry,
+        format!("schema = 1\n[[plugins.dir]]\npath = {path:?}\nenable = \"all\"\n"),
+    )?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut compile = tenon();
+    compile.args(["compile", "--explain-schedules", "--json", "--emit", "obj", "--target", target]);
+    compile.arg("--registry").arg(root.join("registry.toml")).arg("--registry").arg(&registry);
+    let said = run(compile.arg(&model).arg("-o").arg(folder.path().join("m.o")))?;
+    let said: serde_json::Value = serde_json::from_slice(&said.stdout)?;
+    let programs = said["schedules"].as_array().cloned().unwrap_or_default();
+    match programs.iter().find_map(|program| program["rule"].as_str()) {
+        Some(rule) => Ok(rule.to_owned()),
+        None => Err(format!("no rule is told: {said}").into()),
+    }
 }
 
 /// What the library of a folder says of itself that `plugins new` makes, after its own tests.
