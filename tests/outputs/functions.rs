@@ -169,6 +169,55 @@ fn a_program_is_compiled_for_the_target_that_it_names() {
     assert!(wide.contains("%zmm"), "{wide}");
     fs::write(house.at("m.ir"), TARGETS.replace("znver4", "riscv64")).unwrap();
     let message = house.refused(&compile);
-    let wanted = "is for riscv64-unknown-linux-gnu, and the library for x86_64-unknown-linux-gnu";
+    let wanted = ", from m.ir:13: it is for riscv64-unknown-linux-gnu, and the library for x86_64-unknown-linux-gnu";
     assert!(message.contains(wanted), "{message}");
+}
+
+/// Functions for two processors of one architecture, called by one that is for neither.
+const PROCESSORS: &str = "fn @main(%x: f32[3]) -> f32[3] {
+  %a = exp(%x)
+  %b = @old(%a)
+  %c = @new(%b)
+  ret %c
+}
+fn @old(%x: f32[3]) -> f32[3] { target = \"x86-64-v2\" } {
+  ret tanh(add(%x, %x))
+}
+fn @new(%x: f32[3]) -> f32[3] { target = \"x86-64-v3\" } {
+  ret nn.softmax(multiply(%x, %x))
+}
+";
+
+#[test]
+fn functions_of_one_library_are_for_several_processors() {
+    let text = |new: &str| PROCESSORS.replace("[3]", "[4096]").replace("x86-64-v3", new);
+    let house = house(&text("x86-64-v4"));
+    let compile = ["compile", "m.ir", "--target", "x86-64", "--emit", "asm", "-o"];
+    let made = house.run(&[&compile[..], &["/dev/stdout"]].concat());
+    let of = |program: &str| -> String {
+        // The part that threads share has a name of its own.
+        let parts = made
+            .split("\nkernel")
+            .filter(|part| part.lines().next().is_some_and(|label| label.contains(program)));
+        let code = parts.map(|part| part.split(".size").next().unwrap_or_default());
+        code.collect::<Vec<_>>().join("\n")
+    };
+    let has = |code: &str, registers: &str| code.contains(registers);
+    assert!(has(&of(".exp"), "%xmm") && !has(&of(".exp"), "%ymm"));
+    assert!(has(&of("tanh"), "%xmm") && !has(&of("tanh"), "%ymm"));
+    assert!(has(&of("softmax"), "%zmm"));
+    // One is for another architecture: where it stands is said, and it is compiled by itself.
+    fs::write(house.at("m.ir"), text("aarch64")).unwrap();
+    let message = house.refused(&[&compile[..], &["m.s"]].concat());
+    assert!(message.contains(", from m.ir:11: it is for aarch64-unknown-linux-gnu"), "{message}");
+    let alone = ["compile", "m.ir", "--target", "aarch64", "--function", "new", "--emit", "asm"];
+    house.run(&[&alone[..], &["-o", "m.s"]].concat());
+
+    if !std::arch::is_x86_feature_detected!("avx2") {
+        return println!("skipped: this processor has no AVX2");
+    }
+    fs::write(house.at("m.ir"), PROCESSORS).unwrap();
+    house.run(&["compile", "m.ir", "--target", "x86-64", "-o", "m.so", "--validate=compiled"]);
+    let said = house.run(&["run", "m.so", "--input", "x=x.npy"]);
+    assert!(said.starts_with("output: float32[3] [0.333"), "{said}");
 }

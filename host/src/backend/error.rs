@@ -36,7 +36,8 @@ impl BackendError {
     }
 }
 
-fn from_text(came_from: &Option<String>) -> String {
+/// Where it stands in a text or a model, behind the name of a program.
+pub(crate) fn from_text(came_from: &Option<String>) -> String {
     came_from.as_ref().map_or(String::new(), |from| format!(", from {from}"))
 }
 

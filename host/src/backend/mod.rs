@@ -14,6 +14,7 @@ mod none;
 mod nvptx;
 mod work;
 
+pub(crate) use error::from_text;
 pub use error::{BackendError, Problem};
 pub use generator::{Backend, Names, backend, backend_for};
 pub use work::{

@@ -11,7 +11,7 @@ use tenon_plugin_api::rule::TensorIntrinsic;
 
 use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, Work, backend_for};
 use crate::external::ExternalCode;
-use crate::ir::{Constant, Context, Cx, Function, Module, NodeSource};
+use crate::ir::{Constant, Context, Cx, Expr, Function, Module, NodeSource};
 use crate::plan::{
     Action, Body, Call, Callee, Code, DimRanges, Entry, functions_of, largest, plan,
 };
@@ -393,6 +393,7 @@ fn own_target(
     if platform(own.triple()) != platform(target.triple()) {
         return Err(CompileError::OtherMachine {
             program: name.to_owned(),
+            came_from: function.source_text(Expr(0)),
             own: own.triple().to_owned(),
             target: target.triple().to_owned(),
         });

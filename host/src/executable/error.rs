@@ -1,7 +1,7 @@
 //! Why a module does not become an executable.
 
 use crate::{
-    backend::{BackendError, Problem},
+    backend::{BackendError, Problem, from_text},
     io::FileError,
     object::ObjectError,
     plan::PlanError,
@@ -23,9 +23,10 @@ pub enum CompileError {
     Target(#[from] TargetError),
     /// A program names a target whose code cannot stand in the library.
     #[error(
-        "`{program}` is for {own}, and the library for {target}: one library is for one architecture and one system"
+        "tensor program `{program}`{}: it is for {own}, and the library for {target}: one library is for one architecture and one system; compile what is for another one by itself, by the name of its function and for its target",
+        from_text(.came_from)
     )]
-    OtherMachine { program: String, own: String, target: String },
+    OtherMachine { program: String, came_from: Option<String>, own: String, target: String },
     /// A function that is asked for is not there.
     #[error(transparent)]
     Model(#[from] ModelError),
