@@ -1,5 +1,7 @@
 //! What a rule decides by: how loops move through memory, and how much is computed.
 
+use rustc_hash::FxHashMap as HashMap;
+
 use tenon_plugin_api::ir::{BinaryOp, DType, Expr, Kind, LoopKind, View};
 
 use crate::access::Access;
@@ -7,7 +9,7 @@ use crate::index::{Space, Sum};
 use crate::machine::Total;
 use crate::refusal::Result;
 use crate::schedule::{Block, Loop, Schedule};
-use crate::tree::Node;
+use crate::tree::{Id, Node};
 
 /// How far apart the elements are that an access touches in neighbouring steps of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -180,12 +182,26 @@ impl Schedule {
         self.is_output(block.0)
     }
 
-    /// What one step of a block computes.
+    /// What one step of a block computes. A loop inside of it counts as often as it runs, or once where that is not known.
     pub fn work(&self, block: Block) -> Work {
-        let mut work = Work::default();
+        let (mut work, mut space) = (Work::default(), Space::default());
+        let mut times: HashMap<Id, usize> = HashMap::default();
+        // What is around a statement comes before it.
         for id in self.tree.walk(block.0) {
+            let around = self.tree.parent(id).filter(|_| id != block.0);
+            let mut count = around.and_then(|id| times.get(&id).copied()).unwrap_or(1);
+            if let Node::For(each) = self.tree.get(id) {
+                let steps = space.read(self.body(), each.extent).value().unwrap_or(1);
+                count = count.saturating_mul(usize::try_from(steps).unwrap_or(0));
+            }
+            times.insert(id, count);
             if let Node::Store { value, .. } | Node::Let { value, .. } = self.tree.get(id) {
-                self.count(*value, &mut work);
+                let mut own = Work::default();
+                self.count(*value, &mut own);
+                work.operations =
+                    work.operations.saturating_add(own.operations.saturating_mul(count));
+                work.functions = work.functions.saturating_add(own.functions.saturating_mul(count));
+                work.choices += own.choices;
             }
         }
         work

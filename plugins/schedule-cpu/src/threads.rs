@@ -24,7 +24,7 @@ pub(crate) fn parallelize(schedule: &mut Schedule, block: Block, lanes: i64) {
         return;
     }
     match loops.as_slice() {
-        &[only] if inside.len() == 1 => in_pieces(schedule, only, lanes),
+        &[only] if inside.len() == 1 => in_pieces(schedule, block, only, lanes),
         &[only] => drop(attempt(schedule, |schedule| schedule.parallel(only))),
         [outer @ .., _] => together(schedule, outer),
         [] => {}
@@ -34,9 +34,15 @@ pub(crate) fn parallelize(schedule: &mut Schedule, block: Block, lanes: i64) {
 /// Operations of a block in all steps of the loops around it.
 pub(crate) fn work(schedule: &mut Schedule, block: Block) -> i64 {
     let Ok(loops) = schedule.loops(block) else { return 0 };
+    steps(schedule, &loops).saturating_mul(work_of_step(schedule, block))
+}
+
+/// Operations of a block in one step.
+fn work_of_step(schedule: &Schedule, block: Block) -> i64 {
     let work = schedule.work(block);
-    let each = 1 + work.operations as i64 + FUNCTION * work.functions as i64;
-    steps(schedule, &loops).saturating_mul(each)
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let functions = count(work.functions).saturating_mul(FUNCTION);
+    count(work.operations).saturating_add(functions).saturating_add(1)
 }
 
 /// The steps of loops; one whose extent is not known counts as many.
@@ -62,14 +68,28 @@ fn together(schedule: &mut Schedule, outer: &[Loop]) {
     }
 }
 
-/// A loop as a parallel one over pieces.
-fn in_pieces(schedule: &mut Schedule, only: Loop, lanes: i64) {
-    let Some(extent) = schedule.extent(only) else { return };
-    let Some(count) = pieces(extent, lanes) else { return };
-    attempt(schedule, |schedule| {
-        let parts = schedule.split(only, &[Some(count), None], Tail::Perfect)?;
-        schedule.parallel(parts[0])
-    });
+/// A loop as a parallel one over pieces of whole vectors; of an extent that is not known, each has enough to do for a thread, and the
+/// rest is behind. Where one vector has that much to do, the steps are the pieces.
+fn in_pieces(schedule: &mut Schedule, block: Block, only: Loop, lanes: i64) {
+    let extent = schedule.extent(only);
+    if let Some(count) = extent.and_then(|extent| pieces(extent, lanes)) {
+        attempt(schedule, |schedule| {
+            let parts = schedule.split(only, &[Some(count), None], Tail::Perfect)?;
+            schedule.parallel(parts[0])
+        });
+        return;
+    }
+    let each = work_of_step(schedule, block);
+    if each.saturating_mul(lanes) >= WORK_FOR_THREADS {
+        attempt(schedule, |schedule| schedule.parallel(only));
+    } else if extent.is_none() {
+        // Rows of powers of two are whole in such a piece, or it in them.
+        let vectors = (WORK_FOR_THREADS as u64 / (each * lanes) as u64 + 1).next_power_of_two();
+        attempt(schedule, |schedule| {
+            let parts = schedule.split(only, &[None, Some(vectors as i64 * lanes)], Tail::Cut)?;
+            schedule.parallel(parts[0])
+        });
+    }
 }
 
 /// How many pieces of whole vectors a loop is cut into: the most up to [`TASKS`], or of any length where none are whole.
