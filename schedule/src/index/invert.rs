@@ -5,6 +5,8 @@
 //! f = i * 8 + j              gives      i = f // 8, j = f % 8
 //! ```
 
+use rustc_hash::FxHashMap as HashMap;
+
 use super::{Atom, AtomId, Space, Sum};
 
 impl Space {
@@ -16,17 +18,22 @@ impl Space {
         given: &[Sum],
         vars: &[AtomId],
     ) -> Option<Vec<Sum>> {
-        let mut values: Vec<Option<Sum>> = vec![None; vars.len()];
+        let only = |var: &AtomId| {
+            let range = self.range(*var).filter(|range| range.extent.value() == Some(1));
+            range.map(|range| range.min.clone())
+        };
+        let mut values: Vec<Option<Sum>> = vars.iter().map(only).collect();
+        // What has one value is no digit, whatever it is multiplied with.
+        let known: HashMap<AtomId, Sum> = vars
+            .iter()
+            .zip(&values)
+            .filter_map(|(&var, value)| Some((var, value.clone()?)))
+            .collect();
         for (output, given) in outputs.iter().zip(given) {
-            self.solve(output, given, vars, &mut values);
+            let output = self.substitute(output, &known);
+            self.solve(&output, given, vars, &mut values);
         }
-        let all = values.into_iter().zip(vars).map(|(value, &var)| {
-            value.or_else(|| {
-                let range = self.range(var)?;
-                (range.extent.value() == Some(1)).then(|| range.min.clone())
-            })
-        });
-        all.collect()
+        values.into_iter().collect()
     }
 
     /// From `sum = given`, with `sum` made of digits of variables in a mixed radix, what these digits are of the variables.
