@@ -138,8 +138,14 @@ impl Schedule {
 /// A number as it is written, of a type; `None` where it is none of that type.
 fn literal(schedule: &mut Schedule, dtype: DType, text: &str) -> Option<Expr> {
     if dtype.is_float() {
-        let value = text.parse().ok()?;
-        return Some(schedule.rw.float_of(dtype, value));
+        let value: f64 = text.parse().ok()?;
+        let most = match dtype {
+            DType::F64 => f64::MAX,
+            DType::F16 => 65504.0,
+            _ => f64::from(f32::MAX),
+        };
+        let is_told = !value.is_finite() || value.abs() <= most;
+        return is_told.then(|| schedule.rw.float_of(dtype, value));
     }
     let value: i64 = text.parse().ok()?;
     let (least, most) = dtype.int_bounds();

@@ -121,6 +121,10 @@ impl Scalar<'_, '_, '_> {
                 self.parser.bump();
                 match self.parser.token.tok {
                     Tok::Int | Tok::Float => self.number(true, span).map(Some),
+                    Tok::Word if matches!(self.parser.slice(self.parser.token), "inf" | "nan") => {
+                        let number = format!("-{}", self.parser.slice(self.parser.token));
+                        Err(self.untyped(token, &number))
+                    }
                     _ => {
                         let diagnostic = Diagnostic::error("only a number has a sign")
                             .label(range(token), "not before a number")
@@ -199,12 +203,7 @@ impl Scalar<'_, '_, '_> {
                 let ty = self.parser.cx.vector_type(dtype, lanes);
                 return self.args(Args::Cast(Some(ty)), span);
             }
-            "inf" | "nan" => {
-                let diagnostic = Diagnostic::error("this number needs its type")
-                    .label(range(token), "a bare number")
-                    .help(format!("write `lit<f32>({word})`"));
-                return Err(self.parser.report(diagnostic));
-            }
+            "inf" | "nan" => return Err(self.untyped(token, word)),
             _ => {
                 self.parser.bump();
                 let name = self.parser.op_symbol(word);
@@ -390,6 +389,14 @@ impl Scalar<'_, '_, '_> {
         let ty = Some(self.parser.scalar_type(dtype));
         let data = self.parser.int(value).0;
         self.body.tx.push(NodeSpec { ty, data, span, ..NodeSpec::new(Kind::INT) }, &[])
+    }
+
+    /// Refuses a number that says no type.
+    fn untyped(&mut self, token: Token, number: &str) -> Halt {
+        let diagnostic = Diagnostic::error("this number needs its type")
+            .label(range(token), "a bare number")
+            .help(format!("write `lit<f32>({number})`"));
+        self.parser.report(diagnostic)
     }
 
     /// A number behind its sign: `1` is an i64, `1.0` an f32, any other has a suffix.
