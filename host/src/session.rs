@@ -30,7 +30,7 @@ use crate::ir::{Module, OpBook};
 use crate::ops::Extended;
 use crate::passes::{OwnPasses, Pass, RegisterError, establishing, help_to_establish};
 use crate::registry::{Config, ConfigError, Guard, Registry, State};
-use crate::target::Target;
+use crate::target::{Target, Targets};
 
 pub use cached::{CachePlace, Cached, FileJob};
 pub use error::SessionError;
@@ -144,18 +144,44 @@ impl Session {
         &self.cancelled
     }
 
-    /// Compiles a model for a target.
+    /// Compiles a model for a target, or for each of several processors.
     ///
     /// # Errors
     /// What the passes or the code generator refuse, as diagnostics.
     pub fn compile(
         &self,
         model: &Model,
-        target: &Target,
+        targets: impl Into<Targets>,
         options: &Options,
     ) -> Result<Executable, SessionError> {
-        let lowered = self.lower(model, target, options, &mut Watch::default())?;
-        self.generate(&lowered, target, options)
+        self.compile_watched(model, &targets.into(), options, &mut Watch::default())
+    }
+
+    /// The same, with somebody who watches. Instruments see the passes for the first target, the best of several.
+    ///
+    /// # Errors
+    /// What the passes or the code generator refuse, as diagnostics.
+    pub fn compile_watched(
+        &self,
+        model: &Model,
+        targets: &Targets,
+        options: &Options,
+        watch: &mut Watch<'_>,
+    ) -> Result<Executable, SessionError> {
+        let mut all = Vec::with_capacity(targets.all().len());
+        for target in targets.all() {
+            let lowered = self.lower(model, target, options, watch)?;
+            all.push(self.generate(&lowered, target, options)?);
+        }
+        self.join(all)
+    }
+
+    /// One executable of the code for several processors, each made of the same model; of one, it.
+    ///
+    /// # Errors
+    /// When the targets cannot be those of one library.
+    pub fn join(&self, all: Vec<Executable>) -> Result<Executable, SessionError> {
+        Executable::joined(all).map_err(|error| self.no_code(error))
     }
 
     /// Makes code of a lowered module.

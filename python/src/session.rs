@@ -20,7 +20,7 @@ use tenon_host::session::{
     Dims, FileJob, Installation, Model, Observer, Options, Pipeline, SessionError, Validation,
     Watch,
 };
-use tenon_host::target::Target;
+use tenon_host::target::{Target, Targets};
 use tenon_host::tune::{Budget, TuneError, Tuning};
 
 use crate::errors::{exception, failure, of_session};
@@ -150,11 +150,15 @@ impl Session {
         threads: usize,
     ) -> PyResult<Executable> {
         let (options, raised) = read_options(options)?;
-        let target = read_target(target)?;
-        let instruments = instruments.iter().map(instrument).collect::<PyResult<Vec<_>>>()?;
-        let lowered = self.lowered(py, &module.model, &target, &options, instruments, &raised)?;
-        let made = py.detach(|| self.session.generate(&lowered, &target, &options));
-        let made = made.map_err(|error| of_session(&error))?;
+        let mut all = Vec::new();
+        for target in read_targets(target)?.all() {
+            let instruments = instruments.iter().map(instrument).collect::<PyResult<Vec<_>>>()?;
+            let lowered =
+                self.lowered(py, &module.model, target, &options, instruments, &raised)?;
+            let made = py.detach(|| self.session.generate(&lowered, target, &options));
+            all.push(made.map_err(|error| of_session(&error))?);
+        }
+        let made = self.session.join(all).map_err(|error| of_session(&error))?;
         Executable::of_code(made, options.code.is_profiled, threads)
     }
 
@@ -171,10 +175,9 @@ impl Session {
         threads: usize,
     ) -> PyResult<Executable> {
         let (options, _) = read_options(options)?;
-        let (target, dims) = (read_target(target)?, Dims::from_iter(dims));
-        let (form, prefix) = (LinkForm::Library, None);
-        let job =
-            FileJob { model: &path, dims: &dims, target: &target, output: &output, form, prefix };
+        let (targets, dims) = (read_targets(target)?, Dims::from_iter(dims));
+        let (targets, form, prefix) = (&targets, LinkForm::Library, None);
+        let job = FileJob { model: &path, dims: &dims, targets, output: &output, form, prefix };
         let run = |watch: &mut Watch<'_>| self.session.compile_file(&job, &options, watch);
         watched(py, Vec::new(), &[], run)?;
         Executable::open(py, output, threads)
@@ -321,6 +324,10 @@ fn instrument(object: &Bound<'_, PyAny>) -> PyResult<Box<dyn Instrument>> {
         Ok(native) => Ok(native.get().shared()),
         Err(_) => Ok(Box::new(OfPython::new(object)?)),
     }
+}
+
+fn read_targets(text: &str) -> PyResult<Targets> {
+    Targets::parse(text).map_err(|error| failure("Error", &error))
 }
 
 fn read_target(text: &str) -> PyResult<Target> {

@@ -14,7 +14,7 @@ use tenon_host::runtime::model::Model;
 use tenon_host::session::{
     Dims, FileJob, Installation, Observer, Options, Pipeline, Session, Validation, Watch,
 };
-use tenon_host::target::Target;
+use tenon_host::target::{Target, Targets};
 
 use crate::house::{profile, tenon};
 
@@ -88,7 +88,7 @@ fn the_c_example_runs_a_library_and_an_object() {
 /// What `DOUBLE` makes of some numbers.
 fn doubled(session: &Session, options: &Options, numbers: &[f32]) -> Vec<f32> {
     let model = session.parse("double.ir", DOUBLE).unwrap();
-    let executable = session.compile(&model, &Target::native().unwrap(), options).unwrap();
+    let executable = session.compile(&model, Target::native().unwrap(), options).unwrap();
     let mut input = TensorBuffer::zeros(&[numbers.len() as i64], DataType::F32).unwrap();
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     input.bytes_mut().copy_from_slice(&bytes);
@@ -114,14 +114,15 @@ fn one_session_serves_several_threads() {
 
 #[test]
 fn a_session_compiles_files_to_files_and_may_keep_them() {
-    let (session, target, dims) = (session(), Target::native().unwrap(), Dims::new());
+    let (session, dims) = (session(), Dims::new());
+    let targets = Targets::from(Target::native().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("same.ir"), "fn @main(%x: f32[4]) {\n  ret %x\n}\n").unwrap();
     let (model, output) = (at("same.ir"), at("same.so"));
     let (model, output) = (model.as_path(), output.as_path());
     let form = LinkForm::Library;
-    let job = FileJob { model, dims: &dims, target: &target, output, form, prefix: None };
+    let job = FileJob { model, dims: &dims, targets: &targets, output, form, prefix: None };
     let pass = Pass::get(session.registry(), "relax.Normalize").unwrap();
     let cache = Options { cache: Some(at("cache")), ..options() };
     // A pass that is a value has no name by which it could be known again.
@@ -196,7 +197,8 @@ fn a_pipeline_names_passes_of_the_programs_own() {
     fs::write(at("double.ir"), DOUBLE).unwrap();
     let (model, output, dims) = (at("double.ir"), at("double.so"), Dims::new());
     let (model, output, form) = (model.as_path(), output.as_path(), LinkForm::Library);
-    let job = FileJob { model, dims: &dims, target: &target, output, form, prefix: None };
+    let targets = Targets::from(target);
+    let job = FileJob { model, dims: &dims, targets: &targets, output, form, prefix: None };
     let kept = Options { cache: Some(at("cache")), ..text(whole) };
     session.compile_file(&job, &kept, &mut Watch::default()).unwrap();
     assert_eq!(fs::read_dir(at("cache")).unwrap().count(), 0);

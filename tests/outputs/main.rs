@@ -10,6 +10,7 @@ mod functions;
 mod house;
 mod objects;
 mod places;
+mod processors;
 mod python;
 mod ranges;
 mod state;

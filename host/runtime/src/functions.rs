@@ -22,8 +22,11 @@ use crate::io::Mapping;
 /// The fixed name under which a library describes itself.
 pub const LIBRARY_INFO: &str = "tenon_library_info";
 
-/// The version of [`RawLibrary`] that is written.
+/// The version of [`RawLibrary`] that is written of code for one processor.
 pub const LIBRARY_VERSION: u32 = 3;
+
+/// The version that is written of code for several.
+pub const SEVERAL_VERSION: u32 = 4;
 
 /// `struct tenon_library`: what `tenon_library_info()` points to. Newer versions append fields.
 #[derive(Debug)]
@@ -40,6 +43,22 @@ pub struct RawLibrary {
     /// Since version 2.
     pub sizes: Option<RawSizes>,
     /// Since version 3: all functions, that which is meant where nobody names one first.
+    pub functions: *const RawFunction,
+    /// Since version 4, which libraries for several processors have: these, the best first.
+    pub processors: *const RawProcessor,
+    /// Which of them this machine can run: a bit for each, the lowest of the first.
+    pub runnable: Option<unsafe extern "C" fn() -> u64>,
+    /// How many there are.
+    pub processor_count: u64,
+}
+
+/// `struct tenon_processor`: the code of a library for one of several processors.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct RawProcessor {
+    /// Its target, a C string.
+    pub target: *const c_char,
+    /// The functions of the library, made for it.
     pub functions: *const RawFunction,
 }
 
@@ -85,8 +104,18 @@ impl Library {
     }
 
     /// Opens a library. The file is looked at before anything of it runs, so that only libraries
-    /// made by Tenon are opened; whoever made the file decides what its code does.
+    /// made by Tenon are opened; whoever made the file decides what its code does. Of one for several processors the best code
+    /// runs that this machine can run.
     pub fn open(path: &Path) -> Result<Library, ModelError> {
+        Library::opened(path, None)
+    }
+
+    /// Opens a library for several processors with the code for one of them, by the name that its target has for it: `x86-64-v2`.
+    pub fn open_for(path: &Path, processor: &str) -> Result<Library, ModelError> {
+        Library::opened(path, Some(processor))
+    }
+
+    fn opened(path: &Path, processor: Option<&str>) -> Result<Library, ModelError> {
         let not_ours =
             |reason: &str| ModelError::NotALibrary { path: path.to_owned(), reason: reason.into() };
         check_exports(path)?;
@@ -103,16 +132,31 @@ impl Library {
         }
         // SAFETY: it points at a constant of the library, which is open; all versions begin with these fields.
         let (version, text) = unsafe { ((*raw).version, (*raw).info) };
-        if !(1..=LIBRARY_VERSION).contains(&version) || text.is_null() {
-            let newest = LIBRARY_VERSION;
+        if !(1..=SEVERAL_VERSION).contains(&version) || text.is_null() {
+            let newest = SEVERAL_VERSION;
             return Err(not_ours(&format!("its version is {version}, not up to {newest}")));
         }
         // SAFETY: not null, and a C string in every library of these versions.
         let text = unsafe { CStr::from_ptr(text) };
-        let info = LibraryInfo::from_json(text.to_bytes())
+        let mut info = LibraryInfo::from_json(text.to_bytes())
             .map_err(|error| not_ours(&format!("its metadata is broken: {error}")))?;
-        // SAFETY: a constant of the library, whose structure is that of its version.
-        let functions = unsafe { functions_of(raw) };
+        let functions = if version < SEVERAL_VERSION {
+            if let Some(processor) = processor {
+                let (processor, found) = (processor.to_owned(), targets_of(&info));
+                return Err(ModelError::UnknownProcessor { processor, found });
+            }
+            // SAFETY: a constant of the library, whose structure is that of its version.
+            unsafe { functions_of(raw) }
+        } else {
+            // SAFETY: as above, and its constants are those of the version.
+            let processors = unsafe { Processors::of(raw) };
+            let processors = processors.ok_or_else(|| not_ours("it has no processors"))?;
+            let chosen = processors.choose(path, processor)?;
+            for function in &mut info.functions {
+                function.target.clone_from(&chosen.target);
+            }
+            chosen.functions
+        };
         match functions {
             Some(functions) if functions.len() == info.functions.len() => {
                 // SAFETY: the signatures are those of the functions, and the library stays open.
@@ -174,16 +218,105 @@ unsafe fn functions_of(raw: *const RawLibrary) -> Option<Vec<Functions>> {
     }
     // SAFETY: a library of version 3 has the field.
     let functions = unsafe { (*raw).functions };
+    // SAFETY: a constant of the library with so many elements.
+    unsafe { read_functions(functions, count) }
+}
+
+/// The functions of a table; nothing where one is missing.
+///
+/// # Safety
+/// `functions` points at so many functions of a library that is open.
+unsafe fn read_functions(functions: *const RawFunction, count: u32) -> Option<Vec<Functions>> {
     if functions.is_null() {
         return None;
     }
-    // SAFETY: a constant of the library with so many elements.
+    // SAFETY: by contract.
     let functions = unsafe { std::slice::from_raw_parts(functions, count as usize) };
     let function = |it: &RawFunction| {
         let run = it.run_until.map(Run::Until).or(it.run.map(Run::Plain));
         Some(Functions { run: run?, sizes: it.sizes })
     };
     functions.iter().map(function).collect()
+}
+
+/// The code of a library for several processors.
+struct Processors {
+    /// The best first.
+    all: Vec<Processor>,
+    /// A bit for each that this machine can run.
+    runnable: u64,
+}
+
+/// The code for one of them.
+struct Processor {
+    target: String,
+    functions: Option<Vec<Functions>>,
+}
+
+impl Processors {
+    /// Those of a library; nothing where it has none.
+    ///
+    /// # Safety
+    /// `raw` points at the structure of a library that is open, of version 4 or later.
+    unsafe fn of(raw: *const RawLibrary) -> Option<Processors> {
+        // SAFETY: by contract.
+        let (functions, raw) = unsafe { ((*raw).count, &*raw) };
+        let runnable = raw.runnable?;
+        if raw.processors.is_null() || raw.processor_count == 0 {
+            return None;
+        }
+        // SAFETY: a constant of the library with so many elements.
+        let processors =
+            unsafe { std::slice::from_raw_parts(raw.processors, raw.processor_count as usize) };
+        let mut all = Vec::with_capacity(processors.len());
+        for processor in processors {
+            if processor.target.is_null() {
+                return None;
+            }
+            // SAFETY: not null, and a C string in every library of this version.
+            let target = unsafe { CStr::from_ptr(processor.target) };
+            let target = target.to_string_lossy().into_owned();
+            // SAFETY: a constant of the library with as many functions as it has.
+            let functions = unsafe { read_functions(processor.functions, functions) };
+            all.push(Processor { target, functions });
+        }
+        // SAFETY: it takes nothing, and asks the processor alone.
+        Some(Processors { all, runnable: unsafe { runnable() } })
+    }
+
+    /// The best that runs here, or the one of a name.
+    fn choose(mut self, path: &Path, named: Option<&str>) -> Result<Processor, ModelError> {
+        let targets = || self.all.iter().map(|it| it.target.clone()).collect();
+        let at = match named {
+            None => self.runnable.trailing_zeros() as usize,
+            Some(name) => {
+                let is_it = |it: &Processor| it.target == name || cpu_of(&it.target) == Some(name);
+                let Some(at) = self.all.iter().position(is_it) else {
+                    let (processor, found) = (name.to_owned(), targets());
+                    return Err(ModelError::UnknownProcessor { processor, found });
+                };
+                at
+            }
+        };
+        if at >= self.all.len() || self.runnable >> at & 1 == 0 {
+            let needed = match named {
+                Some(_) => vec![self.all[at].target.clone()],
+                None => targets(),
+            };
+            return Err(ModelError::NoProcessor { path: path.to_owned(), needed });
+        }
+        Ok(self.all.swap_remove(at))
+    }
+}
+
+/// The name of a target's processor.
+fn cpu_of(target: &str) -> Option<&str> {
+    target.split(',').find_map(|part| part.strip_prefix("cpu="))
+}
+
+/// What a library says that it is for.
+fn targets_of(info: &LibraryInfo) -> Vec<String> {
+    info.functions.first().map(|it| it.target.clone()).into_iter().collect()
 }
 
 /// Refuses a file that does not export [`LIBRARY_INFO`], without running anything of it.

@@ -55,6 +55,10 @@ pub enum ModelError {
     Library(#[from] LibraryError),
     #[error("{} is not a library that Tenon has made: {reason}", .path.display())]
     NotALibrary { path: PathBuf, reason: String },
+    #[error("{} has no code that this machine can run; it needs {}", .path.display(), .needed.join(", or "))]
+    NoProcessor { path: PathBuf, needed: Vec<String> },
+    #[error("the library has no code for a processor `{processor}`; it has some for {}", .found.join(", and for "))]
+    UnknownProcessor { processor: String, found: Vec<String> },
     #[error("there is no function `{name}`; the library has {}", names(.found))]
     NoFunction { name: String, found: Vec<String> },
     #[error("the library has no `main`, and it is not said which function is meant; it has {}", names(.found))]

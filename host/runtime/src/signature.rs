@@ -37,7 +37,7 @@ pub struct Signature {
     /// What its names in C begin with; empty where it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub symbol: String,
-    /// The processor that it was compiled for.
+    /// What it was compiled for; several processors with a `/` between, the best first. Of a library that is open, what runs.
     pub target: String,
     /// Bytes of the workspace, which must be aligned to 64; `None` where they depend on the shapes of the inputs.
     pub workspace_size: Option<u64>,

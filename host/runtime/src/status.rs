@@ -46,6 +46,7 @@ failures! {
     Alias = 15 "TENON_ERROR_ALIAS" "the memory of the tensor is that of another one, too, where that is not allowed",
     Cancelled = 16 "TENON_ERROR_CANCELLED" "the call was cancelled",
     Range = 17 "TENON_ERROR_RANGE" "an extent is outside of the range that the model was compiled for",
+    Processor = 18 "TENON_ERROR_PROCESSOR" "the library has no code that the processor of this machine can run",
 }
 
 impl Failure {

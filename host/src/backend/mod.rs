@@ -18,5 +18,6 @@ pub(crate) use error::from_text;
 pub use error::{BackendError, Problem};
 pub use generator::{Backend, Names, backend, backend_for};
 pub use work::{
-    Compilation, Emit, Front, FrontFunction, Kernel, Launch, LaunchShape, Scratch, Work,
+    Compilation, Emit, Front, FrontCode, FrontFunction, FrontProcessor, Kernel, Launch,
+    LaunchShape, Scratch, Work,
 };

@@ -5,6 +5,7 @@ use tenon_plugin_api::rule::TensorIntrinsic;
 use crate::ir::{Context, Dim, Function, Symbol, symbols_of};
 use crate::plan::Code;
 use crate::runtime::functions::LIBRARY_INFO;
+use crate::target::CpuNeed;
 
 /// A piece of work: each becomes an object of its own.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +81,25 @@ pub struct Front<'a> {
     pub info: &'a str,
     /// Whether it is the library, and not one of several objects in a program, and has the name that all libraries share.
     pub is_library: bool,
+    /// The processors that there is code for, the best first; none where the code is for one, and nothing is asked.
+    pub processors: &'a [FrontProcessor],
+}
+
+/// A processor that a library has code for, among others.
+#[derive(Clone, Debug)]
+pub struct FrontProcessor {
+    /// Its target as a text.
+    pub target: String,
+    /// What it has to have for the code.
+    pub needs: Vec<CpuNeed>,
+}
+
+/// The symbols that the code has for a function, and for what says its sizes.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct FrontCode {
+    pub run: String,
+    pub sizes: String,
 }
 
 /// A function that a library exports.
@@ -89,9 +109,8 @@ pub struct FrontFunction {
     pub name: String,
     /// What its names in C begin with.
     pub prefix: String,
-    /// The symbols that the code has for it and for what says its sizes.
-    pub run: String,
-    pub sizes: String,
+    /// Its code: one, or one for each processor.
+    pub code: Vec<FrontCode>,
     /// A digest of what inputs and outputs are.
     pub interface: String,
     /// Where it is the same for all inputs.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 
 use super::Global;
 use super::argument::{DimValue, numbers_and_ranges, parse_dim_or_range};
@@ -16,10 +17,10 @@ use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
 use crate::backend;
 use crate::executable::{LinkForm, header_path};
-use crate::io::{FileError, InputFiles, Outputs, is_stream};
+use crate::io::{FileError, Outputs, is_stream};
 use crate::ir::Module;
-use crate::session::{Cached, FileJob, Observer, Options, Session};
-use crate::target::Target;
+use crate::session::{Cached, FileJob, Model, Observer, Options, Session};
+use crate::target::{Target, Targets};
 use crate::text::weights_path;
 
 #[derive(Args)]
@@ -104,11 +105,15 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     let start = Instant::now();
     let progress = Progress::new();
     let session = global.open_session()?;
-    let target = args.passes.target()?;
-    if args.emit == Emit::Ptx && target.device().is_none() {
-        let kind = target.kind();
-        return Err(Failure::new(format!("--emit ptx is for devices, and `{target}` is a {kind}"))
-            .help("name one: --target nvptx"));
+    let targets = args.passes.targets()?;
+    let form = args.emit.form();
+    if form.is_none() {
+        let target = targets.one()?;
+        if args.emit == Emit::Ptx && target.device().is_none() {
+            let kind = target.kind();
+            let text = format!("--emit ptx is for devices, and `{target}` is a {kind}");
+            return Err(Failure::new(text).help("name one: --target nvptx"));
+        }
     }
     let (dims, ranges) = numbers_and_ranges(&args.dims);
     let output = match &args.output {
@@ -118,10 +123,10 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     let mut options = args.passes.options(&args.pipeline);
     options.code.function.clone_from(&args.function);
     options.code.ranges = ranges;
-    let job = args.emit.form().map(|form| FileJob {
+    let job = form.map(|form| FileJob {
         model: &args.model,
         dims: &dims,
-        target: &target,
+        targets: &targets,
         output: &output,
         form,
         prefix: args.prefix.as_deref(),
@@ -132,7 +137,7 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     if let (Some(job), Some(cache)) = (&job, &args.cache) {
         options.cache = Some(cache.clone());
         match session.fetch(job, &options, &mut Told)? {
-            Cached::Written => return tell(global, args, &output, start, None),
+            Cached::Written => return tell(global, args, &output, start, true, None),
             Cached::Missing(missing) => place = missing,
         }
     }
@@ -141,17 +146,18 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     for path in args.emit.outputs(&output) {
         model.files.refuse(&path)?;
     }
-    let module = run_passes(&session, &model, &target, &options, &args.passes, Some(&progress));
-    let module = module.inspect_err(|_| progress.done())?;
-    progress.say("generating code");
-    let code = Code { session: &session, module: &module, target: &target, options: &options };
-    let written = code.write(args, &output, &model.files);
+    let run =
+        Run { session: &session, model: &model, options: &options, args, progress: &progress };
+    let written = match form {
+        Some(form) => run.link(&targets, form, &output),
+        None => run.write(targets.one()?, &output),
+    };
     progress.done();
-    written?;
+    let schedules = written?;
     if let (Some(job), Some(place)) = (&job, place) {
         place.keep(job, &model.files, &mut Told);
     }
-    tell(global, args, &output, start, Some(&module))
+    tell(global, args, &output, start, false, schedules)
 }
 
 /// What is said of the cache.
@@ -163,13 +169,14 @@ impl Observer for Told {
     }
 }
 
-/// Says where the result is. Of one that was there nobody knows its module.
+/// Says where the result is, and how programs were scheduled, where that is asked for.
 fn tell(
     global: &Global,
     args: &CompileArgs,
     output: &Path,
     start: Instant,
-    module: Option<&Module>,
+    was_cached: bool,
+    schedules: Option<Value>,
 ) -> Result<(), Failure> {
     let seconds = start.elapsed().as_secs_f64();
     if args.passes.time_passes {
@@ -179,10 +186,10 @@ fn tell(
         true => {
             let mut told = serde_json::json!({ "output": output, "seconds": seconds });
             if args.cache.is_some() {
-                told["was_cached"] = module.is_none().into();
+                told["was_cached"] = was_cached.into();
             }
-            if let Some(module) = module.filter(|_| args.passes.explain_schedules) {
-                told["schedules"] = explain::json(module);
+            if let Some(schedules) = schedules {
+                told["schedules"] = schedules;
             }
             print_json(&told)
         }
@@ -192,48 +199,78 @@ fn tell(
             Ok(())
         }
         false => {
-            let cached = if module.is_none() { ", compiled before" } else { "" };
+            let cached = if was_cached { ", compiled before" } else { "" };
             print(format!("{} ({seconds:.2} s{cached})\n", output.display()))
         }
     }
 }
 
-/// What code is made of, and how.
-struct Code<'a> {
+/// A model that is compiled.
+struct Run<'a> {
     session: &'a Session,
-    module: &'a Module,
-    target: &'a Target,
+    model: &'a Model,
     options: &'a Options,
+    args: &'a CompileArgs,
+    progress: &'a Progress,
 }
 
-impl Code<'_> {
-    /// Writes what was asked for to `output`.
-    fn write(&self, args: &CompileArgs, output: &Path, inputs: &InputFiles) -> Result<(), Failure> {
-        let Code { session, module, target, options } = self;
-        let mut outputs = Outputs::sparing(inputs.clone());
-        let export = |form, outputs| -> Result<(), Failure> {
-            let executable = session.generate(module, target, options)?;
-            executable.export(output, form, args.prefix.as_deref(), outputs)?;
-            Ok(())
-        };
+impl Run<'_> {
+    /// The module behind the passes for a target.
+    fn lower(&self, target: &Target) -> Result<Module, Failure> {
+        let Run { session, model, options, args, progress } = self;
+        let module = run_passes(session, model, target, options, &args.passes, Some(progress))?;
+        self.progress.say("generating code");
+        Ok(module)
+    }
+
+    /// Writes a library or an object. How programs were scheduled comes back, where that is asked for: for the best target.
+    fn link(
+        &self,
+        targets: &Targets,
+        form: LinkForm,
+        output: &Path,
+    ) -> Result<Option<Value>, Failure> {
+        let mut all = Vec::new();
+        let mut schedules = None;
+        for target in targets.all() {
+            let module = self.lower(target)?;
+            all.push(self.session.generate(&module, target, self.options)?);
+            schedules = schedules.or_else(|| self.schedules(&module));
+        }
+        let outputs = Outputs::sparing(self.model.files.clone());
+        let executable = self.session.join(all)?;
+        executable.export(output, form, self.args.prefix.as_deref(), outputs)?;
+        Ok(schedules)
+    }
+
+    /// Writes a text.
+    fn write(&self, target: &Target, output: &Path) -> Result<Option<Value>, Failure> {
+        let Run { session, model, options, args, .. } = self;
+        let module = self.lower(target)?;
+        let mut outputs = Outputs::sparing(model.files.clone());
+        let schedules = self.schedules(&module);
         let form = match args.emit {
             Emit::Ir => {
                 let has_sources = args.passes.print_sources;
-                return write_module_below("", module, output, has_sources, outputs);
+                write_module_below("", &module, output, has_sources, outputs)?;
+                return Ok(schedules);
             }
-            Emit::So => return export(LinkForm::Library, outputs),
-            Emit::Obj => return export(LinkForm::Object, outputs),
             Emit::Llvm => backend::Emit::Text,
-            Emit::Asm | Emit::Ptx => backend::Emit::Assembly,
+            Emit::Asm | Emit::Ptx | Emit::So | Emit::Obj => backend::Emit::Assembly,
         };
-        let units = session.emit(module, target, options, form)?;
+        let units = session.emit(&module, target, options, form)?;
         outputs.write(output, |out| {
             units
                 .iter()
                 .try_for_each(|unit| out.write_all(&unit.bytes))
                 .map_err(|cause| FileError::Write { path: output.to_owned(), cause })
         })?;
-        Ok(outputs.publish()?)
+        outputs.publish()?;
+        Ok(schedules)
+    }
+
+    fn schedules(&self, module: &Module) -> Option<Value> {
+        self.args.passes.explain_schedules.then(|| explain::json(module))
     }
 }
 

@@ -59,6 +59,10 @@ pub(super) struct RunArgs {
     /// The function that runs: a graph function or a tensor program; by default `main`, or the only public one
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
+    /// The code of a library for several processors that runs, by the processor's name: `x86-64-v2`; by default the best that
+    /// this machine can run
+    #[arg(long, value_name = "NAME")]
+    processor: Option<String>,
     /// Bind a symbolic dimension, or say its range: n=1, n=1..512, n=1..
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim_or_range)]
     dims: Vec<(String, DimValue)>,
@@ -160,7 +164,10 @@ fn refuse(args: &RunArgs, files: &InputFiles) -> Result<(), Failure> {
 
 fn open_library(args: &RunArgs) -> Result<Model, Failure> {
     refuse(args, &InputFiles::new([args.model.clone()]))?;
-    let library = Library::open(&args.model)?;
+    let library = match &args.processor {
+        Some(processor) => Library::open_for(&args.model, processor)?,
+        None => Library::open(&args.model)?,
+    };
     Ok(match &args.function {
         Some(name) => library.function(name)?,
         None => library.main()?,
@@ -171,7 +178,12 @@ fn open_library(args: &RunArgs) -> Result<Model, Failure> {
 fn run_model(global: &Global, args: &RunArgs) -> Result<Ran, Failure> {
     let progress = Progress::new();
     let session = global.open_session()?;
-    let target = args.passes.target()?;
+    if args.processor.is_some() {
+        let text =
+            "--processor is of a library that is for several processors, and this is a model";
+        return Err(Failure::new(text).help("name what it is compiled for: --target x86-64-v3"));
+    }
+    let target = args.passes.targets()?.here()?.clone();
     let (dims, ranges) = numbers_and_ranges(&args.dims);
     let model = session.read(&args.model, &dims)?;
     refuse(args, &model.files)?;

@@ -22,7 +22,7 @@ use crate::registry::Registry;
 use crate::session::{
     Model, Observer, Options, Pipeline, ReproducerPlace, Session, Validation, Watch,
 };
-use crate::target::Target;
+use crate::target::{Target, Targets};
 
 const DEFAULT_TARGET: &str = "native";
 /// All levels but that of what may cost more than it brings.
@@ -82,7 +82,8 @@ impl Job {
 /// How passes run, for every command that runs them.
 #[derive(Args, Clone)]
 pub(super) struct PassArgs {
-    /// What code is made for: `native` is this machine, `znver4` or `aarch64-linux-gnu` another; `tenon targets list`
+    /// What code is made for: `native` is this machine, `znver4` or `aarch64-linux-gnu` another (`tenon targets list`); a
+    /// library may be for several processors, `x86-64-v2/x86-64-v3`
     #[arg(long, default_value = DEFAULT_TARGET, add = complete::targets())]
     pub(super) target: String,
     /// Passes above this level do not run
@@ -156,9 +157,14 @@ pub(super) struct PassArgs {
 }
 
 impl PassArgs {
-    /// What code is made for.
+    /// What code is made for, where that is one target.
     pub(super) fn target(&self) -> Result<Target, Failure> {
-        Ok(Target::parse(&self.target)?)
+        Ok(self.targets()?.one()?.clone())
+    }
+
+    /// What code is made for: a target, or several processors.
+    pub(super) fn targets(&self) -> Result<Targets, Failure> {
+        Ok(Targets::parse(&self.target)?)
     }
 
     /// How a session runs `pipeline`.

@@ -41,7 +41,10 @@ fn text(found: &Description) -> String {
     let functions = &found.info.functions;
     let mut rows = vec![("kind", format!("{}, {} bytes", kind(found), found.bytes))];
     if let Some(Signature { tenon, target, .. }) = functions.first() {
-        rows.push(("compiled", format!("by Tenon {tenon} for {target}")));
+        let mut targets = target.split('/');
+        let first = targets.next().unwrap_or_default();
+        rows.push(("compiled", format!("by Tenon {tenon} for {first}")));
+        rows.extend(targets.map(|target| ("", format!("or {target}"))));
     }
     for signature in functions {
         let Signature { function, symbol, inputs, outputs, .. } = signature;

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use tenon_plugin_api::program::TARGET;
 use tenon_plugin_api::rule::TensorIntrinsic;
 
-use crate::backend::{Backend, BackendError, Compilation, Emit, Kernel, Work, backend_for};
+use crate::backend::{
+    Backend, BackendError, Compilation, Emit, FrontCode, Kernel, Work, backend_for,
+};
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Expr, Function, Module, NodeSource};
 use crate::plan::{
@@ -45,29 +47,29 @@ pub struct CompileOptions {
     pub linker: Option<PathBuf>,
 }
 
-/// A compiled module: objects, constants, and what is known about its functions.
+/// A compiled module: its code, and what is known about its functions.
 #[derive(Debug)]
 pub struct Executable {
-    pub(super) target: Target,
     pub(super) info: LibraryInfo,
-    pub(super) names: Vec<EntryNames>,
-    pub(super) objects: Vec<Unit>,
-    /// Constants by their symbols.
-    pub(super) constants: Vec<(String, Arc<Constant>)>,
+    /// What the names of each function in C begin with, where the module says that.
+    pub(super) given: Vec<Option<String>>,
+    /// The code: for one target, or for each of several processors, the best first.
+    pub(super) code: Vec<MachineCode>,
     pub(super) linker: Option<PathBuf>,
     /// What the names of its functions begin with, where the module says that.
     pub(super) prefix: Option<String>,
-    runs: Vec<KernelRun>,
 }
 
-/// What a function is called where it is linked.
-#[derive(Clone, Debug)]
-pub(super) struct EntryNames {
-    /// The symbols of the function itself and of the one that says sizes.
-    pub(super) run: String,
-    pub(super) sizes: String,
-    /// What its names in C begin with, where the module says that.
-    pub(super) given: Option<String>,
+/// The code of a module for a target.
+#[derive(Debug)]
+pub(super) struct MachineCode {
+    pub(super) target: Target,
+    /// The symbols of each function, and of the one that says its sizes.
+    pub(super) names: Vec<FrontCode>,
+    pub(super) objects: Vec<Unit>,
+    /// Constants by their symbols.
+    pub(super) constants: Vec<(String, Arc<Constant>)>,
+    runs: Vec<KernelRun>,
 }
 
 /// A call of a kernel by the model's function.
@@ -121,10 +123,12 @@ impl Executable {
         let attrs = module.cx().terms().attrs(module.attrs);
         // As TVM writes it, it ends with what stands before the name.
         let prefix = attrs.str("system_lib_prefix");
-        let names = code.entries.iter().zip(&functions).map(|(entry, name)| EntryNames {
+        let given = functions.iter();
+        let given =
+            given.map(|name| given_symbol(module, name, prefix.unwrap_or_default())).collect();
+        let names = code.entries.iter().map(|entry| FrontCode {
             run: entry.symbol.clone(),
             sizes: entry.sizes_symbol.clone(),
-            given: given_symbol(module, name, prefix.unwrap_or_default()),
         });
         let names = names.collect();
         let prefix = prefix.map(|name| name.strip_suffix('_').unwrap_or(name).to_owned());
@@ -133,7 +137,8 @@ impl Executable {
         let info = LibraryInfo { functions: signatures, has_default };
         let constants = code.constants.into_iter().zip(constants).collect();
         let (target, linker) = (target.clone(), options.linker.clone());
-        Ok(Executable { target, info, names, objects, constants, linker, prefix, runs })
+        let code = vec![MachineCode { target, names, objects, constants, runs }];
+        Ok(Executable { info, given, code, linker, prefix })
     }
 
     /// Inputs, outputs and memory of the function that is meant where nobody names one, or else of the first.
@@ -146,14 +151,14 @@ impl Executable {
         &self.info.functions
     }
 
-    /// The objects.
+    /// The objects, of several processors those for the best.
     pub fn objects(&self) -> &[Unit] {
-        &self.objects
+        &self.code[0].objects
     }
 
     /// The calls of kernels in order, where it was compiled to be profiled.
     pub fn kernel_runs(&self) -> &[KernelRun] {
-        &self.runs
+        &self.code[0].runs
     }
 
     /// Loads it into this process, and gives the function that is meant where nobody names one: `main`, or the only one.
@@ -161,16 +166,17 @@ impl Executable {
         Ok(self.load()?.main()?)
     }
 
-    /// Loads it into this process, with all functions. The constants stay where the module has them.
+    /// Loads it into this process, with all functions; of several processors for that of this machine. The constants stay where
+    /// the module has them.
     pub fn load(&self) -> Result<Library, CompileError> {
-        let constants: Vec<_> = self
-            .constants
+        let MachineCode { target, names, objects, constants, .. } = self.here()?;
+        let constants: Vec<_> = constants
             .iter()
             .map(|(symbol, constant)| (symbol.as_str(), constant.data.clone()))
             .collect();
-        let objects: Vec<&[u8]> = self.objects.iter().map(|unit| &unit.bytes[..]).collect();
-        let names: Vec<[&str; 2]> = self.names.iter().map(|it| [&*it.run, &*it.sizes]).collect();
-        let backend = backend_for(self.target.architecture());
+        let objects: Vec<&[u8]> = objects.iter().map(|unit| &unit.bytes[..]).collect();
+        let names: Vec<[&str; 2]> = names.iter().map(|it| [&*it.run, &*it.sizes]).collect();
+        let backend = backend_for(target.architecture());
         Ok(backend.load(self.info.clone(), &names, &objects, &constants)?)
     }
 }

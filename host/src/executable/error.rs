@@ -27,6 +27,14 @@ pub enum CompileError {
         from_text(.came_from)
     )]
     OtherMachine { program: String, came_from: Option<String>, own: String, target: String },
+    /// Code for several processors that is not of one model.
+    #[error(
+        "the code for {second} has {what} than that for {first}, so they are no library together"
+    )]
+    Differ { what: &'static str, first: String, second: String },
+    /// A library of nothing.
+    #[error("there is no code to make a library of")]
+    NothingToJoin,
     /// A function that is asked for is not there.
     #[error(transparent)]
     Model(#[from] ModelError),

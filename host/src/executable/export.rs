@@ -16,6 +16,7 @@ use crate::runtime::signature::Signature;
 use super::compile::Executable;
 use super::error::CompileError;
 use super::header::Header;
+use super::several::EqualConstants;
 
 /// Digits of the digest of inputs and outputs.
 const INTERFACE_DIGITS: usize = 16;
@@ -69,9 +70,9 @@ impl Executable {
     /// The functions with their names in C. That which is meant where nobody names one has those of the library; another one
     /// has its own behind them, or what the module gives it.
     fn named(&self, prefix: &str) -> Result<Vec<FrontFunction>, CompileError> {
-        let mut functions = Vec::with_capacity(self.names.len());
-        for (at, (names, signature)) in self.names.iter().zip(&self.info.functions).enumerate() {
-            let prefix = match &names.given {
+        let mut functions = Vec::with_capacity(self.given.len());
+        for (at, (given, signature)) in self.given.iter().zip(&self.info.functions).enumerate() {
+            let prefix = match given {
                 Some(given) => checked(given)?,
                 None if at == 0 && self.info.has_default => prefix.to_owned(),
                 None => format!("{prefix}_{}", super::header::identifier(&signature.function)),
@@ -79,8 +80,7 @@ impl Executable {
             functions.push(FrontFunction {
                 name: signature.function.clone(),
                 prefix,
-                run: names.run.clone(),
-                sizes: names.sizes.clone(),
+                code: self.code.iter().map(|code| code.names[at].clone()).collect(),
                 interface: interface(signature)?,
                 workspace: signature.workspace_size,
             });
@@ -114,31 +114,31 @@ impl Executable {
         let has_default = info.has_default;
         let info = info.to_json().map_err(CompileError::Metadata)?;
         let is_library = form == LinkForm::Library;
-        let front = Front { prefix, functions, has_default, info: &info, is_library };
+        let processors = self.processors()?;
+        let processors = &processors;
+        let front = Front { prefix, functions, has_default, info: &info, is_library, processors };
         let exports = front.exports();
         let how = Compilation { threads: 1, ..Compilation::default() };
-        let fronts = backend_for(self.target.architecture()).compile(
-            &self.target,
-            &[Work::Front(front)],
-            how,
-        )?;
+        // What asks for a processor runs on all.
+        let baseline = (!processors.is_empty()).then(|| self.baseline()).transpose()?;
+        let target = baseline.as_ref().unwrap_or(&self.code[0].target);
+        let fronts =
+            backend_for(target.architecture()).compile(target, &[Work::Front(front)], how)?;
 
-        let constants = self.constants.iter();
-        let constants: Vec<ConstantArray<'_>> = constants
-            .map(|(symbol, constant)| ConstantArray::new(symbol, &constant.data[..]))
-            .collect();
+        let equal = self.equal_constants();
+        let constants: Vec<ConstantArray<'_>> = equal.iter().map(EqualConstants::array).collect();
         let compiled = self.compiled_constants(&constants)?;
-        let objects = self.objects.iter().map(|unit| &unit.bytes[..]);
+        let objects = self.code.iter().flat_map(|code| &code.objects).map(|unit| &unit.bytes[..]);
         let objects = objects.chain(fronts.iter().chain(&compiled).map(|object| &object[..]));
         let mut parts: Vec<Part<'_>> = objects.map(Part::Object).collect();
-        if self.target.architecture().has_elf() {
+        if target.architecture().has_elf() {
             parts.push(Part::Constants(&constants));
         }
         let exports: Vec<&str> = exports.iter().map(String::as_str).collect();
-        let target = &self.target;
         let plan = LinkPlan { target, form, parts: &parts, exports: &exports, name };
         link(&Linker::find_for(target, self.linker.as_deref())?, &plan, place)?;
-        self.constants.iter().for_each(|(_, constant)| constant.data.unread());
+        let all = self.code.iter().flat_map(|code| &code.constants);
+        all.for_each(|(_, constant)| constant.data.unread());
         Ok(())
     }
 
@@ -147,7 +147,8 @@ impl Executable {
         &self,
         constants: &[ConstantArray<'_>],
     ) -> Result<Vec<Vec<u8>>, CompileError> {
-        let architecture = self.target.architecture();
+        let target = &self.code[0].target;
+        let architecture = target.architecture();
         if architecture.has_elf() {
             return Ok(Vec::new());
         }
@@ -155,7 +156,7 @@ impl Executable {
             constants.iter().map(|array| (array.symbol, array.bytes)).collect();
         let how = Compilation { threads: 1, ..Compilation::default() };
         let work = [Work::Constants(&constants)];
-        Ok(backend_for(architecture).compile(&self.target, &work, how)?)
+        Ok(backend_for(architecture).compile(target, &work, how)?)
     }
 }
 

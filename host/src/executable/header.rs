@@ -67,7 +67,11 @@ impl Header<'_> {
         let signature = &self.signatures[0];
         let file = comment(&self.path.file_name().unwrap_or_default().to_string_lossy());
         // What the processor can do in detail stands in the library's info.
-        let target = signature.target.split(",features=").next().unwrap_or_default();
+        let target = signature
+            .target
+            .split('/')
+            .map(|target| comment(target.split(",features=").next().unwrap_or_default()));
+        let target = target.collect::<Vec<String>>().join(",\n   or ");
         let place = match self.form {
             LinkForm::Library => " -Wl,-rpath,'$ORIGIN'",
             LinkForm::Object => "",
@@ -75,7 +79,7 @@ impl Header<'_> {
         let mut text = format!(
             "/* {file}: a model compiled by Tenon {} for {}\n\n   cc main.c {file}{place}\n",
             comment(&signature.tenon),
-            comment(target)
+            target
         );
         for (function, signature) in self.functions.iter().zip(self.signatures) {
             let Signature { function: name, inputs, outputs, .. } = signature;
@@ -163,9 +167,16 @@ struct tenon_function {
                        const struct tenon_parallel *parallel, const volatile uint8_t *cancelled);
 };
 
+/* The code of a library for one of several processors. Whoever calls it knows that the machine can run it. */
+struct tenon_processor {
+  const char *target; /* what it is for */
+  const struct tenon_function *functions; /* the functions of the library, made for it */
+};
+
 /* What tenon_library_info() of every library points to. */
 struct tenon_library {
-  uint32_t version; /* 3; `sizes` is there since version 2, what follows it and `count` since this one */
+  uint32_t version; /* 3, or 4 of a library for several processors; `sizes` is there since version 2, `count` and `functions`
+                       since version 3 */
   uint32_t count; /* how many functions there are; 0 before version 3 */
   const char *info; /* functions with their inputs and outputs as JSON */
   /* the function that is meant where nobody names one; NULL in a library of several without a `main` */
@@ -173,6 +184,11 @@ struct tenon_library {
                  const struct tenon_parallel *parallel);
   int32_t (*sizes)(const DLTensor *inputs, int64_t *extents, uint64_t *workspace);
   const struct tenon_function *functions; /* that one first */
+  /* Since version 4: all functions above run what is best of these on this machine, and are TENON_ERROR_PROCESSOR where it can
+     run none of them. The best comes first. */
+  const struct tenon_processor *processors;
+  uint64_t (*runnable)(void); /* a bit for each that this machine can run, the lowest of the first */
+  uint64_t processor_count;
 };
 #endif
 ",

@@ -21,6 +21,7 @@ mod identical;
 mod intrinsics;
 mod scheduled;
 mod scratch;
+mod several;
 mod sources;
 #[cfg(all(test, feature = "llvm"))]
 mod tests;

@@ -46,19 +46,25 @@ const SHF_X86_64_LARGE: u64 = 0x1000_0000;
 /// `SHF_GNU_RETAIN`: the linker keeps the section though nothing refers to it.
 const SHF_GNU_RETAIN: u64 = 0x20_0000;
 
-/// One array: its bytes under a symbol.
+/// One array: its bytes under a symbol, and under others.
 #[derive(Debug, Clone, Copy)]
 pub struct ConstantArray<'a> {
     pub symbol: &'a str,
+    pub others: &'a [&'a str],
     pub bytes: &'a [u8],
     /// At least 64, so that aligned vector loads work whatever the width.
     pub align: u64,
 }
 
 impl<'a> ConstantArray<'a> {
+    /// All of its symbols.
+    fn symbols(&self) -> impl Iterator<Item = &'a str> {
+        std::iter::once(self.symbol).chain(self.others.iter().copied())
+    }
+
     /// `bytes` under `symbol`, aligned to a cache line.
     pub fn new(symbol: &'a str, bytes: &'a [u8]) -> ConstantArray<'a> {
-        ConstantArray { symbol, bytes, align: 64 }
+        ConstantArray { symbol, others: &[], bytes, align: 64 }
     }
 }
 
@@ -89,8 +95,8 @@ pub fn write_constants<W: Write>(
     object.flags = FileFlags::Elf { os_abi, abi_version: 0, e_flags: layout.file_flags };
     let mut seen = HashSet::new();
     for (index, array) in arrays.iter().enumerate() {
-        if !seen.insert(array.symbol) {
-            return Err(ObjectError::Constants(format!("two arrays are named `{}`", array.symbol)));
+        if let Some(symbol) = array.symbols().find(|symbol| !seen.insert(*symbol)) {
+            return Err(ObjectError::Constants(format!("two arrays are named `{symbol}`")));
         }
         add_array(&mut object, &layout, content, index, array)?;
     }
@@ -191,8 +197,8 @@ fn add_array<'a>(
     index: usize,
     array: &ConstantArray<'a>,
 ) -> Result<(), ObjectError> {
-    if array.symbol.is_empty() || array.symbol.contains('\0') {
-        return Err(ObjectError::Constants(format!("{:?} is no symbol", array.symbol)));
+    if let Some(symbol) = array.symbols().find(|it| it.is_empty() || it.contains('\0')) {
+        return Err(ObjectError::Constants(format!("{symbol:?} is no symbol")));
     }
     if !array.align.is_power_of_two() {
         return Err(ObjectError::Constants(format!(
@@ -214,17 +220,19 @@ fn add_array<'a>(
             object.append_section_bss(section, array.bytes.len() as u64, align);
         }
     }
-    object.add_symbol(Symbol {
-        name: array.symbol.as_bytes().to_vec(),
-        value: 0,
-        size: array.bytes.len() as u64,
-        kind: SymbolKind::Data,
-        // Shared by the objects of one library and invisible outside: ELF's hidden visibility.
-        scope: SymbolScope::Linkage,
-        weak: false,
-        section: SymbolSection::Section(section),
-        flags: SymbolFlags::None,
-    });
+    for symbol in array.symbols() {
+        object.add_symbol(Symbol {
+            name: symbol.as_bytes().to_vec(),
+            value: 0,
+            size: array.bytes.len() as u64,
+            kind: SymbolKind::Data,
+            // Shared by the objects of one library and invisible outside: ELF's hidden visibility.
+            scope: SymbolScope::Linkage,
+            weak: false,
+            section: SymbolSection::Section(section),
+            flags: SymbolFlags::None,
+        });
+    }
     Ok(())
 }
 
@@ -293,7 +301,7 @@ mod tests {
         let twice = [ConstantArray::new("a", &[1]), ConstantArray::new("a", &[2])];
         assert!(written(&twice).unwrap_err().to_string().contains("two arrays"));
         assert!(written(&[ConstantArray::new("", &[1])]).is_err());
-        let odd = ConstantArray { symbol: "a", bytes: &[1], align: 48 };
+        let odd = ConstantArray { align: 48, ..ConstantArray::new("a", &[1]) };
         assert!(written(&[odd]).unwrap_err().to_string().contains("48"));
     }
 

@@ -10,6 +10,8 @@ pub(crate) mod inside;
 pub mod link;
 pub mod linker;
 mod own;
+mod rename;
 pub mod symbols;
 
 pub use error::{ObjectError, names_text};
+pub(crate) use rename::with_suffix;

@@ -9,7 +9,7 @@ use super::{Dims, Observer, Options, Pipeline, Session, SessionError, Watch};
 use crate::cache::{Cache, Key, KeyBuilder, Lookup};
 use crate::executable::{CompileOptions, LinkForm, header_path};
 use crate::io::{FileError, InputFiles, Mode, Outputs, is_stream};
-use crate::target::Target;
+use crate::target::Targets;
 
 /// The names of an entry's files.
 const BINARY: &str = "binary";
@@ -22,8 +22,8 @@ pub struct FileJob<'a> {
     pub model: &'a Path,
     /// Values of its dimensions.
     pub dims: &'a Dims,
-    /// What code is made for.
-    pub target: &'a Target,
+    /// What code is made for: a target, or several processors.
+    pub targets: &'a Targets,
     /// Where the result goes; the header is beside it.
     pub output: &'a Path,
     /// What it is.
@@ -64,8 +64,7 @@ impl Session {
             Cached::Missing(place) => place,
         };
         let model = self.read(job.model, job.dims)?;
-        let lowered = self.lower(&model, job.target, options, watch)?;
-        let executable = self.generate(&lowered, job.target, options)?;
+        let executable = self.compile_watched(&model, job.targets, options, watch)?;
         let outputs = Outputs::sparing(model.files.clone());
         let written = executable.export(job.output, job.form, job.prefix, outputs);
         written.map_err(|error| self.no_code(error))?;
@@ -146,7 +145,7 @@ impl Session {
         let mut key = KeyBuilder::default();
         key.text("program", &program()?);
         key.text("registry", &format!("{:?}", self.registry.config()));
-        key.text("target", &job.target.to_string());
+        key.text("targets", &job.targets.to_string());
         key.text("pipeline", pipeline);
         key.text("limit", &format!("{pass_limit:?} {opt_level}"));
         for (name, values) in [("config", config), ("disabled", disabled), ("required", required)] {

@@ -12,6 +12,12 @@ pub struct TargetError {
     pub problem: Box<TargetProblem>,
 }
 
+impl TargetError {
+    pub(super) fn new(target: &str, problem: TargetProblem) -> TargetError {
+        TargetError { target: target.to_owned(), problem: Box::new(problem) }
+    }
+}
+
 /// What is wrong with it.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the variants are")]
@@ -47,6 +53,24 @@ pub enum TargetProblem {
     NoFeature { architecture: Architecture, name: String, near: String },
     #[error("feature `{0}` needs a `+` or a `-` in front")]
     NoSign(String),
+    #[error("one target is expected here; a library or an object alone is for several")]
+    Several,
+    #[error("one library is for {0} processors at most")]
+    TooMany(usize),
+    #[error("it is named twice")]
+    Twice,
+    #[error("it is for another system than {0}, and one library is for one")]
+    OtherSystem(String),
+    #[error(
+        "what a processor can do is found out on x86-64 alone; compile a library of its own for {0}"
+    )]
+    NoChoice(Architecture),
+    #[error(
+        "whether a processor has `{0}` is not known how to find out when a library is loaded; leave it out: features=-{0}"
+    )]
+    NotAsked(String),
+    #[error("this machine can run none of them")]
+    NoneRunsHere,
     #[error(transparent)]
     Backend(#[from] BackendError),
 }

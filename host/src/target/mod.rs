@@ -12,25 +12,31 @@
 //! processor is the architecture's baseline, so that what is compiled for a triple runs on all of
 //! its machines. What is not known is an error that names what may be meant.
 //!
+//! [`Targets`] are those of one library, with code for each.
+//!
 //! What a processor can do is asked of the code generator; caches and threads are read from the
 //! system for this machine, and from the list for others.
 
 mod architecture;
 mod caches;
+mod cpuid;
 mod error;
 mod float;
 mod list;
 mod of_function;
 mod request;
+mod several;
 #[cfg(all(test, feature = "llvm"))]
 mod tests;
 mod value;
 
 pub use architecture::{Architecture, Device};
 pub use caches::Caches;
+pub use cpuid::{CpuNeed, CpuRegister, CpuWord, cpu_needs};
 pub use error::{TargetError, TargetProblem};
 pub use float::FloatMode;
 pub use list::{NamedTarget, named};
 pub use of_function::TargetsOfFunctions;
+pub use several::Targets;
 pub(crate) use value::platform;
 pub use value::{Abilities, Processor, Target, normalized};

@@ -134,3 +134,42 @@ fn wrong_texts_say_what_would_be_right() {
         assert!(problem.contains(hint), "{text:?}: {problem}");
     }
 }
+
+#[test]
+fn several_targets_have_one_text_the_best_first() {
+    let several = Targets::parse("x86-64-v2/haswell / x86-64-v4").unwrap();
+    let cpus: Vec<&str> = several.all().iter().map(Target::cpu).collect();
+    assert_eq!(cpus, ["x86-64-v4", "haswell", "x86-64-v2"]);
+    assert_eq!(Targets::parse(&several.to_string()).unwrap(), several);
+    assert_eq!(Targets::parse("native").unwrap().one().unwrap(), &Target::native().unwrap());
+    let named = Targets::parse(&several.to_string()).unwrap();
+    assert!(named.here().is_ok_and(|here| here.cpu() != "x86-64"));
+    for line in named_of_x86() {
+        let pair = Targets::parse(&format!("{line}/x86_64-linux-gnu,cpu=nehalem"));
+        assert_eq!(pair.unwrap().all().len(), 2, "{line}");
+    }
+}
+
+/// The names of the list that are processors of x86-64.
+fn named_of_x86() -> impl Iterator<Item = &'static str> {
+    named().map(|line| line.name).filter(|name| target(name).architecture() == Architecture::X86_64)
+}
+
+#[test]
+fn several_targets_that_are_no_library_are_refused() {
+    for (text, message) in [
+        ("x86-64-v2/x86-64-v2", "named twice"),
+        ("x86-64-v2/x86_64-none-elf", "another system"),
+        ("neoverse-n1/neoverse-v1", "found out on x86-64 alone"),
+        ("x86-64-v2/x86_64-linux-gnu,cpu=diamondrapids", "features=-"),
+        ("x86-64-v2/", "it is empty"),
+        ("x86-64-v2/z80", "no target `z80`"),
+    ] {
+        let error = Targets::parse(text).unwrap_err().to_string();
+        assert!(error.contains(message), "{text}: {error}");
+    }
+    let error = Target::parse("x86-64-v2/x86-64-v3").unwrap_err().to_string();
+    assert!(error.contains("one target is expected here"), "{error}");
+    let error = Targets::parse("x86-64-v2/x86-64-v3").unwrap().one().unwrap_err().to_string();
+    assert!(error.contains("one target is expected here"), "{error}");
+}

@@ -53,8 +53,7 @@ pub struct Abilities {
 impl Target {
     /// Parses a target: `native` is this machine.
     pub fn parse(text: &str) -> Result<Target, TargetError> {
-        let error = |problem| TargetError { target: text.to_owned(), problem: Box::new(problem) };
-        Target::asked(text, backend()).map_err(error)
+        Target::asked(text, backend()).map_err(|problem| TargetError::new(text, problem))
     }
 
     /// The machine that runs this.
@@ -63,6 +62,9 @@ impl Target {
     }
 
     fn asked(text: &str, backend: &dyn Backend) -> Result<Target, TargetProblem> {
+        if text.contains('/') {
+            return Err(TargetProblem::Several);
+        }
         let request = Request::parse(text)?;
         let Resolved { processor, caches, threads, fma_units } = request.resolve(backend)?;
         let mut abilities = backend.abilities(&processor)?;

@@ -192,7 +192,7 @@ fn functions_are_found_by_their_names_and_share_what_they_have_in_common() {
     assert_eq!(names, ["first", "second", "scale"]);
     let units: Vec<&str> = executable.objects().iter().map(|unit| unit.name.as_str()).collect();
     assert_eq!(units, ["first", "scale", "fill"]);
-    let constants = executable.constants.len();
+    let constants = executable.code[0].constants.len();
     assert_eq!(constants, 1);
 
     let directory = tempfile::tempdir().unwrap();

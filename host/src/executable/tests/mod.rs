@@ -9,6 +9,7 @@ mod foreign;
 mod in_place;
 mod library;
 mod loops;
+mod processors;
 mod random;
 mod refusals;
 mod rooms;

@@ -11,7 +11,7 @@
 //! [`device`] is the same for a program that the threads of a device run.
 //!
 //! [`entry`] has the functions that run whole models by calling programs, with what `interface` checks, and
-//! [`front`] what a library exports around them.
+//! [`front`] what a library exports around them, of code for several processors by way of [`processors`].
 
 mod access;
 mod actions;
@@ -35,6 +35,7 @@ mod intrinsic;
 mod kernel;
 mod masked;
 mod parallel;
+mod processors;
 mod range;
 mod region;
 mod repeat;
