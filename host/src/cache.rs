@@ -4,6 +4,7 @@
 //! DIR/9f86d081…/entry.json       which other files were read, with their digests; the files below, with their sums
 //! DIR/9f86d081…/binary           a library or an object
 //! DIR/9f86d081…/header           its header
+//! DIR/seen/2c26b46b…             the digest of a file that was read, as long as it is the same
 //! ```
 //!
 //! An entry's name is the digest of all that its files follow from ([`Key`]). It is made beside its place and renamed, so several
@@ -12,6 +13,7 @@
 //! What was not used for the longest time goes when all of it is larger than the cache may be.
 
 mod key;
+mod seen;
 mod store;
 
 use std::fs::{self, DirBuilder};

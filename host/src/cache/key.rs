@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+use super::Cache;
 use crate::io::{FileError, Mapping, sha256};
 
 /// Bytes that one thread digests at a time.
@@ -32,14 +33,14 @@ impl KeyBuilder {
         }
     }
 
-    /// What files hold, by their names.
+    /// What files hold, by their names, as a cache knows or finds out.
     ///
     /// # Errors
     /// When one cannot be read.
-    pub fn files(&mut self, files: &[(&str, &Path)]) -> Result<(), FileError> {
-        let digests: Vec<_> = files.par_iter().map(|(_, path)| digest_of(path)).collect();
-        for ((name, _), digest) in files.iter().zip(digests) {
-            self.text(name, &digest?);
+    pub fn files(&mut self, cache: &Cache, files: &[(&str, &Path)]) -> Result<(), FileError> {
+        let paths: Vec<&Path> = files.iter().map(|(_, path)| *path).collect();
+        for ((name, _), digest) in files.iter().zip(cache.digests_of(&paths)?) {
+            self.text(name, &digest);
         }
         Ok(())
     }

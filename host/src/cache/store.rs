@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::key::PIECE;
-use super::{Cache, CacheError, Key, digest_of};
+use super::{Cache, CacheError, Key};
 use crate::io::Mapping;
 use crate::registry::writers_of_path;
 
@@ -86,7 +86,7 @@ impl Cache {
         if !folder.exists() {
             return Lookup::Missing;
         }
-        match read(&folder) {
+        match self.read(&folder) {
             Ok(Some(kept)) => {
                 // It was used last now. That this cannot be written down hurts nobody.
                 let _ = File::open(folder.join(ENTRY))
@@ -101,6 +101,36 @@ impl Cache {
         }
     }
 
+    /// The files of an entry; nothing where what it was made of is not there any more, and why it is not what it was.
+    fn read(&self, folder: &Path) -> Result<Option<Kept>, String> {
+        let mut text = Vec::new();
+        let entry = File::open(folder.join(ENTRY)).map_err(|error| error.to_string())?;
+        entry.take(LARGEST_ENTRY).read_to_end(&mut text).map_err(|error| error.to_string())?;
+        let entry: Entry = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+        let is_there =
+            |input: &Input| self.digest(&input.path).is_ok_and(|own| own == input.digest);
+        if !entry.inputs.iter().all(is_there) {
+            return Ok(None);
+        }
+        let mut kept = Vec::with_capacity(entry.files.len());
+        for Part { name, bytes, sum } in entry.files {
+            if name.contains('/') {
+                return Err(format!("`{name}` is no name of a file"));
+            }
+            let path = folder.join(&name);
+            if let Some(why) = writers_of_path(&path) {
+                return Err(why);
+            }
+            let file = File::open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let found = Mapping::open(&path).map_err(|error| error.to_string())?;
+            if found.len() as u64 != bytes || sum_of(&found) != sum {
+                return Err(format!("`{}` is not what was written", path.display()));
+            }
+            kept.push((name, file));
+        }
+        Ok(Some(Kept(kept)))
+    }
+
     /// Keeps files by their names under a key; `inputs` are files that were read besides those of the key.
     ///
     /// # Errors
@@ -113,7 +143,7 @@ impl Cache {
     ) -> Result<(), CacheError> {
         let failed = |cause| CacheError::Folder { folder: self.folder.clone(), cause };
         let inputs =
-            inputs.iter().map(|path| Ok(Input { path: path.clone(), digest: digest_of(path)? }));
+            inputs.iter().map(|path| Ok(Input { path: path.clone(), digest: self.digest(path)? }));
         let inputs = inputs.collect::<Result<Vec<Input>, CacheError>>()?;
         let made = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.folder);
         let made = made.map_err(failed)?;
@@ -141,6 +171,7 @@ impl Cache {
             let _ = made.keep();
         }
         self.shrink();
+        self.forget();
         Ok(())
     }
 
@@ -192,35 +223,6 @@ fn sum_of(bytes: &[u8]) -> u32 {
 fn bytes_of(folder: &Path) -> u64 {
     let files = fs::read_dir(folder).into_iter().flatten();
     files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len())).sum()
-}
-
-/// The files of an entry; nothing where what it was made of is not there any more, and why it is not what it was.
-fn read(folder: &Path) -> Result<Option<Kept>, String> {
-    let mut text = Vec::new();
-    let entry = File::open(folder.join(ENTRY)).map_err(|error| error.to_string())?;
-    entry.take(LARGEST_ENTRY).read_to_end(&mut text).map_err(|error| error.to_string())?;
-    let entry: Entry = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
-    let is_there = |input: &Input| digest_of(&input.path).is_ok_and(|own| own == input.digest);
-    if !entry.inputs.iter().all(is_there) {
-        return Ok(None);
-    }
-    let mut kept = Vec::with_capacity(entry.files.len());
-    for Part { name, bytes, sum } in entry.files {
-        if name.contains('/') {
-            return Err(format!("`{name}` is no name of a file"));
-        }
-        let path = folder.join(&name);
-        if let Some(why) = writers_of_path(&path) {
-            return Err(why);
-        }
-        let file = File::open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let found = Mapping::open(&path).map_err(|error| error.to_string())?;
-        if found.len() as u64 != bytes || sum_of(&found) != sum {
-            return Err(format!("`{}` is not what was written", path.display()));
-        }
-        kept.push((name, file));
-    }
-    Ok(Some(Kept(kept)))
 }
 
 #[cfg(test)]

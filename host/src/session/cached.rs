@@ -88,7 +88,7 @@ impl Session {
             return Ok(Cached::Missing(None));
         };
         let cache = Cache::open(folder)?;
-        let Some(key) = self.key(job, options)? else { return Ok(Cached::Missing(None)) };
+        let Some(key) = self.key(&cache, job, options)? else { return Ok(Cached::Missing(None)) };
         match cache.find(&key) {
             Lookup::Found(mut kept) if kept.has(BINARY) && kept.has(HEADER) => {
                 let mut write = |name, place: &Path| -> Result<(), FileError> {
@@ -112,7 +112,12 @@ impl Session {
     }
 
     /// What a result follows from; none where it follows from what has no name, or more is asked for than the result.
-    fn key(&self, job: &FileJob<'_>, options: &Options) -> Result<Option<Key>, SessionError> {
+    fn key(
+        &self,
+        cache: &Cache,
+        job: &FileJob<'_>,
+        options: &Options,
+    ) -> Result<Option<Key>, SessionError> {
         // All are named, so that none that is new is forgotten.
         let Options {
             pipeline,
@@ -167,7 +172,7 @@ impl Session {
         for (name, path) in &files[1..] {
             key.text(name, &path.display().to_string());
         }
-        key.files(&files)?;
+        key.files(cache, &files)?;
         Ok(Some(key.finish()))
     }
 }
