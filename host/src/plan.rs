@@ -20,7 +20,7 @@
 //!
 //! A loop calls a function for each trip ([`loops`]).
 //! A graph function that is called becomes a routine: a function of the code that is given addresses and numbers
-//! ([`functions`]).
+//! ([`functions`]); it may call itself ([`circles`]).
 //!
 //! `blocks` goes through the bindings, `values` knows what a node stands for, `calls` checks the calls of programs, `memory` places
 //! storages, and `addresses` turns it all into what the entry function does.
@@ -28,6 +28,7 @@
 mod addresses;
 mod blocks;
 mod calls;
+mod circles;
 mod entry;
 mod error;
 mod functions;
@@ -59,6 +60,7 @@ use loops::PlannedLoop;
 use memory::{Home, Memory, PlannedTensor};
 use values::MOST_TENSORS;
 
+pub use circles::Circle;
 pub use entry::{
     Action, Base, Body, Call, Callee, Carried, Code, CopiedRows, Copy, Entry, EntryArgument, Find,
     FoundExtent, GivenExtent, Limit, Loop, LoopArgument, Place, Room, Routine, Rows, Write,

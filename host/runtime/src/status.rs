@@ -47,6 +47,7 @@ failures! {
     Cancelled = 16 "TENON_ERROR_CANCELLED" "the call was cancelled",
     Range = 17 "TENON_ERROR_RANGE" "an extent is outside of the range that the model was compiled for",
     Processor = 18 "TENON_ERROR_PROCESSOR" "the library has no code that the processor of this machine can run",
+    Depth = 19 "TENON_ERROR_DEPTH" "a function that calls itself has gone deeper than it may, or needs more memory than there is for it",
 }
 
 impl Failure {

@@ -1,5 +1,6 @@
 //! What planned functions do: calls of programs with addresses, copies, and choices.
 
+use super::circles::Circle;
 use super::ranges::RangedSize;
 use super::sizes::{Agreement, Size, SizeStep};
 use crate::ir::{DType, NodeSource};
@@ -14,7 +15,7 @@ pub struct Code {
     pub constants: Vec<String>,
     /// Symbols of the kernels.
     pub kernels: Vec<String>,
-    /// The functions that are called by others, each behind those that it calls.
+    /// The functions that are called by others, each behind those that it calls, but for those of a circle.
     pub routines: Vec<Routine>,
     /// Whether it takes note of the time between kernels.
     pub is_profiled: bool,
@@ -74,6 +75,8 @@ pub struct Routine {
     /// How many numbers it is given.
     pub numbers: usize,
     pub body: Body,
+    /// Where it calls itself, the functions over which it does.
+    pub circle: Option<Circle>,
 }
 
 impl Code {

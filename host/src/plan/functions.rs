@@ -9,14 +9,12 @@
 //! ```
 //!
 //! A function is planned once, with its symbols as numbers that it is given, before those that call it; so a caller knows
-//! how much memory it needs. One that calls itself has no such number. What is a function is known where it is called:
-//! a function of the module, or a closure of one.
+//! how much memory it needs. Those that call themselves go as deep as they say ([`super::circles`]). What is a function is known
+//! where it is called: a function of the module, or a closure of one.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use rustc_hash::FxBuildHasher;
-
+use super::circles::{Circle, Needed, depth_of, needed};
 use super::memory::Home;
 use super::sizes::{Bindings, Size, SizeStep};
 use super::{
@@ -26,50 +24,72 @@ use super::{
 use crate::ir::symbols_in;
 use crate::ir::{Args, Context, Dim, Expr, Function, Module, Symbol, Terms, Type, TypeView, View};
 
-/// Plans the functions that `name` needs, each behind those that it needs itself, but for those that are planned.
+/// Plans the functions that `name` needs, each behind those that it needs itself, but for those that are planned. Those of a circle have
+/// their numbers before they are planned.
 pub(super) fn add_routines(module: &Module, name: Symbol, shared: &mut Shared) {
-    for callee in needed(module, name, shared) {
-        let Some(function) = module.get(callee) else { continue };
-        let mut planner = Planner::new(module, function, std::mem::take(shared));
-        let text = module.cx().terms().str(callee);
-        let planned = planner.run_routine(text).map_err(|problem| planner.error(text, problem));
-        let sizes = std::mem::take(&mut planner.sizes);
-        *shared = std::mem::take(&mut planner.shared);
-        let number = planned.map(|routine| {
-            shared.routines.push((routine, sizes));
-            shared.routines.len() - 1
-        });
-        shared.routine_numbers.insert(callee, number);
-    }
-}
-
-/// The graph functions that a function names, and those that they name, callees first, without itself and those that are
-/// planned. One in a circle is left out where it closes.
-fn needed(module: &Module, root: Symbol, planned: &Shared) -> Vec<Symbol> {
-    let is_graph = |name: &Symbol| {
-        let is_new = !planned.routine_numbers.contains_key(name);
-        is_new && module.get(*name).is_some_and(|function| !function.is_prim())
-    };
-    let named = |name: Symbol| -> Vec<Symbol> {
-        let function = module.get(name).map(|function| function.view());
-        let globals = function.into_iter().flat_map(|body| body.globals().collect::<Vec<_>>());
-        globals.map(|(_, name)| name).filter(is_graph).collect()
-    };
-    let mut found = Vec::new();
-    let mut seen: HashSet<Symbol, FxBuildHasher> = HashSet::from_iter([root]);
-    let mut pending = vec![(root, named(root))];
-    while let Some((name, callees)) = pending.last_mut() {
-        match callees.pop() {
-            Some(callee) if seen.insert(callee) => pending.push((callee, named(callee))),
-            Some(_) => {}
-            None => {
-                found.push(*name);
-                pending.pop();
+    for Needed { members, is_circle } in needed(module, name, shared) {
+        let first = shared.routines.len();
+        let mut planned = Ok(None);
+        if is_circle {
+            planned = circle_of(module, &members, first);
+            for (at, &member) in members.iter().enumerate() {
+                shared.routine_numbers.insert(member, Ok(first + at));
+            }
+        }
+        for &member in &members {
+            planned = planned.and_then(|circle| {
+                add_routine(module, member, circle, shared)?;
+                Ok(circle)
+            });
+        }
+        match planned {
+            Ok(_) if is_circle => {}
+            Ok(_) => {
+                shared.routine_numbers.insert(members[0], Ok(first));
+            }
+            Err(error) => {
+                shared.routines.truncate(first);
+                for member in members {
+                    shared.routine_numbers.insert(member, Err(error.clone()));
+                }
             }
         }
     }
-    found.pop();
-    found
+}
+
+/// The circle of some functions.
+fn circle_of(
+    module: &Module,
+    members: &[Symbol],
+    number: usize,
+) -> Result<Option<Circle>, PlanError> {
+    let functions = members.iter().filter_map(|&member| module.get(member));
+    let depth = depth_of(functions.map(|function| &**function));
+    let depth = depth.map_err(|problem| PlanError::Binding {
+        function: module.cx().terms().str(members[0]).to_owned(),
+        place: "its attributes".to_owned(),
+        problem: Box::new(problem),
+    })?;
+    Ok(Some(Circle { number, depth }))
+}
+
+/// Plans a function behind those that are planned.
+fn add_routine(
+    module: &Module,
+    name: Symbol,
+    circle: Option<Circle>,
+    shared: &mut Shared,
+) -> Result<(), PlanError> {
+    let text = module.cx().terms().str(name);
+    let Some(function) = module.get(name) else {
+        return Err(PlanError::NoEntry { name: text.to_owned(), found: Vec::new() });
+    };
+    let mut planner = Planner::new(module, function, std::mem::take(shared));
+    let planned = planner.run_routine(text).map_err(|problem| planner.error(text, problem));
+    let sizes = std::mem::take(&mut planner.sizes);
+    *shared = std::mem::take(&mut planner.shared);
+    shared.routines.push((Routine { circle, ..planned? }, sizes));
+    Ok(())
 }
 
 /// What a call gives to a graph function.
@@ -107,7 +127,7 @@ impl<'a> Planner<'a> {
         let results = self.flatten(result)?;
         let body = self.finish_body(&results)?;
         let (outputs, numbers) = (results.len(), names.len());
-        Ok(Routine { name: name.to_owned(), inputs, outputs, numbers, body })
+        Ok(Routine { name: name.to_owned(), inputs, outputs, numbers, body, circle: None })
     }
 
     /// What a parameter of a type stands for; `inputs` counts the tensors.
@@ -189,13 +209,7 @@ impl<'a> Planner<'a> {
                 Err((**problem).clone())
             }
             Some(Err(error)) => Err(PlanProblem::Callee(Box::new(error.clone()))),
-            None => {
-                let what = format!("a call of `{text}`, which calls itself,");
-                unsupported(
-                    &what,
-                    "memory is planned before the call, for known depths; use a loop",
-                )
-            }
+            None => malformed(format!("`{text}` is not planned before what calls it")),
         }
     }
 

@@ -168,20 +168,6 @@ fn a_long_chain_of_calls_is_compiled() {
 #[test]
 fn what_cannot_be_called_is_named() {
     refuse(
-        "fn @main(%x: f32[4]) -> f32[4] {\n  %y: f32[4] = @main(%x)\n  ret %y\n}",
-        &["function `main`, binding `y`", "a call of `main`, which calls itself,", "use a loop"],
-    );
-    refuse(
-        "fn @main(%x: f32[4]) -> f32[4] {\n  %y: f32[4] = @odd(%x)\n  ret %y\n}\n\
-         fn @odd(%x: f32[4]) -> f32[4] {\n  %y: f32[4] = @even(%x)\n  ret %y\n}\n\
-         fn @even(%x: f32[4]) -> f32[4] {\n  %y: f32[4] = @odd(%x)\n  ret %y\n}",
-        &[
-            "function `main`, binding `y`",
-            "function `even`, binding `y`",
-            "`odd`, which calls itself",
-        ],
-    );
-    refuse(
         "fn @main(%x: f32[4]) {\n  %y: f32[4] = @f(%x)\n  ret %y\n}\n\
          fn @f(%x: f32[4]) -> f32[4] {\n  %y: f32[4] = @g(%x)\n  ret %y\n}\n\
          fn @g(%x: f32[4]) -> f32[4] {\n  %z = test.ramp(%x)\n  ret %z\n}",

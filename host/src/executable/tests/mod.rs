@@ -11,6 +11,7 @@ mod library;
 mod loops;
 mod processors;
 mod random;
+mod recursion;
 mod refusals;
 mod rooms;
 mod run;

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     ir::DType,
-    plan::{Action, Base, Call, Callee, Copy, EntryArgument, Find, Place, Size},
+    plan::{Action, Base, Call, Callee, Circle, Copy, EntryArgument, Find, Place, Size},
     runtime::status::Failure,
 };
 
@@ -40,6 +40,18 @@ pub(super) struct Lent<'cx> {
     pub(super) parallel: PointerValue<'cx>,
     /// The byte that says whether the call is cancelled.
     pub(super) cancelled: PointerValue<'cx>,
+    /// Of a function that calls itself.
+    pub(super) depth: Option<Depth<'cx>>,
+}
+
+/// How deep calls of a circle may go from here on.
+#[derive(Clone, Copy)]
+pub(super) struct Depth<'cx> {
+    pub(super) circle: Circle,
+    /// How many may be in work, this one among them.
+    pub(super) left: IntValue<'cx>,
+    /// Where the memory for all of them ends.
+    pub(super) end: PointerValue<'cx>,
 }
 
 struct Choice<'cx> {
@@ -222,6 +234,11 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         if let Callee::Routine(_) = callee {
             args.push(self.lent.cancelled.into());
         }
+        if let Some(circle) = self.callees.circle(callee) {
+            let (left, end) = self.depth_of(circle)?;
+            args.push(left.into());
+            args.push(end.into());
+        }
         let result = asm.builder.build_call(func, &args, "")?.try_as_basic_value().basic();
         let Some(BasicValueEnum::IntValue(status)) = result else {
             return Problem::malformed("a callee without a status");
@@ -231,6 +248,19 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         match callee {
             Callee::Kernel(_) => frame.fail_if(is_bad, frame.code(Failure::Threads as i32)),
             Callee::Routine(_) => frame.fail_if(is_bad, status),
+        }
+    }
+
+    /// How many calls of a circle may be in work behind here, and where their memory ends.
+    fn depth_of(&self, circle: Circle) -> Result<(IntValue<'cx>, PointerValue<'cx>)> {
+        let asm = self.frame.asm;
+        match self.lent.depth.filter(|own| own.circle == circle) {
+            Some(own) => Ok((asm.builder.build_int_sub(own.left, asm.index(1), "")?, own.end)),
+            None => {
+                let offset = self.frame.body.workspace;
+                let end = self.address(Place { base: Base::Workspace, offset })?;
+                Ok((asm.index(circle.depth), end))
+            }
         }
     }
 

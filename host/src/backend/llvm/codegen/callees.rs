@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     backend::llvm::attributes::decorate,
-    plan::{Call, Callee, Code, EntryArgument, Routine},
+    plan::{Call, Callee, Circle, Code, EntryArgument, Routine},
     runtime::profile::MARK,
 };
 
@@ -23,6 +23,8 @@ use crate::{
 pub(super) struct Callees<'cx> {
     kernels: Vec<Option<FunctionValue<'cx>>>,
     routines: Vec<FunctionValue<'cx>>,
+    /// The circle that each routine is of.
+    circles: Vec<Option<Circle>>,
     pub(super) constants: Vec<GlobalValue<'cx>>,
     /// What takes note of the time, where it is wanted.
     mark: Option<FunctionValue<'cx>>,
@@ -45,6 +47,7 @@ impl<'cx> Callees<'cx> {
         Ok(Self {
             kernels: kernels(asm, code)?,
             routines: routines(asm, &code.routines),
+            circles: code.routines.iter().map(|routine| routine.circle).collect(),
             constants: constants.collect(),
             mark,
         })
@@ -56,6 +59,14 @@ impl<'cx> Callees<'cx> {
             Callee::Routine(number) => self.routines.get(number).copied(),
         };
         found.map_or_else(|| Problem::malformed("a call of nothing"), Ok)
+    }
+
+    /// The circle of what is called.
+    pub(super) fn circle(&self, callee: Callee) -> Option<Circle> {
+        match callee {
+            Callee::Kernel(_) => None,
+            Callee::Routine(number) => self.circles.get(number).copied().flatten(),
+        }
     }
 
     /// Takes note of the time behind so many calls of kernels.
@@ -98,7 +109,8 @@ fn type_of<'cx>(asm: &Assembler<'cx, '_>, call: &Call) -> Result<FunctionType<'c
     Ok(asm.cx.i32_type().fn_type(&params, false))
 }
 
-/// The functions that are called: addresses, numbers, the workspace, the threads, whether the call is cancelled.
+/// The functions that are called: addresses, numbers, the workspace, the threads, whether the call is cancelled; of a circle how many
+/// calls may be in work, and where the memory for all of them ends.
 fn routines<'cx>(asm: &Assembler<'cx, '_>, routines: &[Routine]) -> Vec<FunctionValue<'cx>> {
     let pointer = BasicMetadataTypeEnum::from(asm.cx.ptr_type(AddressSpace::default()));
     let int = BasicMetadataTypeEnum::from(asm.cx.i64_type());
@@ -106,6 +118,9 @@ fn routines<'cx>(asm: &Assembler<'cx, '_>, routines: &[Routine]) -> Vec<Function
         let mut params = vec![pointer; routine.inputs + routine.outputs];
         params.extend(std::iter::repeat_n(int, routine.numbers));
         params.extend([pointer; 3]);
+        if routine.circle.is_some() {
+            params.extend([int, pointer]);
+        }
         let ty = asm.cx.i32_type().fn_type(&params, false);
         let name = format!("routine{number}.{}", routine.name);
         asm.module.add_function(&name, ty, Some(Linkage::Internal))

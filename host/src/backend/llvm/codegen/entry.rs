@@ -26,7 +26,7 @@ use inkwell::{
 };
 
 use super::{
-    actions::{Actions, Lent},
+    actions::{Actions, Depth, Lent},
     assembler::Assembler,
     callees::Callees,
     error::{BackendError, Problem, Result},
@@ -135,13 +135,41 @@ fn build_routine<'cx>(
     let behind = first_number + numbers;
     let (inputs, outputs) = (pointers(0..inputs)?, pointers(inputs..first_number)?);
     let [workspace, parallel, cancelled] = [0, 1, 2].map(|at| frame.param((behind + at) as u32));
-    let lent = Lent { workspace: workspace?, parallel: parallel?, cancelled: cancelled? };
+    let depth = match routine.circle {
+        None => None,
+        Some(circle) => {
+            let left = frame.number_param((behind + 3) as u32)?;
+            Some(Depth { circle, left, end: frame.param((behind + 4) as u32)? })
+        }
+    };
+    let (workspace, parallel, cancelled) = (workspace?, parallel?, cancelled?);
+    let lent = Lent { workspace, parallel, cancelled, depth };
     frame.compute(&|frame, step| match *step {
         SizeStep::Given(at) => frame.number_param((first_number + at) as u32),
         _ => Problem::malformed("a routine is given no extents"),
     })?;
+    if let Some(depth) = depth {
+        check_depth(&frame, &depth, workspace)?;
+    }
     Actions::new(&frame, callees, inputs, outputs, lent).emit(calls)?;
     frame.succeed()
+}
+
+/// Fails where as many calls of a circle are in work as may be, or this one needs more memory than is left.
+fn check_depth<'cx>(
+    frame: &Frame<'cx, '_>,
+    depth: &Depth<'cx>,
+    workspace: PointerValue<'cx>,
+) -> Result<()> {
+    let (asm, b) = (frame.asm, &frame.asm.builder);
+    let int = asm.cx.i64_type();
+    frame.check_memory(frame.body.workspace)?;
+    let none = b.build_int_compare(IntPredicate::SLT, depth.left, asm.index(1), "")?;
+    let [begin, end] = [workspace, depth.end].map(|it| b.build_ptr_to_int(it, int, ""));
+    let room = b.build_int_sub(end?, begin?, "")?;
+    let needed = frame.size(frame.body.workspace)?;
+    let short = b.build_int_compare(IntPredicate::SGT, needed, room, "")?;
+    frame.fail_if(b.build_or(none, short, "")?, frame.code(Failure::Depth as i32))
 }
 
 /// The function that runs the model.
@@ -167,7 +195,7 @@ fn build_main<'cx>(
     }
     let data = |given: &[Given<'cx>]| given.iter().map(|given| given.data).collect();
     callees.mark(asm, 0)?;
-    let lent = Lent { workspace, parallel, cancelled };
+    let lent = Lent { workspace, parallel, cancelled, depth: None };
     let actions = Actions::new(&interface.frame, callees, data(&inputs), data(&outputs), lent);
     actions.emit(calls)?;
     interface.tell(&outputs)?;
