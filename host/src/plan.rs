@@ -579,7 +579,7 @@ fn left_operator(cx: &Cx, name: &str) -> PlanProblem {
         Some(_) if crate::ops::has_program(cx, name) => return left("legal"),
         None => "no such operator is known, so no pass can make a tensor program of it",
         Some(_) if name.starts_with("vm.") => {
-            "it is for an executor that finds out shapes at run time; ahead of time they are known"
+            "it is for executors of another kind, of which docs/vm.md tells"
         }
         Some(_) => "it cannot be made a tensor program; a pass must replace it first",
     };

@@ -23,7 +23,7 @@
 //! by then, which `relax.LowerAllocTensor` sees to, and blocks are plain; a tensor without a storage and a dataflow
 //! block are errors.
 //!
-//! Code that is compiled ahead of time reads the operators that this pass removes: it is for the pipeline `vm`.
+//! Code that is compiled ahead of time reads the operators that this pass removes: it is for executors of one's own (`docs/vm.md`).
 
 use tenon_plugin_api::prelude::*;
 
