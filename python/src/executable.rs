@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,10 +15,15 @@ use tenon_host::runtime::functions::Library;
 use tenon_host::runtime::model::{Model, ModelError, RunContext};
 use tenon_host::runtime::parallel::ThreadPool;
 use tenon_host::runtime::profile;
+use tenon_host::runtime::signature::{TensorSpec, data_type};
 
 use crate::arrays::Array;
 use crate::errors::failure;
 use crate::given::Given;
+use crate::state::{Flag, State};
+
+/// A flag that nobody sets.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// A run that is shorter than this keeps the interpreter: another thread that waits for it could hold it for longer.
 const SHORT: Duration = Duration::from_micros(5);
@@ -70,7 +75,11 @@ impl Executable {
     }
 
     fn given(&self, inputs: &[Bound<'_, PyAny>]) -> PyResult<Vec<Given>> {
-        let specs = self.model.inputs();
+        self.given_for(inputs, self.model.inputs())
+    }
+
+    /// What is given for some of the inputs.
+    fn given_for(&self, inputs: &[Bound<'_, PyAny>], specs: &[TensorSpec]) -> PyResult<Vec<Given>> {
         if inputs.len() != specs.len() {
             let (expected, found) = (specs.len(), inputs.len());
             let error = ModelError::Count { expected, found, inputs: specs.to_vec() };
@@ -83,15 +92,30 @@ impl Executable {
         Ok(given)
     }
 
-    /// Runs it once, in memory that is idle.
-    fn once(&self, inputs: &[TensorRef<'_>]) -> Result<Vec<TensorBuffer>, ModelError> {
+    /// Runs it once.
+    fn once(
+        &self,
+        inputs: &[TensorRef<'_>],
+        flag: &AtomicBool,
+    ) -> Result<Vec<TensorBuffer>, ModelError> {
+        self.in_idle_memory(|context| {
+            context.run_until(inputs, self.pool.as_deref(), flag)?;
+            Ok(())
+        })
+    }
+
+    /// Runs it in memory that is idle; the outputs come back.
+    fn in_idle_memory(
+        &self,
+        run: impl FnOnce(&mut RunContext<Arc<Model>>) -> Result<(), ModelError>,
+    ) -> Result<Vec<TensorBuffer>, ModelError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut context = match idle {
             Some(context) => context,
             None => RunContext::new(self.model.clone())?,
         };
         let start = Instant::now();
-        context.run(inputs, self.pool.as_deref())?;
+        run(&mut context)?;
         let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.last.store(nanoseconds, Ordering::Relaxed);
         let outputs = context.take_outputs()?;
@@ -112,10 +136,19 @@ fn pool_of(threads: usize) -> PyResult<Option<Arc<ThreadPool>>> {
 
 #[pymethods]
 impl Executable {
-    /// Opens a library that Tenon has made.
+    /// Opens a library that Tenon has made; of one for several processors the code for the one that is named, or the best.
     #[staticmethod]
-    pub(crate) fn open(py: Python<'_>, path: PathBuf, threads: usize) -> PyResult<Executable> {
-        let library = py.detach(|| Library::open(&path));
+    #[pyo3(signature = (path, threads, processor = None))]
+    pub(crate) fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        threads: usize,
+        processor: Option<&str>,
+    ) -> PyResult<Executable> {
+        let library = py.detach(|| match processor {
+            Some(processor) => Library::open_for(&path, processor),
+            None => Library::open(&path),
+        });
         let library = library.map_err(|error| failure("RunError", &error))?;
         Executable::new(None, Some(path), library, pool_of(threads)?, None)
     }
@@ -133,18 +166,91 @@ impl Executable {
         (names.collect(), self.library.info().has_default)
     }
 
-    /// Runs it on arrays in the order of its inputs.
-    fn run(&self, py: Python<'_>, inputs: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Array>> {
+    /// Runs it on arrays in the order of its inputs, until the flag is set.
+    #[pyo3(signature = (inputs, flag = None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        inputs: Vec<Bound<'_, PyAny>>,
+        flag: Option<&Flag>,
+    ) -> PyResult<Vec<Array>> {
         let given = self.given(&inputs)?;
         let tensors: Vec<TensorRef<'_>> = given.iter().map(Given::tensor).collect();
         let is_short = u128::from(self.last.load(Ordering::Relaxed)) < SHORT.as_nanos();
+        let flag = flag.map_or(&NEVER, |flag| &flag.0);
         let outputs = match is_short {
-            true => self.once(&tensors),
-            false => py.detach(|| self.once(&tensors)),
+            true => self.once(&tensors, flag),
+            false => py.detach(|| self.once(&tensors, flag)),
         };
         let outputs = outputs.map_err(|error| failure("RunError", &error))?;
         let outputs = outputs.into_iter().zip(self.model.outputs());
         Ok(outputs.map(|(buffer, spec)| Array::new(buffer, spec)).collect())
+    }
+
+    /// Copies of arrays for the inputs that are updated in place, in their order; those that become longer have room for so many.
+    fn state(&self, inputs: Vec<Bound<'_, PyAny>>, room: Option<i64>) -> PyResult<State> {
+        let signature = self.model.signature();
+        let pairs = &signature.in_place;
+        let specs: Vec<TensorSpec> =
+            pairs.iter().map(|pair| signature.inputs[pair[0]].clone()).collect();
+        if specs.is_empty() {
+            return Err(failure("RunError", &"the model updates no input in place"));
+        }
+        let given = self.given_for(&inputs, &specs)?;
+        let mut buffers = Vec::with_capacity(specs.len());
+        for ((given, pair), spec) in given.iter().zip(pairs).zip(&specs) {
+            let tensor = given.tensor();
+            let (bytes, shape, dtype) = (tensor.bytes(), tensor.shape(), tensor.dtype());
+            if Some(dtype) != data_type(spec.dtype) || !spec.takes(shape) {
+                let found = format!("an array of the shape {shape:?}");
+                let error = ModelError::Mismatch { expected: spec.clone(), found };
+                return Err(failure("RunError", &error));
+            }
+            let buffer = match signature.grows.iter().find(|it| it[..2] == pair[..]) {
+                None => TensorBuffer::from_bytes(bytes, shape, dtype),
+                Some(&[.., axis]) => {
+                    let Some(room) = room else {
+                        let why = format!(
+                            "input {spec} becomes longer: say for how much there is to be room, room=1024"
+                        );
+                        return Err(failure("RunError", &why));
+                    };
+                    TensorBuffer::from_bytes_with_room(bytes, shape, axis, room, dtype)
+                }
+            };
+            buffers.push(buffer.map_err(|error| failure("RunError", &error))?);
+        }
+        Ok(State::new(buffers, specs))
+    }
+
+    /// Runs it on a state, which it updates, and on arrays for the other inputs; the other outputs come back.
+    #[pyo3(signature = (inputs, state, flag = None))]
+    fn run_in_place(
+        &self,
+        py: Python<'_>,
+        inputs: Vec<Bound<'_, PyAny>>,
+        state: &State,
+        flag: Option<&Flag>,
+    ) -> PyResult<Vec<Array>> {
+        let pairs = &self.model.signature().in_place;
+        let all = self.model.inputs().iter().enumerate();
+        let others = all.filter(|(at, _)| pairs.iter().all(|pair| pair[0] != *at));
+        let specs: Vec<TensorSpec> = others.map(|(_, spec)| spec.clone()).collect();
+        let given = self.given_for(&inputs, &specs)?;
+        let tensors: Vec<TensorRef<'_>> = given.iter().map(Given::tensor).collect();
+        let (flag, pool) = (flag.map_or(&NEVER, |flag| &flag.0), self.pool.as_deref());
+        let outputs = py.detach(|| {
+            state.with(|buffers| {
+                self.in_idle_memory(|context| {
+                    context.run_in_place_until(&tensors, buffers, pool, flag)?;
+                    Ok(())
+                })
+            })
+        })?;
+        let outputs = outputs.map_err(|error| failure("RunError", &error))?;
+        let outputs = outputs.into_iter().zip(self.model.outputs()).enumerate();
+        let given_back = outputs.filter(|(at, _)| pairs.iter().all(|pair| pair[1] != *at));
+        Ok(given_back.map(|(_, (buffer, spec))| Array::new(buffer, spec)).collect())
     }
 
     /// Seconds of each of `repeat` measurements of `number` runs, an average each; outputs stay where they are.

@@ -14,6 +14,7 @@ mod instruments;
 mod module;
 mod passes;
 mod session;
+mod state;
 mod terms;
 mod worker;
 
@@ -36,6 +37,8 @@ mod _core {
     use super::passes::Pass;
     #[pymodule_export]
     use super::session::Session;
+    #[pymodule_export]
+    use super::state::{Flag, State};
     #[pymodule_export]
     use super::worker::serve;
     use super::*;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tenon_host::executable::{CompileOptions, LinkForm};
 use tenon_host::ir::Module as IrModule;
 use tenon_host::passes::Instrument;
+use tenon_host::plan::DimRange;
 use tenon_host::session::{
     Dims, FileJob, Installation, Model, Observer, Options, Pipeline, SessionError, Validation,
     Watch,
@@ -180,7 +181,7 @@ impl Session {
         let job = FileJob { model: &path, dims: &dims, targets, output: &output, form, prefix };
         let run = |watch: &mut Watch<'_>| self.session.compile_file(&job, &options, watch);
         watched(py, Vec::new(), &[], run)?;
-        Executable::open(py, output, threads)
+        Executable::open(py, output, threads, None)
     }
 
     /// Measures which schedules of a module's programs are fastest, keeps what it finds in the file `db`, and says what came of
@@ -359,6 +360,11 @@ fn read_options(given: &Bound<'_, PyDict>) -> PyResult<(Options, Vec<Arc<Raised>
             "function" => {
                 let function = value.extract()?;
                 options.code = CompileOptions { function, ..options.code };
+            }
+            "ranges" => {
+                let ranges = value.extract::<BTreeMap<String, (i64, Option<i64>)>>()?;
+                let range = |(name, (least, most))| (name, DimRange { least, most });
+                options.code.ranges = ranges.into_iter().map(range).collect();
             }
             other => return Err(PyRuntimeError::new_err(format!("no option `{other}`"))),
         }

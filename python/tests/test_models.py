@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import json
 import pickle
 import signal
 import sys
@@ -18,6 +19,7 @@ from onnx import TensorProto, helper
 
 import tenon
 
+MODELS = Path(__file__).parents[2] / "tests/models"
 DOUBLE = "fn @main(%x: f32[n, 3]) -> f32[n, 3] {\n  %y = add(%x, %x)\n  ret %y\n}\n"
 
 
@@ -414,6 +416,96 @@ class Options(unittest.TestCase):
                 tenon.compile(DOUBLE, profile=True, **cached)
             with self.assertRaisesRegex(tenon.Error, "none.onnx"):
                 tenon.compile(folder / "none.onnx", **cached)
+
+    def test_ranges_of_open_dimensions_are_kept(self):
+        ranged = tenon.compile(DOUBLE, dims={"n": (1, 4)})
+        self.assertEqual(ranged(np.ones((4, 3), np.float32)).shape, (4, 3))
+        with self.assertRaisesRegex(tenon.RunError, "`n` is 5 .*compiled for 1 to 4"):
+            ranged(np.ones((5, 3), np.float32))
+        with tempfile.TemporaryDirectory() as folder:
+            onnx.save(perceptron(), Path(folder) / "model.onnx")
+            open_end = tenon.compile(Path(folder) / "model.onnx", dims={"batch": (2, None)})
+        with self.assertRaisesRegex(tenon.RunError, "`batch` is 1 .*compiled for 2 or more"):
+            open_end(np.ones((1, 8), np.float32))
+        for wrong in [(4, 1), (-1, 2), (1, 2, 3)]:
+            with self.assertRaisesRegex(ValueError, "a range is"):
+                tenon.compile(DOUBLE, dims={"n": wrong})
+        with self.assertRaisesRegex(tenon.CompileError, "`rows`"):
+            tenon.compile(DOUBLE, dims={"rows": (1, 4)})
+
+    def test_a_library_for_several_processors(self):
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        both = tenon.compile(DOUBLE, target="x86-64-v2/native")
+        np.testing.assert_array_equal(both(x), x + x)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "both.so"
+            both.export_library(path)
+            best, other = tenon.load(path), tenon.load(path, processor="x86-64-v2")
+            with self.assertRaisesRegex(tenon.RunError, "no code for a processor `z80`"):
+                tenon.load(path, processor="z80")
+        self.assertNotEqual(best.target, other.target)
+        for each in (best, other):
+            np.testing.assert_array_equal(each(x), x + x)
+
+    def test_a_flag_stops_calls(self):
+        text = "fn @main(%x: f32[n]) -> f32[n] {\n  %y = exp(%x)\n  ret %y\n}\n"
+        model, flag, x = tenon.compile(text), tenon.Flag(), np.zeros(3, np.float32)
+        self.assertEqual(model.run_until(flag, x).tolist(), [1, 1, 1])
+        flag.set()
+        self.assertTrue(flag.is_set)
+        with self.assertRaisesRegex(tenon.RunError, "cancelled"):
+            model.run_until(flag, x)
+        flag.clear()
+        self.assertEqual(model.run_until(flag, x=x).tolist(), [1, 1, 1])
+
+    def test_a_state_is_updated_in_place(self):
+        model = tenon.compile(MODELS / "decoder.onnx", threads=1)
+        golden = json.loads((MODELS / "goldens" / "decoder.json").read_text())
+        shapes = {spec.name: spec.shape for spec in model.inputs}
+        caches = [np.zeros(shapes[name], np.float32) for name, _ in model.in_place]
+        state = model.state(*caches)
+        self.assertEqual(len(state), len(caches))
+        tokens, at, given = [], 0, golden["prompt"]
+        while len(tokens) < 20:
+            places = np.arange(at, at + len(given))
+            logits = model.run_in_place(state, np.array([given]), places=places)
+            at, given = at + len(given), [int(logits.reshape(-1, logits.shape[-1])[-1].argmax())]
+            tokens += given
+        self.assertEqual(tokens, golden["tokens"][:20])
+        self.assertTrue(all(array.any() for array in state.arrays()))
+        self.assertFalse(any(cache.any() for cache in caches))
+        flag = tenon.Flag()
+        flag.set()
+        with self.assertRaisesRegex(tenon.RunError, "cancelled"):
+            model.run_in_place(state, np.array([given]), places, cancelled=flag)
+        with self.assertRaisesRegex(tenon.RunError, "is expected, but an array of the shape"):
+            model.state(*(cache[..., :1] for cache in caches))
+
+    def test_a_state_becomes_longer(self):
+        model = tenon.compile(MODELS / "growing_decoder.onnx", threads=1)
+        golden = json.loads((MODELS / "goldens" / "growing_decoder.json").read_text())
+        empty = [
+            np.zeros([each if isinstance(each, int) else 0 for each in spec.shape], np.float32)
+            for spec in model._updated
+        ]
+        with self.assertRaisesRegex(tenon.RunError, "say for how much there is to be room"):
+            model.state(*empty)
+        state = model.state(*empty, room=len(golden["prompt"]) + 7)
+        tokens, at, given = [], 0, golden["prompt"]
+        while len(tokens) < 8:
+            places = np.arange(at, at + len(given))
+            logits = model.run_in_place(state, np.array([given]), places[None])
+            at += len(given)
+            given = [int(logits.reshape(-1, logits.shape[-1])[-1].argmax())]
+            tokens += given
+        self.assertEqual(tokens, golden["tokens"][:8])
+        lengths = {array.shape for array in state.arrays()}
+        self.assertEqual(lengths, {(1, 2, at, 16)})
+        with self.assertRaises(tenon.RunError):
+            model.run_in_place(state, np.array([given]), np.array([[at]]))
+        self.assertEqual({array.shape for array in state.arrays()}, lengths)
+        with self.assertRaisesRegex(tenon.RunError, "updates no input in place"):
+            tenon.compile(DOUBLE).state()
 
     def test_kernels_are_timed(self):
         compiled = tenon.compile(self.TEXT, profile=True, threads=1)

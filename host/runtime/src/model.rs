@@ -319,6 +319,20 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         state: &mut [TensorBuffer],
         pool: Option<&ThreadPool>,
     ) -> Result<&[TensorBuffer], ModelError> {
+        self.run_in_place_until(inputs, state, pool, &NEVER)
+    }
+
+    /// The same until somebody sets a flag, as [`RunContext::run_until`] does. What is updated may then be so in part.
+    ///
+    /// # Errors
+    /// [`ModelError::Cancelled`] when it was set.
+    pub fn run_in_place_until(
+        &mut self,
+        inputs: &[TensorRef<'_>],
+        state: &mut [TensorBuffer],
+        pool: Option<&ThreadPool>,
+        cancelled: &AtomicBool,
+    ) -> Result<&[TensorBuffer], ModelError> {
         let pairs = self.model.signature.in_place.clone();
         if state.len() != pairs.len() {
             let updated = pairs.iter().map(|pair| self.model.inputs()[pair[0]].clone());
@@ -331,7 +345,7 @@ impl<M: Deref<Target = Model>> RunContext<M> {
             pairs.iter().map(|&[_, output]| self.outputs[output].shape().to_vec()).collect();
         let mut result = self.check_rooms();
         if result.is_ok() {
-            result = self.run_from(inputs, (&pairs, &before), pool, &NEVER);
+            result = self.run_from(inputs, (&pairs, &before), pool, cancelled);
         }
         for ((&[_, output], buffer), before) in pairs.iter().zip(state).zip(&before) {
             std::mem::swap(&mut self.outputs[output], buffer);

@@ -9,7 +9,7 @@ array([2., 4., 6.], dtype=float32)
 from . import cluster, instrument, torch, transform
 from ._compile import compile, load
 from ._context import PassContext
-from ._core import Array, __version__
+from ._core import Array, Flag, __version__
 from ._errors import (
     CompileError,
     Error,
@@ -19,7 +19,7 @@ from ._errors import (
     RunError,
     TenonWarning,
 )
-from ._executable import Benchmark, Executable, KernelTime, Profile, TensorSpec
+from ._executable import Benchmark, Executable, KernelTime, Profile, State, TensorSpec
 from ._extend import Operator, ProgramOf, Rule, Site, op, rule
 from ._ir import ExprMutator, ExprVisitor, FunctionBuilder, Node, nodes
 from ._module import Function, Module, from_onnx, parse, read
@@ -43,6 +43,7 @@ __all__ = [
     "Executable",
     "ExprMutator",
     "ExprVisitor",
+    "Flag",
     "Function",
     "FunctionBuilder",
     "Handle",
@@ -64,6 +65,7 @@ __all__ = [
     "Sequential",
     "Session",
     "Site",
+    "State",
     "TenonWarning",
     "TensorSpec",
     "Tuned",

@@ -20,7 +20,7 @@ def compile(
     *,
     inputs: Any = None,
     target: str = "native",
-    dims: Mapping[str, int] | None = None,
+    dims: Mapping[str, int | tuple[int, int | None]] | None = None,
     pipeline: str | Pass | None = "auto",
     function: str | None = None,
     opt_level: int = 3,
@@ -39,9 +39,11 @@ def compile(
         model: The path of an ONNX file or of a module's text; an ``onnx.ModelProto``; a :class:`Module`; the text of a
             module; a ``torch.nn.Module`` with ``inputs``; or a ``torch.export.ExportedProgram``.
         inputs: Example inputs of a torch module, which it is exported with.
-        target: What it is for: ``native`` is this machine, ``tenon targets list`` shows others.
-        dims: Open dimensions of an ONNX model that are to be numbers, by their names. The others stay open: each call says
-            by the shapes of its inputs what they are.
+        target: What it is for: ``native`` is this machine, ``tenon targets list`` shows others. With a ``/`` between, several
+            processors, of which the best runs that this machine can run.
+        dims: What is known of open dimensions, by their names: the number that one of an ONNX model is, or the range of one that
+            stays open, both ends included: ``{"n": (1, 512)}``, or ``(1, None)`` without an end. Each call says by the shapes of its
+            inputs what they are; one outside of its range is an error.
         pipeline: ``auto``, the name or the text of a pipeline, a pass, or None for a module that is lowered already.
         function: The function that is compiled; by default ``main``, or the only public one.
         opt_level: Passes of a higher level do not run. A :class:`PassContext` that is entered says it instead, with its lists,
@@ -63,7 +65,8 @@ def compile(
         CompileError: No code can be made.
     """
     is_file = cache is not None and inputs is None and _is_path(model)
-    module = None if is_file else _module(model, inputs, dims, session)
+    numbers, ranges = _numbers_and_ranges(dims)
+    module = None if is_file else _module(model, inputs, numbers, session)
     home = module._session if module is not None else session or Session.default()
     chosen = pipeline._in_session(home) if isinstance(pipeline, Pass) else pipeline
     context = _entered() or PassContext(opt_level=opt_level)
@@ -75,6 +78,8 @@ def compile(
         options["tune_db"] = Path(os.fspath(tune_db))
     if function is not None:
         options["function"] = function
+    if ranges:
+        options["ranges"] = ranges
     instruments = context._told(home)
     if module is not None and cache is None:
         return Executable(home._core.compile(module._core, target, options, instruments, threads))
@@ -85,22 +90,42 @@ def compile(
     if module is not None:
         module.save(path)
     else:
-        path, bound = Path(os.fspath(model)), dict(dims or {})
+        path, bound = Path(os.fspath(model)), numbers
     options["cache"] = None if cache is None else Path(os.fspath(cache))
     library = folder.path / "model.so"
     made = home._core.compile_file(path, bound, target, options, library, threads)
     return Executable(made, folder=folder)
 
 
-def load(path: StrPath, *, threads: int = 0) -> Executable:
+def load(path: StrPath, *, threads: int = 0, processor: str | None = None) -> Executable:
     """Opens a library that ``tenon compile`` or :meth:`Executable.export_library` has written.
 
     Its code runs in this process: open those that you trust. Other files are refused before anything of them runs.
 
+    Args:
+        threads: How many threads a run uses; 0 for as many as the process may use at once.
+        processor: Of a library for several processors the one whose code runs, ``x86-64-v2``; by default the best that this machine
+            can run.
+
     Raises:
-        RunError: It is no library of Tenon's.
+        RunError: It is no library of Tenon's, or has no code that this machine can run.
     """
-    return Executable(_core.Executable.open(Path(os.fspath(path)), threads))
+    return Executable(_core.Executable.open(Path(os.fspath(path)), threads, processor))
+
+
+def _numbers_and_ranges(
+    dims: Mapping[str, int | tuple[int, int | None]] | None,
+) -> tuple[dict[str, int], dict[str, tuple[int, int | None]]]:
+    numbers: dict[str, int] = {}
+    ranges: dict[str, tuple[int, int | None]] = {}
+    for name, value in (dims or {}).items():
+        if not isinstance(value, tuple):
+            numbers[name] = value
+            continue
+        if len(value) != 2 or value[0] < 0 or (value[1] is not None and value[1] < value[0]):
+            raise ValueError(f"dims[{name!r}] is {value}: a range is (least, most) or (least, None), both ends included")
+        ranges[name] = value
+    return numbers, ranges
 
 
 def _entered() -> PassContext | None:

@@ -8,11 +8,13 @@ __all__ = [
     "Array",
     "Edit",
     "Executable",
+    "Flag",
     "Function",
     "Module",
     "NativeInstrument",
     "Pass",
     "Session",
+    "State",
     "__version__",
     "serve",
 ]
@@ -48,8 +50,10 @@ class Array:
 @final
 class Executable:
     @staticmethod
-    def open(path: str | os.PathLike[str], threads: int) -> Executable: ...
-    def run(self, inputs: Sequence[Any]) -> list[Array]: ...
+    def open(path: str | os.PathLike[str], threads: int, processor: str | None = None) -> Executable: ...
+    def run(self, inputs: Sequence[Any], flag: Flag | None = None) -> list[Array]: ...
+    def state(self, inputs: Sequence[Any], room: int | None) -> State: ...
+    def run_in_place(self, inputs: Sequence[Any], state: State, flag: Flag | None = None) -> list[Array]: ...
     def time(self, inputs: Sequence[Any], number: int, repeat: int) -> list[float]: ...
     def profile(self, inputs: Sequence[Any], number: int) -> str: ...
     def function(self, name: str) -> Executable: ...
@@ -64,6 +68,25 @@ class Executable:
     def threads(self) -> int: ...
     @property
     def copied_inputs(self) -> int: ...
+
+@final
+class State:
+    def arrays(self) -> list[Array]: ...
+    def __len__(self) -> int: ...
+
+@final
+class Flag:
+    """A flag that stops the calls that are given it. Any thread may set it."""
+
+    def __new__(cls) -> Flag: ...
+    def set(self) -> None:
+        """Stops the calls, and those that are begun with it later."""
+
+    def clear(self) -> None:
+        """Lets later calls run again."""
+
+    @property
+    def is_set(self) -> bool: ...
 
 @final
 class Edit:

@@ -110,6 +110,28 @@ class Folder:
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
+class State:
+    """What a model updates in place from call to call, as the caches of a decoder: :meth:`Executable.state` makes it.
+
+    One call at a time may have it. It is longer after a call that has put something behind what there was; after a call that failed
+    it has the shapes that it had.
+    """
+
+    def __init__(self, core: _core.State, kind: Any) -> None:
+        self._core = core
+        self._kind = kind
+
+    def arrays(self) -> list[Any]:
+        """Copies of the arrays as they are now, in the order of the inputs."""
+        return list(self._kind(self._core.arrays()))
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+
 class Executable:
     """A compiled model.
 
@@ -141,7 +163,13 @@ class Executable:
         self.functions: list[str]
         self.functions, has_default = core.functions()
         self._is_named = has_default or self.name != self.functions[0]
-        self._places = {spec.name: place for place, spec in enumerate(self.inputs)}
+        #: The inputs that :meth:`run_in_place` updates, each with the output that it is given back as.
+        self.in_place: list[tuple[str, str]] = [
+            (self.inputs[given].name, self.outputs[back].name) for given, back in info.get("in_place", [])
+        ]
+        updated = {given for given, _ in info.get("in_place", [])}
+        self._others = [spec for at, spec in enumerate(self.inputs) if at not in updated]
+        self._updated = [self.inputs[given] for given, _ in info.get("in_place", [])]
 
     def __getitem__(self, name: str) -> Executable:
         """The function of a name."""
@@ -158,11 +186,53 @@ class Executable:
             raise TypeError(f"the model has no `main`: say which function is meant, one of {have}")
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._run(args, named, None)
+
+    def run_until(self, cancelled: _core.Flag, *args: Any, **named: Any) -> Any:
+        """Runs it like a call, until another thread sets the flag, ``flag = tenon.Flag(); flag.set()``. It ends before its next
+        kernel, or in the next trip of a loop.
+
+        Raises:
+            RunError: The call was cancelled.
+        """
+        return self._run(args, named, cancelled)
+
+    def state(self, *args: Any, room: int | None = None, **named: Any) -> State:
+        """Memory for the inputs that are updated in place, from copies of these arrays, in order or by name.
+
+        Args:
+            room: How long those may become that become longer.
+
+        Raises:
+            RunError: The model updates no input in place, or an array does not fit.
+        """
+        self._check_named()
+        given = self._arranged(args, named, self._updated)
+        return State(self._core.state([_readable(each) for each in given], room), _kind(given))
+
+    def run_in_place(
+        self, state: State, *args: Any, cancelled: _core.Flag | None = None, **named: Any
+    ) -> Any:
+        """Runs it on a state, which it updates, and on arrays for the other inputs. The results are the other outputs.
+
+        Args:
+            state: What :meth:`state` of this model, or of another function with the same inputs, has made.
+            cancelled: What stops the call; what is updated may then be so in part.
+
+        Raises:
+            RunError: The call fails, or another one has the state.
+        """
+        self._check_named()
+        given = self._arranged(args, named, self._others)
+        readable = [_readable(each) for each in given]
+        results = self._core.run_in_place(readable, state._core, cancelled)
+        return _one_or_all((_kind(given) if given else state._kind)(results))
+
+    def _run(self, args: tuple[Any, ...], named: dict[str, Any], flag: _core.Flag | None) -> Any:
         self._check_named()
         given = self._arranged(args, named) if named else args
-        results = self._core.run([_readable(each) for each in given])
-        made = _kind(given)(results)
-        return made[0] if len(made) == 1 else tuple(made)
+        results = self._core.run([_readable(each) for each in given], flag)
+        return _one_or_all(_kind(given)(results))
 
     def benchmark(
         self, *args: Any, number: int | None = None, repeat: int = 10, **named: Any
@@ -218,24 +288,26 @@ class Executable:
         """How many inputs were copied so far, because their elements did not lie one behind the other."""
         return self._core.copied_inputs
 
-    def _arranged(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
-        """The arguments in the order of the inputs."""
+    def _arranged(
+        self, args: tuple[Any, ...], named: dict[str, Any], specs: list[TensorSpec] | None = None
+    ) -> list[Any]:
+        """The arguments in the order of the inputs, or of some of them."""
+        specs = self.inputs if specs is None else specs
+        places = {spec.name: place for place, spec in enumerate(specs)}
+        names = ", ".join(f"`{spec.name}`" for spec in specs) or "none"
         missing = object()
-        given = list(args) + [missing] * (len(self.inputs) - len(args))
+        given = list(args) + [missing] * (len(specs) - len(args))
         for name, value in named.items():
-            place = self._places.get(name)
+            place = places.get(name)
             if place is None:
-                raise TypeError(f"there is no input `{name}`; the model has {self._names()}")
+                raise TypeError(f"there is no input `{name}`; the model has {names}")
             if given[place] is not missing:
                 raise TypeError(f"input `{name}` is given twice")
             given[place] = value
-        for spec, value in zip(self.inputs, given):
+        for spec, value in zip(specs, given):
             if value is missing:
-                raise TypeError(f"input `{spec.name}` is missing; the model has {self._names()}")
+                raise TypeError(f"input `{spec.name}` is missing; the model has {names}")
         return given
-
-    def _names(self) -> str:
-        return ", ".join(f"`{spec.name}`" for spec in self.inputs) or "none"
 
     def __repr__(self) -> str:
         def texts(specs: list[TensorSpec]) -> str:
@@ -267,6 +339,10 @@ def _of_bytes(library: bytes, threads: int, name: str | None = None) -> Executab
         path.write_bytes(library)
         executable = Executable(_core.Executable.open(path, threads), library)
         return executable if name is None else executable[name]
+
+
+def _one_or_all(results: list[Any]) -> Any:
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def _spec(info: dict[str, Any]) -> TensorSpec:
