@@ -176,7 +176,7 @@ fn what_is_not_supported_within_functions_is_listed() {
         &[("", 17)],
         &[
             in_domain("inner", node("F", &["a"], &["c"], &[])),
-            node("SequenceConstruct", &["c"], &["b"], &[]),
+            node("StringSplit", &["c"], &["b"], &[]),
         ],
     );
     let unused = of_domain("outer", "Unused", &[("", 17)], &[node("Loop", &["a"], &["b"], &[])]);
@@ -194,7 +194,7 @@ fn what_is_not_supported_within_functions_is_listed() {
          RegexFullMatch (ai.onnx 11) — once: the one that makes `t`\n  \
          Magic (other 3) — once: the one that makes `s`\n  \
          Relu (ai.onnx 11): attribute `speed` — once: the one that makes `b`\n  \
-         SequenceConstruct (ai.onnx 17) — once: the one that makes `b`\n  \
+         StringSplit (ai.onnx 17) — once: the one that makes `b`\n  \
          StringConcat (ai.onnx 17) — once: the one that makes `z`"
     );
 }

@@ -11,6 +11,7 @@ mod models;
 mod operators;
 mod refusals;
 mod rules;
+mod sequences;
 mod sizes;
 #[allow(dead_code, reason = "tests of the reader write what these do not")]
 #[path = "../../host/src/onnx/writer.rs"]

@@ -4,12 +4,12 @@ use super::*;
 
 #[test]
 fn everything_that_is_not_supported_is_listed() {
-    let graph = Message::new().message(1, node("SequenceConstruct", &["x"], &["z"], &[]));
+    let graph = Message::new().message(1, node("StringSplit", &["x"], &["z"], &[]));
     let body_graph = Message::new().bytes(1, "body").int(20, 5).message(6, graph);
     let mut model = model(17)
         .input("x", FLOAT, &[N(2)])
         .input("s", 8, &[N(2)])
-        .node("Optional", &["x"], &["a"], &[])
+        .node("ImageDecoder", &["x"], &["a"], &[])
         .node("Relu", &["a"], &["b"], &[])
         .node("SequenceMap", &["x"], &["c"], &[body_graph]);
     for name in ["p", "q", "r", "t"] {
@@ -23,9 +23,9 @@ fn everything_that_is_not_supported_is_listed() {
         model.error(),
         "`m.onnx` uses what is not supported:\n  \
          the element type string (code 8) of the input `s`\n  \
-         Optional (ai.onnx 17) — once: the one that makes `a`\n  \
+         ImageDecoder (ai.onnx 17) — once: the one that makes `a`\n  \
          SequenceMap (ai.onnx 17) — once: the one that makes `c`\n  \
-         SequenceConstruct (ai.onnx 17) — once: the one that makes `z`\n  \
+         StringSplit (ai.onnx 17) — once: the one that makes `z`\n  \
          RegexFullMatch (ai.onnx 17) — 4 times: the one that makes `p`, the one that makes `q`, \
          the one that makes `r`, …\n  \
          Relu (ai.onnx 17): attribute `speed` — once: the one that makes `d`\n  \
@@ -43,7 +43,7 @@ fn nodes_behind_others_are_listed_too() {
         .bytes(1, "f")
         .bytes(4, "a")
         .bytes(5, "b")
-        .message(7, node("SequenceConstruct", &["a"], &["b"], &[]))
+        .message(7, node("StringSplit", &["a"], &["b"], &[]))
         .message(9, Message::new().bytes(1, "").int(2, 17))
         .bytes(10, "own");
     let model = model(17)
@@ -65,7 +65,7 @@ fn nodes_behind_others_are_listed_too() {
         model.error(),
         "`m.onnx` uses what is not supported:\n  \
          SequenceMap (ai.onnx 17) — once: the one that makes `b`\n  \
-         SequenceConstruct (ai.onnx 17) — once: the one that makes `b`\n  \
+         StringSplit (ai.onnx 17) — once: the one that makes `b`\n  \
          Relu (ai.onnx 17): attribute `speed` — once: the one that makes `c`\n  \
          RegexFullMatch (ai.onnx 17) — once: the one that makes `s`\n  \
          Tanh (ai.onnx 17): attribute `depth` — once: the one that makes `h`"

@@ -98,6 +98,10 @@ impl Case {
                 }];
                 list.to_vec()
             }
+            Ok(_) if self.outputs.is_empty() => {
+                let reason = "a sequence or an optional value".to_owned();
+                return Ok(Outcome::Unsupported(Lack::new(Stage::Unjudged, reason)));
+            }
             Ok(module) => {
                 return Ok(match self.judge_module(&module)? {
                     None => Outcome::Passed,

@@ -20,15 +20,18 @@ pub(crate) enum Stage {
     FixedInputs,
     /// Both.
     EvaluatorWithFixedInputs,
+    /// It is imported, and there is no data to judge it by.
+    Unjudged,
     /// Nothing could be judged.
     Unsupported,
 }
 
 impl Stage {
-    const ALL: [Stage; 4] = [
+    const ALL: [Stage; 5] = [
         Stage::EvaluatorOnly,
         Stage::FixedInputs,
         Stage::EvaluatorWithFixedInputs,
+        Stage::Unjudged,
         Stage::Unsupported,
     ];
 
@@ -39,6 +42,7 @@ impl Stage {
             Stage::EvaluatorWithFixedInputs => {
                 "right in the evaluator with inputs made constants, not compiled"
             }
+            Stage::Unjudged => "imported, without data to judge it by",
             Stage::Unsupported => "not imported",
         }
     }

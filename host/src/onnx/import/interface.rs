@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::eval::Tensor;
 use crate::io::quoted;
-use crate::ir::{Constant, Context, Cx, Dim, Type};
+use crate::ir::{Constant, Context, Cx, Dim, Type, TypeView};
 use crate::onnx::proto::{Dimension, GraphProto, TypeProto, ValueInfoProto};
 
 use super::builder::Value;
@@ -165,6 +165,9 @@ impl<'m> Importer<'m> {
         let (elem_type, shape) = match &output.ty {
             TypeProto::Tensor { elem_type, shape } => (*elem_type, shape),
             TypeProto::Unknown => return Ok(()),
+            // What there is of an optional value is the value, and of a sequence a tuple.
+            TypeProto::Unsupported("optional") => return Ok(()),
+            TypeProto::Unsupported("sequence") if is_tuple(terms.ty(found)) => return Ok(()),
             TypeProto::Unsupported(kind) => return wrong(format!("of kind {kind}")),
         };
         let Ok(dtype) = dtype_of_code(elem_type) else {
@@ -186,6 +189,10 @@ impl<'m> Importer<'m> {
             false => Ok(()),
         }
     }
+}
+
+fn is_tuple(ty: TypeView<'_>) -> bool {
+    matches!(ty, TypeView::Tuple(_))
 }
 
 /// Whether two tensor types differ whatever their symbols stand for.

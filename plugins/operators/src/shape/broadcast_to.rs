@@ -9,6 +9,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::moves::copy;
 use crate::kernel::space::broadcast_strides;
+use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 use crate::program::index;
 
@@ -77,6 +78,22 @@ fn import(node: &mut Node<'_>) -> Outputs {
     let shape = broadcast(node, &dims, &wanted);
     let shape = node.shape(&shape)?;
     Ok(vec![node.apply("broadcast_to", &[x, shape])?])
+}
+
+/// `Expand` of dimensions.
+#[rule(import.onnx, key = "Expand", since = 8, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::fold(node, |node, inputs| {
+        let [data, wanted] = inputs else { return Ok(None) };
+        let Some(numbers) = wanted.numbers(node.terms()) else { return Ok(None) };
+        let shape = numbers.iter().map(|&extent| usize::try_from(extent).ok()).collect();
+        let Some(shape) = shape else { return Ok(None) };
+        let wanted = Known { dtype: data.dtype, shape, elements: Vec::new() };
+        let Some(shape) = fold::broadcast(&[data, &wanted]) else { return Ok(None) };
+        let Some(count) = fold::count(&shape) else { return Ok(None) };
+        let elements = (0..count).map(|place| fold::at(data, &shape, place)).collect();
+        Ok(Some(Known { dtype: data.dtype, shape, elements }))
+    })
 }
 
 /// The shape that two are broadcast to. Where it cannot be told whether they fit, they do: that is left
