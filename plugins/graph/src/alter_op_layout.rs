@@ -15,7 +15,7 @@
 //! not carried reads; the transforms that nothing reads go with `relax.DeadCodeElimination`.
 //!
 //! Channels must be known; all other extents may be symbols. Weights must be constants: their transforms fold at compile time. Products with constant right matrices are
-//! packed likewise, as `NK16n`, unless they are large and something else reads them as they lie: packed ones would be a
+//! packed likewise, as `NK16n`, unless they are large, or fill no panel, and something else reads them as they lie: packed ones would be a
 //! second copy. A product of one row takes as long as its weights take to be read: its panels are as wide as the tile of sums that
 //! stays in registers, `NK128n`, so that memory is read from one end to the other. The last panel may be filled up.
 
@@ -255,17 +255,17 @@ impl Alter<'_> {
         if shape.len() != 2 || !self.rw.is_constant(weight) {
             return None;
         }
-        let is_large = shape.iter().product::<i64>() >= LARGE;
-        if is_large && self.shared.contains(&mut self.rw, weight) {
-            return None;
-        }
         let axis = layout.find('N')?;
         let columns = shape[axis];
         let block = self.panels.of(&self.rw, x, columns)?;
+        let beyond = rounded_up(columns, block) - columns;
+        let is_large = shape.iter().product::<i64>() >= LARGE;
+        if (is_large || beyond > 0) && self.shared.contains(&mut self.rw, weight) {
+            return None;
+        }
         let packed = format!("NK{block}n");
         let mut weight = self.rw.body().resolve(weight);
         let mut attrs = self.rw.cx().with_attr(attrs, "weight_layout", packed.as_str().into());
-        let beyond = rounded_up(columns, block) - columns;
         if beyond > 0 {
             let filled = if axis == 0 { [beyond, 0] } else { [0, beyond] };
             weight = padded(&mut self.rw, weight, filled);
