@@ -10,6 +10,7 @@
 //!
 //! That is with `from = "cuda:0"` and `to = "cuda:1"`. The device is replaced wherever it stands: in types, in attributes that are
 //! types, and where values are moved to. What lies elsewhere stays there, so nothing is on two devices that was on one.
+//! Without options nothing is replaced.
 
 use std::collections::HashMap;
 
@@ -35,6 +36,9 @@ fn update_vdevice(
     cx: &PassContext,
     options: Options,
 ) -> Result<Function> {
+    if options.from.is_empty() && options.to.is_empty() {
+        return Ok(func);
+    }
     if let Some(problem) = [&options.from, &options.to].iter().find_map(|name| device_problem(name))
     {
         return Err(PassError::new(problem));
