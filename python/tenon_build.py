@@ -25,9 +25,9 @@ LEFT_OUT = ("byoc-example",)
 
 #: With LLVM inside. Those of `pyproject.toml` are the same, so nothing is compiled twice.
 FEATURES = (
-    "tenon-host/llvm",
-    "tenon-host/cuda",
-    "tenon-host/static-llvm",
+    "tenon-cli/llvm",
+    "tenon-cli/cuda",
+    "tenon-cli/static-llvm",
     "tenon-core/static-llvm",
 )
 
@@ -82,7 +82,7 @@ def _copy_stripped(made: Path, to: Path) -> None:
 
 def _build() -> None:
     subprocess.run(["scripts/setup.sh", "--wheel"], cwd=HOUSE, check=True)
-    packages = ["tenon-host", "tenon-core", *(f"tenon-{each.name}" for each in _folders())]
+    packages = ["tenon-cli", "tenon-core", *(f"tenon-{each.name}" for each in _folders())]
     command = ["cargo", "build", "--release", "--lib", "--bins", "--no-default-features"]
     command += [f"--package={package}" for package in packages]
     command.append(f"--features={','.join(FEATURES)}")

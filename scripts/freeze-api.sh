@@ -14,5 +14,5 @@ sed '/^# A plugin whose/,/^crate-type/d; /^\[dev-dependencies\]/,/^$/d' plugin-a
   cat -s >"$folder/plugin-api/Cargo.toml"
 {
   printf '[workspace]\nresolver = "3"\nmembers = ["plugin-api", "plugin-api/macros"]\n\n'
-  sed -n '/^\[workspace.package\]/,/^\[profile/p' Cargo.toml | sed '/^tenon-host/d; /^\[profile/d'
+  sed -n '/^\[workspace.package\]/,/^\[profile/p' Cargo.toml | sed '/^tenon-\(ir\|eval\|runtime\|codegen\|compiler\)/d; /^\[profile/d'
 } >"$folder/Cargo.toml"

@@ -14,9 +14,9 @@ export CARGO_BUILD_WARNINGS=allow
 export ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1
 
 # What works with raw memory or between threads: the border, terms and functions, tensors, the pool, compiled libraries.
-tests=(border:: ir:: executable:: backend:: object:: plan:: external:: dlpack:: parallel:: signature:: status:: library:: mapping::)
+tests=(border:: compact:: flatten:: module:: structural:: substitute:: texts:: executable:: backend:: object:: plan:: external:: dlpack:: parallel:: signature:: status:: library:: mapping::)
 # The same as far as it needs neither LLVM nor files.
-pure_tests=(border:: ir::)
+pure_tests=(border::)
 pure_runtime_tests=(dlpack:: parallel:: signature:: status::)
 
 absent() { missing+=("$1") && echo "not done: $1"; }
@@ -38,7 +38,7 @@ interleavings() {
 # with it. Line tables are enough for reports.
 sanitized() { # NAME CARGO-ARGUMENTS...
   RUSTC_BOOTSTRAP=1 CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=line-tables-only RUSTFLAGS="-Zsanitizer=$1" \
-    cargo "${@:2}" --target "$target" --target-dir "target/sanitize-$1" -p tenon-host -p tenon-runtime --lib -- "${tests[@]}"
+    cargo "${@:2}" --target "$target" --target-dir "target/sanitize-$1" -p tenon-ir -p tenon-codegen -p tenon-compiler -p tenon-runtime --lib -- "${tests[@]}"
 }
 
 address() {
@@ -82,7 +82,8 @@ miri() {
   # The clock may be read.
   local -x MIRIFLAGS=-Zmiri-disable-isolation
   part 'miri of the API' cargo "${arguments[@]}" -p tenon-plugin-api
-  part 'miri of the host' cargo "${arguments[@]}" -p tenon-host --no-default-features -- "${pure_tests[@]}"
+  part 'miri of the IR' cargo "${arguments[@]}" -p tenon-ir
+  part 'miri of the host' cargo "${arguments[@]}" -p tenon-compiler --no-default-features -- "${pure_tests[@]}"
   part 'miri of the runtime' cargo "${arguments[@]}" -p tenon-runtime -- "${pure_runtime_tests[@]}"
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use program::tenon;
-use tenon_host::io::{Array, NpyType, read_npz, write_npz};
+use tenon_compiler::io::{Array, NpyType, read_npz, write_npz};
 
 /// Chains of what the example takes, between operators that it does not; sizes that are no multiple of a vector;
 /// single elements; a constant of every element; two results.

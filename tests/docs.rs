@@ -11,11 +11,11 @@ use std::{env, fs};
 
 use program::tenon;
 use serde_json::Value;
-use tenon_host::check::check;
-use tenon_host::diagnostics::{Diagnostic, Diagnostics, Source};
-use tenon_host::infer::infer_module;
-use tenon_host::ir::{Bytes, Constant, Context, Cx, DType, Symbol};
-use tenon_host::text::{LoadWeight, WeightsFile, parse_module};
+use tenon_compiler::check::check;
+use tenon_compiler::diagnostics::{Diagnostic, Diagnostics, Source};
+use tenon_compiler::infer::infer_module;
+use tenon_compiler::ir::{Bytes, Constant, Context, Cx, DType, Symbol};
+use tenon_compiler::text::{LoadWeight, WeightsFile, parse_module};
 use tenon_operators as _;
 
 fn folder(name: &str) -> PathBuf {
@@ -329,7 +329,7 @@ fn the_examples_of_the_documents_are_modules() {
         for block in document.split("\n```ir\n").skip(1) {
             let text = block.split("\n```").next().unwrap_or("");
             let source = Source::new(path.display().to_string(), text);
-            let cx = tenon_host::testing::cx();
+            let cx = tenon_compiler::testing::cx();
             let module = parse_module(&cx, &source, &mut OneWeight(cx.clone()));
             let module = module.unwrap_or_else(|errors| panic!("{errors}"));
             let typed = infer_module(&module)

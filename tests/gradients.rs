@@ -9,15 +9,15 @@ use std::process::ExitCode;
 use tenon_operators as _;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tenon_host::diagnostics::Source;
-use tenon_host::eval::{Evaluator, Tensor, Tuple, Value};
-use tenon_host::infer::infer_module;
-use tenon_host::ir::{Context, Module};
-use tenon_host::passes;
-use tenon_host::passes::{Instrument, PassContext, VerifyEach, plan};
-use tenon_host::registry::Registry;
-use tenon_host::testing;
-use tenon_host::text::{NoWeights, parse_module};
+use tenon_compiler::diagnostics::Source;
+use tenon_compiler::eval::{Evaluator, Tensor, Tuple, Value};
+use tenon_compiler::infer::infer_module;
+use tenon_compiler::ir::{Context, Module};
+use tenon_compiler::passes;
+use tenon_compiler::passes::{Instrument, PassContext, VerifyEach, plan};
+use tenon_compiler::registry::Registry;
+use tenon_compiler::testing;
+use tenon_compiler::text::{NoWeights, parse_module};
 use tenon_plugin_api::ir::{BodyView, Expr, Terms, Type, TypeView, View};
 
 /// Name, parameters and value of each case; `pos…` are positive parameters. A value may follow bindings.
@@ -386,7 +386,7 @@ fn check(text: &str) -> Result<(), Failed> {
 
 /// The module with the adjoint of its function.
 fn differentiated(text: &str) -> Result<Module, Failed> {
-    let cx = tenon_host::testing::cx();
+    let cx = tenon_compiler::testing::cx();
     let source = Source::new("case", text);
     let module =
         parse_module(&cx, &source, &mut NoWeights).map_err(|errors| errors.render(false))?;

@@ -13,15 +13,15 @@ use std::{env, fs};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
-use tenon_host::cache::{Cache, Key, KeyBuilder, Lookup};
-use tenon_host::diagnostics::Source;
-use tenon_host::infer::infer_module;
-use tenon_host::io::{Array, Mapping, Weights};
-use tenon_host::onnx::import::{ImportOptions, import};
-use tenon_host::registry::{Config, Manifest};
-use tenon_host::runtime::describe::describe;
-use tenon_host::testing::{Random, cx};
-use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
+use tenon_compiler::cache::{Cache, Key, KeyBuilder, Lookup};
+use tenon_compiler::diagnostics::Source;
+use tenon_compiler::infer::infer_module;
+use tenon_compiler::io::{Array, Mapping, Weights};
+use tenon_compiler::onnx::import::{ImportOptions, import};
+use tenon_compiler::registry::{Config, Manifest};
+use tenon_compiler::runtime::describe::describe;
+use tenon_compiler::testing::{Random, cx};
+use tenon_compiler::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 use tenon_schedule::Script;
 use tenon_tuning::{Best, Database, Found, Keys, Line, digest};
 
@@ -38,7 +38,11 @@ struct Reader {
 }
 
 const READERS: &[Reader] = &[
-    Reader { name: "text", corpus: &[("tests/ir", ".ir"), ("host/tests/text", ".ir")], read: text },
+    Reader {
+        name: "text",
+        corpus: &[("tests/ir", ".ir"), ("host/compiler/tests/text", ".ir")],
+        read: text,
+    },
     Reader {
         name: "onnx",
         corpus: &[("tests/models", ".onnx"), ("tests/programs", ".onnx")],

@@ -19,12 +19,12 @@ use std::{env, fs};
 
 use half::f16;
 use libtest_mimic::{Arguments, Failed, Trial};
-use tenon_host::eval::Tensor;
-use tenon_host::infer::infer_module;
-use tenon_host::ir::{Context, DType, Module, View};
-use tenon_host::reduce::reduce;
-use tenon_host::testing::{Drawn, random_calls};
-use tenon_host::text::{WeightsPolicy, print_module};
+use tenon_compiler::eval::Tensor;
+use tenon_compiler::infer::infer_module;
+use tenon_compiler::ir::{Context, DType, Module, View};
+use tenon_compiler::reduce::reduce;
+use tenon_compiler::testing::{Drawn, random_calls};
+use tenon_compiler::text::{WeightsPolicy, print_module};
 
 use evaluated::evaluated;
 

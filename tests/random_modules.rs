@@ -12,13 +12,13 @@ use std::sync::Arc;
 use tenon_operators as _;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tenon_host::infer::infer_module;
-use tenon_host::ir::{Build, Context, Module, Symbol, Transaction};
-use tenon_host::passes;
-use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
-use tenon_host::registry::{PassKind, Registry};
-use tenon_host::testing::{Random, Vocabulary, random_module};
-use tenon_host::text::{WeightsPolicy, print_module};
+use tenon_compiler::infer::infer_module;
+use tenon_compiler::ir::{Build, Context, Module, Symbol, Transaction};
+use tenon_compiler::passes;
+use tenon_compiler::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
+use tenon_compiler::registry::{PassKind, Registry};
+use tenon_compiler::testing::{Random, Vocabulary, random_module};
+use tenon_compiler::text::{WeightsPolicy, print_module};
 
 /// Left out: passes of one function that they are told of, which refuse a module without it.
 const ARE_TOLD: &[&str] = &["relax.Gradient"];
@@ -77,7 +77,7 @@ fn random(seed: u64) -> Module {
         &["negative", "tanh", "nn.relu", "abs", "exp", "sigmoid"],
         &["add", "subtract", "multiply", "maximum", "minimum"],
     );
-    random_module(&tenon_host::testing::cx(), &vocabulary, seed, 80)
+    random_module(&tenon_compiler::testing::cx(), &vocabulary, seed, 80)
 }
 
 /// No pass of a level above 0 touches a function that is not to be optimized.

@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tenon_host::diagnostics::Source;
-use tenon_host::ir::{Context, Cx, Module};
-use tenon_host::passes;
-use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
-use tenon_host::registry::Registry;
-use tenon_host::testing::Random;
-use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
+use tenon_compiler::diagnostics::Source;
+use tenon_compiler::ir::{Context, Cx, Module};
+use tenon_compiler::passes;
+use tenon_compiler::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
+use tenon_compiler::registry::Registry;
+use tenon_compiler::testing::Random;
+use tenon_compiler::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 use tenon_plugin_api::ir::{Kind, View, Walk};
 
 const SEEDS: u64 = 1000;

@@ -3,11 +3,11 @@
 #[path = "support/compiled.rs"]
 mod compiled;
 
-use tenon_host::diagnostics::Source;
-use tenon_host::eval::{Evaluator, Tensor, Value};
-use tenon_host::infer::infer_module;
-use tenon_host::ir::{DType, Module};
-use tenon_host::text::{NoWeights, parse_module};
+use tenon_compiler::diagnostics::Source;
+use tenon_compiler::eval::{Evaluator, Tensor, Value};
+use tenon_compiler::infer::infer_module;
+use tenon_compiler::ir::{DType, Module};
+use tenon_compiler::text::{NoWeights, parse_module};
 
 fn module(text: &str) -> Module {
     let parsed = parse_module(&compiled::cx(), &Source::new("sizes", text), &mut NoWeights);
@@ -114,8 +114,8 @@ fn a_context_serves_calls_that_find_different_sizes() {
             (0..12).flat_map(|at| f32::from(u8::from(at >= zeros)).to_le_bytes()).collect();
         let shape = [2, 6];
         let dtype = model.inputs()[0].dtype;
-        let dtype = tenon_host::runtime::signature::data_type(dtype).expect("f32 is a type");
-        let input = tenon_host::runtime::dlpack::TensorBuffer::from_bytes(&data, &shape, dtype);
+        let dtype = tenon_compiler::runtime::signature::data_type(dtype).expect("f32 is a type");
+        let input = tenon_compiler::runtime::dlpack::TensorBuffer::from_bytes(&data, &shape, dtype);
         let outputs = context.run(&[input.expect("it fits").as_ref()], None).expect("it runs");
         assert_eq!(outputs[0].shape(), [2, 12 - zeros]);
         assert_eq!(outputs[1].shape(), [4 * (12 - zeros)]);

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tenon_host::io::{Array, NpyType, read_npz};
+use tenon_compiler::io::{Array, NpyType, read_npz};
 
 const SIZE: usize = 8;
 /// Digits that stand beside each other.

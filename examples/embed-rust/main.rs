@@ -8,12 +8,12 @@ use std::env;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use tenon_host::io::{Array, read_npz};
-use tenon_host::passes::Statistics;
-use tenon_host::runtime::dlpack::TensorRef;
-use tenon_host::runtime::{from_array, to_array};
-use tenon_host::session::{Dims, Installation, Observer, Options, Session, Watch};
-use tenon_host::target::Target;
+use tenon_compiler::io::{Array, read_npz};
+use tenon_compiler::passes::Statistics;
+use tenon_compiler::runtime::dlpack::TensorRef;
+use tenon_compiler::runtime::{from_array, to_array};
+use tenon_compiler::session::{Dims, Installation, Observer, Options, Session, Watch};
+use tenon_compiler::target::Target;
 
 /// What the session says goes to standard error.
 struct Aloud;

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use tenon_host::registry::Manifest;
+use tenon_compiler::registry::Manifest;
 
 fuzz_target!(|bytes: &[u8]| {
     let manifest = match Manifest::from_bytes(bytes, Path::new("fuzz.so")) {

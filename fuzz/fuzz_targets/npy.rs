@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tenon_host::io::Array;
+use tenon_compiler::io::Array;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(array) = Array::decode(&mut &bytes[..], bytes.len() as u64) else { return };

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use tenon_host::{
+use tenon_compiler::{
     io::Mapping,
     onnx::{
         TensorReader,

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use tenon_host::registry::{Config, Edit};
+use tenon_compiler::registry::{Config, Edit};
 
 fuzz_target!(|text: &str| {
     let path = Path::new("/nowhere/registry.toml");

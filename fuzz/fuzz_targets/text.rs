@@ -1,11 +1,11 @@
 //! Any text as a module: no panic, and what parses prints as what parses to the same.
 //!
-//! `cargo +nightly fuzz run text`; put `host/tests/text/*.ir` into `corpus/text` first.
+//! `cargo +nightly fuzz run text`; put `host/compiler/tests/text/*.ir` into `corpus/text` first.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tenon_host::{
+use tenon_compiler::{
     diagnostics::Source,
     infer::infer_module,
     ir::{Cx, Module},

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use tenon_host::io::{Mapping, Weights};
+use tenon_compiler::io::{Mapping, Weights};
 
 fuzz_target!(|bytes: &[u8]| {
     let file = Mapping::in_memory(Path::new("weights.safetensors"), bytes.to_vec());

@@ -6,9 +6,9 @@ use std::ptr::null_mut;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use tenon_host::ir::DType;
-use tenon_host::runtime::dlpack::{DataType, Device, RawTensor, TensorBuffer};
-use tenon_host::runtime::signature::{TensorSpec, data_type};
+use tenon_compiler::ir::DType;
+use tenon_compiler::runtime::dlpack::{DataType, Device, RawTensor, TensorBuffer};
+use tenon_compiler::runtime::signature::{TensorSpec, data_type};
 
 use crate::dlpack::give;
 

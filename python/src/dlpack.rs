@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use tenon_host::runtime::dlpack::RawTensor;
+use tenon_compiler::runtime::dlpack::RawTensor;
 
 const VERSIONED: &CStr = c"dltensor_versioned";
 const USED_VERSIONED: &CStr = c"used_dltensor_versioned";

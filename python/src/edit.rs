@@ -4,14 +4,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use tenon_host::diagnostics::Source;
-use tenon_host::eval::fold;
-use tenon_host::infer::{infer, infer_node, signature};
-use tenon_host::ir::{
+use tenon_compiler::diagnostics::Source;
+use tenon_compiler::eval::fold;
+use tenon_compiler::infer::{infer, infer_node, signature};
+use tenon_compiler::ir::{
     Attrs, Build, Context, Cx, Expr, Kind, Symbol, Transaction, Type, TypeView, View,
 };
-use tenon_host::runtime::signature::data_type;
-use tenon_host::text::parse_checked_module;
+use tenon_compiler::runtime::signature::data_type;
+use tenon_compiler::text::parse_checked_module;
 
 use crate::arrays::Array;
 use crate::errors::{exception, failure};
@@ -166,7 +166,7 @@ impl Edit {
     fn fold(&self, node: u32) -> PyResult<u32> {
         let mut edit = self.lock();
         let expr = known(&edit, node)?;
-        let folded = fold(&mut edit, expr).map_err(|error| failure("ModelError", &error))?;
+        let folded = fold(&mut edit, None, expr).map_err(|error| failure("ModelError", &error))?;
         Ok(folded.0)
     }
 

@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 use serde_json::Value;
-use tenon_host::diagnostics::{Diagnostic, Diagnostics};
-use tenon_host::session::SessionError;
+use tenon_compiler::diagnostics::{Diagnostic, Diagnostics};
+use tenon_compiler::session::SessionError;
 
 /// The exception `class` of `tenon._errors`, with all that is to be told.
 pub(crate) fn exception(class: &str, told: &Diagnostics) -> PyErr {

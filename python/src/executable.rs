@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use tenon_host::executable::{self, LinkForm};
-use tenon_host::io::{InputFiles, Outputs};
-use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
-use tenon_host::runtime::functions::Library;
-use tenon_host::runtime::model::{Model, ModelError, RunContext};
-use tenon_host::runtime::parallel::ThreadPool;
-use tenon_host::runtime::profile;
-use tenon_host::runtime::signature::{TensorSpec, data_type};
+use tenon_compiler::executable::{self, LinkForm};
+use tenon_compiler::io::{InputFiles, Outputs};
+use tenon_compiler::runtime::dlpack::{TensorBuffer, TensorRef};
+use tenon_compiler::runtime::functions::Library;
+use tenon_compiler::runtime::model::{Model, ModelError, RunContext};
+use tenon_compiler::runtime::parallel::ThreadPool;
+use tenon_compiler::runtime::profile;
+use tenon_compiler::runtime::signature::{TensorSpec, data_type};
 
 use crate::arrays::Array;
 use crate::errors::failure;

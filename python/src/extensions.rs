@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use tenon_host::border::{add_program, lend_transaction};
-use tenon_host::diagnostics::Source;
-use tenon_host::eval::Tensor;
-use tenon_host::ir::{
+use tenon_compiler::border::{add_program, lend_transaction};
+use tenon_compiler::diagnostics::Source;
+use tenon_compiler::eval::Tensor;
+use tenon_compiler::ir::{
     Attrs, Bytes, Context, Cx, DType, Evaluation, RuleCode, RuleQuestion, RuleReply, Term,
     TermView, Type,
 };
-use tenon_host::ops::{Extended, OpError};
-use tenon_host::registry::Reason;
-use tenon_host::text::parse_checked_module;
+use tenon_compiler::ops::{Extended, OpError};
+use tenon_compiler::registry::Reason;
+use tenon_compiler::text::parse_checked_module;
 
 use crate::arrays::Array;
 use crate::edit::{Edit, parsed_type};

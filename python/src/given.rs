@@ -3,9 +3,9 @@
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tenon_host::ir::DType;
-use tenon_host::runtime::dlpack::{DataType, Device, RawTensor, TensorBuffer, TensorRef};
-use tenon_host::runtime::signature::{TensorSpec, data_type};
+use tenon_compiler::ir::DType;
+use tenon_compiler::runtime::dlpack::{DataType, Device, RawTensor, TensorBuffer, TensorRef};
+use tenon_compiler::runtime::signature::{TensorSpec, data_type};
 
 use crate::dlpack::Taken;
 use crate::errors::failure;

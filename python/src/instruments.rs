@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use tenon_host::diagnostics::Diagnostic;
-use tenon_host::ir::Module as IrModule;
-use tenon_host::passes::{Instrument, Statistics, StepInfo, StepOutcome, Timing, VerifyEach};
+use tenon_compiler::diagnostics::Diagnostic;
+use tenon_compiler::ir::Module as IrModule;
+use tenon_compiler::passes::{Instrument, Statistics, StepInfo, StepOutcome, Timing, VerifyEach};
 
 use crate::module::Module;
 use crate::passes::{traceback, unknown_instrument};

@@ -1,6 +1,6 @@
 //! Tenon in Python: the classes that the package `tenon` is over.
 //!
-//! Each is a handle on what `tenon_host` has, immutable or guarded, so that threads may share it. What takes time lets go of the
+//! Each is a handle on what `tenon_compiler` has, immutable or guarded, so that threads may share it. What takes time lets go of the
 //! interpreter. All that Python's users see beside these classes is written in Python, in `src-py/tenon`.
 
 mod arrays;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use tenon_host::diagnostics::{Diagnostics, Source};
-use tenon_host::ir::{self, Context};
-use tenon_host::session::Model;
-use tenon_host::text::{
+use tenon_compiler::diagnostics::{Diagnostics, Source};
+use tenon_compiler::ir::{self, Context};
+use tenon_compiler::session::Model;
+use tenon_compiler::text::{
     TextForm, WeightsPolicy, parse_checked_module, print_function, write_module,
 };
 
@@ -45,7 +45,7 @@ impl Module {
     /// Its text. Constants of more than `inline_limit` elements are left out of it; None leaves none out.
     #[pyo3(signature = (inline_limit = None))]
     fn text(&self, py: Python<'_>, inline_limit: Option<u64>) -> String {
-        py.detach(|| tenon_host::text::print_module(self.module(), &mut weights(inline_limit)))
+        py.detach(|| tenon_compiler::text::print_module(self.module(), &mut weights(inline_limit)))
     }
 
     /// Writes its text, with larger constants in a safetensors file beside it.

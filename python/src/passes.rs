@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use tenon_host::border::{PassFailure, Run};
-use tenon_host::ir;
-use tenon_host::passes;
+use tenon_compiler::border::{PassFailure, Run};
+use tenon_compiler::ir;
+use tenon_compiler::passes;
 
 use crate::errors::failure;
 use crate::module::{Function, Module};
@@ -156,7 +156,7 @@ pub(crate) fn traceback(py: Python<'_>, error: &PyErr) -> String {
 }
 
 /// The pass that `text` names in a registry, with options.
-pub(crate) fn named(registry: &tenon_host::registry::Registry, text: &str) -> PyResult<Pass> {
+pub(crate) fn named(registry: &tenon_compiler::registry::Registry, text: &str) -> PyResult<Pass> {
     let pass = passes::Pass::get(registry, text);
     let pass = pass.map_err(|error| {
         crate::errors::exception("PipelineError", &error.to_diagnostic().into())

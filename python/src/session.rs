@@ -13,16 +13,16 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
-use tenon_host::executable::{CompileOptions, LinkForm};
-use tenon_host::ir::Module as IrModule;
-use tenon_host::passes::Instrument;
-use tenon_host::plan::DimRange;
-use tenon_host::session::{
+use tenon_compiler::executable::{CompileOptions, LinkForm};
+use tenon_compiler::ir::Module as IrModule;
+use tenon_compiler::passes::Instrument;
+use tenon_compiler::plan::DimRange;
+use tenon_compiler::session::{
     Dims, FileJob, Installation, Model, Observer, Options, Pipeline, SessionError, Validation,
     Watch,
 };
-use tenon_host::target::{Target, Targets};
-use tenon_host::tune::{Budget, TuneError, Tuning};
+use tenon_compiler::target::{Target, Targets};
+use tenon_compiler::tune::{Budget, TuneError, Tuning};
 
 use crate::errors::{exception, failure, of_session};
 use crate::executable::Executable;
@@ -37,7 +37,7 @@ const HEARING: Duration = Duration::from_millis(50);
 /// The plugins of some registries, and what is done with them.
 #[pyclass(frozen, module = "tenon._core")]
 pub(crate) struct Session {
-    pub(crate) session: tenon_host::session::Session,
+    pub(crate) session: tenon_compiler::session::Session,
     installation: Installation,
     registries: Vec<PathBuf>,
 }
@@ -57,7 +57,7 @@ impl Session {
     ) -> PyResult<Session> {
         let mut installation = Installation::at(program);
         installation.interpreters.extend(interpreter.map(|path| ("py".to_owned(), path)));
-        let session = tenon_host::session::Session::open(&installation, &registries);
+        let session = tenon_compiler::session::Session::open(&installation, &registries);
         let session = session.map_err(|error| exception("Error", &error.to_diagnostics()))?;
         let session = session.extended(|book| extended(book, ops, rules));
         let session = session.map_err(|error| failure("Error", &error))?;
@@ -108,7 +108,7 @@ impl Session {
 
     /// The options that a context may set, with their defaults: a list of objects as JSON.
     fn configs(&self) -> String {
-        let declared = tenon_host::passes::Settings::declared(self.session.registry());
+        let declared = tenon_compiler::passes::Settings::declared(self.session.registry());
         let each = declared
             .iter()
             .map(|it| json!({ "key": it.key, "owner": it.owner, "option": it.record }));
@@ -226,7 +226,7 @@ impl Session {
     fn model(
         &self,
         py: Python<'_>,
-        read: impl FnOnce(&tenon_host::session::Session) -> Result<Model, SessionError> + Send,
+        read: impl FnOnce(&tenon_compiler::session::Session) -> Result<Model, SessionError> + Send,
     ) -> PyResult<Module> {
         let model = py.detach(|| read(&self.session)).map_err(|error| of_session(&error))?;
         Ok(Module { model })

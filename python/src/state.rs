@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
-use tenon_host::runtime::dlpack::TensorBuffer;
-use tenon_host::runtime::signature::TensorSpec;
+use tenon_compiler::runtime::dlpack::TensorBuffer;
+use tenon_compiler::runtime::signature::TensorSpec;
 
 use crate::arrays::Array;
 use crate::errors::failure;

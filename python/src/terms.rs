@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
-use tenon_host::ir::{Attrs, Context, Cx, Term, TermView, Terms};
+use tenon_compiler::ir::{Attrs, Context, Cx, Term, TermView, Terms};
 
 /// Lists and dictionaries within each other beyond this are null: attributes of any use have two levels.
 const DEEPEST: usize = 16;

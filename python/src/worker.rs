@@ -1,14 +1,14 @@
-//! The process in which the passes of a file of Python run, as `tenon_host` speaks with it.
+//! The process in which the passes of a file of Python run, as `tenon_compiler` speaks with it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use tenon_host::border::{PassFailure, Run};
-use tenon_host::ir::Context;
-use tenon_host::passes;
-use tenon_host::registry::{LoadError, Manifest, PassKind, PassRecord};
+use tenon_compiler::border::{PassFailure, Run};
+use tenon_compiler::ir::Context;
+use tenon_compiler::passes;
+use tenon_compiler::registry::{LoadError, Manifest, PassKind, PassRecord};
 
 use crate::module::{Function, Module};
 use crate::passes::{call, expect_function, expect_module, traceback};
@@ -65,7 +65,7 @@ fn pass(record: &PassRecord, body: Py<PyAny>) -> passes::Pass {
             })
         });
     }
-    let on_one = move |function: &_, module: &tenon_host::ir::Module, run: &Run| {
+    let on_one = move |function: &_, module: &tenon_compiler::ir::Module, run: &Run| {
         failing(|py| {
             let function = Function { function: Arc::clone(function) };
             let given = (function, Module::from(module.clone()), options(run));

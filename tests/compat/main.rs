@@ -105,7 +105,7 @@ fn next_host() -> PathBuf {
         cargo.args(["build", "--quiet", "--no-default-features"]).current_dir(next_sources());
         succeed(cargo.args([
             "-p",
-            "tenon-host",
+            "tenon-cli",
             "--bin",
             "tenon",
             "-p",

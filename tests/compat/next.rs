@@ -87,7 +87,7 @@ const EDITS: &[Edit] = &[
              /// Tells the user something worth knowing",
     },
     Edit {
-        file: "host/src/border/services.rs",
+        file: "host/compiler/src/border/services.rs",
         from: "    target_of,\n    legalize_for,\n};",
         to: "    target_of,\n    legalize_for,\n    term_count,\n};\n\n\
              unsafe extern \"C\" fn term_count(run: *const RawRun) -> u32 {\n    // SAFETY: see `mod.rs`.\n    \
@@ -97,30 +97,20 @@ const EDITS: &[Edit] = &[
 
 /// Writes the sources of the next version into a folder; files that are right already are left alone.
 pub(crate) fn write(root: &Path, folder: &Path) {
-    let sources = [
-        "plugin-api/src",
-        "plugin-api/macros",
-        "tuning",
-        "host/src",
-        "host/runtime",
-        "plugins/operators",
-    ];
+    let sources = ["plugin-api/src", "plugin-api/macros", "tuning", "host", "plugins/operators"];
     // What `tenon plugins new --c` writes.
     let shipped = ["plugin-api/include", "examples/c-pass"];
     for part in sources.into_iter().chain(shipped) {
         remove_stale(root, Path::new(part), folder);
         copy(root, Path::new(part), folder);
     }
-    for manifest in ["Cargo.lock", "rustfmt.toml", "plugin-api/Cargo.toml", "host/Cargo.toml"] {
+    for manifest in ["Cargo.lock", "rustfmt.toml", "plugin-api/Cargo.toml"] {
         copy(root, Path::new(manifest), folder);
     }
-    for (file, text) in [
-        ("Cargo.toml", workspace(root)),
-        ("host/Cargo.toml", without_targets(root, "host")),
-        ("host/runtime/Cargo.toml", without_targets(root, "host/runtime")),
-        ("plugin-api/Cargo.toml", without_targets(root, "plugin-api")),
-    ] {
-        write_changed(&folder.join(file), &edited(Path::new(file), text));
+    let manifests =
+        PACKAGES.map(|part| (format!("{part}/Cargo.toml"), without_targets(root, part)));
+    for (file, text) in [("Cargo.toml".to_owned(), workspace(root))].into_iter().chain(manifests) {
+        write_changed(&folder.join(&file), &edited(Path::new(&file), text));
     }
 }
 
@@ -145,10 +135,11 @@ fn workspace(root: &Path) -> String {
     let (_, workspace) = text.split_once("[workspace]\n").expect("it is a workspace");
     let lines = workspace.lines().map(|line| match line {
         line if line.starts_with("members") => {
-            "members = [\"plugin-api\", \"plugin-api/macros\", \"tuning\", \"host\", \"host/runtime\", \"plugins/operators\"]"
+            let members = PACKAGES.iter().chain(&ONE_PIECE).map(|part| format!("\"{part}\""));
+            format!("members = [{}]", members.collect::<Vec<_>>().join(", "))
         }
-        line if line.starts_with("default-members") => "",
-        line => line,
+        line if line.starts_with("default-members") => String::new(),
+        line => line.to_owned(),
     });
     format!("[workspace]\n{}\n", lines.collect::<Vec<_>>().join("\n"))
 }
@@ -160,6 +151,17 @@ fn without_targets(root: &Path, package: &str) -> String {
     tables.retain(|table| !table.starts_with("[bench]]") && !table.starts_with("[example]]"));
     tables.join("\n[")
 }
+
+/// Packages that are copied without what their tests, examples and benchmarks need.
+const PACKAGES: [&str; 7] = [
+    "plugin-api",
+    "host/ir",
+    "host/eval",
+    "host/runtime",
+    "host/codegen",
+    "host/compiler",
+    "host/cli",
+];
 
 /// Packages that are copied with their manifests.
 const ONE_PIECE: [&str; 3] = ["plugin-api/macros", "tuning", "plugins/operators"];

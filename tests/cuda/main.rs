@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tenon_host::diagnostics::Source;
-use tenon_host::eval::{Evaluator, Tensor, Value};
-use tenon_host::ir::{Context, Module, View};
-use tenon_host::text::{NoWeights, parse_module};
+use tenon_compiler::diagnostics::Source;
+use tenon_compiler::eval::{Evaluator, Tensor, Value};
+use tenon_compiler::ir::{Context, Module, View};
+use tenon_compiler::text::{NoWeights, parse_module};
 
 use program::{run, succeed, tenon};
 
@@ -112,7 +112,7 @@ fn every_barrier_is_needed(text: &str) -> Result<(), Failed> {
 /// Runs `@main` on numbers that differ.
 fn evaluate(text: &str) -> Result<(), String> {
     let source = Source::new("bound.ir", text);
-    let cx = tenon_host::testing::cx();
+    let cx = tenon_compiler::testing::cx();
     let module = parse_module(&cx, &source, &mut NoWeights);
     let module = module.map_err(|errors| errors.render(false))?;
     let args = arguments(&module).ok_or("the types of arguments are not known")?;

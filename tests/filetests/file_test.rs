@@ -4,16 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
-use tenon_host::check::{Violation, check};
-use tenon_host::diagnostics::Source;
-use tenon_host::infer::infer_written;
-use tenon_host::ir::{Context, Cx, Module};
-use tenon_host::passes;
-use tenon_host::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
-use tenon_host::registry::Registry;
-use tenon_host::target::Target;
-use tenon_host::text::{NoWeights, WeightsPolicy, parse_module, print_module};
-use tenon_host::validate::Tolerance;
+use tenon_compiler::check::{Violation, check};
+use tenon_compiler::diagnostics::Source;
+use tenon_compiler::infer::infer_written;
+use tenon_compiler::ir::{Context, Cx, Module};
+use tenon_compiler::passes;
+use tenon_compiler::passes::{Instrument, PassContext, Validate, VerifyEach, plan};
+use tenon_compiler::registry::Registry;
+use tenon_compiler::target::Target;
+use tenon_compiler::text::{NoWeights, WeightsPolicy, parse_module, print_module};
+use tenon_compiler::validate::Tolerance;
 
 /// A test for each `.ir` file below the folders, with the passes that a registry leads to. It is named after its
 /// path from `root` on.
@@ -155,7 +155,7 @@ fn context(registry: &Path, path: &Path) -> Result<Cx, String> {
         ["schedule-cpu", "schedule-cuda"].iter().any(|plugin| part.as_os_str() == *plugin)
     };
     if !path.components().any(asks) {
-        return Ok(tenon_host::testing::cx());
+        return Ok(tenon_compiler::testing::cx());
     }
     let registry = Registry::open(registry).map_err(|error| error.to_string())?;
     Ok(Cx::with_operators(registry.operators()))

@@ -19,7 +19,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde::Deserialize;
 
 use program::{succeed, tenon};
-use tenon_host::io::{Array, ArrayView, NpyType, read_npz, write_npz};
+use tenon_compiler::io::{Array, ArrayView, NpyType, read_npz, write_npz};
 
 const RTOL: f32 = 1e-3;
 const ATOL: f32 = 1e-4;

@@ -1,8 +1,8 @@
 //! Operators on integers at the extremes of their types, against arithmetic of 128 bits.
 
 use libtest_mimic::Failed;
-use tenon_host::eval::Tensor;
-use tenon_host::ir::{Bytes, DType};
+use tenon_compiler::eval::Tensor;
+use tenon_compiler::ir::{Bytes, DType};
 
 use crate::run::{Machine, run};
 

@@ -1,8 +1,8 @@
 //! What is no number is contagious: minima, maxima and all that is made of them.
 
 use libtest_mimic::Failed;
-use tenon_host::eval::Tensor;
-use tenon_host::ir::{Bytes, DType};
+use tenon_compiler::eval::Tensor;
+use tenon_compiler::ir::{Bytes, DType};
 
 use crate::float::{ALL, Format};
 use crate::run::{Machine, run};

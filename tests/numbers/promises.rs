@@ -4,9 +4,9 @@
 use std::num::NonZeroUsize;
 
 use libtest_mimic::Failed;
-use tenon_host::eval::Tensor;
-use tenon_host::runtime::parallel::ThreadPool;
-use tenon_host::target::Target;
+use tenon_compiler::eval::Tensor;
+use tenon_compiler::runtime::parallel::ThreadPool;
+use tenon_compiler::target::Target;
 
 use crate::run::{Compiled, evaluated_behind, run_on};
 

@@ -1,8 +1,8 @@
 //! Rules that rewrite expressions, at the extremes of all element types: not a bit of the result changes.
 
 use libtest_mimic::Failed;
-use tenon_host::eval::Tensor;
-use tenon_host::ir::{Bytes, DType};
+use tenon_compiler::eval::Tensor;
+use tenon_compiler::ir::{Bytes, DType};
 
 use crate::float::{ALL, Format};
 use crate::run::rewritten;

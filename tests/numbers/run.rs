@@ -5,20 +5,20 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use libtest_mimic::Failed;
-use tenon_host::diagnostics::Source;
-use tenon_host::eval::{Evaluator, Tensor, Value};
-use tenon_host::executable::{CompileOptions, Executable};
-use tenon_host::infer::infer_module;
-use tenon_host::ir::{Bytes, Cx, Module};
-use tenon_host::passes;
-use tenon_host::passes::{PassContext, plan};
-use tenon_host::registry::Registry;
-use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
-use tenon_host::runtime::model::Model;
-use tenon_host::runtime::parallel::ThreadPool;
-use tenon_host::runtime::signature::data_type;
-use tenon_host::target::Target;
-use tenon_host::text::{NoWeights, parse_module};
+use tenon_compiler::diagnostics::Source;
+use tenon_compiler::eval::{Evaluator, Tensor, Value};
+use tenon_compiler::executable::{CompileOptions, Executable};
+use tenon_compiler::infer::infer_module;
+use tenon_compiler::ir::{Bytes, Cx, Module};
+use tenon_compiler::passes;
+use tenon_compiler::passes::{PassContext, plan};
+use tenon_compiler::registry::Registry;
+use tenon_compiler::runtime::dlpack::{TensorBuffer, TensorRef};
+use tenon_compiler::runtime::model::Model;
+use tenon_compiler::runtime::parallel::ThreadPool;
+use tenon_compiler::runtime::signature::data_type;
+use tenon_compiler::target::Target;
+use tenon_compiler::text::{NoWeights, parse_module};
 
 /// What computes.
 #[derive(Clone, Copy, PartialEq)]

@@ -1,8 +1,8 @@
 //! Functions of one float, and powers.
 
 use libtest_mimic::Failed;
-use tenon_host::eval::Tensor;
-use tenon_host::ir::{Bytes, DType};
+use tenon_compiler::eval::Tensor;
+use tenon_compiler::ir::{Bytes, DType};
 
 use crate::TOLERANCES;
 use crate::float::{BF16, F16, F32, F64, Format};

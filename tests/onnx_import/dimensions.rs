@@ -209,11 +209,12 @@ fn inputs_can_be_given_as_constants() {
         "{text}"
     );
     let file = Mapping::in_memory(Path::new("m.onnx"), model.bytes());
-    let tensor = |values: Vec<i64>| tenon_host::eval::Tensor::from_vec(vec![values.len()], values);
+    let tensor =
+        |values: Vec<i64>| tenon_compiler::eval::Tensor::from_vec(vec![values.len()], values);
     let import = |name: &str, tensor| {
         let inputs = [(name.to_owned(), tensor)].into();
         import_mapping(
-            &tenon_host::testing::cx(),
+            &tenon_compiler::testing::cx(),
             &file,
             &ImportOptions { inputs, ..ImportOptions::default() },
         )

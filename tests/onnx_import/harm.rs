@@ -103,7 +103,7 @@ fn any_byte_may_be_wrong() {
     let import = |bytes: Vec<u8>| {
         let file = Mapping::in_memory(Path::new("m.onnx"), bytes);
         if let Err(error) =
-            import_mapping(&tenon_host::testing::cx(), &file, &ImportOptions::default())
+            import_mapping(&tenon_compiler::testing::cx(), &file, &ImportOptions::default())
         {
             assert!(error.to_string().len() < 20_000);
         }

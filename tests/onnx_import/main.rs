@@ -14,15 +14,15 @@ mod rules;
 mod sequences;
 mod sizes;
 #[allow(dead_code, reason = "tests of the reader write what these do not")]
-#[path = "../../host/src/onnx/writer.rs"]
+#[path = "../../host/compiler/src/onnx/writer.rs"]
 mod writer;
 
 use std::path::Path;
 
-use tenon_host::io::Mapping;
-use tenon_host::ir::Module;
-use tenon_host::onnx::import::{ImportError, ImportOptions, import_mapping};
-use tenon_host::text::{WeightsPolicy, print_module};
+use tenon_compiler::io::Mapping;
+use tenon_compiler::ir::Module;
+use tenon_compiler::onnx::import::{ImportError, ImportOptions, import_mapping};
+use tenon_compiler::text::{WeightsPolicy, print_module};
 
 use writer::Message;
 
@@ -108,7 +108,7 @@ impl Model {
         let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
         let file = Mapping::in_memory(Path::new("m.onnx"), self.bytes());
         import_mapping(
-            &tenon_host::testing::cx(),
+            &tenon_compiler::testing::cx(),
             &file,
             &ImportOptions { dims, ..ImportOptions::default() },
         )

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use tenon_host::{
+use tenon_compiler::{
     ir::Context,
     onnx::import::{ImportOptions, import},
 };
@@ -40,7 +40,7 @@ fn real_models_are_imported() {
         let dims: BTreeMap<String, i64> =
             batch.iter().map(|&value| ("batch".to_owned(), value)).collect();
         let options = ImportOptions { dims, ..Default::default() };
-        let module = match import(&tenon_host::testing::cx(), &root.join(file), &options) {
+        let module = match import(&tenon_compiler::testing::cx(), &root.join(file), &options) {
             Ok(module) => module,
             Err(error) => panic!("{error}"),
         };

@@ -263,7 +263,7 @@ fn a_layer_normalization_whose_mean_is_asked_for_is_written_out() {
 
 #[test]
 fn the_logarithm_of_a_sum_of_exponentials_does_not_overflow() {
-    use tenon_host::eval::{Evaluator, Tensor, Value};
+    use tenon_compiler::eval::{Evaluator, Tensor, Value};
     let module = model(18)
         .input("x", FLOAT, &[N(4), N(2)])
         .ints("axes", &[1])

@@ -87,7 +87,8 @@ fn a_rule_holds_in_its_versions_alone() {
         let model =
             Message::new().int(1, 8).message(8, set("", 13)).message(8, set("own", version));
         let file = Mapping::in_memory(Path::new("m.onnx"), model.message(7, graph).0);
-        let imported = import_mapping(&tenon_host::testing::cx(), &file, &ImportOptions::default());
+        let imported =
+            import_mapping(&tenon_compiler::testing::cx(), &file, &ImportOptions::default());
         imported.err().map(|error| error.to_string())
     };
     assert_eq!(error(2), None);

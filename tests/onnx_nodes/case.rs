@@ -5,7 +5,7 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
-use tenon_host::{
+use tenon_compiler::{
     eval::Tensor,
     io::Mapping,
     ir::{Bytes, Context, DType, Expr, Module, TermView, TypeView},

@@ -1,8 +1,8 @@
 //! Comparison with the tolerance of a case.
 
 use half::{bf16, f16};
-use tenon_host::ir::narrow::{NarrowFloat, code_at};
-use tenon_host::{eval::Tensor, ir::DType};
+use tenon_compiler::ir::narrow::{NarrowFloat, code_at};
+use tenon_compiler::{eval::Tensor, ir::DType};
 
 /// How far a float may be off: relative to what is expected, and besides.
 #[derive(Clone, Copy)]

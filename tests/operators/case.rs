@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use tenon_host::diagnostics::Source;
-use tenon_host::eval::Tensor;
-use tenon_host::infer::infer_module;
-use tenon_host::io::{Array, NpyType, read_npz};
-use tenon_host::ir::{Bytes, Context, DType, Expr, Function, Module, Symbol, Type, View};
-use tenon_host::text::{NoWeights, parse_module};
+use tenon_compiler::diagnostics::Source;
+use tenon_compiler::eval::Tensor;
+use tenon_compiler::infer::infer_module;
+use tenon_compiler::io::{Array, NpyType, read_npz};
+use tenon_compiler::ir::{Bytes, Context, DType, Expr, Function, Module, Symbol, Type, View};
+use tenon_compiler::text::{NoWeights, parse_module};
 
 use super::compiled;
 use super::fill::fill;
@@ -215,7 +215,7 @@ fn is_close(found: f64, expected: f64, tolerance: Tolerance) -> bool {
 }
 
 fn numbers(tensor: &Tensor) -> Vec<f64> {
-    fn all<T: tenon_host::eval::Element>(tensor: &Tensor, f: impl Fn(T) -> f64) -> Vec<f64> {
+    fn all<T: tenon_compiler::eval::Element>(tensor: &Tensor, f: impl Fn(T) -> f64) -> Vec<f64> {
         tensor.elements::<T>().iter().map(|&x| f(x)).collect()
     }
     match tensor.dtype() {

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use libtest_mimic::{Failed, Trial};
-use tenon_host::infer::{infer, infer_module};
-use tenon_host::ir::{Context, Module, View};
+use tenon_compiler::infer::{infer, infer_module};
+use tenon_compiler::ir::{Context, Module, View};
 use tenon_plugin_api::abi::op::operators;
 
 use super::case::read;

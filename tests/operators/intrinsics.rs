@@ -2,11 +2,11 @@
 //! where this machine or an emulator has it.
 
 use libtest_mimic::{Failed, Trial};
-use tenon_host::backend::Emit;
-use tenon_host::eval::{Evaluator, Tensor, Value};
-use tenon_host::executable;
-use tenon_host::ir::{Bytes, DType, Module};
-use tenon_host::target::Target;
+use tenon_compiler::backend::Emit;
+use tenon_compiler::eval::{Evaluator, Tensor, Value};
+use tenon_compiler::executable;
+use tenon_compiler::ir::{Bytes, DType, Module};
+use tenon_compiler::target::Target;
 
 use super::case::read;
 use super::compiled;

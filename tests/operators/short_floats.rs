@@ -2,8 +2,8 @@
 
 use half::f16;
 use libtest_mimic::{Failed, Trial};
-use tenon_host::eval::Tensor;
-use tenon_host::ir::{Bytes, DType};
+use tenon_compiler::eval::Tensor;
+use tenon_compiler::ir::{Bytes, DType};
 
 use super::case::read;
 use super::compiled;

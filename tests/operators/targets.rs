@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use tenon_host::border::program_of_call;
-use tenon_host::eval::{Evaluator, Tensor, Value};
-use tenon_host::ir::{Attrs, Context, Expr, Module, OpDef, Type, View};
-use tenon_host::ops;
+use tenon_compiler::border::program_of_call;
+use tenon_compiler::eval::{Evaluator, Tensor, Value};
+use tenon_compiler::ir::{Attrs, Context, Expr, Module, OpDef, Type, View};
+use tenon_compiler::ops;
 
 use super::case::{Case, Tolerance};
 use super::compiled;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tenon_host::io::{Array, NpyType, read_npz, write_npy};
+use tenon_compiler::io::{Array, NpyType, read_npz, write_npy};
 
 use crate::house::House;
 

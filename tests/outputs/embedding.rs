@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use tenon_host::executable::{CompileOptions, LinkForm};
-use tenon_host::passes::{OwnPasses, Pass};
-use tenon_host::runtime::dlpack::{DataType, TensorBuffer};
-use tenon_host::runtime::model::Model;
-use tenon_host::session::{
+use tenon_compiler::executable::{CompileOptions, LinkForm};
+use tenon_compiler::passes::{OwnPasses, Pass};
+use tenon_compiler::runtime::dlpack::{DataType, TensorBuffer};
+use tenon_compiler::runtime::model::Model;
+use tenon_compiler::session::{
     Dims, FileJob, Installation, Observer, Options, Pipeline, Session, Validation, Watch,
 };
-use tenon_host::target::{Target, Targets};
+use tenon_compiler::target::{Target, Targets};
 
 use crate::house::{profile, tenon};
 
@@ -63,7 +63,7 @@ fn the_rust_example_of_the_runtime_runs_a_library() {
     let said = printed(&mut example);
     assert!(said.ends_with("of shape [360, 10]\n"), "{said}");
     let runtime = fs::read_to_string(root().join("host/runtime/Cargo.toml")).unwrap();
-    for other in ["tenon-host", "llvm", "inkwell"] {
+    for other in ["tenon-compiler", "tenon-codegen", "tenon-ir", "llvm", "inkwell"] {
         assert!(!runtime.contains(other), "the runtime depends on {other}");
     }
 }
@@ -276,7 +276,7 @@ fn what_is_wrong_is_told_with_its_place() {
     let digits = root().join("examples/digits/digits.onnx");
     let bytes = std::fs::read(&digits).unwrap();
     let dims = Dims::from([("batch".to_owned(), 2)]);
-    let inputs = |model: tenon_host::session::Model| {
+    let inputs = |model: tenon_compiler::session::Model| {
         let options = options();
         let target = Target::native().unwrap();
         let made = session.compile(&model, &target, &options).unwrap();

@@ -157,10 +157,10 @@ fn a_text_is_read_from_a_pipe_and_not_from_a_device() {
 
 /// `x.npy`, the input of both models.
 fn write_input(house: &House) {
-    let array = tenon_host::io::Array {
-        dtype: tenon_host::io::NpyType::F32,
+    let array = tenon_compiler::io::Array {
+        dtype: tenon_compiler::io::NpyType::F32,
         shape: vec![4096],
         data: vec![0; 4 * 4096],
     };
-    tenon_host::io::write_npy(&house.at("x.npy"), array.view()).unwrap();
+    tenon_compiler::io::write_npy(&house.at("x.npy"), array.view()).unwrap();
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tenon_host::target::Target;
+use tenon_compiler::target::Target;
 
 use crate::house::House;
 

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use tenon_host::runtime::dlpack::{DataType, TensorBuffer};
-use tenon_host::runtime::model::Model;
+use tenon_compiler::runtime::dlpack::{DataType, TensorBuffer};
+use tenon_compiler::runtime::model::Model;
 
 use crate::house::House;
 

@@ -4,14 +4,14 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use tenon_host::executable::LinkForm;
-use tenon_host::io::Outputs;
-use tenon_host::runtime::dlpack::{DataType, TensorBuffer};
-use tenon_host::runtime::functions::Library;
-use tenon_host::runtime::model::Model;
-use tenon_host::runtime::signature::Extent;
-use tenon_host::session::{Dims, Installation, Options, Session};
-use tenon_host::target::Target;
+use tenon_compiler::executable::LinkForm;
+use tenon_compiler::io::Outputs;
+use tenon_compiler::runtime::dlpack::{DataType, TensorBuffer};
+use tenon_compiler::runtime::functions::Library;
+use tenon_compiler::runtime::model::Model;
+use tenon_compiler::runtime::signature::Extent;
+use tenon_compiler::session::{Dims, Installation, Options, Session};
+use tenon_compiler::target::Target;
 
 use crate::house::profile;
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use tenon_host::ir::{Args, BodyView, Expr, Function, LoopKind, View};
-use tenon_host::ops::OpPattern;
+use tenon_compiler::ir::{Args, BodyView, Expr, Function, LoopKind, View};
+use tenon_compiler::ops::OpPattern;
 use tenon_plugin_api::program::{OP_NAME, OP_PATTERN};
 
 /// What is wrong with the form of a program.

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
-use tenon_host::ir::{AttrValue, DType};
-use tenon_host::testing::Random;
+use tenon_compiler::ir::{AttrValue, DType};
+use tenon_compiler::testing::Random;
 
 use super::problem::{Arg, Attrs, Problem, VECTOR_UNITS, between, ints};
 

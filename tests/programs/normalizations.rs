@@ -1,4 +1,4 @@
-use tenon_host::ir::{AttrValue, DType};
+use tenon_compiler::ir::{AttrValue, DType};
 
 use super::problem::{Arg, Problem, VECTOR_UNITS};
 

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use tenon_host::border::program_of_call;
-use tenon_host::eval::{Evaluator, Tensor, Value};
-use tenon_host::ir::{
+use tenon_compiler::border::program_of_call;
+use tenon_compiler::eval::{Evaluator, Tensor, Value};
+use tenon_compiler::ir::{
     AttrValue, Build, Context, Cx, DType, Dim, Expr, Function, Module, Transaction, Type,
     flatten_type,
 };
-use tenon_host::testing::Random;
+use tenon_compiler::testing::Random;
 
 use super::contract::check_contract;
 
@@ -59,7 +59,7 @@ impl Problem {
 
     /// Whether the call has a type at all.
     pub(crate) fn is_well_typed(&self) -> bool {
-        let cx = tenon_host::testing::cx();
+        let cx = tenon_compiler::testing::cx();
         let types: Vec<Type> = self.args.iter().map(|arg| arg.ty(&cx)).collect();
         let op = cx.operators().get(self.op).expect("the operator exists");
         op.infer(&cx, &types, cx.attrs(&self.attrs)).is_ok()
@@ -67,7 +67,7 @@ impl Problem {
 
     /// Computes it both ways.
     pub(crate) fn check(&self) {
-        let cx = tenon_host::testing::cx();
+        let cx = tenon_compiler::testing::cx();
         let op = cx.operators().get(self.op).expect("the operator exists");
         let attrs = cx.attrs(&self.attrs);
         let types: Vec<Type> = self.args.iter().map(|arg| arg.ty(&cx)).collect();
@@ -95,7 +95,7 @@ impl Problem {
             self.check_program(&cx, program, out, &tensors, &expected);
         };
         check(cx.attrs(&target), &types, out);
-        check(tenon_host::ir::Attrs::NONE, &types, out);
+        check(tenon_compiler::ir::Attrs::NONE, &types, out);
         // The same for any extents: equal ones become one symbol.
         let symbolic: Vec<Type> = self.args.iter().map(|arg| arg.symbolic_ty(&cx)).collect();
         if let Ok(out) = op.infer(&cx, &symbolic, attrs) {
@@ -147,7 +147,7 @@ fn caller(cx: &Cx, tensors: &[Tensor], out: Type) -> Arc<Function> {
     let (callee, program) = (tx.op("call_tir"), tx.global("program"));
     let args: Vec<Expr> = [program].iter().chain(&params).copied().collect();
     let call = tx.call(callee, &args, cx.attrs(&[("out", out.into())]), Some(out));
-    let root = tx.function(&params, call, Some(out), tenon_host::ir::Attrs::NONE);
+    let root = tx.function(&params, call, Some(out), tenon_compiler::ir::Attrs::NONE);
     tx.set_root(root);
     tx.finish().expect("a call is a function")
 }

@@ -1,9 +1,9 @@
 //! Types that are stored and not computed with: all codes of each, and numbers between and beyond them.
 
-use tenon_host::border::program_of_call;
-use tenon_host::eval::{Evaluator, Tensor, Value};
-use tenon_host::ir::{AttrValue, Build, Bytes, Context, Cx, DType, Module, Transaction, Type};
-use tenon_host::testing::{Random, cx};
+use tenon_compiler::border::program_of_call;
+use tenon_compiler::eval::{Evaluator, Tensor, Value};
+use tenon_compiler::ir::{AttrValue, Build, Bytes, Context, Cx, DType, Module, Transaction, Type};
+use tenon_compiler::testing::{Random, cx};
 
 /// All types that are stored alone.
 fn stored() -> impl Iterator<Item = DType> {
@@ -32,7 +32,7 @@ fn both(
     let evaluated =
         evaluated.evaluate(cx, &args, attrs, &[(dtype, extents)]).expect("it has a value");
 
-    let program = program_of_call(cx, &op, &types, attrs, out, tenon_host::ir::Attrs::NONE);
+    let program = program_of_call(cx, &op, &types, attrs, out, tenon_compiler::ir::Attrs::NONE);
     let mut module = Module::new(cx.clone());
     module.insert(cx.symbol("program"), program.expect("it has a program"));
     let mut tx = Transaction::new(cx.clone());
@@ -41,7 +41,7 @@ fn both(
     let of = cx.attrs(&[("out", out.into())]);
     let tir = tx.op("call_tir");
     let call = tx.call(tir, &[callee, var], of, Some(out));
-    let root = tx.function(&[var], call, Some(out), tenon_host::ir::Attrs::NONE);
+    let root = tx.function(&[var], call, Some(out), tenon_compiler::ir::Attrs::NONE);
     tx.set_root(root);
     module.insert(cx.symbol("main"), tx.finish().expect("it is a function"));
     let result = Evaluator::new(&module).call("main", vec![Value::Tensor(x.clone())]);

@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use tenon_host::diagnostics::Diagnostic;
-use tenon_host::eval::Tensor;
-use tenon_host::executable::{CompileOptions, Executable};
-use tenon_host::ir::{Bytes, Cx, Module};
-use tenon_host::passes;
-use tenon_host::passes::{PassContext, plan};
-use tenon_host::registry::Registry;
-use tenon_host::runtime::dlpack::{TensorBuffer, TensorRef};
-use tenon_host::runtime::model::Model;
-use tenon_host::runtime::signature::data_type;
-use tenon_host::target::Target;
+use tenon_compiler::diagnostics::Diagnostic;
+use tenon_compiler::eval::Tensor;
+use tenon_compiler::executable::{CompileOptions, Executable};
+use tenon_compiler::ir::{Bytes, Cx, Module};
+use tenon_compiler::passes;
+use tenon_compiler::passes::{PassContext, plan};
+use tenon_compiler::registry::Registry;
+use tenon_compiler::runtime::dlpack::{TensorBuffer, TensorRef};
+use tenon_compiler::runtime::model::Model;
+use tenon_compiler::runtime::signature::data_type;
+use tenon_compiler::target::Target;
 
 /// The program's own registry; its plugins are opened once.
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {

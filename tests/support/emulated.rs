@@ -8,15 +8,15 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use tenon_host::backend::llvm::LlvmError;
-use tenon_host::backend::llvm::units::{CompileOptions, Pipeline, compile_units};
-use tenon_host::eval::Tensor;
-use tenon_host::executable::{Executable, LinkForm};
-use tenon_host::io::Outputs;
-use tenon_host::ir::{Bytes, Module};
-use tenon_host::object::linker::Linker;
-use tenon_host::runtime::signature::{TensorSpec, data_type};
-use tenon_host::target::Target;
+use tenon_compiler::backend::llvm::LlvmError;
+use tenon_compiler::backend::llvm::units::{CompileOptions, Pipeline, compile_units};
+use tenon_compiler::eval::Tensor;
+use tenon_compiler::executable::{Executable, LinkForm};
+use tenon_compiler::io::Outputs;
+use tenon_compiler::ir::{Bytes, Module};
+use tenon_compiler::object::linker::Linker;
+use tenon_compiler::runtime::signature::{TensorSpec, data_type};
+use tenon_compiler::target::Target;
 
 use super::compiled;
 
@@ -148,10 +148,10 @@ impl Emulator {
 const LIBRARY: &str = include_str!("emulated.ll");
 
 fn start_module<'cx>(
-    cx: &'cx tenon_host::backend::llvm::inkwell::context::Context,
+    cx: &'cx tenon_compiler::backend::llvm::inkwell::context::Context,
     text: &str,
-) -> Result<tenon_host::backend::llvm::inkwell::module::Module<'cx>, LlvmError> {
-    use tenon_host::backend::llvm::inkwell::memory_buffer::MemoryBuffer;
+) -> Result<tenon_compiler::backend::llvm::inkwell::module::Module<'cx>, LlvmError> {
+    use tenon_compiler::backend::llvm::inkwell::memory_buffer::MemoryBuffer;
     let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "start");
     cx.create_module_from_ir(buffer).map_err(|error| LlvmError::InvalidModule {
         unit: "start".to_owned(),

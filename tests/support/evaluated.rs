@@ -1,7 +1,7 @@
 //! Modules by the reference evaluator, for suites that compare compiled code with it.
 
-use tenon_host::eval::{Evaluator, Tensor, Value};
-use tenon_host::ir::Module;
+use tenon_compiler::eval::{Evaluator, Tensor, Value};
+use tenon_compiler::ir::Module;
 
 /// The tensors that `main` gives.
 pub(crate) fn evaluated(module: &Module, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {

@@ -12,7 +12,7 @@ use crate::atomic::{AtomicPtr, AtomicU32};
 use crate::publication::{append, find};
 use crate::records::TERM_CHUNKS;
 
-/// A table as `host/src/ir/context.rs` keeps it; the record of term `n` is `n + 1`.
+/// A table as `host/ir/src/context.rs` keeps it; the record of term `n` is `n + 1`.
 struct Table {
     len: AtomicU32,
     chunks: [AtomicPtr<c_void>; TERM_CHUNKS],

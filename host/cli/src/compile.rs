@@ -1,0 +1,281 @@
+//! `compile`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use super::Global;
+use super::argument::{DimValue, numbers_and_ranges, parse_dim_or_range};
+use super::complete;
+use super::explain;
+use super::input::write_module_below;
+use super::output::{Failure, note, print, print_json};
+use super::progress::Progress;
+use super::run_passes::{PassArgs, run_passes};
+use tenon_compiler::backend;
+use tenon_compiler::executable::{LinkForm, header_path};
+use tenon_compiler::io::{FileError, Outputs, is_stream};
+use tenon_compiler::ir::Module;
+use tenon_compiler::session::{Cached, FileJob, Model, Observer, Options, Session};
+use tenon_compiler::target::{Target, Targets};
+use tenon_compiler::text::weights_path;
+
+#[derive(Args)]
+pub(super) struct CompileArgs {
+    /// An .onnx model or a module's text
+    model: PathBuf,
+    /// Where the result goes; by default beside the working directory's name of the model
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// A pipeline's name or text
+    #[arg(long, default_value = "default", add = complete::pipeline())]
+    pipeline: String,
+    /// The only function that is compiled: a graph function or a tensor program; by default all that are not private
+    #[arg(long, value_name = "NAME")]
+    function: Option<String>,
+    /// What the names of its functions begin with; by default what the module says, or the file's name
+    #[arg(long, value_name = "NAME")]
+    prefix: Option<String>,
+    /// Bind a symbolic dimension, or say its range: n=1, n=1..512, n=1..
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim_or_range)]
+    dims: Vec<(String, DimValue)>,
+    /// A folder of what was compiled before: a library or an object that is there is not compiled again
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// What to produce
+    #[arg(long, value_enum, default_value_t = Emit::So)]
+    emit: Emit,
+    #[command(flatten)]
+    passes: PassArgs,
+}
+
+/// What `compile` produces.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Emit {
+    /// The module's text after the pipeline
+    Ir,
+    /// LLVM's text
+    Llvm,
+    /// Assembly
+    Asm,
+    /// Kernels for a device of NVIDIA's, as text
+    Ptx,
+    /// A relocatable object that needs no other, and its C header
+    Obj,
+    /// A shared library and its C header
+    So,
+}
+
+impl Emit {
+    fn extension(self) -> &'static str {
+        match self {
+            Emit::Ir => "ir",
+            Emit::Llvm => "ll",
+            Emit::Asm => "s",
+            Emit::Ptx => "ptx",
+            Emit::Obj => "o",
+            Emit::So => "so",
+        }
+    }
+
+    /// What is linked, where something is.
+    fn form(self) -> Option<LinkForm> {
+        match self {
+            Emit::Obj => Some(LinkForm::Object),
+            Emit::So => Some(LinkForm::Library),
+            Emit::Ir | Emit::Llvm | Emit::Asm | Emit::Ptx => None,
+        }
+    }
+
+    /// What is written when the result goes to `output`.
+    fn outputs(self, output: &Path) -> Vec<PathBuf> {
+        let beside = match self {
+            Emit::Ir => (!is_stream(output)).then(|| weights_path(output)),
+            Emit::Llvm | Emit::Asm | Emit::Ptx => None,
+            Emit::Obj | Emit::So => header_path(output),
+        };
+        std::iter::once(output.to_owned()).chain(beside).collect()
+    }
+}
+
+pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure> {
+    let start = Instant::now();
+    let progress = Progress::new();
+    let session = global.open_session()?;
+    let targets = args.passes.targets()?;
+    let form = args.emit.form();
+    if form.is_none() {
+        let target = targets.one()?;
+        if args.emit == Emit::Ptx && target.device().is_none() {
+            let kind = target.kind();
+            let text = format!("--emit ptx is for devices, and `{target}` is a {kind}");
+            return Err(Failure::new(text).help("name one: --target nvptx"));
+        }
+    }
+    let (dims, ranges) = numbers_and_ranges(&args.dims);
+    let output = match &args.output {
+        Some(path) => path.clone(),
+        None => default_output(&args.model, args.emit),
+    };
+    let mut options = args.passes.options(&args.pipeline);
+    options.code.function.clone_from(&args.function);
+    options.code.ranges = ranges;
+    let job = form.map(|form| FileJob {
+        model: &args.model,
+        dims: &dims,
+        targets: &targets,
+        output: &output,
+        form,
+        prefix: args.prefix.as_deref(),
+    });
+    // Whoever wants to see how it is compiled has it compiled.
+    let job = job.filter(|_| !args.passes.shows_passes());
+    let mut place = None;
+    if let (Some(job), Some(cache)) = (&job, &args.cache) {
+        options.cache = Some(cache.clone());
+        match session.fetch(job, &options, &mut Told)? {
+            Cached::Written => return tell(global, args, &output, start, true, None),
+            Cached::Missing(missing) => place = missing,
+        }
+    }
+    progress.say(format!("reading {}", args.model.display()));
+    let model = session.read(&args.model, &dims)?;
+    for path in args.emit.outputs(&output) {
+        model.files.refuse(&path)?;
+    }
+    let run =
+        Run { session: &session, model: &model, options: &options, args, progress: &progress };
+    let written = match form {
+        Some(form) => run.link(&targets, form, &output),
+        None => run.write(targets.one()?, &output),
+    };
+    progress.done();
+    let schedules = written?;
+    if let (Some(job), Some(place)) = (&job, place) {
+        place.keep(job, &model.files, &mut Told);
+    }
+    tell(global, args, &output, start, false, schedules)
+}
+
+/// What is said of the cache.
+struct Told;
+
+impl Observer for Told {
+    fn warns(&mut self, warning: &str) {
+        note(format!("note: {warning}"));
+    }
+}
+
+/// Says where the result is, and how programs were scheduled, where that is asked for.
+fn tell(
+    global: &Global,
+    args: &CompileArgs,
+    output: &Path,
+    start: Instant,
+    was_cached: bool,
+    schedules: Option<Value>,
+) -> Result<(), Failure> {
+    let seconds = start.elapsed().as_secs_f64();
+    if args.passes.time_passes {
+        note(format!("{seconds:8.3} s in all"));
+    }
+    match global.json {
+        true => {
+            let mut told = serde_json::json!({ "output": output, "seconds": seconds });
+            if args.cache.is_some() {
+                told["was_cached"] = was_cached.into();
+            }
+            if let Some(schedules) = schedules {
+                told["schedules"] = schedules;
+            }
+            print_json(&told)
+        }
+        // The result itself may have gone to standard output.
+        false if is_stream(output) => {
+            note(format!("{} ({seconds:.2} s)", output.display()));
+            Ok(())
+        }
+        false => {
+            let cached = if was_cached { ", compiled before" } else { "" };
+            print(format!("{} ({seconds:.2} s{cached})\n", output.display()))
+        }
+    }
+}
+
+/// A model that is compiled.
+struct Run<'a> {
+    session: &'a Session,
+    model: &'a Model,
+    options: &'a Options,
+    args: &'a CompileArgs,
+    progress: &'a Progress,
+}
+
+impl Run<'_> {
+    /// The module behind the passes for a target.
+    fn lower(&self, target: &Target) -> Result<Module, Failure> {
+        let Run { session, model, options, args, progress } = self;
+        let module = run_passes(session, model, target, options, &args.passes, Some(progress))?;
+        self.progress.say("generating code");
+        Ok(module)
+    }
+
+    /// Writes a library or an object. How programs were scheduled comes back, where that is asked for: for the best target.
+    fn link(
+        &self,
+        targets: &Targets,
+        form: LinkForm,
+        output: &Path,
+    ) -> Result<Option<Value>, Failure> {
+        let mut all = Vec::new();
+        let mut schedules = None;
+        for target in targets.all() {
+            let module = self.lower(target)?;
+            all.push(self.session.generate(&module, target, self.options)?);
+            schedules = schedules.or_else(|| self.schedules(&module));
+        }
+        let outputs = Outputs::sparing(self.model.files.clone());
+        let executable = self.session.join(all)?;
+        executable.export(output, form, self.args.prefix.as_deref(), outputs)?;
+        Ok(schedules)
+    }
+
+    /// Writes a text.
+    fn write(&self, target: &Target, output: &Path) -> Result<Option<Value>, Failure> {
+        let Run { session, model, options, args, .. } = self;
+        let module = self.lower(target)?;
+        let mut outputs = Outputs::sparing(model.files.clone());
+        let schedules = self.schedules(&module);
+        let form = match args.emit {
+            Emit::Ir => {
+                let has_sources = args.passes.print_sources;
+                write_module_below("", &module, output, has_sources, outputs)?;
+                return Ok(schedules);
+            }
+            Emit::Llvm => backend::Emit::Text,
+            Emit::Asm | Emit::Ptx | Emit::So | Emit::Obj => backend::Emit::Assembly,
+        };
+        let units = session.emit(&module, target, options, form)?;
+        outputs.write(output, |out| {
+            units
+                .iter()
+                .try_for_each(|unit| out.write_all(&unit.bytes))
+                .map_err(|cause| FileError::Write { path: output.to_owned(), cause })
+        })?;
+        outputs.publish()?;
+        Ok(schedules)
+    }
+
+    fn schedules(&self, module: &Module) -> Option<Value> {
+        self.args.passes.explain_schedules.then(|| explain::json(module))
+    }
+}
+
+/// The model's file name with the kind's extension, in the working directory.
+fn default_output(model: &Path, emit: Emit) -> PathBuf {
+    let name = model.file_stem().unwrap_or_default();
+    PathBuf::from(name).with_extension(emit.extension())
+}

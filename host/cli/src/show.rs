@@ -1,0 +1,114 @@
+//! `show`: what a library says of itself.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::Global;
+use super::output::{Failure, labelled, print, print_json};
+use tenon_compiler::runtime::describe::{Description, describe};
+use tenon_compiler::runtime::signature::{Signature, TensorSpec};
+
+#[derive(Args)]
+pub(super) struct ShowArgs {
+    /// A library, or an object
+    library: PathBuf,
+}
+
+pub(super) fn show(global: &Global, args: &ShowArgs) -> Result<(), Failure> {
+    let found = describe(&args.library)?;
+    match global.json {
+        true => print_json(&json!({
+            "file": found.path,
+            "bytes": found.bytes,
+            "kind": kind(&found),
+            "prefix": found.prefix,
+            "symbols": found.symbols,
+            // Of a library with one function, it.
+            "signature": found.info.functions.first().filter(|_| found.info.has_default),
+            "functions": found.info.functions,
+        })),
+        false => print(text(&found)),
+    }
+}
+
+fn kind(found: &Description) -> &'static str {
+    if found.is_object { "object" } else { "library" }
+}
+
+fn text(found: &Description) -> String {
+    let functions = &found.info.functions;
+    let mut rows = vec![("kind", format!("{}, {} bytes", kind(found), found.bytes))];
+    if let Some(Signature { tenon, target, .. }) = functions.first() {
+        let mut targets = target.split('/');
+        let first = targets.next().unwrap_or_default();
+        rows.push(("compiled", format!("by Tenon {tenon} for {first}")));
+        rows.extend(targets.map(|target| ("", format!("or {target}"))));
+    }
+    for signature in functions {
+        let Signature { function, symbol, inputs, outputs, .. } = signature;
+        let workspace = match signature.workspace_size {
+            Some(bytes) => format!("{bytes} bytes"),
+            None => match signature.most_workspace {
+                Some(most) => format!("as {symbol}_sizes() says, at most {most} bytes"),
+                None => format!("as {symbol}_sizes() says"),
+            },
+        };
+        rows.extend([
+            ("function", format!("@{function} as {symbol}_run")),
+            ("inputs", specs(inputs, |_| Vec::new())),
+            ("outputs", specs(outputs, |at| axes_found(signature, at))),
+            ("workspace", workspace),
+        ]);
+        if !signature.ranges.is_empty() {
+            rows.push(("ranges", ranges(signature)));
+        }
+        if !signature.in_place.is_empty() {
+            rows.push(("in place", in_place(signature)));
+        }
+    }
+    rows.push(("symbols", found.symbols.join(", ")));
+    labelled(&rows)
+}
+
+/// The ranges of symbols.
+fn ranges(signature: &Signature) -> String {
+    let range = |(name, &(least, most)): (&String, &(i64, Option<i64>))| {
+        format!("{name}={least}..{}", most.map_or(String::new(), |most| most.to_string()))
+    };
+    signature.ranges.iter().map(range).collect::<Vec<_>>().join(", ")
+}
+
+/// The inputs that a call updates in place, if it is given them as outputs as well.
+fn in_place(signature: &Signature) -> String {
+    let one = |&[input, output]: &[usize; 2]| {
+        let (input, output) = (&signature.inputs[input], &signature.outputs[output]);
+        format!("{} as {}", input.name, output.name)
+    };
+    let pair = |pair: &[usize; 2]| {
+        let grows = signature.grows.iter().find(|it| it[..2] == pair[..]);
+        let along = grows.map_or(String::new(), |it| format!(", longer along axis {}", it[2]));
+        format!("{}{along}", one(pair))
+    };
+    signature.in_place.iter().map(pair).collect::<Vec<_>>().join(", ")
+}
+
+/// The axes of an output whose extents a call finds.
+fn axes_found(signature: &Signature, output: usize) -> Vec<usize> {
+    let of_output = signature.found.iter().filter(|[of, _]| *of == output);
+    of_output.map(|[_, axis]| *axis).collect()
+}
+
+fn specs(specs: &[TensorSpec], found: impl Fn(usize) -> Vec<usize>) -> String {
+    let one = |(at, spec): (usize, &TensorSpec)| {
+        let found = found(at);
+        let extents = spec.shape.iter().enumerate().map(|(axis, extent)| {
+            format!("{}{extent}", if found.contains(&axis) { "found " } else { "" })
+        });
+        let extents: Vec<String> = extents.collect();
+        format!("{} {}[{}]", spec.name, spec.dtype, extents.join(", "))
+    };
+    let all: Vec<String> = specs.iter().enumerate().map(one).collect();
+    if all.is_empty() { "none".to_owned() } else { all.join(", ") }
+}

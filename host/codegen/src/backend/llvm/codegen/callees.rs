@@ -1,0 +1,129 @@
+//! What the functions of a model have in common: kernels, each other, and constants.
+
+use inkwell::{
+    AddressSpace,
+    module::Linkage,
+    types::{BasicMetadataTypeEnum, FunctionType},
+    values::{FunctionValue, GlobalValue},
+};
+
+use super::{
+    assembler::Assembler,
+    error::{Problem, Result},
+    scratch::ALIGN,
+    value::Class,
+};
+use crate::{
+    backend::llvm::attributes::decorate,
+    plan::{Call, Callee, Circle, Code, EntryArgument, Routine},
+};
+use tenon_runtime::profile::MARK;
+
+/// What is called and read.
+pub(super) struct Callees<'cx> {
+    kernels: Vec<Option<FunctionValue<'cx>>>,
+    routines: Vec<FunctionValue<'cx>>,
+    /// The circle that each routine is of.
+    circles: Vec<Option<Circle>>,
+    pub(super) constants: Vec<GlobalValue<'cx>>,
+    /// What takes note of the time, where it is wanted.
+    mark: Option<FunctionValue<'cx>>,
+}
+
+impl<'cx> Callees<'cx> {
+    /// Declares them all.
+    pub(super) fn declare(asm: &Assembler<'cx, '_>, code: &Code) -> Result<Self> {
+        let constants = code.constants.iter().map(|symbol| {
+            // Seen through the GOT, so that they may be anywhere.
+            let constant = asm.module.add_global(asm.cx.i8_type(), None, symbol);
+            constant.set_constant(true);
+            constant.set_alignment(ALIGN as u32);
+            constant
+        });
+        let mark = code.is_profiled.then(|| {
+            let number = asm.cx.i64_type().into();
+            asm.module.add_function(MARK, asm.cx.void_type().fn_type(&[number], false), None)
+        });
+        Ok(Self {
+            kernels: kernels(asm, code)?,
+            routines: routines(asm, &code.routines),
+            circles: code.routines.iter().map(|routine| routine.circle).collect(),
+            constants: constants.collect(),
+            mark,
+        })
+    }
+
+    pub(super) fn get(&self, callee: Callee) -> Result<FunctionValue<'cx>> {
+        let found = match callee {
+            Callee::Kernel(number) => self.kernels.get(number).copied().flatten(),
+            Callee::Routine(number) => self.routines.get(number).copied(),
+        };
+        found.map_or_else(|| Problem::malformed("a call of nothing"), Ok)
+    }
+
+    /// The circle of what is called.
+    pub(super) fn circle(&self, callee: Callee) -> Option<Circle> {
+        match callee {
+            Callee::Kernel(_) => None,
+            Callee::Routine(number) => self.circles.get(number).copied().flatten(),
+        }
+    }
+
+    /// Takes note of the time behind so many calls of kernels.
+    pub(super) fn mark(&self, asm: &Assembler<'cx, '_>, calls: usize) -> Result<()> {
+        if let Some(mark) = self.mark {
+            asm.builder.build_call(mark, &[asm.index(calls as i64).into()], "")?;
+        }
+        Ok(())
+    }
+}
+
+/// The kernels as functions, with the parameters that their calls give them.
+fn kernels<'cx>(asm: &Assembler<'cx, '_>, code: &Code) -> Result<Vec<Option<FunctionValue<'cx>>>> {
+    let mut kernels = vec![None; code.kernels.len()];
+    for (kernel, call) in code.kernel_calls() {
+        let (Some(slot), Some(symbol)) = (kernels.get_mut(kernel), code.kernels.get(kernel)) else {
+            return Problem::malformed("a call of no kernel");
+        };
+        if slot.is_none() {
+            let func = asm.module.add_function(symbol, type_of(asm, call)?, None);
+            decorate(func, asm.target);
+            *slot = Some(func);
+        }
+    }
+    Ok(kernels)
+}
+
+fn type_of<'cx>(asm: &Assembler<'cx, '_>, call: &Call) -> Result<FunctionType<'cx>> {
+    let pointer = asm.cx.ptr_type(AddressSpace::default());
+    let mut params: Vec<BasicMetadataTypeEnum<'cx>> = Vec::with_capacity(call.args.len() + 2);
+    for arg in &call.args {
+        params.push(match arg {
+            EntryArgument::Memory(_) => pointer.into(),
+            EntryArgument::Scalar { dtype, .. } => Class::of(*dtype)?.register(asm.cx).into(),
+        });
+    }
+    let int = BasicMetadataTypeEnum::from(asm.cx.i64_type());
+    params.extend(std::iter::repeat_n(int, call.symbols.len()));
+    params.extend([BasicMetadataTypeEnum::from(pointer), pointer.into()]);
+    Ok(asm.cx.i32_type().fn_type(&params, false))
+}
+
+/// The functions that are called: addresses, numbers, the workspace, the threads, whether the call is cancelled; of a circle how many
+/// calls may be in work, and where the memory for all of them ends.
+fn routines<'cx>(asm: &Assembler<'cx, '_>, routines: &[Routine]) -> Vec<FunctionValue<'cx>> {
+    let pointer = BasicMetadataTypeEnum::from(asm.cx.ptr_type(AddressSpace::default()));
+    let int = BasicMetadataTypeEnum::from(asm.cx.i64_type());
+    let routine = |(number, routine): (usize, &Routine)| {
+        let mut params = vec![pointer; routine.inputs + routine.outputs];
+        params.extend(std::iter::repeat_n(int, routine.numbers));
+        params.extend([pointer; 3]);
+        if routine.circle.is_some() {
+            params.extend([int, pointer]);
+        }
+        let ty = asm.cx.i32_type().fn_type(&params, false);
+        let name = format!("routine{number}.{}", routine.name);
+        asm.module.add_function(&name, ty, Some(Linkage::Internal))
+    };
+    routines.iter().enumerate().map(routine).collect()
+}

@@ -1,0 +1,327 @@
+//! What a library exports around its functions.
+//!
+//! ```c
+//! int32_t     <function>_run(const DLTensor *, DLTensor *, void *, const struct tenon_parallel *);
+//! int32_t     <function>_run_<interface>(…);             the same for who knows inputs and outputs
+//! int32_t     <function>_run_until(…, const volatile uint8_t *);  the same, until a byte is not 0
+//! int32_t     <function>_sizes(const DLTensor *, int64_t *, uint64_t *);
+//! uint64_t    <function>_workspace_size(void);           where it is the same for all inputs
+//! const char *<prefix>_info(void);                       what it says of itself, as JSON
+//! const struct tenon_library *tenon_library_info(void);  all of it under a fixed name, of a library
+//! ```
+//!
+//! Where there is code for several processors, each call goes to that for the one at hand ([`processors`](super::processors)).
+
+use inkwell::{
+    AddressSpace,
+    builder::Builder,
+    context::Context,
+    module::{Linkage, Module},
+    types::{FunctionType, PointerType},
+    values::{
+        BasicMetadataValueEnum, BasicValue, BasicValueEnum, CallSiteValue, FunctionValue,
+        GlobalValue, PointerValue,
+    },
+};
+
+use super::error::{BackendError, Problem, Result};
+use super::processors::Chooser;
+use crate::{
+    backend::{Front, FrontFunction, llvm::attributes::decorate},
+    target::Target,
+};
+use tenon_runtime::describe::INFO_SECTION;
+use tenon_runtime::functions::{LIBRARY_INFO, LIBRARY_VERSION, SEVERAL_VERSION};
+use tenon_runtime::status::Failure;
+
+/// The module that holds the functions.
+pub fn build_front<'cx>(
+    cx: &'cx Context,
+    target: &Target,
+    front: &Front<'_>,
+) -> std::result::Result<Module<'cx>, BackendError> {
+    let module = cx.create_module(front.prefix);
+    let made = Building::new(cx, &module, target, front);
+    made.build().map_err(|problem| problem.of(front.prefix))?;
+    Ok(module)
+}
+
+/// The functions of a module that is being built.
+struct Building<'cx, 'a> {
+    cx: &'cx Context,
+    module: &'a Module<'cx>,
+    b: Builder<'cx>,
+    target: &'a Target,
+    front: &'a Front<'a>,
+    /// The types of what runs, of the same with a byte more, and of what says sizes.
+    run_type: FunctionType<'cx>,
+    until_type: FunctionType<'cx>,
+    sizes_type: FunctionType<'cx>,
+    pointer: PointerType<'cx>,
+    /// The byte that nobody sets, for those who do not cancel.
+    never: PointerValue<'cx>,
+}
+
+/// What a function of the front calls.
+enum To<'cx> {
+    Code(FunctionValue<'cx>),
+    /// An entry of the table of whatever processor is at hand.
+    Chosen(u64),
+}
+
+/// A function of the library: its name, `run`, `sizes` and `run_until`.
+type Row<'cx> = [PointerValue<'cx>; 4];
+
+impl<'cx, 'a> Building<'cx, 'a> {
+    fn new(
+        cx: &'cx Context,
+        module: &'a Module<'cx>,
+        target: &'a Target,
+        front: &'a Front<'a>,
+    ) -> Self {
+        let pointer = cx.ptr_type(AddressSpace::default());
+        let status = |count| cx.i32_type().fn_type(&vec![pointer.into(); count], false);
+        Building {
+            cx,
+            module,
+            b: cx.create_builder(),
+            target,
+            front,
+            run_type: status(4),
+            until_type: status(5),
+            sizes_type: status(3),
+            pointer,
+            never: constant(module, &cx.i8_type().const_zero()).as_pointer_value(),
+        }
+    }
+
+    fn build(&self) -> Result<()> {
+        let front = self.front;
+        let chooser = match front.processors {
+            [] => None,
+            processors => {
+                let code = self.code_of_processors()?;
+                Some(Chooser::build(self.cx, self.module, self.target, processors, &code)?)
+            }
+        };
+        let choose = chooser.as_ref().map(|it| it.choose);
+        let mut rows: Vec<Row<'cx>> = Vec::with_capacity(front.functions.len());
+        for (at, function) in front.functions.iter().enumerate() {
+            let prefix = &function.prefix;
+            let [run_to, sizes_to] = match choose {
+                Some(_) => [0, 1].map(|part| To::Chosen(2 * at as u64 + part)),
+                None => self.code(function, 0)?.map(To::Code),
+            };
+            let forward =
+                |name, ty, to: &To<'cx>| self.forward(format!("{prefix}_{name}"), ty, to, choose);
+            forward("run", self.run_type, &run_to)?;
+            let exact = format!("run_{}", function.interface);
+            let run = forward(&exact, self.run_type, &run_to)?;
+            let until = forward("run_until", self.until_type, &run_to)?;
+            let sizes = forward("sizes", self.sizes_type, &sizes_to)?;
+            if let Some(workspace) = function.workspace {
+                let long = self.cx.i64_type();
+                self.begin(&format!("{prefix}_workspace_size"), long.fn_type(&[], false));
+                self.b.build_return(Some(&long.const_int(workspace, false)))?;
+            }
+            rows.push(self.row(function, [run, sizes, until]));
+        }
+        let text = constant(self.module, &self.cx.const_string(front.info.as_bytes(), true));
+        if self.target.architecture().has_elf() {
+            text.set_section(Some(INFO_SECTION));
+        }
+        self.gives(&format!("{}_info", front.prefix), text)?;
+        if front.is_library {
+            self.library(text, &rows, chooser.as_ref())?;
+        }
+        Ok(())
+    }
+
+    fn begin(&self, name: &str, ty: FunctionType<'cx>) -> FunctionValue<'cx> {
+        let func = self.module.add_function(name, ty, None);
+        decorate(func, self.target);
+        self.b.position_at_end(self.cx.append_basic_block(func, "entry"));
+        func
+    }
+
+    /// A function that gives the address of a constant.
+    fn gives(&self, name: &str, constant: GlobalValue<'cx>) -> Result<()> {
+        self.begin(name, self.pointer.fn_type(&[], false));
+        self.b.build_return(Some(&constant.as_pointer_value()))?;
+        Ok(())
+    }
+
+    /// What runs a function, and says its sizes, of the code for one of the processors.
+    fn code(&self, function: &FrontFunction, processor: usize) -> Result<[FunctionValue<'cx>; 2]> {
+        let Some(code) = function.code.get(processor) else {
+            return Problem::malformed(format!("`{}` has no code", function.name));
+        };
+        let declared = |name: &str, ty| {
+            let known = self.module.get_function(name);
+            known.unwrap_or_else(|| self.module.add_function(name, ty, None))
+        };
+        Ok([declared(&code.run, self.until_type), declared(&code.sizes, self.sizes_type)])
+    }
+
+    /// For each processor the table of what runs each function and says its sizes.
+    fn code_of_processors(&self) -> Result<Vec<PointerValue<'cx>>> {
+        let table = |processor| {
+            let mut code = Vec::with_capacity(2 * self.front.functions.len());
+            for function in self.front.functions {
+                code.extend(self.code(function, processor)?.map(address));
+            }
+            let table = constant(self.module, &self.pointer.const_array(&code));
+            Ok(table.as_pointer_value())
+        };
+        (0..self.front.processors.len()).map(table).collect()
+    }
+
+    /// A function that calls another with its own arguments, or one of what is chosen.
+    fn forward(
+        &self,
+        name: String,
+        ty: FunctionType<'cx>,
+        to: &To<'cx>,
+        choose: Option<FunctionValue<'cx>>,
+    ) -> Result<FunctionValue<'cx>> {
+        let (b, func) = (&self.b, self.begin(&name, ty));
+        let mut args: Vec<BasicMetadataValueEnum<'cx>> =
+            func.get_param_iter().map(BasicMetadataValueEnum::from).collect();
+        if args.len() == self.run_type.count_param_types() as usize {
+            args.push(self.never.into());
+        }
+        let call = match (to, choose) {
+            (To::Chosen(at), Some(choose)) => {
+                let ty = if ty == self.sizes_type { ty } else { self.until_type };
+                b.build_indirect_call(ty, self.chosen(func, *at, choose)?, &args, "")?
+            }
+            (To::Code(to), _) => b.build_call(*to, &args, "")?,
+            (To::Chosen(_), None) => return Problem::malformed("there is nothing to choose from"),
+        };
+        call.set_tail_call(true);
+        b.build_return(Some(&result_of(call)?))?;
+        Ok(func)
+    }
+
+    /// The function at a place of what is chosen. Where nothing can be, the function that is being built ends with a status.
+    fn chosen(
+        &self,
+        func: FunctionValue<'cx>,
+        at: u64,
+        choose: FunctionValue<'cx>,
+    ) -> Result<PointerValue<'cx>> {
+        let b = &self.b;
+        let [none, some] = ["none", "some"].map(|name| self.cx.append_basic_block(func, name));
+        let code = result_of(b.build_call(choose, &[], "")?)?.into_pointer_value();
+        b.build_conditional_branch(b.build_is_null(code, "")?, none, some)?;
+        b.position_at_end(none);
+        let status = self.cx.i32_type().const_int(Failure::Processor as u64, false);
+        b.build_return(Some(&status))?;
+        b.position_at_end(some);
+        let ty = self.pointer.array_type(2 * self.front.functions.len() as u32);
+        // The first index steps over the pointer itself.
+        let [zero, at] = [0, at].map(|at| self.cx.i64_type().const_int(at, false));
+        // SAFETY: a table has as many elements as its type says.
+        let place = unsafe { b.build_in_bounds_gep(ty, code, &[zero, at], "") }?;
+        Ok(b.build_load(self.pointer, place, "")?.into_pointer_value())
+    }
+
+    fn row(&self, function: &FrontFunction, code: [FunctionValue<'cx>; 3]) -> Row<'cx> {
+        let name = constant(self.module, &self.cx.const_string(function.name.as_bytes(), true));
+        let [run, sizes, until] = code.map(address);
+        [name.as_pointer_value(), run, sizes, until]
+    }
+
+    /// The table of all functions.
+    fn functions(&self, rows: &[Row<'cx>]) -> PointerValue<'cx> {
+        let entry = |it: &Row<'cx>| self.cx.const_struct(&it.map(Into::into), false);
+        let entries: Vec<_> = rows.iter().map(entry).collect();
+        let ty = self.cx.struct_type(&[self.pointer.into(); 4], false);
+        constant(self.module, &ty.const_array(&entries)).as_pointer_value()
+    }
+
+    /// What is under the name that all libraries share.
+    fn library(
+        &self,
+        text: GlobalValue<'cx>,
+        rows: &[Row<'cx>],
+        chooser: Option<&Chooser<'cx>>,
+    ) -> Result<()> {
+        let [_, run, sizes, _] = match rows.first() {
+            Some(&first) if self.front.has_default => first,
+            _ => [self.pointer.const_null(); 4],
+        };
+        let version = if chooser.is_some() { SEVERAL_VERSION } else { LIBRARY_VERSION };
+        let int = self.cx.i32_type();
+        let mut fields: Vec<BasicValueEnum<'cx>> = vec![
+            int.const_int(u64::from(version), false).into(),
+            int.const_int(rows.len() as u64, false).into(),
+            text.as_pointer_value().into(),
+            run.into(),
+            sizes.into(),
+            self.functions(rows).into(),
+        ];
+        if let Some(chooser) = chooser {
+            let count = self.front.processors.len() as u64;
+            fields.push(self.processors()?.into());
+            fields.push(address(chooser.runnable).into());
+            fields.push(self.cx.i64_type().const_int(count, false).into());
+        }
+        let library = constant(self.module, &self.cx.const_struct(&fields, false));
+        self.gives(LIBRARY_INFO, library)
+    }
+
+    /// The table of processors, each with the functions that are made for it.
+    fn processors(&self) -> Result<PointerValue<'cx>> {
+        let mut entries = Vec::with_capacity(self.front.processors.len());
+        for (at, processor) in self.front.processors.iter().enumerate() {
+            let mut rows = Vec::with_capacity(self.front.functions.len());
+            for function in self.front.functions {
+                let [until, sizes] = self.code(function, at)?;
+                let name = format!("tenon_run{at}.{}", function.prefix);
+                let run = self.forward(name, self.run_type, &To::Code(until), None)?;
+                run.set_linkage(Linkage::Internal);
+                rows.push(self.row(function, [run, sizes, until]));
+            }
+            let text = self.cx.const_string(processor.target.as_bytes(), true);
+            let text = constant(self.module, &text).as_pointer_value();
+            let fields = [text.into(), self.functions(&rows).into()];
+            entries.push(self.cx.const_struct(&fields, false));
+        }
+        let ty = self.cx.struct_type(&[self.pointer.into(); 2], false);
+        Ok(constant(self.module, &ty.const_array(&entries)).as_pointer_value())
+    }
+}
+
+/// A function of the module's own, without a body.
+pub(super) fn internal<'cx>(
+    module: &Module<'cx>,
+    target: &Target,
+    name: &str,
+    ty: FunctionType<'cx>,
+) -> FunctionValue<'cx> {
+    let func = module.add_function(name, ty, Some(Linkage::Internal));
+    decorate(func, target);
+    func
+}
+
+fn address(function: FunctionValue<'_>) -> PointerValue<'_> {
+    function.as_global_value().as_pointer_value()
+}
+
+/// What a call gives.
+pub(super) fn result_of<'cx>(call: CallSiteValue<'cx>) -> Result<BasicValueEnum<'cx>> {
+    match call.try_as_basic_value().basic() {
+        Some(value) => Ok(value),
+        None => Problem::malformed("a function gives nothing"),
+    }
+}
+
+fn constant<'cx>(module: &Module<'cx>, value: &dyn BasicValue<'cx>) -> GlobalValue<'cx> {
+    let value = value.as_basic_value_enum();
+    let global = module.add_global(value.get_type(), None, "constant");
+    global.set_initializer(&value);
+    global.set_constant(true);
+    global.set_linkage(Linkage::Private);
+    global
+}
