@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use tenon_plugin_api::prelude::*;
 
 use crate::arith::{Forms, Interval, Linear};
@@ -25,10 +25,10 @@ pub(crate) struct Nest<'a> {
     latest: SideTable<u32>,
     /// The same without what decides only where loads read.
     latest_value: SideTable<u32>,
-    /// Where the buffers that the program makes are made.
-    alloc_position: FxHashMap<Expr, u32>,
-    /// Where the variables of loops are bound.
-    loop_position: FxHashMap<Expr, u32>,
+    /// Where the variables of loops are bound, and where the buffers that the program makes are made; 0 of all else.
+    made_at: SideTable<u32>,
+    /// By node, the position of the statement in whose operands it was seen last.
+    seen_at: SideTable<u32>,
     /// For each statement that reads numbers its position, and the last variable they depend on.
     values: Vec<(u32, u32)>,
     /// The positions of statements with an effect that is no access.
@@ -73,8 +73,8 @@ impl<'a> Nest<'a> {
             forms: Forms::of(body),
             latest: SideTable::new(body, 0),
             latest_value: SideTable::new(body, 0),
-            alloc_position: FxHashMap::default(),
-            loop_position: FxHashMap::default(),
+            made_at: SideTable::new(body, 0),
+            seen_at: SideTable::new(body, 0),
             values: Vec::new(),
             opaque: Vec::new(),
         };
@@ -137,7 +137,7 @@ impl<'a> Nest<'a> {
         for &(atom, coefficient) in index.terms.iter().filter(|&&(atom, _)| atom != this.var) {
             if !self.moves(this, atom) {
                 outer.terms.push((atom, coefficient));
-            } else if self.loop_position.contains_key(&atom) {
+            } else if self.made_at[atom] > 0 {
                 inner.terms.push((atom, coefficient));
             } else {
                 return None;
@@ -153,7 +153,7 @@ impl<'a> Nest<'a> {
 
     /// Whether a buffer is made inside of a loop.
     pub(crate) fn is_local(&self, this: &Loop, buffer: Expr) -> bool {
-        self.alloc_position.get(&buffer).is_some_and(|position| this.positions.contains(position))
+        this.positions.contains(&self.made_at[buffer])
     }
 
     /// Whether something inside of a loop has an effect that is not an access.
@@ -183,9 +183,7 @@ impl<'a> Nest<'a> {
     pub(crate) fn stride(&self, index: usize, access: &Access) -> Option<i64> {
         let this = &self.loops[index];
         let form = access.index.as_ref()?;
-        let is_plain = |&(atom, _): &(Expr, i64)| {
-            self.loop_position.contains_key(&atom) || !self.moves(this, atom)
-        };
+        let is_plain = |&(atom, _): &(Expr, i64)| self.made_at[atom] > 0 || !self.moves(this, atom);
         form.terms.iter().all(is_plain).then(|| form.coefficient(this.var))
     }
 
@@ -220,8 +218,8 @@ impl<'a> Nest<'a> {
             position += 1;
             match self.body.view(stmt) {
                 View::For { var, kind, .. } => {
-                    self.find_accesses(stmt, &[1, 2]);
-                    self.loop_position.insert(var, position);
+                    self.find_accesses(position, stmt, [1, 2]);
+                    self.made_at[var] = position;
                     let (loops, accesses) = (self.loops.len() + 1, self.accesses.len());
                     self.loops.push(Loop {
                         stmt,
@@ -237,15 +235,11 @@ impl<'a> Nest<'a> {
                     });
                     open.push(self.loops.len() - 1);
                 }
-                View::LetStmt { .. } => self.find_accesses(stmt, &[1]),
-                View::Alloc { buffer } => {
-                    self.alloc_position.insert(buffer, position);
-                }
-                View::IfStmt { .. } => self.find_accesses(stmt, &[0]),
+                View::LetStmt { .. } => self.find_accesses(position, stmt, [1]),
+                View::Alloc { buffer } => self.made_at[buffer] = position,
+                View::IfStmt { .. } => self.find_accesses(position, stmt, [0]),
                 View::Store { buffer, indices, .. } => {
-                    let count = self.body.operands(stmt).len();
-                    let operands: Vec<usize> = (1..count).collect();
-                    self.find_accesses(stmt, &operands);
+                    self.find_accesses(position, stmt, 1..self.body.operands(stmt).len());
                     let indices = indices.to_vec();
                     self.add_access(buffer, true, &indices);
                 }
@@ -257,14 +251,19 @@ impl<'a> Nest<'a> {
     }
 
     /// The elements that some operands of a statement read.
-    fn find_accesses(&mut self, stmt: Expr, operands: &[usize]) {
+    fn find_accesses(
+        &mut self,
+        position: u32,
+        stmt: Expr,
+        operands: impl IntoIterator<Item = usize>,
+    ) {
         let args = self.body.operands(stmt);
-        let mut stack: Vec<Expr> = operands.iter().map(|&operand| args.at(operand)).collect();
-        let mut seen = FxHashSet::default();
+        let mut stack: Vec<Expr> = operands.into_iter().map(|operand| args.at(operand)).collect();
         while let Some(expr) = stack.pop() {
-            if !seen.insert(expr) {
+            if self.seen_at[expr] == position {
                 continue;
             }
+            self.seen_at[expr] = position;
             if let View::Load { buffer, indices } = self.body.view(expr) {
                 let indices = indices.to_vec();
                 self.add_access(buffer, false, &indices);
@@ -303,7 +302,7 @@ impl<'a> Nest<'a> {
             };
             let (latest, latest_value) = match self.body.view(expr) {
                 View::Var { .. } => {
-                    let position = self.loop_position.get(&expr).copied().unwrap_or(0);
+                    let position = self.made_at[expr];
                     (position, position)
                 }
                 View::Load { .. } => (ALL_LOOPS, 0),

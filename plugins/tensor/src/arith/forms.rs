@@ -18,7 +18,12 @@ impl Forms {
     /// Of all nodes.
     pub(crate) fn of(body: BodyView<'_>) -> Self {
         let mut forms = Self::of_variables(body);
-        body.post_order().for_each(|expr| forms.compute(body, expr));
+        // What a node is made of comes before it, and variables are settled.
+        for expr in body.post_order() {
+            if forms.forms[expr.index()].is_none() && is_index(body, expr) {
+                forms.set_expr(body, expr);
+            }
+        }
         forms
     }
 
@@ -151,6 +156,9 @@ impl Forms {
 
     /// Settles a node and all that it is made of, unless that is done.
     fn compute(&mut self, body: BodyView<'_>, root: Expr) {
+        if self.forms[root.index()].is_some() {
+            return;
+        }
         let mut stack = vec![(root, false)];
         while let Some((expr, is_ready)) = stack.pop() {
             let is_index = is_index(body, expr);

@@ -1,7 +1,6 @@
 //! Bringing index arithmetic into normal form.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use tenon_plugin_api::prelude::*;
 
 use super::forms::is_index;
@@ -17,12 +16,12 @@ const MAX_NESTING: usize = 8;
 /// loop, a condition — has the form built when it reads it. One form is built once.
 pub(crate) struct Normalizer {
     forms: Forms,
-    built: HashMap<Linear, Expr>,
-    fractions: HashMap<Fraction, Expr>,
+    built: FxHashMap<Linear, Expr>,
+    fractions: FxHashMap<Fraction, Expr>,
     /// Quotients and remainders by symbols, the first node of each.
-    digits: HashMap<(BinaryOp, Linear, Dim), Expr>,
+    digits: FxHashMap<(BinaryOp, Linear, Dim), Expr>,
     /// What the quotients and remainders that are atoms were made of.
-    made_of: HashMap<Expr, Fraction>,
+    made_of: FxHashMap<Expr, Fraction>,
 }
 
 /// `form op divisor`, with `op` a division or a remainder.
@@ -37,10 +36,10 @@ impl Normalizer {
     pub(crate) fn new(rw: &Rewriter) -> Self {
         Self {
             forms: Forms::of_variables(rw.body()),
-            built: HashMap::new(),
-            fractions: HashMap::new(),
-            digits: HashMap::new(),
-            made_of: HashMap::new(),
+            built: FxHashMap::default(),
+            fractions: FxHashMap::default(),
+            digits: FxHashMap::default(),
+            made_of: FxHashMap::default(),
         }
     }
 
