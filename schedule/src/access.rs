@@ -1,6 +1,6 @@
 //! What statements read and write.
 
-use rustc_hash::FxHashMap as HashMap;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use tenon_plugin_api::ir::{Build, BuildPrim, DType, Expr, Kind, NodeSpec, View};
 use tenon_plugin_api::rule::TileElement;
@@ -215,7 +215,9 @@ impl Schedule {
             .tree
             .as_block(id)
             .map_or(Vec::new(), |block| block.iters.iter().map(|iter| iter.var).collect());
-        let moving = self.moving(&space, &inside, &iters);
+        let written_here = accesses.iter().filter(|access| access.is_store).map(|it| it.buffer);
+        let changing: Vec<Expr> = own.iter().copied().chain(written_here).collect();
+        let moving = self.moving(&space, &inside, &iters, &changing);
         let is_fixed = |atom: AtomId| !moving.contains(&atom);
         let mut written: Vec<Expr> = Vec::new();
         let mut read: Vec<Expr> = Vec::new();
@@ -247,18 +249,45 @@ impl Schedule {
         (reads, writes)
     }
 
-    /// The loops inside of statements, whose variables a region does not know; not the iterators of the block itself.
-    fn moving(&self, space: &Space, inside: &[Id], iters: &[Expr]) -> Vec<AtomId> {
-        let mut moving = Vec::new();
+    /// What a region does not know: the variables that statements bind, not the iterators of the block itself, elements of
+    /// buffers that are `changing`, and what is computed of both.
+    fn moving(
+        &self,
+        space: &Space,
+        inside: &[Id],
+        iters: &[Expr],
+        changing: &[Expr],
+    ) -> HashSet<AtomId> {
+        // Of a node, whether it is computed of such a variable or buffer.
+        let mut moves: HashMap<Expr, bool> = changing.iter().map(|it| (*it, true)).collect();
         for &id in inside {
-            let vars: Vec<Expr> = match self.tree.get(id) {
-                Node::For(each) => vec![each.var],
-                Node::Block(block) => block.iters.iter().map(|iter| iter.var).collect(),
-                Node::Let { var, .. } => vec![*var],
-                _ => Vec::new(),
-            };
-            let vars = vars.into_iter().filter(|var| !iters.contains(var));
-            moving.extend(vars.filter_map(|var| space.find(var)));
+            match self.tree.get(id) {
+                Node::For(each) => moves.extend([(each.var, true)]),
+                Node::Block(block) => moves.extend(block.iters.iter().map(|it| (it.var, true))),
+                Node::Let { var, .. } => moves.extend([(*var, true)]),
+                _ => {}
+            }
+        }
+        moves.extend(iters.iter().map(|var| (*var, false)));
+        let mut moving = HashSet::default();
+        for (atom, node) in space.nodes() {
+            let mut waiting = vec![(node, false)];
+            while let Some((expr, is_ready)) = waiting.pop() {
+                if moves.contains_key(&expr) {
+                    continue;
+                }
+                let operands = self.body().operands(expr);
+                if is_ready {
+                    let moved = operands.iter().any(|it| moves.get(&it) == Some(&true));
+                    moves.insert(expr, moved);
+                } else {
+                    waiting.push((expr, true));
+                    waiting.extend(operands.iter().map(|operand| (operand, false)));
+                }
+            }
+            if moves[&node] {
+                moving.insert(atom);
+            }
         }
         moving
     }

@@ -69,6 +69,14 @@ impl Space {
         self.ids.get(&Atom::Node(node)).copied()
     }
 
+    /// The atoms that are nodes.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (AtomId, Expr)> {
+        self.atoms.iter().zip(0..).filter_map(|(atom, number)| match atom {
+            Atom::Node(node) => Some((AtomId(number), *node)),
+            _ => None,
+        })
+    }
+
     pub(crate) fn set_range(&mut self, node: Expr, range: Range) {
         let id = self.intern(Atom::Node(node));
         self.ranges.insert(id, range);
