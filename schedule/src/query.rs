@@ -1,6 +1,6 @@
 //! What a rule decides by: how loops move through memory, and how much is computed.
 
-use rustc_hash::FxHashMap as HashMap;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use tenon_plugin_api::ir::{BinaryOp, DType, Expr, Kind, LoopKind, View};
 
@@ -230,10 +230,33 @@ impl Schedule {
         Some(total)
     }
 
+    /// Whether a loop in a block is as long as a value says that is computed or read in the same block, so that it may be of another
+    /// length in each of its steps.
+    pub fn has_uneven_loops(&self, block: Block) -> bool {
+        let inside = self.tree.walk(block.0);
+        let own = |id: &Id| match self.tree.get(*id) {
+            Node::Let { var, .. } => Some(*var),
+            _ => None,
+        };
+        let own: HashSet<Expr> = inside.iter().filter_map(own).collect();
+        let mut seen = HashSet::default();
+        let extents = inside.iter().filter_map(|&id| self.tree.as_for(id)).map(|each| each.extent);
+        let mut stack: Vec<Expr> = extents.collect();
+        while let Some(expr) = stack.pop() {
+            if own.contains(&expr) || matches!(self.view(expr), View::Load { .. }) {
+                return true;
+            }
+            if seen.insert(expr) {
+                stack.extend(self.body().operands(expr).iter());
+            }
+        }
+        false
+    }
+
     /// Counts what a value is computed by; what is shared counts once, and indices do not. Of a choice by the number of a step, as
     /// between the points of a short convolution, one side is computed.
     fn count(&self, value: Expr, work: &mut Work) {
-        let (mut seen, mut stack) = (std::collections::HashSet::new(), vec![value]);
+        let (mut seen, mut stack) = (HashSet::default(), vec![value]);
         while let Some(expr) = stack.pop() {
             if !seen.insert(expr) {
                 continue;

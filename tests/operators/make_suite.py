@@ -232,6 +232,8 @@ def broadcast():
         family.case(f"mod_{dtype}", "mod", [In(dtype, 7, 9), In(dtype, 9)], wide(np.fmod))
     edges = [0.0, -0.0, 1.0, -1.0, 3.0, 1e30, 1e-40, math.inf, -math.inf, math.nan, 0.1, 5.5]
     family.case("mod_edges", "mod", [Const("f32", np.array(edges)[:, None]), Const("f32", edges)], wide(np.fmod))
+    edges = [*edges[:5], 1.7976931348623157e308, 5e-324, -1.1e-310, *edges[7:], 3.7e200]
+    family.case("mod_edges_f64", "mod", [Const("f64", np.array(edges)[:, None]), Const("f64", edges)], wide(np.fmod))
     comparisons = {"equal": np.equal, "not_equal": np.not_equal, "less": np.less, "less_equal": np.less_equal,
                    "greater": np.greater, "greater_equal": np.greater_equal}
     for op, f in comparisons.items():

@@ -81,7 +81,7 @@ fn in_blocks(schedule: &mut Schedule, block: Block, inner: Loop, lanes: i64) -> 
 }
 
 fn is_worth_it(schedule: &Schedule, block: Block, inner: Loop) -> bool {
-    if schedule.is_reduced(block, inner) {
+    if schedule.is_reduced(block, inner) || schedule.has_uneven_loops(block) {
         return false;
     }
     let strides = schedule.strides(inner);
