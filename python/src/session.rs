@@ -353,6 +353,7 @@ fn read_options(given: &Bound<'_, PyDict>) -> PyResult<(Options, Vec<Arc<Raised>
             "cache" => options.cache = value.extract()?,
             "precision" => options.precision = Some(value.extract()?),
             "weights" => options.weights = Some(value.extract()?),
+            "link" => options.code.link = value.extract()?,
             "profile" => options.code.is_profiled = value.extract()?,
             "validate" => {
                 options.validate = value.extract::<bool>()?.then_some(Validation::Compiled);

@@ -24,12 +24,12 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn session() -> Session {
+pub(crate) fn session() -> Session {
     let registry = root().join("registry.toml");
     Session::open(&Installation::at(profile().join("tenon")), &[registry]).unwrap()
 }
 
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options {
         code: CompileOptions { threads: 1, ..CompileOptions::default() },
         ..Options::default()

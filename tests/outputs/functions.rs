@@ -29,7 +29,7 @@ private fn @hidden(%x: f32[n]) -> f32[n] {
 ";
 
 /// A folder with a text and three floats.
-fn house(text: &str) -> House {
+pub(crate) fn house(text: &str) -> House {
     let house = House::new();
     fs::write(house.at("m.ir"), text).unwrap();
     let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();

@@ -6,6 +6,7 @@ mod arrays;
 mod atomic;
 mod cache;
 mod embedding;
+mod externals;
 mod functions;
 mod house;
 mod objects;

@@ -11,7 +11,7 @@ pub(crate) fn run_c(house: &House, code: &str) -> String {
 }
 
 /// Links `main.c` with objects and runs the program.
-fn run_c_with(house: &House, code: &str, objects: &[&str]) -> String {
+pub(crate) fn run_c_with(house: &House, code: &str, objects: &[&str]) -> String {
     fs::write(house.at("main.c"), code).unwrap();
     let mut compiler = Command::new("cc");
     compiler.args(["-Wall", "-Wextra", "-Werror", "-Wl,--fatal-warnings", "-o", "main"]);

@@ -48,6 +48,9 @@ pub(super) struct CompileArgs {
     /// What to produce
     #[arg(long, value_enum, default_value_t = Emit::So)]
     emit: Emit,
+    /// An object, an archive or a shared library that defines external functions which the module calls
+    #[arg(long, value_name = "FILE")]
+    link: Vec<PathBuf>,
     #[command(flatten)]
     passes: PassArgs,
 }
@@ -123,6 +126,7 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     let mut options = args.passes.options(&args.pipeline);
     options.code.function.clone_from(&args.function);
     options.code.ranges = ranges;
+    options.code.link.clone_from(&args.link);
     let job = form.map(|form| FileJob {
         model: &args.model,
         dims: &dims,

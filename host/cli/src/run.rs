@@ -66,6 +66,9 @@ pub(super) struct RunArgs {
     /// Bind a symbolic dimension, or say its range: n=1, n=1..512, n=1..
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim_or_range)]
     dims: Vec<(String, DimValue)>,
+    /// An object, an archive or a shared library that defines external functions which a model that is not compiled yet calls
+    #[arg(long, value_name = "FILE")]
+    link: Vec<PathBuf>,
     #[command(flatten)]
     passes: PassArgs,
 }
@@ -191,6 +194,7 @@ fn run_model(global: &Global, args: &RunArgs) -> Result<Ran, Failure> {
     options.code.is_profiled = args.profile;
     options.code.function.clone_from(&args.function);
     options.code.ranges = ranges;
+    options.code.link.clone_from(&args.link);
     let module = run_passes(&session, &model, &target, &options, &args.passes, Some(&progress))?;
     if options.code.function.is_none() {
         // The others are not run.

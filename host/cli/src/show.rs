@@ -7,6 +7,9 @@ use serde_json::json;
 
 use super::Global;
 use super::output::{Failure, labelled, print, print_json};
+use tenon_compiler::executable::CompileError;
+use tenon_compiler::io::Mapping;
+use tenon_compiler::object::symbols::{ALLOWED_UNDEFINED, undefined};
 use tenon_compiler::runtime::describe::{Description, describe};
 use tenon_compiler::runtime::signature::{Signature, TensorSpec};
 
@@ -25,11 +28,12 @@ pub(super) fn show(global: &Global, args: &ShowArgs) -> Result<(), Failure> {
             "kind": kind(&found),
             "prefix": found.prefix,
             "symbols": found.symbols,
+            "needs": needs(&found)?,
             // Of a library with one function, it.
             "signature": found.info.functions.first().filter(|_| found.info.has_default),
             "functions": found.info.functions,
         })),
-        false => print(text(&found)),
+        false => print(text(&found)?),
     }
 }
 
@@ -37,7 +41,7 @@ fn kind(found: &Description) -> &'static str {
     if found.is_object { "object" } else { "library" }
 }
 
-fn text(found: &Description) -> String {
+fn text(found: &Description) -> Result<String, Failure> {
     let functions = &found.info.functions;
     let mut rows = vec![("kind", format!("{}, {} bytes", kind(found), found.bytes))];
     if let Some(Signature { tenon, target, .. }) = functions.first() {
@@ -69,7 +73,20 @@ fn text(found: &Description) -> String {
         }
     }
     rows.push(("symbols", found.symbols.join(", ")));
-    labelled(&rows)
+    let needs = needs(found)?;
+    if !needs.is_empty() {
+        rows.push(("needs", needs.join(", ")));
+    }
+    Ok(labelled(&rows))
+}
+
+/// What others have to define, but for what every process has.
+fn needs(found: &Description) -> Result<Vec<String>, Failure> {
+    let file = Mapping::open(&found.path)?;
+    let mut names =
+        undefined(&found.path.display().to_string(), &file).map_err(CompileError::from)?;
+    names.retain(|name| !ALLOWED_UNDEFINED.contains(&name.as_str()));
+    Ok(names)
 }
 
 /// The ranges of symbols.

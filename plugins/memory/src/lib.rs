@@ -12,6 +12,8 @@ mod to_non_dataflow;
 
 mod remove_purity_checking;
 
+mod lower_external_calls;
+
 mod call_tir_rewrite;
 
 mod inplace_update;

@@ -1,6 +1,7 @@
 //! What the rest of the house needs of a code generator.
 
 use super::{BackendError, Compilation, Kernel, Launch, Scratch, Work};
+use crate::object::externals::Externals;
 use crate::target::{Abilities, Architecture, Processor, Target};
 use tenon_ir::Bytes;
 use tenon_runtime::{functions::Library, signature::LibraryInfo};
@@ -43,14 +44,15 @@ pub trait Backend: Sync {
         how: Compilation,
     ) -> Result<Vec<Vec<u8>>, BackendError>;
 
-    /// Loads objects into this process that define the functions of `info`, with constants by their symbols. `names` are the
-    /// symbols of each function and of the one that says its sizes.
+    /// Loads objects into this process that define the functions of `info`, with constants by their symbols and what others
+    /// define. `names` are the symbols of each function and of the one that says its sizes.
     fn load(
         &self,
         info: LibraryInfo,
         names: &[[&str; 2]],
         objects: &[&[u8]],
         constants: &[(&str, Bytes)],
+        externals: &Externals,
     ) -> Result<Library, BackendError>;
 }
 

@@ -1,6 +1,7 @@
 //! What stands in for a code generator in a program that was built without.
 
 use super::{Backend, BackendError, Compilation, Kernel, Names, Scratch, Work};
+use crate::object::externals::Externals;
 use crate::target::{Abilities, Architecture, Processor, Target};
 use tenon_ir::Bytes;
 use tenon_runtime::{functions::Library, signature::LibraryInfo};
@@ -56,6 +57,7 @@ impl Backend for NoBackend {
         _: &[[&str; 2]],
         _: &[&[u8]],
         _: &[(&str, Bytes)],
+        _: &Externals,
     ) -> Result<Library, BackendError> {
         Err(BackendError::Absent)
     }

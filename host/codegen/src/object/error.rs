@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::target::Architecture;
+use tenon_runtime::io::FileError;
 
 /// An error about objects and libraries as files.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +12,14 @@ pub enum ObjectError {
     /// The parts call what no runtime provides: our mistake, found before the user's loader does.
     #[error("`{file}` needs {}, which nothing provides; allowed are {}", names_text(.symbols), names_text(.allowed))]
     UndefinedSymbols { file: String, symbols: Vec<String>, allowed: Vec<String> },
+
+    /// A file that is to be linked cannot be read.
+    #[error("cannot link: {error}")]
+    NoFile { error: FileError },
+
+    /// A file that is to be linked is none that can be.
+    #[error("`{}` cannot be linked: it is no object, archive or shared library", .path.display())]
+    NothingToLink { path: PathBuf },
 
     /// A symbol that is to be exported is not there.
     #[error("no function `{name}` in the compiled code")]

@@ -18,6 +18,7 @@ use tempfile::TempDir;
 use twox_hash::XxHash3_64;
 
 use super::constants::{self, ConstantArray, Content, write_constants};
+use super::externals::{Externals, FileKind};
 use super::{ObjectError, linker::Linker, own, symbols};
 use crate::target::Target;
 use tenon_runtime::io::Mode;
@@ -78,6 +79,8 @@ pub struct LinkPlan<'a> {
     pub exports: &'a [&'a str],
     /// What it will be called: the file name of a library is also its soname.
     pub name: &'a Path,
+    /// What the parts call and others define.
+    pub externals: &'a Externals,
 }
 
 /// Links `plan` and writes the result to `output`.
@@ -99,6 +102,7 @@ pub fn link(linker: &Linker, plan: &LinkPlan<'_>, output: &Path) -> Result<(), O
     };
     arguments.extend(["-o".into(), output.as_os_str().to_owned()]);
     arguments.extend(objects.into_iter().map(PathBuf::into_os_string));
+    arguments.extend(linked_files(plan)?);
     if plan.form == LinkForm::Library {
         let c_library = c_library(plan.target).into_iter();
         arguments.extend(c_library.flat_map(|path| ["--as-needed".into(), path.into_os_string()]));
@@ -109,6 +113,23 @@ pub fn link(linker: &Linker, plan: &LinkPlan<'_>, output: &Path) -> Result<(), O
     }
     // What an object of WebAssembly needs is found by who links it.
     if architecture.has_elf() { check_and_fill(plan, output) } else { Ok(()) }
+}
+
+/// The files of others. A shared library is none of an object's, but of whatever that is linked into.
+fn linked_files(plan: &LinkPlan<'_>) -> Result<Vec<OsString>, ObjectError> {
+    let mut arguments = Vec::new();
+    for (path, kind) in plan.externals.files.iter().zip(plan.externals.kinds()?) {
+        match (kind, plan.form) {
+            (FileKind::Shared, LinkForm::Object) => continue,
+            // Beside the library first.
+            (FileKind::Shared, LinkForm::Library) => {
+                arguments.extend(["--enable-new-dtags", "-rpath=$ORIGIN"].map(OsString::from));
+            }
+            (FileKind::Object | FileKind::Archive, _) => {}
+        }
+        arguments.push(path.into());
+    }
+    Ok(arguments)
 }
 
 /// The parts as paths, those in memory written out.
@@ -224,7 +245,7 @@ fn check_and_fill(plan: &LinkPlan<'_>, file_path: &Path) -> Result<(), ObjectErr
     // for constants, which nobody reads here.
     let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io("map", file_path))?;
     let name = plan.name.display().to_string();
-    symbols::check_undefined(&name, &map)?;
+    symbols::check_undefined(&name, &map, plan.externals)?;
     symbols::check_exports(&name, &map, plan.exports)?;
     for part in plan.parts {
         if let (Part::Constants(arrays), Content::Room) = (part, plan.form.content()) {
@@ -240,6 +261,7 @@ fn io<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -> Ob
 
 #[cfg(test)]
 mod tests {
+    use super::super::externals::NONE;
     use super::*;
 
     #[test]
@@ -263,6 +285,7 @@ mod tests {
                 parts: &parts,
                 exports: &[],
                 name: output,
+                externals: &NONE,
             };
             assert_eq!(keeps_got_entries(&plan), kept);
         }

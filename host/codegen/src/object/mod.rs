@@ -5,6 +5,7 @@
 
 pub mod constants;
 mod error;
+pub mod externals;
 #[cfg(feature = "static-llvm")]
 pub mod inside;
 pub mod link;

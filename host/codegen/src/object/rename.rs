@@ -6,11 +6,14 @@
 //!
 //! The new names stand in a copy of the table of names at the end of the file, behind the old ones, which sections may have as well.
 
+use std::collections::HashSet;
+
 use object::LittleEndian;
 use object::elf::{FileHeader64, SHT_SYMTAB, STB_LOCAL, SectionHeader64, Sym64};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 
 use super::ObjectError;
+use super::externals::Externals;
 use super::symbols::ALLOWED_UNDEFINED;
 
 /// Where a section's header says where the section begins, and how large it is.
@@ -18,13 +21,18 @@ const SECTION_OFFSET: usize = std::mem::offset_of!(SectionHeader64<LittleEndian>
 const SECTION_SIZE: usize = std::mem::offset_of!(SectionHeader64<LittleEndian>, sh_size);
 
 /// The object, one of 64 bits, with a suffix behind the names that other objects see or give, but for those that every process
-/// has.
-pub fn with_suffix(name: &str, object: &[u8], suffix: &str) -> Result<Vec<u8>, ObjectError> {
+/// has, and those of functions that others define.
+pub fn with_suffix(
+    name: &str,
+    object: &[u8],
+    suffix: &str,
+    externals: &Externals,
+) -> Result<Vec<u8>, ObjectError> {
     let unreadable = |message: String| ObjectError::Unreadable { file: name.to_owned(), message };
-    renamed(object, suffix).map_err(|error| unreadable(error.to_string()))
+    renamed(object, suffix, externals).map_err(|error| unreadable(error.to_string()))
 }
 
-fn renamed(object: &[u8], suffix: &str) -> object::Result<Vec<u8>> {
+fn renamed(object: &[u8], suffix: &str, externals: &Externals) -> object::Result<Vec<u8>> {
     let header = FileHeader64::<LittleEndian>::parse(object)?;
     let endian = header.endian()?;
     let sections = header.sections(endian, object)?;
@@ -35,11 +43,15 @@ fn renamed(object: &[u8], suffix: &str) -> object::Result<Vec<u8>> {
     }
     let names_at = symbols.string_section();
     let mut names = sections.section(names_at)?.data(endian, object)?.to_vec();
+    let common: HashSet<&[u8]> = ALLOWED_UNDEFINED
+        .into_iter()
+        .chain(externals.names.iter().map(String::as_str))
+        .map(str::as_bytes)
+        .collect();
     let first = sections.section(symbols.section())?.sh_offset(endian) as usize;
     for (at, symbol) in symbols.iter().enumerate() {
         let own = symbol.name(endian, symbols.strings())?;
-        let is_common = ALLOWED_UNDEFINED.iter().any(|it| it.as_bytes() == own);
-        if symbol.st_bind() == STB_LOCAL || own.is_empty() || is_common {
+        if symbol.st_bind() == STB_LOCAL || own.is_empty() || common.contains(own) {
             continue;
         }
         // A symbol begins with the place of its name.

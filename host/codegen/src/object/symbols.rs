@@ -10,17 +10,27 @@ use std::collections::HashSet;
 use object::{Object, ObjectKind, ObjectSymbol};
 
 use super::ObjectError;
+use super::externals::Externals;
 
 /// The calls that LLVM adds by itself and every process can resolve.
 pub const ALLOWED_UNDEFINED: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];
 
-/// Refuses a library or an object that needs more than [`ALLOWED_UNDEFINED`].
+/// Refuses a library or an object that needs more than [`ALLOWED_UNDEFINED`] and the functions that others define. What is
+/// linked into it may need what it likes.
 ///
 /// `library` is the text for messages, `bytes` the file.
-pub fn check_undefined(library: &str, bytes: &[u8]) -> Result<(), ObjectError> {
+pub fn check_undefined(
+    library: &str,
+    bytes: &[u8],
+    externals: &Externals,
+) -> Result<(), ObjectError> {
+    if !externals.files.is_empty() {
+        return Ok(());
+    }
+    let others: HashSet<&str> = externals.names.iter().map(String::as_str).collect();
+    let is_allowed = |name: &str| ALLOWED_UNDEFINED.contains(&name) || others.contains(name);
     let symbols = undefined(library, bytes)?;
-    let refused: Vec<String> =
-        symbols.into_iter().filter(|name| !ALLOWED_UNDEFINED.contains(&name.as_str())).collect();
+    let refused: Vec<String> = symbols.into_iter().filter(|name| !is_allowed(name)).collect();
     if refused.is_empty() {
         return Ok(());
     }

@@ -1,5 +1,7 @@
 //! What planned functions do: calls of programs with addresses, copies, and choices.
 
+use std::collections::HashSet;
+
 use super::circles::Circle;
 use super::ranges::RangedSize;
 use super::sizes::{Agreement, Size, SizeStep};
@@ -15,6 +17,8 @@ pub struct Code {
     pub constants: Vec<String>,
     /// Symbols of the kernels.
     pub kernels: Vec<String>,
+    /// Those of them that have code of others, or call it: what they fail with is what the model's function fails with.
+    pub external: HashSet<usize>,
     /// The functions that are called by others, each behind those that it calls, but for those of a circle.
     pub routines: Vec<Routine>,
     /// Whether it takes note of the time between kernels.

@@ -1,9 +1,11 @@
 //! Compiles a planned module into objects.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::c_void;
 use std::fmt;
 use std::ops::Deref;
 use std::path::PathBuf;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use tenon_plugin_api::program::TARGET;
@@ -13,7 +15,8 @@ use crate::backend::{
     Backend, BackendError, Compilation, Emit, FrontCode, Kernel, Work, backend_for,
 };
 use crate::external::ExternalCode;
-use crate::ir::{Constant, Context, Cx, Expr, Function, Module, NodeSource};
+use crate::ir::{Constant, Context, Cx, Expr, Function, Module, NodeSource, View};
+use crate::object::externals::{Externals, GivenFunction};
 use crate::plan::{
     Action, Body, Call, Callee, Code, DimRanges, Entry, functions_of, largest, plan,
 };
@@ -45,6 +48,8 @@ pub struct CompileOptions {
     pub is_profiled: bool,
     /// A program `tenon` that has a linker inside; without it, one is looked for when something is linked.
     pub linker: Option<PathBuf>,
+    /// Objects, archives and shared libraries that define external functions which the module calls.
+    pub link: Vec<PathBuf>,
 }
 
 /// A compiled module: its code, and what is known about its functions.
@@ -56,6 +61,8 @@ pub struct Executable {
     /// The code: for one target, or for each of several processors, the best first.
     pub(super) code: Vec<MachineCode>,
     pub(super) linker: Option<PathBuf>,
+    /// What it calls and others define.
+    pub(super) externals: Externals,
     /// What the names of its functions begin with, where the module says that.
     pub(super) prefix: Option<String>,
 }
@@ -115,7 +122,9 @@ impl Executable {
         let job = Job::new(module, target, options)?;
         let mut objects = job.emit(target, options, Emit::Object)?;
         let runs = if options.is_profiled { job.runs(module.cx()) } else { Vec::new() };
-        let Job { code, constants, external, functions, has_default, .. } = job;
+        let Job { code, constants, external, names, functions, has_default, .. } = job;
+        let externals = Externals { names, files: options.link.clone(), given: Vec::new() };
+        externals.kinds()?;
         objects.extend(external.into_iter().map(|(name, object)| {
             let bytes = object.data.to_vec();
             Unit { name, bytes }
@@ -138,7 +147,24 @@ impl Executable {
         let constants = code.constants.into_iter().zip(constants).collect();
         let (target, linker) = (target.clone(), options.linker.clone());
         let code = vec![MachineCode { target, names, objects, constants, runs }];
-        Ok(Executable { info, given, code, linker, prefix })
+        Ok(Executable { info, given, code, linker, externals, prefix })
+    }
+
+    /// The external functions that it calls, by their symbols.
+    pub fn externals(&self) -> &[String] {
+        &self.externals.names
+    }
+
+    /// Gives it a function of this process: code that [`Executable::load`] or [`Executable::jit`] puts into the process calls it
+    /// where the module calls the external function `name`, before any that files define. A library that is exported has it of
+    /// whoever opens that.
+    ///
+    /// # Safety
+    /// It must be an `extern "C"` function of the type that docs/running.md says of external functions, for each call of it in the
+    /// module, and must stay where it is as long as the code may run. Several threads may call it at once.
+    pub unsafe fn provide(&mut self, name: &str, function: NonNull<c_void>) {
+        let address = function.as_ptr().expose_provenance();
+        self.externals.given.push(GivenFunction { name: name.to_owned(), address });
     }
 
     /// Inputs, outputs and memory of the function that is meant where nobody names one, or else of the first.
@@ -177,7 +203,7 @@ impl Executable {
         let objects: Vec<&[u8]> = objects.iter().map(|unit| &unit.bytes[..]).collect();
         let names: Vec<[&str; 2]> = names.iter().map(|it| [&*it.run, &*it.sizes]).collect();
         let backend = backend_for(target.architecture());
-        Ok(backend.load(self.info.clone(), &names, &objects, &constants)?)
+        Ok(backend.load(self.info.clone(), &names, &objects, &constants, &self.externals)?)
     }
 }
 
@@ -207,6 +233,8 @@ pub(super) struct Job {
     pub(super) constants: Vec<Arc<Constant>>,
     /// Objects that code generators made, each with the name of the first program that is in it.
     external: Vec<(String, Arc<Constant>)>,
+    /// Functions that others define, by their symbols.
+    names: Vec<String>,
 }
 
 /// A kernel to be compiled.
@@ -272,16 +300,23 @@ impl Job {
         let mut lent: Vec<Lent> = Vec::new();
         let mut external: Vec<(String, Arc<Constant>)> = Vec::new();
         let mut external_bytes: HashSet<Arc<[u8]>> = HashSet::new();
+        let mut external_names = Vec::new();
         for ((name, function), source) in plan.programs.into_iter().zip(first_sources) {
             let (number, is_new) = distinct.number(&function);
             numbers.push(number);
             if let Some(made) = ExternalCode::of(&function).filter(|_| is_new) {
+                code.external.insert(number);
                 code.kernels.push(made.symbol.to_owned());
                 lent.push(Lent::default());
                 if external_bytes.insert(made.object.data[..].into()) {
                     external.push((name, Arc::clone(made.object)));
                 }
             } else if is_new {
+                let called = called(&function);
+                if !called.is_empty() {
+                    code.external.insert(number);
+                    external_names.extend(called);
+                }
                 let symbol = symbol_of(module.cx(), &name, number, source);
                 code.kernels.push(symbol.clone());
                 let own = own_target(&name, &function, target)?;
@@ -305,7 +340,10 @@ impl Job {
         }
         code.constants = constant_symbols(module, &plan.constants);
         let constants = plan.constants;
-        Ok(Job { functions, has_default, code, kernels, constants, external })
+        external_names.sort();
+        external_names.dedup();
+        let names = external_names;
+        Ok(Job { functions, has_default, code, kernels, constants, external, names })
     }
 
     /// The calls of kernels in order.
@@ -384,6 +422,16 @@ fn given_symbol(module: &Module, name: &str, prefix: &str) -> Option<String> {
     let symbol = function.terms().attrs(function.attrs(function.root())).str("global_symbol")?;
     let is_own = symbol == name || symbol.strip_prefix(prefix) == Some(name);
     (!is_own).then(|| symbol.to_owned())
+}
+
+/// The external functions that a program calls.
+fn called(function: &Function) -> Vec<String> {
+    let body = function.view();
+    let name = |expr| match body.view(expr) {
+        View::Extern { name } => Some(body.terms().str(name).to_owned()),
+        _ => None,
+    };
+    body.post_order().filter_map(name).collect()
 }
 
 /// What a program says that its code is for: a processor that a library for `target` can have code for as well.

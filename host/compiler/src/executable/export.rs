@@ -135,7 +135,8 @@ impl Executable {
             parts.push(Part::Constants(&constants));
         }
         let exports: Vec<&str> = exports.iter().map(String::as_str).collect();
-        let plan = LinkPlan { target, form, parts: &parts, exports: &exports, name };
+        let externals = &self.externals;
+        let plan = LinkPlan { target, form, parts: &parts, exports: &exports, name, externals };
         link(&Linker::find_for(target, self.linker.as_deref())?, &plan, place)?;
         let all = self.code.iter().flat_map(|code| &code.constants);
         all.for_each(|(_, constant)| constant.data.unread());

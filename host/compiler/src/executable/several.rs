@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 
 use crate::backend::FrontProcessor;
-use crate::object::{constants::ConstantArray, with_suffix};
+use crate::object::{constants::ConstantArray, externals::Externals, with_suffix};
 use crate::runtime::signature::Signature;
 use crate::target::{Target, Targets, cpu_needs};
 
@@ -57,9 +57,13 @@ impl Executable {
             let signature = signature.map_err(|what| self.differ(&other, what))?;
             self.info.functions[at] = signature;
         }
+        let names = other.externals.names.iter();
+        let new: Vec<String> =
+            names.filter(|it| !self.externals.names.contains(it)).cloned().collect();
+        self.externals.names.extend(new);
         for code in other.code {
             let suffix = format!(".p{}", self.code.len());
-            self.code.push(code.renamed(&suffix)?);
+            self.code.push(code.renamed(&suffix, &self.externals)?);
         }
         Ok(())
     }
@@ -133,9 +137,9 @@ impl EqualConstants<'_> {
 
 impl MachineCode {
     /// The same with a suffix behind all names that are linked.
-    fn renamed(mut self, suffix: &str) -> Result<Self, CompileError> {
+    fn renamed(mut self, suffix: &str, externals: &Externals) -> Result<Self, CompileError> {
         for unit in &mut self.objects {
-            unit.bytes = with_suffix(&unit.name, &unit.bytes, suffix)?;
+            unit.bytes = with_suffix(&unit.name, &unit.bytes, suffix, externals)?;
         }
         let names = self.names.iter_mut().flat_map(|it| [&mut it.run, &mut it.sizes]);
         let constants = self.constants.iter_mut().map(|(symbol, _)| symbol);

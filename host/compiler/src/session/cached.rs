@@ -134,7 +134,7 @@ impl Session {
             pass_limit,
             reproducer: _,
             cache: _,
-            code: CompileOptions { function, ranges, threads: _, is_profiled, linker: _ },
+            code: CompileOptions { function, ranges, threads: _, is_profiled, linker: _, link },
         } = options;
         let pipeline = match pipeline {
             Pipeline::Pass(_) => return Ok(None),
@@ -168,6 +168,8 @@ impl Session {
         key.text("path", &job.model.display().to_string());
         let mut files = vec![("model", job.model)];
         files.extend(tune_db.iter().map(|path| ("tune_db", path.as_path())));
+        key.text("link", &format!("{link:?}"));
+        files.extend(link.iter().map(|path| ("link", path.as_path())));
         files.extend(self.registry.plugins.iter().map(|plugin| ("plugin", plugin.path.as_path())));
         for (name, path) in &files[1..] {
             key.text(name, &path.display().to_string());

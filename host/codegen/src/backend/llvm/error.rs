@@ -22,6 +22,17 @@ pub enum LlvmError {
     #[error("the code needs {}, which nothing provides; allowed are {}", names_text(.symbols), names_text(.allowed))]
     UndefinedSymbols { symbols: Vec<String>, allowed: Vec<String> },
 
+    /// Nobody defines what the code calls.
+    #[error(
+        "nobody defines {}, which the code calls; `--link FILE` names an object, an archive or a shared library that does",
+        names_text(.symbols)
+    )]
+    NotGiven { symbols: Vec<String> },
+
+    /// A file of others cannot be linked.
+    #[error("{message}")]
+    LinkedFile { message: String },
+
     /// The in-process linker refused.
     #[error("could not {action}: {message}")]
     Jit { action: &'static str, message: String },

@@ -7,6 +7,7 @@ use super::process::load_library;
 use super::units::{CompileOptions, Pipeline, compile_units_by};
 use super::{LlvmError, machine, probe, subtarget};
 use crate::backend::{Backend, BackendError, Compilation, Kernel, Names, Scratch, Work};
+use crate::object::externals::Externals;
 use crate::target::{Abilities, Architecture, Processor, Target};
 use tenon_ir::Bytes;
 use tenon_runtime::{functions::Library, signature::LibraryInfo};
@@ -66,8 +67,9 @@ impl Backend for Llvm {
         names: &[[&str; 2]],
         objects: &[&[u8]],
         constants: &[(&str, Bytes)],
+        externals: &Externals,
     ) -> Result<Library, BackendError> {
-        Ok(load_library(info, names, objects, constants)?)
+        Ok(load_library(info, names, objects, constants, externals)?)
     }
 }
 

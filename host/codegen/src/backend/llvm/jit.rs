@@ -42,6 +42,9 @@ use object::{Object, ObjectSymbol};
 use super::{LlvmError, machine};
 use crate::object::symbols;
 
+/// What position-independent code of other compilers names, and a linker makes.
+const TABLE_OF_ADDRESSES: &str = "_GLOBAL_OFFSET_TABLE_";
+
 /// Objects linked into this process.
 pub struct Jit {
     raw: LLVMOrcLLJITRef,
@@ -155,6 +158,11 @@ impl Jit {
         self.checked(error, "add an object")
     }
 
+    /// What the objects need and nothing defines so far.
+    pub fn missing(&self) -> Vec<String> {
+        self.needed.iter().filter(|name| !self.defined.contains(*name)).cloned().collect()
+    }
+
     /// The address of a function or of data, linked and ready.
     pub fn lookup(&self, name: &str) -> Result<NonNull<c_void>, LlvmError> {
         if !self.defined.contains(name) {
@@ -196,14 +204,15 @@ impl Jit {
                 self.defined.insert(name.to_owned());
             }
         }
-        self.needed.remove("");
+        for name in ["", TABLE_OF_ADDRESSES] {
+            self.needed.remove(name);
+        }
         Ok(())
     }
 
     /// LLJIT would look for the rest in the process; here it is an error, as it is for a library.
     fn check_needed(&self) -> Result<(), LlvmError> {
-        let missing = self.needed.iter().filter(|name| !self.defined.contains(*name));
-        let symbols: Vec<String> = missing.cloned().collect();
+        let symbols = self.missing();
         if symbols.is_empty() {
             return Ok(());
         }

@@ -18,6 +18,7 @@
 pub mod attributes;
 pub mod codegen;
 mod error;
+mod externals;
 mod fatal;
 mod generator;
 mod intrinsics;

@@ -2,7 +2,8 @@
 
 use std::{any::Any, ffi::c_void};
 
-use super::{LlvmError, jit::Jit};
+use super::{LlvmError, externals, jit::Jit};
+use crate::object::externals::Externals;
 use tenon_ir::Bytes;
 use tenon_runtime::{
     dlpack::{DataType, TensorBuffer},
@@ -12,13 +13,14 @@ use tenon_runtime::{
     signature::LibraryInfo,
 };
 
-/// Links `objects`, which define the functions of `info` under their names, with constants by their symbols. The constants are
-/// shared, except those that do not lie on a boundary of 64.
+/// Links `objects`, which define the functions of `info` under their names, with constants by their symbols and what others
+/// define. The constants are shared, except those that do not lie on a boundary of 64.
 pub fn load_library(
     info: LibraryInfo,
     names: &[[&str; 2]],
     objects: &[&[u8]],
     constants: &[(&str, Bytes)],
+    externals: &Externals,
 ) -> Result<Library, LlvmError> {
     let mut jit = Jit::new()?;
     let mut entries: Vec<(&str, *const c_void)> = Vec::with_capacity(constants.len());
@@ -45,6 +47,7 @@ pub fn load_library(
     for object in objects {
         jit.add_object(object)?;
     }
+    externals::define(&mut jit, externals)?;
     let mut functions = Vec::with_capacity(names.len());
     for [run, sizes] in names {
         // SAFETY: the type of the function that callers call; the address goes no further than the library, which

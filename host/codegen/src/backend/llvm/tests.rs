@@ -21,6 +21,7 @@ use crate::backend::Emit;
 use crate::object::{
     ObjectError,
     constants::ConstantArray,
+    externals::NONE,
     link::{LinkForm, LinkPlan, Part, link},
     linker::{self, Linker},
     symbols,
@@ -281,7 +282,14 @@ fn export(linker: &Linker, directory: &Path) -> Result<std::path::PathBuf, Objec
     let parts = [Part::Object(&objects[0]), Part::Object(&objects[1]), Part::Constants(&constants)];
     let exports = ["saxpy", "scale"];
     let form = LinkForm::Library;
-    let plan = LinkPlan { target: &target, form, parts: &parts, exports: &exports, name: &output };
+    let plan = LinkPlan {
+        target: &target,
+        form,
+        parts: &parts,
+        exports: &exports,
+        name: &output,
+        externals: &NONE,
+    };
     link(linker, &plan, &output)?;
     Ok(output)
 }
@@ -376,7 +384,14 @@ fn an_unlowered_libm_call_is_our_error() {
     let output = directory.path().join("k.so");
     let parts = [Part::Object(&object)];
     let form = LinkForm::Library;
-    let plan = LinkPlan { target: &target, form, parts: &parts, exports: &["bad"], name: &output };
+    let plan = LinkPlan {
+        target: &target,
+        form,
+        parts: &parts,
+        exports: &["bad"],
+        name: &output,
+        externals: &NONE,
+    };
     let error = link(&Linker::find().unwrap(), &plan, &output).unwrap_err().to_string();
     assert!(error.contains("`expf`") && error.contains("`memcpy`"), "{error}");
 
@@ -481,8 +496,14 @@ fn the_c_library_is_there_for_what_llvm_calls() {
     let output = directory.path().join("k.so");
     let parts = [Part::Object(&object)];
     let form = LinkForm::Library;
-    let plan =
-        LinkPlan { target: &target, form, parts: &parts, exports: &["clear"], name: &output };
+    let plan = LinkPlan {
+        target: &target,
+        form,
+        parts: &parts,
+        exports: &["clear"],
+        name: &output,
+        externals: &NONE,
+    };
     link(&Linker::find().unwrap(), &plan, &output).unwrap();
     let file = std::fs::read(&output).unwrap();
     assert_eq!(symbols::undefined("k.so", &file).unwrap(), ["memset"]);

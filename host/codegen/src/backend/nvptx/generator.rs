@@ -8,6 +8,7 @@ use crate::backend::llvm::units::{CompileOptions, Pipeline, compile_units};
 use crate::backend::{
     Backend, BackendError, Compilation, Emit, Kernel, Launch, Names, Scratch, Work,
 };
+use crate::object::externals::Externals;
 use crate::target::{Abilities, Architecture, Processor, Target};
 use tenon_ir::Bytes;
 use tenon_runtime::{functions::Library, signature::LibraryInfo};
@@ -83,6 +84,7 @@ impl Backend for Nvptx {
         _: &[[&str; 2]],
         _: &[&[u8]],
         _: &[(&str, Bytes)],
+        _: &Externals,
     ) -> Result<Library, BackendError> {
         Err(NvptxError::Load.into())
     }

@@ -244,8 +244,10 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         let zero = asm.cx.i32_type().const_zero();
         let is_bad = asm.builder.build_int_compare(IntPredicate::NE, status, zero, "")?;
         match callee {
-            Callee::Kernel(_) => frame.fail_if(is_bad, frame.code(Failure::Threads as i32)),
-            Callee::Routine(_) => frame.fail_if(is_bad, status),
+            Callee::Kernel(_) if !self.callees.is_external(callee) => {
+                frame.fail_if(is_bad, frame.code(Failure::Threads as i32))
+            }
+            Callee::Kernel(_) | Callee::Routine(_) => frame.fail_if(is_bad, status),
         }
     }
 

@@ -1,5 +1,7 @@
 //! What the functions of a model have in common: kernels, each other, and constants.
 
+use std::collections::HashSet;
+
 use inkwell::{
     AddressSpace,
     module::Linkage,
@@ -23,6 +25,8 @@ use tenon_runtime::profile::MARK;
 pub(super) struct Callees<'cx> {
     kernels: Vec<Option<FunctionValue<'cx>>>,
     routines: Vec<FunctionValue<'cx>>,
+    /// The kernels that have code of others.
+    external: HashSet<usize>,
     /// The circle that each routine is of.
     circles: Vec<Option<Circle>>,
     pub(super) constants: Vec<GlobalValue<'cx>>,
@@ -46,6 +50,7 @@ impl<'cx> Callees<'cx> {
         });
         Ok(Self {
             kernels: kernels(asm, code)?,
+            external: code.external.clone(),
             routines: routines(asm, &code.routines),
             circles: code.routines.iter().map(|routine| routine.circle).collect(),
             constants: constants.collect(),
@@ -59,6 +64,11 @@ impl<'cx> Callees<'cx> {
             Callee::Routine(number) => self.routines.get(number).copied(),
         };
         found.map_or_else(|| Problem::malformed("a call of nothing"), Ok)
+    }
+
+    /// Whether what is called has code of others, whose statuses are the model's.
+    pub(super) fn is_external(&self, callee: Callee) -> bool {
+        matches!(callee, Callee::Kernel(number) if self.external.contains(&number))
     }
 
     /// The circle of what is called.

@@ -15,6 +15,26 @@ impl TensorLayout {
         TensorLayout { pointer }
     }
 
+    /// Where it says on which device it is.
+    pub(super) fn device(self) -> u32 {
+        self.pointer
+    }
+
+    /// Where it says how many axes it has.
+    pub(super) fn rank(self) -> u32 {
+        self.pointer + 8
+    }
+
+    /// Where it says what its elements are.
+    pub(super) fn dtype(self) -> u32 {
+        self.pointer + 12
+    }
+
+    /// Where it says what its strides are.
+    pub(super) fn strides(self) -> u32 {
+        2 * self.pointer + 16
+    }
+
     /// Where it says how far behind the address the first element is.
     pub(super) fn offset(self) -> u32 {
         (3 * self.pointer + 16).next_multiple_of(8)
@@ -32,13 +52,12 @@ impl TensorLayout {
 
     /// The check for this layout, as LLVM's text.
     pub(super) fn check(self) -> String {
-        let pointer = self.pointer;
         [
-            ("{device}", pointer),
-            ("{rank}", pointer + 8),
-            ("{dtype}", pointer + 12),
+            ("{device}", self.device()),
+            ("{rank}", self.rank()),
+            ("{dtype}", self.dtype()),
             ("{shape}", self.shape()),
-            ("{strides}", 2 * pointer + 16),
+            ("{strides}", self.strides()),
             ("{offset}", self.offset()),
         ]
         .into_iter()

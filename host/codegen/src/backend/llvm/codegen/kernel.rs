@@ -8,7 +8,7 @@
 //! The parameters of the program in their order, buffers as pointers to their first element,
 //! scalars as they are; then the symbols of their types ([`Kernel::symbols`]), `scratch`, which must be as large as
 //! [`scratch_of`] says and lie on a boundary of 64, and the threads, or null for none. No two buffers may overlap unless both are
-//! only read. The result is 0, or what `parallel_for` failed with.
+//! only read. The result is 0, or what `parallel_for` failed with, or an external function.
 
 use std::rc::Rc;
 
@@ -26,6 +26,7 @@ use super::{
     dim::SYMBOL,
     error::{BackendError, Problem, Result},
     expression::{Memo, Scope},
+    external::called,
     parallel::facts,
     scratch::{ALIGN, ScratchPlan},
     statement::{Emitter, Frame, Lent},
@@ -133,8 +134,13 @@ fn emit<'cx>(
     };
     emitter.begin_regions()?;
     emitter.return_if_nothing_is_written(program.outputs())?;
-    emitter.run(program.stmt)?;
-    emitter.asm.builder.build_return(Some(&cx.i32_type().const_zero()))?;
+    match called(body, &program) {
+        Some(symbol) => emitter.call_external(symbol, &program)?,
+        None => {
+            emitter.run(program.stmt)?;
+            emitter.asm.builder.build_return(Some(&cx.i32_type().const_zero()))?;
+        }
+    }
     emitter.close_entry()
 }
 
@@ -168,7 +174,7 @@ impl Program {
     }
 
     /// The parameters that are written.
-    fn outputs(&self) -> &[Expr] {
+    pub(super) fn outputs(&self) -> &[Expr] {
         &self.params[self.params.len() - self.outputs..]
     }
 }

@@ -28,6 +28,7 @@ mod empty;
 mod entry;
 mod error;
 mod expression;
+mod external;
 mod frame;
 mod front;
 mod interface;
