@@ -42,6 +42,12 @@ fn a_library_is_compiled_for_several_processors_shown_and_run() {
         let text = house.refused(&words);
         assert!(text.contains("n.so has no code that this machine can run; it needs"), "{text}");
         house.run(&["run", "n.so", "--input", input]);
+        // One for that processor alone is refused as well, and what is compiled in memory.
+        house.run(&["compile", "a.ir", "-o", "o.so", "--target", "graniterapids"]);
+        for words in [&["run", "o.so"][..], &["run", "a.ir", "--target", "graniterapids"]] {
+            let text = house.refused(&[words, &["--input", input]].concat());
+            assert!(text.contains("cpu=graniterapids") && text.contains("lacks `amx-"), "{text}");
+        }
     }
 }
 

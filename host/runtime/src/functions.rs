@@ -15,18 +15,18 @@ use std::sync::Arc;
 use object::{Object, ObjectSymbol};
 
 use super::library::ExportedLibrary;
-use super::model::{Functions, Model, ModelError, RawRun, RawRunUntil, RawSizes, Run};
-use super::signature::{LibraryInfo, Signature};
+use super::model::{Functions, Model, ModelError, Needed, RawRun, RawRunUntil, RawSizes, Run};
+use super::signature::{LibraryInfo, ProcessorInfo, Signature};
 use crate::io::Mapping;
 
 /// The fixed name under which a library describes itself.
 pub const LIBRARY_INFO: &str = "tenon_library_info";
 
-/// The version of [`RawLibrary`] that is written of code for one processor.
+/// The version of [`RawLibrary`] that is written of code that every processor of the architecture runs.
 pub const LIBRARY_VERSION: u32 = 3;
 
-/// The version that is written of code for several.
-pub const SEVERAL_VERSION: u32 = 4;
+/// The version that is written of code that asks the processor: for one that not every other one is like, or for several.
+pub const PROCESSORS_VERSION: u32 = 4;
 
 /// `struct tenon_library`: what `tenon_library_info()` points to. Newer versions append fields.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub struct RawLibrary {
     pub sizes: Option<RawSizes>,
     /// Since version 3: all functions, that which is meant where nobody names one first.
     pub functions: *const RawFunction,
-    /// Since version 4, which libraries for several processors have: these, the best first.
+    /// Since version 4, which libraries have that not every processor runs: those that do, the best first.
     pub processors: *const RawProcessor,
     /// Which of them this machine can run: a bit for each, the lowest of the first.
     pub runnable: Option<unsafe extern "C" fn() -> u64>,
@@ -52,7 +52,7 @@ pub struct RawLibrary {
     pub processor_count: u64,
 }
 
-/// `struct tenon_processor`: the code of a library for one of several processors.
+/// `struct tenon_processor`: the code of a library for a processor.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RawProcessor {
@@ -79,6 +79,8 @@ pub struct Library {
     info: LibraryInfo,
     /// In the order of the info's.
     functions: Vec<Functions>,
+    /// What this machine lacks for it.
+    refusal: Option<Needed>,
     /// Keeps the code where it is.
     code: Arc<dyn Any + Send + Sync>,
 }
@@ -90,7 +92,7 @@ impl std::fmt::Debug for Library {
 }
 
 impl Library {
-    /// The functions and what keeps them in memory.
+    /// The functions and what keeps them in memory. Where they are for a processor that this machine is none of, none can be run.
     ///
     /// # Safety
     /// The functions must be generated code of these signatures, as many in the same order, and stay where they are while
@@ -100,12 +102,19 @@ impl Library {
         functions: Vec<Functions>,
         code: Arc<dyn Any + Send + Sync>,
     ) -> Library {
-        Library { info, functions, code }
+        // What has code for several has found one that runs.
+        let target = info.functions.first().map_or("", |it| &it.target);
+        let refusal = Some(Needed::of(target, &info.processors));
+        let refusal = refusal.filter(|needed| !needed.lacking.is_empty());
+        Library { info, functions, refusal, code }
     }
 
     /// Opens a library. The file is looked at before anything of it runs, so that only libraries
     /// made by Tenon are opened; whoever made the file decides what its code does. Of one for several processors the best code
     /// runs that this machine can run.
+    ///
+    /// # Errors
+    /// [`ModelError::NoProcessor`] when it can run none, with what it lacks.
     pub fn open(path: &Path) -> Result<Library, ModelError> {
         Library::opened(path, None)
     }
@@ -132,15 +141,15 @@ impl Library {
         }
         // SAFETY: it points at a constant of the library, which is open; all versions begin with these fields.
         let (version, text) = unsafe { ((*raw).version, (*raw).info) };
-        if !(1..=SEVERAL_VERSION).contains(&version) || text.is_null() {
-            let newest = SEVERAL_VERSION;
+        if !(1..=PROCESSORS_VERSION).contains(&version) || text.is_null() {
+            let newest = PROCESSORS_VERSION;
             return Err(not_ours(&format!("its version is {version}, not up to {newest}")));
         }
         // SAFETY: not null, and a C string in every library of these versions.
         let text = unsafe { CStr::from_ptr(text) };
         let mut info = LibraryInfo::from_json(text.to_bytes())
             .map_err(|error| not_ours(&format!("its metadata is broken: {error}")))?;
-        let functions = if version < SEVERAL_VERSION {
+        let functions = if version < PROCESSORS_VERSION {
             if let Some(processor) = processor {
                 let (processor, found) = (processor.to_owned(), targets_of(&info));
                 return Err(ModelError::UnknownProcessor { processor, found });
@@ -151,7 +160,7 @@ impl Library {
             // SAFETY: as above, and its constants are those of the version.
             let processors = unsafe { Processors::of(raw) };
             let processors = processors.ok_or_else(|| not_ours("it has no processors"))?;
-            let chosen = processors.choose(path, processor)?;
+            let chosen = processors.choose(path, processor, &info.processors)?;
             for function in &mut info.functions {
                 function.target.clone_from(&chosen.target);
             }
@@ -200,7 +209,8 @@ impl Library {
     fn at(&self, at: usize) -> Result<Model, ModelError> {
         let (signature, functions) = (self.info.functions[at].clone(), self.functions[at]);
         // SAFETY: by the contract of `new` these belong together, and stay while the code does.
-        Ok(unsafe { Model::new(signature, functions, self.code.clone()) })
+        let model = unsafe { Model::new(signature, functions, self.code.clone()) };
+        Ok(model.refused_by(self.refusal.clone()))
     }
 }
 
@@ -285,7 +295,12 @@ impl Processors {
     }
 
     /// The best that runs here, or the one of a name.
-    fn choose(mut self, path: &Path, named: Option<&str>) -> Result<Processor, ModelError> {
+    fn choose(
+        mut self,
+        path: &Path,
+        named: Option<&str>,
+        told: &[ProcessorInfo],
+    ) -> Result<Processor, ModelError> {
         let targets = || self.all.iter().map(|it| it.target.clone()).collect();
         let at = match named {
             None => self.runnable.trailing_zeros() as usize,
@@ -300,9 +315,10 @@ impl Processors {
         };
         if at >= self.all.len() || self.runnable >> at & 1 == 0 {
             let needed = match named {
-                Some(_) => vec![self.all[at].target.clone()],
-                None => targets(),
+                Some(_) => &self.all[at..=at],
+                None => &self.all[..],
             };
+            let needed = needed.iter().map(|it| Needed::of(&it.target, told)).collect();
             return Err(ModelError::NoProcessor { path: path.to_owned(), needed });
         }
         Ok(self.all.swap_remove(at))

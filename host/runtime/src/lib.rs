@@ -5,6 +5,7 @@
 //! None of it needs LLVM: [`model::Model`] runs a library wherever it was compiled.
 
 mod arrays;
+pub mod cpu;
 pub mod describe;
 pub mod dlpack;
 pub mod functions;

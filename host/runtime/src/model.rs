@@ -15,11 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{
+    cpu::lacking,
     dlpack::{Argument, DataType, RawTensor, TensorBuffer, TensorError, TensorRef},
     functions::Library,
     library::LibraryError,
     parallel::{RawParallel, ThreadPool},
-    signature::{Extent, Signature, TensorSpec, data_type},
+    signature::{Extent, ProcessorInfo, Signature, TensorSpec, data_type},
     status::{Failure, read_status},
 };
 use crate::io::FileError;
@@ -55,8 +56,10 @@ pub enum ModelError {
     Library(#[from] LibraryError),
     #[error("{} is not a library that Tenon has made: {reason}", .path.display())]
     NotALibrary { path: PathBuf, reason: String },
-    #[error("{} has no code that this machine can run; it needs {}", .path.display(), .needed.join(", or "))]
-    NoProcessor { path: PathBuf, needed: Vec<String> },
+    #[error("{} has no code that this machine can run; it needs {}", .path.display(), needs(.needed))]
+    NoProcessor { path: PathBuf, needed: Vec<Needed> },
+    #[error("this machine cannot run the code; it needs {}", needs(std::slice::from_ref(.0)))]
+    Lacking(Needed),
     #[error("the library has no code for a processor `{processor}`; it has some for {}", .found.join(", and for "))]
     UnknownProcessor { processor: String, found: Vec<String> },
     #[error("there is no function `{name}`; the library has {}", names(.found))]
@@ -87,6 +90,33 @@ pub enum ModelError {
     Cancelled,
     #[error("the compiled code reports: {0}")]
     Failed(String),
+}
+
+/// A processor that there is code for, and what this machine lacks of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needed {
+    pub target: String,
+    /// Features by their names; none where the library does not say what it needs.
+    pub lacking: Vec<String>,
+}
+
+impl Needed {
+    /// What is lacking for a target, as a library says what it needs.
+    pub(super) fn of(target: &str, processors: &[ProcessorInfo]) -> Needed {
+        let own = processors.iter().find(|it| it.target == target);
+        let features = own.into_iter().flat_map(|it| &it.features);
+        let lacking = lacking(features.map(String::as_str));
+        let lacking = lacking.into_iter().map(str::to_owned).collect();
+        Needed { target: target.to_owned(), lacking }
+    }
+}
+
+fn needs(needed: &[Needed]) -> String {
+    let text = |it: &Needed| match &it.lacking[..] {
+        [] => it.target.clone(),
+        lacking => format!("{}, of which it lacks {}", it.target, names(lacking)),
+    };
+    needed.iter().map(text).collect::<Vec<_>>().join(", or ")
 }
 
 /// Two inputs that say different things of a symbol.
@@ -131,6 +161,8 @@ fn specs(specs: &[TensorSpec]) -> String {
 pub struct Model {
     signature: Signature,
     functions: Functions,
+    /// Why this machine cannot run it.
+    refusal: Option<Needed>,
     /// Keeps the code where it is.
     _code: Arc<dyn Any + Send + Sync>,
 }
@@ -167,7 +199,12 @@ impl Model {
         functions: Functions,
         code: Arc<dyn Any + Send + Sync>,
     ) -> Model {
-        Model { signature, functions, _code: code }
+        Model { signature, functions, refusal: None, _code: code }
+    }
+
+    /// The same; where there is a refusal it cannot be run on this machine, and says so.
+    pub(super) fn refused_by(self, refusal: Option<Needed>) -> Model {
+        Model { refusal, ..self }
     }
 
     /// Opens a library, and gives the function that is meant where nobody names one: `main`, or the only one. See
@@ -217,8 +254,11 @@ impl Model {
         Ok(context.outputs)
     }
 
-    /// Checks the number, types and shapes of inputs.
+    /// Checks that this machine can run it, and the number, types and shapes of inputs.
     pub fn check(&self, inputs: &[TensorRef<'_>]) -> Result<(), ModelError> {
+        if let Some(needed) = &self.refusal {
+            return Err(ModelError::Lacking(needed.clone()));
+        }
         let specs = self.inputs();
         if inputs.len() != specs.len() {
             let (expected, found) = (specs.len(), inputs.len());

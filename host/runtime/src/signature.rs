@@ -18,6 +18,8 @@
 //! ```json
 //! { "tenon": "1.0.0", "function": "main", …, "functions": [{ "function": "main", … }, { "function": "decode", … }] }
 //! ```
+//!
+//! `"processors": [{ "target": "x86_64-…", "features": ["avx2", …] }]` are those that it has code for, where not every one runs it.
 
 use std::collections::BTreeMap;
 
@@ -67,6 +69,17 @@ pub struct LibraryInfo {
     pub functions: Vec<Signature>,
     /// Whether the first of them is the one that is meant where nobody names one.
     pub has_default: bool,
+    /// The processors that it has code for, the best first; none where any of the architecture runs it.
+    pub processors: Vec<ProcessorInfo>,
+}
+
+/// A processor that a library has code for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessorInfo {
+    /// Its target.
+    pub target: String,
+    /// What it has to have, by the names that compilers have for it.
+    pub features: Vec<String>,
 }
 
 /// How it is written.
@@ -76,6 +89,8 @@ struct Written<S> {
     default: Option<S>,
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     functions: Vec<S>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    processors: Vec<ProcessorInfo>,
 }
 
 impl LibraryInfo {
@@ -84,19 +99,22 @@ impl LibraryInfo {
         let default = self.functions.first().filter(|_| self.has_default);
         let is_alone = self.has_default && self.functions.len() == 1;
         let functions = if is_alone { Vec::new() } else { self.functions.iter().collect() };
-        serde_json::to_string(&Written { default, functions })
+        let processors = self.processors.clone();
+        serde_json::to_string(&Written { default, functions, processors })
     }
 
     /// What is written there.
     pub fn from_json(text: &[u8]) -> serde_json::Result<LibraryInfo> {
-        let Written { default, functions } = serde_json::from_slice::<Written<Signature>>(text)?;
+        let Written { default, functions, processors } =
+            serde_json::from_slice::<Written<Signature>>(text)?;
         let has_default = default.is_some();
         match functions.is_empty() {
-            false => Ok(LibraryInfo { functions, has_default }),
+            false => Ok(LibraryInfo { functions, has_default, processors }),
             // What is wrong with it says the error.
             true => Ok(LibraryInfo {
                 functions: vec![serde_json::from_slice(text)?],
                 has_default: true,
+                processors,
             }),
         }
     }
@@ -252,7 +270,9 @@ mod tests {
             (vec![signature.clone(), other.clone()], true),
             (vec![signature, other], false),
         ] {
-            let info = LibraryInfo { functions, has_default };
+            let features = vec!["avx2".to_owned()];
+            let processors = vec![ProcessorInfo { target: "here".to_owned(), features }];
+            let info = LibraryInfo { functions, has_default, processors };
             let text = info.to_json().unwrap();
             assert_eq!(text.contains("\"functions\""), info.functions.len() > 1, "{text}");
             assert_eq!(LibraryInfo::from_json(text.as_bytes()).unwrap(), info);

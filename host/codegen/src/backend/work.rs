@@ -3,8 +3,8 @@
 use tenon_plugin_api::rule::TensorIntrinsic;
 
 use crate::plan::Code;
-use crate::target::CpuNeed;
 use tenon_ir::{Context, Dim, Function, Symbol, symbols_of};
+use tenon_runtime::cpu::CpuNeed;
 use tenon_runtime::functions::LIBRARY_INFO;
 
 /// A piece of work: each becomes an object of its own.
@@ -81,11 +81,11 @@ pub struct Front<'a> {
     pub info: &'a str,
     /// Whether it is the library, and not one of several objects in a program, and has the name that all libraries share.
     pub is_library: bool,
-    /// The processors that there is code for, the best first; none where the code is for one, and nothing is asked.
+    /// The processors that there is code for, the best first; none where every one runs the code, and nothing is asked.
     pub processors: &'a [FrontProcessor],
 }
 
-/// A processor that a library has code for, among others.
+/// A processor that a library has code for.
 #[derive(Clone, Debug)]
 pub struct FrontProcessor {
     /// Its target as a text.
@@ -109,7 +109,7 @@ pub struct FrontFunction {
     pub name: String,
     /// What its names in C begin with.
     pub prefix: String,
-    /// Its code: one, or one for each processor.
+    /// Its code: for each processor, or one.
     pub code: Vec<FrontCode>,
     /// A digest of what inputs and outputs are.
     pub interface: String,

@@ -32,7 +32,7 @@ mod value;
 
 pub use architecture::{Architecture, Device};
 pub use caches::Caches;
-pub use cpuid::{CpuNeed, CpuRegister, CpuWord, cpu_needs};
+pub use cpuid::{asked_features, cpu_needs};
 pub use error::{TargetError, TargetProblem};
 pub use float::FloatMode;
 pub use list::{NamedTarget, named};

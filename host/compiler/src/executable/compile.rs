@@ -23,9 +23,9 @@ use crate::plan::{
 use crate::runtime::{
     functions::Library,
     model::Model,
-    signature::{LibraryInfo, Signature},
+    signature::{LibraryInfo, ProcessorInfo, Signature},
 };
-use crate::target::{Target, platform};
+use crate::target::{Target, asked_features, platform};
 
 use super::error::CompileError;
 use super::identical::Distinct;
@@ -143,7 +143,8 @@ impl Executable {
         let prefix = prefix.map(|name| name.strip_suffix('_').unwrap_or(name).to_owned());
         let signatures = code.entries.into_iter().zip(functions);
         let signatures = signatures.map(|(entry, name)| signature(entry, name, target)).collect();
-        let info = LibraryInfo { functions: signatures, has_default };
+        let processors = processor_of(target).into_iter().collect();
+        let info = LibraryInfo { functions: signatures, has_default, processors };
         let constants = code.constants.into_iter().zip(constants).collect();
         let (target, linker) = (target.clone(), options.linker.clone());
         let code = vec![MachineCode { target, names, objects, constants, runs }];
@@ -388,6 +389,13 @@ impl Job {
             None => error,
         }
     }
+}
+
+/// What a processor needs for code of a target, unless every one has it.
+fn processor_of(target: &Target) -> Option<ProcessorInfo> {
+    let features: Vec<String> = asked_features(target).into_iter().map(str::to_owned).collect();
+    let is_any = features.is_empty();
+    (!is_any).then(|| ProcessorInfo { target: target.to_string(), features })
 }
 
 /// What is told of a function.

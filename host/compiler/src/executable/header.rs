@@ -167,7 +167,7 @@ struct tenon_function {
                        const struct tenon_parallel *parallel, const volatile uint8_t *cancelled);
 };
 
-/* The code of a library for one of several processors. Whoever calls it knows that the machine can run it. */
+/* The code of a library for a processor. Whoever calls it knows that the machine can run it. */
 struct tenon_processor {
   const char *target; /* what it is for */
   const struct tenon_function *functions; /* the functions of the library, made for it */
@@ -175,8 +175,8 @@ struct tenon_processor {
 
 /* What tenon_library_info() of every library points to. */
 struct tenon_library {
-  uint32_t version; /* 3, or 4 of a library for several processors; `sizes` is there since version 2, `count` and `functions`
-                       since version 3 */
+  uint32_t version; /* 3, or 4 of a library that not every processor runs; `sizes` is there since version 2, `count` and
+                       `functions` since version 3 */
   uint32_t count; /* how many functions there are; 0 before version 3 */
   const char *info; /* functions with their inputs and outputs as JSON */
   /* the function that is meant where nobody names one; NULL in a library of several without a `main` */

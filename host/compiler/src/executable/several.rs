@@ -13,8 +13,9 @@ use std::collections::HashMap;
 
 use crate::backend::FrontProcessor;
 use crate::object::{constants::ConstantArray, externals::Externals, with_suffix};
+use crate::runtime::cpu::needs_of;
 use crate::runtime::signature::Signature;
-use crate::target::{Target, Targets, cpu_needs};
+use crate::target::{Target, Targets, asked_features, cpu_needs};
 
 use super::compile::{Executable, MachineCode};
 use super::error::CompileError;
@@ -61,6 +62,7 @@ impl Executable {
         let new: Vec<String> =
             names.filter(|it| !self.externals.names.contains(it)).cloned().collect();
         self.externals.names.extend(new);
+        self.info.processors.extend(other.info.processors);
         for code in other.code {
             let suffix = format!(".p{}", self.code.len());
             self.code.push(code.renamed(&suffix, &self.externals)?);
@@ -81,10 +83,13 @@ impl Executable {
         Ok(code.unwrap_or(&self.code[0]))
     }
 
-    /// What is asked of the processor, where there is code for several.
+    /// What is asked of the processor, where not every one runs the code.
     pub(super) fn processors(&self) -> Result<Vec<FrontProcessor>, CompileError> {
-        if self.code.len() == 1 {
-            return Ok(Vec::new());
+        if let [code] = &self.code[..] {
+            // It was compiled for this machine, as a rule, of which not all has a name.
+            let needs = needs_of(asked_features(&code.target));
+            let processor = FrontProcessor { target: code.target.to_string(), needs };
+            return Ok(Some(processor).filter(|it| !it.needs.is_empty()).into_iter().collect());
         }
         let processor = |code: &MachineCode| {
             let needs = cpu_needs(&code.target)?;

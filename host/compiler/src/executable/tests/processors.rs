@@ -115,9 +115,29 @@ int main(void) {
 
 #[test]
 fn an_emulated_machine_runs_what_it_can() {
+    // By bits from the best: v4, v3, v2.
+    emulated(
+        "x86-64-v2/x86-64-v3/x86-64-v4",
+        &[
+            ("core2duo", "4 0 1 0\n"),
+            ("Nehalem", "4 4 0 1\n"),
+            // It has AVX, and no AVX2.
+            ("SandyBridge", "4 4 0 1\n"),
+            ("Haswell", "4 6 0 1\n"),
+        ],
+    );
+}
+
+#[test]
+fn an_emulated_machine_refuses_code_for_another_one() {
+    emulated(V3, &[("Nehalem", "4 0 1 0\n"), ("Haswell", "4 1 0 1\n")]);
+}
+
+/// Runs a program with a library on machines, where it says what is expected.
+fn emulated(targets: &str, machines: &[(&str, &str)]) {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    exported(&joined("x86-64-v2/x86-64-v3/x86-64-v4"), &at("many.so"), LinkForm::Library);
+    exported(&joined(targets), &at("many.so"), LinkForm::Library);
     std::fs::write(at("main.c"), PROGRAM).unwrap();
     let built = Command::new("cc")
         .args(["main.c", "many.so", "-Wl,-rpath,$ORIGIN", "-o", "main"])
@@ -125,18 +145,49 @@ fn an_emulated_machine_runs_what_it_can() {
         .output();
     let Ok(built) = built else { return eprintln!("skipped: there is no C compiler") };
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    // By bits from the best: v4, v3, v2.
-    for (cpu, told) in [
-        ("core2duo", "4 0 1 0\n"),
-        ("Nehalem", "4 4 0 1\n"),
-        // It has AVX, and no AVX2.
-        ("SandyBridge", "4 4 0 1\n"),
-        ("Haswell", "4 6 0 1\n"),
-    ] {
+    for (cpu, told) in machines {
         let ran = Command::new("qemu-x86_64").args(["-cpu", cpu]).arg(at("main")).output();
         let Ok(ran) = ran else { return eprintln!("skipped: there is no emulator") };
-        assert_eq!(String::from_utf8_lossy(&ran.stdout), told, "{cpu}");
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), *told, "{cpu}");
     }
+}
+
+#[test]
+fn what_this_machine_lacks_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.so");
+    let here = Target::native().unwrap();
+    let some = ["amx-fp16", "sha512", "xop"];
+    let Some(feature) = some.into_iter().find(|feature| !here.has(feature)) else {
+        return eprintln!("skipped: this machine has everything");
+    };
+    // What it has and knows no name for is not asked.
+    let target = format!("x86_64-linux-gnu,cpu=x86-64-v2,features=+{feature},+pku");
+    let target: Target = target.parse().unwrap_or_else(|error| panic!("{error}"));
+    let executable = compiled(MODEL, &target);
+    exported(&executable, &path, LinkForm::Library);
+    let error = Library::open(&path).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, ModelError::NoProcessor { .. }), "{text}");
+    assert!(text.contains(&format!(", of which it lacks `{feature}")), "{text}");
+    // In this process it is code that is not run.
+    let model = executable.jit().unwrap();
+    let error = model.run(&[], None).unwrap_err().to_string();
+    assert!(error.contains("this machine cannot run the code; it needs x86_64"), "{error}");
+}
+
+#[test]
+fn code_for_every_processor_asks_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("any.so");
+    exported(&joined("x86_64-linux-gnu"), &path, LinkForm::Library);
+    let library = Library::open(&path).unwrap();
+    assert!(library.info().processors.is_empty());
+    exported(&joined("native"), &path, LinkForm::Library);
+    let library = Library::open(&path).unwrap();
+    let told: Vec<_> = library.info().processors.iter().map(|it| &it.target).collect();
+    assert_eq!(told, [&library.functions()[0].target]);
+    assert!(library.main().is_ok());
 }
 
 #[test]

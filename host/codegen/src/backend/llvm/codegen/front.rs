@@ -10,7 +10,7 @@
 //! const struct tenon_library *tenon_library_info(void);  all of it under a fixed name, of a library
 //! ```
 //!
-//! Where there is code for several processors, each call goes to that for the one at hand ([`processors`](super::processors)).
+//! Where not every processor runs the code, each call goes to that for the one at hand ([`processors`](super::processors)).
 
 use inkwell::{
     AddressSpace,
@@ -31,7 +31,7 @@ use crate::{
     target::Target,
 };
 use tenon_runtime::describe::INFO_SECTION;
-use tenon_runtime::functions::{LIBRARY_INFO, LIBRARY_VERSION, SEVERAL_VERSION};
+use tenon_runtime::functions::{LIBRARY_INFO, LIBRARY_VERSION, PROCESSORS_VERSION};
 use tenon_runtime::status::Failure;
 
 /// The module that holds the functions.
@@ -251,7 +251,7 @@ impl<'cx, 'a> Building<'cx, 'a> {
             Some(&first) if self.front.has_default => first,
             _ => [self.pointer.const_null(); 4],
         };
-        let version = if chooser.is_some() { SEVERAL_VERSION } else { LIBRARY_VERSION };
+        let version = if chooser.is_some() { PROCESSORS_VERSION } else { LIBRARY_VERSION };
         let int = self.cx.i32_type();
         let mut fields: Vec<BasicValueEnum<'cx>> = vec![
             int.const_int(u64::from(version), false).into(),

@@ -22,10 +22,8 @@ use inkwell::{
 
 use super::error::{Problem, Result};
 use super::front::{internal, result_of};
-use crate::{
-    backend::FrontProcessor,
-    target::{CpuRegister, CpuWord, Target},
-};
+use crate::{backend::FrontProcessor, target::Target};
+use tenon_runtime::cpu::{CpuRegister, CpuWord};
 
 /// What asks the processor.
 pub(super) struct Chooser<'cx> {
