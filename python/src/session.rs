@@ -177,11 +177,12 @@ impl Session {
     ) -> PyResult<Executable> {
         let (options, _) = read_options(options)?;
         let (targets, dims) = (read_targets(target)?, Dims::from_iter(dims));
-        let (targets, form, prefix) = (&targets, LinkForm::Library, None);
-        let job = FileJob { model: &path, dims: &dims, targets, output: &output, form, prefix };
+        let (targets, form, prefix, weights) = (&targets, LinkForm::Library, None, None);
+        let (model, dims, output) = (&path, &dims, &output);
+        let job = FileJob { model, dims, targets, output, form, prefix, weights };
         let run = |watch: &mut Watch<'_>| self.session.compile_file(&job, &options, watch);
         watched(py, Vec::new(), &[], run)?;
-        Executable::open(py, output, threads, None)
+        Executable::open(py, output.clone(), threads, None)
     }
 
     /// Measures which schedules of a module's programs are fastest, keeps what it finds in the file `db`, and says what came of

@@ -128,7 +128,15 @@ fn a_session_compiles_files_to_files_and_may_keep_them() {
     let (model, output) = (at("same.ir"), at("same.so"));
     let (model, output) = (model.as_path(), output.as_path());
     let form = LinkForm::Library;
-    let job = FileJob { model, dims: &dims, targets: &targets, output, form, prefix: None };
+    let job = FileJob {
+        model,
+        dims: &dims,
+        targets: &targets,
+        output,
+        form,
+        prefix: None,
+        weights: None,
+    };
     let pass = Pass::get(session.registry(), "relax.Normalize").unwrap();
     let cache = Options { cache: Some(at("cache")), ..options() };
     // A pass that is a value has no name by which it could be known again.
@@ -204,7 +212,15 @@ fn a_pipeline_names_passes_of_the_programs_own() {
     let (model, output, dims) = (at("double.ir"), at("double.so"), Dims::new());
     let (model, output, form) = (model.as_path(), output.as_path(), LinkForm::Library);
     let targets = Targets::from(target);
-    let job = FileJob { model, dims: &dims, targets: &targets, output, form, prefix: None };
+    let job = FileJob {
+        model,
+        dims: &dims,
+        targets: &targets,
+        output,
+        form,
+        prefix: None,
+        weights: None,
+    };
     let kept = Options { cache: Some(at("cache")), ..text(whole) };
     session.compile_file(&job, &kept, &mut Watch::default()).unwrap();
     assert_eq!(entries_of(&at("cache")), Some(0));

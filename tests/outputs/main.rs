@@ -16,3 +16,4 @@ mod python;
 mod ranges;
 mod state;
 mod weights;
+mod weights_file;

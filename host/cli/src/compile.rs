@@ -1,5 +1,6 @@
 //! `compile`.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -16,7 +17,7 @@ use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
 use super::run_passes::{PassArgs, run_passes};
 use tenon_compiler::backend;
-use tenon_compiler::executable::{LinkForm, header_path};
+use tenon_compiler::executable::{ExportOptions, LinkForm, header_path, library_weights_path};
 use tenon_compiler::io::{FileError, Outputs, is_stream};
 use tenon_compiler::ir::Module;
 use tenon_compiler::session::{Cached, FileJob, Model, Observer, Options, Session};
@@ -45,6 +46,10 @@ pub(super) struct CompileArgs {
     /// A folder of what was compiled before: a library or an object that is there is not compiled again
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
+    /// Put the constants of a library or an object into a file beside it, which it maps: by default of its name, ending in
+    /// `.weights`
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    weights_file: Option<OsString>,
     /// What to produce
     #[arg(long, value_enum, default_value_t = Emit::So)]
     emit: Emit,
@@ -93,7 +98,7 @@ impl Emit {
         }
     }
 
-    /// What is written when the result goes to `output`.
+    /// What is written when the result goes to `output`, besides a file of weights.
     fn outputs(self, output: &Path) -> Vec<PathBuf> {
         let beside = match self {
             Emit::Ir => (!is_stream(output)).then(|| weights_path(output)),
@@ -123,6 +128,8 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
         Some(path) => path.clone(),
         None => default_output(&args.model, args.emit),
     };
+    let weights = weights_file(args, &output)?;
+    let weights = weights.as_deref();
     let mut options = args.passes.options(&args.pipeline);
     options.code.function.clone_from(&args.function);
     options.code.ranges = ranges;
@@ -134,7 +141,9 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
         output: &output,
         form,
         prefix: args.prefix.as_deref(),
+        weights,
     });
+    let export = job.map(|job| job.export_options());
     // Whoever wants to see how it is compiled has it compiled.
     let job = job.filter(|_| !args.passes.shows_passes());
     let mut place = None;
@@ -147,13 +156,13 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     }
     progress.say(format!("reading {}", args.model.display()));
     let model = session.read(&args.model, &dims)?;
-    for path in args.emit.outputs(&output) {
-        model.files.refuse(&path)?;
+    for path in args.emit.outputs(&output).iter().map(PathBuf::as_path).chain(weights) {
+        model.files.refuse(path)?;
     }
     let run =
         Run { session: &session, model: &model, options: &options, args, progress: &progress };
-    let written = match form {
-        Some(form) => run.link(&targets, form, &output),
+    let written = match &export {
+        Some(export) => run.link(&targets, export, &output),
         None => run.write(targets.one()?, &output),
     };
     progress.done();
@@ -162,6 +171,23 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
         place.keep(job, &model.files, &mut Told);
     }
     tell(global, args, &output, start, false, schedules)
+}
+
+/// Where the constants go, if that is a file of their own.
+fn weights_file(args: &CompileArgs, output: &Path) -> Result<Option<PathBuf>, Failure> {
+    let Some(named) = &args.weights_file else { return Ok(None) };
+    if args.emit.form().is_none() {
+        let text = "--weights-file is for what is linked: a library or an object";
+        return Err(Failure::new(text).help("--emit so, or --emit obj"));
+    }
+    if !named.is_empty() {
+        return Ok(Some(PathBuf::from(named)));
+    }
+    let beside = library_weights_path(output).ok_or_else(|| {
+        let text = format!("nothing lies beside {}, so the weights need a name", output.display());
+        Failure::new(text).help("name the file: --weights-file=model.weights")
+    });
+    beside.map(Some)
 }
 
 /// What is said of the cache.
@@ -231,7 +257,7 @@ impl Run<'_> {
     fn link(
         &self,
         targets: &Targets,
-        form: LinkForm,
+        export: &ExportOptions<'_>,
         output: &Path,
     ) -> Result<Option<Value>, Failure> {
         let mut all = Vec::new();
@@ -243,7 +269,7 @@ impl Run<'_> {
         }
         let outputs = Outputs::sparing(self.model.files.clone());
         let executable = self.session.join(all)?;
-        executable.export(output, form, self.args.prefix.as_deref(), outputs)?;
+        executable.export_with(output, export, outputs)?;
         Ok(schedules)
     }
 

@@ -23,7 +23,7 @@ use tenon_compiler::io::{
 };
 use tenon_compiler::plan::default_function;
 use tenon_compiler::runtime::dlpack::{TensorBuffer, TensorError, TensorRef};
-use tenon_compiler::runtime::functions::Library;
+use tenon_compiler::runtime::functions::{Library, OpenOptions};
 use tenon_compiler::runtime::model::{Model, ModelError};
 use tenon_compiler::runtime::parallel::ThreadPool;
 use tenon_compiler::runtime::profile;
@@ -63,6 +63,9 @@ pub(super) struct RunArgs {
     /// this machine can run
     #[arg(long, value_name = "NAME")]
     processor: Option<String>,
+    /// The file with the weights of a library that does not hold them; by default the one beside it
+    #[arg(long, value_name = "FILE")]
+    weights_file: Option<PathBuf>,
     /// Bind a symbolic dimension, or say its range: n=1, n=1..512, n=1..
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim_or_range)]
     dims: Vec<(String, DimValue)>,
@@ -166,11 +169,13 @@ fn refuse(args: &RunArgs, files: &InputFiles) -> Result<(), Failure> {
 }
 
 fn open_library(args: &RunArgs) -> Result<Model, Failure> {
-    refuse(args, &InputFiles::new([args.model.clone()]))?;
-    let library = match &args.processor {
-        Some(processor) => Library::open_for(&args.model, processor)?,
-        None => Library::open(&args.model)?,
-    };
+    let weights = args.weights_file.iter();
+    refuse(args, &InputFiles::new([&args.model].into_iter().chain(weights).cloned()))?;
+    let (processor, weights) = (args.processor.clone(), args.weights_file.clone());
+    let library = Library::open_with(&args.model, &OpenOptions { processor, weights })?;
+    if let Some(path) = library.weights_path() {
+        refuse(args, &InputFiles::new([path.to_owned()]))?;
+    }
     Ok(match &args.function {
         Some(name) => library.function(name)?,
         None => library.main()?,
@@ -185,6 +190,11 @@ fn run_model(global: &Global, args: &RunArgs) -> Result<Ran, Failure> {
         let text =
             "--processor is of a library that is for several processors, and this is a model";
         return Err(Failure::new(text).help("name what it is compiled for: --target x86-64-v3"));
+    }
+    if args.weights_file.is_some() {
+        let text =
+            "--weights-file is of a library that does not hold its weights, and this is a model";
+        return Err(Failure::new(text).help("how weights of a model are stored says --weights"));
     }
     let target = args.passes.targets()?.here()?.clone();
     let (dims, ranges) = numbers_and_ranges(&args.dims);

@@ -12,6 +12,7 @@ use tenon_compiler::io::Mapping;
 use tenon_compiler::object::symbols::{ALLOWED_UNDEFINED, undefined};
 use tenon_compiler::runtime::describe::{Description, describe};
 use tenon_compiler::runtime::signature::{Signature, TensorSpec};
+use tenon_compiler::runtime::weights::WeightsInfo;
 
 #[derive(Args)]
 pub(super) struct ShowArgs {
@@ -29,6 +30,7 @@ pub(super) fn show(global: &Global, args: &ShowArgs) -> Result<(), Failure> {
             "prefix": found.prefix,
             "symbols": found.symbols,
             "needs": needs(&found)?,
+            "weights": found.info.weights,
             // Of a library with one function, it.
             "signature": found.info.functions.first().filter(|_| found.info.has_default),
             "functions": found.info.functions,
@@ -49,6 +51,9 @@ fn text(found: &Description) -> Result<String, Failure> {
         let first = targets.next().unwrap_or_default();
         rows.push(("compiled", format!("by Tenon {tenon} for {first}")));
         rows.extend(targets.map(|target| ("", format!("or {target}"))));
+    }
+    if let Some(WeightsInfo { file, bytes, .. }) = &found.info.weights {
+        rows.push(("weights", format!("{file}, {bytes} bytes")));
     }
     for signature in functions {
         let Signature { function, symbol, inputs, outputs, .. } = signature;

@@ -9,7 +9,8 @@
 
 use std::any::Any;
 use std::ffi::{CStr, c_char};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object::{Object, ObjectSymbol};
@@ -17,6 +18,7 @@ use object::{Object, ObjectSymbol};
 use super::library::ExportedLibrary;
 use super::model::{Functions, Model, ModelError, Needed, RawRun, RawRunUntil, RawSizes, Run};
 use super::signature::{LibraryInfo, ProcessorInfo, Signature};
+use super::weights::{Attached, RawSetWeights, RawWeights, Taking};
 use crate::io::Mapping;
 
 /// The fixed name under which a library describes itself.
@@ -27,6 +29,12 @@ pub const LIBRARY_VERSION: u32 = 3;
 
 /// The version that is written of code that asks the processor: for one that not every other one is like, or for several.
 pub const PROCESSORS_VERSION: u32 = 4;
+
+/// The version that is written of a library whose constants lie in a file.
+pub const WEIGHTS_VERSION: u32 = 5;
+
+/// How often a library is opened anew that others replace, with its weights, while it is opened.
+const MOST_ATTEMPTS: usize = 16;
 
 /// `struct tenon_library`: what `tenon_library_info()` points to. Newer versions append fields.
 #[derive(Debug)]
@@ -50,6 +58,14 @@ pub struct RawLibrary {
     pub runnable: Option<unsafe extern "C" fn() -> u64>,
     /// How many there are.
     pub processor_count: u64,
+    /// Since version 5, which libraries have whose constants lie in a file: its name, a C string.
+    pub weights_file: *const c_char,
+    /// How many bytes it has.
+    pub weights_bytes: u64,
+    /// What takes it.
+    pub set_weights: Option<RawSetWeights>,
+    /// What says where it is, once it was taken.
+    pub weights: Option<RawWeights>,
 }
 
 /// `struct tenon_processor`: the code of a library for a processor.
@@ -73,6 +89,16 @@ pub struct RawFunction {
     pub run_until: Option<RawRunUntil>,
 }
 
+/// How a library is opened.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// Of one for several processors the one whose code is taken, by the name that its target has for it: `x86-64-v2`; the best that
+    /// this machine can run where none is named.
+    pub processor: Option<String>,
+    /// The file of its weights, where that does not lie beside it.
+    pub weights: Option<PathBuf>,
+}
+
 /// A library that is open, or code that was made in this process.
 #[derive(Clone)]
 pub struct Library {
@@ -81,6 +107,8 @@ pub struct Library {
     functions: Vec<Functions>,
     /// What this machine lacks for it.
     refusal: Option<Needed>,
+    /// The file that its weights were found in.
+    weights: Option<PathBuf>,
     /// Keeps the code where it is.
     code: Arc<dyn Any + Send + Sync>,
 }
@@ -106,7 +134,7 @@ impl Library {
         let target = info.functions.first().map_or("", |it| &it.target);
         let refusal = Some(Needed::of(target, &info.processors));
         let refusal = refusal.filter(|needed| !needed.lacking.is_empty());
-        Library { info, functions, refusal, code }
+        Library { info, functions, refusal, weights: None, code }
     }
 
     /// Opens a library. The file is looked at before anything of it runs, so that only libraries
@@ -114,17 +142,40 @@ impl Library {
     /// runs that this machine can run.
     ///
     /// # Errors
-    /// [`ModelError::NoProcessor`] when it can run none, with what it lacks.
+    /// [`ModelError::NoProcessor`] when it can run none, with what it lacks. [`ModelError::Weights`] when its constants lie in a file
+    /// beside it that is not there or is another one.
     pub fn open(path: &Path) -> Result<Library, ModelError> {
-        Library::opened(path, None)
+        Library::open_with(path, &OpenOptions::default())
     }
 
     /// Opens a library for several processors with the code for one of them, by the name that its target has for it: `x86-64-v2`.
     pub fn open_for(path: &Path, processor: &str) -> Result<Library, ModelError> {
-        Library::opened(path, Some(processor))
+        let processor = Some(processor.to_owned());
+        Library::open_with(path, &OpenOptions { processor, ..OpenOptions::default() })
     }
 
-    fn opened(path: &Path, processor: Option<&str>) -> Result<Library, ModelError> {
+    /// Opens a library with the code and the weights that are named. The weights stay mapped while it, or a function of it, lives.
+    ///
+    /// # Errors
+    /// As those of [`Library::open`].
+    pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Library, ModelError> {
+        let mut attempts = 1;
+        loop {
+            let before = file_of(path);
+            match Library::opened(path, options) {
+                // Another one was written, with weights of its own, while this one was opened.
+                Err(ModelError::Weights { .. })
+                    if attempts < MOST_ATTEMPTS && before != file_of(path) =>
+                {
+                    attempts += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn opened(path: &Path, options: &OpenOptions) -> Result<Library, ModelError> {
+        let processor = options.processor.as_deref();
         let not_ours =
             |reason: &str| ModelError::NotALibrary { path: path.to_owned(), reason: reason.into() };
         check_exports(path)?;
@@ -141,15 +192,18 @@ impl Library {
         }
         // SAFETY: it points at a constant of the library, which is open; all versions begin with these fields.
         let (version, text) = unsafe { ((*raw).version, (*raw).info) };
-        if !(1..=PROCESSORS_VERSION).contains(&version) || text.is_null() {
-            let newest = PROCESSORS_VERSION;
+        if !(1..=WEIGHTS_VERSION).contains(&version) || text.is_null() {
+            let newest = WEIGHTS_VERSION;
             return Err(not_ours(&format!("its version is {version}, not up to {newest}")));
         }
         // SAFETY: not null, and a C string in every library of these versions.
         let text = unsafe { CStr::from_ptr(text) };
         let mut info = LibraryInfo::from_json(text.to_bytes())
             .map_err(|error| not_ours(&format!("its metadata is broken: {error}")))?;
-        let functions = if version < PROCESSORS_VERSION {
+        // SAFETY: a constant of the library, whose structure is that of its version; it is closed behind what is attached.
+        let weights = unsafe { weights_of(raw, &info, path, options) }?;
+        // SAFETY: as above.
+        let functions = if unsafe { !has_processors(raw) } {
             if let Some(processor) = processor {
                 let (processor, found) = (processor.to_owned(), targets_of(&info));
                 return Err(ModelError::UnknownProcessor { processor, found });
@@ -168,8 +222,12 @@ impl Library {
         };
         match functions {
             Some(functions) if functions.len() == info.functions.len() => {
+                let path = weights.as_ref().and_then(|it| it.path.clone());
+                // What is attached is dropped before what it is attached to.
+                let code = Arc::new((weights, library));
                 // SAFETY: the signatures are those of the functions, and the library stays open.
-                Ok(unsafe { Library::new(info, functions, Arc::new(library)) })
+                let library = unsafe { Library::new(info, functions, code) };
+                Ok(Library { weights: path, ..library })
             }
             _ => Err(not_ours("it has other functions than it says")),
         }
@@ -183,6 +241,11 @@ impl Library {
     /// What the library says of itself.
     pub fn info(&self) -> &LibraryInfo {
         &self.info
+    }
+
+    /// The file that its weights lie in, where it does not hold them; nothing either where the program has brought them itself.
+    pub fn weights_path(&self) -> Option<&Path> {
+        self.weights.as_deref()
     }
 
     /// The function that is meant where nobody names one: `main`, or the only one.
@@ -212,6 +275,48 @@ impl Library {
         let model = unsafe { Model::new(signature, functions, self.code.clone()) };
         Ok(model.refused_by(self.refusal.clone()))
     }
+}
+
+/// What the file at a path is, where there is one.
+fn file_of(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// Whether a library asks for the processor.
+///
+/// # Safety
+/// `raw` points at the structure of a library that is open, as its version has it.
+unsafe fn has_processors(raw: *const RawLibrary) -> bool {
+    // SAFETY: by contract; all versions have the first field, and those from this one on the second.
+    unsafe { (*raw).version >= PROCESSORS_VERSION && (*raw).runnable.is_some() }
+}
+
+/// Gives a library its weights, where it has none itself.
+///
+/// # Safety
+/// `raw` points at the structure of a library that is open, as its version has it, and stays so while the result lives.
+unsafe fn weights_of(
+    raw: *const RawLibrary,
+    info: &LibraryInfo,
+    path: &Path,
+    options: &OpenOptions,
+) -> Result<Option<Attached>, ModelError> {
+    let named = options.weights.as_deref();
+    // SAFETY: by contract.
+    if unsafe { (*raw).version } < WEIGHTS_VERSION {
+        return match named {
+            None => Ok(None),
+            Some(_) => Err(ModelError::NoWeights { path: path.to_owned() }),
+        };
+    }
+    // SAFETY: a library of this version has the fields.
+    let (set, get) = unsafe { ((*raw).set_weights, (*raw).weights) };
+    let (Some(set), Some(get), Some(info)) = (set, get, &info.weights) else {
+        let reason = "it does not say what its weights are".to_owned();
+        return Err(ModelError::NotALibrary { path: path.to_owned(), reason });
+    };
+    // SAFETY: by contract.
+    unsafe { Attached::new(Taking { set, get }, info, path, named) }.map(Some)
 }
 
 /// The functions of a library; nothing where one is missing.

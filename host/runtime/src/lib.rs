@@ -18,5 +18,6 @@ pub mod profile;
 pub mod signature;
 pub mod status;
 mod sync;
+pub mod weights;
 
 pub use arrays::{dtype_of, from_array, npy_type, to_array};

@@ -58,6 +58,10 @@ pub enum ModelError {
     NotALibrary { path: PathBuf, reason: String },
     #[error("{} has no code that this machine can run; it needs {}", .path.display(), needs(.needed))]
     NoProcessor { path: PathBuf, needed: Vec<Needed> },
+    #[error("{} needs its file of weights: {problem}", .library.display())]
+    Weights { library: PathBuf, problem: String },
+    #[error("{} has its weights itself: there is no file of them", .path.display())]
+    NoWeights { path: PathBuf },
     #[error("this machine cannot run the code; it needs {}", needs(std::slice::from_ref(.0)))]
     Lacking(Needed),
     #[error("the library has no code for a processor `{processor}`; it has some for {}", .found.join(", and for "))]

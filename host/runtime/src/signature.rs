@@ -20,12 +20,14 @@
 //! ```
 //!
 //! `"processors": [{ "target": "x86_64-…", "features": ["avx2", …] }]` are those that it has code for, where not every one runs it.
+//! `"weights": { "file": "m.weights", "bytes": 4096, "digest": "…" }` is the file beside it that has the constants, where it has not.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::dlpack::DataType;
+use super::weights::WeightsInfo;
 use tenon_plugin_api::ir::DType;
 
 /// Inputs, outputs and memory of a compiled function.
@@ -71,6 +73,8 @@ pub struct LibraryInfo {
     pub has_default: bool,
     /// The processors that it has code for, the best first; none where any of the architecture runs it.
     pub processors: Vec<ProcessorInfo>,
+    /// The file beside it that has its constants, where it has not.
+    pub weights: Option<WeightsInfo>,
 }
 
 /// A processor that a library has code for.
@@ -91,6 +95,8 @@ struct Written<S> {
     functions: Vec<S>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     processors: Vec<ProcessorInfo>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weights: Option<WeightsInfo>,
 }
 
 impl LibraryInfo {
@@ -100,21 +106,23 @@ impl LibraryInfo {
         let is_alone = self.has_default && self.functions.len() == 1;
         let functions = if is_alone { Vec::new() } else { self.functions.iter().collect() };
         let processors = self.processors.clone();
-        serde_json::to_string(&Written { default, functions, processors })
+        let weights = self.weights.clone();
+        serde_json::to_string(&Written { default, functions, processors, weights })
     }
 
     /// What is written there.
     pub fn from_json(text: &[u8]) -> serde_json::Result<LibraryInfo> {
-        let Written { default, functions, processors } =
+        let Written { default, functions, processors, weights } =
             serde_json::from_slice::<Written<Signature>>(text)?;
         let has_default = default.is_some();
         match functions.is_empty() {
-            false => Ok(LibraryInfo { functions, has_default, processors }),
+            false => Ok(LibraryInfo { functions, has_default, processors, weights }),
             // What is wrong with it says the error.
             true => Ok(LibraryInfo {
                 functions: vec![serde_json::from_slice(text)?],
                 has_default: true,
                 processors,
+                weights,
             }),
         }
     }
@@ -272,7 +280,9 @@ mod tests {
         ] {
             let features = vec!["avx2".to_owned()];
             let processors = vec![ProcessorInfo { target: "here".to_owned(), features }];
-            let info = LibraryInfo { functions, has_default, processors };
+            let (file, digest) = ("m.weights".to_owned(), "00".repeat(32));
+            let weights = Some(WeightsInfo { file, bytes: 4096, digest });
+            let info = LibraryInfo { functions, has_default, processors, weights };
             let text = info.to_json().unwrap();
             assert_eq!(text.contains("\"functions\""), info.functions.len() > 1, "{text}");
             assert_eq!(LibraryInfo::from_json(text.as_bytes()).unwrap(), info);

@@ -48,6 +48,7 @@ failures! {
     Range = 17 "TENON_ERROR_RANGE" "an extent is outside of the range that the model was compiled for",
     Processor = 18 "TENON_ERROR_PROCESSOR" "the library has no code that the processor of this machine can run",
     Depth = 19 "TENON_ERROR_DEPTH" "a function that calls itself has gone deeper than it may, or needs more memory than there is for it",
+    Weights = 20 "TENON_ERROR_WEIGHTS" "the file with the constants is not there, or is that of another library",
 }
 
 impl Failure {

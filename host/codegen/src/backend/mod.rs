@@ -18,6 +18,6 @@ pub use error::from_text;
 pub use error::{BackendError, Problem};
 pub use generator::{Backend, Names, backend, backend_for};
 pub use work::{
-    Compilation, Emit, Front, FrontCode, FrontFunction, FrontProcessor, Kernel, Launch,
-    LaunchShape, Scratch, Work,
+    CONSTANTS, Compilation, ConstantPlaces, ConstantTable, Emit, Front, FrontCode, FrontFunction,
+    FrontProcessor, Kernel, Launch, LaunchShape, Scratch, WEIGHTS, Work,
 };

@@ -6,6 +6,14 @@ use crate::plan::Code;
 use tenon_ir::{Context, Dim, Function, Symbol, symbols_of};
 use tenon_runtime::cpu::CpuNeed;
 use tenon_runtime::functions::LIBRARY_INFO;
+use tenon_runtime::weights::WeightsInfo;
+
+/// The symbol of the table in which code finds its constants: how far each is behind what [`WEIGHTS`] says.
+pub const CONSTANTS: &str = "tenon_constants";
+
+/// The symbol of the address from which constants are counted: 0, unless they lie in a file that is mapped. All code of a library has
+/// one.
+pub const WEIGHTS: &str = "tenon_weights";
 
 /// A piece of work: each becomes an object of its own.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +91,37 @@ pub struct Front<'a> {
     pub is_library: bool,
     /// The processors that there is code for, the best first; none where every one runs the code, and nothing is asked.
     pub processors: &'a [FrontProcessor],
+    /// The tables of constants.
+    pub constants: &'a [ConstantTable],
+    /// The file that has the constants, where the library has not.
+    pub weights: Option<&'a WeightsInfo>,
+}
+
+/// The table in which the code for a processor finds its constants.
+#[derive(Clone, Debug)]
+pub struct ConstantTable {
+    /// The symbol of the table.
+    pub symbol: String,
+    pub places: ConstantPlaces,
+}
+
+impl ConstantTable {
+    /// Whether it has anything.
+    pub fn has_any(&self) -> bool {
+        match &self.places {
+            ConstantPlaces::Symbols(symbols) => !symbols.is_empty(),
+            ConstantPlaces::Offsets(offsets) => !offsets.is_empty(),
+        }
+    }
+}
+
+/// Where constants are.
+#[derive(Clone, Debug)]
+pub enum ConstantPlaces {
+    /// In the library, under these symbols.
+    Symbols(Vec<String>),
+    /// So far behind the beginning of a file.
+    Offsets(Vec<u64>),
 }
 
 /// A processor that a library has code for.
@@ -132,7 +171,9 @@ impl Front<'_> {
     /// The symbols that the library exports besides those of its functions.
     pub fn own_exports(&self) -> impl Iterator<Item = String> {
         let shared = self.is_library.then(|| LIBRARY_INFO.to_owned());
-        [format!("{}_info", self.prefix)].into_iter().chain(shared)
+        let weights = self.weights.map(|_| ["set_weights", "weights"]);
+        let own = ["info"].into_iter().chain(weights.into_iter().flatten());
+        own.map(|name| format!("{}_{name}", self.prefix)).chain(shared)
     }
 
     /// The symbols that the library exports.

@@ -14,11 +14,9 @@
 //! as a hole, and [`fill`] writes the bytes where the symbols came to lie. Written into the object, read and written again by the linker
 //! they would cost three times as much.
 //!
-//! Each array has its own section, so that the linker drops what no kernel reads. Code reaches
-//! the arrays through the GOT, which the linker turns into direct addresses where they are near
-//! enough. Beyond [`LARGE_FROM`] bytes x86-64 cannot promise that: its addresses are 32-bit
-//! offsets. The arrays then go into `.lrodata`, which linkers put out of the way of everything
-//! that is addressed directly.
+//! Each array has its own section. Code finds the arrays through a table of addresses, and everything else by 32-bit offsets,
+//! which reach it as long as no arrays lie between. Beyond [`LARGE_FROM`] bytes they go into `.lrodata` on x86-64, which linkers put
+//! out of the way of everything that is addressed directly.
 
 use std::{
     borrow::Cow,

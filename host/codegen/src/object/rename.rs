@@ -1,7 +1,7 @@
 //! Gives the symbols of an object other names, so that objects of one model for several processors link into one library.
 //!
 //! ```text
-//! g tenon_main   g kernel0.exp   u constant0   u memcpy   =>   g tenon_main.p1   g kernel0.exp.p1   u constant0.p1   u memcpy
+//! g tenon_main   g kernel0.exp   u tenon_constants   u memcpy   =>   g tenon_main.p1   g kernel0.exp.p1   u tenon_constants.p1   u memcpy
 //! ```
 //!
 //! The new names stand in a copy of the table of names at the end of the file, behind the old ones, which sections may have as well.
@@ -15,6 +15,10 @@ use object::read::elf::{FileHeader, SectionHeader, Sym};
 use super::ObjectError;
 use super::externals::Externals;
 use super::symbols::ALLOWED_UNDEFINED;
+use crate::backend::WEIGHTS;
+
+/// What all code of a library has together.
+const COMMON: [&str; 1] = [WEIGHTS];
 
 /// Where a section's header says where the section begins, and how large it is.
 const SECTION_OFFSET: usize = std::mem::offset_of!(SectionHeader64<LittleEndian>, sh_offset);
@@ -43,8 +47,9 @@ fn renamed(object: &[u8], suffix: &str, externals: &Externals) -> object::Result
     }
     let names_at = symbols.string_section();
     let mut names = sections.section(names_at)?.data(endian, object)?.to_vec();
-    let common: HashSet<&[u8]> = ALLOWED_UNDEFINED
+    let common: HashSet<&[u8]> = COMMON
         .into_iter()
+        .chain(ALLOWED_UNDEFINED)
         .chain(externals.names.iter().map(String::as_str))
         .map(str::as_bytes)
         .collect();

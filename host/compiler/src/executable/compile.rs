@@ -12,7 +12,7 @@ use tenon_plugin_api::program::TARGET;
 use tenon_plugin_api::rule::TensorIntrinsic;
 
 use crate::backend::{
-    Backend, BackendError, Compilation, Emit, FrontCode, Kernel, Work, backend_for,
+    Backend, BackendError, CONSTANTS, Compilation, Emit, FrontCode, Kernel, Work, backend_for,
 };
 use crate::external::ExternalCode;
 use crate::ir::{Constant, Context, Cx, Expr, Function, Module, NodeSource, View};
@@ -73,6 +73,8 @@ pub(super) struct MachineCode {
     pub(super) target: Target,
     /// The symbols of each function, and of the one that says its sizes.
     pub(super) names: Vec<FrontCode>,
+    /// The symbol of the table of its constants.
+    pub(super) table: String,
     pub(super) objects: Vec<Unit>,
     /// Constants by their symbols.
     pub(super) constants: Vec<(String, Arc<Constant>)>,
@@ -144,10 +146,11 @@ impl Executable {
         let signatures = code.entries.into_iter().zip(functions);
         let signatures = signatures.map(|(entry, name)| signature(entry, name, target)).collect();
         let processors = processor_of(target).into_iter().collect();
-        let info = LibraryInfo { functions: signatures, has_default, processors };
+        let info = LibraryInfo { functions: signatures, has_default, processors, weights: None };
         let constants = code.constants.into_iter().zip(constants).collect();
         let (target, linker) = (target.clone(), options.linker.clone());
-        let code = vec![MachineCode { target, names, objects, constants, runs }];
+        let table = CONSTANTS.to_owned();
+        let code = vec![MachineCode { target, names, table, objects, constants, runs }];
         Ok(Executable { info, given, code, linker, externals, prefix })
     }
 

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::backend::{Compilation, Front, FrontFunction, Work, backend_for};
+use crate::backend::{Compilation, ConstantTable, Front, FrontFunction, Work, backend_for};
 use crate::io::{FileError, Outputs, is_stream, sha256};
 use crate::object::{
     constants::ConstantArray,
     link::{LinkForm, LinkPlan, Part, link},
     linker::Linker,
 };
-use crate::runtime::signature::Signature;
+use crate::runtime::signature::{LibraryInfo, Signature};
+use crate::runtime::weights::{self, WeightsInfo};
 
 use super::compile::Executable;
 use super::error::CompileError;
@@ -21,6 +22,24 @@ use super::several::EqualConstants;
 /// Digits of the digest of inputs and outputs.
 const INTERFACE_DIGITS: usize = 16;
 
+/// What is written.
+#[derive(Clone, Copy, Debug)]
+pub struct ExportOptions<'a> {
+    pub form: LinkForm,
+    /// What the names of functions in C begin with. Without it that of the module is taken, its attribute `system_lib_prefix`, or
+    /// the file's name, see [`prefix_of`].
+    pub prefix: Option<&'a str>,
+    /// The file that the constants go into; where none is named, the library holds them.
+    pub weights: Option<&'a Path>,
+}
+
+impl ExportOptions<'_> {
+    /// A library or an object that holds its constants.
+    pub fn new(form: LinkForm) -> Self {
+        ExportOptions { form, prefix: None, weights: None }
+    }
+}
+
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportedFiles {
@@ -28,21 +47,33 @@ pub struct ExportedFiles {
     pub binary: PathBuf,
     /// `None` when the other went to a device or a pipe, beside which nothing lies.
     pub header: Option<PathBuf>,
+    /// The file of constants, where they have one.
+    pub weights: Option<PathBuf>,
     /// What the names of its functions begin with.
     pub prefix: String,
 }
 
 impl Executable {
     /// Writes a shared library to `path`, or a relocatable object that holds all that it needs, and its header
-    /// beside it, with the extension `h`. Without a prefix that of the module is taken, its attribute `system_lib_prefix`, or
-    /// the file's name, see [`prefix_of`]. All of `outputs` is published.
+    /// beside it, with the extension `h`. All of `outputs` is published.
     pub fn export(
         &self,
         path: &Path,
         form: LinkForm,
         prefix: Option<&str>,
+        outputs: Outputs,
+    ) -> Result<ExportedFiles, CompileError> {
+        self.export_with(path, &ExportOptions { prefix, ..ExportOptions::new(form) }, outputs)
+    }
+
+    /// The same with options: a file of constants appears with the other two, or none of them does.
+    pub fn export_with(
+        &self,
+        path: &Path,
+        options: &ExportOptions<'_>,
         mut outputs: Outputs,
     ) -> Result<ExportedFiles, CompileError> {
+        let ExportOptions { form, prefix, weights } = *options;
         let prefix = match prefix {
             Some(prefix) => checked(prefix)?,
             None => match &self.prefix {
@@ -51,20 +82,40 @@ impl Executable {
             },
         };
         let functions = self.named(&prefix)?;
+        let equal = self.equal_constants();
+        let constants = match weights {
+            None => ConstantsAt { info: None, tables: self.tables() },
+            Some(weights) => {
+                let bytes: Vec<&[u8]> = equal.iter().map(|constant| constant.bytes).collect();
+                let info = weights::write(&mut outputs, weights, &bytes)?;
+                self.unread();
+                let (places, _) = weights::places_of(bytes.iter().map(|bytes| bytes.len()));
+                ConstantsAt { info: Some(info), tables: self.tables_of_file(&equal, &places) }
+            }
+        };
         let header = header_path(path);
         if let Some(header) = &header {
             let signatures = &self.info.functions;
+            let weights = constants.info.as_ref();
+            let functions = &functions;
             let text =
-                Header { prefix: &prefix, path, form, functions: &functions, signatures }.text();
+                Header { prefix: &prefix, path, form, functions, signatures, weights }.text();
             outputs.write(header, |file| {
                 file.write_all(text.as_bytes())
                     .map_err(|cause| FileError::Write { path: header.clone(), cause })
             })?;
         }
-        outputs
-            .make(path, form.mode(), |place| self.link(path, form, &prefix, &functions, place))?;
+        let linking = Linking { name: path, form, prefix: &prefix, functions: &functions };
+        outputs.make(path, form.mode(), |place| self.link(linking, &constants, &equal, place))?;
         outputs.publish()?;
-        Ok(ExportedFiles { binary: path.to_owned(), header, prefix })
+        let weights = weights.map(Path::to_owned);
+        Ok(ExportedFiles { binary: path.to_owned(), header, weights, prefix })
+    }
+
+    /// Lets the system have the memory of constants that were read.
+    fn unread(&self) {
+        let all = self.code.iter().flat_map(|code| &code.constants);
+        all.for_each(|(_, constant)| constant.data.unread());
     }
 
     /// The functions with their names in C. That which is meant where nobody names one has those of the library; another one
@@ -98,16 +149,17 @@ impl Executable {
         Ok(functions)
     }
 
-    /// Links all parts into a file at `place`, which will be called `name`.
+    /// Links all parts into a file at `place`.
     fn link(
         &self,
-        name: &Path,
-        form: LinkForm,
-        prefix: &str,
-        functions: &[FrontFunction],
+        linking: Linking<'_>,
+        constants_at: &ConstantsAt,
+        equal: &[EqualConstants<'_>],
         place: &Path,
     ) -> Result<(), CompileError> {
-        let mut info = self.info.clone();
+        let Linking { name, form, prefix, functions } = linking;
+        let ConstantsAt { info: weights, tables } = constants_at;
+        let mut info = LibraryInfo { weights: weights.clone(), ..self.info.clone() };
         for (signature, function) in info.functions.iter_mut().zip(functions) {
             signature.symbol.clone_from(&function.prefix);
         }
@@ -116,7 +168,18 @@ impl Executable {
         let is_library = form == LinkForm::Library;
         let processors = self.processors()?;
         let processors = &processors;
-        let front = Front { prefix, functions, has_default, info: &info, is_library, processors };
+        let info = &info;
+        let (constants, weights) = (&tables[..], weights.as_ref());
+        let front = Front {
+            prefix,
+            functions,
+            has_default,
+            info,
+            is_library,
+            processors,
+            constants,
+            weights,
+        };
         let exports = front.exports();
         let how = Compilation { threads: 1, ..Compilation::default() };
         // What asks for a processor runs on all.
@@ -125,8 +188,8 @@ impl Executable {
         let fronts =
             backend_for(target.architecture()).compile(target, &[Work::Front(front)], how)?;
 
-        let equal = self.equal_constants();
-        let constants: Vec<ConstantArray<'_>> = equal.iter().map(EqualConstants::array).collect();
+        let held = equal.iter().filter(|_| weights.is_none());
+        let constants: Vec<ConstantArray<'_>> = held.map(EqualConstants::array).collect();
         let compiled = self.compiled_constants(&constants)?;
         let objects = self.code.iter().flat_map(|code| &code.objects).map(|unit| &unit.bytes[..]);
         let objects = objects.chain(fronts.iter().chain(&compiled).map(|object| &object[..]));
@@ -138,8 +201,7 @@ impl Executable {
         let externals = &self.externals;
         let plan = LinkPlan { target, form, parts: &parts, exports: &exports, name, externals };
         link(&Linker::find_for(target, self.linker.as_deref())?, &plan, place)?;
-        let all = self.code.iter().flat_map(|code| &code.constants);
-        all.for_each(|(_, constant)| constant.data.unread());
+        self.unread();
         Ok(())
     }
 
@@ -159,6 +221,27 @@ impl Executable {
         let work = [Work::Constants(&constants)];
         Ok(backend_for(architecture).compile(target, &work, how)?)
     }
+}
+
+/// What is linked: the file as it will be called, and its functions.
+#[derive(Clone, Copy)]
+struct Linking<'a> {
+    name: &'a Path,
+    form: LinkForm,
+    prefix: &'a str,
+    functions: &'a [FrontFunction],
+}
+
+/// Where the code finds its constants.
+struct ConstantsAt {
+    /// The file that they lie in, if they do.
+    info: Option<WeightsInfo>,
+    tables: Vec<ConstantTable>,
+}
+
+/// Where the constants of a library or an object lie that does not hold them, unless somebody says otherwise.
+pub fn library_weights_path(path: &Path) -> Option<PathBuf> {
+    (!is_stream(path)).then(|| path.with_extension("weights"))
 }
 
 /// Where the header of a library or an object lies.

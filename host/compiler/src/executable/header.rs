@@ -2,6 +2,8 @@
 //!
 //! It stands alone: the structures of DLPack are in it, unless the program has included `dlpack.h`.
 
+mod weights;
+
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
@@ -12,6 +14,7 @@ use crate::object::link::LinkForm;
 use crate::runtime::{
     signature::{Extent, Signature, TensorSpec, data_type},
     status::Failure,
+    weights::WeightsInfo,
 };
 
 /// What a header is of.
@@ -23,6 +26,8 @@ pub(super) struct Header<'a> {
     /// Its functions, with what each takes and gives.
     pub(super) functions: &'a [FrontFunction],
     pub(super) signatures: &'a [Signature],
+    /// The file of its constants.
+    pub(super) weights: Option<&'a WeightsInfo>,
 }
 
 impl Header<'_> {
@@ -33,12 +38,18 @@ impl Header<'_> {
         let mut text = self.top();
         let _ = write!(text, "#ifndef TENON_MODEL_{upper}_H\n#define TENON_MODEL_{upper}_H\n");
         text.push_str(INCLUDES);
+        if self.weights.is_some() {
+            text.push_str(weights::INCLUDES);
+        }
         text.push_str(DLPACK);
         text.push_str(&runtime());
         text.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
         text.push_str(&INFO.replace("PREFIX", prefix));
         if self.form == LinkForm::Library {
             text.push_str(SHARED);
+        }
+        if let Some(weights) = self.weights {
+            text.push_str(&weights::functions(prefix, weights));
         }
         for (function, signature) in functions.iter().zip(*signatures) {
             if signatures.len() > 1 {
@@ -175,7 +186,7 @@ struct tenon_processor {
 
 /* What tenon_library_info() of every library points to. */
 struct tenon_library {
-  uint32_t version; /* 3, or 4 of a library that not every processor runs; `sizes` is there since version 2, `count` and
+  uint32_t version; /* 3, 4 of a library that not every processor runs, 5 of one with a file; `sizes` is there since version 2, `count` and
                        `functions` since version 3 */
   uint32_t count; /* how many functions there are; 0 before version 3 */
   const char *info; /* functions with their inputs and outputs as JSON */
@@ -189,6 +200,12 @@ struct tenon_library {
   const struct tenon_processor *processors;
   uint64_t (*runnable)(void); /* a bit for each that this machine can run, the lowest of the first */
   uint64_t processor_count;
+  /* Since version 5, of a library whose constants lie in a file: its name, its size, what takes it, what says where it is.
+     Here `processors` may be NULL, and is of none. */
+  const char *weights_file;
+  uint64_t weights_bytes;
+  int32_t (*set_weights)(const void *data, uint64_t bytes);
+  const void *(*weights)(void);
 };
 #endif
 ",
@@ -436,12 +453,12 @@ fn fresh(taken: &mut HashSet<String>, name: &str) -> String {
 }
 
 /// Text that cannot end a comment.
-fn comment(text: &str) -> String {
+pub(super) fn comment(text: &str) -> String {
     text.replace("*/", "* /").replace(['\n', '\r'], " ")
 }
 
 /// A C string literal; what is not plain ASCII in octal, so that nothing after it is swallowed.
-fn c_string(text: &str) -> String {
+pub(super) fn c_string(text: &str) -> String {
     let escaped: String = text
         .bytes()
         .map(|byte| match byte {

@@ -30,5 +30,5 @@ pub use crate::object::link::LinkForm;
 pub use compile::{CompileOptions, Executable, KernelRun, Unit, emit};
 pub use device::DeviceProgram;
 pub use error::CompileError;
-pub use export::{ExportedFiles, header_path, prefix_of};
+pub use export::{ExportOptions, ExportedFiles, header_path, library_weights_path, prefix_of};
 pub use scheduled::Scheduled;

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use crate::backend::FrontProcessor;
+use crate::backend::{ConstantPlaces, ConstantTable, FrontProcessor};
 use crate::object::{constants::ConstantArray, externals::Externals, with_suffix};
 use crate::runtime::cpu::needs_of;
 use crate::runtime::signature::Signature;
@@ -126,11 +126,42 @@ impl Executable {
     }
 }
 
+impl Executable {
+    /// The tables of constants that lie in the library.
+    pub(super) fn tables(&self) -> Vec<ConstantTable> {
+        let table = |code: &MachineCode| {
+            let symbols = code.constants.iter().map(|(symbol, _)| symbol.clone()).collect();
+            let places = ConstantPlaces::Symbols(symbols);
+            ConstantTable { symbol: code.table.clone(), places }
+        };
+        self.code.iter().map(table).filter(ConstantTable::has_any).collect()
+    }
+
+    /// The tables of constants that lie in a file, at these places.
+    pub(super) fn tables_of_file(
+        &self,
+        constants: &[EqualConstants<'_>],
+        places: &[u64],
+    ) -> Vec<ConstantTable> {
+        let mut by_symbol: HashMap<&str, u64> = HashMap::new();
+        for (constant, &place) in constants.iter().zip(places) {
+            let symbols = [constant.symbol].into_iter().chain(constant.others.iter().copied());
+            by_symbol.extend(symbols.map(|symbol| (symbol, place)));
+        }
+        let table = |code: &MachineCode| {
+            let places = code.constants.iter().map(|(symbol, _)| by_symbol[symbol.as_str()]);
+            let places = ConstantPlaces::Offsets(places.collect());
+            ConstantTable { symbol: code.table.clone(), places }
+        };
+        self.code.iter().map(table).filter(ConstantTable::has_any).collect()
+    }
+}
+
 /// Constants of the same bytes.
 pub(super) struct EqualConstants<'a> {
     symbol: &'a str,
     others: Vec<&'a str>,
-    bytes: &'a [u8],
+    pub(super) bytes: &'a [u8],
 }
 
 impl EqualConstants<'_> {
@@ -148,7 +179,8 @@ impl MachineCode {
         }
         let names = self.names.iter_mut().flat_map(|it| [&mut it.run, &mut it.sizes]);
         let constants = self.constants.iter_mut().map(|(symbol, _)| symbol);
-        names.chain(constants).for_each(|name| name.push_str(suffix));
+        let table = [&mut self.table].into_iter();
+        names.chain(constants).chain(table).for_each(|name| name.push_str(suffix));
         Ok(self)
     }
 }

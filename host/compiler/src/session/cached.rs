@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 
 use super::{Dims, Observer, Options, Pipeline, Session, SessionError, Watch};
 use crate::cache::{Cache, Key, KeyBuilder, Lookup};
-use crate::executable::{CompileOptions, LinkForm, header_path};
+use crate::executable::{CompileOptions, ExportOptions, LinkForm, header_path};
 use crate::io::{FileError, InputFiles, Mode, Outputs, is_stream};
+use crate::runtime::weights;
 use crate::target::Targets;
 
 /// The names of an entry's files.
 const BINARY: &str = "binary";
 const HEADER: &str = "header";
+const WEIGHTS: &str = "weights";
 
 /// A file that is compiled to a library or an object.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,15 @@ pub struct FileJob<'a> {
     pub form: LinkForm,
     /// What the names in C begin with; see [`Executable::export`](crate::executable::Executable::export).
     pub prefix: Option<&'a str>,
+    /// The file that the constants go into; where none is named, the result holds them.
+    pub weights: Option<&'a Path>,
+}
+
+impl<'a> FileJob<'a> {
+    /// How the executable of the model is written.
+    pub fn export_options(&self) -> ExportOptions<'a> {
+        ExportOptions { form: self.form, prefix: self.prefix, weights: self.weights }
+    }
 }
 
 /// What a cache did for a job.
@@ -66,7 +77,7 @@ impl Session {
         let model = self.read(job.model, job.dims)?;
         let executable = self.compile_watched(&model, job.targets, options, watch)?;
         let outputs = Outputs::sparing(model.files.clone());
-        let written = executable.export(job.output, job.form, job.prefix, outputs);
+        let written = executable.export_with(job.output, &job.export_options(), outputs);
         written.map_err(|error| self.no_code(error))?;
         if let Some(place) = place {
             place.keep(job, &model.files, &mut *watch.observer);
@@ -90,12 +101,22 @@ impl Session {
         let cache = Cache::open(folder)?;
         let Some(key) = self.key(&cache, job, options)? else { return Ok(Cached::Missing(None)) };
         match cache.find(&key) {
-            Lookup::Found(mut kept) if kept.has(BINARY) && kept.has(HEADER) => {
+            Lookup::Found(mut kept)
+                if kept.has(BINARY)
+                    && kept.has(HEADER)
+                    && kept.has(WEIGHTS) == job.weights.is_some() =>
+            {
                 let mut write = |name, place: &Path| -> Result<(), FileError> {
                     let failed = |cause| FileError::Write { path: job.output.to_owned(), cause };
                     kept.write(name, place).map(drop).map_err(failed)
                 };
                 let mut outputs = Outputs::sparing(InputFiles::new([job.model.to_owned()]));
+                if let Some(weights) = job.weights {
+                    outputs.make(weights, Mode::Data, |place| write(WEIGHTS, place))?;
+                    if let Some(digest) = weights::digest_of(outputs.last().unwrap_or(weights)) {
+                        outputs.named_by_digest(&digest);
+                    }
+                }
                 if let Some(header) = header_path(job.output) {
                     outputs.make(&header, Mode::Data, |place| write(HEADER, place))?;
                 }
@@ -162,6 +183,7 @@ impl Session {
         let dims: BTreeMap<_, _> = job.dims.iter().collect();
         key.text("dims", &format!("{dims:?}"));
         key.text("form", &format!("{:?} {:?}", job.form, job.prefix));
+        key.text("weights", &format!("{:?}", job.weights.map(Path::file_name)));
         // It stands in the library, and in the header.
         key.text("output", &format!("{:?}", job.output.file_name()));
         // Texts name the file that they were read from.
@@ -185,7 +207,8 @@ impl CachePlace {
         let others: Vec<PathBuf> =
             files.paths().filter(|path| *path != job.model).map(Path::to_owned).collect();
         let Some(header) = header_path(job.output) else { return };
-        let files = [(BINARY, job.output), (HEADER, &header)];
+        let mut files = vec![(BINARY, job.output), (HEADER, &header)];
+        files.extend(job.weights.map(|path| (WEIGHTS, path)));
         if let Err(error) = self.cache.keep(&self.key, &others, &files) {
             observer.warns(&format!("the result is not kept: {error}"));
         }

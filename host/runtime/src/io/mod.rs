@@ -29,5 +29,6 @@ pub use weights::{Weight, WeightView, Weights, WeightsProblem, write_weights};
 pub use digest::{Hashing, sha256};
 pub use error::quoted;
 pub use outputs::Mode;
+pub(crate) use outputs::aside_of;
 pub use outputs::is_stream;
 pub use regular::{open_regular, read_at_most, read_text};

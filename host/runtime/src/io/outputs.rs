@@ -148,6 +148,11 @@ impl Outputs {
         }
     }
 
+    /// Where the last one lies until it is published.
+    pub fn last(&self) -> Option<&Path> {
+        self.pending.last().map(|pending| &*pending.temporary)
+    }
+
     fn destination(&self, path: &Path) -> Result<Destination, FileError> {
         self.inputs.refuse(path)?;
         let destination = Destination::of(path)?;

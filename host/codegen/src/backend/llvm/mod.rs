@@ -10,8 +10,7 @@
 //! What the objects hold is made by [`codegen`].
 //!
 //! The same object serves 4 and a library ([`crate::object`]). That rests on two rules for whoever emits the modules:
-//! constants are declared `external` with default visibility (so that they are reached through
-//! the GOT, wherever they lie), and nothing outside [`ALLOWED_UNDEFINED`](crate::object::symbols::ALLOWED_UNDEFINED) is called.
+//! constants are found through a table ([`CONSTANTS`](crate::backend::CONSTANTS)), wherever they lie, and nothing outside [`ALLOWED_UNDEFINED`](crate::object::symbols::ALLOWED_UNDEFINED) is called.
 //!
 //! Nothing here aborts or prints: LLVM's complaints come back as [`LlvmError`].
 

@@ -3,6 +3,7 @@
 use std::{any::Any, ffi::c_void};
 
 use super::{LlvmError, externals, jit::Jit};
+use crate::backend::{CONSTANTS, WEIGHTS};
 use crate::object::externals::Externals;
 use tenon_ir::Bytes;
 use tenon_runtime::{
@@ -13,8 +14,11 @@ use tenon_runtime::{
     signature::LibraryInfo,
 };
 
-/// Links `objects`, which define the functions of `info` under their names, with constants by their symbols and what others
-/// define. The constants are shared, except those that do not lie on a boundary of 64.
+/// From where constants are counted: their table has addresses.
+static BEGIN: usize = 0;
+
+/// Links `objects`, which define the functions of `info` under their names, with constants in the order of their table and what
+/// others define. The constants are shared, except those that do not lie on a boundary of 64.
 pub fn load_library(
     info: LibraryInfo,
     names: &[[&str; 2]],
@@ -23,7 +27,7 @@ pub fn load_library(
     externals: &Externals,
 ) -> Result<Library, LlvmError> {
     let mut jit = Jit::new()?;
-    let mut entries: Vec<(&str, *const c_void)> = Vec::with_capacity(constants.len());
+    let mut table: Vec<usize> = Vec::with_capacity(constants.len());
     for (symbol, bytes) in constants {
         let (address, owner): (*const u8, Box<dyn Any + Send + Sync>) =
             if bytes.as_ptr().addr().is_multiple_of(TensorBuffer::ALIGN) {
@@ -36,13 +40,19 @@ pub fn load_library(
                     })?;
                 (copy.bytes().as_ptr(), Box::new(copy))
             };
-        entries.push((symbol, address.cast()));
+        table.push(address.expose_provenance());
         jit.keep(owner);
     }
-    entries.push((MARK, mark as *const c_void));
-    // SAFETY: each is the constant of its symbol, as large as its type says, aligned, and kept by
-    // the JIT; a `Bytes` gives the same address as long as it lives. The last one is a function that takes a
-    // number and gives nothing, as the entry calls it.
+    let table = table.into_boxed_slice();
+    let entries = [
+        (CONSTANTS, table.as_ptr().cast()),
+        (WEIGHTS, (&raw const BEGIN).cast()),
+        (MARK, mark as *const c_void),
+    ];
+    jit.keep(Box::new(table));
+    // SAFETY: a table of the constants in their order, each as large as its type says, aligned, and kept by the JIT as the table is; a
+    // `Bytes` gives the same address as long as it lives. The last one is a function that takes a number and gives nothing, as the
+    // entry calls it.
     unsafe { jit.define_all(&entries) }?;
     for object in objects {
         jit.add_object(object)?;

@@ -15,3 +15,4 @@ mod recursion;
 mod refusals;
 mod rooms;
 mod run;
+mod weights_file;

@@ -279,9 +279,7 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         let base = match place.base {
             Base::Input(index) => self.inputs.get(index).copied(),
             Base::Output(index) => self.outputs.get(index).copied(),
-            Base::Constant(index) => {
-                self.callees.constants.get(index).map(|constant| constant.as_pointer_value())
-            }
+            Base::Constant(index) => Some(self.callees.constant(self.frame.asm, index)?),
             Base::Workspace => Some(self.lent.workspace),
         };
         let Some(base) = base else { return Problem::malformed("an address of nothing") };

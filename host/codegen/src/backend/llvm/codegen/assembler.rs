@@ -9,7 +9,7 @@ use inkwell::{
     context::Context,
     intrinsics::Intrinsic,
     module::Module,
-    types::{BasicTypeEnum, VectorType},
+    types::{BasicTypeEnum, IntType, VectorType},
     values::{
         BasicMetadataValueEnum, BasicValue, BasicValueEnum, InstructionOpcode, IntValue,
         PointerValue, VectorValue,
@@ -18,6 +18,7 @@ use inkwell::{
 
 use super::{
     error::{Problem, Result},
+    taking::address_type,
     value::with_lanes,
 };
 use crate::target::Target;
@@ -33,6 +34,11 @@ pub(super) struct Assembler<'cx, 'a> {
 }
 
 impl<'cx> Assembler<'cx, '_> {
+    /// Numbers as wide as an address.
+    pub(super) fn address_type(&self) -> IntType<'cx> {
+        address_type(self.cx, self.target)
+    }
+
     /// An index: i64.
     pub(super) fn index(&self, value: i64) -> IntValue<'cx> {
         self.cx.i64_type().const_int(value as u64, true)

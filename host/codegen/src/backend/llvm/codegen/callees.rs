@@ -6,17 +6,16 @@ use inkwell::{
     AddressSpace,
     module::Linkage,
     types::{BasicMetadataTypeEnum, FunctionType},
-    values::{FunctionValue, GlobalValue},
+    values::{FunctionValue, PointerValue},
 };
 
 use super::{
     assembler::Assembler,
     error::{Problem, Result},
-    scratch::ALIGN,
     value::Class,
 };
 use crate::{
-    backend::llvm::attributes::decorate,
+    backend::{CONSTANTS, WEIGHTS, llvm::attributes::decorate},
     plan::{Call, Callee, Circle, Code, EntryArgument, Routine},
 };
 use tenon_runtime::profile::MARK;
@@ -29,7 +28,7 @@ pub(super) struct Callees<'cx> {
     external: HashSet<usize>,
     /// The circle that each routine is of.
     circles: Vec<Option<Circle>>,
-    pub(super) constants: Vec<GlobalValue<'cx>>,
+    constants: Option<Constants<'cx>>,
     /// What takes note of the time, where it is wanted.
     mark: Option<FunctionValue<'cx>>,
 }
@@ -37,13 +36,6 @@ pub(super) struct Callees<'cx> {
 impl<'cx> Callees<'cx> {
     /// Declares them all.
     pub(super) fn declare(asm: &Assembler<'cx, '_>, code: &Code) -> Result<Self> {
-        let constants = code.constants.iter().map(|symbol| {
-            // Seen through the GOT, so that they may be anywhere.
-            let constant = asm.module.add_global(asm.cx.i8_type(), None, symbol);
-            constant.set_constant(true);
-            constant.set_alignment(ALIGN as u32);
-            constant
-        });
         let mark = code.is_profiled.then(|| {
             let number = asm.cx.i64_type().into();
             asm.module.add_function(MARK, asm.cx.void_type().fn_type(&[number], false), None)
@@ -53,7 +45,7 @@ impl<'cx> Callees<'cx> {
             external: code.external.clone(),
             routines: routines(asm, &code.routines),
             circles: code.routines.iter().map(|routine| routine.circle).collect(),
-            constants: constants.collect(),
+            constants: Constants::declare(asm, code.constants.len()),
             mark,
         })
     }
@@ -71,6 +63,18 @@ impl<'cx> Callees<'cx> {
         matches!(callee, Callee::Kernel(number) if self.external.contains(&number))
     }
 
+    /// The address of a constant.
+    pub(super) fn constant(
+        &self,
+        asm: &Assembler<'cx, '_>,
+        index: usize,
+    ) -> Result<PointerValue<'cx>> {
+        match &self.constants {
+            Some(constants) if index < constants.count => constants.address(asm, index),
+            _ => Problem::malformed("a constant that is none"),
+        }
+    }
+
     /// The circle of what is called.
     pub(super) fn circle(&self, callee: Callee) -> Option<Circle> {
         match callee {
@@ -85,6 +89,33 @@ impl<'cx> Callees<'cx> {
             asm.builder.build_call(mark, &[asm.index(calls as i64).into()], "")?;
         }
         Ok(())
+    }
+}
+
+/// The table of the constants, and from where they are counted: the library says both when it is linked, and may lie far away.
+struct Constants<'cx> {
+    table: PointerValue<'cx>,
+    weights: PointerValue<'cx>,
+    count: usize,
+}
+
+impl<'cx> Constants<'cx> {
+    fn declare(asm: &Assembler<'cx, '_>, count: usize) -> Option<Self> {
+        let int = asm.address_type();
+        let table = asm.module.add_global(int.array_type(count as u32), None, CONSTANTS);
+        table.set_constant(true);
+        let [table, weights] = [table, asm.module.add_global(int, None, WEIGHTS)];
+        let (table, weights) = (table.as_pointer_value(), weights.as_pointer_value());
+        Some(Constants { table, weights, count }).filter(|_| count > 0)
+    }
+
+    fn address(&self, asm: &Assembler<'cx, '_>, index: usize) -> Result<PointerValue<'cx>> {
+        let (b, int) = (&asm.builder, asm.address_type());
+        let bytes = int.get_bit_width() / 8;
+        let place = asm.element(self.table, int.into(), asm.index(index as i64))?;
+        let [begin, offset] = [self.weights, place].map(|at| asm.load(int.into(), at, bytes));
+        let address = b.build_int_add(begin?.into_int_value(), offset?.into_int_value(), "")?;
+        Ok(b.build_int_to_ptr(address, asm.cx.ptr_type(AddressSpace::default()), "")?)
     }
 }
 

@@ -10,28 +10,32 @@
 //! const struct tenon_library *tenon_library_info(void);  all of it under a fixed name, of a library
 //! ```
 //!
+//! Where the constants lie in a file, it exports what takes them as well ([`taking`](super::taking)), and nothing runs before.
 //! Where not every processor runs the code, each call goes to that for the one at hand ([`processors`](super::processors)).
 
 use inkwell::{
-    AddressSpace,
+    AddressSpace, AtomicOrdering, GlobalVisibility, IntPredicate,
     builder::Builder,
     context::Context,
     module::{Linkage, Module},
     types::{FunctionType, PointerType},
     values::{
         BasicMetadataValueEnum, BasicValue, BasicValueEnum, CallSiteValue, FunctionValue,
-        GlobalValue, PointerValue,
+        GlobalValue, IntValue, PointerValue,
     },
 };
 
 use super::error::{BackendError, Problem, Result};
-use super::processors::Chooser;
+use super::processors::{Chooser, shared};
+use super::taking::{address_type, names_of, taking};
 use crate::{
-    backend::{Front, FrontFunction, llvm::attributes::decorate},
+    backend::{ConstantPlaces, Front, FrontFunction, WEIGHTS, llvm::attributes::decorate},
     target::Target,
 };
 use tenon_runtime::describe::INFO_SECTION;
-use tenon_runtime::functions::{LIBRARY_INFO, LIBRARY_VERSION, PROCESSORS_VERSION};
+use tenon_runtime::functions::{
+    LIBRARY_INFO, LIBRARY_VERSION, PROCESSORS_VERSION, WEIGHTS_VERSION,
+};
 use tenon_runtime::status::Failure;
 
 /// The module that holds the functions.
@@ -40,7 +44,10 @@ pub fn build_front<'cx>(
     target: &Target,
     front: &Front<'_>,
 ) -> std::result::Result<Module<'cx>, BackendError> {
-    let module = cx.create_module(front.prefix);
+    let module = match front.weights {
+        None => cx.create_module(front.prefix),
+        Some(weights) => taking(cx, target, front.prefix, weights)?,
+    };
     let made = Building::new(cx, &module, target, front);
     made.build().map_err(|problem| problem.of(front.prefix))?;
     Ok(module)
@@ -104,6 +111,7 @@ impl<'cx, 'a> Building<'cx, 'a> {
                 Some(Chooser::build(self.cx, self.module, self.target, processors, &code)?)
             }
         };
+        self.constants()?;
         let choose = chooser.as_ref().map(|it| it.choose);
         let mut rows: Vec<Row<'cx>> = Vec::with_capacity(front.functions.len());
         for (at, function) in front.functions.iter().enumerate() {
@@ -190,6 +198,9 @@ impl<'cx, 'a> Building<'cx, 'a> {
         if args.len() == self.run_type.count_param_types() as usize {
             args.push(self.never.into());
         }
+        if self.front.weights.is_some() && ty != self.sizes_type {
+            self.check_weights(func)?;
+        }
         let call = match (to, choose) {
             (To::Chosen(at), Some(choose)) => {
                 let ty = if ty == self.sizes_type { ty } else { self.until_type };
@@ -201,6 +212,65 @@ impl<'cx, 'a> Building<'cx, 'a> {
         call.set_tail_call(true);
         b.build_return(Some(&result_of(call)?))?;
         Ok(func)
+    }
+
+    /// Ends the function that is being built with a status where the library has no weights.
+    fn check_weights(&self, func: FunctionValue<'cx>) -> Result<()> {
+        let (b, int) = (&self.b, address_type(self.cx, self.target));
+        let Some(weights) = self.module.get_global(WEIGHTS) else {
+            return Problem::malformed("what takes weights is missing");
+        };
+        let [none, some] = ["none", "some"].map(|name| self.cx.append_basic_block(func, name));
+        let found = b.build_load(int, weights.as_pointer_value(), "")?.into_int_value();
+        let Some(load) = found.as_instruction() else {
+            return Problem::malformed("an access is none");
+        };
+        load.set_alignment(int.get_bit_width() / 8)
+            .or_else(|error| Problem::malformed(error.to_string()))?;
+        shared(Some(load), AtomicOrdering::Acquire)?;
+        let is_none = b.build_int_compare(IntPredicate::EQ, found, int.const_zero(), "")?;
+        b.build_conditional_branch(is_none, none, some)?;
+        b.position_at_end(none);
+        let status = self.cx.i32_type().const_int(Failure::Weights as u64, false);
+        b.build_return(Some(&status))?;
+        b.position_at_end(some);
+        Ok(())
+    }
+
+    /// The tables of constants, and from where these are counted.
+    fn constants(&self) -> Result<()> {
+        let int = address_type(self.cx, self.target);
+        if self.front.weights.is_none() {
+            let weights = self.module.add_global(int, None, WEIGHTS);
+            weights.set_initializer(&int.const_zero());
+            weights.set_constant(true);
+            weights.set_alignment(int.get_bit_width() / 8);
+            weights.set_visibility(GlobalVisibility::Hidden);
+        }
+        for table in self.front.constants {
+            let places: Vec<IntValue<'cx>> = match &table.places {
+                ConstantPlaces::Symbols(symbols) => {
+                    let address = |symbol: &String| {
+                        let byte = self.cx.i8_type();
+                        let known = self.module.get_global(symbol);
+                        let it =
+                            known.unwrap_or_else(|| self.module.add_global(byte, None, symbol));
+                        it.as_pointer_value().const_to_int(int)
+                    };
+                    symbols.iter().map(address).collect()
+                }
+                ConstantPlaces::Offsets(offsets) => {
+                    offsets.iter().map(|&offset| int.const_int(offset, false)).collect()
+                }
+            };
+            let value = int.const_array(&places);
+            let global = self.module.add_global(value.get_type(), None, &table.symbol);
+            global.set_initializer(&value);
+            global.set_constant(true);
+            global.set_alignment(int.get_bit_width() / 8);
+            global.set_visibility(GlobalVisibility::Hidden);
+        }
+        Ok(())
     }
 
     /// The function at a place of what is chosen. Where nothing can be, the function that is being built ends with a status.
@@ -251,7 +321,11 @@ impl<'cx, 'a> Building<'cx, 'a> {
             Some(&first) if self.front.has_default => first,
             _ => [self.pointer.const_null(); 4],
         };
-        let version = if chooser.is_some() { PROCESSORS_VERSION } else { LIBRARY_VERSION };
+        let version = match (self.front.weights, chooser) {
+            (Some(_), _) => WEIGHTS_VERSION,
+            (None, Some(_)) => PROCESSORS_VERSION,
+            (None, None) => LIBRARY_VERSION,
+        };
         let int = self.cx.i32_type();
         let mut fields: Vec<BasicValueEnum<'cx>> = vec![
             int.const_int(u64::from(version), false).into(),
@@ -261,11 +335,27 @@ impl<'cx, 'a> Building<'cx, 'a> {
             sizes.into(),
             self.functions(rows).into(),
         ];
+        let (null, long) = (self.pointer.const_null(), self.cx.i64_type());
         if let Some(chooser) = chooser {
             let count = self.front.processors.len() as u64;
             fields.push(self.processors()?.into());
             fields.push(address(chooser.runnable).into());
-            fields.push(self.cx.i64_type().const_int(count, false).into());
+            fields.push(long.const_int(count, false).into());
+        } else if self.front.weights.is_some() {
+            let none: [BasicValueEnum<'cx>; 3] =
+                [null.into(), null.into(), long.const_zero().into()];
+            fields.extend(none);
+        }
+        if let Some(weights) = self.front.weights {
+            let file = constant(self.module, &self.cx.const_string(weights.file.as_bytes(), true));
+            let [set, get] =
+                names_of(self.front.prefix).map(|name| self.module.get_function(&name));
+            let (Some(set), Some(get)) = (set, get) else {
+                return Problem::malformed("what takes weights is missing");
+            };
+            fields.push(file.as_pointer_value().into());
+            fields.push(long.const_int(weights.bytes, false).into());
+            fields.extend([set, get].map(|it| BasicValueEnum::from(address(it))));
         }
         let library = constant(self.module, &self.cx.const_struct(&fields, false));
         self.gives(LIBRARY_INFO, library)
@@ -281,6 +371,16 @@ impl<'cx, 'a> Building<'cx, 'a> {
                 let name = format!("tenon_run{at}.{}", function.prefix);
                 let run = self.forward(name, self.run_type, &To::Code(until), None)?;
                 run.set_linkage(Linkage::Internal);
+                let until = match self.front.weights {
+                    None => until,
+                    Some(_) => {
+                        let name = format!("tenon_until{at}.{}", function.prefix);
+                        let checked =
+                            self.forward(name, self.until_type, &To::Code(until), None)?;
+                        checked.set_linkage(Linkage::Internal);
+                        checked
+                    }
+                };
                 rows.push(self.row(function, [run, sizes, until]));
             }
             let text = self.cx.const_string(processor.target.as_bytes(), true);

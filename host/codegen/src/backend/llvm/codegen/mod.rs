@@ -43,6 +43,7 @@ mod repeat;
 mod rounding;
 mod scratch;
 mod statement;
+mod taking;
 #[cfg(test)]
 mod tests;
 mod tile;

@@ -177,7 +177,7 @@ impl<'cx> Asks<'cx> {
             ["entry", "first", "end"].map(|name| cx.append_basic_block(func, name));
         b.position_at_end(entry);
         let known = b.build_load(pointer, chosen, "")?.into_pointer_value();
-        shared(known.as_instruction())?;
+        shared(known.as_instruction(), AtomicOrdering::Monotonic)?;
         let is_known = b.build_is_not_null(known, "")?;
         b.build_conditional_branch(is_known, end, first)?;
 
@@ -189,7 +189,7 @@ impl<'cx> Asks<'cx> {
             let runs = b.build_int_compare(IntPredicate::NE, bit, long.const_zero(), "")?;
             best = b.build_select(runs, code, best, "")?.into_pointer_value();
         }
-        shared(Some(b.build_store(chosen, best)?))?;
+        shared(Some(b.build_store(chosen, best)?), AtomicOrdering::Monotonic)?;
         b.build_unconditional_branch(end)?;
 
         b.position_at_end(end);
@@ -205,9 +205,7 @@ impl<'cx> Asks<'cx> {
 }
 
 /// Makes an access one of what several threads may write.
-fn shared(access: Option<InstructionValue<'_>>) -> Result<()> {
+pub(super) fn shared(access: Option<InstructionValue<'_>>, ordering: AtomicOrdering) -> Result<()> {
     let Some(access) = access else { return Problem::malformed("an access is none") };
-    access
-        .set_atomic_ordering(AtomicOrdering::Monotonic)
-        .or_else(|error| Problem::malformed(error.to_string()))
+    access.set_atomic_ordering(ordering).or_else(|error| Problem::malformed(error.to_string()))
 }
