@@ -101,10 +101,12 @@ fn with_little_room(house: &House, units: u32, words: &[&str]) -> std::process::
 #[test]
 fn a_full_disk_leaves_the_old_result() {
     let house = House::new();
-    let cases: [(&[&str], [&str; 2]); 3] = [
+    let cases: [(&[&str], [&str; 2]); 5] = [
         (&opt("a.ir", "out.ir"), ["out.ir", "out.safetensors"]),
         (&["compile", "a.ir", "-o", "out.so"], ["out.so", "out.h"]),
         (&["compile", "a.ir", "--emit", "obj", "-o", "lib.o"], ["lib.o", "lib.h"]),
+        (&["compile", "a.ir", "-o", "w.so", "--weights-file"], ["w.weights", "w.so"]),
+        (&["compile", "a.ir", "--emit", "exec", "-o", "m.exec"], ["m.exec", "m.exec"]),
     ];
     for (words, old) in cases {
         house.run(words);

@@ -14,6 +14,7 @@ mod places;
 mod processors;
 mod python;
 mod ranges;
+mod saved;
 mod state;
 mod weights;
 mod weights_file;

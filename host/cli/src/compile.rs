@@ -15,24 +15,29 @@ use super::explain;
 use super::input::write_module_below;
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
-use super::run_passes::{PassArgs, run_passes};
+use super::run_passes::{DEFAULT_TARGET, PassArgs, run_passes};
 use tenon_compiler::backend;
-use tenon_compiler::executable::{ExportOptions, LinkForm, header_path, library_weights_path};
-use tenon_compiler::io::{FileError, Outputs, is_stream};
+use tenon_compiler::executable::{
+    Executable, ExportOptions, LinkForm, header_path, is_saved, library_weights_path,
+};
+use tenon_compiler::io::{FileError, InputFiles, Outputs, is_stream};
 use tenon_compiler::ir::Module;
 use tenon_compiler::session::{Cached, FileJob, Model, Observer, Options, Session};
 use tenon_compiler::target::{Target, Targets};
 use tenon_compiler::text::weights_path;
 
+/// The pipeline that runs where none is named.
+const DEFAULT_PIPELINE: &str = "default";
+
 #[derive(Args)]
 pub(super) struct CompileArgs {
-    /// An .onnx model or a module's text
+    /// An .onnx model, a module's text, or an executable that was saved
     model: PathBuf,
     /// Where the result goes; by default beside the working directory's name of the model
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// A pipeline's name or text
-    #[arg(long, default_value = "default", add = complete::pipeline())]
+    #[arg(long, default_value = DEFAULT_PIPELINE, add = complete::pipeline())]
     pipeline: String,
     /// The only function that is compiled: a graph function or a tensor program; by default all that are not private
     #[arg(long, value_name = "NAME")]
@@ -75,6 +80,8 @@ enum Emit {
     Obj,
     /// A shared library and its C header
     So,
+    /// All that these are made of, to make them, to run, and to show
+    Exec,
 }
 
 impl Emit {
@@ -86,6 +93,7 @@ impl Emit {
             Emit::Ptx => "ptx",
             Emit::Obj => "o",
             Emit::So => "so",
+            Emit::Exec => "exec",
         }
     }
 
@@ -94,7 +102,15 @@ impl Emit {
         match self {
             Emit::Obj => Some(LinkForm::Object),
             Emit::So => Some(LinkForm::Library),
-            Emit::Ir | Emit::Llvm | Emit::Asm | Emit::Ptx => None,
+            Emit::Ir | Emit::Llvm | Emit::Asm | Emit::Ptx | Emit::Exec => None,
+        }
+    }
+
+    /// Whether it is a text, which is for one target.
+    fn is_text(self) -> bool {
+        match self {
+            Emit::Ir | Emit::Llvm | Emit::Asm | Emit::Ptx => true,
+            Emit::Obj | Emit::So | Emit::Exec => false,
         }
     }
 
@@ -102,7 +118,7 @@ impl Emit {
     fn outputs(self, output: &Path) -> Vec<PathBuf> {
         let beside = match self {
             Emit::Ir => (!is_stream(output)).then(|| weights_path(output)),
-            Emit::Llvm | Emit::Asm | Emit::Ptx => None,
+            Emit::Llvm | Emit::Asm | Emit::Ptx | Emit::Exec => None,
             Emit::Obj | Emit::So => header_path(output),
         };
         std::iter::once(output.to_owned()).chain(beside).collect()
@@ -115,7 +131,7 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     let session = global.open_session()?;
     let targets = args.passes.targets()?;
     let form = args.emit.form();
-    if form.is_none() {
+    if args.emit.is_text() {
         let target = targets.one()?;
         if args.emit == Emit::Ptx && target.device().is_none() {
             let kind = target.kind();
@@ -129,6 +145,10 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
         None => default_output(&args.model, args.emit),
     };
     let weights = weights_file(args, &output)?;
+    if is_saved(&args.model) {
+        export_saved(&session, args, weights.as_deref(), &output)?;
+        return tell(global, args, &output, start, false, None);
+    }
     let weights = weights.as_deref();
     let mut options = args.passes.options(&args.pipeline);
     options.code.function.clone_from(&args.function);
@@ -163,6 +183,7 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
         Run { session: &session, model: &model, options: &options, args, progress: &progress };
     let written = match &export {
         Some(export) => run.link(&targets, export, &output),
+        None if args.emit == Emit::Exec => run.save(&targets, &output),
         None => run.write(targets.one()?, &output),
     };
     progress.done();
@@ -171,6 +192,37 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
         place.keep(job, &model.files, &mut Told);
     }
     tell(global, args, &output, start, false, schedules)
+}
+
+/// Writes what an executable becomes that was saved: nothing is compiled, so all that says how is a mistake.
+fn export_saved(
+    session: &Session,
+    args: &CompileArgs,
+    weights: Option<&Path>,
+    output: &Path,
+) -> Result<(), Failure> {
+    let refused = [
+        ("-D", !args.dims.is_empty()),
+        ("--function", args.function.is_some()),
+        ("--cache", args.cache.is_some()),
+        ("--target", args.passes.target != DEFAULT_TARGET),
+        ("--pipeline", args.pipeline != DEFAULT_PIPELINE),
+        ("--emit of a text", args.emit.is_text()),
+    ];
+    if let Some((option, _)) = refused.iter().find(|(_, is_given)| *is_given) {
+        let text = format!("{} is compiled already, and {option} says how", args.model.display());
+        return Err(Failure::new(text).help("give it to the `tenon compile` that makes it"));
+    }
+    let executable = session.load(&args.model)?;
+    let outputs = Outputs::sparing(InputFiles::new([args.model.clone()]));
+    match args.emit.form() {
+        None => executable.save(output, outputs)?,
+        Some(form) => {
+            let options = ExportOptions { form, prefix: args.prefix.as_deref(), weights };
+            executable.export_with(output, &options, outputs)?;
+        }
+    }
+    Ok(())
 }
 
 /// Where the constants go, if that is a file of their own.
@@ -260,6 +312,20 @@ impl Run<'_> {
         export: &ExportOptions<'_>,
         output: &Path,
     ) -> Result<Option<Value>, Failure> {
+        let (executable, schedules) = self.executable(targets)?;
+        executable.export_with(output, export, Outputs::sparing(self.model.files.clone()))?;
+        Ok(schedules)
+    }
+
+    /// Writes the executable itself.
+    fn save(&self, targets: &Targets, output: &Path) -> Result<Option<Value>, Failure> {
+        let (executable, schedules) = self.executable(targets)?;
+        executable.save(output, Outputs::sparing(self.model.files.clone()))?;
+        Ok(schedules)
+    }
+
+    /// The code for all targets, and how programs were scheduled.
+    fn executable(&self, targets: &Targets) -> Result<(Executable, Option<Value>), Failure> {
         let mut all = Vec::new();
         let mut schedules = None;
         for target in targets.all() {
@@ -267,10 +333,7 @@ impl Run<'_> {
             all.push(self.session.generate(&module, target, self.options)?);
             schedules = schedules.or_else(|| self.schedules(&module));
         }
-        let outputs = Outputs::sparing(self.model.files.clone());
-        let executable = self.session.join(all)?;
-        executable.export_with(output, export, outputs)?;
-        Ok(schedules)
+        Ok((self.session.join(all)?, schedules))
     }
 
     /// Writes a text.
@@ -286,7 +349,7 @@ impl Run<'_> {
                 return Ok(schedules);
             }
             Emit::Llvm => backend::Emit::Text,
-            Emit::Asm | Emit::Ptx | Emit::So | Emit::Obj => backend::Emit::Assembly,
+            Emit::Asm | Emit::Ptx | Emit::So | Emit::Obj | Emit::Exec => backend::Emit::Assembly,
         };
         let units = session.emit(&module, target, options, form)?;
         outputs.write(output, |out| {

@@ -17,7 +17,7 @@ use super::progress::Progress;
 use super::run_on_device::on_device;
 use super::run_passes::{PassArgs, run_passes};
 use tenon_compiler::diagnostics::count_of;
-use tenon_compiler::executable::{CompileError, KernelRun};
+use tenon_compiler::executable::{CompileError, KernelRun, is_saved};
 use tenon_compiler::io::{
     Array, ArrayView, InputFiles, NpyType, Outputs, read_npy, read_npz, write_npz_among,
 };
@@ -33,7 +33,7 @@ use tenon_compiler::target::Target;
 
 #[derive(Args)]
 pub(super) struct RunArgs {
-    /// A compiled library, an .onnx model or a module's text
+    /// A compiled library, an executable that was saved, an .onnx model or a module's text
     model: PathBuf,
     /// An input from a file of one array
     #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = parse_input)]
@@ -95,6 +95,9 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
     let is_library = args.model.extension().is_some_and(|extension| extension == "so");
     let ran = match is_library {
         true => on_processor(args, open_library(args)?, Vec::new())?,
+        false if is_saved(&args.model) => {
+            on_processor(args, open_saved(global, args)?, Vec::new())?
+        }
         false => run_model(global, args)?,
     };
     if let Some(path) = &args.output {
@@ -168,6 +171,20 @@ fn refuse(args: &RunArgs, files: &InputFiles) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses what only a library can be asked.
+fn refuse_options_of_libraries(args: &RunArgs, why: &str) -> Result<(), Failure> {
+    if args.processor.is_some() {
+        let text = format!("--processor is of a library that is for several processors, and {why}");
+        return Err(Failure::new(text).help("name what it is compiled for: --target x86-64-v3"));
+    }
+    if args.weights_file.is_some() {
+        let text =
+            format!("--weights-file is of a library that does not hold its weights, and {why}");
+        return Err(Failure::new(text).help("how weights of a model are stored says --weights"));
+    }
+    Ok(())
+}
+
 fn open_library(args: &RunArgs) -> Result<Model, Failure> {
     let weights = args.weights_file.iter();
     refuse(args, &InputFiles::new([&args.model].into_iter().chain(weights).cloned()))?;
@@ -182,20 +199,22 @@ fn open_library(args: &RunArgs) -> Result<Model, Failure> {
     })
 }
 
+/// The function of an executable that was saved.
+fn open_saved(global: &Global, args: &RunArgs) -> Result<Model, Failure> {
+    refuse(args, &InputFiles::new([args.model.clone()]))?;
+    refuse_options_of_libraries(args, "it is an executable, and takes what is best here")?;
+    let library = global.open_session()?.load(&args.model)?.load()?;
+    Ok(match &args.function {
+        Some(name) => library.function(name)?,
+        None => library.main()?,
+    })
+}
+
 /// Compiles a model in memory and runs it; its calls of kernels are known as well then, if they are asked for.
 fn run_model(global: &Global, args: &RunArgs) -> Result<Ran, Failure> {
     let progress = Progress::new();
     let session = global.open_session()?;
-    if args.processor.is_some() {
-        let text =
-            "--processor is of a library that is for several processors, and this is a model";
-        return Err(Failure::new(text).help("name what it is compiled for: --target x86-64-v3"));
-    }
-    if args.weights_file.is_some() {
-        let text =
-            "--weights-file is of a library that does not hold its weights, and this is a model";
-        return Err(Failure::new(text).help("how weights of a model are stored says --weights"));
-    }
+    refuse_options_of_libraries(args, "this is a model")?;
     let target = args.passes.targets()?.here()?.clone();
     let (dims, ranges) = numbers_and_ranges(&args.dims);
     let model = session.read(&args.model, &dims)?;

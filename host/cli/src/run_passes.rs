@@ -24,7 +24,7 @@ use tenon_compiler::session::{
 };
 use tenon_compiler::target::{Target, Targets};
 
-const DEFAULT_TARGET: &str = "native";
+pub(super) const DEFAULT_TARGET: &str = "native";
 /// All levels but that of what may cost more than it brings.
 const DEFAULT_LEVEL: u8 = 3;
 

@@ -1,32 +1,32 @@
-//! `show`: what a library says of itself.
+//! `show`: what a library, an object or an executable says of itself.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 
 use super::Global;
 use super::output::{Failure, labelled, print, print_json};
-use tenon_compiler::executable::CompileError;
+use tenon_compiler::executable::{CompileError, Executable, SavedDescription, is_saved};
 use tenon_compiler::io::Mapping;
 use tenon_compiler::object::symbols::{ALLOWED_UNDEFINED, undefined};
 use tenon_compiler::runtime::describe::{Description, describe};
-use tenon_compiler::runtime::signature::{Signature, TensorSpec};
+use tenon_compiler::runtime::signature::{LibraryInfo, Signature, TensorSpec};
 use tenon_compiler::runtime::weights::WeightsInfo;
 
 #[derive(Args)]
 pub(super) struct ShowArgs {
-    /// A library, or an object
+    /// A library, an object, or an executable that was saved
     library: PathBuf,
 }
 
 pub(super) fn show(global: &Global, args: &ShowArgs) -> Result<(), Failure> {
-    let found = describe(&args.library)?;
+    let found = described(&args.library)?;
     match global.json {
         true => print_json(&json!({
             "file": found.path,
             "bytes": found.bytes,
-            "kind": kind(&found),
+            "kind": found.kind,
             "prefix": found.prefix,
             "symbols": found.symbols,
             "needs": needs(&found)?,
@@ -39,13 +39,30 @@ pub(super) fn show(global: &Global, args: &ShowArgs) -> Result<(), Failure> {
     }
 }
 
-fn kind(found: &Description) -> &'static str {
-    if found.is_object { "object" } else { "library" }
+/// What is shown.
+struct Shown {
+    kind: &'static str,
+    path: PathBuf,
+    info: LibraryInfo,
+    prefix: String,
+    symbols: Vec<String>,
+    bytes: u64,
 }
 
-fn text(found: &Description) -> Result<String, Failure> {
+fn described(path: &Path) -> Result<Shown, Failure> {
+    if is_saved(path) {
+        let SavedDescription { info, prefix, bytes } = Executable::describe_saved(path)?;
+        let (path, prefix) = (path.to_owned(), prefix.unwrap_or_default());
+        return Ok(Shown { kind: "executable", path, info, prefix, symbols: Vec::new(), bytes });
+    }
+    let Description { path, is_object, info, prefix, symbols, bytes } = describe(path)?;
+    let kind = if is_object { "object" } else { "library" };
+    Ok(Shown { kind, path, info, prefix, symbols, bytes })
+}
+
+fn text(found: &Shown) -> Result<String, Failure> {
     let functions = &found.info.functions;
-    let mut rows = vec![("kind", format!("{}, {} bytes", kind(found), found.bytes))];
+    let mut rows = vec![("kind", format!("{}, {} bytes", found.kind, found.bytes))];
     if let Some(Signature { tenon, target, .. }) = functions.first() {
         let mut targets = target.split('/');
         let first = targets.next().unwrap_or_default();
@@ -57,15 +74,20 @@ fn text(found: &Description) -> Result<String, Failure> {
     }
     for signature in functions {
         let Signature { function, symbol, inputs, outputs, .. } = signature;
+        // An executable has its names in C when it is exported.
+        let (as_what, sizes) = match symbol.as_str() {
+            "" => (String::new(), "depends on the sizes of inputs".to_owned()),
+            symbol => (format!(" as {symbol}_run"), format!("as {symbol}_sizes() says")),
+        };
         let workspace = match signature.workspace_size {
             Some(bytes) => format!("{bytes} bytes"),
             None => match signature.most_workspace {
-                Some(most) => format!("as {symbol}_sizes() says, at most {most} bytes"),
-                None => format!("as {symbol}_sizes() says"),
+                Some(most) => format!("{sizes}, at most {most} bytes"),
+                None => sizes,
             },
         };
         rows.extend([
-            ("function", format!("@{function} as {symbol}_run")),
+            ("function", format!("@{function}{as_what}")),
             ("inputs", specs(inputs, |_| Vec::new())),
             ("outputs", specs(outputs, |at| axes_found(signature, at))),
             ("workspace", workspace),

@@ -184,6 +184,15 @@ impl Session {
         Executable::joined(all).map_err(|error| self.no_code(error))
     }
 
+    /// Reads an executable that [`Executable::save`] has written. It is run and exported as one that was compiled here.
+    ///
+    /// # Errors
+    /// When others can write the file or a folder above it, or it is not what was written.
+    pub fn load(&self, path: &Path) -> Result<Executable, SessionError> {
+        let loaded = Executable::load_from(path).map_err(|error| self.no_code(error))?;
+        Ok(loaded.linked_by(self.linker.clone()))
+    }
+
     /// Makes code of a lowered module.
     pub fn generate(
         &self,

@@ -15,7 +15,7 @@ use crate::backend::{
     Backend, BackendError, CONSTANTS, Compilation, Emit, FrontCode, Kernel, Work, backend_for,
 };
 use crate::external::ExternalCode;
-use crate::ir::{Constant, Context, Cx, Expr, Function, Module, NodeSource, View};
+use crate::ir::{Bytes, Constant, Context, Cx, Expr, Function, Module, NodeSource, View};
 use crate::object::externals::{Externals, GivenFunction};
 use crate::plan::{
     Action, Body, Call, Callee, Code, DimRanges, Entry, functions_of, largest, plan,
@@ -77,8 +77,8 @@ pub(super) struct MachineCode {
     pub(super) table: String,
     pub(super) objects: Vec<Unit>,
     /// Constants by their symbols.
-    pub(super) constants: Vec<(String, Arc<Constant>)>,
-    runs: Vec<KernelRun>,
+    pub(super) constants: Vec<(String, Bytes)>,
+    pub(super) runs: Vec<KernelRun>,
 }
 
 /// A call of a kernel by the model's function.
@@ -147,6 +147,7 @@ impl Executable {
         let signatures = signatures.map(|(entry, name)| signature(entry, name, target)).collect();
         let processors = processor_of(target).into_iter().collect();
         let info = LibraryInfo { functions: signatures, has_default, processors, weights: None };
+        let constants = constants.iter().map(|constant| constant.data.clone());
         let constants = code.constants.into_iter().zip(constants).collect();
         let (target, linker) = (target.clone(), options.linker.clone());
         let table = CONSTANTS.to_owned();
@@ -169,6 +170,11 @@ impl Executable {
     pub unsafe fn provide(&mut self, name: &str, function: NonNull<c_void>) {
         let address = function.as_ptr().expose_provenance();
         self.externals.given.push(GivenFunction { name: name.to_owned(), address });
+    }
+
+    /// The same, linked by the linker inside of a program, if one is named.
+    pub(crate) fn linked_by(self, linker: Option<PathBuf>) -> Executable {
+        Executable { linker, ..self }
     }
 
     /// Inputs, outputs and memory of the function that is meant where nobody names one, or else of the first.
@@ -200,10 +206,8 @@ impl Executable {
     /// the module has them.
     pub fn load(&self) -> Result<Library, CompileError> {
         let MachineCode { target, names, objects, constants, .. } = self.here()?;
-        let constants: Vec<_> = constants
-            .iter()
-            .map(|(symbol, constant)| (symbol.as_str(), constant.data.clone()))
-            .collect();
+        let constants: Vec<_> =
+            constants.iter().map(|(symbol, bytes)| (symbol.as_str(), bytes.clone())).collect();
         let objects: Vec<&[u8]> = objects.iter().map(|unit| &unit.bytes[..]).collect();
         let names: Vec<[&str; 2]> = names.iter().map(|it| [&*it.run, &*it.sizes]).collect();
         let backend = backend_for(target.architecture());

@@ -9,6 +9,8 @@ use crate::{
     target::TargetError,
 };
 
+use super::saved::SavedError;
+
 /// An error of compilation, by who can act on it.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
@@ -46,6 +48,9 @@ pub enum CompileError {
     /// There is no linker, or it failed.
     #[error(transparent)]
     Object(#[from] ObjectError),
+    /// A file that is no executable, or cannot become one.
+    #[error(transparent)]
+    Saved(#[from] SavedError),
     /// A name that cannot be a prefix in C.
     #[error("`{0}` cannot be the prefix of C names: {1}")]
     Prefix(String, &'static str),

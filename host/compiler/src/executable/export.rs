@@ -115,7 +115,7 @@ impl Executable {
     /// Lets the system have the memory of constants that were read.
     fn unread(&self) {
         let all = self.code.iter().flat_map(|code| &code.constants);
-        all.for_each(|(_, constant)| constant.data.unread());
+        all.for_each(|(_, bytes)| bytes.unread());
     }
 
     /// The functions with their names in C. That which is meant where nobody names one has those of the library; another one

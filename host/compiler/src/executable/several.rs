@@ -108,8 +108,8 @@ impl Executable {
         let mut all: Vec<EqualConstants<'_>> = Vec::new();
         let mut known: HashMap<&[u8], usize> = HashMap::new();
         for (at, code) in self.code.iter().enumerate() {
-            for (symbol, constant) in &code.constants {
-                let bytes = &constant.data[..];
+            for (symbol, bytes) in &code.constants {
+                let bytes = &bytes[..];
                 // The code for one target reads each constant once.
                 match known.get(bytes).filter(|_| at > 0) {
                     Some(&place) => all[place].others.push(symbol),

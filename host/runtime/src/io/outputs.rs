@@ -88,6 +88,8 @@ enum Destination {
 pub enum Mode {
     Data,
     Program,
+    /// What becomes code when it is read, which nobody else may write, whatever the mask says.
+    Code,
 }
 
 impl Default for Outputs {
@@ -360,6 +362,7 @@ fn new_file(folder: &Path, mode: Mode) -> io::Result<TempPath> {
     let bits = match mode {
         Mode::Data => 0o666,
         Mode::Program => 0o777,
+        Mode::Code => 0o644,
     };
     let mut builder = tempfile::Builder::new();
     builder.prefix(".tenon-").suffix(".partial").permissions(fs::Permissions::from_mode(bits));

@@ -15,4 +15,5 @@ mod recursion;
 mod refusals;
 mod rooms;
 mod run;
+mod saved;
 mod weights_file;
