@@ -86,6 +86,10 @@ fn a_linked_file_defines_what_a_model_calls() {
             "{file}"
         );
     }
+    // What is saved knows what is linked with it.
+    house.run(&["compile", "m.ir", "--emit", "exec", "-o", "m.exec", "--link", "vendor.o"]);
+    assert_eq!(house.run(&["run", "m.exec", "--input", "x=x.npy"]), RESULT);
+    assert!(house.run(&["show", "m.exec"]).contains("needs        vendor_scale\n"));
     // For several processors the calls are the same.
     let targets = "x86-64-v2/x86-64-v3";
     if cfg!(target_arch = "x86_64") {

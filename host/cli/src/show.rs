@@ -29,13 +29,13 @@ pub(super) fn show(global: &Global, args: &ShowArgs) -> Result<(), Failure> {
             "kind": found.kind,
             "prefix": found.prefix,
             "symbols": found.symbols,
-            "needs": needs(&found)?,
+            "needs": found.needs,
             "weights": found.info.weights,
             // Of a library with one function, it.
             "signature": found.info.functions.first().filter(|_| found.info.has_default),
             "functions": found.info.functions,
         })),
-        false => print(text(&found)?),
+        false => print(text(&found)),
     }
 }
 
@@ -46,21 +46,25 @@ struct Shown {
     info: LibraryInfo,
     prefix: String,
     symbols: Vec<String>,
+    /// What others have to define.
+    needs: Vec<String>,
     bytes: u64,
 }
 
 fn described(path: &Path) -> Result<Shown, Failure> {
     if is_saved(path) {
-        let SavedDescription { info, prefix, bytes } = Executable::describe_saved(path)?;
+        let SavedDescription { info, prefix, externals, bytes } = Executable::describe_saved(path)?;
         let (path, prefix) = (path.to_owned(), prefix.unwrap_or_default());
-        return Ok(Shown { kind: "executable", path, info, prefix, symbols: Vec::new(), bytes });
+        let (kind, symbols, needs) = ("executable", Vec::new(), externals);
+        return Ok(Shown { kind, path, info, prefix, symbols, needs, bytes });
     }
     let Description { path, is_object, info, prefix, symbols, bytes } = describe(path)?;
     let kind = if is_object { "object" } else { "library" };
-    Ok(Shown { kind, path, info, prefix, symbols, bytes })
+    let needs = needs(&path)?;
+    Ok(Shown { kind, path, info, prefix, symbols, needs, bytes })
 }
 
-fn text(found: &Shown) -> Result<String, Failure> {
+fn text(found: &Shown) -> String {
     let functions = &found.info.functions;
     let mut rows = vec![("kind", format!("{}, {} bytes", found.kind, found.bytes))];
     if let Some(Signature { tenon, target, .. }) = functions.first() {
@@ -100,18 +104,16 @@ fn text(found: &Shown) -> Result<String, Failure> {
         }
     }
     rows.push(("symbols", found.symbols.join(", ")));
-    let needs = needs(found)?;
-    if !needs.is_empty() {
-        rows.push(("needs", needs.join(", ")));
+    if !found.needs.is_empty() {
+        rows.push(("needs", found.needs.join(", ")));
     }
-    Ok(labelled(&rows))
+    labelled(&rows)
 }
 
 /// What others have to define, but for what every process has.
-fn needs(found: &Description) -> Result<Vec<String>, Failure> {
-    let file = Mapping::open(&found.path)?;
-    let mut names =
-        undefined(&found.path.display().to_string(), &file).map_err(CompileError::from)?;
+fn needs(path: &Path) -> Result<Vec<String>, Failure> {
+    let file = Mapping::open(path)?;
+    let mut names = undefined(&path.display().to_string(), &file).map_err(CompileError::from)?;
     names.retain(|name| !ALLOWED_UNDEFINED.contains(&name.as_str()));
     Ok(names)
 }

@@ -24,6 +24,7 @@ use thiserror::Error;
 use crate::backend::FrontCode;
 use crate::io::{FileError, Mapping, Mode, Outputs, sha256};
 use crate::ir::Bytes;
+use crate::object::externals::Externals;
 use crate::registry::writers_of_path;
 use crate::runtime::signature::LibraryInfo;
 use crate::target::Target;
@@ -68,6 +69,12 @@ struct Description {
     info: String,
     given: Vec<Option<String>>,
     prefix: Option<String>,
+    /// The external functions that it calls.
+    #[serde(default)]
+    externals: Vec<String>,
+    /// The files that define some of them: they are read when it is linked, or put into a process.
+    #[serde(default)]
+    link: Vec<PathBuf>,
     code: Vec<Code>,
 }
 
@@ -97,6 +104,8 @@ pub struct SavedDescription {
     pub info: LibraryInfo,
     /// What the module says that names in C begin with.
     pub prefix: Option<String>,
+    /// The external functions that it calls, by their symbols.
+    pub externals: Vec<String>,
     /// Bytes of the file.
     pub bytes: u64,
 }
@@ -162,6 +171,8 @@ impl Executable {
             info: self.info.to_json().map_err(CompileError::Metadata)?,
             given: self.given.clone(),
             prefix: self.prefix.clone(),
+            externals: self.externals.names.clone(),
+            link: self.externals.files.iter().map(absolute).collect::<Result<_, _>>()?,
             code,
         })
     }
@@ -177,7 +188,9 @@ impl Executable {
         if let Some(why) = writers_of_path(path) {
             return Err(SavedError::Untrusted { path: path.to_owned(), why }.into());
         }
-        let Description { info, given, prefix, code, tenon: _ } = saved.description()?;
+        let Description { info, given, prefix, externals, link, code, tenon: _ } =
+            saved.description()?;
+        let externals = Externals { names: externals, files: link, given: Vec::new() };
         let info = saved.info(&info)?;
         let count = info.functions.len();
         let mut codes = Vec::with_capacity(code.len());
@@ -190,7 +203,7 @@ impl Executable {
         if codes.is_empty() || count == 0 || given.len() != count {
             return Err(saved.damaged("it has no functions").into());
         }
-        Ok(Executable { info, given, code: codes, linker: None, prefix })
+        Ok(Executable { info, given, code: codes, linker: None, externals, prefix })
     }
 
     /// What a file says of the executable in it. Nothing of it is run, so it may be anybody's.
@@ -199,13 +212,21 @@ impl Executable {
     /// When it is no executable, one of another version, or is not what was written.
     pub fn describe_saved(path: &Path) -> Result<SavedDescription, CompileError> {
         let saved = Saved::open(path)?;
-        let Description { info, prefix, .. } = saved.description()?;
+        let Description { info, prefix, externals, .. } = saved.description()?;
         let info = saved.info(&info)?;
         match info.functions.is_empty() {
             true => Err(saved.damaged("it has no functions").into()),
-            false => Ok(SavedDescription { info, prefix, bytes: saved.file.len() as u64 }),
+            false => {
+                let bytes = saved.file.len() as u64;
+                Ok(SavedDescription { info, prefix, externals, bytes })
+            }
         }
     }
+}
+
+/// The path of a file that is linked, wherever the executable is loaded.
+fn absolute(path: &PathBuf) -> Result<PathBuf, FileError> {
+    std::path::absolute(path).map_err(|cause| FileError::Read { path: path.clone(), cause })
 }
 
 /// What lies behind a description; what was put there before is there once.
