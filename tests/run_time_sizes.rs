@@ -201,3 +201,99 @@ fn rows_are_brought_into_order() {
         [[floats(&[9, 2])], [floats(&[33, 1])], [floats(&[0, 3])], [floats(&[4, 0])], [nan]];
     check(text, &calls.each_ref().map(|call| &call[..]));
 }
+
+/// Nothing bounds what the numbers in `%count` are, so memory for what comes of them is taken when they are known.
+const OPEN: &str = "fn @main(%x: f32[n], %count: i64[2]) {
+  %two: i64[2] = multiply(%count, const(i64[], 2))
+  %s: shape[j, k] = bind_dims(%two) { ty = shape[j, k] }
+  %e = expand_dims(%x) { axis = [0, 1] }
+  %b = broadcast_to(%e, shape(j, k, n))
+  %a = arange(shape(k)) { dtype = \"f32\" }
+  %c = expand_dims(%a) { axis = [1] }
+  %y = multiply(%b, %c)
+  %z = negative(%y)
+  %m = sum(%z) { axis = [0] }
+  %p = reshape(%y, shape(j*k*n))
+  %q = concatenate((%p, %x))
+  ret (%m, %q, %x)
+}";
+
+fn two(first: i64, second: i64) -> Tensor {
+    sizes(&[first, second])
+}
+
+#[test]
+fn memory_is_taken_for_sizes_that_nothing_bounds() {
+    let calls = [(3, 2, 2), (1, 7, 5), (4, 0, 3), (0, 2, 2), (5, 20, 30)];
+    let calls = calls.map(|(n, j, k)| [floats(&[n]), two(j, k)]);
+    check(OPEN, &calls.each_ref().map(|call| &call[..]));
+    refuses(OPEN, &[floats(&[3]), two(-1, 2)], "no size");
+    refuses(OPEN, &[floats(&[3]), two(1 << 40, 1 << 40)], "more memory than there can be");
+    refuses(OPEN, &[floats(&[3]), two(1 << 20, 1 << 20)], "there is no memory");
+}
+
+/// A run that may not have as much memory says so, and the next one is like any other.
+#[test]
+fn memory_that_is_taken_is_bounded_and_reused() {
+    let model = compiled::compile(&module(OPEN)).expect("it is compiled");
+    let mut context = model.context().expect("there is memory");
+    context.set_memory_limit(Some(100_000));
+    let inputs = |j, k| {
+        let tensors = [floats(&[8]), two(j, k)];
+        tensors.map(|tensor| compiled::buffer(&tensor).expect("it fits"))
+    };
+    let mut run = |j, k| {
+        let inputs = inputs(j, k);
+        let inputs: Vec<_> = inputs.iter().map(|input| input.as_ref()).collect();
+        let result = context.run(&inputs, None).map(|outputs| outputs[1].shape().to_vec());
+        (result.map_err(|error| error.to_string()), context.most_memory())
+    };
+    let is_small = |(found, most): (Result<Vec<i64>, String>, u64)| {
+        assert_eq!(found, Ok(vec![4 * 6 * 8 + 8]));
+        assert!((1000..20_000).contains(&most), "{most}");
+    };
+    is_small(run(2, 3));
+    let (refused, _) = run(100, 100);
+    let error = refused.expect_err("it is too much");
+    assert!(error.contains("its limit is 100000"), "{error}");
+    is_small(run(2, 3));
+}
+
+/// What a branch takes is given back behind it, and what is chosen may be as large as nobody knew.
+#[test]
+fn branches_and_functions_take_memory() {
+    let text = "fn @main(%x: f32[n], %count: i64[1], %c: bool[]) {
+  %s: shape[k] = bind_dims(%count) { ty = shape[k] }
+  %e = expand_dims(%x) { axis = [0] }
+  %b = broadcast_to(%e, shape(k, n))
+  %y = if %c {
+    %t = negative(%b)
+    %u = sum(%t) { axis = [1], keepdims = true }
+    %v = add(%t, %u)
+    ret %v
+  } else {
+    %w = @sorted(%b)
+    ret %w
+  }
+  %g = if %c {
+    %more: i64[1] = multiply(%count, %count)
+    %s2: shape[j] = bind_dims(%more) { ty = shape[j] }
+    %r = arange(shape(j)) { dtype = \"f32\" }
+    %m = sum(%r)
+    ret %m
+  } else {
+    %m = sum(%x)
+    ret %m
+  }
+  ret (%y, %g)
+}
+
+private fn @sorted(%x: f32[a, b]) -> f32[a, b] {
+  %t = topk(%x, shape(b))
+  ret %t.0
+}";
+    let flag = |value: bool| Tensor::from_vec_as(DType::BOOL, vec![], vec![u8::from(value)]);
+    let call = |n, k, c| [floats(&[n]), sizes(&[k]), flag(c)];
+    let calls = [call(4, 3, true), call(4, 3, false), call(1, 0, true), call(9, 40, false)];
+    check(text, &calls.each_ref().map(|call| &call[..]));
+}

@@ -69,7 +69,8 @@ pub(crate) fn run(model: &Model, inputs: &[Tensor]) -> Result<Vec<Tensor>, Strin
     tensors.collect()
 }
 
-fn buffer(tensor: &Tensor) -> Result<TensorBuffer, String> {
+/// A tensor as an input.
+pub(crate) fn buffer(tensor: &Tensor) -> Result<TensorBuffer, String> {
     let shape: Vec<i64> = tensor.shape().iter().map(|&extent| extent as i64).collect();
     let dtype = data_type(tensor.dtype())
         .ok_or_else(|| format!("{} cannot be an input", tensor.dtype()))?;

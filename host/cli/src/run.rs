@@ -47,6 +47,9 @@ pub(super) struct RunArgs {
     /// Threads that work on a run; 0 is one for each core
     #[arg(long, default_value_t = 0, value_name = "N")]
     threads: usize,
+    /// The most bytes that a run may have besides its inputs and outputs of known size; one that needs more fails
+    #[arg(long, value_name = "BYTES")]
+    memory_limit: Option<u64>,
     /// Run so often, and say how long it took
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) repeat: u32,
@@ -83,6 +86,8 @@ pub(super) struct Ran {
     pub(super) times: Vec<f64>,
     /// Threads that worked on it; none where it ran on a device.
     pub(super) threads: usize,
+    /// The most bytes that the last run had besides inputs and outputs of known size; none where it ran on a device.
+    pub(super) memory: Option<u64>,
     pub(super) kernels: KernelTimes,
 }
 
@@ -112,7 +117,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
 
 /// Says what came of it.
 fn tell(global: &Global, args: &RunArgs, ran: Ran) -> Result<(), Failure> {
-    let Ran { outputs, mut times, threads, kernels } = ran;
+    let Ran { outputs, mut times, threads, memory, kernels } = ran;
     times.sort_by(f64::total_cmp);
     let (min, median) = (times[0], times[times.len() / 2]);
     if global.json {
@@ -124,13 +129,16 @@ fn tell(global: &Global, args: &RunArgs, ran: Ran) -> Result<(), Failure> {
             .collect();
         return print_json(&serde_json::json!({
             "runs": times.len(), "threads": threads, "min_ms": min, "median_ms": median,
-            "outputs": outputs, "kernels": kernels.to_json(),
+            "memory": memory, "outputs": outputs, "kernels": kernels.to_json(),
         }));
     }
     if args.profile || args.repeat > 1 {
         let runs = times.len();
         let (runs, threads) = (count_of(runs, "run"), count_of(threads, "thread"));
         note(format!("{runs} on {threads}: min {min:.3} ms, median {median:.3} ms"));
+        if let Some(memory) = memory {
+            note(format!("{memory} bytes of memory at most, besides inputs and outputs"));
+        }
         kernels.tell();
     }
     match &args.output {
@@ -148,6 +156,7 @@ fn on_processor(args: &RunArgs, model: Model, kernels: Vec<KernelRun>) -> Result
         None => ThreadPool::with_all_threads()?,
     };
     let mut context = model.context()?;
+    context.set_memory_limit(args.memory_limit);
     let mut times = Vec::with_capacity(args.repeat as usize);
     for _ in 0..args.repeat {
         let start = Instant::now();
@@ -160,10 +169,11 @@ fn on_processor(args: &RunArgs, model: Model, kernels: Vec<KernelRun>) -> Result
         false => speed(&args.passes.target, &pool)?,
     };
     let kernels = KernelTimes::of(kernels, &profile, speed);
+    let memory = Some(context.most_memory());
     let outputs = model.outputs().iter().zip(context.outputs());
     let outputs = outputs.map(|(spec, tensor)| Ok((spec.name.clone(), to_array(tensor, spec)?)));
     let outputs = outputs.collect::<Result<_, ModelError>>()?;
-    Ok(Ran { outputs, times, threads: pool.threads(), kernels })
+    Ok(Ran { outputs, times, threads: pool.threads(), memory, kernels })
 }
 
 fn refuse(args: &RunArgs, files: &InputFiles) -> Result<(), Failure> {

@@ -36,6 +36,7 @@ pub(super) fn on_device(args: &RunArgs, program: &DeviceProgram) -> Result<Ran, 
         outputs,
         times,
         threads: 0,
+        memory: None,
         kernels: KernelTimes::of(Vec::new(), &Profile::default(), Speed::default()),
     })
 }

@@ -96,6 +96,9 @@ fn text(found: &Shown) -> String {
             ("outputs", specs(outputs, |at| axes_found(signature, at))),
             ("workspace", workspace),
         ]);
+        if signature.arena {
+            rows.push(("memory", memory(signature)));
+        }
         if !signature.ranges.is_empty() {
             rows.push(("ranges", ranges(signature)));
         }
@@ -116,6 +119,16 @@ fn needs(path: &Path) -> Result<Vec<String>, Failure> {
     let mut names = undefined(&path.display().to_string(), &file).map_err(CompileError::from)?;
     names.retain(|name| !ALLOWED_UNDEFINED.contains(&name.as_str()));
     Ok(names)
+}
+
+/// What a function takes from an arena.
+fn memory(signature: &Signature) -> String {
+    let outputs: Vec<&str> =
+        signature.taken.iter().map(|&at| signature.outputs[at].name.as_str()).collect();
+    match outputs.is_empty() {
+        true => "taken from an arena while it runs".to_owned(),
+        false => format!("taken from an arena while it runs, with that of {}", outputs.join(", ")),
+    }
 }
 
 /// The ranges of symbols.

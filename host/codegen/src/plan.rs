@@ -39,6 +39,7 @@ mod public;
 mod ranges;
 mod rooms;
 mod sizes;
+mod taken;
 mod values;
 
 use std::collections::HashMap;
@@ -63,9 +64,10 @@ use values::MOST_TENSORS;
 pub use circles::Circle;
 pub use entry::{
     Action, Base, Body, Call, Callee, Carried, Code, CopiedRows, Copy, Entry, EntryArgument, Find,
-    FoundExtent, GivenExtent, Limit, Loop, LoopArgument, Place, Room, Routine, Rows, Write,
+    FoundExtent, GivenExtent, Limit, Loop, LoopArgument, Place, Room, Routine, Rows, Take, Write,
 };
 pub use error::{PlanError, PlanProblem};
+pub use memory::TakenOutput;
 pub use public::{default_function, functions_of};
 pub use ranges::largest;
 pub use ranges::{DimRange, DimRanges, RangedSize};
@@ -176,6 +178,8 @@ enum PlannedAction {
         size: Size,
     },
     Expect(usize),
+    /// The memory of a storage, by its number.
+    Take(usize),
     Choose(usize),
     Otherwise,
     End,
@@ -398,9 +402,8 @@ impl<'a> Planner<'a> {
         match name {
             MEMORY_ALLOC_STORAGE => {
                 let size = self.storage_size(args, attrs.int("size"))?;
-                let size = self.sizes.most(size);
                 let align = attrs.int("align").and_then(|align| u64::try_from(align).ok());
-                Ok(Value::Storage(self.memory.storage(size, align.unwrap_or(1))))
+                Ok(Value::Storage(self.storage(size, align.unwrap_or(1))))
             }
             MEMORY_ALLOC_TENSOR => {
                 let Some(storage) = args.get(0) else { return malformed("a tensor in no storage") };
@@ -424,7 +427,7 @@ impl<'a> Planner<'a> {
             MEMORY_ROOM => self.room(args, ty("ty")?),
             MEMORY_KILL => Ok(self.tuple(Vec::new())),
             MAKE_CLOSURE => self.closure(args),
-            BIND_DIMS => self.bind_dims(args, ty("ty")?, ty("most")?),
+            BIND_DIMS => self.bind_dims(args, ty("ty")?, ty("most").ok()),
             LOOP => self.repeat(args, ty("out")?),
             CALL_PURE => match args.get(0) {
                 Some(callee) => self.call_value(callee, args.skip(1), result),
@@ -448,28 +451,38 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Notes that symbols stand for the elements of a tensor from here on.
-    fn bind_dims(&mut self, args: Args<'a>, ty: Type, most: Type) -> Step<Value> {
+    /// Notes that symbols stand for the elements of a tensor from here on, each of which is at most what `most` says, if that
+    /// is known.
+    fn bind_dims(&mut self, args: Args<'a>, ty: Type, most: Option<Type>) -> Step<Value> {
         let terms = self.body.terms();
-        let (TypeView::Shape(Some(dims)), TypeView::Shape(Some(limits)), Some(counts)) =
-            (terms.ty(ty), terms.ty(most), args.get(0))
-        else {
+        let (TypeView::Shape(Some(dims)), Some(counts)) = (terms.ty(ty), args.get(0)) else {
             return malformed("a binding of no dimensions");
+        };
+        let limits = match most.map(|most| terms.ty(most)) {
+            Some(TypeView::Shape(Some(limits))) if limits.len() == dims.len() => limits,
+            None => &[],
+            Some(_) => return malformed("dimensions are bound up to no shape"),
         };
         let Value::Tensor(from) = self.resolve(counts)? else {
             return malformed("dimensions are bound to what is no tensor");
         };
-        for (at, (&dim, &limit)) in dims.iter().zip(limits).enumerate() {
+        for (at, &dim) in dims.iter().enumerate() {
             let DimView::Symbol(name) = terms.dim(dim) else {
                 return malformed("a dimension is bound that is no symbol");
             };
-            let limit = self.size(limit)?;
-            let size = self.sizes.found(limit);
+            let limit = limits.get(at).map(|&limit| self.size(limit)).transpose()?;
+            let size = match limit.filter(|&limit| !self.sizes.is_open(limit)) {
+                Some(limit) => self.sizes.found(limit),
+                None => self.sizes.found_open(),
+            };
             if self.symbols.insert(name, size).is_some() {
                 let name = terms.str(name);
                 return malformed(format!("the dimension `{name}` stands for something else"));
             }
             self.actions.push(PlannedAction::Find { from, at, size });
+            if let Some(limit) = limit.filter(|&limit| self.sizes.is_open(limit)) {
+                self.agree(Agreement::AtMost(size, limit));
+            }
         }
         // Its numbers are those of its type.
         Ok(self.tuple(Vec::new()))

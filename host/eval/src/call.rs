@@ -36,7 +36,10 @@ impl Machine<'_, '_> {
         let view = op.attrs(cx, attrs).map_err(problem)?;
         match name {
             BIND_DIMS => {
-                let limits = view.ty("most").map_err(problem)?;
+                let limits = match view.given().get("most") {
+                    Some(TermView::Type(limits)) => Some(limits),
+                    _ => None,
+                };
                 self.bind_dims(expr, limits, args)
             }
             MEMORY_ROOM => self.room(expr, args),
@@ -58,7 +61,7 @@ impl Machine<'_, '_> {
     fn bind_dims(
         &mut self,
         expr: Expr,
-        limits: Type,
+        limits: Option<Type>,
         args: Vec<Value>,
     ) -> Result<Value, EvalProblem> {
         let terms = self.cx.terms();
@@ -71,11 +74,13 @@ impl Machine<'_, '_> {
         let Some(TermView::Type(ty)) = terms.attrs(body.attrs(expr)).get("ty") else {
             return Err(EvalProblem::UnknownNode("a binding of no dimensions"));
         };
-        let (dims, limits) = (terms.children(ty), terms.children(limits));
-        for ((&dim, &limit), &element) in dims.iter().zip(limits).zip(&elements) {
-            let limit = Dim(limit.0);
-            if element < 0 || terms.dim_value(limit).is_none_or(|limit| element > limit) {
-                let (name, limit) = (terms.dim_text(Dim(dim.0)), terms.dim_text(limit));
+        let limits = limits.map_or(&[][..], |limits| terms.children(limits));
+        for (at, (&dim, &element)) in terms.children(ty).iter().zip(&elements).enumerate() {
+            let limit = limits.get(at).map(|limit| Dim(limit.0));
+            let is_above = |limit| terms.dim_value(limit).is_none_or(|limit| element > limit);
+            if element < 0 || limit.is_some_and(is_above) {
+                let name = terms.dim_text(Dim(dim.0));
+                let limit = limit.map(|limit| terms.dim_text(limit));
                 return Err(EvalProblem::Bound { name, element, limit });
             }
             if let DimView::Symbol(name) = terms.dim(Dim(dim.0)) {

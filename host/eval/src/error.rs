@@ -79,8 +79,8 @@ pub enum EvalProblem {
     WrongView(String),
     #[error("the heap of dimensions has no slot {0}")]
     OutsideHeap(i64),
-    #[error("`{name}` is bound to {element}, which is not in 0..={limit}")]
-    Bound { name: String, element: i64, limit: String },
+    #[error("`{name}` is bound to {element}, which is not in 0..{}", .limit.as_ref().map_or(String::new(), |limit| format!("={limit}")))]
+    Bound { name: String, element: i64, limit: Option<String> },
     #[error("{what} is {found}, but {declared} is expected{reason}")]
     WrongShape { what: String, found: String, declared: String, reason: String },
     #[error("{0}")]

@@ -337,6 +337,26 @@ impl TensorBuffer {
         Ok(buffer)
     }
 
+    /// Bytes of its memory, as many as the tensor takes or more.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Its memory as a tensor of another shape and type, of which it has enough.
+    pub(super) fn with_shape(
+        mut self,
+        shape: &[i64],
+        dtype: DataType,
+    ) -> Result<TensorBuffer, TensorError> {
+        let expected = byte_length(shape, dtype)?;
+        if expected > self.capacity || self.room.is_some() {
+            let given = self.capacity;
+            return Err(TensorError::Length { shape: shape.to_vec(), expected, given });
+        }
+        (self.length, self.shape, self.dtype) = (expected, shape.into(), dtype);
+        Ok(self)
+    }
+
     /// Gives it another shape. What its elements are then is not said, but for one with room, whose elements stay; memory is only
     /// asked for where it has never had as much.
     pub fn resize(&mut self, shape: &[i64]) -> Result<(), TensorError> {

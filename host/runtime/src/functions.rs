@@ -16,7 +16,9 @@ use std::sync::Arc;
 use object::{Object, ObjectSymbol};
 
 use super::library::ExportedLibrary;
-use super::model::{Functions, Model, ModelError, Needed, RawRun, RawRunUntil, RawSizes, Run};
+use super::model::{
+    Functions, Model, ModelError, Needed, RawRun, RawRunIn, RawRunUntil, RawSizes, Run,
+};
 use super::signature::{LibraryInfo, ProcessorInfo, Signature};
 use super::weights::{Attached, RawSetWeights, RawWeights, Taking};
 use crate::io::Mapping;
@@ -35,6 +37,9 @@ pub const WEIGHTS_VERSION: u32 = 5;
 
 /// How often a library is opened anew that others replace, with its weights, while it is opened.
 const MOST_ATTEMPTS: usize = 16;
+
+/// The version that is written of a library in which a function takes memory while it runs.
+pub const ARENA_VERSION: u32 = 6;
 
 /// `struct tenon_library`: what `tenon_library_info()` points to. Newer versions append fields.
 #[derive(Debug)]
@@ -56,7 +61,7 @@ pub struct RawLibrary {
     pub processors: *const RawProcessor,
     /// Which of them this machine can run: a bit for each, the lowest of the first.
     pub runnable: Option<unsafe extern "C" fn() -> u64>,
-    /// How many there are.
+    /// How many there are; none in a library of version 5 or 6 for one.
     pub processor_count: u64,
     /// Since version 5, which libraries have whose constants lie in a file: its name, a C string.
     pub weights_file: *const c_char,
@@ -66,6 +71,9 @@ pub struct RawLibrary {
     pub set_weights: Option<RawSetWeights>,
     /// What says where it is, once it was taken.
     pub weights: Option<RawWeights>,
+    /// Since version 6: for each function what runs it with an arena, null for one that takes no memory; behind these the same for
+    /// each of the processors.
+    pub run_in: *const Option<RawRunIn>,
 }
 
 /// `struct tenon_processor`: the code of a library for a processor.
@@ -192,8 +200,8 @@ impl Library {
         }
         // SAFETY: it points at a constant of the library, which is open; all versions begin with these fields.
         let (version, text) = unsafe { ((*raw).version, (*raw).info) };
-        if !(1..=WEIGHTS_VERSION).contains(&version) || text.is_null() {
-            let newest = WEIGHTS_VERSION;
+        if !(1..=ARENA_VERSION).contains(&version) || text.is_null() {
+            let newest = ARENA_VERSION;
             return Err(not_ours(&format!("its version is {version}, not up to {newest}")));
         }
         // SAFETY: not null, and a C string in every library of these versions.
@@ -302,8 +310,9 @@ unsafe fn weights_of(
     options: &OpenOptions,
 ) -> Result<Option<Attached>, ModelError> {
     let named = options.weights.as_deref();
-    // SAFETY: by contract.
-    if unsafe { (*raw).version } < WEIGHTS_VERSION {
+    // SAFETY: by contract; a library of version 5 has the second field, and those whose constants lie in it have nothing there.
+    let has_none = unsafe { (*raw).version < WEIGHTS_VERSION || (*raw).weights_file.is_null() };
+    if has_none {
         return match named {
             None => Ok(None),
             Some(_) => Err(ModelError::NoWeights { path: path.to_owned() }),
@@ -324,6 +333,8 @@ unsafe fn weights_of(
 /// # Safety
 /// `raw` points at the structure of a library that is open, as its version has it.
 unsafe fn functions_of(raw: *const RawLibrary) -> Option<Vec<Functions>> {
+    // SAFETY: by contract; a library of version 6 has the field.
+    let taking = unsafe { taking_functions(raw, 0) };
     // SAFETY: by contract; all versions have these fields.
     let (version, count, run) = unsafe { ((*raw).version, (*raw).count, (*raw).run) };
     if version < 3 {
@@ -334,24 +345,45 @@ unsafe fn functions_of(raw: *const RawLibrary) -> Option<Vec<Functions>> {
     // SAFETY: a library of version 3 has the field.
     let functions = unsafe { (*raw).functions };
     // SAFETY: a constant of the library with so many elements.
-    unsafe { read_functions(functions, count) }
+    unsafe { read_functions(functions, count, taking) }
 }
 
-/// The functions of a table; nothing where one is missing.
+/// What runs each function with an arena, of those of all processors, or of one by its number from 1 on.
+///
+/// # Safety
+/// `raw` points at the structure of a library that is open, as its version has it.
+unsafe fn taking_functions<'l>(raw: *const RawLibrary, at: usize) -> &'l [Option<RawRunIn>] {
+    // SAFETY: by contract; all versions have these fields.
+    let (version, count) = unsafe { ((*raw).version, (*raw).count as usize) };
+    // SAFETY: a library of version 6 has the field.
+    let table = if version < ARENA_VERSION { std::ptr::null() } else { unsafe { (*raw).run_in } };
+    match table.is_null() {
+        true => &[],
+        // SAFETY: a constant of the library with an entry for each function, as often as there are processors and once more.
+        false => unsafe { std::slice::from_raw_parts(table.add(at * count), count) },
+    }
+}
+
+/// The functions of a table, with what runs those that take memory; nothing where one is missing.
 ///
 /// # Safety
 /// `functions` points at so many functions of a library that is open.
-unsafe fn read_functions(functions: *const RawFunction, count: u32) -> Option<Vec<Functions>> {
+unsafe fn read_functions(
+    functions: *const RawFunction,
+    count: u32,
+    taking: &[Option<RawRunIn>],
+) -> Option<Vec<Functions>> {
     if functions.is_null() {
         return None;
     }
     // SAFETY: by contract.
     let functions = unsafe { std::slice::from_raw_parts(functions, count as usize) };
-    let function = |it: &RawFunction| {
-        let run = it.run_until.map(Run::Until).or(it.run.map(Run::Plain));
+    let function = |(at, it): (usize, &RawFunction)| {
+        let taking = taking.get(at).copied().flatten();
+        let run = taking.map(Run::In).or(it.run_until.map(Run::Until)).or(it.run.map(Run::Plain));
         Some(Functions { run: run?, sizes: it.sizes })
     };
-    functions.iter().map(function).collect()
+    functions.iter().enumerate().map(function).collect()
 }
 
 /// The code of a library for several processors.
@@ -384,7 +416,7 @@ impl Processors {
         let processors =
             unsafe { std::slice::from_raw_parts(raw.processors, raw.processor_count as usize) };
         let mut all = Vec::with_capacity(processors.len());
-        for processor in processors {
+        for (at, processor) in processors.iter().enumerate() {
             if processor.target.is_null() {
                 return None;
             }
@@ -392,7 +424,9 @@ impl Processors {
             let target = unsafe { CStr::from_ptr(processor.target) };
             let target = target.to_string_lossy().into_owned();
             // SAFETY: a constant of the library with as many functions as it has.
-            let functions = unsafe { read_functions(processor.functions, functions) };
+            let taking = unsafe { taking_functions(raw, at + 1) };
+            // SAFETY: as above.
+            let functions = unsafe { read_functions(processor.functions, functions, taking) };
             all.push(Processor { target, functions });
         }
         // SAFETY: it takes nothing, and asks the processor alone.

@@ -4,6 +4,7 @@
 //! border to generated code and to the users of exported libraries; their layouts are asserted.
 //! None of it needs LLVM: [`model::Model`] runs a library wherever it was compiled.
 
+pub mod arena;
 mod arrays;
 pub mod cpu;
 pub mod describe;

@@ -5,7 +5,8 @@
 //! let outputs = model.run(&[image], Some(&pool))?;
 //! ```
 //!
-//! A [`RunContext`] holds the memory of a run, so that running again allocates nothing.
+//! A [`RunContext`] holds the memory of a run, so that running again allocates nothing; what a function takes while it runs
+//! comes from the context's [`Arena`], which keeps it for the next run.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{
     cpu::lacking,
+    arena::{Arena, RawArena, Refused},
     dlpack::{Argument, DataType, RawTensor, TensorBuffer, TensorError, TensorRef},
     functions::Library,
     library::LibraryError,
@@ -41,6 +43,16 @@ pub type RawRunUntil = unsafe extern "C" fn(
     workspace: *mut c_void,
     parallel: *const RawParallel,
     cancelled: *const u8,
+) -> i32;
+
+/// `<prefix>_run_in`: the same, which takes memory while it runs.
+pub type RawRunIn = unsafe extern "C" fn(
+    inputs: *const RawTensor,
+    outputs: *mut RawTensor,
+    workspace: *mut c_void,
+    parallel: *const RawParallel,
+    cancelled: *const u8,
+    arena: *const RawArena,
 ) -> i32;
 
 /// `<prefix>_sizes`.
@@ -92,6 +104,8 @@ pub enum ModelError {
     DType(TensorSpec),
     #[error("the call was cancelled")]
     Cancelled,
+    #[error("{0}")]
+    Limit(Refused),
     #[error("the compiled code reports: {0}")]
     Failed(String),
 }
@@ -185,6 +199,8 @@ pub enum Run {
     /// Of a library before version 3: what begins comes to its end.
     Plain(RawRun),
     Until(RawRunUntil),
+    /// Of a function that takes memory while it runs.
+    In(RawRunIn),
 }
 
 impl std::fmt::Debug for Model {
@@ -238,13 +254,14 @@ impl Model {
 
     /// Outputs before any run. Extents that are not known are zero.
     fn empty_outputs(&self) -> Result<Vec<TensorBuffer>, ModelError> {
-        let outputs = self.outputs().iter().map(|spec| {
-            let dtype = data_type(spec.dtype).ok_or_else(|| ModelError::DType(spec.clone()))?;
-            let shape: Vec<i64> =
-                spec.shape.iter().map(|extent| extent.known().unwrap_or(0)).collect();
-            Ok(TensorBuffer::zeros(&shape, dtype)?)
-        });
-        outputs.collect()
+        (0..self.outputs().len()).map(|index| self.empty_output(index)).collect()
+    }
+
+    fn empty_output(&self, index: usize) -> Result<TensorBuffer, ModelError> {
+        let spec = &self.outputs()[index];
+        let dtype = data_type(spec.dtype).ok_or_else(|| ModelError::DType(spec.clone()))?;
+        let shape: Vec<i64> = spec.shape.iter().map(|extent| extent.known().unwrap_or(0)).collect();
+        Ok(TensorBuffer::zeros(&shape, dtype)?)
     }
 
     /// Runs it once.
@@ -313,6 +330,8 @@ pub struct RunContext<M> {
     is_static: bool,
     /// Room for the extents of all outputs, which a run writes where it finds them.
     extents: Vec<i64>,
+    /// What functions take memory from while they run.
+    arena: Arena,
 }
 
 impl<M: Deref<Target = Model>> RunContext<M> {
@@ -325,7 +344,19 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         let is_static = size.is_some() && model.outputs().iter().all(TensorSpec::is_static);
         let outputs = model.empty_outputs()?;
         let extents = vec![0; model.outputs().iter().map(|spec| spec.shape.len()).sum()];
-        Ok(RunContext { model, workspace, outputs, is_static, extents })
+        let arena = Arena::default();
+        Ok(RunContext { model, workspace, outputs, is_static, extents, arena })
+    }
+
+    /// Bounds the bytes of memory that runs may have: of the workspace, and of what they take while they run. A run that needs more
+    /// fails. There is no bound at first.
+    pub fn set_memory_limit(&mut self, bytes: Option<u64>) {
+        self.arena.set_limit(bytes);
+    }
+
+    /// The most bytes that the last run had at once, of the workspace and of what it took while it ran.
+    pub fn most_memory(&self) -> u64 {
+        self.workspace.bytes().len() as u64 + self.arena.most_taken()
     }
 
     /// Runs the model; the outputs stand until the next run. Without a pool it uses one thread.
@@ -463,6 +494,13 @@ impl<M: Deref<Target = Model>> RunContext<M> {
                 raw[input].shape = before.as_ptr().cast_mut();
             }
         }
+        let model = &*self.model;
+        for &output in &model.signature.taken {
+            let empty = model.empty_output(output)?;
+            self.arena.keep(std::mem::replace(&mut self.outputs[output], empty));
+        }
+        self.arena.begin(self.workspace.bytes().len() as u64).map_err(ModelError::Limit)?;
+        let table = self.arena.table();
         let mut outputs: Vec<Argument<'_>> = Vec::with_capacity(self.outputs.len());
         let mut rest = &mut self.extents[..];
         for output in &mut self.outputs {
@@ -472,27 +510,58 @@ impl<M: Deref<Target = Model>> RunContext<M> {
             rest = behind;
         }
         let parallel = pool.map_or(std::ptr::null(), |pool| std::ptr::from_ref(pool.raw()));
-        let (outputs, workspace) = (outputs.as_mut_ptr().cast(), self.workspace.bytes_mut());
+        let (places, workspace) = (outputs.as_mut_ptr().cast(), self.workspace.bytes_mut());
         let workspace = workspace.as_mut_ptr().cast();
         // SAFETY: inputs and outputs are as many as the function has, of its types and shapes (`check` and `context` saw to that);
         // `Argument` is laid out as `DLTensor`. Outputs and workspace are ours, of the size and alignment that the function wants,
-        // but for outputs that are inputs, in pairs that it allows. Pool and flag are borrowed, and the flag is read atomically.
+        // but for outputs that are inputs, in pairs that it allows. Pool, flag and arena are borrowed, and the flag is read atomically.
         let status = unsafe {
             match self.model.functions.run {
                 Run::Until(run) => {
                     let flag = cancelled.as_ptr().cast_const().cast();
-                    run(raw.as_ptr(), outputs, workspace, parallel, flag)
+                    run(raw.as_ptr(), places, workspace, parallel, flag)
+                }
+                Run::In(run) => {
+                    let flag = cancelled.as_ptr().cast_const().cast();
+                    run(raw.as_ptr(), places, workspace, parallel, flag, &raw const table)
                 }
                 Run::Plain(_) if cancelled.load(Ordering::Relaxed) => Failure::Cancelled as i32,
-                Run::Plain(run) => run(raw.as_ptr(), outputs, workspace, parallel),
+                Run::Plain(run) => run(raw.as_ptr(), places, workspace, parallel),
             }
         };
+        if status == 0 {
+            let places: Vec<(usize, *mut c_void)> =
+                model.signature.taken.iter().map(|&at| (at, outputs[at].raw().data)).collect();
+            drop(outputs);
+            self.take_outputs_from_arena(&places)?;
+        }
         match read_status(status) {
             None if self.model.signature.found.is_empty() => Ok(()),
             None => self.shape_outputs(),
             Some((Some(Failure::Cancelled), _)) => Err(ModelError::Cancelled),
+            Some((Some(Failure::Limit), _)) if self.arena.refused().is_some() => {
+                Err(self.arena.refused().map_or(ModelError::Cancelled, ModelError::Limit))
+            }
             Some(failure) => Err(self.failed(status, failure, inputs, pairs)),
         }
+    }
+
+    /// Makes buffers of the outputs that the function took, by their numbers and addresses.
+    fn take_outputs_from_arena(
+        &mut self,
+        places: &[(usize, *mut c_void)],
+    ) -> Result<(), ModelError> {
+        for &(at, data) in places {
+            let first = self.outputs[..at].iter().map(|output| output.shape().len()).sum::<usize>();
+            let rank = self.outputs[at].shape().len();
+            let shape = &self.extents[first..first + rank];
+            let dtype = self.outputs[at].dtype();
+            let Some(memory) = self.arena.taken_at(data) else {
+                return Err(ModelError::Failed("an output is no memory that it took".to_owned()));
+            };
+            self.outputs[at] = memory.with_shape(shape, dtype)?;
+        }
+        Ok(())
     }
 
     fn failed(
@@ -531,12 +600,14 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         self.shape_outputs()
     }
 
-    /// Gives the outputs their extents.
+    /// Gives the outputs their extents, but for those that have none before they are taken.
     fn shape_outputs(&mut self) -> Result<(), ModelError> {
         let mut rest = &self.extents[..];
         for output in &mut self.outputs {
             let (shape, behind) = rest.split_at(output.shape().len());
-            output.resize(shape)?;
+            if shape.iter().all(|&extent| extent >= 0) {
+                output.resize(shape)?;
+            }
             rest = behind;
         }
         Ok(())

@@ -9,6 +9,8 @@
 //! null, and the function that tells sizes says it for inputs of given shapes. `"found": [[0, 1]]` says that the extent of axis 1 of
 //! output 0 depends on elements: a caller is told how large it is at most, and what it is when the call has been made.
 //! `"ranges": { "n": [1, 512] }` are those that it was compiled for, and `"most_workspace"` is what the workspace is at most then.
+//! An extent of an output in the list `"taken": [0]` may be anything: the function takes the memory for it. `"arena": true` says that
+//! it takes memory while it runs.
 //! `"in_place": [[3, 0]]` says that one buffer may be given as input 3 and as output 0, and is updated then. With
 //! `"grows": [[3, 0, 2]]` it becomes longer along axis 2.
 //!
@@ -56,6 +58,12 @@ pub struct Signature {
     /// The extents that a call finds, each by its output and axis.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<[usize; 2]>,
+    /// Whether it takes memory while it runs, from an arena of the caller's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub arena: bool,
+    /// The outputs whose memory it takes there, since nobody knows before how large they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken: Vec<usize>,
     /// Inputs that a call updates in place if it is given the same buffer as the output beside each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_place: Vec<[usize; 2]>,
@@ -266,6 +274,8 @@ mod tests {
             inputs: vec![x.clone()],
             outputs: vec![],
             found: vec![],
+            arena: false,
+            taken: vec![],
             in_place: vec![],
             grows: vec![],
         };

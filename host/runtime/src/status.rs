@@ -49,6 +49,7 @@ failures! {
     Processor = 18 "TENON_ERROR_PROCESSOR" "the library has no code that the processor of this machine can run",
     Depth = 19 "TENON_ERROR_DEPTH" "a function that calls itself has gone deeper than it may, or needs more memory than there is for it",
     Weights = 20 "TENON_ERROR_WEIGHTS" "the file with the constants is not there, or is that of another library",
+    Limit = 21 "TENON_ERROR_LIMIT" "the call needs more memory than it is given: more than its limit, more than there is, or there is none to take it from",
 }
 
 impl Failure {

@@ -34,8 +34,9 @@
 mod offsets;
 mod storages;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use tenon_plugin_api::ir::DimView;
 use tenon_plugin_api::prelude::*;
 
 use offsets::Tensor;
@@ -59,18 +60,38 @@ const ALIGN: u64 = 64;
 )]
 fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -> Result<Function> {
     let mut rw = func.edit();
+    let found = found_symbols(func.view());
     let mut roles = Roles::new(func.view(), module, cx);
     for (block, made) in all_lifetimes(func.view(), |value| roles.of(value)) {
-        plan_block(&mut rw, func.view(), block, made, &roles, cx);
+        plan_block(&mut rw, func.view(), (block, &found), made, &roles, cx);
     }
     rw.finish()
+}
+
+/// The symbols that stand for what the function computes.
+fn found_symbols(body: BodyView<'_>) -> HashSet<Symbol> {
+    let mut found = HashSet::new();
+    for expr in body.post_order() {
+        let View::Call { callee, attrs, .. } = body.view(expr) else { continue };
+        if body.op_name(callee) != Some("bind_dims") {
+            continue;
+        }
+        let Some(TermView::Type(ty)) = body.terms().attrs(attrs).get("ty") else { continue };
+        if let TypeView::Shape(Some(dims)) = body.terms().ty(ty) {
+            found.extend(dims.iter().filter_map(|&dim| match body.terms().dim(dim) {
+                DimView::Symbol(name) => Some(name),
+                _ => None,
+            }));
+        }
+    }
+    found
 }
 
 /// Puts the tensors that the bindings of a `let` make into storages.
 fn plan_block(
     rw: &mut Rewriter,
     body: BodyView<'_>,
-    old_let: Expr,
+    (old_let, found): (Expr, &HashSet<Symbol>),
     made: Vec<Made>,
     roles: &Roles<'_>,
     cx: &PassContext,
@@ -94,7 +115,7 @@ fn plan_block(
     }
     let mut list = Planned::default();
     list.place(rw, &tensors);
-    list.share(rw, &symbolic, cx);
+    list.share(rw, &symbolic, found, cx);
     if list.tensors.is_empty() {
         return;
     }
@@ -155,8 +176,14 @@ impl Planned {
     }
 
     /// Tensors whose sizes are expressions: storages that are reused whole.
-    fn share(&mut self, rw: &mut Rewriter, tensors: &[SymbolicTensor], cx: &PassContext) {
-        let plan = storages::share(cx, tensors);
+    fn share(
+        &mut self,
+        rw: &mut Rewriter,
+        tensors: &[SymbolicTensor],
+        found: &HashSet<Symbol>,
+        cx: &PassContext,
+    ) {
+        let plan = storages::share(cx, tensors, found);
         let mut made: Vec<(Expr, Option<Expr>)> = Vec::with_capacity(plan.sizes.len());
         for &size in &plan.sizes {
             let size = rw.prim(size);

@@ -154,6 +154,8 @@ pub struct FrontFunction {
     pub interface: String,
     /// Where it is the same for all inputs.
     pub workspace: Option<u64>,
+    /// Whether it takes memory while it runs, so that its code has one more parameter.
+    pub takes: bool,
 }
 
 impl FrontFunction {
@@ -163,7 +165,8 @@ impl FrontFunction {
         let named =
             ["run", &exact, "run_until", "sizes"].map(|name| format!("{}_{name}", self.prefix));
         let size = self.workspace.map(|_| format!("{}_workspace_size", self.prefix));
-        named.into_iter().chain(size)
+        let taking = self.takes.then(|| format!("{}_run_in", self.prefix));
+        named.into_iter().chain(size).chain(taking)
     }
 }
 

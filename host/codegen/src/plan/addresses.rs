@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use super::in_place::in_place;
-use super::memory::Home;
+use super::memory::{Home, TakenOutput};
 use super::sizes::Size;
+use super::taken::give_back;
 use super::{
     Action, Arg, Base, Body, Call, Callee, Copy, Entry, EntryArgument, Find, FoundExtent, Place,
-    PlannedAction, PlannedCall, Planner, Step, Tensor, Write, malformed,
+    PlannedAction, PlannedCall, Planner, Step, Take, Tensor, Write, malformed,
 };
 use tenon_ir::{DType, TermView, Type};
 use tenon_runtime::signature::TensorSpec;
@@ -43,7 +44,11 @@ impl Planner<'_> {
                     found.push(FoundExtent { output: index, axis, extent });
                 }
             }
-            output_shapes.push(shape.into_iter().map(|extent| self.sizes.most(extent)).collect());
+            let most = |extent| match self.sizes.is_open(extent) {
+                true => Size::Known(-1),
+                false => self.sizes.most(extent),
+            };
+            output_shapes.push(shape.into_iter().map(most).collect());
         }
         // A model's function is `main`; others may lie beside it.
         let main = self.module.get_str("main");
@@ -51,11 +56,13 @@ impl Planner<'_> {
             self.rename(&mut inputs, "onnx.inputs");
             self.rename(&mut outputs, "onnx.outputs");
         }
-        let mut body = self.finish_body(results)?;
+        let (mut body, taken) = self.finish_body(results)?;
         let rooms = self.finish_rooms(results)?;
         let mut input_bytes = inputs_of(&self.tensors, inputs.len());
         let mut output_bytes: Vec<Size> =
             results.iter().map(|&tensor| self.tensors[tensor].memory.room).collect();
+        // They have no memory before, and what they have then nobody else has.
+        taken.iter().for_each(|it| output_bytes[it.output] = Size::Known(0));
         let is_same = |[input, output]: [usize; 2]| {
             let (input, output) = (&inputs[input], &outputs[output]);
             (input.dtype, &input.shape) == (output.dtype, &output.shape)
@@ -80,14 +87,20 @@ impl Planner<'_> {
             extents: std::mem::take(&mut self.extents),
             output_shapes,
             found,
+            taken,
             agreements: std::mem::take(&mut self.agreements),
             ..Entry::default()
         })
     }
 
     /// Addresses for all that is done, with results that become outputs.
-    pub(super) fn finish_body(&mut self, results: &[usize]) -> Step<Body> {
+    /// Beside them are the outputs that are taken.
+    pub(super) fn finish_body(&mut self, results: &[usize]) -> Step<(Body, Vec<TakenOutput>)> {
         for (index, &tensor) in results.iter().enumerate() {
+            if self.is_open(self.tensors[tensor].ty)? {
+                self.take_output(tensor, index)?;
+                continue;
+            }
             let memory = self.tensors[tensor].memory;
             let is_empty = memory.bytes == Size::Known(0);
             if !self.memory.give_to_output(memory, index) && !is_empty {
@@ -97,12 +110,17 @@ impl Planner<'_> {
         let workspace = self.memory.lay_out(&mut self.sizes)?;
         self.memory.settle();
         let actions = std::mem::take(&mut self.actions);
-        let actions = actions.into_iter().map(|action| self.action(action)).collect();
-        Ok(Body { actions, workspace, ..Body::default() })
+        let actions = actions.into_iter().filter_map(|action| self.action(action)).collect();
+        let (slots, taken) = self.memory.slots();
+        let actions = give_back(actions, slots, &taken);
+        // Whether or not it does so in the end: what it calls may need more on one processor than on another.
+        let takes = self.sizes.has_open();
+        Ok((Body { actions, workspace, slots, takes, ..Body::default() }, taken))
     }
 
-    fn action(&mut self, action: PlannedAction) -> Action {
-        match action {
+    /// What is done; nothing for memory that needs not be taken.
+    fn action(&mut self, action: PlannedAction) -> Option<Action> {
+        Some(match action {
             PlannedAction::Call(call) => Action::Call(self.address_call(call)),
             PlannedAction::Write(tensor, numbers) => {
                 Action::Write(Write { to: self.place(tensor), numbers })
@@ -124,12 +142,16 @@ impl Planner<'_> {
             PlannedAction::Find { from, at, size } => {
                 Action::Find(Find { from: self.place(from), at, size })
             }
+            PlannedAction::Take(storage) => {
+                let (slot, bytes) = self.memory.to_take(storage)?;
+                Action::Take(Take { slot, bytes })
+            }
             PlannedAction::Expect(truth) => Action::Expect(self.place(truth)),
             PlannedAction::Choose(condition) => Action::Choose(self.place(condition)),
             PlannedAction::Otherwise => Action::Otherwise,
             PlannedAction::End => Action::End,
             PlannedAction::Loop(planned) => Action::Loop(Box::new(self.address_loop(*planned))),
-        }
+        })
     }
 
     pub(super) fn place(&mut self, tensor: usize) -> Place {
@@ -156,11 +178,11 @@ impl Planner<'_> {
             }
         };
         let args = args.into_iter().enumerate().map(argument).collect();
-        Call { callee, args, symbols, source }
+        Call { callee, args, symbols, source, lent: None }
     }
 
     /// The extents of a type.
-    fn shape(&mut self, ty: Type) -> Step<Vec<Size>> {
+    pub(super) fn shape(&mut self, ty: Type) -> Step<Vec<Size>> {
         let dims = self.body.terms().tensor(ty).map_or(&[][..], |(_, dims)| dims);
         dims.iter().map(|&dim| self.size(dim)).collect()
     }

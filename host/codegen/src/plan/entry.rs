@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::circles::Circle;
+use super::memory::TakenOutput;
 use super::ranges::RangedSize;
 use super::sizes::{Agreement, Size, SizeStep};
 use tenon_ir::{DType, NodeSource};
@@ -37,7 +38,7 @@ pub struct Entry {
     pub body: Body,
     /// What the extents of an input must be, beyond what its spec says.
     pub extents: Vec<GivenExtent>,
-    /// The shapes of the outputs; of extents that are found, how large they are at most.
+    /// The shapes of the outputs; of extents that are found, how large they are at most, or -1 where nobody knows.
     pub output_shapes: Vec<Vec<Size>>,
     /// Extents of outputs that are known when it is done.
     pub found: Vec<FoundExtent>,
@@ -53,6 +54,8 @@ pub struct Entry {
     /// Bytes of the inputs and of the outputs.
     pub input_bytes: Vec<Size>,
     pub output_bytes: Vec<Size>,
+    /// The outputs that are memory which the function takes, in their order.
+    pub taken: Vec<TakenOutput>,
 }
 
 /// What a function does.
@@ -66,6 +69,10 @@ pub struct Body {
     pub workspace: Size,
     /// Where in the workspace what is called has its own.
     pub scratch: Size,
+    /// How many pieces of memory it takes when their sizes are known.
+    pub slots: usize,
+    /// Whether it takes any, or calls what does.
+    pub takes: bool,
 }
 
 /// A function that others call. It is given addresses: of what it reads, then of what it writes; then numbers.
@@ -119,12 +126,22 @@ pub enum Action {
     Find(Find),
     /// That the byte there must not be 0.
     Expect(Place),
+    Take(Take),
+    /// Gives back what was taken, by its number.
+    GiveBack(usize),
     /// What stands up to its [`Otherwise`](Action::Otherwise) is done if the byte there is not 0; what stands from there to
     /// its [`End`](Action::End), if it is.
     Choose(Place),
     Otherwise,
     End,
     Loop(Box<Loop>),
+}
+
+/// Memory that is taken, by its number among those of the function, and its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Take {
+    pub slot: usize,
+    pub bytes: Size,
 }
 
 /// Calls of a routine, one for each trip. It is given the number of the trip, what is carried, and what it reads besides; it
@@ -145,6 +162,8 @@ pub struct Loop {
     pub args: Vec<LoopArgument>,
     /// What the symbols of the parameters stand for.
     pub symbols: Vec<Size>,
+    /// What it is lent, where that is taken.
+    pub lent: Option<Take>,
 }
 
 /// How many trips a loop makes at most.
@@ -217,6 +236,8 @@ pub struct Call {
     pub symbols: Vec<Size>,
     /// What the call came from.
     pub source: NodeSource,
+    /// What it is lent, where that is taken.
+    pub lent: Option<Take>,
 }
 
 /// What is called.
@@ -250,6 +271,8 @@ pub enum Base {
     Output(usize),
     Constant(usize),
     Workspace,
+    /// What was taken, by its number.
+    Taken(usize),
 }
 
 /// Numbers to be written side by side, as i64.

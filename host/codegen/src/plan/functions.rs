@@ -125,7 +125,14 @@ impl<'a> Planner<'a> {
         }
         let result = self.body_of(result)?;
         let results = self.flatten(result)?;
-        let body = self.finish_body(&results)?;
+        if let Some(open) = results.iter().position(|&result| self.is_open_tensor(result)) {
+            let what = format!("result {open}, whose size only the call of the function finds,");
+            return unsupported(
+                &what,
+                "a function that is called gives what its arguments say the size of",
+            );
+        }
+        let (body, _) = self.finish_body(&results)?;
         let (outputs, numbers) = (results.len(), names.len());
         Ok(Routine { name: name.to_owned(), inputs, outputs, numbers, body, circle: None })
     }

@@ -103,7 +103,7 @@ impl Times {
                 Base::Output(output) => {
                     times.first_of_output[output].get_or_insert(now);
                 }
-                Base::Constant(_) | Base::Workspace => {}
+                Base::Constant(_) | Base::Workspace | Base::Taken(_) => {}
             });
         }
         times
@@ -111,7 +111,7 @@ impl Times {
 }
 
 /// All places that an action may touch.
-fn each_place(action: &Action, mut note: impl FnMut(Place)) {
+pub(super) fn each_place(action: &Action, mut note: impl FnMut(Place)) {
     match action {
         Action::Call(call) => call.args.iter().for_each(|arg| match *arg {
             EntryArgument::Memory(place) => note(place),
@@ -122,6 +122,7 @@ fn each_place(action: &Action, mut note: impl FnMut(Place)) {
         Action::Find(find) => note(find.from),
         &Action::Expect(place) | &Action::Choose(place) => note(place),
         Action::Agree(_) | Action::Otherwise | Action::End => {}
+        Action::Take(_) | Action::GiveBack(_) => {}
         Action::Loop(it) => {
             [it.go, it.again, it.trip].into_iter().for_each(&mut note);
             if let Limit::At(place) = it.limit {

@@ -247,6 +247,6 @@ impl<'a> Planner<'a> {
         });
         let args = args.collect();
         let (routine, symbols) = (planned.routine, planned.symbols);
-        Loop { limit, go, again, trip, carried, rows, routine, args, symbols }
+        Loop { limit, go, again, trip, carried, rows, routine, args, symbols, lent: None }
     }
 }

@@ -1,4 +1,4 @@
-//! Gives tensors their addresses: in the workspace, or in the caller's outputs.
+//! Gives tensors their addresses: in the workspace, in the caller's outputs, or in memory that is taken when its size is known.
 //!
 //! A branch has an area of the workspace for what it makes. The areas of branches that do not run at the same time share
 //! their place, behind what the block around them makes:
@@ -60,8 +60,19 @@ struct Storage {
     area: usize,
     /// What it is a part of instead of the workspace.
     owner: Option<Owner>,
+    /// Its memory, where that is taken when its size is known, by its number among those of the function.
+    slot: Option<usize>,
     /// Where it lies in the workspace otherwise.
     offset: Size,
+}
+
+/// An output that is memory which the function takes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TakenOutput {
+    pub output: usize,
+    /// By its number among those of the function.
+    pub slot: usize,
+    pub shape: Vec<Size>,
 }
 
 /// What a storage becomes, so that its tensor need not be copied there.
@@ -85,6 +96,10 @@ struct Area {
 #[derive(Debug)]
 pub(super) struct Memory {
     storages: Vec<Storage>,
+    /// How many of them are taken when their sizes are known.
+    slots: usize,
+    /// Of these the ones that outputs are, with the outputs.
+    taken: Vec<TakenOutput>,
     areas: Vec<Area>,
     /// The area that storages are made in.
     area: usize,
@@ -93,7 +108,8 @@ pub(super) struct Memory {
 impl Default for Memory {
     fn default() -> Memory {
         let function = Area { parent: 0, end: Size::Known(0) };
-        Memory { storages: Vec::new(), areas: vec![function], area: 0 }
+        let (storages, taken) = (Vec::new(), Vec::new());
+        Memory { storages, slots: 0, taken, areas: vec![function], area: 0 }
     }
 }
 
@@ -118,9 +134,47 @@ impl Memory {
             unit: 1,
             area: self.area,
             owner: None,
+            slot: None,
             offset: none,
         });
         Home::Storage(self.storages.len() - 1)
+    }
+
+    /// One that is taken when its size is known.
+    pub(super) fn storage_to_take(&mut self, size: Size, align: u64) -> Home {
+        let home = self.storage(size, align);
+        if let Home::Storage(storage) = home {
+            self.storages[storage].slot = Some(self.slots);
+            self.slots += 1;
+        }
+        home
+    }
+
+    /// What has to be taken for a storage: its number and its size; nothing where it lies in something else.
+    pub(super) fn to_take(&self, storage: usize) -> Option<(usize, Size)> {
+        let Storage { owner, slot, size, .. } = self.storages[storage];
+        slot.filter(|_| owner.is_none()).map(|slot| (slot, size))
+    }
+
+    /// How many storages are taken, and the outputs that some of them are.
+    pub(super) fn slots(&mut self) -> (usize, Vec<TakenOutput>) {
+        (self.slots, std::mem::take(&mut self.taken))
+    }
+
+    /// Makes the storage of `tensor` an output that is taken; false where it is another one, lies in something else, or is more
+    /// than the tensor.
+    pub(super) fn take_as_output(
+        &mut self,
+        tensor: PlannedTensor,
+        output: usize,
+        shape: &[Size],
+    ) -> bool {
+        let Home::Storage(storage) = tensor.home else { return false };
+        let Storage { owner, slot, .. } = self.storages[storage];
+        let slot = slot.filter(|_| owner.is_none() && tensor.offset == 0);
+        let slot = slot.filter(|&slot| self.taken.iter().all(|it| it.slot != slot));
+        self.taken.extend(slot.map(|slot| TakenOutput { output, slot, shape: shape.to_vec() }));
+        slot.is_some()
     }
 
     /// A tensor in a storage, and what must hold for it to lie there.
@@ -184,13 +238,17 @@ impl Memory {
     /// the tensor or wants to be aligned better than the elements must.
     fn give(&mut self, tensor: PlannedTensor, owner: Owner) -> bool {
         let Home::Storage(storage) = tensor.home else { return false };
+        let is_taken = match owner {
+            Owner::Output(_) => false,
+            Owner::Storage(owner) => self.storages[owner].slot.is_some(),
+        };
         let storage = &mut self.storages[storage];
         let is_all = match (storage.used, tensor.room) {
             (Size::Known(used), Size::Known(bytes)) => used <= bytes,
             (used, bytes) => used == bytes,
         };
         let fits = tensor.offset == 0 && is_all && storage.unit <= tensor.unit;
-        let fits = fits && storage.owner.is_none();
+        let fits = fits && storage.owner.is_none() && storage.slot.is_some() == is_taken;
         if fits {
             storage.owner = Some(owner);
         }
@@ -202,7 +260,7 @@ impl Memory {
     pub(super) fn lay_out(&mut self, sizes: &mut Sizes) -> Result<Size, PlanProblem> {
         let mut inside: Vec<Vec<usize>> = vec![Vec::new(); self.areas.len()];
         for (index, storage) in self.storages.iter().enumerate() {
-            if storage.owner.is_none() {
+            if storage.owner.is_none() && storage.slot.is_none() {
                 inside[storage.area].push(index);
             }
         }
@@ -280,6 +338,9 @@ impl Memory {
                     Some(Owner::Storage(owner)) => &self.storages[owner],
                     None => &self.storages[index],
                 };
+                if let Some(slot) = storage.slot {
+                    return Place { base: Base::Taken(slot), offset };
+                }
                 let offset = sizes.binary(BinaryOp::Add, storage.offset, offset);
                 Place { base: Base::Workspace, offset }
             }

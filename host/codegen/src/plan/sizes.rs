@@ -8,7 +8,8 @@
 //! Numbers that are known stay numbers, so that nothing is computed for a function whose shapes are.
 //!
 //! A number that is *found* comes out of what is computed, and with it whatever is computed of it; the function goes on with it
-//! from there. What it is at most is known when the function begins, so memory is planned for that.
+//! from there. What it is at most is known when the function begins, so memory is planned for that; or it is *open*, and memory
+//! that it says the size of is taken when it is known.
 
 use std::collections::HashMap;
 
@@ -86,6 +87,8 @@ pub struct Sizes {
     numbers: HashMap<SizeStep, usize, FxBuildHasher>,
     /// Of each number that is found, or computed of one that is, what it is at least and at most.
     bounds: HashMap<usize, [Size; 2], FxBuildHasher>,
+    /// The numbers among these of which it is not known what they are at most, and whether each is surely not below 0.
+    open: HashMap<usize, bool, FxBuildHasher>,
     /// How many are found.
     found: usize,
 }
@@ -110,14 +113,36 @@ impl Sizes {
         size
     }
 
+    /// A number that is found, of which nobody knows before what it is at most.
+    pub(super) fn found_open(&mut self) -> Size {
+        let size = self.found(Size::Known(LARGEST_EXTENT));
+        if let Size::Computed(step) = size {
+            self.open.insert(step, true);
+        }
+        size
+    }
+
+    /// Whether it is not known before what a number is at most.
+    pub fn is_open(&self, size: Size) -> bool {
+        matches!(size, Size::Computed(step) if self.open.contains_key(&step))
+    }
+
+    /// Whether there is one of which nobody knows before what it is at most.
+    pub(super) fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Whether a number is found, or computed of one that is.
     pub(super) fn is_found(&self, size: Size) -> bool {
         matches!(size, Size::Computed(step) if self.bounds.contains_key(&step))
     }
 
-    /// What a number is at most, as one that is known when the function begins.
+    /// What a number is at most, as one that is known when the function begins; one that is open stays what it is.
     pub fn most(&self, size: Size) -> Size {
-        self.bounds_of(size)[1]
+        match self.is_open(size) {
+            true => size,
+            false => self.bounds_of(size)[1],
+        }
     }
 
     fn bounds_of(&self, size: Size) -> [Size; 2] {
@@ -186,11 +211,44 @@ impl Sizes {
                     && (self.is_found(a) || self.is_found(b))
                     && !self.bounds.contains_key(&step)
                 {
-                    let bounds = self.bounds_of_binary(op, a, b);
+                    let bounds = match self.open_binary(op, a, b) {
+                        Open::Not => self.bounds_of_binary(op, a, b),
+                        Open::UpTo(most) => [Size::Known(0), most],
+                        Open::All { is_natural } => {
+                            self.open.insert(step, is_natural);
+                            [Size::Known(0), result]
+                        }
+                    };
                     self.bounds.insert(step, bounds);
                 }
                 result
             }
+        }
+    }
+
+    /// Whether `a op b` is open, of which one is found.
+    fn open_binary(&self, op: BinaryOp, a: Size, b: Size) -> Open {
+        let [of_a, of_b] = [a, b].map(|size| self.is_open(size));
+        if !of_a && !of_b {
+            return Open::Not;
+        }
+        let is_natural = [a, b].map(|size| match size {
+            Size::Known(value) => value >= 0,
+            Size::Computed(step) => match (self.open.get(&step), self.bounds.get(&step)) {
+                (Some(&is_natural), _) => is_natural,
+                (None, Some([least, _])) => matches!(least, Size::Known(0..)),
+                // An extent, of those that are not computed.
+                (None, None) => !matches!(self.steps[step], SizeStep::Binary { .. }),
+            },
+        });
+        let both = is_natural == [true; 2];
+        match (op, of_a, of_b) {
+            (BinaryOp::Min, true, false) if both => Open::UpTo(self.most(b)),
+            (BinaryOp::Min, false, true) if both => Open::UpTo(self.most(a)),
+            (BinaryOp::FloorMod, _, false) if both => Open::UpTo(self.most(b)),
+            (BinaryOp::Max, ..) => Open::All { is_natural: is_natural.contains(&true) },
+            (BinaryOp::Sub, ..) => Open::All { is_natural: false },
+            _ => Open::All { is_natural: both },
         }
     }
 
@@ -319,6 +377,18 @@ impl Sizes {
             symbols.insert(name, value);
         }
     }
+}
+
+/// Whether it is known before what a number is at most.
+enum Open {
+    /// It is.
+    Not,
+    /// It is not below 0, and at most this, although it is computed of one that is open.
+    UpTo(Size),
+    All {
+        /// Whether it is surely not below 0.
+        is_natural: bool,
+    },
 }
 
 /// The symbol and the factor of `factor*symbol`.

@@ -156,9 +156,27 @@ impl Planner<'_> {
         Ok(Value::Tensor(view))
     }
 
+    /// Memory of so many bytes: a part of the workspace, or what is taken here, where nobody knows before how many they are.
+    pub(super) fn storage(&mut self, bytes: Size, align: u64) -> Home {
+        let size = self.sizes.most(bytes);
+        match self.sizes.is_open(size) {
+            true => self.storage_to_take(size, align),
+            false => self.memory.storage(size, align),
+        }
+    }
+
+    /// Memory that is taken here.
+    pub(super) fn storage_to_take(&mut self, size: Size, align: u64) -> Home {
+        let home = self.memory.storage_to_take(size, align);
+        if let Home::Storage(storage) = home {
+            self.actions.push(PlannedAction::Take(storage));
+        }
+        home
+    }
+
     pub(super) fn fresh_tensor(&mut self, ty: Type) -> Step<usize> {
         let bytes = self.bytes(ty)?;
-        let home = self.memory.storage(self.sizes.most(bytes), 1);
+        let home = self.storage(bytes, 1);
         self.tensor(home, 0, ty)
     }
 

@@ -170,7 +170,8 @@ impl Loaded {
             Base::Input(number) => &self.inputs[number],
             Base::Output(number) => &self.outputs[number],
             Base::Constant(number) => &self.constants[number],
-            Base::Workspace => &self.workspace,
+            // A function that takes memory is none for a device.
+            Base::Workspace | Base::Taken(_) => &self.workspace,
         };
         // There is one stream, so nothing has to wait for what is done with the address.
         memory.device_ptr(&self.stream).0 + known(place.offset)

@@ -343,6 +343,7 @@ impl Job {
             }
         }
         lend(module.cx(), &mut code, &mut sizes, &lent);
+        code.note_what_takes();
         for (body, sizes) in code.bodies_mut().zip(sizes) {
             body.steps = sizes.into_steps();
         }
@@ -424,6 +425,8 @@ fn signature(entry: Entry, function: String, target: &Target) -> Signature {
             .collect(),
         inputs: entry.inputs,
         outputs: entry.outputs,
+        arena: entry.body.takes,
+        taken: entry.taken.iter().map(|it| it.output).collect(),
         found: entry.found.iter().map(|it| [it.output, it.axis]).collect(),
         in_place: entry.in_place,
         grows: entry.rooms.iter().map(|it| [it.input, it.output, it.axis]).collect(),

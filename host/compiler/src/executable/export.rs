@@ -134,6 +134,7 @@ impl Executable {
                 code: self.code.iter().map(|code| code.names[at].clone()).collect(),
                 interface: interface(signature)?,
                 workspace: signature.workspace_size,
+                takes: signature.arena,
             });
         }
         let mut owners: HashMap<String, &str> = HashMap::new();

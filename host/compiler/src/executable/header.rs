@@ -62,7 +62,11 @@ impl Header<'_> {
             };
             let in_place = in_place(signature);
             let run = RUN.replace("SIZE", size).replace("IN_PLACE", &in_place);
-            for part in [SIZES, workspace, &run] {
+            let run_in = match signature.arena {
+                true => RUN_IN.replace("TAKEN", &taken(signature)),
+                false => String::new(),
+            };
+            for part in [SIZES, workspace, &run, &run_in] {
                 let part = part.replace("PREFIX", &function.prefix);
                 text.push_str(&part.replace("INTERFACE", &function.interface));
             }
@@ -152,6 +156,16 @@ struct tenon_parallel {
   int (*parallel_for)(void *pool, tenon_task task, void *data, int64_t begin, int64_t end);
 };
 
+/* Memory for functions that take some while they run, since nobody knows before how much it is. take gives as many bytes on a
+   boundary of 64, or NULL: then the function ends with TENON_ERROR_LIMIT. give_back gets what take gave. Both are called on the
+   thread of the caller's. A function gives back all that it has taken, however it ends, but for outputs, which it leaves to the
+   caller if it ends well. */
+struct tenon_arena {
+  void *context;
+  void *(*take)(void *context, uint64_t bytes);
+  void (*give_back)(void *context, void *memory);
+};
+
 /* What a model returns: 0, or one of these, plus 256 times the number of the argument it is about:
    1 for the first input, and so on through the inputs and then the outputs. */
 enum {
@@ -178,6 +192,11 @@ struct tenon_function {
                        const struct tenon_parallel *parallel, const volatile uint8_t *cancelled);
 };
 
+/* A function that takes memory while it runs. */
+typedef int32_t (*tenon_run_in)(const DLTensor *inputs, DLTensor *outputs, void *workspace,
+                                const struct tenon_parallel *parallel, const volatile uint8_t *cancelled,
+                                const struct tenon_arena *arena);
+
 /* The code of a library for a processor. Whoever calls it knows that the machine can run it. */
 struct tenon_processor {
   const char *target; /* what it is for */
@@ -186,8 +205,8 @@ struct tenon_processor {
 
 /* What tenon_library_info() of every library points to. */
 struct tenon_library {
-  uint32_t version; /* 3, 4 of a library that not every processor runs, 5 of one with a file; `sizes` is there since version 2, `count` and
-                       `functions` since version 3 */
+  uint32_t version; /* 3, 4 of a library that not every processor runs, 5 of one with a file, 6 of one in which a function takes memory
+                       while it runs; `sizes` is there since version 2, `count` and `functions` since version 3 */
   uint32_t count; /* how many functions there are; 0 before version 3 */
   const char *info; /* functions with their inputs and outputs as JSON */
   /* the function that is meant where nobody names one; NULL in a library of several without a `main` */
@@ -206,6 +225,8 @@ struct tenon_library {
   uint64_t weights_bytes;
   int32_t (*set_weights)(const void *data, uint64_t bytes);
   const void *(*weights)(void);
+  /* Since version 6: each function with an arena, NULL for one that takes no memory; behind these the same for each processor. */
+  const tenon_run_in *run_in;
 };
 #endif
 ",
@@ -258,7 +279,8 @@ fn constants(text: &mut String, upper: &str, signature: &Signature) {
 const SIZES: &str = "
 /* How large what PREFIX_run needs is, for inputs of these shapes: the extents of all outputs, one after the other, are
    written to extents, and the bytes of the workspace to workspace; either may be NULL. The elements of the inputs are not
-   looked at. An extent that depends on elements is as large as it may be; PREFIX_run writes what it is to the output's shape. */
+   looked at. An extent that depends on elements is as large as it may be, or -1 where nobody knows; PREFIX_run writes what it is to
+   the output's shape. */
 int32_t PREFIX_sizes(const DLTensor *inputs, int64_t *extents, uint64_t *workspace);
 ";
 
@@ -293,10 +315,27 @@ int32_t PREFIX_run_until(const DLTensor *inputs, DLTensor *outputs, void *worksp
                          const struct tenon_parallel *parallel, const volatile uint8_t *cancelled);
 ";
 
+const RUN_IN: &str = "
+/* The same with an arena, from which it takes memory while it runs; without one, as PREFIX_run is, it is TENON_ERROR_LIMIT.
+   cancelled may be NULL.TAKEN */
+int32_t PREFIX_run_in(const DLTensor *inputs, DLTensor *outputs, void *workspace,
+                      const struct tenon_parallel *parallel, const volatile uint8_t *cancelled,
+                      const struct tenon_arena *arena);
+";
+
+/// What is said of outputs that are taken.
+fn taken(signature: &Signature) -> String {
+    let each = signature.taken.iter().map(|&output| {
+        let name = comment(&signature.outputs[output].name);
+        format!("\n   outputs[{output}], {name}, is taken from it: data, strides and shape are written, and give_back is the caller's.")
+    });
+    each.collect()
+}
+
 /// A function on plain arrays that brings its own workspace. Symbols come first among its parameters; where an input has
 /// an extent that is computed from symbols, or an output one that depends on elements, C has no such function.
 fn call(text: &mut String, prefix: &str, signature: &Signature) {
-    if !signature.found.is_empty() {
+    if !signature.found.is_empty() || signature.arena {
         return;
     }
     let mut taken = HashSet::from(KEYWORDS.map(str::to_owned));

@@ -1,10 +1,11 @@
-//! The memory that kernels are lent: as much, behind the tensors of the workspace, as the one that needs most.
+//! The memory that kernels are lent: as much, behind the tensors of the workspace, as the one that needs most. Where nobody knows
+//! before how much that is, the call takes it.
 
 use std::ops::Range;
 
 use crate::backend::Scratch;
 use crate::ir::{BinaryOp, Context, Cx, Symbol};
-use crate::plan::{Action, Bindings, Body, Callee, Circle, Code, Size, Sizes};
+use crate::plan::{Action, Bindings, Body, Callee, Circle, Code, Size, Sizes, Take};
 
 /// Boundaries that regions begin on.
 const ALIGN: u64 = 64;
@@ -28,8 +29,8 @@ pub(super) fn lend(cx: &Cx, code: &mut Code, sizes: &mut [Sizes], lent: &[Lent])
         let (behind, rest) = sizes.split_at_mut(number);
         let (body, sizes_of_it) = (&mut *bodies[number], &mut rest[0]);
         let own = circle_of(number);
-        let mut most = Size::Known(0);
-        for (callee, symbols) in calls_of(body) {
+        let (mut most, mut slots) = (Size::Known(0), body.slots);
+        for (callee, symbols, lent_here) in calls_of_mut(body) {
             let bytes = match callee {
                 Callee::Kernel(kernel) => scratch(cx, sizes_of_it, &lent[kernel], symbols),
                 Callee::Routine(routine) if own.is_some() && circle_of(routine) == own => continue,
@@ -39,8 +40,14 @@ pub(super) fn lend(cx: &Cx, code: &mut Code, sizes: &mut [Sizes], lent: &[Lent])
                     sizes_of_it.most(bytes)
                 }
             };
+            if sizes_of_it.is_open(bytes) {
+                *lent_here = Some(Take { slot: slots, bytes });
+                slots += 1;
+                continue;
+            }
             most = sizes_of_it.binary(BinaryOp::Max, most, bytes);
         }
+        body.slots = slots;
         body.scratch = body.workspace;
         body.workspace = sizes_of_it.binary(BinaryOp::Add, body.workspace, most);
         needed.push(body.workspace);
@@ -84,6 +91,15 @@ fn calls_of(body: &Body) -> impl Iterator<Item = (Callee, &[Size])> {
     body.actions.iter().filter_map(|action| match action {
         Action::Call(call) => Some((call.callee, &call.symbols[..])),
         Action::Loop(it) => Some((Callee::Routine(it.routine), &it.symbols[..])),
+        _ => None,
+    })
+}
+
+/// The same, with what each call takes for what it is lent.
+fn calls_of_mut(body: &mut Body) -> impl Iterator<Item = (Callee, &[Size], &mut Option<Take>)> {
+    body.actions.iter_mut().filter_map(|action| match action {
+        Action::Call(call) => Some((call.callee, &call.symbols[..], &mut call.lent)),
+        Action::Loop(it) => Some((Callee::Routine(it.routine), &it.symbols[..], &mut it.lent)),
         _ => None,
     })
 }

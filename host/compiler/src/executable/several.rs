@@ -199,6 +199,8 @@ fn merged(one: &Signature, other: &Signature) -> Result<Signature, &'static str>
         inputs,
         outputs,
         found,
+        arena,
+        taken,
         in_place,
         grows,
     } = other;
@@ -206,6 +208,8 @@ fn merged(one: &Signature, other: &Signature) -> Result<Signature, &'static str>
         && one.inputs == *inputs
         && one.outputs == *outputs
         && one.found == *found
+        && one.arena == *arena
+        && one.taken == *taken
         && one.ranges == *ranges;
     if !is_same {
         return Err("other inputs and outputs");

@@ -2,12 +2,13 @@
 //!
 //! Which of two sizes is the larger often cannot be told before they are numbers, so tensors get no offsets in one
 //! storage. A tensor takes a storage that is free again: one of just its size, else one that is surely as large, else one
-//! that it surely exceeds, which grows to its size. Only storages that were free last are looked at for the latter two, so
+//! that it surely exceeds, which grows to its size; not to one that is found behind where the storage is made. Only storages that were free last are looked at for the latter two, so
 //! that the work stays linear.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
+use tenon_plugin_api::ir::{DimView, Term, Terms};
 use tenon_plugin_api::prelude::*;
 
 /// Free storages that a tensor of another size looks at.
@@ -32,7 +33,11 @@ pub(super) struct Storages {
 }
 
 /// Shares storages among tensors, which are given in the order of their births.
-pub(super) fn share(cx: &PassContext, tensors: &[SymbolicTensor]) -> Storages {
+pub(super) fn share(
+    cx: &PassContext,
+    tensors: &[SymbolicTensor],
+    found: &HashSet<Symbol>,
+) -> Storages {
     let mut storages = Storages { of: Vec::with_capacity(tensors.len()), sizes: Vec::new() };
     let mut taken: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
     let mut free = Free::default();
@@ -43,7 +48,7 @@ pub(super) fn share(cx: &PassContext, tensors: &[SymbolicTensor]) -> Storages {
             taken.pop();
             free.add(storages.sizes[storage], storage);
         }
-        let storage = match free.take(cx, &mut storages.sizes, tensor.size) {
+        let storage = match free.take(cx, &mut storages.sizes, tensor.size, found) {
             Some(storage) => storage,
             None => {
                 storages.sizes.push(tensor.size);
@@ -73,7 +78,13 @@ impl Free {
     }
 
     /// A storage for `size` bytes, which may grow to have them.
-    fn take(&mut self, cx: &PassContext, sizes: &mut [Dim], size: Dim) -> Option<usize> {
+    fn take(
+        &mut self,
+        cx: &PassContext,
+        sizes: &mut [Dim],
+        size: Dim,
+        found: &HashSet<Symbol>,
+    ) -> Option<usize> {
         if let Some(time) = self.by_size.get_mut(&size).and_then(Vec::pop) {
             return self.all.remove(&time);
         }
@@ -81,10 +92,12 @@ impl Free {
             let bound = cx.terms().dim_lower_bound(cx.dim_sub(large, small));
             bound.is_some_and(|bound| bound >= 0)
         };
+        // Those that are found stand for nothing where an earlier storage is made.
+        let is_found = names_any(cx.terms(), size, found);
         let latest = || self.all.iter().rev().take(MOST_TRIED);
-        let found = latest()
-            .find(|&(_, &storage)| is_within(size, sizes[storage]))
-            .or_else(|| latest().find(|&(_, &storage)| is_within(sizes[storage], size)));
+        let found = latest().find(|&(_, &storage)| is_within(size, sizes[storage])).or_else(|| {
+            latest().find(|&(_, &storage)| !is_found && is_within(sizes[storage], size))
+        });
         let (&time, &storage) = found?;
         self.all.remove(&time);
         self.by_size.entry(sizes[storage]).or_default().retain(|&other| other != time);
@@ -93,4 +106,19 @@ impl Free {
         }
         Some(storage)
     }
+}
+
+/// Whether a dimension names one of these symbols.
+fn names_any(terms: Terms<'_>, dim: Dim, symbols: &HashSet<Symbol>) -> bool {
+    let (mut waiting, mut seen) = (vec![Term::from(dim)], HashSet::new());
+    while let Some(term) = waiting.pop() {
+        if symbols.is_empty() || !seen.insert(term) {
+            continue;
+        }
+        match terms.dim(Dim(term.0)) {
+            DimView::Symbol(name) if symbols.contains(&name) => return true,
+            _ => waiting.extend(terms.children(term)),
+        }
+    }
+    false
 }

@@ -9,7 +9,7 @@ use tenon_ir::Bytes;
 use tenon_runtime::{
     dlpack::{DataType, TensorBuffer},
     functions::Library,
-    model::{Functions, RawRunUntil, RawSizes, Run},
+    model::{Functions, RawRunIn, RawRunUntil, RawSizes, Run},
     profile::{MARK, mark},
     signature::LibraryInfo,
 };
@@ -59,13 +59,20 @@ pub fn load_library(
     }
     externals::define(&mut jit, externals)?;
     let mut functions = Vec::with_capacity(names.len());
-    for [run, sizes] in names {
-        // SAFETY: the type of the function that callers call; the address goes no further than the library, which
-        // keeps the JIT.
-        let until: RawRunUntil = unsafe { jit.function(run) }?;
+    for ([run, sizes], signature) in names.iter().zip(&info.functions) {
+        let run = if signature.arena {
+            // SAFETY: the type of the function that callers call where it takes memory; the address goes no further than the
+            // library, which keeps the JIT.
+            let run: RawRunIn = unsafe { jit.function(run) }?;
+            Run::In(run)
+        } else {
+            // SAFETY: as above, where it takes none.
+            let run: RawRunUntil = unsafe { jit.function(run) }?;
+            Run::Until(run)
+        };
         // SAFETY: as above, of the function that tells sizes.
         let sizes: RawSizes = unsafe { jit.function(sizes) }?;
-        functions.push(Functions { run: Run::Until(until), sizes: Some(sizes) });
+        functions.push(Functions { run, sizes: Some(sizes) });
     }
     // SAFETY: the code was generated for these signatures, and the library keeps the JIT.
     Ok(unsafe { Library::new(info, functions, std::sync::Arc::new(jit)) })

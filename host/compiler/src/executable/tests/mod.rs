@@ -1,5 +1,6 @@
 //! Modules as text, compiled, and run against the reference evaluator.
 
+mod arena;
 mod calls;
 mod cancel;
 mod choices;

@@ -93,8 +93,9 @@ pub(super) static OPERATORS: &[RuntimeOp] = &[
                 attr(
                     "most",
                     AttrKind::Type,
-                    AttrDefault::Required,
-                    "a shape that says what each element is at most; none is below 0",
+                    AttrDefault::Absent,
+                    "a shape that says what each element is at most; none is below 0. Where it is not said, memory for what \
+                     comes of it is taken when it is known",
                 ),
             ],
             effect: OpEffect::Any,
@@ -380,7 +381,8 @@ fn is_of_rows(host: &Cx, all: Type, row: Type) -> bool {
     }
 }
 
-/// `bind_dims(%count) { ty = shape[k], most = shape[n] }`: from here on `k` is what the tensor holds.
+/// `bind_dims(%count) { ty = shape[k], most = shape[n] }`: from here on `k` is what the tensor holds. What it is at most need not
+/// be said.
 fn bind_dims(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
     let terms = cx.terms();
     let shape = |key| -> Result<_, OpError> {
@@ -390,15 +392,18 @@ fn bind_dims(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
             _ => cx.bad_attr(key, terms.type_text(ty), "it is a shape of known rank"),
         }
     };
-    let ((ty, dims), (most, limits)) = (shape("ty")?, shape("most")?);
+    let (ty, dims) = shape("ty")?;
     let is_symbol = |&dim: &Dim| matches!(terms.dim(dim), DimView::Symbol(_));
     let is_repeated = |at: usize| dims[..at].contains(&dims[at]);
     if !dims.iter().all(is_symbol) || (0..dims.len()).any(is_repeated) {
         return cx.bad_attr("ty", terms.type_text(ty), "its extents are different symbols");
     }
-    if limits.len() != dims.len() {
-        let expected = format!("it has {} extents", dims.len());
-        return cx.bad_attr("most", terms.type_text(most), expected);
+    if cx.attrs.given().get("most").is_some() {
+        let (most, limits) = shape("most")?;
+        if limits.len() != dims.len() {
+            let expected = format!("it has {} extents", dims.len());
+            return cx.bad_attr("most", terms.type_text(most), expected);
+        }
     }
     let counted = cx.static_tensor_type(DType::I64, &[dims.len() as i64]);
     match cx.arg(0)? == counted {

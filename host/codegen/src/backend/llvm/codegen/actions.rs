@@ -13,7 +13,9 @@ use super::{
     frame::Frame,
     value::{Class, Value},
 };
-use crate::plan::{Action, Base, Call, Callee, Circle, Copy, EntryArgument, Find, Place, Size};
+use crate::plan::{
+    Action, Base, Call, Callee, Circle, Copy, EntryArgument, Find, Place, Size, Take,
+};
 use tenon_ir::DType;
 use tenon_runtime::status::Failure;
 
@@ -84,6 +86,8 @@ impl<'cx, 'a> Actions<'cx, 'a> {
             Action::Copy(copy) => self.copy(copy),
             &Action::Agree(agreement) => self.frame.agree(agreement),
             Action::Find(find) => self.find(find),
+            &Action::Take(take) => self.frame.take(take).map(drop),
+            &Action::GiveBack(slot) => self.frame.give_back(slot),
             &Action::Expect(truth) => self.expect(truth),
             &Action::Choose(condition) => self.choose(condition),
             Action::Otherwise => self.otherwise(),
@@ -180,8 +184,19 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         Ok(())
     }
 
+    /// Takes what a call is lent.
+    pub(super) fn take_lent(&self, lent: Option<Take>) -> Result<()> {
+        lent.map_or(Ok(()), |take| self.frame.take(take).map(drop))
+    }
+
+    /// Gives it back.
+    pub(super) fn give_back_lent(&self, lent: Option<Take>) -> Result<()> {
+        lent.map_or(Ok(()), |take| self.frame.give_back(take.slot))
+    }
+
     fn call(&mut self, call: &Call) -> Result<()> {
         let (frame, asm) = (self.frame, self.frame.asm);
+        self.take_lent(call.lent)?;
         let count = call.args.len() + call.symbols.len() + 2;
         let mut args: Vec<BasicMetadataValueEnum<'cx>> = Vec::with_capacity(count);
         for &arg in &call.args {
@@ -193,12 +208,12 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         for &symbol in &call.symbols {
             args.push(frame.size(symbol)?.into());
         }
-        self.call_with(call.callee, args)?;
+        self.call_with(call.callee, args, call.lent)?;
         if let Callee::Kernel(_) = call.callee {
             self.calls += 1;
             self.callees.mark(asm, self.calls)?;
         }
-        Ok(())
+        self.give_back_lent(call.lent)
     }
 
     /// Ends the call with an error where it is cancelled.
@@ -222,20 +237,28 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         &self,
         callee: Callee,
         mut args: Vec<BasicMetadataValueEnum<'cx>>,
+        lent: Option<Take>,
     ) -> Result<()> {
         self.heed()?;
         let (frame, asm) = (self.frame, self.frame.asm);
         let func = self.callees.get(callee)?;
-        let scratch = Place { base: Base::Workspace, offset: frame.body.scratch };
+        let scratch = match lent {
+            None => self.address(Place { base: Base::Workspace, offset: frame.body.scratch })?,
+            Some(Take { slot, .. }) => self.address(taken(slot))?,
+        };
         let parallel = BasicMetadataValueEnum::from(self.lent.parallel);
-        args.extend([self.address(scratch)?.into(), parallel]);
+        args.extend([scratch.into(), parallel]);
         if let Callee::Routine(_) = callee {
             args.push(self.lent.cancelled.into());
         }
         if let Some(circle) = self.callees.circle(callee) {
-            let (left, end) = self.depth_of(circle)?;
+            let (left, end) = self.depth_of(circle, lent)?;
             args.push(left.into());
             args.push(end.into());
+        }
+        if self.callees.takes(callee) {
+            let Some(arena) = &frame.arena else { return Problem::malformed("there is no arena") };
+            args.push(arena.table.into());
         }
         let result = asm.builder.build_call(func, &args, "")?.try_as_basic_value().basic();
         let Some(BasicValueEnum::IntValue(status)) = result else {
@@ -252,13 +275,20 @@ impl<'cx, 'a> Actions<'cx, 'a> {
     }
 
     /// How many calls of a circle may be in work behind here, and where their memory ends.
-    fn depth_of(&self, circle: Circle) -> Result<(IntValue<'cx>, PointerValue<'cx>)> {
+    fn depth_of(
+        &self,
+        circle: Circle,
+        lent: Option<Take>,
+    ) -> Result<(IntValue<'cx>, PointerValue<'cx>)> {
         let asm = self.frame.asm;
         match self.lent.depth.filter(|own| own.circle == circle) {
             Some(own) => Ok((asm.builder.build_int_sub(own.left, asm.index(1), "")?, own.end)),
             None => {
-                let offset = self.frame.body.workspace;
-                let end = self.address(Place { base: Base::Workspace, offset })?;
+                let end = match lent {
+                    None => Place { base: Base::Workspace, offset: self.frame.body.workspace },
+                    Some(Take { slot, bytes }) => Place { base: Base::Taken(slot), offset: bytes },
+                };
+                let end = self.address(end)?;
                 Ok((asm.index(circle.depth), end))
             }
         }
@@ -281,9 +311,18 @@ impl<'cx, 'a> Actions<'cx, 'a> {
             Base::Output(index) => self.outputs.get(index).copied(),
             Base::Constant(index) => Some(self.callees.constant(self.frame.asm, index)?),
             Base::Workspace => Some(self.lent.workspace),
+            Base::Taken(slot) => match &self.frame.arena {
+                Some(arena) => Some(arena.taken(self.frame.asm, slot)?),
+                None => None,
+            },
         };
         let Some(base) = base else { return Problem::malformed("an address of nothing") };
         let (asm, offset) = (self.frame.asm, self.frame.size(place.offset)?);
         asm.element(base, asm.cx.i8_type().into(), offset)
     }
+}
+
+/// The beginning of what was taken.
+fn taken(slot: usize) -> Place {
+    Place { base: Base::Taken(slot), offset: Size::Known(0) }
 }

@@ -29,6 +29,8 @@ pub(super) struct Callees<'cx> {
     /// The circle that each routine is of.
     circles: Vec<Option<Circle>>,
     constants: Option<Constants<'cx>>,
+    /// Whether each routine takes memory.
+    takes: Vec<bool>,
     /// What takes note of the time, where it is wanted.
     mark: Option<FunctionValue<'cx>>,
 }
@@ -46,6 +48,7 @@ impl<'cx> Callees<'cx> {
             routines: routines(asm, &code.routines),
             circles: code.routines.iter().map(|routine| routine.circle).collect(),
             constants: Constants::declare(asm, code.constants.len()),
+            takes: code.routines.iter().map(|routine| routine.body.takes).collect(),
             mark,
         })
     }
@@ -80,6 +83,14 @@ impl<'cx> Callees<'cx> {
         match callee {
             Callee::Kernel(_) => None,
             Callee::Routine(number) => self.circles.get(number).copied().flatten(),
+        }
+    }
+
+    /// Whether what is called takes memory.
+    pub(super) fn takes(&self, callee: Callee) -> bool {
+        match callee {
+            Callee::Kernel(_) => false,
+            Callee::Routine(number) => self.takes.get(number).copied().unwrap_or(false),
         }
     }
 
@@ -151,7 +162,7 @@ fn type_of<'cx>(asm: &Assembler<'cx, '_>, call: &Call) -> Result<FunctionType<'c
 }
 
 /// The functions that are called: addresses, numbers, the workspace, the threads, whether the call is cancelled; of a circle how many
-/// calls may be in work, and where the memory for all of them ends.
+/// calls may be in work, and where the memory for all of them ends; and what memory is taken from, where it takes any.
 fn routines<'cx>(asm: &Assembler<'cx, '_>, routines: &[Routine]) -> Vec<FunctionValue<'cx>> {
     let pointer = BasicMetadataTypeEnum::from(asm.cx.ptr_type(AddressSpace::default()));
     let int = BasicMetadataTypeEnum::from(asm.cx.i64_type());
@@ -161,6 +172,9 @@ fn routines<'cx>(asm: &Assembler<'cx, '_>, routines: &[Routine]) -> Vec<Function
         params.extend([pointer; 3]);
         if routine.circle.is_some() {
             params.extend([int, pointer]);
+        }
+        if routine.body.takes {
+            params.push(pointer);
         }
         let ty = asm.cx.i32_type().fn_type(&params, false);
         let name = format!("routine{number}.{}", routine.name);

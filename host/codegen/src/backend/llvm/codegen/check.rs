@@ -72,7 +72,8 @@ impl TensorLayout {
 ///
 /// A spec is the number of dimensions and the dtype in 32 bits each, the bytes of an element and
 /// the extents in 64 bits each; -1 for one that may be anything up to the largest. Strides may be null, and those of extents
-/// of 1 say nothing. Along the axis `roomy` there is room for as much as `room` says; -1 is none.
+/// of 1 say nothing. Along the axis `roomy` there is room for as much as `room` says; -1 is none, and -2 of a tensor that
+/// has no memory yet, whose extents say nothing.
 ///
 /// `i64 tenon.room(const DLTensor *, i32 rank, i64 axis)`: how much room there is along an axis of a tensor that nobody has checked,
 /// by the stride of what is before it.
@@ -97,7 +98,11 @@ dtype:
   %dtype.spec.at = getelementptr inbounds i8, ptr %spec, i64 4
   %dtype.wanted = load i32, ptr %dtype.spec.at
   %is.dtype = icmp eq i32 %dtype.given, %dtype.wanted
-  br i1 %is.dtype, label %axes, label %exit
+  br i1 %is.dtype, label %taken, label %exit
+
+taken:
+  %is.taken = icmp eq i64 %roomy, -2
+  br i1 %is.taken, label %exit, label %axes
 
 axes:
   %shape.at = getelementptr inbounds i8, ptr %tensor, i64 {shape}
@@ -181,7 +186,7 @@ aligned:
 
 exit:
   %code = phi i32 [ 2, %entry ], [ 3, %rank ], [ 4, %dtype ], [ 5, %axis ], [ 6, %stride ], [ 6, %compact ],
-                  [ 0, %data ], [ 1, %present ], [ %alignment, %aligned ]
+                  [ 0, %taken ], [ 0, %data ], [ 1, %present ], [ %alignment, %aligned ]
   ret i32 %code
 }
 

@@ -6,12 +6,13 @@
 //! int32_t tenon_sizes(const DLTensor *inputs, int64_t *extents, uint64_t *workspace);
 //! ```
 //!
-//! `tenon_main` checks its arguments (`interface`) and does what the plan says (`actions`). It allocates nothing and may run
-//! on several threads at once. Between programs it looks whether it is cancelled.
+//! `tenon_main` checks its arguments (`interface`) and does what the plan says (`actions`). It may run on several threads at
+//! once. Between programs it looks whether it is cancelled. Where it takes memory it has one more parameter, from which
+//! (`arena`); else it allocates nothing.
 //!
 //! `tenon_sizes` checks the inputs alone. It writes the extents of all outputs, one after the other, and the bytes of the
-//! workspace; either place may be null. An extent that is found by `tenon_main` is the largest that it may be, and `tenon_main`
-//! writes what it is into the shape of the output.
+//! workspace; either place may be null. An extent that is found by `tenon_main` is the largest that it may be, or -1 where nobody
+//! knows; `tenon_main` writes what it is into the shape of the output.
 //!
 //! Each function that callers call is such a pair, of names of its own. What they call is there once for all.
 
@@ -70,7 +71,9 @@ pub fn build_code<'cx>(
 }
 
 fn build_sizes<'cx>(asm: &Assembler<'cx, '_>, entry: &Entry) -> Result<()> {
-    let mut interface = Interface::new(asm, entry, &entry.sizes_symbol, 3)?;
+    // It takes no memory.
+    let body = Body { takes: false, ..entry.body.clone() };
+    let mut interface = Interface::new(asm, entry, &body, &entry.sizes_symbol, 3)?;
     let [inputs, extents, workspace] = [0, 1, 2].map(|index| interface.param(index));
     interface.inputs(inputs?)?;
     interface.check_memory(entry.body.workspace)?;
@@ -179,11 +182,13 @@ fn build_main<'cx>(
     entry: &Entry,
     calls: usize,
 ) -> Result<()> {
-    let mut interface = Interface::new(asm, entry, &entry.symbol, 5)?;
+    let params = if entry.body.takes { 6 } else { 5 };
+    let mut interface = Interface::new(asm, entry, &entry.body, &entry.symbol, params)?;
     let workspace = interface.param(2)?;
     let [parallel, cancelled] = [interface.param(3)?, interface.param(4)?];
     let inputs = interface.inputs(interface.param(0)?)?;
     let outputs = interface.outputs(interface.param(1)?)?;
+    interface.check_arena()?;
     if !entry.in_place.is_empty() {
         interface.check_apart(&inputs, &outputs)?;
         interface.check_rooms(&inputs, &outputs)?;
@@ -199,6 +204,7 @@ fn build_main<'cx>(
     let actions = Actions::new(&interface.frame, callees, data(&inputs), data(&outputs), lent);
     actions.emit(calls)?;
     interface.tell(&outputs)?;
+    interface.give_taken(interface.param(1)?, &outputs)?;
     interface.succeed()
 }
 

@@ -14,6 +14,7 @@ use inkwell::{
 };
 
 use super::{
+    arena::Arena,
     assembler::Assembler,
     error::{Problem, Result},
     statement::scalar,
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::{
     backend::llvm::attributes::decorate,
-    plan::{Agreement, Body, LARGEST_EXTENT, Size, SizeStep},
+    plan::{Agreement, Body, LARGEST_EXTENT, Size, SizeStep, Take},
 };
 use tenon_ir::{BinaryOp, DType};
 use tenon_runtime::status::Failure;
@@ -31,6 +32,8 @@ pub(super) struct Frame<'cx, 'a> {
     pub(super) asm: &'a Assembler<'cx, 'a>,
     pub(super) body: &'a Body,
     pub(super) func: FunctionValue<'cx>,
+    /// What memory is taken from, where it takes any.
+    pub(super) arena: Option<Arena<'cx>>,
     /// Where failures end, and their statuses.
     failed: BasicBlock<'cx>,
     status: PhiValue<'cx>,
@@ -50,12 +53,19 @@ impl<'cx, 'a> Frame<'cx, 'a> {
         decorate(func, asm.target);
         let begin = asm.cx.append_basic_block(func, "entry");
         let failed = asm.cx.append_basic_block(func, "failed");
+        asm.builder.position_at_end(begin);
+        let arena = Arena::of(asm, body, func)?;
+        let after = asm.builder.get_insert_block().unwrap_or(begin);
         asm.builder.position_at_end(failed);
         let status = asm.builder.build_phi(asm.cx.i32_type(), "status")?;
+        if let Some(arena) = &arena {
+            arena.give_back_all(asm, func)?;
+        }
         asm.builder.build_return(Some(&status.as_basic_value()))?;
-        asm.builder.position_at_end(begin);
+        asm.builder.position_at_end(after);
         let numbers = RefCell::new(vec![None; body.steps.len()]);
-        Ok(Frame { asm, body, func, failed, status, numbers, behind: behind_found(body) })
+        let behind = behind_found(body);
+        Ok(Frame { asm, body, func, arena, failed, status, numbers, behind })
     }
 
     pub(super) fn param(&self, index: u32) -> Result<PointerValue<'cx>> {
@@ -190,6 +200,24 @@ impl<'cx, 'a> Frame<'cx, 'a> {
             self.fail_if(is_bad, self.code(Failure::Size as i32))?;
         }
         Ok(())
+    }
+
+    /// Takes memory, or fails.
+    pub(super) fn take(&self, take: Take) -> Result<PointerValue<'cx>> {
+        let Some(arena) = &self.arena else { return Problem::malformed("there is no arena") };
+        self.check_memory(take.bytes)?;
+        let memory = arena.take(self.asm, take.slot, self.size(take.bytes)?)?;
+        let is_none = self.asm.builder.build_is_null(memory, "")?;
+        self.fail_if(is_none, self.code(Failure::Limit as i32))?;
+        Ok(memory)
+    }
+
+    /// Gives back what was taken.
+    pub(super) fn give_back(&self, slot: usize) -> Result<()> {
+        match &self.arena {
+            Some(arena) => arena.give_back(self.asm, slot),
+            None => Problem::malformed("there is no arena"),
+        }
     }
 
     pub(super) fn code(&self, status: i32) -> IntValue<'cx> {

@@ -4,6 +4,7 @@
 //! int32_t     <function>_run(const DLTensor *, DLTensor *, void *, const struct tenon_parallel *);
 //! int32_t     <function>_run_<interface>(…);             the same for who knows inputs and outputs
 //! int32_t     <function>_run_until(…, const volatile uint8_t *);  the same, until a byte is not 0
+//! int32_t     <function>_run_in(…, const struct tenon_arena *);   the same, where it takes memory while it runs
 //! int32_t     <function>_sizes(const DLTensor *, int64_t *, uint64_t *);
 //! uint64_t    <function>_workspace_size(void);           where it is the same for all inputs
 //! const char *<prefix>_info(void);                       what it says of itself, as JSON
@@ -34,7 +35,7 @@ use crate::{
 };
 use tenon_runtime::describe::INFO_SECTION;
 use tenon_runtime::functions::{
-    LIBRARY_INFO, LIBRARY_VERSION, PROCESSORS_VERSION, WEIGHTS_VERSION,
+    ARENA_VERSION, LIBRARY_INFO, LIBRARY_VERSION, PROCESSORS_VERSION, WEIGHTS_VERSION,
 };
 use tenon_runtime::status::Failure;
 
@@ -60,9 +61,10 @@ struct Building<'cx, 'a> {
     b: Builder<'cx>,
     target: &'a Target,
     front: &'a Front<'a>,
-    /// The types of what runs, of the same with a byte more, and of what says sizes.
+    /// The types of what runs, of the same with a byte more, and with an arena behind that, and of what says sizes.
     run_type: FunctionType<'cx>,
     until_type: FunctionType<'cx>,
+    in_type: FunctionType<'cx>,
     sizes_type: FunctionType<'cx>,
     pointer: PointerType<'cx>,
     /// The byte that nobody sets, for those who do not cancel.
@@ -96,6 +98,7 @@ impl<'cx, 'a> Building<'cx, 'a> {
             front,
             run_type: status(4),
             until_type: status(5),
+            in_type: status(6),
             sizes_type: status(3),
             pointer,
             never: constant(module, &cx.i8_type().const_zero()).as_pointer_value(),
@@ -114,14 +117,16 @@ impl<'cx, 'a> Building<'cx, 'a> {
         self.constants()?;
         let choose = chooser.as_ref().map(|it| it.choose);
         let mut rows: Vec<Row<'cx>> = Vec::with_capacity(front.functions.len());
+        let mut taking: Vec<PointerValue<'cx>> = Vec::with_capacity(front.functions.len());
         for (at, function) in front.functions.iter().enumerate() {
             let prefix = &function.prefix;
             let [run_to, sizes_to] = match choose {
                 Some(_) => [0, 1].map(|part| To::Chosen(2 * at as u64 + part)),
                 None => self.code(function, 0)?.map(To::Code),
             };
-            let forward =
-                |name, ty, to: &To<'cx>| self.forward(format!("{prefix}_{name}"), ty, to, choose);
+            let forward = |name, ty, to: &To<'cx>| {
+                self.forward(format!("{prefix}_{name}"), ty, to, choose, function.takes)
+            };
             forward("run", self.run_type, &run_to)?;
             let exact = format!("run_{}", function.interface);
             let run = forward(&exact, self.run_type, &run_to)?;
@@ -133,6 +138,18 @@ impl<'cx, 'a> Building<'cx, 'a> {
                 self.b.build_return(Some(&long.const_int(workspace, false)))?;
             }
             rows.push(self.row(function, [run, sizes, until]));
+            taking.push(match function.takes {
+                true => address(forward("run_in", self.in_type, &run_to)?),
+                false => self.pointer.const_null(),
+            });
+        }
+        for processor in 0..front.processors.len() {
+            for function in front.functions {
+                taking.push(match function.takes {
+                    true => address(self.code(function, processor)?[0]),
+                    false => self.pointer.const_null(),
+                });
+            }
         }
         let text = constant(self.module, &self.cx.const_string(front.info.as_bytes(), true));
         if self.target.architecture().has_elf() {
@@ -140,7 +157,7 @@ impl<'cx, 'a> Building<'cx, 'a> {
         }
         self.gives(&format!("{}_info", front.prefix), text)?;
         if front.is_library {
-            self.library(text, &rows, chooser.as_ref())?;
+            self.library(text, &rows, &taking, chooser.as_ref())?;
         }
         Ok(())
     }
@@ -168,7 +185,8 @@ impl<'cx, 'a> Building<'cx, 'a> {
             let known = self.module.get_function(name);
             known.unwrap_or_else(|| self.module.add_function(name, ty, None))
         };
-        Ok([declared(&code.run, self.until_type), declared(&code.sizes, self.sizes_type)])
+        let run_type = if function.takes { self.in_type } else { self.until_type };
+        Ok([declared(&code.run, run_type), declared(&code.sizes, self.sizes_type)])
     }
 
     /// For each processor the table of what runs each function and says its sizes.
@@ -184,15 +202,18 @@ impl<'cx, 'a> Building<'cx, 'a> {
         (0..self.front.processors.len()).map(table).collect()
     }
 
-    /// A function that calls another with its own arguments, or one of what is chosen.
+    /// A function that calls another with its own arguments, or one of what is chosen. Where that `takes` memory and it is given
+    /// nothing to take it from, it is told so.
     fn forward(
         &self,
         name: String,
         ty: FunctionType<'cx>,
         to: &To<'cx>,
         choose: Option<FunctionValue<'cx>>,
+        takes: bool,
     ) -> Result<FunctionValue<'cx>> {
         let (b, func) = (&self.b, self.begin(&name, ty));
+        let run_type = if takes { self.in_type } else { self.until_type };
         let mut args: Vec<BasicMetadataValueEnum<'cx>> =
             func.get_param_iter().map(BasicMetadataValueEnum::from).collect();
         if args.len() == self.run_type.count_param_types() as usize {
@@ -201,9 +222,18 @@ impl<'cx, 'a> Building<'cx, 'a> {
         if self.front.weights.is_some() && ty != self.sizes_type {
             self.check_weights(func)?;
         }
+        if takes && ty == self.in_type {
+            // What is given for the byte may be nothing.
+            if let Some(given) = func.get_nth_param(4).map(BasicValueEnum::into_pointer_value) {
+                let is_null = b.build_is_null(given, "")?;
+                args[4] = b.build_select(is_null, self.never, given, "")?.into();
+            }
+        } else if takes && ty != self.sizes_type {
+            args.push(self.pointer.const_null().into());
+        }
         let call = match (to, choose) {
             (To::Chosen(at), Some(choose)) => {
-                let ty = if ty == self.sizes_type { ty } else { self.until_type };
+                let ty = if ty == self.sizes_type { ty } else { run_type };
                 b.build_indirect_call(ty, self.chosen(func, *at, choose)?, &args, "")?
             }
             (To::Code(to), _) => b.build_call(*to, &args, "")?,
@@ -315,13 +345,16 @@ impl<'cx, 'a> Building<'cx, 'a> {
         &self,
         text: GlobalValue<'cx>,
         rows: &[Row<'cx>],
+        taking: &[PointerValue<'cx>],
         chooser: Option<&Chooser<'cx>>,
     ) -> Result<()> {
         let [_, run, sizes, _] = match rows.first() {
             Some(&first) if self.front.has_default => first,
             _ => [self.pointer.const_null(); 4],
         };
+        let takes = self.front.functions.iter().any(|function| function.takes);
         let version = match (self.front.weights, chooser) {
+            _ if takes => ARENA_VERSION,
             (Some(_), _) => WEIGHTS_VERSION,
             (None, Some(_)) => PROCESSORS_VERSION,
             (None, None) => LIBRARY_VERSION,
@@ -341,7 +374,7 @@ impl<'cx, 'a> Building<'cx, 'a> {
             fields.push(self.processors()?.into());
             fields.push(address(chooser.runnable).into());
             fields.push(long.const_int(count, false).into());
-        } else if self.front.weights.is_some() {
+        } else if takes || self.front.weights.is_some() {
             let none: [BasicValueEnum<'cx>; 3] =
                 [null.into(), null.into(), long.const_zero().into()];
             fields.extend(none);
@@ -356,6 +389,14 @@ impl<'cx, 'a> Building<'cx, 'a> {
             fields.push(file.as_pointer_value().into());
             fields.push(long.const_int(weights.bytes, false).into());
             fields.extend([set, get].map(|it| BasicValueEnum::from(address(it))));
+        } else if takes {
+            let none: [BasicValueEnum<'cx>; 4] =
+                [null.into(), long.const_zero().into(), null.into(), null.into()];
+            fields.extend(none);
+        }
+        if takes {
+            let table = constant(self.module, &self.pointer.const_array(taking));
+            fields.push(table.as_pointer_value().into());
         }
         let library = constant(self.module, &self.cx.const_struct(&fields, false));
         self.gives(LIBRARY_INFO, library)
@@ -369,14 +410,15 @@ impl<'cx, 'a> Building<'cx, 'a> {
             for function in self.front.functions {
                 let [until, sizes] = self.code(function, at)?;
                 let name = format!("tenon_run{at}.{}", function.prefix);
-                let run = self.forward(name, self.run_type, &To::Code(until), None)?;
+                let takes = function.takes;
+                let run = self.forward(name, self.run_type, &To::Code(until), None, takes)?;
                 run.set_linkage(Linkage::Internal);
-                let until = match self.front.weights {
-                    None => until,
-                    Some(_) => {
+                let until = match takes || self.front.weights.is_some() {
+                    false => until,
+                    true => {
                         let name = format!("tenon_until{at}.{}", function.prefix);
-                        let checked =
-                            self.forward(name, self.until_type, &To::Code(until), None)?;
+                        let code = &To::Code(until);
+                        let checked = self.forward(name, self.until_type, code, None, takes)?;
                         checked.set_linkage(Linkage::Internal);
                         checked
                     }

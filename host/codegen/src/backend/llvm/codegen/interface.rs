@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     backend::llvm::attributes::decorate,
-    plan::{Entry, LARGEST_EXTENT, RangedSize, Size, SizeStep},
+    plan::{Body, Entry, LARGEST_EXTENT, RangedSize, Size, SizeStep},
     target::Target,
 };
 use tenon_runtime::{
@@ -42,6 +42,9 @@ impl<'cx, 'a> Deref for Interface<'cx, 'a> {
     }
 }
 
+/// The axis of room of a tensor that has no memory yet.
+const TAKEN: i64 = -2;
+
 /// A tensor that was checked.
 pub(super) struct Given<'cx> {
     /// Its first element.
@@ -62,6 +65,7 @@ impl<'cx, 'a> Interface<'cx, 'a> {
     pub(super) fn new(
         asm: &'a Assembler<'cx, 'a>,
         entry: &'a Entry,
+        body: &'a Body,
         symbol: &str,
         params: usize,
     ) -> Result<Self> {
@@ -72,13 +76,13 @@ impl<'cx, 'a> Interface<'cx, 'a> {
             return Problem::malformed("the check of arguments is missing");
         };
         decorate(check, asm.target);
-        Ok(Interface { frame: Frame::new(asm, &entry.body, func)?, entry, check })
+        Ok(Interface { frame: Frame::new(asm, body, func)?, entry, check })
     }
 
     /// Checks the inputs, and computes all numbers.
     pub(super) fn inputs(&mut self, array: PointerValue<'cx>) -> Result<Vec<Given<'cx>>> {
         let rooms = self.entry.rooms.iter().map(|it| (it.input, (it.axis, None))).collect();
-        let inputs = self.tensors(array, &self.entry.inputs, 0, &rooms)?;
+        let inputs = self.tensors(array, &self.entry.inputs, 0, &rooms, &[])?;
         self.frame.compute(&|frame, step| match *step {
             SizeStep::Extent { input, axis } => inputs[input].extent(frame.asm, axis),
             SizeStep::Room { input, .. } => match inputs[input].room {
@@ -118,9 +122,13 @@ impl<'cx, 'a> Interface<'cx, 'a> {
         let first = self.entry.inputs.len();
         let rooms =
             self.entry.rooms.iter().map(|it| (it.output, (it.axis, Some(it.room)))).collect();
-        let outputs = self.tensors(array, &self.entry.outputs, first, &rooms)?;
+        let taken: Vec<usize> = self.entry.taken.iter().map(|it| it.output).collect();
+        let outputs = self.tensors(array, &self.entry.outputs, first, &rooms, &taken)?;
         let shapes = outputs.iter().zip(&self.entry.output_shapes);
         for (index, (output, shape)) in shapes.enumerate() {
+            if taken.contains(&index) {
+                continue;
+            }
             let told = &self.entry.outputs[index].shape;
             for (axis, &expected) in shape.iter().enumerate() {
                 if told[axis].known().is_none() {
@@ -131,6 +139,37 @@ impl<'cx, 'a> Interface<'cx, 'a> {
             }
         }
         Ok(outputs)
+    }
+
+    /// Checks that there is something to take memory from.
+    pub(super) fn check_arena(&self) -> Result<()> {
+        let Some(arena) = &self.frame.arena else { return Ok(()) };
+        let is_null = self.asm.builder.build_is_null(arena.table, "")?;
+        self.fail_if(is_null, self.code(Failure::Limit as i32))
+    }
+
+    /// Leaves outputs that were taken to the caller: their addresses and shapes, dense.
+    pub(super) fn give_taken(
+        &self,
+        array: PointerValue<'cx>,
+        outputs: &[Given<'cx>],
+    ) -> Result<()> {
+        let Some(arena) = &self.frame.arena else { return Ok(()) };
+        let (asm, b) = (self.asm, &self.asm.builder);
+        let layout = layout(asm.target);
+        let pointer = asm.cx.ptr_type(AddressSpace::default());
+        for it in &self.entry.taken {
+            let memory = arena.taken(asm, it.slot)?;
+            let at = |field: u32| {
+                let offset = it.output as i64 * i64::from(layout.size()) + i64::from(field);
+                asm.element(array, asm.cx.i8_type().into(), asm.index(offset))
+            };
+            self.write(outputs[it.output].shape, &it.shape)?;
+            b.build_store(at(0)?, memory)?;
+            b.build_store(at(layout.strides())?, pointer.const_null())?;
+            asm.store(at(layout.offset())?, asm.index(0).into(), 8)?;
+        }
+        Ok(())
     }
 
     /// Checks that what becomes longer where it is has the same room before and after: else rows would not be where they are.
@@ -207,13 +246,14 @@ impl<'cx, 'a> Interface<'cx, 'a> {
     }
 
     /// Checks an array of `DLTensor`, but for extents that are not known. `rooms` are those that have room along an axis: as much as
-    /// is said, or as their own strides say.
+    /// is said, or as their own strides say. Of those that are `taken` nothing but rank and element type says anything yet.
     fn tensors(
         &self,
         array: PointerValue<'cx>,
         specs: &[TensorSpec],
         first: usize,
         rooms: &HashMap<usize, (usize, Option<Size>)>,
+        taken: &[usize],
     ) -> Result<Vec<Given<'cx>>> {
         if specs.is_empty() {
             return Ok(Vec::new());
@@ -237,6 +277,7 @@ impl<'cx, 'a> Interface<'cx, 'a> {
                     let rank = specs[index].shape.len();
                     (axis as i64, Some(self.room_of(tensor, rank, axis)?))
                 }
+                None if taken.contains(&index) => (TAKEN, None),
                 None => (-1, None),
             };
             let (axis, length) = (self.asm.index(axis), room.unwrap_or(self.asm.index(0)));

@@ -15,6 +15,7 @@
 
 mod access;
 mod actions;
+mod arena;
 mod arithmetic;
 mod assembler;
 mod callees;

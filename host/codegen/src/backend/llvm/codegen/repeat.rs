@@ -53,6 +53,7 @@ impl<'cx> Actions<'cx, '_> {
             let [from, here, there] = [carried.from, carried.here, carried.there];
             places.push([self.address(from)?, self.address(here)?, self.address(there)?]);
         }
+        self.take_lent(it.lent)?;
         let Some(before) = b.get_insert_block() else {
             return Problem::malformed("no block to emit into");
         };
@@ -81,7 +82,8 @@ impl<'cx> Actions<'cx, '_> {
 
         b.position_at_end(body);
         asm.store(trip_place, number.into(), 8)?;
-        self.call_with(Callee::Routine(it.routine), self.loop_arguments(it, &turns, number)?)?;
+        let args = self.loop_arguments(it, &turns, number)?;
+        self.call_with(Callee::Routine(it.routine), args, it.lent)?;
         let go_next = asm.load(byte.into(), again, 1)?;
         let trip_next = b.build_int_add(number, asm.index(1), "")?;
         let Some(behind) = b.get_insert_block() else {
@@ -102,6 +104,7 @@ impl<'cx> Actions<'cx, '_> {
             let is_short = b.build_int_compare(IntPredicate::NE, number, limit, "")?;
             frame.fail_if(is_short, frame.code(Failure::Trips as i32))?;
         }
+        self.give_back_lent(it.lent)?;
         it.carried.iter().zip(&turns).try_for_each(|(carried, turn)| self.bring(carried, turn))
     }
 
