@@ -1,17 +1,17 @@
 //! Compiled models that run.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use tenon_compiler::executable::{self, LinkForm};
+use tenon_compiler::executable::{self, ExportOptions, LinkForm};
 use tenon_compiler::io::{InputFiles, Outputs};
 use tenon_compiler::runtime::dlpack::{TensorBuffer, TensorRef};
-use tenon_compiler::runtime::functions::Library;
+use tenon_compiler::runtime::functions::{Library, OpenOptions};
 use tenon_compiler::runtime::model::{Model, ModelError, RunContext};
 use tenon_compiler::runtime::parallel::ThreadPool;
 use tenon_compiler::runtime::profile;
@@ -72,6 +72,13 @@ impl Executable {
         let (idle, copies) = (Mutex::default(), AtomicU64::new(0));
         let (model, is_profiled) = (Arc::new(model), false);
         Ok(Executable { code, is_profiled, path, library, model, pool, idle, last, copies })
+    }
+
+    /// What it is made of, for who writes it to a path.
+    fn code(&self, path: &Path) -> PyResult<&executable::Executable> {
+        let from = self.path.as_deref().unwrap_or(path).display();
+        let why = || format!("{from} was loaded, and is a library already: copy it");
+        self.code.as_deref().ok_or_else(|| failure("CompileError", &why()))
     }
 
     fn given(&self, inputs: &[Bound<'_, PyAny>]) -> PyResult<Vec<Given>> {
@@ -136,19 +143,19 @@ fn pool_of(threads: usize) -> PyResult<Option<Arc<ThreadPool>>> {
 
 #[pymethods]
 impl Executable {
-    /// Opens a library that Tenon has made; of one for several processors the code for the one that is named, or the best.
+    /// Opens a library that Tenon has made; of one for several processors the code for the one that is named, or the best. Its
+    /// weights, if it does not hold them, lie beside it or in the file that is named.
     #[staticmethod]
-    #[pyo3(signature = (path, threads, processor = None))]
+    #[pyo3(signature = (path, threads, processor = None, weights = None))]
     pub(crate) fn open(
         py: Python<'_>,
         path: PathBuf,
         threads: usize,
-        processor: Option<&str>,
+        processor: Option<String>,
+        weights: Option<PathBuf>,
     ) -> PyResult<Executable> {
-        let library = py.detach(|| match processor {
-            Some(processor) => Library::open_for(&path, processor),
-            None => Library::open(&path),
-        });
+        let options = OpenOptions { processor, weights };
+        let library = py.detach(|| Library::open_with(&path, &options));
         let library = library.map_err(|error| failure("RunError", &error))?;
         Executable::new(None, Some(path), library, pool_of(threads)?, None)
     }
@@ -323,23 +330,41 @@ impl Executable {
         text.map_err(|error| failure("Error", &error))
     }
 
-    /// Writes a library, or an object, and its C header beside it.
+    /// Whether a file is an executable that was saved, or is called so.
+    #[staticmethod]
+    fn is_saved(path: PathBuf) -> bool {
+        executable::is_saved(&path)
+    }
+
+    /// Writes all that it is made of to a file.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let code = self.code(&path)?;
+        let written = py.detach(|| code.save(&path, Outputs::default()));
+        written.map_err(|error| failure("CompileError", &error))
+    }
+
+    /// Writes a library, or an object, and its C header beside it; and the constants, if a file for them is named.
+    #[pyo3(signature = (path, is_object, prefix, weights = None))]
     fn export(
         &self,
         py: Python<'_>,
         path: PathBuf,
         is_object: bool,
         prefix: Option<&str>,
+        weights: Option<PathBuf>,
     ) -> PyResult<()> {
-        let Some(code) = &self.code else {
-            let from = self.path.as_deref().unwrap_or(&path).display().to_string();
-            let why = format!("{from} was loaded, and is a library already: copy it");
-            return Err(failure("CompileError", &why));
-        };
+        let code = self.code(&path)?;
         let form = if is_object { LinkForm::Object } else { LinkForm::Library };
-        let written =
-            py.detach(|| code.export(&path, form, prefix, Outputs::sparing(InputFiles::default())));
+        let options = ExportOptions { form, prefix, weights: weights.as_deref() };
+        let written = py
+            .detach(|| code.export_with(&path, &options, Outputs::sparing(InputFiles::default())));
         written.map(drop).map_err(|error| failure("CompileError", &error))
+    }
+
+    /// The file that its weights lie in, if it was loaded and does not hold them.
+    #[getter]
+    fn weights_path(&self) -> Option<PathBuf> {
+        self.library.weights_path().map(Path::to_owned)
     }
 
     /// The file it was loaded from.

@@ -182,7 +182,13 @@ impl Session {
         let job = FileJob { model, dims, targets, output, form, prefix, weights };
         let run = |watch: &mut Watch<'_>| self.session.compile_file(&job, &options, watch);
         watched(py, Vec::new(), &[], run)?;
-        Executable::open(py, output.clone(), threads, None)
+        Executable::open(py, output.clone(), threads, None, None)
+    }
+
+    /// Opens an executable that was saved, which runs with so many threads.
+    fn load(&self, py: Python<'_>, path: PathBuf, threads: usize) -> PyResult<Executable> {
+        let made = py.detach(|| self.session.load(&path)).map_err(|error| of_session(&error))?;
+        Executable::of_code(made, false, threads)
     }
 
     /// Measures which schedules of a module's programs are fastest, keeps what it finds in the file `db`, and says what came of

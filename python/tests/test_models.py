@@ -433,6 +433,65 @@ class Options(unittest.TestCase):
         with self.assertRaisesRegex(tenon.CompileError, "`rows`"):
             tenon.compile(DOUBLE, dims={"rows": (1, 4)})
 
+    def test_weights_lie_in_a_file(self):
+        rows = ", ".join(map(str, range(4096)))
+        text = f"fn @main(%x: f32[4096]) {{\n  %y = add(%x, const(f32[4096], [{rows}]))\n  ret %y\n}}\n"
+        compiled, x = tenon.compile(text), np.zeros(4096, np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            path, weights = Path(folder) / "m.so", Path(folder) / "m.weights"
+            compiled.export_library(path, weights_file=True)
+            self.assertEqual(weights.stat().st_size, 4096 + 4 * 4096)
+            loaded = tenon.load(path)
+            pickled = pickle.loads(pickle.dumps(loaded))
+            twice = pickle.loads(pickle.dumps(pickled))
+            elsewhere = Path(folder) / "elsewhere"
+            weights.rename(elsewhere)
+            named = Path(folder) / "n.so"
+            compiled.export_library(named, weights_file=Path(folder) / "n")
+            with self.assertRaisesRegex(tenon.RunError, "is no file of weights"):
+                tenon.load(named, weights_file=named)
+            self.assertEqual(tenon.load(named)(x)[4095], 4095)
+            compiled.export_library(Path(folder) / "m.o", form="object", weights_file=True)
+            self.assertTrue(weights.exists())
+        for each in (loaded, pickled, twice):
+            np.testing.assert_array_equal(each(x), np.arange(4096))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.so"
+            compiled.export_library(path, weights_file=Path(folder) / "w")
+            (Path(folder) / "w").rename(Path(folder) / "v")
+            with self.assertRaisesRegex(tenon.RunError, "needs its file of weights: cannot open"):
+                tenon.load(path)
+            self.assertEqual(tenon.load(path, weights_file=Path(folder) / "v")(x)[7], 7)
+
+    def test_an_executable_is_saved_and_loaded(self):
+        text = DOUBLE + DOUBLE.replace("@main", "@twice")
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        with tempfile.TemporaryDirectory() as folder:
+            path, library = Path(folder) / "m.exec", Path(folder) / "m.so"
+            tenon.compile(text).save(path)
+            loaded = tenon.load(path, threads=1)
+            self.assertEqual((loaded.functions, loaded.threads), (["main", "twice"], 1))
+            np.testing.assert_array_equal(loaded(x), x + x)
+            np.testing.assert_array_equal(loaded["twice"](x), x + x)
+            loaded.export_library(library, prefix="p", weights_file=True)
+            self.assertIn("p_twice_run(", (Path(folder) / "m.h").read_text())
+            np.testing.assert_array_equal(tenon.load(library)(x), x + x)
+            loaded.save(Path(folder) / "again.exec")
+            self.assertEqual((Path(folder) / "again.exec").read_bytes(), path.read_bytes())
+            np.testing.assert_array_equal(pickle.loads(pickle.dumps(loaded))(x), x + x)
+            with self.assertRaisesRegex(tenon.CompileError, "is a library already"):
+                tenon.load(library).save(path)
+            with self.assertRaisesRegex(TypeError, "are of libraries"):
+                tenon.load(path, processor="x86-64-v2")
+            with self.assertRaisesRegex(tenon.CompileError, "takes times of its kernels|no code"):
+                tenon.compile(DOUBLE, profile=True).save(path)
+            path.chmod(0o666)
+            with self.assertRaisesRegex(tenon.CompileError, "everybody can write to"):
+                tenon.load(path)
+            path.write_bytes(b"something else")
+            with self.assertRaisesRegex(tenon.CompileError, "is no executable that Tenon has saved"):
+                tenon.load(path)
+
     def test_a_library_for_several_processors(self):
         x = np.arange(6, dtype=np.float32).reshape(2, 3)
         both = tenon.compile(DOUBLE, target="x86-64-v2/native")

@@ -97,20 +97,39 @@ def compile(
     return Executable(made, folder=folder)
 
 
-def load(path: StrPath, *, threads: int = 0, processor: str | None = None) -> Executable:
-    """Opens a library that ``tenon compile`` or :meth:`Executable.export_library` has written.
+def load(
+    path: StrPath,
+    *,
+    threads: int = 0,
+    processor: str | None = None,
+    weights_file: StrPath | None = None,
+    session: Session | None = None,
+) -> Executable:
+    """Opens a library that ``tenon compile`` or :meth:`Executable.export_library` has written, or an executable of
+    :meth:`Executable.save`.
 
-    Its code runs in this process: open those that you trust. Other files are refused before anything of them runs.
+    Its code runs in this process: open those that you trust. Other files are refused before anything of them runs. An executable
+    that was saved is not opened where somebody else can write the file, or a folder above it; it can be exported, as one that was
+    compiled here.
 
     Args:
         threads: How many threads a run uses; 0 for as many as the process may use at once.
         processor: Of a library for several processors the one whose code runs, ``x86-64-v2``; by default the best that this machine
             can run.
+        weights_file: The weights of a library that does not hold them, where they do not lie beside it.
+        session: What an executable that was saved is exported with.
 
     Raises:
-        RunError: It is no library of Tenon's, or has no code that this machine can run.
+        RunError: It is no library of Tenon's, has no code that this machine can run, or needs weights that are not there.
+        CompileError: It is no executable that was saved, or is not loaded.
     """
-    return Executable(_core.Executable.open(Path(os.fspath(path)), threads, processor))
+    path = Path(os.fspath(path))
+    if _core.Executable.is_saved(path):
+        if processor is not None or weights_file is not None:
+            raise TypeError("processor and weights_file are of libraries, and this is an executable that was saved")
+        return Executable((session or Session.default())._core.load(path, threads))
+    weights = None if weights_file is None else Path(os.fspath(weights_file))
+    return Executable(_core.Executable.open(path, threads, processor, weights))
 
 
 def _numbers_and_ranges(

@@ -264,19 +264,45 @@ class Executable:
         return Profile([KernelTime(it["kernel"], it["ms"], it["from"], it["rule"]) for it in each])
 
     def export_library(
-        self, path: StrPath, *, form: str = "library", prefix: str | None = None
+        self,
+        path: StrPath,
+        *,
+        form: str = "library",
+        prefix: str | None = None,
+        weights_file: StrPath | bool = False,
     ) -> None:
         """Writes a shared library, or an object that a C program is linked with, and its C header beside it.
 
         Args:
             form: ``library`` or ``object``.
             prefix: What the names of its C functions begin with; by default the file's name.
+            weights_file: Whether the constants lie in a file beside it, which it maps: of its name, ending in ``.weights``, or
+                of the name that is given.
+
+        Raises:
+            CompileError: It cannot be written, or was loaded from a library.
         """
         if form not in ("library", "object"):
             raise ValueError(f"form is 'library' or 'object', not {form!r}")
         if self._folder is not None:
             raise CompileError("what a cache has is a library already: compile the model without `cache` to export it")
-        self._core.export(Path(os.fspath(path)), form == "object", prefix)
+        path = Path(os.fspath(path))
+        if isinstance(weights_file, bool):
+            weights = path.with_suffix(".weights") if weights_file else None
+        else:
+            weights = Path(os.fspath(weights_file))
+        self._core.export(path, form == "object", prefix, weights)
+
+    def save(self, path: StrPath) -> None:
+        """Writes all that it is made of to one file: :func:`tenon.load` opens it, with all its functions, and it can be exported
+        then, without compiling anything again.
+
+        Raises:
+            CompileError: It cannot be written, was loaded from a library, or was compiled with ``profile=True``.
+        """
+        if self._folder is not None:
+            raise CompileError("what a cache has is a library already: compile the model without `cache` to save it")
+        self._core.save(Path(os.fspath(path)))
 
     @property
     def threads(self) -> int:
@@ -318,7 +344,14 @@ class Executable:
         return f"<tenon.Executable ({texts(self.inputs)}) -> ({texts(self.outputs)})>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _of_bytes, (self._bytes(), self.threads, self.name if self._is_named else None)
+        name = self.name if self._is_named else None
+        weights = self._core.weights_path
+        return _of_bytes, (
+            self._bytes(),
+            self.threads,
+            name,
+            None if weights is None else Path(weights).read_bytes(),
+        )
 
     def _bytes(self) -> bytes:
         """Its library."""
@@ -332,8 +365,17 @@ class Executable:
             return library.read_bytes()
 
 
-def _of_bytes(library: bytes, threads: int, name: str | None = None) -> Executable:
-    """The executable of a library in memory, whose file is gone once it is open."""
+def _of_bytes(
+    library: bytes, threads: int, name: str | None = None, weights: bytes | None = None
+) -> Executable:
+    """The executable of a library in memory, whose file is gone once it is open; that of its weights stays as long as it."""
+    if weights is not None:
+        kept = Folder()
+        path, beside = kept.path / "model.so", kept.path / "model.weights"
+        path.write_bytes(library)
+        beside.write_bytes(weights)
+        executable = Executable(_core.Executable.open(path, threads, None, beside), library, kept)
+        return executable if name is None else executable[name]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.so"
         path.write_bytes(library)
