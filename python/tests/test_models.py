@@ -492,6 +492,18 @@ class Options(unittest.TestCase):
             with self.assertRaisesRegex(tenon.CompileError, "is no executable that Tenon has saved"):
                 tenon.load(path)
 
+    def test_a_model_calls_a_function_of_a_library(self):
+        text = 'fn @main(%x: f32[n, 3]) -> f32[n, 3] {\n  %y: f32[n, 3] = extern "vendor_run"(%x)\n  ret %y\n}\n'
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder) / "vendor.so"
+            tenon.compile(DOUBLE).export_library(library)
+            np.testing.assert_array_equal(tenon.compile(text, link=[library])(x), 2 * x)
+            with self.assertRaisesRegex(tenon.CompileError, "nobody defines `vendor_run`"):
+                tenon.compile(text)
+            with self.assertRaisesRegex(tenon.CompileError, "missing.o"):
+                tenon.compile(text, link=[Path(folder) / "missing.o"])
+
     def test_a_library_for_several_processors(self):
         x = np.arange(6, dtype=np.float32).reshape(2, 3)
         both = tenon.compile(DOUBLE, target="x86-64-v2/native")

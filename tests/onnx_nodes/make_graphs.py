@@ -264,6 +264,8 @@ def has_no_answer(draw):
         return bool((np.abs(values[1]) < 1e-5).any())
     if draw.op in ("Cast", "CastLike"):
         target = helper.tensor_dtype_to_np_dtype(draw.attrs["to"]) if draw.op == "Cast" else values[1].dtype
+        if values[0].dtype.kind == "f" and target == BOOL:
+            return apart(draw.known[0]) > 0
         is_cut = values[0].dtype.kind == "f" and target.kind in "iu"
         return is_cut and not has_place(draw.known[0], target)
     if draw.op == "InstanceNormalization":

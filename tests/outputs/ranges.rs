@@ -92,3 +92,14 @@ int main(void) {
     let said = crate::objects::run_c(&house, code);
     assert_eq!(said, "17 0 0 17 17\n");
 }
+
+#[test]
+fn a_pass_binds_the_dimensions_of_a_text() {
+    let house = House::new();
+    fs::write(house.at("m.ir"), TEXT).unwrap();
+    let said = house.refused(&["compile", "m.ir", "-D", "n=4", "-o", "m.so"]);
+    assert!(said.contains("-D n: ") && said.contains("a pass binds them in a text"), "{said}");
+    let pipeline = "BindSymbolicVars{vars = [\"n=4\"]}, default";
+    house.run(&["compile", "m.ir", "--pipeline", pipeline, "-o", "m.so"]);
+    assert!(house.run(&["show", "m.so"]).contains("x f32[4, 16]"));
+}

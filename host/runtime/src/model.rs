@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{
-    cpu::lacking,
     arena::{Arena, RawArena, Refused},
+    cpu::lacking,
     dlpack::{Argument, DataType, RawTensor, TensorBuffer, TensorError, TensorRef},
     functions::Library,
     library::LibraryError,

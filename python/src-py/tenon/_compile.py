@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ def compile(
     weights: str | None = None,
     profile: bool = False,
     cache: StrPath | None = None,
+    link: Sequence[StrPath] = (),
     session: Session | None = None,
 ) -> Executable:
     """Compiles a model.
@@ -58,6 +59,7 @@ def compile(
         profile: Whether :meth:`Executable.profile` can tell how long each kernel takes.
         cache: A folder in which libraries are kept, as by ``tenon compile --cache``: the same model, plugins, options and target
             are compiled once. Not with ``profile``, a pass as the pipeline, or instruments, and not to be exported.
+        link: Objects, archives and shared libraries that define external functions which the model calls.
 
     Raises:
         ModelError: The model cannot be read.
@@ -76,6 +78,8 @@ def compile(
     options |= {key: value for key, value in (("precision", precision), ("weights", weights)) if value is not None}
     if tune_db is not None:
         options["tune_db"] = Path(os.fspath(tune_db))
+    if link:
+        options["link"] = [Path(os.fspath(path)) for path in link]
     if function is not None:
         options["function"] = function
     if ranges:

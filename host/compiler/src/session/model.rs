@@ -91,5 +91,6 @@ fn no_dims(file: &str, dims: &Dims) -> Result<(), Diagnostics> {
     let message = format!(
         "-D {name}: dimensions are bound while an ONNX model is imported, and {file} is a text"
     );
-    Err(Diagnostic::error(message).into())
+    let help = "a pass binds them in a text: docs/running.md says under \"Shapes\" how a pipeline begins with it";
+    Err(Diagnostic::error(message).help(help).into())
 }
