@@ -68,6 +68,8 @@ fn what_says_how_to_compile_is_refused() {
         (&["--target", "x86-64"], "--target"),
         (&["--pipeline", ""], "--pipeline"),
         (&["--emit", "asm"], "--emit of a text"),
+        (&["--opt-level", "1"], "--opt-level"),
+        (&["--precision", "bf16"], "--precision"),
     ] {
         let text = house.refused(&[&["compile", "m.exec", "-o", "m.so"], words].concat());
         let expected = format!("m.exec is compiled already, and {option} says how");
@@ -77,8 +79,17 @@ fn what_says_how_to_compile_is_refused() {
     assert!(text.contains("--weights-file is for what is linked"), "{text}");
     let text = house.refused(&["compile", "m.exec", "--emit", "exec", "-o", "m.exec"]);
     assert!(text.contains("it is read as input"), "{text}");
-    let text = house.refused(&["run", "m.exec", "--input", "x=x.npy", "--processor", "x86-64"]);
-    assert!(text.contains("--processor is of a library"), "{text}");
+    let run = ["run", "m.exec", "--input", "x=x.npy"];
+    for (words, why) in [
+        (["--processor", "x86-64"], "--processor is of a library"),
+        (["--weights-file", "w"], "--weights-file is of a library"),
+        (["-D", "n=3"], "m.exec is compiled already, and -D says how"),
+        (["--pipeline", ""], "m.exec is compiled already, and --pipeline says how"),
+        (["--target", "x86-64"], "m.exec is compiled already, and --target says how"),
+    ] {
+        let text = house.refused(&[&run[..], &words].concat());
+        assert!(text.contains(why), "{text}");
+    }
     assert!(!house.at("m.so").exists());
 }
 

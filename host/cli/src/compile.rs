@@ -15,7 +15,7 @@ use super::explain;
 use super::input::write_module_below;
 use super::output::{Failure, note, print, print_json};
 use super::progress::Progress;
-use super::run_passes::{DEFAULT_TARGET, PassArgs, run_passes};
+use super::run_passes::{PassArgs, run_passes};
 use tenon_compiler::backend;
 use tenon_compiler::executable::{
     Executable, ExportOptions, LinkForm, header_path, is_saved, library_weights_path,
@@ -27,7 +27,7 @@ use tenon_compiler::target::{Target, Targets};
 use tenon_compiler::text::weights_path;
 
 /// The pipeline that runs where none is named.
-const DEFAULT_PIPELINE: &str = "default";
+pub(super) const DEFAULT_PIPELINE: &str = "default";
 
 #[derive(Args)]
 pub(super) struct CompileArgs {
@@ -194,6 +194,12 @@ pub(super) fn compile(global: &Global, args: &CompileArgs) -> Result<(), Failure
     tell(global, args, &output, start, false, schedules)
 }
 
+/// An option that says how to compile, of what is compiled.
+pub(super) fn compiled_already(model: &Path, option: &str) -> Failure {
+    let text = format!("{} is compiled already, and {option} says how", model.display());
+    Failure::new(text).help("give it to the `tenon compile` that makes it")
+}
+
 /// Writes what an executable becomes that was saved: nothing is compiled, so all that says how is a mistake.
 fn export_saved(
     session: &Session,
@@ -205,13 +211,12 @@ fn export_saved(
         ("-D", !args.dims.is_empty()),
         ("--function", args.function.is_some()),
         ("--cache", args.cache.is_some()),
-        ("--target", args.passes.target != DEFAULT_TARGET),
         ("--pipeline", args.pipeline != DEFAULT_PIPELINE),
         ("--emit of a text", args.emit.is_text()),
     ];
-    if let Some((option, _)) = refused.iter().find(|(_, is_given)| *is_given) {
-        let text = format!("{} is compiled already, and {option} says how", args.model.display());
-        return Err(Failure::new(text).help("give it to the `tenon compile` that makes it"));
+    let refused = refused.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name);
+    if let Some(option) = refused.or_else(|| args.passes.first_given()) {
+        return Err(compiled_already(&args.model, option));
     }
     let executable = session.load(&args.model)?;
     let outputs = Outputs::sparing(InputFiles::new([args.model.clone()]));

@@ -9,6 +9,7 @@ use half::{bf16, f16};
 
 use super::Global;
 use super::argument::{DimValue, numbers_and_ranges, parse_dim_or_range, parse_input};
+use super::compile::{DEFAULT_PIPELINE, compiled_already};
 use super::complete;
 use super::kernel_times::{KernelTimes, Speed};
 use super::output::{Failure, note, print, print_json};
@@ -57,7 +58,7 @@ pub(super) struct RunArgs {
     #[arg(long)]
     profile: bool,
     /// A pipeline's name or text, for a model that is not compiled yet
-    #[arg(long, default_value = "default", add = complete::pipeline())]
+    #[arg(long, default_value = DEFAULT_PIPELINE, add = complete::pipeline())]
     pipeline: String,
     /// The function that runs: a graph function or a tensor program; by default `main`, or the only public one
     #[arg(long, value_name = "NAME")]
@@ -213,6 +214,11 @@ fn open_library(args: &RunArgs) -> Result<Model, Failure> {
 fn open_saved(global: &Global, args: &RunArgs) -> Result<Model, Failure> {
     refuse(args, &InputFiles::new([args.model.clone()]))?;
     refuse_options_of_libraries(args, "it is an executable, and takes what is best here")?;
+    let given = [("-D", !args.dims.is_empty()), ("--pipeline", args.pipeline != DEFAULT_PIPELINE)];
+    let given = given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name);
+    if let Some(option) = given.or_else(|| args.passes.first_given()) {
+        return Err(compiled_already(&args.model, option));
+    }
     let library = global.open_session()?.load(&args.model)?.load()?;
     Ok(match &args.function {
         Some(name) => library.function(name)?,

@@ -24,7 +24,7 @@ use tenon_compiler::session::{
 };
 use tenon_compiler::target::{Target, Targets};
 
-pub(super) const DEFAULT_TARGET: &str = "native";
+const DEFAULT_TARGET: &str = "native";
 /// All levels but that of what may cost more than it brings.
 const DEFAULT_LEVEL: u8 = 3;
 
@@ -157,6 +157,22 @@ pub(super) struct PassArgs {
 }
 
 impl PassArgs {
+    /// An option that says how something is compiled, where one is given.
+    pub(super) fn first_given(&self) -> Option<&'static str> {
+        let all = [
+            ("--target", self.target != DEFAULT_TARGET),
+            ("--opt-level", self.opt_level != DEFAULT_LEVEL),
+            ("--config", !self.config.is_empty()),
+            ("--tune-db", self.tune_db.is_some()),
+            ("--weights", self.weights.is_some()),
+            ("--precision", self.precision.is_some()),
+            ("--disable", !self.disable.is_empty()),
+            ("--require", !self.require.is_empty()),
+            ("--validate", self.validate.is_some()),
+        ];
+        all.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+
     /// What code is made for, where that is one target.
     pub(super) fn target(&self) -> Result<Target, Failure> {
         Ok(self.targets()?.one()?.clone())

@@ -208,8 +208,13 @@ impl Library {
         let text = unsafe { CStr::from_ptr(text) };
         let mut info = LibraryInfo::from_json(text.to_bytes())
             .map_err(|error| not_ours(&format!("its metadata is broken: {error}")))?;
-        // SAFETY: a constant of the library, whose structure is that of its version; it is closed behind what is attached.
+        // SAFETY: a constant of the library, whose structure is that of its version; it is closed with what is attached.
         let weights = unsafe { weights_of(raw, &info, path, options) }?;
+        let weights_path = weights.as_ref().and_then(|it| it.path.clone());
+        let code: Arc<dyn Any + Send + Sync> = match weights {
+            Some(attached) => Arc::new(attached.closing(library)),
+            None => Arc::new(library),
+        };
         // SAFETY: as above.
         let functions = if unsafe { !has_processors(raw) } {
             if let Some(processor) = processor {
@@ -230,12 +235,9 @@ impl Library {
         };
         match functions {
             Some(functions) if functions.len() == info.functions.len() => {
-                let path = weights.as_ref().and_then(|it| it.path.clone());
-                // What is attached is dropped before what it is attached to.
-                let code = Arc::new((weights, library));
                 // SAFETY: the signatures are those of the functions, and the library stays open.
                 let library = unsafe { Library::new(info, functions, code) };
-                Ok(Library { weights: path, ..library })
+                Ok(Library { weights: weights_path, ..library })
             }
             _ => Err(not_ours("it has other functions than it says")),
         }

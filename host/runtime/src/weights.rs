@@ -8,8 +8,8 @@
 //! Numbers are little-endian. A library has the first 64 bytes of its file, its [`Head`], and takes no file that begins with others or
 //! is of another size. So one of another model is refused, and one that is cut off, without reading gigabytes.
 //!
-//! A library in a process has its weights once, whoever opens it and how often: what was opened first maps the file, and the last one to
-//! go takes it away again.
+//! A library in a process has its weights once, whoever opens it and how often: what was opened first maps the file, which stays
+//! mapped until the library is gone from the process.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -21,6 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::io::{FileError, Hashing, Mapping, Outputs, aside_of};
+use crate::library::ExportedLibrary;
 use crate::model::ModelError;
 
 /// Where the constants begin: on a page of their own.
@@ -160,12 +161,13 @@ struct Taken {
     file: Mapping,
 }
 
-/// The weights of a library that is open. The library must outlive it, and nothing of it may run any more when the last one goes.
+/// A library that is open, with its weights. Nothing of it may run any more when the last one of us goes.
 #[derive(Debug)]
 pub(crate) struct Attached {
     taking: Taking,
-    /// Whether they are ours to take away.
+    /// Whether they are ours to unmap.
     is_own: bool,
+    library: Option<ExportedLibrary>,
     /// Where they were found; none where somebody else brought them.
     pub(crate) path: Option<PathBuf>,
 }
@@ -174,7 +176,7 @@ impl Attached {
     /// Gives a library its weights, from the file that is named, or else from that beside it; unless it has them.
     ///
     /// # Safety
-    /// `taking` are the functions of a library that is open and stays so while the result lives.
+    /// `taking` are the functions of a library that is open and stays so while the result lives, which may close it when it goes.
     pub(crate) unsafe fn new(
         taking: Taking,
         info: &WeightsInfo,
@@ -182,15 +184,21 @@ impl Attached {
         named: Option<&Path>,
     ) -> Result<Attached, ModelError> {
         let mut all = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let attached = |is_own, path| Attached { taking, is_own, path, library: None };
+        // SAFETY: it takes nothing, and reads a pointer.
+        let is_there = !unsafe { (taking.get)() }.is_null();
         if let Some(taken) = all.get_mut(&taking.key()) {
             taken.users += 1;
-            let path = Some(taken.file.path().to_owned());
-            return Ok(Attached { taking, is_own: true, path });
+            if !is_there {
+                // Somebody has taken it away, by its functions in C.
+                // SAFETY: as below; it was taken before.
+                unsafe { (taking.set)(taken.file.as_ptr().cast(), taken.file.len() as u64) };
+            }
+            return Ok(attached(true, Some(taken.file.path().to_owned())));
         }
-        // SAFETY: it takes nothing, and reads a pointer.
-        if !unsafe { (taking.get)() }.is_null() {
-            // Somebody else has given it what it needs, by its functions in C.
-            return Ok(Attached { taking, is_own: false, path: None });
+        if is_there {
+            // Somebody else has given it what it needs.
+            return Ok(attached(false, None));
         }
         let failed = |problem| ModelError::Weights { library: library.to_owned(), problem };
         let file = find(info, library, named).map_err(failed)?;
@@ -209,13 +217,26 @@ impl Attached {
         if is_own {
             all.insert(taking.key(), Taken { users: 1, file });
         }
-        Ok(Attached { taking, is_own, path })
+        Ok(attached(is_own, path))
+    }
+
+    /// Closes the library, when it goes.
+    pub(crate) fn closing(mut self, library: ExportedLibrary) -> Attached {
+        self.library = Some(library);
+        self
     }
 }
 
 impl Taking {
     fn key(self) -> usize {
         (self.set as *const c_void).addr()
+    }
+
+    /// Whether there is still a library where these functions were.
+    fn is_loaded(self) -> bool {
+        let mut found = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
+        // SAFETY: it looks an address up, whatever that is, and writes what it finds to a place of ours.
+        unsafe { libc::dladdr(self.set as *const c_void, found.as_mut_ptr()) != 0 }
     }
 }
 
@@ -227,10 +248,15 @@ impl Drop for Attached {
         let mut all = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(taken) = all.get_mut(&self.taking.key()) else { return };
         taken.users -= 1;
-        if taken.users == 0 {
-            // SAFETY: by the contract of `new` the library is open, and nothing of it runs.
-            unsafe { (self.taking.set)(std::ptr::null(), 0) };
-            all.remove(&self.taking.key());
+        if taken.users > 0 {
+            return;
+        }
+        let taken = all.remove(&self.taking.key());
+        // Closed while nobody is given weights: who opens it from here on finds it with these, or finds it anew.
+        drop(self.library.take());
+        if self.taking.is_loaded() {
+            // Somebody else has it open, and may run it at any time.
+            std::mem::forget(taken);
         }
     }
 }

@@ -284,7 +284,7 @@ class Executable:
         """
         if form not in ("library", "object"):
             raise ValueError(f"form is 'library' or 'object', not {form!r}")
-        if self._folder is not None:
+        if self._folder is not None and self._library is None:
             raise CompileError("what a cache has is a library already: compile the model without `cache` to export it")
         path = Path(os.fspath(path))
         if isinstance(weights_file, bool):
@@ -300,7 +300,7 @@ class Executable:
         Raises:
             CompileError: It cannot be written, was loaded from a library, or was compiled with ``profile=True``.
         """
-        if self._folder is not None:
+        if self._folder is not None and self._library is None:
             raise CompileError("what a cache has is a library already: compile the model without `cache` to save it")
         self._core.save(Path(os.fspath(path)))
 

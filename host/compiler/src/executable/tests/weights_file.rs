@@ -7,7 +7,9 @@ use crate::eval::Tensor;
 use crate::executable::{CompileOptions, Executable, ExportOptions, LinkForm};
 use crate::io::Outputs;
 use crate::runtime::functions::{Library, OpenOptions};
+use crate::runtime::library::ExportedLibrary;
 use crate::runtime::model::{Model, ModelError};
+use crate::runtime::weights::{RawSetWeights, RawWeights};
 use crate::target::{Target, Targets};
 
 use super::run::{module, numbers, reference, run};
@@ -108,6 +110,38 @@ fn a_library_takes_its_own_weights_and_no_others() {
     let weights = Some(at("moved"));
     let error = Library::open_with(&at("own.so"), &OpenOptions { weights, processor: None });
     assert!(matches!(error.unwrap_err(), ModelError::NoWeights { .. }));
+}
+
+#[test]
+fn who_has_the_library_open_by_itself_keeps_the_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.so");
+    exported(&compiled(MODEL, "native"), folder.path(), "m.so");
+    // SAFETY: it was just made.
+    let other = unsafe { ExportedLibrary::open(&path) }.unwrap();
+    let (set, get) = ("m_set_weights", "m_weights");
+    // SAFETY: the types of the functions of these names.
+    let set: RawSetWeights = unsafe { other.function(set) }.unwrap();
+    // SAFETY: as above.
+    let get: RawWeights = unsafe { other.function(get) }.unwrap();
+    let library = Library::open(&path).unwrap();
+    check(&library.main().unwrap());
+    drop(library);
+    // SAFETY: it takes nothing.
+    let data = unsafe { get() }.cast::<[u8; 8]>();
+    // SAFETY: the library has them, so they are mapped.
+    assert_eq!(unsafe { data.as_ref() }, Some(b"TENONWTS"));
+    // What was taken away is there again for who opens it.
+    let library = Library::open(&path).unwrap();
+    assert_eq!(library.weights_path(), None);
+    // SAFETY: nothing of it runs.
+    assert_eq!(unsafe { set(std::ptr::null(), 0) }, 0);
+    drop(library);
+    let library = Library::open(&path).unwrap();
+    // SAFETY: nothing of it runs.
+    assert_eq!(unsafe { set(std::ptr::null(), 0) }, 0);
+    check(&Library::open(&path).unwrap().main().unwrap());
+    check(&library.main().unwrap());
 }
 
 #[test]
