@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::Instant;
 
 use crate::house::{House, said};
 use crate::objects::run_c;
@@ -148,6 +149,32 @@ fn a_library_that_is_replaced_while_it_is_opened_has_its_own_weights() {
             assert!(told.contains(&house.run(&RUN)));
         }
     });
+}
+
+#[test]
+fn whatever_ends_a_writer_the_library_has_its_weights() {
+    let house = house();
+    // What was saved needs no pass, so no plugin is blamed when a writer is ended.
+    ["a.ir", "b.ir"].map(|from| house.run(&["compile", from, "--emit", "exec"]));
+    let compile = |from| ["compile", from, "-o", "m.so", "--weights-file"];
+    let start = Instant::now();
+    let told = ["a.exec", "b.exec"].map(|from| {
+        house.run(&compile(from));
+        house.run(&RUN)
+    });
+    let whole = start.elapsed() / 4;
+    let count = 20;
+    for round in 0..count {
+        let from = ["a.exec", "b.exec"][round % 2];
+        let mut writer = house.tenon(&compile(from)).spawn().unwrap();
+        std::thread::sleep(whole.mul_f64(0.4 + 1.2 * round as f64 / count as f64));
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        assert!(told.contains(&house.run(&RUN)), "round {round}");
+    }
+    house.run(&compile("b.exec"));
+    assert_eq!(house.run(&RUN), told[1]);
+    assert!(!house.names().iter().any(|name| name.starts_with(".m.weights.")));
 }
 
 #[test]

@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -125,6 +125,11 @@ pub fn write(
     arrays: &[&[u8]],
 ) -> Result<WeightsInfo, FileError> {
     let failed = |cause| FileError::Write { path: path.to_owned(), cause };
+    // The library looks for it by its name.
+    let Some(file) = path.file_name().unwrap_or_default().to_str() else {
+        let cause = "the name of a file of weights is UTF-8, since it stands in the library";
+        return Err(failed(io::Error::new(io::ErrorKind::InvalidFilename, cause)));
+    };
     let (places, bytes) = places_of(arrays.iter().map(|array| array.len()));
     let mut digest = String::new();
     outputs.write(path, |file| {
@@ -141,8 +146,7 @@ pub fn write(
         file.write_all(&Head::new(bytes, &digest).0).map_err(failed)
     })?;
     outputs.named_by_digest(&digest);
-    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(WeightsInfo { file, bytes, digest })
+    Ok(WeightsInfo { file: file.to_owned(), bytes, digest })
 }
 
 /// Takes weights, and says which were taken.
@@ -329,6 +333,10 @@ mod tests {
         assert_eq!(digest_of(&path.with_extension("none")), None);
         assert_eq!((&bytes[4096..4161], &bytes[4224..]), (&[1; 65][..], &[2; 3][..]));
         assert_eq!(places_of([]), (vec![], FIRST));
+        use std::os::unix::ffi::OsStrExt;
+        let name = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff.weights"));
+        let error = write(&mut Outputs::default(), &name, &[]).unwrap_err().to_string();
+        assert!(error.contains("the name of a file of weights is UTF-8"), "{error}");
     }
 
     #[test]
