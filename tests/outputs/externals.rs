@@ -123,6 +123,11 @@ int main(void) {
 #[test]
 fn what_nobody_defines_is_named() {
     let house = house();
+    let below = MODEL.replace("add(%x, const(f32[], 1.0))", "negative(%x)");
+    fs::write(house.at("below.ir"), below).unwrap();
+    let run = ["run", "below.ir", "--input", "x=x.npy", "--link", "vendor.o"];
+    let said = house.refused(&run);
+    assert!(said.contains("a failure of an external function (status 77)"), "{said}");
     let said = house.refused(&["run", "m.ir", "--input", "x=x.npy"]);
     assert!(
         said.contains("nobody defines `vendor_scale`") && said.contains("--link FILE"),

@@ -8,6 +8,7 @@ pub mod arena;
 mod arrays;
 pub mod cpu;
 pub mod describe;
+pub mod device;
 pub mod dlpack;
 pub mod functions;
 pub mod io;

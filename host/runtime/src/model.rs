@@ -635,7 +635,7 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         (failure, argument): (Option<Failure>, Option<usize>),
         shapes: &[&[i64]],
     ) -> String {
-        let what = failure.map_or("an unknown failure", Failure::text);
+        let what = failure.map_or("a failure of an external function", Failure::text);
         let all = self.model.inputs().iter().chain(self.model.outputs());
         let shape = argument.and_then(|index| shapes.get(index));
         match (argument.and_then(|index| all.clone().nth(index)), shape) {

@@ -1,7 +1,7 @@
 //! NVIDIA's devices.
 //!
-//! Everything is done in order on one stream of the first device, in the context that all of the process share. Inputs are copied
-//! there and results back in every run; constants and code once.
+//! A device is a [`Device`]: memory, streams, and copies. A program runs in order on one stream of it, in the context that all of the
+//! process share. Inputs are copied there and results back in every run; constants and code once.
 
 use std::sync::Arc;
 
@@ -14,24 +14,48 @@ use cudarc::nvrtc::Ptx;
 use super::DeviceError;
 use crate::executable::DeviceProgram;
 use crate::plan::{Action, Base, Call, Callee, Copy, Entry, EntryArgument, Place, Size};
-use crate::runtime::dlpack::TensorBuffer;
+use crate::runtime::device::{self, Device, Memory, Part, Stream};
+use crate::runtime::dlpack::{Device as DeviceId, TensorBuffer};
 use crate::runtime::signature::{TensorSpec, data_type};
 
+/// What DLPack calls NVIDIA's devices.
+const KIND: i32 = 2;
+
 /// A device of NVIDIA's.
+#[derive(Debug)]
 pub struct Cuda {
     context: Arc<CudaContext>,
+    /// What memory is made on.
     stream: Arc<CudaStream>,
 }
 
 /// A program on a device, with its memory.
 pub struct Loaded {
-    stream: Arc<CudaStream>,
-    entry: Entry,
+    work: CudaWork,
+    entry: Arc<Entry>,
     kernels: Vec<Kernel>,
-    constants: Vec<CudaSlice<u8>>,
-    inputs: Vec<CudaSlice<u8>>,
-    outputs: Vec<CudaSlice<u8>>,
-    workspace: CudaSlice<u8>,
+    constants: Vec<Arc<dyn Memory>>,
+    inputs: Vec<Arc<dyn Memory>>,
+    outputs: Vec<Arc<dyn Memory>>,
+    workspace: Arc<dyn Memory>,
+}
+
+/// A stream of a device.
+#[derive(Debug)]
+struct CudaWork {
+    device: DeviceId,
+    stream: Arc<CudaStream>,
+    /// What may still be worked on.
+    kept: Vec<Arc<dyn Memory>>,
+}
+
+#[derive(Debug)]
+struct CudaMemory {
+    device: DeviceId,
+    address: u64,
+    bytes: usize,
+    /// Gives it back.
+    _slice: CudaSlice<u8>,
 }
 
 struct Kernel {
@@ -82,32 +106,132 @@ impl Cuda {
             });
         }
         let Entry { inputs, outputs, body, .. } = &program.entry;
+        let mut work = CudaWork::on(self.id(), self.stream.clone());
+        let memory = |bytes: u64| self.memory(usize::try_from(bytes).unwrap_or(usize::MAX));
         let of_specs = |specs: &[TensorSpec]| {
-            specs.iter().map(|spec| self.memory(bytes_of(spec))).collect::<Result<Vec<_>, _>>()
+            specs.iter().map(|spec| memory(bytes_of(spec))).collect::<Result<Vec<_>, _>>()
         };
-        let constants = program.constants.iter().map(|constant| {
-            let mut memory = self.memory(constant.data.len() as u64)?;
-            upload(&self.stream, &constant.data, &mut memory)?;
-            Ok(memory)
-        });
+        let mut constants = Vec::with_capacity(program.constants.len());
+        for constant in &program.constants {
+            let place = memory(constant.data.len() as u64)?;
+            work.write(&Part::all(place.clone()), &constant.data)?;
+            constants.push(place);
+        }
         Ok(Loaded {
-            stream: self.stream.clone(),
+            work,
             kernels,
-            constants: constants.collect::<Result<_, DeviceError>>()?,
+            constants,
             inputs: of_specs(inputs)?,
             outputs: of_specs(outputs)?,
-            workspace: self.memory(known(body.workspace))?,
-            entry: program.entry.clone(),
+            workspace: memory(known(body.workspace))?,
+            entry: Arc::new(program.entry.clone()),
         })
     }
+}
 
-    /// So much memory, which is never none.
-    fn memory(&self, bytes: u64) -> Result<CudaSlice<u8>, DeviceError> {
+impl Device for Cuda {
+    fn id(&self) -> DeviceId {
+        DeviceId { device_type: KIND, device_id: self.context.ordinal() as i32 }
+    }
+
+    fn memory(&self, bytes: usize) -> Result<Arc<dyn Memory>, device::DeviceError> {
         let action = || format!("make {bytes} bytes of memory");
-        done_with(
-            action,
-            self.stream.alloc_zeros(usize::try_from(bytes).unwrap_or(usize::MAX).max(1)),
-        )
+        // Memory of no bytes would have no address.
+        let slice = done_with(action, self.stream.alloc_zeros::<u8>(bytes.max(1)))?;
+        let address = slice.device_ptr(&self.stream).0;
+        // It is made in the order of one stream, and others use it as well.
+        done("make memory", self.stream.synchronize())?;
+        Ok(Arc::new(CudaMemory { device: self.id(), address, bytes, _slice: slice }))
+    }
+
+    fn stream(&self) -> Result<Box<dyn Stream>, device::DeviceError> {
+        let stream = done("make a stream", self.context.new_stream())?;
+        Ok(Box::new(CudaWork::on(self.id(), stream)))
+    }
+}
+
+impl Memory for CudaMemory {
+    fn device(&self) -> DeviceId {
+        self.device
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl CudaWork {
+    fn on(device: DeviceId, stream: Arc<CudaStream>) -> CudaWork {
+        CudaWork { device, stream, kept: Vec::new() }
+    }
+
+    /// Keeps what is worked on until that is done.
+    fn keep(&mut self, part: &Part) {
+        if !self.kept.iter().any(|it| Arc::ptr_eq(it, part.memory())) {
+            self.kept.push(part.memory().clone());
+        }
+    }
+}
+
+impl Stream for CudaWork {
+    fn device(&self) -> DeviceId {
+        self.device
+    }
+
+    fn write(&mut self, to: &Part, bytes: &[u8]) -> Result<(), device::DeviceError> {
+        to.check(self.device, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.keep(to);
+        // SAFETY: the place has so many bytes, in memory of the device that is kept until this is done. The driver has copied what
+        // lies in pages that it may move when it returns.
+        let copied =
+            unsafe { result::memcpy_htod_async(to.address(), bytes, self.stream.cu_stream()) };
+        done("copy to the device", copied)
+    }
+
+    fn read(&mut self, from: &Part, bytes: &mut [u8]) -> Result<(), device::DeviceError> {
+        from.check(self.device, bytes.len())?;
+        if !bytes.is_empty() {
+            // SAFETY: the place has so many bytes, in memory of the device, and it is waited for below: as long as both live.
+            let copied = unsafe {
+                result::memcpy_dtoh_async(bytes, from.address(), self.stream.cu_stream())
+            };
+            done("copy a result back", copied)?;
+        }
+        self.synchronize()
+    }
+
+    fn copy(&mut self, from: &Part, to: &Part) -> Result<(), device::DeviceError> {
+        from.check(self.device, to.bytes())?;
+        to.check(self.device, from.bytes())?;
+        if from.bytes() == 0 {
+            return Ok(());
+        }
+        self.keep(from);
+        self.keep(to);
+        let (from_address, to_address) = (from.address(), to.address());
+        // SAFETY: both places have so many bytes, in memory of the device that is kept until this is done.
+        let copied = unsafe {
+            result::memcpy_dtod_async(
+                to_address,
+                from_address,
+                from.bytes(),
+                self.stream.cu_stream(),
+            )
+        };
+        done("copy on the device", copied)
+    }
+
+    fn synchronize(&mut self) -> Result<(), device::DeviceError> {
+        done("run the kernels", self.stream.synchronize())?;
+        self.kept.clear();
+        Ok(())
     }
 }
 
@@ -124,10 +248,12 @@ impl Loaded {
 
     /// Runs it on inputs that are what [`inputs`](Self::inputs) says, and waits for the results.
     pub fn run(&mut self, inputs: &[TensorBuffer]) -> Result<Vec<TensorBuffer>, DeviceError> {
-        for (memory, input) in self.inputs.iter_mut().zip(inputs) {
-            upload(&self.stream, input.bytes(), memory)?;
+        for (memory, input) in self.inputs.iter().zip(inputs) {
+            let bytes = input.bytes();
+            self.work.write(&Part::of(memory.clone(), 0, bytes.len())?, bytes)?;
         }
-        for action in &self.entry.body.actions {
+        let entry = self.entry.clone();
+        for action in &entry.body.actions {
             match action {
                 Action::Call(Call { callee: Callee::Kernel(kernel), args, .. }) => {
                     self.start(&self.kernels[*kernel], args)?;
@@ -140,12 +266,11 @@ impl Loaded {
         self.results()
     }
 
-    fn copy(&self, copy: &Copy) -> Result<(), DeviceError> {
-        let [from, to] = [copy.from, copy.to].map(|place| self.address(place));
-        let (bytes, stream) = (known(copy.bytes) as usize, self.stream.cu_stream());
-        // SAFETY: both places have so many bytes by the plan, in memory that lives as long as this.
-        let copied = unsafe { result::memcpy_dtod_async(to, from, bytes, stream) };
-        done("copy a result", copied)
+    fn copy(&mut self, copy: &Copy) -> Result<(), DeviceError> {
+        let bytes = known(copy.bytes) as usize;
+        let [from, to] = [copy.from, copy.to]
+            .map(|place| Part::of(self.memory(place).clone(), known(place.offset) as usize, bytes));
+        Ok(self.work.copy(&from?, &to?)?)
     }
 
     fn start(&self, kernel: &Kernel, args: &[EntryArgument]) -> Result<(), DeviceError> {
@@ -155,42 +280,42 @@ impl Loaded {
             EntryArgument::Scalar { value, .. } => known(value),
         };
         let words: Vec<u64> = args.iter().map(word).collect();
-        let mut launch = self.stream.launch_builder(&kernel.function);
+        let mut launch = self.work.stream.launch_builder(&kernel.function);
         words.iter().for_each(|word| {
             launch.arg(word);
         });
         // SAFETY: the kernel was generated for these arguments, addresses of memory as large as the plan says, which
         // lives as long as this, and integers no longer than eight bytes; it writes where the plan lets it.
         let started = unsafe { launch.launch(kernel.config) };
-        done_with(|| format!("start kernel `{}`", kernel.symbol), started).map(drop)
+        Ok(done_with(|| format!("start kernel `{}`", kernel.symbol), started).map(drop)?)
     }
 
-    fn address(&self, place: Place) -> u64 {
-        let memory = match place.base {
+    fn memory(&self, place: Place) -> &Arc<dyn Memory> {
+        match place.base {
             Base::Input(number) => &self.inputs[number],
             Base::Output(number) => &self.outputs[number],
             Base::Constant(number) => &self.constants[number],
             // A function that takes memory is none for a device.
             Base::Workspace | Base::Taken(_) => &self.workspace,
-        };
-        // There is one stream, so nothing has to wait for what is done with the address.
-        memory.device_ptr(&self.stream).0 + known(place.offset)
+        }
     }
 
-    fn results(&self) -> Result<Vec<TensorBuffer>, DeviceError> {
+    fn address(&self, place: Place) -> u64 {
+        // There is one stream, so nothing has to wait for what is done with the address.
+        self.memory(place).address() + known(place.offset)
+    }
+
+    fn results(&mut self) -> Result<Vec<TensorBuffer>, DeviceError> {
         let mut results = Vec::with_capacity(self.outputs.len());
         for (memory, spec) in self.outputs.iter().zip(&self.entry.outputs) {
-            let mut bytes = done("copy a result back", self.stream.clone_dtoh(memory))?;
-            done("run the kernels", self.stream.synchronize())?;
-            bytes.truncate(bytes_of(spec) as usize);
             let Some(dtype) = data_type(spec.dtype) else {
-                return Err(DeviceError::Driver {
-                    action: "give a result".to_owned(),
-                    message: format!("{spec} has no form outside of programs"),
-                });
+                return Err(DeviceError::NoForm(spec.to_string()));
             };
             let shape = spec.static_shape().unwrap_or_default();
-            results.push(TensorBuffer::from_bytes(&bytes, &shape, dtype)?);
+            let mut result = TensorBuffer::zeros(&shape, dtype)?;
+            let bytes = result.bytes_mut();
+            self.work.read(&Part::of(memory.clone(), 0, bytes.len())?, bytes)?;
+            results.push(result);
         }
         Ok(results)
     }
@@ -205,24 +330,17 @@ fn bytes_of(spec: &TensorSpec) -> u64 {
     spec.bytes().unwrap_or(0)
 }
 
-fn upload(
-    stream: &Arc<CudaStream>,
-    bytes: &[u8],
-    memory: &mut CudaSlice<u8>,
-) -> Result<(), DeviceError> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    done("copy to the device", stream.memcpy_htod(bytes, &mut memory.slice_mut(..bytes.len())))
-}
-
-fn done<T>(action: &str, result: Result<T, DriverError>) -> Result<T, DeviceError> {
+fn done<T>(action: &str, result: Result<T, DriverError>) -> Result<T, device::DeviceError> {
     done_with(|| action.to_owned(), result)
 }
 
 fn done_with<T>(
     action: impl FnOnce() -> String,
     result: Result<T, DriverError>,
-) -> Result<T, DeviceError> {
-    result.map_err(|error| DeviceError::Driver { action: action(), message: error.to_string() })
+) -> Result<T, device::DeviceError> {
+    let refused = |error: DriverError| device::DeviceError::Driver {
+        action: action(),
+        message: error.to_string(),
+    };
+    result.map_err(refused)
 }

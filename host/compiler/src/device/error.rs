@@ -11,9 +11,12 @@ pub enum DeviceError {
     /// The driver has no device.
     #[error("the driver for NVIDIA's devices finds none")]
     NoDevice,
-    /// The driver refuses.
-    #[error("the driver could not {action}: {message}")]
-    Driver { action: String, message: String },
+    /// The device refuses.
+    #[error(transparent)]
+    Device(#[from] crate::runtime::device::DeviceError),
+    /// A result that nothing outside of programs can have.
+    #[error("{0} has no form outside of programs")]
+    NoForm(String),
     /// A program calls objects of a vendor's, which are for processors.
     #[error("some of its programs were compiled for processors, by the code generators of vendors")]
     ForProcessors,
