@@ -45,6 +45,8 @@ pub struct Loaded {
 struct CudaWork {
     device: DeviceId,
     stream: Arc<CudaStream>,
+    /// What memory is made on, in order: another stream waits for it before it uses what is new.
+    maker: Arc<CudaStream>,
     /// What may still be worked on.
     kept: Vec<Arc<dyn Memory>>,
 }
@@ -106,7 +108,7 @@ impl Cuda {
             });
         }
         let Entry { inputs, outputs, body, .. } = &program.entry;
-        let mut work = CudaWork::on(self.id(), self.stream.clone());
+        let mut work = self.work_on(self.stream.clone());
         let memory = |bytes: u64| self.memory(usize::try_from(bytes).unwrap_or(usize::MAX));
         let of_specs = |specs: &[TensorSpec]| {
             specs.iter().map(|spec| memory(bytes_of(spec))).collect::<Result<Vec<_>, _>>()
@@ -129,6 +131,12 @@ impl Cuda {
     }
 }
 
+impl Cuda {
+    fn work_on(&self, stream: Arc<CudaStream>) -> CudaWork {
+        CudaWork { device: self.id(), stream, maker: self.stream.clone(), kept: Vec::new() }
+    }
+}
+
 impl Device for Cuda {
     fn id(&self) -> DeviceId {
         DeviceId { device_type: KIND, device_id: self.context.ordinal() as i32 }
@@ -139,14 +147,12 @@ impl Device for Cuda {
         // Memory of no bytes would have no address.
         let slice = done_with(action, self.stream.alloc_zeros::<u8>(bytes.max(1)))?;
         let address = slice.device_ptr(&self.stream).0;
-        // It is made in the order of one stream, and others use it as well.
-        done("make memory", self.stream.synchronize())?;
         Ok(Arc::new(CudaMemory { device: self.id(), address, bytes, _slice: slice }))
     }
 
     fn stream(&self) -> Result<Box<dyn Stream>, device::DeviceError> {
         let stream = done("make a stream", self.context.new_stream())?;
-        Ok(Box::new(CudaWork::on(self.id(), stream)))
+        Ok(Box::new(self.work_on(stream)))
     }
 }
 
@@ -165,15 +171,16 @@ impl Memory for CudaMemory {
 }
 
 impl CudaWork {
-    fn on(device: DeviceId, stream: Arc<CudaStream>) -> CudaWork {
-        CudaWork { device, stream, kept: Vec::new() }
-    }
-
     /// Keeps what is worked on until that is done.
-    fn keep(&mut self, part: &Part) {
-        if !self.kept.iter().any(|it| Arc::ptr_eq(it, part.memory())) {
-            self.kept.push(part.memory().clone());
+    fn keep(&mut self, part: &Part) -> Result<(), device::DeviceError> {
+        if self.kept.iter().any(|it| Arc::ptr_eq(it, part.memory())) {
+            return Ok(());
         }
+        if !Arc::ptr_eq(&self.stream, &self.maker) {
+            done("wait for memory", self.stream.join(&self.maker))?;
+        }
+        self.kept.push(part.memory().clone());
+        Ok(())
     }
 }
 
@@ -187,7 +194,7 @@ impl Stream for CudaWork {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.keep(to);
+        self.keep(to)?;
         // SAFETY: the place has so many bytes, in memory of the device that is kept until this is done. The driver has copied what
         // lies in pages that it may move when it returns.
         let copied =
@@ -198,6 +205,7 @@ impl Stream for CudaWork {
     fn read(&mut self, from: &Part, bytes: &mut [u8]) -> Result<(), device::DeviceError> {
         from.check(self.device, bytes.len())?;
         if !bytes.is_empty() {
+            self.keep(from)?;
             // SAFETY: the place has so many bytes, in memory of the device, and it is waited for below: as long as both live.
             let copied = unsafe {
                 result::memcpy_dtoh_async(bytes, from.address(), self.stream.cu_stream())
@@ -213,8 +221,8 @@ impl Stream for CudaWork {
         if from.bytes() == 0 {
             return Ok(());
         }
-        self.keep(from);
-        self.keep(to);
+        self.keep(from)?;
+        self.keep(to)?;
         let (from_address, to_address) = (from.address(), to.address());
         // SAFETY: both places have so many bytes, in memory of the device that is kept until this is done.
         let copied = unsafe {
