@@ -297,3 +297,88 @@ private fn @sorted(%x: f32[a, b]) -> f32[a, b] {
     let calls = [call(4, 3, true), call(4, 3, false), call(1, 0, true), call(9, 40, false)];
     check(text, &calls.each_ref().map(|call| &call[..]));
 }
+
+/// What the branches give has extents of its own in each, which are found behind the choice.
+#[test]
+fn branches_give_tensors_of_different_shapes() {
+    let text = "fn @main(%x: f32[n, 3], %c: bool[], %d: bool[]) {
+  %t = if %c {
+    %t = nonzero(%x)
+    %s: shape[k] = bind_dims(%t.1) { ty = shape[k], most = shape[3*n] }
+    %p = dynamic_slice(%t.0, const(i64[2], [0, 0]), shape(2, k))
+    %q = cast(%p) { dtype = \"f32\" }
+    %e = shape_to_tensor(shape(2, k))
+    ret (%q, %e)
+  } else {
+    %u = if %d {
+      %e = shape_to_tensor(shape(n, 3))
+      ret (%x, %e)
+    } else {
+      ret (const(f32[1, 2], [7, 8]), const(i64[2], [1, 2]))
+    }
+    %s: shape[a, b] = bind_dims(%u.1) { ty = shape[a, b] }
+    %v = reshape(%u.0, shape(a, b))
+    %w = negative(%v)
+    %e = shape_to_tensor(shape(a, b))
+    ret (%w, %e)
+  }
+  %s: shape[i, j] = bind_dims(%t.1) { ty = shape[i, j] }
+  %y = reshape(%t.0, shape(i, j))
+  %z = add(%y, const(f32[], 1))
+  ret (%y, %z)
+}";
+    let flag = |value: bool| Tensor::from_vec_as(DType::BOOL, vec![], vec![u8::from(value)]);
+    for (n, c, d) in [(4, true, true), (4, false, true), (4, false, false), (0, true, false)] {
+        check(text, &[&[floats(&[n, 3]), flag(c), flag(d)]]);
+    }
+}
+
+/// A tensor that becomes longer from trip to trip, and rows of which nobody knows how many there are.
+const LONGER: &str = "fn @main(%x: f32[n], %count: i64[], %stop: i64[]) {
+  %e = shape_to_tensor(shape(n))
+  %body = fn (%i: i64[], %v: f32[*], %dims: i64[1], %trips: i64[]) -> (bool[], f32[*], i64[1], i64[], f32[n]) {
+    %s: shape[k] = bind_dims(%dims) { ty = shape[k] }
+    %w = reshape(%v, shape(k))
+    %l = concatenate((%w, %x))
+    %sum = sum(%w)
+    %row = add(%x, %sum)
+    %m = shape_to_tensor(shape(k + n))
+    %next = add(%i, const(i64[], 1))
+    %go = not_equal(%next, %stop)
+    ret (%go, %l, %m, %next, %row)
+  }
+  %r = loop(%body, %count, const(bool[], true), (%x, %e, const(i64[], 0))) { out = (f32[*], i64[1], i64[], f32[*]) }
+  %s2: shape[k2] = bind_dims(%r.1) { ty = shape[k2] }
+  %y = reshape(%r.0, shape(k2))
+  %t1 = reshape(%r.2, shape(1))
+  %s3: shape[t] = bind_dims(%t1) { ty = shape[t] }
+  %rows = reshape(%r.3, shape(t, n))
+  ret (%y, %rows)
+}";
+
+#[test]
+fn what_loops_carry_and_give_may_become_longer() {
+    let number = |value: i64| Tensor::from_vec(vec![], vec![value]);
+    let call = |n, count, stop| [floats(&[n]), number(count), number(stop)];
+    let calls = [call(3, 4, -1), call(3, 0, -1), call(2, 100, 21), call(0, 5, -1), call(1, -3, 2)];
+    check(LONGER, &calls.each_ref().map(|call| &call[..]));
+}
+
+/// A call that may not have as much says so, whichever memory it wanted, and leaves nothing behind.
+#[test]
+fn loops_end_at_the_limit() {
+    let model = compiled::compile(&module(LONGER)).expect("it is compiled");
+    let mut context = model.context().expect("there is memory");
+    let number = |value: i64| Tensor::from_vec(vec![], vec![value]);
+    for (limit, fits) in [(None, true), (Some(20_000), false), (Some(1_000_000), true)] {
+        context.set_memory_limit(limit);
+        let inputs = [floats(&[10]), number(200), number(-1)];
+        let inputs = inputs.map(|tensor| compiled::buffer(&tensor).expect("it fits"));
+        let inputs = inputs.each_ref().map(|input| input.as_ref());
+        let found = context.run(&inputs, None).map(|outputs| outputs[1].shape().to_vec());
+        match fits {
+            true => assert_eq!(found.expect("it fits"), [200, 10]),
+            false => assert!(found.expect_err("it is too much").to_string().contains("limit")),
+        }
+    }
+}

@@ -359,19 +359,12 @@ fn loops_that_are_not_supported_are_named() {
         let error = repeated(inputs, graph, outputs).error();
         assert!(error.contains(&format!("Loop (ai.onnx 17): {reason} — once")), "{error}");
     };
-    let grows = inner().node("Concat", &["v", "v"], &["w"], &[int("axis", 0)]);
+    let flat = inner().int("s", -1).node("Reshape", &["v", "s"], &["w"], &[]);
     refused(
         &["m", "", "x"],
-        body(&["i", "d", "v"], grows, &["d", "w"]),
+        body(&["i", "d", "v"], flat, &["d", "w"]),
         &["y"],
-        "a value that it carries and that changes from f32[n, 3] to f32[2*n, 3]",
-    );
-    // The body may be left before.
-    refused(
-        &["five", "c", "x"],
-        body(&["i", "d", "v"], inner(), &["d", "v", "v"]),
-        &["y", "z"],
-        "a row for each trip, where shapes do not say how many trips there are",
+        "a value that it carries and that changes from f32[n, 3] to f32[3*n]",
     );
     let error = repeated(
         &["m", "", "x"],
@@ -422,4 +415,73 @@ fn loops_that_are_wrong_say_so() {
         "its body makes 1 of 2 outputs",
     );
     wrong(&["m", "c", "x"], int("bodies", 1), &["y"], "its attribute `body` is missing");
+}
+
+/// What becomes longer is memory of a size that is found, and beside it stand its extents.
+#[test]
+fn what_a_loop_carries_may_change_its_shape() {
+    let grows = inner().node("Concat", &["v", "v"], &["w"], &[int("axis", 0)]);
+    let model = repeated(&["m", "", "x"], body(&["i", "d", "v"], grows, &["d", "w"]), &["y"]);
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 3], %m: i64[], %c: bool[]) -> f32[y_size_2, 3]\n\
+         %y_body = fn (%i: i64[], %v: f32[*], %extents: i64[2]) -> (bool[], f32[*], i64[2]) {\n\
+         %y_reshape = reshape(%extents, shape(2))\n\
+         %y_bind_dims = bind_dims(%y_reshape) { ty = shape[y_size, y_size_1] }\n\
+         %carried = reshape(%v, shape(y_size, 3))\n\
+         %w = concatenate((%carried, %carried)) { axis = 0 }\n\
+         %y_shape_to_tensor = shape_to_tensor(shape(2*y_size, 3))\n\
+         ret (const(bool[], true), %w, %y_shape_to_tensor)\n\
+         %y_shape_to_tensor_1 = shape_to_tensor(shape(n, 3))\n\
+         %y_loop = loop(%y_body, %m, const(bool[], true), (%x, %y_shape_to_tensor_1)) { out = (f32[*], i64[2]) }\n\
+         %y_item = %y_loop.1\n\
+         %y_reshape_1 = reshape(%y_item, shape(2))\n\
+         %y_bind_dims_1 = bind_dims(%y_reshape_1) { ty = shape[y_size_2, y_size_3] }\n\
+         %y_item_1 = %y_loop.0\n\
+         %y = reshape(%y_item_1, shape(y_size_2, 3))\n\
+         ret %y"
+    );
+}
+
+/// The body may be left before, so how many rows there are is counted.
+#[test]
+fn rows_of_a_loop_that_may_be_left_are_counted() {
+    let graph = body(&["i", "d", "v"], inner(), &["d", "v", "v"]);
+    let model = repeated(&["five", "c", "x"], graph, &["y", "z"]);
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 3], %m: i64[], %c: bool[]) -> (f32[n, 3], f32[y_size, n, 3])\n\
+         %y_body = fn (%i: i64[], %v: f32[n, 3], %trips: i64[]) -> (bool[], f32[n, 3], i64[], f32[n, 3]) {\n\
+         %y_add = add(%i, const(i64[], 1))\n\
+         ret (const(bool[], true), %v, %y_add, %v)\n\
+         %y_loop = loop(%y_body, dim(5), %c, (%x, const(i64[], 0))) { out = (f32[n, 3], i64[], f32[*]) }\n\
+         %y_item = %y_loop.1\n\
+         %y_reshape = reshape(%y_item, shape(1))\n\
+         %y_bind_dims = bind_dims(%y_reshape) { ty = shape[y_size] }\n\
+         %y_item_1 = %y_loop.2\n\
+         %y = %y_loop.0\n\
+         %z = reshape(%y_item_1, shape(y_size, n, 3))\n\
+         ret (%y, %z)"
+    );
+}
+
+#[test]
+fn branches_may_give_different_shapes() {
+    let two = inner().node("Concat", &["x", "x"], &["w"], &[int("axis", 0)]).output("w");
+    assert_eq!(
+        choice(inner().output("x"), two).text(),
+        "fn @main(%x: f32[n, 3], %c: bool[]) -> f32[y_size, 3]\n\
+         %y_choice = if %c {\n\
+         %y_shape_to_tensor = shape_to_tensor(shape(n, 3))\n\
+         ret (%x, %y_shape_to_tensor)\n\
+         %w = concatenate((%x, %x)) { axis = 0 }\n\
+         %w_shape_to_tensor = shape_to_tensor(shape(2*n, 3))\n\
+         ret (%w, %w_shape_to_tensor)\n\
+         %y_item = %y_choice.1\n\
+         %y_reshape = reshape(%y_item, shape(2))\n\
+         %y_bind_dims = bind_dims(%y_reshape) { ty = shape[y_size, y_size_1] }\n\
+         %y_item_1 = %y_choice.0\n\
+         %y = reshape(%y_item_1, shape(y_size, 3))\n\
+         ret %y"
+    );
 }

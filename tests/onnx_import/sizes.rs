@@ -129,3 +129,25 @@ fn an_extent_of_a_result_may_be_an_input() {
     let text = model.typed_output("y", FLOAT, &[N(6), N(4)]).text();
     assert!(text.contains("f32[6, 4]") && text.contains("expect("), "{text}");
 }
+
+/// What follows from no input is found in what is computed, however far from where it is read.
+#[test]
+fn sizes_that_are_computed_are_found() {
+    let model = model(17)
+        .input("x", FLOAT, &[S("n"), N(6)])
+        .node("ReduceMax", &["x"], &["m"], &[int("keepdims", 0)])
+        .node("Cast", &["m"], &["k"], &[int("to", 7)])
+        .ints("axis", &[0])
+        .node("Unsqueeze", &["k", "axis"], &["k1"], &[])
+        .ints("rest", &[-1])
+        .node("Concat", &["k1", "rest"], &["s"], &[int("axis", 0)])
+        .node("Reshape", &["x", "s"], &["y"], &[])
+        .output("y");
+    let text = model.text();
+    assert!(text.contains("%k_bind_dims = bind_dims(%k_reshape) { ty = shape[k_size] }"), "{text}");
+    // A zero keeps the extent at its place.
+    assert!(
+        text.contains("reshape(%x, shape(floordiv(1, k_size + 1)*n + k_size, floordiv("),
+        "{text}"
+    );
+}

@@ -143,6 +143,8 @@ struct Tensor {
 #[derive(Clone, Copy)]
 enum Arg {
     Tensor(usize),
+    /// One that the callee takes.
+    Taken(usize),
     Scalar(Size),
 }
 
@@ -180,6 +182,10 @@ enum PlannedAction {
     Expect(usize),
     /// The memory of a storage, by its number.
     Take(usize),
+    /// So many bytes for a tensor whose type says nothing of them.
+    TakeFor(usize, Size),
+    /// What was taken for a tensor is needed up to here.
+    Keep(usize),
     Choose(usize),
     Otherwise,
     End,

@@ -82,6 +82,9 @@ impl Arena {
     /// When these are too many.
     pub fn begin(&mut self, besides: u64) -> Result<(), Refused> {
         (self.besides, self.most, self.refused) = (besides, self.in_use, None);
+        if self.limit.is_some_and(|limit| self.held.saturating_add(besides) > limit) {
+            self.drop_kept();
+        }
         match self.limit.filter(|&limit| besides > limit) {
             Some(limit) => Err(Refused { wanted: besides, taken: 0, limit: Some(limit) }),
             None => Ok(()),

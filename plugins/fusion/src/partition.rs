@@ -510,18 +510,18 @@ fn is_plain(body: BodyView<'_>, value: Expr, effects: &Effects) -> bool {
 }
 
 /// The symbols of dimensions in types, in the order of their first places.
-struct Symbols<'a> {
+pub(crate) struct Symbols<'a> {
     terms: Terms<'a>,
     seen: HashSet<Term>,
-    found: Vec<Symbol>,
+    pub(crate) found: Vec<Symbol>,
 }
 
 impl<'a> Symbols<'a> {
-    fn new(terms: Terms<'a>) -> Self {
+    pub(crate) fn new(terms: Terms<'a>) -> Self {
         Self { terms, seen: HashSet::new(), found: Vec::new() }
     }
 
-    fn add(&mut self, term: Option<Term>) {
+    pub(crate) fn add(&mut self, term: Option<Term>) {
         let mut work: Vec<Term> = term.into_iter().collect();
         while let Some(term) = work.pop() {
             if !self.seen.insert(term) {

@@ -56,7 +56,7 @@ impl Planner<'_> {
             self.rename(&mut inputs, "onnx.inputs");
             self.rename(&mut outputs, "onnx.outputs");
         }
-        let (mut body, taken) = self.finish_body(results)?;
+        let (mut body, taken) = self.finish_body(results, None)?;
         let rooms = self.finish_rooms(results)?;
         let mut input_bytes = inputs_of(&self.tensors, inputs.len());
         let mut output_bytes: Vec<Size> =
@@ -95,9 +95,18 @@ impl Planner<'_> {
 
     /// Addresses for all that is done, with results that become outputs.
     /// Beside them are the outputs that are taken.
-    pub(super) fn finish_body(&mut self, results: &[usize]) -> Step<(Body, Vec<TakenOutput>)> {
+    /// They are those whose types say nothing of their sizes, in `types` or where these are not given, as far as the inputs say it.
+    pub(super) fn finish_body(
+        &mut self,
+        results: &[usize],
+        types: Option<&[Type]>,
+    ) -> Step<(Body, Vec<TakenOutput>)> {
         for (index, &tensor) in results.iter().enumerate() {
-            if self.is_open(self.tensors[tensor].ty)? {
+            let is_taken = match types {
+                Some(types) => types.get(index).is_some_and(|&ty| self.is_unsized(ty)),
+                None => self.is_open(self.tensors[tensor].ty)?,
+            };
+            if is_taken {
                 self.take_output(tensor, index)?;
                 continue;
             }
@@ -114,7 +123,7 @@ impl Planner<'_> {
         let (slots, taken) = self.memory.slots();
         let actions = give_back(actions, slots, &taken);
         // Whether or not it does so in the end: what it calls may need more on one processor than on another.
-        let takes = self.sizes.has_open();
+        let takes = self.sizes.has_open() || slots > 0;
         Ok((Body { actions, workspace, slots, takes, ..Body::default() }, taken))
     }
 
@@ -146,6 +155,10 @@ impl Planner<'_> {
                 let (slot, bytes) = self.memory.to_take(storage)?;
                 Action::Take(Take { slot, bytes })
             }
+            PlannedAction::TakeFor(tensor, bytes) => {
+                Action::Take(Take { slot: self.slot(tensor)?, bytes })
+            }
+            PlannedAction::Keep(tensor) => Action::Keep(self.slot(tensor)?),
             PlannedAction::Expect(truth) => Action::Expect(self.place(truth)),
             PlannedAction::Choose(condition) => Action::Choose(self.place(condition)),
             PlannedAction::Otherwise => Action::Otherwise,
@@ -170,6 +183,7 @@ impl Planner<'_> {
         let terms = self.body.terms();
         let argument = |(index, arg): (usize, Arg)| match arg {
             Arg::Tensor(tensor) => EntryArgument::Memory(self.place(tensor)),
+            Arg::Taken(tensor) => EntryArgument::Taken(self.place(tensor)),
             Arg::Scalar(value) => {
                 let ty = types.get(index).copied().flatten();
                 let scalar = ty.and_then(|ty| terms.scalar(ty));

@@ -9,6 +9,8 @@
 //! }
 //! ```
 //!
+//! What the branches give in different shapes is memory that they take ([`super::taken`]), of which they say the extents besides.
+//!
 //! What a branch makes lies in an area of its own ([`super::memory`]). Nothing recurses, however deep choices are nested.
 
 use super::{PlanProblem, PlannedAction, Planner, Step, Value, malformed};
@@ -98,7 +100,9 @@ impl<'a> Planner<'a> {
         }
         for (&given, &joined) in given.iter().zip(&branch.joined) {
             let (from, to) = (self.tensors[given].memory, self.tensors[joined].memory);
-            if !self.memory.give_to_choice(from, to) {
+            if self.is_unsized(self.tensors[joined].ty) {
+                self.give_unsized(given, joined)?;
+            } else if !self.memory.give_to_choice(from, to) {
                 self.actions.push(PlannedAction::Copy(given, joined));
             }
         }
@@ -113,6 +117,10 @@ impl<'a> Planner<'a> {
             }
             None => {
                 self.actions.push(PlannedAction::End);
+                let joined = branch.joined.iter();
+                let taken = joined.filter(|&&joined| self.is_unsized(self.tensors[joined].ty));
+                let kept: Vec<_> = taken.map(|&joined| PlannedAction::Keep(joined)).collect();
+                self.actions.extend(kept);
                 self.values[branch.var.index()] = Some(branch.value);
                 Ok(None)
             }
@@ -167,7 +175,7 @@ impl<'a> Planner<'a> {
                         parts.push(Part::Tuple(fields.len()));
                         parts.extend(fields.iter().rev().map(|&field| Part::Type(field)));
                     }
-                    TypeView::Tensor { dims: Some(_), .. } => {
+                    TypeView::Tensor { .. } => {
                         let tensor = make(self, ty)?;
                         done.push(Value::Tensor(tensor));
                     }

@@ -8,7 +8,9 @@ use super::{
     Arg, Callee, PlanProblem, PlannedAction, PlannedCall, Planner, Shared, Step, malformed,
     unsupported,
 };
-use tenon_ir::{Args, Context, Dim, Function, NodeSource, Symbol, Terms, Type, View, symbols_of};
+use tenon_ir::{
+    Args, Context, Dim, Function, NodeSource, Symbol, Terms, Type, TypeView, View, symbols_of,
+};
 
 impl<'a> Planner<'a> {
     /// The arguments of a call, tuples flattened.
@@ -59,7 +61,7 @@ impl<'a> Planner<'a> {
             }
             let overlaps = |&(_, arg): &(usize, &Arg)| match *arg {
                 Arg::Tensor(other) => self.tensors[other].memory.overlaps(&written),
-                Arg::Scalar(_) => false,
+                Arg::Scalar(_) | Arg::Taken(_) => false,
             };
             let others = args.iter().enumerate().filter(|&(other, _)| other != index);
             if let Some((other, _)) = others.clone().find(overlaps) {
@@ -106,7 +108,9 @@ impl<'a> Planner<'a> {
             };
             if !self.takes(expected, arg, &mut met)? {
                 let found = match arg {
-                    Arg::Tensor(tensor) => terms.type_text(self.tensors[tensor].ty),
+                    Arg::Tensor(tensor) | Arg::Taken(tensor) => {
+                        terms.type_text(self.tensors[tensor].ty)
+                    }
                     Arg::Scalar(Size::Known(value)) => format!("the integer {value}"),
                     Arg::Scalar(Size::Computed(_)) => "an integer".to_owned(),
                 };
@@ -158,8 +162,15 @@ impl<'a> Planner<'a> {
         let terms = self.body.terms();
         let tensor = match arg {
             Arg::Scalar(_) => return Ok(terms.scalar(expected).is_some()),
-            Arg::Tensor(tensor) => self.tensors[tensor],
+            Arg::Tensor(tensor) | Arg::Taken(tensor) => self.tensors[tensor],
         };
+        if let TypeView::Tensor { dtype, dims: None } = terms.ty(expected) {
+            let found = match terms.ty(tensor.ty) {
+                TypeView::Tensor { dtype, .. } => Some(dtype),
+                _ => None,
+            };
+            return Ok(found == Some(dtype));
+        }
         let (Some((dtype, dims)), Some((found, given))) =
             (terms.tensor(expected), terms.tensor(tensor.ty))
         else {

@@ -86,6 +86,8 @@ pub struct Routine {
     /// How many numbers it is given.
     pub numbers: usize,
     pub body: Body,
+    /// What it writes into memory that it takes: of these outputs it is given where to leave the address.
+    pub taken: Vec<TakenOutput>,
     /// Where it calls itself, the functions over which it does.
     pub circle: Option<Circle>,
 }
@@ -129,6 +131,8 @@ pub enum Action {
     Take(Take),
     /// Gives back what was taken, by its number.
     GiveBack(usize),
+    /// What was taken is needed up to here.
+    Keep(usize),
     /// What stands up to its [`Otherwise`](Action::Otherwise) is done if the byte there is not 0; what stands from there to
     /// its [`End`](Action::End), if it is.
     Choose(Place),
@@ -181,7 +185,10 @@ pub struct Carried {
     pub from: Place,
     pub here: Place,
     pub there: Place,
+    /// Of what the first trip reads.
     pub bytes: Size,
+    /// Whether each trip takes the memory for what it gives, in the numbers of these places.
+    pub is_taken: bool,
 }
 
 /// Where trips write a row each.
@@ -190,6 +197,8 @@ pub struct Rows {
     pub to: Place,
     /// Bytes of one.
     pub bytes: Size,
+    /// Where nobody knows before how many there are: what is taken meanwhile for more of them.
+    pub more: Option<Place>,
 }
 
 /// An argument of the routine of a loop.
@@ -253,7 +262,12 @@ pub enum Callee {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EntryArgument {
     Memory(Place),
-    Scalar { dtype: DType, value: Size },
+    /// Where the callee leaves the address of what it takes.
+    Taken(Place),
+    Scalar {
+        dtype: DType,
+        value: Size,
+    },
 }
 
 /// An address.

@@ -125,16 +125,18 @@ impl<'a> Planner<'a> {
         }
         let result = self.body_of(result)?;
         let results = self.flatten(result)?;
-        if let Some(open) = results.iter().position(|&result| self.is_open_tensor(result)) {
-            let what = format!("result {open}, whose size only the call of the function finds,");
-            return unsupported(
-                &what,
-                "a function that is called gives what its arguments say the size of",
-            );
+        let types = results_of(self.function, self.body.terms());
+        for (at, &result) in results.iter().enumerate() {
+            let is_said = types.get(at).is_some_and(|&ty| !self.is_unsized(ty));
+            if is_said && self.is_open_tensor(result) {
+                let what = format!("result {at}, whose size only the call of the function finds,");
+                let help = "a function gives what its arguments say the size of, or a tensor of unknown rank";
+                return unsupported(&what, help);
+            }
         }
-        let (body, _) = self.finish_body(&results)?;
+        let (body, taken) = self.finish_body(&results, Some(&types))?;
         let (outputs, numbers) = (results.len(), names.len());
-        Ok(Routine { name: name.to_owned(), inputs, outputs, numbers, body, circle: None })
+        Ok(Routine { name: name.to_owned(), inputs, outputs, numbers, body, taken, circle: None })
     }
 
     /// What a parameter of a type stands for; `inputs` counts the tensors.
@@ -193,12 +195,31 @@ impl<'a> Planner<'a> {
         let Given { mut args, symbols } = self.give(name, &function, &given)?;
         let Some(ty) = result else { return malformed("a call has no type") };
         let (value, results) = self.joined(ty)?;
-        args.extend(results.into_iter().map(Arg::Tensor));
+        let taken: Vec<usize> =
+            results.iter().copied().filter(|&it| self.is_unsized(self.tensors[it].ty)).collect();
+        self.check_taken(number, &results)?;
+        args.extend(results.into_iter().map(|it| match taken.contains(&it) {
+            true => Arg::Taken(it),
+            false => Arg::Tensor(it),
+        }));
         let source = self.source_of_call(&function);
         let symbols = symbols.into_iter().map(|(_, size)| size).collect();
         let call = PlannedCall { callee: Callee::Routine(number), args, symbols, source };
         self.actions.push(PlannedAction::Call(call));
+        self.actions.extend(taken.into_iter().map(PlannedAction::Keep));
         Ok(value)
+    }
+
+    /// That a routine takes the memory of those results whose types here say nothing of their sizes.
+    pub(super) fn check_taken(&self, number: usize, results: &[usize]) -> Step<()> {
+        // Of a circle one may be planned later, whose results have the sizes that its types say.
+        let taken = self.shared.routines.get(number).map_or(&[][..], |it| &it.0.taken);
+        let taken: Vec<usize> = taken.iter().map(|it| it.output).collect();
+        let is_unsized = |&at: &usize| self.is_unsized(self.tensors[results[at]].ty);
+        match (0..results.len()).filter(is_unsized).eq(taken) {
+            true => Ok(()),
+            false => malformed("a function gives results of other sizes than where it is called"),
+        }
     }
 
     /// The number of the routine of a graph function.
@@ -290,6 +311,24 @@ impl<'a> Planner<'a> {
         }
         Ok(true)
     }
+}
+
+/// The types of the tensors that a graph function gives, in its own symbols.
+pub(super) fn results_of(function: &Function, terms: Terms<'_>) -> Vec<Type> {
+    let body = function.view();
+    let result = match body.view(body.root()) {
+        View::Function { body: value, result, .. } => result.or(body.ty(value)),
+        _ => None,
+    };
+    let (mut pending, mut tensors) = (Vec::from_iter(result), Vec::new());
+    while let Some(ty) = pending.pop() {
+        match terms.ty(ty) {
+            TypeView::Tuple(fields) => pending.extend(fields.iter().rev()),
+            TypeView::Tensor { .. } => tensors.push(ty),
+            _ => {}
+        }
+    }
+    tensors
 }
 
 /// The symbols of the types of a graph function's parameters, in the order in which they are met.

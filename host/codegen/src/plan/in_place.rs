@@ -114,7 +114,7 @@ impl Times {
 pub(super) fn each_place(action: &Action, mut note: impl FnMut(Place)) {
     match action {
         Action::Call(call) => call.args.iter().for_each(|arg| match *arg {
-            EntryArgument::Memory(place) => note(place),
+            EntryArgument::Memory(place) | EntryArgument::Taken(place) => note(place),
             EntryArgument::Scalar { .. } => {}
         }),
         Action::Write(write) => note(write.to),
@@ -122,14 +122,15 @@ pub(super) fn each_place(action: &Action, mut note: impl FnMut(Place)) {
         Action::Find(find) => note(find.from),
         &Action::Expect(place) | &Action::Choose(place) => note(place),
         Action::Agree(_) | Action::Otherwise | Action::End => {}
-        Action::Take(_) | Action::GiveBack(_) => {}
+        Action::Take(_) | Action::GiveBack(_) | Action::Keep(_) => {}
         Action::Loop(it) => {
             [it.go, it.again, it.trip].into_iter().for_each(&mut note);
             if let Limit::At(place) = it.limit {
                 note(place);
             }
             let carried = it.carried.iter().flat_map(|it| [it.from, it.here, it.there]);
-            carried.chain(it.rows.iter().map(|rows| rows.to)).for_each(&mut note);
+            let rows = it.rows.iter().flat_map(|rows| [Some(rows.to), rows.more]).flatten();
+            carried.chain(rows).for_each(&mut note);
             it.args.iter().for_each(|arg| match *arg {
                 LoopArgument::Memory(place) => note(place),
                 LoopArgument::Current(_) | LoopArgument::Next(_) | LoopArgument::Row(_) => {}

@@ -8,6 +8,9 @@
 //! trip reads what the loop was given, where it is. A row is written where it belongs in the result. So memory for rows is
 //! made before the first trip: the number of trips must follow from the inputs, and a loop that ends before is an error of the
 //! call.
+//!
+//! A result whose type says nothing of its size is memory that is taken: what is carried by each trip, rows twice as much
+//! whenever there are too many.
 
 use super::functions::Given;
 use super::sizes::{Agreement, Bindings, Size};
@@ -15,7 +18,7 @@ use super::{
     Arg, Carried, Closure, Limit, Loop, LoopArgument, PlannedAction, Planner, Rows, Step, Value,
     malformed, unsupported,
 };
-use tenon_ir::{Args, Context, DType, Dim, Expr, Function, Type, TypeView, View};
+use tenon_ir::{Args, BinaryOp, Context, DType, Dim, Expr, Function, Type, TypeView, View};
 
 /// A loop before addresses are known; tensors by their numbers.
 pub(super) struct PlannedLoop {
@@ -24,8 +27,7 @@ pub(super) struct PlannedLoop {
     again: usize,
     trip: usize,
     carried: Vec<PlannedCarried>,
-    /// With the bytes of one row.
-    rows: Vec<(usize, Size)>,
+    rows: Vec<PlannedRows>,
     routine: usize,
     args: Vec<PlannedArgument>,
     symbols: Vec<Size>,
@@ -43,6 +45,17 @@ struct PlannedCarried {
     here: usize,
     there: usize,
     ty: Type,
+    /// That of what trips give.
+    ty_here: Type,
+}
+
+#[derive(Clone, Copy)]
+struct PlannedRows {
+    to: usize,
+    /// Bytes of one.
+    bytes: Size,
+    /// What is taken for more of them.
+    more: Option<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -69,7 +82,10 @@ impl<'a> Planner<'a> {
         let (routine, function) = self.routine(name)?;
         let limit = self.limit(limit)?;
         let go = self.condition(go)?;
-        let carried = self.carried(carried)?;
+        let TypeView::Tuple(fields) = self.body.terms().ty(out) else {
+            return malformed("the result of a loop is no tuple");
+        };
+        let carried = self.carried(carried, fields)?;
         let cx = self.module.cx();
         let number = cx.static_tensor_type(DType::I64, &[]);
         let (trip, again) = (
@@ -77,7 +93,7 @@ impl<'a> Planner<'a> {
             self.fresh_tensor(cx.static_tensor_type(DType::BOOL, &[]))?,
         );
         let mut given = vec![(Value::Tensor(trip), number)];
-        given.extend(carried.iter().map(|it| (Value::Tensor(it.here), it.ty)));
+        given.extend(carried.iter().map(|it| (Value::Tensor(it.here), it.ty_here)));
         given.extend(captured);
         let Given { args: given, symbols } = self.give(name, &function, &given)?;
         let mut args = Vec::with_capacity(given.len());
@@ -97,14 +113,23 @@ impl<'a> Planner<'a> {
             return malformed("a loop over a function of other results");
         };
         for (&result, it) in results.iter().zip(&carried) {
+            if self.is_unsized(result) != self.is_unsized(it.ty_here) {
+                return malformed("a loop over a function of results of other sizes");
+            }
+            if self.is_unsized(result) {
+                continue;
+            }
             self.agree_on(result, &bindings, self.dims_of(it.ty))?;
         }
         let rows = self.rows(out, carried.len(), row_types, &bindings, limit)?;
         args.push(PlannedArgument::Tensor(again));
         args.extend((0..carried.len()).map(PlannedArgument::Next));
         args.extend((0..rows.len()).map(PlannedArgument::Row));
-        let values = carried.iter().map(|it| it.here).chain(rows.iter().map(|row| row.0));
-        let values = values.map(Value::Tensor).collect();
+        let values = carried.iter().map(|it| it.here).chain(rows.iter().map(|row| row.to));
+        let values: Vec<usize> = values.collect();
+        let taken = values.iter().filter(|&&it| self.is_unsized(self.tensors[it].ty));
+        let kept: Vec<PlannedAction> = taken.map(|&it| PlannedAction::Keep(it)).collect();
+        let values = values.into_iter().map(Value::Tensor).collect();
         let symbols = symbols.into_iter().map(|(_, size)| size).collect();
         self.actions.push(PlannedAction::Loop(Box::new(PlannedLoop {
             limit,
@@ -117,6 +142,7 @@ impl<'a> Planner<'a> {
             args,
             symbols,
         })));
+        self.actions.extend(kept);
         Ok(self.tuple(values))
     }
 
@@ -131,14 +157,20 @@ impl<'a> Planner<'a> {
     }
 
     /// What is carried, with memory for two of each.
-    fn carried(&mut self, tuple: Expr) -> Step<Vec<PlannedCarried>> {
+    fn carried(&mut self, tuple: Expr, fields: &[Type]) -> Step<Vec<PlannedCarried>> {
         let value = self.resolve(tuple)?;
         let from = self.flatten(value)?;
         let mut carried = Vec::with_capacity(from.len());
-        for from in from {
+        for (at, from) in from.into_iter().enumerate() {
             let ty = self.tensors[from].ty;
-            let (here, there) = (self.fresh_tensor(ty)?, self.fresh_tensor(ty)?);
-            carried.push(PlannedCarried { from, here, there, ty });
+            let is_taken = fields.get(at).is_some_and(|&field| self.is_unsized(field));
+            let ty_here = if is_taken { fields[at] } else { ty };
+            if self.is_unsized(ty) {
+                let what = "a tensor of unknown rank that a loop carries";
+                return unsupported(what, "bring it to a shape that has its extents before");
+            }
+            let (here, there) = (self.fresh_tensor(ty_here)?, self.fresh_tensor(ty_here)?);
+            carried.push(PlannedCarried { from, here, there, ty, ty_here });
         }
         Ok(carried)
     }
@@ -193,7 +225,7 @@ impl<'a> Planner<'a> {
         types: &[Type],
         symbols: &Bindings,
         limit: PlannedLimit,
-    ) -> Step<Vec<(usize, Size)>> {
+    ) -> Step<Vec<PlannedRows>> {
         let TypeView::Tuple(fields) = self.body.terms().ty(out) else {
             return malformed("the result of a loop is no tuple");
         };
@@ -202,6 +234,12 @@ impl<'a> Planner<'a> {
         }
         let mut rows = Vec::with_capacity(types.len());
         for (&ty, &row) in fields[first..].iter().zip(types) {
+            if self.is_unsized(ty) {
+                let bytes = self.bytes_of_row(row, symbols)?;
+                let (to, more) = (self.fresh_tensor(ty)?, self.fresh_tensor(ty)?);
+                rows.push(PlannedRows { to, bytes, more: Some(more) });
+                continue;
+            }
             let PlannedLimit::Number(limit) = limit else {
                 let help = "the number of trips must follow from the shapes of the inputs";
                 return unsupported("a loop that gives a row for each trip", help);
@@ -218,9 +256,28 @@ impl<'a> Planner<'a> {
             }
             self.agree_on(row, symbols, rest.to_vec())?;
             let bytes = self.bytes(self.module.cx().tensor_type(dtype, rest))?;
-            rows.push((self.fresh_tensor(ty)?, bytes));
+            rows.push(PlannedRows { to: self.fresh_tensor(ty)?, bytes, more: None });
         }
         Ok(rows)
+    }
+
+    /// Bytes of a row that a function gives.
+    fn bytes_of_row(&mut self, row: Type, symbols: &Bindings) -> Step<Size> {
+        let terms = self.body.terms();
+        let help = "the shape of a row must follow from what the loop is given";
+        let Some((dtype, dims)) = terms.tensor(row).filter(|(dtype, _)| dtype.bits() % 8 == 0)
+        else {
+            return unsupported("a loop over rows of unknown rank, or of bits", help);
+        };
+        let mut bytes = Size::Known(i64::from(dtype.bits() / 8));
+        for &dim in dims {
+            let Some(extent) = self.sizes.dim(terms, dim, symbols) else {
+                let what = format!("a loop over rows of type {}", terms.type_text(row));
+                return unsupported(&what, help);
+            };
+            bytes = self.sizes.binary(BinaryOp::Mul, bytes, extent);
+        }
+        Ok(bytes)
     }
 
     pub(super) fn address_loop(&mut self, planned: PlannedLoop) -> Loop {
@@ -234,10 +291,15 @@ impl<'a> Planner<'a> {
             from: self.place(it.from),
             here: self.place(it.here),
             there: self.place(it.there),
-            bytes: self.tensors[it.here].memory.bytes,
+            bytes: self.tensors[it.from].memory.bytes,
+            is_taken: it.ty != it.ty_here,
         });
         let carried = carried.collect();
-        let rows = planned.rows.iter().map(|&(to, bytes)| Rows { to: self.place(to), bytes });
+        let rows = planned.rows.iter().map(|it| Rows {
+            to: self.place(it.to),
+            bytes: it.bytes,
+            more: it.more.map(|more| self.place(more)),
+        });
         let rows = rows.collect();
         let args = planned.args.iter().map(|&arg| match arg {
             PlannedArgument::Tensor(tensor) => LoopArgument::Memory(self.place(tensor)),

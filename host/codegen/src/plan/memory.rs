@@ -62,6 +62,8 @@ struct Storage {
     owner: Option<Owner>,
     /// Its memory, where that is taken when its size is known, by its number among those of the function.
     slot: Option<usize>,
+    /// Whether not even the function that has it knows its size.
+    is_unsized: bool,
     /// Where it lies in the workspace otherwise.
     offset: Size,
 }
@@ -135,6 +137,7 @@ impl Memory {
             area: self.area,
             owner: None,
             slot: None,
+            is_unsized: false,
             offset: none,
         });
         Home::Storage(self.storages.len() - 1)
@@ -150,10 +153,49 @@ impl Memory {
         home
     }
 
-    /// What has to be taken for a storage: its number and its size; nothing where it lies in something else.
+    /// One that is taken by somebody who knows how much it is.
+    pub(super) fn unsized_storage(&mut self) -> Home {
+        let home = self.storage_to_take(Size::Known(0), 1);
+        if let Home::Storage(storage) = home {
+            self.storages[storage].is_unsized = true;
+        }
+        home
+    }
+
+    /// What has to be taken for a storage: its number and its size; nothing where it lies in something else. After
+    /// [`Memory::settle`].
     pub(super) fn to_take(&self, storage: usize) -> Option<(usize, Size)> {
         let Storage { owner, slot, size, .. } = self.storages[storage];
-        slot.filter(|_| owner.is_none()).map(|slot| (slot, size))
+        match owner {
+            None => slot.map(|slot| (slot, size)),
+            Some(Owner::Storage(owner)) if self.storages[owner].is_unsized => {
+                self.storages[owner].slot.map(|slot| (slot, size))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// The number under which a storage is taken. After [`Memory::settle`].
+    pub(super) fn slot_of(&self, storage: usize) -> Option<usize> {
+        self.to_take(storage).map(|(slot, _)| slot)
+    }
+
+    /// Makes the storage of `tensor` what a choice gives that has no size before: when it is taken in the branch in work, for the
+    /// tensor alone.
+    pub(super) fn move_to_choice(&mut self, tensor: PlannedTensor, joined: PlannedTensor) -> bool {
+        let (Home::Storage(storage), Home::Storage(target)) = (tensor.home, joined.home) else {
+            return false;
+        };
+        let area = self.area;
+        let storage = &mut self.storages[storage];
+        let moves = storage.slot.is_some()
+            && storage.owner.is_none()
+            && storage.area == area
+            && tensor.offset == 0;
+        if moves {
+            storage.owner = Some(Owner::Storage(target));
+        }
+        moves
     }
 
     /// How many storages are taken, and the outputs that some of them are.
@@ -187,7 +229,9 @@ impl Memory {
         unit: u64,
     ) -> Result<(PlannedTensor, Option<Agreement>), PlanProblem> {
         let (mut agreement, room) = (None, sizes.most(bytes));
-        if let Home::Storage(index) = home {
+        if let Home::Storage(index) = home
+            && !self.storages[index].is_unsized
+        {
             let storage = &mut self.storages[index];
             let end = sizes.binary(BinaryOp::Add, Size::Known(offset as i64), room);
             match (end, storage.size) {
@@ -247,7 +291,8 @@ impl Memory {
             (Size::Known(used), Size::Known(bytes)) => used <= bytes,
             (used, bytes) => used == bytes,
         };
-        let fits = tensor.offset == 0 && is_all && storage.unit <= tensor.unit;
+        let fits =
+            tensor.offset == 0 && is_all && !storage.is_unsized && storage.unit <= tensor.unit;
         let fits = fits && storage.owner.is_none() && storage.slot.is_some() == is_taken;
         if fits {
             storage.owner = Some(owner);

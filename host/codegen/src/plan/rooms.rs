@@ -78,6 +78,20 @@ impl<'a> Planner<'a> {
         Ok(Value::Tensor(self.tensors.len() - 1))
     }
 
+    /// Whether a tensor is all of what has room.
+    pub(super) fn lies_in_room(&self, memory: PlannedTensor) -> bool {
+        let Home::Storage(storage) = memory.home else { return false };
+        self.rooms.get(&storage).is_some_and(|room| room.output_bytes == memory.bytes)
+    }
+
+    /// The same memory as a tensor of another type. The room of a caller's is no part of what the function makes.
+    pub(super) fn tensor_in_room(&mut self, memory: PlannedTensor, ty: Type) -> Step<usize> {
+        let bytes = self.bytes(ty)?;
+        let memory = PlannedTensor { bytes, room: bytes, ..memory };
+        self.tensors.push(Tensor { memory, ty });
+        Ok(self.tensors.len() - 1)
+    }
+
     /// A copy of one tensor to the front of another, which is longer along an axis.
     pub(super) fn copy_to_front(&mut self, from: usize, to: usize) -> Step<()> {
         let (source, target) = (self.tensors[from], self.tensors[to]);

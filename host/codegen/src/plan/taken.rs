@@ -12,8 +12,8 @@
 //! back all that it has.
 
 use super::in_place::each_place;
-use super::memory::TakenOutput;
-use super::{Action, Base, Code, PlannedAction, Planner, Step};
+use super::memory::{Home, TakenOutput};
+use super::{Action, Base, Code, PlannedAction, Planner, Step, unsupported};
 use tenon_ir::Type;
 
 impl Planner<'_> {
@@ -31,15 +31,50 @@ impl Planner<'_> {
     pub(super) fn take_output(&mut self, tensor: usize, output: usize) -> Step<()> {
         let given = self.tensors[tensor];
         let shape = self.shape(given.ty)?;
+        let is_unsized = self.is_unsized(given.ty);
         if self.memory.take_as_output(given.memory, output, &shape) {
             return Ok(());
         }
-        let home = self.storage_to_take(given.memory.bytes, 1);
+        if is_unsized {
+            return unsized_result();
+        }
+        // As much as there is, however much there may be.
+        let home = self.memory.unsized_storage();
         let copy = self.tensor(home, 0, given.ty)?;
+        self.actions.push(PlannedAction::TakeFor(copy, given.memory.bytes));
         self.memory.take_as_output(self.tensors[copy].memory, output, &shape);
         self.actions.push(PlannedAction::Copy(tensor, copy));
         Ok(())
     }
+
+    /// Makes a tensor what a branch gives whose type says nothing of its size: as it is where that is possible, or a copy.
+    pub(super) fn give_unsized(&mut self, given: usize, joined: usize) -> Step<()> {
+        let (from, to) = (self.tensors[given], self.tensors[joined].memory);
+        if self.memory.move_to_choice(from.memory, to) {
+            return Ok(());
+        }
+        if self.is_unsized(from.ty) {
+            return unsized_result();
+        }
+        self.actions.push(PlannedAction::TakeFor(joined, from.memory.bytes));
+        self.actions.push(PlannedAction::Copy(given, joined));
+        Ok(())
+    }
+
+    /// The number under which the memory of a tensor is taken.
+    pub(super) fn slot(&self, tensor: usize) -> Option<usize> {
+        match self.tensors[tensor].memory.home {
+            Home::Storage(storage) => self.memory.slot_of(storage),
+            Home::Input(_) | Home::Constant(_) => None,
+        }
+    }
+}
+
+fn unsized_result<T>() -> Step<T> {
+    unsupported(
+        "a tensor of unknown rank as a result",
+        "give its extents besides, and bring it to a shape that has them",
+    )
 }
 
 /// Gives back what was taken, as soon as nothing touches it any more, but for what is an output.
@@ -51,14 +86,28 @@ pub(super) fn give_back(
     if slots == 0 {
         return actions;
     }
+    // For each the last action that touches it, and on how many choices at least those stand that do.
     let mut last: Vec<Option<usize>> = vec![None; slots];
+    let mut levels = vec![usize::MAX; slots];
+    let mut depth = 0;
     for (now, action) in actions.iter().enumerate() {
-        if let Action::Take(take) = action {
-            last[take.slot] = Some(now);
+        match action {
+            Action::Choose(_) => depth += 1,
+            Action::End => depth -= 1,
+            _ => {}
+        }
+        let mut touch = |slot: usize| {
+            last[slot] = Some(now);
+            levels[slot] = levels[slot].min(depth);
+        };
+        match action {
+            Action::Take(take) => touch(take.slot),
+            &Action::Keep(slot) => touch(slot),
+            _ => {}
         }
         each_place(action, |place| {
             if let Base::Taken(slot) = place.base {
-                last[slot] = Some(now);
+                touch(slot);
             }
         });
     }
@@ -69,9 +118,8 @@ pub(super) fn give_back(
             ending[last].push(slot);
         }
     }
-    // How many choices are open; for each slot how many were when it was taken, and what waits for a level.
+    // How many choices are open, and what waits for a level.
     let mut depth = 0;
-    let mut levels = vec![0; slots];
     let mut waiting: Vec<Vec<usize>> = vec![Vec::new()];
     let mut all = Vec::with_capacity(actions.len() + slots);
     for (action, ending) in actions.into_iter().zip(ending) {
@@ -84,7 +132,6 @@ pub(super) fn give_back(
                 depth -= 1;
                 waiting.pop();
             }
-            Action::Take(take) => levels[take.slot] = depth,
             _ => {}
         }
         all.push(action);

@@ -144,7 +144,15 @@ impl Planner<'_> {
             return malformed("a view of something that is no tensor");
         };
         let memory = self.tensors[tensor].memory;
-        let view = self.tensor(memory.home, memory.offset, ty)?;
+        let is_unsized = self.is_unsized(self.tensors[tensor].ty);
+        let view = match self.lies_in_room(memory) {
+            true => self.tensor_in_room(memory, ty)?,
+            false => self.tensor(memory.home, memory.offset, ty)?,
+        };
+        if is_unsized {
+            // Who made it has said how large it is.
+            return Ok(Value::Tensor(view));
+        }
         match (self.tensors[view].memory.bytes, memory.bytes) {
             (view, found) if view == found => {}
             (Size::Known(_), Size::Known(found)) => {
@@ -174,15 +182,26 @@ impl Planner<'_> {
         home
     }
 
+    /// Whether a type says nothing of a tensor's size.
+    pub(super) fn is_unsized(&self, ty: Type) -> bool {
+        matches!(self.body.terms().ty(ty), TypeView::Tensor { dims: None, .. })
+    }
+
     pub(super) fn fresh_tensor(&mut self, ty: Type) -> Step<usize> {
+        if self.is_unsized(ty) {
+            let home = self.memory.unsized_storage();
+            return self.tensor(home, 0, ty);
+        }
         let bytes = self.bytes(ty)?;
         let home = self.storage(bytes, 1);
         self.tensor(home, 0, ty)
     }
 
     pub(super) fn tensor(&mut self, home: Home, offset: u64, ty: Type) -> Step<usize> {
-        let bytes = self.bytes(ty)?;
-        let dtype = self.body.terms().tensor(ty).map(|(dtype, _)| dtype);
+        let (bytes, dtype) = match self.body.terms().ty(ty) {
+            TypeView::Tensor { dtype, dims: None } => (Size::Known(0), Some(dtype)),
+            _ => (self.bytes(ty)?, self.body.terms().tensor(ty).map(|(dtype, _)| dtype)),
+        };
         let unit = dtype.map_or(1, |dtype| u64::from(dtype.bits().div_ceil(8)));
         let (memory, agreement) = self.memory.tensor(&mut self.sizes, home, offset, bytes, unit)?;
         agreement.into_iter().for_each(|agreement| self.agree(agreement));
@@ -255,7 +274,8 @@ impl Planner<'_> {
     pub(super) fn spec(&self, name: String, ty: Type) -> Step<TensorSpec> {
         let terms = self.body.terms();
         let Some((dtype, dims)) = terms.tensor(ty) else {
-            return malformed("a tensor of unknown shape");
+            let (what, ty) = ("a value".to_owned(), terms.type_text(ty));
+            return Err(PlanProblem::NotATensor { what, ty });
         };
         let extent = |&dim: &Dim| match terms.dim_value(dim) {
             Some(extent) => Extent::Known(extent),

@@ -283,7 +283,7 @@ impl Loaded {
 
     fn start(&self, kernel: &Kernel, args: &[EntryArgument]) -> Result<(), DeviceError> {
         let word = |arg: &EntryArgument| match *arg {
-            EntryArgument::Memory(place) => self.address(place),
+            EntryArgument::Memory(place) | EntryArgument::Taken(place) => self.address(place),
             // A shorter integer is the first bytes of it.
             EntryArgument::Scalar { value, .. } => known(value),
         };

@@ -1,6 +1,6 @@
 //! Loops: a function is called for each trip, with what the last trip gave.
 
-use tenon_ir::{Bytes, Context, DType, Expr, Type};
+use tenon_ir::{Bytes, Context, DType, Expr, Type, TypeView};
 
 use super::super::value::FunctionValue;
 use super::super::{EvalProblem, Tensor, Tuple, Value};
@@ -80,7 +80,7 @@ impl Machine<'_, '_> {
         let out = terms.attrs(self.attrs(node)).get("out");
         let fields = match out {
             Some(tenon_ir::TermView::Type(ty)) => match terms.ty(ty) {
-                tenon_ir::TypeView::Tuple(fields) => Some(fields.to_vec()),
+                TypeView::Tuple(fields) => Some(fields.to_vec()),
                 _ => None,
             },
             _ => None,
@@ -92,9 +92,13 @@ impl Machine<'_, '_> {
     fn stacked(&self, ty: Type, rows: &[Tensor]) -> Step<Tensor> {
         let terms = self.cx.terms();
         let unknown = || EvalProblem::UnknownDim(terms.type_text(ty));
-        let (dtype, dims) = terms.tensor(ty).ok_or_else(unknown)?;
+        let (dtype, dims) = match terms.ty(ty) {
+            TypeView::Tensor { dtype, dims } => (dtype, dims),
+            _ => return Err(unknown()),
+        };
         let Some(first) = rows.first() else {
-            let known = dims.iter().skip(1).map(|&dim| {
+            // Where the rank is not said, whoever reads nothing says what shape that has.
+            let known = dims.unwrap_or_default().iter().skip(1).map(|&dim| {
                 terms.dim_value(dim).and_then(|dim| usize::try_from(dim).ok()).ok_or_else(unknown)
             });
             let shape = std::iter::once(Ok(0)).chain(known).collect::<Step<Vec<usize>>>()?;

@@ -1,12 +1,13 @@
 //! Makes groups functions, and calls them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tenon_plugin_api::prelude::*;
 
 use super::graph::{Graph, Node};
 use super::groups::Groups;
 use crate::names;
+use crate::partition::Symbols;
 
 /// The functions made so far.
 #[derive(Default)]
@@ -105,7 +106,8 @@ fn groups_of<'g>(graph: &'g Graph, groups: &mut Groups, body: BodyView<'_>) -> V
         }
     }
     members.retain(|members| !members.is_empty());
-    members.into_iter().map(|members| Group::of(members, body)).collect()
+    let groups = members.into_iter().map(|members| Group::of(members, body));
+    groups.filter(|group| group.says_its_symbols(body)).collect()
 }
 
 impl<'g> Group<'g> {
@@ -124,6 +126,18 @@ impl<'g> Group<'g> {
             numbers.insert(member.var, 2 * index as u32);
         }
         Self { members, args, reads }
+    }
+
+    /// Whether what it reads and gives says all symbols: nobody would tell a function one that stands between its members alone.
+    fn says_its_symbols(&self, body: BodyView<'_>) -> bool {
+        let types = |exprs: &mut dyn Iterator<Item = Expr>| -> HashSet<Symbol> {
+            let mut symbols = Symbols::new(body.terms());
+            exprs.for_each(|expr| symbols.add(body.ty(expr).map(Term::from)));
+            symbols.found.into_iter().collect()
+        };
+        let last = self.members.last().map(|member| member.call);
+        let said = types(&mut self.args.iter().copied().chain(last));
+        types(&mut self.members.iter().map(|member| member.call)).is_subset(&said)
     }
 
     /// Equal for groups that one function computes: programs, types and who reads whom.

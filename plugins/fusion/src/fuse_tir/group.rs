@@ -1,6 +1,6 @@
 //! Reads a group: a function whose bindings are calls of tensor programs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tenon_plugin_api::ir::Terms;
@@ -8,6 +8,7 @@ use tenon_plugin_api::prelude::*;
 use tenon_plugin_api::program::TARGET;
 
 use super::program::{Extent, Program};
+use crate::partition::Symbols;
 
 /// A group as members that read and write buffers.
 pub(super) struct Group {
@@ -107,9 +108,23 @@ impl Group {
                 return None;
             }
         }
+        if !this.says_its_symbols(body.terms()) {
+            return None;
+        }
         let target = |member: &Member| target_of(body.terms(), &member.program);
         let first = this.members.first().and_then(target);
         this.members.iter().all(|member| target(member) == first).then_some(this)
+    }
+
+    /// Whether inputs and outputs say all symbols: of one that stands in a buffer between them alone a program would know nothing.
+    fn says_its_symbols(&self, terms: Terms<'_>) -> bool {
+        let mut said = Symbols::new(terms);
+        let ends = self.buffers.iter().filter(|it| it.writer.is_none() || it.is_output);
+        ends.for_each(|it| said.add(Some(it.ty.into())));
+        let mut all = Symbols::new(terms);
+        self.buffers.iter().for_each(|it| all.add(Some(it.ty.into())));
+        let said: HashSet<Symbol> = said.found.into_iter().collect();
+        all.found.iter().all(|symbol| said.contains(symbol))
     }
 
     /// What its members are for, which is one thing.

@@ -115,6 +115,8 @@ impl<'a> Nest<'a> {
         let now = level as u32 + 1;
         let mut reads: Vec<Expr> = Vec::new();
         let mut symbols = Symbols::default();
+        // What it finds itself nobody says.
+        let mut found: HashSet<Dim> = HashSet::new();
         let mut stack = body.operands(node).to_vec();
         for param in body.operands(node).take(stack.len() - 1).iter() {
             walk.bound[param] = now;
@@ -148,6 +150,11 @@ impl<'a> Nest<'a> {
                 }
                 view => {
                     let is_call = matches!(view, View::Call { .. });
+                    if let View::Call { callee, .. } = view
+                        && body.op_name(callee) == Some("bind_dims")
+                    {
+                        found.extend(said_by(terms, body.ty(expr)));
+                    }
                     let operands = body.operands(expr);
                     operands
                         .skip(is_call as usize)
@@ -173,6 +180,7 @@ impl<'a> Nest<'a> {
             .iter()
             .chain(reads.iter().copied())
             .flat_map(|expr| said_by(terms, body.ty(expr)))
+            .chain(found)
             .collect();
         let mut dims: Vec<Dim> =
             symbols.found.into_iter().filter(|symbol| !bound.contains(symbol)).collect();

@@ -6,6 +6,16 @@ use tenon_plugin_api::rule::prelude::*;
 pub(crate) fn bound(node: &mut Node<'_>, counts: Value, most: &[Dim]) -> Result<Vec<Dim>, Problem> {
     let most = node.cx().shape_type(Some(most));
     let sizes = node.call("bind_dims", &[counts], &[("most", AttrValue::Term(most.into()))])?;
+    dims_of(node, sizes)
+}
+
+/// The same where nobody knows what they are at most.
+pub(crate) fn bound_open(node: &mut Node<'_>, counts: Value) -> Result<Vec<Dim>, Problem> {
+    let sizes = node.call("bind_dims", &[counts], &[])?;
+    dims_of(node, sizes)
+}
+
+fn dims_of(node: &Node<'_>, sizes: Value) -> Result<Vec<Dim>, Problem> {
     match node.terms().ty(node.ty(sizes)) {
         TypeView::Shape(Some(dims)) => Ok(dims.to_vec()),
         _ => invalid("dimensions are bound to no shape"),

@@ -8,8 +8,10 @@
 //! ```
 
 mod compress;
-mod first;
+pub(crate) mod first;
 pub mod nonzero;
+pub(crate) mod numbers;
 pub mod row_order;
+mod sizes;
 pub mod suppress;
 mod unique;

@@ -11,6 +11,7 @@ pub(crate) mod places;
 mod reduced;
 pub mod scatter_elements;
 pub mod scatter_nd;
+mod slice_at;
 pub mod split;
 pub mod strided_slice;
 pub mod take;

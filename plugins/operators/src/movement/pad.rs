@@ -8,6 +8,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::{with_bits, with_number};
 
+use crate::found::numbers::{element, extent, number};
 use crate::kernel::space::row_major;
 use crate::onnx::steps::{extent_of, joined, reshape_to, sliced};
 use crate::precision::follows_precision;
@@ -264,18 +265,63 @@ fn of_dims(node: &mut Node<'_>) -> Outputs {
         let shape = node.shape(&[whole])?;
         let places = node.apply("arange", &[shape])?;
         let before = node.known(&Known::scalar(DType::I64, widths[0]))?;
-        let places = node.apply("subtract", &[places, before])?;
-        let inside = places_inside(node, &mode, places, extent)?;
-        x = node.call("take", &[x, inside], &[("axis", (axis as i64).into())])?;
-        if mode == "constant" {
-            let mut shape = vec![whole];
-            shape.resize(rank - axis, node.cx().dim(1));
-            let is_own = node.apply("equal", &[places, inside])?;
-            let is_own = reshape_to(node, is_own, &shape)?;
-            x = node.apply("where", &[is_own, x, value])?;
-        }
+        x = with_places(node, x, (axis, whole), [places, before], (&mode, value))?;
     }
     Ok(vec![x])
+}
+
+/// `Pad` with widths that are computed, below zero as well.
+#[rule(import.onnx, domain = "tenon.found", key = "Pad", since = 11)]
+fn of_numbers(node: &mut Node<'_>) -> Outputs {
+    let (mut x, pads) = (node.input(0)?, node.input(1)?);
+    let mode = node.text("mode", "constant")?;
+    let rank = node.dims(x)?.len();
+    let axes = match node.optional_ints(3)? {
+        Some(axes) => node.axes(&axes, rank)?,
+        None => (0..rank).collect(),
+    };
+    let count = node.dims(pads)?.iter().map(|&dim| node.terms().dim_value(dim)).collect::<Vec<_>>();
+    if count != [Some(2 * axes.len() as i64)] {
+        return invalid(format!("its widths are not {}", 2 * axes.len()));
+    }
+    let value = match node.optional(2) {
+        Some(value) => reshape_to(node, value, &[])?,
+        None => node.scalar_like(x, 0.0)?,
+    };
+    for (at, &axis) in axes.iter().enumerate() {
+        let dim = node.dims(x)?[axis];
+        let [before, behind] = [element(node, pads, at)?, element(node, pads, at + axes.len())?];
+        let own = number(node, dim)?;
+        let whole = node.apply("add", &[own, before])?;
+        let whole = node.apply("add", &[whole, behind])?;
+        let whole = extent(node, whole, None)?;
+        let shape = node.shape(&[whole])?;
+        let places = node.apply("arange", &[shape])?;
+        x = with_places(node, x, (axis, whole), [places, before], (&mode, value))?;
+    }
+    Ok(vec![x])
+}
+
+/// `x` with another extent of an axis, whose places are counted from as many before its first element.
+fn with_places(
+    node: &mut Node<'_>,
+    x: Value,
+    (axis, whole): (usize, Dim),
+    [places, before]: [Value; 2],
+    (mode, value): (&str, Value),
+) -> Result<Value, Problem> {
+    let (rank, extent) = (node.dims(x)?.len(), node.dims(x)?[axis]);
+    let places = node.apply("subtract", &[places, before])?;
+    let inside = places_inside(node, mode, places, extent)?;
+    let x = node.call("take", &[x, inside], &[("axis", (axis as i64).into())])?;
+    if mode != "constant" {
+        return Ok(x);
+    }
+    let mut shape = vec![whole];
+    shape.resize(rank - axis, node.cx().dim(1));
+    let is_own = node.apply("equal", &[places, inside])?;
+    let is_own = reshape_to(node, is_own, &shape)?;
+    node.apply("where", &[is_own, x, value])
 }
 
 /// The places within an axis that stand for places beyond it too.

@@ -23,6 +23,22 @@ fn scalar(node: &mut Node<'_>) -> Outputs {
     Ok(vec![node.call("reshape", &[x, shape], &[])?])
 }
 
+/// A tensor of unknown rank with the extents that it has.
+#[rule(import.onnx, domain = "tenon", key = "Shaped")]
+fn shaped(node: &mut Node<'_>) -> Outputs {
+    let (x, dims) = (node.input(0)?, node.input_dims(1)?);
+    let shape = node.shape(&dims)?;
+    Ok(vec![node.apply("reshape", &[x, shape])?])
+}
+
+/// The number behind another one.
+#[rule(import.onnx, domain = "tenon", key = "Next")]
+fn next(node: &mut Node<'_>) -> Outputs {
+    let number = node.input(0)?;
+    let one = node.scalar_like(number, 1.0)?;
+    Ok(vec![node.apply("add", &[number, one])?])
+}
+
 /// The row of a trip: of a tensor, the number of the trip, the axis of the rows, and whether the last one comes first.
 #[rule(import.onnx, domain = "tenon", key = "Row")]
 fn row(node: &mut Node<'_>) -> Outputs {

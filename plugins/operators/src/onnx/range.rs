@@ -4,7 +4,8 @@
 use tenon_plugin_api::rule::prelude::*;
 
 use super::fold::Folded;
-use super::steps::not_below_zero;
+use super::steps::{cast_to, not_below_zero, reshape_to};
+use crate::found::numbers::extent;
 
 /// `Range` of constants.
 #[rule(import.onnx, key = "Range", since = 11)]
@@ -89,6 +90,37 @@ fn range_of_dims(node: &mut Node<'_>) -> Folded {
         numbers = node.apply("add", &[numbers, start])?;
     }
     Ok(Some(vec![numbers]))
+}
+
+/// `Range` of numbers that are computed: how many there are is found. One of integers whose step is known has a limit that is a size.
+#[rule(import.onnx, domain = "tenon.found", key = "Range", since = 11)]
+fn range_of_numbers(node: &mut Node<'_>) -> Folded {
+    node.ignore("stash_type");
+    let [start, limit, delta] = [node.input(0)?, node.input(1)?, node.input(2)?];
+    let dtype = node.dtype(start)?;
+    if !dtype.is_float() && node.number(delta).is_some() {
+        return Ok(None);
+    }
+    let mut wide = Vec::with_capacity(3);
+    for number in [start, limit, delta] {
+        let number = reshape_to(node, number, &[])?;
+        wide.push(cast_to(node, number, DType::F64)?);
+    }
+    let room = node.apply("subtract", &[wide[1], wide[0]])?;
+    let count = node.apply("divide", &[room, wide[2]])?;
+    let count = node.apply("ceil", &[count])?;
+    let zero = node.scalar_like(count, 0.0)?;
+    let count = node.apply("maximum", &[count, zero])?;
+    let count = cast_to(node, count, DType::I64)?;
+    let count = extent(node, count, None)?;
+    let shape = node.shape(&[count])?;
+    // In the arithmetic of the type itself; short floats in that of f32.
+    let inner = if dtype.is_float() && dtype != DType::F64 { DType::F32 } else { dtype };
+    let places = node.call("arange", &[shape], &[("dtype", inner.to_string().into())])?;
+    let [start, delta] = [cast_to(node, start, inner)?, cast_to(node, delta, inner)?];
+    let numbers = node.apply("multiply", &[places, delta])?;
+    let numbers = node.apply("add", &[numbers, start])?;
+    Ok(Some(vec![cast_to(node, numbers, dtype)?]))
 }
 
 /// The length of a range, when there is room for so many numbers.

@@ -28,7 +28,7 @@ fn operators_that_are_left() {
 fn control_flow_and_functions() {
     refuse(
         "fn @main(%c: bool[], %x: f32[4], %z: f32[5]) {\n  %y: f32[*] = if %c {\n    ret %x\n  } else {\n    ret %z\n  }\n  ret %y\n}",
-        &["binding `y`", "a value has the type f32[*]"],
+        &["its result", "a value has the type f32[*]"],
     );
     refuse(
         "fn @main(%c: bool[], %x: f32[4]) {\n  ret (if %c {\n    ret %x\n  } else {\n    ret %x\n  }, %x)\n}",

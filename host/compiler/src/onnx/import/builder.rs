@@ -5,7 +5,7 @@
 //! and numbers that are known from dimensions get into the function only when something reads them.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -72,6 +72,8 @@ struct OpenBody {
     first: usize,
     /// Values of those that were known as dimensions and are computed in it.
     materialized: Vec<Value>,
+    /// The symbols of sizes that are found in it.
+    found: Vec<Dim>,
 }
 
 /// How many trips a loop makes at most.
@@ -85,6 +87,25 @@ pub(super) enum Limit {
 pub(super) struct Body {
     expr: Expr,
     pub(super) types: Vec<Type>,
+    /// The symbols of sizes that are found in it, which nobody knows outside.
+    found: Vec<Dim>,
+}
+
+impl Body {
+    /// Whether a type names a size that is found in it.
+    pub(super) fn finds_of(&self, terms: Terms<'_>, ty: Type) -> bool {
+        let (mut waiting, mut seen) = (vec![Term::from(ty)], HashSet::new());
+        while let Some(term) = waiting.pop() {
+            if self.found.is_empty() || !seen.insert(term) {
+                continue;
+            }
+            if self.found.iter().any(|&dim| Term::from(dim) == term) {
+                return true;
+            }
+            waiting.extend(terms.children(term));
+        }
+        false
+    }
 }
 
 /// The function under construction.
@@ -252,7 +273,7 @@ impl Builder {
         attrs: Attrs,
     ) -> Result<Value, Problem> {
         let attrs = match op {
-            BIND_DIMS => self.with_fresh_symbols(attrs)?,
+            BIND_DIMS => self.with_fresh_symbols(args, attrs)?,
             _ => attrs,
         };
         let problem = |error| Problem::Operator(format!("`{op}`: {error}"));
@@ -277,20 +298,27 @@ impl Builder {
         Ok(value)
     }
 
-    /// The attributes of a call that binds dimensions, with symbols that stand for nothing yet: one for each limit.
-    fn with_fresh_symbols(&mut self, attrs: Attrs) -> Result<Attrs, Problem> {
+    /// The attributes of a call that binds dimensions, with symbols that stand for nothing yet: one for each element.
+    fn with_fresh_symbols(&mut self, args: &[Value], attrs: Attrs) -> Result<Attrs, Problem> {
         let terms = self.cx.terms();
-        let Some(TermView::Type(most)) = terms.attrs(attrs).get("most") else {
-            return invalid("what dimensions are at most is not said");
+        let ty = args.first().map(|&counts| self.ty(counts));
+        let count =
+            match ty.and_then(|ty| terms.static_tensor(ty)).as_ref().map(|(_, dims)| &dims[..]) {
+                Some(&[count]) => count,
+                _ => return invalid("dimensions are bound to what is no list"),
+            };
+        let most = match terms.attrs(attrs).get("most") {
+            Some(TermView::Type(most)) => Some(most),
+            _ => None,
         };
-        let count = terms.children(most).len();
         let mut names = self.symbols.borrow_mut();
         let symbol = |_| self.cx.dim_symbol(&names.fresh(&format!("{}_size", self.node_name)));
         let dims: Vec<Dim> = (0..count).map(symbol).collect();
         let ty = self.cx.shape_type(Some(&dims));
-        Ok(self
-            .cx
-            .attrs(&[("ty", AttrValue::Term(ty.into())), ("most", AttrValue::Term(most.into()))]))
+        self.body.found.extend(&dims);
+        let mut entries = vec![("ty", AttrValue::Term(ty.into()))];
+        entries.extend(most.map(|most| ("most", AttrValue::Term(most.into()))));
+        Ok(self.cx.attrs(&entries))
     }
 
     fn callee(&mut self, op: &str) -> (Expr, Symbol) {
@@ -434,7 +462,21 @@ impl Builder {
             true => result,
             false => self.tx.let_blocks(&body.blocks, result),
         };
-        Ok(Body { expr, types })
+        Ok(Body { expr, types, found: body.found })
+    }
+
+    /// The type of a tensor of which nothing but the elements' type is said.
+    pub(super) fn unsized_type(&self, ty: Type) -> Type {
+        match self.cx.terms().ty(ty) {
+            TypeView::Tensor { dtype, .. } => self.cx.unranked_tensor_type(dtype),
+            _ => ty,
+        }
+    }
+
+    /// The result of a choice whose branches give other types: of unknown rank where these are tensors of different shapes.
+    fn joined_types(&self, a: &[Type], b: &[Type]) -> Vec<Type> {
+        let joined = |(&a, &b): (&Type, &Type)| if a == b { a } else { self.unsized_type(a) };
+        a.iter().zip(b).map(joined).collect()
     }
 
     /// A parameter of a body that becomes a function.
@@ -480,7 +522,7 @@ impl Builder {
         self.items(tuple)
     }
 
-    /// The values of the one of two bodies that is chosen by a boolean; both give as many, of the same types.
+    /// The values of the one of two bodies that is chosen by a boolean; both give as many, of the same types but for shapes.
     pub(super) fn choice(
         &mut self,
         cond: Value,
@@ -490,7 +532,8 @@ impl Builder {
         let cond = self.operand(cond)?;
         let expr = self.tx.if_else(cond, then.expr, otherwise.expr);
         let hint = self.cx.symbol("choice");
-        match then.types[..] {
+        let types = self.joined_types(&then.types, &otherwise.types);
+        match types[..] {
             [ty] => {
                 self.tx.set_type(expr, Some(ty));
                 Ok(vec![self.add(ty, Form::Unbound(expr, hint), None)])

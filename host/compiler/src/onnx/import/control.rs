@@ -16,7 +16,7 @@
 use std::mem::take;
 
 use crate::io::quoted;
-use crate::ir::{Context, DType, TypeView};
+use crate::ir::{Context, DType, Type, TypeView};
 use crate::onnx::proto::{AttributeValue, GraphProto, NodeProto};
 
 use super::GraphProblem;
@@ -192,6 +192,7 @@ impl<'m> Importer<'m> {
             values,
             attributes: around.attributes.clone(),
             operator_sets: around.operator_sets,
+            base: around.base.clone(),
             path: around.path_to(choice.node),
             role: Role::Branch(Box::new(choice)),
         })
@@ -213,8 +214,12 @@ impl<'m> Importer<'m> {
             return Ok(None);
         };
         let is_whole = !results.iter().any(|&result| self.builder.is_missing(result));
+        let mut given = results.clone();
+        if is_whole && self.finds_shapes(around, node) {
+            given.extend(results.iter().map(|&result| self.extents_of(result)));
+        }
         let body = match is_whole {
-            true => self.builder.close_body(&results, results.len() != 1).map(Some),
+            true => self.builder.close_body(&given, given.len() != 1).map(Some),
             false => self.builder.close_body(&[], true).map(|_| None),
         };
         let body = body.or_else(|problem| self.no_control(around, node, problem))?;
@@ -227,7 +232,7 @@ impl<'m> Importer<'m> {
         self.builder.begin_node(name, around.source_of(&self.cx, node));
         let outputs = match (both.cond, &both.then, &body) {
             (Some(cond), Some(then), Some(otherwise)) => self
-                .join(cond, then, otherwise)
+                .join(cond, [then, otherwise], (node, around))
                 .map(Some)
                 .or_else(|problem| self.no_control(around, node, problem))?,
             _ => None,
@@ -258,8 +263,15 @@ impl<'m> Importer<'m> {
         Ok(results)
     }
 
-    fn join(&mut self, cond: Value, then: &Body, other: &Body) -> Result<Vec<Value>, Problem> {
-        let terms = self.cx.terms();
+    fn join(
+        &mut self,
+        cond: Value,
+        [then, other]: [&Body; 2],
+        (node, around): (&'m NodeProto<'m>, &Frame<'m>),
+    ) -> Result<Vec<Value>, Problem> {
+        let cx = self.cx.clone();
+        let terms = cx.terms();
+        let finds = self.finds_shapes(around, node);
         for (&then, &other) in then.types.iter().zip(&other.types) {
             let (a, b) = (terms.type_text(then), terms.type_text(other));
             match (terms.ty(then), terms.ty(other)) {
@@ -269,14 +281,33 @@ impl<'m> Importer<'m> {
                     return Err(Problem::Invalid(format!("its branches give {a} and {b}")));
                 }
                 _ if then == other => {}
+                (
+                    TypeView::Tensor { dims: Some(x), .. },
+                    TypeView::Tensor { dims: Some(y), .. },
+                ) if finds && x.len() == y.len() => {}
                 _ => {
+                    self.want_shapes(around, node, "");
                     return Err(Problem::Unsupported(format!(
                         "branches whose results have different shapes, {a} and {b}"
                     )));
                 }
             }
         }
-        self.builder.choice(cond, then, other)
+        let types: Vec<[Type; 2]> =
+            then.types.iter().copied().zip(other.types.iter().copied()).map(Into::into).collect();
+        let mut outputs = self.builder.choice(cond, then, other)?;
+        if !finds {
+            return Ok(outputs);
+        }
+        let extents = outputs.split_off(outputs.len() / 2);
+        for ((output, extents), [a, b]) in outputs.iter_mut().zip(extents).zip(types) {
+            let (Some((_, a)), Some((_, b))) = (terms.tensor(a), terms.tensor(b)) else { continue };
+            if a != b {
+                let is_open: Vec<bool> = a.iter().zip(b).map(|(a, b)| a != b).collect();
+                *output = self.with_found_extents(*output, extents, a, &is_open)?;
+            }
+        }
+        Ok(outputs)
     }
 
     /// Takes note that a choice or a loop cannot be made.
@@ -309,6 +340,7 @@ impl<'m> Importer<'m> {
         for (&name, &value) in node.output.iter().zip(outputs) {
             if !name.is_empty() {
                 self.builder.define(value, name);
+                let value = self.found_in(frame, name, value, node)?;
                 frame.values.define(name, value, Definition::Output(node))?;
             }
         }

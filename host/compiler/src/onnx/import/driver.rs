@@ -63,21 +63,23 @@ fn import_all(
     let model = decode_model(file)?;
     let imported = Graphs::of(&model).map_err(Stop::Wire).and_then(|graphs| {
         let (wanted, choices) = (RefCell::default(), RefCell::default());
-        let import = |options: &ImportOptions, cases: Option<&Cases>| {
+        let findable = RefCell::default();
+        let import = |options: &ImportOptions, cases: Option<&Cases>, found: Option<&Found>| {
             let import = |sizes: &BTreeSet<String>| {
-                let asked = Asked { sizes, wanted: &wanted, choices: &choices, cases };
+                let (wanted, choices, findable) = (&wanted, &choices, &findable);
+                let asked = Asked { sizes, wanted, choices, cases, found, findable };
                 Importer::new(cx.clone(), &model, &graphs, file, options, asked).run()
             };
             import_with_sizes(&import, &wanted)
         };
-        let stop = match import(options, None) {
+        let stop = match import(options, None, None) {
             Err(stop @ Stop::Unsupported(_)) => stop,
             other => return other,
         };
-        let with_values = |options: &ImportOptions| Ok(import(options, None)?.0);
+        let with_values = |options: &ImportOptions| Ok(import(options, None, None)?.0);
         match Cases::find(&model, &choices.take(), options, &with_values) {
-            Some(cases) => import(options, Some(&cases)),
-            None => Err(stop),
+            Some(cases) => import(options, Some(&cases), None),
+            None => import_with_found(&|found| import(options, None, Some(found)), &findable, stop),
         }
     });
     imported.map_err(|stop| stop.into_error(file.path()))
@@ -90,6 +92,32 @@ struct Asked<'m> {
     wanted: &'m RefCell<BTreeSet<String>>,
     choices: &'m RefCell<BTreeMap<String, Few>>,
     cases: Option<&'m Cases>,
+    found: Option<&'m Found>,
+    findable: &'m RefCell<Found>,
+}
+
+/// The values that sizes are found in, by what they are called in the graph or an expanded function.
+pub(super) type Found = BTreeSet<String>;
+
+/// Imports a model, whose rules want to know elements that follow from no input: each time with more values of which a call
+/// finds the elements. If that does not help, the model has the problem that it had before.
+fn import_with_found<T>(
+    import: &dyn Fn(&Found) -> Result<T, Stop>,
+    findable: &RefCell<Found>,
+    before: Stop,
+) -> Result<T, Stop> {
+    let mut found = Found::new();
+    loop {
+        let known = found.len();
+        match import(&found) {
+            Ok(imported) => return Ok(imported),
+            Err(Stop::Unsupported(_)) => found.extend(findable.take()),
+            Err(_) => return Err(before),
+        }
+        if found.len() == known {
+            return Err(before);
+        }
+    }
 }
 
 /// Imports a model, whose rules want to know elements of some inputs: where these are sizes, which the function then takes as
@@ -137,6 +165,10 @@ pub(super) struct Importer<'m> {
     pub(super) choices: &'m RefCell<BTreeMap<String, Few>>,
     /// What is computed by the values of inputs.
     pub(super) cases: Option<&'m Cases>,
+    /// The values that sizes are found in; none where nothing is found yet.
+    pub(super) found: Option<&'m Found>,
+    /// Those that they could be found in besides.
+    pub(super) findable: &'m RefCell<Found>,
     /// The parameters for these inputs.
     pub(super) case_params: HashMap<String, Value>,
     pub(super) cx: Cx,
@@ -161,7 +193,7 @@ impl<'m> Importer<'m> {
         graphs: &'m Graphs<'m>,
         file: &'m Mapping,
         options: &'m ImportOptions,
-        Asked { sizes, wanted, choices, cases }: Asked<'m>,
+        Asked { sizes, wanted, choices, cases, found, findable }: Asked<'m>,
     ) -> Self {
         let dims = Dims::new(cx.clone(), &options.dims);
         Self {
@@ -172,6 +204,8 @@ impl<'m> Importer<'m> {
             wanted,
             choices,
             cases,
+            found,
+            findable,
             case_params: HashMap::new(),
             builder: Builder::new(cx.clone(), dims.symbols()),
             tensors: TensorReader::new(file),

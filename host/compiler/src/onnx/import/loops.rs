@@ -30,6 +30,15 @@ use super::scope::{Definition, Frame, Role, Values};
 const ROW: &str = "tenon::Row";
 /// The rule that brings rows to their axis: of a tensor of rows, the axis, and whether the last one comes first.
 const ROWS: &str = "tenon::Rows";
+/// The rule that gives the number behind one.
+const NEXT: &str = "tenon::Next";
+/// What stands for the number of rows among what is found.
+const ROWS_FOUND: &str = "rows";
+
+/// What stands for an axis of something that is carried among what is found.
+fn carried_axis(at: usize, axis: usize) -> String {
+    format!("carried {at} {axis}")
+}
 
 /// A loop whose body is in work.
 pub(super) struct LoopBody<'m> {
@@ -42,6 +51,10 @@ pub(super) struct LoopBody<'m> {
     carried: Vec<Value>,
     /// The number of the trip, and what is carried, in the body.
     params: Vec<Value>,
+    /// What of it changes its shape, by its place, with the axes along which it does. Their extents are carried behind the others.
+    varied: Vec<(usize, Vec<bool>)>,
+    /// Whether the number of trips is found, for rows; it is carried last.
+    counts: bool,
     /// Whether the first result of the body says if there is another trip.
     says_again: bool,
     /// For each row that it gives, the axis of the rows in the result, and whether the last one comes first.
@@ -97,8 +110,8 @@ impl<'m> Importer<'m> {
         let name = node.output.iter().find(|name| !name.is_empty()).unwrap_or(&"");
         self.builder.begin_node(name, frame.source_of(&self.cx, node));
         let begun = match node.op_type {
-            "Scan" => self.begin_scan(node, graph, inputs, &Given(given)),
-            _ => self.begin_loop(node, graph, inputs),
+            "Scan" => self.begin_scan(frame, (node, graph), inputs, &Given(given)),
+            _ => self.begin_loop(frame, node, graph, inputs),
         };
         let (body, values) = match begun {
             Ok(begun) => begun,
@@ -121,6 +134,7 @@ impl<'m> Importer<'m> {
             values: names,
             attributes: frame.attributes.clone(),
             operator_sets: frame.operator_sets,
+            base: frame.base.clone(),
             path: frame.path_to(node),
             role: Role::Body(Box::new(body)),
         })))
@@ -129,6 +143,7 @@ impl<'m> Importer<'m> {
     /// Begins the body of a `Loop`; gives what its inputs stand for.
     fn begin_loop(
         &mut self,
+        frame: &Frame<'m>,
         node: &'m NodeProto<'m>,
         graph: &'m GraphProto<'m>,
         inputs: &[Option<Value>],
@@ -155,20 +170,34 @@ impl<'m> Importer<'m> {
             None => self.boolean(true),
             Some(go) => self.scalar(go, DType::BOOL)?,
         };
-        let params = self.begin_body(graph.input.iter().map(|input| input.name), &carried, 1)?;
+        let counts = self.finds(frame, node, ROWS_FOUND);
+        let varied = self.varied(frame, node, &carried);
+        let names = graph.input.iter().map(|input| input.name);
+        let (params, inner) = self.begin_body(names, &carried, 1, (&varied, counts))?;
         // A body runs while the condition is true.
         let mut values = vec![params[0], self.boolean(true)];
-        values.extend(&params[1..]);
-        let places = vec![(0, false); rows];
-        let body = LoopBody { node, graph, limit, go, carried, params, says_again: true, places };
+        values.extend(inner);
+        let (places, says_again) = (vec![(0, false); rows], true);
+        let body = LoopBody {
+            node,
+            graph,
+            limit,
+            go,
+            carried,
+            params,
+            varied,
+            counts,
+            says_again,
+            places,
+        };
         Ok((body, values))
     }
 
     /// Begins the body of a `Scan`, with the rows that it reads; gives what its inputs stand for.
     fn begin_scan(
         &mut self,
-        node: &'m NodeProto<'m>,
-        graph: &'m GraphProto<'m>,
+        frame: &Frame<'m>,
+        (node, graph): (&'m NodeProto<'m>, &'m GraphProto<'m>),
         inputs: &[Option<Value>],
         given: &Given<'m, '_>,
     ) -> Result<(LoopBody<'m>, Vec<Value>), Problem> {
@@ -209,8 +238,8 @@ impl<'m> Importer<'m> {
         let Some(length) = length else { return invalid("it goes over nothing".into()) };
         let go = self.boolean(true);
         let names = ["trip"].into_iter().chain(graph.input.iter().map(|input| input.name));
-        let params = self.begin_body(names, carried, 0)?;
-        let mut values = params[1..].to_vec();
+        let varied = self.varied(frame, node, carried);
+        let (params, mut values) = self.begin_body(names, carried, 0, (&varied, false))?;
         let row_names = graph.input[carried.len()..].iter().map(|input| input.name);
         for ((x, axis, is_reversed), name) in axis_of.into_iter().zip(row_names) {
             let [axis, is_reversed] =
@@ -220,30 +249,82 @@ impl<'m> Importer<'m> {
             values.push(row);
         }
         let (limit, carried) = (Limit::Dim(length), carried.to_vec());
-        let body = LoopBody { node, graph, limit, go, carried, params, says_again: false, places };
+        let (counts, says_again) = (false, false);
+        let body = LoopBody {
+            node,
+            graph,
+            limit,
+            go,
+            carried,
+            params,
+            varied,
+            counts,
+            says_again,
+            places,
+        };
         Ok((body, values))
     }
 
-    /// Opens a body with the number of the trip and what is carried; `skipped` names stand between their names.
+    /// What of a loop changes its shape from trip to trip, as far as that is known by now.
+    fn varied(
+        &self,
+        frame: &Frame<'m>,
+        node: &NodeProto<'m>,
+        carried: &[Value],
+    ) -> Vec<(usize, Vec<bool>)> {
+        let terms = self.cx.terms();
+        let of = |(at, &value): (usize, &Value)| {
+            let (_, dims) = terms.tensor(self.builder.ty(value))?;
+            let is_open = |axis| self.finds(frame, node, &carried_axis(at, axis));
+            let is_open: Vec<bool> = (0..dims.len()).map(is_open).collect();
+            is_open.contains(&true).then_some((at, is_open))
+        };
+        carried.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// Opens a body with the number of the trip and what is carried; `skipped` names stand between their names. Gives the
+    /// parameters, and what stands for what is carried.
     fn begin_body(
         &mut self,
         names: impl Iterator<Item = &'m str>,
         carried: &[Value],
         skipped: usize,
-    ) -> Result<Vec<Value>, Problem> {
+        (varied, counts): (&[(usize, Vec<bool>)], bool),
+    ) -> Result<(Vec<Value>, Vec<Value>), Problem> {
         let mut types = vec![self.cx.static_tensor_type(DType::I64, &[])];
-        for &value in carried {
-            let ty = self.builder.ty(value);
+        for (at, &value) in carried.iter().enumerate() {
+            let mut ty = self.builder.ty(value);
             if self.cx.terms().tensor(ty).is_none() {
                 let ty = self.cx.terms().type_text(ty);
                 return Err(Problem::Unsupported(format!("{ty} as a value that it carries")));
+            }
+            if varied.iter().any(|(it, _)| *it == at) {
+                ty = self.builder.unsized_type(ty);
             }
             types.push(ty);
         }
         self.builder.open_body();
         let names = names.enumerate().filter(|&(at, _)| at == 0 || at > skipped);
         let params = names.map(|(_, name)| name).zip(types);
-        Ok(params.map(|(name, ty)| self.builder.body_param(name, ty)).collect())
+        let mut params: Vec<Value> =
+            params.map(|(name, ty)| self.builder.body_param(name, ty)).collect();
+        let mut inner = params[1..].to_vec();
+        for (at, is_open) in varied {
+            let cx = self.cx.clone();
+            let rank = is_open.len() as i64;
+            let extents = cx.static_tensor_type(DType::I64, &[rank]);
+            let extents = self.builder.body_param("extents", extents);
+            params.push(extents);
+            let dims = cx.terms().tensor(self.builder.ty(carried[*at])).map_or(&[][..], |it| it.1);
+            inner[*at] = self.with_found_extents(inner[*at], extents, dims, is_open)?;
+            // It is there for all of the body, whoever reads it first.
+            self.builder.define(inner[*at], "carried");
+        }
+        if counts {
+            let number = self.cx.static_tensor_type(DType::I64, &[]);
+            params.push(self.builder.body_param("trips", number));
+        }
+        Ok((params, inner))
     }
 
     /// Ends the body of a loop.
@@ -260,7 +341,7 @@ impl<'m> Importer<'m> {
         self.builder.begin_node(name, around.source_of(&self.cx, body.node));
         let is_whole = !results.iter().any(|&result| self.builder.is_missing(result));
         let outputs = match is_whole {
-            true => match self.repeat(&body, results) {
+            true => match self.repeat(around, &body, results) {
                 Ok(outputs) => Some(outputs),
                 Err(problem) => self.no_control(around, body.node, problem)?,
             },
@@ -278,6 +359,7 @@ impl<'m> Importer<'m> {
     /// What a loop gives whose body gives `results`.
     fn repeat(
         &mut self,
+        frame: &Frame<'m>,
         body: &LoopBody<'m>,
         mut results: Vec<Value>,
     ) -> Result<Vec<Value>, Problem> {
@@ -287,15 +369,61 @@ impl<'m> Importer<'m> {
         };
         // The body is closed whatever is wrong.
         let is_endless = again.as_ref().is_ok_and(|&again| self.is_true(again));
-        let all: Vec<Value> = again.iter().copied().chain(results.iter().copied()).collect();
-        let closed: Body = self.builder.close_body(&all, true)?;
+        // Behind what the model carries stand extents and the number of trips.
+        let (mut initial, own_rows) = (body.carried.clone(), results.split_off(body.carried.len()));
+        let of_model: Vec<Value> = results.iter().chain(&own_rows).copied().collect();
+        for (at, _) in &body.varied {
+            let extents = [results[*at], initial[*at]].map(|value| self.extents_of(value));
+            results.push(extents[0]);
+            initial.push(extents[1]);
+        }
+        let mut counted = Ok(());
+        if body.counts {
+            match self.asked(NEXT, &[body.params[0]]) {
+                Ok(next) => results.push(next),
+                Err(problem) => counted = Err(problem),
+            }
+            initial.push(self.number(0));
+        }
+        let all = again.iter().copied().chain(results.iter().copied()).chain(own_rows);
+        let all: Vec<Value> = all.collect();
+        let mut closed: Body = self.builder.close_body(&all, true)?;
         again?;
-        let types = self.out_types(body, &results, is_endless && self.is_true(body.go))?;
+        counted?;
+        for &row in &of_model[body.carried.len()..] {
+            let ty = self.builder.ty(row);
+            if closed.finds_of(self.cx.terms(), ty) {
+                let ty = self.cx.terms().type_text(ty);
+                return Err(Problem::Unsupported(format!(
+                    "rows of type {ty}, whose shape each trip finds"
+                )));
+            }
+        }
+        let makes_all = is_endless && self.is_true(body.go);
+        let mut types = self.out_types(frame, body, &of_model, makes_all)?;
+        let extra = initial.len() - body.carried.len();
+        let rows_from = body.carried.len();
+        types.splice(
+            rows_from..rows_from,
+            initial[rows_from..].iter().map(|&value| self.builder.ty(value)),
+        );
+        for (at, _) in &body.varied {
+            closed.types[at + 1] = types[*at];
+        }
         let limits = (body.limit, body.go);
-        let outputs = self.builder.repeat(&body.params, &closed, limits, &body.carried, &types)?;
-        let (carried, rows) = outputs.split_at(body.carried.len());
-        let mut outputs = carried.to_vec();
-        for (&rows, &(axis, is_reversed)) in rows.iter().zip(&body.places) {
+        let mut outputs = self.builder.repeat(&body.params, &closed, limits, &initial, &types)?;
+        let mut rows = outputs.split_off(rows_from + extra);
+        let mut extras = outputs.split_off(rows_from).into_iter();
+        for ((at, is_open), extents) in body.varied.iter().zip(&mut extras) {
+            let cx = self.cx.clone();
+            let dims =
+                cx.terms().tensor(self.builder.ty(body.carried[*at])).map_or(&[][..], |it| it.1);
+            outputs[*at] = self.with_found_extents(outputs[*at], extents, dims, is_open)?;
+        }
+        if let Some(count) = extras.next() {
+            rows = self.found_rows(rows, count, &of_model[rows_from..])?;
+        }
+        for (rows, &(axis, is_reversed)) in rows.into_iter().zip(&body.places) {
             outputs.push(match (axis, is_reversed) {
                 (0, false) => rows,
                 _ => {
@@ -313,9 +441,33 @@ impl<'m> Importer<'m> {
         Ok(outputs)
     }
 
+    /// Rows of which it is found how many there are.
+    fn found_rows(
+        &mut self,
+        rows: Vec<Value>,
+        count: Value,
+        each: &[Value],
+    ) -> Result<Vec<Value>, Problem> {
+        let found = self.asked(super::sizes::FOUND, &[count])?;
+        let count = self.builder.elements(found).and_then(|found| found.elements.first().copied());
+        let Some(count) = count else {
+            return Err(Problem::Rule("the number of trips is not found".into()));
+        };
+        let mut all = Vec::with_capacity(rows.len());
+        for (rows, &row) in rows.into_iter().zip(each) {
+            let cx = self.cx.clone();
+            let of_row = cx.terms().tensor(self.builder.ty(row)).map_or(&[][..], |it| it.1);
+            let dims = [count].into_iter().chain(of_row.iter().copied()).collect();
+            let dims = self.builder.known(Known::vector(dims));
+            all.push(self.asked(super::shapes::SHAPED, &[rows, dims])?);
+        }
+        Ok(all)
+    }
+
     /// The types of what a loop gives: what is carried, and the rows.
     fn out_types(
         &self,
+        frame: &Frame<'m>,
         body: &LoopBody<'m>,
         results: &[Value],
         makes_all_trips: bool,
@@ -329,7 +481,12 @@ impl<'m> Importer<'m> {
                     let ty = terms.type_text(ty);
                     return Err(Problem::Unsupported(format!("rows of type {ty}")));
                 };
+                if body.counts {
+                    types.push(self.builder.unsized_type(ty));
+                    continue;
+                }
                 let (Limit::Dim(trips), true) = (body.limit, makes_all_trips) else {
+                    self.want_shapes(frame, body.node, ROWS_FOUND);
                     return Err(Problem::NotConstant(
                         "a row for each trip, where shapes do not say how many trips there are"
                             .into(),
@@ -340,6 +497,12 @@ impl<'m> Importer<'m> {
                 continue;
             };
             let before = self.builder.ty(first);
+            let varied = body.varied.iter().find(|(it, _)| *it == at);
+            let is_open = varied.map_or(&[][..], |(_, is_open)| is_open);
+            if self.wants_axes(frame, body.node, at, ([before, ty], is_open)) {
+                types.push(self.builder.unsized_type(ty));
+                continue;
+            }
             if before != ty {
                 let (before, after) = (terms.type_text(before), terms.type_text(ty));
                 return Err(Problem::Unsupported(format!(
@@ -349,6 +512,29 @@ impl<'m> Importer<'m> {
             types.push(ty);
         }
         Ok(types)
+    }
+
+    /// Whether something that is carried changes its shape along axes whose extents are found; takes note of those that should be.
+    fn wants_axes(
+        &self,
+        frame: &Frame<'m>,
+        node: &NodeProto<'m>,
+        at: usize,
+        ([before, after], is_open): ([Type; 2], &[bool]),
+    ) -> bool {
+        let terms = self.cx.terms();
+        let (Some((x, before)), Some((y, after))) = (terms.tensor(before), terms.tensor(after))
+        else {
+            return false;
+        };
+        if x != y || before.len() != after.len() {
+            return false;
+        }
+        let differs = (0..before.len()).filter(|&axis| before[axis] != after[axis]);
+        let unknown = differs.filter(|&axis| !is_open.get(axis).copied().unwrap_or(false));
+        let unknown: Vec<usize> = unknown.collect();
+        unknown.iter().for_each(|&axis| self.want_shapes(frame, node, &carried_axis(at, axis)));
+        unknown.is_empty() && !is_open.is_empty()
     }
 
     /// How many trips a value allows.

@@ -49,6 +49,7 @@ mod node;
 mod problems;
 mod rules;
 mod scope;
+mod shapes;
 mod sizes;
 mod stand_ins;
 mod survey;

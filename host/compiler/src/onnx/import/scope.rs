@@ -25,6 +25,8 @@ pub(super) struct Frame<'m> {
     pub(super) role: Role<'m>,
     /// The names of the calls that lead here, each with a `/` behind it.
     pub(super) path: String,
+    /// The same of the function that is expanded around it; nothing in the graph of the model.
+    pub(super) base: String,
 }
 
 /// What a list of nodes is.
@@ -152,6 +154,13 @@ impl<'m> Values<'m> {
                 first: first.text(),
                 second: definition.text(),
             }),
+        }
+    }
+
+    /// Lets a name that is defined stand for another value.
+    pub(super) fn redefine(&mut self, name: &'m str, value: Value) {
+        if let Some(definition) = self.definitions.get_mut(name) {
+            definition.0 = value;
         }
     }
 

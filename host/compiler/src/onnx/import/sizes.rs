@@ -12,12 +12,15 @@
 
 use std::collections::HashSet;
 
+use crate::io::quoted;
 use crate::ir::{Context, DType, Dim, Type};
 use crate::onnx::proto::NodeProto;
 use tenon_plugin_api::rule::import::{Few, Known};
 
 use super::builder::Value;
-use super::driver::Importer;
+use super::driver::{Found, Importer};
+use super::error::{Problem, Stop};
+use super::node::Node;
 use super::scope::{Definition, Frame, Role};
 
 /// Of so many integers a shape may be made; no rank is larger.
@@ -74,6 +77,9 @@ impl<'m> Importer<'m> {
     /// Takes note that the elements of something that `node` reads must be known: of the inputs that it follows from, those
     /// that may be sizes, or that choose what the model computes.
     pub(super) fn want(&mut self, frame: &Frame<'m>, node: &'m NodeProto<'m>, wanted: Wanted) {
+        if let Wanted::Sizes | Wanted::OneOf(_, Few::Extents) = wanted {
+            self.want_found(frame, node);
+        }
         if let Role::Function(_) = frame.role {
             return;
         }
@@ -106,5 +112,99 @@ impl<'m> Importer<'m> {
                 Definition::Input | Definition::Weight => {}
             }
         }
+    }
+}
+
+/// The rule that takes elements of a tensor as sizes, which are found when the function runs.
+pub(super) const FOUND: &str = "tenon::Found";
+
+impl<'m> Importer<'m> {
+    /// How a value of a graph, or of an expanded function, is called among those that sizes are found in.
+    fn name_in(frame: &Frame<'m>, name: &str) -> String {
+        format!("{}{name}", frame.base)
+    }
+
+    /// Takes note of the values from which it follows what `node` wants to know, and of which nothing is known: those that
+    /// follow from no others of few integers.
+    fn want_found(&self, frame: &Frame<'m>, node: &'m NodeProto<'m>) {
+        if self.found.is_none() {
+            return;
+        }
+        let is_open = |name: &&'m str| {
+            let value = frame.values.get(name);
+            let value = value.filter(|&value| !self.builder.is_missing(value));
+            value.is_some_and(|value| {
+                let is_known = self.builder.elements(value).is_some();
+                !is_known && self.may_be_sizes(self.builder.ty(value))
+            })
+        };
+        let mut seen: HashSet<&'m str> = HashSet::new();
+        let mut pending: Vec<&'m str> = node.input.iter().copied().filter(is_open).collect();
+        while let Some(name) = pending.pop() {
+            if !seen.insert(name) {
+                continue;
+            }
+            let behind = match frame.values.definition(name) {
+                Some((_, Definition::Output(node))) => {
+                    node.input.iter().copied().filter(is_open).collect()
+                }
+                _ => Vec::new(),
+            };
+            match behind.is_empty() {
+                true => drop(self.findable.borrow_mut().insert(Self::name_in(frame, name))),
+                false => pending.extend(behind),
+            }
+        }
+    }
+
+    /// Whether a value of this type may be sizes that are found.
+    fn may_be_sizes(&self, ty: Type) -> bool {
+        let Some((dtype, dims)) = self.cx.terms().static_tensor(ty) else { return false };
+        [DType::I64, DType::I32].contains(&dtype) && matches!(dims[..], [] | [1..=MOST])
+    }
+
+    /// The value that is called `name`, or sizes that are found in it.
+    pub(super) fn found_in(
+        &mut self,
+        frame: &Frame<'m>,
+        name: &str,
+        value: Value,
+        node: &NodeProto<'m>,
+    ) -> Result<Value, Stop> {
+        let is_meant = |found: &Found| found.contains(&Self::name_in(frame, name));
+        let is_open = !self.builder.is_missing(value) && self.builder.elements(value).is_none();
+        if !is_open
+            || !self.found.is_some_and(is_meant)
+            || !self.may_be_sizes(self.builder.ty(value))
+        {
+            return Ok(value);
+        }
+        self.builder.begin_node(name, frame.source_of(&self.cx, node));
+        let rules = self.cx.operators().rules(super::FACET, FOUND, 0);
+        let outputs = rules.map_err(|error| Problem::Rule(error.to_string())).and_then(|rules| {
+            Node::of_importer(&mut self.builder).ask(&rules, FOUND, &[Some(value)])
+        });
+        match outputs {
+            Ok(Some(outputs)) if outputs.len() == 1 => Ok(outputs[0]),
+            Ok(_) => Ok(value),
+            Err(problem) => {
+                let reason = problem.text();
+                self.problems.add(format!("the sizes in {}: {reason}", quoted(name)));
+                Ok(value)
+            }
+        }
+    }
+
+    /// The same of all inputs of an expanded function.
+    pub(super) fn find_inputs(&mut self, frame: &mut Frame<'m>) -> Result<(), Stop> {
+        let Role::Function(call) = &frame.role else { return Ok(()) };
+        let (node, function) = (call.node, call.function);
+        for &name in &function.input {
+            if let Some((value, Definition::Input)) = frame.values.definition(name) {
+                let found = self.found_in(frame, name, value, node)?;
+                frame.values.redefine(name, found);
+            }
+        }
+        Ok(())
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::io::quoted;
+use crate::ir::Rule;
 use crate::onnx::proto::{AttributeValue, FunctionProto, NodeProto};
+use tenon_plugin_api::rule::import::Few;
 
 use super::builder::Value;
 use super::control::Control;
@@ -16,6 +18,9 @@ use super::scope::{Call, Definition, Frame, Role, Values, standard_domain};
 use super::sizes::Wanted;
 use super::stand_ins::is_about_node;
 use super::{GraphProblem, attributes};
+
+/// What stands before the key of a rule that does without elements which others must know.
+const FOUND: &str = "tenon.found";
 
 /// A function of functions may expand to as many nodes as there are atoms. This many are enough.
 pub(super) const LARGEST_EXPANSION: usize = 1 << 20;
@@ -31,6 +36,7 @@ impl<'m> Importer<'m> {
             operator_sets: &self.model.opset_import,
             role: Role::Graph,
             path: String::new(),
+            base: String::new(),
         };
         let mut callers: Vec<Frame<'m>> = Vec::new();
         let mut active: HashSet<*const FunctionProto<'m>> = HashSet::new();
@@ -65,6 +71,8 @@ impl<'m> Importer<'m> {
                 }
                 let mut inner = self.enter(node, function, &inputs, &given)?;
                 inner.path = frame.path_to(node);
+                inner.base.clone_from(&inner.path);
+                self.find_inputs(&mut inner)?;
                 callers.push(std::mem::replace(&mut frame, inner));
                 continue;
             }
@@ -79,6 +87,7 @@ impl<'m> Importer<'m> {
             let outputs = self.node(&frame, node, &inputs, &given)?;
             for (&name, value) in node.output.iter().zip(outputs) {
                 if !name.is_empty() {
+                    let value = self.found_in(&frame, name, value, node)?;
                     frame.values.define(name, value, Definition::Output(node))?;
                 }
             }
@@ -136,6 +145,7 @@ impl<'m> Importer<'m> {
             operator_sets: &function.opset_import,
             role: Role::Function(Call { node, function }),
             path: String::new(),
+            base: String::new(),
         })
     }
 
@@ -208,17 +218,30 @@ impl<'m> Importer<'m> {
         let reads_stand_in = self.stand_ins.are_among(inputs);
         let name = node.output.iter().find(|name| !name.is_empty()).unwrap_or(&"");
         self.builder.begin_node(name, frame.source_of(&self.cx, node));
-        let translated = {
+        let mut ask = |rules: &[Rule], key: &str| {
             let (builder, tensors) = (&mut self.builder, &mut self.tensors);
             let version = version.unsigned_abs();
             Node::new(builder, tensors, version, node.output.len(), given).and_then(|mut node| {
-                let outputs = node.ask(&rules, &key, inputs)?;
+                let outputs = node.ask(rules, key, inputs)?;
                 if outputs.is_some() {
                     node.check_attributes()?;
                 }
                 Ok(outputs)
             })
         };
+        let mut translated = ask(&rules, &key);
+        let is_to_be_known = |problem: &Problem| {
+            matches!(problem, Problem::NotConstant(_) | Problem::Choice { of: Few::Extents, .. })
+        };
+        if self.found.is_some() && translated.as_ref().is_err_and(is_to_be_known) {
+            // What is known no earlier than in a call is computed there, where a rule says how.
+            let key = rules::key(FOUND, &key).into_owned();
+            if let Ok(rules) = rules::find(&self.cx, &key, version)
+                && let Ok(Some(outputs)) = ask(&rules, &key)
+            {
+                translated = Ok(Some(outputs));
+            }
+        }
         let asked_for = match translated {
             Err(Problem::NotConstant(_)) => Some(Wanted::Sizes),
             Err(Problem::Choice { input, of, .. }) => Some(Wanted::OneOf(input, of)),

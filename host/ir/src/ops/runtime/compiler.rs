@@ -377,6 +377,10 @@ fn is_of_rows(host: &Cx, all: Type, row: Type) -> bool {
             let rest = host.tensor_type(dtype, rest);
             dtype == of_row && fits(host, rest, host.tensor_type(of_row, dims), None)
         }
+        // Nobody knows how many there are.
+        (None, Some((of_row, _))) => {
+            matches!(terms.ty(all), TypeView::Tensor { dtype, .. } if dtype == of_row)
+        }
         _ => false,
     }
 }

@@ -87,6 +87,7 @@ impl<'cx, 'a> Actions<'cx, 'a> {
             &Action::Agree(agreement) => self.frame.agree(agreement),
             Action::Find(find) => self.find(find),
             &Action::Take(take) => self.frame.take(take).map(drop),
+            Action::Keep(_) => Ok(()),
             &Action::GiveBack(slot) => self.frame.give_back(slot),
             &Action::Expect(truth) => self.expect(truth),
             &Action::Choose(condition) => self.choose(condition),
@@ -202,6 +203,7 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         for &arg in &call.args {
             args.push(match arg {
                 EntryArgument::Memory(place) => self.address(place)?.into(),
+                EntryArgument::Taken(place) => self.slot(place)?.into(),
                 EntryArgument::Scalar { dtype, value } => self.scalar(dtype, value)?.into(),
             });
         }
@@ -302,6 +304,14 @@ impl<'cx, 'a> Actions<'cx, 'a> {
                 let number = Value::scalar(DType::I64, self.frame.size(value)?);
                 asm.whole(asm.cast(number, dtype)?, 1)
             }
+        }
+    }
+
+    /// Where the address of what is taken is kept.
+    pub(super) fn slot(&self, place: Place) -> Result<PointerValue<'cx>> {
+        match (place.base, &self.frame.arena) {
+            (Base::Taken(slot), Some(arena)) => arena.slot(slot),
+            _ => Problem::malformed("a result is taken, and nothing keeps it"),
         }
     }
 

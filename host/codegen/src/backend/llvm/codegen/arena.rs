@@ -87,8 +87,30 @@ impl<'cx> Arena<'cx> {
         self.forget(asm, slot)
     }
 
+    /// Gives back what is in a slot, if there is anything, and puts there what is in another, which is empty then.
+    pub(super) fn replace(
+        &self,
+        asm: &Assembler<'cx, '_>,
+        func: FunctionValue<'cx>,
+        slot: usize,
+        by: usize,
+    ) -> Result<PointerValue<'cx>> {
+        let b = &asm.builder;
+        let before = self.taken(asm, slot)?;
+        let [some, next] = ["held", "next"].map(|name| asm.cx.append_basic_block(func, name));
+        b.build_conditional_branch(b.build_is_null(before, "")?, next, some)?;
+        b.position_at_end(some);
+        self.call_give_back(asm, before)?;
+        b.build_unconditional_branch(next)?;
+        b.position_at_end(next);
+        let memory = self.taken(asm, by)?;
+        b.build_store(self.slot(slot)?, memory)?;
+        self.forget(asm, by)?;
+        Ok(memory)
+    }
+
     /// Leaves what is in a slot to somebody else.
-    pub(super) fn forget(&self, asm: &Assembler<'cx, '_>, slot: usize) -> Result<()> {
+    fn forget(&self, asm: &Assembler<'cx, '_>, slot: usize) -> Result<()> {
         let pointer = asm.cx.ptr_type(AddressSpace::default());
         asm.builder.build_store(self.slot(slot)?, pointer.const_null())?;
         Ok(())
@@ -122,7 +144,8 @@ impl<'cx> Arena<'cx> {
         Ok(())
     }
 
-    fn slot(&self, slot: usize) -> Result<PointerValue<'cx>> {
+    /// Where the address of a piece is kept.
+    pub(super) fn slot(&self, slot: usize) -> Result<PointerValue<'cx>> {
         match self.slots.get(slot) {
             Some(&slot) => Ok(slot),
             None => Problem::malformed("there is no such slot"),

@@ -151,7 +151,7 @@ fn type_of<'cx>(asm: &Assembler<'cx, '_>, call: &Call) -> Result<FunctionType<'c
     let mut params: Vec<BasicMetadataTypeEnum<'cx>> = Vec::with_capacity(call.args.len() + 2);
     for arg in &call.args {
         params.push(match arg {
-            EntryArgument::Memory(_) => pointer.into(),
+            EntryArgument::Memory(_) | EntryArgument::Taken(_) => pointer.into(),
             EntryArgument::Scalar { dtype, .. } => Class::of(*dtype)?.register(asm.cx).into(),
         });
     }

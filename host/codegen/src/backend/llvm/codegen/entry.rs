@@ -154,7 +154,11 @@ fn build_routine<'cx>(
     if let Some(depth) = depth {
         check_depth(&frame, &depth, workspace)?;
     }
-    Actions::new(&frame, callees, inputs, outputs, lent).emit(calls)?;
+    Actions::new(&frame, callees, inputs, outputs.clone(), lent).emit(calls)?;
+    for it in &routine.taken {
+        let Some(arena) = &frame.arena else { return Problem::malformed("there is no arena") };
+        asm.builder.build_store(outputs[it.output], arena.taken(asm, it.slot)?)?;
+    }
     frame.succeed()
 }
 

@@ -204,9 +204,18 @@ impl<'cx, 'a> Frame<'cx, 'a> {
 
     /// Takes memory, or fails.
     pub(super) fn take(&self, take: Take) -> Result<PointerValue<'cx>> {
-        let Some(arena) = &self.arena else { return Problem::malformed("there is no arena") };
         self.check_memory(take.bytes)?;
-        let memory = arena.take(self.asm, take.slot, self.size(take.bytes)?)?;
+        self.take_bytes(take.slot, self.size(take.bytes)?)
+    }
+
+    /// The same of a number that was checked.
+    pub(super) fn take_bytes(
+        &self,
+        slot: usize,
+        bytes: IntValue<'cx>,
+    ) -> Result<PointerValue<'cx>> {
+        let Some(arena) = &self.arena else { return Problem::malformed("there is no arena") };
+        let memory = arena.take(self.asm, slot, bytes)?;
         let is_none = self.asm.builder.build_is_null(memory, "")?;
         self.fail_if(is_none, self.code(Failure::Limit as i32))?;
         Ok(memory)

@@ -1,0 +1,62 @@
+//! Arithmetic on single numbers that a call computes.
+
+use tenon_plugin_api::rule::prelude::*;
+
+use crate::onnx::steps::{cast_to, reshape_to};
+
+/// A dimension as a number.
+pub(crate) fn number(node: &mut Node<'_>, dim: Dim) -> Result<Value, Problem> {
+    node.known(&Known::scalar(DType::I64, dim))
+}
+
+/// The element at a place of a list of integers, as i64.
+pub(crate) fn element(node: &mut Node<'_>, list: Value, at: usize) -> Result<Value, Problem> {
+    if let Some(known) = node.elements(list)
+        && let Some(&element) = known.elements.get(at)
+    {
+        return number(node, element);
+    }
+    let list = cast_to(node, list, DType::I64)?;
+    if node.dims(list)?.is_empty() {
+        return Ok(list);
+    }
+    let at = node.cx().dim(at as i64);
+    let at = number(node, at)?;
+    node.call("take", &[list, at], &[("axis", 0.into())])
+}
+
+/// A number between two others.
+pub(crate) fn between(
+    node: &mut Node<'_>,
+    x: Value,
+    [least, most]: [Value; 2],
+) -> Result<Value, Problem> {
+    let x = node.apply("maximum", &[x, least])?;
+    node.apply("minimum", &[x, most])
+}
+
+/// Numbers side by side.
+pub(crate) fn list(node: &mut Node<'_>, numbers: &[Value]) -> Result<Value, Problem> {
+    let one = [node.cx().dim(1)];
+    let parts = numbers.iter().map(|&number| reshape_to(node, number, &one));
+    let parts = parts.collect::<Result<Vec<_>, _>>()?;
+    crate::onnx::steps::joined(node, &parts, 0)
+}
+
+/// A number that is computed as an extent, of which it is not known what it is at most, or only that it is no more than `most`.
+pub(crate) fn extent(
+    node: &mut Node<'_>,
+    number: Value,
+    most: Option<Dim>,
+) -> Result<Dim, Problem> {
+    let one = [node.cx().dim(1)];
+    let counts = reshape_to(node, number, &one)?;
+    let dims = match most {
+        Some(most) => super::first::bound(node, counts, &[most])?,
+        None => super::first::bound_open(node, counts)?,
+    };
+    match dims[..] {
+        [dim] => Ok(dim),
+        _ => invalid("one number is bound to several"),
+    }
+}
