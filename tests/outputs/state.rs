@@ -156,3 +156,79 @@ fn caches_that_concat_makes_longer_are_not_copied() {
     assert!(error.contains("room for 205 along axis 2"), "{error}");
     assert_eq!(state[3].shape(), [1, 2, most, 16]);
 }
+
+/// Two heads of keys, each read by two heads of queries and by the branches of a choice.
+const REPEATED: &str =
+    "fn @main(%q: f32[1, 4, 1, 8], %k: f32[1, 2, 1, 8], %past: f32[1, 2, p, 8], %c: bool[]) {
+  %keys = concatenate((%past, %k)) { axis = 2 }
+  %u = expand_dims(%keys) { axis = [2] }
+  %e = broadcast_to(%u, shape(1, 2, 2, p + 1, 8))
+  %r = reshape(%e, shape(1, 4, p + 1, 8))
+  %t = transpose(%r) { axes = [0, 1, 3, 2] }
+  %s = matmul(%q, %t)
+  %w = nn.softmax(%s)
+  %y = matmul(%w, %r)
+  %z = if %c {
+    %a = sum(%keys) { axis = [2] }
+    ret %a
+  } else {
+    %b = mean(%keys) { axis = [2] }
+    ret %b
+  }
+  ret (%y, %z, %keys)
+}";
+
+/// With an open number of tokens, and with one that is known.
+#[test]
+fn caches_of_repeated_heads_become_longer_where_they_are() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let registry = root.join("registry.toml");
+    let session = Session::open(&Installation::at(profile().join("tenon")), &[registry]).unwrap();
+    let known = REPEATED.replace("p + 1", "17").replace(", p,", ", 16,");
+    for (text, lengths) in [(REPEATED, &[0, 5, 6, 7][..]), (&known, &[16])] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("repeated.ir");
+        std::fs::write(&path, text).unwrap();
+        let model = session.read(&path, &Dims::new()).unwrap();
+        let target = Target::native().unwrap();
+        let made = session.compile(&model, &target, &Options::default()).unwrap();
+        let path = folder.path().join("repeated.so");
+        made.export(&path, LinkForm::Library, None, Outputs::default()).unwrap();
+        let model = Library::open(&path).unwrap().main().unwrap();
+        assert_eq!(model.signature().grows, [[2, 2, 2]]);
+        for &length in lengths {
+            for flag in [0, 1] {
+                becomes_longer(&model, length, flag);
+            }
+        }
+    }
+}
+
+/// Runs it with buffers of their own, and in a buffer with room, in which nothing moves.
+fn becomes_longer(model: &Model, length: i64, flag: u8) {
+    let floats = |shape: &[i64], seed: usize| {
+        let count = shape.iter().product::<i64>() as usize;
+        let number = |at: usize| (((at * 37 + seed) % 23) as f32 - 11.0) / 8.0;
+        let bytes: Vec<u8> = (0..count).flat_map(|at| number(at).to_le_bytes()).collect();
+        bytes
+    };
+    let tensor = |shape: &[i64], seed| {
+        TensorBuffer::from_bytes(&floats(shape, seed), shape, DataType::F32).unwrap()
+    };
+    let (q, k) = (tensor(&[1, 4, 1, 8], 1), tensor(&[1, 2, 1, 8], 2));
+    let past_shape = [1, 2, length, 8];
+    let past = tensor(&past_shape, 3);
+    let c = TensorBuffer::from_bytes(&[flag], &[], DataType::new(DataType::BOOL, 8)).unwrap();
+    let all = [q.as_ref(), k.as_ref(), past.as_ref(), c.as_ref()];
+    let expected = model.run(&all, None).unwrap();
+    let bytes = floats(&past_shape, 3);
+    let room = TensorBuffer::from_bytes_with_room(&bytes, &past_shape, 2, 32, DataType::F32);
+    let mut state = [room.unwrap()];
+    let place = state[0].bytes().as_ptr();
+    let mut context = model.context().unwrap();
+    let given = [q.as_ref(), k.as_ref(), c.as_ref()];
+    let found = context.run_in_place(&given, &mut state, None).unwrap();
+    assert_eq!((found[0].bytes(), found[1].bytes()), (expected[0].bytes(), expected[1].bytes()));
+    assert_eq!((state[0].bytes().as_ptr(), state[0].shape()), (place, &[1, 2, length + 1, 8][..]));
+    assert_eq!(state[0].to_vec().unwrap(), expected[2].bytes());
+}

@@ -341,7 +341,9 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         let most = size.or(model.signature.most_workspace);
         let length = i64::try_from(most.unwrap_or(0)).unwrap_or(i64::MAX);
         let workspace = TensorBuffer::zeros(&[length], DataType::U8)?;
-        let is_static = size.is_some() && model.outputs().iter().all(TensorSpec::is_static);
+        let are_known = model.outputs().iter().all(TensorSpec::is_static);
+        // What becomes longer where it is has another shape before.
+        let is_static = size.is_some() && are_known && model.signature.grows.is_empty();
         let outputs = model.empty_outputs()?;
         let extents = vec![0; model.outputs().iter().map(|spec| spec.shape.len()).sum()];
         let arena = Arena::default();

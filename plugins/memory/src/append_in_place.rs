@@ -24,8 +24,8 @@
 //! The parameter is read by that program alone, which copies all of it to the front of the result before it writes anything else
 //! there. Whatever touches the result besides is a program, which sees the same elements at the same indices: of its buffer the
 //! extent is another one, and what it was it is told by a tensor without elements. A view of the result goes the same way where
-//! the axis is one of its own. Where anything else touches it, in a choice or a closure, all stays as it is; so it does where the
-//! axis does not depend on symbols, and in functions that others call.
+//! the axis is one of its own, and so do programs in the branches of choices. Where anything else touches it, such as a closure, all
+//! stays as it is; so it does in functions that others call, and on devices where the axis does not depend on symbols.
 
 mod lying;
 mod places;
@@ -36,7 +36,7 @@ use tenon_plugin_api::prelude::*;
 
 use crate::inplace_update::program::{Append, appends};
 use lying::{Change, Programs};
-use places::{Places, room_type};
+use places::{Places, branches_of, room_type};
 
 /// Has results that are parameters with something behind them lie where the parameters do.
 #[pass(
@@ -56,7 +56,9 @@ fn append_in_place(mut module: Module, cx: &PassContext) -> Result<Module> {
         }
         let Some(block) = func.result() else { return Ok(func) };
         let View::Let(bindings) = func.view().view(block) else { return Ok(func) };
-        let places = Places::of(func.view(), bindings, |name| {
+        // A device has no rows with room.
+        let is_known = cx.target().str("kind") != Some("cuda");
+        let places = Places::of(func.view(), (bindings, is_known), |name| {
             let program = || module.get(name).filter(Function::is_prim);
             known
                 .entry(name)
@@ -69,7 +71,7 @@ fn append_in_place(mut module: Module, cx: &PassContext) -> Result<Module> {
         let mut taken = lying::symbols_of(func.view());
         let mut lying: HashMap<Expr, Lying> = HashMap::new();
         let mut rw = func.edit();
-        rw.rewrite_bindings(block, |rw, list, is_dataflow, var, value| {
+        let mut each = |rw: &mut Rewriter, list: &mut LetList, is_dataflow, var, value| {
             if let Some(made) = places.made.get(&var) {
                 list.bind(is_dataflow, var, value);
                 let room = lying::fresh_symbol(rw, &mut taken);
@@ -130,7 +132,14 @@ fn append_in_place(mut module: Module, cx: &PassContext) -> Result<Module> {
             let call = rw.rebuild(value, &all);
             list.bind(is_dataflow, var, call);
             Ok(())
-        })?;
+        };
+        // What is bound around branches is there when these are read.
+        rw.rewrite_bindings(block, &mut each)?;
+        for branch in branches_of(func.view(), bindings) {
+            if let View::Let(_) = func.view().view(branch) {
+                rw.rewrite_bindings(branch, &mut each)?;
+            }
+        }
         rw.finish()
     })?;
     programs.remove_unused(&mut module);

@@ -29,7 +29,7 @@ impl Places {
     /// Those of a function; `appends` says what a program puts to the front of what.
     pub(super) fn of(
         body: BodyView<'_>,
-        bindings: LetView<'_>,
+        (bindings, is_known): (LetView<'_>, bool),
         mut appends: impl FnMut(Symbol) -> Vec<Append>,
     ) -> Places {
         let View::Function { params, .. } = body.view(body.root()) else {
@@ -71,7 +71,7 @@ impl Places {
                         && results.get(&new) == Some(&1)
                         && !touched.contains(&new)
                         && given.get(&new) == Some(&1);
-                    let axis = longer_axis(body, past, new);
+                    let axis = longer_axis(body, past, new, is_known);
                     let (true, true, Some(axis)) = (is_state, is_new, axis) else { continue };
                     places.made.insert(new, Made { past, axis });
                     places.appended.entry(value).or_default().push(append);
@@ -93,7 +93,8 @@ impl Places {
         let mut root_of: HashMap<Expr, Expr> = self.made.keys().map(|&var| (var, var)).collect();
         let mut bound: HashSet<Expr> = HashSet::new();
         let mut bad: HashSet<Expr> = HashSet::new();
-        for (var, value) in bindings.bindings() {
+        // Those of branches behind what is around them.
+        for (var, value) in all_bindings(body, bindings) {
             bound.insert(value);
             let operands = body.operands(value);
             let of: Vec<Expr> = operands.iter().filter(|it| root_of.contains_key(it)).collect();
@@ -123,12 +124,18 @@ impl Places {
         // Whatever is no binding here, but for the result itself, which may be a tuple.
         let (root, result) = (body.root(), bindings.result());
         let View::Function { body: block, .. } = body.view(root) else { return };
+        let branches: HashSet<Expr> = branches_of(body, bindings).into_iter().collect();
         for expr in body.post_order().filter(|expr| !bound.contains(expr)) {
             if expr == root || expr == block {
                 continue;
             }
             let is_result = |operand: &Expr| expr == result && self.made.contains_key(operand);
-            let inside = body.operands(expr).iter().filter(|operand| !is_result(operand));
+            // Of a branch that has bindings, what it gives.
+            let operands: Vec<Expr> = match body.view(expr) {
+                View::Let(inner) if branches.contains(&expr) => vec![inner.result()],
+                _ => body.operands(expr).iter().collect(),
+            };
+            let inside = operands.into_iter().filter(|operand| !is_result(operand));
             bad.extend(inside.filter_map(|operand| root_of.get(&operand).copied()));
         }
         self.made.retain(|var, _| !bad.contains(var));
@@ -148,6 +155,35 @@ impl Places {
     }
 }
 
+/// The bindings of a block and of the branches in it, each behind what it sees.
+fn all_bindings(body: BodyView<'_>, bindings: LetView<'_>) -> Vec<(Expr, Expr)> {
+    let mut all: Vec<(Expr, Expr)> = bindings.bindings().collect();
+    for branch in branches_of(body, bindings) {
+        if let View::Let(inner) = body.view(branch) {
+            all.extend(inner.bindings());
+        }
+    }
+    all
+}
+
+/// The branches of the choices that a block binds, and of those in them, outer ones first.
+pub(super) fn branches_of(body: BodyView<'_>, bindings: LetView<'_>) -> Vec<Expr> {
+    let mut branches = Vec::new();
+    let mut blocks = vec![bindings];
+    while let Some(bindings) = blocks.pop() {
+        for (_, value) in bindings.bindings() {
+            let View::If { then, otherwise, .. } = body.view(value) else { continue };
+            for branch in [then, otherwise] {
+                branches.push(branch);
+                if let View::Let(inner) = body.view(branch) {
+                    blocks.push(inner);
+                }
+            }
+        }
+    }
+    branches
+}
+
 fn is_nothing(body: BodyView<'_>, ty: Type) -> bool {
     matches!(body.terms().ty(ty), TypeView::Tuple([]))
 }
@@ -160,8 +196,8 @@ fn results_of(body: BodyView<'_>, result: Expr) -> Vec<Expr> {
     }
 }
 
-/// The only axis along which a tensor is longer than another one; how long that is depends on symbols.
-fn longer_axis(body: BodyView<'_>, past: Expr, new: Expr) -> Option<usize> {
+/// The only axis along which a tensor is longer than another one; how long that is depends on symbols, or `is_known` as well.
+fn longer_axis(body: BodyView<'_>, past: Expr, new: Expr, is_known: bool) -> Option<usize> {
     let terms = body.terms();
     let ((dtype, dims), (other, longer)) =
         (terms.tensor(body.ty(past)?)?, terms.tensor(body.ty(new)?)?);
@@ -170,7 +206,7 @@ fn longer_axis(body: BodyView<'_>, past: Expr, new: Expr) -> Option<usize> {
     }
     let mut axes = (0..dims.len()).filter(|&axis| dims[axis] != longer[axis]);
     let (axis, None) = (axes.next()?, axes.next()) else { return None };
-    terms.dim_value(dims[axis]).is_none().then_some(axis)
+    (is_known || terms.dim_value(dims[axis]).is_none()).then_some(axis)
 }
 
 /// The axis of a view that is an axis of what it is a view of, with as much before it and behind it.
