@@ -121,7 +121,7 @@ fn a_program_saves_and_loads_through_a_session() {
     let house = house();
     let session = Session::open(&Installation::at(tenon().get_program()), &[]).unwrap();
     let model = session.read(&house.at("m.ir"), &Dims::new()).unwrap();
-    let executable = session.compile(&model, &Target::native().unwrap(), &Options::default());
+    let executable = session.compile(&model, Target::native().unwrap(), &Options::default());
     let path = house.at("program.exec");
     executable.unwrap().save(&path, Outputs::default()).unwrap();
     let loaded = session.load(&path).unwrap();

@@ -269,6 +269,9 @@ def LowerAllocTensor() -> Pass:
 def LowerBlocks() -> Pass:
     """Turns blocks into plain statements."""
 
+def LowerExternalCalls() -> Pass:
+    """Makes tensor programs of calls of external functions."""
+
 def LowerIntrinsics() -> Pass:
     """Replaces `exp`, `log` and their like by arithmetic."""
 

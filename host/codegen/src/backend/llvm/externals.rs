@@ -29,9 +29,10 @@ pub(super) fn define(jit: &mut Jit, externals: &Externals) -> Result<(), LlvmErr
         match kind {
             FileKind::Object => jit.add_object(&read(path)?)?,
             FileKind::Archive => archives.push(read(path)?),
-            // SAFETY: who names a library to be linked trusts it, as whoever opens what is linked to it.
             FileKind::Shared => {
-                shared.push(unsafe { ExportedLibrary::open(path) }.map_err(refused)?)
+                // SAFETY: who names a library to be linked trusts it, as whoever opens what is linked to it.
+                let library = unsafe { ExportedLibrary::open(path) };
+                shared.push(library.map_err(refused)?);
             }
         }
     }
