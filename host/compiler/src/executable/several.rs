@@ -58,10 +58,9 @@ impl Executable {
             let signature = signature.map_err(|what| self.differ(&other, what))?;
             self.info.functions[at] = signature;
         }
-        let names = other.externals.names.iter();
-        let new: Vec<String> =
-            names.filter(|it| !self.externals.names.contains(it)).cloned().collect();
-        self.externals.names.extend(new);
+        self.externals.names.extend(other.externals.names);
+        self.externals.names.sort();
+        self.externals.names.dedup();
         self.info.processors.extend(other.info.processors);
         for code in other.code {
             let suffix = format!(".p{}", self.code.len());
