@@ -146,6 +146,52 @@ fn choices_between_dimensions_are_made() {
     );
 }
 
+/// Widths of a padding as exporters compute them: up to the next multiple, for the last axis first, and turned around.
+#[test]
+fn widths_are_turned_around() {
+    let model = model(17)
+        .input("x", FLOAT, &[N(1), S("h"), S("w")])
+        .ints("zero", &[0])
+        .ints("pair", &[-1, 2])
+        .ints("last", &[-1])
+        .ints("first", &[i64::MIN + 1])
+        .ints("seven", &[7])
+        .node("Shape", &["x"], &["w"], &[int("start", 2)])
+        .node("Mod", &["w", "seven"], &["past"], &[])
+        .node("Sub", &["seven", "past"], &["left"], &[])
+        .node("Mod", &["left", "seven"], &["width"], &[])
+        .node(
+            "Concat",
+            &["zero", "width", "zero", "zero", "zero", "zero"],
+            &["flat"],
+            &[int("axis", 0)],
+        )
+        .node("Reshape", &["flat", "pair"], &["pairs"], &[])
+        .node("Slice", &["pairs", "last", "first", "zero", "last"], &["turned"], &[])
+        .node("Transpose", &["turned"], &["sides"], &[ints("perm", &[1, 0])])
+        .node("Reshape", &["sides", "last"], &["pads"], &[])
+        .node("Pad", &["x", "pads"], &["y"], &[])
+        .output("y");
+    let text = model.text();
+    assert!(text.starts_with("fn @main(%x: f32[1, h, w]) -> f32[1, h, "), "{text}");
+}
+
+#[test]
+fn the_least_and_the_largest_of_dimensions_are_dimensions() {
+    let model = model(18)
+        .input("x", FLOAT, &[S("n"), N(4)])
+        .ints("300", &[300])
+        .node("Shape", &["x"], &["n"], &[int("end", 1)])
+        .node("Concat", &["300", "n"], &["both"], &[int("axis", 0)])
+        .node("ReduceMin", &["both"], &["least"], &[int("keepdims", 1)])
+        .node("ReduceMax", &["both"], &["most"], &[int("keepdims", 1)])
+        .node("Concat", &["least", "most"], &["s"], &[int("axis", 0)])
+        .node("ConstantOfShape", &["s"], &["y"], &[])
+        .output("y");
+    let text = model.text();
+    assert!(text.starts_with("fn @main(%x: f32[n, 4]) -> f32[min(300, n), max(300, n)]"), "{text}");
+}
+
 #[test]
 fn a_size_times_a_scale_is_a_size() {
     // As exporters write it: Cast(Floor(Cast(Shape(x)) * scale)).

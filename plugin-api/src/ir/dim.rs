@@ -120,6 +120,8 @@ fn ordered(cx: &(impl Context + ?Sized), a: Dim, b: Dim) -> Option<(Dim, Dim)> {
         let is_part = match (terms.dim(a), terms.dim(b)) {
             (DimView::Min(x, y), _) if [x, y].contains(&b) => true,
             (_, DimView::Max(x, y)) => [x, y].contains(&a),
+            // What formats write for "all": there is none larger.
+            (_, DimView::Const(i64::MAX)) => true,
             _ => false,
         };
         is_part || terms.dim_lower_bound(add(cx, &[(b, 1), (a, -1)])).is_some_and(|room| room >= 0)

@@ -365,25 +365,39 @@ fn import_dims(node: &mut Node<'_>) -> Folded {
     fold::fold(node, |node, inputs| part(node, &inputs[0]))
 }
 
-/// A part of a vector.
+/// A part of what is known as dimensions.
 fn part(node: &Node<'_>, data: &Known) -> Result<Option<Known>, Problem> {
-    let &[extent] = data.shape.as_slice() else { return Ok(None) };
-    let extent = extent as i64;
-    let ranges = ranges(node, &[node.cx().dim(extent)])?;
-    let Some(range) = ranges.first() else { return Ok(Some(data.clone())) };
-    let (low, high) = if range.step > 0 { (0, extent) } else { (-1, extent - 1) };
+    let dims: Vec<Dim> = data.shape.iter().map(|&extent| node.cx().dim(extent as i64)).collect();
+    let mut along: Vec<Vec<usize>> = data.shape.iter().map(|&all| (0..all).collect()).collect();
+    for range in ranges(node, &dims)? {
+        let Ends::Known { start, end } = range.ends else { return Ok(None) };
+        along[range.axis] = taken(data.shape[range.axis] as i64, start, end, range.step);
+    }
+    // From the first axis to the last: the places of what is taken along those so far.
+    let mut places = vec![0];
+    for (indices, &extent) in along.iter().zip(&data.shape) {
+        let of_row = |&row: &usize| indices.iter().map(move |index| row * extent + index);
+        places = places.iter().flat_map(of_row).collect();
+    }
+    let shape = along.iter().map(Vec::len).collect();
+    let elements = places.into_iter().map(|place: usize| data.elements[place]).collect();
+    Ok(Some(Known { dtype: data.dtype, shape, elements }))
+}
+
+/// The indices along an axis of `extent` elements that a slice takes.
+fn taken(extent: i64, start: i64, end: i64, step: i64) -> Vec<usize> {
+    let (low, high) = if step > 0 { (0, extent) } else { (-1, extent - 1) };
     let clamp = |index: i64| {
         let index = if index < 0 { index.saturating_add(extent) } else { index };
         index.clamp(low, high.max(low))
     };
-    let Ends::Known { start, end } = range.ends else { return Ok(None) };
     let (mut at, end) = (clamp(start), clamp(end));
-    let mut elements = Vec::new();
-    while if range.step > 0 { at < end } else { at > end } {
-        elements.push(data.elements[at as usize]);
-        at = at.saturating_add(range.step);
+    let mut indices = Vec::new();
+    while if step > 0 { at < end } else { at > end } {
+        indices.push(at as usize);
+        at = at.saturating_add(step);
     }
-    Ok(Some(Known { dtype: data.dtype, shape: vec![elements.len()], elements }))
+    indices
 }
 
 #[cfg(test)]

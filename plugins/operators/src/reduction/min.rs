@@ -13,6 +13,7 @@ use tenon_plugin_api::with_number;
 use super::along::{axes, extreme, reduced};
 use super::kept::shared;
 use super::programs::{self, Reduction, reduces};
+use crate::onnx::fold::{self, Folded};
 use crate::onnx::reduce::reduction;
 use crate::precision::follows_precision;
 use tenon_plugin_api::program::Reducer;
@@ -58,4 +59,10 @@ fn gradient(op: &Min, at: &mut Adjoint<'_>) -> Result<Grads> {
 #[rule(import.onnx, key = "ReduceMin", since = 1)]
 fn import(node: &mut Node<'_>) -> Outputs {
     reduction(node, "min", 18)
+}
+
+/// `ReduceMin` of dimensions.
+#[rule(import.onnx, key = "ReduceMin", since = 1, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    fold::total(node, |node, a, b| node.cx().dim_min(a, b))
 }

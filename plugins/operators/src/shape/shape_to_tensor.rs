@@ -57,7 +57,14 @@ fn difference(node: &Node<'_>, dim: Dim) -> [Dim; 2] {
     let sum = |all: Vec<Dim>, factor: i64| {
         cx.dim_sum(&all.into_iter().map(|part| (part, factor)).collect::<Vec<_>>())
     };
-    [sum(above, 1), sum(below, -1)]
+    let mut sides = [sum(above, 1), sum(below, -1)];
+    // A shape has no extent below zero: as much is added to both as keeps them above.
+    for side in 0..2 {
+        if let Some(least @ ..0) = terms.dim_lower_bound(sides[side]) {
+            sides = sides.map(|side| cx.dim_sub(side, cx.dim(least)));
+        }
+    }
+    sides
 }
 
 /// Integers that are only known as dimensions, as a tensor that is computed at run time. One that may be negative is the

@@ -8,6 +8,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use crate::kernel::moves::{permute, wrap_axis};
+use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
 use crate::program::index::axis_of;
 
@@ -110,4 +111,34 @@ fn import(node: &mut Node<'_>) -> Outputs {
         Some(perm) => Ok(vec![node.call("transpose", &[x], &[("axes", perm.into())])?]),
         None => Ok(vec![node.apply("transpose", &[x])?]),
     }
+}
+
+/// `Transpose` of dimensions.
+#[rule(import.onnx, key = "Transpose", since = 1, benefit = 2)]
+fn import_dims(node: &mut Node<'_>) -> Folded {
+    let perm = node.ints("perm")?.map(|perm| perm.to_vec());
+    fold::fold(node, |_, inputs| {
+        let [data] = inputs else { return Ok(None) };
+        let rank = data.shape.len();
+        let reversed = || (0..rank).rev().map(|axis| axis as i64).collect();
+        let perm: Vec<i64> = perm.unwrap_or_else(reversed);
+        let is_permuted = (0..rank).all(|axis| perm.contains(&(axis as i64)));
+        if perm.len() != rank || !is_permuted {
+            return Ok(None);
+        }
+        let perm: Vec<usize> = perm.iter().map(|&axis| axis as usize).collect();
+        let shape: Vec<usize> = perm.iter().map(|&axis| data.shape[axis]).collect();
+        let strides: Vec<usize> =
+            perm.iter().map(|&axis| data.shape[axis + 1..].iter().product()).collect();
+        let place = |mut at: usize| {
+            let steps = shape.iter().zip(&strides).rev();
+            steps.fold(0, |place, (&extent, &stride)| {
+                let index = at % extent;
+                at /= extent;
+                place + index * stride
+            })
+        };
+        let elements = (0..data.elements.len()).map(|at| data.elements[place(at)]).collect();
+        Ok(Some(Known { dtype: data.dtype, shape, elements }))
+    })
 }
