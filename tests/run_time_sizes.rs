@@ -382,3 +382,102 @@ fn loops_end_at_the_limit() {
         }
     }
 }
+
+fn zeros(shape: &[usize]) -> Tensor {
+    Tensor::from_vec(shape.to_vec(), vec![0f32; shape.iter().product()])
+}
+
+/// What types leave open is compared when a call tells, before anything is read.
+#[test]
+fn dimensions_that_only_a_call_can_compare_must_fit() {
+    let two = |op: &str, a: &str, b: &str| {
+        format!("fn @main(%a: f32[{a}], %b: f32[{b}]) {{\n  ret {op}\n}}")
+    };
+    let cases: [(String, [&[usize]; 2], [&[usize]; 2]); 6] = [
+        (two("matmul(%a, %b)", "m, k", "j, n"), [&[2, 3], &[3, 5]], [&[2, 3], &[4, 5]]),
+        (
+            two("matmul(%a, %b)", "c, 2, 3", "d, 3, 2"),
+            [&[1, 2, 3], &[4, 3, 2]],
+            [&[2, 2, 3], &[4, 3, 2]],
+        ),
+        (two("nn.dense(%a, %b)", "m, k", "n, j"), [&[2, 3], &[5, 3]], [&[2, 4], &[5, 3]]),
+        (
+            two("concatenate((%a, %b)) { axis = 0 }", "m, k", "n, j"),
+            [&[2, 3], &[1, 3]],
+            [&[2, 3], &[2, 4]],
+        ),
+        (
+            two("broadcast_to(%a, shape(m, n, 3))", "n, 3", "m, k"),
+            [&[4, 3], &[2, 9]],
+            [&[0, 3], &[2, 9]],
+        ),
+        (two("nn.bias_add(%a, %b) { axis = 1 }", "m, n", "k"), [&[2, 3], &[3]], [&[2, 3], &[2]]),
+    ];
+    for (text, [a, b], [c, d]) in &cases {
+        check(text, &[&[floats(a), floats(b)]]);
+        if text.contains("broadcast_to") {
+            continue;
+        }
+        let wrong = [zeros(c), zeros(d)];
+        refuses(text, &wrong, "do not fit together");
+        assert!(evaluate(&module(text), &wrong).is_err(), "{text}");
+    }
+}
+
+/// Whether a dimension is 1, and then repeated, a call tells as well.
+#[test]
+fn dimensions_that_may_be_one_are_repeated() {
+    let text = "fn @main(%a: f32[m, k], %b: f32[j, n], %c: bool[n]) {
+  dataflow {
+    %s = add(%a, %b)
+    %t = where(%c, %s, %b)
+    %u = nn.relu(%t)
+  }
+  ret (%s, %u)
+}";
+    let truths = |count: usize| Tensor::from_vec_as(DType::BOOL, vec![count], vec![1u8; count]);
+    let call = |a: &[usize], b: &[usize]| [floats(a), floats(b), truths(b[1])];
+    let calls = [
+        call(&[2, 3], &[2, 3]),
+        call(&[1, 3], &[4, 3]),
+        call(&[4, 1], &[1, 33]),
+        call(&[2, 17], &[2, 1]),
+        call(&[1, 1], &[1, 1]),
+        call(&[0, 3], &[0, 1]),
+    ];
+    check(text, &calls.each_ref().map(|call| &call[..]));
+    for (a, b) in [([2, 3], [3, 3]), ([2, 3], [2, 2]), ([2, 0], [2, 3])] {
+        refuses(text, &call(&a, &b), "do not fit together");
+    }
+}
+
+/// In a function that is called, in a branch and in a loop, where it depends on what was found there.
+#[test]
+fn what_must_fit_is_checked_where_it_is_needed() {
+    let text = "fn @main(%x: f32[n, 3], %y: f32[k, 3], %c: bool[]) {
+  dataflow {
+    %r: f32[n, 3] = @both(%x, %y)
+  }
+  %t = if %c {
+    dataflow { %s = add(%x, %y) }
+    %t = sum(%s)
+    ret %t
+  } else {
+    %t = sum(%y)
+    ret %t
+  }
+  ret (%r, %t)
+}
+private fn @both(%x: f32[n, 3], %y: f32[k, 3]) -> f32[n, 3] {
+  dataflow {
+    %a = sum(%y) { axis = [0] }
+    %b = add(%x, %a)
+  }
+  ret %b
+}";
+    let truth = |is_true: bool| Tensor::from_vec_as(DType::BOOL, vec![], vec![u8::from(is_true)]);
+    let call = |n, k, is_true| [floats(&[n, 3]), floats(&[k, 3]), truth(is_true)];
+    let calls = [call(2, 2, true), call(2, 1, true), call(2, 5, false), call(0, 4, false)];
+    check(text, &calls.each_ref().map(|call| &call[..]));
+    refuses(text, &call(2, 5, true), "do not fit together");
+}

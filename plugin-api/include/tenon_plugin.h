@@ -655,6 +655,10 @@ typedef struct tenon_host_op {
    * they are until the host tells `release` of the operator's plugin of `owner`, once, also when this
    * fails. False and `last_error` when there is no such tensor or the length is wrong. [one thread] */
   bool (*give)(const tenon_run *run, uint32_t index, const uint8_t *data, uint64_t len, void *owner);
+  /* Says what type inference takes for granted of two dimensions, which only a call can refute: that
+   * `extent` is `wanted`, or with `may_be_one` that or 1. What is compiled checks it. [one thread]
+   * Since 1.1. */
+  void (*take_to_fit)(const tenon_run *run, uint32_t extent, uint32_t wanted, bool may_be_one);
 } tenon_host_op;
 
 /* The rules of a plugin: what it knows of operators, by facet and key. Unstable until operators are
@@ -937,6 +941,7 @@ static const tenon_field tenon_host_op_layout[] = {
     TENON_FIELD(tenon_host_op, result, "uint8_t *(const tenon_run *, uint32_t)"),
     TENON_FIELD(tenon_host_op, share, "bool(const tenon_run *, uint32_t, uint32_t)"),
     TENON_FIELD(tenon_host_op, give, "bool(const tenon_run *, uint32_t, const uint8_t *, uint64_t, void *)"),
+    TENON_FIELD(tenon_host_op, take_to_fit, "void(const tenon_run *, uint32_t, uint32_t, bool)"),
 };
 
 static const tenon_field tenon_rule_table_layout[] = {
@@ -1140,7 +1145,7 @@ TENON_ASSERT(offsetof(tenon_op_table, infer) == 24);
 TENON_ASSERT(offsetof(tenon_op_table, evaluate) == 32);
 TENON_ASSERT(offsetof(tenon_op_table, release) == 40);
 
-TENON_ASSERT(sizeof(tenon_host_op) == 56);
+TENON_ASSERT(sizeof(tenon_host_op) == 64);
 TENON_ASSERT(offsetof(tenon_host_op, size) == 0);
 TENON_ASSERT(offsetof(tenon_host_op, attributes) == 8);
 TENON_ASSERT(offsetof(tenon_host_op, retain) == 16);
@@ -1148,6 +1153,7 @@ TENON_ASSERT(offsetof(tenon_host_op, release) == 24);
 TENON_ASSERT(offsetof(tenon_host_op, result) == 32);
 TENON_ASSERT(offsetof(tenon_host_op, share) == 40);
 TENON_ASSERT(offsetof(tenon_host_op, give) == 48);
+TENON_ASSERT(offsetof(tenon_host_op, take_to_fit) == 56);
 
 TENON_ASSERT(sizeof(tenon_rule_table) == 40);
 TENON_ASSERT(offsetof(tenon_rule_table, size) == 0);

@@ -48,8 +48,9 @@ use std::sync::Arc;
 use rustc_hash::FxBuildHasher;
 
 use tenon_ir::op_names::{
-    ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_TIR, EXPECT, LOOP, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE,
-    MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL, MEMORY_ROOM, MEMORY_VIEW, vm,
+    ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_TIR, EXPECT, EXPECT_FIT, LOOP, MAKE_CLOSURE,
+    MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL, MEMORY_ROOM, MEMORY_VIEW,
+    vm,
 };
 use tenon_ir::{
     Args, Attrs, BodyView, Constant, Context, Cx, DimView, Expr, Function, Module, NodeSource,
@@ -429,6 +430,7 @@ impl<'a> Planner<'a> {
                 }
                 _ => malformed("what is expected is no tensor"),
             },
+            EXPECT_FIT => self.expect_fit(args, attrs.bool("may_be_one").unwrap_or(false)),
             MEMORY_COPY => self.copy(args),
             MEMORY_ROOM => self.room(args, ty("ty")?),
             MEMORY_KILL => Ok(self.tuple(Vec::new())),

@@ -9,9 +9,10 @@ use crate::check::broken_part;
 use crate::eval::FoldError;
 use crate::external::ExternalError;
 use crate::infer::{KnownCalls, infer_expr};
+use crate::ir::op_names::{TAKEN_EQUAL, TAKEN_REPEATED};
 use crate::ir::{
-    Attrs, Build, Context, Cx, Expr, Function, Kind, Symbol, Transaction, TransactionError, Type,
-    flatten, normalize,
+    Attrs, Build, Context, Cx, Dim, Expr, Fit, Function, Kind, NodeSpec, Symbol, Transaction,
+    TransactionError, Type, flatten, normalize,
 };
 use crate::ops::OpError;
 
@@ -106,7 +107,7 @@ pub(crate) fn op_info(cx: &Cx, name: &str) -> u32 {
     }
 }
 
-/// The tensor program of an operator call, for a target.
+/// The tensor program of an operator call, for a target. What the call must find of dimensions is said by attributes of it.
 pub(crate) fn legalize(
     cx: &Cx,
     op: Symbol,
@@ -117,5 +118,33 @@ pub(crate) fn legalize(
 ) -> Result<Arc<Function>, ServiceError> {
     let name = cx.terms().str(op).to_owned();
     let def = cx.operators().get(&name)?;
-    program(cx, &def, args, attrs, result, target)
+    let program = program(cx, &def, args, attrs, result, target)?;
+    let fits = def.fits(cx, args, attrs).unwrap_or_default();
+    match fits.is_empty() {
+        true => Ok(program),
+        false => Ok(with_fits(cx, &program, &fits)?),
+    }
+}
+
+/// A program that says what its calls must find of dimensions.
+fn with_fits(
+    cx: &Cx,
+    program: &Arc<Function>,
+    fits: &[Fit],
+) -> Result<Arc<Function>, TransactionError> {
+    let mut attrs = program.view().attrs(program.view().root());
+    for (name, may_be_one) in [(TAKEN_EQUAL, false), (TAKEN_REPEATED, true)] {
+        let of = fits.iter().filter(|fit| fit.may_be_one == may_be_one);
+        let pairs: Vec<Dim> = of.flat_map(|fit| [fit.extent, fit.wanted]).collect();
+        if !pairs.is_empty() {
+            attrs = cx.with_attr(attrs, name, cx.shape_type(Some(&pairs)).into());
+        }
+    }
+    let mut tx = Transaction::edit(program);
+    let root = program.view().root();
+    let spec = NodeSpec { attrs, ..program.view().spec(root) };
+    let operands: Vec<Expr> = program.view().operands_keeping_binders(root).collect();
+    let root = tx.push(spec, &operands);
+    tx.set_root(root);
+    tx.finish()
 }

@@ -45,6 +45,8 @@ pub enum EvalProblem {
     Op { op: String, error: OpError },
     #[error("a value that the model is given is none that it is made for")]
     NotExpected,
+    #[error("an extent is {extent}, and must be {wanted}")]
+    NoFit { extent: i64, wanted: i64 },
     #[error("`{0}` has no reference evaluation")]
     NoEvaluation(String),
     #[error("there is no function `@{0}`")]

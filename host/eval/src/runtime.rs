@@ -4,8 +4,8 @@ use tenon_plugin_api::op::{OpAttrs, OpError};
 
 use tenon_ir::op_names::vm;
 use tenon_ir::op_names::{
-    ALLOC_TENSOR, EXPECT, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_COPY,
-    MEMORY_KILL, MEMORY_VIEW,
+    ALLOC_TENSOR, EXPECT, EXPECT_FIT, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR,
+    MEMORY_COPY, MEMORY_KILL, MEMORY_VIEW,
 };
 use tenon_ir::{Context, Cx, DType, OpDef, Term, TermView, Terms, Type, TypeView};
 
@@ -50,6 +50,16 @@ pub(super) fn call_runtime(
             Some(_) => Ok(Value::unit()),
             None => Err(EvalProblem::WrongValue("a truth value", "something else")),
         },
+        EXPECT_FIT => {
+            let (extents, wanted) = (args.shape()?, args.shape()?);
+            let may_be_one = attrs.bool("may_be_one").map_err(problem)?;
+            let fits =
+                |(&extent, &wanted): (&i64, &i64)| extent == wanted || may_be_one && extent == 1;
+            match extents.iter().zip(&wanted).find(|&pair| !fits(pair)) {
+                Some((&extent, &wanted)) => Err(EvalProblem::NoFit { extent, wanted }),
+                None => Ok(Value::unit()),
+            }
+        }
         MEMORY_COPY => copy(&args.next()?, &args.next()?),
         MEMORY_KILL | vm::KILL_OBJECT => {
             match args.next()? {

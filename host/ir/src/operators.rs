@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tenon_plugin_api::op::{InferCx, OpAttrs, OpError, OpSchema, Tensor};
 
-use super::{Attrs, Context, Cx, DType, Type};
+use super::{Attrs, Context, Cx, DType, Fit, Type};
 
 /// An operator: what it says of itself, and its code.
 #[derive(Clone)]
@@ -35,6 +35,11 @@ pub enum OpCode {
 pub trait Evaluation: Send + Sync {
     /// The type of a call, whose attributes and number of arguments are right.
     fn infer(&self, cx: &Cx, args: &[Type], attrs: Attrs) -> Result<Type, OpError>;
+
+    /// What the type of such a call takes for granted of dimensions, each once.
+    fn fits(&self, _cx: &Cx, _args: &[Type], _attrs: Attrs) -> Result<Vec<Fit>, OpError> {
+        Ok(Vec::new())
+    }
 
     /// The tensors of the result of a call, of these types and shapes.
     fn evaluate(
@@ -83,6 +88,14 @@ impl OpDef {
                 infer(cx, &InferCx { cx, op: self.schema, args, attrs: checked })
             }
             OpCode::Plugin(code) => code.infer(cx, args, attrs),
+        }
+    }
+
+    /// What the type of a call takes for granted of dimensions and only a run can refute, each once.
+    pub fn fits(&self, cx: &Cx, args: &[Type], attrs: Attrs) -> Result<Vec<Fit>, OpError> {
+        match &self.code {
+            OpCode::Runtime(_) => Ok(Vec::new()),
+            OpCode::Plugin(code) => code.fits(cx, args, attrs),
         }
     }
 }

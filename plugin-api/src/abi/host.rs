@@ -14,7 +14,7 @@ use super::tables::{
     Failure, HostCodegen, HostImport, HostIr, HostOps, HostRef, HostRules, HostServices, NONE,
     Query, RawRun,
 };
-use crate::ir::{Context, Expr, Symbol, Term, TermKind, Terms};
+use crate::ir::{Context, Expr, Fit, Symbol, Term, TermKind, Terms};
 
 pub(crate) use handles::{FunctionHandle, ModuleHandle, TransactionHandle};
 pub(super) use operators::{HostOperators, Kept};
@@ -366,5 +366,13 @@ impl Context for Host {
     fn symbol(&self, text: &str) -> Symbol {
         // SAFETY: `run` is alive.
         Symbol(unsafe { (self.tables.ir.symbol())(self.run, RStr::from_str(text)) })
+    }
+
+    /// A host older than 1.1 does not ask.
+    fn take_to_fit(&self, fit: Fit) {
+        if let Some(service) = self.tables.ops.and_then(|ops| ops.take_to_fit()) {
+            // SAFETY: `run` is alive.
+            unsafe { service(self.run, fit.extent.0, fit.wanted.0, fit.may_be_one) };
+        }
     }
 }

@@ -217,8 +217,8 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<HostOps>() >= 56);
-    assert!(<HostOps as RawTable>::LAYOUT.len() >= 7);
+    assert!(size_of::<HostOps>() >= 64);
+    assert!(<HostOps as RawTable>::LAYOUT.len() >= 8);
     assert!(offset_of!(HostOps, size) == 0);
     assert!(offset_of!(HostOps, attributes) == 8);
     assert!(offset_of!(HostOps, retain) == 16);
@@ -226,6 +226,7 @@ const _: () = {
     assert!(offset_of!(HostOps, result) == 32);
     assert!(offset_of!(HostOps, share) == 40);
     assert!(offset_of!(HostOps, give) == 48);
+    assert!(offset_of!(HostOps, take_to_fit) == 56);
 };
 
 const _: () = {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::{Attrs, DType, Dim, Symbol, Term, TermKind, Terms, Type, TypeView, dim, dim_math};
+use crate::ir::{
+    Attrs, DType, Dim, Fit, Symbol, Term, TermKind, Terms, Type, TypeView, dim, dim_math,
+};
 
 /// Makes terms. Implemented by the host's term table and, across the border, by a plugin's handle to it.
 ///
@@ -16,6 +18,10 @@ pub trait Context {
 
     /// The one name with this text.
     fn symbol(&self, text: &str) -> Symbol;
+
+    /// Hears of dimensions that type inference of an operator takes to fit, since nothing refutes it; without an effect where
+    /// nobody asks.
+    fn take_to_fit(&self, _: Fit) {}
 
     /// An integer.
     fn int(&self, value: i64) -> Term {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ir::{Context, DType, Dim, Symbol, Term, TermKind, Terms, Type, TypeView};
+use crate::ir::{Context, DType, Dim, Fit, Symbol, Term, TermKind, Terms, Type, TypeView};
 
 use super::{Layout, OpAttrs, OpError, OpSchema};
 
@@ -45,6 +45,10 @@ impl Context for InferCx<'_> {
 
     fn symbol(&self, text: &str) -> Symbol {
         self.cx.symbol(text)
+    }
+
+    fn take_to_fit(&self, fit: Fit) {
+        self.cx.take_to_fit(fit);
     }
 }
 
@@ -139,9 +143,31 @@ impl<'a> InferCx<'a> {
         Err(OpError::BadAttr { name, value: format!("{value:?}"), reason: reason.into() })
     }
 
-    /// Whether two dimensions are different whatever the symbols stand for.
+    /// Whether two dimensions that must be equal are different whatever the symbols stand for. Where that depends on the
+    /// symbols, the operator is taken to be called where they are equal, and each call is checked.
     pub fn is_different(&self, a: Dim, b: Dim) -> bool {
-        a != b && self.terms().dim_value(self.cx.dim_sub(a, b)).is_some_and(|value| value != 0)
+        if a == b {
+            return false;
+        }
+        let difference = self.terms().dim_value(self.cx.dim_sub(a, b));
+        if difference.is_none() {
+            self.cx.take_to_fit(Fit { extent: a, wanted: b, may_be_one: false });
+        }
+        difference.is_some_and(|value| value != 0)
+    }
+
+    /// Whether a tensor of extent `extent` cannot be repeated to `wanted` along an axis, whatever the symbols stand for: it is
+    /// neither 1 nor equal. Where that depends on the symbols, it is taken to fit, and each call is checked.
+    pub fn is_no_repeat(&self, extent: Dim, wanted: Dim) -> bool {
+        match (self.value(extent), self.value(wanted)) {
+            _ if extent == wanted => false,
+            (Some(1), _) => false,
+            (Some(_), Some(_)) => true,
+            _ => {
+                self.cx.take_to_fit(Fit { extent, wanted, may_be_one: true });
+                false
+            }
+        }
     }
 
     /// Checks that argument `index` has the element type of argument 0.

@@ -12,12 +12,16 @@
 //! with the same operator, attributes and types share one program, found by one look-up. Tuples are passed field by
 //! field, since a program takes buffers. What the facet `view` knows as a reshape of its argument moves no data: it becomes
 //! that reshape, which memory planning makes a view. Of memory that the function writes it is a copy, and a program. Dimensions may be symbols where the operator has a program for that; `docs/vm.md` says
-//! which. Programs are for the target that their function names.
+//! which. Programs are for the target that their function names. What an operator takes for granted of dimensions, and only a call
+//! can tell, is checked when it runs.
 //!
 //! The programs of a module are made before its calls are rewritten, on several threads where they are many.
 
+mod fits;
+
 use std::collections::{HashMap, HashSet};
 
+use tenon_plugin_api::ir::Fit;
 use tenon_plugin_api::prelude::*;
 use tenon_plugin_api::program::TARGET;
 use tenon_plugin_api::rule::{AsView, Compute, Rules};
@@ -38,6 +42,9 @@ fn legalize_ops(mut module: Module, cx: &PassContext, options: Options) -> Resul
     programs.make(&module, cx)?;
     module
         .map_functions(cx, |module, _, func| legalize_function(&func, module, &mut programs, cx))?;
+    if !programs.fits.is_empty() {
+        module.map_functions(cx, |_, _, func| fits::leave_dataflow(&func))?;
+    }
     Ok(module)
 }
 
@@ -66,6 +73,8 @@ struct Programs {
     /// Those that no function calls yet.
     made: HashMap<Key, Result<Function>>,
     by_call: HashMap<Key, Program>,
+    /// What calls of a program must find of dimensions, where that is anything.
+    fits: HashMap<Symbol, Vec<Fit>>,
     roles: HashMap<Symbol, Role>,
     views: Rules<AsView>,
     computed: Rules<Compute>,
@@ -76,6 +85,7 @@ impl Programs {
         Self {
             made: HashMap::new(),
             by_call: HashMap::new(),
+            fits: HashMap::new(),
             roles: skipped.iter().map(|&op| (op, Role::Stays)).collect(),
             views: cx.rules(),
             computed: cx.rules(),
@@ -145,8 +155,12 @@ impl Programs {
         let made = self.made.remove(&key);
         let made = made.unwrap_or_else(|| make(&key, cx));
         let made = made.map_err(|error| PassError::new(error.message().to_owned()).at(call))?;
+        let (made, fits) = fits::taken_out(made, cx)?;
         let name = module.fresh_name(&cx.terms().str(op).replace('.', "_"));
         module.insert(name, &made);
+        if !fits.is_empty() {
+            self.fits.insert(name, fits);
+        }
         let program = Program { name, attrs: cx.attrs(&[("out", out.into())]) };
         self.by_call.insert(key, program);
         Ok(program)
@@ -220,6 +234,7 @@ fn legalize_function(
     let (effects, target) = (Effects::of(func, cx), target_of(func, cx));
     let mut rw = func.edit();
     let call_op = cx.symbol("call_tir");
+    let mut needed = HashMap::new();
     for expr in body.post_order() {
         if cx.is_cancelled() {
             return Err(PassError::cancelled());
@@ -242,10 +257,16 @@ fn legalize_function(
             continue;
         }
         let program = programs.of_call(body, expr, (op, attrs, target), module, cx)?;
+        if let Some(fits) = programs.fits.get(&program.name) {
+            needed.insert(expr, fits.clone());
+        }
         let operands = rw.body().operands(expr).skip(1).to_vec();
         let tensors = flatten(&mut rw, &operands);
         let call = call_tir(&mut rw, call_op, program, &tensors, body.ty(expr));
         rw.replace(expr, call);
+    }
+    if !needed.is_empty() {
+        fits::check(func, &mut rw, &needed)?;
     }
     rw.finish()
 }

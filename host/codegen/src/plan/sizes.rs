@@ -65,6 +65,8 @@ pub enum SizeStep {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agreement {
     Equal(Size, Size),
+    /// The first is the second, or 1.
+    EqualOrOne(Size, Size),
     AtMost(Size, Size),
 }
 
@@ -72,7 +74,9 @@ impl Agreement {
     /// What it is about.
     pub(super) fn sizes(self) -> [Size; 2] {
         match self {
-            Agreement::Equal(a, b) | Agreement::AtMost(a, b) => [a, b],
+            Agreement::Equal(a, b) | Agreement::EqualOrOne(a, b) | Agreement::AtMost(a, b) => {
+                [a, b]
+            }
         }
     }
 }
@@ -243,6 +247,13 @@ impl Sizes {
         });
         let both = is_natural == [true; 2];
         match (op, of_a, of_b) {
+            // A bound that no extent reaches is none.
+            (BinaryOp::Min, _, true) if matches!(a, Size::Known(LARGEST_EXTENT..)) => {
+                Open::All { is_natural: both }
+            }
+            (BinaryOp::Min, true, _) if matches!(b, Size::Known(LARGEST_EXTENT..)) => {
+                Open::All { is_natural: both }
+            }
             (BinaryOp::Min, true, false) if both => Open::UpTo(self.most(b)),
             (BinaryOp::Min, false, true) if both => Open::UpTo(self.most(a)),
             (BinaryOp::FloorMod, _, false) if both => Open::UpTo(self.most(b)),

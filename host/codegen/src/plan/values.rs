@@ -96,6 +96,27 @@ impl Planner<'_> {
         Ok(Value::Tensor(tensor))
     }
 
+    /// Checks that extents are what they must be.
+    pub(super) fn expect_fit(&mut self, args: Args<'_>, may_be_one: bool) -> Step<Value> {
+        let terms = self.body.terms();
+        let dims = |index: usize| {
+            let ty = args.get(index).and_then(|shape| self.body.ty(shape));
+            match ty.map(|ty| terms.ty(ty)) {
+                Some(TypeView::Shape(Some(dims))) => Ok(dims.to_vec()),
+                _ => unsupported("a shape of unknown rank", FOLD),
+            }
+        };
+        for (extent, wanted) in dims(0)?.into_iter().zip(dims(1)?) {
+            let (extent, wanted) = (self.size(extent)?, self.size(wanted)?);
+            match may_be_one {
+                _ if extent == wanted => {}
+                true => self.agree(Agreement::EqualOrOne(extent, wanted)),
+                false => self.agree(Agreement::Equal(extent, wanted)),
+            }
+        }
+        Ok(self.tuple(Vec::new()))
+    }
+
     /// Whether a value is a shape whose extents its type says, so that nothing has to be done for it.
     pub(super) fn is_known_shape(&self, expr: Expr) -> bool {
         let ty = self.body.ty(expr).map(|ty| self.body.terms().ty(ty));

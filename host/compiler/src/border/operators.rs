@@ -17,7 +17,7 @@ use super::edit::has_term;
 use super::run::{Call, PassFailure, Run};
 use super::tables::{answered, call_of, host_ref, name_of};
 use crate::ir::{
-    Attrs, Bytes, Context, Cx, DType, Dim, DimView, Evaluation, OpDef, Term, Type, TypeView,
+    Attrs, Bytes, Context, Cx, DType, Dim, DimView, Evaluation, Fit, OpDef, Term, Type, TypeView,
 };
 use crate::services::ServiceError;
 
@@ -94,10 +94,10 @@ impl OpLibrary {
 }
 
 impl PluginOperator {
-    fn call(&self, cx: &Cx, results: Option<Results>) -> Arc<Call> {
+    fn call(&self, cx: &Cx) -> Call {
         static NEVER: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
         let run = Run::new(cx.clone(), Attrs::NONE, Attrs::NONE, NEVER.clone());
-        Arc::new(Call::new(Arc::new(run)).with_results(results))
+        Call::new(Arc::new(run))
     }
 
     /// Runs code of the library's.
@@ -115,13 +115,19 @@ fn failed(failure: &PassFailure) -> OpError {
     }
 }
 
-impl Evaluation for PluginOperator {
-    fn infer(&self, cx: &Cx, args: &[Type], attrs: Attrs) -> Result<Type, OpError> {
-        let call = self.call(cx, None);
+impl PluginOperator {
+    /// The type of a call, asked for by `call`.
+    fn infer_by(
+        &self,
+        call: &Arc<Call>,
+        cx: &Cx,
+        args: &[Type],
+        attrs: Attrs,
+    ) -> Result<Type, OpError> {
         let ids: Vec<u32> = args.iter().map(|ty| ty.0).collect();
         let (table, ids) = (self.library.table, RSlice::from_slice(&ids));
         // SAFETY: the table's layout was checked; the call lives until it returns.
-        let ty = self.run(|| unsafe { table.infer()(self.index, host_ref(&call), attrs.0, ids) });
+        let ty = self.run(|| unsafe { table.infer()(self.index, host_ref(call), attrs.0, ids) });
         if let Some(failure) = call.failure() {
             return Err(failed(failure));
         }
@@ -132,6 +138,18 @@ impl Evaluation for PluginOperator {
             }
             ty => Ok(Type(ty)),
         }
+    }
+}
+
+impl Evaluation for PluginOperator {
+    fn infer(&self, cx: &Cx, args: &[Type], attrs: Attrs) -> Result<Type, OpError> {
+        self.infer_by(&Arc::new(self.call(cx)), cx, args, attrs)
+    }
+
+    fn fits(&self, cx: &Cx, args: &[Type], attrs: Attrs) -> Result<Vec<Fit>, OpError> {
+        let call = Arc::new(self.call(cx).with_fits());
+        self.infer_by(&call, cx, args, attrs)?;
+        Ok(call.into_fits())
     }
 
     fn evaluate(
@@ -157,7 +175,7 @@ impl Evaluation for PluginOperator {
             args: told.iter().map(|(_, bytes)| (**bytes).clone()).collect(),
             made: Mutex::new(outs.iter().map(|_| Made::Nothing).collect()),
         };
-        let call = self.call(cx, Some(results));
+        let call = Arc::new(self.call(cx).with_results(Some(results)));
         let table = self.library.table;
         let (ins, outs_told) = (RSlice::from_slice(&raw_args), RSlice::from_slice(&raw_outs));
         // SAFETY: the table's layout was checked; call and tensors live until it returns.
@@ -410,5 +428,26 @@ fn results(call: &Call) -> Result<&Results, ResultError> {
     call.results().ok_or(ResultError::NoEvaluation)
 }
 
-pub(super) static OPS: HostOps =
-    HostOps { size: size_of::<HostOps>(), attributes, retain, release, result, share, give };
+unsafe extern "C" fn take_to_fit(run: *const RawRun, extent: u32, wanted: u32, may_be_one: bool) {
+    // SAFETY: see `mod.rs`.
+    let Some(call) = (unsafe { call_of(run) }) else { return };
+    let cx = &call.run.cx;
+    let [extent, wanted] = [extent, wanted].map(Dim);
+    if let Some(fits) = &call.fits
+        && [extent, wanted].iter().all(|&dim| has_term(cx, dim.0) && is_dim(cx, dim))
+    {
+        let mut fits = fits.lock().unwrap_or_else(PoisonError::into_inner);
+        fits.push(Fit { extent, wanted, may_be_one });
+    }
+}
+
+pub(super) static OPS: HostOps = HostOps {
+    size: size_of::<HostOps>(),
+    attributes,
+    retain,
+    release,
+    result,
+    share,
+    give,
+    take_to_fit,
+};

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::{self, ThreadId};
 
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use tenon_plugin_api::abi::tables::Failure;
 use tenon_plugin_api::ir::{Attrs, Expr};
@@ -11,7 +12,7 @@ use tenon_plugin_api::ir::{Attrs, Expr};
 use super::generators::{GeneratorError, Generators};
 use super::imports::Lent;
 use super::operators::Results;
-use crate::ir::{Cx, Function, Module, Rule, RuleReply};
+use crate::ir::{Cx, Fit, Function, Module, Rule, RuleReply};
 use crate::target::TargetsOfFunctions;
 
 /// What a plugin's calls refer to while one of its passes runs.
@@ -276,6 +277,8 @@ pub(crate) struct Call {
     object: Mutex<Option<Vec<u8>>>,
     /// What an operator makes, while one is evaluated.
     results: Option<Results>,
+    /// What an operator takes for granted of dimensions, while its type is asked for.
+    pub(super) fits: Option<Mutex<Vec<Fit>>>,
     /// Whether it is of a rule, which may ask for others whoever asks for it.
     is_of_rule: bool,
     /// What a rule answers, while one is asked.
@@ -297,6 +300,7 @@ impl Call {
             noted: None,
             object: Mutex::default(),
             results: None,
+            fits: None,
             is_of_rule: false,
             reply: Mutex::default(),
             of_rule: Mutex::default(),
@@ -385,6 +389,20 @@ impl Call {
     /// The same, of an operator that is to make these.
     pub(super) fn with_results(self, results: Option<Results>) -> Self {
         Self { results, ..self }
+    }
+
+    /// This call, which hears what an operator takes for granted of dimensions.
+    pub(super) fn with_fits(self) -> Self {
+        Self { fits: Some(Mutex::default()), ..self }
+    }
+
+    /// What the operator took for granted, each once and in order.
+    pub(super) fn into_fits(self: Arc<Self>) -> Vec<Fit> {
+        let mut fits =
+            self.fits.as_ref().map_or_else(Vec::new, |fits| std::mem::take(&mut *lock(fits)));
+        let mut seen = FxHashSet::default();
+        fits.retain(|&fit| seen.insert(fit));
+        fits
     }
 
     /// What an operator makes, while one is evaluated.

@@ -217,6 +217,11 @@ table! {
             owner: *mut c_void,
         ) -> bool;
     }
+    since "1.1" {
+        /// Says what type inference takes for granted of two dimensions, which only a call can refute: that `extent` is `wanted`, or
+        /// with `may_be_one` that or 1. What is compiled checks it. [one thread]
+        fn take_to_fit(run: *const RawRun, extent: u32, wanted: u32, may_be_one: bool) -> ();
+    }
 }
 
 table! {

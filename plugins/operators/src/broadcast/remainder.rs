@@ -14,7 +14,7 @@ use tenon_plugin_api::with_float;
 
 use super::types::numbers;
 use crate::kernel::rows::{each, zip};
-use crate::program::index::{broadcast, check_broadcast};
+use crate::program::index::broadcast;
 
 /// The remainder of a / b, with the sign of a
 #[op(name = "mod", args = 2)]
@@ -44,12 +44,10 @@ const STAGE: i64 = 220;
 #[rule(compute)]
 fn program(_: &Mod, program: &mut Program) -> Result<()> {
     let [a, b, out] = [program.input(0), program.input(1), program.output(0)];
-    for input in [&a, &b] {
-        check_broadcast(program, input.shape(), out.shape())?;
-    }
     program.each(out.shape(), |i| {
         let mut body = program.block();
-        let [x, y] = [&a, &b].map(|x| x.wide(&broadcast(program, x.shape(), i)).cast(DType::F64));
+        let [x, y] = [&a, &b]
+            .map(|x| x.wide(&broadcast(program, x.shape(), out.shape(), i)).cast(DType::F64));
         let x = body.bind("a", x);
         let y = body.bind("b", y.call("abs"));
         let rest = body.bind("rest", x.call("abs"));

@@ -67,13 +67,14 @@ pub(crate) fn broadcast(cx: &InferCx<'_>, left: &[Dim], right: &[Dim]) -> Result
 /// The dimension that two are broadcast to: equal ones are themselves, and 1 gives way. What is not known
 /// to fail is left to run time, where two dimensions that fit are either equal or one of them is 1.
 fn broadcast_dim(cx: &InferCx<'_>, a: Dim, b: Dim) -> Option<Dim> {
-    match (cx.value(a), cx.value(b)) {
-        _ if a == b => Some(a),
-        (Some(1), _) => Some(b),
-        (_, Some(1)) => Some(a),
-        (Some(_), Some(_)) => None,
-        (Some(_), None) => Some(a),
-        (None, Some(_)) => Some(b),
-        (None, None) => Some(cx.dim_max(a, b)),
-    }
+    let dim = match (cx.value(a), cx.value(b)) {
+        _ if a == b => a,
+        (Some(1), _) => b,
+        (_, Some(1)) => a,
+        (Some(_), _) => a,
+        (None, Some(_)) => b,
+        (None, None) => cx.dim_max(a, b),
+    };
+    let fits = |own| !cx.is_no_repeat(own, dim);
+    (fits(a) && fits(b)).then_some(dim)
 }

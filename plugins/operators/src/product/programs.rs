@@ -4,7 +4,7 @@ use tenon_plugin_api::ir::Dim;
 use tenon_plugin_api::op::{Layout, Result};
 use tenon_plugin_api::program::{Buffer, Program, Reducer, Scalar, compute_dtype};
 
-use crate::program::index::{broadcast, check_broadcast};
+use crate::program::index::broadcast;
 use crate::program::layout_index::{Coordinate, place};
 
 /// `x * transpose(w)` over the last axis of `x`, with weights of any layout.
@@ -24,13 +24,9 @@ pub(crate) fn dense(program: &Program, layout: &Layout) {
 pub(crate) fn matmul<'p>(program: &'p Program, is_flipped: [bool; 2]) -> Result<()> {
     let (a, b, out) = (program.input(0), program.input(1), program.output(0));
     let batch = out.shape().len() - 2;
-    for matrix in [&a, &b] {
-        let own = &matrix.shape()[..matrix.shape().len() - 2];
-        check_broadcast(program, own, &out.shape()[..batch])?;
-    }
     let at = |matrix: &Buffer<'p>, i: &[Scalar<'p>], places: [_; 2]| {
         let own = &matrix.shape()[..matrix.shape().len() - 2];
-        let mut indices = broadcast(matrix.program(), own, &i[..batch]);
+        let mut indices = broadcast(program, own, &out.shape()[..batch], &i[..batch]);
         indices.extend(places);
         indices
     };

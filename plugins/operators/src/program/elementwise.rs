@@ -9,7 +9,7 @@
 use tenon_plugin_api::op::Result;
 use tenon_plugin_api::program::{Program, Scalar};
 
-use super::index::{broadcast, check_broadcast};
+use super::index::broadcast;
 
 /// The element of the result from those of the arguments, which are read in the dtype that arithmetic is done in.
 pub(crate) fn elementwise(
@@ -17,13 +17,10 @@ pub(crate) fn elementwise(
     apply: impl for<'p> FnOnce(&[Scalar<'p>]) -> Scalar<'p>,
 ) -> Result<()> {
     let (inputs, out) = (program.inputs(), program.output(0));
-    for input in &inputs {
-        check_broadcast(program, input.shape(), out.shape())?;
-    }
     program.set(&out, |indices| {
         let args: Vec<Scalar<'_>> = inputs
             .iter()
-            .map(|input| input.wide(&broadcast(program, input.shape(), indices)))
+            .map(|input| input.wide(&broadcast(program, input.shape(), out.shape(), indices)))
             .collect();
         apply(&args)
     });

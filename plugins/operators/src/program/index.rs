@@ -14,28 +14,24 @@ pub(crate) fn axis_of(axis: i64, rank: usize) -> Result<usize> {
     }
 }
 
-/// The indices of the element of a tensor of shape `shape` that is repeated at `indices`: aligned at the last axis, and 0 along
-/// axes of extent 1.
-pub(crate) fn broadcast<'p, E: Extent>(
+/// The indices of the element of a tensor of shape `shape` that is repeated at `indices`, which run over `out`: aligned at the last
+/// axis, and 0 along axes of extent 1. Where only a call tells whether an extent is 1 or that of `out`, so do the indices.
+pub(crate) fn broadcast<'p, E: Extent + PartialEq>(
     program: &'p Program,
     shape: &[E],
+    out: &[E],
     indices: &[Scalar<'p>],
 ) -> Vec<Scalar<'p>> {
-    let own = &indices[indices.len() - shape.len()..];
-    let at = |(&index, extent): (&Scalar<'p>, &E)| {
-        if extent.is(program, 1) { program.index(0) } else { index }
+    let skipped = out.len() - shape.len();
+    let at = |(axis, extent): (usize, &E)| {
+        let (index, whole) = (indices[skipped + axis], &out[skipped + axis]);
+        match extent.value(program) {
+            Some(1) => program.index(0),
+            None if extent != whole => extent.index(program).gt(1).select(index, program.index(0)),
+            _ => index,
+        }
     };
-    own.iter().zip(shape).map(at).collect()
-}
-
-/// Checks that it is known along which axes a tensor is repeated.
-pub(crate) fn check_broadcast(program: &Program, shape: &[Dim], out: &[Dim]) -> Result<()> {
-    let own = &out[out.len() - shape.len()..];
-    let unknown = shape.iter().zip(own).find(|&(&a, &b)| a != b && !a.is(program, 1));
-    unknown.map_or(Ok(()), |(&dim, _)| {
-        let dim = program.terms().dim_text(dim);
-        Err(OpError::Unsupported(format!("whether the dimension {dim} is repeated is not known")))
-    })
+    shape.iter().enumerate().map(at).collect()
 }
 
 /// An index that a buffer holds, into an axis of `extent`: one below zero counts from the end, one outside is moved to the nearest.

@@ -22,9 +22,7 @@ impl Operator for BroadcastTo {
         let tensor = cx.tensor(0)?;
         let shape = cx.shape(1)?;
         if let (Some(dims), Some(shape)) = (tensor.dims, shape) {
-            let fits = |(&dim, &target): (&Dim, &Dim)| {
-                cx.value(dim) == Some(1) || cx.value(dim).is_none() || !cx.is_different(dim, target)
-            };
+            let fits = |(&dim, &target): (&Dim, &Dim)| !cx.is_no_repeat(dim, target);
             if dims.len() > shape.len() || !dims.iter().rev().zip(shape.iter().rev()).all(fits) {
                 return Err(cx.mismatch("the shape and the one it is broadcast to", dims, shape));
             }
@@ -43,8 +41,9 @@ impl Operator for BroadcastTo {
 #[rule(compute)]
 fn program(_: &BroadcastTo, program: &mut Program) -> Result<()> {
     let (input, out) = (program.input(0), program.output(0));
-    index::check_broadcast(program, input.shape(), out.shape())?;
-    program.set(&out, |indices| input.at(&index::broadcast(program, input.shape(), indices)));
+    program.set(&out, |indices| {
+        input.at(&index::broadcast(program, input.shape(), out.shape(), indices))
+    });
     Ok(())
 }
 

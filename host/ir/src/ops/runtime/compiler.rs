@@ -9,9 +9,9 @@ use tenon_plugin_api::op::{
 use super::RuntimeOp;
 use crate::infer::{fits, instantiate};
 use crate::op_names::{
-    ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_SCALAR, CALL_TIR, EXPECT, EXTERN_CLASS, LOOP,
-    MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL, MEMORY_ROOM,
-    MEMORY_VIEW, STORAGE_CLASS,
+    ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_SCALAR, CALL_TIR, EXPECT, EXPECT_FIT, EXTERN_CLASS,
+    LOOP, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL,
+    MEMORY_ROOM, MEMORY_VIEW, STORAGE_CLASS,
 };
 use crate::{Context, Cx, DType, Dim, DimBindings, DimView, Terms, Type, TypeView, substitute};
 
@@ -215,6 +215,23 @@ pub(super) static OPERATORS: &[RuntimeOp] = &[
     },
     RuntimeOp {
         schema: OpSchema {
+            name: EXPECT_FIT,
+            summary: "Ends the call with an error where an extent of its first argument, a shape, is not that of the second",
+            args: Arity::exactly(2),
+            attrs: &[attr(
+                "may_be_one",
+                AttrKind::Bool,
+                AttrDefault::Bool(false),
+                "an extent of 1 fits as well",
+            )],
+            effect: OpEffect::Makes,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: expect_fit,
+    },
+    RuntimeOp {
+        schema: OpSchema {
             name: MEMORY_KILL,
             summary: "Says that a tensor or storage is not used any more",
             args: Arity::exactly(1),
@@ -277,6 +294,14 @@ fn expect(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
     match cx.terms().static_tensor(cx.arg(0)?) {
         Some((DType::BOOL, shape)) if shape.is_empty() => Ok(cx.tuple_type(&[])),
         _ => Err(cx.wrong_arg(0, "a bool[]")),
+    }
+}
+
+/// `expect_fit(shape(n, m), shape(3, k)) { may_be_one = true }`
+fn expect_fit(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    match (cx.shape(0)?, cx.shape(1)?) {
+        (Some(extents), Some(wanted)) if extents.len() == wanted.len() => Ok(cx.tuple_type(&[])),
+        _ => Err(cx.wrong_arg(1, "a shape of as many extents as the first one")),
     }
 }
 

@@ -87,7 +87,8 @@ fn of_params<'p>(
         Some(axis) => vec![channel(groups, place, axis)],
         None => {
             let own: Vec<Scalar<'p>> = groups.params.iter().map(|&axis| place[axis]).collect();
-            crate::program::index::broadcast(params.program(), params.shape(), &own)
+            let shape = params.shape();
+            crate::program::index::broadcast(params.program(), shape, shape, &own)
         }
     }
 }

@@ -85,11 +85,16 @@ impl<'cx, 'a> Frame<'cx, 'a> {
     /// Fails where numbers are not what they must be.
     pub(super) fn agree(&self, agreement: Agreement) -> Result<()> {
         let (predicate, a, b) = match agreement {
-            Agreement::Equal(a, b) => (IntPredicate::NE, a, b),
+            Agreement::Equal(a, b) | Agreement::EqualOrOne(a, b) => (IntPredicate::NE, a, b),
             Agreement::AtMost(a, b) => (IntPredicate::SGT, a, b),
         };
         let (a, b) = (self.size(a)?, self.size(b)?);
-        let is_bad = self.asm.builder.build_int_compare(predicate, a, b, "")?;
+        let builder = &self.asm.builder;
+        let mut is_bad = builder.build_int_compare(predicate, a, b, "")?;
+        if let Agreement::EqualOrOne(..) = agreement {
+            let is_more = builder.build_int_compare(IntPredicate::NE, a, self.asm.index(1), "")?;
+            is_bad = builder.build_and(is_bad, is_more, "")?;
+        }
         self.fail_if(is_bad, self.code(Failure::Extents as i32))
     }
 
