@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::{Context, Dim, DimView, Term, TermKind, Terms};
+use crate::ir::{Context, Dim, DimView, Term, TermKind, Terms, dim_division};
 
 /// Factors in all that the parts of a product may have once it is multiplied out.
 const LARGEST_PRODUCT: usize = 2048;
@@ -27,7 +27,7 @@ pub(super) fn add(cx: &(impl Context + ?Sized), parts: &[(Dim, i64)]) -> Dim {
     for &(dim, scale) in parts {
         sum.add(terms, dim, scale);
     }
-    sum.build(cx)
+    dim_division::rounded(cx, sum).build(cx)
 }
 
 /// The product of all `parts`.
@@ -102,6 +102,8 @@ pub(super) fn binary(cx: &(impl Context + ?Sized), kind: TermKind, a: Dim, b: Di
         (TermKind::DIM_FLOOR_MOD, _, Some(1)) => Some(0),
         (TermKind::DIM_MIN, ..) if let Some((less, _)) = ordered(cx, a, b) => return less,
         (TermKind::DIM_MAX, ..) if let Some((_, more)) = ordered(cx, a, b) => return more,
+        (TermKind::DIM_FLOOR_DIV, _, Some(by @ 2..)) => return dim_division::quotient(cx, a, by),
+        (TermKind::DIM_FLOOR_MOD, _, Some(by @ 2..)) => return dim_division::remainder(cx, a, by),
         (TermKind::DIM_FLOOR_DIV, ..) if a == b => Some(1),
         (TermKind::DIM_FLOOR_MOD, ..) if a == b => Some(0),
         _ => None,
@@ -135,13 +137,91 @@ fn ordered(cx: &(impl Context + ?Sized), a: Dim, b: Dim) -> Option<(Dim, Dim)> {
 
 /// A sum of monomials with their coefficients. They are sorted by their text, so that the order does not depend
 /// on term numbers; the numbers tell those apart whose text is cut.
-#[derive(Default)]
-struct Polynomial {
+#[derive(Clone, Default)]
+pub(super) struct Polynomial {
     monomials: BTreeMap<(String, Vec<Dim>), i64>,
 }
 
 impl Polynomial {
-    fn add(&mut self, terms: Terms<'_>, dim: Dim, scale: i64) {
+    /// That of a dimension.
+    pub(super) fn of(terms: Terms<'_>, dim: Dim) -> Self {
+        let mut sum = Self::default();
+        sum.add(terms, dim, 1);
+        sum
+    }
+
+    /// How many parts it has.
+    pub(super) fn len(&self) -> usize {
+        self.monomials.len()
+    }
+
+    /// What is multiplied in each part, nothing of the number, and by what.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&[Dim], i64)> {
+        self.monomials.iter().map(|((_, atoms), &factor)| (atoms.as_slice(), factor))
+    }
+
+    /// Takes away parts that are 0.
+    pub(super) fn clean(&mut self) {
+        self.monomials.retain(|_, &mut factor| factor != 0);
+    }
+
+    /// The number in it.
+    pub(super) fn constant(&self) -> i64 {
+        self.parts().find(|(atoms, _)| atoms.is_empty()).map_or(0, |(_, value)| value)
+    }
+
+    /// The number that it is.
+    pub(super) fn constant_alone(&self) -> Option<i64> {
+        self.parts().all(|(atoms, _)| atoms.is_empty()).then(|| self.constant())
+    }
+
+    /// By what these are multiplied in it.
+    pub(super) fn factor_of(&self, terms: Terms<'_>, atoms: &[Dim]) -> i64 {
+        let key = Self::key(terms, atoms.to_vec());
+        self.monomials.get(&key).copied().unwrap_or(0)
+    }
+
+    /// What divides a number and the factors of all parts but the number.
+    pub(super) fn common_factor(&self, number: i64) -> i64 {
+        let factors = self.parts().filter(|(atoms, _)| !atoms.is_empty());
+        factors.fold(number, |common, (_, factor)| gcd(common, factor))
+    }
+
+    /// Each part divided by a common factor, and the number rounded down.
+    pub(super) fn divided_by(&self, terms: Terms<'_>, by: i64) -> Self {
+        let mut result = Self::default();
+        self.parts().for_each(|(atoms, factor)| {
+            result.insert(terms, atoms.to_vec(), factor.div_euclid(by));
+        });
+        result
+    }
+
+    /// What it is a quotient of and by which number, where there is nothing else in it but a number.
+    pub(super) fn quotient_alone(&self, terms: Terms<'_>) -> Option<(Dim, i64)> {
+        let mut parts = self.parts().filter(|(atoms, _)| !atoms.is_empty());
+        let (Some((&[atom], 1)), None) = (parts.next(), parts.next()) else { return None };
+        match terms.dim(atom) {
+            DimView::FloorDiv(a, b) => terms.dim_value(b).filter(|&by| by > 1).map(|by| (a, by)),
+            _ => None,
+        }
+    }
+
+    /// The remainders by numbers in it, and by what they are multiplied.
+    pub(super) fn remainders(&self, terms: Terms<'_>) -> impl Iterator<Item = (Dim, i64)> {
+        self.parts().filter_map(move |(atoms, factor)| match atoms {
+            &[atom] if dim_division::remainder_of(terms, atom).is_some() => Some((atom, factor)),
+            _ => None,
+        })
+    }
+
+    /// Adds a sum, `scale` times.
+    pub(super) fn add_all(&mut self, terms: Terms<'_>, other: &Self, scale: i64) {
+        other.parts().for_each(|(atoms, factor)| {
+            self.insert(terms, atoms.to_vec(), factor.wrapping_mul(scale));
+        });
+    }
+
+    pub(super) fn add(&mut self, terms: Terms<'_>, dim: Dim, scale: i64) {
         match terms.dim(dim) {
             DimView::Const(value) => self.insert(terms, Vec::new(), value.wrapping_mul(scale)),
             DimView::Add(parts) => {
@@ -181,7 +261,12 @@ impl Polynomial {
         product
     }
 
-    fn insert(&mut self, terms: Terms<'_>, mut atoms: Vec<Dim>, coefficient: i64) {
+    pub(super) fn insert(&mut self, terms: Terms<'_>, atoms: Vec<Dim>, coefficient: i64) {
+        let sum = self.monomials.entry(Self::key(terms, atoms)).or_insert(0);
+        *sum = sum.wrapping_add(coefficient);
+    }
+
+    fn key(terms: Terms<'_>, mut atoms: Vec<Dim>) -> (String, Vec<Dim>) {
         if let &[atom] = atoms.as_slice()
             && let DimView::Mul(factors) = terms.dim(atom)
         {
@@ -191,11 +276,10 @@ impl Polynomial {
         let names: Vec<String> = atoms.iter().map(|&atom| terms.dim_text(atom)).collect();
         // Constants come last: "~" sorts after every name.
         let text = if names.is_empty() { "~".to_owned() } else { names.join("*") };
-        let sum = self.monomials.entry((text, atoms)).or_insert(0);
-        *sum = sum.wrapping_add(coefficient);
+        (text, atoms)
     }
 
-    fn build(self, cx: &(impl Context + ?Sized)) -> Dim {
+    pub(super) fn build(self, cx: &(impl Context + ?Sized)) -> Dim {
         let mut parts = Vec::new();
         for ((_, atoms), coefficient) in self.monomials {
             match (coefficient, atoms.as_slice()) {
@@ -219,6 +303,13 @@ impl Polynomial {
             }
         }
     }
+}
+
+fn gcd(mut a: i64, mut b: i64) -> i64 {
+    while b != 0 {
+        (a, b) = (b, a.wrapping_rem(b));
+    }
+    a.wrapping_abs()
 }
 
 fn product(cx: &(impl Context + ?Sized), factors: &[Dim]) -> Dim {

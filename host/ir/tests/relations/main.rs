@@ -1,6 +1,7 @@
 //! The checker, inference and the normal form, over functions that call operators.
 
 mod check;
+mod dims;
 mod infer;
 mod normalize;
 #[path = "../../../compiler/tests/support/operators.rs"]

@@ -100,7 +100,8 @@ struct Asked<'m> {
 pub(super) type Found = BTreeSet<String>;
 
 /// Imports a model, whose rules want to know elements that follow from no input: each time with more values of which a call
-/// finds the elements. If that does not help, the model has the problem that it had before.
+/// finds the elements. What stays is what is told then: nothing of what could be found. If all that helps against nothing, the model
+/// has the problem that it had before.
 fn import_with_found<T>(
     import: &dyn Fn(&Found) -> Result<T, Stop>,
     findable: &RefCell<Found>,
@@ -109,13 +110,14 @@ fn import_with_found<T>(
     let mut found = Found::new();
     loop {
         let known = found.len();
-        match import(&found) {
-            Ok(imported) => return Ok(imported),
-            Err(Stop::Unsupported(_)) => found.extend(findable.take()),
+        let stop = match import(&found) {
+            Err(stop @ Stop::Unsupported(_)) => stop,
             Err(_) => return Err(before),
-        }
+            imported => return imported,
+        };
+        found.extend(findable.take());
         if found.len() == known {
-            return Err(before);
+            return Err(if known == 0 { before } else { stop });
         }
     }
 }
