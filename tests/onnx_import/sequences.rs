@@ -75,14 +75,30 @@ fn lengths_may_be_computed() {
 }
 
 #[test]
-fn what_is_not_known_of_a_sequence_is_told() {
+fn an_open_extent_makes_an_open_sequence() {
     let split = parts(S("n")).node("SplitToSequence", &["x"], &["s"], &[]);
-    let model = split.node("SequenceLength", &["s"], &["y"], &[]).output("y");
+    let model = split
+        .int("last", -1)
+        .node("SequenceLength", &["s"], &["l"], &[])
+        .node("SequenceAt", &["s", "last"], &["a"], &[])
+        .node("SequenceErase", &["s"], &["e"], &[])
+        .node("ConcatFromSequence", &["e"], &["y"], &[int("axis", 1)])
+        .output("l")
+        .output("a")
+        .output("y");
+    let text = model.text();
+    let ty = "fn @main(%x: f32[n, 3]) -> (i64[], f32[1, 3], f32[1, 3*max(n - 1, 0)])";
+    assert!(text.starts_with(ty), "{text}");
+    let ragged = parts(S("n")).int("two", 2).node("SplitToSequence", &["x", "two"], &["s"], &[]);
+    let error = ragged.node("SequenceLength", &["s"], &["y"], &[]).output("y").error();
     assert!(
-        model.error().contains("a sequence of as many tensors as `n` says"),
-        "{}",
-        model.error()
+        error.contains("parts of 2 of the extent `n`, of which the last may be shorter"),
+        "{error}"
     );
+}
+
+#[test]
+fn what_is_not_known_of_a_sequence_is_told() {
     let of_place = |place: i64| {
         let made = parts(N(2)).int("at", place);
         let made = made.node("SequenceConstruct", &["x", "x"], &["s"], &[]);

@@ -34,6 +34,7 @@ mod mel_weights;
 pub(crate) mod moments;
 mod norms;
 mod one_hot;
+mod open_sequence;
 mod optimizers;
 mod optional;
 pub(crate) mod pool;

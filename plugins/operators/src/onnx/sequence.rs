@@ -1,4 +1,5 @@
-//! Sequences whose lengths are known when the model is read: tuples, of which nothing is left where what stands in them is read.
+//! Sequences: tuples where their lengths are known when the model is read, of which nothing is left where what stands in them is
+//! read. Others are open ([`open_sequence`]), and so is one in which a place is known in a call only.
 //!
 //! ```ir
 //! SplitToSequence(%x), SequenceAt(…, 1)    =>    %parts = split(%x) { … }    %y = %parts.1
@@ -6,15 +7,46 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
+use super::open_sequence;
+
 /// No model has a longer sequence.
 const LONGEST: i64 = 65_536;
 
-/// What stands in the sequence that input `index` is.
-fn fields(node: &mut Node<'_>, index: usize) -> Result<Vec<Value>, Problem> {
-    let sequence = node.input(index)?;
-    match node.terms().ty(node.ty(sequence)) {
-        TypeView::Tuple(_) => node.items(sequence),
-        _ => invalid(format!("its input {} is no sequence", index + 1)),
+/// A sequence.
+pub(super) enum Sequence {
+    /// What stands in it.
+    Known(Vec<Value>),
+    /// A tensor with an element in each row.
+    Open(Value),
+}
+
+impl Sequence {
+    /// The sequence that input `index` is.
+    pub(super) fn of(node: &mut Node<'_>, index: usize) -> Result<Self, Problem> {
+        let sequence = node.input(index)?;
+        let is_open = match node.terms().ty(node.ty(sequence)) {
+            TypeView::Tuple(&[only]) => matches!(node.terms().ty(only), TypeView::Tuple(_)),
+            TypeView::Tuple(_) => false,
+            _ => return invalid(format!("its input {} is no sequence", index + 1)),
+        };
+        let fields = node.items(sequence)?;
+        match (is_open, fields.as_slice()) {
+            (true, &[inner]) => match node.items(inner)?.as_slice() {
+                &[rows] => Ok(Self::Open(rows)),
+                _ => invalid(format!("its input {} is no sequence", index + 1)),
+            },
+            _ => Ok(Self::Known(fields)),
+        }
+    }
+
+    /// The same, as one in which the place that input `place` is can be found: open where that is known in a call only.
+    fn with_place(node: &mut Node<'_>, place: usize) -> Result<Self, Problem> {
+        let sequence = Self::of(node, 0)?;
+        let is_known = !matches!(node.optional_ints(place), Err(Problem::NotConstant(_)));
+        match sequence {
+            Self::Known(elements) if is_known || elements.is_empty() => Ok(Self::Known(elements)),
+            other => Ok(Self::Open(open_sequence::rows_of(node, other)?)),
+        }
     }
 }
 
@@ -48,7 +80,10 @@ fn construct(node: &mut Node<'_>) -> Outputs {
 /// `SequenceInsert`, at the end where no place is given.
 #[rule(import.onnx, key = "SequenceInsert", since = 11)]
 fn insert(node: &mut Node<'_>) -> Outputs {
-    let mut all = fields(node, 0)?;
+    let mut all = match Sequence::with_place(node, 2)? {
+        Sequence::Open(rows) => return open_sequence::insert(node, rows),
+        Sequence::Known(all) => all,
+    };
     // Behind the last is a place as well, and it is not counted from the end.
     let at = match node.optional_ints(2)?.as_deref() {
         Some([at]) if *at == all.len() as i64 => all.len(),
@@ -62,7 +97,10 @@ fn insert(node: &mut Node<'_>) -> Outputs {
 /// `SequenceErase`, of the last where no place is given.
 #[rule(import.onnx, key = "SequenceErase", since = 11)]
 fn erase(node: &mut Node<'_>) -> Outputs {
-    let mut all = fields(node, 0)?;
+    let mut all = match Sequence::with_place(node, 1)? {
+        Sequence::Open(rows) => return open_sequence::erase(node, rows),
+        Sequence::Known(all) => all,
+    };
     let at = match place(node, 1, all.len())?.or(all.len().checked_sub(1)) {
         Some(at) => at,
         None => return invalid("the sequence is empty"),
@@ -74,7 +112,10 @@ fn erase(node: &mut Node<'_>) -> Outputs {
 /// `SequenceAt`.
 #[rule(import.onnx, key = "SequenceAt", since = 11)]
 fn at(node: &mut Node<'_>) -> Outputs {
-    let all = fields(node, 0)?;
+    let all = match Sequence::with_place(node, 1)? {
+        Sequence::Open(rows) => return open_sequence::at(node, rows),
+        Sequence::Known(all) => all,
+    };
     match place(node, 1, all.len())? {
         Some(at) => Ok(vec![all[at]]),
         None => invalid("it says no place"),
@@ -84,8 +125,11 @@ fn at(node: &mut Node<'_>) -> Outputs {
 /// `SequenceLength`.
 #[rule(import.onnx, key = "SequenceLength", since = 11)]
 fn length(node: &mut Node<'_>) -> Outputs {
-    let count = fields(node, 0)?.len() as i64;
-    let count = Known::scalar(DType::I64, node.cx().dim(count));
+    let count = match Sequence::of(node, 0)? {
+        Sequence::Open(rows) => node.dims(rows)?[0],
+        Sequence::Known(all) => node.cx().dim(all.len() as i64),
+    };
+    let count = Known::scalar(DType::I64, count);
     Ok(vec![node.known(&count)?])
 }
 
@@ -97,8 +141,7 @@ fn split(node: &mut Node<'_>) -> Outputs {
     let axis = node.axis(node.int_or("axis", 0)?, dims.len())?;
     let keeps = node.flag("keepdims", true)?;
     let Some(extent) = node.terms().dim_value(dims[axis]) else {
-        let text = node.terms().dim_text(dims[axis]);
-        return unsupported(format!("a sequence of as many tensors as `{text}` says"));
+        return split_open(node, x, axis, keeps);
     };
     let lengths = match node.optional(1) {
         None => vec![1; usize::try_from(extent.min(LONGEST + 1)).unwrap_or(0)],
@@ -138,6 +181,22 @@ fn split(node: &mut Node<'_>) -> Outputs {
     Ok(vec![node.tuple(&parts)?])
 }
 
+/// The same along an axis that a call says the extent of.
+fn split_open(node: &mut Node<'_>, x: Value, axis: usize, keeps: bool) -> Outputs {
+    let length = match node.optional(1) {
+        None => 1,
+        Some(split) if node.dims(split)?.is_empty() => node.input_ints(1)?[0],
+        Some(_) => {
+            let text = node.terms().dim_text(node.dims(x)?[axis]);
+            return unsupported(format!("parts of given lengths of the extent `{text}`"));
+        }
+    };
+    if length < 1 {
+        return invalid(format!("a part cannot be {length} long"));
+    }
+    open_sequence::split(node, x, (axis, length), !keeps && length == 1)
+}
+
 /// The lengths of parts of `length`, of which the last may be shorter.
 fn equal_parts(extent: i64, length: i64) -> Result<Vec<i64>, Problem> {
     if length < 1 {
@@ -152,10 +211,17 @@ fn equal_parts(extent: i64, length: i64) -> Result<Vec<i64>, Problem> {
 /// `ConcatFromSequence`: one behind the other along an axis, or along a new one.
 #[rule(import.onnx, key = "ConcatFromSequence", since = 11)]
 fn concatenate(node: &mut Node<'_>) -> Outputs {
-    let mut all = fields(node, 0)?;
     let Some(axis) = node.int("axis")? else { return invalid("its attribute `axis` is missing") };
-    let Some(&first) = all.first() else { return invalid("the sequence is empty") };
     let is_new = node.flag("new_axis", false)?;
+    let mut all = match Sequence::of(node, 0)? {
+        Sequence::Known(all) => all,
+        Sequence::Open(rows) => {
+            let rank = node.dims(rows)?.len() - usize::from(!is_new);
+            let axis = node.axis(axis, rank)?;
+            return open_sequence::concatenate(node, rows, axis, is_new);
+        }
+    };
+    let Some(&first) = all.first() else { return invalid("the sequence is empty") };
     let axis = node.axis(axis, node.dims(first)?.len() + usize::from(is_new))? as i64;
     if is_new {
         for field in &mut all {

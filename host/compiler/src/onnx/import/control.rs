@@ -27,6 +27,7 @@ use super::node::Node;
 use super::problems::describe;
 use super::rules::{self, NEWEST_VERSION, OLDEST_VERSION};
 use super::scope::{Definition, Frame, Role, Values, standard_domain};
+use super::sequences::open_result;
 use super::sizes::Wanted;
 
 /// The rule that makes one element without dimensions of a tensor of one.
@@ -59,6 +60,8 @@ struct Both<'m> {
     otherwise: Option<&'m GraphProto<'m>>,
     /// The first branch; `None` while it is in work, and where something of it is missing.
     then: Option<Body>,
+    /// Which of its results are sequences of open length.
+    sequences: Vec<bool>,
 }
 
 impl<'m> Importer<'m> {
@@ -123,7 +126,8 @@ impl<'m> Importer<'m> {
             Some(false) => (otherwise, None),
             None => {
                 let cond = self.condition(frame, node, cond)?;
-                (then, Some(Both { cond, otherwise: Some(otherwise), then: None }))
+                let (otherwise, sequences) = (Some(otherwise), Vec::new());
+                (then, Some(Both { cond, otherwise, then: None, sequences }))
             }
         };
         let choice = Choice { node, graph, both };
@@ -205,7 +209,7 @@ impl<'m> Importer<'m> {
         mut values: Values<'m>,
         around: &mut Frame<'m>,
     ) -> Result<Option<Frame<'m>>, Stop> {
-        let results = self.results(choice.graph, &values)?;
+        let mut results = self.results(choice.graph, &values)?;
         values.close();
         around.values = values;
         let node = choice.node;
@@ -214,6 +218,14 @@ impl<'m> Importer<'m> {
             return Ok(None);
         };
         let is_whole = !results.iter().any(|&result| self.builder.is_missing(result));
+        let sequences = self.open_results(around, node, &mut results);
+        let sequences = match sequences {
+            Ok(sequences) => sequences,
+            Err(problem) => {
+                self.no_control::<()>(around, node, problem)?;
+                vec![false; results.len()]
+            }
+        };
         let mut given = results.clone();
         if is_whole && self.finds_shapes(around, node) {
             given.extend(results.iter().map(|&result| self.extents_of(result)));
@@ -224,7 +236,7 @@ impl<'m> Importer<'m> {
         };
         let body = body.or_else(|problem| self.no_control(around, node, problem))?;
         if let Some(otherwise) = both.otherwise.take() {
-            both.then = body;
+            (both.then, both.sequences) = (body, sequences);
             let next = Choice { graph: otherwise, ..choice };
             return self.enter_branch(next, around).map(Some);
         }
@@ -232,7 +244,9 @@ impl<'m> Importer<'m> {
         self.builder.begin_node(name, around.source_of(&self.cx, node));
         let outputs = match (both.cond, &both.then, &body) {
             (Some(cond), Some(then), Some(otherwise)) => self
-                .join(cond, [then, otherwise], (node, around))
+                .check_sequences(around, node, [&both.sequences, &sequences])
+                .and_then(|()| self.join(cond, [then, otherwise], (node, around)))
+                .and_then(|outputs| self.sequences_of(outputs, &sequences))
                 .map(Some)
                 .or_else(|problem| self.no_control(around, node, problem))?,
             _ => None,
@@ -272,7 +286,7 @@ impl<'m> Importer<'m> {
         let cx = self.cx.clone();
         let terms = cx.terms();
         let finds = self.finds_shapes(around, node);
-        for (&then, &other) in then.types.iter().zip(&other.types) {
+        for (at, (&then, &other)) in then.types.iter().zip(&other.types).enumerate() {
             let (a, b) = (terms.type_text(then), terms.type_text(other));
             match (terms.ty(then), terms.ty(other)) {
                 (TypeView::Tensor { dtype: x, .. }, TypeView::Tensor { dtype: y, .. })
@@ -286,6 +300,11 @@ impl<'m> Importer<'m> {
                     TypeView::Tensor { dims: Some(y), .. },
                 ) if finds && x.len() == y.len() => {}
                 _ => {
+                    if let (TypeView::Tuple(_), TypeView::Tuple(_)) =
+                        (terms.ty(then), terms.ty(other))
+                    {
+                        self.want_shapes(around, node, &open_result(at));
+                    }
                     self.want_shapes(around, node, "");
                     return Err(Problem::Unsupported(format!(
                         "branches whose results have different shapes, {a} and {b}"

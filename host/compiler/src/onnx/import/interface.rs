@@ -146,7 +146,13 @@ impl<'m> Importer<'m> {
             };
             self.check_output(output, self.builder.ty(value))?;
             names.push(output.name);
-            outputs.push(value);
+            outputs.push(match self.is_open_sequence(value) {
+                true => self.sequence_rows(value).map_err(|problem| {
+                    let node = format!("the output {}", quoted(output.name));
+                    GraphProblem::Node { node, reason: problem.text() }
+                })?,
+                false => value,
+            });
         }
         Ok((names, outputs))
     }

@@ -24,10 +24,10 @@ use super::control::Control;
 use super::driver::Importer;
 use super::error::{Problem, Stop};
 use super::problems::describe;
+use super::scans::Given;
 use super::scope::{Definition, Frame, Role, Values};
+use super::sequences::Carried;
 
-/// The rule that takes the row of a trip: of a tensor, the number of the trip, the axis, and whether the last one comes first.
-const ROW: &str = "tenon::Row";
 /// The rule that brings rows to their axis: of a tensor of rows, the axis, and whether the last one comes first.
 const ROWS: &str = "tenon::Rows";
 /// The rule that gives the number behind one.
@@ -42,48 +42,27 @@ fn carried_axis(at: usize, axis: usize) -> String {
 
 /// A loop whose body is in work.
 pub(super) struct LoopBody<'m> {
-    node: &'m NodeProto<'m>,
-    graph: &'m GraphProto<'m>,
-    limit: Limit,
+    pub(super) node: &'m NodeProto<'m>,
+    pub(super) graph: &'m GraphProto<'m>,
+    pub(super) limit: Limit,
     /// Whether there is a first trip.
-    go: Value,
+    pub(super) go: Value,
     /// What is carried, before the first trip.
-    carried: Vec<Value>,
+    pub(super) carried: Vec<Value>,
     /// The number of the trip, and what is carried, in the body.
-    params: Vec<Value>,
+    pub(super) params: Vec<Value>,
     /// What of it changes its shape, by its place, with the axes along which it does. Their extents are carried behind the others.
-    varied: Vec<(usize, Vec<bool>)>,
+    pub(super) varied: Vec<(usize, Vec<bool>)>,
     /// Whether the number of trips is found, for rows; it is carried last.
-    counts: bool,
+    pub(super) counts: bool,
     /// Whether the first result of the body says if there is another trip.
-    says_again: bool,
+    pub(super) says_again: bool,
     /// For each row that it gives, the axis of the rows in the result, and whether the last one comes first.
-    places: Vec<(i64, bool)>,
-}
-
-/// The attributes of a node by name.
-struct Given<'m, 'g>(&'g [(&'m str, &'m AttributeValue<'m>)]);
-
-impl<'m> Given<'m, '_> {
-    fn get(&self, name: &str) -> Option<&'m AttributeValue<'m>> {
-        self.0.iter().find(|(other, _)| *other == name).map(|&(_, value)| value)
-    }
-
-    /// A list of integers, one for each of `count`; zeros where it is not there.
-    fn ints(&self, name: &str, count: usize) -> Result<Vec<i64>, String> {
-        match self.get(name) {
-            None => Ok(vec![0; count]),
-            Some(AttributeValue::Ints(ints)) if ints.len() == count => Ok(ints.clone()),
-            Some(_) => Err(format!("its attribute `{name}` is no list of {count} integers")),
-        }
-    }
-
-    /// Axes, and the directions beside them.
-    fn places(&self, kind: &str, count: usize) -> Result<Vec<(i64, bool)>, String> {
-        let axes = self.ints(&format!("scan_{kind}_axes"), count)?;
-        let directions = self.ints(&format!("scan_{kind}_directions"), count)?;
-        Ok(axes.into_iter().zip(directions.into_iter().map(|direction| direction != 0)).collect())
-    }
+    pub(super) places: Vec<(i64, bool)>,
+    /// The sequences that it only puts elements behind: their places among what the model carries, and what they are before.
+    pub(super) appended: Vec<(usize, Value)>,
+    /// The sequences of open length that it carries, by their places among `carried`.
+    pub(super) sequences: Vec<usize>,
 }
 
 impl<'m> Importer<'m> {
@@ -171,13 +150,16 @@ impl<'m> Importer<'m> {
             Some(go) => self.scalar(go, DType::BOOL)?,
         };
         let counts = self.finds(frame, node, ROWS_FOUND);
+        let Carried { names, values: carried, appended, sequences } =
+            self.carried(graph, carried)?;
         let varied = self.varied(frame, node, &carried);
-        let names = graph.input.iter().map(|input| input.name);
-        let (params, inner) = self.begin_body(names, &carried, 1, (&varied, counts))?;
+        let names = [graph.input[0].name].into_iter().chain(names);
+        let (params, inner) = self.begin_body(names, &carried, (&varied, counts))?;
+        let inner = self.sequences_in_body(inner, &appended, &sequences)?;
         // A body runs while the condition is true.
         let mut values = vec![params[0], self.boolean(true)];
         values.extend(inner);
-        let (places, says_again) = (vec![(0, false); rows], true);
+        let (places, says_again) = (vec![(0, false); rows + appended.len()], true);
         let body = LoopBody {
             node,
             graph,
@@ -189,84 +171,14 @@ impl<'m> Importer<'m> {
             counts,
             says_again,
             places,
-        };
-        Ok((body, values))
-    }
-
-    /// Begins the body of a `Scan`, with the rows that it reads; gives what its inputs stand for.
-    fn begin_scan(
-        &mut self,
-        frame: &Frame<'m>,
-        (node, graph): (&'m NodeProto<'m>, &'m GraphProto<'m>),
-        inputs: &[Option<Value>],
-        given: &Given<'m, '_>,
-    ) -> Result<(LoopBody<'m>, Vec<Value>), Problem> {
-        let invalid = |reason: String| Err(Problem::Invalid(reason));
-        let inputs: Option<Vec<Value>> = inputs.iter().copied().collect();
-        let Some(inputs) = inputs else { return invalid("an input of it is left out".into()) };
-        let scanned = match given.get("num_scan_inputs") {
-            Some(&AttributeValue::Int(count)) => usize::try_from(count).ok(),
-            _ => None,
-        };
-        let Some(scanned) = scanned.filter(|count| (1..=inputs.len()).contains(count)) else {
-            return invalid("its attribute `num_scan_inputs` is missing or wrong".into());
-        };
-        let (carried, scanned) = inputs.split_at(inputs.len() - scanned);
-        if graph.input.len() != inputs.len() || graph.output.len() < carried.len() {
-            let (inputs, outputs) = (graph.input.len(), graph.output.len());
-            return invalid(format!("its body has {inputs} inputs and {outputs} outputs"));
-        }
-        let rows = graph.output.len() - carried.len();
-        let places = given.places("output", rows).map_err(Problem::Invalid)?;
-        let axes = given.places("input", scanned.len()).map_err(Problem::Invalid)?;
-        let mut length: Option<Dim> = None;
-        let mut axis_of = Vec::with_capacity(scanned.len());
-        for (&x, &(axis, is_reversed)) in scanned.iter().zip(&axes) {
-            let (axis, extent) = self.axis(x, axis)?;
-            match length.replace(extent) {
-                Some(other) if other != extent => {
-                    let terms = self.cx.terms();
-                    let (a, b) = (terms.dim_text(other), terms.dim_text(extent));
-                    return match terms.dim_value(self.cx.dim_sub(other, extent)) {
-                        Some(_) => invalid(format!("it goes over {a} rows and over {b}")),
-                        None => Err(Problem::Unsupported(format!("rows of {a} and of {b}"))),
-                    };
-                }
-                _ => axis_of.push((x, axis, is_reversed)),
-            }
-        }
-        let Some(length) = length else { return invalid("it goes over nothing".into()) };
-        let go = self.boolean(true);
-        let names = ["trip"].into_iter().chain(graph.input.iter().map(|input| input.name));
-        let varied = self.varied(frame, node, carried);
-        let (params, mut values) = self.begin_body(names, carried, 0, (&varied, false))?;
-        let row_names = graph.input[carried.len()..].iter().map(|input| input.name);
-        for ((x, axis, is_reversed), name) in axis_of.into_iter().zip(row_names) {
-            let [axis, is_reversed] =
-                [axis, i64::from(is_reversed)].map(|number| self.known(number));
-            let row = self.asked(ROW, &[x, params[0], axis, is_reversed])?;
-            self.builder.define(row, name);
-            values.push(row);
-        }
-        let (limit, carried) = (Limit::Dim(length), carried.to_vec());
-        let (counts, says_again) = (false, false);
-        let body = LoopBody {
-            node,
-            graph,
-            limit,
-            go,
-            carried,
-            params,
-            varied,
-            counts,
-            says_again,
-            places,
+            appended,
+            sequences,
         };
         Ok((body, values))
     }
 
     /// What of a loop changes its shape from trip to trip, as far as that is known by now.
-    fn varied(
+    pub(super) fn varied(
         &self,
         frame: &Frame<'m>,
         node: &NodeProto<'m>,
@@ -282,13 +194,12 @@ impl<'m> Importer<'m> {
         carried.iter().enumerate().filter_map(of).collect()
     }
 
-    /// Opens a body with the number of the trip and what is carried; `skipped` names stand between their names. Gives the
-    /// parameters, and what stands for what is carried.
-    fn begin_body(
+    /// Opens a body with the number of the trip and what is carried, of these names. Gives the parameters, and what stands for what
+    /// is carried.
+    pub(super) fn begin_body(
         &mut self,
         names: impl Iterator<Item = &'m str>,
         carried: &[Value],
-        skipped: usize,
         (varied, counts): (&[(usize, Vec<bool>)], bool),
     ) -> Result<(Vec<Value>, Vec<Value>), Problem> {
         let mut types = vec![self.cx.static_tensor_type(DType::I64, &[])];
@@ -304,10 +215,8 @@ impl<'m> Importer<'m> {
             types.push(ty);
         }
         self.builder.open_body();
-        let names = names.enumerate().filter(|&(at, _)| at == 0 || at > skipped);
-        let params = names.map(|(_, name)| name).zip(types);
         let mut params: Vec<Value> =
-            params.map(|(name, ty)| self.builder.body_param(name, ty)).collect();
+            names.zip(types).map(|(name, ty)| self.builder.body_param(name, ty)).collect();
         let mut inner = params[1..].to_vec();
         for (at, is_open) in varied {
             let cx = self.cx.clone();
@@ -369,6 +278,7 @@ impl<'m> Importer<'m> {
         };
         // The body is closed whatever is wrong.
         let is_endless = again.as_ref().is_ok_and(|&again| self.is_true(again));
+        let unpacked = self.unpack_sequences(body, &mut results);
         // Behind what the model carries stand extents and the number of trips.
         let (mut initial, own_rows) = (body.carried.clone(), results.split_off(body.carried.len()));
         let of_model: Vec<Value> = results.iter().chain(&own_rows).copied().collect();
@@ -389,6 +299,7 @@ impl<'m> Importer<'m> {
         let all: Vec<Value> = all.collect();
         let mut closed: Body = self.builder.close_body(&all, true)?;
         again?;
+        unpacked?;
         counted?;
         for &row in &of_model[body.carried.len()..] {
             let ty = self.builder.ty(row);
@@ -434,6 +345,7 @@ impl<'m> Importer<'m> {
                 }
             });
         }
+        self.pack_sequences(body, &mut outputs)?;
         if outputs.len() < body.node.output.len() {
             let (made, wanted) = (outputs.len(), body.node.output.len());
             return Err(Problem::Invalid(format!("its body makes {made} of {wanted} outputs")));
@@ -548,7 +460,7 @@ impl<'m> Importer<'m> {
     }
 
     /// An axis of a tensor counted from the front, and its extent.
-    fn axis(&self, x: Value, axis: i64) -> Result<(i64, Dim), Problem> {
+    pub(super) fn axis(&self, x: Value, axis: i64) -> Result<(i64, Dim), Problem> {
         let terms = self.cx.terms();
         let ty = self.builder.ty(x);
         let Some((_, dims)) = terms.tensor(ty) else {
@@ -567,7 +479,7 @@ impl<'m> Importer<'m> {
         constant.is_some_and(|constant| constant.data.first().is_some_and(|&byte| byte != 0))
     }
 
-    fn boolean(&mut self, value: bool) -> Value {
+    pub(super) fn boolean(&mut self, value: bool) -> Value {
         let ty = self.cx.static_tensor_type(DType::BOOL, &[]);
         let data = Bytes::new(vec![u8::from(value)]);
         self.builder.constant(Constant { ty, name: Symbol(0), data })
@@ -579,7 +491,7 @@ impl<'m> Importer<'m> {
         self.builder.constant(Constant { ty, name: Symbol(0), data })
     }
 
-    fn known(&mut self, number: i64) -> Value {
+    pub(super) fn known(&mut self, number: i64) -> Value {
         let number = self.cx.dim(number);
         self.builder.known(Known::vector(vec![number]))
     }

@@ -18,7 +18,7 @@
 //! builds with services of the host's ([`node`]), on values that it knows by number ([`builder`]).
 //!
 //! Graphs inside of a node are control flow, which no rule knows about: branches of a choice ([`control`]), and bodies of
-//! loops ([`loops`]).
+//! loops ([`loops`], [`scans`]), which may make sequences longer ([`sequences`]).
 //!
 //! One sweep over the nodes translates and collects at once: a node without a rule makes values of the
 //! types that the model declares ([`stand_ins`]), or *missing* ones; nodes that read the latter are passed over,
@@ -48,7 +48,9 @@ mod names;
 mod node;
 mod problems;
 mod rules;
+mod scans;
 mod scope;
+mod sequences;
 mod shapes;
 mod sizes;
 mod stand_ins;
