@@ -4,40 +4,46 @@ use super::*;
 
 /// A graph that stands in a node.
 #[derive(Clone, Default)]
-struct Inner(Message);
+pub(super) struct Inner(Message);
 
-fn inner() -> Inner {
+pub(super) fn inner() -> Inner {
     Inner::default()
 }
 
 impl Inner {
-    fn node(self, op: &str, inputs: &[&str], outputs: &[&str], attributes: &[Message]) -> Self {
+    pub(super) fn node(
+        self,
+        op: &str,
+        inputs: &[&str],
+        outputs: &[&str],
+        attributes: &[Message],
+    ) -> Self {
         Self(self.0.message(1, node(op, inputs, outputs, attributes)))
     }
 
-    fn int(self, name: &str, value: i64) -> Self {
+    pub(super) fn int(self, name: &str, value: i64) -> Self {
         Self(self.0.message(5, Message::new().bytes(8, name).int(2, INT64).ints(7, &[value])))
     }
 
-    fn input(self, name: &str) -> Self {
+    pub(super) fn input(self, name: &str) -> Self {
         Self(self.0.message(11, value(name, FLOAT, &[])))
     }
 
-    fn output(self, name: &str) -> Self {
+    pub(super) fn output(self, name: &str) -> Self {
         Self(self.0.message(12, Message::new().bytes(1, name)))
     }
 
-    fn typed_output(self, name: &str, element: i64, dims: &[D]) -> Self {
+    pub(super) fn typed_output(self, name: &str, element: i64, dims: &[D]) -> Self {
         Self(self.0.message(12, value(name, element, dims)))
     }
 
-    fn named(self, name: &str) -> Message {
+    pub(super) fn named(self, name: &str) -> Message {
         Message::new().bytes(1, name).int(20, 5).message(6, self.0)
     }
 }
 
 /// The attributes of a choice.
-fn branches(then: Inner, otherwise: Inner) -> [Message; 2] {
+pub(super) fn branches(then: Inner, otherwise: Inner) -> [Message; 2] {
     [then.named("then_branch"), otherwise.named("else_branch")]
 }
 
@@ -230,7 +236,7 @@ fn choices_nest_deeply() {
 }
 
 /// A body that declares its inputs and outputs, without their types.
-fn body(inputs: &[&str], inner: Inner, outputs: &[&str]) -> Message {
+pub(super) fn body(inputs: &[&str], inner: Inner, outputs: &[&str]) -> Message {
     let inner = inputs.iter().fold(inner, |inner, input| inner.input(input));
     outputs.iter().fold(inner, |inner, output| inner.output(output)).named("body")
 }

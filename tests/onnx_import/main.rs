@@ -2,12 +2,15 @@
 
 use tenon_operators as _;
 
+#[path = "../support/compiled.rs"]
+mod compiled;
 mod compositions;
 mod control;
 mod dimensions;
 mod functions;
 mod harm;
 mod models;
+mod open_sequences;
 mod operators;
 mod refusals;
 mod rules;
@@ -131,6 +134,12 @@ impl Model {
 }
 
 fn value(name: &str, element: i64, dims: &[D]) -> Message {
+    let ty = Message::new().message(1, value_type(element, dims));
+    Message::new().bytes(1, name).message(2, ty)
+}
+
+/// The type of a tensor.
+fn value_type(element: i64, dims: &[D]) -> Message {
     let mut shape = Message::new();
     for &dim in dims {
         let dim = match dim {
@@ -140,8 +149,7 @@ fn value(name: &str, element: i64, dims: &[D]) -> Message {
         };
         shape = shape.message(1, dim);
     }
-    let tensor = Message::new().int(1, element).message(2, shape);
-    Message::new().bytes(1, name).message(2, Message::new().message(1, tensor))
+    Message::new().int(1, element).message(2, shape)
 }
 
 fn node(op: &str, inputs: &[&str], outputs: &[&str], attributes: &[Message]) -> Message {

@@ -11,7 +11,7 @@ fn everything_that_is_not_supported_is_listed() {
         .input("s", 8, &[N(2)])
         .node("ImageDecoder", &["x"], &["a"], &[])
         .node("Relu", &["a"], &["b"], &[])
-        .node("SequenceMap", &["x"], &["c"], &[body_graph]);
+        .node("OddMap", &["x"], &["c"], &[body_graph]);
     for name in ["p", "q", "r", "t"] {
         model = model.node("RegexFullMatch", &["b"], &[name], &[]);
     }
@@ -24,7 +24,7 @@ fn everything_that_is_not_supported_is_listed() {
         "`m.onnx` uses what is not supported:\n  \
          the element type string (code 8) of the input `s`\n  \
          ImageDecoder (ai.onnx 17) — once: the one that makes `a`\n  \
-         SequenceMap (ai.onnx 17) — once: the one that makes `c`\n  \
+         OddMap (ai.onnx 17) — once: the one that makes `c`\n  \
          StringSplit (ai.onnx 17) — once: the one that makes `z`\n  \
          RegexFullMatch (ai.onnx 17) — 4 times: the one that makes `p`, the one that makes `q`, \
          the one that makes `r`, …\n  \
@@ -51,7 +51,7 @@ fn nodes_behind_others_are_listed_too() {
         .function(function)
         .with(13, value("b", FLOAT, &[N(2), N(3)]))
         .with(13, value("s", INT64, &[N(2)]))
-        .node("SequenceMap", &["x"], &["b"], &[body_graph])
+        .node("OddMap", &["x"], &["b"], &[body_graph])
         .node("Relu", &["b"], &["c"], &[int("speed", 9)])
         .node("Softmax", &["c"], &["d"], &[int("axis", 7)])
         .node("Shape", &["b"], &["shape"], &[])
@@ -64,7 +64,7 @@ fn nodes_behind_others_are_listed_too() {
     assert_eq!(
         model.error(),
         "`m.onnx` uses what is not supported:\n  \
-         SequenceMap (ai.onnx 17) — once: the one that makes `b`\n  \
+         OddMap (ai.onnx 17) — once: the one that makes `b`\n  \
          StringSplit (ai.onnx 17) — once: the one that makes `b`\n  \
          Relu (ai.onnx 17): attribute `speed` — once: the one that makes `c`\n  \
          RegexFullMatch (ai.onnx 17) — once: the one that makes `s`\n  \

@@ -19,11 +19,14 @@ use crate::compiled;
 use crate::evaluated::evaluated;
 use crate::unsupported::{Lack, Stage};
 
-/// A test's folder and its data. The tests of sequences, maps and optional values come without.
+/// A test's folder and its data. A sequence is one tensor, with an element in each row; tests of sequences of other elements, of maps,
+/// and of optional values that are no tensors come without data.
 pub(crate) struct Case {
     model: PathBuf,
     inputs: BTreeMap<String, Tensor>,
     outputs: Vec<Tensor>,
+    /// Whether the only output is a sequence.
+    gives_sequence: bool,
     tolerance: Tolerance,
 }
 
@@ -73,9 +76,15 @@ impl Case {
             let files = (0..).map(|number| folder.join(format!("{kind}_{number}.pb")));
             files.map_while(|file| read_tensor(&file)).collect::<Vec<_>>()
         };
+        let are_there = (0..).map(|number| folder.join(format!("input_{number}_is_there.pb")));
+        let mut inputs = tensors("input");
+        let count = inputs.len();
+        inputs.extend(are_there.take(count).filter_map(|file| read_tensor(&file)));
         Case {
             model: folder.join("model.onnx"),
-            inputs: tensors("input").into_iter().collect(),
+            inputs: inputs.into_iter().collect(),
+            gives_sequence: fs::read_to_string(folder.join("sequences"))
+                .is_ok_and(|it| it == "0\n"),
             outputs: tensors("output").into_iter().map(|(_, tensor)| tensor).collect(),
             tolerance: read_tolerance(&folder.join("tolerance")).unwrap_or_default(),
         }
@@ -234,7 +243,10 @@ impl Case {
 
     /// Compares results with what is expected.
     fn compare(&self, results: Result<Vec<Tensor>, String>) -> Result<(), String> {
-        let results = results?;
+        let mut results = results?;
+        if self.gives_sequence && self.outputs.len() == 1 {
+            results = vec![as_sequence(results, &self.outputs[0])?];
+        }
         if results.len() != self.outputs.len() {
             return Err(format!("{} results for {} outputs", results.len(), self.outputs.len()));
         }
@@ -244,6 +256,20 @@ impl Case {
         }
         Ok(())
     }
+}
+
+/// The elements of a sequence as the rows of one tensor: they are that already, or each is a result, as many as are expected.
+fn as_sequence(mut results: Vec<Tensor>, expected: &Tensor) -> Result<Tensor, String> {
+    if results.len() == 1 && results[0].shape().len() == expected.shape().len() {
+        return Ok(results.remove(0));
+    }
+    let (count, element) = (expected.shape()[0], &expected.shape()[1..]);
+    if results.len() != count || results.iter().any(|result| result.shape() != element) {
+        return Err(format!("{} results for a sequence of {count}", results.len()));
+    }
+    let bytes: Vec<u8> = results.iter().flat_map(|result| result.bytes().iter().copied()).collect();
+    Tensor::new(results[0].dtype(), expected.shape().to_vec(), Bytes::new(bytes))
+        .ok_or_else(|| "elements of another type".to_owned())
 }
 
 /// A reason that many tests have in common: without the names of the nodes and inputs.

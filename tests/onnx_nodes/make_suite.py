@@ -2,8 +2,10 @@
 
 Usage: make_suite.py FOLDER
 
-The wheel has them as Python code. Tests with sequences, maps or optional values are written without their data,
-because there is nothing that could be done with it.
+The wheel has them as Python code. A sequence of tensors of one shape is written as one tensor with an element in each
+row, and the file `sequences` names such outputs by their numbers. An optional tensor is written as one, and beside it
+as input_N_is_there.pb whether it is there. Tests with other sequences, with maps and with other optional values are
+written without their data, because there is nothing that could be done with it.
 """
 
 import os
@@ -31,6 +33,24 @@ def tensor(value, name):
     return value if isinstance(value, TensorProto) else numpy_helper.from_array(np.asarray(value), name)
 
 
+def as_tensor(value, info):
+    """What a value of this type is for a compiled model; None where it is nothing."""
+    kind = info.type.WhichOneof("value")
+    if kind == "tensor_type" and not isinstance(value, list):
+        return value
+    if kind == "sequence_type" and isinstance(value, list) and value:
+        arrays = [np.asarray(item) for item in value]
+        if all(array.shape == arrays[0].shape and array.dtype == arrays[0].dtype for array in arrays):
+            return np.stack(arrays)
+    if kind == "optional_type" and info.type.optional_type.elem_type.HasField("tensor_type"):
+        declared = info.type.optional_type.elem_type.tensor_type
+        if value is not None:
+            return value
+        shape = [dim.dim_value for dim in declared.shape.dim]
+        return np.zeros(shape, onnx.helper.tensor_dtype_to_np_dtype(declared.elem_type))
+    return None
+
+
 folder = sys.argv[1]
 cases = collect_testcases(None)
 for case in cases:
@@ -38,12 +58,26 @@ for case in cases:
     os.makedirs(place)
     write(os.path.join(place, "model.onnx"), case.model)
     graph = case.model.graph
-    if not all(value.type.HasField("tensor_type") for value in [*graph.input, *graph.output]):
-        continue
     inputs, outputs = case.data_sets[0]
-    for kind, values, infos in ("input", inputs, graph.input), ("output", outputs, graph.output):
-        for number, (value, info) in enumerate(zip(values, infos)):
-            write(os.path.join(place, f"{kind}_{number}.pb"), tensor(value, info.name))
+    data = [("input", graph.input, inputs), ("output", graph.output, outputs)]
+    data = [
+        (kind, number, info, value, as_tensor(value, info))
+        for kind, infos, values in data
+        for number, (info, value) in enumerate(zip(infos, values))
+    ]
+    if any(made is None for *_, made in data):
+        continue
+    sequences = []
+    for kind, number, info, value, made in data:
+        write(os.path.join(place, f"{kind}_{number}.pb"), tensor(made, info.name))
+        if kind == "input" and info.type.HasField("optional_type"):
+            is_there = tensor(np.array(value is not None), f"{info.name}_is_there")
+            write(os.path.join(place, f"input_{number}_is_there.pb"), is_there)
+        if kind == "output" and info.type.HasField("sequence_type"):
+            sequences.append(number)
+    if sequences:
+        with open(os.path.join(place, "sequences"), "w") as file:
+            file.write("".join(f"{number}\n" for number in sequences))
     with open(os.path.join(place, "tolerance"), "w") as file:
         file.write(f"{case.rtol} {case.atol}\n")
 print(f"{len(cases)} node tests of onnx {onnx.__version__}")

@@ -31,7 +31,7 @@ use super::tensor::dtype_of_code;
 /// The rule that finds a case: of inputs, each with the rows of values that it may have, and the numbers of the cases.
 const CASE: &str = "tenon::Case";
 /// The rule that compares its number: whether the first is not below the second.
-const AT_LEAST: &str = "tenon::AtLeast";
+pub(super) const AT_LEAST: &str = "tenon::AtLeast";
 
 /// So many values are tried, and so many nodes imported for that, and there may be so many cases.
 const MOST_VALUES: usize = 1 << 11;

@@ -311,10 +311,12 @@ fn check_operator_sets(
 }
 
 /// The names of parameters and results in the model.
-fn module_attrs(cx: &Cx, inputs: &[&str], outputs: &[&str]) -> Attrs {
-    let list = |names: &[&str]| {
-        let names: Vec<Term> = names.iter().map(|name| cx.symbol(name).into()).collect();
+fn module_attrs(cx: &Cx, inputs: &[String], outputs: &[&str]) -> Attrs {
+    let list = |names: &mut dyn Iterator<Item = &str>| {
+        let names: Vec<Term> = names.map(|name| cx.symbol(name).into()).collect();
         AttrValue::from(cx.list(&names))
     };
-    cx.attrs(&[("onnx.inputs", list(inputs)), ("onnx.outputs", list(outputs))])
+    let inputs = list(&mut inputs.iter().map(String::as_str));
+    let outputs = list(&mut outputs.iter().copied());
+    cx.attrs(&[("onnx.inputs", inputs), ("onnx.outputs", outputs)])
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::eval::Tensor;
 use crate::io::quoted;
-use crate::ir::{Constant, Context, Cx, Dim, Type, TypeView};
+use crate::ir::{Constant, Context, Cx, DType, Dim, Type, TypeView};
 use crate::onnx::proto::{Dimension, GraphProto, TypeProto, ValueInfoProto};
 
 use super::builder::Value;
@@ -47,7 +47,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Defines the inputs that are not weights, and returns the names of the parameters.
-    pub(super) fn inputs(&mut self, values: &mut Values<'m>) -> Result<Vec<&'m str>, Stop> {
+    pub(super) fn inputs(&mut self, values: &mut Values<'m>) -> Result<Vec<String>, Stop> {
         let mut names = Vec::new();
         let mut parameters = HashSet::new();
         for input in &self.model.graph.input {
@@ -58,10 +58,11 @@ impl<'m> Importer<'m> {
             parameters.insert(input.name);
             let value = match self.input_type(input)? {
                 None => self.builder.missing(),
+                Some(ty) if is_no_tensor(input) => self.held_input(input, ty, &mut names)?,
                 Some(ty) => match self.options.inputs.get(input.name) {
                     Some(tensor) => self.fixed_input(input.name, ty, tensor)?,
                     None => {
-                        names.push(input.name);
+                        names.push(input.name.to_owned());
                         if self.case_input(input.name, ty) {
                             continue;
                         }
@@ -93,6 +94,16 @@ impl<'m> Importer<'m> {
                 self.problems.add(format!("{} without a type", place()));
                 return Ok(None);
             }
+            TypeProto::Sequence { shape: None, .. } => {
+                self.problems.add(format!(
+                    "{} of kind sequence, of whose elements the model does not declare the shape",
+                    place()
+                ));
+                return Ok(None);
+            }
+            TypeProto::Sequence { elem_type, shape } | TypeProto::Optional { elem_type, shape } => {
+                (*elem_type, shape)
+            }
             TypeProto::Unsupported(kind) => {
                 self.problems.add(format!("{} of kind {kind}", place()));
                 return Ok(None);
@@ -110,7 +121,11 @@ impl<'m> Importer<'m> {
             return Ok(None);
         }
         let Some(shape) = shape else { return Ok(Some(self.cx.unranked_tensor_type(dtype))) };
-        let mut dims: Vec<Dim> = Vec::with_capacity(shape.len());
+        let mut dims: Vec<Dim> = Vec::with_capacity(shape.len() + 1);
+        if let TypeProto::Sequence { .. } = input.ty {
+            let length = format!("{}_length", input.name);
+            dims.extend(self.dims.of_input(Dimension::Param(&length)));
+        }
         for &dimension in shape {
             dims.push(self.dims.of_input(dimension).ok_or_else(|| {
                 let dim = match dimension {
@@ -121,6 +136,43 @@ impl<'m> Importer<'m> {
             })?);
         }
         Ok(Some(self.cx.tensor_type(dtype, &dims)))
+    }
+
+    /// The input that is a sequence or an optional value, whose tensor has type `ty`; adds the names of its parameters. A sequence is
+    /// one tensor, and beside the tensor of an optional value a truth value says whether it is there.
+    fn held_input(
+        &mut self,
+        input: &ValueInfoProto<'m>,
+        ty: Type,
+        names: &mut Vec<String>,
+    ) -> Result<Value, Stop> {
+        let fixed = self.options.inputs.get(input.name);
+        let value = match fixed {
+            Some(tensor) => self.fixed_input(input.name, ty, tensor)?,
+            None => {
+                names.push(input.name.to_owned());
+                self.builder.param(input.name, ty)
+            }
+        };
+        let mut held = vec![value];
+        if let TypeProto::Optional { .. } = input.ty {
+            let name = format!("{}_is_there", input.name);
+            let truth = self.cx.static_tensor_type(DType::BOOL, &[]);
+            held.push(match (fixed, self.options.inputs.get(&name)) {
+                (None, None) => {
+                    let value = self.builder.param(&name, truth);
+                    names.push(name);
+                    value
+                }
+                (_, Some(tensor)) => self.fixed_input(&name, truth, tensor)?,
+                (Some(_), None) => self.boolean(true),
+            });
+        }
+        let held = self.builder.tuple(&held).and_then(|held| self.builder.tuple(&[held]));
+        held.map_err(|problem| {
+            let node = format!("the input {}", quoted(input.name));
+            GraphProblem::Node { node, reason: problem.text() }.into()
+        })
     }
 
     fn fixed_input(&mut self, name: &str, ty: Type, tensor: &Tensor) -> Result<Value, Stop> {
@@ -146,6 +198,11 @@ impl<'m> Importer<'m> {
             };
             self.check_output(output, self.builder.ty(value))?;
             names.push(output.name);
+            if self.is_optional(value) {
+                let name = quoted(output.name);
+                self.problems.add(format!("the output {name}, an optional value"));
+                continue;
+            }
             outputs.push(match self.is_open_sequence(value) {
                 true => self.sequence_rows(value).map_err(|problem| {
                     let node = format!("the output {}", quoted(output.name));
@@ -154,7 +211,10 @@ impl<'m> Importer<'m> {
                 false => value,
             });
         }
-        Ok((names, outputs))
+        match std::mem::take(&mut self.problems).finish() {
+            Some(list) => Err(Stop::Unsupported(list)),
+            None => Ok((names, outputs)),
+        }
     }
 
     /// Compares an output with its declaration, as far as that says something.
@@ -172,8 +232,13 @@ impl<'m> Importer<'m> {
             TypeProto::Tensor { elem_type, shape } => (*elem_type, shape),
             TypeProto::Unknown => return Ok(()),
             // What there is of an optional value is the value, and of a sequence a tuple.
-            TypeProto::Unsupported("optional") => return Ok(()),
-            TypeProto::Unsupported("sequence") if is_tuple(terms.ty(found)) => return Ok(()),
+            TypeProto::Optional { .. } | TypeProto::Unsupported("optional") => return Ok(()),
+            TypeProto::Sequence { .. } | TypeProto::Unsupported("sequence") => {
+                return match is_tuple(terms.ty(found)) {
+                    true => Ok(()),
+                    false => wrong("of kind sequence".into()),
+                };
+            }
             TypeProto::Unsupported(kind) => return wrong(format!("of kind {kind}")),
         };
         let Ok(dtype) = dtype_of_code(elem_type) else {
@@ -195,6 +260,11 @@ impl<'m> Importer<'m> {
             false => Ok(()),
         }
     }
+}
+
+/// Whether an input holds tensors and is none.
+fn is_no_tensor(input: &ValueInfoProto<'_>) -> bool {
+    matches!(input.ty, TypeProto::Sequence { .. } | TypeProto::Optional { .. })
 }
 
 fn is_tuple(ty: TypeView<'_>) -> bool {

@@ -89,6 +89,7 @@ impl<'m> Importer<'m> {
         let name = node.output.iter().find(|name| !name.is_empty()).unwrap_or(&"");
         self.builder.begin_node(name, frame.source_of(&self.cx, node));
         let begun = match node.op_type {
+            "SequenceMap" => self.begin_map((node, graph), inputs),
             "Scan" => self.begin_scan(frame, (node, graph), inputs, &Given(given)),
             _ => self.begin_loop(frame, node, graph, inputs),
         };

@@ -18,7 +18,8 @@
 //! builds with services of the host's ([`node`]), on values that it knows by number ([`builder`]).
 //!
 //! Graphs inside of a node are control flow, which no rule knows about: branches of a choice ([`control`]), and bodies of
-//! loops ([`loops`], [`scans`]), which may make sequences longer ([`sequences`]).
+//! loops ([`loops`], [`scans`]), which may make
+//! sequences longer ([`sequences`]) or go over them ([`maps`]).
 //!
 //! One sweep over the nodes translates and collects at once: a node without a rule makes values of the
 //! types that the model declares ([`stand_ins`]), or *missing* ones; nodes that read the latter are passed over,
@@ -44,6 +45,7 @@ mod evaluate;
 mod graphs;
 mod interface;
 mod loops;
+mod maps;
 mod names;
 mod node;
 mod problems;

@@ -10,7 +10,7 @@ use super::loops::LoopBody;
 use super::scope::Frame;
 
 /// The rule that takes the row of a trip: of a tensor, the number of the trip, the axis, and whether the last one comes first.
-const ROW: &str = "tenon::Row";
+pub(super) const ROW: &str = "tenon::Row";
 
 /// The attributes of a node by name.
 pub(super) struct Given<'m, 'g>(pub(super) &'g [(&'m str, &'m AttributeValue<'m>)]);

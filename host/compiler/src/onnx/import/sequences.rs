@@ -124,6 +124,11 @@ impl<'m> Importer<'m> {
         body: &LoopBody<'m>,
         outputs: &mut Vec<Value>,
     ) -> Result<(), Problem> {
+        if body.node.op_type == "SequenceMap" {
+            for output in outputs.iter_mut() {
+                *output = self.sequence_of(*output)?;
+            }
+        }
         let trips = outputs.split_off(outputs.len() - body.appended.len());
         for &at in &body.sequences {
             outputs[at] = self.sequence_of(outputs[at])?;
@@ -141,15 +146,26 @@ impl<'m> Importer<'m> {
             && matches!(self.cx.terms().ty(self.builder.ty(value)), TypeView::Tuple(_))
     }
 
-    /// Whether a value is a sequence of open length, which rules have as a tuple in a tuple.
+    /// Whether a value is a sequence of open length, which rules have as a tuple of one tensor in a tuple.
     pub(super) fn is_open_sequence(&self, value: Value) -> bool {
-        if self.builder.is_missing(value) {
-            return false;
-        }
+        self.held(value) == Some(1)
+    }
+
+    /// Whether a value is one that a call says whether it is there: with the truth value in a tuple in a tuple.
+    pub(super) fn is_optional(&self, value: Value) -> bool {
+        self.held(value) == Some(2)
+    }
+
+    /// How many values stand in the tuple that is all that stands in a value.
+    fn held(&self, value: Value) -> Option<usize> {
         let terms = self.cx.terms();
-        match terms.ty(self.builder.ty(value)) {
-            TypeView::Tuple(&[only]) => matches!(terms.ty(only), TypeView::Tuple(_)),
-            _ => false,
+        let only = match terms.ty(self.builder.ty(value)) {
+            TypeView::Tuple(&[only]) if !self.builder.is_missing(value) => only,
+            _ => return None,
+        };
+        match terms.ty(only) {
+            TypeView::Tuple(held) => Some(held.len()),
+            _ => None,
         }
     }
 

@@ -17,7 +17,11 @@ pub enum TypeProto<'a> {
     Unknown,
     /// A tensor; without a shape even its rank is unknown.
     Tensor { elem_type: i32, shape: Option<Vec<Dimension<'a>>> },
-    /// A sequence, a map and so on, by name; not looked into.
+    /// A sequence of tensors of this type.
+    Sequence { elem_type: i32, shape: Option<Vec<Dimension<'a>>> },
+    /// A tensor of this type, or nothing.
+    Optional { elem_type: i32, shape: Option<Vec<Dimension<'a>>> },
+    /// A map, a sequence of something else than tensors and so on, by name; not looked into.
     Unsupported(&'static str),
 }
 
@@ -53,12 +57,21 @@ impl<'a> TypeProto<'a> {
     fn merge(&mut self, mut reader: Reader<'a>) -> Result<(), WireError> {
         while let Some(field) = reader.next_field()? {
             *self = match field.number {
-                1 => tensor_type(field.message("TypeProto.Tensor")?)?,
-                4 => Self::Unsupported("sequence"),
+                1 => {
+                    let (elem_type, shape) = tensor_type(field.message("TypeProto.Tensor")?)?;
+                    Self::Tensor { elem_type, shape }
+                }
+                4 => match element(field.message("TypeProto.Sequence")?)? {
+                    Some((elem_type, shape)) => Self::Sequence { elem_type, shape },
+                    None => Self::Unsupported("sequence"),
+                },
                 5 => Self::Unsupported("map"),
                 7 => Self::Unsupported("opaque"),
                 8 => Self::Unsupported("sparse tensor"),
-                9 => Self::Unsupported("optional"),
+                9 => match element(field.message("TypeProto.Optional")?)? {
+                    Some((elem_type, shape)) => Self::Optional { elem_type, shape },
+                    None => Self::Unsupported("optional"),
+                },
                 _ => continue,
             };
         }
@@ -66,7 +79,29 @@ impl<'a> TypeProto<'a> {
     }
 }
 
-fn tensor_type<'a>(mut reader: Reader<'a>) -> Result<TypeProto<'a>, WireError> {
+/// The code of an element type, and a shape.
+type TensorType<'a> = (i32, Option<Vec<Dimension<'a>>>);
+
+/// The type of what a sequence or an optional value has in it, where that is a tensor.
+fn element<'a>(mut reader: Reader<'a>) -> Result<Option<TensorType<'a>>, WireError> {
+    let mut found = None;
+    while let Some(field) = reader.next_field()? {
+        if field.number != 1 {
+            continue;
+        }
+        let mut reader = field.message("TypeProto")?;
+        while let Some(field) = reader.next_field()? {
+            found = match field.number {
+                1 => Some(tensor_type(field.message("TypeProto.Tensor")?)?),
+                4 | 5 | 7 | 8 | 9 => None,
+                _ => continue,
+            };
+        }
+    }
+    Ok(found)
+}
+
+fn tensor_type<'a>(mut reader: Reader<'a>) -> Result<TensorType<'a>, WireError> {
     let (mut elem_type, mut shape) = (0, None);
     while let Some(field) = reader.next_field()? {
         match field.number {
@@ -83,7 +118,7 @@ fn tensor_type<'a>(mut reader: Reader<'a>) -> Result<TypeProto<'a>, WireError> {
             _ => {}
         }
     }
-    Ok(TypeProto::Tensor { elem_type, shape })
+    Ok((elem_type, shape))
 }
 
 fn dimension<'a>(mut reader: Reader<'a>) -> Result<Dimension<'a>, WireError> {
