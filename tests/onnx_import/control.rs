@@ -29,6 +29,11 @@ impl Inner {
         Self(self.0.message(11, value(name, FLOAT, &[])))
     }
 
+    /// An input of any type.
+    pub(super) fn with_input(self, input: Message) -> Self {
+        Self(self.0.message(11, input))
+    }
+
     pub(super) fn output(self, name: &str) -> Self {
         Self(self.0.message(12, Message::new().bytes(1, name)))
     }

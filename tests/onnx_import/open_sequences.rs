@@ -41,8 +41,10 @@ fn elements(tensor: &Tensor) -> Vec<f32> {
 
 /// Trips that each put `v * i` behind the sequence, in the way that `inner` does.
 fn loop_of(inner: Inner, first: &str) -> Model {
-    let inner = inner.int("one", 1);
-    let graph = body(&["i", "d", "s"], inner, &["d", "t"]);
+    loop_with(body(&["i", "d", "s"], inner.int("one", 1), &["d", "t"]), first)
+}
+
+fn loop_with(graph: Message, first: &str) -> Model {
     let model = model(17)
         .input("x", FLOAT, &[S("n"), N(3)])
         .input("m", INT64, &[])
@@ -116,6 +118,49 @@ fn branches_may_give_sequences_of_different_lengths() {
     }
     let error = loop_of(sometimes, "none").error();
     assert!(error.contains("a sequence that is empty at first"), "{error}");
+}
+
+/// Only the input of the body says what the elements of the sequence are.
+#[test]
+fn a_loop_declares_what_an_empty_sequence_will_hold() {
+    let [then, otherwise] = branches(
+        inner().node("SequenceInsert", &["s", "v"], &["a"], &[]).output("a"),
+        inner().node("Identity", &["s"], &["b"], &[]).output("b"),
+    );
+    let graph = scaled()
+        .int("one", 1)
+        .node("Greater", &["i", "one"], &["q"], &[])
+        .node("If", &["q"], &["t"], &[then, otherwise])
+        .input("i")
+        .input("d")
+        .with_input(sequence("s", &[S("n"), N(3)]))
+        .output("d")
+        .output("t")
+        .named("body");
+    let compiled = compile(&loop_with(graph, "none"));
+    for trips in [0, 1, 2, 6] {
+        let found = compiled::run(&compiled, &[floats(&[2, 3], 1.0), number(trips)]);
+        assert_eq!(found.expect("it runs")[1].elements::<i64>()[..], [(trips - 2).max(0)]);
+    }
+}
+
+#[test]
+fn loops_within_loops_append_to_one_sequence() {
+    let append = inner()
+        .node("Cast", &["j"], &["g"], &[int("to", 1)])
+        .node("Add", &["v", "g"], &["w"], &[])
+        .node("SequenceInsert", &["u", "w"], &["u2"], &[]);
+    let append = body(&["j", "e", "u"], append, &["e", "u2"]);
+    let nested = scaled().node("Loop", &["m", "", "s"], &["t"], &[append]);
+    let compiled = compile(&loop_of(nested, "none"));
+    for (rows, trips) in [(2, 3), (1, 1), (3, 5)] {
+        let x = floats(&[rows, 3], 1.0);
+        let found = compiled::run(&compiled, &[x.clone(), number(trips)]).expect("it runs");
+        let pairs = (0..trips).flat_map(|i| (0..trips).map(move |j| (i as f32, j as f32)));
+        let expected: Vec<f32> =
+            pairs.flat_map(|(i, j)| elements(&x).into_iter().map(move |it| it * i + j)).collect();
+        assert_eq!(elements(&found[0]), expected, "of {rows} rows and {trips} trips");
+    }
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub(super) fn rows_of(node: &mut Node<'_>, sequence: Sequence) -> Result<Value, 
     let Some(&first) = elements.first() else {
         return unsupported(
             "a sequence that is empty at first, whose elements' type and shape nothing says; \
-             the model has to declare them",
+             the body of a loop may declare them of its input",
         );
     };
     let mut rows = Vec::with_capacity(elements.len());
@@ -189,6 +189,15 @@ pub(super) fn split(
 fn rows(node: &mut Node<'_>) -> Outputs {
     let sequence = Sequence::of(node, 0)?;
     Ok(vec![rows_of(node, sequence)?])
+}
+
+/// A tensor without rows, of an element and the dimensions of a row.
+#[rule(import.onnx, domain = "tenon", key = "SequenceNoRows")]
+fn no_rows(node: &mut Node<'_>) -> Outputs {
+    let (element, mut dims) = (node.input(0)?, node.input_dims(1)?);
+    dims.insert(0, node.cx().dim(0));
+    let shape = node.shape(&dims)?;
+    Ok(vec![node.call("broadcast_to", &[element, shape], &[])?])
 }
 
 /// The sequence of the rows of a tensor.

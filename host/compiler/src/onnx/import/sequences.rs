@@ -13,14 +13,16 @@
 
 use std::collections::HashMap;
 
-use crate::ir::{Context, TypeView};
-use crate::onnx::proto::{AttributeValue, GraphProto, NodeProto};
+use crate::ir::{Bytes, Constant, Context, Dim, Symbol, TypeView};
+use crate::onnx::proto::{AttributeValue, GraphProto, NodeProto, TypeProto};
+use tenon_plugin_api::rule::import::Known;
 
 use super::builder::Value;
 use super::driver::Importer;
 use super::error::Problem;
 use super::loops::LoopBody;
 use super::scope::{Frame, standard_domain};
+use super::tensor::dtype_of_code;
 
 /// The rule that makes a tensor of a sequence, an element in each row.
 const ROWS_OF: &str = "tenon::SequenceRows";
@@ -28,6 +30,9 @@ const ROWS_OF: &str = "tenon::SequenceRows";
 const OF_ROWS: &str = "tenon::SequenceOfRows";
 /// The rule that puts what the trips of a loop have given behind a sequence.
 const OF_TRIPS: &str = "tenon::SequenceOfTrips";
+
+/// The rule that makes a tensor without rows: of an element's type and the dimensions of a row.
+const NO_ROWS: &str = "tenon::SequenceNoRows";
 
 /// What stands for a result of a choice that is a sequence of open length, among what is found.
 pub(super) fn open_result(at: usize) -> String {
@@ -70,7 +75,10 @@ impl<'m> Importer<'m> {
                 }
                 true => {
                     carried.sequences.push(carried.values.len());
-                    self.sequence_rows(value)?
+                    match self.cx.terms().ty(self.builder.ty(value)) {
+                        TypeView::Tuple(&[]) => self.no_rows(value, &graph.input[at + 2].ty)?,
+                        _ => self.sequence_rows(value)?,
+                    }
                 }
                 false => value,
             };
@@ -244,21 +252,72 @@ impl<'m> Importer<'m> {
     ) -> Vec<bool> {
         let reads = self.reads(graph);
         let is_read_once = |name: &str| reads.get(name) == Some(&1);
-        let mut appends: HashMap<&str, &str> = HashMap::new();
-        for node in &graph.node {
-            if let Some((sequence, next)) = appended(node).filter(|(name, _)| is_read_once(name)) {
-                appends.insert(sequence, next);
+        let (mut appends, mut loops) = (HashMap::new(), HashMap::new());
+        let mut pending = vec![graph];
+        while let Some(graph) = pending.pop() {
+            for node in &graph.node {
+                appends.extend(appended(node).filter(|(name, _)| is_read_once(name)));
+                let Some(inner) = self.body_of(node) else { continue };
+                let (from, to) = (inner.input.iter().skip(2), inner.output.iter().skip(1));
+                let outside = node.input.iter().skip(2).zip(&node.output);
+                for ((from, to), (&name, &next)) in from.zip(to).zip(outside) {
+                    if is_read_once(name) && from.name != to.name {
+                        loops.insert(name, (from.name, to.name, next));
+                    }
+                }
+                pending.push(inner);
             }
         }
         let is_appended = |&(from, to): &(&'m str, &'m str)| {
-            let mut name = from;
-            while let Some(next) = appends.remove(name) {
-                name = next;
+            // What a loop inside does has to be done there: it ends in the output that belongs to the input.
+            let (mut name, mut around) = (from, Vec::new());
+            loop {
+                name = match (appends.remove(name), around.last()) {
+                    (Some(next), _) => next,
+                    (None, Some(&(end, next))) if end == name && is_read_once(name) => {
+                        around.pop();
+                        next
+                    }
+                    _ => match loops.remove(name) {
+                        Some((inside, end, next)) => {
+                            around.push((end, next));
+                            inside
+                        }
+                        None => break,
+                    },
+                };
             }
             // The output alone reads the last one.
-            name != from && name == to && is_read_once(name)
+            around.is_empty() && name != from && name == to && is_read_once(name)
         };
         names.iter().map(is_appended).collect()
+    }
+
+    /// The body of a node that is a loop.
+    fn body_of(&self, node: &'m NodeProto<'m>) -> Option<&'m GraphProto<'m>> {
+        if node.op_type != "Loop" || !standard_domain(node.domain).is_empty() {
+            return None;
+        }
+        node.attribute.iter().find_map(|attribute| match &attribute.value {
+            AttributeValue::Graph(graph) => self.graphs.get(graph),
+            _ => None,
+        })
+    }
+
+    /// A sequence that is empty before the first trip, as rows of the type that the body declares of it.
+    fn no_rows(&mut self, sequence: Value, declared: &TypeProto<'m>) -> Result<Value, Problem> {
+        let TypeProto::Sequence { elem_type, shape: Some(shape) } = declared else {
+            return self.sequence_rows(sequence);
+        };
+        let dims: Option<Vec<Dim>> = shape.iter().map(|&dim| self.dims.of_output(dim)).collect();
+        let (Ok(dtype), Some(dims)) = (dtype_of_code(*elem_type), dims) else {
+            return self.sequence_rows(sequence);
+        };
+        let zero = Bytes::new(vec![0; (dtype.bits() as usize).div_ceil(8)]);
+        let ty = self.cx.static_tensor_type(dtype, &[]);
+        let zero = self.builder.constant(Constant { ty, name: Symbol(0), data: zero });
+        let dims = self.builder.known(Known::vector(dims));
+        self.asked(NO_ROWS, &[zero, dims])
     }
 
     /// How often a graph and those inside of its nodes read each name.
