@@ -12,6 +12,7 @@ mod harm;
 mod models;
 mod open_sequences;
 mod operators;
+mod random;
 mod refusals;
 mod rules;
 mod sequences;

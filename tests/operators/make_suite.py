@@ -1365,9 +1365,53 @@ def quantized():
     family.write()
 
 
+def philox(seed, count):
+    """Philox-4x32-10: the words of the counters from 0 on, by the paper's definition in numbers of any length."""
+    words = np.zeros((count, 4), np.uint64)
+    for number in range(count):
+        x, key = [number & 0xFFFFFFFF, number >> 32, 0, 0], [seed & 0xFFFFFFFF, seed >> 32]
+        for _ in range(10):
+            a, b = x[0] * 0xD2511F53, x[2] * 0xCD9E8D57
+            x = [(b >> 32) ^ x[1] ^ key[0], b & 0xFFFFFFFF, (a >> 32) ^ x[3] ^ key[1], a & 0xFFFFFFFF]
+            key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+        words[number] = x
+    return words.T
+
+
+def random():
+    family = Family("random")
+    double = lambda a, b: ((a >> np.uint64(5)) * 2**26 + (b >> np.uint64(6))).astype(np.float64) / 2**53
+
+    def uniform(shape, seed, dtype, low, high):
+        a, b, _, _ = philox(int(seed), int(np.prod(shape)))
+        bits = {"f32": 24, "f16": 11}.get(dtype)
+        unit = double(a, b) if dtype == "f64" else (a >> np.uint64(32 - bits)).astype(np.float64) / 2**bits
+        return (low + unit * (high - low)).astype(DTYPES[dtype]).reshape(shape)
+
+    def normal(shape, seed, dtype, mean, scale):
+        a, b, c, d = philox(int(seed), int(np.prod(shape)))
+        u, v = double(a, b) + 2.0**-53, double(c, d)
+        if dtype != "f64":
+            u, v = (((words >> np.uint64(8)).astype(np.float64) + plus) / 2**24 for words, plus in ((a, 1), (b, 0)))
+        z = np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)
+        return (mean + scale * z).astype(DTYPES[dtype]).reshape(shape)
+
+    for op, f, names in ("uniform", uniform, ("low", "high")), ("normal", normal, ("mean", "scale")):
+        for dtype in "f32", "f64", "f16":
+            family.case(f"random_{op}_{dtype}", f"random.{op}", [Shape(3, 4, 7), Const("u64", 2**64 - 7)],
+                        lambda s, k, dtype=dtype: f(s, k, dtype, 0.0, 1.0), dtype=dtype)
+        bounds = dict(zip(names, (-2.0, 6.0)))
+        family.case(f"random_{op}_bounds", f"random.{op}", [Shape(1000), Const("u64", 42)],
+                    lambda s, k: f(s, k, "f32", -2.0, 6.0), **bounds)
+        family.case(f"random_{op}_seed_of_the_call", f"random.{op}", [Shape(5), In("u64")], lambda s, k: f(s, k, "f32", 0.0, 1.0))
+        family.case(f"random_{op}_scalar", f"random.{op}", [Shape(), Const("u64", 1)], lambda s, k: f(s, k, "f32", 0.0, 1.0))
+        family.case(f"random_{op}_nothing", f"random.{op}", [Shape(3, 0), Const("u64", 1)], lambda s, k: f(s, k, "f32", 0.0, 1.0))
+    family.write()
+
+
 if __name__ == "__main__":
     makers = (elementwise, broadcast, conv, winograd, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits,
-              recurrence, image, conv3d, unpool, places, found, storage, byte_dots, bf16_dots, byte_conv, quantized)
+              recurrence, image, conv3d, unpool, places, found, storage, byte_dots, bf16_dots, byte_conv, quantized, random)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()

@@ -15,6 +15,7 @@ pub mod pooling;
 mod precision;
 pub mod product;
 mod program;
+pub mod random;
 pub mod recurrence;
 pub mod reduction;
 pub mod scan;

@@ -1,0 +1,142 @@
+//! Numbers that are distributed normally.
+//!
+//! ```ir
+//! %y = random.normal(%s, %seed) { mean = 2.0, scale = 0.5 }    shape[n, 3], u64[]  =>  f32[n, 3]
+//! ```
+//!
+//! By Box and Muller, the cosine alone: `mean + scale * sqrt(-2 ln u) * cos(2 pi v)`, where u, in (0, 1], and v, in [0, 1), are multiples of
+//! 2^-24 from the upper bits of the first word of the element's counter and of the second. In f64 they are multiples of 2^-53 from
+//! the first two words, and the other two. Floats of 16 bits are rounded from f32.
+
+use std::f64::consts::TAU;
+
+use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::rule::prelude::*;
+use tenon_plugin_api::with_number;
+
+use super::philox::{each_element, infer, of_elements, seed, wide, without};
+use super::seed::seed_of;
+use super::uniform::said_shape;
+
+const STEP: f64 = 1.0 / (1 << 24) as f64;
+const STEP_F64: f64 = 1.0 / (1u64 << 53) as f64;
+
+/// A tensor of the shape of the first argument, of numbers that are normal; the second is the seed
+#[op(name = "random.normal", args = 2, pattern = "opaque")]
+pub struct Normal {
+    /// the mean
+    #[attr(default = 0.0)]
+    mean: f64,
+    /// the standard deviation
+    #[attr(default = 1.0)]
+    scale: f64,
+    /// the element type, a float of 16 bits or more
+    #[attr(default = "f32")]
+    dtype: DType,
+}
+
+impl Operator for Normal {
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        infer(cx, self.dtype)
+    }
+
+    fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+        let (dtype, shape) = cx.out()?;
+        let words = of_elements(seed(cx)?, shape.iter().product());
+        with_number!(dtype, T => {
+            let numbers = words
+                .map(|words| T::from_f64(self.mean + self.scale * normal(words, dtype)));
+            Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), numbers.collect())])
+        })
+    }
+}
+
+/// The number of mean 0 and deviation 1 that the words of an element make.
+fn normal([a, b, c, d]: [u32; 4], dtype: DType) -> f64 {
+    let wide = |a: u32, b: u32| ((u64::from(a >> 5) << 26) | u64::from(b >> 6)) as f64;
+    let (u, v) = match dtype {
+        DType::F64 => ((wide(a, b) + 1.0) * STEP_F64, wide(c, d) * STEP_F64),
+        _ => (f64::from((a >> 8) + 1) * STEP, f64::from(b >> 8) * STEP),
+    };
+    (u.ln() * -2.0).sqrt() * libm::cos(v * TAU)
+}
+
+/// Each element from its counter.
+#[rule(compute)]
+fn program(op: &Normal, program: &mut Program) -> Result<()> {
+    let dtype = program.output(0).dtype();
+    each_element(program, |body, [a, b, c, d]| {
+        let (u, v) = match dtype {
+            DType::F64 => ((wide(a, b) + 1.0) * STEP_F64, wide(c, d) * STEP_F64),
+            _ => {
+                let [a, b] = [a, b].map(|word| without(word, 8).cast(DType::F32));
+                ((a + 1.0) * STEP, b * STEP)
+            }
+        };
+        let radius = body.bind("radius", (u.call("log") * -2.0).call("sqrt"));
+        let normal = body.bind("normal", radius * (v * TAU).call("cos"));
+        normal * op.scale + op.mean
+    });
+    Ok(())
+}
+
+/// It stays as it is: its shape is an argument.
+#[rule(layout)]
+fn layout(_: &Normal, _: &mut Following<'_>) -> Option<Carried> {
+    None
+}
+
+/// Nothing: nothing it reads has a gradient.
+#[rule(gradient)]
+fn gradient(_: &Normal, at: &mut Adjoint<'_>) -> Grads {
+    at.nothing()
+}
+
+/// `RandomNormal`, of a shape that the node says.
+#[rule(import.onnx, key = "RandomNormal", since = 1)]
+fn import(node: &mut Node<'_>) -> Outputs {
+    let shape = said_shape(node)?;
+    drawn(node, shape, DType::F32)
+}
+
+/// `RandomNormalLike`, of the shape of its input.
+#[rule(import.onnx, key = "RandomNormalLike", since = 1)]
+fn import_like(node: &mut Node<'_>) -> Outputs {
+    let x = node.input(0)?;
+    let (dtype, dims) = (node.dtype(x)?, node.dims(x)?);
+    let shape = node.shape(&dims)?;
+    drawn(node, shape, dtype)
+}
+
+fn drawn(node: &mut Node<'_>, shape: Value, dtype: DType) -> Outputs {
+    let dtype = node.element_type("dtype")?.unwrap_or(dtype);
+    let (mean, scale) = (node.float_or("mean", 0.0)?, node.float_or("scale", 1.0)?);
+    let seed = seed_of(node)?;
+    let attrs =
+        [("mean", mean.into()), ("scale", scale.into()), ("dtype", dtype.to_string().into())];
+    Ok(vec![node.call("random.normal", &[shape, seed], &attrs)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean, variance and Kolmogorov's distance, within what one of a thousand seeds exceeds.
+    #[test]
+    fn are_normal() {
+        const COUNT: usize = 100_000;
+        for dtype in [DType::F32, DType::F64] {
+            let mut drawn: Vec<f64> =
+                of_elements(7, COUNT).map(|words| normal(words, dtype)).collect();
+            let count = COUNT as f64;
+            let mean = drawn.iter().sum::<f64>() / count;
+            let variance = drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+            assert!(mean.abs() < 3.3 / count.sqrt(), "{mean}");
+            assert!((variance - 1.0).abs() < 3.3 * (2.0 / count).sqrt(), "{variance}");
+            drawn.sort_by(f64::total_cmp);
+            let below = |x: f64| 0.5 * libm::erfc(-x / 2f64.sqrt());
+            let distance = super::super::philox::distance(&drawn, below);
+            assert!(distance < 1.95 / count.sqrt(), "{distance}");
+        }
+    }
+}
