@@ -54,6 +54,7 @@ fuzz-models: build models
 PYTHON := python3
 export-models: build
 	@$(PYTHON) tests/exported/export_models.py $(TENON) .cache/exported $(MODELS)
+	@$(PYTHON) tests/exported/open_shapes.py $(TENON) .cache/exported $(MODELS)
 
 sanitize: setup
 	@scripts/sanitize.sh

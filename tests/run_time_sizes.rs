@@ -393,7 +393,8 @@ fn dimensions_that_only_a_call_can_compare_must_fit() {
     let two = |op: &str, a: &str, b: &str| {
         format!("fn @main(%a: f32[{a}], %b: f32[{b}]) {{\n  ret {op}\n}}")
     };
-    let cases: [(String, [&[usize]; 2], [&[usize]; 2]); 6] = [
+    type Shapes = [&'static [usize]; 2];
+    let cases: [(String, Shapes, Shapes); 6] = [
         (two("matmul(%a, %b)", "m, k", "j, n"), [&[2, 3], &[3, 5]], [&[2, 3], &[4, 5]]),
         (
             two("matmul(%a, %b)", "c, 2, 3", "d, 3, 2"),

@@ -63,6 +63,15 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// Whether a module draws random numbers.
+fn draws(module: &Module) -> bool {
+    module.iter().any(|(_, function)| {
+        let body = function.view();
+        let is_random = |op: &str| op.starts_with("random.");
+        body.post_order().any(|expr| body.op_name(expr).is_some_and(is_random))
+    })
+}
+
 /// Runs the test in a folder; a panic is a failure.
 pub(crate) fn run(folder: &Path) -> Outcome {
     let judge = || Case::read(folder).judge().unwrap_or_else(Outcome::Failed);
@@ -106,6 +115,10 @@ impl Case {
                     nodes: Vec::new(),
                 }];
                 list.to_vec()
+            }
+            Ok(module) if draws(&module) => {
+                let reason = "numbers that another generator draws".to_owned();
+                return Ok(Outcome::Unsupported(Lack::new(Stage::Unjudged, reason)));
             }
             Ok(_) if self.outputs.is_empty() => {
                 let reason = "a sequence or an optional value".to_owned();

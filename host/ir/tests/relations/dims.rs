@@ -28,7 +28,7 @@ fn sizes_that_are_computed_in_several_ways_are_one_term() {
         (over(cx.dim_add(n, lacking(n, 7)), 7), "floordiv(n + 6, 7)"),
         (over(cx.dim_add(n, past(n, 2)), 2), "floordiv(n + 1, 2)"),
         (cx.dim_sub(n, past(n, 7)), "7*floordiv(n, 7)"),
-        (cx.dim_add(times(n, 3), past(n, 7)), "3*n + floormod(n, 7)"),
+        (cx.dim_add(times(n, 3), past(n, 7)), "floormod(n, 7) + 3*n"),
     ];
     for (dim, expected) in cases {
         assert_eq!(text(&cx, dim), expected);

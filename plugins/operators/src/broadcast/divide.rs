@@ -129,11 +129,13 @@ fn quotient(node: &Node<'_>, a: Dim, b: Dim) -> Option<Dim> {
         (_, Some(0)) => None,
         (Some(a), Some(b)) => a.checked_div(b).map(|quotient| cx.dim(quotient)),
         _ => {
-            // By 0 it says nothing, so a divisor may be a symbol.
+            // By 0 it says nothing, so a divisor may be a symbol; what is computed of it is no less than 0 then.
             let is_right = terms.dim_lower_bound(a)? >= 0 && terms.dim_lower_bound(b)? >= 0;
-            is_right.then(|| match cx.dim_quotient(&[a], &[b]) {
-                Some(quotient) => quotient,
-                None => cx.dim_floor_div(a, b),
+            let is_natural =
+                |dim: &Dim| terms.dim_lower_bound(*dim).is_some_and(|least| least >= 0);
+            is_right.then(|| {
+                let quotient = cx.dim_quotient(&[a], &[b]).filter(is_natural);
+                quotient.unwrap_or_else(|| cx.dim_floor_div(a, cx.dim_max(b, cx.dim(1))))
             })
         }
     }

@@ -1,6 +1,6 @@
 //! Which seed a node of a model has.
 //!
-//! The one that it says: the bits of the float, as ONNX has it. Else one of its place among the values of the model, so that
+//! The one that it says: an integer, or the bits of a float, as ONNX has it. Else one of its place among the values of the model, so that
 //! importing a model again gives the same numbers, and two nodes that say nothing draw different ones. Bit 63 tells the two kinds apart.
 
 use std::hash::{Hash, Hasher};
@@ -9,9 +9,12 @@ use tenon_plugin_api::rule::prelude::*;
 
 /// The seed of a node, as an argument of an operator.
 pub(crate) fn seed_of(node: &mut Node<'_>) -> Result<Value, Problem> {
-    let said = node.float("seed")?;
+    let said = match node.int("seed") {
+        Ok(seed) => seed.map(|seed| seed as u64),
+        Err(_) => node.float("seed")?.map(|seed| u64::from(seed.to_bits())),
+    };
     let seed = match said {
-        Some(seed) => u64::from(seed.to_bits()),
+        Some(seed) => seed & !(1 << 63),
         None => {
             // A constant that is made gets a place that no other value has.
             let place = node.constant(DType::U64, &[], &0u64.to_le_bytes())?;
