@@ -116,18 +116,21 @@ impl Case {
                 }];
                 list.to_vec()
             }
-            Ok(module) if draws(&module) => {
-                let reason = "numbers that another generator draws".to_owned();
-                return Ok(Outcome::Unsupported(Lack::new(Stage::Unjudged, reason)));
-            }
             Ok(_) if self.outputs.is_empty() => {
                 let reason = "a sequence or an optional value".to_owned();
                 return Ok(Outcome::Unsupported(Lack::new(Stage::Unjudged, reason)));
             }
             Ok(module) => {
-                return Ok(match self.judge_module(&module)? {
-                    None => Outcome::Passed,
-                    Some(reason) => Outcome::Unsupported(Lack::new(Stage::EvaluatorOnly, reason)),
+                return Ok(match self.judge_module(&module) {
+                    Ok(None) => Outcome::Passed,
+                    Ok(Some(reason)) => {
+                        Outcome::Unsupported(Lack::new(Stage::EvaluatorOnly, reason))
+                    }
+                    Err(_) if draws(&module) => {
+                        let reason = "numbers that another generator draws".to_owned();
+                        Outcome::Unsupported(Lack::new(Stage::Unjudged, reason))
+                    }
+                    Err(failure) => return Err(failure),
                 });
             }
             Err(ImportError::Unsupported { list, .. }) => list.items,
