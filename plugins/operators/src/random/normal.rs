@@ -14,9 +14,8 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::drawn::{like_input, of_said_shape};
 use super::philox::{each_element, infer, of_elements, seed, wide, without};
-use super::seed::seed_of;
-use super::uniform::said_shape;
 
 const STEP: f64 = 1.0 / (1 << 24) as f64;
 const STEP_F64: f64 = 1.0 / (1u64 << 53) as f64;
@@ -92,29 +91,18 @@ fn gradient(_: &Normal, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
 }
 
+const PARAMETERS: [(&str, f32); 2] = [("mean", 0.0), ("scale", 1.0)];
+
 /// `RandomNormal`, of a shape that the node says.
 #[rule(import.onnx, key = "RandomNormal", since = 1)]
 fn import(node: &mut Node<'_>) -> Outputs {
-    let shape = said_shape(node)?;
-    drawn(node, shape, DType::F32)
+    of_said_shape(node, "random.normal", PARAMETERS)
 }
 
 /// `RandomNormalLike`, of the shape of its input.
 #[rule(import.onnx, key = "RandomNormalLike", since = 1)]
 fn import_like(node: &mut Node<'_>) -> Outputs {
-    let x = node.input(0)?;
-    let (dtype, dims) = (node.dtype(x)?, node.dims(x)?);
-    let shape = node.shape(&dims)?;
-    drawn(node, shape, dtype)
-}
-
-fn drawn(node: &mut Node<'_>, shape: Value, dtype: DType) -> Outputs {
-    let dtype = node.element_type("dtype")?.unwrap_or(dtype);
-    let (mean, scale) = (node.float_or("mean", 0.0)?, node.float_or("scale", 1.0)?);
-    let seed = seed_of(node)?;
-    let attrs =
-        [("mean", mean.into()), ("scale", scale.into()), ("dtype", dtype.to_string().into())];
-    Ok(vec![node.call("random.normal", &[shape, seed], &attrs)?])
+    like_input(node, "random.normal", PARAMETERS)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::drawn::{like_input, of_said_shape};
 use super::philox::{each_element, infer, of_elements, seed, wide, without};
 use super::seed::seed_of;
 
@@ -101,38 +102,18 @@ fn gradient(_: &Uniform, at: &mut Adjoint<'_>) -> Grads {
     at.nothing()
 }
 
+const PARAMETERS: [(&str, f32); 2] = [("low", 0.0), ("high", 1.0)];
+
 /// `RandomUniform`, of a shape that the node says.
 #[rule(import.onnx, key = "RandomUniform", since = 1)]
 fn import(node: &mut Node<'_>) -> Outputs {
-    let shape = said_shape(node)?;
-    drawn(node, shape, DType::F32)
+    of_said_shape(node, "random.uniform", PARAMETERS)
 }
 
 /// `RandomUniformLike`, of the shape of its input.
 #[rule(import.onnx, key = "RandomUniformLike", since = 1)]
 fn import_like(node: &mut Node<'_>) -> Outputs {
-    let x = node.input(0)?;
-    let (dtype, dims) = (node.dtype(x)?, node.dims(x)?);
-    let shape = node.shape(&dims)?;
-    drawn(node, shape, dtype)
-}
-
-fn drawn(node: &mut Node<'_>, shape: Value, dtype: DType) -> Outputs {
-    let dtype = node.element_type("dtype")?.unwrap_or(dtype);
-    let (low, high) = (node.float_or("low", 0.0)?, node.float_or("high", 1.0)?);
-    let seed = seed_of(node)?;
-    let attrs = [("low", low.into()), ("high", high.into()), ("dtype", dtype.to_string().into())];
-    Ok(vec![node.call("random.uniform", &[shape, seed], &attrs)?])
-}
-
-/// The attribute `shape`.
-pub(super) fn said_shape(node: &mut Node<'_>) -> std::result::Result<Value, Problem> {
-    let Some(extents) = node.ints("shape")? else { return invalid("it has no `shape`") };
-    if extents.iter().any(|&extent| extent < 0) {
-        return invalid("a dimension of its shape is negative");
-    }
-    let dims: Vec<Dim> = extents.iter().map(|&extent| node.cx().dim(extent)).collect();
-    node.shape(&dims)
+    like_input(node, "random.uniform", PARAMETERS)
 }
 
 /// Numbers of [0, 1) in these dimensions, as `dtype`, for rules that decide by them.
