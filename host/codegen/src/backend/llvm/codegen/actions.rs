@@ -310,7 +310,7 @@ impl<'cx, 'a> Actions<'cx, 'a> {
     /// Where the address of what is taken is kept.
     pub(super) fn slot(&self, place: Place) -> Result<PointerValue<'cx>> {
         match (place.base, &self.frame.arena) {
-            (Base::Taken(slot), Some(arena)) => arena.slot(slot),
+            (Base::Taken(slot), Some(arena)) => arena.slot(self.frame.asm, slot),
             _ => Problem::malformed("a result is taken, and nothing keeps it"),
         }
     }

@@ -4,11 +4,14 @@
 //! slot:     where an address is kept, or null        one for each piece, from the beginning of the function
 //! take:     slot = arena->take(arena->context, bytes)
 //! give back: arena->give_back(arena->context, slot);  slot = null
-//! failed:   what is in a slot is given back
+//! failed:   what is in a slot is given back          in a loop over all slots
 //! ```
+//!
+//! The slots are one array that the loop walks over, which keeps them in memory. As values of their own each would be merged where
+//! all failures end: checks times pieces, which is millions in a detector.
 
 use inkwell::{
-    AddressSpace,
+    AddressSpace, IntPredicate,
     values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, IntValue, PointerValue},
 };
 
@@ -22,7 +25,9 @@ use crate::plan::Body;
 pub(super) struct Arena<'cx> {
     /// The `struct tenon_arena` of the caller's.
     pub(super) table: PointerValue<'cx>,
-    slots: Vec<PointerValue<'cx>>,
+    /// The array of the slots, and how many there are.
+    slots: PointerValue<'cx>,
+    count: usize,
 }
 
 /// The fields of the table.
@@ -47,13 +52,11 @@ impl<'cx> Arena<'cx> {
         let Some(BasicValueEnum::PointerValue(table)) = func.get_last_param() else {
             return Problem::malformed("a function is given no arena");
         };
-        let pointer = asm.cx.ptr_type(AddressSpace::default());
-        let slots = (0..body.slots).map(|_| {
-            let slot = asm.builder.build_alloca(pointer, "slot")?;
-            asm.builder.build_store(slot, pointer.const_null())?;
-            Ok(slot)
-        });
-        Ok(Some(Arena { table, slots: slots.collect::<Result<_>>()? }))
+        let array = asm.cx.ptr_type(AddressSpace::default()).array_type(body.slots as u32);
+        let slots = asm.builder.build_alloca(array, "slots")?;
+        let bytes = asm.cx.i64_type().const_int(8 * body.slots as u64, false);
+        asm.builder.build_memset(slots, 8, asm.cx.i8_type().const_zero(), bytes)?;
+        Ok(Some(Arena { table, slots, count: body.slots }))
     }
 
     /// Memory of so many bytes, or null.
@@ -70,14 +73,13 @@ impl<'cx> Arena<'cx> {
         let Some(BasicValueEnum::PointerValue(memory)) = call.try_as_basic_value().basic() else {
             return Problem::malformed("what takes memory gives none");
         };
-        asm.builder.build_store(self.slot(slot)?, memory)?;
+        asm.builder.build_store(self.slot(asm, slot)?, memory)?;
         Ok(memory)
     }
 
     /// What is in a slot.
     pub(super) fn taken(&self, asm: &Assembler<'cx, '_>, slot: usize) -> Result<PointerValue<'cx>> {
-        let pointer = asm.cx.ptr_type(AddressSpace::default());
-        Ok(asm.builder.build_load(pointer, self.slot(slot)?, "")?.into_pointer_value())
+        self.load(asm, self.slot(asm, slot)?)
     }
 
     /// Gives back what is in a slot, which is empty then.
@@ -104,7 +106,7 @@ impl<'cx> Arena<'cx> {
         b.build_unconditional_branch(next)?;
         b.position_at_end(next);
         let memory = self.taken(asm, by)?;
-        b.build_store(self.slot(slot)?, memory)?;
+        b.build_store(self.slot(asm, slot)?, memory)?;
         self.forget(asm, by)?;
         Ok(memory)
     }
@@ -112,7 +114,7 @@ impl<'cx> Arena<'cx> {
     /// Leaves what is in a slot to somebody else.
     fn forget(&self, asm: &Assembler<'cx, '_>, slot: usize) -> Result<()> {
         let pointer = asm.cx.ptr_type(AddressSpace::default());
-        asm.builder.build_store(self.slot(slot)?, pointer.const_null())?;
+        asm.builder.build_store(self.slot(asm, slot)?, pointer.const_null())?;
         Ok(())
     }
 
@@ -123,15 +125,29 @@ impl<'cx> Arena<'cx> {
         func: FunctionValue<'cx>,
     ) -> Result<()> {
         let b = &asm.builder;
-        for slot in 0..self.slots.len() {
-            let memory = self.taken(asm, slot)?;
-            let [some, next] = ["held", "next"].map(|name| asm.cx.append_basic_block(func, name));
-            b.build_conditional_branch(b.build_is_null(memory, "")?, next, some)?;
-            b.position_at_end(some);
-            self.call_give_back(asm, memory)?;
-            b.build_unconditional_branch(next)?;
-            b.position_at_end(next);
-        }
+        let Some(before) = b.get_insert_block() else {
+            return Problem::malformed("no block to emit into");
+        };
+        let [head, look, some, next, done] = ["slot", "look", "held", "next", "empty"]
+            .map(|name| asm.cx.append_basic_block(func, name));
+        b.build_unconditional_branch(head)?;
+        b.position_at_end(head);
+        let number = b.build_phi(asm.cx.i64_type(), "")?;
+        let now = number.as_basic_value().into_int_value();
+        let all = asm.index(self.count as i64);
+        let is_left = b.build_int_compare(IntPredicate::ULT, now, all, "")?;
+        b.build_conditional_branch(is_left, look, done)?;
+        b.position_at_end(look);
+        let memory = self.load(asm, self.slot_at(asm, now)?)?;
+        b.build_conditional_branch(b.build_is_null(memory, "")?, next, some)?;
+        b.position_at_end(some);
+        self.call_give_back(asm, memory)?;
+        b.build_unconditional_branch(next)?;
+        b.position_at_end(next);
+        let after = b.build_int_add(now, asm.index(1), "")?;
+        number.add_incoming(&[(&asm.index(0), before), (&after, next)]);
+        b.build_unconditional_branch(head)?;
+        b.position_at_end(done);
         Ok(())
     }
 
@@ -145,16 +161,32 @@ impl<'cx> Arena<'cx> {
     }
 
     /// Where the address of a piece is kept.
-    pub(super) fn slot(&self, slot: usize) -> Result<PointerValue<'cx>> {
-        match self.slots.get(slot) {
-            Some(&slot) => Ok(slot),
-            None => Problem::malformed("there is no such slot"),
+    pub(super) fn slot(&self, asm: &Assembler<'cx, '_>, slot: usize) -> Result<PointerValue<'cx>> {
+        match slot < self.count {
+            true => self.slot_at(asm, asm.index(slot as i64)),
+            false => Problem::malformed("there is no such slot"),
         }
+    }
+
+    fn slot_at(
+        &self,
+        asm: &Assembler<'cx, '_>,
+        number: IntValue<'cx>,
+    ) -> Result<PointerValue<'cx>> {
+        asm.element(self.slots, asm.cx.ptr_type(AddressSpace::default()).into(), number)
+    }
+
+    fn load(
+        &self,
+        asm: &Assembler<'cx, '_>,
+        place: PointerValue<'cx>,
+    ) -> Result<PointerValue<'cx>> {
+        let pointer = asm.cx.ptr_type(AddressSpace::default());
+        Ok(asm.builder.build_load(pointer, place, "")?.into_pointer_value())
     }
 
     fn field(&self, asm: &Assembler<'cx, '_>, field: Field) -> Result<PointerValue<'cx>> {
         let pointer = asm.cx.ptr_type(AddressSpace::default());
-        let place = asm.element(self.table, pointer.into(), asm.index(field as i64))?;
-        Ok(asm.builder.build_load(pointer, place, "")?.into_pointer_value())
+        self.load(asm, asm.element(self.table, pointer.into(), asm.index(field as i64))?)
     }
 }
