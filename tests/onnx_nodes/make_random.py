@@ -1485,7 +1485,15 @@ for schema in defs.get_all_schemas_with_history():
         HISTORY[schema.name].append(schema)
 
 
-def model_of(draw):
+def write_out_defaults(node, version):
+    """Writes the attributes that are not given with their defaults, as exporters do."""
+    written = {attribute.name for attribute in node.attribute}
+    for name, attribute in defs.get_schema(node.op_type, version, node.domain).attributes.items():
+        if name not in written and attribute.default_value.type:
+            node.attribute.append(attribute.default_value)
+
+
+def model_of(draw, is_written_out=False):
     """The model, and its inputs by name."""
     names, given, weights = [], {}, []
     for number, (value, is_constant) in enumerate(draw.inputs):
@@ -1502,6 +1510,8 @@ def model_of(draw):
     info = helper.make_tensor_value_info
     inputs = [info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape) for name, value in given.items()]
     node = helper.make_node(draw.op, names, outputs, **draw.attrs)
+    if is_written_out:
+        write_out_defaults(node, draw.version)
     untyped = [onnx.ValueInfoProto(name=name) for name in outputs if name]
     graph = helper.make_graph([node], draw.op, inputs, untyped, weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", draw.version)], ir_version=10)
@@ -1530,9 +1540,9 @@ def judged(model, given, judge=None):
     return ReferenceEvaluator(model).run(None, given), "reference"
 
 
-def finished(draw, judge=None):
+def finished(draw, judge=None, is_written_out=False):
     """A model that says what its outputs are, its inputs and outputs, and who judged it."""
-    model, given = model_of(draw)
+    model, given = model_of(draw, is_written_out)
     outputs, judge = judged(model, given, judge)
     outputs = [np.asarray(value) for value in outputs]
     for info, value in zip(model.graph.output, outputs):
@@ -1551,7 +1561,8 @@ def case(seed, op, number):
         draw = Draw(np.random.default_rng([seed, zlib.crc32(op.encode()), number, attempt]), op)
         try:
             function(draw)
-            return finished(draw, draw.judge), attempt
+            # Every second one has its defaults written out.
+            return finished(draw, draw.judge, number % 2 == 1), attempt
         except Exception:  # noqa: BLE001: whatever refuses a draw, the next one is made
             pass
     raise SystemExit(f"{op}: no draw is judged")

@@ -40,9 +40,11 @@ pub(super) fn resize(node: &mut Node<'_>) -> Outputs {
         None => (0..dims.len()).collect(),
     };
     let (scales, sizes) = if is_first { (1, None) } else { (2, given(node, 3)?) };
+    // Of scales it says nothing, and exporters write it all the same.
+    let policy = node.text("keep_aspect_ratio_policy", "stretch")?;
     let mut all = match (given(node, scales)?, sizes) {
         (Some(scales), None) => scaled(node, scales, &axes, &dims)?,
-        (None, Some(_)) => sized(node, &axes, &dims)?,
+        (None, Some(_)) => sized(node, &axes, &dims, &policy)?,
         (None, None) => return invalid("it has neither scales nor sizes"),
         (Some(_), Some(_)) => return invalid("it has both scales and sizes"),
     };
@@ -147,14 +149,19 @@ fn scaled(
 }
 
 /// Axes by their sizes.
-fn sized(node: &Node<'_>, axes: &[usize], dims: &[Dim]) -> Result<Vec<Resized>, Problem> {
+fn sized(
+    node: &Node<'_>,
+    axes: &[usize],
+    dims: &[Dim],
+    policy: &str,
+) -> Result<Vec<Resized>, Problem> {
     let sizes = node.input_dims(3)?;
     if sizes.len() != axes.len() {
         return invalid(format!("it has {} sizes for {} axes", sizes.len(), axes.len()));
     }
     let each = |(&axis, size)| Resized { axis, size, scale: None, roi: [0.0, 1.0] };
     let mut all: Vec<Resized> = axes.iter().zip(sizes).map(each).collect();
-    let is_larger = match node.text("keep_aspect_ratio_policy", "stretch")?.as_str() {
+    let is_larger = match policy {
         "stretch" => return Ok(all),
         "not_larger" => false,
         "not_smaller" => true,

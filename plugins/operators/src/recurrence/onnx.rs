@@ -59,12 +59,14 @@ impl Model {
         let mut alphas = node.floats("activation_alpha")?.unwrap_or_default().into_iter();
         let mut betas = node.floats("activation_beta")?.unwrap_or_default().into_iter();
         if !names.is_empty() {
-            if names.len() != functions * ways as usize {
+            // The schema's own default of an RNN is for two directions.
+            let is_default = functions == 1 && names == ["Tanh", "Tanh"];
+            if names.len() != functions * ways as usize && !is_default {
                 let count = names.len();
                 return invalid(format!("its attribute `activations` has {count} functions"));
             }
             let mut texts = Vec::new();
-            for name in &names {
+            for name in names.iter().take(functions * ways as usize) {
                 match Activation::from_onnx(name, &mut alphas, &mut betas) {
                     Some(text) => texts.push(text),
                     None => return unsupported(format!("the activation {name:?}")),
