@@ -12,8 +12,8 @@
 //! *Rows* move the other operand alone: each brings an element that is multiplied with all vectors. So a matrix that lies row by row
 //! has its own, a convolution of channels in blocks has output channels for columns and pixels for rows, and one of pixels in rows
 //! has it the other way round. Rows are divided evenly, into tiles of two heights where need be; columns that fill no tile have
-//! one of their own. Of rows whose number is not known those that fill tiles are computed so, and the few that are left one by one;
-//! so are columns where both operands lie along the sum.
+//! one of their own. Of rows whose number is not known those that fill tiles are computed so, then lower tiles, and the few that are left
+//! one by one; so are columns where both operands lie along the sum.
 //! Columns stand outside of all rows, so that what is loaded in vectors stays near; a *chunk* of rows stands inside of them where
 //! somebody asks for that, so that the rows stay near, too.
 //! Whatever follows the sum is done to a tile while it is there.
@@ -32,6 +32,10 @@ mod dots;
 mod nest;
 mod operands;
 pub(crate) mod tile;
+
+/// Rows of a tile from which on what fills none is computed in tiles of the square root of that, and only the rest of it row by row:
+/// each goes over all columns once more.
+const HIGH: i64 = 8;
 
 /// Tiles of rows by vectors of columns.
 #[rule(schedule, key = "any", benefit = 2, knobs = [rows = 1..=64, vectors = 1..=32, chunk = 0..=64])]
@@ -71,8 +75,8 @@ fn product(task: &mut Task) -> Result<()> {
     tell(task, &operands, &shape)
 }
 
-/// Cuts rows and columns whose number is not known into those that fill the best tiles and the few that are left, which are
-/// computed one by one: sum and result of each piece, that of whole tiles first.
+/// Cuts rows and columns whose number is not known into those that fill the best tiles and those that are left: rows in lower tiles
+/// first, the few others one by one. Sum and result of each piece are given, that of whole tiles first.
 fn whole_tiles(
     schedule: &mut Schedule,
     whole: [Block; 2],
@@ -88,14 +92,19 @@ fn whole_tiles(
             let Some(at) = at.filter(|&at| operands.is_unknown(at)) else { continue };
             let shape = Shape::best(&operands.of_many(), machine, wanted)?;
             let size = if is_row { shape.rows[0].size } else { shape.columns[0].size };
-            pieces.push(cut_off(schedule, &[sum, out], at, size)?);
+            let mut rest = cut_off(schedule, &[sum, out], at, size)?;
+            pieces.push(rest);
+            if is_row && size >= HIGH {
+                rest = cut_off(schedule, &rest, at, size.isqrt())?;
+                pieces.push(rest);
+            }
         }
     }
     Ok(pieces)
 }
 
 /// Cuts the loop with the number `at` of a sum and its result into steps of `size` and those that are left, whose sum and result are
-/// given.
+/// given. What are steps of a tile stand where the loop stood, and so do those that are left.
 pub(crate) fn cut_off(
     schedule: &mut Schedule,
     piece: &[Block; 2],
@@ -111,10 +120,16 @@ pub(crate) fn cut_off(
             schedule.reorder(&outer)?;
         }
         let parts = schedule.split(outer[0], &[None, Some(size)], Tail::Cut)?;
-        let &[_, _, left] = parts.as_slice() else { return no_product() };
+        let &[_, within, left] = parts.as_slice() else { return no_product() };
         match schedule.children(left)?.as_slice() {
             &[left] => *left_over = left,
             _ => return no_product(),
+        }
+        if at > 0 {
+            schedule.reorder(&[&outer[1..], &[within]].concat())?;
+            let mut others = schedule.loops(*left_over)?[..=at].to_vec();
+            others.rotate_left(1);
+            schedule.reorder(&others)?;
         }
     }
     Ok(rest)

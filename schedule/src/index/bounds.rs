@@ -71,28 +71,28 @@ impl Space {
             }
             total >= 0
         };
-        least(sum) || self.without_quotients(sum).is_some_and(|sum| least(&sum))
+        let smaller = |sum: &Sum| self.without_last_quotient(sum);
+        std::iter::successors(Some(sum.clone()), smaller).take(MAX_STEPS).any(|sum| least(&sum))
     }
 
-    /// A sum that is no larger, with each `k * (x // c)` replaced by what it is at least.
-    fn without_quotients(&self, sum: &Sum) -> Option<Sum> {
-        let mut bound = Sum::default();
-        for (atoms, coefficient) in sum.terms() {
-            let term = Sum::product(atoms.clone(), *coefficient);
-            let quotient = match atoms.as_slice() {
-                &[atom] => match self.atom(atom) {
-                    Atom::Div(x, c) => c.value().filter(|c| coefficient % c == 0).map(|c| (x, c)),
-                    _ => None,
-                },
+    /// A sum that is no larger, with `k * (x // c)` replaced by what it is at least: the quotient that was made last, since `x` may hold
+    /// others that then cancel.
+    fn without_last_quotient(&self, sum: &Sum) -> Option<Sum> {
+        let quotient = |(atoms, coefficient): &(Product, i64)| match atoms.as_slice() {
+            &[atom] => match self.atom(atom) {
+                Atom::Div(x, c) => {
+                    let c = c.value().filter(|c| coefficient % c == 0)?;
+                    Some((atom, *coefficient, x, c))
+                }
                 _ => None,
-            };
-            bound = match quotient {
-                None => bound.add(&term),
-                Some((x, c)) if *coefficient > 0 => bound.plus(&x.add_int(1 - c), coefficient / c),
-                Some((x, c)) => bound.plus(x, coefficient / c),
-            };
-        }
-        Some(bound)
+            },
+            _ => None,
+        };
+        let last = sum.terms().iter().filter_map(quotient).max_by_key(|&(atom, ..)| atom);
+        let (atom, coefficient, x, c) = last?;
+        let least = if coefficient > 0 { x.add_int(1 - c) } else { x.clone() };
+        let rest = sum.plus(&Sum::atom(atom), -coefficient);
+        Some(rest.plus(&least, coefficient / c))
     }
 
     fn is_positive(&self, atom: AtomId) -> bool {
