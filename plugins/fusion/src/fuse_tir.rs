@@ -34,8 +34,9 @@
 //! the buffers that vanish are kept, and with them every rounding. Then the program is written ([`emit`]).
 //!
 //! Calls of groups become calls of programs, with tuples passed field by field and without what the program
-//! does not read. Equal programs are shared. A group that does anything but call programs over tensors of
-//! known rank, all in the symbols of the group and for one target, is left as it is. `relax.FuseOps` makes the groups.
+//! does not read. Equal programs are shared. The symbols of a member's program are what its call says; a dimension that is computed of
+//! symbols is a symbol of the fused program, as it is one of each. A group that does anything but call programs over tensors of
+//! known rank for one target, or has a size inside that its tensors do not say, is left as it is. `relax.FuseOps` makes the groups.
 
 mod emit;
 mod group;
@@ -72,7 +73,7 @@ fn fuse_tir(mut module: Module, cx: &PassContext) -> Result<Module> {
         if cx.is_cancelled() {
             return Err(PassError::cancelled());
         }
-        let Some(group) = Group::of(&func, &module, &mut programs) else { continue };
+        let Some(group) = Group::of(&func, &module, &mut programs, cx) else { continue };
         let attrs = attrs(cx, &group);
         let Merged { func, inputs, result } = emit(&group, &Plan::of(&group), attrs, cx)?;
         let program = *by_structure.entry(func.view().structure()).or_insert(name);

@@ -415,12 +415,8 @@ impl<'a> Bindings<'a> {
         }
         let mut known = Symbols::new(terms);
         args.iter().for_each(|&arg| known.add(body.ty(arg).map(Term::from)));
-        let missing: Vec<Dim> = used
-            .found
-            .iter()
-            .filter(|symbol| !known.found.contains(symbol))
-            .map(|&symbol| cx.dim_symbol(terms.str(symbol)))
-            .collect();
+        let missing: Vec<Dim> =
+            used.found.into_iter().filter(|symbol| !known.found.contains(symbol)).collect();
         if !missing.is_empty() {
             params.push(inner.var("dims", Some(cx.shape_type(Some(&missing)))));
             args.push(rw.shape(&missing));
@@ -513,7 +509,8 @@ fn is_plain(body: BodyView<'_>, value: Expr, effects: &Effects) -> bool {
 pub(crate) struct Symbols<'a> {
     terms: Terms<'a>,
     seen: HashSet<Term>,
-    pub(crate) found: Vec<Symbol>,
+    /// Each as a dimension.
+    pub(crate) found: Vec<Dim>,
 }
 
 impl<'a> Symbols<'a> {
@@ -529,7 +526,7 @@ impl<'a> Symbols<'a> {
             }
             match self.terms.view(term) {
                 TermView::Dim(dim) => match self.terms.dim(dim) {
-                    DimView::Symbol(symbol) => self.found.push(symbol),
+                    DimView::Symbol(_) => self.found.push(dim),
                     _ => work.extend(self.terms.children(term).iter().rev()),
                 },
                 TermView::Type(_) => work.extend(self.terms.children(term).iter().rev()),

@@ -83,19 +83,20 @@ impl Graph {
             let Some(known) = programs.get(program, module, body.terms()) else { continue };
             let Some(out) = body.ty(call) else { continue };
             let types = args.iter().map(|arg| body.ty(arg)).chain([Some(out)]);
-            if is_shared || !types.eq(known.params.iter().map(|&ty| Some(ty))) {
+            let types: Option<Vec<Type>> = types.collect();
+            if is_shared || !types.is_some_and(|types| is_called_with(rw, &known.params, &types)) {
                 continue;
             }
             let reader = nodes.len() as u32;
             let mut is_bound_to_memory = effects.version(call) != 0;
-            for (arg, &ty) in args.iter().zip(&known.params) {
+            for arg in args.iter() {
                 let writer = scratch.node_of.get(arg).copied().unwrap_or(NONE);
                 let node = nodes.get(writer as usize).filter(|node| node.target == known.target);
                 let Some(node) = node else { continue };
                 let is_bound = reads_memory[writer as usize];
                 if !is_bound || effects.is_quiet_between(node.call, call) {
                     is_bound_to_memory |= is_bound;
-                    let pattern = edge_pattern(body, known.pattern, ty, out);
+                    let pattern = edge_pattern(body, known.pattern, body.ty(arg), out);
                     edges.push((writer, reader, pattern));
                 }
             }
@@ -147,12 +148,21 @@ fn program_call(body: BodyView<'_>, call: Expr, call_tir: Symbol) -> Option<(Sym
     (name == call_tir && tensors.iter().all(is_leaf)).then_some((program, tensors))
 }
 
+/// Whether the parameters of a program have these types, with dimensions in the place of its symbols.
+fn is_called_with(rw: &Rewriter, params: &[Type], types: &[Type]) -> bool {
+    let mut dims = Substitution::new();
+    let cx = rw.cx();
+    params == types
+        || params.len() == types.len()
+            && params.iter().zip(types).all(|(&param, &ty)| dims.match_type(&cx, param, ty))
+}
+
 /// How a program reads one argument: one that broadcasts reads what has the shape of its result element by
 /// element.
-fn edge_pattern(body: BodyView<'_>, pattern: OpPattern, arg: Type, out: Type) -> OpPattern {
+fn edge_pattern(body: BodyView<'_>, pattern: OpPattern, arg: Option<Type>, out: Type) -> OpPattern {
     let dims = |ty| body.terms().tensor(ty).map(|(_, dims)| dims);
     match pattern {
-        OpPattern::Broadcast if dims(arg) == dims(out) => OpPattern::Elementwise,
+        OpPattern::Broadcast if arg.and_then(dims) == dims(out) => OpPattern::Elementwise,
         pattern => pattern,
     }
 }

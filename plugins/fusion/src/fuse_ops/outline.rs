@@ -24,6 +24,8 @@ struct Group<'g> {
     args: Vec<Expr>,
     /// For each member, what it reads: `2 * m` for the result of member m, `2 * a + 1` for argument a.
     reads: Vec<Vec<u32>>,
+    /// Symbols within the dimensions of its tensors that are none of its arguments' dimensions. It is told them.
+    unsaid: Vec<Dim>,
 }
 
 impl Outlines {
@@ -49,7 +51,11 @@ impl Outlines {
             rw.set_source(NodeSource::union(cx, sources));
             let callee = rw.global(cx.terms().str(name));
             let ty = rw.body().ty(last.call);
-            let call = rw.call(callee, &group.args, Attrs::NONE, ty);
+            let mut args = group.args.clone();
+            if !group.unsaid.is_empty() {
+                args.push(rw.shape(&group.unsaid));
+            }
+            let call = rw.call(callee, &args, Attrs::NONE, ty);
             rw.set_source(NodeSource::NONE);
             values[last.binding] = Some((last.var, call));
         }
@@ -107,7 +113,7 @@ fn groups_of<'g>(graph: &'g Graph, groups: &mut Groups, body: BodyView<'_>) -> V
     }
     members.retain(|members| !members.is_empty());
     let groups = members.into_iter().map(|members| Group::of(members, body));
-    groups.filter(|group| group.says_its_symbols(body)).collect()
+    groups.filter(|group| group.says_its_sizes(body)).collect()
 }
 
 impl<'g> Group<'g> {
@@ -125,19 +131,31 @@ impl<'g> Group<'g> {
             reads.push(read.collect());
             numbers.insert(member.var, 2 * index as u32);
         }
-        Self { members, args, reads }
+        let mut group = Self { members, args, reads, unsaid: Vec::new() };
+        group.unsaid = group.unsaid(body);
+        group
     }
 
-    /// Whether what it reads and gives says all symbols: nobody would tell a function one that stands between its members alone.
-    fn says_its_symbols(&self, body: BodyView<'_>) -> bool {
-        let types = |exprs: &mut dyn Iterator<Item = Expr>| -> HashSet<Symbol> {
-            let mut symbols = Symbols::new(body.terms());
-            exprs.for_each(|expr| symbols.add(body.ty(expr).map(Term::from)));
-            symbols.found.into_iter().collect()
-        };
+    fn unsaid(&self, body: BodyView<'_>) -> Vec<Dim> {
+        let said: HashSet<Dim> = dims(body, self.args.iter().copied()).collect();
+        let mut symbols = Symbols::new(body.terms());
+        let all = self.args.iter().copied().chain(self.members.iter().map(|member| member.call));
+        all.for_each(|expr| symbols.add(body.ty(expr).map(Term::from)));
+        let found = symbols.found.into_iter();
+        found.filter(|symbol| !said.contains(symbol)).collect()
+    }
+
+    /// Whether what it reads and gives says how large all is: nobody would tell a program a symbol that stands between its members
+    /// alone.
+    fn says_its_sizes(&self, body: BodyView<'_>) -> bool {
         let last = self.members.last().map(|member| member.call);
-        let said = types(&mut self.args.iter().copied().chain(last));
-        types(&mut self.members.iter().map(|member| member.call)).is_subset(&said)
+        let said: HashSet<Dim> = dims(body, self.args.iter().copied().chain(last)).collect();
+        let mut inside = dims(body, self.members.iter().map(|member| member.call));
+        inside.all(|dim| {
+            let mut symbols = Symbols::new(body.terms());
+            symbols.add(Some(dim.into()));
+            said.contains(&dim) || symbols.found.iter().all(|symbol| said.contains(symbol))
+        })
     }
 
     /// Equal for groups that one function computes: programs, types and who reads whom.
@@ -148,13 +166,14 @@ impl<'g> Group<'g> {
             key.extend(reads);
         }
         key.extend(self.args.iter().map(|&arg| body.raw_node(arg).ty));
+        key.extend(self.unsaid.iter().map(|dim| dim.0));
         key
     }
 
     fn build(&self, body: BodyView<'_>, cx: &PassContext) -> Result<Function> {
         let mut rw = Rewriter::new(cx);
         let terms = cx.terms();
-        let params: Vec<Expr> = self
+        let mut params: Vec<Expr> = self
             .args
             .iter()
             .map(|&arg| {
@@ -165,6 +184,10 @@ impl<'g> Group<'g> {
                 rw.var(name, body.ty(arg))
             })
             .collect();
+        if !self.unsaid.is_empty() {
+            let ty = rw.cx().shape_type(Some(&self.unsaid));
+            params.push(rw.var("dims", Some(ty)));
+        }
         let call_tir = rw.op("call_tir");
         let mut bindings: Vec<(Expr, Expr)> = Vec::with_capacity(self.members.len());
         for (member, reads) in self.members.iter().zip(&self.reads) {
@@ -189,6 +212,12 @@ impl<'g> Group<'g> {
         rw.set_root(root);
         rw.finish()
     }
+}
+
+/// The dimensions of tensors.
+fn dims(body: BodyView<'_>, tensors: impl Iterator<Item = Expr>) -> impl Iterator<Item = Dim> {
+    let of = move |expr| body.terms().tensor(body.ty(expr)?).map(|(_, dims)| dims.to_vec());
+    tensors.filter_map(of).flatten()
 }
 
 /// What a `call_tir` reads.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use tenon_plugin_api::ir::Terms;
+use tenon_plugin_api::ir::{DimView, Terms};
 use tenon_plugin_api::prelude::*;
 use tenon_plugin_api::program::TARGET;
 
@@ -50,16 +50,49 @@ enum Value {
 pub(super) struct Programs {
     call_tir: Symbol,
     known: HashMap<Symbol, Option<Rc<Program>>>,
+    /// Programs with dimensions in the place of their symbols, by the types of their parameters.
+    called: HashMap<(Symbol, Vec<Type>), Option<Rc<Program>>>,
 }
 
 impl Programs {
     pub(super) fn new(cx: &PassContext) -> Self {
-        Self { call_tir: cx.symbol("call_tir"), known: HashMap::new() }
+        let call_tir = cx.symbol("call_tir");
+        Self { call_tir, known: HashMap::new(), called: HashMap::new() }
     }
 
     fn get(&mut self, name: Symbol, module: &Module) -> Option<Rc<Program>> {
         let read = || module.get(name).and_then(Program::of).map(Rc::new);
         self.known.entry(name).or_insert_with(read).clone()
+    }
+
+    /// A program with what its symbols are where its parameters have these types.
+    fn called(
+        &mut self,
+        name: Symbol,
+        program: &Program,
+        types: Vec<Type>,
+        cx: &PassContext,
+    ) -> Option<Rc<Program>> {
+        let key = (name, types);
+        if let Some(known) = self.called.get(&key) {
+            return known.clone();
+        }
+        let mut rw = Rewriter::new(cx);
+        let (from, own) = (&program.func, rw.cx());
+        let mut dims = Substitution::new();
+        let params = from.param_types();
+        let fits = params.len() == key.1.len()
+            && params
+                .iter()
+                .zip(&key.1)
+                .all(|(&param, &ty)| param.is_some_and(|param| dims.match_type(&own, param, ty)));
+        let made = fits.then(|| {
+            let root = from.view().root();
+            let root = rw.import_with(from, root, &mut HashMap::new(), &mut dims);
+            rw.set_root(root);
+            rw.finish().ok().and_then(Program::of).map(Rc::new)
+        });
+        self.called.entry(key).or_insert(made.flatten()).clone()
     }
 }
 
@@ -70,7 +103,12 @@ fn target_of(terms: Terms<'_>, program: &Program) -> Option<Term> {
 
 impl Group {
     /// `None` when the function does anything but call tensor programs.
-    pub(super) fn of(func: &Function, module: &Module, programs: &mut Programs) -> Option<Self> {
+    pub(super) fn of(
+        func: &Function,
+        module: &Module,
+        programs: &mut Programs,
+        cx: &PassContext,
+    ) -> Option<Self> {
         let body = func.view();
         let View::Function { params, body: value, .. } = body.view(body.root()) else {
             return None;
@@ -108,6 +146,7 @@ impl Group {
                 return None;
             }
         }
+        this.settle_sizes(programs, cx)?;
         if !this.says_its_symbols(body.terms()) {
             return None;
         }
@@ -116,14 +155,62 @@ impl Group {
         this.members.iter().all(|member| target(member) == first).then_some(this)
     }
 
+    /// Gives programs that are called with other dimensions than those of their parameters these dimensions. What would be no dimension
+    /// of a parameter, being computed of symbols, is a symbol of the whole program, as it is one of each.
+    fn settle_sizes(&mut self, programs: &mut Programs, cx: &PassContext) -> Option<()> {
+        let types_of = |this: &Self, member: &Member| -> Vec<Type> {
+            member.buffers.iter().map(|&at| this.buffers[at].ty).collect()
+        };
+        let is_as_written = |member: &Member| {
+            let types = types_of(self, member).into_iter().map(Some);
+            types.eq(member.program.func.param_types())
+        };
+        if self.members.iter().all(is_as_written) {
+            return Some(());
+        }
+        let names = self.names_of_sizes(cx);
+        let terms = cx.terms();
+        for buffer in &mut self.buffers {
+            let (dtype, dims) = terms.tensor(buffer.ty)?;
+            let dims: Vec<Dim> = dims.iter().map(|dim| *names.get(dim).unwrap_or(dim)).collect();
+            buffer.ty = cx.tensor_type(dtype, &dims);
+            buffer.shape = Extent::all_of(terms, buffer.ty)?;
+        }
+        for at in 0..self.members.len() {
+            let types = types_of(self, &self.members[at]);
+            let Member { name, program, .. } = &self.members[at];
+            self.members[at].program = programs.called(*name, program, types, cx)?;
+        }
+        Some(())
+    }
+
+    /// Symbols for what is computed of symbols and a dimension of what the group reads or gives.
+    fn names_of_sizes(&self, cx: &PassContext) -> HashMap<Dim, Dim> {
+        let terms = cx.terms();
+        let mut used = Symbols::new(terms);
+        self.buffers.iter().for_each(|it| used.add(Some(it.ty.into())));
+        let mut fresh = (0..).map(|number| cx.dim_symbol(&format!("d{number}")));
+        let mut names = HashMap::new();
+        for buffer in self.buffers.iter().filter(|it| it.writer.is_none() || it.is_output) {
+            for &dim in terms.tensor(buffer.ty).map_or(&[][..], |(_, dims)| dims) {
+                let is_plain =
+                    terms.dim_value(dim).is_some() || matches!(terms.dim(dim), DimView::Symbol(_));
+                if !is_plain && !names.contains_key(&dim) {
+                    let name = fresh.find(|name| !used.found.contains(name));
+                    names.insert(dim, name.unwrap_or(dim));
+                }
+            }
+        }
+        names
+    }
+
     /// Whether inputs and outputs say all symbols: of one that stands in a buffer between them alone a program would know nothing.
     fn says_its_symbols(&self, terms: Terms<'_>) -> bool {
-        let mut said = Symbols::new(terms);
         let ends = self.buffers.iter().filter(|it| it.writer.is_none() || it.is_output);
-        ends.for_each(|it| said.add(Some(it.ty.into())));
+        let dims = ends.filter_map(|it| Some(terms.tensor(it.ty)?.1)).flatten();
+        let said: HashSet<Dim> = dims.copied().collect();
         let mut all = Symbols::new(terms);
         self.buffers.iter().for_each(|it| all.add(Some(it.ty.into())));
-        let said: HashSet<Symbol> = said.found.into_iter().collect();
         all.found.iter().all(|symbol| said.contains(symbol))
     }
 
@@ -147,6 +234,8 @@ impl Group {
                 let fields = (0..).zip(fields).map(|(field, &ty)| input(ty, Some(field)));
                 Some(Value::Tuple(fields.collect::<Option<_>>()?))
             }
+            // It says symbols, which no program asks for.
+            TypeView::Shape(_) => Some(Value::Tuple(Vec::new())),
             _ => input(ty, None).map(Value::Tensor),
         }
     }
@@ -170,17 +259,19 @@ impl Group {
                 Value::Tuple(fields) => buffers.extend(fields),
             }
         }
-        let types = program.func.param_types();
-        let are_right = buffers.len() == program.first_output
-            && buffers.iter().zip(&types).all(|(&at, &ty)| Some(self.buffers[at].ty) == ty);
-        if !are_right {
+        let given = match body.terms().ty(body.ty(var)?) {
+            TypeView::Tuple(fields) => fields.to_vec(),
+            _ => vec![body.ty(var)?],
+        };
+        let outputs = program.params.len() - program.first_output;
+        if [buffers.len(), given.len()] != [program.first_output, outputs] {
             return None;
         }
         let name = body.terms().str(Symbol(body.raw_node(var).data));
         let first = self.buffers.len();
-        for &ty in &types[program.first_output..] {
+        for ty in given {
             let writer = Some(self.members.len());
-            let (name, ty) = (name.to_owned(), ty?);
+            let name = name.to_owned();
             let shape = Extent::all_of(body.terms(), ty)?;
             self.buffers.push(Buffer { name, ty, shape, writer, is_output: false });
         }
