@@ -12,8 +12,8 @@
 //! *Rows* move the other operand alone: each brings an element that is multiplied with all vectors. So a matrix that lies row by row
 //! has its own, a convolution of channels in blocks has output channels for columns and pixels for rows, and one of pixels in rows
 //! has it the other way round. Rows are divided evenly, into tiles of two heights where need be; columns that fill no tile have
-//! one of their own. Of rows whose number is not known those that fill tiles are computed so, then lower tiles, and the few that are left
-//! one by one; so are columns where both operands lie along the sum.
+//! one of their own. Of rows and columns whose number is not known those that fill tiles are computed so, then lower tiles and single
+//! vectors, and the few that are left one by one.
 //! Columns stand outside of all rows, so that what is loaded in vectors stays near; a *chunk* of rows stands inside of them where
 //! somebody asks for that, so that the rows stay near, too.
 //! Whatever follows the sum is done to a tile while it is there.
@@ -56,6 +56,7 @@ fn product(task: &mut Task) -> Result<()> {
     let mut before = schedule.producers(sum)?;
     let lanes = lanes_of(schedule, sum, machine.lanes());
     operands::groups_apart(schedule, sum, out)?;
+    known_rows_inside(schedule, [sum, out], lanes)?;
     let operands = Operands::of(schedule, sum, out, lanes)?;
     if operands.form == Form::Dots {
         before.extend(dots::whole_vectors(schedule, sum, lanes)?);
@@ -75,8 +76,26 @@ fn product(task: &mut Task) -> Result<()> {
     tell(task, &operands, &shape)
 }
 
-/// Cuts rows and columns whose number is not known into those that fill the best tiles and those that are left: rows in lower tiles
-/// first, the few others one by one. Sum and result of each piece are given, that of whole tiles first.
+/// Lets rows whose number is known stand inside of those whose number is not, where they are many enough for tiles.
+fn known_rows_inside(schedule: &mut Schedule, blocks: [Block; 2], lanes: i64) -> Result<()> {
+    let [sum, out] = blocks;
+    let operands = Operands::of(schedule, sum, out, lanes)?;
+    let Some(&last) = operands.rows.last().filter(|&&last| operands.is_unknown(last)) else {
+        return Ok(());
+    };
+    let mut rows = operands.rows.iter().copied();
+    let is_good = |&at: &usize| !operands.is_unknown(at) && operands.extent(at) >= HIGH;
+    let Some(known) = rows.rfind(is_good) else { return Ok(()) };
+    for block in blocks {
+        let mut loops = schedule.loops(block)?[known..=last].to_vec();
+        loops.rotate_left(1);
+        schedule.reorder(&loops)?;
+    }
+    Ok(())
+}
+
+/// Cuts rows and columns whose number is not known into those that fill the best tiles and those that are left: in lower tiles and
+/// single vectors first, the few others one by one. Sum and result of each piece are given, that of whole tiles first.
 fn whole_tiles(
     schedule: &mut Schedule,
     whole: [Block; 2],
@@ -92,10 +111,14 @@ fn whole_tiles(
             let Some(at) = at.filter(|&at| operands.is_unknown(at)) else { continue };
             let shape = Shape::best(&operands.of_many(), machine, wanted)?;
             let size = if is_row { shape.rows[0].size } else { shape.columns[0].size };
-            let mut rest = cut_off(schedule, &[sum, out], at, size)?;
-            pieces.push(rest);
-            if is_row && size >= HIGH {
-                rest = cut_off(schedule, &rest, at, size.isqrt())?;
+            let lower = match is_row {
+                true if size >= HIGH => Some(size.isqrt()),
+                false if operands.form != Form::Dots && size > lanes => Some(lanes),
+                _ => None,
+            };
+            let mut rest = [sum, out];
+            for size in [Some(size), lower].into_iter().flatten() {
+                rest = cut_off(schedule, &rest, at, size)?;
                 pieces.push(rest);
             }
         }

@@ -71,28 +71,35 @@ impl Space {
             }
             total >= 0
         };
-        let smaller = |sum: &Sum| self.without_last_quotient(sum);
+        let smaller = |sum: &Sum| self.without_quotient(sum);
         std::iter::successors(Some(sum.clone()), smaller).take(MAX_STEPS).any(|sum| least(&sum))
     }
 
-    /// A sum that is no larger, with `k * (x // c)` replaced by what it is at least: the quotient that was made last, since `x` may hold
-    /// others that then cancel.
-    fn without_last_quotient(&self, sum: &Sum) -> Option<Sum> {
+    /// A sum that is no larger, with one quotient less. What is added of `x // c` is at least `d // c` times `x // d` where that is taken
+    /// away. Else `k * (x // c)` is what it is at least: for the quotient that was made last, since `x` may hold others that then cancel.
+    fn without_quotient(&self, sum: &Sum) -> Option<Sum> {
         let quotient = |(atoms, coefficient): &(Product, i64)| match atoms.as_slice() {
             &[atom] => match self.atom(atom) {
-                Atom::Div(x, c) => {
-                    let c = c.value().filter(|c| coefficient % c == 0)?;
-                    Some((atom, *coefficient, x, c))
-                }
+                Atom::Div(x, c) => Some((atom, *coefficient, x, c.value()?)),
                 _ => None,
             },
             _ => None,
         };
-        let last = sum.terms().iter().filter_map(quotient).max_by_key(|&(atom, ..)| atom);
-        let (atom, coefficient, x, c) = last?;
-        let least = if coefficient > 0 { x.add_int(1 - c) } else { x.clone() };
-        let rest = sum.plus(&Sum::atom(atom), -coefficient);
-        Some(rest.plus(&least, coefficient / c))
+        let quotients: Vec<_> = sum.terms().iter().filter_map(quotient).collect();
+        let with = |term: (AtomId, i64), least: &Sum, times: i64| {
+            sum.plus(&Sum::atom(term.0), -term.1).plus(least, times)
+        };
+        for &(fine, added, x, c) in quotients.iter().filter(|it| it.1 > 0) {
+            let is_coarser =
+                |it: &&(AtomId, i64, &Sum, i64)| it.1 < 0 && it.2 == x && it.3 % c == 0;
+            if let Some(&(coarse, _, _, d)) = quotients.iter().find(is_coarser) {
+                return Some(with((fine, added), &Sum::atom(coarse), added * (d / c)));
+            }
+        }
+        let whole = quotients.into_iter().filter(|&(_, scale, _, c)| scale % c == 0);
+        let (atom, scale, x, c) = whole.max_by_key(|&(atom, ..)| atom)?;
+        let least = if scale > 0 { x.add_int(1 - c) } else { x.clone() };
+        Some(with((atom, scale), &least, scale / c))
     }
 
     fn is_positive(&self, atom: AtomId) -> bool {

@@ -120,7 +120,10 @@ impl Operands {
             let rows: Vec<usize> = others().filter(|&at| moves[at][vector] == Some(0)).collect();
             let is_block = |at: &usize| {
                 let [of_vector, of_element] = [vector, 1 - vector].map(|each| moves[*at][each]);
-                *at < column && of_vector != Some(0) && of_element == Some(0)
+                *at < column
+                    && of_vector != Some(0)
+                    && of_element == Some(0)
+                    && !unknown.contains(at)
             };
             let blocks = others().rfind(is_block);
             let form = match beside[1 - vector] {
@@ -159,15 +162,7 @@ impl Operands {
             })
         });
         let most = found.into_iter().flatten().max_by_key(|found| (found.form, found.rows.len()));
-        most.map_or_else(no_product, Self::if_columns_are_known)
-    }
-
-    /// Columns that are cut into vectors have to be so many that their number is known.
-    fn if_columns_are_known(self) -> Result<Self> {
-        match self.is_unknown(self.column) || self.blocks.is_some_and(|at| self.is_unknown(at)) {
-            true => no_product(),
-            false => Ok(self),
-        }
+        most.map_or_else(no_product, Ok)
     }
 
     /// The same as if all numbers were known.

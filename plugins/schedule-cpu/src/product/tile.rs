@@ -126,6 +126,9 @@ impl Shape {
     fn in_columns(operands: &Operands, registers: i64) -> Vec<Self> {
         let width = operands.extent(operands.column);
         let columns = match width <= MAX_VECTORS * operands.lanes {
+            _ if operands.is_unknown(operands.column) => {
+                vec![vec![Part { size: 1, count: width }]]
+            }
             true => vec![vec![Part { size: width, count: width }]],
             false => pieces(width, operands.lanes, operands.panel),
         };
