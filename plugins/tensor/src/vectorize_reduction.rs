@@ -16,7 +16,7 @@
 //! itself from step to step and has no vector code. With a part for each lane it has, and several vectors of parts are added to at
 //! once where there are steps enough, since each addition waits for the one before. Behind the loop the upper half of the parts is
 //! put onto the lower one until one is left. For maxima and minima, and for integers, the result is the same; floats are
-//! added in another order, which `reassociate=false` forbids.
+//! added in another order, which `reassociate=false` forbids. A loop whose steps are as many as the call says has a vector of parts.
 //!
 //! `tir.FlattenBuffer`, `tir.Simplify` and `tir.FuseLoops` come first, so that short rows are one; then
 //! `tir.VectorizeLoop` and `tir.UnrollLoop`.
@@ -53,24 +53,68 @@ fn vectorize_reduction(
     let mut rw = func.edit();
     for (index, this) in nest.loops.iter().enumerate() {
         if this.kind == LoopKind::Serial
-            && this.steps.is_some_and(|steps| steps >= lanes * MIN_VECTORS)
             && lanes > 1
+            && let Some(steps) = Steps::of(nest.body, this.stmt)
+            && steps.are_many(lanes)
             && let Some(sum) = Sum::of(&nest, index)
             && (may_reorder || sum.is_exact(nest.body))
         {
-            let steps = this.steps.unwrap_or(0);
-            let in_parts = sum.in_parts(&mut rw, this.stmt, steps, width(steps, lanes));
+            let in_parts = sum.in_parts(&mut rw, this.stmt, steps, steps.width(lanes));
             rw.replace(this.stmt, in_parts);
         }
     }
     Ok(rw.finish()?.into())
 }
 
-/// The number of parts: so many vectors that each is added to several times, and the rest has no whole vector.
-fn width(steps: i64, lanes: i64) -> i64 {
-    let is_good = |width: &i64| steps >= width * MIN_VECTORS && steps % width < lanes;
-    let widths = [MAX_PARTS, MAX_PARTS / 2].map(|vectors| vectors * lanes);
-    widths.into_iter().find(is_good).unwrap_or(lanes)
+/// How often a loop runs.
+#[derive(Clone, Copy)]
+enum Steps {
+    Known(i64),
+    Open(Dim),
+}
+
+impl Steps {
+    fn of(body: BodyView<'_>, stmt: Expr) -> Option<Self> {
+        let View::For { extent, .. } = body.view(stmt) else { return None };
+        match body.view(extent) {
+            View::Int(steps) => Some(Self::Known(steps)),
+            View::Prim { dim } => Some(Self::Open(dim)),
+            _ => None,
+        }
+    }
+
+    /// Whether parts are worth it, as far as can be told.
+    fn are_many(self, lanes: i64) -> bool {
+        matches!(self, Self::Open(_))
+            || matches!(self, Self::Known(steps) if steps >= lanes * MIN_VECTORS)
+    }
+
+    /// The number of parts: so many vectors that each is added to several times, and the rest has no whole vector.
+    fn width(self, lanes: i64) -> i64 {
+        let Self::Known(steps) = self else { return lanes };
+        let is_good = |width: &i64| steps >= width * MIN_VECTORS && steps % width < lanes;
+        let widths = [MAX_PARTS, MAX_PARTS / 2].map(|vectors| vectors * lanes);
+        widths.into_iter().find(is_good).unwrap_or(lanes)
+    }
+
+    /// How often all parts are added to, how many steps that are, and how many are left where there may be any.
+    fn cut(self, rw: &mut Rewriter, parts: i64) -> (Expr, Expr, Option<Expr>) {
+        match self {
+            Self::Known(steps) => {
+                let (times, rest) = (steps / parts, steps % parts);
+                let [whole, left] = [times * parts, rest].map(|count| rw.index(count));
+                (rw.index(times), whole, (rest > 0).then_some(left))
+            }
+            Self::Open(steps) => {
+                let [times, whole, left] = rw.with_cx(|cx| {
+                    let times = cx.dim_floor_div(steps, cx.dim(parts));
+                    let whole = cx.dim_mul(times, cx.dim(parts));
+                    [times, whole, cx.dim_sum(&[(steps, 1), (whole, -1)])]
+                });
+                (rw.prim(times), rw.prim(whole), Some(rw.prim(left)))
+            }
+        }
+    }
 }
 
 #[derive(Options)]
@@ -129,7 +173,7 @@ impl Sum {
         self.op != BinaryOp::Add || !is_float
     }
 
-    fn in_parts(&self, rw: &mut Rewriter, stmt: Expr, steps: i64, lanes: i64) -> Expr {
+    fn in_parts(&self, rw: &mut Rewriter, stmt: Expr, steps: Steps, lanes: i64) -> Expr {
         let View::For { min, .. } = rw.view(stmt) else { return stmt };
         let var = bound_variable(rw.body(), stmt);
         let dtype = rw.body().scalar_ty(self.value).map_or(DType::F32, |(dtype, _)| dtype);
@@ -146,7 +190,7 @@ impl Sum {
         let set = rw.store(parts, first, &[lane]);
         let set = rw.for_range(lane, lanes, LoopKind::Vectorized, set);
 
-        let vectors = steps / lanes;
+        let (times, whole, rest) = steps.cut(rw, lanes);
         let (outer, lane) = (rw.rebuild(var, &[]), rw.scalar_var("l", DType::I64));
         let step = rw.scaled(outer, lanes, lane);
         let step = rw.add(step, min);
@@ -155,7 +199,8 @@ impl Sum {
         let sum = rw.binary(self.op, old, value);
         let add = rw.store(parts, sum, &[lane]);
         let add = rw.for_range(lane, lanes, LoopKind::Vectorized, add);
-        let add = rw.for_range(outer, vectors, LoopKind::Serial, add);
+        let zero = rw.index(0);
+        let add = rw.for_loop(outer, zero, times, LoopKind::Serial, add, Attrs::NONE);
 
         let mut stmts = vec![made, set, add];
         let mut half = lanes / 2;
@@ -163,17 +208,15 @@ impl Sum {
             stmts.push(self.fold(rw, parts, half));
             half /= 2;
         }
-        let zero = rw.index(0);
-        let (old, whole) = (rw.load(self.buffer, &[self.place]), rw.load(parts, &[zero]));
-        let sum = rw.binary(self.op, old, whole);
+        let (old, all) = (rw.load(self.buffer, &[self.place]), rw.load(parts, &[zero]));
+        let sum = rw.binary(self.op, old, all);
         stmts.push(rw.store(self.buffer, sum, &[self.place]));
-        if steps > vectors * lanes {
+        if let Some(left) = rest {
             let rest = rw.rebuild(var, &[]);
-            let start = rw.index(vectors * lanes);
-            let step = rw.add(rest, start);
+            let step = rw.add(rest, whole);
             let step = rw.add(step, min);
             let single = Template::of(rw.body(), self.store).copy(rw, &[(var, step)]);
-            stmts.push(rw.for_range(rest, steps - vectors * lanes, LoopKind::Serial, single));
+            stmts.push(rw.for_loop(rest, zero, left, LoopKind::Serial, single, Attrs::NONE));
         }
         rw.seq(&stmts)
     }
