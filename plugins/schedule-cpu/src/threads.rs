@@ -6,6 +6,8 @@ use crate::attempt;
 
 /// Fewer operations are done before threads have begun.
 pub(crate) const WORK_FOR_THREADS: i64 = 1 << 15;
+/// Fewer operations are not worth the division by an extent that is not known.
+const WORK_FOR_DIVISION: i64 = 1 << 9;
 /// What a function such as `exp` costs, in operations.
 const FUNCTION: i64 = 16;
 /// Steps of a parallel loop that are enough for all threads to get their share.
@@ -26,7 +28,7 @@ pub(crate) fn parallelize(schedule: &mut Schedule, block: Block, lanes: i64) {
     match loops.as_slice() {
         &[only] if inside.len() == 1 => in_pieces(schedule, block, only, lanes),
         &[only] => drop(attempt(schedule, |schedule| schedule.parallel(only))),
-        [outer @ .., _] => together(schedule, outer),
+        [_, ..] => together(schedule, block, &loops),
         [] => {}
     }
 }
@@ -51,10 +53,22 @@ fn steps(schedule: &Schedule, loops: &[Loop]) -> i64 {
     extents.fold(1, i64::saturating_mul)
 }
 
-/// As few of the outer loops as make steps enough, as one parallel loop; all that can be where there are fewer.
-fn together(schedule: &mut Schedule, outer: &[Loop]) {
-    let enough = (1..=outer.len()).find(|&count| steps(schedule, &outer[..count]) >= TASKS);
+/// As few of the outer loops as make steps enough, as one parallel loop; all that can be where there are fewer. One whose extent is not
+/// known may have a single step, as a batch often has: then those inside of it have to share the work, and each step divides by their
+/// extents.
+fn together(schedule: &mut Schedule, block: Block, loops: &[Loop]) {
+    let outer = &loops[..loops.len() - 1];
+    let known = |loops: &[Loop]| -> i64 {
+        let extents = loops.iter().filter_map(|&each| schedule.extent(each));
+        extents.fold(1, i64::saturating_mul)
+    };
+    let enough = (1..=outer.len()).find(|&count| known(&outer[..count]) >= TASKS);
     for count in (1..=enough.unwrap_or(outer.len())).rev() {
+        let divides = outer[1..count].iter().any(|&each| schedule.extent(each).is_none());
+        let inside = steps(schedule, &loops[count..]).saturating_mul(work_of_step(schedule, block));
+        if divides && inside < WORK_FOR_DIVISION {
+            continue;
+        }
         let is_done = attempt(schedule, |schedule| {
             let joined = match count {
                 1 => outer[0],

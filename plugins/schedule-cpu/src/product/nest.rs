@@ -306,21 +306,17 @@ pub(crate) fn on_threads(schedule: &mut Schedule, tiles: &[Loop], threads: i64) 
     if !tiles.iter().all(|&each| schedule.is_serial(each)) {
         return;
     }
-    // Of steps whose number is not known there are enough; they are not joined with others, which a division would tell apart.
     let enough = STEPS * threads;
-    let steps = |schedule: &Schedule, range: &[Loop]| -> i64 {
-        range.iter().map(|&each| schedule.extent(each).unwrap_or(enough)).product()
-    };
     let ranges =
         (0..tiles.len()).flat_map(|start| (start + 1..=tiles.len()).map(move |end| start..end));
-    let is_plain = |range: &std::ops::Range<usize>| {
-        range.len() == 1 || tiles[range.clone()].iter().all(|&each| schedule.extent(each).is_some())
-    };
-    let mut ranges: Vec<_> = ranges.filter(is_plain).collect();
-    // Enough is enough; then the outermost, of the fewest loops.
+    let mut ranges: Vec<_> = ranges.collect();
+    // Enough is enough; then the outermost, of the fewest loops. A number that is not known may be one, as that of a batch often is,
+    // so where those that are known are not enough the more loops the better.
     ranges.sort_by_key(|range| {
-        let steps = steps(schedule, &tiles[range.clone()]).min(enough);
-        (-steps, range.start, range.end)
+        let extents = tiles[range.clone()].iter().map(|&each| schedule.extent(each));
+        let open = extents.clone().filter(Option::is_none).count() as i64;
+        let steps = extents.flatten().fold(1, i64::saturating_mul).min(enough);
+        (-steps, if steps < enough { -open } else { 0 }, range.start, range.end)
     });
     for range in ranges {
         let is_done = attempt(schedule, |schedule| {
