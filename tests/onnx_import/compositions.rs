@@ -211,9 +211,9 @@ fn a_recurrent_network_is_a_product_and_its_steps() {
     );
 }
 
-/// A symbolic dimension may only become a dimension.
+/// A symbolic dimension becomes a dimension, or what a call computes of it: no more than a share that is no smaller.
 #[test]
-fn what_a_scale_makes_of_a_symbol_has_to_be_a_dimension() {
+fn what_a_scale_makes_of_a_symbol_is_a_dimension_or_found() {
     let resize = |scale: f32| {
         model(19)
             .input("x", FLOAT, &[N(1), N(1), N(1), S("w")])
@@ -223,7 +223,41 @@ fn what_a_scale_makes_of_a_symbol_has_to_be_a_dimension() {
     };
     assert!(resize(2.0).text().contains("-> f32[1, 1, 1, 2*w]"));
     assert!(resize(0.5).text().contains("-> f32[1, 1, 1, floordiv(w, 2)]"));
-    assert!(resize(1.5).error().contains("a symbolic dimension times 1.5, which is neither"));
+    let found = resize(1.5).text();
+    assert!(found.contains("most = shape[floordiv(1537*w, 1024) + 1]"), "{found}");
+    assert!(found.contains("axis = 3") && found.contains("scale = 1.5"), "{found}");
+}
+
+/// The ratio of the axes is kept in whole numbers, of symbols too; the scale that they have in common is a number of the call.
+#[test]
+fn a_ratio_that_is_kept_makes_dimensions() {
+    let resize = |policy: &str| {
+        let attrs = [string("keep_aspect_ratio_policy", policy), ints("axes", &[0, 1])];
+        model(19)
+            .input("x", FLOAT, &[S("h"), N(6)])
+            .input("s", INT64, &[N(2)])
+            .node("Resize", &["x", "", "", "s"], &["y"], &attrs)
+            .output("y")
+            .text()
+    };
+    let smaller = resize("not_larger");
+    assert!(smaller.contains("min(") && smaller.contains("minimum("), "{smaller}");
+    let larger = resize("not_smaller");
+    assert!(larger.contains("max(") && larger.contains("maximum("), "{larger}");
+}
+
+/// What is cropped is said by an input that no size follows from.
+#[test]
+fn a_part_that_is_resized_is_an_argument() {
+    let attrs = [string("coordinate_transformation_mode", "tf_crop_and_resize")];
+    let text = model(19)
+        .input("x", FLOAT, &[N(8)])
+        .input("roi", FLOAT, &[N(2)])
+        .ints("s", &[4])
+        .node("Resize", &["x", "roi", "", "s"], &["y"], &attrs)
+        .output("y")
+        .text();
+    assert!(text.contains("image.resize1d(%x, shape(4), %y_concatenate)"), "{text}");
 }
 
 #[test]

@@ -151,3 +151,17 @@ fn sizes_that_are_computed_are_found() {
         "{text}"
     );
 }
+
+/// Scales that are computed make extents that are found.
+#[test]
+fn scales_may_be_computed() {
+    let model = model(19)
+        .input("x", FLOAT, &[N(4), N(6)])
+        .input("s", FLOAT, &[N(2)])
+        .node("Resize", &["x", "", "s"], &["y"], &[])
+        .output("y");
+    let text = model.text();
+    assert_eq!(text.matches("bind_dims(").count(), 2, "{text}");
+    assert_eq!(text.matches("image.resize1d(").count(), 2, "{text}");
+    assert!(text.contains("floor("), "{text}");
+}

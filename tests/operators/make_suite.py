@@ -986,6 +986,23 @@ def image():
     for method in ("linear", "cubic"):
         case(f"antialias_{method}", (2, 11), 4, method=method, antialias=True, exclude_outside=True)
         case(f"antialias_{method}_up", (2, 4), 7, method=method, antialias=True, exclude_outside=True)
+    # By numbers that are inputs.
+    by_call = {
+        "nearest": (23, dict(method="nearest_neighbor")), "linear": (6, {}), "cubic": (5, dict(method="cubic")),
+        "symmetric": (12, dict(coordinate_transformation_mode="half_pixel_symmetric")),
+        "antialias": (11, dict(antialias=True, exclude_outside=True)),
+        "antialias_cubic": (13, dict(method="cubic", antialias=True, exclude_outside=True)),
+    }
+    for name, (extent, attrs) in by_call.items():
+        name, scale = f"resize1d_by_call_{name}", In("f64", 1, name="pos")
+        size = int(np.floor(np.float32(extent) * np.float32(scale.values(name)[0])))
+        family.case(name, "image.resize1d", [In("f32", 2, extent), Shape(size), scale],
+                    lambda x, s, by, attrs=attrs: resize(x, s, -1, scale=by[0], **attrs), axis=-1, **attrs)
+    for method in "nearest_neighbor", "linear":
+        attrs = dict(method=method, coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=10.0)
+        family.case(f"resize1d_cropped_by_call_{method}", "image.resize1d",
+                    [In("f32", 2, 9), Shape(6), In("f64", 2, name="pos")],
+                    lambda x, s, by, attrs=attrs: resize(x, s, -1, roi=list(by), **attrs), axis=-1, **attrs)
     family.case("resize1d_f64", "image.resize1d", [In("f64", 2, 5), Shape(8)],
                 lambda x, s: resize(x.astype(np.float32), s, 1).astype(np.float64), axis=1)
     family.write()

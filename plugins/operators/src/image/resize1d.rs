@@ -5,6 +5,7 @@
 //! ```
 //!
 //! Each place of the result lies somewhere between elements of the data, and is made of those around it. Images are resized axis by axis.
+//! A third argument has numbers that only a call knows, as an f64 each: the scale, the two ends of what is cropped, or all three.
 
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::program::{Extent, Reducer, Scalar};
@@ -12,13 +13,13 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::{with_bits, with_float};
 
 use super::kernels::Kernel;
-use super::resize_onnx;
+use super::resize_onnx::{self, Scales};
 use crate::kernel::moves::wrap_axis;
 use crate::precision::follows_precision;
 use crate::program::guarded;
 
 /// An axis with as many elements as the second argument, a shape of one dimension, says
-#[op(name = "image.resize1d", args = 2)]
+#[op(name = "image.resize1d", args = 2..=3)]
 pub struct Resize1d {
     /// the axis
     axis: i64,
@@ -63,6 +64,9 @@ impl Operator for Resize1d {
         if self.scale.is_some_and(|scale| !(scale.is_finite() && scale > 0.0)) {
             return cx.bad_attr("scale", self.scale, "it must be positive");
         }
+        if cx.args.len() > 2 {
+            self.check_numbers(cx)?;
+        }
         let size = match cx.shape(1)? {
             Some(&[size]) => size,
             Some(_) => return Err(cx.wrong_arg(1, "a shape of one dimension")),
@@ -72,11 +76,6 @@ impl Operator for Resize1d {
         let axis = cx.axis("axis", self.axis, dims.len())?;
         if cx.value(dims[axis]) == Some(0) && cx.value(size) != Some(0) {
             return cx.unsupported("an axis without elements has no other size");
-        }
-        if self.kernel().is_some() && self.antialias && self.scale.is_none() {
-            let [Some(_), Some(_)] = [dims[axis], size].map(|dim| cx.value(dim)) else {
-                return cx.unsupported("antialias of a symbolic dimension needs a `scale`");
-            };
         }
         let mut resized = dims.to_vec();
         resized[axis] = size;
@@ -93,7 +92,8 @@ impl Operator for Resize1d {
         if extent == 0 && out != 0 {
             return Err(OpError::Value("an axis without elements has no other size".into()));
         }
-        let places: Vec<f64> = (0..out).map(|at| self.place(at, [extent, out])).collect();
+        let numbers = self.numbers(cx.args.get(2))?;
+        let places: Vec<f64> = (0..out).map(|at| self.place(at, [extent, out], &numbers)).collect();
         let last = extent as f64 - 1.0;
         let is_cropped = self.coordinate_transformation_mode == "tf_crop_and_resize";
         let is_outside = |place: f64| is_cropped && !(0.0..=last).contains(&place);
@@ -115,7 +115,8 @@ impl Operator for Resize1d {
                 Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), all)])
             });
         };
-        let (squeeze, first, taps) = self.taps(kernel, [extent, out]);
+        let (squeeze, side) = self.reach(kernel, [extent, out], &numbers);
+        let (first, taps) = (1 - side, 2 * side as usize);
         with_float!(dtype, T => {
             let elements = x.elements::<T>();
             let mut all = Vec::with_capacity(outer * out * inner);
@@ -150,6 +151,14 @@ impl Operator for Resize1d {
     }
 }
 
+/// What says how places lie on the data: as numbers, or in a program.
+struct Numbers<S> {
+    /// Places of the result for one of the data, where that is not the quotient of the extents.
+    scale: Option<S>,
+    /// Where tf_crop_and_resize begins and ends.
+    roi: [S; 2],
+}
+
 impl Resize1d {
     /// What reads between elements; none for the nearest one.
     fn kernel(&self) -> Option<Kernel> {
@@ -164,19 +173,55 @@ impl Resize1d {
         self.exclude_outside || self.antialias
     }
 
-    /// How much nearer neighbours count as they are, the first of them as seen from the one before a place, and how many there are.
-    fn taps(&self, kernel: Kernel, [extent, out]: [usize; 2]) -> (f64, i64, usize) {
-        let scale = self.scale.unwrap_or(out as f64 / extent.max(1) as f64);
+    /// That the third argument is of numbers which no attribute gives.
+    fn check_numbers(&self, cx: &InferCx<'_>) -> Result<()> {
+        let of = |count: i64| {
+            cx.arg(2).is_ok_and(|ty| ty == cx.static_tensor_type(DType::F64, &[count]))
+        };
+        let Some(count) = (1..=3).find(|&count| of(count)) else {
+            return Err(cx.wrong_arg(2, "an f64[1], f64[2] or f64[3]"));
+        };
+        if count != 2 && self.scale.is_some() {
+            return cx.bad_attr("scale", self.scale, "the third argument has another one");
+        }
+        Ok(())
+    }
+
+    /// The numbers that attributes give, or the third argument.
+    fn numbers(&self, given: Option<&Tensor>) -> Result<Numbers<f64>> {
+        let given = given.map_or(Vec::new(), |tensor| tensor.elements::<f64>().to_vec());
+        let numbers = self.with_given(&given, |number| number);
+        match numbers.scale {
+            Some(scale) if !(scale.is_finite() && scale > 0.0) => {
+                Err(OpError::Value(format!("the scale {scale} is not positive")))
+            }
+            _ => Ok(numbers),
+        }
+    }
+
+    fn with_given<S: Copy>(&self, given: &[S], literal: impl Fn(f64) -> S) -> Numbers<S> {
+        let (scale, roi) = (self.scale.map(&literal), [self.roi_start, self.roi_end].map(literal));
+        match *given {
+            [scale] => Numbers { scale: Some(scale), roi },
+            [start, end] => Numbers { scale, roi: [start, end] },
+            [scale, start, end] => Numbers { scale: Some(scale), roi: [start, end] },
+            _ => Numbers { scale, roi },
+        }
+    }
+
+    /// How much nearer neighbours count as they are, and how many there are on each side of a place.
+    fn reach(&self, kernel: Kernel, [extent, out]: [usize; 2], by: &Numbers<f64>) -> (f64, i64) {
+        let scale = by.scale.unwrap_or(out as f64 / extent.max(1) as f64);
         let squeeze = if self.antialias { scale.min(1.0) } else { 1.0 };
-        let first = (-kernel.reach() / squeeze).floor() + 1.0;
-        (squeeze, first as i64, (2.0 - 2.0 * first) as usize)
+        let most = kernel.reach() * (extent as f64 + 1.0);
+        (squeeze, (kernel.reach() / squeeze).ceil().min(most) as i64)
     }
 
     /// Where a place of the result lies on the data.
-    fn place(&self, at: usize, [extent, out]: [usize; 2]) -> f64 {
+    fn place(&self, at: usize, [extent, out]: [usize; 2], by: &Numbers<f64>) -> f64 {
         let (at, length, count) = (at as f64, extent as f64, out as f64);
-        let scale = self.scale.unwrap_or(count / length);
-        let width = self.scale.map_or(count, |scale| scale * length);
+        let scale = by.scale.unwrap_or(count / length);
+        let width = by.scale.map_or(count, |scale| scale * length);
         match self.coordinate_transformation_mode.as_str() {
             "half_pixel_symmetric" => {
                 let offset = length / 2.0 * (1.0 - count / width);
@@ -188,9 +233,10 @@ impl Resize1d {
             "asymmetric" => at / scale,
             "tf_half_pixel_for_nn" => (at + 0.5) / scale,
             "tf_crop_and_resize" => {
-                let span = (self.roi_end - self.roi_start) * (length - 1.0);
+                let [start, end] = by.roi;
+                let span = (end - start) * (length - 1.0);
                 let own = if width == 1.0 { span / 2.0 } else { at * span / (width - 1.0) };
-                self.roi_start * (length - 1.0) + own
+                start * (length - 1.0) + own
             }
             _ => (at + 0.5) / scale - 0.5,
         }
@@ -216,11 +262,17 @@ impl Resize1d {
 /// Indices and weights for each place of the axis, then each element.
 #[rule(compute)]
 fn program(op: &Resize1d, program: &mut Program) -> Result<()> {
+    write(op, program);
+    Ok(())
+}
+
+fn write<'p>(op: &Resize1d, program: &'p Program) {
     let (x, out) = (program.input(0), program.output(0));
     let axis = wrap_axis(op.axis, out.shape().len());
     let on = Axis::of(op, program, [x.shape()[axis], out.shape()[axis]]);
-    // The axis may turn out to have no elements that could be read.
+    // A symbolic axis that becomes one of a known extent may have no elements that could be read.
     let is_guarded = program.dim_value(on.extent).is_none() && program.dim_value(on.out).is_some();
+    let read = if is_guarded { vec![on.extent] } else { Vec::new() };
     let is_cropped = op.coordinate_transformation_mode == "tf_crop_and_resize";
     let is_inside = match is_cropped {
         true => program.map("inside", DType::BOOL, &[on.out], |i| {
@@ -230,41 +282,34 @@ fn program(op: &Resize1d, program: &mut Program) -> Result<()> {
         false => x.clone(),
     };
     let beyond = program.literal(out.dtype(), op.extrapolation_value);
+    let finish = |i: &[Scalar<'p>], value: Scalar<'p>| match is_cropped {
+        true => is_inside.at(&[i[axis]]).select(value.cast(out.dtype()), beyond),
+        false => value,
+    };
     let Some(kernel) = op.kernel() else {
         let index = program.map("index", DType::I64, &[on.out], |i| on.clamped(on.rounded(i[0])));
         program.each(out.shape(), |i| {
             let value = x.at(&with_index(i, axis, index.at(&[i[axis]])));
-            let set = out.set(
-                i,
-                match is_cropped {
-                    true => is_inside.at(&[i[axis]]).select(value, beyond),
-                    false => value,
-                },
-            );
+            let set = out.set(i, finish(i, value));
             match is_guarded {
                 true => program.when(on.extent.index(program).gt(0), set),
                 false => set,
             }
         });
-        return Ok(());
+        return;
     };
-    let extents = [on.extent, on.out].map(|dim| program.dim_value(dim).unwrap_or(1) as usize);
-    let (squeeze, first, taps) = op.taps(kernel, extents);
-    let taps = taps as i64;
+    if op.antialias && program.inputs().len() > 1 && on.numbers.scale.is_some() {
+        return on.sum_each(kernel, axis, &read, &finish);
+    }
+    let cx = program.cx();
+    let side = on.side(&cx, kernel);
+    let [first, taps] = [cx.dim_sub(cx.dim(1), side), cx.dim_mul(side, cx.dim(2))];
     let first = program.map("first", DType::I64, &[on.out], |i| {
-        on.place(i[0]).call("floor").cast(DType::I64) + first
+        on.place(i[0]).call("floor").cast(DType::I64) + first.index(program)
     });
-    let two = |cx: &dyn Context| [on.out, cx.dim(taps)];
-    let shape = two(&program.cx());
-    let raw = program.map("raw", DType::F64, &shape, |i| {
-        let index = first.at(&i[..1]) + i[1];
-        let distance = (index.cast(DType::F64) - on.place(i[0])) * squeeze;
-        let weight = kernel.weight_of(distance);
-        let is_there = index.ge(0).and(index.lt(on.extent.index(program)));
-        match op.exclude_outside {
-            true => is_there.select(weight, program.literal(DType::F64, 0.0)),
-            false => weight,
-        }
+    let squeeze = on.squeeze();
+    let raw = program.map("raw", DType::F64, &[on.out, taps], |i| {
+        on.weight(kernel, first.at(&i[..1]) + i[1], on.place(i[0]), squeeze)
     });
     let dtype = x.compute_dtype();
     let weights = match op.is_normalized() {
@@ -272,26 +317,14 @@ fn program(op: &Resize1d, program: &mut Program) -> Result<()> {
         true => {
             let term = |i: &[_], k: &[_]| raw.at(&[i[0], k[0]]);
             let sum = program.reduce("sum", Reducer::Sum, DType::F64, &[on.out], &[taps], term);
-            program.map("weights", DType::F64, &shape, |i| raw.at(i) / sum.at(&i[..1]))
+            program.map("weights", DType::F64, &[on.out, taps], |i| raw.at(i) / sum.at(&i[..1]))
         }
     };
-    // A symbolic axis that becomes one of a known extent may have no elements that could be read.
-    let read = if is_guarded { vec![on.extent] } else { Vec::new() };
-    guarded::sums(
-        program,
-        &read,
-        dtype,
-        &[taps],
-        |i, k| {
-            let index = (first.at(&[i[axis]]) + k[0]).min(on.extent.index(program) - 1).max(0);
-            x.wide(&with_index(i, axis, index)) * weights.at(&[i[axis], k[0]]).cast(dtype)
-        },
-        |i, sum| match is_cropped {
-            true => is_inside.at(&[i[axis]]).select(sum.cast(out.dtype()), beyond),
-            false => sum,
-        },
-    );
-    Ok(())
+    let term = |i: &[Scalar<'p>], k: &[Scalar<'p>]| {
+        let index = on.within(first.at(&[i[axis]]) + k[0]);
+        x.wide(&with_index(i, axis, index)) * weights.at(&[i[axis], k[0]]).cast(dtype)
+    };
+    guarded::sums(program, &read, dtype, &[taps], term, finish);
 }
 
 /// A place with another index along an axis.
@@ -306,12 +339,114 @@ struct Axis<'a, 'p> {
     out: Dim,
     length: Scalar<'p>,
     count: Scalar<'p>,
+    numbers: Numbers<Scalar<'p>>,
 }
 
 impl<'a, 'p> Axis<'a, 'p> {
     fn of(op: &'a Resize1d, program: &'p Program, [extent, out]: [Dim; 2]) -> Self {
         let float = |dim: Dim| dim.index(program).cast(DType::F64);
-        Self { op, extent, out, length: float(extent), count: float(out) }
+        let given = program.inputs().get(1).map_or(Vec::new(), |given| {
+            let count = given.shape().first().and_then(|&count| program.dim_value(count));
+            (0..count.unwrap_or(0)).map(|at| given.at(&[program.index(at)])).collect()
+        });
+        let numbers = op.with_given(&given, |number| program.literal(DType::F64, number));
+        Self { op, extent, out, length: float(extent), count: float(out), numbers }
+    }
+
+    /// Places of the result for one of the data.
+    fn scale(&self) -> Scalar<'p> {
+        self.numbers.scale.unwrap_or(self.count / self.length)
+    }
+
+    /// How much nearer neighbours count as they are.
+    fn squeeze(&self) -> Scalar<'p> {
+        let program = self.length.program();
+        let known = [self.extent, self.out].map(|dim| program.dim_value(dim));
+        let ratio = match (self.op.scale, self.numbers.scale, known) {
+            _ if !self.op.antialias => Some(1.0),
+            (Some(scale), ..) => Some(scale),
+            (None, None, [Some(extent), Some(out)]) => Some(out as f64 / extent.max(1) as f64),
+            _ => None,
+        };
+        match ratio {
+            Some(ratio) => program.literal(DType::F64, ratio.min(1.0)),
+            None => self.scale().min(1.0),
+        }
+    }
+
+    /// How many neighbours count on each side of a place, where no argument has the scale.
+    fn side(&self, cx: &impl Context, kernel: Kernel) -> Dim {
+        let reach = cx.dim(kernel.reach() as i64);
+        match self.op.scale {
+            _ if !self.op.antialias => reach,
+            Some(scale) => cx.dim((kernel.reach() / scale.min(1.0)).ceil() as i64),
+            None => {
+                let out = cx.dim_max(self.out, cx.dim(1));
+                let above =
+                    cx.dim_sum(&[(cx.dim_mul(reach, self.extent), 1), (out, 1), (cx.dim(1), -1)]);
+                cx.dim_max(reach, cx.dim_floor_div(above, out))
+            }
+        }
+    }
+
+    /// What the element at an index counts for a place.
+    fn weight(
+        &self,
+        kernel: Kernel,
+        index: Scalar<'p>,
+        place: Scalar<'p>,
+        squeeze: Scalar<'p>,
+    ) -> Scalar<'p> {
+        let program = self.length.program();
+        let weight = kernel.weight_of((index.cast(DType::F64) - place) * squeeze);
+        let is_there = index.ge(0).and(index.lt(self.extent.index(program)));
+        match self.op.exclude_outside {
+            true => is_there.select(weight, program.literal(DType::F64, 0.0)),
+            false => weight,
+        }
+    }
+
+    /// Writes each element as a sum of its own, of as many neighbours as the scale says in a call.
+    fn sum_each(
+        &self,
+        kernel: Kernel,
+        axis: usize,
+        read: &[Dim],
+        finish: &dyn Fn(&[Scalar<'p>], Scalar<'p>) -> Scalar<'p>,
+    ) {
+        let program = self.length.program();
+        let (x, out) = (program.input(0), program.output(0));
+        let (dtype, at) = (x.compute_dtype(), [program.index(0)]);
+        program.each(out.shape(), |i| {
+            let mut body = program.block();
+            let squeeze = body.bind("squeeze", self.squeeze());
+            let most = (self.length + 1.0) * kernel.reach();
+            let reach = program.literal(DType::F64, kernel.reach());
+            let side = (reach / squeeze).call("ceil").min(most).cast(DType::I64);
+            let side = body.bind("side", side);
+            let place = body.bind("place", self.place(i[axis]));
+            let first = body.bind("first", place.call("floor").cast(DType::I64) + 1 - side);
+            let sum = body.local("sum", dtype, &[1]);
+            let total = body.local("total", DType::F64, &[1]);
+            body.push(sum.set(&at, program.literal(dtype, 0.0)));
+            body.push(total.set(&at, program.literal(DType::F64, 0.0)));
+            body.push(program.in_turn(side * 2, |k| {
+                let mut step = program.block();
+                let index = step.bind("index", first + k);
+                let weight = step.bind("weight", self.weight(kernel, index, place, squeeze));
+                let element = x.wide(&with_index(i, axis, self.within(index)));
+                step.push(total.set(&at, total.at(&at) + weight));
+                step.push(sum.set(&at, sum.at(&at) + element * weight.cast(dtype)));
+                step.finish()
+            }));
+            let mean = sum.at(&at) / total.at(&at).cast(dtype);
+            body.push(out.set(i, finish(i, mean)));
+            let zero = out.set(i, finish(i, program.literal(dtype, 0.0)));
+            match guarded::may_be_empty(program, read) {
+                true => program.choose(guarded::is_there(program, read), body.finish(), zero),
+                false => body.finish(),
+            }
+        });
     }
 
     /// Where a place of the result lies on the data.
@@ -320,8 +455,8 @@ impl<'a, 'p> Axis<'a, 'p> {
         let program = length.program();
         let number = |value| program.literal(DType::F64, value);
         let at = at.cast(DType::F64);
-        let scale = op.scale.map_or(count / length, number);
-        let width = op.scale.map_or(count, |scale| length * scale);
+        let scale = self.scale();
+        let width = self.numbers.scale.map_or(count, |scale| length * scale);
         let is_one = |extent: Scalar<'p>| extent.ge(1.0).and(number(1.0).ge(extent));
         let half_pixel = (at + 0.5) / scale - 0.5;
         match op.coordinate_transformation_mode.as_str() {
@@ -333,9 +468,10 @@ impl<'a, 'p> Axis<'a, 'p> {
             "asymmetric" => at / scale,
             "tf_half_pixel_for_nn" => (at + 0.5) / scale,
             "tf_crop_and_resize" => {
-                let span = (length - 1.0) * (op.roi_end - op.roi_start);
+                let [start, end] = self.numbers.roi;
+                let span = (length - 1.0) * (end - start);
                 let own = is_one(width).select(span / 2.0, at * span / (width - 1.0));
-                (length - 1.0) * op.roi_start + own
+                (length - 1.0) * start + own
             }
             _ => half_pixel,
         }
@@ -354,8 +490,12 @@ impl<'a, 'p> Axis<'a, 'p> {
 
     /// A place as an index of the axis.
     fn clamped(&self, place: Scalar<'p>) -> Scalar<'p> {
-        let last = self.extent.index(place.program()) - 1;
-        place.cast(DType::I64).min(last).max(0)
+        self.within(place.cast(DType::I64))
+    }
+
+    /// The nearest index that there is.
+    fn within(&self, index: Scalar<'p>) -> Scalar<'p> {
+        index.min(self.extent.index(index.program()) - 1).max(0)
     }
 }
 
@@ -364,11 +504,23 @@ follows_precision!(Resize1d);
 /// `Resize`.
 #[rule(import.onnx, key = "Resize", since = 10)]
 fn import(node: &mut Node<'_>) -> Outputs {
-    resize_onnx::resize(node)
+    resize_onnx::resize(node, Scales::Known)
+}
+
+/// `Resize` by scales that are computed: the sizes are found.
+#[rule(import.onnx, domain = "tenon.found", key = "Resize", since = 10)]
+fn import_computed(node: &mut Node<'_>) -> Outputs {
+    resize_onnx::resize(node, Scales::Computed)
 }
 
 /// `Upsample`, which later became `Resize`.
 #[rule(import.onnx, key = "Upsample", since = 7, until = 9)]
 fn import_upsample(node: &mut Node<'_>) -> Outputs {
-    resize_onnx::upsample(node)
+    resize_onnx::upsample(node, Scales::Known)
+}
+
+/// `Upsample` by scales that are computed.
+#[rule(import.onnx, domain = "tenon.found", key = "Upsample", since = 9, until = 9)]
+fn import_computed_upsample(node: &mut Node<'_>) -> Outputs {
+    resize_onnx::upsample(node, Scales::Computed)
 }

@@ -25,7 +25,7 @@ pub(crate) fn sums<'p>(
     program: &'p Program,
     read: &[Dim],
     dtype: DType,
-    reduced: &[i64],
+    reduced: &[impl Extent],
     term: impl Fn(&[Scalar<'p>], &[Scalar<'p>]) -> Scalar<'p>,
     finish: impl Fn(&[Scalar<'p>], Scalar<'p>) -> Scalar<'p>,
 ) {
@@ -35,7 +35,7 @@ pub(crate) fn sums<'p>(
         return program.set(&out, |i| finish(i, sum.at(i)));
     }
     let extents: Vec<Scalar<'p>> = out.shape().iter().map(|dim| dim.index(program)).collect();
-    let taps: Vec<Scalar<'p>> = reduced.iter().map(|&extent| program.index(extent)).collect();
+    let taps: Vec<Scalar<'p>> = reduced.iter().map(|extent| extent.index(program)).collect();
     let zero = program.literal(dtype, 0.0);
     let sum_at = |i: &[Scalar<'p>]| {
         let mut body = program.block();
