@@ -360,7 +360,7 @@ impl<'m> Importer<'m> {
         for (&name, &value) in node.output.iter().zip(outputs) {
             if !name.is_empty() {
                 self.builder.define(value, name);
-                let value = self.found_in(frame, name, value, node)?;
+                let value = self.found_in(frame, name, value, Some(node))?;
                 frame.values.define(name, value, Definition::Output(node))?;
             }
         }

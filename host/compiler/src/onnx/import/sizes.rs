@@ -13,7 +13,7 @@
 use std::collections::HashSet;
 
 use crate::io::quoted;
-use crate::ir::{Context, DType, Dim, Type};
+use crate::ir::{Context, DType, Dim, NodeSource, Type};
 use crate::onnx::proto::NodeProto;
 use tenon_plugin_api::rule::import::{Few, Known};
 
@@ -115,6 +115,11 @@ impl<'m> Importer<'m> {
     }
 }
 
+/// What makes sizes of numbers that are none: differences and signs do, what leaves out numbers below zero, and what takes some of a
+/// list in which others stand too.
+const MAKES_SIZES: [&str; 9] =
+    ["Abs", "Clip", "Gather", "GatherND", "Max", "ReduceMax", "Relu", "Slice", "Sub"];
+
 /// The rule that takes elements of a tensor as sizes, which are found when the function runs.
 pub(super) const FOUND: &str = "tenon::Found";
 
@@ -125,7 +130,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Takes note of the values from which it follows what `node` wants to know, and of which nothing is known: those that
-    /// follow from no others of few integers.
+    /// follow from no others of few integers, or may be sizes where these are not.
     fn want_found(&self, frame: &Frame<'m>, node: &'m NodeProto<'m>) {
         if self.found.is_none() {
             return;
@@ -145,7 +150,7 @@ impl<'m> Importer<'m> {
                 continue;
             }
             let behind = match frame.values.definition(name) {
-                Some((_, Definition::Output(node))) => {
+                Some((_, Definition::Output(node))) if !MAKES_SIZES.contains(&node.op_type) => {
                     node.input.iter().copied().filter(is_open).collect()
                 }
                 _ => Vec::new(),
@@ -163,13 +168,13 @@ impl<'m> Importer<'m> {
         [DType::I64, DType::I32].contains(&dtype) && matches!(dims[..], [] | [1..=MOST])
     }
 
-    /// The value that is called `name`, or sizes that are found in it.
+    /// The value that is called `name`, or sizes that are found in it; it is from `node`, or an input of the model.
     pub(super) fn found_in(
         &mut self,
         frame: &Frame<'m>,
         name: &str,
         value: Value,
-        node: &NodeProto<'m>,
+        node: Option<&NodeProto<'m>>,
     ) -> Result<Value, Stop> {
         let is_meant = |found: &Found| found.contains(&Self::name_in(frame, name));
         let is_open = !self.builder.is_missing(value) && self.builder.elements(value).is_none();
@@ -179,7 +184,8 @@ impl<'m> Importer<'m> {
         {
             return Ok(value);
         }
-        self.builder.begin_node(name, frame.source_of(&self.cx, node));
+        let source = node.map_or(NodeSource::NONE, |node| frame.source_of(&self.cx, node));
+        self.builder.begin_node(name, source);
         let rules = self.cx.operators().rules(super::FACET, FOUND, 0);
         let outputs = rules.map_err(|error| Problem::Rule(error.to_string())).and_then(|rules| {
             Node::of_importer(&mut self.builder).ask(&rules, FOUND, &[Some(value)])
@@ -195,11 +201,17 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// The same of all inputs of an expanded function.
+    /// The same of all inputs of the graph, or of an expanded function.
     pub(super) fn find_inputs(&mut self, frame: &mut Frame<'m>) -> Result<(), Stop> {
-        let Role::Function(call) = &frame.role else { return Ok(()) };
-        let (node, function) = (call.node, call.function);
-        for &name in &function.input {
+        let (names, node): (Vec<&'m str>, _) = match &frame.role {
+            Role::Graph => {
+                let names = self.model.graph.input.iter().map(|input| input.name);
+                (names.collect(), None)
+            }
+            Role::Function(call) => (call.function.input.clone(), Some(call.node)),
+            Role::Branch(_) | Role::Body(_) => return Ok(()),
+        };
+        for name in names {
             if let Some((value, Definition::Input)) = frame.values.definition(name) {
                 let found = self.found_in(frame, name, value, node)?;
                 frame.values.redefine(name, found);

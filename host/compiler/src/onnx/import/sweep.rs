@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use crate::io::quoted;
 use crate::ir::Rule;
 use crate::onnx::proto::{AttributeValue, FunctionProto, NodeProto};
-use tenon_plugin_api::rule::import::Few;
 
 use super::builder::Value;
 use super::control::Control;
@@ -38,6 +37,7 @@ impl<'m> Importer<'m> {
             path: String::new(),
             base: String::new(),
         };
+        self.find_inputs(&mut frame)?;
         let mut callers: Vec<Frame<'m>> = Vec::new();
         let mut active: HashSet<*const FunctionProto<'m>> = HashSet::new();
         loop {
@@ -87,7 +87,7 @@ impl<'m> Importer<'m> {
             let outputs = self.node(&frame, node, &inputs, &given)?;
             for (&name, value) in node.output.iter().zip(outputs) {
                 if !name.is_empty() {
-                    let value = self.found_in(&frame, name, value, node)?;
+                    let value = self.found_in(&frame, name, value, Some(node))?;
                     frame.values.define(name, value, Definition::Output(node))?;
                 }
             }
@@ -230,9 +230,8 @@ impl<'m> Importer<'m> {
             })
         };
         let mut translated = ask(&rules, &key);
-        let is_to_be_known = |problem: &Problem| {
-            matches!(problem, Problem::NotConstant(_) | Problem::Choice { of: Few::Extents, .. })
-        };
+        let is_to_be_known =
+            |problem: &Problem| matches!(problem, Problem::NotConstant(_) | Problem::Choice { .. });
         if self.found.is_some() && translated.as_ref().is_err_and(is_to_be_known) {
             // What is known no earlier than in a call is computed there, where a rule says how.
             let key = rules::key(FOUND, &key).into_owned();
