@@ -194,3 +194,23 @@ fn scales_may_be_computed() {
     assert_eq!(text.matches("image.resize1d(").count(), 2, "{text}");
     assert!(text.contains("floor("), "{text}");
 }
+
+/// Each axis is sliced by what a list says of it, where axes and steps are computed.
+#[test]
+fn axes_and_steps_of_a_slice_may_be_computed() {
+    let slice = |axes: &str| {
+        model(17)
+            .input("x", FLOAT, &[N(4), S("n")])
+            .input("start", INT64, &[N(1)])
+            .input("step", INT64, &[N(1)])
+            .input("any", INT64, &[N(1)])
+            .ints("end", &[i64::MAX])
+            .ints("known", &[1])
+            .node("Slice", &["x", "start", "end", axes, "step"], &["y"], &[])
+            .output("y")
+            .text()
+    };
+    assert_eq!(slice("known").matches("take(%x").count(), 1);
+    let both = slice("any");
+    assert_eq!(both.matches("bind_dims(").count(), 2, "{both}");
+}

@@ -60,3 +60,25 @@ pub(crate) fn extent(
         _ => invalid("one number is bound to several"),
     }
 }
+
+/// The number at the place where axes of a tensor of `rank` dimensions, which a call computes, name an axis, or another one.
+pub(crate) fn of_axis(
+    node: &mut Node<'_>,
+    axes: &[Value],
+    (axis, rank): (usize, usize),
+    numbers: &[Value],
+    default: Value,
+) -> Result<Value, Problem> {
+    let [axis, rank] = [axis, rank].map(|number| node.cx().dim(number as i64));
+    let from_end = node.cx().dim_sub(axis, rank);
+    let [axis, from_end] = [axis, from_end].map(|dim| number(node, dim));
+    let (axis, from_end) = (axis?, from_end?);
+    let mut found = default;
+    for (&named, &number) in axes.iter().zip(numbers) {
+        let own = [axis, from_end].map(|own| node.apply("equal", &[named, own]));
+        let [is_axis, is_from_end] = own;
+        let is_named = node.apply("logical_or", &[is_axis?, is_from_end?])?;
+        found = node.apply("where", &[is_named, number, found])?;
+    }
+    Ok(found)
+}

@@ -8,9 +8,9 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::{with_bits, with_number};
 
-use crate::found::numbers::{element, extent, number};
+use crate::found::numbers::{element, extent, number, of_axis};
 use crate::kernel::space::row_major;
-use crate::onnx::steps::{extent_of, joined, reshape_to, sliced};
+use crate::onnx::steps::{extent_of, joined, left_of, reshape_to, sliced};
 use crate::precision::follows_precision;
 use tenon_plugin_api::op::OpPattern;
 use tenon_plugin_api::program::{self, Extent};
@@ -270,27 +270,18 @@ fn of_dims(node: &mut Node<'_>) -> Outputs {
     Ok(vec![x])
 }
 
-/// `Pad` with widths that are computed, below zero as well.
+/// `Pad` with widths that are computed, below zero as well, along axes that may be computed too.
 #[rule(import.onnx, domain = "tenon.found", key = "Pad", since = 11)]
 fn of_numbers(node: &mut Node<'_>) -> Outputs {
     let (mut x, pads) = (node.input(0)?, node.input(1)?);
     let mode = node.text("mode", "constant")?;
     let rank = node.dims(x)?.len();
-    let axes = match node.optional_ints(3)? {
-        Some(axes) => node.axes(&axes, rank)?,
-        None => (0..rank).collect(),
-    };
-    let count = node.dims(pads)?.iter().map(|&dim| node.terms().dim_value(dim)).collect::<Vec<_>>();
-    if count != [Some(2 * axes.len() as i64)] {
-        return invalid(format!("its widths are not {}", 2 * axes.len()));
-    }
     let value = match node.optional(2) {
         Some(value) => reshape_to(node, value, &[])?,
         None => node.scalar_like(x, 0.0)?,
     };
-    for (at, &axis) in axes.iter().enumerate() {
+    for (axis, [before, behind]) in widths(node, pads, rank)? {
         let dim = node.dims(x)?[axis];
-        let [before, behind] = [element(node, pads, at)?, element(node, pads, at + axes.len())?];
         let own = number(node, dim)?;
         let whole = node.apply("add", &[own, before])?;
         let whole = node.apply("add", &[whole, behind])?;
@@ -300,6 +291,51 @@ fn of_numbers(node: &mut Node<'_>) -> Outputs {
         x = with_places(node, x, (axis, whole), [places, before], (&mode, value))?;
     }
     Ok(vec![x])
+}
+
+/// The axes that are padded, and how much as numbers: all of them where a call computes which these are.
+fn widths(
+    node: &mut Node<'_>,
+    pads: Value,
+    rank: usize,
+) -> Result<Vec<(usize, [Value; 2])>, Problem> {
+    let known = match node.optional_ints(3) {
+        Ok(Some(axes)) => Some(node.axes(&axes, rank)?),
+        Ok(None) => Some((0..rank).collect()),
+        Err(_) => None,
+    };
+    let count = match &known {
+        Some(axes) => Some(axes.len() as i64),
+        None => {
+            let named = node.input(3)?;
+            node.dims(named)?.first().and_then(|&count| node.terms().dim_value(count))
+        }
+    };
+    let Some(count) = count else {
+        return unsupported("axes of which it is not known how many they are");
+    };
+    let given = node.dims(pads)?.iter().map(|&dim| node.terms().dim_value(dim)).collect::<Vec<_>>();
+    if given != [Some(2 * count)] {
+        return invalid(format!("its widths are not {}", 2 * count));
+    }
+    let all = 0..2 * count as usize;
+    let all = all.map(|at| element(node, pads, at)).collect::<Result<Vec<_>, _>>()?;
+    let (before, behind) = all.split_at(count as usize);
+    if let Some(axes) = known {
+        let pairs = before.iter().zip(behind).map(|(&before, &behind)| [before, behind]);
+        return Ok(axes.into_iter().zip(pairs).collect());
+    }
+    let named = node.input(3)?;
+    let axes = 0..count as usize;
+    let axes = axes.map(|at| element(node, named, at)).collect::<Result<Vec<_>, _>>()?;
+    let mut widths = Vec::with_capacity(rank);
+    for axis in 0..rank {
+        let none = node.scalar(DType::I64, 0.0)?;
+        let pair = [before, behind].map(|list| of_axis(node, &axes, (axis, rank), list, none));
+        let [before, behind] = pair;
+        widths.push((axis, [before?, behind?]));
+    }
+    Ok(widths)
 }
 
 /// `x` with another extent of an axis, whose places are counted from as many before its first element.
@@ -354,13 +390,6 @@ fn places_inside(
         }
         other => unsupported(format!("mode {other:?}")),
     }
-}
-
-/// What a division that truncates leaves.
-fn left_of(node: &mut Node<'_>, places: Value, period: Value) -> Result<Value, Problem> {
-    let times = node.apply("divide", &[places, period])?;
-    let whole = node.apply("multiply", &[times, period])?;
-    node.apply("subtract", &[places, whole])
 }
 
 /// Places modulo a period, which are never negative.

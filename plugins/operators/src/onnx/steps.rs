@@ -71,6 +71,13 @@ pub(crate) fn below_zero(node: &mut Node<'_>, x: Value, below: Value) -> Result<
     node.apply("where", &[is_below, below, x])
 }
 
+/// What a division that truncates leaves.
+pub(crate) fn left_of(node: &mut Node<'_>, x: Value, by: Value) -> Result<Value, Problem> {
+    let times = node.apply("divide", &[x, by])?;
+    let whole = node.apply("multiply", &[times, by])?;
+    node.apply("subtract", &[x, whole])
+}
+
 pub(crate) fn each_with_next(node: &mut Node<'_>, op: &'static str) -> Result<Value, Problem> {
     let inputs = node.all_inputs()?;
     let Some((&first, rest)) = inputs.split_first() else { return invalid("it has no inputs") };
