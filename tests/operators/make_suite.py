@@ -1072,6 +1072,8 @@ def conv3d():
     ]:
         family.case(f"col2im_{name}", "col2im", [In("f32", *x), Shape(*image)],
                     lambda x, s, attrs=attrs: col2im(x, s, **attrs), **attrs)
+    family.case("col2im_axes_of_blocks", "col2im", [In("f32", 2, 2, 3, 2, 4, 3), Shape(9, 5)],
+                lambda x, s: col2im(x.reshape(2, 12, 4, 3), s, [3, 2], [2, 3], [1, 0]), padding=[1, 0], strides=[2, 3])
     family.case("col2im_i64", "col2im", [In("i64", 1, 4, 3, 3), Shape(4, 4)],
                 lambda x, s: col2im(x, s, [2, 2]), block_shape=[2, 2])
     family.write()

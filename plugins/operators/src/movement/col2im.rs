@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The places of a block are the inner part of the axis of the channels. What meets at a place is added; what lies outside of the image is
-//! left out.
+//! left out. Without `block_shape` the extents of a block are axes of their own, `f32[n, 4, 3, 3, 8, 8]`, and may be symbols.
 
 use tenon_plugin_api::op::OpPattern;
 use tenon_plugin_api::op::number::Sum;
@@ -20,7 +20,8 @@ use crate::program::guarded::{self, may_be_empty};
 /// Blocks added up in an image whose spatial extents are the second argument
 #[op(name = "col2im", args = 2, pattern = "out_fusable")]
 pub struct Col2Im {
-    /// extents of a block
+    /// extents of a block; the axes behind that of the channels where it is empty
+    #[attr(default = [])]
     block_shape: Vec<i64>,
     /// step from one block to the next along each axis; 1 where it is empty
     #[attr(default = [])]
@@ -36,7 +37,11 @@ pub struct Col2Im {
 impl Operator for Col2Im {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
         let tensor = cx.tensor(0)?;
-        let rank = self.block_shape.len();
+        let image = cx.shape(1)?;
+        let rank = match self.block_shape.len() {
+            0 => image.map(<[Dim]>::len),
+            rank => Some(rank),
+        };
         let limits = [
             ("block_shape", &self.block_shape, 1),
             ("strides", &self.strides, 1),
@@ -48,7 +53,7 @@ impl Operator for Col2Im {
             if !list.iter().all(is_small) {
                 return cx.bad_attr(name, list, format!("each is {least} to 2147483647"));
             }
-            if !list.is_empty() && list.len() != rank || rank == 0 {
+            if !list.is_empty() && rank.is_some_and(|rank| list.len() != rank) || rank == Some(0) {
                 return cx.bad_attr(name, list, "one number for each spatial axis is expected");
             }
         }
@@ -56,14 +61,13 @@ impl Operator for Col2Im {
         let Some(count) = count else {
             return cx.bad_attr("block_shape", &self.block_shape, "a block is too large");
         };
-        let image = cx.shape(1)?;
-        let (Some(dims), Some(image)) = (tensor.dims, image) else {
+        let (Some(dims), Some(image), Some(rank)) = (tensor.dims, image, rank) else {
             return Ok(cx.tensor_type(tensor.dtype, None));
         };
-        if dims.len() != rank + 2 || image.len() != rank {
+        let wanted = 2 + if self.block_shape.is_empty() { 2 * rank } else { rank };
+        if dims.len() != wanted || image.len() != rank {
             return cx.unsupported(format!(
-                "blocks of {rank} axes need data of {} dimensions and an image of {rank}",
-                rank + 2
+                "blocks of {rank} axes need data of {wanted} dimensions and an image of {rank}"
             ));
         }
         let channels = cx.dim_floor_div(dims[1], cx.dim(count));
@@ -78,10 +82,13 @@ impl Operator for Col2Im {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         let data = cx.arg(0)?;
         let (dtype, shape) = cx.out()?;
-        let rank = self.block_shape.len();
-        let block: Vec<usize> = self.block_shape.iter().map(|&extent| extent as usize).collect();
+        let rank = shape.len() - 2;
+        let (before, places) = data.shape().split_at(data.shape().len() - rank);
+        let block: Vec<usize> = match self.block_shape.is_empty() {
+            true => before[2..].to_vec(),
+            false => self.block_shape.iter().map(|&extent| extent as usize).collect(),
+        };
         let count: usize = block.iter().product();
-        let places = &data.shape()[2..];
         let (plane, columns) =
             (shape[2..].iter().product::<usize>(), places.iter().product::<usize>());
         let (steps, in_block, in_image) =
@@ -129,24 +136,32 @@ fn by(list: &[i64], axis: usize, default: i64) -> i64 {
 /// For each element what neighbours of all places of a block give it.
 #[rule(compute)]
 fn program(op: &Col2Im, program: &mut Program) {
-    let read = program.input(0).shape()[2..].to_vec();
+    let rank = program.output(0).shape().len() - 2;
+    let (before, read) = {
+        let dims = program.input(0).shape().to_vec();
+        let (before, read) = dims.split_at(dims.len() - rank);
+        (before.to_vec(), read.to_vec())
+    };
     if may_be_empty(program, &read) {
         program.set_pattern(OpPattern::Opaque);
     }
     let program = &*program;
     let data = program.input(0);
     let dtype = data.compute_dtype();
+    let block: Vec<Dim> = match op.block_shape.is_empty() {
+        true => before[2..].to_vec(),
+        false => op.block_shape.iter().map(|&extent| program.cx().dim(extent)).collect(),
+    };
     guarded::sums(
         program,
         &read,
         dtype,
-        &op.block_shape,
+        &block,
         |i, k| {
             let mut channel = i[1];
-            let mut at = vec![i[0]];
             let mut is_there: Option<Scalar<'_>> = None;
             let mut places = Vec::new();
-            for (axis, &extent) in data.shape()[2..].iter().enumerate() {
+            for (axis, &extent) in read.iter().enumerate() {
                 let step = by(&op.strides, axis, 1);
                 let from =
                     i[2 + axis] + by(&op.padding, axis, 0) - k[axis] * by(&op.dilation, axis, 1);
@@ -157,9 +172,14 @@ fn program(op: &Col2Im, program: &mut Program) {
                 }
                 is_there = Some(is_there.map_or(is_in, |before| before.and(is_in)));
                 places.push(place.max(0).min(extent - 1));
-                channel = channel * op.block_shape[axis] + k[axis];
+                if let Some(&extent) = op.block_shape.get(axis) {
+                    channel = channel * extent + k[axis];
+                }
             }
-            at.push(channel);
+            let mut at = vec![i[0], channel];
+            if op.block_shape.is_empty() {
+                at.extend(k);
+            }
             at.extend(places);
             let (value, zero) = (data.wide(&at), program.literal(dtype, 0.0));
             is_there.map_or(value, |is_there| is_there.select(value, zero))
