@@ -1,9 +1,11 @@
 //! Frequencies of signals: products with the matrix of the transform.
 
+use std::cmp::Ordering;
 use std::f64::consts::TAU;
 
 use tenon_plugin_api::rule::prelude::*;
 
+use super::dft_matrix::{self, fitted, half};
 use super::steps::{extent_of, reshape_to, sliced};
 
 /// `DFT`: along an axis, of signals whose last axis has the real and perhaps the imaginary part.
@@ -25,19 +27,21 @@ fn dft(node: &mut Node<'_>) -> Outputs {
     if !(1..=2).contains(&parts) || is_onesided && (parts == 2) != is_inverse {
         return invalid(format!("signals of {parts} parts here"));
     }
-    let own = extent_of(node, dims[axis], "length of a signal")?;
-    let length = match node.optional_ints(1)?.as_deref() {
-        Some(&[length]) => length,
-        Some(_) => return invalid("its dft_length is not one number"),
-        None if is_inverse && is_onesided => 2 * (own - 1),
+    let own = dims[axis];
+    let length = match node.optional(1) {
+        Some(_) => match node.input_dims(1)?[..] {
+            [length] => length,
+            _ => return invalid("its dft_length is not one number"),
+        },
+        None if is_inverse && is_onesided => node.cx().dim_sum(&[(own, 2), (node.cx().dim(2), -1)]),
         None => own,
     };
-    if length < 1 {
-        return invalid(format!("signals of length {length}"));
+    if node.terms().dim_value(length).is_some_and(|length| length < 1) {
+        return invalid("signals without length");
     }
     // What is there of a period, or of its frequencies.
     let (needed, kind) = match (is_inverse, is_onesided) {
-        (true, true) => (length / 2 + 1, Kind::InverseOfHalf),
+        (true, true) => (half(node, length), Kind::InverseOfHalf),
         (true, false) => (length, Kind::Inverse),
         (false, true) => (length, Kind::Half),
         (false, false) => (length, Kind::Forward),
@@ -45,28 +49,58 @@ fn dft(node: &mut Node<'_>) -> Outputs {
     let mut order: Vec<i64> = (0..rank as i64).collect();
     order.remove(axis);
     order.insert(rank - 2, axis as i64);
-    let mut signal = node.call("transpose", &[x], &[("axes", order.clone().into())])?;
-    if own > needed {
-        signal = sliced(node, signal, rank - 2, [0, needed])?;
-    } else if own < needed {
-        let mut widths = vec![0; 2 * rank];
-        widths[2 * rank - 3] = needed - own;
-        signal = node.call("nn.pad", &[signal], &[("pad_width", widths.into())])?;
-    }
+    let signal = node.call("transpose", &[x], &[("axes", order.clone().into())])?;
+    let signal = match [needed, own].map(|dim| node.terms().dim_value(dim)) {
+        [Some(needed), Some(own)] => known_fitted(node, signal, rank, [needed, own])?,
+        _ => fitted(node, signal, rank - 2, needed)?,
+    };
     let mut shape = node.dims(signal)?;
     shape.truncate(rank - 2);
-    let rows = node.cx().dim(needed * parts);
+    let rows = node.cx().dim_mul(needed, node.cx().dim(parts));
     let signal = reshape_to(node, signal, &[shape.as_slice(), &[rows]].concat())?;
-    let (values, matrix) = matrix(kind, length, parts);
     let dtype = node.dtype(x)?;
-    let matrix = constant(node, dtype, &[needed * parts, values.iter().product()], &matrix)?;
+    let (matrix, values) = matrix_of(node, dtype, (kind, length, parts))?;
     let y = node.apply("matmul", &[signal, matrix])?;
-    shape.extend(values.map(|extent| node.cx().dim(extent)));
+    shape.extend(values);
     let y = reshape_to(node, y, &shape)?;
     let mut back: Vec<i64> = (0..rank as i64).collect();
     back.remove(rank - 2);
     back.insert(axis, rank as i64 - 2);
     Ok(vec![node.call("transpose", &[y], &[("axes", back.into())])?])
+}
+
+/// As many elements along the last axis but one as are needed, where both are known.
+fn known_fitted(
+    node: &mut Node<'_>,
+    signal: Value,
+    rank: usize,
+    [needed, own]: [i64; 2],
+) -> Result<Value, Problem> {
+    match needed.cmp(&own) {
+        Ordering::Less => sliced(node, signal, rank - 2, [0, needed]),
+        Ordering::Equal => Ok(signal),
+        Ordering::Greater => {
+            let mut widths = vec![0; 2 * rank];
+            widths[2 * rank - 3] = needed - own;
+            node.call("nn.pad", &[signal], &[("pad_width", widths.into())])
+        }
+    }
+}
+
+/// The matrix of a transform, a constant where its length is known, and the extents of what its columns are.
+fn matrix_of(
+    node: &mut Node<'_>,
+    dtype: DType,
+    (kind, length, parts): (Kind, Dim, i64),
+) -> Result<(Value, [Dim; 2]), Problem> {
+    let Some(length) = node.terms().dim_value(length) else {
+        return dft_matrix::matrix(node, dtype, (kind, length, parts));
+    };
+    let rows = if kind == Kind::InverseOfHalf { length / 2 + 1 } else { length };
+    let (values, elements) = matrix(kind, length, parts);
+    let shape = [rows * parts, values.iter().product()];
+    let matrix = constant(node, dtype, &shape, &elements)?;
+    Ok((matrix, values.map(|extent| node.cx().dim(extent))))
 }
 
 /// `STFT`: windows that move along signals, each multiplied by the matrix, as a convolution.
@@ -79,20 +113,26 @@ fn stft(node: &mut Node<'_>) -> Outputs {
         return invalid(format!("signals of {} dimensions", dims.len()));
     };
     let count = extent_of(node, parts, "number of parts")?;
-    let &[step] = node.input_ints(1)?.as_slice() else {
+    let &[step] = node.input_dims(1)?.as_slice() else {
         return invalid("its frame_step is not one number");
     };
     let window = node.optional(2);
-    let length = match (node.optional_ints(3)?.as_deref(), window) {
-        (Some(&[length]), _) => length,
-        (Some(_), _) => return invalid("its frame_length is not one number"),
+    let length = match (node.optional(3), window) {
+        (Some(_), _) => match node.input_dims(3)?[..] {
+            [length] => length,
+            _ => return invalid("its frame_length is not one number"),
+        },
         (None, Some(window)) => match node.dims(window)?.as_slice() {
-            &[length] => extent_of(node, length, "length of the window")?,
+            &[length] => length,
             _ => return invalid("its window is no vector"),
         },
-        (None, None) => extent_of(node, samples, "length of the signal")?,
+        (None, None) => samples,
     };
     let kind = if node.flag("onesided", true)? { Kind::Half } else { Kind::Forward };
+    let [Some(step), Some(length)] = [step, length].map(|dim| node.terms().dim_value(dim)) else {
+        let frames = dft_matrix::frames(node, x, [samples, step, length])?;
+        return transformed(node, frames, window, (kind, length, count));
+    };
     if step < 1 || length < 1 || !(1..=2).contains(&count) {
         return invalid(format!("frames of {length}, {step} apart, of {count} parts"));
     }
@@ -117,9 +157,32 @@ fn stft(node: &mut Node<'_>) -> Outputs {
     Ok(vec![reshape_to(node, y, &[batch, frames, dim(bins), dim(two)])?])
 }
 
+/// The transforms of frames whose length a call says, all at once.
+fn transformed(
+    node: &mut Node<'_>,
+    (mut frames, count): (Value, Dim),
+    window: Option<Value>,
+    (kind, length, parts): (Kind, Dim, i64),
+) -> Outputs {
+    if !(1..=2).contains(&parts) {
+        return invalid(format!("signals of {parts} parts here"));
+    }
+    if let Some(window) = window {
+        let one = node.cx().dim(1);
+        let window = reshape_to(node, window, &[length, one])?;
+        frames = node.apply("multiply", &[frames, window])?;
+    }
+    let (batch, dtype) = (node.dims(frames)?[0], node.dtype(frames)?);
+    let rows = node.cx().dim_mul(length, node.cx().dim(parts));
+    let frames = reshape_to(node, frames, &[batch, count, rows])?;
+    let (matrix, [bins, two]) = matrix_of(node, dtype, (kind, length, parts))?;
+    let y = node.apply("matmul", &[frames, matrix])?;
+    Ok(vec![reshape_to(node, y, &[batch, count, bins, two])?])
+}
+
 /// What is transformed into what.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     /// A signal into its frequencies.
     Forward,
     /// A signal into the frequencies up to the half; those above mirror them.

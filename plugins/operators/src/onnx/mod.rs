@@ -14,6 +14,7 @@ mod conv_transpose;
 mod deform_conv;
 mod depth_to_space;
 mod dft;
+mod dft_matrix;
 mod dynamic_quantize;
 mod einsum;
 mod elu;
