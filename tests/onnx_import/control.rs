@@ -91,6 +91,33 @@ fn a_branch_sees_what_is_defined_around_it() {
     );
 }
 
+/// A node comes just before the first that reads it, and all others stay where they are.
+#[test]
+fn nodes_out_of_order_are_put_in_order() {
+    let then =
+        inner().node("Tanh", &["f"], &["t"], &[]).node("Mul", &["a", "e"], &["f"], &[]).output("t");
+    let model = choice(then, inner().output("e"))
+        .node("Exp", &["x"], &["z"], &[])
+        .node("Neg", &["b"], &["e"], &[])
+        .node("Sin", &["x"], &["a"], &[])
+        .node("Cos", &["x"], &["b"], &[])
+        .output("z");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 3], %c: bool[]) -> (f32[n, 3], f32[n, 3])\n\
+         %a = sin(%x)\n\
+         %b = cos(%x)\n\
+         %e = negative(%b)\n\
+         %y = if %c {\n\
+         %f = multiply(%a, %e)\n\
+         %t = tanh(%f)\n\
+         ret %t\n\
+         ret %e\n\
+         %z = exp(%x)\n\
+         ret (%y, %z)"
+    );
+}
+
 /// A tensor of dimensions is computed in each body that reads it.
 #[test]
 fn dimensions_are_computed_where_they_are_read() {

@@ -133,8 +133,8 @@ fn names_are_defined_once_and_before_they_are_read() {
         error(
             base().node("Relu", &["b"], &["a"], &[]).node("Relu", &["a"], &["b"], &[]).output("b")
         ),
-        "the Relu that makes `a` reads `b`, which is not defined before it; a later node defines \
-         it: the nodes are out of order, or in a circle"
+        "the Relu that makes `b` reads `a`, which is not defined before it; a later node defines \
+         it: the nodes are in a circle"
     );
     assert_eq!(
         error(base().node("Relu", &["x"], &["x"], &[]).output("x")),

@@ -17,6 +17,7 @@ use super::cases::Cases;
 use super::dims::Dims;
 use super::error::{Problem, Stop};
 use super::graphs::Graphs;
+use super::order::put_in_order;
 use super::problems::Problems;
 use super::scope::{Values, standard_domain};
 use super::stand_ins::StandIns;
@@ -60,15 +61,17 @@ fn import_all(
     file: &Mapping,
     options: &ImportOptions,
 ) -> Result<(Module, Vec<PathBuf>), ImportError> {
-    let model = decode_model(file)?;
-    let imported = Graphs::of(&model).map_err(Stop::Wire).and_then(|graphs| {
+    let mut model = decode_model(file)?;
+    let imported = Graphs::of(&model).map_err(Stop::Wire).and_then(|mut graphs| {
+        put_in_order(&mut model, &mut graphs);
+        let model = &model;
         let (wanted, choices) = (RefCell::default(), RefCell::default());
         let findable = RefCell::default();
         let import = |options: &ImportOptions, cases: Option<&Cases>, found: Option<&Found>| {
             let import = |sizes: &BTreeSet<String>| {
                 let (wanted, choices, findable) = (&wanted, &choices, &findable);
                 let asked = Asked { sizes, wanted, choices, cases, found, findable };
-                Importer::new(cx.clone(), &model, &graphs, file, options, asked).run()
+                Importer::new(cx.clone(), model, &graphs, file, options, asked).run()
             };
             import_with_sizes(&import, &wanted)
         };
@@ -77,7 +80,7 @@ fn import_all(
             other => return other,
         };
         let with_values = |options: &ImportOptions| Ok(import(options, None, None)?.0);
-        match Cases::find(&model, &choices.take(), options, &with_values) {
+        match Cases::find(model, &choices.take(), options, &with_values) {
             Some(cases) => import(options, Some(&cases), None),
             None => import_with_found(&|found| import(options, None, Some(found)), &findable, stop),
         }

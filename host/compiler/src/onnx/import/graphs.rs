@@ -29,6 +29,15 @@ impl<'f> Graphs<'f> {
         Ok(this)
     }
 
+    /// All of them, in no order that says anything.
+    pub(super) fn all(&self) -> &[GraphProto<'f>] {
+        &self.graphs
+    }
+
+    pub(super) fn all_mut(&mut self) -> &mut [GraphProto<'f>] {
+        &mut self.graphs
+    }
+
     /// The graph of an attribute of the model.
     pub(super) fn get(&self, attribute: &GraphAttribute<'f>) -> Option<&GraphProto<'f>> {
         let number = self.numbers.get(&std::ptr::from_ref(attribute))?;

@@ -48,6 +48,7 @@ mod loops;
 mod maps;
 mod names;
 mod node;
+mod order;
 mod problems;
 mod rules;
 mod scans;

@@ -101,9 +101,7 @@ impl<'m> Importer<'m> {
                 self.problems.add_wrong(|| {
                     let is_later = frame.nodes.iter().any(|node| node.output.contains(name));
                     let hint = match is_later {
-                        true => {
-                            "; a later node defines it: the nodes are out of order, or in a circle"
-                        }
+                        true => "; a later node defines it: the nodes are in a circle",
                         false => "",
                     };
                     GraphProblem::NotDefined { node: describe(node), name: quoted(name), hint }
