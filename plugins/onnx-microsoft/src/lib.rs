@@ -11,6 +11,8 @@ mod normalizations;
 mod packed_weights;
 mod products;
 mod quantized;
+mod quantized_lstm;
+mod quantized_rows;
 mod rotary_embedding;
 mod steps;
 
