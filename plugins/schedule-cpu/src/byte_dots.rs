@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The sums of a tile stay in registers over all of the depth: an instruction reads four bytes of a row, the same for all its columns,
-//! and a vector of packed columns. What follows the sum is done to a tile while it is there.
+//! and a vector of packed columns. What follows the sum is done to a tile while it is there. Of rows whose number is not known those that
+//! fill tiles are computed so, and the few that are left one by one.
 
 use tenon_plugin_api::rule;
 use tenon_schedule::{Block, Loop, Refusal, Result, Schedule, Tail, Task};
@@ -70,21 +71,21 @@ fn byte_dots(task: &mut Task) -> Result<()> {
     let Some(width) = schedule.extent(columns).filter(|width| width % LANES == 0) else {
         return no_dots();
     };
-    // Of rows whose number is not known each is a tile. Where no even cut is high, those beyond the last high tile are one of their
-    // own.
-    let extent = schedule.extent(rows).unwrap_or(1);
-    let even = largest_part(extent, high);
+    // Where no even cut is high, rows beyond the last high tile are one of their own.
+    let extent = schedule.extent(rows);
+    let even = extent.map_or(1, |extent| largest_part(extent, high));
     let piece = [sum, out];
-    let (tall, left) = if 2 * even <= high && extent > high {
-        (high, Some(cut_off(schedule, &piece, 0, high)?))
-    } else {
-        (even, None)
+    let (tall, left) = match extent {
+        Some(extent) if 2 * even > high || extent <= high => (even, None),
+        _ => (high, Some(cut_off(schedule, &piece, 0, high)?)),
     };
-    let wide = largest_part(width / LANES, sums / tall);
-    in_tiles(schedule, piece, [tall, wide], dots, threads)?;
+    let wide = |tall| largest_part(width / LANES, sums / tall);
+    in_tiles(schedule, piece, [tall, wide(tall)], dots, threads)?;
     if let Some(left) = left {
-        in_tiles(schedule, left, [extent % high, wide], dots, threads)?;
+        let tile = extent.map_or([1, wide(1)], |extent| [extent % high, wide(tall)]);
+        in_tiles(schedule, left, tile, dots, threads)?;
     }
+    let wide = wide(tall);
     task.because(format!("{tall} rows by {wide} vectors of sums stay in registers"));
     Ok(())
 }
