@@ -82,3 +82,25 @@ pub(crate) fn of_axis(
     }
     Ok(found)
 }
+
+/// A number, or one that is no extent where axes of a tensor of `rank` dimensions, which a call computes, name none of these.
+pub(crate) fn if_axes_are_there(
+    node: &mut Node<'_>,
+    axes: &[Value],
+    rank: usize,
+    mut count: Value,
+) -> Result<Value, Problem> {
+    if axes.is_empty() {
+        return Ok(count);
+    }
+    let rank = rank as i64;
+    let [least, end, none] = [-rank, rank, -1].map(|value| node.scalar(DType::I64, value as f64));
+    let (least, end, none) = (least?, end?, none?);
+    for &axis in axes {
+        let is_before = node.apply("less", &[axis, least])?;
+        let is_behind = node.apply("greater_equal", &[axis, end])?;
+        let is_none = node.apply("logical_or", &[is_before, is_behind])?;
+        count = node.apply("where", &[is_none, none, count])?;
+    }
+    Ok(count)
+}

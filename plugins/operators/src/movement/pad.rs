@@ -8,7 +8,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::{with_bits, with_number};
 
-use crate::found::numbers::{element, extent, number, of_axis};
+use crate::found::numbers::{element, extent, if_axes_are_there, number, of_axis};
 use crate::kernel::space::row_major;
 use crate::onnx::steps::{extent_of, joined, left_of, reshape_to, sliced};
 use crate::precision::follows_precision;
@@ -280,11 +280,15 @@ fn of_numbers(node: &mut Node<'_>) -> Outputs {
         Some(value) => reshape_to(node, value, &[])?,
         None => node.scalar_like(x, 0.0)?,
     };
-    for (axis, [before, behind]) in widths(node, pads, rank)? {
+    let (widths, computed) = widths(node, pads, rank)?;
+    for (axis, [before, behind]) in widths {
         let dim = node.dims(x)?[axis];
         let own = number(node, dim)?;
         let whole = node.apply("add", &[own, before])?;
-        let whole = node.apply("add", &[whole, behind])?;
+        let mut whole = node.apply("add", &[whole, behind])?;
+        if axis == 0 {
+            whole = if_axes_are_there(node, &computed, rank, whole)?;
+        }
         let whole = extent(node, whole, None)?;
         let shape = node.shape(&[whole])?;
         let places = node.apply("arange", &[shape])?;
@@ -293,12 +297,15 @@ fn of_numbers(node: &mut Node<'_>) -> Outputs {
     Ok(vec![x])
 }
 
-/// The axes that are padded, and how much as numbers: all of them where a call computes which these are.
+/// An axis, and how much is put before it and behind it.
+type Widths = (usize, [Value; 2]);
+
+/// The axes that are padded, and how much as numbers: all of them where a call computes which these are, with what it computes.
 fn widths(
     node: &mut Node<'_>,
     pads: Value,
     rank: usize,
-) -> Result<Vec<(usize, [Value; 2])>, Problem> {
+) -> Result<(Vec<Widths>, Vec<Value>), Problem> {
     let known = match node.optional_ints(3) {
         Ok(Some(axes)) => Some(node.axes(&axes, rank)?),
         Ok(None) => Some((0..rank).collect()),
@@ -323,7 +330,7 @@ fn widths(
     let (before, behind) = all.split_at(count as usize);
     if let Some(axes) = known {
         let pairs = before.iter().zip(behind).map(|(&before, &behind)| [before, behind]);
-        return Ok(axes.into_iter().zip(pairs).collect());
+        return Ok((axes.into_iter().zip(pairs).collect(), Vec::new()));
     }
     let named = node.input(3)?;
     let axes = 0..count as usize;
@@ -335,7 +342,7 @@ fn widths(
         let [before, behind] = pair;
         widths.push((axis, [before?, behind?]));
     }
-    Ok(widths)
+    Ok((widths, axes))
 }
 
 /// `x` with another extent of an axis, whose places are counted from as many before its first element.

@@ -1,12 +1,13 @@
 //! `Slice` between places that are computed, as NumPy has them: below zero they count from the end.
 //!
 //! ```text
-//! begin = clip(s < 0 ? s + n : s, 0, n)      count = ceil(max(end - begin, 0) / step)      at most n
+//! begin = clip(s < 0 ? s + n : s, 0, n)       count = ceil(max(end - begin, 0) / step)       at most n
+//! backwards: clip(…, 0, n - 1)                count = ceil(max(begin - end, 0) / -step)      an end may be -1
 //! ```
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::found::numbers::{between, element, extent, list, number, of_axis};
+use crate::found::numbers::{between, element, extent, if_axes_are_there, list, number, of_axis};
 use crate::onnx::steps::below_zero;
 
 /// One axis of a slice.
@@ -55,7 +56,7 @@ fn slice(node: &mut Node<'_>) -> Outputs {
             Some(steps) => step_of(node, steps[at]),
             None => Step::Known(1),
         };
-        parts.push(part(node, (axis, dims[axis]), [starts[at], ends[at]], step)?);
+        parts.push(part(node, (axis, &dims), [starts[at], ends[at]], step, &[])?);
     }
     taken(node, x, &dims, &parts)
 }
@@ -94,19 +95,23 @@ fn part_of_any(
         true => Step::Known(1),
         false => Step::Computed(of_axis(node, axes, at, steps, by?)?),
     };
-    part(node, (axis, dim), [start, end], step)
+    // Whether there are such axes is asked once.
+    let named = if axis == 0 { axes } else { &[] };
+    part(node, (axis, dims), [start, end], step, named)
 }
 
-/// What is taken of an axis.
+/// What is taken of an axis; nothing can be where one of the axes `named` is none.
 fn part(
     node: &mut Node<'_>,
-    (axis, dim): (usize, Dim),
+    (axis, dims): (usize, &[Dim]),
     places: [Value; 2],
     step: Step,
+    named: &[Value],
 ) -> Result<Part, Problem> {
-    match step {
+    let dim = dims[axis];
+    let (begin, count) = match step {
         Step::Known(step) if step == 0 || step.checked_abs().is_none() => {
-            invalid(format!("one of its steps is {step}"))
+            return invalid(format!("one of its steps is {step}"));
         }
         Step::Known(by) => {
             // Forwards a place is one up to the end, backwards one from before the first element on.
@@ -117,9 +122,7 @@ fn part(
             let room = node.apply("subtract", &ends)?;
             let by = node.cx().dim(by.abs());
             let by = number(node, by)?;
-            let count = counted(node, room, by)?;
-            let count = extent(node, count, Some(dim))?;
-            Ok(Part { axis, begin, step, count })
+            (begin, counted(node, room, by)?)
         }
         Step::Computed(by) => {
             let [zero, one] = [0, 1].map(|value| node.cx().dim(value));
@@ -137,25 +140,27 @@ fn part(
             // A step of 0 leads nowhere: no extent is below zero.
             let is_none = node.apply("equal", &[by, zero])?;
             let none = node.apply("subtract", &[zero, one])?;
-            let count = node.apply("where", &[is_none, none, count])?;
-            let count = extent(node, count, Some(dim))?;
-            Ok(Part { axis, begin, step, count })
+            (begin, node.apply("where", &[is_none, none, count])?)
         }
-    }
+    };
+    let count = if_axes_are_there(node, named, dims.len(), count)?;
+    let count = extent(node, count, Some(dim))?;
+    Ok(Part { axis, begin, step, count })
 }
 
-/// Places counted from the beginning, from `shift` before the first element to `shift` before the end.
+/// Where a slice begins and ends, counted from the beginning: up to `shift` before the end, and only the end may lie before the first
+/// element, by `shift`.
 fn bounded(
     node: &mut Node<'_>,
     dim: Dim,
-    places: [Value; 2],
+    [begin, end]: [Value; 2],
     shift: Value,
 ) -> Result<[Value; 2], Problem> {
     let (whole, zero) = (number(node, dim)?, node.cx().dim(0));
     let zero = number(node, zero)?;
-    let least = node.apply("subtract", &[zero, shift])?;
+    let before = node.apply("subtract", &[zero, shift])?;
     let most = node.apply("subtract", &[whole, shift])?;
-    let [begin, end] = places.map(|place| {
+    let [begin, end] = [(begin, zero), (end, before)].map(|(place, least)| {
         let from_end = node.apply("add", &[place, whole])?;
         let place = below_zero(node, place, from_end)?;
         between(node, place, [least, most])
