@@ -277,3 +277,22 @@ fn inputs_can_be_given_as_constants() {
         "`m.onnx`: there is no input z; the inputs are `x`, `to`"
     );
 }
+
+/// Where it begins at the last element or at a place from the beginning; another place from the end may lie before the first element.
+#[test]
+fn a_slice_may_go_backwards_along_a_symbol() {
+    let slice = |start: i64| {
+        model(17)
+            .input("x", FLOAT, &[S("n")])
+            .ints("a", &[start])
+            .ints("b", &[i64::MIN])
+            .ints("c", &[0])
+            .ints("d", &[-1])
+            .node("Slice", &["x", "a", "b", "c", "d"], &["y"], &[])
+            .output("y")
+    };
+    assert!(slice(-1).text().contains("-> f32[n]"));
+    assert!(slice(5).text().contains("-> f32[min(5, n - 1) + 1]"), "{}", slice(5).text());
+    let error = slice(-2).error();
+    assert!(error.contains("a slice backwards from place -2 of the extent `n`"), "{error}");
+}

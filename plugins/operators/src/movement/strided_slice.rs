@@ -113,7 +113,7 @@ fn slice_extent(cx: &InferCx<'_>, dim: Dim, begin: i64, end: i64, stride: i64) -
         return Ok(cx.dim(slice_range(extent, begin, end, stride).1));
     }
     if stride < 0 {
-        return cx.unsupported("a negative step along a symbolic dimension");
+        return Ok(extent_backwards(cx, dim, [begin, end], stride));
     }
     let zero = cx.dim(0);
     let at_least = |dim: Dim, bound: i64| cx.lower_bound(dim).is_some_and(|least| least >= bound);
@@ -132,6 +132,26 @@ fn slice_extent(cx: &InferCx<'_>, dim: Dim, begin: i64, end: i64, stride: i64) -
     };
     let room = cx.dim_add(room, cx.dim(stride - 1));
     Ok(cx.dim_floor_div(room, cx.dim(stride)))
+}
+
+/// How many indices a slice has that goes backwards along a symbolic dimension.
+fn extent_backwards(cx: &InferCx<'_>, dim: Dim, places: [i64; 2], stride: i64) -> Dim {
+    let [zero, before] = [0, -1].map(|value| cx.dim(value));
+    let last = cx.dim_add(dim, before);
+    let [begin, end] = places.map(|place| match place {
+        -1 => last,
+        0.. if place >= i32::MAX as i64 => last,
+        0.. => cx.dim_min(cx.dim(place), last),
+        _ if place <= -(i32::MAX as i64) => before,
+        _ => cx.dim_max(cx.dim_add(dim, cx.dim(place)), before),
+    });
+    let room = cx.dim_sub(begin, end);
+    let room = match cx.lower_bound(room) {
+        Some(0..) => room,
+        _ => cx.dim_max(room, zero),
+    };
+    let by = stride.saturating_neg();
+    cx.dim_floor_div(cx.dim_add(room, cx.dim(by - 1)), cx.dim(by))
 }
 
 /// The first index and the number of indices that a slice of an axis of `extent` has.
@@ -335,11 +355,17 @@ fn ranges(node: &Node<'_>, dims: &[Dim]) -> Result<Vec<Range>, Problem> {
         }
         let ends = match [starts[i], ends[i]].map(|place| index(node, place, dims[axis], step)) {
             [Some(mut start), Some(end)] => {
-                if step < 0
-                    && let Some(extent) = node.terms().dim_value(dims[axis])
-                {
-                    // One that lies before the first element is the first; only an end may lie before it.
-                    start = start.max(-extent);
+                // One that lies before the first element is the first; only an end may lie before it.
+                match node.terms().dim_value(dims[axis]) {
+                    _ if step > 0 => {}
+                    Some(extent) => start = start.max(-extent),
+                    None if start >= -1 => {}
+                    None => {
+                        let text = node.terms().dim_text(dims[axis]);
+                        return unsupported(format!(
+                            "a slice backwards from place {start} of the extent `{text}`"
+                        ));
+                    }
                 }
                 Ends::Known { start, end }
             }
