@@ -228,6 +228,14 @@ def cases():
         turned.insert(1, whole(0, 9, 2, 3))
         yield f"{name}_across", "GatherBlockQuantized", turned, across, 1
 
+    image = [bytes_of(1, 3, 6, 7), f32(0.05), u8(120), f32(0.0213), u8(20)]
+    attrs = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1]}
+    yield "qlinear_average", "QLinearAveragePool", image, attrs, 1
+    yield "qlinear_average_padded", "QLinearAveragePool", image, {**attrs, "count_include_pad": 1}, 1
+    yield "qlinear_average_ceil", "QLinearAveragePool", image, {**attrs, "ceil_mode": 1}, 1
+    image[0] = bytes_of(1, 6, 7, 3)
+    yield "qlinear_average_last", "QLinearAveragePool", image, {**attrs, "channels_last": 1}, 1
+
     for ways, direction in (1, "reverse"), (2, "bidirectional"):
         weights = [Const(signed(ways, size, 32) // 4) for size in (5, 8)]
         bias, attrs = Const(real(ways, 64)), {"hidden_size": 8, "direction": direction}

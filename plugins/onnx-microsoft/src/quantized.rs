@@ -147,6 +147,43 @@ fn global_average(node: &mut Node<'_>) -> Outputs {
     Ok(vec![on_scale(node, y, 3, dtype)?])
 }
 
+/// `QLinearAveragePool`, over two axes.
+#[rule(import.onnx, domain = "com.microsoft", key = "QLinearAveragePool")]
+fn average(node: &mut Node<'_>) -> Outputs {
+    let dtype = node.dtype(node.input(0)?)?;
+    let x = numbers(node, 0)?;
+    let rank = node.dims(x)?.len();
+    if rank != 4 {
+        return unsupported(format!("an average over {} axes", rank.saturating_sub(2)));
+    }
+    let Some(size) = node.ints("kernel_shape")? else {
+        return invalid("its attribute `kernel_shape` is missing");
+    };
+    let strides = node.ints("strides")?.unwrap_or(vec![1; 2]);
+    let given = node.ints("pads")?.unwrap_or(vec![0; 4]);
+    let padding = match node.text("auto_pad", "NOTSET")?.as_str() {
+        "NOTSET" => given,
+        "VALID" => vec![0; 4],
+        other => return unsupported(format!("its attribute `auto_pad` is {other:?}")),
+    };
+    let is_ceil = node.flag("ceil_mode", false)?;
+    let counts_padding = node.flag("count_include_pad", false)?;
+    if is_ceil && counts_padding {
+        return unsupported("an average that counts padding, with windows that reach over its end");
+    }
+    let layout = if node.flag("channels_last", false)? { "NHWC" } else { "NCHW" };
+    let attrs = [
+        ("pool_size", size.into()),
+        ("strides", strides.into()),
+        ("padding", padding.into()),
+        ("ceil_mode", is_ceil.into()),
+        ("count_include_pad", counts_padding.into()),
+        ("layout", layout.into()),
+    ];
+    let y = node.call("nn.avg_pool2d", &[x], &attrs)?;
+    Ok(vec![on_scale(node, y, 3, dtype)?])
+}
+
 /// `QGemm`: a product of integers and a bias of i32; on a scale where one is given, numbers where none is.
 #[rule(import.onnx, domain = "com.microsoft", key = "QGemm")]
 fn gemm(node: &mut Node<'_>) -> Outputs {
