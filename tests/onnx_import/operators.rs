@@ -27,6 +27,30 @@ fn a_convolution_adds_its_bias_per_channel() {
     );
 }
 
+/// A window of 3 that steps by 2 wants one zero on each side of an odd number of elements, and one behind an even number.
+#[test]
+fn padding_that_depends_on_an_open_extent_is_computed() {
+    let model = model(13)
+        .input("x", FLOAT, &[N(1), N(2), S("h"), N(8)])
+        .input("w", FLOAT, &[N(4), N(2), N(3), N(3)])
+        .node(
+            "Conv",
+            &["x", "w"],
+            &["y"],
+            &[ints("strides", &[2, 2]), string("auto_pad", "SAME_UPPER")],
+        )
+        .output("y");
+    let text = model.text();
+    for part in [
+        "f32[1, 4, floordiv(h + 1, 2), 4]",
+        "arange(shape(2*floordiv(h + 1, 2) + 1))",
+        "shape(floordiv(floormod(h, 2) + 1, 2))",
+        "padding = [0, 0, 0, 1], strides = [2, 2]",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
 #[test]
 fn automatic_padding_puts_the_odd_one_last_or_first() {
     let pooled = |auto_pad| {

@@ -345,6 +345,20 @@ fn widths(
     Ok((widths, axes))
 }
 
+/// `x` with zeros before and behind an axis, so many before and as many in all as two dimensions say.
+pub(crate) fn with_zeros(
+    node: &mut Node<'_>,
+    x: Value,
+    axis: usize,
+    [before, whole]: [Dim; 2],
+) -> Result<Value, Problem> {
+    let shape = node.shape(&[whole])?;
+    let places = node.apply("arange", &[shape])?;
+    let before = node.known(&Known::scalar(DType::I64, before))?;
+    let zero = node.scalar_like(x, 0.0)?;
+    with_places(node, x, (axis, whole), [places, before], ("constant", zero))
+}
+
 /// `x` with another extent of an axis, whose places are counted from as many before its first element.
 fn with_places(
     node: &mut Node<'_>,

@@ -3,6 +3,7 @@
 use tenon_plugin_api::rule::prelude::*;
 
 use super::steps::reshape_to;
+use crate::movement::pad::with_zeros;
 
 /// Data with one or two spatial axes, as data with two.
 ///
@@ -58,6 +59,28 @@ impl Image {
         }
     }
 
+    /// Puts zeros around an axis whose extent n is not known, until a window that reaches no less far than it steps has n/s places,
+    /// rounded up: `s * ((n + s - 1) // s) - s + reach` elements.
+    fn pad_to_same(
+        &mut self,
+        node: &mut Node<'_>,
+        axis: usize,
+        [reach, stride]: [i64; 2],
+        is_lower: bool,
+    ) -> Result<(), Problem> {
+        let (cx, extent) = (node.cx(), self.dims[axis]);
+        let step = cx.dim(stride);
+        let places = cx.dim_floor_div(cx.dim_add(extent, cx.dim(stride - 1)), step);
+        let whole = cx.dim_add(cx.dim_mul(places, step), cx.dim(reach - stride));
+        // So many more than the extent, in terms of which none is negative.
+        let missing = cx.dim_floor_mod(cx.dim_mul(extent, cx.dim(stride - 1)), step);
+        let odd = cx.dim_add(missing, cx.dim(reach - stride + i64::from(is_lower)));
+        let before = cx.dim_floor_div(odd, cx.dim(2));
+        self.value = with_zeros(node, self.value, axis, [before, whole])?;
+        self.dims[axis] = whole;
+        Ok(())
+    }
+
     fn wrong_count<T>(self, name: &str, values: &[i64]) -> Result<T, Problem> {
         let axes = self.spatial;
         invalid(format!("its attribute `{name}` is {values:?} for {axes} spatial dimensions"))
@@ -74,8 +97,12 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// From the attributes of a node.
-    pub(crate) fn of(node: &Node<'_>, image: Image, kernel: [i64; 2]) -> Result<Self, Problem> {
+    /// From the attributes of a node. Where padding depends on an extent that is not known, the image gets it.
+    pub(crate) fn of(
+        node: &mut Node<'_>,
+        image: &mut Image,
+        kernel: [i64; 2],
+    ) -> Result<Self, Problem> {
         let strides = image.pair(node, "strides")?.unwrap_or([1, 1]);
         let dilations = image.pair(node, "dilations")?.unwrap_or([1, 1]);
         let in_range = |&value: &i64| (1..=i64::from(i32::MAX)).contains(&value);
@@ -91,8 +118,8 @@ impl Window {
         window.padding = match node.text("auto_pad", "NOTSET")?.as_str() {
             "NOTSET" => pads.unwrap_or([0; 4]),
             "VALID" => [0; 4],
-            "SAME_UPPER" => window.same(node, image.dims, false)?,
-            "SAME_LOWER" => window.same(node, image.dims, true)?,
+            "SAME_UPPER" => window.same(node, image, false)?,
+            "SAME_LOWER" => window.same(node, image, true)?,
             other => return invalid(format!("its attribute `auto_pad` is {other:?}")),
         };
         Ok(window)
@@ -100,12 +127,22 @@ impl Window {
 
     /// The padding that makes as many places as the extent has strides; the odd one comes last, or first
     /// when `is_lower`.
-    fn same(&self, node: &Node<'_>, data: [Dim; 4], is_lower: bool) -> Result<[i64; 4], Problem> {
+    fn same(
+        &self,
+        node: &mut Node<'_>,
+        image: &mut Image,
+        is_lower: bool,
+    ) -> Result<[i64; 4], Problem> {
         let mut padding = [0; 4];
         for axis in 0..2 {
             let reach = (self.kernel[axis] - 1) * self.dilations[axis] + 1;
-            let stride = self.strides[axis];
-            let [before, after] = padding_to_same(node, data[axis + 2], [reach, stride], is_lower)?;
+            let (stride, extent) = (self.strides[axis], image.dims[axis + 2]);
+            let is_open = node.terms().dim_value(extent).is_none();
+            if is_open && (2..=reach).contains(&stride) {
+                image.pad_to_same(node, axis + 2, [reach, stride], is_lower)?;
+                continue;
+            }
+            let [before, after] = padding_to_same(node, extent, [reach, stride], is_lower)?;
             padding[axis] = before;
             padding[axis + 2] = after;
         }
@@ -135,8 +172,8 @@ pub(super) fn padding_to_same(
             let places = extent.div_euclid(stride) + i64::from(extent % stride != 0);
             (places - 1).saturating_mul(stride).saturating_add(reach).saturating_sub(extent)
         }
-        // With a step of one it does not depend on the extent.
-        None if stride == 1 => reach - 1,
+        // With a step of one, or one element, it does not depend on the extent.
+        None if stride == 1 || reach == 1 => reach - 1,
         None => return unsupported("automatic padding of a symbolic dimension"),
     };
     let total = total.max(0);

@@ -287,7 +287,7 @@ pub(crate) fn convolved(
     if node.dims(x)?.len() == 5 {
         return convolved_3d(node, x, weight, bias);
     }
-    let image = Image::of(node, x)?;
+    let mut image = Image::of(node, x)?;
     let weight = Image::of(node, weight)?;
     let extents = [2, 3].map(|axis| node.terms().dim_value(weight.dims[axis]));
     let kernel = match (extents, image.pair(node, "kernel_shape")?) {
@@ -299,7 +299,7 @@ pub(crate) fn convolved(
         (_, Some(given)) => given,
         (_, None) => return unsupported("a kernel of unknown size"),
     };
-    let window = window::Window::of(node, image, kernel)?;
+    let window = window::Window::of(node, &mut image, kernel)?;
     let mut attrs = window.attrs();
     attrs.push(("groups", node.int_or("group", 1)?.into()));
     let mut y = node.call("nn.conv2d", &[image.value, weight.value], &attrs)?;
