@@ -55,6 +55,7 @@ PYTHON := python3
 export-models: build
 	@$(PYTHON) tests/exported/export_models.py $(TENON) .cache/exported $(MODELS)
 	@$(PYTHON) tests/exported/open_shapes.py $(TENON) .cache/exported $(MODELS)
+	@$(PYTHON) tests/exported/quantized_models.py $(TENON) .cache/exported $(MODELS)
 
 sanitize: setup
 	@scripts/sanitize.sh
