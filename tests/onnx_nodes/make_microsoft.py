@@ -236,6 +236,13 @@ def cases():
     image[0] = bytes_of(1, 6, 7, 3)
     yield "qlinear_average_last", "QLinearAveragePool", image, {**attrs, "channels_last": 1}, 1
 
+    yield "quantize_u16", "QuantizeLinear", [real(3, 4), f32(0.0001), Const(np.uint16(30000))], {}, 1
+    scales, zeros = Const(real(4, low=0.01, high=0.1)), Const(whole(-9, 9, 4, dtype=np.int16))
+    yield "quantize_i16_columns", "QuantizeLinear", [real(3, 4), scales, zeros], {"axis": 1}, 1
+    yield "dequantize_i16_columns", "DequantizeLinear", [whole(-999, 999, 3, 4, dtype=np.int16), scales, zeros], {"axis": 1}, 1
+    table = Const(whole(-8, 8, 3, 4).astype("int4"))
+    yield "dequantize_int4", "DequantizeLinear", [table, Const(real(3, low=0.01, high=0.1))], {"axis": 0}, 1
+
     for ways, direction in (1, "reverse"), (2, "bidirectional"):
         weights = [Const(signed(ways, size, 32) // 4) for size in (5, 8)]
         bias, attrs = Const(real(ways, 64)), {"hidden_size": 8, "direction": direction}
@@ -275,7 +282,8 @@ def run(model, given):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
-    for dtype in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.UINT8, TensorProto.INT8, None):
+    integers = (TensorProto.UINT8, TensorProto.INT8, TensorProto.UINT16, TensorProto.INT16)
+    for dtype in (TensorProto.FLOAT, TensorProto.FLOAT16, *integers, None):
         for output in model.graph.output:
             if dtype is not None:
                 output.type.tensor_type.elem_type = dtype

@@ -75,6 +75,18 @@ fn dequantize(node: &mut Node<'_>) -> Outputs {
     Ok(vec![cast_to(node, y, dtype)?])
 }
 
+/// ONNX Runtime's own, which its tools write for integers of 4 and 16 bits where the standard's is older than version 21.
+#[rule(import.onnx, domain = "com.microsoft", key = "QuantizeLinear")]
+fn quantize_to_more(node: &mut Node<'_>) -> Outputs {
+    quantize(node)
+}
+
+/// The same the other way.
+#[rule(import.onnx, domain = "com.microsoft", key = "DequantizeLinear")]
+fn dequantize_from_more(node: &mut Node<'_>) -> Outputs {
+    dequantize(node)
+}
+
 /// The element type that an attribute names; zero stands for none.
 fn dtype_in(node: &Node<'_>, name: &str) -> Result<Option<DType>, Problem> {
     match node.int_or(name, 0)? {
