@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles models with Tenon and times them, with ONNX Runtime and OpenVINO beside it: one line for each.
 
-usage: .cache/venv/bin/python benches/models.py [-t THREADS,…] [-r ROUNDS] [-s SECONDS] [-k KERNELS] [-D NAME=VALUE] [--json] MODEL...
+usage: .cache/venv/bin/python benches/models.py [-t THREADS,…] [-r ROUNDS] [-s SECONDS] [-k KERNELS] [-D NAME=VALUE] [--open] [--json] MODEL...
 
 All run the same inputs, those of MODEL.npz beside the model (`in_NAME`, or `NAME`) or uniform in [-1, 1), on as many threads. They
 take turns: in each of ROUNDS rounds each runs for about SECONDS, so that whatever slows the machine down slows all. Compiling
@@ -143,7 +143,7 @@ def measure(path, threads, dims, args, folder):
     feed = first.inputs(path, dims)
     inputs, outputs = folder / "inputs.npz", folder / "outputs.npz"
     np.savez(inputs, **feed)
-    tenon = Tenon(path, dims, folder)
+    tenon = Tenon(path, {} if args.open else dims, folder)
     once = tenon.run(inputs, threads, 3, "--output", outputs)["min_ms"]
     row = {"model": path.stem, "threads": threads, "compile_s": tenon.compile_s,
            "error": error(np.load(outputs), first.results(feed))}
@@ -180,6 +180,7 @@ def main():
     parser.add_argument("-s", "--seconds", type=float, default=0.5, help="about so long is a turn (default 0.5)")
     parser.add_argument("-k", "--kernels", type=int, default=0, help="show so many kernels that take longest")
     parser.add_argument("-D", "--dim", action="append", default=[], metavar="NAME=VALUE", help="a symbolic dimension")
+    parser.add_argument("--open", action="store_true", help="leave dimensions open to Tenon; -D says what the run's are")
     parser.add_argument("--json", action="store_true", help="print one JSON line for each model")
     args = parser.parse_args()
     dims = dict(dim.split("=", 1) for dim in args.dim)

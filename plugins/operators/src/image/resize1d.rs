@@ -16,7 +16,6 @@ use super::kernels::Kernel;
 use super::resize_onnx::{self, Scales};
 use crate::kernel::moves::wrap_axis;
 use crate::precision::follows_precision;
-use crate::program::guarded;
 
 /// An axis with as many elements as the second argument, a shape of one dimension, says
 #[op(name = "image.resize1d", args = 2..=3)]
@@ -74,7 +73,10 @@ impl Operator for Resize1d {
         };
         let Some(dims) = tensor.dims else { return Ok(cx.tensor_type(tensor.dtype, None)) };
         let axis = cx.axis("axis", self.axis, dims.len())?;
-        if cx.value(dims[axis]) == Some(0) && cx.value(size) != Some(0) {
+        // Of nothing only nothing can be made; where a symbol says which it is, the call is checked.
+        let [there, wanted] = [dims[axis], size].map(|extent| cx.dim_min(extent, cx.dim(1)));
+        let is_empty = cx.value(dims[axis]) == Some(0) && cx.value(size) != Some(0);
+        if is_empty || cx.is_no_repeat(there, wanted) {
             return cx.unsupported("an axis without elements has no other size");
         }
         let mut resized = dims.to_vec();
@@ -270,9 +272,6 @@ fn write<'p>(op: &Resize1d, program: &'p Program) {
     let (x, out) = (program.input(0), program.output(0));
     let axis = wrap_axis(op.axis, out.shape().len());
     let on = Axis::of(op, program, [x.shape()[axis], out.shape()[axis]]);
-    // A symbolic axis that becomes one of a known extent may have no elements that could be read.
-    let is_guarded = program.dim_value(on.extent).is_none() && program.dim_value(on.out).is_some();
-    let read = if is_guarded { vec![on.extent] } else { Vec::new() };
     let is_cropped = op.coordinate_transformation_mode == "tf_crop_and_resize";
     let is_inside = match is_cropped {
         true => program.map("inside", DType::BOOL, &[on.out], |i| {
@@ -289,17 +288,12 @@ fn write<'p>(op: &Resize1d, program: &'p Program) {
     let Some(kernel) = op.kernel() else {
         let index = program.map("index", DType::I64, &[on.out], |i| on.clamped(on.rounded(i[0])));
         program.each(out.shape(), |i| {
-            let value = x.at(&with_index(i, axis, index.at(&[i[axis]])));
-            let set = out.set(i, finish(i, value));
-            match is_guarded {
-                true => program.when(on.extent.index(program).gt(0), set),
-                false => set,
-            }
+            out.set(i, finish(i, x.at(&with_index(i, axis, index.at(&[i[axis]])))))
         });
         return;
     };
     if op.antialias && program.inputs().len() > 1 && on.numbers.scale.is_some() {
-        return on.sum_each(kernel, axis, &read, &finish);
+        return on.sum_each(kernel, axis, &finish);
     }
     let cx = program.cx();
     let side = on.side(&cx, kernel);
@@ -324,7 +318,8 @@ fn write<'p>(op: &Resize1d, program: &'p Program) {
         let index = on.within(first.at(&[i[axis]]) + k[0]);
         x.wide(&with_index(i, axis, index)) * weights.at(&[i[axis], k[0]]).cast(dtype)
     };
-    guarded::sums(program, &read, dtype, &[taps], term, finish);
+    let sum = program.reduce("acc", Reducer::Sum, dtype, out.shape(), &[taps], term);
+    program.set(&out, |i| finish(i, sum.at(i)));
 }
 
 /// A place with another index along an axis.
@@ -411,7 +406,6 @@ impl<'a, 'p> Axis<'a, 'p> {
         &self,
         kernel: Kernel,
         axis: usize,
-        read: &[Dim],
         finish: &dyn Fn(&[Scalar<'p>], Scalar<'p>) -> Scalar<'p>,
     ) {
         let program = self.length.program();
@@ -441,11 +435,7 @@ impl<'a, 'p> Axis<'a, 'p> {
             }));
             let mean = sum.at(&at) / total.at(&at).cast(dtype);
             body.push(out.set(i, finish(i, mean)));
-            let zero = out.set(i, finish(i, program.literal(dtype, 0.0)));
-            match guarded::may_be_empty(program, read) {
-                true => program.choose(guarded::is_there(program, read), body.finish(), zero),
-                false => body.finish(),
-            }
+            body.finish()
         });
     }
 
