@@ -629,7 +629,9 @@ impl Builder {
         check_rank(dims.len())?;
         match dims.iter().all(|&dim| terms.is_small_dim(dim)) {
             true => Ok(()),
-            false => invalid("its dimensions are too complicated"),
+            false => invalid(
+                "its dimensions are too complicated; `-D NAME=VALUE` gives those of inputs that are known",
+            ),
         }
     }
 }
