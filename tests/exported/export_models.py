@@ -196,15 +196,21 @@ def tried(tenon, folder, name, model, inputs):
             # What a model makes of the roundings of f32, it makes of those that are 2^16 times as large.
             exact = result if mode == "f32" and isinstance(result, float) else exact
             allowed = allowed if mode == "f32" else max(allowed, 2.0**16 * exact)
-            is_right = isinstance(result, float) and result <= allowed
-            wrong += not is_right
-            text = f"{result:.1e}" if isinstance(result, float) else result[:600]
-            print(f"{name} {form} {mode}: {text}{'' if is_right else '  WRONG'}", flush=True)
+            wrong += is_wrong(f"{name} {form} {mode}", result, allowed)
     return wrong
 
 
-def main():
-    tenon, folder, names = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:]
+def is_wrong(what, result, allowed):
+    """Whether a result is too far off, or there is none; says how far it is."""
+    is_right = isinstance(result, float) and result <= allowed
+    text = f"{result:.1e}" if isinstance(result, float) else result[:600]
+    print(f"{what}: {text}{'' if is_right else f'  WRONG, {allowed:.1e} are allowed'}", flush=True)
+    return not is_right
+
+
+def try_each(tried, default=()):
+    """Tries the models that the command line names, or these, or all; ends the program with whether any result is wrong."""
+    tenon, folder, names = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:] or default
     os.makedirs(folder, exist_ok=True)
     models, wrong = 0, 0
     for source in (of_torch, of_torchvision, of_transformers):
@@ -222,4 +228,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try_each(tried)

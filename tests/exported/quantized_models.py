@@ -10,13 +10,11 @@ ONNX Runtime would compute on bytes what the model says of numbers between; it r
 
 import logging
 import os
-import sys
 
 import numpy as np
 import onnx
 import onnxruntime
-import torch
-from export_models import exported, of_torch, of_torchvision, of_transformers, off, settled
+from export_models import exported, is_wrong, off, try_each
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 from onnxruntime.transformers.float16 import convert_float_to_float16
@@ -87,29 +85,9 @@ def tried(tenon, folder, name, model, inputs):
             print(f"{name} {way}: not made: {str(error).splitlines()[0][:120]}", flush=True)
             continue
         result = off(tenon, target, given, [], is_plain=True)
-        is_right = isinstance(result, float) and result <= allowed
-        wrong += not is_right
-        text = f"{result:.1e}" if isinstance(result, float) else result[:600]
-        print(f"{name} {way}: {text}{'' if is_right else f'  WRONG, {allowed:.1e} are allowed'}", flush=True)
+        wrong += is_wrong(f"{name} {way}", result, allowed)
     return wrong
 
 
-def main():
-    tenon, folder, names = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:] or NAMES
-    os.makedirs(folder, exist_ok=True)
-    models, wrong = 0, 0
-    for source in (of_torch, of_torchvision, of_transformers):
-        torch.manual_seed(1)
-        try:
-            for name, model, *inputs in source():
-                if name in names:
-                    models += 1
-                    wrong += tried(tenon, folder, name, settled(model.eval(), inputs), [make() for make in inputs])
-        except ImportError as error:
-            print(f"{error.name} is missing; its models are left out: pip install {error.name}")
-    print(f"{models} models; {wrong} results are wrong or missing")
-    sys.exit(wrong > 0)
-
-
 if __name__ == "__main__":
-    main()
+    try_each(tried, NAMES)
