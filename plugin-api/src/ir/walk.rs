@@ -1,6 +1,6 @@
 //! Walking the statements of a tensor program.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashMap;
 
 use crate::ir::{BodyView, Expr, View};
 
@@ -17,26 +17,52 @@ pub enum Walk {
 pub struct StmtWalk<'a> {
     body: BodyView<'a>,
     stack: Vec<Walk>,
-    seen: HashSet<Expr>,
+    seen: Seen,
 }
+
+/// Nodes of a body, a bit each, in blocks: those that stand together are looked up together, and a walk over a few statements
+/// of a large program takes no memory for the others.
+#[derive(Default)]
+struct Seen(FxHashMap<usize, [u64; WORDS]>);
+
+/// Words of a block, a line of a cache.
+const WORDS: usize = 8;
 
 impl<'a> BodyView<'a> {
     /// Walks over `root` and the statements inside it, without recursion and in time linear in them. A statement
     /// that stands in several places is visited in the first.
     pub fn walk(self, root: Expr) -> StmtWalk<'a> {
-        StmtWalk { body: self, stack: vec![Walk::Enter(root)], seen: HashSet::new() }
+        StmtWalk { body: self, stack: vec![Walk::Enter(root)], seen: Seen::default() }
     }
 
     /// The statements directly inside a statement.
     pub fn inner_stmts(&self, stmt: Expr) -> Vec<Expr> {
+        let mut inner = Vec::new();
+        self.each_inner(stmt, |stmt| inner.push(stmt));
+        inner
+    }
+
+    fn each_inner(&self, stmt: Expr, mut see: impl FnMut(Expr)) {
         match self.view(stmt) {
-            View::For { body, .. } => vec![body],
-            View::Block(block) => block.init.into_iter().chain([block.body]).collect(),
-            View::Seq(stmts) => stmts.to_vec(),
-            View::IfStmt { then, otherwise, .. } => [then].into_iter().chain(otherwise).collect(),
-            View::PrimFunc { body, .. } => vec![body],
-            _ => Vec::new(),
+            View::For { body, .. } | View::PrimFunc { body, .. } => see(body),
+            View::Block(block) => block.init.into_iter().chain([block.body]).for_each(see),
+            View::Seq(stmts) => stmts.iter().for_each(see),
+            View::IfStmt { then, otherwise, .. } => {
+                [then].into_iter().chain(otherwise).for_each(see);
+            }
+            _ => {}
         }
+    }
+}
+
+impl Seen {
+    /// Notes a node; false where it was.
+    fn insert(&mut self, expr: Expr) -> bool {
+        let (word, bit) = (expr.index() / 64, 1 << (expr.index() % 64));
+        let word = &mut self.0.entry(word / WORDS).or_default()[word % WORDS];
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
     }
 }
 
@@ -51,7 +77,9 @@ impl Iterator for StmtWalk<'_> {
                     continue;
                 }
                 self.stack.push(Walk::Leave(stmt));
-                self.stack.extend(self.body.inner_stmts(stmt).into_iter().rev().map(Walk::Enter));
+                let first = self.stack.len();
+                self.body.each_inner(stmt, |inner| self.stack.push(Walk::Enter(inner)));
+                self.stack[first..].reverse();
             }
             return Some(step);
         }

@@ -1,6 +1,6 @@
 //! Copying parts of a function.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::ir::{BodyView, BuildPrim, Expr, View};
 use crate::pass::{Calls, Rewriter};
@@ -13,9 +13,10 @@ use crate::pass::{Calls, Rewriter};
 pub struct Template {
     /// Operands before their users; the root is the last.
     nodes: Vec<Expr>,
-    /// For each node, where its operands stand among `nodes`.
-    operands: Vec<Vec<u32>>,
-    place: HashMap<Expr, u32>,
+    /// Where the operands of all nodes stand among `nodes`, one behind the other, and where those of each end.
+    operands: Vec<u32>,
+    end: Vec<usize>,
+    place: FxHashMap<Expr, u32>,
     bound: Vec<u32>,
 }
 
@@ -25,7 +26,8 @@ impl Template {
         let mut template = Self {
             nodes: Vec::new(),
             operands: Vec::new(),
-            place: HashMap::new(),
+            end: Vec::new(),
+            place: FxHashMap::default(),
             bound: Vec::new(),
         };
         let mut stack = vec![(root, false)];
@@ -41,15 +43,16 @@ impl Template {
                 stack[first..].reverse();
                 continue;
             }
-            let places: Vec<u32> = operands.map(|operand| template.place[&operand]).collect();
-            for (position, &place) in places.iter().enumerate() {
+            for (position, operand) in operands.enumerate() {
+                let place = template.place[&operand];
+                template.operands.push(place);
                 if body.is_binder(expr, position) {
                     template.bound.push(place);
                 }
             }
             template.place.insert(expr, template.nodes.len() as u32);
             template.nodes.push(expr);
-            template.operands.push(places);
+            template.end.push(template.operands.len());
         }
         template
     }
@@ -74,7 +77,9 @@ impl Template {
                 is_settled[place as usize] = true;
             }
         }
-        for (index, places) in self.operands.iter().enumerate() {
+        let mut first = 0;
+        for (index, &end) in self.end.iter().enumerate() {
+            let places = &self.operands[std::mem::replace(&mut first, end)..end];
             let is_same = |&place: &u32| copies[place as usize] == self.nodes[place as usize];
             if is_settled[index] || places.iter().all(is_same) {
                 continue;
