@@ -9,9 +9,8 @@ use crate::check::broken_part;
 use crate::eval::FoldError;
 use crate::external::ExternalError;
 use crate::infer::{KnownCalls, infer_expr};
-use crate::ir::op_names::{TAKEN_EQUAL, TAKEN_REPEATED};
 use crate::ir::{
-    Attrs, Build, Context, Cx, Dim, Expr, Fit, Function, Kind, NodeSpec, Symbol, Transaction,
+    Attrs, Build, Context, Cx, Dim, Expr, FITS, Fit, Function, Kind, NodeSpec, Symbol, Transaction,
     TransactionError, Type, flatten, normalize,
 };
 use crate::ops::OpError;
@@ -133,7 +132,7 @@ fn with_fits(
     fits: &[Fit],
 ) -> Result<Arc<Function>, TransactionError> {
     let mut attrs = program.view().attrs(program.view().root());
-    for (name, may_be_one) in [(TAKEN_EQUAL, false), (TAKEN_REPEATED, true)] {
+    for (name, may_be_one) in FITS {
         let of = fits.iter().filter(|fit| fit.may_be_one == may_be_one);
         let pairs: Vec<Dim> = of.flat_map(|fit| [fit.extent, fit.wanted]).collect();
         if !pairs.is_empty() {

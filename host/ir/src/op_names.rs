@@ -33,11 +33,6 @@ pub const MEMORY_ROOM: &str = "memory.room";
 pub const EXPECT: &str = "expect";
 /// Ends the call where extents are not what they must be.
 pub const EXPECT_FIT: &str = "expect_fit";
-/// Of a program that is made for a call of an operator: a shape of pairs of dimensions that the call must find equal.
-pub const TAKEN_EQUAL: &str = "taken_equal";
-/// Of a program that is made for a call of an operator: a shape of pairs of dimensions, of which the call must find the first equal
-/// to the second, or 1.
-pub const TAKEN_REPEATED: &str = "taken_repeated";
 /// Class of the object that a storage is.
 pub const STORAGE_CLASS: &str = "storage";
 /// Class of the object that an external function is as an argument.

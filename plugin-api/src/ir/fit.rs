@@ -13,3 +13,7 @@ pub struct Fit {
     /// Whether 1 does as well, since the tensor is repeated then.
     pub may_be_one: bool,
 }
+
+/// The attributes by which a program that was made for a call says what the call must find of dimensions, each a shape of pairs of
+/// them, extent and wanted; and whether 1 does as well for the first.
+pub const FITS: [(&str, bool); 2] = [("taken_equal", false), ("taken_repeated", true)];

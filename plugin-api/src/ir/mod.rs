@@ -39,7 +39,7 @@ pub use callee::{Callee, impure_functions};
 pub use context::{AttrValue, Context};
 pub use device::{DEVICE_KINDS, device_problem};
 pub use dtype::DType;
-pub use fit::Fit;
+pub use fit::{FITS, Fit};
 pub use intrinsic::{BARRIER, BOUND, INTRINSICS, IntrinsicArgs, IntrinsicDef, IntrinsicResult};
 pub use kind::{BinaryOp, Kind, LoopKind, Named};
 pub use prim::BuildPrim;

@@ -13,14 +13,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tenon_plugin_api::ir::{Callee, Fit};
+use tenon_plugin_api::ir::{Callee, FITS, Fit};
 use tenon_plugin_api::prelude::*;
 
 /// What a program for a call says of dimensions, and the program without that.
 pub(super) fn taken_out(program: Function, cx: &PassContext) -> Result<(Function, Vec<Fit>)> {
     let attrs = cx.terms().attrs(program.attrs());
     let mut fits = Vec::new();
-    for (name, may_be_one) in [(TAKEN_EQUAL, false), (TAKEN_REPEATED, true)] {
+    for (name, may_be_one) in FITS {
         let Some(pairs) = attrs.term(name) else { continue };
         if let TypeView::Shape(Some(dims)) = cx.terms().ty(Type(pairs.0)) {
             let pairs = dims.chunks_exact(2);
@@ -30,9 +30,7 @@ pub(super) fn taken_out(program: Function, cx: &PassContext) -> Result<(Function
     if fits.is_empty() {
         return Ok((program, fits));
     }
-    let attrs = [TAKEN_EQUAL, TAKEN_REPEATED]
-        .iter()
-        .fold(program.attrs(), |attrs, name| cx.without_attr(attrs, name));
+    let attrs = FITS.iter().fold(program.attrs(), |attrs, (name, _)| cx.without_attr(attrs, name));
     let mut rw = program.edit();
     let root = rw.with_attrs(program.view().root(), attrs);
     rw.set_root(root);
@@ -114,8 +112,3 @@ pub(super) fn leave_dataflow(func: &Function) -> Result<Function> {
     }
     rw.finish()
 }
-
-/// Of a program that is made for a call: pairs of dimensions that are equal.
-const TAKEN_EQUAL: &str = "taken_equal";
-/// The same, where the first may be 1 as well.
-const TAKEN_REPEATED: &str = "taken_repeated";
