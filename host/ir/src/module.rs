@@ -1,9 +1,8 @@
 //! Modules: functions by name, and attributes.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use tenon_plugin_api::ir::{Attrs, Context, Symbol};
+use tenon_plugin_api::ir::{Attrs, Context, Symbol, SymbolMap};
 
 use super::{Cx, Function};
 
@@ -27,7 +26,7 @@ struct Table {
     /// functions.
     functions: Vec<Option<(Symbol, Arc<Function>)>>,
     /// Where each stands.
-    places: HashMap<Symbol, usize, rustc_hash::FxBuildHasher>,
+    places: SymbolMap<usize>,
 }
 
 impl Table {

@@ -26,6 +26,7 @@ mod side_table;
 mod source;
 mod structure;
 mod substitute;
+mod symbol_map;
 mod term;
 mod type_text;
 mod view;
@@ -47,6 +48,7 @@ pub use side_table::SideTable;
 pub use source::{NodeSource, SourcePart};
 pub use structure::Structure;
 pub use substitute::{Substitution, substitute};
+pub use symbol_map::{InBlocks, SymbolMap};
 pub use term::{
     Attrs, AttrsView, Dim, DimView, Symbol, Term, TermKind, TermView, Terms, Type, TypeView,
 };

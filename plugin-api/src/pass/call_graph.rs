@@ -1,19 +1,18 @@
 //! Which functions of a module name which.
 
-use std::collections::{HashMap, HashSet};
-
-use rustc_hash::FxBuildHasher;
-
-use crate::ir::{Kind, Symbol, View};
+use crate::ir::{Kind, Symbol, SymbolMap, View};
 use crate::pass::Module;
 
 /// Which functions of a module name which, graph functions and tensor programs alike. A function that is named
 /// but is not in the module is left out.
 pub struct CallGraph {
-    /// The number of each function, which stands for it in all that follows.
-    numbers: HashMap<Symbol, usize, FxBuildHasher>,
-    /// What the functions name, one behind the other, and where that of each begins; one more for the end of the last.
+    /// The functions in the order of the module, and the number of each, which stands for it in all that follows.
+    names: Vec<Symbol>,
+    numbers: SymbolMap<usize>,
+    /// What the functions name, one behind the other, by name and by number, and where that of each begins; one more for the end
+    /// of the last.
     named: Vec<Symbol>,
+    named_numbers: Vec<usize>,
     first: Vec<usize>,
     /// Each function after those that it names; on a cycle in no special order.
     order: Vec<Symbol>,
@@ -34,8 +33,10 @@ impl CallGraph {
         let functions = module.functions();
         let numbers = functions.iter().enumerate().map(|(number, &(name, _))| (name, number));
         let mut graph = Self {
+            names: functions.iter().map(|&(name, _)| name).collect(),
             numbers: numbers.collect(),
             named: Vec::new(),
+            named_numbers: Vec::new(),
             first: Vec::with_capacity(functions.len() + 1),
             order: Vec::with_capacity(functions.len()),
             facts: vec![Facts::default(); functions.len()],
@@ -46,9 +47,12 @@ impl CallGraph {
             if body.globals().next().is_none() {
                 continue;
             }
-            let known = body.globals().map(|(_, name)| name);
-            let known = known.filter(|name| graph.numbers.contains_key(name));
-            graph.named.extend(known);
+            for (_, name) in body.globals() {
+                if let Some(&number) = graph.numbers.get(&name) {
+                    graph.named.push(name);
+                    graph.named_numbers.push(number);
+                }
+            }
             for expr in body.post_order() {
                 for (position, operand) in body.operands(expr).iter().enumerate() {
                     let View::Global { name } = body.view(operand) else { continue };
@@ -60,8 +64,7 @@ impl CallGraph {
             }
         }
         graph.first.push(graph.named.len());
-        let names: Vec<Symbol> = functions.iter().map(|&(name, _)| name).collect();
-        graph.find_components(&names);
+        graph.find_components();
         graph
     }
 
@@ -72,11 +75,8 @@ impl CallGraph {
 
     /// The functions that a function names, in the order of its nodes.
     pub fn named_by(&self, name: Symbol) -> &[Symbol] {
-        self.numbers.get(&name).map_or(&[], |&number| self.named_by_number(number))
-    }
-
-    fn named_by_number(&self, number: usize) -> &[Symbol] {
-        &self.named[self.first[number]..self.first[number + 1]]
+        let named = |&number| &self.named[self.first[number]..self.first[number + 1]];
+        self.numbers.get(&name).map_or(&[], named)
     }
 
     fn facts(&self, name: Symbol) -> Facts {
@@ -98,21 +98,23 @@ impl CallGraph {
         self.facts(name).uses
     }
 
-    /// The functions that can be reached from `roots`, themselves included.
-    pub fn reachable(&self, roots: impl IntoIterator<Item = Symbol>) -> HashSet<Symbol> {
-        let mut reached = HashSet::new();
-        let mut work: Vec<Symbol> = roots.into_iter().collect();
-        while let Some(name) = work.pop() {
-            if reached.insert(name) {
-                work.extend(self.named_by(name));
+    /// The functions that cannot be reached from `roots`, in the order of the module.
+    pub fn unreachable(&self, roots: impl IntoIterator<Item = Symbol>) -> Vec<Symbol> {
+        let mut is_reached = vec![false; self.facts.len()];
+        let roots = roots.into_iter().filter_map(|root| self.numbers.get(&root).copied());
+        let mut work: Vec<usize> = roots.collect();
+        while let Some(function) = work.pop() {
+            if !std::mem::replace(&mut is_reached[function], true) {
+                work.extend(&self.named_numbers[self.first[function]..self.first[function + 1]]);
             }
         }
-        reached
+        let unreached = |&(function, _): &(usize, &Symbol)| !is_reached[function];
+        self.names.iter().enumerate().filter(unreached).map(|(_, &name)| name).collect()
     }
 
     /// The strongly connected components, after R. Tarjan, "Depth-first search and linear graph algorithms",
     /// 1972, with a stack of its own in the place of recursion.
-    fn find_components(&mut self, names: &[Symbol]) {
+    fn find_components(&mut self) {
         /// When a function was reached, 0 for not yet, and the earliest that is known to be in a cycle with it.
         #[derive(Clone, Copy, Default)]
         struct Seen {
@@ -120,11 +122,11 @@ impl CallGraph {
             low: usize,
             is_open: bool,
         }
-        let mut seen = vec![Seen::default(); names.len()];
+        let mut seen = vec![Seen::default(); self.names.len()];
         let mut count = 0;
         let mut open: Vec<usize> = Vec::new();
         let mut path: Vec<(usize, usize)> = Vec::new();
-        for root in 0..names.len() {
+        for root in 0..self.names.len() {
             path.push((root, 0));
             while let Some(&mut (function, ref mut next)) = path.last_mut() {
                 if *next == 0 {
@@ -136,19 +138,16 @@ impl CallGraph {
                     seen[function] = Seen { number: count, low: count, is_open: true };
                     open.push(function);
                 }
-                let callee = |at: usize| {
-                    let callee = self.named.get(self.first[function] + at);
-                    callee.filter(|_| self.first[function] + at < self.first[function + 1])
-                };
+                let callees = self.first[function]..self.first[function + 1];
+                let callee = |at: usize| self.named_numbers[callees.clone()].get(at).copied();
                 if let Some(previous) = next.checked_sub(1).and_then(callee) {
-                    let previous = seen[self.numbers[previous]];
+                    let previous = seen[previous];
                     if previous.is_open {
                         seen[function].low = seen[function].low.min(previous.low);
                     }
                 }
                 *next += 1;
                 if let Some(callee) = callee(*next - 1) {
-                    let callee = self.numbers[callee];
                     self.facts[function].is_recursive |= callee == function;
                     if seen[callee].number == 0 {
                         path.push((callee, 0));
@@ -162,7 +161,7 @@ impl CallGraph {
                     for member in open.drain(first..).rev() {
                         seen[member].is_open = false;
                         self.facts[member].is_recursive |= is_cycle;
-                        self.order.push(names[member]);
+                        self.order.push(self.names[member]);
                     }
                 }
             }

@@ -37,8 +37,7 @@ mod graph;
 mod groups;
 mod outline;
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use tenon_plugin_api::ir::Terms;
 use tenon_plugin_api::prelude::*;
 use tenon_plugin_api::program::TARGET;
@@ -98,7 +97,7 @@ struct Options {
 /// What is known of the module's tensor programs, each looked at once.
 pub(super) struct Programs {
     call_tir: Symbol,
-    known: HashMap<Symbol, Option<Program>>,
+    known: FxHashMap<Symbol, Option<Program>>,
 }
 
 /// A tensor program that may be fused.
@@ -113,7 +112,7 @@ pub(super) struct Program {
 
 impl Programs {
     fn new(cx: &PassContext) -> Self {
-        Self { call_tir: cx.symbol("call_tir"), known: HashMap::new() }
+        Self { call_tir: cx.symbol("call_tir"), known: FxHashMap::default() }
     }
 
     fn get(&mut self, name: Symbol, module: &Module, terms: Terms<'_>) -> Option<&Program> {

@@ -28,9 +28,8 @@ fn remove_unused_functions(mut module: Module, _: &PassContext) -> Result<Module
     let graph = CallGraph::of(&module);
     let functions = module.functions();
     let public = functions.iter().filter(|(_, func)| !func.is_private()).map(|&(name, _)| name);
-    let reached = graph.reachable(public);
-    for (name, _) in functions.iter().filter(|(name, _)| !reached.contains(name)) {
-        module.remove(*name);
+    for name in graph.unreachable(public) {
+        module.remove(name);
     }
     Ok(module)
 }
