@@ -3,6 +3,8 @@
 //! A question is a call, an answer a [`Cost`], whose numbers may depend on symbolic dimensions. What is said of an operator
 //! without a rule follows from its pattern ([`Cost::by_pattern`]).
 
+use std::collections::BTreeMap;
+
 use crate::ir::{Build, Context, DType, Dim, Expr, Symbol, Term, Terms, Type, TypeView, View};
 use crate::pass::{Calls, OpPattern, PassError, Result, Rewriter};
 
@@ -27,8 +29,9 @@ impl Cost {
         let types: Option<Vec<Type>> =
             args.iter().chain([call]).map(|expr| rw.body().ty(expr)).collect();
         let bytes = rw.with_cx(|cx| {
-            let each = types?.into_iter().map(|ty| Some(total(cx, ty)?.1));
-            each.reduce(|sum, bytes| Some(cx.dim_add(sum?, bytes?)))?
+            let mut sum = DimSum::default();
+            types?.into_iter().try_for_each(|ty| Some(sum.add(cx, total(cx, ty)?.1)))?;
+            Some(sum.dim(cx))
         })?;
         Some(Self { flops, bytes })
     }
@@ -63,19 +66,43 @@ fn total(cx: &impl Context, ty: Type) -> Option<(Dim, Dim)> {
         TypeView::Tuple(fields) => fields,
         _ => &one,
     };
-    let (mut elements, mut bytes) = (cx.dim(0), cx.dim(0));
+    let [mut elements, mut bytes] = [DimSum::default(), DimSum::default()];
     for &field in fields {
         match terms.ty(field) {
             TypeView::Tensor { dtype, dims } => {
                 let count = cx.dim_product(dims?);
-                elements = cx.dim_add(elements, count);
-                bytes = cx.dim_add(bytes, cx.dim_mul(count, cx.dim(size_of_element(dtype))));
+                elements.add(cx, count);
+                bytes.add(cx, cx.dim_mul(count, cx.dim(size_of_element(dtype))));
             }
             TypeView::Tuple(_) => return None,
             _ => {}
         }
     }
-    Some((elements, bytes))
+    Some((elements.dim(cx), bytes.dim(cx)))
+}
+
+/// A sum of many extents, which makes no term of its own for each: terms are never given back.
+#[derive(Default)]
+pub struct DimSum {
+    number: i64,
+    /// How often each extent that is no plain number was added, and what the number could not hold.
+    others: BTreeMap<Dim, i64>,
+}
+
+impl DimSum {
+    /// Adds an extent.
+    pub fn add(&mut self, cx: &impl Context, dim: Dim) {
+        match cx.terms().dim_value(dim).and_then(|value| self.number.checked_add(value)) {
+            Some(sum) => self.number = sum,
+            None => *self.others.entry(dim).or_default() += 1,
+        }
+    }
+
+    /// All of them together.
+    pub fn dim(&self, cx: &impl Context) -> Dim {
+        let add = |sum, (&dim, &times)| cx.dim_add(sum, cx.dim_mul(dim, cx.dim(times)));
+        self.others.iter().fold(cx.dim(self.number), add)
+    }
 }
 
 fn size_of_element(dtype: DType) -> i64 {

@@ -27,7 +27,7 @@ mod tensor_intrinsic;
 
 pub use asking::Rules;
 pub use compute::Compute;
-pub use cost::{Cost, CostOf};
+pub use cost::{Cost, CostOf, DimSum};
 pub use facet::Facet;
 pub use gradient::{Adjoint, Grad, Gradient, Grads};
 pub use import::ImportOnnx;

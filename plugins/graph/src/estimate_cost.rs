@@ -14,9 +14,8 @@
 //! nothing were fused. A note tells the sums; where they are plain numbers they are attributes of the function as well, of
 //! the function as it was then.
 
-use std::collections::BTreeMap;
 use tenon_plugin_api::prelude::*;
-use tenon_plugin_api::rule::{Cost, CostOf, Rules};
+use tenon_plugin_api::rule::{Cost, CostOf, DimSum, Rules};
 
 /// Says how much arithmetic each function does, and how many bytes its calls read and write.
 #[pass(
@@ -51,33 +50,11 @@ fn estimate_cost(mut module: Module, cx: &PassContext) -> Result<Module> {
     Ok(module)
 }
 
-/// A sum of many extents, which makes no term of its own for each: terms are never given back.
-#[derive(Default)]
-struct Sum {
-    number: i64,
-    /// How often each extent that is no plain number was added, and what the number could not hold.
-    others: BTreeMap<Dim, i64>,
-}
-
-impl Sum {
-    fn add(&mut self, cx: &PassContext, dim: Dim) {
-        match cx.terms().dim_value(dim).and_then(|value| self.number.checked_add(value)) {
-            Some(sum) => self.number = sum,
-            None => *self.others.entry(dim).or_default() += 1,
-        }
-    }
-
-    fn dim(&self, cx: &PassContext) -> Dim {
-        let add = |sum, (&dim, &times)| cx.dim_add(sum, cx.dim_mul(dim, cx.dim(times)));
-        self.others.iter().fold(cx.dim(self.number), add)
-    }
-}
-
 /// What the calls of a function cost together.
 #[derive(Default)]
 struct Sums {
-    flops: Sum,
-    bytes: Sum,
+    flops: DimSum,
+    bytes: DimSum,
     /// The call that does most, as far as numbers are known.
     most: Option<(i64, String)>,
     /// How many calls nobody knows the cost of, and what the first of them calls.
