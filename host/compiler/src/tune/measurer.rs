@@ -74,12 +74,13 @@ impl Measurer {
         {
             return Ok(judge.clone());
         }
-        let Task { text, name, constants, .. } = task;
+        let Task { text, name, constants, bytes, .. } = task;
         let request = Request::Prepare {
             task: number,
             text: text.clone(),
             function: name.clone(),
             constants: constants.clone(),
+            bytes: *bytes,
         };
         match self.ask(&request, TO_PREPARE)? {
             Answer::Prepared { judge } => {

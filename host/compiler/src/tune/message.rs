@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Request {
-    /// A program is told of: a function of a module's text, and which of its inputs are constants of the model.
-    Prepare { task: usize, text: String, function: String, constants: Vec<usize> },
+    /// A program is told of: a function of a module's text, which of its inputs are constants of the model, and the bytes
+    /// of all constants there.
+    Prepare { task: usize, text: String, function: String, constants: Vec<usize>, bytes: usize },
     /// How a candidate would run.
     Look { task: usize, candidate: Candidate },
     /// How long a schedule takes.

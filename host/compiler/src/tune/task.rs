@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tenon_plugin_api::ir::{AttrsView, Kind, TermView, View};
+use tenon_plugin_api::ir::{Args, AttrsView, BodyView, Kind, TermView, View};
 use tenon_tuning::Keys;
 
 use crate::ir::{Context, Function, Module};
@@ -27,6 +27,8 @@ pub(super) struct Task {
     pub(super) weight: usize,
     /// Which of its inputs are constants of the model, wherever it is called.
     pub(super) constants: Vec<usize>,
+    /// Bytes of all constants of the model.
+    pub(super) bytes: usize,
 }
 
 /// What the programs of a module are, as far as they can be tuned, and the others with the reason why not.
@@ -60,8 +62,9 @@ impl Tasks {
                     known.insert((keys.program.clone(), target.clone()), found.tasks.len());
                     let text = text_of(name, function);
                     let op = attrs(function).str("op_name").unwrap_or("a program").to_owned();
-                    let name = name.to_owned();
-                    found.tasks.push(Task { name, op, keys, target, text, weight, constants });
+                    let (name, bytes) = (name.to_owned(), calls.bytes);
+                    let task = Task { name, op, keys, target, text, weight, constants, bytes };
+                    found.tasks.push(task);
                 }
             }
         }
@@ -94,34 +97,46 @@ fn text_of(name: &str, program: &Function) -> String {
 }
 
 /// How often programs are called, and with which constants.
-struct Calls(BTreeMap<String, (usize, Vec<usize>)>);
+#[derive(Default)]
+struct Calls {
+    by_program: BTreeMap<String, (usize, Vec<usize>)>,
+    /// Bytes of all constants.
+    bytes: usize,
+}
 
 impl Calls {
     fn of(module: &Module) -> Calls {
-        let mut calls: BTreeMap<String, (usize, Vec<usize>)> = BTreeMap::new();
+        let mut calls = Calls::default();
         for (_, function) in module.iter().filter(|(_, function)| !function.is_prim()) {
             let body = function.view();
             for expr in body.post_order() {
-                let View::Call { args, .. } = body.view(expr) else { continue };
-                let mut args = args.iter();
-                // `call_tir` names its program first.
-                let Some(View::Global { name }) = args.next().map(|first| body.view(first)) else {
-                    continue;
-                };
-                let is_constant = |&(_, arg): &(usize, _)| body.kind(arg) == Kind::CONSTANT;
-                let constants: Vec<usize> =
-                    args.enumerate().filter(is_constant).map(|(at, _)| at).collect();
-                let name = module.cx().terms().str(name).to_owned();
-                let (count, known) = calls.entry(name).or_insert_with(|| (0, constants.clone()));
-                *count += 1;
-                known.retain(|input| constants.contains(input));
+                match body.view(expr) {
+                    View::Constant(constant) => calls.bytes += constant.bytes.len(),
+                    View::Call { args, .. } => calls.add(module, body, args),
+                    _ => {}
+                }
             }
         }
-        Calls(calls)
+        calls
+    }
+
+    fn add(&mut self, module: &Module, body: BodyView<'_>, args: Args<'_>) {
+        let mut args = args.iter();
+        // `call_tir` names its program first.
+        let Some(View::Global { name }) = args.next().map(|first| body.view(first)) else {
+            return;
+        };
+        let is_constant = |&(_, arg): &(usize, _)| body.kind(arg) == Kind::CONSTANT;
+        let constants: Vec<usize> =
+            args.enumerate().filter(is_constant).map(|(at, _)| at).collect();
+        let name = module.cx().terms().str(name).to_owned();
+        let (count, known) = self.by_program.entry(name).or_insert_with(|| (0, constants.clone()));
+        *count += 1;
+        known.retain(|input| constants.contains(input));
     }
 
     /// One that nobody calls counts once: it is a function of the library.
     fn of_program(&self, name: &str) -> (usize, Vec<usize>) {
-        self.0.get(name).cloned().unwrap_or((1, Vec::new()))
+        self.by_program.get(name).cloned().unwrap_or((1, Vec::new()))
     }
 }

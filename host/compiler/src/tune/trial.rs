@@ -25,7 +25,8 @@ use crate::validate::{Case, Unjudged};
 const JUDGED_STEPS: u64 = 1 << 26;
 /// The level at which nothing is scheduled.
 const PLAIN: u8 = 0;
-/// What all copies of constants take: more than stays in a cache, since in a model others lie between two calls.
+/// What all copies of constants take at most: more than stays in a cache. In a model others lie between two calls, so copies are as
+/// much as all of these; those of a small model stay in a cache there too.
 const COPIES: usize = 48 << 20;
 const MAX_COPIES: usize = 256;
 /// How long a schedule is measured, and how often at least.
@@ -40,6 +41,8 @@ struct Prepared {
     text: String,
     function: String,
     constants: Vec<usize>,
+    /// Bytes of all constants of the model.
+    bytes: usize,
     case: Case,
 }
 
@@ -79,8 +82,8 @@ pub fn serve_trials(session: &Session, target: &Target, threads: NonZeroUsize) -
 impl Trials<'_> {
     fn answer(&mut self, request: Request) -> Answer {
         let answered = match request {
-            Request::Prepare { task, text, function, constants } => {
-                self.prepare(task, text, function, constants)
+            Request::Prepare { task, text, function, constants, bytes } => {
+                self.prepare(task, text, function, (constants, bytes))
             }
             Request::Look { task, candidate } => self.look(task, &candidate),
             Request::Measure { task, trace } => self.measure(task, &trace),
@@ -94,7 +97,7 @@ impl Trials<'_> {
         task: usize,
         text: String,
         function: String,
-        constants: Vec<usize>,
+        (constants, bytes): (Vec<usize>, usize),
     ) -> Answered {
         let module = self.parse(&text)?;
         let program =
@@ -110,7 +113,7 @@ impl Trials<'_> {
         };
         // One program at a time: weights are large.
         self.programs.clear();
-        self.programs.insert(task, Prepared { text, function, constants, case });
+        self.programs.insert(task, Prepared { text, function, constants, bytes, case });
         Ok(Answer::Prepared { judge: judge.to_owned() })
     }
 
@@ -218,7 +221,8 @@ impl<'m> Timed<'m> {
             };
             constants.clone().map(copy).collect()
         };
-        let count = COPIES.checked_div(bytes).map_or(0, |count| count.clamp(1, MAX_COPIES));
+        let count = COPIES.min(program.bytes).checked_div(bytes);
+        let count = count.map_or(0, |count| count.clamp(1, MAX_COPIES));
         let copies = (0..count).map(|_| copy()).collect::<Result<_, _>>()?;
         Ok(Timed { context: model.context().map_err(failed)?, inputs, copies, turn: 0 })
     }
