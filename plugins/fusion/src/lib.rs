@@ -16,6 +16,7 @@ mod split_call_tir_by_pattern;
 
 mod names;
 mod partition;
+mod symbols;
 
 tenon_plugin_api::plugin! {
     id = "tenon.fusion",

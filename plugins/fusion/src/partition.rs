@@ -7,8 +7,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tenon_plugin_api::ir::{DimView, Terms};
 use tenon_plugin_api::prelude::*;
+
+use crate::symbols::Symbols;
 
 /// The number of no group.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -413,13 +414,10 @@ impl<'a> Bindings<'a> {
             let copy = inner.import(self.func, value, &mut map);
             bindings.push((map[&self.vars[member as usize]], copy));
         }
-        let mut known = Symbols::new(terms);
-        args.iter().for_each(|&arg| known.add(body.ty(arg).map(Term::from)));
-        let missing: Vec<Dim> =
-            used.found.into_iter().filter(|symbol| !known.found.contains(symbol)).collect();
-        if !missing.is_empty() {
-            params.push(inner.var("dims", Some(cx.shape_type(Some(&missing)))));
-            args.push(rw.shape(&missing));
+        let unsaid = used.unsaid_by(args.iter().filter_map(|&arg| body.ty(arg)));
+        if !unsaid.is_empty() {
+            params.push(inner.var("dims", Some(cx.shape_type(Some(&unsaid)))));
+            args.push(rw.shape(&unsaid));
         }
         let results: Vec<Expr> =
             outputs.iter().map(|&output| map[&self.vars[output as usize]]).collect();
@@ -503,35 +501,4 @@ fn wrapper(callee: &Function, name: Symbol, codegen: &str, cx: &PassContext) -> 
 fn is_plain(body: BodyView<'_>, value: Expr, effects: &Effects) -> bool {
     let is_inside = matches!(body.kind(value), Kind::IF | Kind::LET | Kind::FUNCTION);
     !is_inside && !effects.has_effect(value)
-}
-
-/// The symbols of dimensions in types, in the order of their first places.
-pub(crate) struct Symbols<'a> {
-    terms: Terms<'a>,
-    seen: HashSet<Term>,
-    /// Each as a dimension.
-    pub(crate) found: Vec<Dim>,
-}
-
-impl<'a> Symbols<'a> {
-    pub(crate) fn new(terms: Terms<'a>) -> Self {
-        Self { terms, seen: HashSet::new(), found: Vec::new() }
-    }
-
-    pub(crate) fn add(&mut self, term: Option<Term>) {
-        let mut work: Vec<Term> = term.into_iter().collect();
-        while let Some(term) = work.pop() {
-            if !self.seen.insert(term) {
-                continue;
-            }
-            match self.terms.view(term) {
-                TermView::Dim(dim) => match self.terms.dim(dim) {
-                    DimView::Symbol(_) => self.found.push(dim),
-                    _ => work.extend(self.terms.children(term).iter().rev()),
-                },
-                TermView::Type(_) => work.extend(self.terms.children(term).iter().rev()),
-                _ => {}
-            }
-        }
-    }
 }

@@ -7,7 +7,7 @@ use tenon_plugin_api::prelude::*;
 use super::graph::{Graph, Node};
 use super::groups::Groups;
 use crate::names;
-use crate::partition::Symbols;
+use crate::symbols::Symbols;
 
 /// The functions made so far.
 #[derive(Default)]
@@ -137,12 +137,11 @@ impl<'g> Group<'g> {
     }
 
     fn unsaid(&self, body: BodyView<'_>) -> Vec<Dim> {
-        let said: HashSet<Dim> = dims(body, self.args.iter().copied()).collect();
         let mut symbols = Symbols::new(body.terms());
-        let all = self.args.iter().copied().chain(self.members.iter().map(|member| member.call));
-        all.for_each(|expr| symbols.add(body.ty(expr).map(Term::from)));
-        let found = symbols.found.into_iter();
-        found.filter(|symbol| !said.contains(symbol)).collect()
+        let params = self.args.iter().filter_map(|&arg| body.ty(arg));
+        params.clone().for_each(|ty| symbols.add(Some(ty.into())));
+        self.members.iter().for_each(|it| symbols.add(body.ty(it.call).map(Term::from)));
+        symbols.unsaid_by(params)
     }
 
     /// Whether what it reads and gives says how large all is: nobody would tell a program a symbol that stands between its members

@@ -8,7 +8,7 @@ use tenon_plugin_api::prelude::*;
 use tenon_plugin_api::program::TARGET;
 
 use super::program::{Extent, Program};
-use crate::partition::Symbols;
+use crate::symbols::Symbols;
 
 /// A group as members that read and write buffers.
 pub(super) struct Group {
