@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use tenon_plugin_api::ir::NodeSpec;
 use tenon_plugin_api::prelude::*;
 
-use super::group::{Group, Member};
+use super::group::{Buffer, Group, Member};
 use super::plan::{Fate, Plan, Tail};
 use super::program::{Axis, Extent, Nest};
+use crate::symbols::Symbols;
 
 /// A program, and which of the group's inputs it takes.
 pub(super) struct Merged {
@@ -31,6 +32,7 @@ pub(super) fn emit(group: &Group, plan: &Plan, attrs: Attrs, cx: &PassContext) -
     };
     let mut stmts = emitter.roots();
     let outputs: Vec<Expr> = group.outputs.iter().map(|&at| emitter.buffer(at)).collect();
+    emitter.take_what_says_symbols();
     let Emitter { mut rw, buffers, .. } = emitter;
     let mut params = Vec::new();
     let mut inputs = Vec::new();
@@ -366,5 +368,34 @@ impl<'g> Emitter<'g> {
         let buffer = &self.group.buffers[number];
         let rw = &mut self.rw;
         *self.buffers[number].get_or_insert_with(|| rw.buffer(&buffer.name, buffer.ty, ""))
+    }
+    /// Takes inputs that nothing reads, as those of a member that computes nothing, where they alone say what a symbol is.
+    fn take_what_says_symbols(&mut self) {
+        let (group, body) = (self.group, self.rw.body());
+        let mut symbols = Symbols::new(body.terms());
+        for expr in body.post_order() {
+            if let View::Prim { dim } = body.view(expr) {
+                symbols.add(Some(dim.into()));
+            }
+        }
+        let touched = group.buffers.iter().zip(&self.buffers).filter(|(_, made)| made.is_some());
+        let touched: Vec<&Buffer> = touched.map(|(buffer, _)| buffer).collect();
+        touched.iter().for_each(|buffer| symbols.add(Some(buffer.ty.into())));
+        let ends = touched.iter().filter(|buffer| buffer.writer.is_none() || buffer.is_output);
+        let mut unsaid = symbols.unsaid_by(ends.map(|buffer| buffer.ty));
+        let mut taken = Vec::new();
+        for (number, buffer) in group.buffers.iter().enumerate() {
+            let dims = body.terms().tensor(buffer.ty).map_or(&[][..], |(_, dims)| dims);
+            let before = unsaid.len();
+            if buffer.writer.is_none() {
+                unsaid.retain(|symbol| !dims.contains(symbol));
+            }
+            if unsaid.len() < before {
+                taken.push(number);
+            }
+        }
+        for number in taken {
+            self.buffer(number);
+        }
     }
 }
