@@ -103,3 +103,25 @@ fn a_pass_binds_the_dimensions_of_a_text() {
     house.run(&["compile", "m.ir", "--pipeline", pipeline, "-o", "m.so"]);
     assert!(house.run(&["show", "m.so"]).contains("x f32[4, 16]"));
 }
+
+#[test]
+fn passes_and_tuning_take_ranges_of_what_stays_open() {
+    let house = House::new();
+    fs::write(house.at("m.ir"), TEXT).unwrap();
+    let told = house.run(&["opt", "m.ir", "-D", "n=2..48", "--pipeline", "default"]);
+    assert!(told.contains("f32[n, 16]"), "{told}");
+    let refused = house.refused(&["opt", "m.ir", "-D", "m=1..4", "--pipeline", "default"]);
+    assert!(refused.contains("no input has the dimension `m`"), "{refused}");
+
+    let both = TEXT.replace("f32[n, 16]) ->", "f32[n, 16], %z: f32[8, 16]) ->");
+    let both = both.replace("-> f32[n, 16]", "-> (f32[n, 16], f32[8, 16])");
+    let both = both.replace("  ret %y", "  %v = matmul(%z, %w)\n  ret (%y, %v)");
+    fs::write(house.at("both.ir"), both).unwrap();
+    let tuned = ["tune", "both.ir", "--db", "t.db", "--trials", "1", "--threads", "1"];
+    let output = house.tenon(&tuned).args(["-D", "n=20..48"]).output().unwrap();
+    assert!(output.status.success());
+    let said = crate::house::said(&output);
+    assert!(said.contains("not @") && said.contains("the model: "), "{said}");
+    let refused = house.refused(&[&tuned[..], &["-D", "k=1..4"]].concat());
+    assert!(refused.contains("no input has the dimension `k`"), "{refused}");
+}

@@ -55,7 +55,8 @@ pub(super) fn opt(global: &Global, args: &OptArgs) -> Result<(), Failure> {
     }
     let (pipeline, passes) = args.job.pipeline(session.registry())?;
     let target = passes.target()?;
-    let options = passes.options(&pipeline);
+    let mut options = passes.options(&pipeline);
+    options.code.ranges = args.job.ranges();
     let module = run_passes(&session, &model, &target, &options, &passes, None)?;
     match &args.output {
         Some(path) => {

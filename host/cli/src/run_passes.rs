@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::argument::{parse_dim, parse_validation};
+use super::argument::{DimValue, numbers_and_ranges, parse_dim_or_range, parse_validation};
 use super::complete;
 use super::explain;
 use super::input::read_reproducer;
@@ -13,11 +13,13 @@ use super::output::{Failure, note};
 use super::patience::limit_evaluations;
 use super::progress::Progress;
 use tenon_compiler::border::{Report, ReportLevel};
+use tenon_compiler::executable::CompileError;
 use tenon_compiler::ir::Module;
 use tenon_compiler::passes::{
     Dump, Hashes, Instrument, PassContext, PassError, Plan, PrintIr, PrintWhen, Statistics, Timing,
     Trace,
 };
+use tenon_compiler::plan::{DimRanges, check_ranges};
 use tenon_compiler::registry::Registry;
 use tenon_compiler::session::{
     Model, Observer, Options, Pipeline, ReproducerPlace, Session, Validation, Watch,
@@ -36,9 +38,9 @@ pub(super) struct Job {
     /// A pipeline's name or text: 'default', or 'NAME, NAME{OPTION=VALUE}'; a reproducer brings its own
     #[arg(long, short = 'p', add = complete::pipeline())]
     pipeline: Option<String>,
-    /// Bind a symbolic dimension of an ONNX model
-    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
-    dims: Vec<(String, i64)>,
+    /// Bind a symbolic dimension of an ONNX model; a range, 1..512, is that of one that stays open
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim_or_range)]
+    dims: Vec<(String, DimValue)>,
     #[command(flatten)]
     passes: PassArgs,
 }
@@ -46,7 +48,15 @@ pub(super) struct Job {
 impl Job {
     /// The module, and what it was read from.
     pub(super) fn read(&self, session: &Session) -> Result<Model, Failure> {
-        Ok(session.read(&self.file, &self.dims.iter().cloned().collect())?)
+        let (dims, ranges) = numbers_and_ranges(&self.dims);
+        let model = session.read(&self.file, &dims)?;
+        check_ranges(&model.module, &ranges).map_err(CompileError::Plan)?;
+        Ok(model)
+    }
+
+    /// The ranges of dimensions that stay open.
+    pub(super) fn ranges(&self) -> DimRanges {
+        numbers_and_ranges(&self.dims).1
     }
 
     /// Whether texts say what nodes came from.

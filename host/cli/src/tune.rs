@@ -9,13 +9,15 @@ use clap::Args;
 use serde_json::json;
 
 use super::Global;
-use super::argument::{parse_dim, parse_duration};
+use super::argument::{DimValue, numbers_and_ranges, parse_dim_or_range, parse_duration};
 use super::output::{Failure, note, print, print_json, table};
 use super::progress::Progress;
 use super::run_passes::PassArgs;
 use super::{own_folders, this_program};
 use tenon_compiler::diagnostics::count_of;
+use tenon_compiler::executable::CompileError;
 use tenon_compiler::io::InputFiles;
+use tenon_compiler::plan::check_ranges;
 use tenon_compiler::session::Installation;
 use tenon_compiler::target::Target;
 use tenon_compiler::tune::{
@@ -51,9 +53,9 @@ pub(super) struct TuneArgs {
     /// Measure on the workers of a Ray cluster: its address, or `auto`; with the package for Python that `python3` has
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["random", "list"])]
     ray: Option<String>,
-    /// Bind a symbolic dimension
-    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]
-    dims: Vec<(String, i64)>,
+    /// Bind a symbolic dimension, or say its range, 1..512: programs of what stays open are not tuned
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim_or_range)]
+    dims: Vec<(String, DimValue)>,
     #[command(flatten)]
     passes: PassArgs,
 }
@@ -64,13 +66,16 @@ pub(super) fn tune(global: &Global, args: &TuneArgs) -> Result<(), Failure> {
     }
     let session = global.open_session()?;
     let target = args.passes.target()?;
-    let model = session.read(&args.model, &args.dims.iter().cloned().collect())?;
+    let (dims, ranges) = numbers_and_ranges(&args.dims);
+    let model = session.read(&args.model, &dims)?;
+    check_ranges(&model.module, &ranges).map_err(CompileError::Plan)?;
     model.files.refuse(&args.db)?;
     InputFiles::new([args.model.clone()]).refuse(&args.db)?;
     let installation =
         Installation { libraries: own_folders(), ..Installation::at(this_program()?) };
     let threads = threads(args.threads);
-    let options = args.passes.options("default");
+    let mut options = args.passes.options("default");
+    options.code.ranges = ranges;
     let budget = Budget { trials: args.trials, time: args.time };
     let strategy = if args.random { Strategy::Random } else { Strategy::Model };
     let tuning = Tuning::new(&session, &installation, &global.registry, &target, threads, &args.db);

@@ -70,8 +70,7 @@ pub use entry::{
 pub use error::{PlanError, PlanProblem};
 pub use memory::TakenOutput;
 pub use public::{default_function, functions_of};
-pub use ranges::largest;
-pub use ranges::{DimRange, DimRanges, RangedSize};
+pub use ranges::{DimRange, DimRanges, RangedSize, check_ranges, largest};
 pub use sizes::{Agreement, LARGEST_EXTENT, Size, SizeStep};
 pub use sizes::{Bindings, Sizes};
 

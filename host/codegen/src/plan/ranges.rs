@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::sizes::{LARGEST_EXTENT, Size, SizeStep};
 use super::{PlanError, Planner};
-use tenon_ir::{BinaryOp, Context};
+use tenon_ir::{BinaryOp, Context, Dim, Module, Type, TypeView, View, symbols_in};
 
 /// What a symbol is at least and at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,13 @@ pub struct DimRange {
     pub least: i64,
     /// None where nobody says it.
     pub most: Option<i64>,
+}
+
+impl DimRange {
+    /// The number in it that is nearest to another.
+    pub fn nearest(&self, extent: i64) -> i64 {
+        extent.min(self.most.unwrap_or(extent)).max(self.least)
+    }
 }
 
 /// Ranges by the names of symbols.
@@ -60,6 +67,35 @@ pub(super) fn check(
     known.sort_unstable();
     known.dedup();
     match ranges.keys().find(|name| !used.iter().any(|ranged| ranged.name == **name)) {
+        Some(name) => Err(PlanError::NoSymbol { name: name.clone(), found: known }),
+        None => Ok(()),
+    }
+}
+
+/// That each range is of a symbol that what `module` takes says, for whom stops before there is code.
+pub fn check_ranges(module: &Module, ranges: &DimRanges) -> Result<(), PlanError> {
+    let terms = module.cx().terms();
+    let functions = module.iter().map(|(_, function)| function.view());
+    let mut types: Vec<Type> = functions
+        .flat_map(|body| match body.view(body.root()) {
+            View::Function { params, .. } => params.iter().filter_map(|it| body.ty(it)).collect(),
+            _ => Vec::new(),
+        })
+        .collect();
+    let mut dims: Vec<Dim> = Vec::new();
+    while let Some(ty) = types.pop() {
+        match terms.ty(ty) {
+            TypeView::Tensor { dims: Some(all), .. } | TypeView::Shape(Some(all)) => {
+                dims.extend(all);
+            }
+            TypeView::Tuple(fields) => types.extend(fields),
+            _ => {}
+        }
+    }
+    let known = symbols_in(terms, dims).map(|name| terms.str(name).to_owned());
+    let mut known: Vec<String> = known.collect();
+    known.sort_unstable();
+    match ranges.keys().find(|name| known.binary_search(name).is_err()) {
         Some(name) => Err(PlanError::NoSymbol { name: name.clone(), found: known }),
         None => Ok(()),
     }

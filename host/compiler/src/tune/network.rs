@@ -49,7 +49,7 @@ pub fn compare_network(
         executable.jit().map_err(|error| error.to_string())
     };
     let models = [compile(None)?, compile(Some(database.to_owned()))?];
-    let unjudged = Unjudged::new(function, &name, 0)?;
+    let unjudged = Unjudged::new(function, &name, 0, &options.code.ranges)?;
     let case = unjudged.computed_by(&models[0]).map_err(|error| error.to_string())?;
     if let Err(mismatch) = case.check(&models[1]).map_err(|error| error.to_string())? {
         return Err(format!("the tuned model computes something else: {mismatch}"));

@@ -13,6 +13,7 @@ use super::message::{Answer, Candidate, Looked, Request};
 use crate::eval::Limits;
 use crate::executable::Scheduled;
 use crate::ir::{Context, Function, Module};
+use crate::plan::DimRanges;
 use crate::registry::begin_child;
 use crate::runtime::dlpack::{TensorBuffer, TensorRef};
 use crate::runtime::model::{Model, RunContext};
@@ -102,7 +103,7 @@ impl Trials<'_> {
         let module = self.parse(&text)?;
         let program =
             module.get_str(&function).ok_or_else(|| failed("there is no such program"))?;
-        let unjudged = Unjudged::new(program, &function, 0).map_err(failed)?;
+        let unjudged = Unjudged::new(program, &function, 0, &DimRanges::new()).map_err(failed)?;
         let limits = Limits { steps: JUDGED_STEPS, ..Limits::default() };
         let (judge, case) = match unjudged.evaluated(&module, &function, limits) {
             Ok(case) => ("evaluator", case),

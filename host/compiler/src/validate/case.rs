@@ -5,6 +5,7 @@ use super::compiled::{CompiledError, inputs_of, run_compiled, tuple_of};
 use super::inputs::{self, Numbers, Sizes};
 use crate::eval::{Evaluator, Limits, Value};
 use crate::ir::{Function, Module};
+use crate::plan::DimRanges;
 use crate::runtime::dlpack::{TensorBuffer, TensorError};
 use crate::runtime::model::Model;
 
@@ -18,12 +19,17 @@ pub(crate) struct Case {
 pub(crate) struct Unjudged(Vec<Value>);
 
 impl Unjudged {
-    /// Inputs of a function of known shapes, from a seed.
+    /// Inputs of a function from a seed, of small extents within ranges where these are open.
     ///
     /// # Errors
     /// When such inputs cannot be made: a text says why.
-    pub(crate) fn new(function: &Function, name: &str, seed: u64) -> Result<Self, String> {
-        let sizes = Sizes::of(function);
+    pub(crate) fn new(
+        function: &Function,
+        name: &str,
+        seed: u64,
+        ranges: &DimRanges,
+    ) -> Result<Self, String> {
+        let sizes = Sizes::within(function, ranges);
         let sizes = sizes.first().ok_or("it takes no sizes")?;
         let made = inputs::random(function, sizes, Numbers::Ordinary, seed, name);
         made.map(Self).map_err(|none| none.to_string())

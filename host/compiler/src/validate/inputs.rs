@@ -11,6 +11,7 @@ use crate::ir::{
     Context, Cx, DType, Dim, DimBindings, DimView, Function, Symbol, Term, TermKind, Type,
     TypeView, View, substitute,
 };
+use crate::plan::DimRanges;
 
 /// Extents that symbolic dimensions stand for, one after the other: small, and different from each other.
 const EXTENTS: &[i64] = &[3, 5, 2, 7, 4, 6];
@@ -43,10 +44,20 @@ pub(super) struct Sizes(DimBindings);
 impl Sizes {
     /// Sizes to be tried one after the other, until the function has a value; one where there are no symbols.
     pub(super) fn of(function: &Function) -> Vec<Self> {
+        Self::within(function, &DimRanges::new())
+    }
+
+    /// The same within ranges of symbols.
+    pub(super) fn within(function: &Function, ranges: &DimRanges) -> Vec<Self> {
         let cx = function.cx();
         let symbols = symbols(cx, &param_types(function).unwrap_or_default());
         let bind = |extent: &dyn Fn(usize) -> i64| {
-            Self(symbols.iter().enumerate().map(|(at, &name)| (name, cx.dim(extent(at)))).collect())
+            let bound = symbols.iter().enumerate().map(|(at, &name)| {
+                let range = ranges.get(cx.terms().str(name));
+                let extent = range.map_or(extent(at), |range| range.nearest(extent(at)));
+                (name, cx.dim(extent))
+            });
+            Self(bound.collect())
         };
         let mut all: Vec<Self> = LARGER
             .iter()
