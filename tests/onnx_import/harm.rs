@@ -26,7 +26,32 @@ fn dimensions_do_not_grow_without_end() {
             .node("Unsqueeze", &[&flat, "axis"], &[&column], &[])
             .node("Mul", &[&column, &flat], &[to], &[])
     });
-    assert!(outer.error().contains("its dimensions are too complicated"), "{}", outer.error());
+    // They get names.
+    let text = outer.text();
+    assert!(text.contains("bind_dims(") && text.len() < 50_000, "{text}");
+}
+
+#[test]
+fn dimensions_that_grow_with_each_layer_have_names() {
+    let layers = |count| {
+        let start = model(13)
+            .input("v0", FLOAT, &[S("a"), S("b")])
+            .ints("rows", &[1, -1])
+            .ints("columns", &[-1, 1]);
+        repeated(start, count, |model, from, to| {
+            let [row, column] = ["r", "c"].map(|part| format!("{part}{to}"));
+            model
+                .node("Reshape", &[from, "rows"], &[&row], &[])
+                .node("Reshape", &[from, "columns"], &[&column], &[])
+                .node("Add", &[&row, "v0"], &[&format!("s{to}")], &[])
+                .node("Add", &[&format!("s{to}"), &column], &[to], &[])
+        })
+    };
+    assert!(!layers(1).text().contains("bind_dims("));
+    let [few, many] = [20, 60].map(|count| layers(count).text());
+    // The same length for each layer: a name stands for what is behind it.
+    assert!(many.len() < 4 * few.len(), "{} {}", few.len(), many.len());
+    assert!(many.contains("bind_dims("), "{many}");
 }
 
 #[test]

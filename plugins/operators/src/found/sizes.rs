@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use super::first::bound_open;
+use super::first::{bound, bound_open};
 use crate::onnx::steps::{cast_to, reshape_to};
 
 /// A tensor of few integers, whose elements the function goes on with as sizes; none may be below zero.
@@ -23,4 +23,14 @@ fn found(node: &mut Node<'_>) -> Outputs {
     let counts = reshape_to(node, counts, &[count])?;
     let elements = bound_open(node, counts)?;
     Ok(vec![node.known(&Known { dtype, shape, elements })?])
+}
+
+/// Dimensions as symbols that stand for them.
+#[rule(import.onnx, domain = "tenon", key = "Named")]
+fn named(node: &mut Node<'_>) -> Outputs {
+    let dims = node.input_dims(0)?;
+    let shape = node.shape(&dims)?;
+    let counts = node.apply("shape_to_tensor", &[shape])?;
+    let names = bound(node, counts, &dims)?;
+    Ok(vec![node.known(&Known::vector(names))?])
 }

@@ -74,6 +74,8 @@ struct OpenBody {
     materialized: Vec<Value>,
     /// The symbols of sizes that are found in it.
     found: Vec<Dim>,
+    /// Those that stand for dimensions that would be too long.
+    names: HashMap<Dim, Dim>,
 }
 
 /// How many trips a loop makes at most.
@@ -262,7 +264,8 @@ impl Builder {
             self.tx.set_type(item, Some(ty));
             self.add(ty, Form::Unbound(item, hint), None)
         });
-        Ok(items.collect())
+        let items: Vec<Value> = items.collect();
+        items.into_iter().map(|item| self.with_short_dims(item)).collect()
     }
 
     /// A call of operator `op`, whose type is inferred at once.
@@ -280,7 +283,7 @@ impl Builder {
         let types: Vec<Type> = args.iter().map(|&arg| self.ty(arg)).collect();
         let def = self.cx.operators().get(op).map_err(problem)?;
         let ty = def.infer(&self.cx, &types, attrs).map_err(problem)?;
-        self.check_size(ty)?;
+        self.check_rank(ty)?;
         if let Some(value) = self.evaluated(&def, args, attrs, ty) {
             return Ok(value);
         }
@@ -295,7 +298,7 @@ impl Builder {
             // Whoever reads its symbols does not read the value.
             self.operand(value)?;
         }
-        Ok(value)
+        self.with_short_dims(value)
     }
 
     /// The attributes of a call that binds dimensions, with symbols that stand for nothing yet: one for each element.
@@ -622,16 +625,22 @@ impl Builder {
         &self.values[value.0 as usize]
     }
 
-    /// Refuses types that are beyond what a model has a use for.
-    fn check_size(&self, ty: Type) -> Result<(), Problem> {
-        let terms = self.terms();
-        let TypeView::Tensor { dims: Some(dims), .. } = terms.ty(ty) else { return Ok(()) };
-        check_rank(dims.len())?;
-        match dims.iter().all(|&dim| terms.is_small_dim(dim)) {
-            true => Ok(()),
-            false => invalid(
-                "its dimensions are too complicated; `-D NAME=VALUE` gives those of inputs that are known",
-            ),
+    /// Refuses tensors that have more dimensions than a model has a use for.
+    fn check_rank(&self, ty: Type) -> Result<(), Problem> {
+        match self.terms().ty(ty) {
+            TypeView::Tensor { dims: Some(dims), .. } => check_rank(dims.len()).map_err(Into::into),
+            _ => Ok(()),
         }
+    }
+
+    /// The symbol that stands for a dimension, in this body or around it.
+    pub(super) fn name_of(&self, dim: Dim) -> Option<Dim> {
+        let mut bodies = self.around.iter().chain([&self.body]);
+        bodies.find_map(|body| body.names.get(&dim).copied())
+    }
+
+    /// Takes note of it.
+    pub(super) fn set_name(&mut self, dim: Dim, name: Dim) {
+        self.body.names.insert(dim, name);
     }
 }

@@ -32,7 +32,7 @@
 //!
 //! Integers that are computed from shapes are followed as dimensions (`Known`), so that a
 //! `Reshape` to a shape computed from a symbolic batch is known in full. They become part of the program
-//! only where something else reads them.
+//! only where something else reads them. Dimensions that would become too long get names ([`long_dims`]).
 
 mod attributes;
 mod builder;
@@ -44,6 +44,7 @@ mod error;
 mod evaluate;
 mod graphs;
 mod interface;
+mod long_dims;
 mod loops;
 mod maps;
 mod names;
