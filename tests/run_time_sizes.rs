@@ -167,6 +167,58 @@ fn more_than_was_said_to_be_the_most_is_refused() {
     refuses(text, &number(-1), "no size");
 }
 
+#[test]
+fn a_bound_below_zero_lets_no_number_pass() {
+    let text = "fn @main(%rows: f32[n, 3], %x: i64[1]) {
+  %s: shape[k] = bind_dims(%x) { ty = shape[k], most = shape[n - 1] }
+  %t = shape_to_tensor(shape(k))
+  %place = reshape(%t, shape())
+  %y = take(%rows, %place) { axis = 0 }
+  ret %y
+}";
+    let call = |rows: usize, value: i64| [floats(&[rows, 3]), sizes(&[value])];
+    check(text, &[&call(3, 2), &call(3, 0), &call(1, 0)]);
+    refuses(text, &call(3, 3), "no size");
+    refuses(text, &call(0, 0), "no size");
+    refuses(text, &call(0, -1), "no size");
+}
+
+#[test]
+fn nothing_is_written_into_a_tensor_without_elements() {
+    // What lies in front of the result is another one, which a place before the first would be in.
+    let text = |write: &str| {
+        format!(
+            "fn @main(%x: f32[n, 5], %first: i64[k, 1], %new: f32[k, 5]) {{
+  %at = broadcast_to(%first, shape(k, 5))
+  %behind = add(%new, const(f32[], 1))
+  %y = {write}
+  %z = exp(%y)
+  %sum = sum(%y)
+  ret (%behind, %z, %sum)
+}}"
+        )
+    };
+    let writes = [
+        "scatter_elements(%x, %at, %new)",
+        "scatter_elements(%x, %at, %new) { reduction = \"add\" }",
+        "scatter_nd(%x, %first, %new)",
+        "index_add(%x, reshape(%first, shape(k)), %new)",
+    ];
+    for write in writes {
+        let module = module(&text(write));
+        let model = compiled::compile(&module).unwrap_or_else(|error| panic!("{error}"));
+        for count in [0, 1, 40] {
+            let new = floats(&[count, 5]);
+            let at = Tensor::from_vec(vec![count, 1], vec![0i64; count]);
+            let found = compiled::run(&model, &[floats(&[0, 5]), at, new.clone()]).unwrap();
+            let moved: Vec<f32> = new.elements::<f32>().iter().map(|it| it + 1.0).collect();
+            assert_eq!(found[0].elements::<f32>().to_vec(), moved, "{write}");
+            assert_eq!(found[1].shape(), [0, 5]);
+            assert_eq!(found[2].elements::<f32>()[0], 0.0);
+        }
+    }
+}
+
 const BOXES: &str = "fn @main(%boxes: f32[n, b, 4], %scores: f32[n, 3, b], %most: shape[m]) {
   %sorted = topk(%scores, shape(b))
   %t = vision.suppress(%boxes, %sorted.0, %sorted.1, const(f32[1], 0.5), const(f32[1], 0.25), shape(m))

@@ -12,7 +12,7 @@ use tenon_plugin_api::with_number;
 
 use super::places::{around, places_of, taken};
 use crate::kernel::moves::wrap_axis;
-use crate::program::index::{axis_of, index_at};
+use crate::program::index::{axis_of, index_at, unless_empty};
 
 /// The first argument with parts added along an axis: the third argument, at the indices in the second
 #[op(name = "index_add", args = 3)]
@@ -73,7 +73,9 @@ fn program(op: &IndexAdd, program: &mut Program) -> Result<()> {
     let axis = axis_of(op.axis, data.shape().len())?;
     let behind = axis + indices.shape().len();
     program.set(&out, |i| data.at(i));
-    program.in_order(parts.shape(), |i| {
+    let rank = parts.shape().len();
+    program.in_order(&unless_empty(&data, parts.shape()), |i| {
+        let i = &i[..rank];
         let at = index_at(&indices, &i[axis..behind], data.shape()[axis]);
         let target = [&i[..axis], &[at], &i[behind..]].concat();
         out.set(&target, out.wide(&target) + parts.wide(i))

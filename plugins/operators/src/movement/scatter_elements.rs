@@ -14,7 +14,7 @@ use super::places::{elements_at, elements_taken, scattered};
 use super::reduced::{Reduction, follows, put, scatter_gradient};
 use crate::kernel::moves::wrap_axis;
 use crate::onnx::steps::reduction_of;
-use crate::program::index::{along_axis, axis_of};
+use crate::program::index::{along_axis, axis_of, unless_empty};
 
 /// The first argument with elements of the third put, each at the place of an index in the second, which says where along an axis
 #[op(name = "scatter_elements", args = 3)]
@@ -48,7 +48,9 @@ fn program(op: &ScatterElements, program: &mut Program) -> Result<()> {
     let axis = axis_of(op.axis, data.shape().len())?;
     let reduction = Reduction::of(&op.reduction);
     program.set(&out, |i| data.at(i));
-    program.in_order(updates.shape(), |i| {
+    let rank = updates.shape().len();
+    program.in_order(&unless_empty(&data, updates.shape()), |i| {
+        let i = &i[..rank];
         reduction.store(&out, &along_axis(&data, &indices, axis, i), &updates, i)
     });
     Ok(())

@@ -13,7 +13,7 @@ use tenon_plugin_api::rule::prelude::*;
 use super::places::{parts_at, parts_taken, scattered};
 use super::reduced::{Reduction, follows, put, scatter_gradient};
 use crate::onnx::steps::reduction_of;
-use crate::program::index::along_vector;
+use crate::program::index::{along_vector, unless_empty};
 
 /// The first argument with parts of the third put at the vectors of indices that the last axis of the second holds
 #[op(name = "scatter_nd", args = 3)]
@@ -47,7 +47,9 @@ fn program(op: &ScatterNd, program: &mut Program) {
     let batch = op.batch_dims as usize;
     let reduction = Reduction::of(&op.reduction);
     program.set(&out, |i| data.at(i));
-    program.in_order(updates.shape(), |i| {
+    let rank = updates.shape().len();
+    program.in_order(&unless_empty(&data, updates.shape()), |i| {
+        let i = &i[..rank];
         reduction.store(&out, &along_vector(&data, &indices, batch, i), &updates, i)
     });
 }

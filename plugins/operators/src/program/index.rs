@@ -1,6 +1,6 @@
 //! Indices of one tensor from those of another.
 
-use tenon_plugin_api::ir::{DType, Dim};
+use tenon_plugin_api::ir::{Context, DType, Dim};
 use tenon_plugin_api::op::{OpError, Result};
 use tenon_plugin_api::program::{Buffer, Extent, Program, Scalar};
 
@@ -43,6 +43,19 @@ pub(crate) fn index_at<'p>(
     let extent = extent.index(indices.program());
     let at = indices.at(place).cast(DType::I64);
     at.lt(0).select(at + extent, at).max(0).min(extent - 1)
+}
+
+/// The extents of what is written into `data` at indices that are moved to the nearest, with none where there is no element to move them to.
+/// One more stands in front where there are none.
+pub(crate) fn unless_empty(data: &Buffer<'_>, shape: &[Dim]) -> Vec<Dim> {
+    let cx = data.program().cx();
+    let may_be_zero = |dim: &Dim| cx.terms().dim_lower_bound(*dim).is_none_or(|least| least < 1);
+    let open: Vec<Dim> = data.shape().iter().copied().filter(may_be_zero).collect();
+    let is_any = cx.dim_min(cx.dim_product(&open), cx.dim(1));
+    match shape {
+        [] => vec![is_any],
+        [first, rest @ ..] => [&[cx.dim_mul(*first, is_any)], rest].concat(),
+    }
 }
 
 /// The indices of the element of `data` at `place`, but for `axis`, along which `indices` says at `place` where it is.

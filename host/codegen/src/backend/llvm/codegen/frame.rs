@@ -138,9 +138,12 @@ impl<'cx, 'a> Frame<'cx, 'a> {
         let Some(&SizeStep::Found { number, most }) = self.body.steps.get(step) else {
             return Problem::malformed("a number is found that is computed");
         };
-        let most = self.size(most)?;
-        let is_bad = self.asm.builder.build_int_compare(IntPredicate::UGT, value, most, "")?;
-        self.fail_if(is_bad, self.code(Failure::Value as i32))?;
+        // The bound may be below zero, and then no number is right.
+        let (zero, most) = (self.asm.index(0), self.size(most)?);
+        for (predicate, bound) in [(IntPredicate::SLT, zero), (IntPredicate::SGT, most)] {
+            let is_bad = self.asm.builder.build_int_compare(predicate, value, bound, "")?;
+            self.fail_if(is_bad, self.code(Failure::Value as i32))?;
+        }
         self.numbers.borrow_mut()[step] = Some(value);
         self.compute_binaries(&self.behind[number])
     }
