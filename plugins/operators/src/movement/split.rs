@@ -149,7 +149,10 @@ fn import(node: &mut Node<'_>) -> Outputs {
     let lengths = match node.version() < 13 {
         true => node.ints("split")?,
         false => match node.optional_ints(1) {
-            Err(Problem::NotConstant(_)) => return of_lengths(node, x, &dims, axis),
+            Err(Problem::NotConstant(_)) => {
+                let lengths = node.input_dims(1)?;
+                return of_lengths(node, x, &dims, (axis, &lengths));
+            }
             known => known?,
         },
     };
@@ -178,9 +181,13 @@ fn import(node: &mut Node<'_>) -> Outputs {
     node.items(parts)
 }
 
-/// Parts whose lengths are dimensions.
-fn of_lengths(node: &mut Node<'_>, x: Value, dims: &[Dim], axis: usize) -> Outputs {
-    let lengths = node.input_dims(1)?;
+/// Parts whose lengths are dimensions. A call finds whether they are as much together as there is.
+pub(crate) fn of_lengths(
+    node: &mut Node<'_>,
+    x: Value,
+    dims: &[Dim],
+    (axis, lengths): (usize, &[Dim]),
+) -> Outputs {
     let zero = node.cx().dim(0);
     let whole = lengths.iter().fold(zero, |sum, &length| node.cx().dim_add(sum, length));
     let mut shape = dims.to_vec();
@@ -189,7 +196,7 @@ fn of_lengths(node: &mut Node<'_>, x: Value, dims: &[Dim], axis: usize) -> Outpu
     let x = reshape_to(node, x, &shape)?;
     let mut first = vec![zero; dims.len()];
     let mut parts = Vec::with_capacity(lengths.len());
-    for length in lengths {
+    for &length in lengths {
         let place = node.known(&Known::vector(first.clone()))?;
         shape[axis] = length;
         let size = node.shape(&shape)?;

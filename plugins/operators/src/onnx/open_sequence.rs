@@ -14,6 +14,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::sequence::Sequence;
 use super::steps::{cast_to, joined, not_below_zero, places_along, reshape_to};
+use crate::found::numbers::extent;
 
 /// A sequence whose elements are the rows of a tensor.
 pub(super) fn of_rows(node: &mut Node<'_>, rows: Value) -> Result<Value, Problem> {
@@ -66,24 +67,45 @@ fn check_element(node: &Node<'_>, rows: Value, other: Value, first: usize) -> Re
     unsupported(format!("{other} in a sequence of open length whose elements are {rows}"))
 }
 
-/// The place that input `index` says, as a number of the graph that is not negative.
-fn place(node: &mut Node<'_>, index: usize, count: Dim) -> Result<Option<Value>, Problem> {
+/// The place that input `index` says, of `count`, or behind these where `may_be_end`; a call that says another one is refused.
+fn place(
+    node: &mut Node<'_>,
+    index: usize,
+    (count, may_be_end): (Dim, bool),
+) -> Result<Option<Value>, Problem> {
     let Some(place) = node.optional(index) else { return Ok(None) };
-    let known = node.elements(place);
-    if let Some(known) = known
-        && let &[number] = known.elements.as_slice()
-        && let Some(value) = node.terms().dim_value(number)
-    {
-        let number = if value < 0 { node.cx().dim_add(number, count) } else { number };
-        return node.known(&Known::scalar(DType::I64, number)).map(Some);
+    let known = node.elements(place).filter(|known| known.elements.len() == 1);
+    let value = known.and_then(|known| node.terms().dim_value(known.elements[0]));
+    let place = match value {
+        Some(value) => {
+            let number = node.cx().dim(value);
+            let number = if value < 0 { node.cx().dim_add(number, count) } else { number };
+            node.known(&Known::scalar(DType::I64, number))?
+        }
+        None => from_start(node, place, count)?,
+    };
+    let most = node.cx().dim_sub(count, node.cx().dim(i64::from(!may_be_end)));
+    let known = [count, most].map(|dim| node.terms().dim_value(dim));
+    if let (Some(value), [Some(count), Some(most)]) = (value, known) {
+        let place_from_start = if value < 0 { value + count } else { value };
+        return match (0..=most).contains(&place_from_start) {
+            true => Ok(Some(place)),
+            false => invalid(format!("the place {value} is not in its sequence")),
+        };
     }
+    let place = extent(node, place, Some(most))?;
+    node.known(&Known::scalar(DType::I64, place)).map(Some)
+}
+
+/// A place that may be counted from the end.
+fn from_start(node: &mut Node<'_>, place: Value, count: Dim) -> Result<Value, Problem> {
     let place = reshape_to(node, place, &[])?;
     let place = cast_to(node, place, DType::I64)?;
     let zero = node.scalar_like(place, 0.0)?;
     let is_behind = node.apply("less", &[place, zero])?;
     let count = node.known(&Known::scalar(DType::I64, count))?;
     let from_the_end = node.apply("add", &[place, count])?;
-    node.apply("where", &[is_behind, from_the_end, place]).map(Some)
+    node.apply("where", &[is_behind, from_the_end, place])
 }
 
 /// An element more, at the end or at the place that input 2 says.
@@ -93,7 +115,7 @@ pub(super) fn insert(node: &mut Node<'_>, rows: Value) -> Outputs {
     let row = row_of(node, element)?;
     let count = node.dims(rows)?[0];
     let all = joined(node, &[rows, row], 0)?;
-    let Some(place) = place(node, 2, count)? else { return Ok(vec![of_rows(node, all)?]) };
+    let Some(place) = place(node, 2, (count, true))? else { return Ok(vec![of_rows(node, all)?]) };
     // Rows in front of it stay where they are, and those behind it come one later; the new one stands last.
     let places = places_along(node, node.cx().dim_add(count, node.cx().dim(1)))?;
     let is_behind = node.apply("greater", &[places, place])?;
@@ -111,7 +133,7 @@ pub(super) fn erase(node: &mut Node<'_>, rows: Value) -> Outputs {
     let count = node.dims(rows)?[0];
     let rest = not_below_zero(node, node.cx().dim_sub(count, node.cx().dim(1)));
     let mut places = places_along(node, rest)?;
-    if let Some(place) = place(node, 1, count)? {
+    if let Some(place) = place(node, 1, (count, false))? {
         let is_behind = node.apply("greater_equal", &[places, place])?;
         let is_behind = cast_to(node, is_behind, DType::I64)?;
         places = node.apply("add", &[places, is_behind])?;
@@ -123,7 +145,7 @@ pub(super) fn erase(node: &mut Node<'_>, rows: Value) -> Outputs {
 /// The element at the place that input 1 says.
 pub(super) fn at(node: &mut Node<'_>, rows: Value) -> Outputs {
     let count = node.dims(rows)?[0];
-    match place(node, 1, count)? {
+    match place(node, 1, (count, false))? {
         Some(place) => Ok(vec![node.call("take", &[rows, place], &[("axis", 0.into())])?]),
         None => invalid("it says no place"),
     }
@@ -153,25 +175,19 @@ fn with_rows_at(node: &mut Node<'_>, rows: Value, axis: usize) -> Result<Value, 
 }
 
 /// The parts of a tensor along an axis, each of `length` of its elements; without the axis where `drops` it, which one of length 1 may.
+/// A call whose last part would be shorter is refused: the parts are rows of one tensor.
 pub(super) fn split(
     node: &mut Node<'_>,
     x: Value,
-    (axis, length): (usize, i64),
+    (axis, length): (usize, Dim),
     drops: bool,
 ) -> Outputs {
     let mut dims = node.dims(x)?;
-    let of_parts = node.cx().dim(length);
-    let rest = node.cx().dim_floor_mod(dims[axis], of_parts);
-    if node.terms().dim_value(rest) != Some(0) {
-        let extent = node.terms().dim_text(dims[axis]);
-        return unsupported(format!(
-            "parts of {length} of the extent `{extent}`, of which the last may be shorter; with a value for \
-             the extent the number of parts is known"
-        ));
-    }
-    dims[axis] = node.cx().dim_floor_div(dims[axis], of_parts);
+    // None is as long as nothing.
+    let least = node.cx().dim_max(length, node.cx().dim(1));
+    dims[axis] = node.cx().dim_floor_div(dims[axis], least);
     if !drops {
-        dims.insert(axis + 1, of_parts);
+        dims.insert(axis + 1, length);
     }
     let parts = reshape_to(node, x, &dims)?;
     let mut axes: Vec<i64> = (0..dims.len() as i64).collect();

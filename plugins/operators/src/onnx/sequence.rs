@@ -8,6 +8,7 @@
 use tenon_plugin_api::rule::prelude::*;
 
 use super::open_sequence;
+use crate::movement::split::of_lengths;
 
 /// No model has a longer sequence.
 const LONGEST: i64 = 65_536;
@@ -140,6 +141,9 @@ fn split(node: &mut Node<'_>) -> Outputs {
     let dims = node.dims(x)?;
     let axis = node.axis(node.int_or("axis", 0)?, dims.len())?;
     let keeps = node.flag("keepdims", true)?;
+    if node.optional(1).is_some() && matches!(node.optional_ints(1), Err(Problem::NotConstant(_))) {
+        return split_as_told(node, x, &dims, axis);
+    }
     let Some(extent) = node.terms().dim_value(dims[axis]) else {
         return split_open(node, x, axis, keeps);
     };
@@ -181,20 +185,34 @@ fn split(node: &mut Node<'_>) -> Outputs {
     Ok(vec![node.tuple(&parts)?])
 }
 
+/// The same into parts whose lengths only a call can tell.
+fn split_as_told(node: &mut Node<'_>, x: Value, dims: &[Dim], axis: usize) -> Outputs {
+    let split = node.input(1)?;
+    match (node.dims(split)?.is_empty(), node.input_dims(1)?.as_slice()) {
+        (true, &[length]) => open_sequence::split(node, x, (axis, length), false),
+        (_, lengths) => {
+            let parts = of_lengths(node, x, dims, (axis, lengths))?;
+            Ok(vec![node.tuple(&parts)?])
+        }
+    }
+}
+
 /// The same along an axis that a call says the extent of.
 fn split_open(node: &mut Node<'_>, x: Value, axis: usize, keeps: bool) -> Outputs {
     let length = match node.optional(1) {
         None => 1,
         Some(split) if node.dims(split)?.is_empty() => node.input_ints(1)?[0],
         Some(_) => {
-            let text = node.terms().dim_text(node.dims(x)?[axis]);
-            return unsupported(format!("parts of given lengths of the extent `{text}`"));
+            let (dims, lengths) = (node.dims(x)?, node.input_dims(1)?);
+            let parts = of_lengths(node, x, &dims, (axis, &lengths))?;
+            return Ok(vec![node.tuple(&parts)?]);
         }
     };
     if length < 1 {
         return invalid(format!("a part cannot be {length} long"));
     }
-    open_sequence::split(node, x, (axis, length), !keeps && length == 1)
+    let of_parts = node.cx().dim(length);
+    open_sequence::split(node, x, (axis, of_parts), !keeps && length == 1)
 }
 
 /// The lengths of parts of `length`, of which the last may be shorter.
