@@ -4,8 +4,10 @@
 //! of the node's output, or for what is between a node's inputs and outputs one derived from it. Constants
 //! and numbers that are known from dimensions get into the function only when something reads them.
 
+mod bodies;
+
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use tenon_plugin_api::abi::tables::NONE;
 use tenon_plugin_api::rule::import::Known;
 
 use crate::border::{self, Call};
-use crate::ir::op_names::{BIND_DIMS, EXPECT, LOOP, SCALARS};
+use crate::ir::op_names::{BIND_DIMS, SCALARS};
 use crate::ir::{
     AttrValue, Attrs, Build, Bytes, Constant, Context, Cx, Dim, Expr, Function, Kind, NodeSource,
     OpDef, Symbol, Term, TermView, Terms, Transaction, Type, TypeView, View,
@@ -24,6 +26,9 @@ use super::evaluate::evaluate;
 use super::names::Names;
 use super::node::Node;
 use super::tensor::check_rank;
+use bodies::OpenBody;
+
+pub(super) use bodies::{Body, Limit};
 
 /// A value of the function under construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,53 +66,6 @@ enum Form {
     Known,
     /// What a node without translation would make.
     Missing,
-}
-
-/// A body under construction.
-#[derive(Debug, Default)]
-struct OpenBody {
-    /// Bindings in blocks; a block of the first kind has no control flow.
-    blocks: Vec<(bool, Vec<(Expr, Expr)>)>,
-    /// How many values there were when it began.
-    first: usize,
-    /// Values of those that were known as dimensions and are computed in it.
-    materialized: Vec<Value>,
-    /// The symbols of sizes that are found in it.
-    found: Vec<Dim>,
-    /// Those that stand for dimensions that would be too long.
-    names: HashMap<Dim, Dim>,
-}
-
-/// How many trips a loop makes at most.
-#[derive(Clone, Copy)]
-pub(super) enum Limit {
-    Dim(Dim),
-    Value(Value),
-}
-
-/// A body with its results.
-pub(super) struct Body {
-    expr: Expr,
-    pub(super) types: Vec<Type>,
-    /// The symbols of sizes that are found in it, which nobody knows outside.
-    found: Vec<Dim>,
-}
-
-impl Body {
-    /// Whether a type names a size that is found in it.
-    pub(super) fn finds_of(&self, terms: Terms<'_>, ty: Type) -> bool {
-        let (mut waiting, mut seen) = (vec![Term::from(ty)], HashSet::new());
-        while let Some(term) = waiting.pop() {
-            if self.found.is_empty() || !seen.insert(term) {
-                continue;
-            }
-            if self.found.iter().any(|&dim| Term::from(dim) == term) {
-                return true;
-            }
-            waiting.extend(terms.children(term));
-        }
-        false
-    }
 }
 
 /// The function under construction.
@@ -437,130 +395,6 @@ impl Builder {
         matches!(body.view(expr), View::Call { callee, .. } if body.op_name(callee) == Some(BIND_DIMS))
     }
 
-    /// Begins a body within the one in work: what is bound from here on is bound there.
-    pub(super) fn open_body(&mut self) {
-        let first = self.values.len();
-        let body = OpenBody { first, ..OpenBody::default() };
-        self.around.push(std::mem::replace(&mut self.body, body));
-    }
-
-    /// Ends it, with its results: a tuple of them, or the only one.
-    pub(super) fn close_body(
-        &mut self,
-        results: &[Value],
-        is_tuple: bool,
-    ) -> Result<Body, Problem> {
-        let types = results.iter().map(|&result| self.ty(result)).collect();
-        let result = match results {
-            [result] if !is_tuple => self.operand(*result),
-            results => self.tuple(results).and_then(|tuple| self.operand(tuple)),
-        };
-        let body = std::mem::replace(&mut self.body, self.around.pop().unwrap_or_default());
-        // What was computed in there of a value from around it is not seen outside.
-        for value in body.materialized {
-            self.values[value.0 as usize].form = Form::Known;
-        }
-        let result = result?;
-        let expr = match body.blocks.is_empty() {
-            true => result,
-            false => self.tx.let_blocks(&body.blocks, result),
-        };
-        Ok(Body { expr, types, found: body.found })
-    }
-
-    /// The type of a tensor of which nothing but the elements' type is said.
-    pub(super) fn unsized_type(&self, ty: Type) -> Type {
-        match self.cx.terms().ty(ty) {
-            TypeView::Tensor { dtype, .. } => self.cx.unranked_tensor_type(dtype),
-            _ => ty,
-        }
-    }
-
-    /// The result of a choice whose branches give other types: of unknown rank where these are tensors of different shapes.
-    fn joined_types(&self, a: &[Type], b: &[Type]) -> Vec<Type> {
-        let joined = |(&a, &b): (&Type, &Type)| if a == b { a } else { self.unsized_type(a) };
-        a.iter().zip(b).map(joined).collect()
-    }
-
-    /// A parameter of a body that becomes a function.
-    pub(super) fn body_param(&mut self, name: &str, ty: Type) -> Value {
-        let name = self.names.fresh(name);
-        let var = self.tx.var(&name, Some(ty));
-        self.add(ty, Form::Ready(var), None)
-    }
-
-    /// What a loop over a body of these parameters gives: what it carries, then the rows of all trips, as `out` says.
-    pub(super) fn repeat(
-        &mut self,
-        params: &[Value],
-        body: &Body,
-        (limit, go): (Limit, Value),
-        carried: &[Value],
-        out: &[Type],
-    ) -> Result<Vec<Value>, Problem> {
-        let of_params: Vec<Type> = params.iter().map(|&param| self.ty(param)).collect();
-        let params =
-            params.iter().map(|&param| self.operand(param)).collect::<Result<Vec<_>, _>>()?;
-        let result = self.cx.tuple_type(&body.types);
-        let function = self.tx.function(&params, body.expr, Some(result), Attrs::NONE);
-        let ty = self.cx.func_type(&of_params, result);
-        self.tx.set_type(function, Some(ty));
-        let name = format!("{}_body", self.node_name);
-        let function = self.add(ty, Form::Unbound(function, Symbol(0)), None);
-        self.define(function, &name);
-        let function = self.operand(function)?;
-        let limit = match limit {
-            Limit::Dim(dim) => self.tx.prim(dim),
-            Limit::Value(value) => self.operand(value)?,
-        };
-        let go = self.operand(go)?;
-        let carried = self.tuple(carried)?;
-        let carried = self.operand(carried)?;
-        let out = self.cx.tuple_type(out);
-        let attrs = self.cx.attrs(&[("out", out.into())]);
-        let op = self.tx.op(LOOP);
-        let call = self.tx.call(op, &[function, limit, go, carried], attrs, Some(out));
-        let hint = self.cx.symbol("loop");
-        let tuple = self.add(out, Form::Unbound(call, hint), None);
-        self.items(tuple)
-    }
-
-    /// The values of the one of two bodies that is chosen by a boolean; both give as many, of the same types but for shapes.
-    pub(super) fn choice(
-        &mut self,
-        cond: Value,
-        then: &Body,
-        otherwise: &Body,
-    ) -> Result<Vec<Value>, Problem> {
-        let cond = self.operand(cond)?;
-        let expr = self.tx.if_else(cond, then.expr, otherwise.expr);
-        let hint = self.cx.symbol("choice");
-        let types = self.joined_types(&then.types, &otherwise.types);
-        match types[..] {
-            [ty] => {
-                self.tx.set_type(expr, Some(ty));
-                Ok(vec![self.add(ty, Form::Unbound(expr, hint), None)])
-            }
-            ref types => {
-                let ty = self.cx.tuple_type(types);
-                self.tx.set_type(expr, Some(ty));
-                let tuple = self.add(ty, Form::Unbound(expr, hint), None);
-                self.items(tuple)
-            }
-        }
-    }
-
-    /// Ends a call here where a boolean is false.
-    pub(super) fn expect(&mut self, truth: Value) -> Result<(), Problem> {
-        let truth = self.operand(truth)?;
-        let (op, ty) = (self.tx.op(EXPECT), self.cx.tuple_type(&[]));
-        let call = self.tx.call(op, &[truth], Attrs::NONE, Some(ty));
-        let name = self.names.fresh("expected");
-        let var = self.tx.var(&name, Some(ty));
-        self.body.blocks.push((false, vec![(var, call)]));
-        Ok(())
-    }
-
     /// Computes a tensor of dimensions at run time, or makes it a constant when all are numbers.
     fn materialize(&mut self, value: Value) -> Result<Expr, Problem> {
         let made = match self.as_constant(value) {
@@ -631,16 +465,5 @@ impl Builder {
             TypeView::Tensor { dims: Some(dims), .. } => check_rank(dims.len()).map_err(Into::into),
             _ => Ok(()),
         }
-    }
-
-    /// The symbol that stands for a dimension, in this body or around it.
-    pub(super) fn name_of(&self, dim: Dim) -> Option<Dim> {
-        let mut bodies = self.around.iter().chain([&self.body]);
-        bodies.find_map(|body| body.names.get(&dim).copied())
-    }
-
-    /// Takes note of it.
-    pub(super) fn set_name(&mut self, dim: Dim, name: Dim) {
-        self.body.names.insert(dim, name);
     }
 }
