@@ -10,6 +10,7 @@ mod externals;
 mod functions;
 mod house;
 mod objects;
+mod once;
 mod places;
 mod processors;
 mod python;
