@@ -172,8 +172,7 @@ fn a_bound_below_zero_lets_no_number_pass() {
     let text = "fn @main(%rows: f32[n, 3], %x: i64[1]) {
   %s: shape[k] = bind_dims(%x) { ty = shape[k], most = shape[n - 1] }
   %t = shape_to_tensor(shape(k))
-  %place = reshape(%t, shape())
-  %y = take(%rows, %place) { axis = 0 }
+  %y = add(%t, const(i64[1], [1]))
   ret %y
 }";
     let call = |rows: usize, value: i64| [floats(&[rows, 3]), sizes(&[value])];
@@ -217,6 +216,30 @@ fn nothing_is_written_into_a_tensor_without_elements() {
             assert_eq!(found[2].elements::<f32>()[0], 0.0);
         }
     }
+}
+
+#[test]
+fn nothing_is_taken_from_where_there_is_nothing() {
+    let rows = "fn @main(%x: f32[n, 3], %at: i64[k]) {
+  %y = take(%x, %at) { axis = 0 }
+  ret %y
+}";
+    let call = |rows: usize, at: &[i64]| [floats(&[rows, 3]), sizes(at)];
+    check(rows, &[&call(2, &[1, 0, -2]), &call(2, &[]), &call(0, &[])]);
+    refuses(rows, &call(0, &[0]), "do not fit together");
+    let columns = "fn @main(%x: f32[n, m]) {
+  %y = take(%x, const(i64[], -1)) { axis = 1 }
+  ret %y
+}";
+    check(columns, &[&[floats(&[2, 3])], &[floats(&[0, 3])]]);
+    refuses(columns, &[floats(&[2, 0])], "do not fit together");
+    let vectors = "fn @main(%x: f32[n, m], %at: i64[k, 2]) {
+  %y = gather_nd(%x, %at)
+  ret %y
+}";
+    let at = |count: usize| Tensor::from_vec(vec![count, 2], vec![0i64; 2 * count]);
+    check(vectors, &[&[floats(&[2, 3]), at(4)], &[floats(&[0, 3]), at(0)]]);
+    refuses(vectors, &[floats(&[2, 0]), at(1)], "do not fit together");
 }
 
 const BOXES: &str = "fn @main(%boxes: f32[n, b, 4], %scores: f32[n, 3, b], %most: shape[m]) {

@@ -10,7 +10,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_bits;
 
-use super::places::{elements_at, elements_taken};
+use super::places::{elements_at, elements_taken, where_there_is_any};
 use crate::kernel::moves::wrap_axis;
 use crate::precision::follows_precision;
 use crate::program::index::{along_axis, axis_of};
@@ -25,7 +25,8 @@ pub struct GatherElements {
 
 impl Operator for GatherElements {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
-        elements_taken(cx, self.axis)
+        let taken = elements_taken(cx, self.axis)?;
+        Ok(where_there_is_any(cx, cx.tensor(0)?.dims.unwrap_or(&[]), taken))
     }
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {

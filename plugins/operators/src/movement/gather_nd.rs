@@ -10,7 +10,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_bits;
 
-use super::places::{parts_at, parts_taken};
+use super::places::{parts_at, parts_taken, where_there_is_any};
 use crate::precision::follows_precision;
 use crate::program::index::along_vector;
 
@@ -24,7 +24,14 @@ pub struct GatherNd {
 
 impl Operator for GatherNd {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
-        parts_taken(cx, self.batch_dims)
+        let taken = parts_taken(cx, self.batch_dims)?;
+        let (Some(dims), Some(indices)) = (cx.tensor(0)?.dims, cx.tensor(1)?.dims) else {
+            return Ok(taken);
+        };
+        let batch = self.batch_dims as usize;
+        let count = indices.last().and_then(|&last| cx.value(last)).unwrap_or(0) as usize;
+        let indexed = dims.iter().skip(batch).take(count).copied().collect::<Vec<Dim>>();
+        Ok(where_there_is_any(cx, &indexed, taken))
     }
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {

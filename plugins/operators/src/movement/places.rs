@@ -87,6 +87,24 @@ fn index_dims<'a>(cx: &InferCx<'a>) -> Result<Option<&'a [Dim]>> {
     }
 }
 
+/// The type of what is taken from along axes of `extents`, which is there where anything is taken: an index into nothing could not be moved
+/// to any place. Where only a call can tell, each call is checked.
+pub(crate) fn where_there_is_any(cx: &InferCx<'_>, extents: &[Dim], taken: Type) -> Type {
+    let may_be_zero = |dim: &Dim| cx.lower_bound(*dim).is_none_or(|least| least < 1);
+    let open = |dims: &[Dim]| -> Dim {
+        let dims: Vec<Dim> = dims.iter().copied().filter(may_be_zero).collect();
+        cx.dim_product(&dims)
+    };
+    let extent = open(extents);
+    if let (None, TypeView::Tensor { dims: Some(result), .. }) =
+        (cx.value(extent), cx.terms().ty(taken))
+    {
+        let is_any = cx.dim_min(open(result), cx.dim(1));
+        cx.is_different(cx.dim_max(extent, is_any), extent);
+    }
+    taken
+}
+
 /// The type of the elements of the first argument at the indices in the second, of which each has a place of its own.
 pub(crate) fn elements_taken(cx: &InferCx<'_>, axis: i64) -> Result<Type> {
     let tensor = cx.tensor(0)?;

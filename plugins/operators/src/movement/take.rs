@@ -10,7 +10,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_bits;
 
-use super::places::{around, places_of, taken};
+use super::places::{around, places_of, taken, where_there_is_any};
 use crate::kernel::moves::wrap_axis;
 use crate::onnx::fold::{self, Folded};
 use crate::precision::follows_precision;
@@ -26,7 +26,10 @@ pub struct Take {
 
 impl Operator for Take {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
-        taken(cx, self.axis)
+        let taken = taken(cx, self.axis)?;
+        let Some(dims) = cx.tensor(0)?.dims else { return Ok(taken) };
+        let axis = wrap_axis(self.axis, dims.len());
+        Ok(where_there_is_any(cx, &[dims[axis]], taken))
     }
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
