@@ -1283,6 +1283,7 @@ def byte_dots():
         blocks = -(-columns // 16)
         family.case(f"byte_dots_{name}", "nn.byte_dots", [In("u8", rows, depth), In("i8", blocks, depth // 4, 16, 4)],
                     lambda x, w, columns=columns: product(x, w)[:, :columns], columns=columns)
+    family.case("byte_dots_batch", "nn.byte_dots", [In("u8", 2, 1, 7, 8), In("i8", 1, 2, 16, 4)], product, columns=16)
     family.write()
 
 
@@ -1299,6 +1300,7 @@ def bf16_dots():
         blocks = -(-columns // 16)
         family.case(f"bf16_dots_{name}", "nn.bf16_dots", [In("bf16", rows, depth), In("bf16", blocks, depth // 2, 16, 2)],
                     lambda x, w, columns=columns: product(x, w)[:, :columns], columns=columns)
+    family.case("bf16_dots_batch", "nn.bf16_dots", [In("bf16", 2, 7, 8), In("bf16", 1, 4, 16, 2)], product, columns=16)
     family.write()
 
 

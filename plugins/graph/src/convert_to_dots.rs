@@ -24,6 +24,8 @@ mod convolution;
 /// Columns that an instruction computes, and products in each.
 pub(crate) const LANES: i64 = 16;
 const DEPTH: i64 = 4;
+/// Rows from which on tiles of them are next to all.
+const MANY: i64 = 24;
 
 /// Computes products and convolutions of bytes by dot products, where the processor has instructions for them.
 #[pass(
@@ -112,14 +114,12 @@ impl Product {
         let [depth, columns] = self.extents;
         let mut shape = rw.terms().tensor(rw.body().ty(self.x)?)?.1.to_vec();
         let last = shape.len() - 1;
-        let rows = rw.cx().dim_product(&shape[..last]);
         let whole = [rounded_up(depth, DEPTH), rounded_up(columns, LANES)];
-        let matrix = [rows, rw.cx().dim(depth)];
         let (mut x, mut zero) = (self.x, self.zero);
         if self.is_signed {
             (x, zero) = without_sign(rw, x, zero)?;
         }
-        let x = rw.reshape(x, &matrix);
+        let x = with_rows(rw, x, &shape);
         let x = padded(rw, x, [0, whole[0] - depth]);
         let packed = self.packed(rw, whole);
         let mut y = rw.apply_with("nn.byte_dots", &[x, packed], &[("columns", whole[1].into())]);
@@ -132,10 +132,8 @@ impl Product {
             y = rw.apply("subtract", &[y, moved]);
         }
         if whole[1] != columns {
-            let lists = [0, columns, 1].map(|number| AttrValue::from(rw.cx().int_list(&[number])));
-            let [begin, end, axes] = lists;
-            let attrs = [("begin", begin), ("end", end), ("axes", axes)];
-            y = rw.apply_with("strided_slice", &[y], &attrs);
+            let axis = rw.rank(y)? as i64 - 1;
+            y = rw.slice(y, axis, 0, columns);
         }
         shape[last] = rw.cx().dim(columns);
         Some(rw.reshape(y, &shape))
@@ -162,13 +160,28 @@ pub(crate) fn packed(
     rw.transpose(w, &[2, 0, 3, 1])
 }
 
-/// A matrix with so many rows and columns of zeros behind its own.
+/// Data of a shape as a product with packed weights reads them: as one matrix where the last two axes have few rows of what there
+/// are, since a tile has some at once; otherwise as they are, so that what follows fuses with the product.
+pub(crate) fn with_rows(rw: &mut Rewriter, x: Expr, shape: &[Dim]) -> Expr {
+    let &[ref outer @ .., rows, depth] = shape else { return x };
+    let value = |dim: &Dim| rw.terms().dim_value(*dim);
+    if outer.iter().all(|dim| value(dim) == Some(1)) || value(&rows).is_none_or(|rows| rows >= MANY)
+    {
+        return x;
+    }
+    let rows = rw.cx().dim_product(&shape[..shape.len() - 1]);
+    rw.reshape(x, &[rows, depth])
+}
+
+/// Matrices with so many rows and columns of zeros behind their own.
 pub(crate) fn padded(rw: &mut Rewriter, x: Expr, [rows, columns]: [i64; 2]) -> Expr {
     if [rows, columns] == [0, 0] {
         return x;
     }
-    let widths = AttrValue::from(rw.cx().int_list(&[0, rows, 0, columns]));
-    rw.apply_with("nn.pad", &[x], &[("pad_width", widths)])
+    let mut widths = vec![0; 2 * rw.rank(x).unwrap_or(2)];
+    let last = widths.len() - 1;
+    (widths[last - 2], widths[last]) = (rows, columns);
+    rw.apply_with("nn.pad", &[x], &[("pad_width", AttrValue::Ints(widths))])
 }
 
 /// Whether an expression is a constant of i32 whose elements are all numbers of i8.

@@ -14,7 +14,7 @@
 
 use tenon_plugin_api::prelude::*;
 
-use crate::convert_to_dots::{LANES, has_feature, packed, padded, rounded_up};
+use crate::convert_to_dots::{LANES, has_feature, packed, padded, rounded_up, with_rows};
 
 /// Products that an instruction adds in each column.
 const DEPTH: i64 = 2;
@@ -91,10 +91,8 @@ fn made(rw: &mut Rewriter, x: Expr, weights: Expr, is_in_columns: bool) -> Optio
     let [depth, columns] = if is_in_columns { [second, first] } else { [first, second] };
     let whole = [rounded_up(depth, DEPTH), rounded_up(columns, LANES)];
     let last = shape.len() - 1;
-    let rows = rw.cx().dim_product(&shape[..last]);
-    let matrix = [rows, rw.cx().dim(depth)];
     let x = rw.in_dtype(x, DType::BF16);
-    let x = rw.reshape(x, &matrix);
+    let x = with_rows(rw, x, &shape);
     let x = padded(rw, x, [0, whole[0] - depth]);
     let weights = if is_in_columns { rw.transpose(weights, &[1, 0]) } else { weights };
     let weights = rw.in_dtype(weights, DType::BF16);
@@ -102,7 +100,8 @@ fn made(rw: &mut Rewriter, x: Expr, weights: Expr, is_in_columns: bool) -> Optio
     let weights = packed(rw, weights, whole, DEPTH);
     let mut y = rw.apply_with("nn.bf16_dots", &[x, weights], &[("columns", whole[1].into())]);
     if whole[1] != columns {
-        y = rw.slice(y, 1, 0, columns);
+        let axis = rw.rank(y)? as i64 - 1;
+        y = rw.slice(y, axis, 0, columns);
     }
     shape[last] = rw.cx().dim(columns);
     Some(rw.reshape(y, &shape))

@@ -15,13 +15,16 @@ mod fold_scale_axis;
 mod forward_fold_scale_axis;
 mod keep_constant_layout;
 mod keep_quantized_convolutions;
+mod keep_quantized_moves;
 mod keep_quantized_weights;
 mod legalize_ops;
 mod panels;
 mod product;
 mod quantized;
+mod scaled;
 mod simplify_expr;
 mod simplify_inference;
+mod tabulate_bytes;
 
 tenon_plugin_api::plugin! {
     id = "tenon.graph",

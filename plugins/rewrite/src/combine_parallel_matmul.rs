@@ -15,6 +15,8 @@
 //! `relax.FoldConstant` joins them at compile time; with weights that are parameters, `relax.LiftTransformParams`
 //! moves that out of the function.
 //!
+//! Products of integers stay alone: each has a scale and a zero of its own, which fuse with it.
+//!
 //! A product whose right argument is computed behind the first product of its group stays alone.
 
 use tenon_plugin_api::prelude::*;
@@ -52,7 +54,10 @@ struct Options {
 }
 
 fn describe(rw: &Rewriter, call: &Call) -> Option<Branch<(Attrs, Type, Vec<Dim>)>> {
-    let (_, mut dims) = rw.tensor(call.args[1])?;
+    let (dtype, mut dims) = rw.tensor(call.args[1])?;
+    if dtype.is_int() {
+        return None;
+    }
     let is_flipped = rw.terms().attrs(call.attrs).bool("transpose_b").unwrap_or(false);
     let axis = dims.len() - if is_flipped { 2 } else { 1 };
     let width = std::mem::replace(&mut dims[axis], rw.cx().dim(0));

@@ -63,11 +63,13 @@ fn byte_dots(task: &mut Task) -> Result<()> {
     if first != sum || !schedule.has_init(sum) || schedule.consumers(sum)? != [out] {
         return no_dots();
     }
-    let &[_, _, lanes, _, _] = schedule.loops(sum)?.as_slice() else { return no_dots() };
+    let &[.., lanes, _, _] = schedule.loops(sum)?.as_slice() else { return no_dots() };
     if schedule.extent(lanes) != Some(LANES) {
         return no_dots();
     }
-    let &[rows, columns] = schedule.loops(out)?.as_slice() else { return no_dots() };
+    let loops = schedule.loops(out)?;
+    let &[ref outer @ .., rows, columns] = loops.as_slice() else { return no_dots() };
+    let at = outer.len();
     let Some(width) = schedule.extent(columns).filter(|width| width % LANES == 0) else {
         return no_dots();
     };
@@ -77,44 +79,52 @@ fn byte_dots(task: &mut Task) -> Result<()> {
     let piece = [sum, out];
     let (tall, left) = match extent {
         Some(extent) if 2 * even > high || extent <= high => (even, None),
-        _ => (high, Some(cut_off(schedule, &piece, 0, high)?)),
+        _ => (high, Some(cut_off(schedule, &piece, at, high)?)),
     };
     let wide = |tall| largest_part(width / LANES, sums / tall);
-    in_tiles(schedule, piece, [tall, wide(tall)], dots, threads)?;
+    let tiles = Tiles { dots, threads, are_cut: left.is_some(), size: [tall, wide(tall)] };
+    tiles.of(schedule, piece)?;
     if let Some(left) = left {
-        let tile = extent.map_or([1, wide(1)], |extent| [extent % high, wide(tall)]);
-        in_tiles(schedule, left, tile, dots, threads)?;
+        let size = extent.map_or([1, wide(1)], |extent| [extent % high, wide(tall)]);
+        Tiles { are_cut: false, size, ..tiles }.of(schedule, left)?;
     }
     let wide = wide(tall);
     task.because(format!("{tall} rows by {wide} vectors of sums stay in registers"));
     Ok(())
 }
 
-/// Computes the sums of a piece and what becomes of them in tiles of so many rows and vectors.
-fn in_tiles(
-    schedule: &mut Schedule,
-    [sum, out]: [Block; 2],
-    [tall, wide]: [i64; 2],
+/// Tiles of some rows by some vectors, in which the sums of a piece and what becomes of them are computed.
+#[derive(Clone, Copy)]
+struct Tiles {
     dots: Dots,
     threads: i64,
-) -> Result<()> {
-    let (over_rows, columns) = match *schedule.loops(out)?.as_slice() {
-        [rows, columns] => (schedule.split(rows, &[None, Some(tall)], Tail::Perfect)?, columns),
-        [tiles, rows, columns] => (vec![tiles, rows], columns),
-        _ => return no_dots(),
-    };
-    let over_columns = schedule.split(columns, &[None, Some(wide), Some(LANES)], Tail::Perfect)?;
-    let order = [over_columns[0], over_rows[0], over_rows[1], over_columns[1], over_columns[2]];
-    schedule.reorder(&order)?;
-    schedule.compute_at(sum, over_rows[0])?;
-    dots.tile_of_sums(schedule, sum, 0)?;
-    schedule.unroll(over_rows[1])?;
-    schedule.unroll(over_columns[1])?;
-    schedule.vectorize(over_columns[2])?;
-    if threads > 1 {
-        on_threads(schedule, [over_columns[0], over_rows[0]], threads);
+    /// Whether the outermost loop goes over tiles of rows already.
+    are_cut: bool,
+    size: [i64; 2],
+}
+
+impl Tiles {
+    fn of(self, schedule: &mut Schedule, [sum, out]: [Block; 2]) -> Result<()> {
+        let [tall, wide] = self.size;
+        let loops = schedule.loops(out)?;
+        let [outer @ .., rows, columns] = loops.as_slice() else { return no_dots() };
+        let (over_rows, outer) = match (self.are_cut, outer) {
+            (true, [tiles, outer @ ..]) => (vec![*tiles, *rows], outer),
+            _ => (schedule.split(*rows, &[None, Some(tall)], Tail::Perfect)?, outer),
+        };
+        let parts = schedule.split(*columns, &[None, Some(wide), Some(LANES)], Tail::Perfect)?;
+        let tile = [parts[0], over_rows[0], over_rows[1], parts[1], parts[2]];
+        schedule.reorder(&[outer, &tile].concat())?;
+        schedule.compute_at(sum, over_rows[0])?;
+        self.dots.tile_of_sums(schedule, sum, 0)?;
+        schedule.unroll(over_rows[1])?;
+        schedule.unroll(parts[1])?;
+        schedule.vectorize(parts[2])?;
+        if self.threads > 1 {
+            on_threads(schedule, outer, [parts[0], over_rows[0]], self.threads);
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The instructions of a processor for dot products of bytes, or of pairs of bf16.
@@ -184,11 +194,15 @@ impl Dots {
     }
 }
 
-fn on_threads(schedule: &mut Schedule, tiles: [Loop; 2], threads: i64) {
-    let outer = schedule.extent(tiles[0]).unwrap_or(1);
-    let is_enough = outer >= STEPS * threads;
+/// Shares the loop over columns out among threads, with those outside of it where they have more than a step, and that over tiles of
+/// rows where there are too few steps.
+fn on_threads(schedule: &mut Schedule, outer: &[Loop], tiles: [Loop; 2], threads: i64) {
+    let steps = |each: &Loop| schedule.extent(*each).unwrap_or(1);
+    let outer = if outer.iter().all(|each| steps(each) == 1) { &[] } else { outer };
+    let is_enough = outer.iter().chain([&tiles[0]]).map(steps).product::<i64>() >= STEPS * threads;
+    let shared = [outer, if is_enough { &tiles[..1] } else { &tiles[..] }].concat();
     crate::attempt(schedule, |schedule| {
-        let joined = if is_enough { tiles[0] } else { schedule.fuse(&tiles)? };
+        let joined = if let &[only] = shared.as_slice() { only } else { schedule.fuse(&shared)? };
         schedule.parallel(joined)
     });
 }

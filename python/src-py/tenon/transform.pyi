@@ -235,7 +235,10 @@ def KeepConstantLayout() -> Pass:
     """Has products read a constant as it lies, where something else does so too."""
 
 def KeepQuantizedConvolutions() -> Pass:
-    """Has convolutions of bytes on a scale compute in integers, and maxima of such bytes stay bytes."""
+    """Has convolutions of bytes on a scale compute in integers."""
+
+def KeepQuantizedMoves() -> Pass:
+    """Has bytes on a scale stay bytes where they are only moved."""
 
 def KeepQuantizedWeights(*, weights: str = '') -> Pass:
     """Has products read constant weights as the integers that they are stored as.
@@ -376,6 +379,9 @@ def SplitCallTIRByPattern(*, patterns: list[str] = []) -> Pass:
 
 def StaticPlanBlockMemory() -> Pass:
     """Puts tensors into one storage, at offsets that tensors alive at the same time do not share."""
+
+def TabulateBytes() -> Pass:
+    """Looks up what is computed of one byte and becomes a byte again."""
 
 def ToGraphNormalForm() -> Pass:
     """Turns functions into graphs, without bindings."""

@@ -1,7 +1,7 @@
 //! Products of matrices of bytes whose right one is packed by quads, as instructions for dot products read it.
 //!
 //! ```ir
-//! %y = nn.byte_dots(%x, %w) { columns = 30 }    u8[m, 64], i8[2, 16, 16, 4]  =>  i32[m, 30]
+//! %y = nn.byte_dots(%x, %w) { columns = 30 }    u8[n, m, 64], i8[2, 16, 16, 4]  =>  i32[n, m, 30]
 //! ```
 //!
 //! `w[c / 16, k / 4, c % 16, k % 4]` is the element in row k and column c. Sums are those of i32, exact up to a depth of 65,792.
@@ -16,7 +16,7 @@ use super::cost::of_product;
 pub(super) const LANES: i64 = 16;
 pub(super) const DEPTH: i64 = 4;
 
-/// The product of a matrix of u8 and one of i8 that is packed in quads of 16 columns, in i32
+/// The product of matrices of u8 and one of i8 that is packed in quads of 16 columns, in i32
 #[op(name = "nn.byte_dots", args = 2, pattern = "out_fusable")]
 pub struct ByteDots {
     /// how many columns the packed matrix has
@@ -32,7 +32,8 @@ impl Operator for ByteDots {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         let (x, w) = (cx.arg(0)?, cx.arg(1)?);
         let (left, right) = (x.elements::<u8>(), w.elements::<i8>());
-        let (depth, columns) = (x.shape()[1], self.columns as usize);
+        let (rows, depth) = rows_of(x);
+        let columns = self.columns as usize;
         let quads = depth / DEPTH as usize;
         let at = |k: usize, c: usize| right[((c / 16 * quads + k / 4) * 16 + c % 16) * 4 + k % 4];
         let row = |row: usize| {
@@ -44,8 +45,8 @@ impl Operator for ByteDots {
                 })
             })
         };
-        let sums = (0..x.shape()[0]).flat_map(row).collect();
-        Ok(vec![Tensor::from_vec(vec![x.shape()[0], columns], sums)])
+        let sums = (0..rows.iter().product()).flat_map(row).collect();
+        Ok(vec![Tensor::from_vec([rows, &[columns]].concat(), sums)])
     }
 }
 
@@ -57,7 +58,7 @@ pub(super) fn packed_product(
     together: i64,
     columns: i64,
 ) -> Result<Type> {
-    let (x, w) = (cx.tensor_of_rank(0, 2)?, cx.tensor_of_rank(1, 4)?);
+    let (x, w) = (cx.tensor(0)?, cx.tensor_of_rank(1, 4)?);
     for (index, (found, expected)) in
         [(x.dtype, dtypes[0]), (w.dtype, dtypes[1])].into_iter().enumerate()
     {
@@ -66,8 +67,11 @@ pub(super) fn packed_product(
             return Err(OpError::WrongDType { index, expected, found });
         }
     }
-    let (Some(&[rows, depth]), Some(&[blocks, steps, lanes, few])) = (x.dims, w.dims) else {
+    let (Some(dims), Some(&[blocks, steps, lanes, few])) = (x.dims, w.dims) else {
         return Ok(cx.tensor_type(dtypes[2], None));
+    };
+    let Some((&depth, rows @ [_, ..])) = dims.split_last() else {
+        return Err(cx.wrong_arg(0, "a tensor of at least two dimensions"));
     };
     let needed = cx.dim_mul(steps, cx.dim(together));
     for (have, want) in [(depth, needed), (lanes, cx.dim(LANES)), (few, cx.dim(together))] {
@@ -79,7 +83,13 @@ pub(super) fn packed_product(
     if cx.value(blocks).is_some_and(|blocks| !fits(blocks)) {
         return cx.bad_attr("columns", columns, "the last block of 16 has some of them");
     }
-    Ok(cx.tensor_type(dtypes[2], Some(&[rows, cx.dim(columns)])))
+    Ok(cx.tensor_type(dtypes[2], Some(&[rows, &[cx.dim(columns)]].concat())))
+}
+
+/// The extents of all rows, and how long one is.
+pub(super) fn rows_of(x: &Tensor) -> (&[usize], usize) {
+    let (rows, depth) = x.shape().split_at(x.shape().len() - 1);
+    (rows, depth[0])
 }
 
 /// Sums of quads, by blocks of columns; then each at its place.
@@ -91,19 +101,24 @@ fn program(_: &ByteDots, program: &mut Program) {
 /// The program of such a product.
 pub(super) fn sums_of(program: &Program, dtype: DType, together: i64) {
     let (x, w, out) = (program.input(0), program.input(1), program.output(0));
-    let (rows, blocks, steps) = (out.shape()[0], w.shape()[0], w.shape()[1]);
+    let (blocks, steps) = (w.shape()[0], w.shape()[1]);
     let [lanes, few] = [LANES, together].map(|extent| program.cx().dim(extent));
-    let kept = [rows, blocks, lanes];
+    let last = out.shape().len() - 1;
+    let kept = [&out.shape()[..last], &[blocks, lanes]].concat();
     let sums = program.reduce("acc", Reducer::Sum, dtype, &kept, &[steps, few], |i, r| {
-        let left = x.at(&[i[0], r[0] * together + r[1]]).cast(dtype);
-        left * w.at(&[i[1], r[0], i[2], r[1]]).cast(dtype)
+        let (rows, columns) = i.split_at(last);
+        let left = x.at(&[rows, &[r[0] * together + r[1]]].concat()).cast(dtype);
+        left * w.at(&[columns[0], r[0], columns[1], r[1]]).cast(dtype)
     });
-    program.set(&out, |i| sums.at(&[i[0], i[1] / LANES, i[1] % LANES]));
+    program.set(&out, |i| {
+        let (rows, column) = (&i[..last], i[last]);
+        sums.at(&[rows, &[column / LANES, column % LANES]].concat())
+    });
 }
 
 /// A multiplication and an addition for each element of the right matrix, in each row.
 #[rule(cost)]
 fn cost(_: &ByteDots, at: &mut Site<'_>) -> Option<Cost> {
     let (_, dims) = at.tensor(at.arg(0))?;
-    of_product(at, dims[1])
+    of_product(at, *dims.last()?)
 }

@@ -1,0 +1,68 @@
+//! Bytes on a scale, as models quantize numbers and make numbers of them again.
+
+use tenon_plugin_api::prelude::*;
+
+/// Numbers made of bytes: `(x - zero) * scale`.
+pub(crate) struct Scaled {
+    /// `x - zero` in i32.
+    pub(crate) integers: Expr,
+    /// In a byte each.
+    pub(crate) bytes: Expr,
+    pub(crate) zero: Option<Expr>,
+    pub(crate) scale: Expr,
+}
+
+impl Scaled {
+    /// What f32 were made of, by multiplication with a scale.
+    pub(crate) fn of(rw: &mut Rewriter, expr: Expr) -> Option<Self> {
+        let scaled = rw.call_of(expr, "multiply")?;
+        let &[value, scale] = scaled.args.as_slice() else { return None };
+        let cast = rw.call_of(value, "cast")?;
+        let &[integers] = cast.args.as_slice() else { return None };
+        let moved = rw.call_of(integers, "subtract");
+        let (widened, zero) = match moved.as_ref().map(|moved| moved.args.as_slice()) {
+            Some(&[x, zero]) => (x, Some(zero)),
+            _ => (integers, None),
+        };
+        let bytes = *rw.call_of(widened, "cast")?.args.first()?;
+        let is_of = |rw: &Rewriter, expr, dtype| rw.tensor(expr).is_some_and(|of| of.0 == dtype);
+        let is_scaled = is_of(rw, expr, DType::F32) && is_of(rw, integers, DType::I32);
+        (is_scaled && is_byte(rw, bytes)).then_some(Self { integers, bytes, zero, scale })
+    }
+}
+
+/// Bytes made of numbers: `x / scale` to the nearest integer, moved by a zero and clipped to the bytes.
+pub(crate) struct Rounded {
+    pub(crate) x: Expr,
+    pub(crate) scale: f64,
+    pub(crate) zero: f64,
+}
+
+impl Rounded {
+    /// What bytes were made of, on one scale that is known.
+    pub(crate) fn of(rw: &mut Rewriter, expr: Expr) -> Option<Self> {
+        if !is_byte(rw, expr) {
+            return None;
+        }
+        let (least, most) = rw.tensor(expr)?.0.int_bounds();
+        let cast = rw.call_of(expr, "cast")?;
+        let clip = rw.call_of(cast.args[0], "clip")?;
+        let attrs = rw.terms().attrs(clip.attrs);
+        if attrs.float("min") != Some(least as f64) || attrs.float("max") != Some(most as f64) {
+            return None;
+        }
+        let (rounded, zero) = match rw.call_of(clip.args[0], "add") {
+            Some(sum) => (sum.args[0], rw.splat(sum.args[1])?),
+            None => (clip.args[0], 0.0),
+        };
+        let round = rw.call_of(rounded, "round")?;
+        let quotient = rw.call_of(round.args[0], "divide")?;
+        let &[x, scale] = quotient.args.as_slice() else { return None };
+        Some(Self { x, scale: rw.splat(scale)?, zero })
+    }
+}
+
+/// Whether the elements of a tensor are bytes.
+pub(crate) fn is_byte(rw: &Rewriter, expr: Expr) -> bool {
+    rw.tensor(expr).is_some_and(|(dtype, _)| matches!(dtype, DType::U8 | DType::I8))
+}

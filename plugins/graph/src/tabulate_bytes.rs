@@ -1,0 +1,157 @@
+//! Looks up what is computed of one byte and becomes a byte again.
+//!
+//! ```ir
+//! %a = multiply(cast(subtract(cast(%x) { dtype = "i32" }, 3)) { dtype = "f32" }, 0.1)        %x: u8[n, 64]
+//! %b = tanh(%a)
+//! %y = cast(clip(add(round(divide(%b, 0.01)), 128)) { max = 255.0, min = 0.0 }) { dtype = "u8" }
+//!                        =>
+//! %y = take(const(u8[256], …), %x)
+//! ```
+//!
+//! There are 256 bytes, so all that element-wise calls make of a tensor of bytes and of numbers that are known is a table, which is
+//! computed here. It is done where the calls take longer than to look up: where there is a function such as `tanh`, or a number is rounded
+//! to bytes twice. What is cheaper stays, since it fuses with the product or convolution before it.
+
+use std::collections::HashMap;
+
+use tenon_plugin_api::prelude::*;
+
+use crate::scaled::is_byte;
+
+/// Calls that take a vector next to no time; others are functions.
+const CHEAP: [&str; 14] = [
+    "add",
+    "cast",
+    "clip",
+    "equal",
+    "greater",
+    "less",
+    "maximum",
+    "minimum",
+    "multiply",
+    "nn.relu",
+    "reinterpret",
+    "round",
+    "subtract",
+    "where",
+];
+/// What a division takes, and what a function takes, in cheap calls.
+const DIVISION: u32 = 8;
+const FUNCTION: u32 = 24;
+/// What it takes to look up as many elements as a vector has.
+const LOOK_UP: u32 = 32;
+
+/// Looks up what is computed of one byte and becomes a byte again.
+#[pass(
+    name = "relax.TabulateBytes",
+    opt_level = 2,
+    phase = "optimize",
+    after = ["relax.KeepQuantizedWeights", "relax.KeepQuantizedConvolutions", "relax.FoldConstant"],
+    before = ["relax.ConvertToDots"]
+)]
+fn tabulate_bytes(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+    let body = func.view();
+    let mut rw = func.edit();
+    let mut tables = Tables { of: HashMap::new(), cx };
+    for expr in body.post_order() {
+        let View::Call { .. } = body.view(expr) else { continue };
+        let Some(table) = tables.of_call(&mut rw, expr) else { continue };
+        tables.of.insert(expr, table);
+        if table.cost >= LOOK_UP && is_byte(&rw, expr) {
+            let made = table.looked_up(&mut rw);
+            if rw.body().ty(made) == body.ty(expr) {
+                tables.of.insert(made, table);
+                rw.replace(expr, made);
+            }
+        }
+    }
+    rw.finish()
+}
+
+/// What becomes of each byte.
+#[derive(Clone, Copy)]
+struct Table {
+    /// The tensor of bytes.
+    bytes: Expr,
+    /// What each of the 256 becomes.
+    values: Expr,
+    /// What computing an element takes, in cheap calls.
+    cost: u32,
+}
+
+impl Table {
+    /// What a tensor of bytes is itself: each byte becomes itself.
+    fn of_bytes(rw: &mut Rewriter, bytes: Expr) -> Option<Self> {
+        let all: Vec<u8> = (0..=255).collect();
+        let ty = rw.cx().static_tensor_type(rw.tensor(bytes)?.0, &[256]);
+        Some(Self { bytes, values: rw.constant(ty, &all), cost: 0 })
+    }
+
+    fn looked_up(&self, rw: &mut Rewriter) -> Expr {
+        let at = match rw.tensor(self.bytes) {
+            Some((DType::I8, _)) => {
+                rw.apply_with("reinterpret", &[self.bytes], &[("dtype", "u8".into())])
+            }
+            _ => self.bytes,
+        };
+        rw.apply("take", &[self.values, at])
+    }
+}
+
+/// The tables of what element-wise calls make of bytes.
+struct Tables<'a> {
+    of: HashMap<Expr, Table>,
+    cx: &'a PassContext,
+}
+
+impl Tables<'_> {
+    /// That of a call of which one argument is made of bytes in its shape, and the others are numbers.
+    fn of_call(&mut self, rw: &mut Rewriter, expr: Expr) -> Option<Table> {
+        let View::Call { callee, args, attrs } = rw.view(expr) else { return None };
+        let (name, args) = (rw.body().op_name(callee)?.to_owned(), args.to_vec());
+        let info = self.cx.op_info(&name)?;
+        let is_simple = matches!(info.pattern, OpPattern::Elementwise | OpPattern::Broadcast);
+        let (_, dims) = rw.tensor(expr)?;
+        if !is_simple || !info.is_pure || dims.is_empty() {
+            return None;
+        }
+        let mut whole: Option<Table> = None;
+        let mut values = Vec::with_capacity(args.len());
+        for arg in args {
+            let definition = rw.definition(arg);
+            if rw.is_constant(definition) && rw.rank(definition)? == 0 {
+                values.push(definition);
+                continue;
+            }
+            let table = match self.of.get(&definition).copied() {
+                Some(table) => table,
+                None if is_byte(rw, arg) && !rw.is_constant(definition) => {
+                    Table::of_bytes(rw, arg)?
+                }
+                None => return None,
+            };
+            let bytes = whole.map_or(table.bytes, |whole| whole.bytes);
+            let is_one = rw.definition(table.bytes) == rw.definition(bytes);
+            if !is_one || rw.tensor(arg)?.1 != dims {
+                return None;
+            }
+            let cost = whole.map_or(table.cost, |whole| whole.cost.max(table.cost));
+            whole = Some(Table { cost, ..table });
+            values.push(table.values);
+        }
+        let whole = whole?;
+        let call = rw.call_op(&name, &values, attrs);
+        let values = rw.evaluate(call).ok()?;
+        let cost = whole.cost.saturating_add(cost_of(&name));
+        (rw.extents(values)? == [256]).then_some(Table { values, cost, ..whole })
+    }
+}
+
+/// What a call takes, in cheap ones.
+fn cost_of(op: &str) -> u32 {
+    match op {
+        "divide" => DIVISION,
+        op if CHEAP.contains(&op) => 1,
+        _ => FUNCTION,
+    }
+}
