@@ -326,6 +326,44 @@ fn the_first_wrong_kernel_is_found_and_who_is_at_fault() {
     }
 }
 
+/// A mistake of as much as rounding makes of a number that lies between two others: by a half, before it is rounded to f16, and to bytes.
+#[test]
+fn what_was_rounded_may_be_a_step_off() {
+    let house = House::new();
+    let input = format!("x={}", ones(&house, "x.npy", &[4]).display());
+    let wrong = "schema = 1\n[pipelines.kernels]\npasses = [\"phase(ingest)\", \"test.Miscompile\", \
+        \"phase(optimize)\", \"phase(legalize)\", \"phase(fuse)\", \"relax.ReturnIntermediates\"]\n";
+    fs::write(house.path("more.toml"), wrong).unwrap();
+    let compare = |name: &str, lines: &str, more: &[&str]| {
+        let module = house.path(name);
+        let start = "%a = multiply(exp(%x), const(f32[], 0.5))";
+        let text = format!("fn @main(%x: f32[4]) {{\n  {start}\n{lines}  ret %y\n}}\n");
+        fs::write(&module, text).unwrap();
+        let mut compare = house.tenon("compare");
+        compare.arg("--registry").arg(house.path("more.toml")).args(["--input", &input]);
+        say(compare.args(more).arg(module))
+    };
+    let to_byte = "  %b = round(add(%a, const(f32[], 40)))\n  \
+        %c = cast(clip(%b) { max = 255.0, min = 0.0 }) { dtype = \"u8\" }\n";
+    let byte = format!("{to_byte}  %y = add(%c, const(u8[], 0))\n");
+    let number =
+        format!("{to_byte}  %y = multiply(cast(%c) {{ dtype = \"f32\" }}, const(f32[], 0.1))\n");
+    let half = "  %b = add(cast(%a) { dtype = \"f16\" }, const(f16[], 400))\n  \
+        %y = cast(%b) { dtype = \"f32\" }\n";
+    for (name, lines) in [("byte.ir", &byte), ("number.ir", &number), ("half.ir", &half.to_owned())]
+    {
+        let (code, said) = compare(name, lines, &[]);
+        assert!(code == 0 && said.contains("1 output agrees"), "{name}: {said}");
+        let (code, said) = compare(name, lines, &["--tolerance", "0.001"]);
+        assert!(code == 1 && said.contains("output `0` differs"), "{name}: {said}");
+    }
+    let (code, said) = compare("fine.ir", "  %y = add(%a, const(f32[], 40))\n", &[]);
+    assert!(code == 1 && said.contains("output `0` differs"), "{said}");
+    // Numbers that are no steps of a scale have no neighbours.
+    let (code, said) = compare("far.ir", "  %y = round(add(%a, const(f32[], 40)))\n", &[]);
+    assert!(code == 1 && said.contains("output `0` differs"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_compared_is_told() {
     let house = House::new();

@@ -10,6 +10,7 @@
 //! from there.
 
 mod fit;
+mod grain;
 mod judge;
 mod kernels;
 
@@ -25,6 +26,7 @@ use crate::target::Target;
 use crate::validate::{CompiledError, run_compiled, tensors_of};
 
 use fit::fit;
+use grain::{Grain, is_step};
 pub use judge::{Judge, JudgeError};
 use kernels::Kernels;
 
@@ -35,8 +37,9 @@ pub struct Question<'a> {
     pub model: &'a Model,
     pub target: &'a Target,
     pub options: &'a Options,
-    /// The largest difference that is none, as a part of the largest magnitude of a tensor.
-    pub tolerance: f64,
+    /// The largest difference that is none, as a part of the largest magnitude of a tensor; by what its numbers were rounded to on the
+    /// way, where nothing is said.
+    pub tolerance: Option<f64>,
 }
 
 /// Why nothing was compared.
@@ -185,15 +188,17 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    fn comparison(&self, outputs: &[Tensor], judged: &judge::Numbers) -> Comparison {
+    fn comparison(&self, of_outputs: &[Tensor], judged: &judge::Numbers) -> Comparison {
         let off = |(at, found): (usize, &Tensor)| {
             let (name, expected) = &judged.outputs[at];
             let name = if name.is_empty() { at.to_string() } else { name.clone() };
             (name, fit(expected, found).unwrap_or_else(Error::of_shapes))
         };
-        let outputs: Vec<(String, Error)> = outputs.iter().enumerate().map(off).collect();
-        let wrong: Vec<usize> =
-            (0..outputs.len()).filter(|&at| self.is_wrong(&outputs[at].1)).collect();
+        let outputs: Vec<(String, Error)> = of_outputs.iter().enumerate().map(off).collect();
+        let is_wrong = |at: &usize| {
+            self.is_wrong(&outputs[*at].1, self.kernels.grain_of_output(*at), &of_outputs[*at])
+        };
+        let wrong: Vec<usize> = (0..outputs.len()).filter(is_wrong).collect();
         let fits: Vec<Option<(String, Error)>> =
             (0..self.kernels.all.len()).map(|at| self.best(at, judged)).collect();
         let errors = fits.iter().flatten().cloned();
@@ -209,18 +214,25 @@ impl Seen<'_> {
         }
     }
 
-    fn is_wrong(&self, error: &Error) -> bool {
-        error.relative > self.question.tolerance
+    /// Whether a tensor of numbers that were rounded to such elements is too far off.
+    fn is_wrong(&self, error: &Error, grain: Grain, found: &Tensor) -> bool {
+        let tolerance = self.question.tolerance;
+        let is_rounded = tolerance.is_none() && grain == Grain::Byte;
+        let is_step = is_rounded && is_step(found, error.expected, error.found);
+        error.relative > tolerance.unwrap_or(grain.tolerance()) && !is_step
     }
 
-    /// The node of the model to which the result of a kernel belongs: of those that it came from the last one of a fitting shape.
+    /// The node of the model to which the result of a kernel belongs: of those that it came from the last one of a fitting shape; the one
+    /// that fits best, where others came from the same nodes, as the parts of products that were joined.
     fn best(&self, at: usize, judged: &judge::Numbers) -> Option<(String, Error)> {
-        let found = &self.of_kernels[at];
-        let candidates = judged.of_nodes(&self.kernels.all[at].nodes);
-        candidates
-            .into_iter()
-            .rev()
-            .find_map(|(node, expected)| Some((node.to_owned(), fit(expected, found)?)))
+        let (kernel, found) = (&self.kernels.all[at], &self.of_kernels[at]);
+        let candidates = judged.of_nodes(&kernel.nodes).into_iter().rev();
+        let mut fits = candidates
+            .filter_map(|(node, expected)| Some((node.to_owned(), fit(expected, found)?)));
+        match self.kernels.of_nodes(&kernel.nodes) {
+            1 => fits.next(),
+            _ => fits.min_by(|(_, a), (_, b)| a.relative.total_cmp(&b.relative)),
+        }
     }
 
     /// The first wrong kernel of those that a wrong output is reached from through kernels that are wrong, or unknown.
@@ -235,7 +247,10 @@ impl Seen<'_> {
             if !is_reached[at] {
                 continue;
             }
-            let is_wrong = |at: usize| fits[at].as_ref().map(|(_, error)| self.is_wrong(error));
+            let is_wrong = |at: usize| {
+                let (_, error) = fits[at].as_ref()?;
+                Some(self.is_wrong(error, step.grain, &self.of_kernels[at]))
+            };
             let own = step.kernels.clone();
             if !own.is_empty() && own.clone().all(|kernel| is_wrong(kernel) == Some(false)) {
                 continue;
@@ -246,6 +261,7 @@ impl Seen<'_> {
             }
         }
         let at = first?;
+        let grain = steps.iter().find(|step| step.kernels.contains(&at))?.grain;
         let (node, error) = fits[at].as_ref()?;
         let kernel = &self.kernels.all[at];
         Some(First {
@@ -253,12 +269,12 @@ impl Seen<'_> {
             kernel: kernel.program.clone(),
             came_from: kernel.came_from.clone(),
             error: error.clone(),
-            fault: self.fault(at),
+            fault: self.fault(at, grain),
         })
     }
 
     /// Whether the kernel's program, evaluated on what the kernel was given, gives what the kernel gave.
-    fn fault(&self, at: usize) -> Fault {
+    fn fault(&self, at: usize, grain: Grain) -> Fault {
         let kernel = &self.kernels.all[at];
         let given = kernel.args.iter().map(|arg| match arg {
             kernels::Argument::Input(at) => self.inputs.get(*at).cloned(),
@@ -274,7 +290,7 @@ impl Seen<'_> {
             return Fault::Unknown;
         };
         match fit(&expected, &self.of_kernels[at]) {
-            Some(error) if self.is_wrong(&error) => Fault::Code,
+            Some(error) if self.is_wrong(&error, grain, &self.of_kernels[at]) => Fault::Code,
             Some(_) => Fault::Program,
             None => Fault::Unknown,
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::grain::Grain;
 use crate::eval::Tensor;
 use crate::ir::{
     BodyView, ConstantView, Context, Cx, Expr, Function, Kind, LetView, Module, SourcePart, View,
@@ -26,6 +27,8 @@ pub(super) struct Step {
     pub(super) kernels: Range<usize>,
     /// The steps that it reads.
     pub(super) reads: Vec<usize>,
+    /// What its numbers, or any that it reads, were rounded to.
+    pub(super) grain: Grain,
 }
 
 /// What a kernel is given.
@@ -47,6 +50,8 @@ pub(super) struct Kernels {
     pub(super) steps: Vec<Step>,
     /// The steps that each of the function's own results reads, as far as they are told apart.
     outputs: Vec<Vec<usize>>,
+    /// How many results came from the same nodes.
+    of_nodes: HashMap<Vec<String>, usize>,
 }
 
 /// The bindings of a function.
@@ -110,25 +115,34 @@ impl Kernels {
         let known = Known { function, values: &values, params, numbers };
         let mut made = Self::default();
         let mut steps: HashMap<Expr, usize> = HashMap::new();
+        let mut grains: HashMap<String, Grain> = HashMap::new();
         let reads = |steps: &HashMap<Expr, usize>, expr: Expr| -> Vec<usize> {
             below(body, expr).into_iter().filter_map(|at| steps.get(&at).copied()).collect()
         };
         for (var, value) in bindings.bindings() {
             let first = made.all.len();
+            let (program, args) = call_of(body, value);
+            let own = *grains
+                .entry(program.clone())
+                .or_insert_with(|| Grain::of_program(module, &program));
             let fields = (0..).take_while(|&field| known.numbers.contains_key(&(var, field)));
             for field in fields {
-                let (program, args) = call_of(body, value);
                 made.all.push(Kernel {
-                    program,
+                    program: program.clone(),
                     field,
                     nodes: nodes_of(cx, body, value),
                     came_from: cx.source_text(body.source(value)),
-                    args: args.into_iter().map(|arg| known.argument(arg)).collect(),
+                    args: args.iter().map(|&arg| known.argument(arg)).collect(),
                 });
             }
             let kernels = first..made.all.len();
-            made.steps.push(Step { kernels, reads: reads(&steps, value) });
+            let reads = reads(&steps, value);
+            let grain = reads.iter().map(|&step| made.steps[step].grain).fold(own, Grain::max);
+            made.steps.push(Step { kernels, reads, grain });
             steps.insert(var, made.steps.len() - 1);
+        }
+        for kernel in &made.all {
+            *made.of_nodes.entry(kernel.nodes.clone()).or_default() += 1;
         }
         let definition = |expr: Expr| values.get(&expr).copied().unwrap_or(expr);
         if let View::Tuple(fields) = body.view(definition(bindings.result()))
@@ -141,6 +155,17 @@ impl Kernels {
             made.outputs = own.into_iter().map(|own| reads(&steps, own)).collect();
         }
         made
+    }
+
+    /// How many results came from these nodes.
+    pub(super) fn of_nodes(&self, nodes: &[String]) -> usize {
+        self.of_nodes.get(nodes).copied().unwrap_or_default()
+    }
+
+    /// What the numbers of a result were rounded to.
+    pub(super) fn grain_of_output(&self, at: usize) -> Grain {
+        let steps = self.of_outputs(&[at]);
+        steps.into_iter().map(|step| self.steps[step].grain).max().unwrap_or_default()
     }
 
     /// The steps that some of the results read.
