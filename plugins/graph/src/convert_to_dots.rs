@@ -13,13 +13,18 @@
 //! so is their zero point. What follows, scales and rounding, fuses with the product as it does with any other.
 //! `relax.FoldConstant` packs the weights, which then take a byte each.
 //!
-//! Depths that are no multiple of four are filled with zeros, and so are columns; numbers beyond i8 in the constant are left alone.
+//! Depths that are no multiple of four are filled with zeros, and so are columns. Numbers of a column that are no signed bytes, as unsigned
+//! ones without their zero, become such by one that is added to all of them, which is multiplied with the sum of a row. Those that are
+//! farther apart are left alone.
 
 use tenon_plugin_api::prelude::*;
+
+use self::weights::Weights;
 
 pub(crate) use self::convolution::Channels;
 
 mod convolution;
+mod weights;
 
 /// Columns that an instruction computes, and products in each.
 pub(crate) const LANES: i64 = 16;
@@ -80,7 +85,7 @@ struct Product {
     x: Expr,
     zero: Option<Expr>,
     is_signed: bool,
-    weights: Expr,
+    weights: Weights,
     /// Depth and columns.
     extents: [i64; 2],
 }
@@ -92,10 +97,7 @@ impl Product {
         if dtype != DType::I32 || extents.contains(&0) {
             return None;
         }
-        let weights = rw.definition(b);
-        if !fits_bytes(rw, weights) {
-            return None;
-        }
+        let weights = Weights::of(rw, b, 1)?;
         let (cast, zero) = match rw.call_of(a, "subtract") {
             Some(difference) => (difference.args[0], Some(difference.args[1])),
             None => (a, None),
@@ -119,17 +121,23 @@ impl Product {
         if self.is_signed {
             (x, zero) = without_sign(rw, x, zero)?;
         }
-        let x = with_rows(rw, x, &shape);
-        let x = padded(rw, x, [0, whole[0] - depth]);
+        let rows = with_rows(rw, x, &shape);
+        let x = padded(rw, rows, [0, whole[0] - depth]);
         let packed = self.packed(rw, whole);
         let mut y = rw.apply_with("nn.byte_dots", &[x, packed], &[("columns", whole[1].into())]);
         if let Some(zero) = zero {
             let axes = AttrValue::from(rw.cx().int_list(&[0]));
             let attrs = [("axis", axes), ("keepdims", false.into())];
-            let weights = padded(rw, self.weights, [0, whole[1] - columns]);
+            let weights = padded(rw, self.weights.bytes, [0, whole[1] - columns]);
             let sums = rw.apply_with("sum", &[weights], &attrs);
             let moved = rw.apply("multiply", &[sums, zero]);
             y = rw.apply("subtract", &[y, moved]);
+        }
+        if let Some(more) = self.weights.more {
+            let more = longer(rw, more, whole[1] - columns);
+            let sums = sums_of_rows(rw, rows, zero, depth)?;
+            let moved = rw.apply("multiply", &[sums, more]);
+            y = rw.apply("add", &[y, moved]);
         }
         if whole[1] != columns {
             let axis = rw.rank(y)? as i64 - 1;
@@ -141,7 +149,7 @@ impl Product {
 
     /// The weights in quads of rows of 16 columns, with zeros beyond the last column.
     fn packed(&self, rw: &mut Rewriter, [depth, columns]: [i64; 2]) -> Expr {
-        let w = rw.apply_with("cast", &[self.weights], &[("dtype", "i8".into())]);
+        let w = rw.apply_with("cast", &[self.weights.bytes], &[("dtype", "i8".into())]);
         let w = padded(rw, w, [depth - self.extents[0], columns - self.extents[1]]);
         packed(rw, w, [depth, columns], DEPTH)
     }
@@ -184,15 +192,21 @@ pub(crate) fn padded(rw: &mut Rewriter, x: Expr, [rows, columns]: [i64; 2]) -> E
     rw.apply_with("nn.pad", &[x], &[("pad_width", AttrValue::Ints(widths))])
 }
 
-/// Whether an expression is a constant of i32 whose elements are all numbers of i8.
-fn fits_bytes(rw: &mut Rewriter, expr: Expr) -> bool {
-    let definition = rw.definition(expr);
-    let View::Constant(constant) = rw.view(definition) else { return false };
-    let fits = |element: &[u8]| {
-        let value = element.try_into().map_or(i32::MAX, i32::from_le_bytes);
-        i8::try_from(value).is_ok()
-    };
-    constant.bytes.chunks(4).all(fits)
+/// A vector with so many zeros behind its elements.
+fn longer(rw: &mut Rewriter, x: Expr, zeros: i64) -> Expr {
+    let widths = AttrValue::Ints(vec![0, zeros]);
+    if zeros == 0 { x } else { rw.apply_with("nn.pad", &[x], &[("pad_width", widths)]) }
+}
+
+/// The sums of rows of so many bytes, without their zeros.
+fn sums_of_rows(rw: &mut Rewriter, x: Expr, zero: Option<Expr>, depth: i64) -> Option<Expr> {
+    let wide = rw.in_dtype(x, DType::I32);
+    let attrs = [("axis", AttrValue::Ints(vec![-1])), ("keepdims", true.into())];
+    let sums = rw.apply_with("sum", &[wide], &attrs);
+    let Some(zero) = zero else { return Some(sums) };
+    let count = rw.number(DType::I32, depth as f64)?;
+    let zeros = rw.apply("multiply", &[zero, count]);
+    Some(rw.apply("subtract", &[sums, zeros]))
 }
 
 pub(crate) fn rounded_up(value: i64, multiple: i64) -> i64 {

@@ -5,6 +5,7 @@ mod backward_fold_scale_axis;
 mod canonicalize_bindings;
 mod constants;
 mod convert_to_dots;
+mod convert_to_floats;
 mod convert_to_short_dots;
 mod convert_to_winograd;
 mod dead_code_elimination;

@@ -120,6 +120,9 @@ def ConvertLayout(*, desired_layouts: list[str] = []) -> Pass:
 def ConvertToDots() -> Pass:
     """Computes products and convolutions of bytes by dot products, where the processor has instructions for them."""
 
+def ConvertToFloats() -> Pass:
+    """Computes products and convolutions of bytes with constants in floats, where these hold their sums."""
+
 def ConvertToShortDots(*, precision: str = '') -> Pass:
     """Computes products with constant matrices in bf16 by dot products, where these are fast.
 

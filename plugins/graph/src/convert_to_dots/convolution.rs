@@ -12,7 +12,8 @@
 
 use tenon_plugin_api::prelude::*;
 
-use super::{DEPTH, LANES, fits_bytes, rounded_up, without_sign};
+use super::weights::Weights;
+use super::{DEPTH, LANES, longer, rounded_up, without_sign};
 
 /// Channels of a convolution that dot products compute.
 pub(crate) struct Channels {
@@ -45,7 +46,11 @@ impl Channels {
 pub(super) fn made(rw: &mut Rewriter, data: Expr, weight: Expr, attrs: Attrs) -> Option<Expr> {
     let kernel = rw.extents(weight)?;
     let channels = Channels::of(rw, data, &kernel, attrs)?;
-    if rw.tensor(weight)?.0 != DType::I32 || !fits_bytes(rw, weight) || kernel.contains(&0) {
+    if rw.tensor(weight)?.0 != DType::I32 || kernel.contains(&0) {
+        return None;
+    }
+    let weights = Weights::of(rw, weight, 0)?;
+    if weights.more.is_some() && channels.groups > 1 {
         return None;
     }
     let is_padded = rw.terms().attrs(attrs).ints("padding").is_some_and(|all| all != [0; 4]);
@@ -56,7 +61,7 @@ pub(super) fn made(rw: &mut Rewriter, data: Expr, weight: Expr, attrs: Attrs) ->
     };
     let more = [more[0] - channels.outputs, more[1] - kernel[1]];
     let x = padded(rw, bytes.x, [0, more[1]]);
-    let whole = padded(rw, weight, more);
+    let whole = padded(rw, weights.bytes, more);
     let narrow = rw.in_dtype(whole, DType::I8);
     let mut y = rw.call_op("nn.byte_conv2d", &[x, narrow, bytes.beyond], attrs);
     if let Some(zero) = bytes.zero {
@@ -67,7 +72,37 @@ pub(super) fn made(rw: &mut Rewriter, data: Expr, weight: Expr, attrs: Attrs) ->
         let moved = rw.apply("multiply", &[sums, zero]);
         y = rw.apply("subtract", &[y, moved]);
     }
+    if let Some(added) = weights.more {
+        let sums = sums_of_windows(rw, x, &bytes, &kernel, attrs)?;
+        let added = longer(rw, added, more[0]);
+        let dims = [channels.outputs + more[0], 1, 1].map(|extent| rw.cx().dim(extent));
+        let added = rw.reshape(added, &dims);
+        let moved = rw.apply("multiply", &[sums, added]);
+        y = rw.apply("add", &[y, moved]);
+    }
     Some(if more[0] == 0 { y } else { rw.slice(y, 1, 0, channels.outputs) })
+}
+
+/// The sums of all that each window of a kernel sees, without zeros: one channel of a convolution with ones.
+fn sums_of_windows(
+    rw: &mut Rewriter,
+    x: Expr,
+    bytes: &Bytes,
+    kernel: &[i64],
+    attrs: Attrs,
+) -> Option<Expr> {
+    let count: i64 = kernel[1..].iter().product();
+    let ones = vec![1u8; usize::try_from(LANES * count).ok()?];
+    let ty = [&[LANES], &kernel[1..]].concat();
+    let ty = rw.cx().static_tensor_type(DType::I8, &ty);
+    let ones = rw.constant(ty, &ones);
+    let ones = padded(rw, ones, [0, rounded_up(kernel[1], DEPTH) - kernel[1]]);
+    let sums = rw.call_op("nn.byte_conv2d", &[x, ones, bytes.beyond], attrs);
+    let sums = rw.slice(sums, 1, 0, 1);
+    let Some(zero) = bytes.zero else { return Some(sums) };
+    let count = rw.number(DType::I32, count as f64)?;
+    let zeros = rw.apply("multiply", &[zero, count]);
+    Some(rw.apply("subtract", &[sums, zeros]))
 }
 
 /// Data that stand for `x - zero`.
