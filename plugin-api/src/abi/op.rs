@@ -10,7 +10,7 @@ use super::host::{Host, HostOperators, Kept};
 use super::plugin::told;
 use super::read;
 use super::records::RawTensor;
-use super::tables::{HostRef, OpTable};
+use super::tables::{Failure, HostRef, OpTable};
 use crate::ir::{Attrs, Bytes, Context, DType, Type};
 use crate::op::{EvalCx, InferCx, OpAttrs, OpError, OpSchema, Operator, Tensor, UNKNOWN_EXTENT};
 use crate::pass::{PassError, Result};
@@ -58,8 +58,12 @@ fn item(index: u32) -> Result<&'static OpItem> {
     item.ok_or_else(|| PassError::new(format!("this library has no operator {index}")))
 }
 
+/// Shapes that do not fit each other are told apart: who imports a model says that it is wrong, and not that something is missing.
 fn failed(error: OpError) -> PassError {
-    PassError::new(error.to_string())
+    match error {
+        OpError::ShapeMismatch { .. } => PassError::failed(Failure::INVALID, error.to_string()),
+        _ => PassError::new(error.to_string()),
+    }
 }
 
 unsafe extern "C" fn count() -> u32 {

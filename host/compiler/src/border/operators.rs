@@ -9,7 +9,7 @@ use abi_stable::std_types::RSlice;
 use rustc_hash::FxHashSet;
 use tenon_plugin_api::abi::layout::Table;
 use tenon_plugin_api::abi::records::RawTensor;
-use tenon_plugin_api::abi::tables::{HostOps, NONE, OpTable, RawRun};
+use tenon_plugin_api::abi::tables::{Failure, HostOps, NONE, OpTable, RawRun};
 use tenon_plugin_api::op::{OpError, Tensor, UNKNOWN_EXTENT};
 use thiserror::Error;
 
@@ -129,7 +129,11 @@ impl PluginOperator {
         // SAFETY: the table's layout was checked; the call lives until it returns.
         let ty = self.run(|| unsafe { table.infer()(self.index, host_ref(call), attrs.0, ids) });
         if let Some(failure) = call.failure() {
-            return Err(failed(failure));
+            return Err(match call.failure_kind() {
+                // The shapes of what it is given.
+                Some(Failure::INVALID) => OpError::Value(failure.message.clone()),
+                _ => failed(failure),
+            });
         }
         match ty {
             0 => Err(OpError::Broken("it gives no type and does not say why".into())),

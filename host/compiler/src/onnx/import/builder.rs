@@ -21,11 +21,12 @@ use crate::ir::{
     OpDef, Symbol, Term, TermView, Terms, Transaction, Type, TypeView, View,
 };
 
-use super::error::{Problem, invalid, unsupported};
+use super::error::{Problem, WRONG_SHAPES, invalid, unsupported};
 use super::evaluate::evaluate;
 use super::names::Names;
 use super::node::Node;
 use super::tensor::check_rank;
+use crate::ops::OpError;
 use bodies::OpenBody;
 
 pub(super) use bodies::{Body, Limit};
@@ -237,7 +238,12 @@ impl Builder {
             BIND_DIMS => self.with_fresh_symbols(args, attrs)?,
             _ => attrs,
         };
-        let problem = |error| Problem::Operator(format!("`{op}`: {error}"));
+        let problem = |error| match error {
+            OpError::ShapeMismatch { .. } | OpError::Value(_) => {
+                Problem::Invalid(format!("{WRONG_SHAPES}{error}"))
+            }
+            _ => Problem::Operator(format!("`{op}`: {error}")),
+        };
         let types: Vec<Type> = args.iter().map(|&arg| self.ty(arg)).collect();
         let def = self.cx.operators().get(op).map_err(problem)?;
         let ty = def.infer(&self.cx, &types, attrs).map_err(problem)?;

@@ -172,6 +172,9 @@ impl Problem {
     }
 }
 
+/// How a problem begins that is about the shapes of what a node is given.
+pub(super) const WRONG_SHAPES: &str = "its shapes are wrong: ";
+
 /// Says that something is not supported.
 pub(super) fn unsupported<T>(reason: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::Unsupported(reason.into()))

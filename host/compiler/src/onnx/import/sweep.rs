@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::io::quoted;
-use crate::ir::Rule;
+use crate::ir::{Context, Rule};
 use crate::onnx::proto::{AttributeValue, FunctionProto, NodeProto};
 
 use super::builder::Value;
 use super::control::Control;
 use super::driver::{Absent, Importer};
-use super::error::{Problem, Stop, unsupported_tensor};
+use super::error::{Problem, Stop, WRONG_SHAPES, unsupported_tensor};
 use super::node::Node;
 use super::problems::describe;
 use super::rules::{self, NEWEST_VERSION, OLDEST_VERSION};
@@ -265,6 +265,7 @@ impl<'m> Importer<'m> {
             Err(problem) if reads_stand_in && !is_about_node(&problem) => return stand_ins(self),
             Err(problem) => match problem {
                 Problem::Invalid(reason) => {
+                    let reason = self.with_shapes(reason, inputs);
                     self.problems.add_wrong(|| GraphProblem::Node { node: describe(node), reason });
                     return stand_ins(self);
                 }
@@ -280,6 +281,16 @@ impl<'m> Importer<'m> {
         }
         self.problems.add_node(node, version, reason);
         stand_ins(self)
+    }
+
+    /// What is wrong with a node, with what it is given where that is about shapes.
+    fn with_shapes(&self, mut reason: String, inputs: &[Option<Value>]) -> String {
+        if reason.starts_with(WRONG_SHAPES) {
+            let text = |&input: &Value| self.cx.terms().type_text(self.builder.ty(input));
+            let given: Vec<String> = inputs.iter().flatten().map(text).collect();
+            reason.push_str(&format!("; it is given {}", given.join(", ")));
+        }
+        reason
     }
 
     /// Takes note that something reads `value`, in case that it cannot be made.
