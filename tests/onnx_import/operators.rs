@@ -51,6 +51,32 @@ fn padding_that_depends_on_an_open_extent_is_computed() {
     }
 }
 
+/// The largest of windows meet what is no larger than anything around an open axis, and means are divided by the part of a window
+/// that is not around it.
+#[test]
+fn poolings_pad_open_extents() {
+    let pooled = |op: &str, more: &[Message]| {
+        let mut attributes = vec![
+            ints("kernel_shape", &[3, 3]),
+            ints("strides", &[2, 2]),
+            string("auto_pad", "SAME_UPPER"),
+        ];
+        attributes.extend(more.iter().cloned());
+        let model = model(13).input("x", FLOAT, &[N(1), N(2), S("h"), N(8)]);
+        model.node(op, &["x"], &["y"], &attributes).output("y").text()
+    };
+    let text = pooled("MaxPool", &[]);
+    for part in ["f32[1, 2, floordiv(h + 1, 2), 4]", "const(f32[], -inf)", "padding = [0, 0, 0, 1]"]
+    {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let text = pooled("AveragePool", &[]);
+    assert_eq!(text.matches("nn.avg_pool2d").count(), 2, "{text}");
+    assert!(text.contains("count_include_pad = true") && text.contains("divide"), "{text}");
+    let text = pooled("AveragePool", &[int("count_include_pad", 1)]);
+    assert_eq!(text.matches("nn.avg_pool2d").count(), 1, "{text}");
+}
+
 #[test]
 fn automatic_padding_puts_the_odd_one_last_or_first() {
     let pooled = |auto_pad| {

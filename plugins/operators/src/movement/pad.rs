@@ -345,18 +345,19 @@ fn widths(
     Ok((widths, axes))
 }
 
-/// `x` with zeros before and behind an axis, so many before and as many in all as two dimensions say.
-pub(crate) fn with_zeros(
+/// `x` with a number before and behind an axis, so many before and as many in all as two dimensions say.
+pub(crate) fn with_around(
     node: &mut Node<'_>,
     x: Value,
     axis: usize,
     [before, whole]: [Dim; 2],
+    number: f64,
 ) -> Result<Value, Problem> {
     let shape = node.shape(&[whole])?;
     let places = node.apply("arange", &[shape])?;
     let before = node.known(&Known::scalar(DType::I64, before))?;
-    let zero = node.scalar_like(x, 0.0)?;
-    with_places(node, x, (axis, whole), [places, before], ("constant", zero))
+    let number = node.scalar_like(x, number)?;
+    with_places(node, x, (axis, whole), [places, before], ("constant", number))
 }
 
 /// `x` with another extent of an axis, whose places are counted from as many before its first element.

@@ -2,36 +2,87 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use super::spatial::Spatial;
+use super::spatial::{Around, Spatial};
 use super::steps::reshape_to;
+use crate::movement::pad::with_around;
 
 /// Pooling by operator `op` over two axes. Windows over three are windows over the last two, then over the first: largest elements are
 /// the largest of the largest, and means the means of means, as each axis has its own counts.
 pub(crate) fn pool(node: &mut Node<'_>, op: &'static str) -> Outputs {
     let x = node.input(0)?;
-    let (dims, window) = windows(node, x)?;
+    let dims = node.dims(x)?;
+    let kernel = kernel_of(node, dims.len())?;
+    let (window, around) = Spatial::with_open(node, &dims[2..], kernel)?;
     let mut attrs = vec![("ceil_mode", AttrValue::from(node.flag("ceil_mode", false)?))];
-    if op == "nn.avg_pool2d" {
-        attrs.push(("count_include_pad", node.flag("count_include_pad", false)?.into()));
+    let is_mean = op == "nn.avg_pool2d";
+    let counts_padding = is_mean && node.flag("count_include_pad", false)?;
+    if is_mean {
+        // What is put around is counted, and its part is divided out below.
+        attrs.push(("count_include_pad", (counts_padding || !around.is_empty()).into()));
     }
-    Ok(vec![by_pairs(node, x, &dims, &window, &mut |node, x, pair| {
-        let mut attrs = [attrs.as_slice(), &pair.attrs()].concat();
-        attrs.push(("pool_size", pair.kernel.to_vec().into()));
-        node.call(op, &[x], &attrs)
-    })?])
+    let beyond = if is_mean { 0.0 } else { least(node.dtype(x)?) };
+    let pooling = Pooling { op, attrs, window, around, beyond };
+    let y = pooling.of(node, x, &dims)?;
+    if !is_mean || counts_padding || pooling.around.is_empty() {
+        return Ok(vec![y]);
+    }
+    let one = node.cx().dim(1);
+    let dims = [&[one; 2], &dims[2..]].concat();
+    let shape = node.shape(&dims)?;
+    let dtype = node.dtype(x)?.to_string();
+    let ones = node.call("full", &[shape], &[("value", 1.0.into()), ("dtype", dtype.into())])?;
+    let parts = pooling.of(node, ones, &dims)?;
+    Ok(vec![node.apply("divide", &[y, parts])?])
+}
+
+/// A pooling of which some axes get as much around them as their extents say.
+struct Pooling {
+    op: &'static str,
+    attrs: Vec<(&'static str, AttrValue)>,
+    window: Spatial,
+    around: Vec<Around>,
+    /// What is put around.
+    beyond: f64,
+}
+
+impl Pooling {
+    /// What it makes of data of these dimensions.
+    fn of(&self, node: &mut Node<'_>, mut x: Value, dims: &[Dim]) -> Result<Value, Problem> {
+        let mut dims = dims.to_vec();
+        for &(axis, around) in &self.around {
+            x = with_around(node, x, 2 + axis, around, self.beyond)?;
+            dims[2 + axis] = around[1];
+        }
+        by_pairs(node, x, &dims, &self.window, &mut |node, x, pair| {
+            let mut attrs = [self.attrs.as_slice(), &pair.attrs()].concat();
+            attrs.push(("pool_size", pair.kernel.to_vec().into()));
+            node.call(self.op, &[x], &attrs)
+        })
+    }
+}
+
+/// What is no larger than any element of a type.
+fn least(dtype: DType) -> f64 {
+    if dtype.is_float() { f64::NEG_INFINITY } else { dtype.int_bounds().0 as f64 }
 }
 
 /// The dimensions of the data and the windows of a node over them.
 pub(crate) fn windows(node: &Node<'_>, x: Value) -> Result<(Vec<Dim>, Spatial), Problem> {
     let dims = node.dims(x)?;
-    if dims.len() < 3 {
-        return invalid(format!("its data have {} dimensions", dims.len()));
-    }
-    let Some(kernel) = node.ints("kernel_shape")? else {
-        return invalid("its attribute `kernel_shape` is missing");
-    };
+    let kernel = kernel_of(node, dims.len())?;
     let window = Spatial::of(node, &dims[2..], kernel)?;
     Ok((dims, window))
+}
+
+/// The extents of the windows over data of so many dimensions.
+fn kernel_of(node: &Node<'_>, rank: usize) -> Result<Vec<i64>, Problem> {
+    if rank < 3 {
+        return invalid(format!("its data have {rank} dimensions"));
+    }
+    match node.ints("kernel_shape")? {
+        Some(kernel) => Ok(kernel),
+        None => invalid("its attribute `kernel_shape` is missing"),
+    }
 }
 
 /// Windows over two axes.

@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use super::window::padding_to_same;
+use super::window::{open_padding, padding_to_same};
 
 /// How a window moves over each spatial axis.
 pub(crate) struct Spatial {
@@ -13,9 +13,24 @@ pub(crate) struct Spatial {
     pub(crate) pads: [Vec<i64>; 2],
 }
 
+/// What comes around an axis whose extent is not known: its number, how many elements before it, and how many there are in all.
+pub(crate) type Around = (usize, [Dim; 2]);
+
 impl Spatial {
     /// What a node says of windows of extents `kernel` over `data`, the spatial extents.
     pub(crate) fn of(node: &Node<'_>, data: &[Dim], kernel: Vec<i64>) -> Result<Self, Problem> {
+        match Self::with_open(node, data, kernel)? {
+            (this, around) if around.is_empty() => Ok(this),
+            _ => unsupported("automatic padding of a symbolic dimension"),
+        }
+    }
+
+    /// The same, with the padding that depends on extents that are not known.
+    pub(crate) fn with_open(
+        node: &Node<'_>,
+        data: &[Dim],
+        kernel: Vec<i64>,
+    ) -> Result<(Self, Vec<Around>), Problem> {
         let rank = data.len();
         let list = |name: &str| -> Result<Vec<i64>, Problem> {
             let list = node.ints(name)?.unwrap_or_else(|| vec![1; rank]);
@@ -26,7 +41,7 @@ impl Spatial {
         let (strides, dilations) = (list("strides")?, list("dilations")?);
         let pads = [vec![0; rank], vec![0; rank]];
         let mut this = Self { kernel, strides, dilations, pads };
-        let given = node.ints("pads")?;
+        let (given, mut around) = (node.ints("pads")?, Vec::new());
         match node.text("auto_pad", "NOTSET")?.as_str() {
             "NOTSET" => {
                 if let Some(given) = given {
@@ -36,11 +51,11 @@ impl Spatial {
                 }
             }
             "VALID" => {}
-            "SAME_UPPER" => this.pad_to_same(node, data, false)?,
-            "SAME_LOWER" => this.pad_to_same(node, data, true)?,
+            "SAME_UPPER" => around = this.pad_to_same(node, data, false)?,
+            "SAME_LOWER" => around = this.pad_to_same(node, data, true)?,
             other => return invalid(format!("its attribute `auto_pad` is {other:?}")),
         }
-        Ok(this)
+        Ok((this, around))
     }
 
     /// How far a window reaches along an axis.
@@ -54,14 +69,19 @@ impl Spatial {
         node: &Node<'_>,
         data: &[Dim],
         is_lower: bool,
-    ) -> Result<(), Problem> {
+    ) -> Result<Vec<Around>, Problem> {
+        let mut all = Vec::new();
         for (axis, &dim) in data.iter().enumerate() {
             let (reach, stride) = (self.reach(axis), self.strides[axis]);
+            if let Some(around) = open_padding(node, dim, [reach, stride], is_lower) {
+                all.push((axis, around));
+                continue;
+            }
             let [before, after] = padding_to_same(node, dim, [reach, stride], is_lower)?;
             self.pads[0][axis] = before;
             self.pads[1][axis] = after;
         }
-        Ok(())
+        Ok(all)
     }
 
     /// The padding of one list: before each axis, then behind each.

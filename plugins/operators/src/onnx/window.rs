@@ -3,7 +3,7 @@
 use tenon_plugin_api::rule::prelude::*;
 
 use super::steps::reshape_to;
-use crate::movement::pad::with_zeros;
+use crate::movement::pad::with_around;
 
 /// Data with one or two spatial axes, as data with two.
 ///
@@ -59,25 +59,15 @@ impl Image {
         }
     }
 
-    /// Puts zeros around an axis whose extent n is not known, until a window that reaches no less far than it steps has n/s places,
-    /// rounded up: `s * ((n + s - 1) // s) - s + reach` elements.
+    /// Puts zeros around an axis whose extent is not known.
     fn pad_to_same(
         &mut self,
         node: &mut Node<'_>,
         axis: usize,
-        [reach, stride]: [i64; 2],
-        is_lower: bool,
+        around: [Dim; 2],
     ) -> Result<(), Problem> {
-        let (cx, extent) = (node.cx(), self.dims[axis]);
-        let step = cx.dim(stride);
-        let places = cx.dim_floor_div(cx.dim_add(extent, cx.dim(stride - 1)), step);
-        let whole = cx.dim_add(cx.dim_mul(places, step), cx.dim(reach - stride));
-        // So many more than the extent, in terms of which none is negative.
-        let missing = cx.dim_floor_mod(cx.dim_mul(extent, cx.dim(stride - 1)), step);
-        let odd = cx.dim_add(missing, cx.dim(reach - stride + i64::from(is_lower)));
-        let before = cx.dim_floor_div(odd, cx.dim(2));
-        self.value = with_zeros(node, self.value, axis, [before, whole])?;
-        self.dims[axis] = whole;
+        self.value = with_around(node, self.value, axis, around, 0.0)?;
+        self.dims[axis] = around[1];
         Ok(())
     }
 
@@ -137,9 +127,8 @@ impl Window {
         for axis in 0..2 {
             let reach = (self.kernel[axis] - 1) * self.dilations[axis] + 1;
             let (stride, extent) = (self.strides[axis], image.dims[axis + 2]);
-            let is_open = node.terms().dim_value(extent).is_none();
-            if is_open && (2..=reach).contains(&stride) {
-                image.pad_to_same(node, axis + 2, [reach, stride], is_lower)?;
+            if let Some(around) = open_padding(node, extent, [reach, stride], is_lower) {
+                image.pad_to_same(node, axis + 2, around)?;
                 continue;
             }
             let [before, after] = padding_to_same(node, extent, [reach, stride], is_lower)?;
@@ -157,6 +146,28 @@ impl Window {
             ("dilation", self.dilations.to_vec().into()),
         ]
     }
+}
+
+/// For an axis whose extent n is not known, how many elements come before it and how many there are in all, until a window that reaches
+/// no less far than it steps has n/s places, rounded up: `s * ((n + s - 1) // s) - s + reach`. None where the padding does not depend
+/// on the extent.
+pub(super) fn open_padding(
+    node: &Node<'_>,
+    extent: Dim,
+    [reach, stride]: [i64; 2],
+    is_lower: bool,
+) -> Option<[Dim; 2]> {
+    let cx = node.cx();
+    if node.terms().dim_value(extent).is_some() || !(2..=reach).contains(&stride) {
+        return None;
+    }
+    let step = cx.dim(stride);
+    let places = cx.dim_floor_div(cx.dim_add(extent, cx.dim(stride - 1)), step);
+    let whole = cx.dim_add(cx.dim_mul(places, step), cx.dim(reach - stride));
+    // So many more than the extent, in terms of which none is negative.
+    let missing = cx.dim_floor_mod(cx.dim_mul(extent, cx.dim(stride - 1)), step);
+    let odd = cx.dim_add(missing, cx.dim(reach - stride + i64::from(is_lower)));
+    Some([cx.dim_floor_div(odd, cx.dim(2)), whole])
 }
 
 /// The padding before and behind an axis that makes as many places as the extent has strides; the odd one comes last, or first
