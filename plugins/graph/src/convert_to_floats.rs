@@ -86,8 +86,7 @@ fn bounds_of(rw: &mut Rewriter, data: Expr) -> Option<[i64; 2]> {
 
 fn byte_bounds(rw: &Rewriter, expr: Expr) -> Option<(i64, i64)> {
     let (dtype, _) = rw.tensor(expr)?;
-    let bounds = dtype.int_bounds();
-    matches!(dtype, DType::U8 | DType::I8).then_some((bounds.0 as i64, bounds.1 as i64))
+    matches!(dtype, DType::U8 | DType::I8).then(|| dtype.int_bounds())
 }
 
 /// For each column of constants, or each output channel, the sums of its negative and of its positive elements, both without sign.
