@@ -28,8 +28,9 @@ impl Operator for Take {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
         let taken = taken(cx, self.axis)?;
         let Some(dims) = cx.tensor(0)?.dims else { return Ok(taken) };
-        let axis = wrap_axis(self.axis, dims.len());
-        Ok(where_there_is_any(cx, &[dims[axis]], taken))
+        // Where nothing is known of the indices, the axis was not looked at.
+        let extent = dims.get(wrap_axis(self.axis, dims.len()));
+        Ok(extent.map_or(taken, |&extent| where_there_is_any(cx, &[extent], taken)))
     }
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
