@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A [`RunContext`] holds the memory of a run, so that running again allocates nothing; what a function takes while it runs
-//! comes from the context's [`Arena`], which keeps it for the next run.
+//! comes from the context's [arena](crate::arena::Arena), which keeps it for the next run.
 
 use std::any::Any;
 use std::ffi::c_void;

@@ -26,7 +26,7 @@ impl Hasher for InBlocks {
         // A multiplication mixes upwards only: the upper bits, which also tell entries of a place apart, come down. The factor is that
         // of Fibonacci hashing (Knuth, "The Art of Computer Programming", volume 3, section 6.4).
         let block = (number / BLOCK).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
-        self.0 = block & !(BLOCK - 1) | number % BLOCK;
+        self.0 = (block & !(BLOCK - 1)) | (number % BLOCK);
     }
 
     fn finish(&self) -> u64 {

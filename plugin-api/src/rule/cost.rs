@@ -30,7 +30,9 @@ impl Cost {
             args.iter().chain([call]).map(|expr| rw.body().ty(expr)).collect();
         let bytes = rw.with_cx(|cx| {
             let mut sum = DimSum::default();
-            types?.into_iter().try_for_each(|ty| Some(sum.add(cx, total(cx, ty)?.1)))?;
+            for ty in types? {
+                sum.add(cx, total(cx, ty)?.1);
+            }
             Some(sum.dim(cx))
         })?;
         Some(Self { flops, bytes })

@@ -82,10 +82,10 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         Ok(&self.outputs)
     }
 
-    /// Runs the model with inputs that it updates in place: `state` has one buffer for each pair of
-    /// [`Signature::in_place`], in their order, and `inputs` the others. Of outputs that are updated inputs nothing is written
-    /// anywhere else. One of [`Signature::grows`] has room along its axis ([`TensorBuffer::with_room`]), and is longer afterwards; if
-    /// the call fails, it has the shape that it had.
+    /// Runs the model with inputs that it updates in place: `state` has one buffer for each pair of the signature's
+    /// [`in_place`](crate::signature::Signature::in_place), in their order, and `inputs` the others. Of outputs that are updated
+    /// inputs nothing is written anywhere else. One of [`grows`](crate::signature::Signature::grows) has room along its axis
+    /// ([`TensorBuffer::with_room`]), and is longer afterwards; if the call fails, it has the shape that it had.
     pub fn run_in_place(
         &mut self,
         inputs: &[TensorRef<'_>],
