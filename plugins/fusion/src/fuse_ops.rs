@@ -37,8 +37,7 @@ mod graph;
 mod groups;
 mod outline;
 
-use rustc_hash::FxHashMap;
-use tenon_plugin_api::ir::Terms;
+use tenon_plugin_api::ir::{SymbolMap, Terms};
 use tenon_plugin_api::prelude::*;
 use tenon_plugin_api::program::TARGET;
 
@@ -97,7 +96,7 @@ struct Options {
 /// What is known of the module's tensor programs, each looked at once.
 pub(super) struct Programs {
     call_tir: Symbol,
-    known: FxHashMap<Symbol, Option<Program>>,
+    known: SymbolMap<Option<Program>>,
 }
 
 /// A tensor program that may be fused.
@@ -112,7 +111,7 @@ pub(super) struct Program {
 
 impl Programs {
     fn new(cx: &PassContext) -> Self {
-        Self { call_tir: cx.symbol("call_tir"), known: FxHashMap::default() }
+        Self { call_tir: cx.symbol("call_tir"), known: SymbolMap::default() }
     }
 
     fn get(&mut self, name: Symbol, module: &Module, terms: Terms<'_>) -> Option<&Program> {

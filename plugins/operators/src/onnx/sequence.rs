@@ -185,7 +185,7 @@ fn split(node: &mut Node<'_>) -> Outputs {
     Ok(vec![node.tuple(&parts)?])
 }
 
-/// The same into parts whose lengths only a call can tell.
+/// The same into parts whose lengths, or the extent of all of them, only a call can tell.
 fn split_as_told(node: &mut Node<'_>, x: Value, dims: &[Dim], axis: usize) -> Outputs {
     let split = node.input(1)?;
     match (node.dims(split)?.is_empty(), node.input_dims(1)?.as_slice()) {
@@ -203,9 +203,8 @@ fn split_open(node: &mut Node<'_>, x: Value, axis: usize, keeps: bool) -> Output
         None => 1,
         Some(split) if node.dims(split)?.is_empty() => node.input_ints(1)?[0],
         Some(_) => {
-            let (dims, lengths) = (node.dims(x)?, node.input_dims(1)?);
-            let parts = of_lengths(node, x, &dims, (axis, &lengths))?;
-            return Ok(vec![node.tuple(&parts)?]);
+            let dims = node.dims(x)?;
+            return split_as_told(node, x, &dims, axis);
         }
     };
     if length < 1 {
