@@ -3,7 +3,8 @@
 //! A question is a program and its target; the key is the operator that it computes, its attribute `op_name`, and then `any`, for
 //! any program. A rule applies primitives; its answer is the trace of what it applied, with the knobs that it set and what it says of
 //! them. A rule that meets a refusal, applies nothing, or does not set the knobs that the program asks for does not match, and the
-//! next one is asked.
+//! next one is asked. A rule that gives a knob a value which it does not declare is broken, and that is an error: if it did not match,
+//! a slower rule would take the program and nobody would know.
 
 use std::collections::BTreeMap;
 
@@ -42,6 +43,8 @@ pub struct Task {
     total: Option<Total>,
     cycles: Option<f64>,
     reason: String,
+    /// What the rule did that no rule may.
+    fault: Option<String>,
 }
 
 impl Task {
@@ -84,18 +87,21 @@ impl Task {
     /// Says which value a knob of this rule has: the one that was asked for, or the best one that the rule knows.
     ///
     /// # Errors
-    /// When the rule does not declare such a knob, or the value is out of its range.
+    /// When the rule does not declare such a knob, or the value is out of its range. Whoever asks the rule is then told that it is
+    /// broken.
     pub fn choose(&mut self, knob: &str, value: i64) -> refusal::Result<()> {
-        let Some(knob) = self.declared.iter().find(|declared| declared.name == knob) else {
-            return Err(Refusal::new(format!("the rule declares no knob `{knob}`")));
+        let fault = match self.declared.iter().find(|declared| declared.name == knob) {
+            Some(&Knob { name, least, most }) if (least..=most).contains(&value) => {
+                self.chosen.insert(name, value);
+                return Ok(());
+            }
+            Some(&Knob { name, least, most }) => {
+                format!("chooses {value} for its knob `{name}`, which goes from {least} to {most}")
+            }
+            None => format!("chooses {value} for a knob `{knob}`, which it does not declare"),
         };
-        let Knob { name, least, most } = *knob;
-        if !(least..=most).contains(&value) {
-            let text = format!("the knob `{name}` is {value}, and goes from {least} to {most}");
-            return Err(Refusal::new(text));
-        }
-        self.chosen.insert(name, value);
-        Ok(())
+        self.fault = Some(fault.clone());
+        Err(Refusal::new(fault))
     }
 
     /// Says why the program is scheduled so, in a sentence.
@@ -169,6 +175,7 @@ impl Facet for OfProgram {
             total,
             cycles,
             reason,
+            fault: None,
         })
     }
 
@@ -190,6 +197,9 @@ impl Facet for OfProgram {
         ask: &mut Task,
         answer: refusal::Result<()>,
     ) -> Result<Option<Reply>, PassError> {
+        if let Some(fault) = &ask.fault {
+            return Err(PassError::new(format!("the rule `{}` of `schedule` {fault}", ask.rule)));
+        }
         if answer.is_err() || !ask.schedule.has_changed() || !ask.has_all_wanted() {
             return Ok(None);
         }

@@ -1,5 +1,5 @@
 //! Rules that run: whose comes first, and what one does that misbehaves. `plugin-api/examples/faulty.rs` has them, and `tiles.rs`
-//! intrinsics, and `targets.rs` what decides by the target.
+//! intrinsics, and `targets.rs` what decides by the target; `schedule/examples/overreaching.rs` has schedules.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("rules::one_that_misbehaves", one_that_misbehaves),
         Trial::test("rules::a_gradient_of_another_type", gradient_of_another_type),
         Trial::test("rules::intrinsics_that_are_wrong", wrong_intrinsics),
+        Trial::test("rules::knobs_that_a_rule_does_not_declare", wrong_knobs),
         Trial::test("rules::each_function_has_a_target", each_function_has_a_target),
         Trial::test("rules::a_plugin_in_a_process_of_its_own", isolated),
     ]
@@ -178,6 +179,29 @@ fn @main(%x: f32[4]) -> f32[4] {{
             return Err(format!("{name}: {}: {said}", output.status).into());
         }
         expect(said, &[wanted])?;
+    }
+    Ok(())
+}
+
+/// A schedule with a knob that its rule does not declare is an error: no slower rule takes the program unseen.
+fn wrong_knobs() -> Result<(), Failed> {
+    let cases = [
+        (
+            "nn.relu",
+            "the rule `overreaching::beyond` of `schedule`",
+            "chooses 3 for its knob `side`, which goes from 1 to 2",
+        ),
+        (
+            "abs",
+            "the rule `overreaching::unknown` of `schedule`",
+            "chooses 1 for a knob `side`, which it does not declare",
+        ),
+    ];
+    for (op, rule, wanted) in cases {
+        let house = House::of("liboverreaching.so", "all", "")?;
+        let text = format!("fn @main(%x: f32[4]) {{\n  %y = {op}(%x)\n  ret %y\n}}\n");
+        let said = house.after("relax.LegalizeOps,tir.ApplySchedules", &text)?;
+        expect(said, &["pass `tir.ApplySchedules` in function @", rule, wanted])?;
     }
     Ok(())
 }

@@ -28,8 +28,11 @@ const STEPS: i64 = 4;
 /// Bytes that a core reads in a cycle from its second cache, its third, and memory.
 const BYTES_PER_CYCLE: [f64; 3] = [32.0, 12.0, 5.0];
 
+/// Rows of tiles in a chunk, and tiles and vectors in registers, at most: what the knobs say.
+const MOST: [i64; 3] = [64, 64, 32];
+
 /// Chunks of rows of tiles, whose products are tiles in registers.
-#[rule(schedule, key = "any", benefit = 5, knobs = [chunk = 1..=64, rows = 1..=64, vectors = 1..=8])]
+#[rule(schedule, key = "any", benefit = 5, knobs = [chunk = 1..=64, rows = 1..=64, vectors = 1..=32])]
 fn winograd(task: &mut Task) -> Result<()> {
     if !task.is_for_cpu() {
         return no_match();
@@ -181,10 +184,12 @@ impl Form {
             let whole = divisors(chunk).map(|down| down * sizes.across);
             for rows in divisors(sizes.across).chain(whole) {
                 for vectors in divisors(sizes.outputs).map(|blocks| blocks * vectors_of_block) {
-                    let is_wanted = wanted.iter().zip([chunk, rows, vectors]);
+                    let knobs = [chunk, rows, vectors];
                     let is_wanted =
-                        is_wanted.into_iter().all(|(it, is)| it.is_none_or(|it| it == is));
-                    if !is_wanted || !(Tile { rows, vectors }).fits(machine.registers) {
+                        wanted.iter().zip(knobs).all(|(it, is)| it.is_none_or(|it| it == is));
+                    let is_within = knobs.iter().zip(MOST).all(|(&is, most)| is <= most);
+                    if !is_wanted || !is_within || !(Tile { rows, vectors }).fits(machine.registers)
+                    {
                         continue;
                     }
                     let form = Self { chunk, rows, vectors, cycles: 0.0 };
@@ -203,16 +208,26 @@ impl Form {
         (self.vectors * machine.lanes() / sizes.lanes).max(1)
     }
 
+    /// Cycles of one step of a tile's sum. Where the weights that all steps read are more than half of the nearest cache, each tile reads
+    /// them from the second one again.
+    fn step(&self, channels: f64, machine: &Machine) -> f64 {
+        let Self { rows, vectors, .. } = *self;
+        let multiplied = Tile { rows, vectors }.cost() / machine.fma_units as f64;
+        let bytes = (4 * vectors * machine.lanes()) as f64;
+        let is_near = channels * bytes <= 0.5 * machine.caches[0] as f64;
+        if is_near { multiplied } else { multiplied.max(bytes / BYTES_PER_CYCLE[0]) }
+    }
+
     /// Cycles of the products, and half of those in which what they read comes: the other half hides behind them.
     fn cycles(&self, sizes: &Sizes, machine: &Machine) -> f64 {
-        let Self { chunk, rows, vectors, .. } = *self;
+        let Self { chunk, rows, .. } = *self;
         let points = (sizes.points * sizes.points) as f64;
         let channels = (sizes.inputs * sizes.depth) as f64;
         let (tiles, outputs) =
             ((chunk * sizes.across) as f64, (sizes.outputs * sizes.lanes) as f64);
         let groups = (sizes.outputs / self.blocks(sizes, machine)) as f64;
-        let products = points * tiles / rows as f64 * groups * channels;
-        let products = products * Tile { rows, vectors }.cost() / machine.fma_units as f64;
+        let steps = points * tiles / rows as f64 * groups * channels;
+        let products = steps * self.step(channels, machine);
         let bytes = |elements: f64| 4.0 * points * elements;
         let [weights, data] = [bytes(channels * outputs), bytes(tiles * channels)];
         let near = data + bytes(tiles * outputs / groups);
