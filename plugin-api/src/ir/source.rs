@@ -1,7 +1,8 @@
 //! What a node came from: a node of a model, a place in a text, or several of them.
 
-use std::collections::HashSet;
 use std::fmt::Write;
+
+use rustc_hash::FxHashSet;
 
 use crate::ir::{Attrs, Context, Kind, Term, TermKind, TermView, Terms};
 
@@ -131,6 +132,10 @@ impl NodeSource {
             _ => Self::of_term(part),
         }
     }
+
+    fn to_part(self, cx: &(impl Context + ?Sized)) -> Term {
+        self.term().unwrap_or_else(|| cx.int(self.0.into()))
+    }
 }
 
 impl Kind {
@@ -145,9 +150,12 @@ impl Kind {
 /// Parts as they are collected.
 #[derive(Default)]
 struct Union {
-    parts: Vec<Term>,
-    seen: HashSet<Term>,
+    /// Those that are kept, so few that a part is soon looked for among them.
+    parts: Vec<NodeSource>,
+    /// Those that are only counted.
+    beyond: FxHashSet<NodeSource>,
     last: NodeSource,
+    /// How many more there were of those that came without them.
     more: u64,
 }
 
@@ -157,37 +165,39 @@ impl Union {
         if source.is_none() || std::mem::replace(&mut self.last, source) == source {
             return;
         }
-        let Some(term) = source.term() else { return self.add_part(cx.int(source.0.into())) };
         let terms = cx.terms();
-        if terms.kind(term) != TermKind::LIST {
-            return self.add_part(term);
-        }
-        for &item in terms.children(term) {
+        let Some(list) = source.term().filter(|&term| terms.kind(term) == TermKind::LIST) else {
+            return self.add_part(source);
+        };
+        for &item in terms.children(list) {
             match more_of(terms, item) {
                 Some(more) => self.more = self.more.saturating_add(more),
-                None => self.add_part(item),
+                None => self.add_part(NodeSource::of_part(terms, item)),
             }
         }
     }
 
-    fn add_part(&mut self, part: Term) {
-        if self.seen.insert(part) {
-            match self.parts.len() < NodeSource::MOST_PARTS {
-                true => self.parts.push(part),
-                false => self.more = self.more.saturating_add(1),
-            }
+    fn add_part(&mut self, part: NodeSource) {
+        if self.parts.contains(&part) {
+            return;
+        }
+        match self.parts.len() < NodeSource::MOST_PARTS {
+            true => self.parts.push(part),
+            false => _ = self.beyond.insert(part),
         }
     }
 
-    fn finish(mut self, cx: &(impl Context + ?Sized)) -> NodeSource {
+    fn finish(self, cx: &(impl Context + ?Sized)) -> NodeSource {
+        let more = self.more.saturating_add(self.beyond.len() as u64);
         match self.parts[..] {
             [] => NodeSource::NONE,
-            [part] if self.more == 0 => NodeSource::of_part(cx.terms(), part),
+            [part] if more == 0 => part,
             _ => {
-                if self.more > 0 {
-                    self.parts.push(cx.int(-i64::try_from(self.more).unwrap_or(i64::MAX)));
+                let mut parts: Vec<Term> = self.parts.iter().map(|part| part.to_part(cx)).collect();
+                if more > 0 {
+                    parts.push(cx.int(-i64::try_from(more).unwrap_or(i64::MAX)));
                 }
-                NodeSource::of_term(cx.list(&self.parts))
+                NodeSource::of_term(cx.list(&parts))
             }
         }
     }
