@@ -13,7 +13,7 @@ use rustc_hash::FxHasher;
 use tenon_plugin_api::abi::publication::append;
 use tenon_plugin_api::abi::read::TermTable;
 use tenon_plugin_api::abi::records::{RawTerm, RawTermTable, TERM_CHUNK_LOG2, TERM_CHUNKS};
-use tenon_plugin_api::ir::{Context, Symbol, Term, TermKind, Terms};
+use tenon_plugin_api::ir::{Context, InBlocks, Symbol, Term, TermKind, Terms};
 
 use super::texts::Texts;
 use super::{NoOperators, OpBook};
@@ -39,13 +39,32 @@ struct Interner {
 const SHARDS: usize = 16;
 
 #[repr(align(128))]
-struct Shard(Mutex<HashTable<u32>>);
+struct Shard(Mutex<HashTable<Entry>>);
+
+/// A term in the table of a shard. Its hash stands beside it, so that a table which grows looks at no term.
+struct Entry {
+    hash: u32,
+    id: u32,
+}
+
+/// So many of the lowest bits of a hash are kept, and the highest ones: those that a table looks at.
+const LOW_BITS: u32 = 25;
+
+/// What is kept of a hash.
+fn kept(hash: u64) -> u32 {
+    (hash >> 32) as u32 >> LOW_BITS << LOW_BITS | (hash as u32 & ((1 << LOW_BITS) - 1))
+}
+
+/// What is kept where a table looks for it.
+fn spread(kept: u32) -> u64 {
+    u64::from(kept) << 32 | u64::from(kept)
+}
 
 /// What a thread asked for last: at each place the context, the hash and the term. So many places are 12 KiB, which leave
 /// a first-level cache room for the function that a pass reads, and hold the terms of one function, some hundreds.
 ///
-/// The place is taken from the upper half of the hash, as the shard is: the table of a shard looks at the lowest bits and
-/// the seven highest, which then still differ within a shard.
+/// The shard is taken from the upper half of the hash: its table looks at the lowest bits and the seven highest, which
+/// then still differ within a shard.
 const RECENT: usize = 512;
 
 thread_local! {
@@ -57,8 +76,38 @@ thread_local! {
 #[derive(Default)]
 struct Store {
     chunks: Vec<Vec<RawTerm>>,
-    children: Vec<Box<[Term]>>,
-    texts: Vec<Box<str>>,
+    children: Blocks<Term>,
+    texts: Blocks<u8>,
+}
+
+/// Slices that stay where they are, many in one piece of memory.
+struct Blocks<T>(Vec<Vec<T>>);
+
+impl<T> Default for Blocks<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Copy> Blocks<T> {
+    /// Each block is twice as large as the one before, up to the last of these: what is left free at its end is little
+    /// beside all that was kept.
+    const SIZES: [usize; 2] = [1 << 8, 1 << 18];
+
+    /// A copy of a slice, to which nothing is written and which does not move as long as this lives.
+    fn keep(&mut self, items: &[T]) -> *const T {
+        let has_room = |block: &Vec<T>| block.capacity() - block.len() >= items.len();
+        if !self.0.last().is_some_and(has_room) {
+            let [first, largest] = Self::SIZES;
+            let size = self.0.last().map_or(first, |block| largest.min(2 * block.capacity()));
+            self.0.push(Vec::with_capacity(size.max(items.len())));
+        }
+        let block = self.0.last_mut().expect("there is a block with room");
+        let start = block.len();
+        // There is room, so nothing moves.
+        block.extend_from_slice(items);
+        block[start..].as_ptr()
+    }
 }
 
 impl Cx {
@@ -132,7 +181,10 @@ impl Context for Cx {
 
     fn intern(&self, kind: TermKind, flags: u16, bits: u64, children: &[Term]) -> Term {
         debug_assert!(kind != TermKind::STR, "text is interned by `symbol`");
-        let hash = hash_of(&(kind.0, flags, bits, children));
+        let hash = match kind {
+            TermKind::INT => hash_of_int(bits),
+            _ => hash_of(&(kind.0, flags, bits, children)),
+        };
         let terms = self.terms();
         let is_same = |&id: &u32| {
             let raw = terms.raw(Term(id));
@@ -165,7 +217,7 @@ impl Interner {
         append: impl FnOnce() -> u32,
     ) -> Term {
         RECENT_TERMS.with(|recent| {
-            let place = &recent[(hash >> 32) as usize % RECENT];
+            let place = &recent[((hash >> 32) ^ hash) as usize % RECENT];
             let (number, known, id) = place.get();
             if number == self.number && known == hash && is_same(&id) {
                 return Term(id);
@@ -183,12 +235,14 @@ impl Interner {
         append: impl FnOnce() -> u32,
     ) -> Term {
         let mut shard = lock(&self.shards[(hash >> 32) as usize % SHARDS].0);
-        if let Some(&id) = shard.find(hash, is_same) {
-            return Term(id);
+        let kept = kept(hash);
+        if let Some(known) =
+            shard.find(spread(kept), |known| known.hash == kept && is_same(&known.id))
+        {
+            return Term(known.id);
         }
         let id = append();
-        let terms = Terms::new(TermTable::new(&self.table));
-        shard.insert_unique(hash, id, |&id| hash_of_term(terms, Term(id)));
+        shard.insert_unique(spread(kept), Entry { hash: kept, id }, |entry| spread(entry.hash));
         Term(id)
     }
 
@@ -199,13 +253,9 @@ impl Interner {
     fn append(&self, kind: TermKind, flags: u16, bits: u64, children: &[Term], text: &str) -> u32 {
         let store = &mut *lock(&self.store);
         let (children, len) = if kind == TermKind::STR {
-            store.texts.push(text.into());
-            let text = store.texts.last().expect("just pushed");
-            (text.as_ptr().cast(), text.len())
+            (store.texts.keep(text.as_bytes()).cast(), text.len())
         } else {
-            store.children.push(children.into());
-            let children = store.children.last().expect("just pushed");
-            (children.as_ptr().cast(), children.len())
+            (store.children.keep(children).cast(), children.len())
         };
         let record = RawTerm { kind: kind.0, flags, len: len as u32, bits, children };
         append(&self.table.len, &self.table.chunks, |chunk| {
@@ -219,12 +269,12 @@ impl Interner {
     }
 }
 
-fn hash_of_term(terms: Terms<'_>, term: Term) -> u64 {
-    let raw = terms.raw(term);
-    if raw.kind == TermKind::STR.0 {
-        return hash_of(&terms.str(term));
-    }
-    hash_of(&(raw.kind, raw.flags, raw.bits, terms.children(term)))
+/// Integers that follow each other, as places and offsets do, are often asked for together, and stand together.
+fn hash_of_int(bits: u64) -> u64 {
+    let mut hasher = InBlocks::default();
+    hasher.write_u32((bits >> 32) as u32);
+    hasher.write_u32(bits as u32);
+    hasher.finish()
 }
 
 fn hash_of(value: &impl Hash) -> u64 {
