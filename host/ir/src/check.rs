@@ -117,9 +117,18 @@ pub fn check_changed(before: &Module, module: &Module) -> Vec<Violation> {
 
 /// What is wrong with the first node that has not the parts of its kind.
 pub fn broken_part(function: &Arc<Function>) -> Option<String> {
-    let mut report = Report::default();
-    rules::check_parts(function, &mut report);
-    report.found.into_iter().next().map(|(_, problem)| problem)
+    check_parts(function).into_iter().next().map(|(_, _, problem)| problem)
+}
+
+fn check_parts(function: &Arc<Function>) -> Vec<(&'static str, Expr, String)> {
+    if function.parts.are_right() {
+        return Vec::new();
+    }
+    let broken = check_rule(&rules::ALL[0], |report| rules::check_parts(function, report));
+    if broken.is_empty() {
+        function.parts.set_right();
+    }
+    broken
 }
 
 /// So many places are reported of one rule in one function.
@@ -155,7 +164,7 @@ fn check_function(
     is_asked: impl Fn(&Rule) -> bool,
     purity: &OnceLock<Purity>,
 ) -> Vec<Violation> {
-    let mut broken = check_rule(&rules::ALL[0], |report| rules::check_parts(function, report));
+    let mut broken = check_parts(function);
     if broken.is_empty() {
         let (body, scopes) = (function.view(), OnceCell::new());
         let subject = Subject { module, name, function, body, scopes, purity };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tenon_plugin_api::abi::records::RawNode;
 use tenon_plugin_api::ir::{BodyView, Expr, Kind};
 
+use super::function::KnownParts;
 use super::{Constant, Cx, Function, TransactionError};
 
 const UNSEEN: u32 = u32::MAX;
@@ -23,6 +24,7 @@ pub(super) fn compact(
         operands: Vec::with_capacity(body.records().operand_count()),
         constants: Vec::new(),
         raw_constants: Vec::new(),
+        parts: KnownParts::default(),
     };
     let mut number = vec![UNSEEN; body.len()];
     let mut constant_number = vec![UNSEEN; constants.len()];

@@ -16,6 +16,7 @@ use tenon_plugin_api::ir::{BodyView, Context, Expr, Kind, Term, View};
 
 use super::Function;
 use super::compact::compact;
+use super::function::KnownParts;
 
 /// The function without a `let` as the value of a binding, or as the result of another one; the function itself
 /// where there is none. Linear, however deep they stand in each other.
@@ -42,6 +43,7 @@ pub fn flatten(function: &Arc<Function>) -> Arc<Function> {
         operands: function.operands.clone(),
         constants: function.constants.clone(),
         raw_constants: function.raw_constants.clone(),
+        parts: KnownParts::default(),
     };
     let mut is_placed = vec![false; body.len()];
     for expr in body.post_order() {

@@ -1,6 +1,7 @@
 //! A published function: an immutable arena of nodes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenon_plugin_api::abi::read::BodyRecords;
 use tenon_plugin_api::abi::records::{RawConstant, RawNode};
@@ -19,6 +20,27 @@ pub struct Function {
     pub(super) operands: Vec<u32>,
     pub(super) constants: Vec<Arc<Constant>>,
     pub(super) raw_constants: Vec<RawConstant>,
+    pub(super) parts: KnownParts,
+}
+
+/// Whether the checker found that all nodes have the parts of their kinds. Neither their types nor their sources matter to it.
+#[derive(Debug, Default)]
+pub(super) struct KnownParts(AtomicBool);
+
+impl KnownParts {
+    pub(super) fn are_right(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_right(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Clone for KnownParts {
+    fn clone(&self) -> Self {
+        Self(AtomicBool::new(self.are_right()))
+    }
 }
 
 impl Function {
@@ -78,6 +100,7 @@ impl Function {
             operands: self.operands.clone(),
             constants: self.constants.clone(),
             raw_constants: self.raw_constants.clone(),
+            parts: self.parts.clone(),
         })
     }
 
@@ -103,6 +126,7 @@ impl Function {
             operands: shared.operands.clone(),
             constants: shared.constants.clone(),
             raw_constants: shared.raw_constants.clone(),
+            parts: shared.parts.clone(),
         });
         for (index, node) in this.nodes.iter_mut().enumerate() {
             node.span = map(index, NodeSource(node.span)).0;

@@ -20,6 +20,7 @@ use tenon_plugin_api::ir::{BodyView, Context, Expr, Kind, Term, View};
 use super::Function;
 use super::ScopeTree;
 use super::compact::compact;
+use super::function::KnownParts;
 
 const NONE: u32 = u32::MAX;
 
@@ -128,6 +129,7 @@ fn rebuild(function: &Function, scopes: &Scopes) -> Function {
         operands: Vec::with_capacity(function.operands.len() * 2),
         constants: function.constants.clone(),
         raw_constants: function.raw_constants.clone(),
+        parts: KnownParts::default(),
     };
     let fresh_name = cx.symbol("t").0;
     let mut number = vec![NONE; body.len()];
