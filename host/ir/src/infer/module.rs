@@ -1,9 +1,8 @@
 //! Inference over a module: callees before their callers.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use rustc_hash::FxBuildHasher;
+use tenon_plugin_api::ir::SymbolMap;
 
 use crate::parallel;
 use crate::{Function, Module, Symbol};
@@ -57,33 +56,38 @@ fn waves(
     is_wanted: impl Fn(Symbol, &Arc<Function>) -> bool,
 ) -> Vec<Vec<(Symbol, &Arc<Function>)>> {
     enum Step {
-        Enter(Symbol),
+        Enter(usize),
         Leave(usize),
     }
     let wanted: Vec<(Symbol, &Arc<Function>)> =
         module.iter().filter(|&(name, func)| !func.is_prim() && is_wanted(name, func)).collect();
-    let callees: Vec<Vec<Symbol>> =
-        parallel::map(&wanted, |(_, func)| func.view().globals().map(|(_, name)| name).collect());
-    let mut unseen: HashMap<Symbol, usize, FxBuildHasher> =
+    let numbers: SymbolMap<usize> =
         wanted.iter().enumerate().map(|(at, &(name, _))| (name, at)).collect();
-    let mut wave_of: HashMap<Symbol, usize, FxBuildHasher> = HashMap::default();
+    let callees: Vec<Vec<usize>> = parallel::map(&wanted, |(_, func)| {
+        func.view().globals().filter_map(|(_, name)| numbers.get(&name).copied()).collect()
+    });
+    let mut is_entered = vec![false; wanted.len()];
+    // The first wave behind each function that is in one.
+    let mut next_wave = vec![0; wanted.len()];
     let mut waves: Vec<Vec<(Symbol, &Arc<Function>)>> = Vec::new();
-    let mut steps: Vec<Step> = wanted.iter().rev().map(|&(name, _)| Step::Enter(name)).collect();
+    let mut steps: Vec<Step> = (0..wanted.len()).rev().map(Step::Enter).collect();
     while let Some(step) = steps.pop() {
         match step {
-            Step::Enter(name) => {
-                let Some(at) = unseen.remove(&name) else { continue };
+            Step::Enter(at) => {
+                if std::mem::replace(&mut is_entered[at], true) {
+                    continue;
+                }
                 steps.push(Step::Leave(at));
                 steps.extend(callees[at].iter().map(|&callee| Step::Enter(callee)));
             }
             Step::Leave(at) => {
-                let behind = |callee| wave_of.get(callee).map_or(0, |wave| wave + 1);
-                let wave = callees[at].iter().map(behind).max().unwrap_or(0);
+                let behind = callees[at].iter().map(|&callee| next_wave[callee]);
+                let wave = behind.max().unwrap_or(0);
                 if wave == waves.len() {
                     waves.push(Vec::new());
                 }
                 waves[wave].push(wanted[at]);
-                wave_of.insert(wanted[at].0, wave);
+                next_wave[at] = wave + 1;
             }
         }
     }

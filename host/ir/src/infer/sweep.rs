@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tenon_plugin_api::ir::SymbolMap;
 use tenon_plugin_api::op::OpError;
 
 use crate::op_names::EXTERN_CLASS;
@@ -27,8 +28,7 @@ pub fn infer(
     let body = func.view();
     let mut calls = KnownCalls::default();
     let types = vec![UNTYPED; body.len()];
-    let mut sweep =
-        Sweep { cx: func.cx(), body, signatures, types, calls: &mut calls, args: Vec::new() };
+    let mut sweep = Sweep::new(func.cx(), body, signatures, types, &mut calls);
     let mut errors = Vec::new();
     let bindings = Bindings::of(body);
     for expr in body.post_order() {
@@ -58,8 +58,7 @@ pub fn infer_expr(
     expr: Expr,
     calls: &mut KnownCalls,
 ) -> Result<Option<Type>, InferProblem> {
-    let (types, args) = (Vec::new(), Vec::new());
-    let mut sweep = Sweep { cx, body, signatures: &|_| None, types, calls, args };
+    let mut sweep = Sweep::new(cx, body, &|_| None, Vec::new(), calls);
     sweep.node_type(expr).map(|ty| Some(ty).filter(|&ty| ty != POISON && ty != UNTYPED))
 }
 
@@ -77,6 +76,8 @@ struct Sweep<'a> {
     cx: &'a Cx,
     body: BodyView<'a>,
     signatures: Signatures<'a>,
+    /// The types of the functions that were named so far.
+    known: SymbolMap<Option<Type>>,
     /// By node. Empty when the types of the body itself are to be read.
     types: Vec<Type>,
     calls: &'a mut KnownCalls,
@@ -84,6 +85,17 @@ struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
+    fn new(
+        cx: &'a Cx,
+        body: BodyView<'a>,
+        signatures: Signatures<'a>,
+        types: Vec<Type>,
+        calls: &'a mut KnownCalls,
+    ) -> Self {
+        let known = SymbolMap::default();
+        Self { cx, body, signatures, known, types, calls, args: Vec::new() }
+    }
+
     fn ty(&self, expr: Expr) -> Type {
         match self.types.is_empty() {
             true => self.body.ty(expr).unwrap_or(UNTYPED),
@@ -107,8 +119,12 @@ impl<'a> Sweep<'a> {
         match self.body.view(expr) {
             View::Constant(constant) => Ok(constant.ty),
             View::Var { .. } => Ok(given),
-            View::Global { name } => (self.signatures)(name)
-                .ok_or_else(|| InferProblem::UnknownGlobal(self.body.terms().str(name).to_owned())),
+            View::Global { name } => {
+                let known = *self.known.entry(name).or_insert_with(|| (self.signatures)(name));
+                known.ok_or_else(|| {
+                    InferProblem::UnknownGlobal(self.body.terms().str(name).to_owned())
+                })
+            }
             View::Op { .. } | View::Extern { .. } => Ok(UNTYPED),
             View::Tuple(fields) => match self.collect(fields)? {
                 true => Ok(self.cx.tuple_type(&self.args)),
