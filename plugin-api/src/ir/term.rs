@@ -270,8 +270,10 @@ impl<'a> Terms<'a> {
 
     /// Takes a type apart. The device of a tensor is asked for by itself: see [`Terms::device`].
     pub fn ty(self, ty: Type) -> TypeView<'a> {
-        let ty = self.placed(ty).map_or(ty, |(tensor, _)| tensor);
-        let raw = self.table.get(ty.0);
+        let mut raw = self.table.get(ty.0);
+        if let Some((tensor, _)) = self.placed_tensor(raw) {
+            raw = self.table.get(tensor.0);
+        }
         let kind = TermKind(raw.kind);
         let children = self.table.children(raw);
         let known_rank = raw.flags & 1 == 0;
@@ -301,7 +303,11 @@ impl<'a> Terms<'a> {
 
     /// A tensor type that says a device, without it, and the device's name.
     pub(super) fn placed(self, ty: Type) -> Option<(Type, Symbol)> {
-        let raw = self.table.get(ty.0);
+        self.placed_tensor(self.table.get(ty.0))
+    }
+
+    #[inline]
+    fn placed_tensor(self, raw: RawTerm) -> Option<(Type, Symbol)> {
         if TermKind(raw.kind) != TermKind::PLACED {
             return None;
         }
@@ -312,7 +318,11 @@ impl<'a> Terms<'a> {
 
     /// The devices on which values of a type lie, as far as it says it: of the fields of a tuple, each.
     pub fn devices(self, ty: Type) -> Vec<Symbol> {
-        let (mut found, mut pending) = (Vec::new(), vec![ty]);
+        let TypeView::Tuple(fields) = self.ty(ty) else {
+            return self.device(ty).into_iter().collect();
+        };
+        let (mut found, mut pending) = (Vec::new(), fields.to_vec());
+        pending.reverse();
         while let Some(ty) = pending.pop() {
             match self.ty(ty) {
                 TypeView::Tuple(fields) => pending.extend(fields.iter().rev()),
