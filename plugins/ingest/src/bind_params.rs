@@ -61,11 +61,7 @@ fn bind_params(mut module: Module, cx: &PassContext, options: Options) -> Result
         }
         bound.push(Bound { param, value });
     }
-    if CallGraph::of(&module)
-        .callees_first()
-        .iter()
-        .any(|&caller| names_it(&module, caller, symbol))
-    {
+    if CallGraph::of(&module).callees_first().any(|caller| names_it(&module, caller, symbol)) {
         let message = format!("other functions call @{name}, with the parameters that it has now");
         return Err(PassError::new(message));
     }

@@ -29,11 +29,11 @@ use tenon_plugin_api::prelude::*;
 fn infer_type(mut module: Module, _: &PassContext) -> Result<Module> {
     let graph = CallGraph::of(&module);
     let mut changed: HashSet<Symbol> = HashSet::new();
-    for &name in graph.callees_first() {
+    for name in graph.callees_first() {
         let Some(func) = module.get(name).filter(|func| !func.is_prim()) else { continue };
         let body = func.view();
         let View::Function { body: value, result, .. } = body.view(body.root()) else { continue };
-        let calls_changed = graph.named_by(name).iter().any(|callee| changed.contains(callee));
+        let calls_changed = graph.named_by(name).any(|callee| changed.contains(&callee));
         let is_vague = result.is_some() && (result != body.ty(value) || calls_changed);
         let may_drop = func.is_private() && !graph.is_recursive(name);
         if !(calls_changed || is_vague && may_drop) {

@@ -52,12 +52,12 @@ fn inline_private_functions(
         moves_left: MOVES * nodes as u64,
         target: None,
     };
-    for &name in graph.callees_first() {
+    for name in graph.callees_first() {
         let Some(func) = module.get(name).filter(|func| !func.is_prim()) else { continue };
         if cx.is_cancelled() {
             return Err(PassError::cancelled());
         }
-        let is_called = graph.named_by(name).iter().any(|name| bodies.functions.contains_key(name));
+        let is_called = graph.named_by(name).any(|name| bodies.functions.contains_key(&name));
         let func = match is_called {
             true => bodies.put_into(func)?,
             false => func,
@@ -72,7 +72,7 @@ fn inline_private_functions(
     for (_, func) in module.functions() {
         named.extend(func.view().globals().map(|(_, name)| name));
     }
-    for &name in graph.callees_first() {
+    for name in graph.callees_first() {
         if bodies.functions.contains_key(&name) && graph.uses(name) > 0 && !named.contains(&name) {
             module.remove(name);
         }

@@ -25,10 +25,7 @@ use tenon_plugin_api::prelude::*;
     idempotent = true
 )]
 fn remove_unused_functions(mut module: Module, _: &PassContext) -> Result<Module> {
-    let graph = CallGraph::of(&module);
-    let functions = module.functions();
-    let public = functions.iter().filter(|(_, func)| !func.is_private()).map(|&(name, _)| name);
-    for name in graph.unreachable(public) {
+    for name in CallGraph::of(&module).unreachable() {
         module.remove(name);
     }
     Ok(module)
