@@ -61,5 +61,5 @@ fn describe(rw: &Rewriter, call: &Call) -> Option<Branch<(Attrs, Vec<Dim>)>> {
     let (_, mut dims) = rw.tensor(call.args[1])?;
     let width = std::mem::replace(&mut dims[axis], rw.cx().dim(0));
     let key = (call.attrs, dims);
-    Some(Branch { call: call.clone(), key, weight_axis: axis as i64, out_axis, width })
+    Some(Branch { key, weight_axis: axis as i64, out_axis, width })
 }

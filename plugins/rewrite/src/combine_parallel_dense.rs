@@ -53,5 +53,5 @@ fn describe(rw: &Rewriter, call: &Call) -> Option<Branch<(Attrs, Dim)>> {
     let (_, dims) = rw.tensor(call.args[1])?;
     let out_axis = rw.terms().tensor(call.ty?)?.1.len() - 1;
     let key = (call.attrs, dims[1]);
-    Some(Branch { call: call.clone(), key, weight_axis: 0, out_axis, width: dims[0] })
+    Some(Branch { key, weight_axis: 0, out_axis, width: dims[0] })
 }

@@ -64,5 +64,5 @@ fn describe(rw: &Rewriter, call: &Call) -> Option<Branch<(Attrs, Type, Vec<Dim>)
     let data = rw.body().ty(call.args[0])?;
     let out_axis = rw.terms().tensor(call.ty?)?.1.len() - 1;
     let key = (call.attrs, data, dims);
-    Some(Branch { call: call.clone(), key, weight_axis: axis as i64, out_axis, width })
+    Some(Branch { key, weight_axis: axis as i64, out_axis, width })
 }

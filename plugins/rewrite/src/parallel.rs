@@ -11,11 +11,9 @@ use std::hash::Hash;
 
 use tenon_plugin_api::prelude::*;
 
-/// A call that may be joined with others.
+/// What is to be known of a call that may be joined with others.
 pub(crate) struct Branch<K> {
-    /// The call.
-    pub(crate) call: Call,
-    /// What branches that may be joined have in common, besides the operator and the shared argument.
+    /// What branches that may be joined have in common, besides the operator and the shared argument; the axes follow from it.
     pub(crate) key: K,
     /// The axis of the weight, argument 1, along which weights are joined.
     pub(crate) weight_axis: i64,
@@ -25,8 +23,23 @@ pub(crate) struct Branch<K> {
     pub(crate) width: Dim,
 }
 
+/// Calls that may be joined.
+struct Group {
+    shared: Expr,
+    attrs: Attrs,
+    weight_axis: i64,
+    out_axis: usize,
+    members: Vec<Member>,
+}
+
+struct Member {
+    call: Expr,
+    weight: Expr,
+    width: Dim,
+}
+
 /// Joins the branches that `describe` finds, at least `min_branches` of them and up to `max_width` wide.
-pub(crate) fn combine<K: Hash + Eq + Clone>(
+pub(crate) fn combine<K: Hash + Eq>(
     func: &Function,
     cx: &PassContext,
     op: &str,
@@ -47,29 +60,32 @@ pub(crate) fn combine<K: Hash + Eq + Clone>(
     let home = homes(body);
     let effects = Effects::of(func, cx);
     let mut rw = func.edit();
-    let mut groups: Vec<Vec<Branch<K>>> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     let mut open: HashMap<(Option<Expr>, Expr, K), usize> = HashMap::new();
     for expr in calls {
-        let Some(branch) = rw.call_of(expr, op).and_then(|call| describe(&rw, &call)) else {
+        let Some(call) = rw.call_of(expr, op) else { continue };
+        let Some(Branch { key, weight_axis, out_axis, width }) = describe(&rw, &call) else {
             continue;
         };
-        let key = (home[expr], branch.call.args[0], branch.key.clone());
+        let (shared, weight) = (call.args[0], call.args[1]);
+        let key = (home[expr], shared, key);
         // A weight that is computed behind the first branch may be computed from it, and what reads memory behind a
         // write reads something else.
-        let first_of = |group: &usize| groups[*group].first().map_or(expr, |it| it.call.expr);
+        let first_of = |group: &usize| groups[*group].members[0].call;
         let known = open.get(&key).copied();
         let known = known.filter(|group| effects.is_quiet_between(first_of(group), expr));
         let first = known.as_ref().map_or(expr, first_of);
-        if is_known_before(&mut rw, branch.call.args[1], first) {
+        if is_known_before(&mut rw, weight, first) {
             let group = known.unwrap_or_else(|| {
-                groups.push(Vec::new());
+                let (attrs, members) = (call.attrs, Vec::new());
+                groups.push(Group { shared, attrs, weight_axis, out_axis, members });
                 open.insert(key, groups.len() - 1);
                 groups.len() - 1
             });
-            groups[group].push(branch);
+            groups[group].members.push(Member { call: call.expr, weight, width });
         }
     }
-    groups.retain(|group| group.len() >= limits.min_branches);
+    groups.retain(|group| group.members.len() >= limits.min_branches);
     if !groups.is_empty() {
         let followers =
             Followers { body, cx, effects, uses: Uses::of(body), reader: readers(body) };
@@ -97,14 +113,14 @@ pub(crate) struct Limits {
     pub(crate) max_width: i64,
 }
 
-fn join<K>(
+fn join(
     rw: &mut Rewriter,
     followers: &Followers<'_>,
     op: &str,
     limits: Limits,
-    mut group: Vec<Branch<K>>,
+    Group { shared, attrs, weight_axis, out_axis, members: mut group }: Group,
 ) {
-    let width = |rw: &Rewriter, branch: &Branch<K>| rw.terms().dim_value(branch.width);
+    let width = |rw: &Rewriter, branch: &Member| rw.terms().dim_value(branch.width);
     // The parts begin at numbers, so only the last one may have a symbolic width.
     group.sort_by_key(|branch| width(rw, branch).is_none());
     let known: Vec<i64> = group.iter().map_while(|branch| width(rw, branch)).collect();
@@ -114,16 +130,13 @@ fn join<K>(
     if known.len() + 1 < group.len() || is_too_wide {
         return;
     }
-    let first = group.iter().map(|branch| branch.call.expr).min().expect("a group has branches");
-    let Branch { call, weight_axis, out_axis, .. } = &group[0];
-    let (out_axis, attrs) = (*out_axis, call.attrs);
+    let first = group.iter().map(|branch| branch.call).min().expect("a group has branches");
 
-    let shared = rw.body().resolve(call.args[0]);
-    let weights: Vec<Expr> =
-        group.iter().map(|branch| rw.body().resolve(branch.call.args[1])).collect();
-    let weight = concatenate(rw, &weights, *weight_axis);
+    let shared = rw.body().resolve(shared);
+    let weights: Vec<Expr> = group.iter().map(|branch| rw.body().resolve(branch.weight)).collect();
+    let weight = concatenate(rw, &weights, weight_axis);
     let mut value = rw.call_op(op, &[shared, weight], attrs);
-    let mut ends: Vec<Expr> = group.iter().map(|branch| branch.call.expr).collect();
+    let mut ends: Vec<Expr> = group.iter().map(|branch| branch.call).collect();
     while let Some(next) = followers.all(rw, &ends) {
         value = match next.follower {
             Follower::Map { op, attrs } => rw.call_op(op, &[value], attrs),
