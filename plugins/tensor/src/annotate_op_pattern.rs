@@ -18,6 +18,9 @@
 //!
 //! A program that has the attribute, such as one made from an operator, keeps it.
 
+use std::cell::OnceCell;
+
+use tenon_plugin_api::ir::Args;
 use tenon_plugin_api::prelude::*;
 
 use crate::arith::{Forms, Linear};
@@ -50,10 +53,10 @@ fn pattern(body: BodyView<'_>) -> OpPattern {
         return OpPattern::Opaque;
     };
     let forms = Forms::of(body);
-    let form_of = |indices: tenon_plugin_api::ir::Args<'_>| -> Vec<Linear> {
+    let forms_of = |indices: Args<'_>| -> Vec<Linear> {
         indices.iter().map(|index| forms.form(index)).collect()
     };
-    let written = form_of(indices);
+    let written = forms_of(indices);
     let reads = loads(body, value);
     let (own, others): (Vec<Expr>, Vec<Expr>) =
         reads.into_iter().partition(|&load| body.operands(load).at(0) == out);
@@ -62,7 +65,7 @@ fn pattern(body: BodyView<'_>) -> OpPattern {
     if stores.len() > 1 + is_sum as usize {
         return OpPattern::Opaque;
     }
-    let at = |load: Expr| form_of(body.operands(load).skip(1));
+    let at = |load: Expr| forms_of(body.operands(load).skip(1));
     if is_sum {
         let is_at_place = own.iter().all(|&load| at(load) == written);
         // What stands in several windows would be computed for each.
@@ -76,11 +79,15 @@ fn pattern(body: BodyView<'_>) -> OpPattern {
             _ => OpPattern::OutFusable,
         };
     }
-    others
-        .into_iter()
-        .map(|load| read_pattern(body, &at(load), &written))
-        .max()
-        .unwrap_or(OpPattern::Elementwise)
+    let (mut read, known) = (Vec::new(), OnceCell::new());
+    let mut worst = OpPattern::Elementwise;
+    for load in others {
+        read.clear();
+        read.extend(body.operands(load).skip(1).iter().map(|index| forms.form(index)));
+        let known = || known.get_or_init(|| made_of_variables(body, &written));
+        worst = worst.max(read_pattern(known, &read, &written));
+    }
+    worst
 }
 
 /// The stores of a program that stores to one parameter only and does nothing else; `None` for another.
@@ -103,18 +110,30 @@ fn plain_stores(body: BodyView<'_>) -> Option<Vec<Expr>> {
     Some(stores)
 }
 
-/// The loads in an expression.
+/// The loads in an expression, the last first.
 fn loads(body: BodyView<'_>, value: Expr) -> Vec<Expr> {
-    Template::of(body, value)
-        .nodes()
-        .iter()
-        .copied()
-        .filter(|&expr| body.kind(expr) == Kind::LOAD)
-        .collect()
+    let mut loads = Vec::new();
+    let mut is_inside = SideTable::new(body, false);
+    is_inside[value] = true;
+    // Operands come before their users.
+    for expr in (0..=value.0).rev().map(Expr) {
+        if is_inside[expr] {
+            body.operands(expr).iter().for_each(|operand| is_inside[operand] = true);
+            if body.kind(expr) == Kind::LOAD {
+                loads.push(expr);
+            }
+        }
+    }
+    loads
 }
 
-/// The pattern of one read at `read`, of a program that writes at `written`.
-fn read_pattern(body: BodyView<'_>, read: &[Linear], written: &[Linear]) -> OpPattern {
+/// The pattern of one read at `read`, of a program that writes at `written`; `known` tells the nodes that are made of the variables in
+/// `written` alone.
+fn read_pattern<'a>(
+    known: impl FnOnce() -> &'a SideTable<bool>,
+    read: &[Linear],
+    written: &[Linear],
+) -> OpPattern {
     if read == written {
         return OpPattern::Elementwise;
     }
@@ -123,18 +142,23 @@ fn read_pattern(body: BodyView<'_>, read: &[Linear], written: &[Linear]) -> OpPa
     if read.iter().all(is_part) {
         return OpPattern::Broadcast;
     }
-    let is_written =
-        |var: Expr| written.iter().any(|index| index.terms.iter().any(|&(atom, _)| atom == var));
-    let is_known = |&(atom, _): &(Expr, i64)| {
-        let template = Template::of(body, atom);
-        let mut nodes = template.nodes().iter();
-        nodes.all(|&expr| match body.kind(expr) {
-            Kind::VAR => is_written(expr),
-            kind => kind != Kind::LOAD,
-        })
-    };
-    match read.iter().all(|index| index.terms.iter().all(is_known)) {
+    let known = known();
+    match read.iter().all(|index| index.terms.iter().all(|&(atom, _)| known[atom])) {
         true => OpPattern::Injective,
         false => OpPattern::Opaque,
     }
+}
+
+/// For each node whether it is made of variables in `written` alone, and reads no memory.
+fn made_of_variables(body: BodyView<'_>, written: &[Linear]) -> SideTable<bool> {
+    let mut is_known = SideTable::new(body, false);
+    for &(atom, _) in written.iter().flat_map(|index| &index.terms) {
+        is_known[atom] = body.kind(atom) == Kind::VAR;
+    }
+    for expr in body.post_order() {
+        if !matches!(body.kind(expr), Kind::VAR | Kind::LOAD) {
+            is_known[expr] = body.operands(expr).iter().all(|operand| is_known[operand]);
+        }
+    }
+    is_known
 }

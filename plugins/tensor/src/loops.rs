@@ -26,10 +26,7 @@ pub(crate) fn settled_loops(body: BodyView<'_>) -> HashSet<Expr> {
         match step {
             Walk::Enter(stmt) => {
                 let View::For { attrs, .. } = body.view(stmt) else { continue };
-                let attrs = body.terms().attrs(attrs);
-                let is_settled =
-                    attrs.str(INTRINSIC).is_some() || attrs.bool(SETTLED) == Some(true);
-                if open > 0 || is_settled {
+                if open > 0 || says_settled(body, attrs) {
                     open += 1;
                     inside.insert(stmt);
                 }
@@ -39,6 +36,15 @@ pub(crate) fn settled_loops(body: BodyView<'_>) -> HashSet<Expr> {
         }
     }
     inside
+}
+
+/// Whether the attributes of a loop say that it and those inside it stay as they are.
+pub(crate) fn says_settled(body: BodyView<'_>, attrs: Attrs) -> bool {
+    if attrs == Attrs::NONE {
+        return false;
+    }
+    let attrs = body.terms().attrs(attrs);
+    attrs.str(INTRINSIC).is_some() || attrs.bool(SETTLED) == Some(true)
 }
 
 /// The variable that a loop or a `let` binds; its place is never replaced.

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
+use tenon_plugin_api::ir::Args;
 use tenon_plugin_api::prelude::*;
 
 use crate::arith::{Forms, Interval, Linear};
-use crate::loops::{constant_extent, settled_loops};
+use crate::loops::{constant_extent, says_settled};
 
 /// What an expression depends on when it reads memory or is not understood: on every loop.
 const ALL_LOOPS: u32 = u32::MAX;
@@ -21,18 +22,24 @@ pub(crate) struct Nest<'a> {
     pub(crate) loops: Vec<Loop>,
     pub(crate) accesses: Vec<Access>,
     forms: Forms,
-    /// For each node the last position of a variable that it depends on.
-    latest: SideTable<u32>,
-    /// The same without what decides only where loads read.
-    latest_value: SideTable<u32>,
-    /// Where the variables of loops are bound, and where the buffers that the program makes are made; 0 of all else.
-    made_at: SideTable<u32>,
-    /// By node, the position of the statement in whose operands it was seen last.
-    seen_at: SideTable<u32>,
+    nodes: SideTable<Node>,
     /// For each statement that reads numbers its position, and the last variable they depend on.
     values: Vec<(u32, u32)>,
     /// The positions of statements with an effect that is no access.
     opaque: Vec<u32>,
+}
+
+/// What is known of a node.
+#[derive(Clone, Copy, Default)]
+struct Node {
+    /// The last position of a variable that it depends on.
+    latest: u32,
+    /// The same without what decides only where loads read.
+    latest_value: u32,
+    /// Where the variable of a loop is bound, and where a buffer that the program makes is made; 0 of all else.
+    made_at: u32,
+    /// The position of the statement in whose operands it was seen last.
+    seen_at: u32,
 }
 
 /// A loop.
@@ -71,10 +78,7 @@ impl<'a> Nest<'a> {
             loops: Vec::new(),
             accesses: Vec::new(),
             forms: Forms::of(body),
-            latest: SideTable::new(body, 0),
-            latest_value: SideTable::new(body, 0),
-            made_at: SideTable::new(body, 0),
-            seen_at: SideTable::new(body, 0),
+            nodes: SideTable::new(body, Node::default()),
             values: Vec::new(),
             opaque: Vec::new(),
         };
@@ -137,7 +141,7 @@ impl<'a> Nest<'a> {
         for &(atom, coefficient) in index.terms.iter().filter(|&&(atom, _)| atom != this.var) {
             if !self.moves(this, atom) {
                 outer.terms.push((atom, coefficient));
-            } else if self.made_at[atom] > 0 {
+            } else if self.nodes[atom].made_at > 0 {
                 inner.terms.push((atom, coefficient));
             } else {
                 return None;
@@ -148,12 +152,12 @@ impl<'a> Nest<'a> {
 
     /// Whether an expression may differ from step to step of a loop, or inside of a step.
     fn moves(&self, this: &Loop, expr: Expr) -> bool {
-        self.latest[expr] >= this.position()
+        self.nodes[expr].latest >= this.position()
     }
 
     /// Whether a buffer is made inside of a loop.
     pub(crate) fn is_local(&self, this: &Loop, buffer: Expr) -> bool {
-        this.positions.contains(&self.made_at[buffer])
+        this.positions.contains(&self.nodes[buffer].made_at)
     }
 
     /// Whether something inside of a loop has an effect that is not an access.
@@ -183,7 +187,8 @@ impl<'a> Nest<'a> {
     pub(crate) fn stride(&self, index: usize, access: &Access) -> Option<i64> {
         let this = &self.loops[index];
         let form = access.index.as_ref()?;
-        let is_plain = |&(atom, _): &(Expr, i64)| self.made_at[atom] > 0 || !self.moves(this, atom);
+        let is_plain =
+            |&(atom, _): &(Expr, i64)| self.nodes[atom].made_at > 0 || !self.moves(this, atom);
         form.terms.iter().all(is_plain).then(|| form.coefficient(this.var))
     }
 
@@ -197,8 +202,8 @@ impl<'a> Nest<'a> {
     /// Numbers the statements, and finds loops and accesses.
     fn walk(&mut self) {
         let mut position = 0u32;
-        let settled = settled_loops(self.body);
         let mut open: Vec<usize> = Vec::new();
+        let mut pending: Vec<Expr> = Vec::new();
         for step in self.body.walk(self.body.root()) {
             let (stmt, is_enter) = match step {
                 Walk::Enter(stmt) => (stmt, true),
@@ -217,9 +222,12 @@ impl<'a> Nest<'a> {
             }
             position += 1;
             match self.body.view(stmt) {
-                View::For { var, kind, .. } => {
-                    self.find_accesses(position, stmt, [1, 2]);
-                    self.made_at[var] = position;
+                View::For { var, kind, attrs, .. } => {
+                    self.find_accesses(position, stmt, 1..3, &mut pending);
+                    self.values.push((position, stmt.0));
+                    self.nodes[var].made_at = position;
+                    let parent = open.last().copied();
+                    let is_inside = parent.is_some_and(|parent| self.loops[parent].is_settled);
                     let (loops, accesses) = (self.loops.len() + 1, self.accesses.len());
                     self.loops.push(Loop {
                         stmt,
@@ -227,21 +235,28 @@ impl<'a> Nest<'a> {
                         kind,
                         steps: constant_extent(self.body, stmt),
                         depth: open.len(),
-                        is_settled: settled.contains(&stmt),
-                        parent: open.last().copied(),
+                        is_settled: is_inside || says_settled(self.body, attrs),
+                        parent,
                         inner: loops..loops,
                         accesses: accesses..accesses,
                         positions: position + 1..position + 1,
                     });
                     open.push(self.loops.len() - 1);
                 }
-                View::LetStmt { .. } => self.find_accesses(position, stmt, [1]),
-                View::Alloc { buffer } => self.made_at[buffer] = position,
-                View::IfStmt { .. } => self.find_accesses(position, stmt, [0]),
+                View::LetStmt { .. } => {
+                    self.find_accesses(position, stmt, 1..2, &mut pending);
+                    self.values.push((position, stmt.0));
+                }
+                View::Alloc { buffer } => self.nodes[buffer].made_at = position,
+                View::IfStmt { .. } => {
+                    self.find_accesses(position, stmt, 0..1, &mut pending);
+                    self.values.push((position, stmt.0));
+                }
                 View::Store { buffer, indices, .. } => {
-                    self.find_accesses(position, stmt, 1..self.body.operands(stmt).len());
-                    let indices = indices.to_vec();
-                    self.add_access(buffer, true, &indices);
+                    let operands = 1..self.body.operands(stmt).len();
+                    self.find_accesses(position, stmt, operands, &mut pending);
+                    self.values.push((position, stmt.0));
+                    self.add_access(buffer, true, indices);
                 }
                 View::Seq(_) | View::PrimFunc { .. } => {}
                 // Calls, blocks, and what this build does not know.
@@ -250,31 +265,31 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// The elements that some operands of a statement read.
+    /// The elements that some operands of a statement read. `pending` is empty before and after.
     fn find_accesses(
         &mut self,
         position: u32,
         stmt: Expr,
-        operands: impl IntoIterator<Item = usize>,
+        operands: Range<usize>,
+        pending: &mut Vec<Expr>,
     ) {
         let args = self.body.operands(stmt);
-        let mut stack: Vec<Expr> = operands.into_iter().map(|operand| args.at(operand)).collect();
-        while let Some(expr) = stack.pop() {
-            if self.seen_at[expr] == position {
+        pending.extend(operands.map(|operand| args.at(operand)));
+        while let Some(expr) = pending.pop() {
+            if std::mem::replace(&mut self.nodes[expr].seen_at, position) == position {
                 continue;
             }
-            self.seen_at[expr] = position;
             if let View::Load { buffer, indices } = self.body.view(expr) {
-                let indices = indices.to_vec();
-                self.add_access(buffer, false, &indices);
+                self.add_access(buffer, false, indices);
             }
-            stack.extend(self.body.operands(expr).iter());
+            pending.extend(self.body.operands(expr).iter());
         }
     }
 
-    fn add_access(&mut self, buffer: Expr, is_store: bool, indices: &[Expr]) {
+    fn add_access(&mut self, buffer: Expr, is_store: bool, indices: Args<'_>) {
         let mut access = Access { buffer, is_store, index: None, reach: Interval::of(0) };
-        if let &[index] = indices {
+        if indices.len() == 1 {
+            let index = indices.at(0);
             match self.body.view(index) {
                 View::Ramp { base, stride } => {
                     let lanes = self.body.scalar_ty(index).map_or(1, |(_, lanes)| lanes as i64);
@@ -296,44 +311,43 @@ impl<'a> Nest<'a> {
     /// For each node the last of the loops it depends on.
     fn find_dependences(&mut self) {
         for expr in self.body.post_order() {
-            let operands = self.body.operands(expr);
-            let last = |latest: &SideTable<u32>| {
-                operands.iter().map(|operand| latest[operand]).max().unwrap_or(0)
-            };
             let (latest, latest_value) = match self.body.view(expr) {
                 View::Var { .. } => {
-                    let position = self.made_at[expr];
+                    let position = self.nodes[expr].made_at;
                     (position, position)
                 }
                 View::Load { .. } => (ALL_LOOPS, 0),
                 View::LetStmt { var, value } => {
                     // The value's nodes stand behind the variable, and its uses behind both.
-                    self.latest[var] = self.latest[value];
-                    self.latest_value[var] = self.latest_value[value];
+                    let Node { latest, latest_value, .. } = self.nodes[value];
+                    self.nodes[var] = Node { latest, latest_value, ..self.nodes[var] };
                     continue;
                 }
-                _ => (last(&self.latest), last(&self.latest_value)),
+                _ => {
+                    let operands = self.body.operands(expr).iter();
+                    operands.fold((0, 0), |(latest, latest_value), operand| {
+                        let operand = self.nodes[operand];
+                        (latest.max(operand.latest), latest_value.max(operand.latest_value))
+                    })
+                }
             };
-            self.latest[expr] = latest;
-            self.latest_value[expr] = latest_value;
+            self.nodes[expr] = Node { latest, latest_value, ..self.nodes[expr] };
         }
     }
 
     /// For each statement the last of the loops that the numbers it reads depend on.
     fn find_values(&mut self) {
-        let mut position = 0;
-        for step in self.body.walk(self.body.root()) {
-            let Walk::Enter(stmt) = step else { continue };
-            position += 1;
+        for (_, value) in &mut self.values {
+            // The walk left the statement there.
+            let stmt = Expr(*value);
             let args = self.body.operands(stmt);
-            let latest = |operand: usize| self.latest_value[args.at(operand)];
-            let value = match self.body.view(stmt) {
-                View::For { .. } => latest(1).max(latest(2)),
-                View::LetStmt { .. } | View::Store { .. } => latest(1),
-                View::IfStmt { .. } => latest(0),
-                _ => continue,
+            let latest = |operand: usize| self.nodes[args.at(operand)].latest_value;
+            *value = match self.body.kind(stmt) {
+                Kind::FOR => latest(1).max(latest(2)),
+                Kind::IF_STMT => latest(0),
+                // `let` and stores.
+                _ => latest(1),
             };
-            self.values.push((position, value));
         }
     }
 }

@@ -10,9 +10,12 @@ use super::{Interval, Linear};
 /// variable that is named by a `let` has the form of its value when that is made of variables alone, so
 /// that nothing is read later than the program says.
 pub(crate) struct Forms {
-    forms: Vec<Option<Linear>>,
-    intervals: Vec<Interval>,
+    /// By node, where what is known of it stands; `NONE` of most, which are no integers.
+    places: Vec<u32>,
+    known: Vec<(Option<Linear>, Interval)>,
 }
+
+const NONE: u32 = u32::MAX;
 
 impl Forms {
     /// Of all nodes.
@@ -20,7 +23,7 @@ impl Forms {
         let mut forms = Self::of_variables(body);
         // What a node is made of comes before it, and variables are settled.
         for expr in body.post_order() {
-            if forms.forms[expr.index()].is_none() && is_index(body, expr) {
+            if forms.known(expr).is_none() && is_index(body, expr) {
                 forms.set_expr(body, expr);
             }
         }
@@ -29,8 +32,7 @@ impl Forms {
 
     /// Of the variables, and of what their ranges and values are made of.
     pub(crate) fn of_variables(body: BodyView<'_>) -> Self {
-        let mut forms =
-            Self { forms: vec![None; body.len()], intervals: vec![Interval::ALL; body.len()] };
+        let mut forms = Self { places: vec![NONE; body.len()], known: Vec::new() };
         for step in body.walk(body.root()) {
             let Walk::Enter(stmt) = step else { continue };
             match body.view(stmt) {
@@ -56,12 +58,16 @@ impl Forms {
 
     /// The form of a node that has one.
     pub(crate) fn known(&self, expr: Expr) -> Option<&Linear> {
-        self.forms.get(expr.index())?.as_ref()
+        self.entry(expr)?.0.as_ref()
+    }
+
+    fn entry(&self, expr: Expr) -> Option<&(Option<Linear>, Interval)> {
+        self.known.get(*self.places.get(expr.index())? as usize)
     }
 
     /// The bounds of a scalar.
     pub(crate) fn interval(&self, expr: Expr) -> Interval {
-        self.intervals.get(expr.index()).copied().unwrap_or(Interval::ALL)
+        self.entry(expr).map_or(Interval::ALL, |&(_, interval)| interval)
     }
 
     /// The bounds of a sum.
@@ -71,12 +77,17 @@ impl Forms {
 
     /// Settles what is known of a node.
     pub(crate) fn set(&mut self, expr: Expr, form: Option<Linear>, interval: Interval) {
-        if self.forms.len() <= expr.index() {
-            self.forms.resize(expr.index() + 1, None);
-            self.intervals.resize(expr.index() + 1, Interval::ALL);
+        if self.places.len() <= expr.index() {
+            self.places.resize(expr.index() + 1, NONE);
         }
-        self.forms[expr.index()] = form;
-        self.intervals[expr.index()] = interval;
+        let place = &mut self.places[expr.index()];
+        match self.known.get_mut(*place as usize) {
+            Some(known) => *known = (form, interval),
+            None => {
+                *place = self.known.len() as u32;
+                self.known.push((form, interval));
+            }
+        }
     }
 
     /// Settles the form of an i64 scalar; its bounds follow.
@@ -156,13 +167,13 @@ impl Forms {
 
     /// Settles a node and all that it is made of, unless that is done.
     fn compute(&mut self, body: BodyView<'_>, root: Expr) {
-        if self.forms[root.index()].is_some() {
+        if self.known(root).is_some() {
             return;
         }
         let mut stack = vec![(root, false)];
         while let Some((expr, is_ready)) = stack.pop() {
             let is_index = is_index(body, expr);
-            if self.forms[expr.index()].is_some() || body.kind(expr).is_stmt() {
+            if self.known(expr).is_some() || body.kind(expr).is_stmt() {
                 continue;
             }
             if !is_ready && is_index {
