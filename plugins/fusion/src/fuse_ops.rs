@@ -78,7 +78,8 @@ fn fuse_ops(mut module: Module, cx: &PassContext, options: Options) -> Result<Mo
             if groups.is_trivial() {
                 continue;
             }
-            let fused = outlines.apply(&mut rw, expr, &graph, groups, module, cx)?;
+            let fused =
+                outlines.apply(&mut rw, expr, &graph, (groups, &mut scratch), module, cx)?;
             rw.replace(expr, fused);
         }
         rw.finish()

@@ -5,7 +5,7 @@ use tenon_plugin_api::prelude::*;
 
 use super::Programs;
 
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// A bound call of a tensor program with one result.
 pub(super) struct Node {
@@ -36,14 +36,21 @@ pub(super) struct Scratch {
     bound: SideTable<u32>,
     /// The node that each variable stands for.
     node_of: SideTable<u32>,
+    /// As what a group reads each node, while the group is made.
+    read_as: Vec<u32>,
+    /// The types of the tensors of a call.
+    types: Vec<Type>,
 }
 
 impl Scratch {
     pub(super) fn of(body: BodyView<'_>) -> Self {
         let (uses, bound) = (SideTable::new(body, 0), SideTable::new(body, 0));
-        let mut this = Self { uses, bound, node_of: SideTable::new(body, NONE) };
+        let node_of = SideTable::new(body, NONE);
+        let mut this = Self { uses, bound, node_of, read_as: Vec::new(), types: Vec::new() };
         for expr in body.post_order() {
-            if let View::Let(bindings) = body.view(expr) {
+            if body.kind(expr) == Kind::LET
+                && let View::Let(bindings) = body.view(expr)
+            {
                 bindings.bindings().for_each(|(_, value)| this.bound[value] += 1);
             }
             for (position, operand) in body.operands(expr).iter().enumerate() {
@@ -53,6 +60,14 @@ impl Scratch {
             }
         }
         this
+    }
+
+    /// As what the group that is made reads a node; `NONE` where it does not yet.
+    pub(super) fn read_as(&mut self, node: Expr) -> &mut u32 {
+        if self.read_as.len() <= node.index() {
+            self.read_as.resize(node.index() + 1, NONE);
+        }
+        &mut self.read_as[node.index()]
     }
 }
 
@@ -75,6 +90,7 @@ impl Graph {
         let View::Let(bindings) = body.view(expr) else {
             return Self { nodes, first: vec![0], readers: Vec::new() };
         };
+        nodes.reserve(bindings.len());
         for (binding, (var, call)) in bindings.bindings().enumerate() {
             let is_shared = scratch.bound.get(call).is_none_or(|&bound| bound != 1);
             let Some((program, args)) = program_call(body, call, programs.call_tir) else {
@@ -82,9 +98,10 @@ impl Graph {
             };
             let Some(known) = programs.get(program, module, body.terms()) else { continue };
             let Some(out) = body.ty(call) else { continue };
-            let types = args.iter().map(|arg| body.ty(arg)).chain([Some(out)]);
-            let types: Option<Vec<Type>> = types.collect();
-            if is_shared || !types.is_some_and(|types| is_called_with(rw, &known.params, &types)) {
+            scratch.types.clear();
+            scratch.types.extend(args.iter().filter_map(|arg| body.ty(arg)).chain([out]));
+            let are_typed = scratch.types.len() == args.len() + 1;
+            if is_shared || !are_typed || !is_called_with(rw, &known.params, &scratch.types) {
                 continue;
             }
             let reader = nodes.len() as u32;

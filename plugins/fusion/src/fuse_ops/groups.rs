@@ -33,7 +33,14 @@ impl Groups {
             size: vec![1; graph.nodes.len()],
             has_merged: false,
         };
-        let mut search = Search { graph, seen: vec![0; graph.nodes.len()], round: 0, max_size };
+        let mut search = Search {
+            graph,
+            seen: vec![0; graph.nodes.len()],
+            round: 0,
+            max_size,
+            between: Vec::new(),
+            roots: Vec::new(),
+        };
         for is_second in [false, true] {
             for node in 0..graph.nodes.len() as u32 {
                 let Some((sink, edge)) = tree.parent(node) else { continue };
@@ -48,8 +55,8 @@ impl Groups {
                     let group = groups.find(other);
                     may_take(own, groups.pattern[group as usize], other == sink)
                 };
-                if let Some(between) = search.between(node, sink, &mut groups, may_pass) {
-                    groups.merge(node, &between, sink);
+                if search.may_join(node, sink, &mut groups, may_pass) {
+                    groups.merge(node, &search.between, sink);
                 }
             }
         }
@@ -65,6 +72,11 @@ impl Groups {
     pub(super) fn is_alone(&mut self, node: u32) -> bool {
         let root = self.find(node);
         self.size[root as usize] == 1
+    }
+
+    /// The number of members of the group that a node stands for.
+    pub(super) fn size(&self, root: u32) -> usize {
+        self.size[root as usize] as usize
     }
 
     /// The member that stands for the group of a node: the one that all others lead to.
@@ -124,20 +136,25 @@ struct Search<'g> {
     seen: Vec<u32>,
     round: u32,
     max_size: usize,
+    /// What was found between, and the groups of all.
+    between: Vec<u32>,
+    roots: Vec<u32>,
 }
 
 impl Search<'_> {
-    /// The nodes between; `None` when one may not be taken or the group would become too large.
-    fn between(
+    /// Finds the nodes between; false when one may not be taken or the group would become too large.
+    fn may_join(
         &mut self,
         node: u32,
         sink: u32,
         groups: &mut Groups,
         may_pass: impl Fn(&mut Groups, u32) -> bool,
-    ) -> Option<Vec<u32>> {
+    ) -> bool {
         self.round += 1;
-        let mut between = Vec::new();
-        let mut roots = vec![groups.find(node)];
+        let Self { between, roots, .. } = self;
+        between.clear();
+        roots.clear();
+        roots.push(groups.find(node));
         let mut next = 0;
         let mut from = node;
         let mut reaches_sink = false;
@@ -148,7 +165,7 @@ impl Search<'_> {
                 }
                 // Every node on the way will be a member, so the search ends early where it is vain.
                 if !may_pass(groups, reader) || between.len() + 2 > self.max_size {
-                    return None;
+                    return false;
                 }
                 roots.push(groups.find(reader));
                 match reader == sink {
@@ -164,6 +181,6 @@ impl Search<'_> {
         roots.sort_unstable();
         roots.dedup();
         let size: usize = roots.iter().map(|&root| groups.size[root as usize] as usize).sum();
-        (size <= self.max_size).then_some(between)
+        size <= self.max_size
     }
 }

@@ -1,10 +1,9 @@
 //! Makes groups functions, and calls them.
 
-use std::collections::{HashMap, HashSet};
-
+use rustc_hash::{FxHashMap, FxHashSet};
 use tenon_plugin_api::prelude::*;
 
-use super::graph::{Graph, Node};
+use super::graph::{Graph, NONE, Node, Scratch};
 use super::groups::Groups;
 use crate::names;
 use crate::symbols::Symbols;
@@ -12,9 +11,9 @@ use crate::symbols::Symbols;
 /// The functions made so far.
 #[derive(Default)]
 pub(super) struct Outlines {
-    by_group: HashMap<Vec<u32>, Symbol>,
+    by_group: FxHashMap<Vec<u32>, Symbol>,
     /// How the calls of a program appear in the names of groups.
-    labels: HashMap<Symbol, String>,
+    labels: FxHashMap<Symbol, String>,
 }
 
 /// Calls of which one function is made.
@@ -22,8 +21,8 @@ struct Group<'g> {
     members: Vec<&'g Node>,
     /// What they read from outside, in the order in which they read it.
     args: Vec<Expr>,
-    /// For each member, what it reads: `2 * m` for the result of member m, `2 * a + 1` for argument a.
-    reads: Vec<Vec<u32>>,
+    /// What the members read, one behind the other: `2 * m` for the result of member m, `2 * a + 1` for argument a.
+    reads: Vec<u32>,
     /// Symbols within the dimensions of its tensors that are none of its arguments' dimensions. It is told them.
     unsaid: Vec<Dim>,
 }
@@ -35,14 +34,14 @@ impl Outlines {
         rw: &mut Rewriter,
         expr: Expr,
         graph: &Graph,
-        mut groups: Groups,
+        (mut groups, scratch): (Groups, &mut Scratch),
         module: &mut Module,
         cx: &PassContext,
     ) -> Result<Expr> {
         let View::Let(bindings) = rw.view(expr) else { return Ok(expr) };
         let (blocks, result) = (bindings.blocks(), bindings.result());
         let mut values: Vec<Option<(Expr, Expr)>> = bindings.bindings().map(Some).collect();
-        for group in groups_of(graph, &mut groups, rw.body()) {
+        for group in groups_of(graph, &mut groups, scratch, rw.body()) {
             let name = self.function(rw, &group, module, cx)?;
             let (last, others) = group.members.split_last().expect("a group has members");
             others.iter().for_each(|member| values[member.binding] = None);
@@ -104,36 +103,61 @@ impl Outlines {
 }
 
 /// The groups of two and more in the order of their last calls.
-fn groups_of<'g>(graph: &'g Graph, groups: &mut Groups, body: BodyView<'_>) -> Vec<Group<'g>> {
-    let mut members: Vec<Vec<&Node>> = graph.nodes.iter().map(|_| Vec::new()).collect();
-    for (index, node) in graph.nodes.iter().enumerate() {
-        if !groups.is_alone(index as u32) {
-            members[groups.find(index as u32) as usize].push(node);
+fn groups_of<'g>(
+    graph: &'g Graph,
+    groups: &mut Groups,
+    scratch: &mut Scratch,
+    body: BodyView<'_>,
+) -> Vec<Group<'g>> {
+    let nodes = graph.nodes.len() as u32;
+    let root_of: Vec<u32> = (0..nodes).map(|node| groups.find(node)).collect();
+    // The last call of a group stands for it.
+    let roots = (0..nodes).filter(|&node| root_of[node as usize] == node && !groups.is_alone(node));
+    let mut number = vec![0; graph.nodes.len()];
+    let mut members: Vec<Vec<&Node>> = Vec::new();
+    for root in roots.collect::<Vec<_>>() {
+        number[root as usize] = members.len();
+        members.push(Vec::with_capacity(groups.size(root)));
+    }
+    for (node, root) in graph.nodes.iter().zip(root_of) {
+        if !groups.is_alone(root) {
+            members[number[root as usize]].push(node);
         }
     }
-    members.retain(|members| !members.is_empty());
-    let groups = members.into_iter().map(|members| Group::of(members, body));
+    let groups = members.into_iter().map(|members| Group::of(members, scratch, body));
     groups.filter(|group| group.says_its_sizes(body)).collect()
 }
 
 impl<'g> Group<'g> {
-    fn of(members: Vec<&'g Node>, body: BodyView<'_>) -> Self {
-        let mut numbers: HashMap<Expr, u32> = HashMap::new();
+    fn of(members: Vec<&'g Node>, scratch: &mut Scratch, body: BodyView<'_>) -> Self {
         let mut args: Vec<Expr> = Vec::new();
-        let mut reads = Vec::with_capacity(members.len());
+        let mut reads = Vec::with_capacity(2 * members.len());
         for (index, member) in members.iter().enumerate() {
-            let read = tensors(body, member.call).map(|tensor| {
-                *numbers.entry(tensor).or_insert_with(|| {
+            for tensor in tensors(body, member.call) {
+                let read = scratch.read_as(tensor);
+                if *read == NONE {
                     args.push(tensor);
-                    2 * args.len() as u32 - 1
-                })
-            });
-            reads.push(read.collect());
-            numbers.insert(member.var, 2 * index as u32);
+                    *read = 2 * args.len() as u32 - 1;
+                }
+                reads.push(*read);
+            }
+            *scratch.read_as(member.var) = 2 * index as u32;
         }
+        let own = members.iter().map(|member| member.var);
+        own.chain(args.iter().copied()).for_each(|read| *scratch.read_as(read) = NONE);
         let mut group = Self { members, args, reads, unsaid: Vec::new() };
         group.unsaid = group.unsaid(body);
         group
+    }
+
+    /// The members, each with what it reads.
+    fn members<'a>(&'a self, body: BodyView<'a>) -> impl Iterator<Item = (&'g Node, &'a [u32])> {
+        let mut rest = &self.reads[..];
+        self.members.iter().map(move |&member| {
+            let (reads, others) = rest.split_at(tensors(body, member.call).len());
+            rest = others;
+            (member, reads)
+        })
     }
 
     fn unsaid(&self, body: BodyView<'_>) -> Vec<Dim> {
@@ -148,10 +172,15 @@ impl<'g> Group<'g> {
     /// alone.
     fn says_its_sizes(&self, body: BodyView<'_>) -> bool {
         let last = self.members.last().map(|member| member.call);
-        let said: HashSet<Dim> = dims(body, self.args.iter().copied().chain(last)).collect();
-        let mut inside = dims(body, self.members.iter().map(|member| member.call));
+        let terms = body.terms();
+        let inside = dims(body, self.members.iter().map(|member| member.call));
+        let mut inside = inside.filter(|&dim| terms.dim_value(dim).is_none()).peekable();
+        if inside.peek().is_none() {
+            return true;
+        }
+        let said: FxHashSet<Dim> = dims(body, self.args.iter().copied().chain(last)).collect();
         inside.all(|dim| {
-            let mut symbols = Symbols::new(body.terms());
+            let mut symbols = Symbols::new(terms);
             symbols.add(Some(dim.into()));
             said.contains(&dim) || symbols.found.iter().all(|symbol| said.contains(symbol))
         })
@@ -159,8 +188,10 @@ impl<'g> Group<'g> {
 
     /// Equal for groups that one function computes: programs, types and who reads whom.
     fn key(&self, body: BodyView<'_>) -> Vec<u32> {
-        let mut key = vec![self.members.len() as u32];
-        for (member, reads) in self.members.iter().zip(&self.reads) {
+        let (members, reads, args) = (self.members.len(), self.reads.len(), self.args.len());
+        let mut key = Vec::with_capacity(1 + 2 * members + reads + args + self.unsaid.len());
+        key.push(members as u32);
+        for (member, reads) in self.members(body) {
             key.extend([member.program.0, body.raw_node(member.call).ty]);
             key.extend(reads);
         }
@@ -189,7 +220,7 @@ impl<'g> Group<'g> {
         }
         let call_tir = rw.op("call_tir");
         let mut bindings: Vec<(Expr, Expr)> = Vec::with_capacity(self.members.len());
-        for (member, reads) in self.members.iter().zip(&self.reads) {
+        for (member, reads) in self.members(body) {
             let mut operands = vec![rw.global(terms.str(member.program))];
             operands.extend(reads.iter().map(|&read| match read % 2 {
                 0 => bindings[read as usize / 2].0,
@@ -214,13 +245,13 @@ impl<'g> Group<'g> {
 }
 
 /// The dimensions of tensors.
-fn dims(body: BodyView<'_>, tensors: impl Iterator<Item = Expr>) -> impl Iterator<Item = Dim> {
-    let of = move |expr| body.terms().tensor(body.ty(expr)?).map(|(_, dims)| dims.to_vec());
-    tensors.filter_map(of).flatten()
+fn dims<'a>(body: BodyView<'a>, tensors: impl Iterator<Item = Expr>) -> impl Iterator<Item = Dim> {
+    let of = move |expr| body.terms().tensor(body.ty(expr)?).map(|(_, dims)| dims);
+    tensors.filter_map(of).flatten().copied()
 }
 
 /// What a `call_tir` reads.
-fn tensors(body: BodyView<'_>, call: Expr) -> impl Iterator<Item = Expr> {
+fn tensors(body: BodyView<'_>, call: Expr) -> impl ExactSizeIterator<Item = Expr> {
     // The operator and the program come first.
     body.operands(call).skip(2).iter()
 }
