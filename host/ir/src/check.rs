@@ -17,7 +17,7 @@ use scopes::Scopes;
 use crate::diagnostics::{Diagnostic, Source};
 use crate::parallel;
 use crate::text::point_at;
-use crate::{BodyView, Expr, Function, Module, PHASES, Symbol, Type};
+use crate::{BodyView, Expr, Function, Kind, Module, PHASES, Symbol, Type};
 
 /// A rule: its name in messages, and what it demands.
 pub struct Rule {
@@ -204,6 +204,12 @@ struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
+    /// The nodes of a kind: most rules are about one, and need not take the others apart.
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = Expr> + 'a {
+        let body = self.body;
+        body.post_order().filter(move |&expr| body.kind(expr) == kind)
+    }
+
     /// What is bound where, found when a rule asks.
     fn scopes(&self) -> &Scopes {
         self.scopes.get_or_init(|| Scopes::of(self.body))

@@ -23,7 +23,7 @@ use super::function::KnownParts;
 pub fn flatten(function: &Arc<Function>) -> Arc<Function> {
     let body = function.view();
     let mut is_inner = vec![false; body.len()];
-    for expr in body.post_order() {
+    for expr in body.post_order().filter(|&expr| body.kind(expr) == Kind::LET) {
         let View::Let(bindings) = body.view(expr) else { continue };
         if bindings.blocks().iter().map(|block| block.len).sum::<usize>() != bindings.len() {
             // A broken one, which the caller will find.

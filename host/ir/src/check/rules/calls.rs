@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
-    for expr in body.post_order().filter(|&expr| body.kind(expr) == Kind::CALL) {
+    for expr in subject.of_kind(Kind::CALL) {
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
         let out = match body.op_name(callee) {
             Some(CALL_TIR) => body.terms().attrs(attrs).term("out").map(|out| Type(out.0)),

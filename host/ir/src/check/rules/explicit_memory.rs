@@ -2,10 +2,10 @@
 //!
 //! Operators on shapes have no tensor program: who executes the module computes them.
 
-use crate::View;
 use crate::check::{Report, Rule, Subject};
 use crate::op_names::CALL_TIR;
 use crate::ops;
+use crate::{Kind, View};
 
 pub(super) const RULE: Rule = Rule {
     name: "explicit_memory",
@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
-    for expr in body.post_order() {
+    for expr in subject.of_kind(Kind::CALL) {
         let View::Call { callee, .. } = body.view(expr) else { continue };
         // Other operators are legalized before this, or have no tensor program.
         let Some(name) = body.op_name(callee) else { continue };

@@ -1,8 +1,8 @@
 //! Behind legalization what computes is a tensor program: no operator is left that has one.
 
-use crate::View;
 use crate::check::{Report, Rule, Subject};
 use crate::ops;
+use crate::{Kind, View};
 
 pub(super) const RULE: Rule = Rule {
     name: "legal",
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
-    for expr in body.post_order() {
+    for expr in subject.of_kind(Kind::CALL) {
         let View::Call { callee, .. } = body.view(expr) else { continue };
         let Some(name) = body.op_name(callee) else { continue };
         let cx = subject.module.cx();

@@ -1,6 +1,6 @@
 //! Behind the passes of the target tensor programs are loops over statements: no block is left.
 
-use crate::View;
+use crate::Kind;
 use crate::check::{Report, Rule, Subject};
 
 pub(super) const RULE: Rule = Rule {
@@ -12,10 +12,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
-    let body = subject.body;
-    for expr in body.post_order() {
-        if let View::Block(_) = body.view(expr) {
-            report.at(expr, || "a block is left".to_owned());
-        }
+    for expr in subject.of_kind(Kind::BLOCK) {
+        report.at(expr, || "a block is left".to_owned());
     }
 }

@@ -1,8 +1,8 @@
 //! Behind planning nothing that may have an effect is called with the promise that it has none.
 
-use crate::View;
 use crate::check::{Report, Rule, Subject};
 use crate::op_names::CALL_PURE;
+use crate::{Kind, View};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_call_pure",
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
-    for expr in body.post_order() {
+    for expr in subject.of_kind(Kind::CALL) {
         if let View::Call { callee, .. } = body.view(expr)
             && body.op_name(callee) == Some(CALL_PURE)
         {

@@ -1,7 +1,7 @@
 //! Behind planning effects have their order: no dataflow block is left.
 
-use crate::View;
 use crate::check::{Report, Rule, Subject};
+use crate::{Kind, View};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_dataflow",
@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
-    for expr in body.post_order() {
+    for expr in subject.of_kind(Kind::LET) {
         if let View::Let(view) = body.view(expr)
             && view.blocks().iter().any(|block| block.is_dataflow)
         {

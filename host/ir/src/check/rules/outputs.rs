@@ -1,7 +1,7 @@
 //! A tensor program writes to its outputs and to buffers of its own.
 
-use crate::View;
 use crate::check::{Report, Rule, Subject};
+use crate::{Kind, View};
 
 pub(super) const RULE: Rule = Rule {
     name: "outputs",
@@ -18,7 +18,7 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
     for param in params.take(params.len() - outputs).iter() {
         is_input[param.index()] = true;
     }
-    for expr in body.post_order() {
+    for expr in subject.of_kind(Kind::STORE) {
         if let View::Store { buffer, .. } = body.view(expr)
             && is_input[buffer.index()]
         {

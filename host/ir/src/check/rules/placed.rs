@@ -12,8 +12,11 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
+    let mut last = None;
     for expr in body.post_order() {
+        // Nodes of one type often follow each other.
         if let Some(ty) = body.ty(expr)
+            && last.replace(ty) != Some(ty)
             && let Some(&device) = body.terms().devices(ty).first()
         {
             let device = body.terms().str(device);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::check::{Report, Rule, Subject};
 use crate::infer::{infer, signature};
-use crate::{Expr, SideTable, View};
+use crate::{Expr, Kind, SideTable, View};
 
 pub(super) const RULE: Rule = Rule {
     name: "types",
@@ -31,7 +31,7 @@ fn check(subject: &Subject<'_>, report: &mut Report) {
         return;
     }
     let mut value_of = SideTable::new(body, None);
-    for expr in body.post_order() {
+    for expr in subject.of_kind(Kind::LET) {
         if let View::Let(bindings) = body.view(expr) {
             bindings.bindings().for_each(|(var, value)| value_of[var] = Some(value));
         }
