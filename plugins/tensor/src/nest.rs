@@ -279,7 +279,9 @@ impl<'a> Nest<'a> {
             if std::mem::replace(&mut self.nodes[expr].seen_at, position) == position {
                 continue;
             }
-            if let View::Load { buffer, indices } = self.body.view(expr) {
+            if self.body.kind(expr) == Kind::LOAD
+                && let View::Load { buffer, indices } = self.body.view(expr)
+            {
                 self.add_access(buffer, false, indices);
             }
             pending.extend(self.body.operands(expr).iter());
@@ -311,13 +313,15 @@ impl<'a> Nest<'a> {
     /// For each node the last of the loops it depends on.
     fn find_dependences(&mut self) {
         for expr in self.body.post_order() {
-            let (latest, latest_value) = match self.body.view(expr) {
-                View::Var { .. } => {
+            let (latest, latest_value) = match self.body.kind(expr) {
+                Kind::VAR => {
                     let position = self.nodes[expr].made_at;
                     (position, position)
                 }
-                View::Load { .. } => (ALL_LOOPS, 0),
-                View::LetStmt { var, value } => {
+                Kind::LOAD => (ALL_LOOPS, 0),
+                Kind::LET_STMT => {
+                    let operands = self.body.operands(expr);
+                    let (var, value) = (operands.at(0), operands.at(1));
                     // The value's nodes stand behind the variable, and its uses behind both.
                     let Node { latest, latest_value, .. } = self.nodes[value];
                     self.nodes[var] = Node { latest, latest_value, ..self.nodes[var] };

@@ -22,8 +22,13 @@ impl Forms {
     pub(crate) fn of(body: BodyView<'_>) -> Self {
         let mut forms = Self::of_variables(body);
         // What a node is made of comes before it, and variables are settled.
+        let mut index_type = None;
         for expr in body.post_order() {
-            if forms.known(expr).is_none() && is_index(body, expr) {
+            // All of them are of one type, and most nodes of another.
+            let ty = body.ty(expr);
+            let may_be = ty.is_some() && index_type.is_none_or(|index| ty == Some(index));
+            if may_be && forms.known(expr).is_none() && is_index(body, expr) {
+                index_type = ty;
                 forms.set_expr(body, expr);
             }
         }
