@@ -64,6 +64,17 @@ fn how_many_elements_are_wanted_may_be_an_input() {
     assert!(error.contains("4 of 3 elements are asked for"), "{error}");
 }
 
+/// Only what says sizes is sizes: few integers that are moved stay a tensor, which may have any elements.
+#[test]
+fn integers_that_are_reshaped_are_no_sizes() {
+    let base = model(17).input("x", INT64, &[N(4)]).input("s", INT64, &[N(2)]);
+    let text = base.node("Reshape", &["x", "s"], &["y"], &[int("allowzero", 1)]).output("y").text();
+    assert!(text.starts_with("fn @main(%x: i64[4], %s: shape["), "{text}");
+    let base = model(17).input("x", INT64, &[N(1)]).input("s", INT64, &[N(1)]);
+    let text = base.node("Expand", &["x", "s"], &["y"], &[]).output("y").text();
+    assert!(text.starts_with("fn @main(%x: i64[1], %s: shape["), "{text}");
+}
+
 #[test]
 fn a_number_is_a_shape_of_one() {
     let body = Message::new()

@@ -198,7 +198,7 @@ impl Failure {
     pub const INVALID: Failure = Failure(4);
     /// It is something that is not supported.
     pub const UNSUPPORTED: Failure = Failure(5);
-    /// It reads what must be known when it is imported.
+    /// It reads what must be known when it is imported. The bits above the lowest eight say which input that is, from 1 on, if any.
     pub const NOT_CONSTANT: Failure = Failure(6);
     /// An operator does not take it.
     pub const OPERATOR: Failure = Failure(7);

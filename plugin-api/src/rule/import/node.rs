@@ -120,7 +120,7 @@ impl<'a> Node<'a> {
     /// When they are not known. The importer may then try all axes that there are.
     pub fn optional_axes(&self, index: usize) -> Result<Option<Vec<i64>>, Problem> {
         match self.optional_ints(index) {
-            Err(Problem::NotConstant(_)) => self.not_chosen(index),
+            Err(Problem::NotConstant { .. }) => self.not_chosen(index),
             known => known,
         }
     }
@@ -147,7 +147,8 @@ impl<'a> Node<'a> {
 
     /// Says that input `index` is needed when the model is imported.
     pub fn not_constant<T>(&self, index: usize) -> Result<T, Problem> {
-        Err(Problem::NotConstant(format!("input {} must be a constant here", index + 1)))
+        let text = format!("input {} must be a constant here", index + 1);
+        Err(Problem::NotConstant { input: Some(index), text })
     }
 
     /// Says that input `index`, which is made of axes or truth values, is needed when the model is imported.

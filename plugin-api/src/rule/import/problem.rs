@@ -16,7 +16,12 @@ pub enum Problem {
     /// The format allows it, the rule does not. It gets into a list of all that is not supported.
     Unsupported(String),
     /// An input must be known here, which the format does not ask for. It gets into that list.
-    NotConstant(String),
+    NotConstant {
+        /// Its number, from 0 on; none where it is no input of the node.
+        input: Option<usize>,
+        /// What is wrong.
+        text: String,
+    },
     /// Input `input` must be known here, and is one of few. The importer tries all of these where it follows from inputs of the
     /// model; where that does not help, it gets into that list.
     Choice {
@@ -61,11 +66,13 @@ impl Problem {
     pub(crate) fn told(kind: Failure, text: String) -> Self {
         match kind {
             Failure::UNSUPPORTED => Self::Unsupported(text),
-            Failure::NOT_CONSTANT => Self::NotConstant(text),
             Failure::INVALID => Self::Invalid(text),
             Failure::OPERATOR => Self::Operator(text),
             Failure::TENSOR => Self::Tensor(text),
             _ => match kind.parts() {
+                (Failure::NOT_CONSTANT, number) => {
+                    Self::NotConstant { input: number.checked_sub(1), text }
+                }
                 (Failure::AXES, input) => Self::Choice { input, of: Few::Axes, text },
                 (Failure::EXTENTS, input) => Self::Choice { input, of: Few::Extents, text },
                 _ => Self::Rule(PassError::new(text)),
@@ -78,7 +85,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unsupported(text)
-            | Self::NotConstant(text)
+            | Self::NotConstant { text, .. }
             | Self::Choice { text, .. }
             | Self::Invalid(text)
             | Self::Operator(text)
@@ -100,7 +107,10 @@ impl From<Problem> for PassError {
     fn from(problem: Problem) -> Self {
         match problem {
             Problem::Unsupported(text) => Self::failed(Failure::UNSUPPORTED, text),
-            Problem::NotConstant(text) => Self::failed(Failure::NOT_CONSTANT, text),
+            Problem::NotConstant { input, text } => {
+                let number = input.map_or(0, |input| input + 1);
+                Self::failed(Failure::NOT_CONSTANT.of_input(number), text)
+            }
             Problem::Choice { input, of: Few::Axes, text } => {
                 Self::failed(Failure::AXES.of_input(input), text)
             }

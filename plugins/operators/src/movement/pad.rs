@@ -225,7 +225,7 @@ fn import_attributes(node: &mut Node<'_>) -> Outputs {
 #[rule(import.onnx, key = "Pad", since = 11)]
 fn import(node: &mut Node<'_>) -> Outputs {
     let pads = match node.input_ints(1) {
-        Err(Problem::NotConstant(_)) => return of_dims(node),
+        Err(Problem::NotConstant { .. }) => return of_dims(node),
         known => known?,
     };
     let value = match node.optional(2) {

@@ -149,7 +149,7 @@ fn import(node: &mut Node<'_>) -> Outputs {
     let lengths = match node.version() < 13 {
         true => node.ints("split")?,
         false => match node.optional_ints(1) {
-            Err(Problem::NotConstant(_)) => {
+            Err(Problem::NotConstant { .. }) => {
                 let lengths = node.input_dims(1)?;
                 return of_lengths(node, x, &dims, (axis, &lengths));
             }

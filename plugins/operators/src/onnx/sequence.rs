@@ -43,7 +43,7 @@ impl Sequence {
     /// The same, as one in which the place that input `place` is can be found: open where that is known in a call only.
     fn with_place(node: &mut Node<'_>, place: usize) -> Result<Self, Problem> {
         let sequence = Self::of(node, 0)?;
-        let is_known = !matches!(node.optional_ints(place), Err(Problem::NotConstant(_)));
+        let is_known = !matches!(node.optional_ints(place), Err(Problem::NotConstant { .. }));
         match sequence {
             Self::Known(elements) if is_known || elements.is_empty() => Ok(Self::Known(elements)),
             other => Ok(Self::Open(open_sequence::rows_of(node, other)?)),
@@ -141,7 +141,7 @@ fn split(node: &mut Node<'_>) -> Outputs {
     let dims = node.dims(x)?;
     let axis = node.axis(node.int_or("axis", 0)?, dims.len())?;
     let keeps = node.flag("keepdims", true)?;
-    if node.optional(1).is_some() && matches!(node.optional_ints(1), Err(Problem::NotConstant(_))) {
+    if node.optional(1).is_some() && matches!(node.optional_ints(1), Err(Problem::NotConstant { .. })) {
         return split_as_told(node, x, &dims, axis);
     }
     let Some(extent) = node.terms().dim_value(dims[axis]) else {

@@ -28,7 +28,7 @@ fn cosines(node: &mut Node<'_>, [a, b, c]: [f64; 3]) -> Outputs {
     const LONGEST: i64 = 1 << 20;
     let size = match node.input_ints(0).as_deref() {
         Ok(&[size]) => size,
-        Err(Problem::NotConstant(_)) => return node.not_extents(0),
+        Err(Problem::NotConstant { .. }) => return node.not_extents(0),
         _ => return invalid("its size is not one number"),
     };
     let dtype = node.element_type("output_datatype")?.unwrap_or(DType::F32);

@@ -342,7 +342,7 @@ impl<'m> Importer<'m> {
             return Ok(None);
         }
         match problem {
-            Problem::NotConstant(_) => self.want(frame, node, Wanted::Sizes),
+            Problem::NotConstant { input, .. } => self.want(frame, node, Wanted::Sizes(input)),
             Problem::Choice { input, of, .. } => self.want(frame, node, Wanted::OneOf(input, of)),
             _ => {}
         }

@@ -129,8 +129,8 @@ impl From<OptionProblem> for Stop {
 pub(super) enum Problem {
     /// ONNX allows it, we do not.
     Unsupported(String),
-    /// An input must be known here, which ONNX does not ask for.
-    NotConstant(String),
+    /// An input must be known here, which ONNX does not ask for; which one, if it is one of the node.
+    NotConstant { input: Option<usize>, text: String },
     /// Input `input` must be known here, and is one of few.
     Choice { input: usize, of: Few, text: String },
     /// ONNX does not allow it.
@@ -148,7 +148,9 @@ impl Problem {
     pub(super) fn kind(&self) -> Failure {
         match self {
             Self::Unsupported(_) => Failure::UNSUPPORTED,
-            Self::NotConstant(_) => Failure::NOT_CONSTANT,
+            Self::NotConstant { input, .. } => {
+                Failure::NOT_CONSTANT.of_input(input.map_or(0, |input| input + 1))
+            }
             &Self::Choice { input, of: Few::Axes, .. } => Failure::AXES.of_input(input),
             &Self::Choice { input, of: Few::Extents, .. } => Failure::EXTENTS.of_input(input),
             Self::Invalid(_) => Failure::INVALID,
@@ -162,7 +164,7 @@ impl Problem {
     pub(super) fn text(&self) -> String {
         match self {
             Self::Unsupported(reason)
-            | Self::NotConstant(reason)
+            | Self::NotConstant { text: reason, .. }
             | Self::Choice { text: reason, .. }
             | Self::Invalid(reason)
             | Self::Operator(reason)

@@ -400,10 +400,9 @@ impl<'m> Importer<'m> {
                 }
                 let (Limit::Dim(trips), true) = (body.limit, makes_all_trips) else {
                     self.want_shapes(frame, body.node, ROWS_FOUND);
-                    return Err(Problem::NotConstant(
-                        "a row for each trip, where shapes do not say how many trips there are"
-                            .into(),
-                    ));
+                    let text =
+                        "a row for each trip, where shapes do not say how many trips there are";
+                    return Err(Problem::NotConstant { input: Some(0), text: text.into() });
                 };
                 let dims: Vec<Dim> = [trips].into_iter().chain(dims.iter().copied()).collect();
                 types.push(self.cx.tensor_type(dtype, &dims));

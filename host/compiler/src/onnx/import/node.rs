@@ -93,7 +93,6 @@ impl<'m, 'n> Node<'m, 'n> {
         let Some(Refusal { kind, text }) = self.told.take() else { return Problem::Rule(message) };
         match kind {
             Failure::UNSUPPORTED => Problem::Unsupported(text),
-            Failure::NOT_CONSTANT => Problem::NotConstant(text),
             Failure::INVALID => Problem::Invalid(text),
             Failure::OPERATOR => Problem::Operator(text),
             Failure::TENSOR => {
@@ -104,6 +103,9 @@ impl<'m, 'n> Node<'m, 'n> {
                 }
             }
             _ => match kind.parts() {
+                (Failure::NOT_CONSTANT, number) => {
+                    Problem::NotConstant { input: number.checked_sub(1), text }
+                }
                 (Failure::AXES, input) => Problem::Choice { input, of: Few::Axes, text },
                 (Failure::EXTENTS, input) => Problem::Choice { input, of: Few::Extents, text },
                 _ => Problem::Rule(message),
@@ -239,7 +241,10 @@ impl ImportSession for Node<'_, '_> {
                     Ok(builder.constant(Constant { ty, name, data }))
                 }
                 Some(_) => invalid("it has another number of elements"),
-                None => Err(Problem::NotConstant("it is no constant".into())),
+                None => {
+                    let text = "it is no constant".into();
+                    Err(Problem::NotConstant { input: None, text })
+                },
             }
         };
         self.made(&[value], retype).map(Value::into_number)

@@ -29,8 +29,8 @@ const MOST: i64 = 16;
 /// What a node wants to know of what it reads.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted {
-    /// Sizes, of any of its inputs.
-    Sizes,
+    /// Sizes, of an input or of any of them.
+    Sizes(Option<usize>),
     /// Which of few values an input is.
     OneOf(usize, Few),
 }
@@ -77,23 +77,28 @@ impl<'m> Importer<'m> {
     /// Takes note that the elements of something that `node` reads must be known: of the inputs that it follows from, those
     /// that may be sizes, or that choose what the model computes.
     pub(super) fn want(&mut self, frame: &Frame<'m>, node: &'m NodeProto<'m>, wanted: Wanted) {
-        if let Wanted::Sizes | Wanted::OneOf(_, Few::Extents) = wanted {
-            self.want_found(frame, node);
+        let input = match wanted {
+            Wanted::Sizes(input) => input,
+            Wanted::OneOf(input, _) => Some(input),
+        };
+        let asked: Vec<&'m str> = match input {
+            Some(input) => node.input.get(input).copied().into_iter().collect(),
+            None => node.input.clone(),
+        };
+        if let Wanted::Sizes(_) | Wanted::OneOf(_, Few::Extents) = wanted {
+            self.want_found(frame, &asked);
         }
         if let Role::Function(_) = frame.role {
             return;
         }
         let mut seen: HashSet<&'m str> = HashSet::new();
-        let mut pending: Vec<&'m str> = match wanted {
-            Wanted::Sizes => node.input.clone(),
-            Wanted::OneOf(input, _) => node.input.get(input).copied().into_iter().collect(),
-        };
+        let mut pending = asked;
         while let Some(name) = pending.pop() {
             let Some((value, definition)) = frame.values.definition(name) else { continue };
             let is_open = !self.builder.is_missing(value) && self.builder.elements(value).is_none();
             let ty = self.builder.ty(value);
             let is_wanted = match wanted {
-                Wanted::Sizes => self.size_count(ty).is_some(),
+                Wanted::Sizes(_) => self.size_count(ty).is_some(),
                 Wanted::OneOf(..) => self.may_choose(ty),
             };
             if !is_open || !is_wanted || !seen.insert(name) {
@@ -102,7 +107,7 @@ impl<'m> Importer<'m> {
             match definition {
                 Definition::Input if self.model.graph.input.iter().any(|it| it.name == name) => {
                     match wanted {
-                        Wanted::Sizes => drop(self.wanted.borrow_mut().insert(name.to_owned())),
+                        Wanted::Sizes(_) => drop(self.wanted.borrow_mut().insert(name.to_owned())),
                         Wanted::OneOf(_, of) => {
                             self.choices.borrow_mut().entry(name.to_owned()).or_insert(of);
                         }
@@ -129,9 +134,9 @@ impl<'m> Importer<'m> {
         format!("{}{name}", frame.base)
     }
 
-    /// Takes note of the values from which it follows what `node` wants to know, and of which nothing is known: those that
-    /// follow from no others of few integers, or may be sizes where these are not.
-    fn want_found(&self, frame: &Frame<'m>, node: &'m NodeProto<'m>) {
+    /// Takes note of the values from which the asked ones follow, and of which nothing is known: those that follow from no others of
+    /// few integers, or may be sizes where these are not.
+    fn want_found(&self, frame: &Frame<'m>, asked: &[&'m str]) {
         if self.found.is_none() {
             return;
         }
@@ -144,7 +149,7 @@ impl<'m> Importer<'m> {
             })
         };
         let mut seen: HashSet<&'m str> = HashSet::new();
-        let mut pending: Vec<&'m str> = node.input.iter().copied().filter(is_open).collect();
+        let mut pending: Vec<&'m str> = asked.iter().copied().filter(is_open).collect();
         while let Some(name) = pending.pop() {
             if !seen.insert(name) {
                 continue;

@@ -66,7 +66,7 @@ impl<'m> StandIns<'m> {
 pub(super) fn is_about_node(problem: &Problem) -> bool {
     match problem {
         Problem::Unsupported(_) | Problem::Rule(_) => true,
-        Problem::NotConstant(_)
+        Problem::NotConstant { .. }
         | Problem::Choice { .. }
         | Problem::Invalid(_)
         | Problem::Operator(_)

@@ -229,7 +229,7 @@ impl<'m> Importer<'m> {
         };
         let mut translated = ask(&rules, &key);
         let is_to_be_known =
-            |problem: &Problem| matches!(problem, Problem::NotConstant(_) | Problem::Choice { .. });
+            |problem: &Problem| matches!(problem, Problem::NotConstant { .. } | Problem::Choice { .. });
         if self.found.is_some() && translated.as_ref().is_err_and(is_to_be_known) {
             // What is known no earlier than in a call is computed there, where a rule says how.
             let key = rules::key(FOUND, &key).into_owned();
@@ -240,7 +240,7 @@ impl<'m> Importer<'m> {
             }
         }
         let asked_for = match translated {
-            Err(Problem::NotConstant(_)) => Some(Wanted::Sizes),
+            Err(Problem::NotConstant { input, .. }) => Some(Wanted::Sizes(input)),
             Err(Problem::Choice { input, of, .. }) => Some(Wanted::OneOf(input, of)),
             _ => None,
         };
