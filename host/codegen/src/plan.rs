@@ -520,7 +520,10 @@ impl<'a> Planner<'a> {
             };
             for (axis, &dim) in dims.iter().enumerate() {
                 let step = match are_elements {
-                    true => SizeStep::Element { input, at: axis },
+                    true => {
+                        let least = terms.dim_lower_bound(dim).unwrap_or(0).min(0);
+                        SizeStep::Element { input, at: axis, least }
+                    }
                     // What a spec says is compared with it.
                     false if terms.dim_value(dim).is_some() => continue,
                     false => SizeStep::Extent { input, axis },

@@ -119,13 +119,8 @@ pub fn largest(steps: &[SizeStep], size: Size, ranges: &[RangedSize]) -> Option<
             (_, SizeStep::Binary { op, a, b }) => {
                 of_binary(op, of(a, &bounds), of(b, &bounds)).unwrap_or([-HUGE, HUGE])
             }
-            (
-                _,
-                SizeStep::Extent { .. }
-                | SizeStep::Element { .. }
-                | SizeStep::Room { .. }
-                | SizeStep::Given(_),
-            ) => all,
+            (_, SizeStep::Extent { .. } | SizeStep::Room { .. } | SizeStep::Given(_)) => all,
+            (_, SizeStep::Element { least, .. }) => [least.into(), all[1]],
         };
         bounds.push([least.clamp(-HUGE, HUGE), most.clamp(-HUGE, HUGE)]);
     }

@@ -51,8 +51,8 @@ pub enum SizeStep {
     Extent { input: usize, axis: usize },
     /// How much room rows along an axis of an input have, by its strides.
     Room { input: usize, axis: usize },
-    /// An element of an input whose elements are sizes.
-    Element { input: usize, at: usize },
+    /// An element of an input whose elements are sizes, and what it is at least.
+    Element { input: usize, at: usize, least: i64 },
     /// A number that the function is given, by its place among them.
     Given(usize),
     /// One that is found, and how large it is at most.
@@ -242,7 +242,10 @@ impl Sizes {
                 (Some(&is_natural), _) => is_natural,
                 (None, Some([least, _])) => matches!(least, Size::Known(0..)),
                 // An extent, of those that are not computed.
-                (None, None) => !matches!(self.steps[step], SizeStep::Binary { .. }),
+                (None, None) => !matches!(
+                    self.steps[step],
+                    SizeStep::Binary { .. } | SizeStep::Element { least: ..0, .. }
+                ),
             },
         });
         let both = is_natural == [true; 2];

@@ -141,7 +141,9 @@ fn split(node: &mut Node<'_>) -> Outputs {
     let dims = node.dims(x)?;
     let axis = node.axis(node.int_or("axis", 0)?, dims.len())?;
     let keeps = node.flag("keepdims", true)?;
-    if node.optional(1).is_some() && matches!(node.optional_ints(1), Err(Problem::NotConstant { .. })) {
+    if node.optional(1).is_some()
+        && matches!(node.optional_ints(1), Err(Problem::NotConstant { .. }))
+    {
         return split_as_told(node, x, &dims, axis);
     }
     let Some(extent) = node.terms().dim_value(dims[axis]) else {

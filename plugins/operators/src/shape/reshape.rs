@@ -77,15 +77,19 @@ fn import(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
     let wanted = node.input_dims(1)?;
     let dims = node.dims(x)?;
+    expect_one_rest(node, &dims, &wanted)?;
     let dims = reshaped_dims(node, &dims, &wanted)?;
     let shape = node.shape(&dims)?;
     Ok(vec![node.apply("reshape", &[x, shape])?])
 }
 
 /// The dimensions that `Reshape` means: a zero keeps the dimension at its place, and one -1 is what the
-/// others leave. A size that is not known may be a zero as well; it is none below zero.
+/// others leave. A size that is not known may be a zero as well, and a -1 where it is not below that.
 fn reshaped_dims(node: &Node<'_>, dims: &[Dim], wanted: &[Dim]) -> Result<Vec<Dim>, Problem> {
     let is_zero_kept = node.flag("allowzero", false)?;
+    if wanted.iter().any(|&dim| may_be_rest(node, dim, dims)) {
+        return dims_of_call(node, dims, wanted, is_zero_kept);
+    }
     let mut shape = Vec::with_capacity(wanted.len());
     let mut open = None;
     for (axis, &dim) in wanted.iter().enumerate() {
@@ -118,14 +122,91 @@ fn reshaped_dims(node: &Node<'_>, dims: &[Dim], wanted: &[Dim]) -> Result<Vec<Di
 /// nothing, and nothing to keep.
 fn kept_if_zero(node: &Node<'_>, size: Dim, axis: usize, dims: &[Dim]) -> Dim {
     let (Some(&kept), cx) = (dims.get(axis), node.cx()) else { return size };
-    let known = symbols(node.terms(), dims);
-    let is_part = symbols(node.terms(), &[size]).iter().any(|name| known.contains(name));
-    if is_part || node.terms().dim_lower_bound(size).is_some_and(|least| least > 0) {
+    if is_part_of(node.terms(), size, dims)
+        || node.terms().dim_lower_bound(size).is_some_and(|least| least > 0)
+    {
         return size;
     }
     let one = cx.dim(1);
     let is_zero = cx.dim_floor_div(one, cx.dim_add(size, one));
     cx.dim_add(size, cx.dim_mul(kept, is_zero))
+}
+
+/// Whether a size that is not known may be a -1, and nothing below that; a part of what is reshaped is not asked.
+fn may_be_rest(node: &Node<'_>, size: Dim, dims: &[Dim]) -> bool {
+    let is_known = node.terms().dim_value(size).is_some();
+    !is_known
+        && node.terms().dim_lower_bound(size) == Some(-1)
+        && !is_part_of(node.terms(), size, dims)
+}
+
+/// A number that is 1 where a size is -1, and else 0; none where it surely is something else.
+fn is_rest(node: &Node<'_>, size: Dim, dims: &[Dim]) -> Option<Dim> {
+    let cx = node.cx();
+    match node.terms().dim_value(size) {
+        Some(-1) => Some(cx.dim(1)),
+        None if may_be_rest(node, size, dims) => {
+            Some(cx.dim_floor_div(cx.dim(1), cx.dim_add(size, cx.dim(2))))
+        }
+        _ => None,
+    }
+}
+
+/// The dimensions where a call says whether one is what the others leave. Where that does not come out even they have another number
+/// of elements.
+fn dims_of_call(
+    node: &Node<'_>,
+    dims: &[Dim],
+    wanted: &[Dim],
+    is_zero_kept: bool,
+) -> Result<Vec<Dim>, Problem> {
+    let cx = node.cx();
+    let mut sizes = Vec::with_capacity(wanted.len());
+    for (axis, &dim) in wanted.iter().enumerate() {
+        let kept = (!is_zero_kept).then(|| dims.get(axis).copied()).flatten();
+        sizes.push(match (node.terms().dim_value(dim), kept) {
+            (Some(0), Some(kept)) => kept,
+            (Some(value), _) if value < -1 || (value == 0 && !is_zero_kept) => {
+                return invalid(format!("dimension {axis} of its shape is {value}"));
+            }
+            (None, Some(kept)) if may_be_rest(node, dim, dims) => {
+                // 2 of -1, 1 of 0, and else 0.
+                let least = cx.dim_floor_div(cx.dim(2), cx.dim_add(dim, cx.dim(2)));
+                let is_zero = cx.dim_floor_mod(least, cx.dim(2));
+                cx.dim_add(dim, cx.dim_mul(kept, is_zero))
+            }
+            (None, Some(_)) => kept_if_zero(node, dim, axis, dims),
+            _ => dim,
+        });
+    }
+    // Of an empty tensor nothing is left, whatever the others are.
+    let others: Vec<Dim> = sizes.iter().map(|&size| cx.dim_max(size, cx.dim(1))).collect();
+    let rest = cx.dim_floor_div(cx.dim_product(dims), cx.dim_product(&others));
+    let size = |(&asked, &size): (&Dim, &Dim)| match is_rest(node, asked, dims) {
+        Some(is_rest) => cx.dim_max(size, cx.dim_mul(is_rest, rest)),
+        None => size,
+    };
+    Ok(wanted.iter().zip(&sizes).map(size).collect())
+}
+
+/// Ends a call that says of several dimensions that they are what the others leave.
+fn expect_one_rest(node: &mut Node<'_>, dims: &[Dim], wanted: &[Dim]) -> Result<(), Problem> {
+    let rests: Vec<Dim> = wanted.iter().filter_map(|&dim| is_rest(node, dim, dims)).collect();
+    if rests.len() < 2 {
+        return Ok(());
+    }
+    let zero = node.cx().dim(0);
+    let count = rests.into_iter().fold(zero, |count, is_rest| node.cx().dim_add(count, is_rest));
+    let two = node.cx().dim(2);
+    let [count, two] = [count, two].map(|dim| node.known(&Known::scalar(DType::I64, dim)));
+    let is_one = node.apply("less", &[count?, two?])?;
+    node.apply("expect", &[is_one]).map(|_| ())
+}
+
+/// Whether a symbol of some dimensions stands in another one.
+fn is_part_of(terms: Terms<'_>, dim: Dim, dims: &[Dim]) -> bool {
+    let known = symbols(terms, dims);
+    symbols(terms, &[dim]).iter().any(|name| known.contains(name))
 }
 
 /// The symbols in dimensions.

@@ -94,21 +94,33 @@ fn import(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
     let dims = node.dims(x)?;
     let axes = squeezed_axes(node, &dims)?;
+    if axes_of(node)?.is_none() {
+        dims.iter().try_for_each(|&dim| expect_no_one(node, dim))?;
+    }
     let axes: Vec<i64> = axes.iter().map(|&axis| axis as i64).collect();
     Ok(vec![node.call("squeeze", &[x], &[("axis", axes.into())])?])
 }
 
-/// The axes that `Squeeze` takes out.
+/// Ends a call in which a dimension that only it says is 1: the result would have another rank.
+fn expect_no_one(node: &mut Node<'_>, dim: Dim) -> Result<(), Problem> {
+    if node.terms().dim_value(dim).is_some() {
+        return Ok(());
+    }
+    let one = node.cx().dim(1);
+    let [found, one] = [dim, one].map(|dim| node.known(&Known::scalar(DType::I64, dim)));
+    let differs = node.apply("not_equal", &[found?, one?])?;
+    node.apply("expect", &[differs]).map(|_| ())
+}
+
+/// The axes that `Squeeze` takes out; where none are given, those that are known to be 1.
 fn squeezed_axes(node: &Node<'_>, dims: &[Dim]) -> Result<Vec<usize>, Problem> {
     if let Some(axes) = axes_of(node)? {
         return node.axes(&axes, dims.len());
     }
     let mut axes = Vec::new();
     for (axis, &dim) in dims.iter().enumerate() {
-        match node.terms().dim_value(dim) {
-            Some(1) => axes.push(axis),
-            Some(_) => {}
-            None => return unsupported("a symbolic dimension where no axes are given"),
+        if node.terms().dim_value(dim) == Some(1) {
+            axes.push(axis);
         }
     }
     Ok(axes)

@@ -15,7 +15,7 @@ use tenon_plugin_api::abi::tables::NONE;
 use tenon_plugin_api::rule::import::Known;
 
 use crate::border::{self, Call};
-use crate::ir::op_names::{BIND_DIMS, SCALARS};
+use crate::ir::op_names::{BIND_DIMS, EXPECT, SCALARS};
 use crate::ir::{
     AttrValue, Attrs, Build, Bytes, Constant, Context, Cx, Dim, Expr, Function, Kind, NodeSource,
     OpDef, Symbol, Term, TermView, Terms, Transaction, Type, TypeView, View,
@@ -258,8 +258,8 @@ impl Builder {
         let (callee, hint) = self.callee(op);
         let call = self.tx.call(callee, &operands, attrs, Some(ty));
         let value = self.add(ty, Form::Unbound(call, hint), None);
-        if op == BIND_DIMS {
-            // Whoever reads its symbols does not read the value.
+        if [BIND_DIMS, EXPECT].contains(&op) {
+            // Whoever reads its symbols, or counts on what it asks, does not read the value.
             self.operand(value)?;
         }
         self.with_short_dims(value)
@@ -387,7 +387,7 @@ impl Builder {
         // It may be bound by a later node, which reads it.
         let source = self.tx.body().source(expr);
         self.tx.set_source_of(var, source);
-        let is_flow = self.tx.body().kind(expr) != Kind::IF && !self.is_bind_dims(expr);
+        let is_flow = self.tx.body().kind(expr) != Kind::IF && !self.is_order(expr);
         match self.body.blocks.last_mut().filter(|(is_dataflow, _)| *is_dataflow == is_flow) {
             Some((_, bindings)) => bindings.push((var, expr)),
             None => self.body.blocks.push((is_flow, vec![(var, expr)])),
@@ -396,9 +396,11 @@ impl Builder {
         var
     }
 
-    fn is_bind_dims(&self, expr: Expr) -> bool {
+    /// Whether it counts where a call stands.
+    fn is_order(&self, expr: Expr) -> bool {
         let body = self.tx.body();
-        matches!(body.view(expr), View::Call { callee, .. } if body.op_name(callee) == Some(BIND_DIMS))
+        let counts = |op| [BIND_DIMS, EXPECT].contains(&op);
+        matches!(body.view(expr), View::Call { callee, .. } if body.op_name(callee).is_some_and(counts))
     }
 
     /// Computes a tensor of dimensions at run time, or makes it a constant when all are numbers.

@@ -20,6 +20,7 @@ use super::graphs::Graphs;
 use super::order::put_in_order;
 use super::problems::Problems;
 use super::scope::{Values, standard_domain};
+use super::sizes::WantedSizes;
 use super::stand_ins::StandIns;
 use super::sweep::LARGEST_EXPANSION;
 use super::{GraphProblem, ImportError, UnsupportedList};
@@ -68,7 +69,7 @@ fn import_all(
         let (wanted, choices) = (RefCell::default(), RefCell::default());
         let findable = RefCell::default();
         let import = |options: &ImportOptions, cases: Option<&Cases>, found: Option<&Found>| {
-            let import = |sizes: &BTreeSet<String>| {
+            let import = |sizes: &WantedSizes| {
                 let (wanted, choices, findable) = (&wanted, &choices, &findable);
                 let asked = Asked { sizes, wanted, choices, cases, found, findable };
                 Importer::new(cx.clone(), model, &graphs, file, options, asked).run()
@@ -91,8 +92,8 @@ fn import_all(
 /// What is known of inputs that rules have asked for.
 #[derive(Clone, Copy)]
 struct Asked<'m> {
-    sizes: &'m BTreeSet<String>,
-    wanted: &'m RefCell<BTreeSet<String>>,
+    sizes: &'m WantedSizes,
+    wanted: &'m RefCell<WantedSizes>,
     choices: &'m RefCell<BTreeMap<String, Few>>,
     cases: Option<&'m Cases>,
     found: Option<&'m Found>,
@@ -120,18 +121,27 @@ fn import_with_found<T>(
         };
         found.extend(findable.take());
         if found.len() == known {
-            return Err(if known == 0 { before } else { stop });
+            let helps = known > 0 || !has_all_of(&stop, &before);
+            return Err(if helps { stop } else { before });
         }
     }
+}
+
+/// Whether all that is not supported by one import is not by another one.
+fn has_all_of(stop: &Stop, before: &Stop) -> bool {
+    let (Stop::Unsupported(now), Stop::Unsupported(before)) = (stop, before) else { return true };
+    before.items.iter().all(|item| {
+        now.items.iter().any(|it| (it.op_type == item.op_type) && it.reason == item.reason)
+    })
 }
 
 /// Imports a model, whose rules want to know elements of some inputs: where these are sizes, which the function then takes as
 /// such, it may be possible to say with them what the model computes. If not, the model has the problem that it had before.
 fn import_with_sizes<T>(
-    import: &dyn Fn(&BTreeSet<String>) -> Result<T, Stop>,
-    wanted: &RefCell<BTreeSet<String>>,
+    import: &dyn Fn(&WantedSizes) -> Result<T, Stop>,
+    wanted: &RefCell<WantedSizes>,
 ) -> Result<T, Stop> {
-    let mut sizes = BTreeSet::new();
+    let mut sizes = WantedSizes::new();
     let mut first = None;
     loop {
         let stop = match import(&sizes) {
@@ -140,7 +150,9 @@ fn import_with_sizes<T>(
         };
         let known = sizes.len();
         if let Stop::Unsupported(_) = stop {
-            sizes.extend(wanted.take());
+            for (name, may_be_rest) in wanted.take() {
+                *sizes.entry(name).or_default() |= may_be_rest;
+            }
         }
         let first = first.get_or_insert(stop);
         if sizes.len() == known {
@@ -163,9 +175,9 @@ pub(super) struct Importer<'m> {
     pub(super) graphs: &'m Graphs<'m>,
     pub(super) options: &'m ImportOptions,
     /// The inputs whose elements are sizes.
-    pub(super) sizes: &'m BTreeSet<String>,
+    pub(super) sizes: &'m WantedSizes,
     /// The inputs whose elements rules want to know.
-    pub(super) wanted: &'m RefCell<BTreeSet<String>>,
+    pub(super) wanted: &'m RefCell<WantedSizes>,
     /// The inputs that are one of few.
     pub(super) choices: &'m RefCell<BTreeMap<String, Few>>,
     /// What is computed by the values of inputs.

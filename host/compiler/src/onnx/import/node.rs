@@ -244,7 +244,7 @@ impl ImportSession for Node<'_, '_> {
                 None => {
                     let text = "it is no constant".into();
                     Err(Problem::NotConstant { input: None, text })
-                },
+                }
             }
         };
         self.made(&[value], retype).map(Value::into_number)

@@ -1,16 +1,18 @@
 //! Inputs whose elements are sizes.
 //!
 //! ```text
-//! x: float[2, 6]                              fn @main(%x: f32[2, 6], %s: shape[s_0, s_1]) {
-//! s: int64[2]                            =>     %y = acme.regroup(%x, shape(s_0, s_1))
-//! y = Reshape(x, s)                             ret %y
+//! x: float[6]                                 fn @main(%x: f32[6], %s: shape[s_0, s_1]) {
+//! s: int64[2]                            =>     %y = acme.spread(%x, shape(s_0, s_1))
+//! y = Expand(x, s)                              ret %y
 //!                                             }
 //! ```
+//!
+//! To some operators a -1 means a size as well, which the others leave: the element is a symbol less 1 then.
 //!
 //! A rule that must know the elements of a value asks for a constant. Where the value follows from inputs of few integers, the
 //! model is imported once more with these inputs as shapes, so that rules see dimensions, and fold what is computed of them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::io::quoted;
 use crate::ir::{Context, DType, Dim, NodeSource, Type};
@@ -25,6 +27,12 @@ use super::scope::{Definition, Frame, Role};
 
 /// Of so many integers a shape may be made; no rank is larger.
 const MOST: i64 = 16;
+
+/// The inputs whose elements are sizes, and whether one of these may be -1.
+pub(super) type WantedSizes = BTreeMap<String, bool>;
+
+/// The operators to which a -1 means a size as well: what the others leave.
+const MEAN_REST: [&str; 1] = ["Reshape"];
 
 /// What a node wants to know of what it reads.
 #[derive(Clone, Copy)]
@@ -60,12 +68,21 @@ impl<'m> Importer<'m> {
 
     /// The input of type `ty` as a shape, where it is one.
     pub(super) fn sizes_input(&mut self, name: &str, ty: Type) -> Option<Value> {
-        let (count, is_scalar) = self.size_count(ty).filter(|_| self.sizes.contains(name))?;
+        let &may_be_rest = self.sizes.get(name)?;
+        let (count, is_scalar) = self.size_count(ty)?;
         let symbol = |at: usize| match is_scalar {
             true => name.to_owned(),
             false => format!("{name}_{at}"),
         };
-        let dims: Vec<Dim> = (0..count).map(|at| self.dims.fresh(&symbol(at))).collect();
+        let mut size = |at: usize| match may_be_rest {
+            // No symbol is below zero.
+            true => {
+                let next = self.dims.fresh(&format!("{}_plus_1", symbol(at)));
+                self.cx.dim_sub(next, self.cx.dim(1))
+            }
+            false => self.dims.fresh(&symbol(at)),
+        };
+        let dims: Vec<Dim> = (0..count).map(&mut size).collect();
         self.builder.shape_param(name, &dims, is_scalar);
         let known = match is_scalar {
             true => Known::scalar(DType::I64, dims[0]),
@@ -107,7 +124,11 @@ impl<'m> Importer<'m> {
             match definition {
                 Definition::Input if self.model.graph.input.iter().any(|it| it.name == name) => {
                     match wanted {
-                        Wanted::Sizes(_) => drop(self.wanted.borrow_mut().insert(name.to_owned())),
+                        Wanted::Sizes(_) => {
+                            let may_be_rest = MEAN_REST.contains(&node.op_type);
+                            *self.wanted.borrow_mut().entry(name.to_owned()).or_default() |=
+                                may_be_rest;
+                        }
                         Wanted::OneOf(_, of) => {
                             self.choices.borrow_mut().entry(name.to_owned()).or_insert(of);
                         }

@@ -89,7 +89,7 @@ impl<'cx, 'a> Interface<'cx, 'a> {
                 Some(room) => Ok(room),
                 None => Problem::malformed("an input has no room"),
             },
-            SizeStep::Element { input, at } => inputs[input].size(frame, input, at),
+            SizeStep::Element { input, at, least } => inputs[input].size(frame, (input, at), least),
             _ => Problem::malformed("the entry is given no numbers"),
         })?;
         for given in &self.entry.extents {
@@ -348,14 +348,23 @@ impl<'cx, 'a> Interface<'cx, 'a> {
 }
 
 impl<'cx> Given<'cx> {
-    /// An element that is a size.
-    fn size(&self, frame: &Frame<'cx, '_>, input: usize, at: usize) -> Result<IntValue<'cx>> {
+    /// An element that is a size, and not below `least`.
+    fn size(
+        &self,
+        frame: &Frame<'cx, '_>,
+        (input, at): (usize, usize),
+        least: i64,
+    ) -> Result<IntValue<'cx>> {
         let asm = frame.asm;
         let int = asm.cx.i64_type().into();
         let place = asm.element(self.data, int, asm.index(at as i64))?;
         let size = asm.load(int, place, 8)?.into_int_value();
-        let most = asm.index(LARGEST_EXTENT);
-        let is_bad = asm.builder.build_int_compare(IntPredicate::UGT, size, most, "")?;
+        let room = asm.index(LARGEST_EXTENT - least);
+        let above = match least {
+            0 => size,
+            least => asm.builder.build_int_sub(size, asm.index(least), "")?,
+        };
+        let is_bad = asm.builder.build_int_compare(IntPredicate::UGT, above, room, "")?;
         frame.fail_if(is_bad, frame.code(Failure::Value.of_argument(input)))?;
         Ok(size)
     }
