@@ -25,6 +25,11 @@ impl Inner {
         Self(self.0.message(5, Message::new().bytes(8, name).int(2, INT64).ints(7, &[value])))
     }
 
+    pub(super) fn ints(self, name: &str, values: &[i64]) -> Self {
+        let tensor = Message::new().bytes(8, name).int(2, INT64);
+        Self(self.0.message(5, tensor.ints(1, &[values.len() as i64]).ints(7, values)))
+    }
+
     pub(super) fn input(self, name: &str) -> Self {
         Self(self.0.message(11, value(name, FLOAT, &[])))
     }

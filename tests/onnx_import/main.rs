@@ -2,6 +2,7 @@
 
 use tenon_operators as _;
 
+mod calls;
 #[path = "../support/compiled.rs"]
 mod compiled;
 mod compositions;

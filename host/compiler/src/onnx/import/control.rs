@@ -81,9 +81,7 @@ impl<'m> Importer<'m> {
         match node.op_type {
             "If" => self.enter_choice(frame, node, inputs, given),
             "Loop" => self.enter_loop(frame, node, inputs, given),
-            // The older one had a batch, and a length for each in it.
-            "Scan" if version >= 9 => self.enter_loop(frame, node, inputs, given),
-            "SequenceMap" => self.enter_loop(frame, node, inputs, given),
+            "Scan" | "SequenceMap" => self.enter_loop(frame, node, inputs, given),
             _ => Ok(Control::No),
         }
     }

@@ -15,7 +15,7 @@
 use std::mem::take;
 
 use crate::ir::{Bytes, Constant, Context, DType, Dim, Symbol, Type};
-use crate::onnx::proto::{AttributeValue, GraphProto, NodeProto};
+use crate::onnx::proto::{AttributeValue, Dimension, GraphProto, NodeProto, TypeProto};
 use tenon_plugin_api::rule::import::Known;
 
 use super::GraphProblem;
@@ -24,7 +24,7 @@ use super::control::Control;
 use super::driver::Importer;
 use super::error::{Problem, Stop};
 use super::problems::describe;
-use super::scans::Given;
+use super::scans::{Batch, Given};
 use super::scope::{Definition, Frame, Role, Values};
 use super::sequences::Carried;
 
@@ -63,6 +63,8 @@ pub(super) struct LoopBody<'m> {
     pub(super) appended: Vec<(usize, Value)>,
     /// The sequences of open length that it carries, by their places among `carried`.
     pub(super) sequences: Vec<usize>,
+    /// The loop around it over what stands in a batch.
+    pub(super) batch: Option<Batch>,
 }
 
 impl<'m> Importer<'m> {
@@ -90,6 +92,9 @@ impl<'m> Importer<'m> {
         self.builder.begin_node(name, frame.source_of(&self.cx, node));
         let begun = match node.op_type {
             "SequenceMap" => self.begin_map((node, graph), inputs),
+            "Scan" if frame.version("").unwrap_or(0) < 9 => {
+                self.begin_batch(frame, (node, graph), inputs, &Given(given))
+            }
             "Scan" => self.begin_scan(frame, (node, graph), inputs, &Given(given)),
             _ => self.begin_loop(frame, node, graph, inputs),
         };
@@ -174,6 +179,7 @@ impl<'m> Importer<'m> {
             places,
             appended,
             sequences,
+            batch: None,
         };
         Ok((body, values))
     }
@@ -251,15 +257,14 @@ impl<'m> Importer<'m> {
         self.builder.begin_node(name, around.source_of(&self.cx, body.node));
         let is_whole = !results.iter().any(|&result| self.builder.is_missing(result));
         let outputs = match is_whole {
-            true => match self.repeat(around, &body, results) {
-                Ok(outputs) => Some(outputs),
-                Err(problem) => self.no_control(around, body.node, problem)?,
-            },
-            false => {
-                let closed = self.builder.close_body(&[], true).map(|_| None);
-                closed.or_else(|problem| self.no_control(around, body.node, problem))?
-            }
+            true => self.repeat(around, &body, results).map(Some),
+            false => self.builder.close_body(&[], true).map(|_| None),
         };
+        let outputs = match &body.batch {
+            Some(batch) => self.repeat_batch(batch, outputs),
+            None => outputs,
+        };
+        let outputs = outputs.or_else(|problem| self.no_control(around, body.node, problem))?;
         match outputs {
             Some(outputs) => self.define_all(body.node, &outputs, around),
             None => self.leave_out(body.node, around),
@@ -280,6 +285,7 @@ impl<'m> Importer<'m> {
         // The body is closed whatever is wrong.
         let is_endless = again.as_ref().is_ok_and(|&again| self.is_true(again));
         let unpacked = self.unpack_sequences(body, &mut results);
+        let declared = self.rows_as_declared(body, &mut results);
         // Behind what the model carries stand extents and the number of trips.
         let (mut initial, own_rows) = (body.carried.clone(), results.split_off(body.carried.len()));
         let of_model: Vec<Value> = results.iter().chain(&own_rows).copied().collect();
@@ -301,14 +307,20 @@ impl<'m> Importer<'m> {
         let mut closed: Body = self.builder.close_body(&all, true)?;
         again?;
         unpacked?;
+        declared?;
         counted?;
-        for &row in &of_model[body.carried.len()..] {
+        let rows = &of_model[body.carried.len()..];
+        for (at, &row) in rows.iter().enumerate() {
             let ty = self.builder.ty(row);
             if closed.finds_of(self.cx.terms(), ty) {
                 let ty = self.cx.terms().type_text(ty);
-                return Err(Problem::Unsupported(format!(
-                    "rows of type {ty}, whose shape each trip finds"
-                )));
+                let what = match at + body.appended.len() < rows.len() {
+                    true => format!("rows of type {ty}"),
+                    false => {
+                        format!("a sequence to which a trip adds {ty}, a row for each element")
+                    }
+                };
+                return Err(Problem::Unsupported(format!("{what}, whose shape each trip finds")));
             }
         }
         let makes_all = is_endless && self.is_true(body.go);
@@ -352,6 +364,37 @@ impl<'m> Importer<'m> {
             return Err(Problem::Invalid(format!("its body makes {made} of {wanted} outputs")));
         }
         Ok(outputs)
+    }
+
+    /// Gives rows whose shapes a trip finds the extents that the body declares: a trip that finds others is refused.
+    fn rows_as_declared(
+        &mut self,
+        body: &LoopBody<'m>,
+        results: &mut [Value],
+    ) -> Result<(), Problem> {
+        let graph = body.graph;
+        let count = body.carried.len() + body.appended.len();
+        let first = count + usize::from(body.says_again);
+        let declared = graph.output.iter().skip(first);
+        for (row, output) in results.iter_mut().skip(body.carried.len()).zip(declared) {
+            let cx = self.cx.clone();
+            let terms = cx.terms();
+            let (TypeProto::Tensor { shape: Some(shape), .. }, Some((_, dims))) =
+                (&output.ty, terms.tensor(self.builder.ty(*row)))
+            else {
+                continue;
+            };
+            let told = dims.iter().zip(shape).map(|(&dim, told)| match *told {
+                Dimension::Value(value) if self.builder.is_found_here(dim) => cx.dim(value),
+                _ => dim,
+            });
+            let told: Vec<Dim> = told.collect();
+            if told != dims && shape.len() == dims.len() {
+                let told = self.builder.known(Known::vector(told));
+                *row = self.asked(super::shapes::SHAPED, &[*row, told])?;
+            }
+        }
+        Ok(())
     }
 
     /// Rows of which it is found how many there are.

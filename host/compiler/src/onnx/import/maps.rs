@@ -65,6 +65,7 @@ impl<'m> Importer<'m> {
             places: vec![(0, false); graph.output.len()],
             appended: Vec::new(),
             sequences: Vec::new(),
+            batch: None,
         };
         Ok((body, values))
     }

@@ -1,9 +1,10 @@
-//! `Scan`: a loop over the rows of tensors. Rules take the row of a trip ([`loops`](super::loops)).
+//! `Scan`: a loop over the rows of tensors. Rules take the row of a trip ([`loops`](super::loops)). The oldest one goes over what stands
+//! in a batch besides, which is a loop around it.
 
 use crate::ir::{Context, Dim};
 use crate::onnx::proto::{AttributeValue, GraphProto, NodeProto};
 
-use super::builder::{Limit, Value};
+use super::builder::{Body, Limit, Value};
 use super::driver::Importer;
 use super::error::Problem;
 use super::loops::LoopBody;
@@ -11,6 +12,14 @@ use super::scope::Frame;
 
 /// The rule that takes the row of a trip: of a tensor, the number of the trip, the axis, and whether the last one comes first.
 pub(super) const ROW: &str = "tenon::Row";
+
+/// The loop over what stands in a batch.
+pub(super) struct Batch {
+    /// How much that is.
+    length: Dim,
+    /// Its number, in the body.
+    params: Vec<Value>,
+}
 
 /// The attributes of a node by name.
 pub(super) struct Given<'m, 'g>(pub(super) &'g [(&'m str, &'m AttributeValue<'m>)]);
@@ -32,7 +41,11 @@ impl<'m> Given<'m, '_> {
     /// Axes, and the directions beside them.
     fn places(&self, kind: &str, count: usize) -> Result<Vec<(i64, bool)>, String> {
         let axes = self.ints(&format!("scan_{kind}_axes"), count)?;
-        let directions = self.ints(&format!("scan_{kind}_directions"), count)?;
+        // The oldest one has directions of its inputs alone.
+        let directions = match (kind, self.get("directions")) {
+            ("input", Some(_)) => self.ints("directions", count)?,
+            _ => self.ints(&format!("scan_{kind}_directions"), count)?,
+        };
         Ok(axes.into_iter().zip(directions.into_iter().map(|direction| direction != 0)).collect())
     }
 }
@@ -64,23 +77,14 @@ impl<'m> Importer<'m> {
         let rows = graph.output.len() - carried.len();
         let places = given.places("output", rows).map_err(Problem::Invalid)?;
         let axes = given.places("input", scanned.len()).map_err(Problem::Invalid)?;
-        let mut length: Option<Dim> = None;
         let mut axis_of = Vec::with_capacity(scanned.len());
+        let mut extents = Vec::with_capacity(scanned.len());
         for (&x, &(axis, is_reversed)) in scanned.iter().zip(&axes) {
             let (axis, extent) = self.axis(x, axis)?;
-            match length.replace(extent) {
-                Some(other) if other != extent => {
-                    let terms = self.cx.terms();
-                    let (a, b) = (terms.dim_text(other), terms.dim_text(extent));
-                    return match terms.dim_value(self.cx.dim_sub(other, extent)) {
-                        Some(_) => invalid(format!("it goes over {a} rows and over {b}")),
-                        None => Err(Problem::Unsupported(format!("rows of {a} and of {b}"))),
-                    };
-                }
-                _ => axis_of.push((x, axis, is_reversed)),
-            }
+            axis_of.push((x, axis, is_reversed));
+            extents.push(extent);
         }
-        let Some(length) = length else { return invalid("it goes over nothing".into()) };
+        let length = self.common(&extents)?;
         let go = self.boolean(true);
         let names = ["trip"].into_iter().chain(graph.input.iter().map(|input| input.name));
         let varied = self.varied(frame, node, carried);
@@ -108,7 +112,98 @@ impl<'m> Importer<'m> {
             places,
             appended: Vec::new(),
             sequences: Vec::new(),
+            batch: None,
         };
         Ok((body, values))
+    }
+
+    /// What all of these extents are.
+    fn common(&self, extents: &[Dim]) -> Result<Dim, Problem> {
+        let Some((&first, others)) = extents.split_first() else {
+            return Err(Problem::Invalid("it goes over nothing".into()));
+        };
+        let Some(&other) = others.iter().find(|&&other| other != first) else { return Ok(first) };
+        let terms = self.cx.terms();
+        let (a, b) = (terms.dim_text(first), terms.dim_text(other));
+        Err(match terms.dim_value(self.cx.dim_sub(first, other)) {
+            Some(_) => Problem::Invalid(format!("it goes over {a} rows and over {b}")),
+            None => Problem::Unsupported(format!("rows of {a} and of {b}")),
+        })
+    }
+
+    /// Begins the body of a `Scan` over what stands in a batch, within the body of a loop over that.
+    pub(super) fn begin_batch(
+        &mut self,
+        frame: &Frame<'m>,
+        (node, graph): (&'m NodeProto<'m>, &'m GraphProto<'m>),
+        inputs: &[Option<Value>],
+        given: &Given<'m, '_>,
+    ) -> Result<(LoopBody<'m>, Vec<Value>), Problem> {
+        if inputs.first().is_some_and(Option::is_some) {
+            let reason = "how long each sequence of the batch is, as an input";
+            return Err(Problem::Unsupported(reason.into()));
+        }
+        let all: Option<Vec<Value>> = inputs.iter().skip(1).copied().collect();
+        let Some(all) = all else {
+            return Err(Problem::Invalid("an input of it is left out".into()));
+        };
+        let extents = all.iter().map(|&x| self.axis(x, 0).map(|(_, extent)| extent));
+        let extents = extents.collect::<Result<Vec<_>, _>>()?;
+        let length = self.common(&extents)?;
+        let (params, _) = self.begin_body(["batch"].into_iter(), &[], (&[], false))?;
+        let begun = self
+            .rows_of_batch(&all, params[0])
+            .and_then(|rows| self.begin_scan(frame, (node, graph), &rows, given));
+        match begun {
+            Ok((body, values)) => {
+                Ok((LoopBody { batch: Some(Batch { length, params }), ..body }, values))
+            }
+            Err(problem) => {
+                self.builder.close_body(&[], true)?;
+                Err(problem)
+            }
+        }
+    }
+
+    fn rows_of_batch(
+        &mut self,
+        all: &[Value],
+        number: Value,
+    ) -> Result<Vec<Option<Value>>, Problem> {
+        let [axis, is_reversed] = [0, 0].map(|number| self.known(number));
+        let rows = all.iter().map(|&x| self.asked(ROW, &[x, number, axis, is_reversed]).map(Some));
+        rows.collect()
+    }
+
+    /// What the loop over a batch gives whose body gives `results`; `None` where something of these is missing.
+    pub(super) fn repeat_batch(
+        &mut self,
+        batch: &Batch,
+        results: Result<Option<Vec<Value>>, Problem>,
+    ) -> Result<Option<Vec<Value>>, Problem> {
+        let Ok(Some(results)) = results else {
+            self.builder.close_body(&[], true)?;
+            return results;
+        };
+        let go = self.boolean(true);
+        let all: Vec<Value> = [go].into_iter().chain(results.iter().copied()).collect();
+        let closed: Body = self.builder.close_body(&all, true)?;
+        let cx = self.cx.clone();
+        let mut types = Vec::with_capacity(results.len());
+        for &result in &results {
+            let ty = self.builder.ty(result);
+            match cx.terms().tensor(ty) {
+                Some((dtype, dims)) if !closed.finds_of(cx.terms(), ty) => {
+                    let dims: Vec<Dim> = [batch.length].iter().chain(dims).copied().collect();
+                    types.push(cx.tensor_type(dtype, &dims));
+                }
+                _ => {
+                    let ty = cx.terms().type_text(ty);
+                    return Err(Problem::Unsupported(format!("{ty} for each part of a batch")));
+                }
+            }
+        }
+        let limits = (Limit::Dim(batch.length), go);
+        self.builder.repeat(&batch.params, &closed, limits, &[], &types).map(Some)
     }
 }

@@ -40,18 +40,23 @@ pub(in crate::onnx::import) struct Body {
 impl Body {
     /// Whether a type names a size that is found in it.
     pub(in crate::onnx::import) fn finds_of(&self, terms: Terms<'_>, ty: Type) -> bool {
-        let (mut waiting, mut seen) = (vec![Term::from(ty)], HashSet::new());
-        while let Some(term) = waiting.pop() {
-            if self.found.is_empty() || !seen.insert(term) {
-                continue;
-            }
-            if self.found.iter().any(|&dim| Term::from(dim) == term) {
-                return true;
-            }
-            waiting.extend(terms.children(term));
-        }
-        false
+        are_in(&self.found, terms, ty.into())
     }
+}
+
+/// Whether one of these symbols stands in a type or a dimension.
+fn are_in(found: &[Dim], terms: Terms<'_>, term: Term) -> bool {
+    let (mut waiting, mut seen) = (vec![term], HashSet::new());
+    while let Some(term) = waiting.pop() {
+        if found.is_empty() || !seen.insert(term) {
+            continue;
+        }
+        if found.iter().any(|&dim| Term::from(dim) == term) {
+            return true;
+        }
+        waiting.extend(terms.children(term));
+    }
+    false
 }
 
 impl Builder {
@@ -60,6 +65,11 @@ impl Builder {
         let first = self.values.len();
         let body = OpenBody { first, ..OpenBody::default() };
         self.around.push(std::mem::replace(&mut self.body, body));
+    }
+
+    /// Whether a dimension is found in it, and not known around it.
+    pub(in crate::onnx::import) fn is_found_here(&self, dim: Dim) -> bool {
+        are_in(&self.body.found, self.terms(), dim.into())
     }
 
     /// Ends it, with its results: a tuple of them, or the only one.
