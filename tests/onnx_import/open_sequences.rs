@@ -19,23 +19,23 @@ fn held(name: &str, kind: u32, dims: &[D]) -> Message {
     Message::new().bytes(1, name).message(2, Message::new().message(kind, held))
 }
 
-fn compile(model: &Model) -> Compiled {
+pub(super) fn compile(model: &Model) -> Compiled {
     let file = Mapping::in_memory(Path::new("m.onnx"), model.bytes());
     let module = import_mapping(&compiled::cx(), &file, &ImportOptions::default());
     let module = module.unwrap_or_else(|error| panic!("{error}"));
     compiled::compile(&module).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn floats(shape: &[usize], first: f32) -> Tensor {
+pub(super) fn floats(shape: &[usize], first: f32) -> Tensor {
     let count = shape.iter().product::<usize>();
     Tensor::from_vec(shape.to_vec(), (0..count).map(|at| first + at as f32).collect::<Vec<f32>>())
 }
 
-fn number(value: i64) -> Tensor {
+pub(super) fn number(value: i64) -> Tensor {
     Tensor::from_vec(vec![], vec![value])
 }
 
-fn elements(tensor: &Tensor) -> Vec<f32> {
+pub(super) fn elements(tensor: &Tensor) -> Vec<f32> {
     tensor.elements::<f32>().to_vec()
 }
 
@@ -258,6 +258,32 @@ fn a_call_says_whether_an_optional_input_is_there() {
         let inputs = [floats(&[3], 5.0), is_there.expect("one byte"), floats(&[3], 1.0)];
         assert_eq!(elements(&compiled::run(&compiled, &inputs).expect("it runs")[0]), expected);
     }
-    let given = super::model(18).with(11, held("o", 9, &[N(3)])).output("o");
-    assert!(given.error().contains("the output `o`, an optional value"), "{}", given.error());
+}
+
+/// A sequence that may be there is its rows, and whether it is; as an output too.
+#[test]
+fn an_optional_sequence_is_its_rows_and_whether_it_is_there() {
+    let rows = Message::new().message(
+        4,
+        Message::new().message(1, Message::new().message(1, value_type(FLOAT, &[N(2)]))),
+    );
+    let optional = Message::new().message(9, Message::new().message(1, rows));
+    let model = model(18)
+        .with(11, Message::new().bytes(1, "o").message(2, optional))
+        .node("Identity", &["o"], &["p"], &[])
+        .node("OptionalGetElement", &["p"], &["s"], &[])
+        .node("SequenceLength", &["s"], &["l"], &[])
+        .output("p")
+        .output("l");
+    let text = model.text();
+    assert!(text.starts_with("fn @main(%o: f32[o_length, 2], %o_is_there: bool[])"), "{text}");
+    let compiled = compile(&model);
+    for (count, is_there) in [(3, true), (0, false)] {
+        let truth = Tensor::new(DType::BOOL, vec![], Bytes::new(vec![u8::from(is_there)]));
+        let inputs = [floats(&[count, 2], 5.0), truth.expect("one byte")];
+        let found = compiled::run(&compiled, &inputs).expect("it runs");
+        assert_eq!(found[0].shape(), [count, 2]);
+        assert_eq!(found[1].bytes()[..], [u8::from(is_there)]);
+        assert_eq!(found[2].elements::<i64>().to_vec(), [count as i64]);
+    }
 }

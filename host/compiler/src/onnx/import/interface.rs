@@ -9,7 +9,7 @@ use crate::onnx::proto::{Dimension, GraphProto, TypeProto, ValueInfoProto};
 
 use super::builder::Value;
 use super::driver::Importer;
-use super::error::{Stop, unsupported_tensor};
+use super::error::{Problem, Stop, unsupported_tensor};
 use super::scope::{Definition, Values};
 use super::tensor::{check_rank, constant_of, dtype_of_code};
 use super::{GraphProblem, OptionProblem};
@@ -94,16 +94,17 @@ impl<'m> Importer<'m> {
                 self.problems.add(format!("{} without a type", place()));
                 return Ok(None);
             }
-            TypeProto::Sequence { shape: None, .. } => {
+            TypeProto::Sequence { shape: None, .. }
+            | TypeProto::OptionalSequence { shape: None, .. } => {
                 self.problems.add(format!(
                     "{} of kind sequence, of whose elements the model does not declare the shape",
                     place()
                 ));
                 return Ok(None);
             }
-            TypeProto::Sequence { elem_type, shape } | TypeProto::Optional { elem_type, shape } => {
-                (*elem_type, shape)
-            }
+            TypeProto::Sequence { elem_type, shape }
+            | TypeProto::Optional { elem_type, shape }
+            | TypeProto::OptionalSequence { elem_type, shape } => (*elem_type, shape),
             TypeProto::Unsupported(kind) => {
                 self.problems.add(format!("{} of kind {kind}", place()));
                 return Ok(None);
@@ -122,7 +123,7 @@ impl<'m> Importer<'m> {
         }
         let Some(shape) = shape else { return Ok(Some(self.cx.unranked_tensor_type(dtype))) };
         let mut dims: Vec<Dim> = Vec::with_capacity(shape.len() + 1);
-        if let TypeProto::Sequence { .. } = input.ty {
+        if is_sequence(input) {
             let length = format!("{}_length", input.name);
             dims.extend(self.dims.of_input(Dimension::Param(&length)));
         }
@@ -154,11 +155,18 @@ impl<'m> Importer<'m> {
                 self.builder.param(input.name, ty)
             }
         };
-        let mut held = vec![value];
-        if let TypeProto::Optional { .. } = input.ty {
+        let held = |this: &mut Self, parts: &[Value]| {
+            let held = this.builder.tuple(parts).and_then(|held| this.builder.tuple(&[held]));
+            held.map_err(|problem| {
+                let node = format!("the input {}", quoted(input.name));
+                Stop::from(GraphProblem::Node { node, reason: problem.text() })
+            })
+        };
+        let value = if is_sequence(input) { held(self, &[value])? } else { value };
+        if is_optional(input) {
             let name = format!("{}_is_there", input.name);
             let truth = self.cx.static_tensor_type(DType::BOOL, &[]);
-            held.push(match (fixed, self.options.inputs.get(&name)) {
+            let is_there = match (fixed, self.options.inputs.get(&name)) {
                 (None, None) => {
                     let value = self.builder.param(&name, truth);
                     names.push(name);
@@ -166,13 +174,10 @@ impl<'m> Importer<'m> {
                 }
                 (_, Some(tensor)) => self.fixed_input(&name, truth, tensor)?,
                 (Some(_), None) => self.boolean(true),
-            });
+            };
+            return held(self, &[value, is_there]);
         }
-        let held = self.builder.tuple(&held).and_then(|held| self.builder.tuple(&[held]));
-        held.map_err(|problem| {
-            let node = format!("the input {}", quoted(input.name));
-            GraphProblem::Node { node, reason: problem.text() }.into()
-        })
+        Ok(value)
     }
 
     fn fixed_input(&mut self, name: &str, ty: Type, tensor: &Tensor) -> Result<Value, Stop> {
@@ -198,23 +203,33 @@ impl<'m> Importer<'m> {
             };
             self.check_output(output, self.builder.ty(value))?;
             names.push(output.name);
-            if self.is_optional(value) {
-                let name = quoted(output.name);
-                self.problems.add(format!("the output {name}, an optional value"));
-                continue;
-            }
-            outputs.push(match self.is_open_sequence(value) {
-                true => self.sequence_rows(value).map_err(|problem| {
-                    let node = format!("the output {}", quoted(output.name));
-                    GraphProblem::Node { node, reason: problem.text() }
-                })?,
-                false => value,
-            });
+            let made = self.output(value).map_err(|problem| {
+                let node = format!("the output {}", quoted(output.name));
+                GraphProblem::Node { node, reason: problem.text() }
+            })?;
+            outputs.push(made);
         }
         match std::mem::take(&mut self.problems).finish() {
             Some(list) => Err(Stop::Unsupported(list)),
             None => Ok((names, outputs)),
         }
+    }
+
+    /// What a value is as an output: a sequence of open length is a tensor, and an optional value the value and whether it is there.
+    fn output(&mut self, value: Value) -> Result<Value, Problem> {
+        if self.is_open_sequence(value) {
+            return self.sequence_rows(value);
+        }
+        if !self.is_optional(value) {
+            return Ok(value);
+        }
+        let inner = self.builder.items(value)?;
+        let parts = self.builder.items(inner[0])?;
+        let held = match self.is_open_sequence(parts[0]) {
+            true => self.sequence_rows(parts[0])?,
+            false => parts[0],
+        };
+        self.builder.tuple(&[held, parts[1]])
     }
 
     /// Compares an output with its declaration, as far as that says something.
@@ -232,7 +247,9 @@ impl<'m> Importer<'m> {
             TypeProto::Tensor { elem_type, shape } => (*elem_type, shape),
             TypeProto::Unknown => return Ok(()),
             // What there is of an optional value is the value, and of a sequence a tuple.
-            TypeProto::Optional { .. } | TypeProto::Unsupported("optional") => return Ok(()),
+            TypeProto::Optional { .. }
+            | TypeProto::OptionalSequence { .. }
+            | TypeProto::Unsupported("optional") => return Ok(()),
             TypeProto::Sequence { .. } | TypeProto::Unsupported("sequence") => {
                 return match is_tuple(terms.ty(found)) {
                     true => Ok(()),
@@ -264,7 +281,15 @@ impl<'m> Importer<'m> {
 
 /// Whether an input holds tensors and is none.
 fn is_no_tensor(input: &ValueInfoProto<'_>) -> bool {
-    matches!(input.ty, TypeProto::Sequence { .. } | TypeProto::Optional { .. })
+    is_sequence(input) || is_optional(input)
+}
+
+fn is_sequence(input: &ValueInfoProto<'_>) -> bool {
+    matches!(input.ty, TypeProto::Sequence { .. } | TypeProto::OptionalSequence { .. })
+}
+
+fn is_optional(input: &ValueInfoProto<'_>) -> bool {
+    matches!(input.ty, TypeProto::Optional { .. } | TypeProto::OptionalSequence { .. })
 }
 
 fn is_tuple(ty: TypeView<'_>) -> bool {

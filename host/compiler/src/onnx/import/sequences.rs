@@ -68,6 +68,10 @@ impl<'m> Importer<'m> {
         let (values, appended) = (Vec::with_capacity(all.len()), Vec::new());
         let mut carried = Carried { names: Vec::new(), values, appended, sequences: Vec::new() };
         for (at, (value, (name, _))) in all.into_iter().zip(names).enumerate() {
+            if self.is_optional(value) {
+                let reason = "an optional value, as one that it carries";
+                return Err(Problem::Unsupported(reason.into()));
+            }
             let value = match self.is_sequence(value) {
                 true if are_appended[at] => {
                     carried.appended.push((at, value));

@@ -21,6 +21,8 @@ pub enum TypeProto<'a> {
     Sequence { elem_type: i32, shape: Option<Vec<Dimension<'a>>> },
     /// A tensor of this type, or nothing.
     Optional { elem_type: i32, shape: Option<Vec<Dimension<'a>>> },
+    /// A sequence of tensors of this type, or nothing.
+    OptionalSequence { elem_type: i32, shape: Option<Vec<Dimension<'a>>> },
     /// A map, a sequence of something else than tensors and so on, by name; not looked into.
     Unsupported(&'static str),
 }
@@ -62,15 +64,18 @@ impl<'a> TypeProto<'a> {
                     Self::Tensor { elem_type, shape }
                 }
                 4 => match element(field.message("TypeProto.Sequence")?)? {
-                    Some((elem_type, shape)) => Self::Sequence { elem_type, shape },
-                    None => Self::Unsupported("sequence"),
+                    Element::Tensor((elem_type, shape)) => Self::Sequence { elem_type, shape },
+                    Element::Sequence(_) | Element::Other => Self::Unsupported("sequence"),
                 },
                 5 => Self::Unsupported("map"),
                 7 => Self::Unsupported("opaque"),
                 8 => Self::Unsupported("sparse tensor"),
                 9 => match element(field.message("TypeProto.Optional")?)? {
-                    Some((elem_type, shape)) => Self::Optional { elem_type, shape },
-                    None => Self::Unsupported("optional"),
+                    Element::Tensor((elem_type, shape)) => Self::Optional { elem_type, shape },
+                    Element::Sequence((elem_type, shape)) => {
+                        Self::OptionalSequence { elem_type, shape }
+                    }
+                    Element::Other => Self::Unsupported("optional"),
                 },
                 _ => continue,
             };
@@ -82,8 +87,38 @@ impl<'a> TypeProto<'a> {
 /// The code of an element type, and a shape.
 type TensorType<'a> = (i32, Option<Vec<Dimension<'a>>>);
 
-/// The type of what a sequence or an optional value has in it, where that is a tensor.
-fn element<'a>(mut reader: Reader<'a>) -> Result<Option<TensorType<'a>>, WireError> {
+/// What a sequence or an optional value has in it.
+enum Element<'a> {
+    Tensor(TensorType<'a>),
+    /// A sequence of tensors.
+    Sequence(TensorType<'a>),
+    Other,
+}
+
+fn element<'a>(mut reader: Reader<'a>) -> Result<Element<'a>, WireError> {
+    let mut found = Element::Other;
+    while let Some(field) = reader.next_field()? {
+        if field.number != 1 {
+            continue;
+        }
+        let mut reader = field.message("TypeProto")?;
+        while let Some(field) = reader.next_field()? {
+            found = match field.number {
+                1 => Element::Tensor(tensor_type(field.message("TypeProto.Tensor")?)?),
+                4 => match tensor_in(field.message("TypeProto.Sequence")?)? {
+                    Some(ty) => Element::Sequence(ty),
+                    None => Element::Other,
+                },
+                5 | 7 | 8 | 9 => Element::Other,
+                _ => continue,
+            };
+        }
+    }
+    Ok(found)
+}
+
+/// The type of what a sequence has in it, where that is a tensor.
+fn tensor_in<'a>(mut reader: Reader<'a>) -> Result<Option<TensorType<'a>>, WireError> {
     let mut found = None;
     while let Some(field) = reader.next_field()? {
         if field.number != 1 {
