@@ -191,8 +191,7 @@ impl<'m> Importer<'m> {
             let domain = if domain.is_empty() { "ai.onnx" } else { domain };
             return Err(GraphProblem::NoOperatorSet(quoted(domain)).into());
         };
-        let is_known_version = (OLDEST_VERSION..=NEWEST_VERSION).contains(&version);
-        if domain.is_empty() && !is_known_version {
+        if domain.is_empty() && !rules::is_known(node.op_type, version) {
             self.problems.add(format!(
                 "version {version} of the operators of ai.onnx; {OLDEST_VERSION} to \
                  {NEWEST_VERSION} are known"
@@ -228,8 +227,9 @@ impl<'m> Importer<'m> {
             })
         };
         let mut translated = ask(&rules, &key);
-        let is_to_be_known =
-            |problem: &Problem| matches!(problem, Problem::NotConstant { .. } | Problem::Choice { .. });
+        let is_to_be_known = |problem: &Problem| {
+            matches!(problem, Problem::NotConstant { .. } | Problem::Choice { .. })
+        };
         if self.found.is_some() && translated.as_ref().is_err_and(is_to_be_known) {
             // What is known no earlier than in a call is computed there, where a rule says how.
             let key = rules::key(FOUND, &key).into_owned();
