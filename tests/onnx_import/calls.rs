@@ -11,8 +11,11 @@ fn sizes(numbers: &[i64]) -> Tensor {
     Tensor::from_vec(vec![numbers.len()], numbers.to_vec())
 }
 
+/// The extents of the data, the shape that is asked for, and the extents that come of it; none where the call is refused.
+type Call<'a> = (&'a [usize], &'a [i64], Option<&'a [usize]>);
+
 /// The shape of what is reshaped to each of these; `None` where the call is refused.
-fn reshaped(given: &[Message], calls: &[(&[usize], &[i64], Option<&[usize]>)]) {
+fn reshaped(given: &[Message], calls: &[Call]) {
     let (rank, count) = (calls[0].0.len(), calls[0].1.len());
     let dims: Vec<D> = ["a", "b", "c"][..rank].iter().map(|&name| S(name)).collect();
     let model = model(17)
@@ -82,7 +85,7 @@ fn a_zero_beside_a_rest_may_be_none() {
 
 #[test]
 fn many_sizes_stay_short() {
-    let calls: &[(&[usize], &[i64], Option<&[usize]>)] = &[
+    let calls: &[Call] = &[
         (&[2, 3, 4], &[0, 3, 1, 2, -1, 1], Some(&[2, 3, 1, 2, 2, 1])),
         (&[2, 3, 4], &[1, 1, 1, 1, 1, -1], Some(&[1, 1, 1, 1, 1, 24])),
         (&[2, 3, 4], &[1, 1, 1, 1, 1, 7], None),
