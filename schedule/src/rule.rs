@@ -84,6 +84,13 @@ impl Task {
         self.wanted.get(knob).copied()
     }
 
+    /// Whether a knob may have a value: the rule declares it, and no other was asked for.
+    pub fn may_choose(&self, knob: &str, value: i64) -> bool {
+        let mut declared = self.declared.iter();
+        declared.any(|it| it.name == knob && (it.least..=it.most).contains(&value))
+            && self.wanted(knob).is_none_or(|wanted| wanted == value)
+    }
+
     /// Says which value a knob of this rule has: the one that was asked for, or the best one that the rule knows.
     ///
     /// # Errors
@@ -180,11 +187,7 @@ impl Facet for OfProgram {
     }
 
     fn concerns(task: &Task) -> bool {
-        let is_taken = |(name, value): (&String, &i64)| {
-            let mut declared = task.declared.iter();
-            declared.any(|knob| knob.name == name && (knob.least..=knob.most).contains(value))
-        };
-        task.wanted.iter().all(is_taken)
+        task.wanted.iter().all(|(name, &value)| task.may_choose(name, value))
     }
 
     fn reply(ask: &mut Task, _: refusal::Result<()>) -> Result<Reply, PassError> {

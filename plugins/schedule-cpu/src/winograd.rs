@@ -28,9 +28,6 @@ const STEPS: i64 = 4;
 /// Bytes that a core reads in a cycle from its second cache, its third, and memory.
 const BYTES_PER_CYCLE: [f64; 3] = [32.0, 12.0, 5.0];
 
-/// Rows of tiles in a chunk, and tiles and vectors in registers, at most: what the knobs say.
-const MOST: [i64; 3] = [64, 64, 32];
-
 /// Chunks of rows of tiles, whose products are tiles in registers.
 #[rule(schedule, key = "any", benefit = 5, knobs = [chunk = 1..=64, rows = 1..=64, vectors = 1..=32])]
 fn winograd(task: &mut Task) -> Result<()> {
@@ -40,15 +37,16 @@ fn winograd(task: &mut Task) -> Result<()> {
     let machine = task.machine();
     let stages = Stages::of(&mut task.schedule)?;
     let sizes = Sizes::of(&mut task.schedule, &stages)?;
-    let wanted = ["chunk", "rows", "vectors"].map(|knob| task.wanted(knob));
-    let form = Form::best(&sizes, &machine, wanted)?;
+    let form = Form::best(&sizes, &machine, |form| {
+        form.knobs().iter().all(|&(knob, value)| task.may_choose(knob, value))
+    })?;
     in_chunks(&mut task.schedule, &stages, &sizes, &form, &machine)?;
     for &block in &stages.before {
         finish::alone(&mut task.schedule, block, machine.lanes(), machine.threads > 1);
     }
-    task.choose("chunk", form.chunk)?;
-    task.choose("rows", form.rows)?;
-    task.choose("vectors", form.vectors)?;
+    for (knob, value) in form.knobs() {
+        task.choose(knob, value)?;
+    }
     task.because(format!(
         "products of Winograd's algorithm; of the chunks whose data and weights come from caches, {} rows of {} tiles take least time",
         form.chunk, sizes.across
@@ -174,8 +172,13 @@ struct Form {
 }
 
 impl Form {
-    /// The form that takes least time, of those that are wanted.
-    fn best(sizes: &Sizes, machine: &Machine, wanted: [Option<i64>; 3]) -> Result<Self> {
+    /// What the rule's knobs are.
+    fn knobs(&self) -> [(&'static str, i64); 3] {
+        [("chunk", self.chunk), ("rows", self.rows), ("vectors", self.vectors)]
+    }
+
+    /// The form that takes least time, of those that may be.
+    fn best(sizes: &Sizes, machine: &Machine, may_be: impl Fn(&Self) -> bool) -> Result<Self> {
         let divisors = |of: i64| (1..=of).filter(move |part| of % part == 0);
         let vectors_of_block = (sizes.lanes / machine.lanes()).max(1);
         let mut best: Option<Self> = None;
@@ -184,15 +187,10 @@ impl Form {
             let whole = divisors(chunk).map(|down| down * sizes.across);
             for rows in divisors(sizes.across).chain(whole) {
                 for vectors in divisors(sizes.outputs).map(|blocks| blocks * vectors_of_block) {
-                    let knobs = [chunk, rows, vectors];
-                    let is_wanted =
-                        wanted.iter().zip(knobs).all(|(it, is)| it.is_none_or(|it| it == is));
-                    let is_within = knobs.iter().zip(MOST).all(|(&is, most)| is <= most);
-                    if !is_wanted || !is_within || !(Tile { rows, vectors }).fits(machine.registers)
-                    {
+                    let form = Self { chunk, rows, vectors, cycles: 0.0 };
+                    if !may_be(&form) || !(Tile { rows, vectors }).fits(machine.registers) {
                         continue;
                     }
-                    let form = Self { chunk, rows, vectors, cycles: 0.0 };
                     let cycles = form.cycles(sizes, machine);
                     if best.as_ref().is_none_or(|best| cycles < best.cycles) {
                         best = Some(Self { cycles, ..form });
