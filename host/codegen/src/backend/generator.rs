@@ -1,9 +1,8 @@
 //! What the rest of the house needs of a code generator.
 
-use super::{BackendError, Compilation, Kernel, Launch, Scratch, Work};
+use super::{BackendError, Compilation, Kernel, Launch, Loadable, Scratch, Work};
 use crate::object::externals::Externals;
 use crate::target::{Abilities, Architecture, Processor, Target};
-use tenon_ir::Bytes;
 use tenon_runtime::{functions::Library, signature::LibraryInfo};
 
 /// A code generator.
@@ -44,14 +43,11 @@ pub trait Backend: Sync {
         how: Compilation,
     ) -> Result<Vec<Vec<u8>>, BackendError>;
 
-    /// Loads objects into this process that define the functions of `info`, with constants by their symbols and what others
-    /// define. `names` are the symbols of each function and of the one that says its sizes.
+    /// Loads code into this process that defines the functions of `info`, with what others define.
     fn load(
         &self,
         info: LibraryInfo,
-        names: &[[&str; 2]],
-        objects: &[&[u8]],
-        constants: &[(&str, Bytes)],
+        code: &Loadable<'_>,
         externals: &Externals,
     ) -> Result<Library, BackendError>;
 }

@@ -19,5 +19,5 @@ pub use error::{BackendError, Problem};
 pub use generator::{Backend, Names, backend, backend_for};
 pub use work::{
     CONSTANTS, Compilation, ConstantPlaces, ConstantTable, Emit, Front, FrontCode, FrontFunction,
-    FrontProcessor, Kernel, Launch, LaunchShape, Scratch, WEIGHTS, Work,
+    FrontProcessor, Kernel, Launch, LaunchShape, Loadable, Scratch, WEIGHTS, Work,
 };

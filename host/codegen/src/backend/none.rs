@@ -1,9 +1,8 @@
 //! What stands in for a code generator in a program that was built without.
 
-use super::{Backend, BackendError, Compilation, Kernel, Names, Scratch, Work};
+use super::{Backend, BackendError, Compilation, Kernel, Loadable, Names, Scratch, Work};
 use crate::object::externals::Externals;
 use crate::target::{Abilities, Architecture, Processor, Target};
-use tenon_ir::Bytes;
 use tenon_runtime::{functions::Library, signature::LibraryInfo};
 
 /// Knows the architecture of this machine, with vectors that each of its processors has.
@@ -54,9 +53,7 @@ impl Backend for NoBackend {
     fn load(
         &self,
         _: LibraryInfo,
-        _: &[[&str; 2]],
-        _: &[&[u8]],
-        _: &[(&str, Bytes)],
+        _: &Loadable<'_>,
         _: &Externals,
     ) -> Result<Library, BackendError> {
         Err(BackendError::Absent)

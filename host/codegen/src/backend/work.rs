@@ -3,7 +3,7 @@
 use tenon_plugin_api::rule::TensorIntrinsic;
 
 use crate::plan::Code;
-use tenon_ir::{Context, Dim, Function, Symbol, symbols_of};
+use tenon_ir::{Bytes, Context, Dim, Function, Symbol, symbols_of};
 use tenon_runtime::cpu::CpuNeed;
 use tenon_runtime::functions::LIBRARY_INFO;
 use tenon_runtime::weights::WeightsInfo;
@@ -95,6 +95,18 @@ pub struct Front<'a> {
     pub constants: &'a [ConstantTable],
     /// The file that has the constants, where the library has not.
     pub weights: Option<&'a WeightsInfo>,
+}
+
+/// Code for one processor, to be loaded into a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Loadable<'a> {
+    /// The symbols of each function, and of the one that says its sizes.
+    pub names: &'a [[&'a str; 2]],
+    pub objects: &'a [&'a [u8]],
+    /// The symbol of the table of its constants: [`CONSTANTS`], with a suffix where there is code for several processors.
+    pub table: &'a str,
+    /// The constants by their symbols, in the order of the table.
+    pub constants: &'a [(&'a str, Bytes)],
 }
 
 /// The table in which the code for a processor finds its constants.

@@ -12,7 +12,8 @@ use tenon_plugin_api::program::TARGET;
 use tenon_plugin_api::rule::TensorIntrinsic;
 
 use crate::backend::{
-    Backend, BackendError, CONSTANTS, Compilation, Emit, FrontCode, Kernel, Work, backend_for,
+    Backend, BackendError, CONSTANTS, Compilation, Emit, FrontCode, Kernel, Loadable, Work,
+    backend_for,
 };
 use crate::external::ExternalCode;
 use crate::ir::{Bytes, Constant, Context, Cx, Expr, Function, Module, NodeSource, View};
@@ -205,13 +206,14 @@ impl Executable {
     /// Loads it into this process, with all functions; of several processors for that of this machine. The constants stay where
     /// the module has them.
     pub fn load(&self) -> Result<Library, CompileError> {
-        let MachineCode { target, names, objects, constants, .. } = self.here()?;
+        let MachineCode { target, names, table, objects, constants, .. } = self.here()?;
         let constants: Vec<_> =
             constants.iter().map(|(symbol, bytes)| (symbol.as_str(), bytes.clone())).collect();
         let objects: Vec<&[u8]> = objects.iter().map(|unit| &unit.bytes[..]).collect();
         let names: Vec<[&str; 2]> = names.iter().map(|it| [&*it.run, &*it.sizes]).collect();
+        let code = Loadable { names: &names, objects: &objects, table, constants: &constants };
         let backend = backend_for(target.architecture());
-        Ok(backend.load(self.info.clone(), &names, &objects, &constants, &self.externals)?)
+        Ok(backend.load(self.info.clone(), &code, &self.externals)?)
     }
 }
 

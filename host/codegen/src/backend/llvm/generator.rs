@@ -6,10 +6,9 @@ use super::codegen::{
 use super::process::load_library;
 use super::units::{CompileOptions, Pipeline, compile_units_by};
 use super::{LlvmError, machine, probe, subtarget};
-use crate::backend::{Backend, BackendError, Compilation, Kernel, Names, Scratch, Work};
+use crate::backend::{Backend, BackendError, Compilation, Kernel, Loadable, Names, Scratch, Work};
 use crate::object::externals::Externals;
 use crate::target::{Abilities, Architecture, Processor, Target};
-use tenon_ir::Bytes;
 use tenon_runtime::{functions::Library, signature::LibraryInfo};
 
 /// LLVM.
@@ -64,12 +63,10 @@ impl Backend for Llvm {
     fn load(
         &self,
         info: LibraryInfo,
-        names: &[[&str; 2]],
-        objects: &[&[u8]],
-        constants: &[(&str, Bytes)],
+        code: &Loadable<'_>,
         externals: &Externals,
     ) -> Result<Library, BackendError> {
-        Ok(load_library(info, names, objects, constants, externals)?)
+        Ok(load_library(info, code, externals)?)
     }
 }
 

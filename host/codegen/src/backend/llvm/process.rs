@@ -3,9 +3,8 @@
 use std::{any::Any, ffi::c_void};
 
 use super::{LlvmError, externals, jit::Jit};
-use crate::backend::{CONSTANTS, WEIGHTS};
+use crate::backend::{Loadable, WEIGHTS};
 use crate::object::externals::Externals;
-use tenon_ir::Bytes;
 use tenon_runtime::{
     dlpack::{DataType, TensorBuffer},
     functions::Library,
@@ -17,18 +16,16 @@ use tenon_runtime::{
 /// From where constants are counted: their table has addresses.
 static BEGIN: usize = 0;
 
-/// Links `objects`, which define the functions of `info` under their names, with constants in the order of their table and what
-/// others define. The constants are shared, except those that do not lie on a boundary of 64.
+/// Links the objects of `code`, which define the functions of `info`, with its constants and what others define. The constants are
+/// shared, except those that do not lie on a boundary of 64.
 pub fn load_library(
     info: LibraryInfo,
-    names: &[[&str; 2]],
-    objects: &[&[u8]],
-    constants: &[(&str, Bytes)],
+    code: &Loadable<'_>,
     externals: &Externals,
 ) -> Result<Library, LlvmError> {
     let mut jit = Jit::new()?;
-    let mut table: Vec<usize> = Vec::with_capacity(constants.len());
-    for (symbol, bytes) in constants {
+    let mut table: Vec<usize> = Vec::with_capacity(code.constants.len());
+    for (symbol, bytes) in code.constants {
         let (address, owner): (*const u8, Box<dyn Any + Send + Sync>) =
             if bytes.as_ptr().addr().is_multiple_of(TensorBuffer::ALIGN) {
                 (bytes.as_ptr(), Box::new(bytes.clone()))
@@ -45,7 +42,7 @@ pub fn load_library(
     }
     let table = table.into_boxed_slice();
     let entries = [
-        (CONSTANTS, table.as_ptr().cast()),
+        (code.table, table.as_ptr().cast()),
         (WEIGHTS, (&raw const BEGIN).cast()),
         (MARK, mark as *const c_void),
     ];
@@ -54,12 +51,12 @@ pub fn load_library(
     // `Bytes` gives the same address as long as it lives. The last one is a function that takes a number and gives nothing, as the
     // entry calls it.
     unsafe { jit.define_all(&entries) }?;
-    for object in objects {
+    for object in code.objects {
         jit.add_object(object)?;
     }
     externals::define(&mut jit, externals)?;
-    let mut functions = Vec::with_capacity(names.len());
-    for ([run, sizes], signature) in names.iter().zip(&info.functions) {
+    let mut functions = Vec::with_capacity(code.names.len());
+    for ([run, sizes], signature) in code.names.iter().zip(&info.functions) {
         let run = if signature.arena {
             // SAFETY: the type of the function that callers call where it takes memory; the address goes no further than the
             // library, which keeps the JIT.

@@ -6,11 +6,10 @@ use crate::backend::llvm::Llvm;
 use crate::backend::llvm::codegen::{build_device_kernel, launch_shape};
 use crate::backend::llvm::units::{CompileOptions, Pipeline, compile_units};
 use crate::backend::{
-    Backend, BackendError, Compilation, Emit, Kernel, Launch, Names, Scratch, Work,
+    Backend, BackendError, Compilation, Emit, Kernel, Launch, Loadable, Names, Scratch, Work,
 };
 use crate::object::externals::Externals;
 use crate::target::{Abilities, Architecture, Processor, Target};
-use tenon_ir::Bytes;
 use tenon_runtime::{functions::Library, signature::LibraryInfo};
 
 /// LLVM's code generator for NVIDIA's devices.
@@ -81,9 +80,7 @@ impl Backend for Nvptx {
     fn load(
         &self,
         _: LibraryInfo,
-        _: &[[&str; 2]],
-        _: &[&[u8]],
-        _: &[(&str, Bytes)],
+        _: &Loadable<'_>,
         _: &Externals,
     ) -> Result<Library, BackendError> {
         Err(NvptxError::Load.into())

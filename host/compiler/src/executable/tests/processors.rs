@@ -82,6 +82,17 @@ fn a_library_runs_the_best_code_that_the_machine_has() {
     assert!(error.contains("no code for a processor `znver4`") && error.contains(V3), "{error}");
 }
 
+/// Code behind that for a processor which no machine is (XOP came with it and went).
+#[test]
+fn code_that_is_not_the_first_loads_into_the_process() {
+    let executable = joined("x86-64-v2/x86_64-unknown-linux-gnu,cpu=bdver4");
+    assert!(executable.code[0].target.to_string().contains("bdver4"));
+    let inputs: Vec<Tensor> = executable.signature().inputs.iter().map(numbers).collect();
+    let expected = reference(&module(MODEL), &inputs);
+    let model = executable.jit().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(run(&model, &inputs, 0)[0].bytes()[..], expected[0].bytes()[..]);
+}
+
 #[test]
 fn constants_are_there_once() {
     let folder = tempfile::tempdir().unwrap();
