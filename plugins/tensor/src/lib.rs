@@ -18,6 +18,7 @@ mod vectorize_loop;
 mod vectorize_reduction;
 
 mod arith;
+mod conditions;
 mod intrinsics;
 mod loops;
 mod nest;

@@ -24,7 +24,8 @@
 //! | floats `x*1`, `x/1`, `x - 0`; casts of literals   | `x`, the literal                        |
 //! | a loop of no step, of one step                    | nothing, its body                       |
 //! | `if` with a known condition, or nothing to do     | the branch, nothing                     |
-//! | a loop around a mask that it does not change     | the mask around the loop                |
+//! | a loop around a condition on nothing in it        | the condition around the loop           |
+//! | statements all of which have one condition        | it around all of them                   |
 //! | `let` of a literal or a variable                  | that, wherever the name was read        |
 //! | sequences in sequences, without `alloc`           | one sequence                            |
 //!
@@ -34,7 +35,7 @@
 use tenon_plugin_api::prelude::*;
 
 use crate::arith::{Interval, Normalizer};
-use crate::loops::bound_variable;
+use crate::conditions;
 
 /// Simplifies arithmetic, conditions and statements.
 #[pass(
@@ -59,7 +60,9 @@ fn simplify(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimFunc> {
             View::Cast { value } => fold_cast(&mut rw, expr, value),
             View::Seq(stmts) => {
                 let stmts = stmts.to_vec();
-                flatten(&mut rw, &stmts)
+                let flat = flatten(&mut rw, &stmts);
+                let all = flat.unwrap_or(expr);
+                conditions::around_all(&mut rw, all).or(flat)
             }
             View::For { extent, body, .. } => {
                 let steps = index.forms().bounds(&index.forms().form(extent));
@@ -68,7 +71,8 @@ fn simplify(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimFunc> {
                     let first = index.settle(&mut rw, var);
                     rw.replace(var, first);
                 }
-                simplify_loop(&mut rw, steps, body).or_else(|| hoist_mask(&mut rw, expr, body))
+                simplify_loop(&mut rw, steps, body)
+                    .or_else(|| conditions::around_loop(&mut rw, expr, body))
             }
             View::IfStmt { cond, then, otherwise } => simplify_if(&mut rw, cond, then, otherwise),
             View::LetStmt { var, value } if is_trivial(rw.body(), value) => {
@@ -145,51 +149,6 @@ fn simplify_loop(rw: &mut Rewriter, steps: Interval, body: Expr) -> Option<Expr>
         return Some(rw.seq(&[]));
     }
     (steps.single() == Some(1)).then_some(body)
-}
-
-/// A condition of several lanes outside of a loop that does not change it: what is guarded by none stays in registers there.
-fn hoist_mask(rw: &mut Rewriter, stmt: Expr, inner: Expr) -> Option<Expr> {
-    let body = rw.body();
-    let View::IfStmt { cond, then, otherwise: None } = body.view(inner) else { return None };
-    let is_mask = body.scalar_ty(cond).is_some_and(|(_, lanes)| lanes > 1);
-    let View::For { kind: LoopKind::Serial | LoopKind::Unrolled, .. } = body.view(stmt) else {
-        return None;
-    };
-    let var = bound_variable(body, stmt);
-    if !is_mask || !is_known_outside(body, cond, var) {
-        return None;
-    }
-    let mut operands: Vec<Expr> = body.operands_keeping_binders(stmt).collect();
-    *operands.last_mut()? = then;
-    let spec = body.spec(stmt);
-    let each = rw.push(spec, &operands);
-    Some(rw.if_stmt(cond, each, None))
-}
-
-/// Whether a scalar is the same in each step of a loop over `var`, and may be computed where there is none: it reads no memory and
-/// cannot fail.
-fn is_known_outside(body: BodyView<'_>, scalar: Expr, var: Expr) -> bool {
-    let (mut stack, mut seen) = (vec![scalar], std::collections::HashSet::new());
-    while let Some(expr) = stack.pop() {
-        let is_fine = match body.view(expr) {
-            View::Var { .. } => expr != var,
-            View::Binary {
-                op: BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::FloorMod, b, ..
-            } => {
-                matches!(body.view(b), View::Int(divisor) if divisor != 0)
-            }
-            View::Int(_) | View::Float(_) | View::Prim { .. } | View::Binary { .. } => true,
-            View::Ramp { .. } | View::Broadcast { .. } | View::Select { .. } => true,
-            _ => false,
-        };
-        if !is_fine {
-            return false;
-        }
-        if seen.insert(expr) {
-            stack.extend(body.operands(expr).iter());
-        }
-    }
-    true
 }
 
 fn simplify_if(rw: &mut Rewriter, cond: Expr, then: Expr, otherwise: Option<Expr>) -> Option<Expr> {
