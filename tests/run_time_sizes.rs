@@ -557,3 +557,28 @@ private fn @both(%x: f32[n, 3], %y: f32[k, 3]) -> f32[n, 3] {
     check(text, &calls.each_ref().map(|call| &call[..]));
     refuses(text, &call(2, 5, true), "do not fit together");
 }
+
+/// Numbers are small integers, so no sum is rounded, in whatever order it is made.
+#[test]
+fn images_of_any_size_are_convolved_in_tiles() {
+    let attrs = r#"padding = [1, 1, 1, 1], data_layout = "NCHW16c", kernel_layout = "HWOI16i16o""#;
+    let of_two = format!(
+        "fn @main(%x: f32[n, 2, h, w, 16], %u: f32[4, 4, 3, 2, 16, 16]) {{
+  %c = nn.conv2d_winograd(%x, %u) {{ tile = 2, {attrs} }}
+  ret %c
+}}"
+    );
+    let of_four = format!(
+        "fn @main(%x: f32[n, 1, h, w, 16]) {{
+  %c = nn.conv2d_winograd(%x, const(f32[6, 6, 2, 1, 16, 16], 1.0)) {{ tile = 4, {attrs} }}
+  %r = nn.relu(%c)
+  ret %r
+}}"
+    );
+    let images = [[1, 1, 1], [1, 7, 7], [2, 16, 16], [3, 5, 33], [0, 4, 4], [1, 70, 9]];
+    let image = |[n, h, w]: [usize; 3], blocks| floats(&[n, blocks, h, w, 16]);
+    let calls = images.map(|size| [image(size, 2), floats(&[4, 4, 3, 2, 16, 16])]);
+    check(&of_two, &calls.each_ref().map(|call| &call[..]));
+    let calls = images.map(|size| [image(size, 1)]);
+    check(&of_four, &calls.each_ref().map(|call| &call[..]));
+}

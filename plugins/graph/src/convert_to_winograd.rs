@@ -32,6 +32,8 @@ const TRANSFORMS: f64 = 110.0;
 const SEEN: f64 = 0.3;
 /// What has to be gained: smaller differences are not worth larger weights.
 const GAIN: f64 = 0.9;
+/// Rows and columns of images of which nobody knows how many they have: as deep in a network. What pays for them pays for larger ones.
+const UNKNOWN: i64 = 14;
 
 /// Computes convolutions of 3x3 taps by Winograd's algorithm, where that is faster.
 #[pass(
@@ -83,7 +85,7 @@ struct Machine {
 struct Sizes {
     inputs: i64,
     outputs: i64,
-    /// Rows and columns of the result.
+    /// Rows and columns of the result, or as many as are expected.
     image: [i64; 2],
 }
 
@@ -110,7 +112,7 @@ impl Sizes {
         let sizes = Self {
             inputs: known(inputs)?,
             outputs: known(outputs)?,
-            image: [known(height)?, known(width)?],
+            image: [height, width].map(|extent| known(extent).unwrap_or(UNKNOWN)),
         };
         ([taps_h, taps_w].map(known) == [Some(TAPS); 2]).then_some(sizes)
     }

@@ -13,6 +13,7 @@ mod threads;
 mod vectors;
 mod windows;
 mod winograd;
+mod winograd_groups;
 
 use attempt::attempt;
 

@@ -80,36 +80,42 @@ impl Stages {
         let &[ref before @ .., rows, points, sum, half, out] = blocks.as_slice() else {
             return no_match();
         };
-        for [block, next] in [[rows, points], [points, sum], [sum, half], [half, out]] {
-            if schedule.is_reduction(block) != (block == sum)
-                || schedule.consumers(block)? != [next]
-            {
-                return no_match();
-            }
-        }
-        match schedule.writes_result(out) && schedule.has_init(sum) {
-            true => Ok(Self { rows, points, sum, half, out, before: before.to_vec() }),
-            false => no_match(),
-        }
+        let is_one = is_chain(schedule, &[rows, points, sum, half, out], sum)?
+            && schedule.writes_result(out)
+            && schedule.has_init(sum);
+        let before = before.to_vec();
+        if is_one { Ok(Self { rows, points, sum, half, out, before }) } else { no_match() }
     }
 }
 
+/// Whether only the next block reads what each writes, and only `sum` is a sum.
+pub(crate) fn is_chain(schedule: &mut Schedule, blocks: &[Block], sum: Block) -> Result<bool> {
+    for pair in blocks.windows(2) {
+        if schedule.is_reduction(pair[0]) != (pair[0] == sum)
+            || schedule.consumers(pair[0])? != [pair[1]]
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// The extents of the program.
-struct Sizes {
+pub(crate) struct Sizes {
     /// Images, where their number is known.
-    images: Option<i64>,
+    pub(crate) images: Option<i64>,
     /// Blocks of output channels, and output channels in one.
-    outputs: i64,
-    lanes: i64,
+    pub(crate) outputs: i64,
+    pub(crate) lanes: i64,
     /// Blocks of input channels, and input channels in one.
-    inputs: i64,
-    depth: i64,
+    pub(crate) inputs: i64,
+    pub(crate) depth: i64,
     /// Points along an axis, and results of a tile along an axis.
-    points: i64,
-    tile: i64,
+    pub(crate) points: i64,
+    pub(crate) tile: i64,
     /// Tiles of an image, down and across.
-    down: i64,
-    across: i64,
+    pub(crate) down: i64,
+    pub(crate) across: i64,
 }
 
 impl Sizes {
@@ -156,29 +162,33 @@ impl Sizes {
 }
 
 /// The extents of the loops around a block.
-fn extents(schedule: &mut Schedule, block: Block) -> Result<Vec<Option<i64>>> {
+pub(crate) fn extents(schedule: &mut Schedule, block: Block) -> Result<Vec<Option<i64>>> {
     Ok(schedule.loops(block)?.into_iter().map(|each| schedule.extent(each)).collect())
 }
 
 /// How the products are cut.
-struct Form {
+pub(crate) struct Form {
     /// Rows of tiles in a chunk.
-    chunk: i64,
+    pub(crate) chunk: i64,
     /// Tiles and vectors of output channels that are in registers at once.
-    rows: i64,
-    vectors: i64,
+    pub(crate) rows: i64,
+    pub(crate) vectors: i64,
     /// Cycles of all of it, on one core.
-    cycles: f64,
+    pub(crate) cycles: f64,
 }
 
 impl Form {
     /// What the rule's knobs are.
-    fn knobs(&self) -> [(&'static str, i64); 3] {
+    pub(crate) fn knobs(&self) -> [(&'static str, i64); 3] {
         [("chunk", self.chunk), ("rows", self.rows), ("vectors", self.vectors)]
     }
 
     /// The form that takes least time, of those that may be.
-    fn best(sizes: &Sizes, machine: &Machine, may_be: impl Fn(&Self) -> bool) -> Result<Self> {
+    pub(crate) fn best(
+        sizes: &Sizes,
+        machine: &Machine,
+        may_be: impl Fn(&Self) -> bool,
+    ) -> Result<Self> {
         let divisors = |of: i64| (1..=of).filter(move |part| of % part == 0);
         let vectors_of_block = (sizes.lanes / machine.lanes()).max(1);
         let mut best: Option<Self> = None;
@@ -202,7 +212,7 @@ impl Form {
     }
 
     /// Blocks of output channels that are computed at once.
-    fn blocks(&self, sizes: &Sizes, machine: &Machine) -> i64 {
+    pub(crate) fn blocks(&self, sizes: &Sizes, machine: &Machine) -> i64 {
         (self.vectors * machine.lanes() / sizes.lanes).max(1)
     }
 
@@ -325,7 +335,7 @@ fn on_threads(
 }
 
 /// The products of a chunk with some output channels, in tiles.
-fn products(
+pub(crate) fn products(
     schedule: &mut Schedule,
     [sum, copy]: [Block; 2],
     sizes: &Sizes,
@@ -399,7 +409,7 @@ fn at_points(
 }
 
 /// The loops of a block that was moved, one for each of these extents; none for those of one step, which are left out.
-fn moved<const N: usize>(
+pub(crate) fn moved<const N: usize>(
     schedule: &mut Schedule,
     block: Block,
     extents: [i64; N],

@@ -9,6 +9,7 @@
 //! this takes 36, and sums before and behind them (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016). In
 //! exchange the weights are four times as large, and results are less exact, by up to some hundred-thousandths of the largest.
 
+mod groups;
 mod program;
 
 use tenon_plugin_api::op::prelude::*;
@@ -20,6 +21,7 @@ use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
 use crate::kernel::parallel::fill;
 use crate::kernel::window::Window;
+use crate::program::layout_index::dim_extent;
 
 /// Convolution with transformed kernels of 3x3 taps, in steps of one
 #[op(name = "nn.conv2d_winograd", args = 2, pattern = "out_fusable")]
@@ -205,8 +207,15 @@ fn of_result(tile: i64) -> Vec<Vec<f64>> {
     rows.iter().map(|row| row.to_vec()).collect()
 }
 
-/// One tile after the other.
+/// Tiles of images whose size is known, or all tiles in groups.
 #[rule(compute)]
 fn program(op: &Conv2dWinograd, program: &mut Program) -> Option<()> {
-    program::plain(op, program)
+    let layout = op.result_layout()?;
+    let shape = program.output(0).shape().to_vec();
+    let is_known = |axis| program.dim_value(dim_extent(program, &layout, &shape, axis)).is_some();
+    if [b'H', b'W'].into_iter().all(is_known) {
+        program::in_images(op, program)
+    } else {
+        groups::in_groups(op, program)
+    }
 }

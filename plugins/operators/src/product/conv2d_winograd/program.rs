@@ -1,4 +1,4 @@
-//! A convolution by Winograd's algorithm, for any extents and layouts.
+//! A convolution by Winograd's algorithm over images of a known size.
 //!
 //! ```text
 //! rows[n, ty, c, p, x]       what the columns of data that tile row ty reaches are at point p
@@ -17,7 +17,7 @@ use crate::product::winograd_weights::TAPS;
 use crate::program::layout_index::{Coordinate, coordinate, dim_extent, place};
 
 /// The program; none where the layout of the result is unknown.
-pub(super) fn plain(op: &Conv2dWinograd, program: &Program) -> Option<()> {
+pub(super) fn in_images(op: &Conv2dWinograd, program: &Program) -> Option<()> {
     let (data, kernel, out) = (program.input(0), program.input(1), program.output(0));
     let (cx, dtype) = (program.cx(), compute_dtype(data.dtype()));
     let points = Points::of(op.tile);
@@ -26,9 +26,7 @@ pub(super) fn plain(op: &Conv2dWinograd, program: &Program) -> Option<()> {
     let [inputs, outputs] = [&op.data_layout, &out_layout].map(|it| it.block(b'C').unwrap_or(1));
     let of_data = |axis| dim_extent(program, &op.data_layout, data.shape(), axis);
     let of_out = |axis| dim_extent(program, &out_layout, out.shape(), axis);
-    let tiles = [b'H', b'W'].map(|axis| {
-        cx.dim_floor_div(cx.dim_add(of_out(axis), cx.dim(op.tile - 1)), cx.dim(op.tile))
-    });
+    let tiles = [b'H', b'W'].map(|axis| tiles_along(program, of_out(axis), op.tile));
     let blocks = [(of_data(b'C'), inputs), (of_out(b'C'), outputs)]
         .map(|(channels, block)| cx.dim_floor_div(channels, cx.dim(block)));
     let (batch, tile) = (of_data(b'N'), cx.dim(op.tile));
@@ -86,19 +84,30 @@ pub(super) fn plain(op: &Conv2dWinograd, program: &Program) -> Option<()> {
     Some(())
 }
 
+/// Tiles along an axis of the result.
+pub(super) fn tiles_along(program: &Program, extent: Dim, tile: i64) -> Dim {
+    let cx = program.cx();
+    cx.dim_floor_div(cx.dim_add(extent, cx.dim(tile - 1)), cx.dim(tile))
+}
+
 /// The data with zeros around it.
-struct Padded<'a, 'p> {
-    op: &'a Conv2dWinograd,
-    data: &'a Buffer<'p>,
+pub(super) struct Padded<'a, 'p> {
+    pub(super) op: &'a Conv2dWinograd,
+    pub(super) data: &'a Buffer<'p>,
     /// Rows and columns of the data.
-    extents: [Dim; 2],
+    pub(super) extents: [Dim; 2],
     /// Channels in a block.
-    block: i64,
+    pub(super) block: i64,
 }
 
 impl<'p> Padded<'_, 'p> {
     /// The element of an image, a block of channels and a channel in it, at a row and a column that count from the padding's first.
-    fn at(&self, [n, c, lane]: [Scalar<'p>; 3], y: Scalar<'p>, x: Scalar<'p>) -> Scalar<'p> {
+    pub(super) fn at(
+        &self,
+        [n, c, lane]: [Scalar<'p>; 3],
+        y: Scalar<'p>,
+        x: Scalar<'p>,
+    ) -> Scalar<'p> {
         let program = self.data.program();
         let extents = self.extents.map(|extent| extent.index(program));
         let (y, x) = (y - self.op.padding[0], x - self.op.padding[1]);
