@@ -20,6 +20,7 @@
 
 use std::collections::HashMap;
 
+use tenon_plugin_api::ir::SymbolMap;
 use tenon_plugin_api::prelude::*;
 
 use crate::call_sites::{called, closed_functions};
@@ -36,14 +37,20 @@ use crate::results::{result_of, set_result};
     idempotent = true
 )]
 fn remove_unused_outputs(mut module: Module, cx: &PassContext) -> Result<Module> {
-    let mut read: HashMap<Symbol, Vec<bool>> = closed_functions(&module)
+    let mut read: SymbolMap<Vec<bool>> = closed_functions(&module)
         .into_iter()
         .filter_map(|(name, func)| Some((name, vec![false; fields(&func)?.len()])))
         .collect();
+    if read.is_empty() {
+        return Ok(module);
+    }
     for (_, func) in module.functions().iter().filter(|(_, func)| !func.is_prim()) {
         note_reads(func.view(), &mut read);
     }
     read.retain(|_, read| read.contains(&false));
+    if read.is_empty() {
+        return Ok(module);
+    }
     module.map_functions(cx, |_, name, func| {
         let mut rw = func.edit();
         project_anew(&mut rw, func.view(), &read);
@@ -67,7 +74,7 @@ fn fields(func: &Function) -> Option<Vec<Expr>> {
 }
 
 /// Notes which fields of the results of calls are read; a function with another use of its result is dropped.
-fn note_reads(body: BodyView<'_>, read: &mut HashMap<Symbol, Vec<bool>>) {
+fn note_reads(body: BodyView<'_>, read: &mut SymbolMap<Vec<bool>>) {
     let results = results_of_calls(body, read);
     for expr in body.post_order() {
         for (position, operand) in body.operands(expr).iter().enumerate() {
@@ -89,15 +96,10 @@ fn note_reads(body: BodyView<'_>, read: &mut HashMap<Symbol, Vec<bool>>) {
 }
 
 /// The calls of these functions, and the variables that they are bound to, with the function.
-fn results_of_calls(
-    body: BodyView<'_>,
-    read: &HashMap<Symbol, Vec<bool>>,
-) -> HashMap<Expr, Symbol> {
+fn results_of_calls(body: BodyView<'_>, read: &SymbolMap<Vec<bool>>) -> HashMap<Expr, Symbol> {
     let mut results = HashMap::new();
     for expr in body.post_order() {
-        if let Some((callee, _)) =
-            called(body, expr).filter(|(callee, _)| read.contains_key(callee))
-        {
+        if let Some(callee) = called(body, expr).filter(|callee| read.contains_key(callee)) {
             results.insert(expr, callee);
         }
         if let View::Let(bindings) = body.view(expr) {
@@ -114,7 +116,7 @@ fn results_of_calls(
 }
 
 /// Has projections of results read the fields that are left.
-fn project_anew(rw: &mut Rewriter, body: BodyView<'_>, read: &HashMap<Symbol, Vec<bool>>) {
+fn project_anew(rw: &mut Rewriter, body: BodyView<'_>, read: &SymbolMap<Vec<bool>>) {
     let results = results_of_calls(body, read);
     if results.is_empty() {
         return;

@@ -15,7 +15,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tenon_plugin_api::ir::Terms;
+use tenon_plugin_api::ir::{SymbolMap, Terms};
 use tenon_plugin_api::prelude::*;
 
 use crate::call_sites::{called, closed_functions};
@@ -33,14 +33,15 @@ use crate::symbols::{Symbols, said_by};
 fn remove_unused_parameters(mut module: Module, cx: &PassContext) -> Result<Module> {
     let closed = closed_functions(&module);
     let read = Read::of(&module, &closed, cx.terms());
+    if read.is_all() {
+        return Ok(module);
+    }
     let is_shorter = |name: &Symbol| read.kept.get(name).is_some_and(|kept| kept.contains(&false));
     module.map_functions(cx, |_, name, func| {
         let body = func.view();
         let mut rw = func.edit();
         for expr in body.post_order() {
-            let Some((callee, _)) = called(body, expr).filter(|(name, _)| is_shorter(name)) else {
-                continue;
-            };
+            let Some(callee) = called(body, expr).filter(is_shorter) else { continue };
             let operands = rw.body().operands(expr).to_vec();
             let kept = operands[1..].iter().zip(&read.kept[&callee]);
             let mut shorter = vec![operands[0]];
@@ -64,11 +65,11 @@ fn remove_unused_parameters(mut module: Module, cx: &PassContext) -> Result<Modu
 
 /// Which parameters are read.
 struct Read {
-    kept: HashMap<Symbol, Vec<bool>>,
+    kept: SymbolMap<Vec<bool>>,
 }
 
 impl Read {
-    fn of(module: &Module, closed: &HashMap<Symbol, Function>, terms: Terms<'_>) -> Self {
+    fn of(module: &Module, closed: &SymbolMap<Function>, terms: Terms<'_>) -> Self {
         let kept = closed.iter().map(|(&name, func)| (name, vec![false; func.param_types().len()]));
         let mut read = Self { kept: kept.collect() };
         // Parameters that are read when another one is.
@@ -82,11 +83,11 @@ impl Read {
             let number: HashMap<Expr, usize> =
                 params.iter().enumerate().map(|(number, param)| (param, number)).collect();
             for expr in body.post_order().filter(|&expr| expr != body.root()) {
-                let callee = called(body, expr).filter(|(callee, _)| closed.contains_key(callee));
+                let callee = called(body, expr).filter(|callee| closed.contains_key(callee));
                 for (position, operand) in body.operands(expr).iter().enumerate() {
                     let Some(&param) = number.get(&operand) else { continue };
                     match &callee {
-                        Some((callee, _)) if position > 0 => {
+                        Some(callee) if position > 0 => {
                             handed.entry((*callee, position - 1)).or_default().push((*name, param));
                         }
                         _ => work.push((*name, param)),
@@ -108,6 +109,11 @@ impl Read {
             read.note(&mut work, &mut handed);
         }
         read
+    }
+
+    /// Whether nothing can be removed.
+    fn is_all(&self) -> bool {
+        self.kept.values().flatten().all(|&is_kept| is_kept)
     }
 
     /// Notes that parameters are read, and so are those that are handed on to them.
