@@ -166,7 +166,35 @@ impl Transaction {
             return Err(TransactionError::WrongRoot(kind.name()));
         }
         self.pass_on_sources(root);
+        if let Some(function) = self.base_with_root(root) {
+            return Ok(Arc::new(function));
+        }
         compact(&self.cx, self.body(), root, &self.constants).map(Arc::new)
+    }
+
+    /// The base with another root, where no node that it reaches is another one. So a pass that sets attributes of a function pays
+    /// for a copy and for no walk.
+    fn base_with_root(&mut self, root: Expr) -> Option<Function> {
+        let base = self.base.as_ref().filter(|_| self.replaced.is_empty())?;
+        let (own, new) = (*base.nodes.last()?, self.nodes[root.index()]);
+        let range = |node: RawNode| node.start as usize..node.start as usize + node.len as usize;
+        let is_alike = (own.kind, own.data, own.aux) == (new.kind, new.data, new.aux)
+            && base.operands[range(own)] == self.operands[range(new)];
+        if !is_alike {
+            return None;
+        }
+        let mut nodes = std::mem::take(&mut self.nodes);
+        nodes.truncate(base.nodes.len() - 1);
+        nodes.push(RawNode { start: own.start, ..new });
+        nodes.shrink_to_fit();
+        Some(Function {
+            cx: self.cx.clone(),
+            nodes,
+            operands: base.operands.clone(),
+            constants: base.constants.clone(),
+            raw_constants: base.raw_constants.clone(),
+            parts: base.parts.clone(),
+        })
     }
 
     /// What replaces a node came from where that came from, unless it says something else.

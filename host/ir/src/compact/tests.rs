@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use tenon_plugin_api::ir::{Attrs, Build, Context, DType, Expr, Kind, NodeSource, View};
+use tenon_plugin_api::ir::{Attrs, Build, Context, DType, Expr, Kind, NodeSource, NodeSpec, View};
 
 use super::super::{Cx, Function, Transaction};
 
@@ -104,4 +104,23 @@ fn functions_without_sources_stay_without() {
     let body = function.view();
     assert!(body.post_order().all(|expr| body.source(expr).is_none()));
     assert_eq!(body.kind(body.root()), Kind::FUNCTION);
+}
+
+#[test]
+fn a_function_with_another_attribute_is_the_same_but_for_its_root() {
+    let cx = Cx::new();
+    let base = chain(&cx);
+    let mut tx = Transaction::edit(&base);
+    let (root, body) = (base.view().root(), base.view());
+    // Nothing reads it.
+    tx.var("unread", None);
+    let attrs = cx.attrs(&[("global_symbol", "f".into())]);
+    let operands: Vec<Expr> = body.operands_keeping_binders(root).collect();
+    let other = tx.push(NodeSpec { attrs, ..body.spec(root) }, &operands);
+    tx.set_root(other);
+    let edited = tx.publish().unwrap();
+    assert_eq!((edited.view().root(), edited.view().attrs(root)), (root, attrs));
+    let same = |expr: &Expr| edited.view().raw_node(*expr) == body.raw_node(*expr);
+    assert!(body.post_order().filter(|&expr| expr != root).all(|expr| same(&expr)));
+    assert_eq!(edited.view().operands(root).to_vec(), operands);
 }
