@@ -200,6 +200,10 @@ fn over_module(
     };
     cx.reports.extend(link.take_reports(&run));
     let after = unless_refused(&run, result).map_err(|failure| link.failed(None, failure))?;
+    // Most passes find nothing to do, and what follows looks at every function.
+    if after.is_identical(module) {
+        return Ok(after);
+    }
     let after = infer_changed(module, &after)
         .map_err(|errors| PassError::untyped(&link.step.name, module, &after, errors))?;
     Ok(link.spare(module, with_sources_of_programs(module, after), cx))
