@@ -163,7 +163,7 @@ fn what_is_not_supported_within_functions_is_listed() {
     let inner = of_domain(
         "inner",
         "F",
-        &[("", 11), ("other", 3)],
+        &[("", 20), ("other", 3)],
         &[
             node("RegexFullMatch", &["a"], &["t"], &[]),
             in_domain("other", node("Magic", &["t"], &["s"], &[])),
@@ -173,14 +173,14 @@ fn what_is_not_supported_within_functions_is_listed() {
     let outer = of_domain(
         "outer",
         "G",
-        &[("", 17)],
+        &[("", 21)],
         &[
             in_domain("inner", node("F", &["a"], &["c"], &[])),
             node("StringSplit", &["c"], &["b"], &[]),
         ],
     );
     let unused = of_domain("outer", "Unused", &[("", 17)], &[node("Loop", &["a"], &["b"], &[])]);
-    let model = model(17)
+    let model = model(22)
         .input("x", FLOAT, &[N(2)])
         .with(1, in_domain("outer", node("G", &["x"], &["y"], &[])))
         .with(1, node("StringConcat", &["y"], &["z"], &[]))
@@ -190,12 +190,14 @@ fn what_is_not_supported_within_functions_is_listed() {
         .function(unused);
     assert_eq!(
         model.error(),
-        "`m.onnx` uses what is not supported:\n  \
-         RegexFullMatch (ai.onnx 11) — once: the one that makes `t`\n  \
+        "`m.onnx` is not a valid model: the Relu (ai.onnx 20) that makes `b`: it has an attribute `speed`, but Relu has none\n\
+         and it uses what is not supported:\n  \
+         RegexFullMatch (ai.onnx 20) — once: the one that makes `t`\n  \
          Magic (other 3) — once: the one that makes `s`\n  \
-         Relu (ai.onnx 11): attribute `speed` — once: the one that makes `b`\n  \
-         StringSplit (ai.onnx 17) — once: the one that makes `b`\n  \
-         StringConcat (ai.onnx 17) — once: the one that makes `z`"
+         StringSplit (ai.onnx 21) — once: the one that makes `b`\n  \
+         StringConcat (ai.onnx 22) — once: the one that makes `z`\n\
+         other: these are no operators of the standard; export the model without them, or use a plugin with rules of import for \
+         this domain"
     );
 }
 
@@ -216,5 +218,5 @@ fn an_input_that_a_call_leaves_out_is_left_out_inside() {
     let adds = function("Adds", &["x", "w"], &["y"], &[node("Add", &["x", "w"], &["y"], &[])]);
     let error =
         model(&["x"]).function(adds).with(1, own(node("Adds", &["x"], &["v"], &[]))).error();
-    assert!(error.contains("the Add that makes `y`"), "{error}");
+    assert!(error.contains("the Add (ai.onnx 13) that makes `y`"), "{error}");
 }

@@ -21,6 +21,7 @@ mod sizes;
 #[allow(dead_code, reason = "tests of the reader write what these do not")]
 #[path = "../../host/compiler/src/onnx/writer.rs"]
 mod writer;
+mod wrong_models;
 
 use std::path::Path;
 

@@ -72,7 +72,11 @@ fn dropout_of_training_that_a_call_tells_is_a_choice() {
 #[test]
 fn what_cannot_be_drawn_is_refused() {
     let shapeless = model(22).node("RandomNormal", &[], &["y"], &[]).output("y");
-    assert!(shapeless.error().contains("it has no `shape`"), "{}", shapeless.error());
+    assert!(
+        shapeless.error().contains("its attribute `shape`, a list of ints, is missing"),
+        "{}",
+        shapeless.error()
+    );
     let below =
         model(22).node("RandomUniform", &[], &["y"], &[ints("shape", &[2, -1])]).output("y");
     assert!(below.error().contains("a dimension of its shape is negative"), "{}", below.error());

@@ -6,12 +6,12 @@ use super::*;
 fn everything_that_is_not_supported_is_listed() {
     let graph = Message::new().message(1, node("StringSplit", &["x"], &["z"], &[]));
     let body_graph = Message::new().bytes(1, "body").int(20, 5).message(6, graph);
-    let mut model = model(17)
+    let mut model = model(20)
         .input("x", FLOAT, &[N(2)])
         .input("s", 8, &[N(2)])
         .node("ImageDecoder", &["x"], &["a"], &[])
         .node("Relu", &["a"], &["b"], &[])
-        .node("OddMap", &["x"], &["c"], &[body_graph]);
+        .with(1, node("OddMap", &["x"], &["c"], &[body_graph]).bytes(7, "own"));
     for name in ["p", "q", "r", "t"] {
         model = model.node("RegexFullMatch", &["b"], &[name], &[]);
     }
@@ -21,15 +21,17 @@ fn everything_that_is_not_supported_is_listed() {
         .output("d");
     assert_eq!(
         model.error(),
-        "`m.onnx` uses what is not supported:\n  \
+        "`m.onnx` is not a valid model: the Relu (ai.onnx 20) that makes `d`: it has an attribute `speed`, but Relu has none\n\
+         and it uses what is not supported:\n  \
          the element type string (code 8) of the input `s`\n  \
-         ImageDecoder (ai.onnx 17) — once: the one that makes `a`\n  \
-         OddMap (ai.onnx 17) — once: the one that makes `c`\n  \
-         StringSplit (ai.onnx 17) — once: the one that makes `z`\n  \
-         RegexFullMatch (ai.onnx 17) — 4 times: the one that makes `p`, the one that makes `q`, \
+         ImageDecoder (ai.onnx 20) — once: the one that makes `a`\n  \
+         OddMap (own 1) — once: the one that makes `c`\n  \
+         StringSplit (ai.onnx 20) — once: the one that makes `z`\n  \
+         RegexFullMatch (ai.onnx 20) — 4 times: the one that makes `p`, the one that makes `q`, \
          the one that makes `r`, …\n  \
-         Relu (ai.onnx 17): attribute `speed` — once: the one that makes `d`\n  \
-         Gelu (own 1) — once: `gelu_1`"
+         Gelu (own 1) — once: `gelu_1`\n\
+         own: these are no operators of the standard; export the model without them, or use a plugin with rules of import for \
+         this domain"
     );
 }
 
@@ -44,14 +46,14 @@ fn nodes_behind_others_are_listed_too() {
         .bytes(4, "a")
         .bytes(5, "b")
         .message(7, node("StringSplit", &["a"], &["b"], &[]))
-        .message(9, Message::new().bytes(1, "").int(2, 17))
+        .message(9, Message::new().bytes(1, "").int(2, 20))
         .bytes(10, "own");
-    let model = model(17)
+    let model = model(20)
         .input("x", FLOAT, &[N(2), N(3)])
         .function(function)
         .with(13, value("b", FLOAT, &[N(2), N(3)]))
         .with(13, value("s", INT64, &[N(2)]))
-        .node("OddMap", &["x"], &["b"], &[body_graph])
+        .with(1, node("OddMap", &["x"], &["b"], &[body_graph]).bytes(7, "own"))
         .node("Relu", &["b"], &["c"], &[int("speed", 9)])
         .node("Softmax", &["c"], &["d"], &[int("axis", 7)])
         .node("Shape", &["b"], &["shape"], &[])
@@ -63,18 +65,21 @@ fn nodes_behind_others_are_listed_too() {
         .output("h");
     assert_eq!(
         model.error(),
-        "`m.onnx` uses what is not supported:\n  \
-         OddMap (ai.onnx 17) — once: the one that makes `b`\n  \
-         StringSplit (ai.onnx 17) — once: the one that makes `b`\n  \
-         Relu (ai.onnx 17): attribute `speed` — once: the one that makes `c`\n  \
-         RegexFullMatch (ai.onnx 17) — once: the one that makes `s`\n  \
-         Tanh (ai.onnx 17): attribute `depth` — once: the one that makes `h`"
+        "`m.onnx` is not a valid model:\n  \
+         the Relu (ai.onnx 20) that makes `c`: it has an attribute `speed`, but Relu has none\n  \
+         the Tanh (ai.onnx 20) that makes `h`: it has an attribute `depth`, but Tanh has none\n\
+         and it uses what is not supported:\n  \
+         OddMap (own 1) — once: the one that makes `b`\n  \
+         StringSplit (ai.onnx 20) — once: the one that makes `b`\n  \
+         RegexFullMatch (ai.onnx 20) — once: the one that makes `s`\n\
+         own: these are no operators of the standard; export the model without them, or use a plugin with rules of import for \
+         this domain"
     );
 }
 
 #[test]
 fn all_that_is_wrong_is_said_at_once_and_what_is_missing_behind_it() {
-    let model = model(17)
+    let model = model(20)
         .input("x", FLOAT, &[N(2), N(3)])
         .node("Add", &["x", "p"], &["a"], &[])
         .node("Softmax", &["x"], &["b"], &[int("axis", 9)])
@@ -85,12 +90,12 @@ fn all_that_is_wrong_is_said_at_once_and_what_is_missing_behind_it() {
     assert_eq!(
         model.error(),
         "`m.onnx` is not a valid model:\n  \
-         the Add that makes `a` reads `p`, which is not defined before it\n  \
-         the Mul that makes `c` reads `q`, which is not defined before it\n\
+         the Add (ai.onnx 20) that makes `a` reads `p`, which is not defined before it\n  \
+         the Softmax (ai.onnx 20) that makes `b`: its attribute `axis` cannot be 9: there are 2 dimensions, -2 to 1; it is given \
+         f32[2, 3]\n  \
+         the Mul (ai.onnx 20) that makes `c` reads `q`, which is not defined before it\n\
          and it uses what is not supported:\n  \
-         Softmax (ai.onnx 17): `nn.softmax`: its attribute `axis` cannot be 9: there are 2 dimensions — once: the one \
-         that makes `b`\n  \
-         RegexFullMatch (ai.onnx 17) — once: the one that makes `r`"
+         RegexFullMatch (ai.onnx 20) — once: the one that makes `r`"
     );
     // Only the first are told, whatever their number.
     let many = (0..100_000).fold(self::model(17).input("x", FLOAT, &[N(2)]), |model, n| {
@@ -116,11 +121,11 @@ fn shapes_that_do_not_fit_are_wrong() {
     assert_eq!(
         model.error(),
         "`m.onnx` is not a valid model:\n  \
-         the MatMul that makes `a`: its shapes are wrong: the shapes, over which is summed, do not agree: [2, 3] and [2, 4]; \
+         the MatMul (ai.onnx 17) that makes `a`: as `matmul`, the shapes, over which is summed, do not agree: [2, 3] and [2, 4]; \
          it is given f32[2, 3], f32[2, 4]\n  \
-         the Conv that makes `b`: its shapes are wrong: the channels of data and kernel, with groups = 1, do not agree: [3] and \
+         the Conv (ai.onnx 17) that makes `b`: as `nn.conv2d`, the channels of data and kernel, with groups = 1, do not agree: [3] and \
          [2]; it is given f32[1, 3, 8, 8], f32[4, 2, 1, 1]\n  \
-         the Concat that makes `y`: its shapes are wrong: the shapes of the parts do not agree: [2, 3] and [2, 4]; it is given \
+         the Concat (ai.onnx 17) that makes `y`: as `concatenate`, the shapes of the parts do not agree: [2, 3] and [2, 4]; it is given \
          f32[2, 3], f32[2, 4]"
     );
 }
@@ -151,13 +156,13 @@ fn names_are_defined_once_and_before_they_are_read() {
     };
     assert_eq!(
         error(base().node("Relu", &["z"], &["y"], &[]).output("y")),
-        "the Relu that makes `y` reads `z`, which is not defined before it"
+        "the Relu (ai.onnx 13) that makes `y` reads `z`, which is not defined before it"
     );
     assert_eq!(
         error(
             base().node("Relu", &["b"], &["a"], &[]).node("Relu", &["a"], &["b"], &[]).output("b")
         ),
-        "the Relu that makes `b` reads `a`, which is not defined before it; a later node defines \
+        "the Relu (ai.onnx 13) that makes `b` reads `a`, which is not defined before it; a later node defines \
          it: the nodes are in a circle"
     );
     assert_eq!(
@@ -224,7 +229,7 @@ fn attributes_have_their_kind() {
         .output("y");
     assert!(
         model.error().ends_with(
-            "the Softmax that makes `y`: its attribute `axis` is an integer, not a Float"
+            "the Softmax (ai.onnx 13) that makes `y`: its attribute `axis` is an int, not Float"
         ),
         "{}",
         model.error()

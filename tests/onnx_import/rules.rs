@@ -94,7 +94,7 @@ fn a_rule_holds_in_its_versions_alone() {
     assert_eq!(error(2), None);
     for version in [0, 3, -1] {
         let expected = format!("Scaled (own {version}) — once: the one that makes `y`");
-        assert!(error(version).is_some_and(|error| error.ends_with(&expected)), "{version}");
+        assert!(error(version).is_some_and(|error| error.contains(&expected)), "{version}");
     }
 }
 
@@ -107,7 +107,7 @@ fn what_a_rule_says_reaches_the_user() {
     };
     assert_eq!(
         error("invalid"),
-        "`m.onnx` is not a valid model: the Failing that makes `y`: it is wrong"
+        "`m.onnx` is not a valid model: the Failing (own 1) that makes `y`: it is wrong; it is given f32[2]"
     );
     listed("unsupported", "a failing node");
     listed("constant", "input 1 must be a constant here");
@@ -121,7 +121,7 @@ fn what_a_rule_says_reaches_the_user() {
     assert!(panic.contains("it is surprised"), "{panic}");
     let attributes = [string("how", "element"), int("code", 99)];
     let code = own("Failing", &attributes).error();
-    assert!(code.contains("(code 99)"), "{code}");
+    assert!(code.contains("there is no element type of code 99"), "{code}");
     assert!(own("Declined", &[]).error().contains("Declined (own 1) — once"));
 }
 

@@ -122,7 +122,7 @@ fn what_is_not_known_of_a_sequence_is_told() {
 
 #[test]
 fn an_optional_value_is_there_or_not() {
-    let model = parts(N(2))
+    let model = Model { version: 18, ..parts(N(2)) }
         .node("Optional", &["x"], &["o"], &[])
         .node("OptionalHasElement", &["o"], &["is_there"], &[])
         .node("OptionalHasElement", &[], &["is_nothing"], &[])

@@ -200,7 +200,8 @@ fn a_size_is_found_behind_what_makes_it_one() {
 /// An input of other integers than shapes are made of is found as well.
 #[test]
 fn sizes_are_found_in_an_input_of_short_integers() {
-    let model = base().input("r", 6, &[N(2)]).node("Reshape", &["x", "r"], &["y"], &[]).output("y");
+    let model = base().input("r", 6, &[N(2)]).node("Cast", &["r"], &["long"], &[int("to", 7)]);
+    let model = model.node("Reshape", &["x", "long"], &["y"], &[]).output("y");
     let text = model.text();
     assert!(text.contains("%r: i32[2]") && text.contains("= bind_dims("), "{text}");
 }

@@ -58,10 +58,13 @@ fn item(index: u32) -> Result<&'static OpItem> {
     item.ok_or_else(|| PassError::new(format!("this library has no operator {index}")))
 }
 
-/// Shapes that do not fit each other are told apart: who imports a model says that it is wrong, and not that something is missing.
+/// Shapes that do not fit each other, attributes of values that they cannot have and arguments of another form are told apart:
+/// who imports a model says that it is wrong, and not that something is missing.
 fn failed(error: OpError) -> PassError {
     match error {
-        OpError::ShapeMismatch { .. } => PassError::failed(Failure::INVALID, error.to_string()),
+        OpError::ShapeMismatch { .. } | OpError::BadAttr { .. } | OpError::WrongArg { .. } => {
+            PassError::failed(Failure::INVALID, error.to_string())
+        }
         _ => PassError::new(error.to_string()),
     }
 }

@@ -271,7 +271,11 @@ impl<'a> InferCx<'a> {
         match axis {
             axis if (0..rank).contains(&axis) => Ok(axis as usize),
             axis if (-rank..0).contains(&axis) => Ok((axis + rank) as usize),
-            _ => self.bad_attr(name, axis, format!("there are {rank} dimensions")),
+            _ if rank == 0 => self.bad_attr(name, axis, "there are no dimensions"),
+            _ => {
+                let reason = format!("there are {rank} dimensions, {} to {}", -rank, rank - 1);
+                self.bad_attr(name, axis, reason)
+            }
         }
     }
 }

@@ -22,8 +22,8 @@
 //! **Importer.** [`import`] translates in one sweep over the nodes; a call of a local function is swept where
 //! it stands, on a stack of its own. Dimensions without a number become symbols, unless the caller binds them.
 //! What a node becomes say the rules of the facet `import.onnx` for its type, its domain and its version; the importer names
-//! no operator. All that has no rule ends up in one error; what is wrong with the model itself is an error at once, with the
-//! node.
+//! no operator. All that has no rule ends up in one error, and beside it, first, what is wrong with the model itself: what the
+//! standard forbids, whose word of each operator is a table (`standard`).
 
 pub mod import;
 pub mod proto;
@@ -32,6 +32,7 @@ pub mod wire;
 mod element_type;
 mod external;
 mod model;
+mod standard;
 mod tensor;
 mod typed_data;
 

@@ -172,7 +172,14 @@ impl<'a> Node<'a> {
         match axis {
             axis if (0..bound).contains(&axis) => Ok(axis as usize),
             axis if (-bound..0).contains(&axis) => Ok((axis + bound) as usize),
-            _ => invalid(format!("axis {axis} of a tensor of {rank} dimensions")),
+            _ if rank == 0 => {
+                invalid(format!("it has axis {axis}, of a tensor without dimensions"))
+            }
+            _ => invalid(format!(
+                "it has axis {axis}, of a tensor of {rank} dimensions: {} to {} are allowed",
+                -bound,
+                bound - 1
+            )),
         }
     }
 

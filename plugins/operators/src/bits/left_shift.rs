@@ -12,6 +12,7 @@ use tenon_plugin_api::with_number;
 
 use super::integers;
 use crate::kernel::rows::{each, zip};
+use crate::onnx::steps::not_among;
 use crate::program::elementwise::computes;
 
 /// The bits of the first moved up by as many places as the second says
@@ -47,6 +48,6 @@ fn import(node: &mut Node<'_>) -> Outputs {
     match node.text("direction", "")?.as_str() {
         "LEFT" => node.same("left_shift"),
         "RIGHT" => node.same("right_shift"),
-        other => invalid(format!("there is no direction `{other}`")),
+        other => not_among("direction", other, &["LEFT", "RIGHT"]),
     }
 }

@@ -13,7 +13,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::types::float;
 use crate::kernel::elements::map_floats;
-use crate::onnx::steps::{scaled, shifted};
+use crate::onnx::steps::{not_among, scaled, shifted};
 use crate::precision::follows_precision;
 use crate::program::elementwise::computes;
 
@@ -92,6 +92,6 @@ fn import(node: &mut Node<'_>) -> Outputs {
             let half = scaled(node, x, 0.5)?;
             Ok(vec![node.apply("multiply", &[half, inner])?])
         }
-        other => unsupported(format!("approximate = {other:?}")),
+        other => not_among("approximate", other, &["none", "tanh"]),
     }
 }

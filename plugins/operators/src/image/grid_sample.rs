@@ -15,7 +15,7 @@ use tenon_plugin_api::with_float;
 
 use super::kernels::Kernel;
 use crate::kernel::space::row_major;
-use crate::onnx::steps::cast_to;
+use crate::onnx::steps::{cast_to, not_among};
 use crate::precision::follows_precision;
 use crate::program::guarded::{self, may_be_empty};
 
@@ -265,7 +265,7 @@ fn import(node: &mut Node<'_>) -> Outputs {
         "nearest" => "nearest",
         "linear" | "bilinear" => "bilinear",
         "cubic" | "bicubic" => "bicubic",
-        other => return invalid(format!("its attribute `mode` is {other:?}")),
+        other => return not_among("mode", other, &["linear", "nearest", "cubic"]),
     };
     let order: Vec<i64> = [0, rank - 1].into_iter().chain(1..rank - 1).collect();
     let grid = node.call("transpose", &[grid], &[("axes", order.into())])?;

@@ -5,7 +5,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use crate::found::first::bound;
 use crate::found::numbers::{extent, list, number};
-use crate::onnx::steps::{cast_to, reshape_to};
+use crate::onnx::steps::{cast_to, not_among, reshape_to};
 
 /// What becomes of an axis.
 struct Resized {
@@ -108,9 +108,11 @@ pub(super) fn upsample(node: &mut Node<'_>, which: Scales) -> Outputs {
 fn method(node: &Node<'_>) -> Result<Manner, Problem> {
     let method = match node.text("mode", "nearest")?.as_str() {
         "nearest" => "nearest_neighbor",
-        "linear" | "bilinear" => "linear",
+        "linear" => "linear",
+        // Its name before version 9.
+        "bilinear" if node.version() < 9 => "linear",
         "cubic" => "cubic",
-        other => return unsupported(format!("the mode {other:?}")),
+        other => return not_among("mode", other, &["nearest", "linear", "cubic"]),
     };
     Ok(vec![("method", method.into())])
 }
@@ -256,7 +258,13 @@ fn sized(
         "stretch" => return Ok(all),
         "not_larger" => false,
         "not_smaller" => true,
-        other => return invalid(format!("its attribute `keep_aspect_ratio_policy` is {other:?}")),
+        other => {
+            return not_among(
+                "keep_aspect_ratio_policy",
+                other,
+                &["stretch", "not_larger", "not_smaller"],
+            );
+        }
     };
     let scale = common_scale(node, &all, dims, is_larger)?;
     let sizes: Vec<Dim> = all

@@ -10,7 +10,7 @@ use tenon_plugin_api::{with_bits, with_number};
 
 use crate::found::numbers::{element, extent, if_axes_are_there, number, of_axis};
 use crate::kernel::space::row_major;
-use crate::onnx::steps::{extent_of, joined, left_of, reshape_to, sliced};
+use crate::onnx::steps::{extent_of, joined, left_of, not_among, reshape_to, sliced};
 use crate::precision::follows_precision;
 use tenon_plugin_api::op::OpPattern;
 use tenon_plugin_api::program::{self, Extent};
@@ -410,7 +410,7 @@ fn places_inside(
             let back = node.apply("subtract", &[period, there])?;
             node.apply("minimum", &[there, back])
         }
-        other => unsupported(format!("mode {other:?}")),
+        other => not_among("mode", other, &["constant", "edge", "reflect", "wrap"]),
     }
 }
 
@@ -425,7 +425,7 @@ fn with_widths(node: &mut Node<'_>, pads: &[i64], axes: Option<Vec<i64>>, value:
     let mut x = node.input(0)?;
     let mode = node.text("mode", "constant")?;
     if !["constant", "edge", "reflect", "wrap"].contains(&mode.as_str()) {
-        return unsupported(format!("mode {mode:?}"));
+        return not_among("mode", &mode, &["constant", "edge", "reflect", "wrap"]);
     }
     let rank = node.dims(x)?.len();
     let axes = match axes {

@@ -158,6 +158,10 @@ fn import(node: &mut Node<'_>) -> Outputs {
     };
     let extent = node.terms().dim_value(dims[axis]);
     let attr = match lengths {
+        Some(lengths) if lengths.len() != node.output_count() => {
+            let count = node.output_count();
+            return invalid(format!("it has {count} outputs for the lengths {lengths:?}"));
+        }
         Some(lengths) => ("indices", indices(&lengths, extent)?.into()),
         None => {
             let count = node.int("num_outputs")?.unwrap_or(node.output_count() as i64);

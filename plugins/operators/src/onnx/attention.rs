@@ -38,7 +38,11 @@ fn attention(node: &mut Node<'_>) -> Outputs {
         1 => capped,
         2 => masked,
         3 => weights,
-        other => return invalid(format!("its attribute `qk_matmul_output_mode` is {other}")),
+        other => {
+            return invalid(format!(
+                "its attribute `qk_matmul_output_mode` is {other}; allowed is 0 to 3"
+            ));
+        }
     };
     let mut y = weighted(node, weights, value, &group)?;
     y = cast_to(node, y, dtype)?;

@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::{cast_to, check_equal, extent_of, joined, reshape_to, sliced};
+use crate::onnx::steps::{cast_to, check_equal, extent_of, joined, not_among, reshape_to, sliced};
 
 /// `CausalConvWithState`: each channel is convolved along a sequence with its own kernel, which reaches back into the
 /// state. The new state are the last elements that a kernel reaches back to.
@@ -47,7 +47,7 @@ fn causal_conv(node: &mut Node<'_>) -> Outputs {
     match node.text("activation", "none")?.as_str() {
         "none" => {}
         "silu" | "swish" => y = node.apply("nn.silu", &[y])?,
-        other => return invalid(format!("its attribute `activation` is {other:?}")),
+        other => return not_among("activation", other, &["none", "silu", "swish"]),
     }
     let y = cast_to(node, y, dtype)?;
     let y = reshape_to(node, y, &dims)?;

@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::reshape_to;
+use crate::onnx::steps::{not_among, reshape_to};
 
 /// `DepthToSpace`: channels become blocks of `blocksize` times `blocksize` places.
 #[rule(import.onnx, key = "DepthToSpace", since = 1)]
@@ -14,7 +14,7 @@ fn depth_to_space(node: &mut Node<'_>) -> Outputs {
     let (split, axes) = match node.text("mode", "DCR")?.as_str() {
         "DCR" => ([n, size, size, depth, h, w], vec![0, 3, 4, 1, 5, 2]),
         "CRD" => ([n, depth, size, size, h, w], vec![0, 1, 4, 2, 5, 3]),
-        other => return invalid(format!("its attribute `mode` is {other:?}")),
+        other => return not_among("mode", other, &["DCR", "CRD"]),
     };
     let x = reshape_to(node, x, &split)?;
     let x = node.call("transpose", &[x], &[("axes", axes.into())])?;
@@ -32,7 +32,7 @@ fn space_to_depth(node: &mut Node<'_>) -> Outputs {
     let axes = match node.text("mode", "DCR")?.as_str() {
         "DCR" => vec![0, 3, 5, 1, 2, 4],
         "CRD" => vec![0, 1, 3, 5, 2, 4],
-        other => return invalid(format!("its attribute `mode` is {other:?}")),
+        other => return not_among("mode", other, &["DCR", "CRD"]),
     };
     let x = reshape_to(node, x, &[n, c, rows, size, columns, size])?;
     let x = node.call("transpose", &[x], &[("axes", axes.into())])?;
@@ -60,7 +60,9 @@ fn block_size(node: &Node<'_>) -> Result<Dim, Problem> {
 
 fn over(node: &Node<'_>, dim: Dim, by: Dim) -> Result<Dim, Problem> {
     match (node.terms().dim_value(dim), node.terms().dim_value(by)) {
-        (Some(dim), Some(by)) if dim % by != 0 => invalid(format!("{by} does not divide {dim}")),
+        (Some(dim), Some(by)) if dim % by != 0 => {
+            invalid(format!("its blocks, of {by} here, do not divide an extent of {dim}"))
+        }
         _ => Ok(node.cx().dim_floor_div(dim, by)),
     }
 }

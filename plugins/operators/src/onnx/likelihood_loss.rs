@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::{cast_to, check_equal, counting, extent_of, reshape_to, wide};
+use crate::onnx::steps::{cast_to, check_equal, counting, extent_of, not_among, reshape_to, wide};
 
 /// `NegativeLogLikelihoodLoss` of logarithms of probabilities.
 #[rule(import.onnx, key = "NegativeLogLikelihoodLoss", since = 12)]
@@ -59,7 +59,7 @@ fn loss(node: &mut Node<'_>, log_prob: Value, like: Value) -> Result<Value, Prob
                 node.apply("divide", &sums)?
             }
         },
-        other => return invalid(format!("its attribute `reduction` is {other:?}")),
+        other => return not_among("reduction", other, &["none", "sum", "mean"]),
     };
     cast_to(node, loss, dtype)
 }

@@ -3,7 +3,7 @@
 use tenon_plugin_api::rule::prelude::*;
 
 use super::heads::{group_size, merge_heads, split_heads};
-use crate::onnx::steps::{cast_to, check_equal, extent_of, joined, reshape_to, scaled};
+use crate::onnx::steps::{cast_to, check_equal, extent_of, joined, not_among, reshape_to, scaled};
 
 /// Each step of a sequence becomes operators of its own, so a longer one is refused.
 const LONGEST: i64 = 64;
@@ -26,7 +26,9 @@ fn linear_attention(node: &mut Node<'_>) -> Outputs {
         "gated" => (true, false),
         "delta" => (false, true),
         "gated_delta" => (true, true),
-        other => return invalid(format!("its attribute `update_rule` is {other:?}")),
+        other => {
+            return not_among("update_rule", other, &["linear", "gated", "delta", "gated_delta"]);
+        }
     };
     for (index, name, is_read) in [(4, "decay", is_gated), (5, "beta", is_delta)] {
         if node.optional(index).is_some() != is_read {

@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::{cast_to, scaled, shifted};
+use crate::onnx::steps::{cast_to, not_among, scaled, shifted};
 
 /// `Adam` (Kingma and Ba 2015).
 #[rule(import.onnx, domain = "ai.onnx.preview.training", key = "Adam", since = 1)]
@@ -79,7 +79,7 @@ fn momentum(node: &mut Node<'_>) -> Outputs {
     let is_nesterov = match node.text("mode", "standard")?.as_str() {
         "standard" => false,
         "nesterov" => true,
-        other => return invalid(format!("there is no mode `{other}`")),
+        other => return not_among("mode", other, &["standard", "nesterov"]),
     };
     let (rate, count) = (node.input(0)?, node.input(1)?);
     let zero = node.scalar_like(count, 0.0)?;

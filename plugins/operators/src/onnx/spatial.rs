@@ -2,6 +2,8 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
+use crate::onnx::steps::not_among;
+
 use super::window::{open_padding, padding_to_same};
 
 /// How a window moves over each spatial axis.
@@ -53,7 +55,13 @@ impl Spatial {
             "VALID" => {}
             "SAME_UPPER" => around = this.pad_to_same(node, data, false)?,
             "SAME_LOWER" => around = this.pad_to_same(node, data, true)?,
-            other => return invalid(format!("its attribute `auto_pad` is {other:?}")),
+            other => {
+                return not_among(
+                    "auto_pad",
+                    other,
+                    &["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"],
+                );
+            }
         }
         Ok((this, around))
     }

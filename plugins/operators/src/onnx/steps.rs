@@ -167,6 +167,11 @@ pub(crate) fn check_equal(node: &Node<'_>, [a, b]: [Dim; 2], what: &str) -> Resu
     }
 }
 
+/// Says that an attribute is none of the texts that the standard knows.
+pub(crate) fn not_among<T>(name: &str, found: &str, known: &[&str]) -> Result<T, Problem> {
+    invalid(format!("its attribute `{name}` is {found:?}; allowed is {}", known.join(", ")))
+}
+
 /// What a scattering node does with elements that are there: it has said so since version 16, and by comparison since 18.
 pub(crate) fn reduction_of(node: &Node<'_>) -> Result<&'static str, Problem> {
     match node.text("reduction", "none")?.as_str() {
@@ -175,6 +180,6 @@ pub(crate) fn reduction_of(node: &Node<'_>) -> Result<&'static str, Problem> {
         "mul" => Ok("mul"),
         "max" => Ok("max"),
         "min" => Ok("min"),
-        other => invalid(format!("there is no reduction `{other}`")),
+        other => not_among("reduction", other, &["none", "add", "mul", "max", "min"]),
     }
 }

@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::{cast_to, extent_of, places_along};
+use crate::onnx::steps::{cast_to, extent_of, not_among, places_along};
 
 /// `TensorScatter`: along an axis, the update behind what each sample of the batch has already, from the start again at the end
 /// where it is circular.
@@ -33,7 +33,7 @@ fn tensor_scatter(node: &mut Node<'_>) -> Outputs {
             let before = node.apply("multiply", &[rounds, extent])?;
             places = node.apply("subtract", &[places, before])?;
         }
-        other => return invalid(format!("there is no mode `{other}`")),
+        other => return not_among("mode", other, &["linear", "circular"]),
     }
     let shape = node.shape(&own)?;
     let places = node.apply("broadcast_to", &[places, shape])?;

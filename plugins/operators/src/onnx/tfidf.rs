@@ -7,7 +7,7 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::{cast_to, extent_of, joined, reshape_to, sliced};
+use crate::onnx::steps::{cast_to, extent_of, joined, not_among, reshape_to, sliced};
 
 /// `TfIdfVectorizer` of integers.
 #[rule(import.onnx, key = "TfIdfVectorizer", since = 9)]
@@ -178,7 +178,7 @@ impl Pool {
             "TF" => return Ok(y),
             "IDF" => y = node.call("clip", &[y], &[("min", 0.0.into()), ("max", 1.0.into())])?,
             "TFIDF" => {}
-            other => return invalid(format!("there is no mode {other:?}")),
+            other => return not_among("mode", other, &["TF", "IDF", "TFIDF"]),
         }
         if self.weights.is_empty() {
             return Ok(y);

@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use super::steps::reshape_to;
+use super::steps::{not_among, reshape_to};
 use crate::movement::pad::with_around;
 
 /// Data with one or two spatial axes, as data with two.
@@ -110,7 +110,13 @@ impl Window {
             "VALID" => [0; 4],
             "SAME_UPPER" => window.same(node, image, false)?,
             "SAME_LOWER" => window.same(node, image, true)?,
-            other => return invalid(format!("its attribute `auto_pad` is {other:?}")),
+            other => {
+                return not_among(
+                    "auto_pad",
+                    other,
+                    &["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"],
+                );
+            }
         };
         Ok(window)
     }

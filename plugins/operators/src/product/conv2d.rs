@@ -284,7 +284,11 @@ pub(crate) fn convolved(
     weight: Value,
     bias: Option<Value>,
 ) -> Result<Value, Problem> {
-    if node.dims(x)?.len() == 5 {
+    let (rank, own) = (node.dims(x)?.len(), node.dims(weight)?.len());
+    if rank != own {
+        return invalid(format!("its data have {rank} dimensions, its kernels {own}"));
+    }
+    if rank == 5 {
         return convolved_3d(node, x, weight, bias);
     }
     let mut image = Image::of(node, x)?;
@@ -318,9 +322,6 @@ fn convolved_3d(
     bias: Option<Value>,
 ) -> Result<Value, Problem> {
     let (dims, kernel) = (node.dims(x)?, node.dims(weight)?);
-    if kernel.len() != dims.len() {
-        return invalid(format!("data of {} dimensions, kernels of {}", dims.len(), kernel.len()));
-    }
     let extent = |&dim| extent_of(node, dim, "extent of a kernel");
     let extents: Vec<i64> = kernel[2..].iter().map(extent).collect::<Result<_, _>>()?;
     if let Some(given) = node.ints("kernel_shape")?.filter(|given| *given != extents) {

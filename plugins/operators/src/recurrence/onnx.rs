@@ -8,7 +8,7 @@
 use tenon_plugin_api::rule::prelude::*;
 
 use super::activation::Activation;
-use crate::onnx::steps::{check_equal, extent_of, reshape_to, sliced};
+use crate::onnx::steps::{check_equal, extent_of, not_among, reshape_to, sliced};
 
 /// A node of a recurrent network.
 pub(super) struct Model {
@@ -38,7 +38,9 @@ impl Model {
         let ways = match direction.as_str() {
             "forward" | "reverse" => 1,
             "bidirectional" => 2,
-            other => return invalid(format!("its attribute `direction` is {other:?}")),
+            other => {
+                return not_among("direction", other, &["forward", "reverse", "bidirectional"]);
+            }
         };
         let is_batch_first = node.flag("layout", false)?;
         let (x, weight) = (node.dims(node.input(0)?)?, node.dims(node.input(2)?)?);

@@ -108,7 +108,16 @@ fn gradient(op: &Transpose, at: &mut Adjoint<'_>) -> Result<Grads> {
 fn import(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
     match node.ints("perm")? {
-        Some(perm) => Ok(vec![node.call("transpose", &[x], &[("axes", perm.into())])?]),
+        Some(perm) => {
+            let rank = node.dims(x)?.len();
+            let names_each = (0..rank as i64).all(|axis| perm.contains(&axis));
+            if perm.len() != rank || !names_each {
+                return invalid(format!(
+                    "its attribute `perm` is {perm:?}, and has to name each of {rank} axes, from 0 on, once"
+                ));
+            }
+            Ok(vec![node.call("transpose", &[x], &[("axes", perm.into())])?])
+        }
         None => Ok(vec![node.apply("transpose", &[x])?]),
     }
 }

@@ -21,7 +21,7 @@ use crate::ir::{
     OpDef, Symbol, Term, TermView, Terms, Transaction, Type, TypeView, View,
 };
 
-use super::error::{Problem, WRONG_SHAPES, invalid, unsupported};
+use super::error::{Problem, invalid, unsupported};
 use super::evaluate::evaluate;
 use super::names::Names;
 use super::node::Node;
@@ -239,9 +239,10 @@ impl Builder {
             _ => attrs,
         };
         let problem = |error| match error {
-            OpError::ShapeMismatch { .. } | OpError::Value(_) => {
-                Problem::Invalid(format!("{WRONG_SHAPES}{error}"))
-            }
+            OpError::ShapeMismatch { .. }
+            | OpError::Value(_)
+            | OpError::BadAttr { .. }
+            | OpError::WrongArg { .. } => Problem::Invalid(format!("as `{op}`, {error}")),
             _ => Problem::Operator(format!("`{op}`: {error}")),
         };
         let types: Vec<Type> = args.iter().map(|&arg| self.ty(arg)).collect();

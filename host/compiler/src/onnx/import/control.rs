@@ -26,7 +26,7 @@ use super::error::{Problem, Stop};
 use super::node::Node;
 use super::problems::describe;
 use super::rules::{self, NEWEST_VERSION, OLDEST_VERSION};
-use super::scope::{Definition, Frame, Role, Values, standard_domain};
+use super::scope::{Frame, Role, Values, standard_domain};
 use super::sequences::open_result;
 use super::sizes::Wanted;
 
@@ -78,12 +78,30 @@ impl<'m> Importer<'m> {
         if !standard_domain(node.domain).is_empty() || !is_known {
             return Ok(Control::No);
         }
+        let is_control = ["If", "Loop", "Scan", "SequenceMap"].contains(&node.op_type);
+        if is_control && !self.is_right_control(frame, node, inputs, given) {
+            self.survey_graphs(frame.operator_sets, given)?;
+            self.leave_out(node, frame)?;
+            return Ok(Control::Left);
+        }
         match node.op_type {
             "If" => self.enter_choice(frame, node, inputs, given),
             "Loop" => self.enter_loop(frame, node, inputs, given),
             "Scan" | "SequenceMap" => self.enter_loop(frame, node, inputs, given),
             _ => Ok(Control::No),
         }
+    }
+
+    /// Whether the standard allows a node with graphs.
+    fn is_right_control(
+        &mut self,
+        frame: &Frame<'m>,
+        node: &'m NodeProto<'m>,
+        inputs: &[Option<Value>],
+        given: &[(&'m str, &'m AttributeValue<'m>)],
+    ) -> bool {
+        let conforms = self.conforms(frame, node, inputs);
+        self.has_right_attributes(frame, node, given) && conforms
     }
 
     /// Enters the first branch of a choice.
@@ -94,7 +112,8 @@ impl<'m> Importer<'m> {
         inputs: &[Option<Value>],
         given: &[(&'m str, &'m AttributeValue<'m>)],
     ) -> Result<Control<'m>, Stop> {
-        let wrong = |reason: String| GraphProblem::Node { node: describe(node), reason };
+        let version = frame.version("");
+        let wrong = |reason: String| GraphProblem::Node { node: describe(node, version), reason };
         let branch = |name: &str| {
             let value = given.iter().find(|(other, _)| *other == name).map(|&(_, value)| value);
             let graph = match value {
@@ -336,7 +355,7 @@ impl<'m> Importer<'m> {
         problem: Problem,
     ) -> Result<Option<T>, Stop> {
         if let Problem::Invalid(reason) = problem {
-            self.problems.add_wrong(|| GraphProblem::Node { node: describe(node), reason });
+            self.add_wrong_node(frame, node, vec![reason]);
             return Ok(None);
         }
         match problem {
@@ -359,7 +378,7 @@ impl<'m> Importer<'m> {
             if !name.is_empty() {
                 self.builder.define(value, name);
                 let value = self.found_in(frame, name, value, Some(node))?;
-                frame.values.define(name, value, Definition::Output(node))?;
+                self.define(frame, name, value, node);
             }
         }
         Ok(())

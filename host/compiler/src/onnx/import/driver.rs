@@ -199,6 +199,8 @@ pub(super) struct Importer<'m> {
     pub(super) functions: HashMap<(&'m str, &'m str, &'m str), &'m FunctionProto<'m>>,
     /// Functions that were looked at without being expanded.
     pub(super) surveyed: HashSet<*const FunctionProto<'m>>,
+    /// The domains of nodes of which no version is given.
+    pub(super) unversioned: HashSet<&'m str>,
     /// How many more nodes functions may expand to.
     pub(super) budget: usize,
 }
@@ -232,6 +234,7 @@ impl<'m> Importer<'m> {
             absent: HashMap::new(),
             functions: HashMap::new(),
             surveyed: HashSet::new(),
+            unversioned: HashSet::new(),
             budget: LARGEST_EXPANSION,
             cx,
         }
@@ -271,8 +274,12 @@ impl<'m> Importer<'m> {
     pub(super) fn graph(&mut self, values: Values<'m>) -> Result<(Vec<&'m str>, Vec<Value>), Stop> {
         let values = self.nodes(values)?;
         for output in &self.model.graph.output {
-            if let Some(value) = values.get(output.name) {
-                self.report_absent(value);
+            match values.get(output.name) {
+                Some(value) => self.report_absent(value),
+                None => {
+                    let name = quoted(output.name);
+                    self.problems.add_wrong(|| GraphProblem::OutputNotDefined(name));
+                }
             }
         }
         if let Some(mut wrong) = self.problems.take_wrong() {

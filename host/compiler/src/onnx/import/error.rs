@@ -1,5 +1,6 @@
 //! Why a model cannot be imported.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -54,7 +55,7 @@ pub enum GraphProblem {
     FunctionTwice(String),
     #[error("its functions expand to more than {0} nodes")]
     TooManyNodes(usize),
-    #[error("no version of the operators of {0} is given")]
+    #[error("no version of the operators of {0} is given; its `opset_import` must say one")]
     NoOperatorSet(String),
     #[error(
         "{place} is in the operators of {domain} of version {first}, and in those of version {second}"
@@ -174,9 +175,6 @@ impl Problem {
     }
 }
 
-/// How a problem begins that is about the shapes of what a node is given.
-pub(super) const WRONG_SHAPES: &str = "its shapes are wrong: ";
-
 /// Says that something is not supported.
 pub(super) fn unsupported<T>(reason: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::Unsupported(reason.into()))
@@ -285,17 +283,18 @@ impl UnsupportedList {
     pub(super) fn with_notes(mut self, cx: &Cx) -> Self {
         let operators = cx.operators();
         let whole = self.items.iter().filter(|item| item.reason.is_none());
-        let mut has_domain = false;
+        let mut domains = BTreeSet::new();
         for item in whole {
             let domain = standard_domain(&item.domain);
-            has_domain |= !domain.is_empty();
+            domains.extend((!domain.is_empty()).then_some(domain));
             let key = super::rules::key(domain, &item.op_type);
             let told = operators.missing_rule(super::FACET, &key);
             let name = printable(&item.op_type);
             self.notes.extend(told.into_iter().map(|who| format!("{name}: {who}")));
         }
         let searched = operators.searched();
-        if has_domain && !searched.is_empty() {
+        self.notes.extend(domains.iter().map(|domain| domain_note(domain)));
+        if !domains.is_empty() && !searched.is_empty() {
             let folders: Vec<String> = searched.iter().map(|it| it.display().to_string()).collect();
             self.notes.push(format!(
                 "plugins with rules for other domains were looked for in {}",
@@ -304,6 +303,24 @@ impl UnsupportedList {
         }
         self
     }
+}
+
+/// What is known of a domain of which an operator has no rule.
+fn domain_note(domain: &str) -> String {
+    let what = match domain {
+        "ai.onnx.ml" => {
+            "these are operators of classical machine learning (trees, linear models, encoders); export the model with \
+             operators of tensors, or use a plugin with rules of import for this domain"
+        }
+        "ai.onnx.training" | "ai.onnx.preview.training" => {
+            "these are operators of training; export the model for inference"
+        }
+        _ => {
+            "these are no operators of the standard; export the model without them, or use a plugin with rules of import for \
+             this domain"
+        }
+    };
+    format!("{}: {what}", printable(domain))
 }
 
 impl fmt::Display for Unsupported {
@@ -328,7 +345,7 @@ impl fmt::Display for Unsupported {
 }
 
 /// A name from the file, without the quotation marks where it needs none.
-fn printable(name: &str) -> String {
+pub(super) fn printable(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     match name.len() <= 64 && name.chars().all(is_plain) {
         true => name.to_owned(),

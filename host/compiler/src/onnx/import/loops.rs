@@ -76,7 +76,8 @@ impl<'m> Importer<'m> {
         inputs: &[Option<Value>],
         given: &[(&'m str, &'m AttributeValue<'m>)],
     ) -> Result<Control<'m>, Stop> {
-        let wrong = |reason: String| GraphProblem::Node { node: describe(node), reason };
+        let version = frame.version("");
+        let wrong = |reason: String| GraphProblem::Node { node: describe(node, version), reason };
         let graph = match Given(given).get("body") {
             Some(AttributeValue::Graph(graph)) => self.graphs.get(graph),
             _ => None,
@@ -540,7 +541,11 @@ impl<'m> Importer<'m> {
     }
 
     /// Defines the outputs of a node that cannot be made.
-    fn leave_out(&mut self, node: &'m NodeProto<'m>, frame: &mut Frame<'m>) -> Result<(), Stop> {
+    pub(super) fn leave_out(
+        &mut self,
+        node: &'m NodeProto<'m>,
+        frame: &mut Frame<'m>,
+    ) -> Result<(), Stop> {
         let missing: Vec<Value> = node.output.iter().map(|_| self.builder.missing()).collect();
         self.define_all(node, &missing, frame)
     }

@@ -23,7 +23,8 @@
 //!
 //! One sweep over the nodes translates and collects at once: a node without a rule makes values of the
 //! types that the model declares ([`stand_ins`]), or *missing* ones; nodes that read the latter are passed over,
-//! and at the end one error lists everything that has no rule. What is wrong with the model itself ends the sweep at once.
+//! and at the end one error lists everything that has no rule, behind what is wrong with the model itself: what the standard
+//! forbids ([`conformity`]), and what a rule finds.
 //!
 //! An input of few integers whose elements a rule has to know, for a shape, an axis to be as long as it says, a number of
 //! trips, becomes a parameter that is a shape: its elements are dimensions, and never below zero ([`sizes`]).
@@ -37,6 +38,7 @@
 mod attributes;
 mod builder;
 mod cases;
+mod conformity;
 mod control;
 mod dims;
 mod driver;

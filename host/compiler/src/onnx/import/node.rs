@@ -16,7 +16,7 @@ use crate::services::fits;
 
 use super::builder::{Builder, Value};
 use super::error::{Problem, invalid, unsupported};
-use super::tensor::{constant_of, dtype_of_code};
+use super::tensor::{NoTensor, constant_of, dtype_of_code};
 
 /// A node while rules are asked about it. Values are made by the builder underneath.
 pub(super) struct Node<'m, 'n> {
@@ -196,7 +196,13 @@ impl ImportSession for Node<'_, '_> {
 
     fn element_type(&self, code: u32) -> Served<DType> {
         let dtype = dtype_of_code(i32::try_from(code).unwrap_or(-1));
-        dtype.map_err(|none| Refusal::new(Failure::UNSUPPORTED, none.to_string()))
+        dtype.map_err(|none| match none {
+            NoTensor::Code { name: "unknown" | "undefined", code } => {
+                let text = format!("there is no element type of code {code}");
+                Refusal::new(Failure::INVALID, text)
+            }
+            none => Refusal::new(Failure::UNSUPPORTED, none.to_string()),
+        })
     }
 
     fn value_type(&self, value: u32) -> Served<Type> {

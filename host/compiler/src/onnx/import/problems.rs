@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::io::quoted;
 use crate::onnx::proto::NodeProto;
 
+use super::error::printable;
 use super::{GraphProblem, Unsupported, UnsupportedList, WrongList};
 
 /// How many places are named for each thing that is not supported.
@@ -78,10 +79,15 @@ pub(super) fn place(node: &NodeProto<'_>) -> String {
     }
 }
 
-/// A node in messages, with its operator.
-pub(super) fn describe(node: &NodeProto<'_>) -> String {
+/// A node in messages, with its operator and the version of its domain, where that is known.
+pub(super) fn describe(node: &NodeProto<'_>, version: Option<i64>) -> String {
+    let domain = if node.domain.is_empty() { "ai.onnx" } else { node.domain };
+    let of =
+        version.map_or_else(String::new, |version| format!(" ({} {version})", printable(domain)));
+    let op = printable(node.op_type);
     match (node.name, node.output.iter().find(|name| !name.is_empty())) {
-        ("", Some(output)) => format!("the {} that makes {}", node.op_type, quoted(output)),
-        (name, _) => format!("the {} {}", node.op_type, quoted(name)),
+        ("", Some(output)) => format!("the {op}{of} that makes {}", quoted(output)),
+        ("", None) => format!("the {op}{of} that makes nothing"),
+        (name, _) => format!("the {op}{of} {}", quoted(name)),
     }
 }

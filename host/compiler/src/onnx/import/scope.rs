@@ -135,26 +135,22 @@ impl<'m> Values<'m> {
         self.left_out.insert(name);
     }
 
-    /// Defines a name, which must be new.
+    /// Defines a name, which must be new; one that is not stays what it is.
     pub(super) fn define(
         &mut self,
         name: &'m str,
         value: Value,
         definition: Definition<'m>,
     ) -> Result<(), GraphProblem> {
-        match self.definitions.insert(name, (value, definition)) {
-            None => {
-                if let Some(names) = self.inner.last_mut() {
-                    names.push(name);
-                }
-                Ok(())
-            }
-            Some((_, first)) => Err(GraphProblem::DefinedTwice {
-                name: quoted(name),
-                first: first.text(),
-                second: definition.text(),
-            }),
+        if let Some((_, first)) = self.definitions.get(name) {
+            let (first, second) = (first.text(), definition.text());
+            return Err(GraphProblem::DefinedTwice { name: quoted(name), first, second });
         }
+        self.definitions.insert(name, (value, definition));
+        if let Some(names) = self.inner.last_mut() {
+            names.push(name);
+        }
+        Ok(())
     }
 
     /// Lets a name that is defined stand for another value.
@@ -183,7 +179,7 @@ impl Definition<'_> {
         match self {
             Self::Weight => "a weight".into(),
             Self::Input => "an input".into(),
-            Self::Output(node) => format!("an output of {}", describe(node)),
+            Self::Output(node) => format!("an output of {}", describe(node, None)),
         }
     }
 }

@@ -7,9 +7,10 @@ use crate::ir::{Context, Rule};
 use crate::onnx::proto::{AttributeValue, FunctionProto, NodeProto};
 
 use super::builder::Value;
+use super::conformity::{in_own_words, schema};
 use super::control::Control;
 use super::driver::{Absent, Importer};
-use super::error::{Problem, Stop, WRONG_SHAPES, unsupported_tensor};
+use super::error::{Problem, Stop, unsupported_tensor};
 use super::node::Node;
 use super::problems::describe;
 use super::rules::{self, NEWEST_VERSION, OLDEST_VERSION};
@@ -88,9 +89,22 @@ impl<'m> Importer<'m> {
             for (&name, value) in node.output.iter().zip(outputs) {
                 if !name.is_empty() {
                     let value = self.found_in(&frame, name, value, Some(node))?;
-                    frame.values.define(name, value, Definition::Output(node))?;
+                    self.define(&mut frame, name, value, node);
                 }
             }
+        }
+    }
+
+    /// Defines what a node makes. A name that is defined before stays what it was, and is wrong.
+    pub(super) fn define(
+        &mut self,
+        frame: &mut Frame<'m>,
+        name: &'m str,
+        value: Value,
+        node: &'m NodeProto<'m>,
+    ) {
+        if let Err(twice) = frame.values.define(name, value, Definition::Output(node)) {
+            self.problems.add_wrong(|| twice);
         }
     }
 
@@ -104,7 +118,8 @@ impl<'m> Importer<'m> {
                         true => "; a later node defines it: the nodes are in a circle",
                         false => "",
                     };
-                    GraphProblem::NotDefined { node: describe(node), name: quoted(name), hint }
+                    let node = describe(node, frame.version(standard_domain(node.domain)));
+                    GraphProblem::NotDefined { node, name: quoted(name), hint }
                 });
                 Some(self.builder.missing())
             })
@@ -126,7 +141,7 @@ impl<'m> Importer<'m> {
             .ok_or(GraphProblem::TooManyNodes(LARGEST_EXPANSION))?;
         if inputs.len() > function.input.len() {
             let reason = format!("the function takes {} inputs", function.input.len());
-            return Err(GraphProblem::Node { node: describe(node), reason }.into());
+            return Err(GraphProblem::Node { node: describe(node, None), reason }.into());
         }
         let mut values = Values::default();
         for (position, &name) in function.input.iter().enumerate() {
@@ -161,9 +176,9 @@ impl<'m> Importer<'m> {
             let result = call.function.output.get(position);
             let Some(value) = result.and_then(|result| values.get(result)) else {
                 let reason = format!("the function has no output {}", position + 1);
-                return Err(GraphProblem::Node { node: describe(call.node), reason }.into());
+                return Err(GraphProblem::Node { node: describe(call.node, None), reason }.into());
             };
-            caller.values.define(name, value, Definition::Output(call.node))?;
+            self.define(caller, name, value, call.node);
         }
         Ok(())
     }
@@ -189,7 +204,10 @@ impl<'m> Importer<'m> {
         let domain = standard_domain(node.domain);
         let Some(version) = frame.version(domain) else {
             let domain = if domain.is_empty() { "ai.onnx" } else { domain };
-            return Err(GraphProblem::NoOperatorSet(quoted(domain)).into());
+            if self.unversioned.insert(domain) {
+                self.problems.add_wrong(|| GraphProblem::NoOperatorSet(quoted(domain)));
+            }
+            return missing(self);
         };
         if domain.is_empty() && !rules::is_known(node.op_type, version) {
             self.problems.add(format!(
@@ -202,12 +220,19 @@ impl<'m> Importer<'m> {
         let rules = match rules::find(&self.cx, &key, version) {
             Ok(rules) if !rules.is_empty() => rules,
             none => {
+                if none.is_ok() && !self.is_of_standard(frame, node) {
+                    self.survey_graphs(frame.operator_sets, given)?;
+                    return stand_ins(self);
+                }
                 let reason = none.err().map(|error| error.to_string());
                 self.problems.add_node(node, version, reason);
                 self.survey_graphs(frame.operator_sets, given)?;
                 return stand_ins(self);
             }
         };
+        if !self.conforms(frame, node, inputs) {
+            return stand_ins(self);
+        }
         if inputs.iter().flatten().any(|&input| self.builder.is_missing(input)) {
             inputs.iter().flatten().for_each(|&input| self.report_absent(input));
             return stand_ins(self);
@@ -262,17 +287,22 @@ impl<'m> Importer<'m> {
                 }
                 return Ok(outputs);
             }
+            Err(Problem::Tensor(error)) if unsupported_tensor(&error).is_none() => {
+                return Err(Stop::Tensor(error));
+            }
+            Err(_) if !self.has_right_attributes(frame, node, given) => return stand_ins(self),
             Err(problem) if reads_stand_in && !is_about_node(&problem) => return stand_ins(self),
             Err(problem) => match problem {
                 Problem::Invalid(reason) => {
-                    let reason = self.with_shapes(reason, inputs);
-                    self.problems.add_wrong(|| GraphProblem::Node { node: describe(node), reason });
+                    let reason = match schema(frame, node) {
+                        Some(schema) => in_own_words(&schema, reason),
+                        None => reason,
+                    };
+                    let reason = self.with_types(reason, inputs);
+                    self.add_wrong_node(frame, node, vec![reason]);
                     return stand_ins(self);
                 }
-                Problem::Tensor(error) => match unsupported_tensor(&error) {
-                    Some(reason) => Some(reason),
-                    None => return Err(Stop::Tensor(error)),
-                },
+                Problem::Tensor(error) => unsupported_tensor(&error),
                 problem => Some(problem.text()),
             },
         };
@@ -283,12 +313,16 @@ impl<'m> Importer<'m> {
         stand_ins(self)
     }
 
-    /// What is wrong with a node, with what it is given where that is about shapes.
-    fn with_shapes(&self, mut reason: String, inputs: &[Option<Value>]) -> String {
-        if reason.starts_with(WRONG_SHAPES) {
-            let text = |&input: &Value| self.cx.terms().type_text(self.builder.ty(input));
-            let given: Vec<String> = inputs.iter().flatten().map(text).collect();
+    /// What is wrong with a node, with the types of what it is given.
+    fn with_types(&self, mut reason: String, inputs: &[Option<Value>]) -> String {
+        const SHOWN: usize = 8;
+        let text = |&input: &Value| self.cx.terms().type_text(self.builder.ty(input));
+        let given: Vec<String> = inputs.iter().flatten().take(SHOWN).map(text).collect();
+        if !given.is_empty() {
             reason.push_str(&format!("; it is given {}", given.join(", ")));
+        }
+        if inputs.len() > SHOWN {
+            reason.push_str(", …");
         }
         reason
     }
