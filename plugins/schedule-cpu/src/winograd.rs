@@ -394,10 +394,7 @@ fn at_points(
     schedule.reorder(&order)?;
     in_registers(schedule, &[q, lane].into_iter().flatten().collect::<Vec<_>>(), machine.lanes())?;
     let Some(at) = down.or(channels) else { return Ok(None) };
-    schedule.compute_at(stages.rows, at)?;
-    let own = schedule.own_loops(stages.rows)?;
-    let &[points, columns, lane] = own.as_slice() else { return no_match() };
-    schedule.reorder(&[columns, points, lane])?;
+    let [columns, ..] = rows_at(schedule, stages.rows, at)?;
     for part in without_borders(schedule, columns)? {
         for block in schedule.children(part)? {
             let own = schedule.own_loops(block)?;
@@ -406,6 +403,17 @@ fn at_points(
         }
     }
     Ok(channels)
+}
+
+/// Computes what columns of data are at the points inside a loop; the loops over columns, points and lanes.
+pub(crate) fn rows_at(schedule: &mut Schedule, rows: Block, at: Loop) -> Result<[Loop; 3]> {
+    schedule.compute_at(rows, at)?;
+    let &[points, columns, lane] = schedule.own_loops(rows)?.as_slice() else {
+        return no_match();
+    };
+    let order = [columns, points, lane];
+    schedule.reorder(&order)?;
+    Ok(order)
 }
 
 /// The loops of a block that was moved, one for each of these extents; none for those of one step, which are left out.

@@ -18,7 +18,7 @@ use tenon_schedule::{Block, Loop, Machine, Memory, Refusal, Result, Schedule, Ta
 
 use crate::finish;
 use crate::vectors::in_registers;
-use crate::winograd::{Form, Sizes, extents, is_chain, moved, products};
+use crate::winograd::{Form, Sizes, extents, is_chain, moved, products, rows_at};
 
 /// Groups of an image of 64 by 64, by which chunks are chosen: larger ones would take memory for what small images do not have.
 const GROUPS: i64 = 16;
@@ -164,10 +164,7 @@ fn at_points(
     schedule.reorder(&order)?;
     in_registers(schedule, &[q, lane].into_iter().flatten().collect::<Vec<_>>(), machine.lanes())?;
     let Some(at) = channels.or(tile) else { return Ok(None) };
-    schedule.compute_at(stages.rows, at)?;
-    let own = schedule.own_loops(stages.rows)?;
-    let &[points, columns, lane] = own.as_slice() else { return no_match() };
-    schedule.reorder(&[columns, points, lane])?;
+    let [_, points, lane] = rows_at(schedule, stages.rows, at)?;
     in_registers(schedule, &[points, lane], machine.lanes())?;
     Ok(group.or(tile))
 }
