@@ -460,7 +460,7 @@ fn loops_that_are_wrong_say_so() {
         &["y", "z"],
         "its body makes 1 of 2 outputs",
     );
-    wrong(&["m", "c", "x"], int("body", 1), &["y"], "its attribute `body` is a graph, not Int");
+    wrong(&["m", "c", "x"], int("body", 1), &["y"], "its attribute `body` is a graph, not an int");
 }
 
 /// What becomes longer is memory of a size that is found, and beside it stand its extents.

@@ -229,7 +229,7 @@ fn attributes_have_their_kind() {
         .output("y");
     assert!(
         model.error().ends_with(
-            "the Softmax (ai.onnx 13) that makes `y`: its attribute `axis` is an int, not Float"
+            "the Softmax (ai.onnx 13) that makes `y`: its attribute `axis` is an int, not a float"
         ),
         "{}",
         model.error()

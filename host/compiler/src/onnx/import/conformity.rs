@@ -231,7 +231,7 @@ fn not_allowed(parameter: &Parameter, index: usize, found: &str) -> Option<Strin
 fn wrong_attributes(schema: &Schema, given: Given<'_, '_>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, value) in given {
-        let kind = format!("{:?}", value.kind());
+        let kind = value.kind().name();
         match schema.attribute(name) {
             None => {
                 let known: Vec<String> =
@@ -243,12 +243,9 @@ fn wrong_attributes(schema: &Schema, given: Given<'_, '_>) -> Vec<String> {
                 let hint = other_version(schema, |other| other.attribute(name).is_some());
                 wrong.push(format!("it has an attribute {}, but {known}{hint}", quoted(name)));
             }
-            Some(attribute) if attribute.kind.replace('_', "") != kind.to_lowercase() => {
-                let (name, article) = (quoted(name), article(attribute.kind));
-                wrong.push(format!(
-                    "its attribute {name} is {article}{}, not {kind}",
-                    attribute.kind
-                ));
+            Some(attribute) if attribute.kind != kind => {
+                let (wanted, given) = (with_article(attribute.kind), with_article(kind));
+                wrong.push(format!("its attribute {} is {wanted}, not {given}", quoted(name)));
             }
             Some(_) => {}
         }
@@ -256,16 +253,19 @@ fn wrong_attributes(schema: &Schema, given: Given<'_, '_>) -> Vec<String> {
     let is_missing = |name: &str| given.iter().all(|(given, _)| *given != name);
     let needed = schema.attributes.iter().filter(|it| it.is_required && is_missing(it.name));
     wrong.extend(needed.map(|attribute| {
-        let kind = format!("{}{}", article(attribute.kind), attribute.kind);
+        let kind = with_article(attribute.kind);
         format!("its attribute {}, {kind}, is missing", quoted(attribute.name))
     }));
     wrong
 }
 
-fn article(kind: &str) -> &'static str {
+/// The standard's word for a kind of attributes, in a sentence.
+fn with_article(kind: &str) -> String {
     match kind {
-        "int" => "an ",
-        "ints" | "floats" | "strings" | "tensors" | "graphs" | "types" => "a list of ",
-        _ => "a ",
+        "int" => "an int".into(),
+        "ints" | "floats" | "strings" | "tensors" | "graphs" | "types" => {
+            format!("a list of {kind}")
+        }
+        _ => format!("a {kind}"),
     }
 }

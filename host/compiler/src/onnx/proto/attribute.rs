@@ -178,6 +178,7 @@ impl<'a> Parts<'a> {
 }
 
 impl AttributeKind {
+    /// In the order of their codes.
     const ALL: [Self; 14] = [
         Self::Float,
         Self::Int,
@@ -197,23 +198,27 @@ impl AttributeKind {
 
     /// From the code in the attribute's `type` field, which is not that of the value's field.
     fn from_code(code: i32) -> Option<Self> {
-        Some(match code {
-            1 => Self::Float,
-            2 => Self::Int,
-            3 => Self::String,
-            4 => Self::Tensor,
-            5 => Self::Graph,
-            6 => Self::Floats,
-            7 => Self::Ints,
-            8 => Self::Strings,
-            9 => Self::Tensors,
-            10 => Self::Graphs,
-            11 => Self::SparseTensor,
-            12 => Self::SparseTensors,
-            13 => Self::Type,
-            14 => Self::Types,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|kind| kind.code() as i32 == code)
+    }
+
+    /// What the standard's list of operators calls it: `int`, `sparse_tensor`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Float => "float",
+            Self::Int => "int",
+            Self::String => "string",
+            Self::Tensor => "tensor",
+            Self::Graph => "graph",
+            Self::Floats => "floats",
+            Self::Ints => "ints",
+            Self::Strings => "strings",
+            Self::Tensors => "tensors",
+            Self::Graphs => "graphs",
+            Self::SparseTensor => "sparse_tensor",
+            Self::SparseTensors => "sparse_tensors",
+            Self::Type => "type",
+            Self::Types => "types",
+        }
     }
 
     /// Its code in the attribute's `type` field: they are listed in that order.
