@@ -69,9 +69,10 @@ fn inplace_update(mut module: Module, cx: &PassContext) -> Result<Module> {
         if updates.calls.is_empty() && updates.copied.is_empty() {
             return Ok(func);
         }
+        let mut calls = std::mem::take(&mut updates.calls).into_iter().peekable();
         let mut rw = func.edit();
         rw.rewrite_bindings(block, |rw, list, is_dataflow, var, value| {
-            if let Some(&memory) = updates.written_over.get(&var) {
+            if let Some(memory) = updates.written_over.get(var).copied().flatten() {
                 rw.replace(var, memory);
                 return Ok(());
             }
@@ -81,9 +82,13 @@ fn inplace_update(mut module: Module, cx: &PassContext) -> Result<Module> {
                 let copy = rw.call_op("memory.copy", &[from, to], Attrs::NONE);
                 list.bind_new(rw, is_dataflow, "copied", copy);
             }
-            let update = updates.calls.get(&value).or(updates.copied.get(&value));
+            // The calls come in their order.
+            let update = match calls.next_if(|&(call, _)| call == value) {
+                Some((_, overwrite)) => Some(overwrite),
+                None => updates.copied.get(&value).copied(),
+            };
             let value = match update {
-                Some(overwritten) => programs.call(rw, module, value, *overwritten)?,
+                Some(overwrite) => programs.call(rw, module, value, overwrite)?,
                 None => value,
             };
             list.bind(is_dataflow, var, value);
@@ -96,12 +101,11 @@ fn inplace_update(mut module: Module, cx: &PassContext) -> Result<Module> {
 }
 
 /// What one function can write in place.
-#[derive(Default)]
 struct Updates {
-    /// The calls, and what each does.
-    calls: HashMap<Expr, Overwrite>,
-    /// The variables of results that are not made any more, and what stands for them.
-    written_over: HashMap<Expr, Expr>,
+    /// The calls in their order, and what each does.
+    calls: Vec<(Expr, Overwrite)>,
+    /// What stands for the variables of results that are not made any more.
+    written_over: SideTable<Option<Expr>>,
     /// The calls that put something into a copy of a parameter.
     copied: HashMap<Expr, Overwrite>,
 }
@@ -124,7 +128,11 @@ impl Updates {
         programs: &mut Programs,
         cx: &PassContext,
     ) -> Self {
-        let mut updates = Self::default();
+        let mut updates = Self {
+            calls: Vec::new(),
+            written_over: SideTable::new(body, None),
+            copied: HashMap::new(),
+        };
         let mut roles = Roles::new(body, module, cx);
         let mut made = lifetimes(body, block, |value| roles.of(value)).into_iter().peekable();
         let mut homes: Vec<Home> = Vec::new();
@@ -156,9 +164,9 @@ impl Updates {
                     is_update.then_some((overwrite, input, output, read, write))
                 });
                 if let Some((overwrite, input, output, read, write)) = found {
-                    let memory = updates.written_over.get(&input).copied().unwrap_or(input);
-                    updates.calls.insert(value, overwrite);
-                    updates.written_over.insert(output, memory);
+                    let memory = updates.written_over[input].unwrap_or(input);
+                    updates.calls.push((value, overwrite));
+                    updates.written_over[output] = Some(memory);
                     homes[read].death = homes[write].death;
                     home_of[output] = Some(read);
                 }

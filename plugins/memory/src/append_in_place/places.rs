@@ -35,6 +35,18 @@ impl Places {
         let View::Function { params, .. } = body.view(body.root()) else {
             return Places::default();
         };
+        // Most functions call no program that puts anything to the front, and are left after one look at the calls.
+        let called = |value| match body.view(value) {
+            View::Call { callee, .. } => match body.view(callee) {
+                View::Global { name } => Some(name),
+                _ => None,
+            },
+            _ => None,
+        };
+        let mut names = bindings.bindings().filter_map(|(_, value)| called(value));
+        if !names.any(|name| !appends(name).is_empty()) {
+            return Places::default();
+        }
         let params: HashSet<Expr> = params.iter().collect();
         let mut uses: SideTable<u32> = SideTable::new(body, 0);
         for expr in body.post_order().filter(|&expr| expr != body.root()) {
@@ -45,17 +57,17 @@ impl Places {
             *results.entry(it).or_default() += 1;
         });
         let mut places = Places::default();
-        let mut made: HashSet<Expr> = HashSet::new();
-        let mut touched: HashSet<Expr> = HashSet::new();
+        let mut made = SideTable::new(body, false);
+        let mut touched = SideTable::new(body, false);
         for (var, value) in bindings.bindings() {
             let View::Call { callee, args, .. } = body.view(value) else {
-                touched.extend(body.operands(value).iter());
+                body.operands(value).iter().for_each(|operand| touched[operand] = true);
                 continue;
             };
             if body.op_name(callee) == Some("builtin.alloc_tensor") {
-                made.insert(var);
+                made[var] = true;
             }
-            if let View::Global { name } = body.view(callee) {
+            if let Some(name) = called(value) {
                 let appends = appends(name);
                 let mut given: HashMap<Expr, usize> = HashMap::new();
                 if !appends.is_empty() {
@@ -67,9 +79,9 @@ impl Places {
                         continue;
                     };
                     let is_state = params.contains(&past) && uses[past] == 1;
-                    let is_new = made.contains(&new)
+                    let is_new = made[new]
                         && results.get(&new) == Some(&1)
-                        && !touched.contains(&new)
+                        && !touched[new]
                         && given.get(&new) == Some(&1);
                     let axis = longer_axis(body, past, new, is_known);
                     let (true, true, Some(axis)) = (is_state, is_new, axis) else { continue };
@@ -77,7 +89,7 @@ impl Places {
                     places.appended.entry(value).or_default().push(append);
                 }
             }
-            touched.extend(args.iter());
+            args.iter().for_each(|arg| touched[arg] = true);
         }
         places.keep_what_programs_touch(body, bindings);
         places

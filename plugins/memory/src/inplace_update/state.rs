@@ -15,27 +15,37 @@ pub(super) fn updated_parameters(
     mut overwrites: impl FnMut(Symbol) -> Vec<Overwrite>,
 ) -> HashMap<Expr, Overwrite> {
     let View::Function { params, .. } = body.view(body.root()) else { return HashMap::new() };
+    let called = |value| match body.view(value) {
+        View::Call { callee, args, .. } => match body.view(callee) {
+            View::Global { name } => Some((name, args)),
+            _ => None,
+        },
+        _ => None,
+    };
+    // Most functions call no program that begins with a copy, and are left after one look at the calls.
+    let mut calls = bindings.bindings().filter_map(|(_, value)| called(value));
+    if !calls.any(|(name, _)| overwrites(name).iter().any(|it| it.is_copied)) {
+        return HashMap::new();
+    }
     let params: HashSet<Expr> = params.iter().collect();
     let mut uses: SideTable<u32> = SideTable::new(body, 0);
     for expr in body.post_order().filter(|&expr| expr != body.root()) {
         body.operands(expr).iter().for_each(|operand| uses[operand] += 1);
     }
     let results = results_of(body, bindings.result());
-    let mut touched: HashSet<Expr> = HashSet::new();
+    let mut touched = SideTable::new(body, false);
     let mut found = HashMap::new();
     for (_, value) in bindings.bindings() {
-        if let View::Call { callee, args, .. } = body.view(value)
-            && let View::Global { name } = body.view(callee)
-        {
+        if let Some((name, args)) = called(value) {
             let update = overwrites(name).into_iter().find(|overwrite| {
                 let (from, to) = (args.at(overwrite.input), args.at(overwrite.output));
                 let is_state = params.contains(&from) && uses[from] == 1;
-                let is_new = results.contains(&to) && !touched.contains(&to);
+                let is_new = results.contains(&to) && !touched[to];
                 overwrite.is_copied && is_state && is_new && body.ty(from) == body.ty(to)
             });
             found.extend(update.map(|update| (value, update)));
         }
-        touched.extend(body.operands(value).iter());
+        body.operands(value).iter().for_each(|operand| touched[operand] = true);
     }
     found
 }
