@@ -12,6 +12,7 @@ mod reduced;
 pub mod scatter_elements;
 pub mod scatter_nd;
 mod slice_at;
+mod slice_range;
 pub mod split;
 pub mod strided_slice;
 pub mod take;

@@ -4,6 +4,7 @@
 //! draws numbers is made of them.
 
 mod bernoulli;
+mod box_muller;
 mod drawn;
 mod multinomial;
 pub mod normal;

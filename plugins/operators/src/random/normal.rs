@@ -14,11 +14,9 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::box_muller::{STEP, STEP_F64, normal};
 use super::drawn::{like_input, of_said_shape};
 use super::philox::{each_element, infer, of_elements, seed, wide, without};
-
-const STEP: f64 = 1.0 / (1 << 24) as f64;
-const STEP_F64: f64 = 1.0 / (1u64 << 53) as f64;
 
 /// A tensor of the shape of the first argument, of numbers that are normal; the second is the seed
 #[op(name = "random.normal", args = 2, pattern = "opaque")]
@@ -48,16 +46,6 @@ impl Operator for Normal {
             Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), numbers.collect())])
         })
     }
-}
-
-/// The number of mean 0 and deviation 1 that the words of an element make.
-fn normal([a, b, c, d]: [u32; 4], dtype: DType) -> f64 {
-    let wide = |a: u32, b: u32| ((u64::from(a >> 5) << 26) | u64::from(b >> 6)) as f64;
-    let (u, v) = match dtype {
-        DType::F64 => ((wide(a, b) + 1.0) * STEP_F64, wide(c, d) * STEP_F64),
-        _ => (f64::from((a >> 8) + 1) * STEP, f64::from(b >> 8) * STEP),
-    };
-    (u.ln() * -2.0).sqrt() * libm::cos(v * TAU)
 }
 
 /// Each element from its counter.
@@ -103,28 +91,4 @@ fn import(node: &mut Node<'_>) -> Outputs {
 #[rule(import.onnx, key = "RandomNormalLike", since = 1)]
 fn import_like(node: &mut Node<'_>) -> Outputs {
     like_input(node, "random.normal", PARAMETERS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Mean, variance and Kolmogorov's distance, within what one of a thousand seeds exceeds.
-    #[test]
-    fn are_normal() {
-        const COUNT: usize = 100_000;
-        for dtype in [DType::F32, DType::F64] {
-            let mut drawn: Vec<f64> =
-                of_elements(7, COUNT).map(|words| normal(words, dtype)).collect();
-            let count = COUNT as f64;
-            let mean = drawn.iter().sum::<f64>() / count;
-            let variance = drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
-            assert!(mean.abs() < 3.3 / count.sqrt(), "{mean}");
-            assert!((variance - 1.0).abs() < 3.3 * (2.0 / count).sqrt(), "{variance}");
-            drawn.sort_by(f64::total_cmp);
-            let below = |x: f64| 0.5 * libm::erfc(-x / 2f64.sqrt());
-            let distance = super::super::philox::distance(&drawn, below);
-            assert!(distance < 1.95 / count.sqrt(), "{distance}");
-        }
-    }
 }
