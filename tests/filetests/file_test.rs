@@ -1,6 +1,8 @@
 //! One file test: IR in, IR or an error out. The grammar stands in `docs/testing.md`.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
@@ -15,20 +17,47 @@ use tenon_compiler::target::Target;
 use tenon_compiler::text::{NoWeights, WeightsPolicy, parse_module, print_module};
 use tenon_compiler::validate::Tolerance;
 
-/// A test for each `.ir` file below the folders, with the passes that a registry leads to. It is named after its
-/// path from `root` on.
-pub(crate) fn trials(root: &Path, folders: &[PathBuf], registry: &Path) -> Vec<Trial> {
+/// A test for each folder of `.ir` files below some, with the passes that a registry leads to, so that files share a process. A
+/// folder is named after its path from `root` on. Where `filter` is not the name of one, each file is a test of its own.
+pub(crate) fn trials(
+    root: &Path,
+    folders: &[PathBuf],
+    registry: &Path,
+    filter: Option<&str>,
+) -> Vec<Trial> {
     let mut files = Vec::new();
     for folder in folders {
         collect(folder, &mut files);
     }
     files.sort();
-    let trial = |path: PathBuf| {
-        let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+    let name = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let mut groups: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for path in &files {
+        groups.entry(name(path.parent().unwrap_or(root))).or_default().push(path.clone());
+    }
+    if filter.is_some_and(|filter| !groups.contains_key(filter)) {
+        groups = files.into_iter().map(|path| (name(&path), vec![path])).collect();
+    }
+    let trial = |(name, files): (String, Vec<PathBuf>)| {
         let registry = registry.to_owned();
-        Trial::test(name, move || run_file(&registry, &path))
+        Trial::test(name, move || run_files(&registry, &files))
     };
-    files.into_iter().map(trial).collect()
+    groups.into_iter().map(trial).collect()
+}
+
+/// Each of some files, whatever the others do.
+fn run_files(registry: &Path, files: &[PathBuf]) -> Result<(), Failed> {
+    let registry = Registry::open(registry)?;
+    let mut wrong = Vec::new();
+    for path in files {
+        let said = match catch_unwind(AssertUnwindSafe(|| run_file(&registry, path))) {
+            Ok(Ok(())) => continue,
+            Ok(Err(failed)) => failed.message().unwrap_or("it failed").to_owned(),
+            Err(_) => "it panicked".to_owned(),
+        };
+        wrong.push(format!("{}: {said}", path.display()));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n\n").into()) }
 }
 
 /// The `.ir` files below a folder.
@@ -105,7 +134,7 @@ impl<'a> FileTest<'a> {
     }
 }
 
-fn run_file(registry: &Path, path: &Path) -> Result<(), Failed> {
+fn run_file(registry: &Registry, path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let test = FileTest::parse(&text)?;
     let (kind, found) = match run(registry, path, &test) {
@@ -126,8 +155,8 @@ fn run_file(registry: &Path, path: &Path) -> Result<(), Failed> {
 }
 
 /// What the test finds: the text of the module that came out, or of the error.
-fn run(registry: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, String> {
-    let cx = context(registry, path)?;
+fn run(registry: &Registry, path: &Path, test: &FileTest<'_>) -> Result<String, String> {
+    let cx = context(registry, path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let source = Source::new(name, test.input);
     let module =
@@ -150,25 +179,23 @@ fn run(registry: &Path, path: &Path, test: &FileTest<'_>) -> Result<String, Stri
 
 /// The operators and rules that a test sees: those that are linked into this program, or for a plugin whose rules are asked by
 /// passes of others all that a registry has.
-fn context(registry: &Path, path: &Path) -> Result<Cx, String> {
+fn context(registry: &Registry, path: &Path) -> Cx {
     let asks = |part: std::path::Component<'_>| {
         ["schedule-cpu", "schedule-cuda"].iter().any(|plugin| part.as_os_str() == *plugin)
     };
     if !path.components().any(asks) {
-        return Ok(tenon_compiler::testing::cx());
+        return tenon_compiler::testing::cx();
     }
-    let registry = Registry::open(registry).map_err(|error| error.to_string())?;
-    Ok(Cx::with_operators(registry.operators()))
+    Cx::with_operators(registry.operators())
 }
 
 fn run_passes(
-    registry: &Path,
+    registry: &Registry,
     pipeline: &str,
     test: &FileTest<'_>,
     module: &Module,
 ) -> Result<Module, String> {
-    let registry = Registry::open(registry).map_err(|error| error.to_string())?;
-    let plan = plan(&registry, pipeline).map_err(|error| error.to_string())?;
+    let plan = plan(registry, pipeline).map_err(|error| error.to_string())?;
     // A fixed target: what a fixture shows does not depend on the machine.
     let target = match test.target {
         Some(named) => Target::parse(named).map_err(|error| error.to_string())?.attrs(module.cx()),
@@ -189,6 +216,6 @@ fn run_passes(
     if let Some(level) = test.opt_level {
         context.opt_level = level;
     }
-    passes::run(&registry, &plan, module, &mut context)
+    passes::run(registry, &plan, module, &mut context)
         .map_err(|error| error.to_diagnostic().render(false))
 }

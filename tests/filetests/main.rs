@@ -14,6 +14,8 @@ use libtest_mimic::Arguments;
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folders = [root.join("plugins"), root.join("tests/ir")];
-    let trials = file_test::trials(root, &folders, &root.join("registry.toml"));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let arguments = Arguments::from_args();
+    let registry = root.join("registry.toml");
+    let trials = file_test::trials(root, &folders, &registry, arguments.filter.as_deref());
+    libtest_mimic::run(&arguments, trials).exit_code()
 }

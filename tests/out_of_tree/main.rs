@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     // and cargo and the compiler do nothing when there is nothing to do.
     let folders =
         ["c-pass", "custom-pass"].map(|name| root.join("examples").join(name).join("tests"));
-    let mut trials = file_test::trials(root, &folders, &registry);
+    let mut trials = file_test::trials(root, &folders, &registry, arguments.filter.as_deref());
     if !arguments.list
         && let Err(error) = build(root, &house)
     {
