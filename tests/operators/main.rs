@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use case::Family;
+use case::{Case, Family};
 use targets::{Settings, Target};
 
 fn main() -> ExitCode {
@@ -54,15 +54,13 @@ fn main() -> ExitCode {
 /// Runs a family on a target.
 fn run(target: &Target, family: &Family, settings: &Settings) -> Result<(), Failed> {
     let mut problems = Vec::new();
-    for case in family.cases.iter().filter(|case| (target.takes)(case)) {
-        // Shown when the case ends the process.
-        eprintln!("{}", case.name);
-        let result = target.run_caught(case);
+    let cases: Vec<&Case> = family.cases.iter().filter(|case| (target.takes)(case)).collect();
+    for (&case, result) in cases.iter().zip(target.run(&cases)) {
         let result = result.and_then(|found| case.check(&found, settings.tolerance(target)));
         let problem = match (result, settings.skip(target, case)) {
             (Ok(()), None) | (Err(_), Some(_)) => continue,
             // Another version of the emulator may do what one does not.
-            (Ok(()), Some(_)) if target.on.is_some() => continue,
+            (Ok(()), Some(_)) if target.emulator().is_some() => continue,
             (Ok(()), Some(_)) => "it is right, and targets.toml skips it".to_owned(),
             (Err(problem), None) => problem,
         };

@@ -22,9 +22,14 @@ pub(crate) struct Target {
     pub(crate) name: &'static str,
     /// Whether a case is for it at all.
     pub(crate) takes: fn(&Case) -> bool,
-    run: fn(&Case) -> Result<Vec<Tensor>, String>,
-    /// What it runs on, where that is not this machine.
-    pub(crate) on: Option<&'static Emulator>,
+    runs: Runs,
+}
+
+enum Runs {
+    /// Here, each case by itself.
+    Here(fn(&Case) -> Result<Vec<Tensor>, String>),
+    /// On another machine, many cases as one program.
+    On(&'static Emulator),
 }
 
 pub(crate) const ALL: &[Target] = &[
@@ -32,67 +37,78 @@ pub(crate) const ALL: &[Target] = &[
     Target {
         name: "reference",
         takes: |_| true,
-        run: |case| {
+        runs: Runs::Here(|case| {
             let args = case.inputs.iter().cloned().map(Value::Tensor).collect();
             let value = Evaluator::new(&case.module).call("main", args);
             value.map(|value| tensors(&value)).map_err(|error| error.to_string())
-        },
-        on: None,
+        }),
     },
     // The operator's tensor program, interpreted, for no target in particular.
-    Target { name: "plain", takes: has_program, run: |case| interpret(case, None), on: None },
+    Target { name: "plain", takes: has_program, runs: Runs::Here(|case| interpret(case, None)) },
     // The same for vectors of 128 bits.
-    Target { name: "program4", takes: has_program, run: |case| interpret(case, Some(4)), on: None },
+    Target {
+        name: "program4",
+        takes: has_program,
+        runs: Runs::Here(|case| interpret(case, Some(4))),
+    },
     // The same for vectors of 512 bits.
     Target {
         name: "program16",
         takes: has_program,
-        run: |case| interpret(case, Some(16)),
-        on: None,
+        runs: Runs::Here(|case| interpret(case, Some(16))),
     },
     // The default pipeline, and LLVM's code for this machine.
     Target {
         name: "compiled",
         takes: |_| true,
-        run: |case| compiled::run(&compiled::compile(&case.module)?, &case.inputs),
-        on: None,
+        runs: Runs::Here(|case| compiled::run(&compiled::compile(&case.module)?, &case.inputs)),
     },
     // The same with shapes that are known when it is called.
     Target {
         name: "dynamic",
         takes: |case| case.dynamic.is_some(),
-        run: |case| {
+        runs: Runs::Here(|case| {
             let module = case.dynamic.as_ref().ok_or("it has no symbols")?;
             compiled::run(&compiled::compile(module)?, &case.inputs)
-        },
-        on: None,
+        }),
     },
     // The same for other processors, with an emulator.
-    Target {
-        name: "aarch64",
-        takes: |_| true,
-        run: |case| FP16.run(&case.module, &case.inputs),
-        on: Some(&FP16),
-    },
-    Target {
-        name: "riscv64",
-        takes: |_| true,
-        run: |case| RISCV64.run(&case.module, &case.inputs),
-        on: Some(&RISCV64),
-    },
+    Target { name: "aarch64", takes: |_| true, runs: Runs::On(&FP16) },
+    Target { name: "riscv64", takes: |_| true, runs: Runs::On(&RISCV64) },
 ];
 
 impl Target {
-    /// Why nothing can be run on it here.
-    pub(crate) fn missing(&self) -> Option<String> {
-        self.on.and_then(Emulator::missing)
+    /// What it runs on, where that is not this machine.
+    pub(crate) fn emulator(&self) -> Option<&'static Emulator> {
+        match self.runs {
+            Runs::Here(_) => None,
+            Runs::On(emulator) => Some(emulator),
+        }
     }
 
-    /// Runs a case; a panic is an error.
-    pub(crate) fn run_caught(&self, case: &Case) -> Result<Vec<Tensor>, String> {
-        catch_unwind(AssertUnwindSafe(|| (self.run)(case)))
-            .unwrap_or_else(|_| Err("it panics".to_owned()))
+    /// Why nothing can be run on it here.
+    pub(crate) fn missing(&self) -> Option<String> {
+        self.emulator().and_then(Emulator::missing)
     }
+
+    /// What each of some cases gives; a panic is an error.
+    pub(crate) fn run(&self, cases: &[&Case]) -> Vec<Result<Vec<Tensor>, String>> {
+        match self.runs {
+            Runs::Here(run) => cases.iter().map(|case| caught(case, || run(case))).collect(),
+            Runs::On(emulator) => {
+                let compile = |case: &&Case| caught(case, || emulator.compile(&case.module));
+                let models: Vec<_> = cases.iter().map(compile).collect();
+                let given: Vec<&[Tensor]> = cases.iter().map(|case| &case.inputs[..]).collect();
+                emulator.run_all(&models, &given)
+            }
+        }
+    }
+}
+
+fn caught<T>(case: &Case, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    // Shown when the case ends the process.
+    eprintln!("{}", case.name);
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("it panics".to_owned()))
 }
 
 /// What is asked of each target: `targets.toml`.

@@ -1,7 +1,5 @@
 %tensor = type { ptr, i32, i32, i32, i32, ptr, ptr, i64 }
 
-declare i32 @model_run(ptr, ptr, ptr, ptr)
-
 define ptr @memset(ptr %to, i32 %value, i64 %count) "no-builtins" {
 entry:
   %byte = trunc i32 %value to i8

@@ -1,7 +1,7 @@
 //! Modules compiled for other processors, and run by an emulator as a program of their own.
 //!
-//! The program is the model's object and a start that needs no C library: inputs and outputs are arrays in it, it runs the
-//! model, writes the outputs to standard output, and ends with the model's status.
+//! The program is the objects of some models and a start that needs no C library: inputs and outputs are arrays in it, it runs the
+//! models, writes the outputs to standard output, and ends with the first status that is no success.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -68,34 +68,64 @@ impl Emulator {
 
     /// Compiles `main` of a module and runs it.
     pub(crate) fn run(&self, module: &Module, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        let target = Target::parse(self.target).map_err(|error| error.to_string())?;
-        let executable = compiled::executable(module, &target)?;
+        let model = self.compile(module)?;
+        Ok(self.results(&[(&model, inputs)])?.remove(0))
+    }
+
+    /// Compiles `main` of a module.
+    pub(crate) fn compile(&self, module: &Module) -> Result<Executable, String> {
+        compiled::executable(module, &self.target()?)
+    }
+
+    /// What each of the models gives, those that could be compiled: all as one program, or where that fails each as its own.
+    pub(crate) fn run_all(
+        &self,
+        models: &[Result<Executable, String>],
+        inputs: &[&[Tensor]],
+    ) -> Vec<Result<Vec<Tensor>, String>> {
+        let all = || models.iter().zip(inputs);
+        let jobs: Vec<Job<'_>> =
+            all().filter_map(|(model, inputs)| Some((model.as_ref().ok()?, *inputs))).collect();
+        let mut together = self.results(&jobs).ok().map(Vec::into_iter);
+        let result = |(model, inputs): (&Result<Executable, String>, &&[Tensor])| {
+            let model = model.as_ref().map_err(String::clone)?;
+            match &mut together {
+                Some(results) => results.next().ok_or_else(|| "it gave nothing".to_owned()),
+                None => Ok(self.results(&[(model, inputs)])?.remove(0)),
+            }
+        };
+        all().map(result).collect()
+    }
+
+    fn target(&self) -> Result<Target, String> {
+        Target::parse(self.target).map_err(|error| error.to_string())
+    }
+
+    /// What models give in one program.
+    fn results(&self, jobs: &[Job<'_>]) -> Result<Vec<Vec<Tensor>>, String> {
+        let target = self.target()?;
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let objects = self.objects(&executable, &target, inputs, folder.path())?;
+        let mut objects = self.objects(jobs, &target, folder.path())?;
         let mut done = self.done(&target, &objects, folder.path())?;
         if String::from_utf8_lossy(&done.stderr).contains(FAULT) {
-            let [model, start] = objects;
-            done = self.done(&target, &[start, model], folder.path())?;
+            objects.reverse();
+            done = self.done(&target, &objects, folder.path())?;
         }
         if !done.status.success() {
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
             return Err(format!("{}: {said}", done.status));
         }
-        outputs(&executable, &done.stdout)
+        let mut bytes = &done.stdout[..];
+        jobs.iter().map(|(model, _)| outputs(model, &mut bytes)).collect()
     }
 
     /// What a program of these objects, in this order, does.
-    fn done(
-        &self,
-        target: &Target,
-        objects: &[PathBuf; 2],
-        folder: &Path,
-    ) -> Result<Output, String> {
+    fn done(&self, target: &Target, objects: &[PathBuf], folder: &Path) -> Result<Output, String> {
         let program = folder.join("program");
         let linker = Linker::find_for(target, None).map_err(|error| error.to_string())?;
-        let words = ["-static", "-e", "_start", "-o"].map(OsString::from);
-        let files = [&program, &objects[0], &objects[1]].map(|path| path.as_os_str().to_owned());
-        let words: Vec<_> = words.into_iter().chain(files).collect();
+        let words = ["-static", "-e", "_start", "-o"].map(OsString::from).into_iter();
+        let files = [&program].into_iter().chain(objects).map(|path| path.as_os_str().to_owned());
+        let words: Vec<_> = words.chain(files).collect();
         let linked = Command::new(linker.program()).args(linker.arguments(&words)).output();
         let linked = linked.map_err(|error| error.to_string())?;
         if !linked.status.success() {
@@ -105,50 +135,76 @@ impl Emulator {
         command.args(self.arguments).arg(program).output().map_err(|error| error.to_string())
     }
 
-    /// The objects of the model and of a start.
+    /// The objects of the models and of a start.
     fn objects(
         &self,
-        executable: &Executable,
+        jobs: &[Job<'_>],
         target: &Target,
-        inputs: &[Tensor],
         folder: &Path,
-    ) -> Result<[PathBuf; 2], String> {
-        let [model, start] = ["model.o", "start.o"].map(|name| folder.join(name));
-        executable
-            .export(&model, LinkForm::Object, Some("model"), Outputs::default())
-            .map_err(|error| error.to_string())?;
-        let text = self.start(executable, inputs)?;
+    ) -> Result<Vec<PathBuf>, String> {
+        let mut objects = Vec::with_capacity(jobs.len() + 1);
+        for (number, (model, _)) in jobs.iter().enumerate() {
+            let (file, prefix) = (folder.join(format!("{number}.o")), format!("model{number}"));
+            model
+                .export(&file, LinkForm::Object, Some(&prefix), Outputs::default())
+                .map_err(|error| error.to_string())?;
+            objects.push(file);
+        }
         let options =
             CompileOptions { pipeline: Pipeline::None, threads: 1, ..CompileOptions::default() };
+        let text = self.start(jobs)?;
         let object = compile_units(target, &options, &[text], |cx, text| start_module(cx, text));
         let object = object.map_err(|error: LlvmError| error.to_string())?.remove(0);
-        fs::write(&start, object).map_err(|error| error.to_string())?;
-        Ok([model, start])
+        objects.push(folder.join("start.o"));
+        fs::write(folder.join("start.o"), object).map_err(|error| error.to_string())?;
+        Ok(objects)
     }
 
     /// The start as LLVM's text.
-    fn start(&self, executable: &Executable, inputs: &[Tensor]) -> Result<String, String> {
-        let signature = executable.signature();
+    fn start(&self, jobs: &[Job<'_>]) -> Result<String, String> {
         let mut text = LIBRARY.to_owned();
-        let given: Vec<&[u8]> = inputs.iter().map(|input| &input.bytes()[..]).collect();
-        write_tensors(&mut text, "input", &signature.inputs, |index| escaped(given[index]))?;
-        write_tensors(&mut text, "output", &signature.outputs, |_| "zeroinitializer".to_owned())?;
-        let known = || "an emulated model has known shapes".to_owned();
-        let workspace = signature.workspace_size.ok_or_else(known)?;
-        let mut line = |line: String| writeln!(text, "{line}").expect("a string takes all");
-        line(format!("@workspace = global [{workspace} x i8] zeroinitializer, align 64"));
-        line("define void @_start() noreturn {".to_owned());
-        line(
-            "  %status = call i32 @model_run(ptr @inputs, ptr @outputs, ptr @workspace, ptr null)"
-                .to_owned(),
-        );
-        for (index, output) in signature.outputs.iter().enumerate() {
-            line(self.call(WRITE, "i64 1", &format!("ptr @output{index}"), bytes_of(output)));
+        let mut run = "define void @_start() noreturn {\n".to_owned();
+        let mut workspace = 0;
+        for (number, (model, inputs)) in jobs.iter().enumerate() {
+            let signature = model.signature();
+            let given: Vec<&[u8]> = inputs.iter().map(|input| &input.bytes()[..]).collect();
+            let [from, to] = ["input", "output"].map(|name| format!("{name}{number}."));
+            write_tensors(&mut text, &from, &signature.inputs, |index| escaped(given[index]))?;
+            write_tensors(&mut text, &to, &signature.outputs, |_| "zeroinitializer".to_owned())?;
+            let known = || "an emulated model has known shapes".to_owned();
+            workspace = workspace.max(signature.workspace_size.ok_or_else(known)?);
+            writeln!(text, "declare i32 @model{number}_run(ptr, ptr, ptr, ptr)").expect(TAKEN);
+            self.write_run(&mut run, number, (&from, &to), &signature.outputs);
         }
-        line("  %code = zext i32 %status to i64".to_owned());
-        line(self.call(EXIT, "i64 %code", "ptr null", 0));
-        line("  unreachable\n}".to_owned());
+        writeln!(text, "@workspace = global [{workspace} x i8] zeroinitializer, align 64\n{run}")
+            .expect(TAKEN);
+        writeln!(text, "{}\n  unreachable\n}}", self.call(EXIT, "i64 0", "ptr null", 0))
+            .expect(TAKEN);
         Ok(text)
+    }
+
+    /// Runs a model, and ends the program unless it succeeds.
+    fn write_run(
+        &self,
+        run: &mut String,
+        number: usize,
+        (from, to): (&str, &str),
+        outputs: &[TensorSpec],
+    ) {
+        let exit = self.call(EXIT, &format!("i64 %code{number}"), "ptr null", 0);
+        writeln!(
+            run,
+            "  %status{number} = call i32 @model{number}_run(ptr @{from}s, ptr @{to}s, ptr @workspace, ptr null)\n  \
+             %code{number} = zext i32 %status{number} to i64\n  \
+             %is.wrong{number} = icmp ne i32 %status{number}, 0\n  \
+             br i1 %is.wrong{number}, label %wrong{number}, label %right{number}\n\
+             wrong{number}:\n{exit}\n  unreachable\nright{number}:"
+        )
+        .expect(TAKEN);
+        for (index, output) in outputs.iter().enumerate() {
+            let from = format!("ptr @{to}{index}");
+            writeln!(run, "{}", self.call(WRITE, "i64 1", &from, bytes_of(output))).expect(TAKEN);
+        }
     }
 
     fn call(&self, number: u32, first: &str, second: &str, third: u64) -> String {
@@ -161,7 +217,12 @@ impl Emulator {
     }
 }
 
-/// What the C library would have, byte by byte, and what is declared of the model.
+/// A model and what it is given.
+type Job<'a> = (&'a Executable, &'a [Tensor]);
+
+const TAKEN: &str = "a string takes all";
+
+/// What the C library would have, byte by byte.
 const LIBRARY: &str = include_str!("emulated.ll");
 
 fn start_module<'cx>(
@@ -196,15 +257,14 @@ fn write_tensors(
             "@{name}{index} = global [{size} x i8] {value}, align 64\n\
              @{name}{index}.shape = global [{rank} x i64] [{shape}]\n"
         )
-        .expect("a string takes all");
+        .expect(TAKEN);
         tensors.push(format!(
             "%tensor {{ ptr @{name}{index}, i32 1, i32 0, i32 {rank}, i32 {dtype}, \
              ptr @{name}{index}.shape, ptr null, i64 0 }}"
         ));
     }
     let (count, tensors) = (tensors.len(), tensors.join(", "));
-    writeln!(text, "@{name}s = global [{count} x %tensor] [{tensors}]")
-        .expect("a string takes all");
+    writeln!(text, "@{name}s = global [{count} x %tensor] [{tensors}]").expect(TAKEN);
     Ok(())
 }
 
@@ -217,16 +277,17 @@ fn bytes_of(spec: &TensorSpec) -> u64 {
 fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(3 * bytes.len() + 3);
     text.push_str("c\"");
-    bytes.iter().for_each(|byte| write!(text, "\\{byte:02X}").expect("a string takes all"));
+    bytes.iter().for_each(|byte| write!(text, "\\{byte:02X}").expect(TAKEN));
     text.push('"');
     text
 }
 
-fn outputs(executable: &Executable, mut bytes: &[u8]) -> Result<Vec<Tensor>, String> {
+/// The outputs of a model, which stand first in the bytes, and the bytes behind them.
+fn outputs(executable: &Executable, bytes: &mut &[u8]) -> Result<Vec<Tensor>, String> {
     let take = |spec: &TensorSpec| {
         let short = || format!("{spec} was not written");
         let (own, rest) = bytes.split_at_checked(bytes_of(spec) as usize).ok_or_else(short)?;
-        bytes = rest;
+        *bytes = rest;
         let shape = spec.static_shape().unwrap_or_default();
         let shape = shape.iter().map(|&extent| extent as usize).collect();
         Tensor::new(spec.dtype, shape, Bytes::new(own.to_vec())).ok_or_else(short)
