@@ -103,20 +103,15 @@ fn next_host() -> PathBuf {
     locked(|| {
         let mut cargo = cargo();
         cargo.args(["build", "--quiet", "--no-default-features"]).current_dir(next_sources());
-        succeed(cargo.args([
-            "-p",
-            "tenon-cli",
-            "--bin",
-            "tenon",
-            "-p",
-            "tenon-operators",
-            "--lib",
-        ]));
-        // Operators lie beside the program, and what others build does not.
+        succeed(cargo.args(["-p", "tenon-cli", "--bin", "tenon"]));
+        // Operators lie beside the program, and what others build does not. They are today's: a plugin like others.
         let folder = workshop().join("next");
         fs::create_dir_all(&folder).expect("a folder");
-        for file in ["tenon", "libtenon_operators.so"] {
-            fs::copy(built().join(file), folder.join(file)).expect("copied");
+        let operators = "libtenon_operators.so";
+        for (from, file) in
+            [(built().join("tenon"), "tenon"), (todays_host().with_file_name(operators), operators)]
+        {
+            fs::copy(from, folder.join(file)).expect("copied");
         }
         folder.join("tenon")
     })

@@ -4,6 +4,8 @@ mod conformance;
 mod faults;
 mod harm;
 mod library;
+#[path = "../support/outside.rs"]
+mod outside;
 #[path = "../models/program.rs"]
 mod program;
 mod rules;

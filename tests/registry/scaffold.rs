@@ -6,7 +6,8 @@ use std::process::Command;
 
 use libtest_mimic::Failed;
 
-use crate::program::{profile, run, state, succeed, tenon};
+use crate::outside;
+use crate::program::{run, state, succeed, tenon};
 
 pub(crate) fn builds_tests_and_loads() -> Result<(), Failed> {
     let shown = built("--pass", "acme-passes", "libacme_passes.so")?;
@@ -52,7 +53,7 @@ fn scheduled_by(rows: u32, target: &str) -> Result<String, Failed> {
     let text =
         format!("fn @main(%x: f32[{rows}, 64], %w: f32[64, 64]) {{\n  ret nn.dense(%x, %w)\n}}\n");
     fs::write(&model, text)?;
-    let library = profile().with_file_name("scaffold").join("debug/libacme_schedules.so");
+    let library = outside::built().join("libacme_schedules.so");
     fs::copy(&library, folder.path().join("libacme_schedules.so"))?;
     let path = folder.path();
     fs::write(
@@ -80,22 +81,19 @@ fn built(kind: &str, name: &str, library: &str) -> Result<serde_json::Value, Fai
     // The versions of the house, so that nothing has to be fetched.
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     fs::copy(root.join("Cargo.lock"), plugin.join("Cargo.lock"))?;
-    // Kept between runs, since the API takes its time to build.
-    let target = profile().with_file_name("scaffold");
     let cargo = |arguments: &[&str]| {
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = outside::cargo();
         cargo.args(arguments).current_dir(&plugin);
-        cargo.env("CARGO_TARGET_DIR", &target).env("CARGO_NET_OFFLINE", "true");
         // The fixtures run the program that made the folder.
         cargo.env_remove("TENON").env_remove("TENON_BLESS");
         cargo.env("TENON_STATE", state());
         cargo.env("TENON_REGISTRY", root.join("registry.toml"));
-        succeed(&mut cargo)
+        outside::locked(|| succeed(&mut cargo))
     };
     cargo(&["test", "--quiet"])?;
     cargo(&["fmt", "--check"])?;
 
-    let library = target.join("debug").join(library);
+    let library = outside::built().join(library);
     if kind == "--op" {
         succeed(tenon().args(["plugins", "test"]).arg(&library))?;
     }
