@@ -10,25 +10,25 @@ use crate::outside;
 use crate::program::{run, state, succeed, tenon};
 
 pub(crate) fn builds_tests_and_loads() -> Result<(), Failed> {
-    let shown = built("--pass", "acme-passes", "libacme_passes.so")?;
+    let shown = built("--pass", "made-passes", "libmade_passes.so")?;
     let manifest = &shown["manifest"];
     let said = (&manifest["plugin"]["plugin"], &manifest["passes"][0]["pass"]);
-    let wanted = (&"acme-passes".into(), &"acme-passes.DoubleNegation".into());
+    let wanted = (&"made-passes".into(), &"made-passes.DoubleNegation".into());
     if said == wanted { Ok(()) } else { Err(format!("{said:?}").into()) }
 }
 
 /// The same with an operator and its rules.
 pub(crate) fn op_builds_tests_and_loads() -> Result<(), Failed> {
-    let shown = built("--op", "acme-ops", "libacme_ops.so")?;
+    let shown = built("--op", "made-ops", "libmade_ops.so")?;
     let manifest = &shown["manifest"];
     let said = (&manifest["operators"][0]["op"], &manifest["rules"][0]["rule"]);
-    let wanted = (&"acme_ops.power_relu".into(), &"compute".into());
+    let wanted = (&"made_ops.power_relu".into(), &"compute".into());
     if said == wanted { Ok(()) } else { Err(format!("{said:?}").into()) }
 }
 
 /// The same with a rule that schedules programs.
 pub(crate) fn schedule_builds_tests_and_loads() -> Result<(), Failed> {
-    let shown = built("--schedule", "acme-schedules", "libacme_schedules.so")?;
+    let shown = built("--schedule", "made-schedules", "libmade_schedules.so")?;
     let rule = &shown["manifest"]["rules"][0];
     let (said, wanted) = ((&rule["rule"], &rule["key"]), (&"schedule".into(), &"nn.dense".into()));
     if said != wanted {
@@ -39,7 +39,7 @@ pub(crate) fn schedule_builds_tests_and_loads() -> Result<(), Failed> {
         [(4, "x86-64-v3", true), (4, "x86-64-v4", false), (512, "x86-64-v3", false)]
     {
         let rule = scheduled_by(rows, target)?;
-        if rule.starts_with("acme_schedules::") != is_own {
+        if rule.starts_with("made_schedules::") != is_own {
             return Err(format!("{rows} rows for {target} are scheduled by {rule}").into());
         }
     }
@@ -53,8 +53,8 @@ fn scheduled_by(rows: u32, target: &str) -> Result<String, Failed> {
     let text =
         format!("fn @main(%x: f32[{rows}, 64], %w: f32[64, 64]) {{\n  ret nn.dense(%x, %w)\n}}\n");
     fs::write(&model, text)?;
-    let library = outside::built().join("libacme_schedules.so");
-    fs::copy(&library, folder.path().join("libacme_schedules.so"))?;
+    let library = outside::built().join("libmade_schedules.so");
+    fs::copy(&library, folder.path().join("libmade_schedules.so"))?;
     let path = folder.path();
     fs::write(
         &registry,
@@ -78,7 +78,7 @@ fn built(kind: &str, name: &str, library: &str) -> Result<serde_json::Value, Fai
     let folder = tempfile::tempdir()?;
     let plugin = folder.path().join(name);
     succeed(tenon().args(["plugins", "new", kind]).arg(&plugin))?;
-    // The versions of the house, so that nothing has to be fetched.
+    // Names that no example has: all are built in one folder. The versions are those of the house, so that nothing is fetched.
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     fs::copy(root.join("Cargo.lock"), plugin.join("Cargo.lock"))?;
     let cargo = |arguments: &[&str]| {

@@ -13,7 +13,7 @@ use tenon_plugin_api::rule;
 use tenon_schedule::{Refusal, Result, Tail, Task};
 
 /// Sixteen sums side by side.
-#[rule(schedule, key = "nn.dense", benefit = 10, when = has_wide_vectors)]
+#[rule(schedule, key = "nn.dense", benefit = 9, when = has_wide_vectors)]
 fn dense(task: &mut Task) -> Result<()> {
     let schedule = &mut task.schedule;
     let block = schedule.anchor()?;
