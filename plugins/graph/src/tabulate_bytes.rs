@@ -51,6 +51,15 @@ const LOOK_UP: u32 = 32;
 )]
 fn tabulate_bytes(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let body = func.view();
+    let terms = body.terms();
+    // Most functions have no bytes, and are left after one look at their types.
+    let is_of_bytes = |expr| {
+        let tensor = body.ty(expr).and_then(|ty| terms.tensor(ty));
+        tensor.is_some_and(|(dtype, _)| matches!(dtype, DType::U8 | DType::I8))
+    };
+    if !body.post_order().any(is_of_bytes) {
+        return Ok(func);
+    }
     let mut rw = func.edit();
     let mut tables = Tables { of: HashMap::new(), cx };
     for expr in body.post_order() {

@@ -286,8 +286,11 @@ impl Memory {
         floats: &mut [f64],
     ) -> Result<(), Fault> {
         let size = access.dtype.bits() as usize / 8;
+        let view = &self.views[access.buffer as usize];
+        // The side of a `select` that is not taken, where there is no nearest place to read.
+        let is_empty = view.is_placed && view.count == 0;
         for lane in 0..access.lanes as usize {
-            if is_left_out(access, ints, lane) {
+            if is_empty || is_left_out(access, ints, lane) {
                 match access.dtype.is_float() {
                     true => floats[dst as usize + lane] = 0.0,
                     false => ints[dst as usize + lane] = 0,
