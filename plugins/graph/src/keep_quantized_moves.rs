@@ -79,7 +79,7 @@ fn stored(rw: &mut Rewriter, x: Expr) -> Option<(Expr, f64, f64)> {
     if let Some(call) = rw.call_of(x, "dequantize") {
         let &[bytes, scale, zero] = call.args.as_slice() else { return None };
         let numbers = (rw.splat(scale)?, rw.splat(zero)?);
-        return is_byte(rw, bytes).then_some((bytes, numbers.0, numbers.1));
+        return is_byte(rw.body(), bytes).then_some((bytes, numbers.0, numbers.1));
     }
     let scaled = Scaled::of(rw, x)?;
     let zero = scaled.zero.map_or(Some(0.0), |zero| rw.splat(zero))?;

@@ -27,7 +27,7 @@ impl Scaled {
         let bytes = *rw.call_of(widened, "cast")?.args.first()?;
         let is_of = |rw: &Rewriter, expr, dtype| rw.tensor(expr).is_some_and(|of| of.0 == dtype);
         let is_scaled = is_of(rw, expr, DType::F32) && is_of(rw, integers, DType::I32);
-        (is_scaled && is_byte(rw, bytes)).then_some(Self { integers, bytes, zero, scale })
+        (is_scaled && is_byte(rw.body(), bytes)).then_some(Self { integers, bytes, zero, scale })
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Rounded {
 impl Rounded {
     /// What bytes were made of, on one scale that is known.
     pub(crate) fn of(rw: &mut Rewriter, expr: Expr) -> Option<Self> {
-        if !is_byte(rw, expr) {
+        if !is_byte(rw.body(), expr) {
             return None;
         }
         let (least, most) = rw.tensor(expr)?.0.int_bounds();
@@ -63,6 +63,7 @@ impl Rounded {
 }
 
 /// Whether the elements of a tensor are bytes.
-pub(crate) fn is_byte(rw: &Rewriter, expr: Expr) -> bool {
-    rw.tensor(expr).is_some_and(|(dtype, _)| matches!(dtype, DType::U8 | DType::I8))
+pub(crate) fn is_byte(body: BodyView<'_>, expr: Expr) -> bool {
+    let tensor = body.ty(expr).and_then(|ty| body.terms().tensor(ty));
+    tensor.is_some_and(|(dtype, _)| matches!(dtype, DType::U8 | DType::I8))
 }

@@ -51,13 +51,8 @@ const LOOK_UP: u32 = 32;
 )]
 fn tabulate_bytes(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     let body = func.view();
-    let terms = body.terms();
     // Most functions have no bytes, and are left after one look at their types.
-    let is_of_bytes = |expr| {
-        let tensor = body.ty(expr).and_then(|ty| terms.tensor(ty));
-        tensor.is_some_and(|(dtype, _)| matches!(dtype, DType::U8 | DType::I8))
-    };
-    if !body.post_order().any(is_of_bytes) {
+    if !body.post_order().any(|expr| is_byte(body, expr)) {
         return Ok(func);
     }
     let mut rw = func.edit();
@@ -66,7 +61,7 @@ fn tabulate_bytes(func: Function, _: &Module, cx: &PassContext) -> Result<Functi
         let View::Call { .. } = body.view(expr) else { continue };
         let Some(table) = tables.of_call(&mut rw, expr) else { continue };
         tables.of.insert(expr, table);
-        if table.cost >= LOOK_UP && is_byte(&rw, expr) {
+        if table.cost >= LOOK_UP && is_byte(rw.body(), expr) {
             let made = table.looked_up(&mut rw);
             if rw.body().ty(made) == body.ty(expr) {
                 tables.of.insert(made, table);
@@ -134,7 +129,7 @@ impl Tables<'_> {
             }
             let table = match self.of.get(&definition).copied() {
                 Some(table) => table,
-                None if is_byte(rw, arg) && !rw.is_constant(definition) => {
+                None if is_byte(rw.body(), arg) && !rw.is_constant(definition) => {
                     Table::of_bytes(rw, arg)?
                 }
                 None => return None,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tenon_plugin_api::ir::LetView;
+use tenon_plugin_api::ir::{Callee, LetView};
 use tenon_plugin_api::prelude::*;
 
 use crate::inplace_update::program::Append;
@@ -36,15 +36,8 @@ impl Places {
             return Places::default();
         };
         // Most functions call no program that puts anything to the front, and are left after one look at the calls.
-        let called = |value| match body.view(value) {
-            View::Call { callee, .. } => match body.view(callee) {
-                View::Global { name } => Some(name),
-                _ => None,
-            },
-            _ => None,
-        };
-        let mut names = bindings.bindings().filter_map(|(_, value)| called(value));
-        if !names.any(|name| !appends(name).is_empty()) {
+        let mut calls = bindings.bindings().filter_map(|(_, value)| body.callee(value));
+        if !calls.any(|it| matches!(it, Callee::Function(name) if !appends(name).is_empty())) {
             return Places::default();
         }
         let params: HashSet<Expr> = params.iter().collect();
@@ -67,7 +60,7 @@ impl Places {
             if body.op_name(callee) == Some("builtin.alloc_tensor") {
                 made[var] = true;
             }
-            if let Some(name) = called(value) {
+            if let Some(Callee::Function(name)) = body.callee(value) {
                 let appends = appends(name);
                 let mut given: HashMap<Expr, usize> = HashMap::new();
                 if !appends.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tenon_plugin_api::ir::LetView;
+use tenon_plugin_api::ir::{Callee, LetView};
 use tenon_plugin_api::prelude::*;
 
 use super::program::Overwrite;
@@ -15,16 +15,10 @@ pub(super) fn updated_parameters(
     mut overwrites: impl FnMut(Symbol) -> Vec<Overwrite>,
 ) -> HashMap<Expr, Overwrite> {
     let View::Function { params, .. } = body.view(body.root()) else { return HashMap::new() };
-    let called = |value| match body.view(value) {
-        View::Call { callee, args, .. } => match body.view(callee) {
-            View::Global { name } => Some((name, args)),
-            _ => None,
-        },
-        _ => None,
-    };
     // Most functions call no program that begins with a copy, and are left after one look at the calls.
-    let mut calls = bindings.bindings().filter_map(|(_, value)| called(value));
-    if !calls.any(|(name, _)| overwrites(name).iter().any(|it| it.is_copied)) {
+    let mut begins_with_copy = |name| overwrites(name).iter().any(|it| it.is_copied);
+    let mut calls = bindings.bindings().filter_map(|(_, value)| body.callee(value));
+    if !calls.any(|it| matches!(it, Callee::Function(name) if begins_with_copy(name))) {
         return HashMap::new();
     }
     let params: HashSet<Expr> = params.iter().collect();
@@ -36,7 +30,9 @@ pub(super) fn updated_parameters(
     let mut touched = SideTable::new(body, false);
     let mut found = HashMap::new();
     for (_, value) in bindings.bindings() {
-        if let Some((name, args)) = called(value) {
+        if let Some(Callee::Function(name)) = body.callee(value)
+            && let View::Call { args, .. } = body.view(value)
+        {
             let update = overwrites(name).into_iter().find(|overwrite| {
                 let (from, to) = (args.at(overwrite.input), args.at(overwrite.output));
                 let is_state = params.contains(&from) && uses[from] == 1;
