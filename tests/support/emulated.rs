@@ -77,24 +77,38 @@ impl Emulator {
         compiled::executable(module, &self.target()?)
     }
 
-    /// What each of the models gives, those that could be compiled: all as one program, or where that fails each as its own.
+    /// What each of the models gives, those that could be compiled: all as one program, or where that fails each as its own. One
+    /// that fails although each succeeds is an error of the last: models are told to link into one program.
     pub(crate) fn run_all(
         &self,
         models: &[Result<Executable, String>],
         inputs: &[&[Tensor]],
     ) -> Vec<Result<Vec<Tensor>, String>> {
-        let all = || models.iter().zip(inputs);
-        let jobs: Vec<Job<'_>> =
-            all().filter_map(|(model, inputs)| Some((model.as_ref().ok()?, *inputs))).collect();
-        let mut together = self.results(&jobs).ok().map(Vec::into_iter);
-        let result = |(model, inputs): (&Result<Executable, String>, &&[Tensor])| {
-            let model = model.as_ref().map_err(String::clone)?;
-            match &mut together {
-                Some(results) => results.next().ok_or_else(|| "it gave nothing".to_owned()),
-                None => Ok(self.results(&[(model, inputs)])?.remove(0)),
+        let jobs: Vec<Job<'_>> = models
+            .iter()
+            .zip(inputs)
+            .filter_map(|(model, inputs)| Some((model.as_ref().ok()?, *inputs)))
+            .collect();
+        let each = |job: &Job<'_>| Ok(self.results(&[*job])?.remove(0));
+        let mut results: Vec<Result<Vec<Tensor>, String>> = match self.results(&jobs) {
+            Ok(together) => together.into_iter().map(Ok).collect(),
+            Err(said) => {
+                let mut alone: Vec<_> = jobs.iter().map(each).collect();
+                if !said.contains(FAULT)
+                    && alone.iter().all(Result::is_ok)
+                    && let Some(last) = alone.last_mut()
+                {
+                    *last = Err(format!("each is right alone, and all as one program: {said}"));
+                }
+                alone
             }
         };
-        all().map(result).collect()
+        results.reverse();
+        let result = |model: &Result<Executable, String>| {
+            model.as_ref().map_err(String::clone)?;
+            results.pop().expect("a result for each that was compiled")
+        };
+        models.iter().map(result).collect()
     }
 
     fn target(&self) -> Result<Target, String> {
