@@ -146,9 +146,8 @@ impl Alter<'_> {
                 .or_else(|| (groups == 1 && channels < self.panels.lanes).then_some(channels))?;
             (input_block, self.panels.block_of(outputs / groups)?)
         };
-        // Pixels fill vectors that so few channels leave half empty.
-        let is_narrow = 2 * input_block.min(output_block) < self.panels.lanes;
-        if is_narrow && !is_depthwise && self.is_of_pixels(weight, attrs) {
+        let block = input_block.min(output_block);
+        if !is_depthwise && self.is_of_pixels(weight, attrs) && self.is_fuller(&input, block) {
             return None;
         }
         let kernel_layout = match is_depthwise {
@@ -177,6 +176,16 @@ impl Alter<'_> {
         let blocks = [input_block, output_block];
         let args = [x, weight, beyond];
         Some(self.convolution("nn.byte_conv2d", &args, attrs, blocks, kernel_layout))
+    }
+
+    /// Whether pixels side by side fill vectors better than so many channels of a block, by half at least: leaving blocks has its price.
+    fn is_fuller(&self, shape: &[Dim], block: i64) -> bool {
+        let lanes = self.panels.lanes;
+        let known = |dim: &Dim| self.body.terms().dim_value(*dim);
+        let Some(pixels) = shape[2..].iter().map(known).product::<Option<i64>>() else {
+            return 2 * block < lanes;
+        };
+        2 * pixels * lanes >= 3 * block * rounded_up(pixels, lanes)
     }
 
     /// Whether a convolution computes each pixel of that pixel alone.
