@@ -3,6 +3,7 @@
 mod attempt;
 mod byte_conv;
 mod byte_dots;
+mod caches;
 mod fallback;
 mod finish;
 mod inlining;

@@ -14,8 +14,8 @@
 //! has it the other way round. Rows are divided evenly, into tiles of two heights where need be; columns that fill no tile have
 //! one of their own. Of rows and columns whose number is not known those that fill tiles are computed so, then lower tiles and single
 //! vectors, and the few that are left one by one.
-//! Columns stand outside of all rows, so that what is loaded in vectors stays near; a *chunk* of rows stands inside of them where
-//! somebody asks for that, so that the rows stay near, too.
+//! Columns stand outside of all rows, so that what is loaded in vectors stays near; where rows come from afar then, a *chunk* of them
+//! stands inside, that stays near itself.
 //! Whatever follows the sum is done to a tile while it is there.
 
 use tenon_plugin_api::rule;
@@ -28,6 +28,7 @@ use crate::{finish, inlining};
 pub(crate) use self::nest::on_threads;
 pub(crate) use self::operands::groups_apart;
 
+mod chunks;
 mod dots;
 mod nest;
 mod operands;
@@ -44,9 +45,9 @@ fn product(task: &mut Task) -> Result<()> {
         return no_product();
     }
     let machine = task.machine();
-    let chunk = task.wanted("chunk").unwrap_or(0);
-    let (rows, vectors) = (task.wanted("rows"), task.wanted("vectors"));
-    let wanted = Wanted { rows, vectors, is_even: chunk > 0, chunk };
+    let mut chunk = task.wanted("chunk");
+    let wanted =
+        Wanted { rows: task.wanted("rows"), vectors: task.wanted("vectors"), is_even: false };
     let schedule = &mut task.schedule;
     if schedule.has_loose_statements() {
         return no_product();
@@ -61,12 +62,17 @@ fn product(task: &mut Task) -> Result<()> {
     if operands.form == Form::Dots {
         before.extend(dots::whole_vectors(schedule, sum, lanes)?);
     }
+    if let Some(rows @ 1..) = chunk
+        && chunks::of_one_loop(schedule, &operands, rows)?
+    {
+        chunk = Some(1);
+    }
     let pieces = whole_tiles(schedule, [sum, out], lanes, &machine, wanted)?;
     let mut first = None;
     for [sum, out] in pieces {
         let operands = Operands::of(schedule, sum, out, lanes)?;
         let wanted = if first.is_none() { wanted } else { Wanted::ANY };
-        let shape = in_tiles(schedule, &operands, &machine, wanted)?;
+        let shape = in_tiles(schedule, &operands, &machine, wanted, chunk)?;
         first.get_or_insert((operands, shape));
     }
     let Some((operands, shape)) = first else { return no_product() };
@@ -164,14 +170,20 @@ fn in_tiles(
     operands: &Operands,
     machine: &Machine,
     wanted: Wanted,
+    chunk: Option<i64>,
 ) -> Result<Shape> {
+    let best = |schedule: &mut Schedule, wanted| {
+        let shape = Shape::best(operands, machine, wanted)?;
+        let chunk = chunk.unwrap_or_else(|| chunks::best(schedule, operands, &shape, machine));
+        Ok(Shape { chunk, ..shape })
+    };
     let before = schedule.snapshot();
-    let shape = Shape::best(operands, machine, wanted)?;
+    let shape = best(schedule, wanted)?;
     let Err(refusal) = nest::in_tiles(schedule, operands, &shape, machine) else {
         return Ok(shape);
     };
     schedule.restore(before);
-    match Shape::best(operands, machine, Wanted { is_even: true, ..wanted }) {
+    match best(schedule, Wanted { is_even: true, ..wanted }) {
         Ok(even) if even != shape => {
             nest::in_tiles(schedule, operands, &even, machine).map(|()| even)
         }

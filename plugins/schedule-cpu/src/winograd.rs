@@ -18,6 +18,7 @@
 use tenon_plugin_api::rule;
 use tenon_schedule::{Block, Loop, Machine, Memory, Refusal, Result, Schedule, Tail, Task};
 
+use crate::caches::bandwidth;
 use crate::finish;
 use crate::product::tile::Tile;
 use crate::vectors::in_registers;
@@ -25,8 +26,6 @@ use crate::windows::without_borders;
 
 /// Steps of a loop for each thread, so that none waits long for the last.
 const STEPS: i64 = 4;
-/// Bytes that a core reads in a cycle from its second cache, its third, and memory.
-const BYTES_PER_CYCLE: [f64; 3] = [32.0, 12.0, 5.0];
 
 /// Chunks of rows of tiles, whose products are tiles in registers.
 #[rule(schedule, key = "any", benefit = 5, knobs = [chunk = 1..=64, rows = 1..=64, vectors = 1..=32])]
@@ -223,7 +222,7 @@ impl Form {
         let multiplied = Tile { rows, vectors }.cost() / machine.fma_units as f64;
         let bytes = (4 * vectors * machine.lanes()) as f64;
         let is_near = channels * bytes <= 0.5 * machine.caches[0] as f64;
-        if is_near { multiplied } else { multiplied.max(bytes / BYTES_PER_CYCLE[0]) }
+        if is_near { multiplied } else { multiplied.max(bytes / bandwidth(machine, 0.0)) }
     }
 
     /// Cycles of the products, and half of those in which what they read comes: the other half hides behind them.
@@ -244,13 +243,6 @@ impl Form {
         let chunks = (sizes.images.unwrap_or(1) * sizes.down / chunk) as f64;
         chunks * (products + read / 2.0)
     }
-}
-
-/// Bytes that come in a cycle of what is so large and read again and again.
-fn bandwidth(machine: &Machine, bytes: f64) -> f64 {
-    let [_, second, third] = machine.caches;
-    let level = [second, third].iter().position(|&cache| bytes <= 0.75 * cache as f64);
-    BYTES_PER_CYCLE[level.unwrap_or(2)]
 }
 
 fn in_chunks(

@@ -10,6 +10,8 @@ use crate::vectors::in_registers;
 
 /// Steps of a loop for each thread, so that none waits long for the last.
 const STEPS: i64 = 4;
+/// Loops over rows within a chunk of them.
+const IN_CHUNK: usize = 2;
 
 /// Computes a product in tiles.
 pub(super) fn in_tiles(
@@ -160,17 +162,20 @@ fn loops_over_tiles(
     let moved: Vec<Loop> = moved.copied().collect();
     schedule.reorder(&moved)?;
     let Some(&row) = operands.rows.last() else { return Ok(vec![Nest { outer, inner, tile }]) };
+    let mut inside = rows.len();
+    if shape.chunk > 0 {
+        let columns = outer.split_off(first_column);
+        outer.extend(in_chunks(schedule, &columns, rows, shape.chunk)?);
+        inside = inside.min(IN_CHUNK);
+    }
     let mut nests = Vec::new();
     let outs = parts(schedule, out, loops[place(row)], &shape.rows)?;
     for (out, part) in outs.into_iter().zip(&shape.rows) {
         let loops = schedule.loops(out)?;
         let (over_columns, rest) = loops.split_at(outer.len());
-        let (rows, within_columns) = rest.split_at(operands.rows.len());
+        let (rows, within_columns) = rest.split_at(inside);
         let [over, within] = of_rows(schedule, rows, shape, *part)?;
-        let outer = match shape.chunk {
-            0 => [over_columns, over.as_slice()].concat(),
-            chunk => in_chunks(schedule, over_columns.split_at(first_column), &over, chunk)?,
-        };
+        let outer = [over_columns, over.as_slice()].concat();
         let inner = [within.as_slice(), within_columns].concat();
         let mut tile = tile.clone();
         for (&at, size) in operands.rows.iter().rev().zip([part.size, shape.outer]) {
@@ -181,36 +186,19 @@ fn loops_over_tiles(
     Ok(nests)
 }
 
-/// The loops over tiles with those over rows outside of those over columns, but for `chunk` steps of the last one.
+/// Lets but `chunk` steps of the last loop over rows but one stand inside of the loops over columns. Those that stand outside then are
+/// given.
 fn in_chunks(
     schedule: &mut Schedule,
-    (others, columns): (&[Loop], &[Loop]),
+    columns: &[Loop],
     rows: &[Loop],
     chunk: i64,
 ) -> Result<Vec<Loop>> {
-    let Some((&last, before)) = rows.split_last() else { return no_product() };
-    let (mut outside, mut inside) = (before.to_vec(), last);
-    match schedule.extent(last) {
-        Some(extent) if extent == chunk => {}
-        Some(extent) if extent % chunk == 0 && chunk > 1 => {
-            let parts = schedule.split(last, &[None, Some(chunk)], Tail::Perfect)?;
-            outside.push(parts[0]);
-            inside = parts[1];
-        }
-        Some(_) if chunk == 1 => {
-            // All rows outside: the tile stands in the last loop over columns.
-            let order = [rows, columns].concat();
-            schedule.reorder(&order)?;
-            return Ok([others, &order].concat());
-        }
-        _ => return no_product(),
-    }
-    if outside.is_empty() {
-        return no_product();
-    }
-    let order = [outside.as_slice(), columns, &[inside]].concat();
+    let [before @ .., cut, _] = rows else { return no_product() };
+    let parts = schedule.split(*cut, &[None, Some(chunk)], Tail::Perfect)?;
+    let order = [before, &parts[..1], columns, &parts[1..]].concat();
     schedule.reorder(&order)?;
-    Ok([others, &order].concat())
+    Ok(order[..order.len() - 1].to_vec())
 }
 
 /// The loops over tiles and those within one, of those over rows.

@@ -7,7 +7,7 @@ use crate::threads::WORK_FOR_THREADS;
 
 /// Steps that a loop is taken to have of which the number is not known: many, so that tiles are as high as registers allow, and a
 /// multiple of every small height.
-const MANY: i64 = 840;
+pub(super) const MANY: i64 = 840;
 /// Taps of a row that are written out where each channel has a filter of its own, so that an element that neighbouring pixels see is
 /// loaded once.
 pub(super) const UNROLLED_TAPS: i64 = 3;
@@ -28,6 +28,8 @@ pub(super) struct Operands {
     pub(super) column: usize,
     /// The loop around it that moves this operand alone, as that over blocks of channels.
     pub(super) blocks: Option<usize>,
+    /// Which of the two operands this is.
+    pub(super) vector: usize,
     /// The loops that do not move it, outermost first.
     pub(super) rows: Vec<usize>,
     /// Bytes from one row to the next, of the operand that comes element by element; zero where there are no rows.
@@ -76,7 +78,7 @@ impl Window {
 }
 
 /// How far a step of a loop moves the two operands; none where it is no constant.
-type Moves = [Option<i64>; 2];
+pub(super) type Moves = [Option<i64>; 2];
 
 impl Operands {
     pub(super) fn of(schedule: &mut Schedule, sum: Block, out: Block, lanes: i64) -> Result<Self> {
@@ -150,6 +152,7 @@ impl Operands {
                 unknown,
                 column,
                 blocks,
+                vector,
                 rows,
                 row_bytes,
                 form,
@@ -201,6 +204,7 @@ impl Operands {
             unknown,
             column,
             blocks,
+            vector,
             rows,
             row_bytes,
             form,
@@ -242,7 +246,7 @@ fn window(schedule: &Schedule, last: Loop, row: i64, data: usize) -> Option<Wind
 }
 
 /// How a loop around a sum moves its operands. A third one scales the second: it stays where that stays, and lies beside it.
-fn moves(schedule: &Schedule, each: Loop) -> Option<Moves> {
+pub(super) fn moves(schedule: &Schedule, each: Loop) -> Option<Moves> {
     match *reads(schedule, each).as_slice() {
         [first, second] => Some([first, second]),
         [first, second, scale] => {

@@ -44,12 +44,10 @@ pub(super) struct Wanted {
     pub(super) vectors: Option<i64>,
     /// Whether tiles of one size alone will do.
     pub(super) is_even: bool,
-    /// Tiles of rows that stand inside of the loops over columns; zero for all.
-    pub(super) chunk: i64,
 }
 
 impl Wanted {
-    pub(super) const ANY: Self = Self { rows: None, vectors: None, is_even: false, chunk: 0 };
+    pub(super) const ANY: Self = Self { rows: None, vectors: None, is_even: false };
 
     fn is(self, tile: Tile) -> bool {
         self.rows.is_none_or(|rows| rows == tile.rows)
@@ -86,7 +84,7 @@ pub(super) struct Shape {
     pub(super) blocks: i64,
     /// Widths of tiles, in columns.
     pub(super) columns: Vec<Part>,
-    /// Tiles of rows that stand inside of the loops over columns; zero for all.
+    /// Steps of the last loop over rows but one that stand inside of the loops over columns; zero for all rows.
     pub(super) chunk: i64,
 }
 
@@ -119,7 +117,7 @@ impl Shape {
                 best = Some((cost, shape));
             }
         }
-        best.map_or_else(no_product, |(_, shape)| Ok(Self { chunk: wanted.chunk, ..shape }))
+        best.map_or_else(no_product, |(_, shape)| Ok(shape))
     }
 
     /// All shapes of tiles whose vectors are of columns.
@@ -184,6 +182,12 @@ impl Shape {
     /// Rows and vectors of its first tile.
     pub(super) fn tile(&self, operands: &Operands) -> Tile {
         self.tile_of(operands, self.rows[0].size, self.columns[0].size)
+    }
+
+    /// How many tiles lie beside each other over all columns.
+    pub(super) fn tiles_of_columns(&self, operands: &Operands) -> i64 {
+        let blocks = operands.blocks.map_or(1, |at| operands.extent(at)) / self.blocks;
+        blocks * self.columns.iter().map(|part| part.count / part.size).sum::<i64>()
     }
 
     /// A tile of so many rows and columns; where vectors lie along the sum, each column has one.

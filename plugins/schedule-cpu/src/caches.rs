@@ -1,0 +1,13 @@
+//! How fast what lies in caches comes to a core.
+
+use tenon_schedule::Machine;
+
+/// Bytes that a core reads in a cycle from its second cache, its third, and memory.
+const BYTES_PER_CYCLE: [f64; 3] = [32.0, 12.0, 5.0];
+
+/// Bytes that come in a cycle of what is so large and read again and again.
+pub(crate) fn bandwidth(machine: &Machine, bytes: f64) -> f64 {
+    let [_, second, third] = machine.caches;
+    let level = [second, third].iter().position(|&cache| bytes <= 0.75 * cache as f64);
+    BYTES_PER_CYCLE[level.unwrap_or(2)]
+}
