@@ -80,11 +80,18 @@ impl<'a> Steps<'a> {
 
     /// `a`, but not below `low` nor above `high`; nan stays.
     pub(crate) fn clamp(&mut self, a: Expr, low: f64, high: f64) -> Expr {
-        let (is_low, is_high) =
-            (self.compare(BinaryOp::Lt, a, low), self.compare(BinaryOp::Gt, a, high));
-        let (low, high) = (self.number(a, low), self.number(a, high));
-        let below = self.select(is_high, high, a);
+        let below = self.at_most(a, high);
+        let below = self.name("below", below);
+        let is_low = self.compare(BinaryOp::Lt, below, low);
+        let low = self.number(a, low);
         self.select(is_low, low, below)
+    }
+
+    /// The lesser of `a` and a number; NaN stays NaN.
+    pub(crate) fn at_most(&mut self, a: Expr, high: f64) -> Expr {
+        let is_high = self.compare(BinaryOp::Gt, a, high);
+        let high = self.number(a, high);
+        self.select(is_high, high, a)
     }
 
     /// `value` with its sign turned where `sign` is negative.
