@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use kinds::{KINDS, Kind};
 use libtest_mimic::{Arguments, Failed, Trial};
+use tenon_operators as _;
 
 /// Files that a trial mangles.
 const FILES: u64 = 400;

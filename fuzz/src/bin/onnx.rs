@@ -1,0 +1,5 @@
+#![no_main]
+
+use tenon_operators as _;
+
+tenon_fuzz::fuzz!(onnx, field);

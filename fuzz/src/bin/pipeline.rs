@@ -1,0 +1,3 @@
+#![no_main]
+
+tenon_fuzz::fuzz!(pipeline, word);

@@ -1,0 +1,3 @@
+#![no_main]
+
+tenon_fuzz::fuzz!(weights, weights_header);
