@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use count::count_of;
-use excerpt::{Margin, around, clamp, line_of};
+use excerpt::{Margin, Place, Places, around, clamp, line_of};
 
 /// What an excerpt keeps around its place.
 const KEPT: Margin = Margin { lines: 20, bytes: 1 << 14 };
@@ -27,12 +27,18 @@ pub struct Source {
     pub text: String,
     /// The number of its first line, where the text is an excerpt of a longer one.
     first_line: Option<usize>,
+    places: Places,
 }
 
 impl Source {
     /// A shared source.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
-        Arc::new(Self { name: name.into(), text: text.into(), first_line: None })
+        Arc::new(Self {
+            name: name.into(),
+            text: text.into(),
+            first_line: None,
+            places: Places::default(),
+        })
     }
 
     /// The lines around a place of a text, and the place in them. Lines keep their numbers.
@@ -47,6 +53,7 @@ impl Source {
             name: name.into(),
             text: text[kept.clone()].to_owned(),
             first_line: Some(line_of(text, kept.start)),
+            places: Places::default(),
         };
         (Arc::new(source), place.start - kept.start..place.end - kept.start)
     }
@@ -64,9 +71,10 @@ impl Source {
         self.first_line.is_some()
     }
 
-    /// The number of the line that holds a byte of the text.
-    fn line_of(&self, at: usize) -> usize {
-        self.first_line.map_or(0, |first| first - 1) + line_of(&self.text, at)
+    /// Where a byte of the text stands that begins a character.
+    fn place_of(&self, at: usize) -> Place {
+        let place = self.places.find(&self.text, at);
+        Place { line: self.first_line.map_or(0, |first| first - 1) + place.line, ..place }
     }
 }
 

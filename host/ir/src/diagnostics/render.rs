@@ -1,7 +1,7 @@
 //! Diagnostics as text and as JSON.
 //!
 //! Only the lines around the labels go to the renderer, and of a very long line only the part around
-//! its labels, so that an error in a large text costs no more than finding its line.
+//! its labels, and lines are counted once for all errors of a text: many in a large one cost no more than reading it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -57,7 +57,7 @@ fn windows<'d>(source: &Source, labels: &'d [Label]) -> Vec<Window<'d>> {
             }
             is_apart
         });
-        let line = source.line_of(range.start);
+        let line = source.place_of(range.start).line;
         windows.push(Window { range, line, labels: inside });
     }
     // The place that the message is about comes first.
@@ -101,12 +101,12 @@ pub(super) fn json(diagnostic: &Diagnostic) -> serde_json::Value {
     let place = |label: &Label| match &diagnostic.source {
         Some(source) => {
             let span = clamp(&source.text, &label.span);
-            let start = source.text[..span.start].rfind('\n').map_or(0, |newline| newline + 1);
+            let place = source.place_of(span.start);
             json!({
                 "start": label.span.start,
                 "end": label.span.end,
-                "line": source.line_of(span.start),
-                "column": 1 + source.text[start..span.start].chars().count(),
+                "line": place.line,
+                "column": place.column,
                 "text": label.text,
             })
         }
