@@ -3,6 +3,7 @@
 # make bench     measure, with ONNX Runtime beside it where its wheel can be had
 # make bench-models  the networks and products of benches/README.md, ONNX Runtime and OpenVINO beside; MODELS="…" adds others
 # make fuzz-models  random models of many operators, on from where it was stopped: GRAPHS=N ends it after so many of each kind
+# make fuzz      files that would end what reads them, looked for by libFuzzer: RUNS=1000000 or 60s of each of FUZZERS="npy onnx …"
 # make export-models  small models of torch, torchvision and transformers, exported and compared with ONNX Runtime; PYTHON=… has them
 # make sanitize  look for undefined behaviour and races, with every tool that is at hand
 # make wheel     the package for Python in target/python, tried where there is nothing else
@@ -10,7 +11,7 @@
 # make lint      format, clippy, documentation: warnings are errors
 
 .DEFAULT_GOAL := build
-.PHONY: demo test bench bench-models fuzz-models export-models sanitize wheel build lint setup models emulators
+.PHONY: demo test bench bench-models fuzz fuzz-models export-models sanitize wheel build lint setup models emulators
 
 TENON := target/release/tenon
 
@@ -50,6 +51,9 @@ bench-models: build models
 
 fuzz-models: build models
 	@scripts/fuzz-models.sh $(GRAPHS)
+
+fuzz: build
+	@scripts/fuzz.sh $(or $(RUNS),60s) $(FUZZERS)
 
 PYTHON := python3
 export-models: build

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Has libFuzzer look for files that end a reader: by a panic, in more than ten seconds, or with more than 4 GB. What it learned
+# Has libFuzzer look for files that end a reader: by a panic, in more than five seconds, or with more than 4 GB. What it learned
 # and how much it did stays in .cache/fuzz, and it goes on from there; what ends a reader lies there in FUZZER.found.
 # Usage: scripts/fuzz.sh SECONDSs|RUNS [FUZZER...]      60s or 1000000 of each; all of them when none is named
 set -uo pipefail
@@ -27,7 +27,7 @@ for name in "$@"; do
   mkdir -p "$here" "$here.found"
   [ -e "$here.runs" ] || { "$programs/seeds" "$name" "$here" && echo 0 >"$here.runs"; } || exit 1
   case $name in library | plugin | onnx | text) longest=16384 ;; *) longest=4096 ;; esac
-  nice "$programs/$name" "$here" -max_len=$longest -timeout=10 -rss_limit_mb=4096 -report_slow_units=2 -print_final_stats=1 \
+  nice "$programs/$name" "$here" -max_len=$longest -timeout=10 -rss_limit_mb=4096 -report_slow_units=5 -print_final_stats=1 \
     -artifact_prefix="$here.found/" "$amount" >"$here.log" 2>&1
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$here.log")
   echo $(($(cat "$here.runs") + ${runs:-0})) >"$here.runs"
