@@ -123,10 +123,6 @@ pub fn manifest(bytes: &[u8]) -> bool {
         manifest.passes.iter().map(|pass| serde_json::to_string(pass).expect("so is this"));
     let records: Vec<String> = [plugin].into_iter().chain(passes).collect();
     let again = Manifest::parse(records.join("\n")).expect("what is written reads");
-    // The last bit of a number of many digits may be read as another one.
-    if bytes.split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() > 15) {
-        return true;
-    }
     assert_eq!((again.plugin, again.passes), (manifest.plugin, manifest.passes));
     true
 }
