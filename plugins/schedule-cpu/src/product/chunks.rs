@@ -11,6 +11,8 @@ use super::operands::{Form, MANY, Operands, moves};
 use super::tile::Shape;
 use crate::caches::bandwidth;
 
+/// Steps of a chunk, as many as its knob may say.
+const MOST: i64 = 64;
 /// Bytes that lie side by side in caches.
 const LINE: i64 = 64;
 /// Which part of the time in which vectors come hides behind arithmetic, since they come in order.
@@ -30,7 +32,7 @@ pub(super) fn best(
     }
     let Some(reads) = Reads::of(schedule, operands, outer) else { return 0 };
     let all = operands.extent(outer);
-    let sizes = (1..=all).rev().filter(|size| all % size == 0 && size % shape.outer == 0);
+    let sizes = (1..=MOST.min(all - 1)).filter(|size| all % size == 0 && size % shape.outer == 0);
     let tiles = shape.tiles_of_columns(operands) as f64;
     let cycles = |size: i64| {
         let chunks = (all / size) as f64;
@@ -40,8 +42,9 @@ pub(super) fn best(
         let vectors = reads.vectors / bandwidth(machine, reads.vectors);
         chunks * (rows + (1.0 - HIDDEN) * vectors)
     };
-    let best = sizes.min_by(|&one, &other| cycles(one).total_cmp(&cycles(other)));
-    best.filter(|&size| size < all).unwrap_or(0)
+    // Of those that are as good the largest, whose loops go on for longer.
+    let best = sizes.rev().min_by(|&one, &other| cycles(one).total_cmp(&cycles(other)));
+    best.filter(|&size| cycles(size) < cycles(all)).unwrap_or(0)
 }
 
 /// Cuts the only loop over rows into chunks of so many; whether there is but one.
@@ -75,7 +78,7 @@ impl Reads {
         let bytes = schedule.bits(operands.sum) / 8;
         let element = 1 - operands.vector;
         let of_loop = |each: Loop, operand: usize| {
-            let moved = moves(schedule, each)?[operand]?.abs() * bytes;
+            let moved = moves(schedule, each)?[operand]?.saturating_abs().saturating_mul(bytes);
             Some((moved, schedule.extent(each).unwrap_or(MANY)))
         };
         let inner = operands.rows.last().map(|&at| kept[at]);
@@ -104,12 +107,12 @@ impl Reads {
         loops.insert(at, (self.step, steps));
         let (mut bytes, mut reach) = (self.element as f64, self.element);
         for (moved, extent) in loops {
-            let further = moved * (extent - 1);
+            let further = moved.saturating_mul(extent - 1);
             bytes *= match moved <= reach.max(LINE) {
-                true => (reach + further) as f64 / reach as f64,
+                true => reach.saturating_add(further) as f64 / reach as f64,
                 false => extent as f64,
             };
-            reach += further;
+            reach = reach.saturating_add(further);
         }
         bytes
     }
