@@ -62,10 +62,11 @@ fn product(task: &mut Task) -> Result<()> {
     if operands.form == Form::Dots {
         before.extend(dots::whole_vectors(schedule, sum, lanes)?);
     }
+    let mut of_one_loop = None;
     if let Some(rows @ 1..) = chunk
         && chunks::of_one_loop(schedule, &operands, rows)?
     {
-        chunk = Some(1);
+        of_one_loop = chunk.replace(1);
     }
     let pieces = whole_tiles(schedule, [sum, out], lanes, &machine, wanted)?;
     let mut first = None;
@@ -75,7 +76,8 @@ fn product(task: &mut Task) -> Result<()> {
         let shape = in_tiles(schedule, &operands, &machine, wanted, chunk)?;
         first.get_or_insert((operands, shape));
     }
-    let Some((operands, shape)) = first else { return no_product() };
+    let Some((operands, mut shape)) = first else { return no_product() };
+    shape.chunk = of_one_loop.unwrap_or(shape.chunk);
     for block in before {
         finish::alone(schedule, block, lanes, machine.threads > 1);
     }
