@@ -11,7 +11,7 @@ use tenon_plugin_api::pass::{PassError, PrimFunc};
 use crate::access::Access;
 use crate::align::lengthen_rows;
 use crate::bind_threads::{is_over_threads, scope_of};
-use crate::index::{AtomId, Range, Space, Sum};
+use crate::index::{AtomId, Fit, Range, Space, Sum};
 use crate::schedule::Schedule;
 use crate::tree::{Id, Node};
 
@@ -336,7 +336,7 @@ pub(crate) fn writes_all(schedule: &Schedule, space: &mut Space, id: Id, outer: 
                 })
             })
         });
-    is_plain && space.coverage_with(&bindings, &vars, true).is_some()
+    is_plain && space.coverage_with(&bindings, &vars, Fit::Overlap).is_some()
 }
 
 /// Bytes of a buffer that is made in registers, or on the stack.

@@ -8,7 +8,7 @@
 use tenon_plugin_api::ir::Expr;
 
 use crate::access::Access;
-use crate::index::{AtomId, Range, Space, Sum, is_injective};
+use crate::index::{AtomId, Fit, Range, Space, Sum, is_injective};
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
 use crate::tree::{Id, Node};
@@ -87,9 +87,9 @@ impl Schedule {
         self.why_not_dominant(block, among)
     }
 
-    /// Why a block is no reduction among others.
+    /// Why a block is no reduction among others. It may be a part of one, which leaves out what other blocks compute.
     pub(crate) fn why_no_reduction(&self, block: Id, among: &[Id]) -> Option<String> {
-        let is_affine = || self.why_not_affine(block, false);
+        let is_affine = || self.why_not_affine(block, Fit::Gaps);
         self.why_not_reducing(block, among).or_else(is_affine)
     }
 
@@ -216,12 +216,12 @@ impl Schedule {
         iters.iter().map(|iter| space.read(self.body(), iter.binding)).collect()
     }
 
-    /// Why the bindings of a block are not affine. With `overlap` a value may be taken several times.
-    pub(crate) fn why_not_affine(&self, block: Id, overlap: bool) -> Option<String> {
+    /// Why the bindings of a block are not affine, with pieces that fit so.
+    pub(crate) fn why_not_affine(&self, block: Id, fit: Fit) -> Option<String> {
         let mut space = self.space();
         let vars = self.loop_atoms(&mut space, block);
         let bindings = self.bindings(&mut space, block);
-        if space.coverage_with(&bindings, &vars, overlap).is_none() {
+        if space.coverage_with(&bindings, &vars, fit).is_none() {
             return Some("its bindings are not affine in the loops around it".into());
         }
         let predicate = self.tree.as_block(block)?.predicate?;
@@ -338,7 +338,7 @@ impl Schedule {
         let Some(node) = self.tree.as_block(block) else { return false };
         let is_known = |kind| self.is_spatial(kind) || self.is_reduce(kind);
         if !node.iters.iter().all(|iter| is_known(iter.kind))
-            || self.why_not_affine(block, false).is_some()
+            || self.why_not_affine(block, Fit::Gaps).is_some()
         {
             return false;
         }

@@ -11,7 +11,7 @@
 //! *Columns* are where neighbours of one operand are neighbours in memory: at each step of the sum some vectors of it are loaded.
 //! *Rows* move the other operand alone: each brings an element that is multiplied with all vectors. So a matrix that lies row by row
 //! has its own, a convolution of channels in blocks has output channels for columns and pixels for rows, and one of pixels in rows
-//! has it the other way round. Rows are divided evenly, into tiles of two heights where need be; columns that fill no tile have
+//! has it the other way round. Lines of rows that lie in memory as one are one. Rows are divided evenly, into tiles of two heights where need be; columns that fill no tile have
 //! one of their own. Of rows and columns whose number is not known those that fill tiles are computed so, then lower tiles and single
 //! vectors, and the few that are left one by one.
 //! Columns stand outside of all rows, so that what is loaded in vectors stays near; where rows come from afar then, a *chunk* of them
@@ -21,6 +21,7 @@
 use tenon_plugin_api::rule;
 use tenon_schedule::{Block, Machine, Refusal, Result, Schedule, Tail, Task};
 
+use self::chunks::Cut;
 use self::operands::{Form, Operands};
 use self::tile::{Shape, Tile, Wanted};
 use crate::{finish, inlining};
@@ -30,6 +31,7 @@ pub(crate) use self::operands::groups_apart;
 
 mod chunks;
 mod dots;
+mod joined;
 mod nest;
 mod operands;
 pub(crate) mod tile;
@@ -57,17 +59,14 @@ fn product(task: &mut Task) -> Result<()> {
     let mut before = schedule.producers(sum)?;
     let lanes = lanes_of(schedule, sum, machine.lanes());
     operands::groups_apart(schedule, sum, out)?;
+    let line = joined::join(schedule, [sum, out], lanes)?;
     known_rows_inside(schedule, [sum, out], lanes)?;
     let operands = Operands::of(schedule, sum, out, lanes)?;
     if operands.form == Form::Dots {
         before.extend(dots::whole_vectors(schedule, sum, lanes)?);
     }
-    let mut of_one_loop = None;
-    if let Some(rows @ 1..) = chunk
-        && chunks::of_one_loop(schedule, &operands, rows)?
-    {
-        of_one_loop = chunk.replace(1);
-    }
+    let cut_first = chunks_first(schedule, &operands, &machine, wanted, line, chunk)?;
+    chunk = cut_first.map_or(chunk, |_| Some(1));
     let pieces = whole_tiles(schedule, [sum, out], lanes, &machine, wanted)?;
     let mut first = None;
     for [sum, out] in pieces {
@@ -77,11 +76,34 @@ fn product(task: &mut Task) -> Result<()> {
         first.get_or_insert((operands, shape));
     }
     let Some((operands, mut shape)) = first else { return no_product() };
-    shape.chunk = of_one_loop.unwrap_or(shape.chunk);
+    shape.chunk = cut_first.unwrap_or(shape.chunk);
     for block in before {
         finish::alone(schedule, block, lanes, machine.threads > 1);
     }
     tell(task, &operands, &shape)
+}
+
+/// Cuts the last loop over rows into chunks before tiles are cut of it, where it is of lines or the only one. How many steps a chunk has
+/// is given; nothing where there are none.
+fn chunks_first(
+    schedule: &mut Schedule,
+    operands: &Operands,
+    machine: &Machine,
+    wanted: Wanted,
+    line: Option<i64>,
+    chunk: Option<i64>,
+) -> Result<Option<i64>> {
+    let Some(cut) = Cut::of(operands, line).filter(|cut| cut.is_of_last()) else { return Ok(None) };
+    let steps = match chunk {
+        Some(steps) => steps,
+        None if line.is_some() => cut.best(schedule, operands, machine, wanted)?,
+        None => 0,
+    };
+    if steps == 0 {
+        return Ok(None);
+    }
+    cut.into_chunks(schedule, operands, steps)?;
+    Ok(Some(steps))
 }
 
 /// Lets rows whose number is known stand inside of those whose number is not, where they are many enough for tiles.
@@ -176,7 +198,12 @@ fn in_tiles(
 ) -> Result<Shape> {
     let best = |schedule: &mut Schedule, wanted| {
         let shape = Shape::best(operands, machine, wanted)?;
-        let chunk = chunk.unwrap_or_else(|| chunks::best(schedule, operands, &shape, machine));
+        let cut = Cut::of(operands, None).filter(|cut| !cut.is_of_last());
+        let chunk = match (chunk, cut) {
+            (Some(steps), _) => steps,
+            (None, Some(cut)) => cut.best(schedule, operands, machine, wanted)?,
+            (None, None) => 0,
+        };
         Ok(Shape { chunk, ..shape })
     };
     let before = schedule.snapshot();

@@ -14,6 +14,17 @@ struct Piece {
     extent: Sum,
 }
 
+/// How the pieces of a binding fit together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// One begins where the other ends: values from the least to the greatest are taken once each.
+    Exact,
+    /// They may overlap: a value may be taken several times.
+    Overlap,
+    /// There may be gaps between them: a value is taken once or not at all, as by the first part of each of several rows.
+    Gaps,
+}
+
 /// What affine bindings cover.
 #[derive(Clone, Debug)]
 pub(crate) struct Coverage {
@@ -25,20 +36,20 @@ impl Space {
     /// What bindings cover, when they are affine in the variables `vars`, whose ranges are known; other nodes are constants.
     /// `None` when they are not.
     pub(crate) fn coverage(&mut self, bindings: &[Sum], vars: &[AtomId]) -> Option<Coverage> {
-        self.coverage_with(bindings, vars, false)
+        self.coverage_with(bindings, vars, Fit::Exact)
     }
 
-    /// As [`Space::coverage`]; with `overlap` the pieces of a binding may overlap, so that a value is taken several times.
+    /// As [`Space::coverage`], where pieces of a binding may fit less well.
     pub(crate) fn coverage_with(
         &mut self,
         bindings: &[Sum],
         vars: &[AtomId],
-        overlap: bool,
+        fit: Fit,
     ) -> Option<Coverage> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut extents = Vec::new();
         for binding in bindings {
-            let (own, extent) = self.pieces_of(binding, vars, overlap)?;
+            let (own, extent) = self.pieces_of(binding, vars, fit)?;
             pieces.extend(own);
             extents.push(extent);
         }
@@ -58,12 +69,7 @@ impl Space {
     }
 
     /// The pieces of a binding, and how many values it takes.
-    fn pieces_of(
-        &mut self,
-        binding: &Sum,
-        vars: &[AtomId],
-        overlap: bool,
-    ) -> Option<(Vec<Piece>, Sum)> {
+    fn pieces_of(&mut self, binding: &Sum, vars: &[AtomId], fit: Fit) -> Option<(Vec<Piece>, Sum)> {
         let mut open: Vec<(Sum, Piece)> = Vec::new();
         for (atoms, coefficient) in binding.terms() {
             let moving: Vec<AtomId> =
@@ -88,13 +94,27 @@ impl Space {
         let mut pieces = Vec::new();
         while !open.is_empty() {
             let fits = open.iter().position(|(scale, _)| *scale == extent);
-            let laps = |(scale, _): &(Sum, Piece)| overlap && self.is_less(scale, &extent);
-            let next = fits.or_else(|| open.iter().position(laps))?;
+            let next = fits.or_else(|| self.next_of(&open, &extent, fit))?;
             let (scale, piece) = open.swap_remove(next);
             extent = extent.add(&scale.mul(&piece.extent.add_int(-1))?);
             pieces.push(piece);
         }
         Some((pieces, extent))
+    }
+
+    /// The piece that comes behind the first `extent` values, where none begins at their end.
+    fn next_of(&self, open: &[(Sum, Piece)], extent: &Sum, fit: Fit) -> Option<usize> {
+        match fit {
+            Fit::Exact => None,
+            Fit::Overlap => open.iter().position(|(scale, _)| self.is_less(scale, extent)),
+            Fit::Gaps => {
+                let is_next = |at: &usize| {
+                    let is_least = |(scale, _): &(Sum, Piece)| !self.is_less(scale, &open[*at].0);
+                    self.is_less(extent, &open[*at].0) && open.iter().all(is_least)
+                };
+                (0..open.len()).find(is_next)
+            }
+        }
     }
 
     fn piece(&mut self, atom: AtomId, vars: &[AtomId]) -> Option<Piece> {

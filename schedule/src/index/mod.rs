@@ -13,6 +13,6 @@ mod rejoin;
 mod space;
 mod sum;
 
-pub(crate) use affine::is_injective;
+pub(crate) use affine::{Fit, is_injective};
 pub(crate) use space::{Atom, AtomId, Range, Space};
 pub(crate) use sum::Sum;

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap as HashMap;
 
 use tenon_plugin_api::ir::{Attrs, Build, Expr};
 
-use crate::index::{AtomId, Range, Space, Sum};
+use crate::index::{AtomId, Fit, Range, Space, Sum};
 use crate::refusal::{Result, refuse};
 use crate::schedule::{Block, Schedule};
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
@@ -103,7 +103,7 @@ fn check_block(schedule: &Schedule, id: Id) -> Result<()> {
         false if schedule.is_update(id, &[id]) => None,
         false => schedule.why_incomplete(id, &[id]),
     };
-    match why.or_else(|| schedule.why_not_affine(id, false)) {
+    match why.or_else(|| schedule.why_not_affine(id, Fit::Exact)) {
         Some(why) => refuse(id, format!("its instances make no tiles: {why}")),
         None => Ok(()),
     }

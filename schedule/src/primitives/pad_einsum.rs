@@ -17,7 +17,7 @@ use tenon_plugin_api::ir::{
 };
 
 use crate::exprs::divides;
-use crate::index::{AtomId, Range, Space, Sum};
+use crate::index::{AtomId, Fit, Range, Space, Sum};
 use crate::refusal::{Result, refuse};
 use crate::schedule::{Block, Schedule};
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
@@ -70,7 +70,8 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
 /// Rounds the extents of the iterators of a block up to multiples.
 pub(super) fn pad_to(schedule: &mut Schedule, id: Id, multiples: &[i64]) -> Result<Vec<Handle>> {
     let among = schedule.tree.blocks_of(schedule.tree.scope(id));
-    if let Some(why) = schedule.why_no_reduction(id, &among) {
+    let why = schedule.why_no_reduction(id, &among);
+    if let Some(why) = why.or_else(|| schedule.why_not_affine(id, Fit::Exact)) {
         return refuse(id, format!("the block is no reduction: {why}"));
     }
     let reduction = recognize(schedule, id)?;

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap as HashMap;
 use tenon_plugin_api::ir::{Attrs, Build, BuildPrim, Expr};
 
 use crate::exprs::Replacing;
-use crate::index::{AtomId, Space, Sum, is_injective};
+use crate::index::{AtomId, Fit, Space, Sum, is_injective};
 use crate::refusal::{Result, refuse};
 use crate::schedule::{Block, Schedule};
 use crate::trace::{Args, Handle, IndexMap, Kind, Param, Primitive};
@@ -131,8 +131,12 @@ fn place(
 fn check_writer(schedule: &Schedule, id: Id, buffer: Expr) -> Result<()> {
     let all = schedule.tree.blocks_of(None);
     let why = match schedule.tree.as_block(id).is_some_and(|block| block.init.is_some()) {
-        true => schedule.why_no_reduction(id, &all),
-        false => schedule.why_incomplete(id, &all).or_else(|| schedule.why_not_affine(id, true)),
+        true => {
+            schedule.why_no_reduction(id, &all).or_else(|| schedule.why_not_affine(id, Fit::Exact))
+        }
+        false => {
+            schedule.why_incomplete(id, &all).or_else(|| schedule.why_not_affine(id, Fit::Overlap))
+        }
     };
     if let Some(why) = why {
         return refuse(id, format!("it does not write each element that is copied: {why}"));

@@ -7,6 +7,7 @@
 //! The loops take the places that they had, in the new order; others stay where they are. The steps of a reduction may be
 //! reordered: its sums may then differ in the last place.
 
+use crate::index::Fit;
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
@@ -111,7 +112,7 @@ pub(super) fn check_blocks(schedule: &Schedule, top: Id) -> Result<()> {
         }
         // What is complete may run in any order, however its iterators are bound; a reduction is to run once each.
         let overlap = node.init.is_none();
-        if !overlap && let Some(why) = schedule.why_not_affine(block, false) {
+        if !overlap && let Some(why) = schedule.why_not_affine(block, Fit::Gaps) {
             return refuse(block, why);
         }
         // That an iterator is spatial is a claim; that no step reads another's result is looked at.

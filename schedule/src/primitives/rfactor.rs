@@ -17,7 +17,7 @@ use tenon_plugin_api::ir::{
 };
 
 use crate::exprs::{Replacing, mentions};
-use crate::index::{Range, Sum};
+use crate::index::{Fit, Range, Sum};
 use crate::refusal::{Result, refuse};
 use crate::schedule::{Block, Schedule};
 use crate::trace::{Args, Handle, Kind, Param, Primitive};
@@ -50,7 +50,8 @@ fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     };
     schedule.only_blocks(at)?;
     let among = schedule.tree.blocks_of(schedule.tree.scope(id));
-    if let Some(why) = schedule.why_no_reduction(id, &among) {
+    let why = schedule.why_no_reduction(id, &among);
+    if let Some(why) = why.or_else(|| schedule.why_not_affine(id, Fit::Exact)) {
         return refuse(id, format!("the block is no reduction: {why}"));
     }
     let state = State::of(schedule, id)?;

@@ -8,7 +8,7 @@
 use tenon_schedule::{Loop, Machine, Result, Schedule, Tail};
 
 use super::operands::{Form, MANY, Operands, moves};
-use super::tile::Shape;
+use super::tile::{Shape, Wanted};
 use crate::caches::bandwidth;
 
 /// Steps of a chunk, as many as its knob may say.
@@ -18,43 +18,79 @@ const LINE: i64 = 64;
 /// Which part of the time in which vectors come hides behind arithmetic, since they come in order.
 const HIDDEN: f64 = 0.5;
 
-/// How many steps of the last loop over rows but one should stand inside of the loops over columns, so that what is read comes in the
-/// least time; zero for all.
-pub(super) fn best(
-    schedule: &mut Schedule,
-    operands: &Operands,
-    shape: &Shape,
-    machine: &Machine,
-) -> i64 {
-    let &[.., outer, _] = operands.rows.as_slice() else { return 0 };
-    if operands.form != Form::Columns || operands.is_unknown(outer) {
-        return 0;
-    }
-    let Some(reads) = Reads::of(schedule, operands, outer) else { return 0 };
-    let all = operands.extent(outer);
-    let sizes = (1..=MOST.min(all - 1)).filter(|size| all % size == 0 && size % shape.outer == 0);
-    let tiles = shape.tiles_of_columns(operands) as f64;
-    let cycles = |size: i64| {
-        let chunks = (all / size) as f64;
-        let rows = reads.rows(size);
-        // A chunk shares its cache with the vectors that pass by.
-        let rows = tiles * rows / bandwidth(machine, 2.0 * rows);
-        let vectors = reads.vectors / bandwidth(machine, reads.vectors);
-        chunks * (rows + (1.0 - HIDDEN) * vectors)
-    };
-    // Of those that are as good the largest, whose loops go on for longer.
-    let best = sizes.rev().min_by(|&one, &other| cycles(one).total_cmp(&cycles(other)));
-    best.filter(|&size| cycles(size) < cycles(all)).unwrap_or(0)
+/// What is cut into chunks.
+#[derive(Clone, Copy)]
+pub(super) struct Cut {
+    /// The loop, by its number.
+    at: usize,
+    /// Rows of it that are a step of a chunk.
+    line: i64,
+    /// The loop over rows inside of it.
+    within: Option<usize>,
 }
 
-/// Cuts the only loop over rows into chunks of so many; whether there is but one.
-pub(super) fn of_one_loop(schedule: &mut Schedule, operands: &Operands, rows: i64) -> Result<bool> {
-    let &[at] = operands.rows.as_slice() else { return Ok(false) };
-    for block in [operands.sum, operands.out] {
-        let each = schedule.loops(block)?[at];
-        schedule.split(each, &[None, Some(rows)], Tail::Perfect)?;
+impl Cut {
+    /// The last loop over rows but one; or the last, where it is `joined` of lines of so many rows, or the only one.
+    pub(super) fn of(operands: &Operands, joined: Option<i64>) -> Option<Self> {
+        match (joined, operands.rows.as_slice()) {
+            (Some(line), &[.., at]) => Some(Self { at, line, within: None }),
+            (None, &[at]) => Some(Self { at, line: 1, within: None }),
+            (None, &[.., at, within]) => Some(Self { at, line: 1, within: Some(within) }),
+            (_, &[]) => None,
+        }
     }
-    Ok(true)
+
+    /// Whether the loop that is cut is the one that tiles are cut of, so that chunks are cut first.
+    pub(super) fn is_of_last(self) -> bool {
+        self.within.is_none()
+    }
+
+    /// How many steps should stand inside of the loops over columns, so that tiles and what they read take least time; zero for all.
+    pub(super) fn best(
+        self,
+        schedule: &mut Schedule,
+        operands: &Operands,
+        machine: &Machine,
+        wanted: Wanted,
+    ) -> Result<i64> {
+        if operands.form != Form::Columns || operands.is_unknown(self.at) {
+            return Ok(0);
+        }
+        let all = operands.extent(self.at) / self.line;
+        let whole = Shape::best(operands, machine, wanted)?;
+        let Some(reads) = Reads::of(schedule, operands, self) else { return Ok(0) };
+        let cycles = |size: i64| {
+            let in_chunks = operands.with_extent(self.at, size * self.line);
+            let Ok(shape) = Shape::best(&in_chunks, machine, wanted) else { return f64::INFINITY };
+            let tiles = shape.tiles_of_columns(operands) as f64;
+            // A chunk shares its cache with the vectors that pass by.
+            let rows = reads.rows(size * self.line);
+            let rows = tiles * rows / bandwidth(machine, 2.0 * rows);
+            let vectors = reads.vectors / bandwidth(machine, reads.vectors);
+            let moved = rows + (1.0 - HIDDEN) * vectors;
+            (all / size) as f64 * (moved + shape.cycles(&in_chunks, machine))
+        };
+        let is_whole =
+            |&size: &i64| all % size == 0 && (self.is_of_last() || size % whole.outer == 0);
+        let sizes = (1..=MOST.min(all - 1)).filter(is_whole);
+        // Of those that are as good the largest, whose loops go on for longer.
+        let best = sizes.rev().min_by(|&one, &other| cycles(one).total_cmp(&cycles(other)));
+        Ok(best.filter(|&size| cycles(size) < cycles(all)).unwrap_or(0))
+    }
+
+    /// Cuts the loop into chunks of so many steps.
+    pub(super) fn into_chunks(
+        self,
+        schedule: &mut Schedule,
+        operands: &Operands,
+        steps: i64,
+    ) -> Result<()> {
+        for block in [operands.sum, operands.out] {
+            let each = schedule.loops(block)?[self.at];
+            schedule.split(each, &[None, Some(steps * self.line)], Tail::Perfect)?;
+        }
+        Ok(())
+    }
 }
 
 /// What a sum reads.
@@ -72,7 +108,7 @@ struct Reads {
 
 impl Reads {
     /// None where it is not known how a loop moves what is read.
-    fn of(schedule: &mut Schedule, operands: &Operands, outer: usize) -> Option<Self> {
+    fn of(schedule: &mut Schedule, operands: &Operands, cut: Cut) -> Option<Self> {
         let loops = schedule.loops(operands.sum).ok()?;
         let (kept, depth) = loops.split_at(operands.extents.len());
         let bytes = schedule.bits(operands.sum) / 8;
@@ -81,7 +117,7 @@ impl Reads {
             let moved = moves(schedule, each)?[operand]?.saturating_abs().saturating_mul(bytes);
             Some((moved, schedule.extent(each).unwrap_or(MANY)))
         };
-        let inner = operands.rows.last().map(|&at| kept[at]);
+        let inner = cut.within.map(|at| kept[at]);
         let columns = operands.blocks.into_iter().chain([operands.column]);
         let elements: Option<Vec<_>> = inner
             .into_iter()
@@ -95,7 +131,7 @@ impl Reads {
         let deep: f64 = deep.map(|(_, extent)| extent as f64).product();
         let mut elements = elements?;
         elements.sort_unstable();
-        let (step, _) = of_loop(kept[outer], element)?;
+        let (step, _) = of_loop(kept[cut.at], element)?;
         Some(Self { elements, step, element: bytes, vectors: vectors * deep * bytes as f64 })
     }
 

@@ -173,6 +173,13 @@ impl Operands {
         Self { unknown: Vec::new(), ..self.clone() }
     }
 
+    /// The same, but for the steps of a loop.
+    pub(super) fn with_extent(&self, at: usize, extent: i64) -> Self {
+        let mut changed = self.clone();
+        changed.extents[at] = extent;
+        changed
+    }
+
     /// Whether the number of steps of a loop is not known.
     pub(super) fn is_unknown(&self, at: usize) -> bool {
         self.unknown.contains(&at)

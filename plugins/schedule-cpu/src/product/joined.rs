@@ -1,0 +1,58 @@
+//! Rows that lie in memory as one row.
+//!
+//! ```ir
+//! for %h in 0..7 { for %w in 0..7 { … } }   =>   for %p in 0..49 { … }
+//! ```
+//!
+//! Pixels of a convolution of one tap are rows of a matrix, whatever line of the image they are on. In lines of seven pixels a tile is
+//! seven rows high or less; in all of them, as high as registers allow, with but one tile or two that are lower.
+
+use tenon_schedule::{Block, Holes, Result, Schedule};
+
+use super::operands::{Form, Operands};
+use crate::attempt;
+
+/// Makes the last two loops over rows one, where each step of the outer moves all that is read and written as far as all steps of the
+/// inner. The steps of the inner are given: so many rows are a line.
+pub(super) fn join(schedule: &mut Schedule, blocks: [Block; 2], lanes: i64) -> Result<Option<i64>> {
+    let [sum, out] = blocks;
+    let operands = Operands::of(schedule, sum, out, lanes)?;
+    let &[.., outer, inner] = operands.rows.as_slice() else { return Ok(None) };
+    let is_known = !operands.is_unknown(outer) && !operands.is_unknown(inner);
+    if operands.form != Form::Columns || inner != outer + 1 || !is_known {
+        return Ok(None);
+    }
+    for block in blocks {
+        let loops = schedule.loops(block)?;
+        if !schedule.are_one_row(loops[outer], loops[inner]) {
+            return Ok(None);
+        }
+    }
+    let line = operands.extent(inner);
+    let is_joined = attempt(schedule, |schedule| {
+        let kept = operands.extents.len();
+        for block in blocks {
+            let all = schedule.loops(block)?.len();
+            schedule.transform_block_layout(block, &map(all, outer, line))?;
+        }
+        if let Some(buffer) = schedule.written(sum) {
+            schedule.transform_layout(sum, &buffer, &map(kept, outer, line), Holes::Refuse)?;
+        }
+        let joined = Operands::of(schedule, sum, out, lanes)?;
+        match joined.form == operands.form && joined.rows.last() == Some(&outer) {
+            true => Ok(()),
+            false => super::no_product(),
+        }
+    });
+    Ok(is_joined.then_some(line))
+}
+
+/// A map of so many indices that makes one of two: lines of so many, and the places in one.
+fn map(count: usize, outer: usize, line: i64) -> String {
+    let name = |at: usize| format!("i{at}");
+    let mut joined: Vec<String> = (0..count).map(name).collect();
+    let names = joined.join(", ");
+    joined[outer] = format!("i{outer} * {line} + i{}", outer + 1);
+    joined.remove(outer + 1);
+    format!("({names}) -> ({})", joined.join(", "))
+}
