@@ -14,7 +14,9 @@
 //! graph enters and leaves such regions. Each carried call has a transform back behind it, which what is
 //! not carried reads; the transforms that nothing reads go with `relax.DeadCodeElimination`.
 //!
-//! Channels must be known; all other extents may be symbols. Weights must be constants: their transforms fold at compile time. Products with constant right matrices are
+//! Channels must be known; all other extents may be symbols. Weights must be constants, or computed of constants, as those of
+//! Winograd's algorithm are: `relax.FoldConstant` behind it computes them once, in the layout that is wanted, so that none of them is
+//! in memory twice. Products with constant right matrices are
 //! packed likewise, as `NK16n`, unless they are large, or fill no panel, and something else reads them as they lie: packed ones would be a
 //! second copy. A product of one row takes as long as its weights take to be read: its panels are as wide as the tile of sums that
 //! stays in registers, `NK128n`, so that memory is read from one end to the other. The last panel may be filled up.
@@ -31,6 +33,8 @@ use crate::panels::Panels;
 const LARGE: i64 = 1 << 18;
 /// Input channels whose bytes an instruction multiplies and adds for each output channel.
 const QUAD: i64 = 4;
+/// By how much constants may grow where they are folded: as much as weights do by Winograd's algorithm.
+const MAX_GROWTH: i64 = 4;
 
 /// Gives convolutions and products the blocked layouts of the target's vector units.
 #[pass(
@@ -38,8 +42,7 @@ const QUAD: i64 = 4;
     aliases = ["relay._transform.AlterOpLayout"],
     opt_level = 3,
     phase = "optimize",
-    after = ["relax.FoldScaleAxis"],
-    requires = ["relax.FoldConstant"]
+    after = ["relax.FoldScaleAxis"]
 )]
 fn alter_op_layout(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
     if cx.keeps_floats() {
@@ -51,8 +54,10 @@ fn alter_op_layout(func: Function, _: &Module, cx: &PassContext) -> Result<Funct
     let shared = ReadAsTheyLie::of(&mut rw, body, |op, index| {
         matches!(op, "nn.dense" | "matmul") && index == 1
     });
-    let mut alter = Alter { body, cx, panels, shared, rw, blocked: HashMap::new() };
+    let known = SideTable::new(body, false);
+    let mut alter = Alter { body, cx, panels, shared, rw, known, blocked: HashMap::new() };
     for expr in body.post_order() {
+        alter.known[expr] = alter.will_fold(expr);
         alter.call(expr);
     }
     alter.rw.finish()
@@ -65,6 +70,8 @@ struct Alter<'a> {
     /// Constants that are read otherwise than as weights of products.
     shared: ReadAsTheyLie,
     rw: Rewriter,
+    /// Which expressions of the function are constants, or will be when constants are folded.
+    known: SideTable<bool>,
     /// For a call of the function, its value in a blocked layout.
     blocked: HashMap<Expr, Blocked>,
 }
@@ -114,14 +121,38 @@ impl Alter<'_> {
         }
     }
 
+    /// Whether an expression is a constant, or computed of constants alone and not much larger than these.
+    fn will_fold(&mut self, expr: Expr) -> bool {
+        let (callee, args) = match self.body.view(expr) {
+            View::Constant(_) => return true,
+            View::Call { callee, args, .. } => (callee, args.to_vec()),
+            _ => return false,
+        };
+        let is_pure = self.body.op_symbol(callee).is_some_and(|op| self.cx.is_pure_op(op));
+        if args.is_empty() || !is_pure || !args.iter().all(|&arg| self.is_known(arg)) {
+            return false;
+        }
+        let elements = |expr| {
+            let (_, shape) = self.body.terms().static_tensor(self.body.ty(expr)?)?;
+            Some(shape.iter().product::<i64>())
+        };
+        let read: Option<i64> = args.into_iter().map(elements).sum();
+        elements(expr).zip(read).is_some_and(|(made, read)| made <= MAX_GROWTH * read)
+    }
+
+    fn is_known(&mut self, expr: Expr) -> bool {
+        let origin = self.origin(expr);
+        self.known[origin]
+    }
+
     /// Blocks a convolution whose channels divide into blocks; `None` leaves it as it is.
     fn conv2d(&mut self, x: Expr, weight: Expr, attrs: Attrs) -> Option<Blocked> {
         let read = self.body.terms().attrs(attrs);
         let is_plain = |key: &str, plain: &str| read.str(key).is_none_or(|text| text == plain);
-        let is_known = is_plain("data_layout", "NCHW")
+        let is_plain_layout = is_plain("data_layout", "NCHW")
             && is_plain("kernel_layout", "OIHW")
             && is_plain("out_layout", "");
-        if !is_known || !self.rw.is_constant(weight) {
+        if !is_plain_layout || !self.is_known(weight) {
             return None;
         }
         let groups = read.int("groups").unwrap_or(1);
@@ -261,7 +292,7 @@ impl Alter<'_> {
     /// The product of rows with a constant matrix of a layout, packed.
     fn packed(&mut self, x: Expr, weight: Expr, layout: &str, attrs: Attrs) -> Option<Expr> {
         let (_, shape) = self.body.terms().static_tensor(self.body.ty(weight)?)?;
-        if shape.len() != 2 || !self.rw.is_constant(weight) {
+        if shape.len() != 2 || !self.is_known(weight) {
             return None;
         }
         let axis = layout.find('N')?;
@@ -371,7 +402,7 @@ impl Alter<'_> {
         let full: Vec<Dim> =
             std::iter::repeat_n(one, 4 - shape.len()).chain(shape.iter().copied()).collect();
         let is_channel = full[1] == whole[1] && full[0] == one && full[2..] == [one, one];
-        if full == whole || (is_channel && self.rw.is_constant(arg)) {
+        if full == whole || (is_channel && self.is_known(arg)) {
             return Some(Form::Plain(full));
         }
         None

@@ -24,8 +24,7 @@ const EXACT: i64 = 1 << 24;
     opt_level = 3,
     phase = "optimize",
     after = ["relax.ConvertToDots", "relax.ConvertToShortDots", "relax.ConvertToWinograd"],
-    before = ["relax.AlterOpLayout"],
-    requires = ["relax.FoldConstant"]
+    before = ["relax.AlterOpLayout"]
 )]
 fn convert_to_floats(func: Function, _: &Module, _: &PassContext) -> Result<Function> {
     let body = func.view();

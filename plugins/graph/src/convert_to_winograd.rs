@@ -13,7 +13,7 @@
 //! hundred-thousandths of the largest; `docs/numerics.md` says how much. Where floats are strict nothing is done; with `--disable relax.ConvertToWinograd` neither.
 //!
 //! Kernels whose channels fill no vectors are left alone, and what is computed in steps, at distances or in groups.
-//! `relax.FoldConstant` computes the weights, `relax.AlterOpLayout` chooses layouts.
+//! `relax.AlterOpLayout` chooses layouts, `relax.FoldConstant` computes the weights.
 
 use tenon_plugin_api::prelude::*;
 
