@@ -2,6 +2,7 @@
 
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::with_bits;
+use zerocopy::{FromBytes, Unalign};
 
 use super::space::row_major;
 use super::strided;
@@ -15,7 +16,8 @@ pub(crate) fn copy(
 ) -> Result<Tensor> {
     let dtype = tensor.dtype();
     with_bits!(dtype, T => {
-        let elements = strided::copy(&tensor.elements::<T>(), first, shape, strides);
+        let elements = <[Unalign<T>]>::ref_from_bytes(tensor.bytes()).expect("whole elements");
+        let elements = strided::copy(elements, first, shape, strides);
         Ok(Tensor::from_vec_as(dtype, shape.to_vec(), elements))
     })
 }

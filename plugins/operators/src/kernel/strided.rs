@@ -3,15 +3,17 @@
 use super::parallel::{GRAIN, fill};
 use super::space::{Rows, Space, row_major};
 use tenon_plugin_api::op::Element;
+use zerocopy::{IntoBytes, Unalign};
 
 /// How many rows are copied together, so that lines of the source are used while they are near.
 const ROWS: usize = 16;
 /// How many elements of a row are copied before the next row of the group has its turn.
 const TILE: usize = 16;
 
-/// A row-major copy of the elements of `source` that start at `first` and have these strides.
+/// A row-major copy of the elements of `source` that start at `first` and have these strides. They may lie anywhere in memory, as
+/// those of a file do that is mapped.
 pub(crate) fn copy<T: Element + Default>(
-    source: &[T],
+    source: &[Unalign<T>],
     first: usize,
     shape: &[usize],
     strides: Vec<isize>,
@@ -26,7 +28,7 @@ pub(crate) fn copy<T: Element + Default>(
     match step {
         1 => copy_rows(source, first, &space, &mut out),
         _ if space.dims.len() == 1 => {
-            let at = |index: usize| source[(first as isize + index as isize * step) as usize];
+            let at = |index: usize| source[(first as isize + index as isize * step) as usize].get();
             fill(&mut out, GRAIN, &|chunk, out| {
                 let start = chunk * GRAIN;
                 out.iter_mut().enumerate().for_each(|(i, out)| *out = at(start + i));
@@ -35,7 +37,7 @@ pub(crate) fn copy<T: Element + Default>(
         0 => fill(&mut out, row * space.rows_at_once(), &|chunk, out| {
             let rows = space.rows(chunk * space.rows_at_once());
             for (out, [offset]) in out.chunks_exact_mut(row).zip(rows) {
-                out.fill(source[(first as isize + offset) as usize]);
+                out.fill(source[(first as isize + offset) as usize].get());
             }
         }),
         _ => copy_tiles(source, first, &space, &mut out),
@@ -44,19 +46,19 @@ pub(crate) fn copy<T: Element + Default>(
 }
 
 /// Copies where the innermost axis is contiguous.
-fn copy_rows<T: Element>(source: &[T], first: usize, space: &Space<1>, out: &mut [T]) {
+fn copy_rows<T: Element>(source: &[Unalign<T>], first: usize, space: &Space<1>, out: &mut [T]) {
     let (row, _) = space.row();
     fill(out, row * space.rows_at_once(), &|chunk, out| {
         let rows = space.rows(chunk * space.rows_at_once());
         for (out, [offset]) in out.chunks_exact_mut(row).zip(rows) {
             let start = (first as isize + offset) as usize;
-            out.copy_from_slice(&source[start..start + row]);
+            out.as_mut_bytes().copy_from_slice(source[start..start + row].as_bytes());
         }
     });
 }
 
 /// Copies where some other axis is contiguous in the source.
-fn copy_tiles<T: Element>(source: &[T], first: usize, space: &Space<1>, out: &mut [T]) {
+fn copy_tiles<T: Element>(source: &[Unalign<T>], first: usize, space: &Space<1>, out: &mut [T]) {
     let last = space.dims.len() - 1;
     let contiguous = space.strides[..last].iter().position(|&[stride]| stride == 1).unwrap_or(0);
     let parts: usize = space.dims[..contiguous].iter().product();
@@ -68,7 +70,13 @@ fn copy_tiles<T: Element>(source: &[T], first: usize, space: &Space<1>, out: &mu
 
 /// The result is cut before axis `cut`, whose forerunner is contiguous in the source: neighbouring parts
 /// come from neighbouring elements, and `ROWS` of them are filled together.
-fn copy_bands<T: Element>(source: &[T], first: usize, space: &Space<1>, cut: usize, out: &mut [T]) {
+fn copy_bands<T: Element>(
+    source: &[Unalign<T>],
+    first: usize,
+    space: &Space<1>,
+    cut: usize,
+    out: &mut [T],
+) {
     let last = space.dims.len() - 1;
     let part: usize = space.dims[cut..].iter().product();
     let (row, [step]) = space.row();
@@ -93,7 +101,7 @@ fn copy_bands<T: Element>(source: &[T], first: usize, space: &Space<1>, cut: usi
 /// The result is cut before axis `contiguous`, so that it and the last axis, which are tiled, lie inside
 /// of each part; the axes between are walked through.
 fn copy_blocks<T: Element>(
-    source: &[T],
+    source: &[Unalign<T>],
     first: usize,
     space: &Space<1>,
     contiguous: usize,
@@ -128,16 +136,22 @@ fn copy_blocks<T: Element>(
 }
 
 #[inline]
-fn gather<T: Copy>(source: &[T], mut from: isize, step: isize, out: &mut [T]) {
+fn gather<T: Copy>(source: &[Unalign<T>], mut from: isize, step: isize, out: &mut [T]) {
     for out in out {
-        *out = source[from as usize];
+        *out = source[from as usize].get();
         from += step;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use zerocopy::FromBytes;
+
     use super::*;
+
+    fn anywhere(source: &[u32]) -> &[Unalign<u32>] {
+        <[Unalign<u32>]>::ref_from_bytes(source.as_bytes()).unwrap()
+    }
 
     /// The copy, element by element.
     fn slow(source: &[u32], first: usize, shape: &[usize], strides: &[isize]) -> Vec<u32> {
@@ -171,7 +185,11 @@ mod tests {
                 let shape = order.map(|axis| shape[axis]);
                 let strides: Vec<isize> = order.iter().map(|&axis| strides[axis]).collect();
                 let expected = slow(&source, 0, &shape, &strides);
-                assert_eq!(copy(&source, 0, &shape, strides), expected, "{shape:?} {order:?}");
+                assert_eq!(
+                    copy(anywhere(&source), 0, &shape, strides),
+                    expected,
+                    "{shape:?} {order:?}"
+                );
             }
         }
     }
@@ -187,7 +205,7 @@ mod tests {
             (3, vec![4, 1, 5, 2], vec![0, 7, 10, 1]),
         ] {
             let expected = slow(&source, first, &shape, &strides);
-            assert_eq!(copy(&source, first, &shape, strides), expected, "{shape:?}");
+            assert_eq!(copy(anywhere(&source), first, &shape, strides), expected, "{shape:?}");
         }
     }
 }
