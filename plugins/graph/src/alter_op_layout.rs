@@ -167,26 +167,38 @@ impl Alter<'_> {
         let (channels, outputs, per_group) = (known(channels)?, known(outputs)?, known(per_group)?);
         let at_hand = self.blocked_of(x).map(|blocked| blocked.block);
         let is_depthwise = groups == channels && outputs == channels && per_group == 1;
-        let (input_block, output_block) = if is_depthwise {
-            let block = at_hand.or_else(|| self.panels.block_of(channels))?;
-            (block, block)
-        } else {
-            let input_block = at_hand
-                .filter(|block| per_group % block == 0)
-                .or_else(|| self.panels.block_of(per_group))
-                .or_else(|| (groups == 1 && channels < self.panels.lanes).then_some(channels))?;
-            (input_block, self.panels.block_of(outputs / groups)?)
-        };
-        let block = input_block.min(output_block);
+        let [input_block, output_block] =
+            self.blocks_of([channels, outputs, groups, per_group], at_hand)?;
+        let inner = input_block.min(per_group);
+        let block = inner.min(output_block);
         if !is_depthwise && self.is_of_pixels(weight, attrs) && self.is_fuller(&input, block) {
             return None;
         }
-        let kernel_layout = match is_depthwise {
-            true => format!("OIHW1i{output_block}o"),
-            false => format!("OIHW{input_block}i{output_block}o"),
-        };
+        let kernel_layout = format!("OIHW{inner}i{output_block}o");
         let blocks = [input_block, output_block];
         Some(self.convolution("nn.conv2d", &[x, weight], attrs, blocks, kernel_layout))
+    }
+
+    /// The blocks of data and result of a convolution of so many channels to others, in groups, of so many in each.
+    fn blocks_of(
+        &self,
+        [channels, outputs, groups, per_group]: [i64; 4],
+        at_hand: Option<i64>,
+    ) -> Option<[i64; 2]> {
+        // Several groups in a block: vectors are as short as groups are, but data stays in the blocks that it is in.
+        let is_of_groups = |&block: &i64| {
+            let is_part = (1..block).contains(&per_group) && block % per_group == 0;
+            groups > 1 && outputs == channels && is_part
+        };
+        if let Some(block) = at_hand.or_else(|| self.panels.block_of(channels)).filter(is_of_groups)
+        {
+            return Some([block; 2]);
+        }
+        let input_block = at_hand
+            .filter(|block| per_group % block == 0)
+            .or_else(|| self.panels.block_of(per_group))
+            .or_else(|| (groups == 1 && channels < self.panels.lanes).then_some(channels))?;
+        Some([input_block, self.panels.block_of(outputs / groups)?])
     }
 
     /// Blocks a convolution of bytes, whose kernels lie by quads of input channels.
