@@ -77,6 +77,61 @@ fn nodes_behind_others_are_listed_too() {
     );
 }
 
+/// Of a node that reads what is not known is told what is wrong whatever it reads, and nothing that may follow from that.
+#[test]
+fn attributes_behind_what_is_missing_are_looked_at() {
+    let odd = |inputs: &[&str], output: &str| node("Odd", inputs, &[output], &[]).bytes(7, "own");
+    let model = model(20)
+        .input("x", FLOAT, &[N(2), N(3)])
+        .with(13, value("b", FLOAT, &[N(2), N(3)]))
+        .with(1, odd(&["x"], "a"))
+        .with(1, odd(&["a"], "b"))
+        // Of nothing known, and of a declared type.
+        .node("Transpose", &["a"], &["c"], &[ints("perm", &[0, 0])])
+        .node("Transpose", &["b"], &["d"], &[ints("perm", &[0, 2])])
+        .node("Softmax", &["c"], &["e"], &[float("axis", 1.0)])
+        .node("Relu", &["e"], &["f"], &[int("speed", 9)])
+        .node("Concat", &["f", "x"], &["g"], &[])
+        .node("MaxPool", &["g"], &["h"], &[ints("kernel_shape", &[2, 2]), ints("strides", &[1, 0])])
+        .input("w", FLOAT, &[N(4), N(3), N(2), N(2)])
+        .node("Conv", &["h", "w"], &["i"], &[string("auto_pad", "SOME")])
+        .node("DepthToSpace", &["i"], &["j"], &[int("blocksize", -2)])
+        // Right for some inputs.
+        .node("Transpose", &["a"], &["k"], &[ints("perm", &[0, 2, 1, 3, 4, 5])])
+        .node("Softmax", &["b"], &["l"], &[int("axis", 9)])
+        .node("Mod", &["a", "a"], &["m"], &[int("fmod", 0)])
+        .node("Concat", &["x", "a"], &["n"], &[int("axis", 1)])
+        .node("Gather", &["x", "a"], &["o"], &[int("axis", 1)])
+        .node("Conv", &["a", "h"], &["p"], &[int("group", 7)])
+        .node("Conv", &["a", "w"], &["p3"], &[int("group", 2)])
+        .node("Split", &["a"], &["q", "r"], &[int("num_outputs", 2), int("axis", 3)])
+        .node("Reshape", &["x", "a"], &["s"], &[int("allowzero", 1)])
+        // What its type forbids, and an attribute besides.
+        .node("Softmax", &["t"], &["u"], &[int("speed", 1)])
+        .input("t", INT64, &[N(2)])
+        .output("u");
+    assert_eq!(
+        model.error(),
+        "`m.onnx` is not a valid model:\n  \
+         the Transpose (ai.onnx 20) that makes `c`: its attribute `perm` is [0, 0], and has to name each of 2 axes, from 0 on, once\n  \
+         the Transpose (ai.onnx 20) that makes `d`: its attribute `perm` is [0, 2], and has to name each of 2 axes, from 0 on, once\n  \
+         the Softmax (ai.onnx 20) that makes `e`: its attribute `axis` is an int, not a float\n  \
+         the Relu (ai.onnx 20) that makes `f`: it has an attribute `speed`, but Relu has none\n  \
+         the Concat (ai.onnx 20) that makes `g`: its attribute `axis`, an int, is missing\n  \
+         the MaxPool (ai.onnx 20) that makes `h`: its attribute `strides` has 0\n  \
+         the Conv (ai.onnx 20) that makes `i`: its attribute `auto_pad` is \"SOME\"; allowed is NOTSET, SAME_UPPER, SAME_LOWER, \
+         VALID\n  \
+         the DepthToSpace (ai.onnx 20) that makes `j`: its attribute `blocksize` is -2, expected to be between 1 and 65536\n  \
+         the Softmax (ai.onnx 20) that makes `u`: its input 1, `input`, is i64, but f16, bf16, f32 or f64 is allowed; put a Cast \
+         before it\n  \
+         the Softmax (ai.onnx 20) that makes `u`: it has an attribute `speed`, but Softmax has `axis`\n\
+         and it uses what is not supported:\n  \
+         Odd (own 1) — 2 times: the one that makes `a`, the one that makes `b`\n\
+         own: these are no operators of the standard; export the model without them, or use a plugin with rules of import for \
+         this domain"
+    );
+}
+
 #[test]
 fn all_that_is_wrong_is_said_at_once_and_what_is_missing_behind_it() {
     let model = model(20)

@@ -22,7 +22,8 @@
 //! sequences longer ([`sequences`]) or go over them ([`maps`]).
 //!
 //! One sweep over the nodes translates and collects at once: a node without a rule makes values of the
-//! types that the model declares ([`stand_ins`]), or *missing* ones; nodes that read the latter are passed over,
+//! types that the model declares ([`stand_ins`]), or *missing* ones; of nodes that read the latter is told what is wrong
+//! whatever they read ([`own_faults`]),
 //! and at the end one error lists everything that has no rule, behind what is wrong with the model itself: what the standard
 //! forbids ([`conformity`]), and what a rule finds.
 //!
@@ -52,6 +53,7 @@ mod maps;
 mod names;
 mod node;
 mod order;
+mod own_faults;
 mod problems;
 mod rules;
 mod scans;

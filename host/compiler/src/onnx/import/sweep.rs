@@ -25,6 +25,14 @@ const FOUND: &str = "tenon.found";
 /// A function of functions may expand to as many nodes as there are atoms. This many are enough.
 pub(super) const LARGEST_EXPANSION: usize = 1 << 20;
 
+/// The rules that are asked about a node.
+pub(super) struct Question<'a> {
+    pub(super) rules: &'a [Rule],
+    pub(super) key: &'a str,
+    /// The version of the domain's operators.
+    pub(super) version: i64,
+}
+
 impl<'m> Importer<'m> {
     /// Translates the nodes of the graph, with the model's own functions expanded.
     pub(super) fn nodes(&mut self, values: Values<'m>) -> Result<Values<'m>, Stop> {
@@ -231,37 +239,31 @@ impl<'m> Importer<'m> {
             }
         };
         if !self.conforms(frame, node, inputs) {
+            self.has_right_attributes(frame, node, given);
             return stand_ins(self);
         }
+        let name = node.output.iter().find(|name| !name.is_empty()).unwrap_or(&"");
+        self.builder.begin_node(name, frame.source_of(&self.cx, node));
+        let question = Question { rules: &rules, key: &key, version };
         if inputs.iter().flatten().any(|&input| self.builder.is_missing(input)) {
             inputs.iter().flatten().for_each(|&input| self.report_absent(input));
+            if self.has_right_attributes(frame, node, given) {
+                self.check_alone(frame, node, &question, inputs, given);
+            }
             return stand_ins(self);
         }
         let reads_stand_in = self.stand_ins.are_among(inputs);
-        let name = node.output.iter().find(|name| !name.is_empty()).unwrap_or(&"");
-        self.builder.begin_node(name, frame.source_of(&self.cx, node));
-        let mut ask = |rules: &[Rule], key: &str| {
-            let (builder, tensors) = (&mut self.builder, &mut self.tensors);
-            let version = version.unsigned_abs();
-            Node::new(builder, tensors, version, node.output.len(), given).and_then(|mut node| {
-                let outputs = node.ask(rules, key, inputs)?;
-                if outputs.is_some() {
-                    node.check_attributes()?;
-                }
-                Ok(outputs)
-            })
-        };
-        let mut translated = ask(&rules, &key);
+        let mut translated = self.ask(&question, node, inputs, given);
         let is_to_be_known = |problem: &Problem| {
             matches!(problem, Problem::NotConstant { .. } | Problem::Choice { .. })
         };
         if self.found.is_some() && translated.as_ref().is_err_and(is_to_be_known) {
             // What is known no earlier than in a call is computed there, where a rule says how.
             let key = rules::key(FOUND, &key).into_owned();
-            if let Ok(rules) = rules::find(&self.cx, &key, version)
-                && let Ok(Some(outputs)) = ask(&rules, &key)
-            {
-                translated = Ok(Some(outputs));
+            if let Ok(rules) = rules::find(&self.cx, &key, version) {
+                let question = Question { rules: &rules, key: &key, version };
+                let found = self.ask(&question, node, inputs, given);
+                translated = found.ok().flatten().map_or(translated, |found| Ok(Some(found)));
             }
         }
         let asked_for = match translated {
@@ -291,7 +293,10 @@ impl<'m> Importer<'m> {
                 return Err(Stop::Tensor(error));
             }
             Err(_) if !self.has_right_attributes(frame, node, given) => return stand_ins(self),
-            Err(problem) if reads_stand_in && !is_about_node(&problem) => return stand_ins(self),
+            Err(problem) if reads_stand_in && !is_about_node(&problem) => {
+                self.check_alone(frame, node, &question, inputs, given);
+                return stand_ins(self);
+            }
             Err(problem) => match problem {
                 Problem::Invalid(reason) => {
                     let reason = match schema(frame, node) {
@@ -311,6 +316,24 @@ impl<'m> Importer<'m> {
         }
         self.problems.add_node(node, version, reason);
         stand_ins(self)
+    }
+
+    /// What rules make of a node, all of whose attributes are looked at; `None` when there is no rule, or all of them decline.
+    pub(super) fn ask(
+        &mut self,
+        &Question { rules, key, version }: &Question<'_>,
+        node: &NodeProto<'_>,
+        inputs: &[Option<Value>],
+        given: &[(&'m str, &'m AttributeValue<'m>)],
+    ) -> Result<Option<Vec<Value>>, Problem> {
+        let (builder, tensors) = (&mut self.builder, &mut self.tensors);
+        let version = version.unsigned_abs();
+        let mut node = Node::new(builder, tensors, version, node.output.len(), given)?;
+        let outputs = node.ask(rules, key, inputs)?;
+        if outputs.is_some() {
+            node.check_attributes()?;
+        }
+        Ok(outputs)
     }
 
     /// What is wrong with a node, with the types of what it is given.
