@@ -340,3 +340,24 @@ fn powers_are_computed_in_a_type_that_has_all_exponents() {
     assert!(text(7, 6).contains("cast(%y) { dtype = \"i64\" }"), "{}", text(7, 6));
     assert!(!text(6, 6).contains("cast"), "{}", text(6, 6));
 }
+
+/// The last of the smallest elements along an axis of any size.
+#[test]
+fn the_last_place_along_an_open_axis_is_counted_from_its_end() {
+    let model = model(13)
+        .input("x", FLOAT, &[S("n"), N(2)])
+        .node("ArgMin", &["x"], &["y"], &[int("select_last_index", 1), int("keepdims", 0)])
+        .output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 2]) -> i64[2]\n\
+         %y_strided_slice = strided_slice(%x) { axes = [0], begin = [-1], end = [-9223372036854775808], strides = [-1] }\n\
+         %y_shape_to_tensor = shape_to_tensor(shape(n))\n\
+         %y_shape_to_tensor_1 = shape_to_tensor(shape(1))\n\
+         %y_subtract = subtract(%y_shape_to_tensor, %y_shape_to_tensor_1)\n\
+         %y_reshape = reshape(%y_subtract, shape())\n\
+         %y_argmin = argmin(%y_strided_slice) { axis = 0, keepdims = false }\n\
+         %y = subtract(%y_reshape, %y_argmin)\n\
+         ret %y"
+    );
+}

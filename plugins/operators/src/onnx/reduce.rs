@@ -100,9 +100,7 @@ pub(crate) fn arg(node: &mut Node<'_>, op: &'static str) -> Outputs {
     }
     // The last one is the first from the end.
     let dims = node.dims(x)?;
-    let Some(extent) = node.terms().dim_value(dims[node.axis(axis, dims.len())?]) else {
-        return unsupported("the last index of a symbolic dimension");
-    };
+    let extent = dims[node.axis(axis, dims.len())?];
     let backwards = [
         ("begin", vec![-1].into()),
         ("end", vec![i64::MIN].into()),
@@ -111,6 +109,7 @@ pub(crate) fn arg(node: &mut Node<'_>, op: &'static str) -> Outputs {
     ];
     let x = node.call("strided_slice", &[x], &backwards)?;
     let from_the_end = node.call(op, &[x], &attrs)?;
-    let last = node.scalar_like(from_the_end, (extent - 1) as f64)?;
+    let last = node.cx().dim_sub(extent, node.cx().dim(1));
+    let last = node.known(&Known::scalar(node.dtype(from_the_end)?, last))?;
     Ok(vec![node.apply("subtract", &[last, from_the_end])?])
 }
