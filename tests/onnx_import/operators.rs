@@ -265,6 +265,26 @@ fn a_triangle_is_a_mask() {
     );
 }
 
+/// Of a matrix of any size places are counted.
+#[test]
+fn a_triangle_of_an_open_matrix_is_found_by_its_places() {
+    let model = model(14)
+        .input("x", FLOAT, &[S("n"), S("n")])
+        .node("Trilu", &["x"], &["y"], &[int("upper", 0)])
+        .output("y");
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, n]) -> f32[n, n]\n\
+         %y_arange = arange(shape(n))\n\
+         %y_arange_1 = arange(shape(n))\n\
+         %y_expand_dims = expand_dims(%y_arange) { axis = [1] }\n\
+         %y_subtract = subtract(%y_arange_1, %y_expand_dims)\n\
+         %y_less_equal = less_equal(%y_subtract, const(i64[], 0))\n\
+         %y = where(%y_less_equal, %x, const(f32[], 0))\n\
+         ret %y"
+    );
+}
+
 #[test]
 fn a_scale_per_channel_stands_before_the_axes_behind_it() {
     let model = model(13)
