@@ -17,13 +17,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-use half::f16;
+use half::{bf16, f16};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tenon_compiler::eval::Tensor;
 use tenon_compiler::infer::infer_module;
-use tenon_compiler::ir::{Context, DType, Module, View};
+use tenon_compiler::ir::{Context, DType, Dim, Module, TypeView, View};
 use tenon_compiler::reduce::reduce;
-use tenon_compiler::testing::{Drawn, random_calls};
+use tenon_compiler::runtime::model::Model;
+use tenon_compiler::testing::{Drawn, Run, random_calls};
 use tenon_compiler::text::{WeightsPolicy, print_module};
 
 use evaluated::evaluated;
@@ -74,22 +75,39 @@ fn are_drawn() -> Result<(), Failed> {
     }
 }
 
-/// Whether what is compiled of a graph gives its results.
+/// Whether what is compiled of a graph gives its results, for all sizes that are tried.
 fn judge(drawn: &Drawn) -> Result<(), String> {
     let module = infer_module(&drawn.module).map_err(|errors| format!("no types: {errors:?}"))?;
-    let results = run(&module, &drawn.inputs)?;
-    if results.len() != drawn.results.len() {
-        return Err(format!("{} results for {}", results.len(), drawn.results.len()));
+    let judge_all = || {
+        let model = compiled::compile(&module)?;
+        drawn.runs.iter().enumerate().try_for_each(|(number, run)| {
+            judge_run(&model, run).map_err(|problem| match number {
+                0 => problem,
+                _ => format!("{problem} (of size {number})"),
+            })
+        })
+    };
+    caught(judge_all)
+}
+
+fn judge_run(model: &Model, run: &Run) -> Result<(), String> {
+    let results = compiled::run(model, &run.inputs)?;
+    if results.len() != run.results.len() {
+        return Err(format!("{} results for {}", results.len(), run.results.len()));
     }
-    for (index, (have, (want, off))) in results.iter().zip(&drawn.results).enumerate() {
+    for (index, (have, (want, off))) in results.iter().zip(&run.results).enumerate() {
         compare(have, want, *off).map_err(|problem| format!("result {index}: {problem}"))?;
     }
     Ok(())
 }
 
-/// What compiled code gives; a panic is an error.
+/// What compiled code gives.
 fn run(module: &Module, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-    let run = || compiled::run(&compiled::compile(module)?, inputs);
+    caught(|| compiled::run(&compiled::compile(module)?, inputs))
+}
+
+/// A panic is an error.
+fn caught<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err("it panics".to_owned()))
 }
 
@@ -103,7 +121,11 @@ fn compare(have: &Tensor, want: &Tensor, off: f64) -> Result<(), String> {
         return is_same.then_some(()).ok_or_else(|| format!("{} differ", have.dtype()));
     };
     let largest = wanted.iter().fold(0.0f64, |most, x| most.max(x.abs()));
-    let relative = if have.dtype() == DType::F16 { 4e-3 } else { RELATIVE };
+    let relative = match have.dtype() {
+        DType::BF16 => 1.6e-2,
+        DType::F16 => 4e-3,
+        _ => RELATIVE,
+    };
     let allowed = 4.0 * off + relative * largest + 1e-6;
     let wrong = found.iter().zip(&wanted).position(|(a, b)| {
         a != b
@@ -121,6 +143,7 @@ fn floats(tensor: &Tensor) -> Option<Vec<f64>> {
         DType::F64 => tensor.elements::<f64>().to_vec(),
         DType::F32 => tensor.elements::<f32>().iter().map(|&x| f64::from(x)).collect(),
         DType::F16 => tensor.elements::<f16>().iter().map(|x| x.to_f64()).collect(),
+        DType::BF16 => tensor.elements::<bf16>().iter().map(|x| x.to_f64()).collect(),
         _ => return None,
     })
 }
@@ -206,8 +229,12 @@ fn ones(module: &Module) -> Option<Vec<Tensor>> {
     let View::Function { params, .. } = body.view(body.root()) else { return None };
     let terms = module.cx().terms();
     let tensor = |(number, param)| {
-        let (dtype, shape) = terms.static_tensor(body.ty(param)?)?;
-        let shape: Vec<usize> = shape.iter().map(|&extent| extent as usize).collect();
+        let TypeView::Tensor { dtype, dims: Some(dims) } = terms.ty(body.ty(param)?) else {
+            return None;
+        };
+        // What is open is of another extent than most.
+        let extent = |&dim: &Dim| terms.dim_value(dim).unwrap_or(7) as usize;
+        let shape: Vec<usize> = dims.iter().map(extent).collect();
         let count: usize = shape.iter().product();
         let value = |index: usize| ((index * 7 + number) % 5) as f64 / 2.0;
         Some(match dtype {
@@ -215,6 +242,9 @@ fn ones(module: &Module) -> Option<Vec<Tensor>> {
             DType::F32 => Tensor::from_vec(shape, (0..count).map(|i| value(i) as f32).collect()),
             DType::F16 => {
                 Tensor::from_vec(shape, (0..count).map(|i| f16::from_f64(value(i))).collect())
+            }
+            DType::BF16 => {
+                Tensor::from_vec(shape, (0..count).map(|i| bf16::from_f64(value(i))).collect())
             }
             DType::I64 => Tensor::from_vec(shape, (0..count).map(|i| value(i) as i64).collect()),
             DType::I32 => Tensor::from_vec(shape, (0..count).map(|i| value(i) as i32).collect()),

@@ -9,17 +9,21 @@
 //! what it was computed of and moved by some roundings in opposite directions. A call whose integers and truth values
 //! differ between them is dropped, and one whose floats differ by much; how far they are apart says how far a result may
 //! be off.
+//!
+//! Some graphs have an extent that is open, and are computed again for other sizes. Some of their calls stand in a function of
+//! their own, or in a branch of a choice.
 
+mod numbers;
+mod write;
+
+use std::ops::Range;
 use std::sync::Arc;
-
-use half::{bf16, f16};
 
 use super::Random;
 use crate::eval::{Tensor, results_of};
-use crate::ir::{
-    AttrValue, Attrs, Build, Context, Cx, DType, Expr, Module, OpDef, Transaction, Type, TypeView,
-};
+use crate::ir::{AttrValue, Attrs, Context, Cx, DType, Module, OpDef, Type, TypeView};
 use crate::ops::{AttrDef, AttrDefault, AttrKind, OpEffect};
+use numbers::{numbers_of, of_numbers, precision};
 
 /// Elements of a value, at most.
 const ELEMENTS: usize = 2048;
@@ -30,7 +34,9 @@ const DRAWS: usize = 60;
 /// Values of which the newest are taken more often.
 const RECENT: usize = 5;
 const EXTENTS: [usize; 10] = [1, 1, 2, 3, 4, 4, 5, 8, 9, 17];
-const FRESH: [DType; 12] = [
+/// How many graphs have an extent that is open, if that is possible.
+const OPEN: usize = 40;
+const FRESH: [DType; 13] = [
     DType::F32,
     DType::F32,
     DType::F32,
@@ -38,6 +44,7 @@ const FRESH: [DType; 12] = [
     DType::F32,
     DType::F64,
     DType::F16,
+    DType::BF16,
     DType::I64,
     DType::I32,
     DType::I8,
@@ -45,16 +52,22 @@ const FRESH: [DType; 12] = [
     DType::BOOL,
 ];
 
-/// A module with one function `main`, what it is given, and what it should give.
+/// A module with a function `main`, what it is given, and what it should give.
 pub struct Drawn {
     /// The module. Its types are left to inference.
     pub module: Module,
-    /// The arguments of `main`.
+    /// A call of `main`, and others with another extent in the place of one, where that is open.
+    pub runs: Vec<Run>,
+    /// The operators that are called.
+    pub operators: Vec<&'static str>,
+}
+
+/// A call of `main`.
+pub struct Run {
+    /// The arguments.
     pub inputs: Vec<Tensor>,
     /// The results, one for each field of the tuple that `main` gives, and how far each may be off.
     pub results: Vec<(Tensor, f64)>,
-    /// The operators that are called.
-    pub operators: Vec<&'static str>,
 }
 
 /// The graph of a seed, of at most so many calls; none where no draw had a value.
@@ -64,52 +77,67 @@ pub fn random_calls(cx: &Cx, seed: u64, calls: usize) -> Option<Drawn> {
         (op.effect == OpEffect::None && op.evaluation().is_some()).then_some(op)
     };
     let operators = cx.operators().names().into_iter().filter_map(computing).collect();
-    let mut writer = Writer {
-        cx,
-        random: Random::new(seed),
-        tx: Transaction::new(cx.clone()),
-        values: Vec::new(),
-        params: Vec::new(),
-        bindings: Vec::new(),
-        called: Vec::new(),
-    };
-    writer.grow(operators, calls);
-    writer.finish()
+    let mut random = Random::new(seed);
+    let is_open = random.chance(OPEN);
+    let mut grown =
+        Grown { cx, random, is_open, values: Vec::new(), params: Vec::new(), calls: Vec::new() };
+    grown.grow(operators, calls);
+    grown.finish()
 }
 
 /// A value of the graph.
 #[derive(Clone)]
 struct Known {
-    expr: Expr,
     tensor: Tensor,
     twins: [Tensor; 2],
     is_read: bool,
     is_computed: bool,
 }
 
-struct Writer<'a> {
+/// A call of the graph, which makes the values of some places.
+struct Step {
+    op: Arc<OpDef>,
+    arguments: Vec<Argument>,
+    attrs: Attrs,
+    values: Range<usize>,
+    is_tuple: bool,
+}
+
+/// A graph that grows.
+struct Grown<'a> {
     cx: &'a Cx,
     random: Random,
-    tx: Transaction,
+    /// Whether an extent shall be open.
+    is_open: bool,
     values: Vec<Known>,
-    params: Vec<(Expr, Tensor)>,
-    bindings: Vec<(Expr, Expr)>,
-    called: Vec<&'static str>,
+    /// The places of the values that are given.
+    params: Vec<usize>,
+    calls: Vec<Step>,
 }
 
 /// An argument: a value that is there, by its place, or a tensor of its own.
 #[derive(Clone)]
 enum Argument {
     Known(usize),
-    Fresh(Tensor),
+    Own(Tensor),
     Tuple(Vec<Argument>),
     Shape(Vec<i64>),
 }
 
-impl Writer<'_> {
+/// A number in the place of an extent.
+#[derive(Clone, Copy)]
+struct Resized {
+    extent: usize,
+    size: usize,
+}
+
+/// What a call gives, with the twins, and whether it is a tuple.
+type Results = (Vec<(Tensor, [Tensor; 2])>, bool);
+
+impl Grown<'_> {
     fn grow(&mut self, operators: Vec<Arc<OpDef>>, calls: usize) {
         for _ in 0..4 * calls {
-            if self.called.len() == calls || operators.is_empty() {
+            if self.calls.len() == calls || operators.is_empty() {
                 return;
             }
             let op = self.random.pick(&operators);
@@ -122,10 +150,31 @@ impl Writer<'_> {
     }
 
     /// Draws a call; none where it is not fit for the graph.
-    fn call(&mut self, op: &OpDef) -> Option<()> {
+    fn call(&mut self, op: &Arc<OpDef>) -> Option<()> {
         let arguments = self.arguments(op);
-        let types: Vec<Type> = arguments.iter().map(|it| self.type_of(it)).collect();
         let attrs = self.attributes(op);
+        let values = std::mem::take(&mut self.values);
+        let results = self.results(op, &arguments, attrs, &values);
+        self.values = values;
+        let (results, is_tuple) = results?;
+        let arguments: Vec<Argument> = arguments.into_iter().map(|it| self.kept(it)).collect();
+        let first = self.values.len();
+        let known = |(tensor, twins)| Known { tensor, twins, is_read: false, is_computed: true };
+        self.values.extend(results.into_iter().map(known));
+        let values = first..self.values.len();
+        self.calls.push(Step { op: op.clone(), arguments, attrs, values, is_tuple });
+        Some(())
+    }
+
+    /// What a call gives for some values; none where that is not fit for the graph.
+    fn results(
+        &mut self,
+        op: &OpDef,
+        arguments: &[Argument],
+        attrs: Attrs,
+        values: &[Known],
+    ) -> Option<Results> {
+        let types: Vec<Type> = arguments.iter().map(|it| self.type_of(it, values)).collect();
         let result = op.infer(self.cx, &types, attrs).ok()?;
         let is_tuple = matches!(self.cx.terms().ty(result), TypeView::Tuple(_));
         let outs = tensors_of(self.cx, result)?;
@@ -134,7 +183,7 @@ impl Writer<'_> {
         }
         let evaluate = |twin: Option<usize>| {
             let mut tensors = Vec::new();
-            arguments.iter().for_each(|it| self.tensors(it, twin, &mut tensors));
+            arguments.iter().for_each(|it| tensors_in(it, twin, values, &mut tensors));
             op.evaluation()?.evaluate(self.cx, &tensors, attrs, &outs).ok()
         };
         let (plain, up, down) = (evaluate(None)?, evaluate(Some(0))?, evaluate(Some(1))?);
@@ -143,104 +192,43 @@ impl Writer<'_> {
             let twins = self.moved(&tensor, [up, down])?;
             known.push((tensor, twins));
         }
-        self.add(op, arguments, attrs, known, is_tuple);
-        Some(())
+        Some((known, is_tuple))
     }
 
-    fn add(
-        &mut self,
-        op: &OpDef,
-        arguments: Vec<Argument>,
-        attrs: Attrs,
-        results: Vec<(Tensor, [Tensor; 2])>,
-        is_tuple: bool,
-    ) {
-        let operands: Vec<Expr> = arguments.into_iter().map(|it| self.operand(it)).collect();
-        let call = self.tx.call_op(op.name, &operands, attrs);
-        let var = self.bound(call);
-        for (index, (tensor, twins)) in results.into_iter().enumerate() {
-            let expr = match is_tuple {
-                true => {
-                    let item = self.tx.tuple_get_item(var, index as u32);
-                    self.bound(item)
-                }
-                false => var,
-            };
-            self.values.push(Known { expr, tensor, twins, is_read: false, is_computed: true });
-        }
-        self.called.push(op.name);
-    }
-
-    fn bound(&mut self, value: Expr) -> Expr {
-        let var = self.tx.var(&format!("v{}", self.bindings.len()), None);
-        self.bindings.push((var, value));
-        var
-    }
-
-    /// The node that an argument is; a tensor of its own becomes a parameter or a constant.
-    fn operand(&mut self, argument: Argument) -> Expr {
+    /// An argument of a call that is part of the graph; a tensor of its own becomes a parameter or a constant.
+    fn kept(&mut self, argument: Argument) -> Argument {
         match argument {
-            Argument::Known(place) => {
-                self.values[place].is_read = true;
-                self.values[place].expr
-            }
-            Argument::Shape(dims) => {
-                let dims: Vec<_> = dims.iter().map(|&extent| self.cx.dim(extent)).collect();
-                self.tx.shape(&dims)
-            }
+            Argument::Known(place) => self.values[place].is_read = true,
+            Argument::Shape(_) => {}
             Argument::Tuple(fields) => {
-                let fields: Vec<Expr> = fields.into_iter().map(|it| self.operand(it)).collect();
-                self.tx.tuple(&fields)
+                return Argument::Tuple(fields.into_iter().map(|it| self.kept(it)).collect());
             }
-            Argument::Fresh(tensor) => {
-                let ty = tensor.ty(self.cx);
-                if self.random.chance(35) {
-                    return self.tx.constant(ty, tensor.bytes());
+            Argument::Own(tensor) => {
+                if self.random.chance(if self.is_open { 10 } else { 35 }) {
+                    return Argument::Own(tensor);
                 }
-                let expr = self.tx.var(&format!("x{}", self.params.len()), Some(ty));
-                self.params.push((expr, tensor.clone()));
+                let place = self.values.len();
+                self.params.push(place);
                 let twins = [tensor.clone(), tensor.clone()];
-                self.values.push(Known { expr, tensor, twins, is_read: true, is_computed: false });
-                expr
+                self.values.push(Known { tensor, twins, is_read: true, is_computed: false });
+                return Argument::Known(place);
             }
         }
+        argument
     }
 
-    fn type_of(&self, argument: &Argument) -> Type {
+    fn type_of(&self, argument: &Argument, values: &[Known]) -> Type {
         match argument {
-            Argument::Known(place) => self.values[*place].tensor.ty(self.cx),
-            Argument::Fresh(tensor) => tensor.ty(self.cx),
+            Argument::Known(place) => values[*place].tensor.ty(self.cx),
+            Argument::Own(tensor) => tensor.ty(self.cx),
             Argument::Shape(dims) => {
                 let dims: Vec<_> = dims.iter().map(|&extent| self.cx.dim(extent)).collect();
                 self.cx.shape_type(Some(&dims))
             }
             Argument::Tuple(fields) => {
-                let fields: Vec<Type> = fields.iter().map(|it| self.type_of(it)).collect();
+                let fields: Vec<Type> = fields.iter().map(|it| self.type_of(it, values)).collect();
                 self.cx.tuple_type(&fields)
             }
-        }
-    }
-
-    /// The tensors of an argument, or those of a twin.
-    fn tensors(&self, argument: &Argument, twin: Option<usize>, tensors: &mut Vec<Tensor>) {
-        match argument {
-            Argument::Known(place) => {
-                let known = &self.values[*place];
-                tensors.push(twin.map_or(&known.tensor, |twin| &known.twins[twin]).clone());
-            }
-            Argument::Fresh(tensor) => tensors.push(tensor.clone()),
-            Argument::Shape(dims) => {
-                tensors.push(Tensor::from_vec(vec![dims.len()], dims.clone()));
-            }
-            // Tuples hold no tuples.
-            Argument::Tuple(fields) => fields.iter().for_each(|it| match it {
-                Argument::Known(place) => {
-                    let known = &self.values[*place];
-                    tensors.push(twin.map_or(&known.tensor, |twin| &known.twins[twin]).clone());
-                }
-                Argument::Fresh(tensor) => tensors.push(tensor.clone()),
-                Argument::Tuple(_) | Argument::Shape(_) => {}
-            }),
         }
     }
 
@@ -315,7 +303,7 @@ impl Writer<'_> {
             })
             .collect();
         match fitting.is_empty() || self.random.chance(25) {
-            true => Argument::Fresh(self.numbers(dtype, shape)),
+            true => Argument::Own(self.numbers(dtype, shape)),
             false => {
                 let last = fitting.len() - 1;
                 let place = if self.random.chance(60) { last } else { self.random.below(last + 1) };
@@ -422,36 +410,128 @@ impl Writer<'_> {
 
     /// The module, once there is a call.
     fn finish(mut self) -> Option<Drawn> {
-        let mut results: Vec<Known> =
-            self.values.iter().filter(|it| it.is_computed && !it.is_read).cloned().collect();
-        let more = self.random.below(3);
-        let computed: Vec<Known> =
-            self.values.iter().filter(|it| it.is_computed && it.is_read).cloned().collect();
-        for _ in 0..more.min(computed.len()) {
-            results.push(self.random.pick(&computed));
+        let of_kind = |is_read: bool| -> Vec<usize> {
+            let is_fit = |place: &usize| {
+                let known = &self.values[*place];
+                known.is_computed && known.is_read == is_read
+            };
+            (0..self.values.len()).filter(is_fit).collect()
+        };
+        let (mut results, read) = (of_kind(false), of_kind(true));
+        for _ in 0..self.random.below(3).min(read.len()) {
+            results.push(self.random.pick(&read));
         }
         if results.is_empty() {
             return None;
         }
-        let fields: Vec<Expr> = results.iter().map(|it| it.expr).collect();
-        let tuple = self.tx.tuple(&fields);
-        let body = self.tx.let_blocks(&[(true, self.bindings)], tuple);
-        let params: Vec<Expr> = self.params.iter().map(|(expr, _)| *expr).collect();
-        let function = self.tx.function(&params, body, None, Attrs::NONE);
-        self.tx.set_root(function);
-        let mut module = Module::new(self.cx.clone());
-        let function = self.tx.publish().expect("operands are nodes of this body");
-        module.insert(self.cx.symbol("main"), function);
-        let results = results.into_iter().map(|known| {
-            let off = apart(&known).unwrap_or(0.0);
-            (known.tensor, off)
+        let (written, sizes) = match self.opened(&results) {
+            Some(opened) => opened,
+            None => (write::module(&mut self, &results, None, &[])?, Vec::new()),
+        };
+        let all = std::iter::once(&self.values).chain(&sizes);
+        let runs = all.map(|values| Run {
+            inputs: self
+                .params
+                .iter()
+                .map(|&place| values[place].tensor.clone())
+                .chain(written.conditions.iter().map(|&it| write::truth(it)))
+                .collect(),
+            results: results
+                .iter()
+                .map(|&place| (values[place].tensor.clone(), apart(&values[place]).unwrap_or(0.0)))
+                .collect(),
         });
         Some(Drawn {
-            module,
-            inputs: self.params.into_iter().map(|(_, tensor)| tensor).collect(),
-            results: results.collect(),
-            operators: self.called,
+            module: written.module,
+            runs: runs.collect(),
+            operators: self.calls.iter().map(|step| step.op.name).collect(),
         })
+    }
+
+    /// The graph with an extent that is open, and its values for other sizes; none where it shall have no such one, or cannot.
+    fn opened(&mut self, results: &[usize]) -> Option<(write::Written, Vec<Vec<Known>>)> {
+        let shapes = self.params.iter().map(|&place| self.values[place].tensor.shape());
+        let extents: Vec<usize> = shapes.flatten().copied().filter(|&extent| extent > 1).collect();
+        if !self.is_open || extents.is_empty() {
+            return None;
+        }
+        let extent = self.random.pick(&extents);
+        let others: Vec<usize> =
+            [1, 2, 3, 6, 7, 11, 16].into_iter().filter(|&it| it != extent).collect();
+        let mut sizes = Vec::new();
+        for _ in 0..2 {
+            let size = self.random.pick(&others);
+            sizes.push(self.resized(Resized { extent, size })?);
+        }
+        Some((write::module(self, results, Some(extent), &sizes)?, sizes))
+    }
+
+    /// All values, computed of others of another size.
+    fn resized(&mut self, resized: Resized) -> Option<Vec<Known>> {
+        let mut values = self.values.clone();
+        for place in self.params.clone() {
+            let tensor = &values[place].tensor;
+            let shape: Vec<usize> = tensor.shape().iter().map(|&it| resized.of(it)).collect();
+            let tensor = match shape[..] == *tensor.shape() {
+                true => tensor.clone(),
+                false => self.numbers(tensor.dtype(), &shape),
+            };
+            values[place].twins = [tensor.clone(), tensor.clone()];
+            values[place].tensor = tensor;
+        }
+        let calls = std::mem::take(&mut self.calls);
+        let is_fit = calls.iter().all(|step| {
+            let arguments: Vec<Argument> =
+                step.arguments.iter().map(|it| resized.argument(it)).collect();
+            let Some((results, _)) = self.results(&step.op, &arguments, step.attrs, &values) else {
+                return false;
+            };
+            for (place, (tensor, twins)) in step.values.clone().zip(results) {
+                (values[place].tensor, values[place].twins) = (tensor, twins);
+            }
+            true
+        });
+        self.calls = calls;
+        is_fit.then_some(values)
+    }
+}
+
+impl Resized {
+    fn of(self, extent: usize) -> usize {
+        if extent == self.extent { self.size } else { extent }
+    }
+
+    fn argument(self, argument: &Argument) -> Argument {
+        match argument {
+            Argument::Shape(dims) => {
+                Argument::Shape(dims.iter().map(|&dim| self.of(dim as usize) as i64).collect())
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+/// The tensors of an argument, or those of a twin.
+fn tensors_in(
+    argument: &Argument,
+    twin: Option<usize>,
+    values: &[Known],
+    tensors: &mut Vec<Tensor>,
+) {
+    let of_place = |place: usize| {
+        let known = &values[place];
+        twin.map_or(&known.tensor, |twin| &known.twins[twin]).clone()
+    };
+    match argument {
+        Argument::Known(place) => tensors.push(of_place(*place)),
+        Argument::Own(tensor) => tensors.push(tensor.clone()),
+        Argument::Shape(dims) => tensors.push(Tensor::from_vec(vec![dims.len()], dims.clone())),
+        // Tuples hold no tuples.
+        Argument::Tuple(fields) => fields.iter().for_each(|it| match it {
+            Argument::Known(place) => tensors.push(of_place(*place)),
+            Argument::Own(tensor) => tensors.push(tensor.clone()),
+            Argument::Tuple(_) | Argument::Shape(_) => {}
+        }),
     }
 }
 
@@ -464,17 +544,6 @@ fn apart(known: &Known) -> Option<f64> {
         most = off.fold(most, f64::max);
     }
     Some(most)
-}
-
-/// Some roundings of a type, and how far twins may be apart, as parts of the largest element.
-fn precision(dtype: DType) -> Option<(f64, f64)> {
-    match dtype {
-        DType::F64 => Some((1e-12, 2e-3)),
-        DType::F32 => Some((2e-6, 2e-3)),
-        DType::F16 => Some((2e-3, 5e-2)),
-        DType::BF16 => Some((1.6e-2, 1e-1)),
-        _ => None,
-    }
 }
 
 fn elements(shape: &[usize]) -> usize {
@@ -492,40 +561,4 @@ fn tensors_of(cx: &Cx, ty: Type) -> Option<Vec<(DType, Vec<usize>)>> {
     let outs = results_of(terms, ty).filter(|_| is_fit)?;
     let is_known = |dtype: DType| dtype.is_float() == precision(dtype).is_some();
     outs.iter().all(|(dtype, _)| is_known(*dtype)).then_some(outs)
-}
-
-/// The elements of a tensor of floats.
-fn numbers_of(tensor: &Tensor) -> Option<Vec<f64>> {
-    Some(match tensor.dtype() {
-        DType::F64 => tensor.elements::<f64>().to_vec(),
-        DType::F32 => tensor.elements::<f32>().iter().map(|&x| f64::from(x)).collect(),
-        DType::F16 => tensor.elements::<f16>().iter().map(|x| x.to_f64()).collect(),
-        DType::BF16 => tensor.elements::<bf16>().iter().map(|x| x.to_f64()).collect(),
-        _ => return None,
-    })
-}
-
-/// A tensor of these numbers, which its type has.
-fn of_numbers(dtype: DType, shape: &[usize], numbers: &[f64]) -> Option<Tensor> {
-    let shape = shape.to_vec();
-    macro_rules! of {
-        ($ty:ty, |$x:ident| $value:expr) => {
-            Tensor::from_vec::<$ty>(shape, numbers.iter().map(|&$x| $value).collect())
-        };
-    }
-    Some(match dtype {
-        DType::F64 => of!(f64, |x| x),
-        DType::F32 => of!(f32, |x| x as f32),
-        DType::F16 => of!(f16, |x| f16::from_f64(x)),
-        DType::BF16 => of!(bf16, |x| bf16::from_f64(x)),
-        DType::I64 => of!(i64, |x| x as i64),
-        DType::I32 => of!(i32, |x| x as i32),
-        DType::I8 => of!(i8, |x| x as i8),
-        DType::U8 => of!(u8, |x| x as u8),
-        DType::BOOL => {
-            let truths = numbers.iter().map(|&x| x as u8).collect();
-            Tensor::from_vec_as(DType::BOOL, shape, truths)
-        }
-        _ => return None,
-    })
 }
