@@ -60,9 +60,9 @@ install_if_there() { # FILE MODULE
 
 # Writes what a script of tests/onnx_nodes makes into a folder of the cache, unless this very script has done so, with
 # the script that it imports.
-made() { # FOLDER SCRIPT WHAT [IMPORTED]
-  local folder=.cache/$1 script=tests/onnx_nodes/$2 stamp
-  stamp=$folder/.made-$(cat tests/models/requirements.txt "$script" ${4:+tests/onnx_nodes/$4} | sha256sum | cut -c1-16)
+made() { # FOLDER SCRIPT WHAT [IMPORTED…]
+  local folder=.cache/$1 script=tests/onnx_nodes/$2 imported=("${@:4}") stamp
+  stamp=$folder/.made-$(cat tests/models/requirements.txt "$script" "${imported[@]/#/tests/onnx_nodes/}" | sha256sum | cut -c1-16)
   [ -e "$stamp" ] && return
   echo "setup: writing $3 to $folder"
   rm -rf "$folder"
@@ -93,7 +93,7 @@ if $models; then
   fi
   made onnx-nodes make_suite.py "onnx's node tests"
   made onnx-random make_random.py "random models of one operator"
-  made onnx-graphs make_graphs.py "random models of many operators" make_random.py
+  made onnx-graphs make_graphs.py "random models of many operators" make_random.py graph_control.py
   made onnx-microsoft make_microsoft.py "models of com.microsoft"
 fi
 rm -f .cache/models-unavailable

@@ -12,6 +12,7 @@ use tenon_compiler::{
     onnx::import::{ImportError, ImportOptions, Unsupported, import},
     onnx::proto::{Dimension, TensorProto, TypeProto},
     onnx::{TensorReader, decode_model, open_model},
+    runtime::model::Model,
 };
 
 use crate::compare::{Tolerance, compare};
@@ -28,6 +29,8 @@ pub(crate) struct Case {
     /// Whether the only output is a sequence.
     gives_sequence: bool,
     tolerance: Tolerance,
+    /// Data of other sizes, for dimensions that are open.
+    sizes: Vec<Case>,
 }
 
 /// How a test ended.
@@ -85,6 +88,7 @@ impl Case {
             let files = (0..).map(|number| folder.join(format!("{kind}_{number}.pb")));
             files.map_while(|file| read_tensor(&file)).collect::<Vec<_>>()
         };
+        let sizes = (0..).map(|number| folder.join(format!("size_{number}")));
         let are_there = (0..).map(|number| folder.join(format!("input_{number}_is_there.pb")));
         let mut inputs = tensors("input");
         let count = inputs.len();
@@ -96,12 +100,14 @@ impl Case {
                 .is_ok_and(|it| it == "0\n"),
             outputs: tensors("output").into_iter().map(|(_, tensor)| tensor).collect(),
             tolerance: read_tolerance(&folder.join("tolerance")).unwrap_or_default(),
+            sizes: sizes.take_while(|it| it.exists()).map(|it| Case::read(&it)).collect(),
         }
     }
 
     /// What is true of the test; the error is a wrong result.
     fn judge(&self) -> Result<Outcome, Failure> {
-        let dims = self.dims()?;
+        // What is open stays so where there is data of several sizes.
+        let dims = if self.sizes.is_empty() { self.dims()? } else { BTreeMap::new() };
         let as_given = ImportOptions { dims, ..ImportOptions::default() };
         let list = match import(&compiled::cx(), &self.model, &as_given) {
             // The 0 and the -1 of a `Reshape` ask for another size.
@@ -150,19 +156,34 @@ impl Case {
         Ok(Outcome::Unsupported(Lack::new(stage, reason(&list[0]))))
     }
 
-    /// Judges a module by the evaluator and compiled; if it cannot be compiled, why not. The error says which of
-    /// them is wrong.
+    /// Judges a module by the evaluator and compiled, once for all sizes that there are; if it cannot be compiled, why not. The
+    /// error says which of them is wrong.
     fn judge_module(&self, module: &Module) -> Result<Option<String>, Failure> {
+        let compiled = compiled::compile(module);
+        let with_number = |(number, case): (usize, &Case)| {
+            case.judge_compiled(module, &compiled).map_err(|failure| match number {
+                0 => failure,
+                _ => Failure { text: format!("of size {number}: {}", failure.text), ..failure },
+            })
+        };
+        std::iter::once(self).chain(&self.sizes).enumerate().try_for_each(with_number)?;
+        Ok(compiled.err())
+    }
+
+    /// Judges a module by the evaluator, and compiled where it can be.
+    fn judge_compiled(
+        &self,
+        module: &Module,
+        compiled: &Result<Model, String>,
+    ) -> Result<(), Failure> {
         let inputs = self.inputs_of(module)?;
         let evaluated = self.compare(evaluated(module, &inputs));
-        let compiled = compiled::compile(module);
-        let unsupported = compiled.as_ref().err().cloned();
-        let compiled = match &compiled {
+        let compiled = match compiled {
             Ok(model) => self.compare(compiled::run(model, &inputs)),
             Err(_) => Ok(()),
         };
         let (what, text) = match (evaluated, compiled) {
-            (Ok(()), Ok(())) => return Ok(unsupported),
+            (Ok(()), Ok(())) => return Ok(()),
             (Err(problem), Ok(())) => ("evaluated", format!("evaluated: {problem}")),
             (Ok(()), Err(problem)) => ("compiled", format!("compiled: {problem}")),
             (Err(first), Err(second)) => {

@@ -5,7 +5,7 @@ Usage: fuzz_graphs.py TENON FOLDER [COUNT]
 Goes on where the last campaign in FOLDER ended, for COUNT models more, or until it is stopped; it may be killed at any
 time. A model that cannot be compiled, ends the program, or gives other results than its judge is kept in FOLDER/failed:
 what is said, the model as it was drawn, and a smaller one that fails in the same way, in which what is known of values
-takes the place of the nodes that gave them.
+takes the place of the nodes that gave them. What is said to be not supported is counted apart, and stands in FOLDER/unsupported.
 """
 
 import os
@@ -16,28 +16,43 @@ import sys
 import numpy as np
 import onnx
 
-from make_graphs import apart, drawn, model_of, outputs_of, save
+from graph_control import read_by
+from make_graphs import apart, drawn, model_of, outputs_of, relative, save
 
 SEED = 1
+# What is said of a model of which something is missing.
+LACKING = "uses what is not supported:"
 OPTIONS = [[], [], ["--opt-level", "0"], ["--opt-level", "1"], ["--threads", "2"]]
 
 
 def problem(tenon, place, graph, outputs, options):
-    """What is wrong with a model; none where it is right."""
+    """What is wrong with a model; none where it is right. One with an open dimension is compiled once for all of its sizes."""
     os.makedirs(place, exist_ok=True)
-    path, given, found = (os.path.join(place, name) for name in ("model.onnx", "inputs.npz", "outputs.npz"))
+    path, library = (os.path.join(place, name) for name in ("model.onnx", "model.so"))
     with open(path, "wb") as file:
         file.write(model_of(graph, outputs).SerializeToString())
-    np.savez(given, **{known.name: known.value for known in graph.given})
+    if graph.sets:
+        of_run = options if options[:1] == ["--threads"] else []
+        wrong = said([tenon, "compile", path, "-o", library, *(option for option in options if option not in of_run)])
+        if wrong:
+            return wrong
+        path, options = library, of_run
+    for known in [{known.name: known for known in graph.everything()}, *graph.sets]:
+        wrong = wrong_run(tenon, place, path, options, [known[it.name] for it in graph.given], [known[it.name] for it in outputs])
+        if wrong:
+            return wrong
+    return None
+
+
+def wrong_run(tenon, place, path, options, inputs, outputs):
+    """What is wrong with a run of a model or a library."""
+    given, found = (os.path.join(place, name) for name in ("inputs.npz", "outputs.npz"))
+    np.savez(given, **{known.name: known.value for known in inputs})
     if os.path.exists(found):
         os.remove(found)
-    command = [tenon, "run", path, "--inputs", given, "--output", found, *options]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    except subprocess.TimeoutExpired:
-        return "it takes longer than two minutes"
-    if done.returncode != 0:
-        return f"exit code {done.returncode}: {done.stderr}"
+    wrong = said([tenon, "run", path, "--inputs", given, "--output", found, *options])
+    if wrong:
+        return wrong
     with np.load(found) as results:
         for known in outputs:
             wrong = difference(known, results[known.name])
@@ -46,15 +61,23 @@ def problem(tenon, place, graph, outputs, options):
     return None
 
 
+def said(command):
+    """What a program says that fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    except subprocess.TimeoutExpired:
+        return "it takes longer than two minutes"
+    return f"exit code {done.returncode}: {done.stderr}" if done.returncode else None
+
+
 def difference(known, found):
     want = known.value
     if (found.dtype, found.shape) != (want.dtype, want.shape):
         return f"is {found.dtype}{found.shape}, expected {want.dtype}{want.shape}"
     if want.dtype.kind != "f":
         return None if np.array_equal(found, want) else "differs"
-    relative = 4e-3 if want.dtype == np.float16 else 1e-4
     off = np.abs(found.astype("float64") - want.astype("float64"))
-    allowed = 4 * apart(known) + relative * np.abs(want.astype("float64")) + 1e-6
+    allowed = 4 * apart(known) + relative(known) * np.abs(want.astype("float64")) + 1e-6
     return None if (off <= allowed).all() else f"is off by {np.nanmax(off)}"
 
 
@@ -69,13 +92,14 @@ def cut(graph, dropped):
     vars(smaller).update(vars(graph))
     smaller.nodes = [node for node in graph.nodes if node.name not in dropped]
     made = {name for node in smaller.nodes for name in node.output}
-    read = {name for node in smaller.nodes for name in node.input if name}
+    read = {name for node in smaller.nodes for name in read_by(node)}
     everything = {known.name: known for known in graph.everything()}
     constants = {known.name for known in graph.weights}
     smaller.values = [everything[name] for name in everything if name in made]
     smaller.weights = [everything[name] for name in everything if name in read and name in constants]
     smaller.given = [everything[name] for name in everything if name in read - made - constants]
-    smaller.read = read
+    # Of what was computed and is given now the other sizes are known too, but not which axes are open.
+    smaller.read, smaller.open, smaller.sets = read, {}, []
     return smaller, [known for known in smaller.values if known.name not in read]
 
 
@@ -99,7 +123,8 @@ def main():
     count = int(sys.argv[3]) if len(sys.argv) > 3 else sys.maxsize
     os.makedirs(os.path.join(folder, "failed"), exist_ok=True)
     state = os.path.join(folder, "state")
-    number, nodes, failures = (int(it) for it in open(state).read().split()) if os.path.exists(state) else (0, 0, 0)
+    counts = [int(it) for it in open(state).read().split()] if os.path.exists(state) else []
+    number, nodes, failures, lacking = (counts + [0] * 4)[:4]
     for number in range(number, number + count):
         graph = drawn(SEED, number)
         if not graph.nodes:
@@ -107,7 +132,11 @@ def main():
         outputs, options = outputs_of(graph), OPTIONS[number % len(OPTIONS)]
         work = os.path.join(folder, "work")
         found = problem(tenon, work, graph, outputs, options)
-        if found:
+        if found and LACKING in found:
+            lacking += 1
+            with open(os.path.join(folder, "unsupported"), "a") as file:
+                file.write(f"{number}: {found.split(LACKING)[1].strip()}\n")
+        elif found:
             failures += 1
             print(f"model {number}: {found}", flush=True)
             place = os.path.join(folder, "failed", str(number))
@@ -124,11 +153,11 @@ def main():
                 file.write(f"{found}\n{' '.join(options)}\n{onnx.printer.to_text(model_of(smaller, results))}\n")
         nodes += len(graph.nodes)
         with open(state + ".new", "w") as file:
-            file.write(f"{number + 1} {nodes} {failures}")
+            file.write(f"{number + 1} {nodes} {failures} {lacking}")
         os.replace(state + ".new", state)
         if (number + 1) % 1000 == 0:
-            print(f"{number + 1} models of {nodes} nodes; {failures} fail", flush=True)
-    print(f"{number + 1} models of {nodes} nodes; {failures} fail")
+            print(f"{number + 1} models of {nodes} nodes; {lacking} use what is not supported; {failures} fail", flush=True)
+    print(f"{number + 1} models of {nodes} nodes; {lacking} use what is not supported; {failures} fail")
     sys.exit(failures > 0)
 
 
