@@ -164,10 +164,6 @@ fn the_others_name_what_they_do_not_take() {
         "a symbolic dimension that is cut or padded"
     );
     assert_eq!(
-        error("NegativeLogLikelihoodLoss", &matrix, &["x", "i"], &[]),
-        "a symbolic number of classes"
-    );
-    assert_eq!(
         error("RotaryEmbedding", &[N(1), N(2), N(3), S("d")], &["x", "x", "x"], &[]),
         "a symbolic size of a head"
     );
@@ -177,6 +173,20 @@ fn the_others_name_what_they_do_not_take() {
     );
     let heads = error("AffineGrid", &[N(1), N(2), N(3)], &["x", "i"], &[]);
     assert!(heads.ends_with("input 2 must be a constant here"), "{heads}");
+}
+
+/// The right class is found among as many as there are.
+#[test]
+fn a_loss_is_taken_of_any_number_of_classes() {
+    let model = model(22)
+        .input("x", FLOAT, &[S("a"), S("b")])
+        .input("i", INT64, &[S("a")])
+        .node("SoftmaxCrossEntropyLoss", &["x", "i"], &["y"], &[])
+        .output("y");
+    let text = model.text();
+    for part in ["arange(shape(b))", "sum(%y_where) { axis = [1] }"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
 }
 
 /// A picture in a file is what nothing can be made of.

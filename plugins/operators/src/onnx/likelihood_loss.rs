@@ -2,7 +2,7 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::{cast_to, check_equal, counting, extent_of, not_among, reshape_to, wide};
+use crate::onnx::steps::{cast_to, check_equal, counting, not_among, reshape_to, wide};
 
 /// `NegativeLogLikelihoodLoss` of logarithms of probabilities.
 #[rule(import.onnx, key = "NegativeLogLikelihoodLoss", since = 12)]
@@ -86,10 +86,7 @@ impl Classes {
         for (&own, &other) in target_dims.iter().zip(others) {
             check_equal(node, [own, other], "dimensions of input and target")?;
         }
-        let count = extent_of(node, dims[1], "number of classes")?;
-        let mut shape = vec![count];
-        shape.resize(dims.len() - 1, 1);
-        let classes = counting(node, count, &shape)?;
+        let classes = classes(node, dims[1], dims.len() - 1)?;
         let target = cast_to(node, target, DType::I64)?;
         let spread = node.call("expand_dims", &[target], &[("axis", vec![1].into())])?;
         let is_target = node.apply("equal", &[spread, classes])?;
@@ -113,4 +110,18 @@ impl Classes {
         let only = node.apply("where", &[self.is_target, x, zero])?;
         node.call("sum", &[only], &[("axis", vec![1].into())])
     }
+}
+
+/// The numbers of all classes along the first of some axes.
+fn classes(node: &mut Node<'_>, count: Dim, axes: usize) -> Result<Value, Problem> {
+    if let Some(count) = node.terms().dim_value(count) {
+        let mut shape = vec![count];
+        shape.resize(axes, 1);
+        return counting(node, count, &shape);
+    }
+    let numbers = node.shape(&[count])?;
+    let numbers = node.apply("arange", &[numbers])?;
+    let mut shape = vec![count];
+    shape.resize(axes, node.cx().dim(1));
+    reshape_to(node, numbers, &shape)
 }
