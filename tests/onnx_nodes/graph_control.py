@@ -246,6 +246,15 @@ def read_by(node):
     return found
 
 
+def every(nodes):
+    """Nodes, and those of the graphs that they hold."""
+    for node in nodes:
+        yield node
+        for attr in node.attribute:
+            if attr.type == onnx.AttributeProto.GRAPH:
+                yield from every(attr.g.node)
+
+
 def confirm(model, inputs, results):
     """Compares what was found node by node with what ONNX Runtime makes of the whole, where it has all kernels."""
     options = onnxruntime.SessionOptions()
