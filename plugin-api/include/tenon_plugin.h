@@ -566,6 +566,12 @@ typedef struct tenon_host_services {
   /* As `legalize`, where `target` is what the program is for, a dictionary term or 0. [any thread]
    * Since 1.1. */
   const tenon_function *(*legalize_for)(const tenon_run *run, uint32_t op, uint32_t attrs, tenon_ids args, uint32_t result, uint32_t target);
+  /* Has schedules of the tensor programs of `module` measured that say in the attribute `task` what
+   * they are known by, and what is found appended to a file. `how` and the answer are dictionary terms;
+   * docs/tuning.md lists their keys. 0 when the module is that of a candidate, for which nothing is
+   * measured; 0xffffffff and `last_error` when that failed, also when the pass should stop. It returns
+   * when all is measured. [any thread] Since 1.1. */
+  uint32_t (*measure_schedules)(const tenon_run *run, const tenon_module *module, uint32_t how);
 } tenon_host_services;
 
 /* The code generators of a plugin. */
@@ -906,6 +912,7 @@ static const tenon_field tenon_host_services_layout[] = {
     TENON_FIELD(tenon_host_services, fail_in, "void(const tenon_run *, uint32_t, tenon_str, const tenon_function *, uint32_t)"),
     TENON_FIELD(tenon_host_services, target_of, "uint32_t(const tenon_run *, const tenon_function *)"),
     TENON_FIELD(tenon_host_services, legalize_for, "const tenon_function *(const tenon_run *, uint32_t, uint32_t, tenon_ids, uint32_t, uint32_t)"),
+    TENON_FIELD(tenon_host_services, measure_schedules, "uint32_t(const tenon_run *, const tenon_module *, uint32_t)"),
 };
 
 static const tenon_field tenon_codegen_table_layout[] = {
@@ -1107,7 +1114,7 @@ TENON_ASSERT(offsetof(tenon_host_ir, module_insert) == 192);
 TENON_ASSERT(offsetof(tenon_host_ir, module_remove) == 200);
 TENON_ASSERT(offsetof(tenon_host_ir, module_set_attrs) == 208);
 
-TENON_ASSERT(sizeof(tenon_host_services) == 112);
+TENON_ASSERT(sizeof(tenon_host_services) == 120);
 TENON_ASSERT(offsetof(tenon_host_services, size) == 0);
 TENON_ASSERT(offsetof(tenon_host_services, options) == 8);
 TENON_ASSERT(offsetof(tenon_host_services, target) == 16);
@@ -1122,6 +1129,7 @@ TENON_ASSERT(offsetof(tenon_host_services, parallel_for) == 80);
 TENON_ASSERT(offsetof(tenon_host_services, fail_in) == 88);
 TENON_ASSERT(offsetof(tenon_host_services, target_of) == 96);
 TENON_ASSERT(offsetof(tenon_host_services, legalize_for) == 104);
+TENON_ASSERT(offsetof(tenon_host_services, measure_schedules) == 112);
 
 TENON_ASSERT(sizeof(tenon_codegen_table) == 40);
 TENON_ASSERT(offsetof(tenon_codegen_table, size) == 0);

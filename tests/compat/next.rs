@@ -66,8 +66,8 @@ const EDITS: &[Edit] = &[
     // A service.
     Edit {
         file: "plugin-api/src/abi/tables/host.rs",
-        from: "            target: u32,\n        ) -> *const RawFunction;\n    }\n",
-        to: "            target: u32,\n        ) -> *const RawFunction;\n    }\n    since \"1.2\" {\n        \
+        from: "module: *const RawModule, how: u32) -> u32;\n    }\n",
+        to: "module: *const RawModule, how: u32) -> u32;\n    }\n    since \"1.2\" {\n        \
              /// How many terms the run's context has. [any thread]\n        \
              fn term_count(run: *const RawRun) -> u32;\n    }\n",
     },
@@ -88,8 +88,8 @@ const EDITS: &[Edit] = &[
     },
     Edit {
         file: "host/compiler/src/border/services.rs",
-        from: "    target_of,\n    legalize_for,\n};",
-        to: "    target_of,\n    legalize_for,\n    term_count,\n};\n\n\
+        from: "    legalize_for,\n    measure_schedules,\n};",
+        to: "    legalize_for,\n    measure_schedules,\n    term_count,\n};\n\n\
              unsafe extern \"C\" fn term_count(run: *const RawRun) -> u32 {\n    // SAFETY: see `mod.rs`.\n    \
              unsafe { call_of(run) }.map_or(0, |call| call.run.cx.term_count())\n}",
     },

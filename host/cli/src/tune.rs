@@ -44,6 +44,9 @@ pub(super) struct TuneArgs {
     /// Measure what is drawn, rather than what rules predict to be fast
     #[arg(long)]
     random: bool,
+    /// Draw other candidates than without it
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
     /// Tune the programs alone that are known by these keys, as --list tells them
     #[arg(long, value_delimiter = ',', value_name = "KEYS")]
     only: Vec<String>,
@@ -51,7 +54,7 @@ pub(super) struct TuneArgs {
     #[arg(long)]
     list: bool,
     /// Measure on the workers of a Ray cluster: its address, or `auto`; with the package for Python that `python3` has
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["random", "list"])]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["random", "seed", "list"])]
     ray: Option<String>,
     /// Bind a symbolic dimension, or say its range, 1..512: programs of what stays open are not tuned
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim_or_range)]
@@ -79,7 +82,8 @@ pub(super) fn tune(global: &Global, args: &TuneArgs) -> Result<(), Failure> {
     let budget = Budget { trials: args.trials, time: args.time };
     let strategy = if args.random { Strategy::Random } else { Strategy::Model };
     let tuning = Tuning::new(&session, &installation, &global.registry, &target, threads, &args.db);
-    let mut tuning = tuning.within(budget).by(strategy).only(args.only.clone());
+    let tuning = tuning.within(budget).by(strategy).seeded(args.seed);
+    let mut tuning = tuning.only(args.only.clone());
     if args.list {
         return list(global, &tuning.list(&model, &options)?);
     }

@@ -14,6 +14,7 @@ use crate::ir::{
     TransactionError, Type, flatten, normalize,
 };
 use crate::ops::OpError;
+use crate::tune::MeasuringError;
 
 pub(crate) use crate::external::generate;
 
@@ -47,6 +48,8 @@ pub(crate) enum ServiceError {
     NoProgram { op: String, error: OpError },
     #[error("the rule `{name}` of the plugin `{provider}` is broken: {what}")]
     Rule { name: String, provider: String, what: String },
+    #[error(transparent)]
+    Measuring(#[from] MeasuringError),
     #[error(transparent)]
     Generator(#[from] GeneratorError),
     #[error(transparent)]

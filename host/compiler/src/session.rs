@@ -24,6 +24,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use serde::{Deserialize, Serialize};
+
 use crate::backend::Emit;
 use crate::executable::{self, CompileError, DeviceProgram, Executable, Unit};
 use crate::ir::{Module, OpBook};
@@ -40,7 +42,7 @@ pub use reproducers::write_reproducer;
 pub use watch::{Observer, Silent, Watch};
 
 /// Where Tenon is installed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Installation {
     /// The program: new libraries are tried out in a process of it, and isolated plugins live in some.
     pub program: PathBuf,
@@ -67,7 +69,8 @@ pub struct Session {
     operators: Arc<dyn OpBook>,
     own: OwnPasses,
     cancelled: Arc<AtomicBool>,
-    /// The program of the installation, if it has a linker inside.
+    /// Whose program measures schedules, and links where a linker is inside.
+    installation: Option<Installation>,
     linker: Option<PathBuf>,
 }
 
@@ -92,14 +95,16 @@ impl Session {
         let registry = Registry::guarded(config, guard);
         registry.check_isolation()?;
         let linker = cfg!(feature = "static-llvm").then(|| installation.program.clone());
-        Ok(Session { linker, ..Session::new(registry) })
+        let installation = Some(installation.clone());
+        Ok(Session { installation, linker, ..Session::new(registry) })
     }
 
     /// One with the plugins of `registry`.
     pub fn new(registry: Registry) -> Session {
         let operators = registry.operators();
         let own = OwnPasses::new();
-        Session { registry, operators, own, cancelled: Arc::default(), linker: None }
+        let cancelled = Arc::default();
+        Session { registry, operators, own, cancelled, installation: None, linker: None }
     }
 
     /// The same with a pass of the program's own, which the texts of pipelines may name, and other passes of the program's own may

@@ -182,15 +182,31 @@ impl Host {
             let item = unsafe { *state.cast::<&(dyn Fn(usize) + Sync)>() };
             item(index as usize);
         }
-        let id = HostServices::ID;
         let Some(service) = self.tables.services.parallel_for() else {
-            return Err(format!("this host is older than 1.1: its {id} has no `parallel_for`"));
+            return Err(no_service("parallel_for"));
         };
         let state = (&raw const item).cast_mut().cast();
         // SAFETY: `run` is alive; `item` is for any thread, and no call is left when the service returns.
         match unsafe { service(self.run, count as u64, Some(call), state) } {
             true => Ok(()),
             false => Err(self.last_error()),
+        }
+    }
+
+    /// Has schedules of a module's programs measured; `None` where the module is that of a candidate.
+    pub(crate) fn measure_schedules(
+        &self,
+        module: &ModuleHandle,
+        how: Term,
+    ) -> Result<Option<Term>, String> {
+        let Some(service) = self.tables.services.measure_schedules() else {
+            return Err(no_service("measure_schedules"));
+        };
+        // SAFETY: `run` and the module are alive.
+        match unsafe { service(self.run, module.raw, how.0) } {
+            NONE => Err(self.last_error()),
+            0 => Ok(None),
+            answer => Ok(Some(Term(answer))),
         }
     }
 
@@ -329,6 +345,10 @@ impl Host {
         // SAFETY: `run` is alive; the text is copied before the next call.
         read::readable(unsafe { (self.tables.services.last_error())(self.run) })
     }
+}
+
+fn no_service(name: &str) -> String {
+    format!("this host is older than 1.1: its {} has no `{name}`", HostServices::ID)
 }
 
 fn no_codegen() -> String {

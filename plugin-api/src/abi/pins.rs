@@ -167,8 +167,8 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<HostServices>() >= 112);
-    assert!(<HostServices as RawTable>::LAYOUT.len() >= 14);
+    assert!(size_of::<HostServices>() >= 120);
+    assert!(<HostServices as RawTable>::LAYOUT.len() >= 15);
     assert!(offset_of!(HostServices, size) == 0);
     assert!(offset_of!(HostServices, options) == 8);
     assert!(offset_of!(HostServices, target) == 16);
@@ -183,6 +183,7 @@ const _: () = {
     assert!(offset_of!(HostServices, fail_in) == 88);
     assert!(offset_of!(HostServices, target_of) == 96);
     assert!(offset_of!(HostServices, legalize_for) == 104);
+    assert!(offset_of!(HostServices, measure_schedules) == 112);
 };
 
 const _: () = {

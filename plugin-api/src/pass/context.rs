@@ -173,6 +173,19 @@ impl PassContext {
             .map_err(PassError::new)
     }
 
+    /// Has schedules of the tensor programs of `module` measured that say in the attribute `task` what they are known by, and what is found
+    /// appended to a database. `how` says which file that is, and how much is measured; docs/tuning.md lists its keys, and those of
+    /// the answer. `None` where the module is that of a candidate: what is measured is compiled as it stands.
+    ///
+    /// It takes as long as measuring does, and fails as a pass that is cancelled when it should stop. Needs a host of 1.1.
+    pub fn measure_schedules(&self, module: &Module, how: Attrs) -> Result<Option<Attrs>> {
+        match self.host.measure_schedules(module.handle(), Term(how.0)) {
+            Ok(answer) => Ok(answer.map(|answer| Attrs(answer.0))),
+            Err(_) if self.is_cancelled() => Err(PassError::cancelled()),
+            Err(why) => Err(PassError::new(why)),
+        }
+    }
+
     /// The patterns of what a code generator takes, each `name = pattern`; see [`crate::pattern`].
     pub fn codegen_patterns(&self, generator: &str) -> Result<Vec<String>> {
         let list = self.host.codegen_patterns(self.symbol(generator)).map_err(PassError::new)?;

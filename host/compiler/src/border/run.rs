@@ -14,6 +14,7 @@ use super::imports::Lent;
 use super::operators::Results;
 use crate::ir::{Cx, Fit, Function, Module, Rule, RuleReply};
 use crate::target::TargetsOfFunctions;
+use crate::tune::Measuring;
 
 /// What a plugin's calls refer to while one of its passes runs.
 pub struct Run {
@@ -27,6 +28,7 @@ pub struct Run {
     /// Set to ask the pass to stop.
     pub cancelled: Arc<AtomicBool>,
     generators: Option<Arc<dyn Generators>>,
+    measuring: Arc<Measuring>,
     module: Option<Module>,
     /// The facets whose rules it may ask for; any where there is no manifest that says it.
     asks: Option<Arc<[String]>>,
@@ -141,6 +143,7 @@ impl Run {
             targets: targets.clone(),
             cancelled,
             generators: None,
+            measuring: Arc::default(),
             module: None,
             asks: None,
             reports: Mutex::default(),
@@ -153,6 +156,11 @@ impl Run {
     /// This run with code generators, which there are none of otherwise.
     pub fn with_generators(self, generators: Arc<dyn Generators>) -> Self {
         Self { generators: Some(generators), ..self }
+    }
+
+    /// This run with somebody who measures schedules, whom there is not otherwise.
+    pub fn with_measuring(self, measuring: Arc<Measuring>) -> Self {
+        Self { measuring, ..self }
     }
 
     /// This run with the module that the pass is given, whose tensor programs can then be evaluated.
@@ -173,6 +181,11 @@ impl Run {
     /// The module that the pass was given.
     pub(crate) fn module(&self) -> Option<&Module> {
         self.module.as_ref()
+    }
+
+    /// Who measures schedules.
+    pub(crate) fn measuring(&self) -> &Measuring {
+        &self.measuring
     }
 
     /// The code generators.
@@ -197,6 +210,7 @@ impl Run {
         Self {
             target: self.target_of(function),
             generators: self.generators.clone(),
+            measuring: self.measuring.clone(),
             module: self.module.clone(),
             asks: self.asks.clone(),
             ..run.with_edit_limit(self.edit_limit())

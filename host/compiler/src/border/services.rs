@@ -5,15 +5,16 @@ use std::ffi::c_void;
 use abi_stable::std_types::{RSlice, RStr};
 use tenon_plugin_api::abi::read;
 use tenon_plugin_api::abi::tables::{
-    Failure, HostServices, Item, NONE, RawEdit, RawFunction, RawRun,
+    Failure, HostServices, Item, NONE, RawEdit, RawFunction, RawModule, RawRun,
 };
 use tenon_plugin_api::ir::{Attrs, Context, Expr, Symbol, Type};
 
 use super::edit::has_term;
 use super::run::{PassFailure, ReportLevel};
-use super::tables::{answered, call_of, edit_of, function_of, outcome};
+use super::tables::{answered, call_of, edit_of, function_of, module_of, outcome};
 use crate::ops::program::COMPUTE;
 use crate::services::ServiceError;
+use crate::tune::measure_for_pass;
 use crate::{parallel, services};
 
 unsafe extern "C" fn options(run: *const RawRun) -> u32 {
@@ -144,6 +145,24 @@ unsafe extern "C" fn legalize_for(
     })
 }
 
+unsafe extern "C" fn measure_schedules(
+    run: *const RawRun,
+    module: *const RawModule,
+    how: u32,
+) -> u32 {
+    // SAFETY: see `mod.rs`.
+    let (Some(call), Some(module)) = (unsafe { (call_of(run), module_of(module)) }) else {
+        return NONE;
+    };
+    let cx = &call.run.cx;
+    let measured = answered(call, || match has_term(cx, how) {
+        _ if !module.cx().is_same(cx) => Err(ServiceError::NoModule),
+        false => Err(ServiceError::NoTerm(how)),
+        true => Ok(measure_for_pass(&call.run, module, Attrs(how))?),
+    });
+    measured.map_or(NONE, |answer| answer.map_or(0, |attrs| attrs.0))
+}
+
 unsafe extern "C" fn parallel_for(
     run: *const RawRun,
     count: u64,
@@ -190,4 +209,5 @@ pub(super) static SERVICES: HostServices = HostServices {
     fail_in,
     target_of,
     legalize_for,
+    measure_schedules,
 };

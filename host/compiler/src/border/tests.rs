@@ -10,7 +10,7 @@ use tenon_plugin_api::abi::tables::{HostIr, HostRef, HostServices, NONE, RawRun}
 use tenon_plugin_api::ir::{Attrs, Kind};
 
 use super::{Call, Run, host_ref};
-use crate::ir::Context;
+use crate::ir::{Context, Module};
 
 struct Border {
     call: Arc<Call>,
@@ -162,7 +162,22 @@ fn null_is_answered_like_something_that_is_not_there() {
         assert_eq!(services.op_info()(run, 0), 0);
         assert_eq!(services.evaluate()(run, edit, 0), NONE);
         assert!(services.legalize()(run, 0, 0, no_ids, 0).is_null());
+        let measure = services.measure_schedules().expect("this host has it");
+        assert_eq!(measure(run, module, 0), NONE);
     }
+}
+
+/// A run that nobody has told of a program that measures.
+#[test]
+fn schedules_are_measured_for_who_knows_how_alone() {
+    let border = Border::new();
+    let module = Module::new(border.call.run.cx.clone());
+    let measure = border.services.measure_schedules().expect("this host has it");
+    let raw = std::ptr::from_ref(&module).cast();
+    // SAFETY: the handles are this host's and alive.
+    let answers = unsafe { [measure(border.run(), raw, 0), measure(border.run(), raw, 4_000_000)] };
+    assert_eq!(answers, [NONE; 2]);
+    assert_eq!(border.last_error(), "there is no term 4000000");
 }
 
 #[test]

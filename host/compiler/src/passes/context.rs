@@ -23,6 +23,7 @@ use crate::border::Report;
 use crate::diagnostics::Diagnostic;
 use crate::ir::{Attrs, Module};
 use crate::registry::Registry;
+use crate::tune::Measuring;
 
 /// How passes are run: an explicit value that may be sent to threads.
 pub struct PassContext {
@@ -38,6 +39,8 @@ pub struct PassContext {
     pub target: Attrs,
     /// Set to make the run stop.
     pub cancelled: Arc<AtomicBool>,
+    /// Who measures schedules for passes that ask for it.
+    pub measuring: Arc<Measuring>,
     /// After so many edits the host refuses them, to see what a pass does then.
     pub edit_limit: Option<u32>,
     /// What watches, in order.
@@ -55,6 +58,7 @@ impl Default for PassContext {
             settings: Settings::default(),
             target: Attrs::NONE,
             cancelled: Arc::default(),
+            measuring: Arc::default(),
             edit_limit: None,
             instruments: Vec::new(),
             reports: Vec::new(),
@@ -83,6 +87,7 @@ impl PassContext {
             settings: self.settings.clone(),
             target: self.target,
             cancelled: self.cancelled.clone(),
+            measuring: self.measuring.clone(),
             ..Self::default()
         }
     }

@@ -129,6 +129,7 @@ impl<'a> Link<'a> {
         let cancelled = cx.cancelled.clone();
         let run = Run::of_module(module.cx().clone(), self.options, targets, cancelled);
         let run = run.with_generators(Arc::new(self.registry.clone())).with_module(module.clone());
+        let run = run.with_measuring(cx.measuring.clone());
         let run = match self.step.pass.id() {
             Some(id) => run.with_asks(&self.registry.record(id).asks),
             None => run,

@@ -28,6 +28,7 @@ use crate::registry::{
     serve_text,
 };
 use crate::text::{TextForm, read_module, write_module};
+use crate::tune::Measuring;
 
 /// How a module travels: constants of up to 64 elements stand in the text.
 const FORM: TextForm = TextForm { inline_limit: 64, has_sources: true };
@@ -51,6 +52,8 @@ struct Request {
     memory: u64,
     /// The libraries that operators are from.
     operators: Origin,
+    /// Who measures schedules for it.
+    measuring: Measuring,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -88,6 +91,7 @@ pub(super) fn apply(pass: &IsolatedPass, run: &Run, module: &Module) -> Result<M
         edit_limit: run.edit_limit(),
         memory: pass.limits.memory,
         operators: run.cx.operators().origin(),
+        measuring: run.measuring().for_another_process(),
     };
     write_module(&packed(module, run), &request.before, FORM)
         .map_err(|error| failed(format!("the module cannot be sent to its process: {error}")))?;
@@ -234,7 +238,7 @@ fn answer(
     let before = infer_module(&before).map_err(AnswerError::Untyped)?;
     let run = Run::new(cx.clone(), options, target, cancelled.clone());
     let run = run.with_edit_limit(request.edit_limit).with_module(before.clone());
-    let run = Arc::new(run.with_asks(&record.asks));
+    let run = Arc::new(run.with_asks(&record.asks).with_measuring(Arc::new(request.measuring)));
     let outcome = match apply(record, &run, &before).ok_or_else(unknown)? {
         Ok(after) if after.is_identical(&before) => Outcome::Same,
         Ok(after) => {

@@ -145,6 +145,7 @@ impl Session {
             opt_level,
             config,
             tune_db,
+            measures: _,
             weights,
             precision,
             disabled,

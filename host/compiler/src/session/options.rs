@@ -1,6 +1,7 @@
 //! How a model is compiled.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::{Session, SessionError};
 use crate::diagnostics::Diagnostic;
@@ -12,12 +13,13 @@ use crate::passes::{
 };
 use crate::registry::OptionValue;
 use crate::target::Target;
+use crate::tune::{Laboratory, Measuring};
 
 /// The level of all passes but those that may cost more than they bring.
 const DEFAULT_LEVEL: u8 = 3;
 
 /// The option of passes that read what was measured of schedules.
-const TUNE_DB: &str = "tune_db";
+pub(super) const TUNE_DB: &str = "tune_db";
 /// The option by which passes are told how constant weights are stored.
 const WEIGHTS: &str = "weights";
 /// The option by which passes are told in which floats to compute.
@@ -35,6 +37,9 @@ pub struct Options {
     /// What was measured of schedules: a file that `tenon tune` has written. It is the option `tune_db` of all passes that have
     /// one.
     pub tune_db: Option<PathBuf>,
+    /// Whether passes that ask for it may have schedules measured. What is measured is compiled without, and such passes leave it as it
+    /// is.
+    pub measures: bool,
     /// How constant weights of products are stored, such as `int8` or `int4:32`. It is the option `weights` of all passes that
     /// have one.
     pub weights: Option<String>,
@@ -68,6 +73,7 @@ impl Default for Options {
             opt_level: DEFAULT_LEVEL,
             config: Vec::new(),
             tune_db: None,
+            measures: true,
             weights: None,
             precision: None,
             disabled: Vec::new(),
@@ -163,6 +169,19 @@ impl Session {
         }
     }
 
+    /// Who measures for passes.
+    fn measuring(&self, target: &Target, options: &Options) -> Measuring {
+        match &self.installation {
+            _ if !options.measures => Measuring::Candidate,
+            None => Measuring::Nobody,
+            Some(installation) => Measuring::By(Laboratory {
+                installation: installation.clone(),
+                registries: self.registry.config().files.clone(),
+                target: target.to_string(),
+            }),
+        }
+    }
+
     /// The context in which passes run, with the instruments that may stop a run.
     pub fn pass_context(
         &self,
@@ -177,6 +196,7 @@ impl Session {
             settings: self.settings(options)?,
             target: target.attrs(module.cx()),
             cancelled: self.cancelled.clone(),
+            measuring: Arc::new(self.measuring(target, options)),
             ..PassContext::default()
         };
         if let Some(count) = options.pass_limit {

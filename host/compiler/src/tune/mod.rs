@@ -10,8 +10,11 @@
 //!   └── the database (crate `tenon-tuning`): each result is appended when it is there
 //! ```
 //!
+//! A pass that has schedules measured asks for all of this by a service of the border (asked.rs).
+//!
 //! `docs/tuning.md` says what is searched, and how.
 
+mod asked;
 mod measurer;
 mod message;
 mod network;
@@ -21,6 +24,8 @@ mod task;
 mod trial;
 mod tuning;
 
+pub(crate) use asked::measure_for_pass;
+pub use asked::{Laboratory, Measuring, MeasuringError};
 pub use measurer::TRIAL_COMMAND;
 pub use network::{NetworkTimes, compare_network};
 pub use search::Strategy;

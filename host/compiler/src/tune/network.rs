@@ -42,7 +42,7 @@ pub fn compare_network(
     let name = default_function(&model.module).map_err(|error| error.to_string())?;
     let function = model.module.get_str(&name).ok_or("there is no such function")?;
     let compile = |tune_db| {
-        let mut options = Options { tune_db, ..options.clone() };
+        let mut options = Options { tune_db, measures: false, ..options.clone() };
         options.code.function = Some(name.clone());
         let executable = session.compile(model, target, &options);
         let executable = executable.map_err(|error| error.to_string())?;

@@ -185,14 +185,15 @@ impl Trials<'_> {
     }
 
     fn lower(&self, module: Module, pipeline: String) -> Result<Module, String> {
-        let options = Options { pipeline: Pipeline::Text(pipeline), ..Options::default() };
+        let pipeline = Pipeline::Text(pipeline);
+        let options = Options { pipeline, measures: false, ..Options::default() };
         let mut watch = Watch::default();
         let lowered = self.session.lower(&module.into(), &self.target, &options, &mut watch);
         lowered.map_err(|error| error.to_string())
     }
 
     fn compile(&self, module: Module, function: &str, opt_level: u8) -> Result<Model, Answer> {
-        let mut options = Options { opt_level, ..Options::default() };
+        let mut options = Options { opt_level, measures: false, ..Options::default() };
         options.code.function = Some(function.to_owned());
         options.code.threads = 1;
         let model: session::Model = module.into();

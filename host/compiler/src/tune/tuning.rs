@@ -14,6 +14,7 @@ use super::measurer::{Measurer, NoTime};
 use super::message::{Candidate, Looked};
 use super::search::{Search, Strategy};
 use super::task::{Task, Tasks};
+use crate::ir::Module;
 use crate::session::{Installation, Model, Options, Pipeline, Session, SessionError, Watch};
 use crate::target::Target;
 
@@ -119,6 +120,7 @@ pub struct Tuning<'s> {
     measurer: Measurer,
     database: PathBuf,
     only: Vec<String>,
+    seed: u64,
 }
 
 /// A program while it is tuned.
@@ -152,6 +154,7 @@ impl<'s> Tuning<'s> {
             measurer,
             database: database.to_owned(),
             only: Vec::new(),
+            seed: 0,
         }
     }
 
@@ -163,6 +166,11 @@ impl<'s> Tuning<'s> {
     /// The same, which picks candidates in this way.
     pub fn by(self, strategy: Strategy) -> Self {
         Self { strategy, ..self }
+    }
+
+    /// The same, which draws candidates from this seed on.
+    pub fn seeded(self, seed: u64) -> Self {
+        Self { seed, ..self }
     }
 
     /// The same, of the programs alone that are known by these keys; of all where there are none.
@@ -196,25 +204,60 @@ impl<'s> Tuning<'s> {
         options: &Options,
         watch: &mut dyn FnMut(Event<'_>),
     ) -> Result<Outcome, TuneError> {
+        let start = Instant::now();
+        let files = self.open()?;
+        let found = self.tasks(model, options)?;
+        self.measure(found, files, start, watch)
+    }
+
+    /// Tunes the programs of a module that say what they are known by; where there are none, nothing is done.
+    ///
+    /// # Errors
+    /// When the database cannot be used, or code for the target does not run here.
+    pub fn run_marked(
+        &mut self,
+        module: &Module,
+        watch: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Outcome, TuneError> {
+        let start = Instant::now();
+        let files = self.open()?;
+        let found = Tasks::of(module);
+        if found.tasks.is_empty() {
+            return Ok(Outcome { skipped: found.skipped, ..Outcome::default() });
+        }
+        let found = self.chosen(found)?;
+        self.measure(found, files, start, watch)
+    }
+
+    /// The database, to be read and to be appended to.
+    fn open(&self) -> Result<(Appender, Database), TuneError> {
         if !self.target.runs_here() {
             return Err(TuneError::OtherMachine(self.target.to_string()));
         }
-        let start = Instant::now();
+        let appender = Appender::open(&self.database).map_err(self.failed("opened"))?;
+        let database = Database::read(&self.database).map_err(self.failed("read"))?;
+        Ok((appender, database))
+    }
+
+    fn failed(&self, what: &'static str) -> impl Fn(std::io::Error) -> TuneError + use<> {
         let path = self.database.clone();
-        let failed = |what| {
-            let path = path.clone();
-            move |error| TuneError::Database { path, what, error }
-        };
-        let mut appender = Appender::open(&self.database).map_err(failed("opened"))?;
-        let database = Database::read(&self.database).map_err(failed("read"))?;
-        let Tasks { tasks, skipped } = self.tasks(model, options)?;
+        move |error| TuneError::Database { path: path.clone(), what, error }
+    }
+
+    fn measure(
+        &mut self,
+        Tasks { tasks, skipped }: Tasks,
+        (mut appender, database): (Appender, Database),
+        start: Instant,
+        watch: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Outcome, TuneError> {
         watch(Event::Begins { tasks: tasks.len(), skipped: &skipped });
         let mut jobs: Vec<Job> = tasks.into_iter().map(Job::new).collect();
         let done = self.search(&mut jobs, &database, &mut appender, start, watch);
         let is_stopped = match done {
             Ok(()) => false,
             Err(Ends::Stopped) => true,
-            Err(Ends::Database(error)) => return Err(failed("written")(error)),
+            Err(Ends::Database(error)) => return Err(self.failed("written")(error)),
         };
         let tasks = jobs.into_iter().map(Job::report).collect();
         Ok(Outcome { tasks, skipped, is_stopped })
@@ -222,12 +265,19 @@ impl<'s> Tuning<'s> {
 
     /// The different programs of a model.
     fn tasks(&self, model: &Model, options: &Options) -> Result<Tasks, TuneError> {
-        let options = Options { pipeline: Pipeline::Text(TASKS.to_owned()), ..options.clone() };
+        // What a pass of that pipeline would measure is measured here.
+        let pipeline = Pipeline::Text(TASKS.to_owned());
+        let options = Options { pipeline, measures: false, ..options.clone() };
         let lowered = self.session.lower(model, &self.target, &options, &mut Watch::default())?;
-        let mut found = Tasks::of(&lowered);
-        if found.tasks.is_empty() {
-            return Err(TuneError::Nothing(found.skipped));
+        let found = Tasks::of(&lowered);
+        match found.tasks.is_empty() {
+            true => Err(TuneError::Nothing(found.skipped)),
+            false => self.chosen(found),
         }
+    }
+
+    /// Those of them that are to be tuned.
+    fn chosen(&self, mut found: Tasks) -> Result<Tasks, TuneError> {
         if !self.only.is_empty() {
             found.tasks.retain(|task| self.only.contains(&task.keys.program));
         }
@@ -294,7 +344,7 @@ impl<'s> Tuning<'s> {
         let registry = self.session.registry();
         // Another run is to draw other candidates, beginning where the last one ended.
         let lines = database.found(&keys.program, target);
-        let seed = lines.len() as u64;
+        let seed = self.seed.wrapping_add(lines.len() as u64);
         let mut search = Search::new(registry, op, default, ms, self.strategy, seed);
         search.go_on(&lines);
         (job.judge, job.search) = (judge, Some(search));

@@ -162,6 +162,11 @@ table! {
             result: u32,
             target: u32,
         ) -> *const RawFunction;
+        /// Has schedules of the tensor programs of `module` measured that say in the attribute `task` what they are known by, and what
+        /// is found appended to a file. `how` and the answer are dictionary terms; docs/tuning.md lists their keys. 0 when the module
+        /// is that of a candidate, for which nothing is measured; 0xffffffff and `last_error` when that failed, also when the pass
+        /// should stop. It returns when all is measured. [any thread]
+        fn measure_schedules(run: *const RawRun, module: *const RawModule, how: u32) -> u32;
     }
 }
 
