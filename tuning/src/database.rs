@@ -134,10 +134,16 @@ impl Appender {
     /// Opens a file, or makes an empty one.
     ///
     /// # Errors
-    /// When it can be neither read nor written.
+    /// When it can be neither read nor written, or is something else: a model, say, that was named by mistake.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-        Ok(Self { file })
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        let mut first = [0];
+        match file.read(&mut first)? {
+            1 if !matches!(first[0], b'{' | b'\n') => {
+                Err(io::Error::new(io::ErrorKind::InvalidData, "it holds something else"))
+            }
+            _ => Ok(Self { file }),
+        }
     }
 
     /// Appends lines, all in one write. What another writer left half done ends before them.
