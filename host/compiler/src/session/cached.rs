@@ -5,10 +5,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::options::TUNE_DB;
 use super::{Dims, Observer, Options, Pipeline, Session, SessionError, Watch};
 use crate::cache::{Cache, Key, KeyBuilder, Lookup};
 use crate::executable::{CompileOptions, ExportOptions, LinkForm, header_path};
 use crate::io::{FileError, InputFiles, Mode, Outputs, is_stream};
+use crate::passes::{Step, StepOption};
+use crate::registry::OptionValue;
 use crate::runtime::weights;
 use crate::target::Targets;
 
@@ -144,7 +147,8 @@ impl Session {
             pipeline,
             opt_level,
             config,
-            tune_db,
+            // It is an option of passes.
+            tune_db: _,
             measures: _,
             weights,
             precision,
@@ -189,8 +193,12 @@ impl Session {
         key.text("output", &format!("{:?}", job.output.file_name()));
         // Texts name the file that they were read from.
         key.text("path", &job.model.display().to_string());
+        let databases = self.databases(options)?;
+        if databases.iter().any(|path| !path.exists()) {
+            return Ok(None);
+        }
         let mut files = vec![("model", job.model)];
-        files.extend(tune_db.iter().map(|path| ("tune_db", path.as_path())));
+        files.extend(databases.iter().map(|path| ("tune_db", path.as_path())));
         key.text("link", &format!("{link:?}"));
         files.extend(link.iter().map(|path| ("link", path.as_path())));
         files.extend(self.registry.plugins.iter().map(|plugin| ("plugin", plugin.path.as_path())));
@@ -199,6 +207,23 @@ impl Session {
         }
         key.files(cache, &files)?;
         Ok(Some(key.finish()))
+    }
+}
+
+impl Session {
+    /// The tuning databases that passes are told of.
+    fn databases(&self, options: &Options) -> Result<Vec<PathBuf>, SessionError> {
+        let plan = self.plan(options)?;
+        let passes = plan.steps.iter().filter_map(|step| match step {
+            Step::Pass(step) => Some(step),
+            _ => None,
+        });
+        let named = passes.flat_map(|step| &step.options).filter(|option| option.name == TUNE_DB);
+        let path = |option: &StepOption| match &option.value {
+            OptionValue::Str(path) if !path.is_empty() => Some(PathBuf::from(path)),
+            _ => None,
+        };
+        Ok(named.filter_map(path).collect())
     }
 }
 
