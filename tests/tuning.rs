@@ -51,6 +51,25 @@ impl Place {
         tune
     }
 
+    /// `tenon COMMAND model.ir` with a pipeline in which a pass tunes on one thread, within these options.
+    fn with_pass(&self, command: &str, pass: &str, options: &str) -> Command {
+        let mut tenon = self.tenon(command);
+        let database = self.path("tuned.jsonl");
+        let pass = format!("{pass}{{tune_db={:?}, threads=1, {options}}}", database.display());
+        let rest =
+            if command == "opt" { "" } else { ", phase(plan), phase(target), phase(builtin)" };
+        let phases = "phase(ingest), phase(optimize), phase(legalize), phase(fuse)";
+        tenon.args(["--pipeline", &format!("{phases}, {pass}{rest}")]);
+        tenon
+    }
+
+    /// A project's registry with these lines.
+    fn registry(&self, text: &str) -> PathBuf {
+        let path = self.path("registry.toml");
+        fs::write(&path, format!("schema = 1\n{text}\n")).expect("written");
+        path
+    }
+
     fn lines(&self) -> Vec<Value> {
         lines(&self.path("tuned.jsonl"))
     }
@@ -277,4 +296,165 @@ fn what_cannot_be_measured_is_told_of() {
     assert_eq!(code, 1, "{out}{error}");
     assert!(error.contains("no program that could be tuned"), "{error}");
     assert!(error.contains("-D binds dimensions"), "{error}");
+}
+
+/// The line of a program in a module's text.
+fn head_of<'t>(text: &'t str, op: &str) -> &'t str {
+    let line = text.lines().find(|line| line.contains(&format!("op_name = \"{op}\"")));
+    line.unwrap_or_else(|| panic!("a program computes {op}: {text}"))
+}
+
+#[test]
+fn a_pass_measures_keeps_and_applies() {
+    let place = Place::new();
+    place.claim("nn.softmax", "b = anchor()", &json!({}));
+    let before = place.lines().len();
+    let mut opt = place.with_pass("opt", "relax.MetaScheduleTuneIRMod", "trials=4");
+    let (code, out, error) = say(&mut opt);
+    assert_eq!(code, 0, "{error}");
+    let lines = place.lines();
+    let measured = lines.len() - before;
+    assert!(measured >= 4, "{error}");
+    assert!(error.contains(&format!("schedules measured: {measured}, of programs: 2")), "{error}");
+    assert!(head_of(&out, "nn.softmax").contains("tuned = {"), "{out}");
+    assert!(!out.contains("task = {"), "{out}");
+    let is_better = |line: &&Value| line["found"] == "best" && line["op"] == "matmul_add_relu";
+    let is_told = head_of(&out, "matmul_add_relu").contains("tuned = {");
+    assert_eq!(lines.iter().any(|line| is_better(&line)), is_told, "{out}");
+
+    // Of what was measured nothing is measured again, and without trials nothing at all.
+    let (code, _, error) =
+        say(&mut place.with_pass("opt", "tune.TunePrograms", "trials=4, seed=7"));
+    assert_eq!(code, 0, "{error}");
+    let all = place.lines();
+    let schedules = |line: &Value| format!("{} {}", line["program"], line["schedule"]);
+    assert_eq!(all.iter().map(schedules).collect::<HashSet<_>>().len(), all.len());
+    let (code, out, error) = say(&mut place.with_pass("opt", "tune.TunePrograms", "trials=0"));
+    assert_eq!(code, 0, "{error}");
+    assert!(head_of(&out, "nn.softmax").contains("tuned = {"), "{out}");
+    assert_eq!(place.lines().len(), all.len());
+}
+
+#[test]
+fn a_pass_that_tunes_stands_in_a_compile() {
+    let place = Place::new();
+    let mut compile = place.with_pass("compile", "tune.TunePrograms", "trials=2");
+    compile.arg("-o").arg(place.path("model.so")).arg("--validate=compiled");
+    let (code, _, error) = say(&mut compile);
+    assert_eq!(code, 0, "{error}");
+    assert!(error.contains("computes what the evaluator does"), "{error}");
+    assert!(place.lines().len() >= 2, "{error}");
+}
+
+#[test]
+fn a_pass_tunes_from_a_process_of_its_own() {
+    let place = Place::new();
+    place.claim("nn.softmax", "b = anchor()", &json!({}));
+    let registry = place.registry("[plugins.isolate]\n\"tenon.tune\" = true");
+    let mut opt = place.with_pass("opt", "relax.MetaScheduleTuneTIR", "trials=2");
+    let (code, out, error) = say(opt.arg("--registry").arg(registry));
+    assert_eq!(code, 0, "{error}");
+    assert!(error.contains("of programs: 2"), "{error}");
+    assert!(place.lines().len() >= 3, "{error}");
+    assert!(head_of(&out, "nn.softmax").contains("tuned = {"), "{out}");
+}
+
+/// Where the pass stands in the pipeline of everything that is compiled, candidates among it.
+#[test]
+fn candidates_are_not_tuned() {
+    let place = Place::new();
+    let other = place.path("other.jsonl");
+    let registry = place.registry(&format!(
+        "[phases.fuse]\npasses = [\"tir.AnnotateOpPattern\", \"relax.FuseOps\", \"relax.FuseTIR\", \
+         \"relax.RemoveUnusedFunctions\", \"tune.TunePrograms\"]\n\
+         [passes.\"tune.TunePrograms\"]\noptions = {{ tune_db = {:?}, trials = 2, threads = 1 }}",
+        other.display()
+    ));
+    let (code, out, error) =
+        say(place.tune().args(["--trials", "2"]).arg("--registry").arg(&registry));
+    assert_eq!(code, 0, "{error}");
+    let told: Value = serde_json::from_str(&out).expect("JSON");
+    let tasks = told["tasks"].as_array().expect("tasks");
+    let tried: u64 = tasks.iter().filter_map(|task| task["tried"].as_u64()).sum();
+    assert_eq!(place.lines().len() as u64, tried);
+    assert!(!other.exists(), "nothing else is measured meanwhile");
+
+    let mut compile = place.tenon("compile");
+    compile.arg("-o").arg(place.path("model.so")).arg("--registry").arg(&registry);
+    let (code, _, error) = say(&mut compile);
+    assert_eq!(code, 0, "{error}");
+    assert!(lines(&other).len() >= 2, "the compile is tuned: {error}");
+}
+
+#[test]
+fn a_pass_that_tunes_says_what_is_wrong() {
+    let place = Place::new();
+    let tuned = |options: &str| place.with_pass("opt", "tune.TunePrograms", options);
+    let on = |file: &str, trials: usize| {
+        let pass = format!("tune.TunePrograms{{tune_db={:?}, trials={trials}}}", place.path(file));
+        let mut opt = place.tenon("opt");
+        opt.args(["--pipeline", &format!("tasks, {pass}")]);
+        opt
+    };
+    let mut elsewhere = tuned("trials=1");
+    elsewhere.args(["--target", "aarch64-linux-gnu"]);
+    let cases = [
+        (on("", 1), "cannot be opened"),
+        (on("model.ir", 1), "cannot be opened: it holds something else"),
+        (tuned("trials=1, only=[\"no-such-key\"]"), "known by no-such-key"),
+        (elsewhere, "cannot be run on this machine"),
+        (tuned("trials=many"), "trials"),
+        (tuned("max_trials=4"), "has no option `max_trials`"),
+    ];
+    for (mut command, expected) in cases {
+        let (code, out, error) = say(&mut command);
+        assert_eq!(code, 1, "{out}{error}");
+        assert!(error.contains(expected), "{error}");
+    }
+    let text = fs::read_to_string(place.path("model.ir")).expect("there");
+    assert_eq!(text, MODEL, "a model is no database");
+
+    fs::write(place.path("model.ir"), MODEL.replace("48", "n")).expect("written");
+    let (code, out, error) = say(&mut tuned("trials=1"));
+    assert_eq!(code, 0, "{error}");
+    assert!(error.contains("of programs: 0") && error.contains("-D binds dimensions"), "{error}");
+    assert!(!out.contains("tuned = {"), "{out}");
+}
+
+#[test]
+fn a_pass_that_tunes_is_stopped_and_what_was_found_is_kept() {
+    let place = Place::new();
+    let mut opt = place.with_pass("opt", "tune.TunePrograms", "trials=100000");
+    let child = opt.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    wait_for("a line", || !fs::read(place.path("tuned.jsonl")).unwrap_or_default().is_empty());
+    let interrupted = Command::new("kill").arg("-INT").arg(child.id().to_string()).status();
+    assert!(interrupted.expect("there is a `kill`").success());
+    let ended = child.wait_with_output().expect("it ends");
+    let error = String::from_utf8(ended.stderr).expect("text");
+    assert_eq!(ended.status.code(), Some(130), "{error}");
+    assert!(error.contains("tune.TunePrograms"), "{error}");
+    assert!(!place.lines().is_empty());
+}
+
+/// Whatever names the file, `--tune-db` or a pipeline.
+#[test]
+fn what_a_cache_keeps_follows_from_the_file() {
+    let place = Place::new();
+    let compile = || {
+        let mut compile = place.tenon("compile");
+        let phases = "phase(ingest), phase(optimize), phase(legalize), phase(fuse)";
+        let pass = format!("tune.ApplyDatabase{{tune_db={:?}}}", place.path("tuned.jsonl"));
+        let pipeline = format!("{phases}, {pass}, phase(plan), phase(target), phase(builtin)");
+        compile.args(["--pipeline", &pipeline]).arg("--cache").arg(place.path("cache"));
+        compile.arg("-o").arg(place.path("model.so"));
+        let (code, _, error) = say(&mut compile);
+        assert_eq!(code, 0, "{error}");
+        error
+    };
+    let not_there = "b = block(\"no such block\"); parallel(b)";
+    place.claim("nn.softmax", not_there, &json!({}));
+    assert!(compile().contains("does not go any more"));
+    assert!(!compile().contains("does not go any more"), "it comes out of the cache");
+    place.claim("matmul_add_relu", not_there, &json!({}));
+    assert!(compile().contains("does not go any more"), "of another file something else is made");
 }

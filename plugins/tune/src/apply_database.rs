@@ -18,7 +18,7 @@ use tenon_tuning::{Best, Database, Fit};
 use crate::keys::{key_of_target, keys_of};
 
 /// Attribute of a tensor program: how it runs best, as far as somebody has measured.
-const TUNED: &str = "tuned";
+pub(crate) const TUNED: &str = "tuned";
 
 /// Tells tensor programs how what was measured says that they run best.
 #[pass(
@@ -27,11 +27,22 @@ const TUNED: &str = "tuned";
     phase = "fuse",
     opt_level = 1
 )]
-fn apply_database(mut module: Module, cx: &PassContext, options: Options) -> Result<Module> {
-    if options.tune_db.is_empty() {
-        return Ok(module);
+fn apply_database(module: Module, cx: &PassContext, options: Options) -> Result<Module> {
+    match options.tune_db.is_empty() {
+        true => Ok(module),
+        false => apply(module, Path::new(&options.tune_db), cx),
     }
-    let path = Path::new(&options.tune_db);
+}
+
+#[derive(Options)]
+struct Options {
+    /// the file with what was measured
+    #[option(default = "")]
+    tune_db: String,
+}
+
+/// The module, whose programs are told what is in a file.
+pub(crate) fn apply(mut module: Module, path: &Path, cx: &PassContext) -> Result<Module> {
     let database = Database::read(path).map_err(|error| {
         PassError::new(format!("the tuning database {} cannot be read: {error}", path.display()))
     })?;
@@ -56,13 +67,6 @@ fn apply_database(mut module: Module, cx: &PassContext, options: Options) -> Res
         }
     }
     Ok(module)
-}
-
-#[derive(Options)]
-struct Options {
-    /// the file with what was measured
-    #[option(default = "")]
-    tune_db: String,
 }
 
 /// The program with what is known of it; nothing where that is nothing, or somebody has decided already.

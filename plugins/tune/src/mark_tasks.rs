@@ -7,8 +7,10 @@
 //!
 //! Programs that have no blocks, or a schedule of their own, are left alone.
 
+use tenon_plugin_api::ir::AttrsView;
 use tenon_plugin_api::prelude::*;
 
+use crate::apply_database::TUNED;
 use crate::keys::{key_of_target, keys_of};
 
 /// Attribute of a tensor program: what it is known by.
@@ -30,8 +32,17 @@ fn mark_tasks(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> 
     if is_scheduled {
         return Ok(func);
     }
-    let Some(keys) = keys_of(&func)? else { return Ok(func) };
-    let target = key_of_target(cx.target(), cx.terms());
+    Ok(marked(&func, cx.target(), cx)?.unwrap_or(func))
+}
+
+/// A program that says what it is known by on a target; nothing where it has no blocks.
+pub(crate) fn marked(
+    func: &PrimFunc,
+    target: AttrsView<'_>,
+    cx: &PassContext,
+) -> Result<Option<PrimFunc>> {
+    let Some(keys) = keys_of(func)? else { return Ok(None) };
+    let target = key_of_target(target, cx.terms());
     let task = cx.attrs(&[
         ("anchor", keys.anchor.as_str().into()),
         ("program", keys.program.as_str().into()),
@@ -39,8 +50,11 @@ fn mark_tasks(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> 
         ("target", target.as_str().into()),
     ]);
     let mut rw = func.edit();
+    let body = func.view();
+    // What was measured before is no part of what is measured.
+    let attrs = cx.without_attr(body.attrs(body.root()), TUNED);
     let attrs = cx.with_attr(attrs, TASK, AttrValue::Term(Term(task.0)));
     let root = rw.with_attrs(body.root(), attrs);
     rw.set_root(root);
-    Ok(rw.finish()?.into())
+    Ok(Some(rw.finish()?.into()))
 }

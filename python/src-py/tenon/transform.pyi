@@ -405,6 +405,19 @@ def ToMixedPrecision(*, dtype: str = 'f16', precision: str = '', out_dtype: str 
 def ToNonDataflow() -> Pass:
     """Turns dataflow blocks into plain ones."""
 
+def TunePrograms(*, tune_db: str = '', trials: int = 64, seconds: int = 0, threads: int = 0, random: bool = False, seed: int = 0, only: list[str] = []) -> Pass:
+    """Has schedules of tensor programs measured, and tells the programs which are the fastest.
+
+    Args:
+        tune_db: the file in which what is measured is kept; what stands there already is taken up
+        trials: schedules that are measured, of all programs together
+        seconds: seconds that are measured at most; 0 is without a limit
+        threads: threads that work on a run; 0 is one for each core
+        random: measure what is drawn, rather than what rules predict to be fast
+        seed: another one draws other candidates
+        only: the programs alone that are known by these keys
+    """
+
 def UnrollLoop(*, max_extent: int = 64, max_nodes: int = 1000000, auto_extent: int = 0) -> Pass:
     """Replaces unrolled loops by one copy of their body for each step.
 
