@@ -59,7 +59,7 @@ fn product(task: &mut Task) -> Result<()> {
     let mut before = schedule.producers(sum)?;
     let lanes = lanes_of(schedule, sum, machine.lanes());
     operands::groups_apart(schedule, sum, out)?;
-    let line = joined::join(schedule, [sum, out], lanes)?;
+    let line = joined::join(schedule, [sum, out], lanes, &machine)?;
     known_rows_inside(schedule, [sum, out], lanes)?;
     let operands = Operands::of(schedule, sum, out, lanes)?;
     if operands.form == Form::Dots {

@@ -5,21 +5,29 @@
 //! ```
 //!
 //! Pixels of a convolution of one tap are rows of a matrix, whatever line of the image they are on. In lines of seven pixels a tile is
-//! seven rows high or less; in all of them, as high as registers allow, with but one tile or two that are lower.
+//! seven rows high or less; in all of them, as high as registers allow, with but one tile or two that are lower. Lines of more rows than
+//! there are registers are cut into so many tiles that joining them would gain less than it takes to compile.
 
-use tenon_schedule::{Block, Holes, Result, Schedule};
+use tenon_schedule::{Block, Holes, Machine, Result, Schedule};
 
 use super::operands::{Form, Operands};
 use crate::attempt;
 
 /// Makes the last two loops over rows one, where each step of the outer moves all that is read and written as far as all steps of the
 /// inner. The steps of the inner are given: so many rows are a line.
-pub(super) fn join(schedule: &mut Schedule, blocks: [Block; 2], lanes: i64) -> Result<Option<i64>> {
+pub(super) fn join(
+    schedule: &mut Schedule,
+    blocks: [Block; 2],
+    lanes: i64,
+    machine: &Machine,
+) -> Result<Option<i64>> {
     let [sum, out] = blocks;
     let operands = Operands::of(schedule, sum, out, lanes)?;
     let &[.., outer, inner] = operands.rows.as_slice() else { return Ok(None) };
     let is_known = !operands.is_unknown(outer) && !operands.is_unknown(inner);
-    if operands.form != Form::Columns || inner != outer + 1 || !is_known {
+    let line = operands.extent(inner);
+    let is_short = is_known && line < machine.registers;
+    if operands.form != Form::Columns || inner != outer + 1 || !is_short {
         return Ok(None);
     }
     for block in blocks {
@@ -28,7 +36,6 @@ pub(super) fn join(schedule: &mut Schedule, blocks: [Block; 2], lanes: i64) -> R
             return Ok(None);
         }
     }
-    let line = operands.extent(inner);
     let is_joined = attempt(schedule, |schedule| {
         let kept = operands.extents.len();
         for block in blocks {
