@@ -61,7 +61,8 @@ impl Cut {
         let Some(reads) = Reads::of(schedule, operands, self) else { return Ok(0) };
         let cycles = |size: i64| {
             let in_chunks = operands.with_extent(self.at, size * self.line);
-            let Ok(shape) = Shape::best(&in_chunks, machine, wanted) else { return f64::INFINITY };
+            let own = self.is_of_last().then(|| Shape::best(&in_chunks, machine, wanted));
+            let Ok(shape) = own.unwrap_or_else(|| Ok(whole.clone())) else { return f64::INFINITY };
             let tiles = shape.tiles_of_columns(operands) as f64;
             // A chunk shares its cache with the vectors that pass by.
             let rows = reads.rows(size * self.line);
@@ -74,8 +75,9 @@ impl Cut {
             |&size: &i64| all % size == 0 && (self.is_of_last() || size % whole.outer == 0);
         let sizes = (1..=MOST.min(all - 1)).filter(is_whole);
         // Of those that are as good the largest, whose loops go on for longer.
-        let best = sizes.rev().min_by(|&one, &other| cycles(one).total_cmp(&cycles(other)));
-        Ok(best.filter(|&size| cycles(size) < cycles(all)).unwrap_or(0))
+        let costs = sizes.rev().map(|size| (size, cycles(size)));
+        let best = costs.min_by(|(_, one), (_, other)| one.total_cmp(other));
+        Ok(best.filter(|&(_, cost)| cost < cycles(all)).map_or(0, |(size, _)| size))
     }
 
     /// Cuts the loop into chunks of so many steps.
