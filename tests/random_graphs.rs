@@ -24,7 +24,7 @@ use tenon_compiler::infer::infer_module;
 use tenon_compiler::ir::{Context, DType, Dim, Module, TypeView, View};
 use tenon_compiler::reduce::reduce;
 use tenon_compiler::runtime::model::Model;
-use tenon_compiler::testing::{Drawn, Run, random_calls};
+use tenon_compiler::testing::{Drawn, Run, numbers_of, random_calls};
 use tenon_compiler::text::{WeightsPolicy, print_module};
 
 use evaluated::evaluated;
@@ -116,7 +116,7 @@ fn compare(have: &Tensor, want: &Tensor, off: f64) -> Result<(), String> {
         let text = |tensor: &Tensor| format!("{}{:?}", tensor.dtype(), tensor.shape());
         return Err(format!("it is {}, expected {}", text(have), text(want)));
     }
-    let (Some(found), Some(wanted)) = (floats(have), floats(want)) else {
+    let (Some(found), Some(wanted)) = (numbers_of(have), numbers_of(want)) else {
         let is_same = have.bytes()[..] == want.bytes()[..];
         return is_same.then_some(()).ok_or_else(|| format!("{} differ", have.dtype()));
     };
@@ -136,16 +136,6 @@ fn compare(have: &Tensor, want: &Tensor, off: f64) -> Result<(), String> {
         None => Ok(()),
         Some(at) => Err(format!("element {at} is {}, expected {}", found[at], wanted[at])),
     }
-}
-
-fn floats(tensor: &Tensor) -> Option<Vec<f64>> {
-    Some(match tensor.dtype() {
-        DType::F64 => tensor.elements::<f64>().to_vec(),
-        DType::F32 => tensor.elements::<f32>().iter().map(|&x| f64::from(x)).collect(),
-        DType::F16 => tensor.elements::<f16>().iter().map(|x| x.to_f64()).collect(),
-        DType::BF16 => tensor.elements::<bf16>().iter().map(|x| x.to_f64()).collect(),
-        _ => return None,
-    })
 }
 
 fn text(module: &Module) -> String {

@@ -4,4 +4,4 @@ mod linked;
 mod random;
 
 pub use linked::cx;
-pub use random::{Drawn, Random, Run, Vocabulary, random_calls, random_module};
+pub use random::{Drawn, Random, Run, Vocabulary, numbers_of, random_calls, random_module};

@@ -9,7 +9,7 @@ mod calls;
 mod graph;
 mod prim;
 
-pub use calls::{Drawn, Run, random_calls};
+pub use calls::{Drawn, Run, numbers_of, random_calls};
 
 use crate::ir::{AttrValue, Context, Cx, DType, Dim, Module, Type};
 

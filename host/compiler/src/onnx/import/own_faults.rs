@@ -48,6 +48,16 @@ struct Answers {
     others: Vec<Vec<Option<Value>>>,
 }
 
+/// A node that rules are asked about again.
+#[derive(Clone, Copy)]
+struct Asked<'a, 'm> {
+    schema: &'a Schema,
+    node: &'m NodeProto<'m>,
+    question: &'a Question<'a>,
+    inputs: &'a [Option<Value>],
+    given: &'a [(&'m str, &'m AttributeValue<'m>)],
+}
+
 impl<'m> Importer<'m> {
     /// Takes note of an attribute that is wrong for inputs of any type. Those that are not known are missing, or stand-ins.
     pub(super) fn check_alone(
@@ -59,22 +69,16 @@ impl<'m> Importer<'m> {
         given: &[(&'m str, &'m AttributeValue<'m>)],
     ) {
         let Some(schema) = schema(frame, node).filter(|_| !given.is_empty()) else { return };
-        if let Some(reason) = self.own_fault(&schema, node, question, inputs, given) {
+        let asked = Asked { schema: &schema, node, question, inputs, given };
+        if let Some(reason) = self.own_fault(asked) {
             self.add_wrong_node(frame, node, vec![reason]);
         }
     }
 
     /// What is wrong with an attribute, whatever the node reads.
-    fn own_fault(
-        &mut self,
-        schema: &Schema,
-        node: &'m NodeProto<'m>,
-        question: &Question<'_>,
-        inputs: &[Option<Value>],
-        given: &[(&'m str, &'m AttributeValue<'m>)],
-    ) -> Option<String> {
-        let Answers { name, mut refused, others } =
-            self.answers(schema, node, question, inputs, given)?;
+    fn own_fault(&mut self, asked: Asked<'_, 'm>) -> Option<String> {
+        let Asked { schema, node, question, given, .. } = asked;
+        let Answers { name, mut refused, others } = self.answers(asked)?;
         let name = name?;
         let is_required = schema.attribute(name).is_some_and(|attribute| attribute.is_required);
         let is_other = |(other, _): &(_, _)| *other != name;
@@ -99,14 +103,8 @@ impl<'m> Importer<'m> {
     }
 
     /// What rules say of a node for inputs of all kinds; nothing where it is right for some, or elements have to be known.
-    fn answers(
-        &mut self,
-        schema: &Schema,
-        node: &'m NodeProto<'m>,
-        question: &Question<'_>,
-        inputs: &[Option<Value>],
-        given: &[(&'m str, &'m AttributeValue<'m>)],
-    ) -> Option<Answers> {
+    fn answers(&mut self, asked: Asked<'_, 'm>) -> Option<Answers> {
+        let Asked { schema, node, question, inputs, given } = asked;
         let mut answers = Answers::default();
         for elements in self.elements_to_try(schema, inputs)? {
             for rank in RANKS {

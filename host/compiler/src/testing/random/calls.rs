@@ -23,7 +23,8 @@ use super::Random;
 use crate::eval::{Tensor, results_of};
 use crate::ir::{AttrValue, Attrs, Context, Cx, DType, Module, OpDef, Type, TypeView};
 use crate::ops::{AttrDef, AttrDefault, AttrKind, OpEffect};
-use numbers::{numbers_of, of_numbers, precision};
+pub use numbers::numbers_of;
+use numbers::{of_numbers, precision};
 
 /// Elements of a value, at most.
 const ELEMENTS: usize = 2048;

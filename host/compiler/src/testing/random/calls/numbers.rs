@@ -17,7 +17,7 @@ pub(super) fn precision(dtype: DType) -> Option<(f64, f64)> {
 }
 
 /// The elements of a tensor of floats.
-pub(super) fn numbers_of(tensor: &Tensor) -> Option<Vec<f64>> {
+pub fn numbers_of(tensor: &Tensor) -> Option<Vec<f64>> {
     Some(match tensor.dtype() {
         DType::F64 => tensor.elements::<f64>().to_vec(),
         DType::F32 => tensor.elements::<f32>().iter().map(|&x| f64::from(x)).collect(),
