@@ -15,6 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         Trial::test("runs_where_there_is_a_device", where_there_is_a_device),
         Trial::test("what_a_driver_is_asked", what_a_driver_is_asked),
+        Trial::test("what_has_no_kernels_has_no_code", what_has_no_kernels),
         Trial::test("what_a_driver_refuses", what_a_driver_refuses),
     ]
 }
@@ -98,6 +99,23 @@ fn what_a_driver_is_asked() -> Result<(), Failed> {
     match start.contains("_add_") && start.ends_with(" 512") && log.lines().eq(wanted) {
         true => Ok(()),
         false => Err(log.into()),
+    }
+}
+
+/// What only copies is run as well: there is no code, which a driver would refuse.
+fn what_has_no_kernels() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    prepare(folder.path())?;
+    make_driver(folder.path())?;
+    let text = format!("fn @main(%x: f32[{COUNT}]) {{ ret %x }}");
+    fs::write(folder.path().join("twice.ir"), text)?;
+    succeed(&mut with_driver(folder.path()))?;
+    let log = fs::read_to_string(folder.path().join("log"))?;
+    let copies = |line: &str| ["up", "across", "down"].iter().any(|way| line.starts_with(way));
+    if log.lines().all(copies) && log.contains("down bytes 1200") {
+        Ok(())
+    } else {
+        Err(log.into())
     }
 }
 

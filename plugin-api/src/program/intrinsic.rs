@@ -11,7 +11,7 @@ use super::{Buffer, Program, Scalar, Stmt};
 /// A tensor intrinsic that is being described: what it computes, where it can be used, and the code that computes it.
 ///
 /// Its operands are small tensors; the last one is written, and mostly read as well. What it computes is one assignment in loops
-/// of constant extents.
+/// of constant extents, or of any that [`Intrinsic::any_extent`] allows.
 pub struct Intrinsic {
     program: Program,
     operands: RefCell<Vec<Expr>>,
@@ -76,13 +76,25 @@ impl Intrinsic {
         self.fact(STRIDED, AttrValue::Term(list));
     }
 
+    /// The loops of which a nest may have other numbers of steps than are described, which the code is given: any multiple of `step`
+    /// up to `most`, but 1. No distance between elements may depend on them, so they count rows of [`Intrinsic::strides`].
+    pub fn any_extent(&self, loops: &[(&str, Step, Most)]) {
+        let cx = self.cx();
+        let numbers = |&(name, Step(step), Most(most)): &(&str, Step, Most)| {
+            cx.list(&[cx.symbol(name).into(), cx.int(step), cx.int(most)])
+        };
+        let list = cx.list(&loops.iter().map(numbers).collect::<Vec<_>>());
+        self.fact(OPEN, AttrValue::Term(list));
+    }
+
     /// Says that it adds in another order than the loops do, or rounds otherwise: where floats are strict it is not used.
     pub fn rounds_differently(&self) {
         self.fact(ROUNDS, true.into());
     }
 
     /// The code that computes it: a text of LLVM that defines `void @tile(…)`. It is given a pointer to the first element of each
-    /// operand, in their order, each of those of [`Intrinsic::strides`] followed by an `i64`: the elements from one row to the next.
+    /// operand, in their order, each of those of [`Intrinsic::strides`] followed by an `i64`: the elements from one row to the next; then
+    /// an `i64` for each loop of [`Intrinsic::any_extent`]: its steps.
     pub fn llvm(&self, text: &str) {
         self.fact(LLVM, text.into());
     }
@@ -111,5 +123,6 @@ impl Intrinsic {
 pub(crate) const ARCHITECTURE: &str = "architecture";
 pub(crate) const FEATURES: &str = "features";
 pub(crate) const STRIDED: &str = "strided";
+pub(crate) const OPEN: &str = "any_extent";
 pub(crate) const ROUNDS: &str = "rounds_differently";
 pub(crate) const LLVM: &str = "llvm";

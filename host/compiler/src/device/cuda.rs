@@ -90,23 +90,7 @@ impl Cuda {
         if program.launches.len() != program.kernels {
             return Err(DeviceError::ForProcessors);
         }
-        let code = String::from_utf8_lossy(&program.code).into_owned();
-        let module = done("compile the kernels", self.context.load_module(Ptx::from_src(code)))?;
-        let mut kernels = Vec::with_capacity(program.launches.len());
-        for launch in &program.launches {
-            let [grid, block] = [launch.shape.grid, launch.shape.block];
-            let action = || format!("find kernel `{}`", launch.symbol);
-            kernels.push(Kernel {
-                symbol: launch.symbol.clone(),
-                function: done_with(action, module.load_function(&launch.symbol))?,
-                // What a block shares is part of the kernel.
-                config: LaunchConfig {
-                    grid_dim: grid.into(),
-                    block_dim: block.into(),
-                    shared_mem_bytes: 0,
-                },
-            });
-        }
+        let kernels = self.kernels(program)?;
         let Entry { inputs, outputs, body, .. } = &program.entry;
         let mut work = self.work_on(self.stream.clone());
         let memory = |bytes: u64| self.memory(usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -132,6 +116,31 @@ impl Cuda {
 }
 
 impl Cuda {
+    /// Puts the code on the device, of which a program that only copies has none.
+    fn kernels(&self, program: &DeviceProgram) -> Result<Vec<Kernel>, DeviceError> {
+        if program.launches.is_empty() {
+            return Ok(Vec::new());
+        }
+        let code = String::from_utf8_lossy(&program.code).into_owned();
+        let module = done("compile the kernels", self.context.load_module(Ptx::from_src(code)))?;
+        let mut kernels = Vec::with_capacity(program.launches.len());
+        for launch in &program.launches {
+            let [grid, block] = [launch.shape.grid, launch.shape.block];
+            let action = || format!("find kernel `{}`", launch.symbol);
+            kernels.push(Kernel {
+                symbol: launch.symbol.clone(),
+                function: done_with(action, module.load_function(&launch.symbol))?,
+                // What a block shares is part of the kernel.
+                config: LaunchConfig {
+                    grid_dim: grid.into(),
+                    block_dim: block.into(),
+                    shared_mem_bytes: 0,
+                },
+            });
+        }
+        Ok(kernels)
+    }
+
     fn work_on(&self, stream: Arc<CudaStream>) -> CudaWork {
         CudaWork { device: self.id(), stream, maker: self.stream.clone(), kept: Vec::new() }
     }
