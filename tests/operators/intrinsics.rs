@@ -50,12 +50,12 @@ const BYTES: Tile = Tile {
     ..FMA
 };
 const AMX: Tile = Tile {
-    name: "x86.amx_bf16.bf16x16x16x32",
-    target: "sapphirerapids",
+    name: "x86.amx_bf16.bf16x512x16",
+    target: "x86-64-v4,features=+amx-tile,+amx-bf16,+amx-int8",
     instruction: "tdpbf16ps",
     left: DType::BF16,
     right: DType::BF16,
-    shape: [16, 16, 32, 2],
+    shape: [32, 16, 64, 2],
     ..FMA
 };
 
@@ -106,21 +106,21 @@ const ALL: [Tile; 13] = [
     },
     AMX,
     Tile {
-        name: "x86.amx_int8.i8x16x16x64",
+        name: "x86.amx_int8.i8x512x16",
         instruction: "tdpbssd",
         left: DType::I8,
         right: DType::I8,
         sum: DType::I32,
-        shape: [16, 16, 64, 4],
+        shape: [32, 16, 128, 4],
         ..AMX
     },
     Tile {
-        name: "x86.amx_int8.u8i8x16x16x64",
+        name: "x86.amx_int8.u8i8x512x16",
         instruction: "tdpbusd",
         left: DType::U8,
         right: DType::I8,
         sum: DType::I32,
-        shape: [16, 16, 64, 4],
+        shape: [32, 16, 128, 4],
         ..AMX
     },
 ];

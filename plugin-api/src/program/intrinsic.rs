@@ -76,11 +76,11 @@ impl Intrinsic {
         self.fact(STRIDED, AttrValue::Term(list));
     }
 
-    /// The loops of which a nest may have other numbers of steps than are described, which the code is given: any multiple of `step`
-    /// up to `most`, but 1. No distance between elements may depend on them, so they count rows of [`Intrinsic::strides`].
-    pub fn any_extent(&self, loops: &[(&str, Step, Most)]) {
+    /// The loops of which a nest may have other numbers of steps than are described, which the code is given. Behind each name come two
+    /// numbers: multiples of the first are allowed up to the second, but 1 is not.
+    pub fn any_extent(&self, loops: &[(&str, i64, i64)]) {
         let cx = self.cx();
-        let numbers = |&(name, Step(step), Most(most)): &(&str, Step, Most)| {
+        let numbers = |&(name, step, most): &(&str, i64, i64)| {
             cx.list(&[cx.symbol(name).into(), cx.int(step), cx.int(most)])
         };
         let list = cx.list(&loops.iter().map(numbers).collect::<Vec<_>>());

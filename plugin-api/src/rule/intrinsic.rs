@@ -52,9 +52,15 @@ impl TensorIntrinsic {
         })
     }
 
-    /// How its loops are written, for messages: `j in 0..16, k in 0..4`.
+    /// How its loops are written, for messages: `j in 0..16, k in 0..4 (or multiples of 4 up to 64)`.
     pub fn nest(&self) -> String {
-        let axis = |(name, extent): &(String, i64)| format!("{name} in 0..{extent}");
-        self.axes.iter().map(axis).collect::<Vec<_>>().join(", ")
+        let axis = |((name, extent), open): (&(String, i64), &Option<(i64, i64)>)| match open {
+            Some((1, most)) => format!("{name} in 0..{extent} (or up to {most})"),
+            Some((step, most)) => {
+                format!("{name} in 0..{extent} (or multiples of {step} up to {most})")
+            }
+            None => format!("{name} in 0..{extent}"),
+        };
+        self.axes.iter().zip(&self.open).map(axis).collect::<Vec<_>>().join(", ")
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::ir::{Attrs, BinaryOp, BodyView, DType, Expr, Kind, Term, TermView, Terms, View};
-use crate::program::intrinsic::{ARCHITECTURE, FEATURES, LLVM, ROUNDS, STRIDED};
+use crate::program::intrinsic::{ARCHITECTURE, FEATURES, LLVM, OPEN, ROUNDS, STRIDED};
 
 /// Attribute of a loop: the intrinsic that computes what it and the loops inside it do.
 pub const INTRINSIC: &str = "intrinsic";
@@ -31,6 +31,8 @@ pub struct TensorIntrinsic {
     pub rounds_differently: bool,
     /// The loops, outermost first, with their extents.
     pub axes: Vec<(String, i64)>,
+    /// Of each loop of which a nest may have another number of steps, that which it has to be a multiple of, and the most.
+    pub open: Vec<Option<(i64, i64)>>,
     /// The operands; the last one is written.
     pub operands: Vec<TileOperand>,
     /// What is assigned, operands before their users.
@@ -109,6 +111,7 @@ impl TensorIntrinsic {
             features: strings(terms, said.get(FEATURES)),
             llvm: said.str(LLVM).unwrap_or_default().to_owned(),
             rounds_differently: said.bool(ROUNDS).unwrap_or(false),
+            open: open_axes(terms, said.get(OPEN), &axes)?,
             axes,
             operands: Vec::new(),
             value: Vec::new(),
@@ -187,6 +190,17 @@ impl TensorIntrinsic {
         Ok(found)
     }
 
+    /// Whether the loop `axis` of a nest may have so many steps.
+    pub fn fits(&self, axis: usize, extent: i64) -> bool {
+        match (self.axes.get(axis), self.open.get(axis)) {
+            (Some(_), Some(&Some((step, most)))) => {
+                (2..=most).contains(&extent) && extent % step == 0
+            }
+            (Some(&(_, described)), _) => extent == described,
+            (None, _) => false,
+        }
+    }
+
     /// The elements from one row of an operand to the next, given how many elements it moves with each loop, none where that is not
     /// known; 0 where the operand has rows of its own length.
     ///
@@ -239,6 +253,35 @@ fn operand(
     };
     let rows = strided.contains(&name).then(Vec::new);
     Ok(TileOperand { name, dtype, steps: Vec::new(), rows })
+}
+
+/// What is said of each loop whose extent may be another one.
+fn open_axes(
+    terms: Terms<'_>,
+    list: Option<TermView<'_>>,
+    axes: &[(String, i64)],
+) -> std::result::Result<Vec<Option<(i64, i64)>>, String> {
+    let mut open = vec![None; axes.len()];
+    let Some(TermView::List(items)) = list else { return Ok(open) };
+    for &item in items {
+        let TermView::List(&[name, step, most]) = terms.view(item) else {
+            return Err("an extent that may be another one is no name with two numbers".to_owned());
+        };
+        let (TermView::Str(name), TermView::Int(step @ 1..), TermView::Int(most)) =
+            (terms.view(name), terms.view(step), terms.view(most))
+        else {
+            return Err("an extent that may be another one is no name with two numbers".to_owned());
+        };
+        let Some(at) = axes.iter().position(|(axis, _)| axis == name) else {
+            return Err(format!("it has no loop `{name}`"));
+        };
+        let described = axes[at].1;
+        if described % step != 0 || described > most {
+            return Err(format!("its loop `{name}` has not the extent that it may have"));
+        }
+        open[at] = Some((step, most));
+    }
+    Ok(open)
 }
 
 fn strings(terms: Terms<'_>, list: Option<TermView<'_>>) -> Vec<String> {

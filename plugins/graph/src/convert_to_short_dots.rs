@@ -8,16 +8,17 @@
 //! ```
 //!
 //! `relax.ToMixedPrecision` leaves what computes much in f32 on processors. Where the instruction for pairs of bf16 takes as long as one
-//! multiply-add of f32, as on AMD's since Zen 4, such products take half the time by it; on Intel's it takes twice as long, so nothing is
-//! done there. Factors are rounded to bf16, their sums to f32, in the instruction's order, and numbers below the normal ones count as
+//! multiply-add of f32, as on AMD's since Zen 4, such products take half the time by it; on Intel's it takes twice as long, so it is only
+//! done where there are tiles (AMX), whose depth of 32 is filled up with zeros. Factors are rounded to bf16, their sums to f32, in the instruction's order, and numbers below the normal ones count as
 //! zero. It is done with `--precision bf16`, and never where floats are strict.
 
 use tenon_plugin_api::prelude::*;
 
 use crate::convert_to_dots::{LANES, has_feature, packed, padded, rounded_up, with_rows};
 
-/// Products that an instruction adds in each column.
+/// Products that an instruction adds in each column, and those of a tile.
 const DEPTH: i64 = 2;
+const TILE: i64 = 32;
 
 /// Computes products with constant matrices in bf16 by dot products, where these are fast.
 #[pass(
@@ -35,9 +36,11 @@ fn convert_to_short_dots(
     cx: &PassContext,
     options: Options,
 ) -> Result<Function> {
-    if options.precision != "bf16" || cx.keeps_floats() || !has_fast_dots(cx) {
+    let (false, "bf16", Some(multiple)) =
+        (cx.keeps_floats(), &*options.precision, depth_of_dots(cx))
+    else {
         return Ok(func);
-    }
+    };
     let body = func.view();
     let mut rw = func.edit();
     for expr in body.post_order() {
@@ -48,7 +51,7 @@ fn convert_to_short_dots(
             continue;
         };
         let Some(is_in_columns) = is_in_columns(&rw, op, attrs) else { continue };
-        if let Some(made) = made(&mut rw, x, w, is_in_columns)
+        if let Some(made) = made(&mut rw, [x, w], is_in_columns, multiple)
             && rw.body().ty(made) == body.ty(expr)
         {
             rw.replace(expr, made);
@@ -64,11 +67,16 @@ struct Options {
     precision: String,
 }
 
-/// Whether there is `vdpbf16ps`, and it takes no longer than a multiply-add of as many f32.
-fn has_fast_dots(cx: &PassContext) -> bool {
+/// What the depth of a product has to be a multiple of, where there are tiles of bf16, or `vdpbf16ps` takes no longer than a multiply-add
+/// of as many f32.
+fn depth_of_dots(cx: &PassContext) -> Option<i64> {
+    if has_feature(cx, "amx-bf16") {
+        return Some(TILE);
+    }
     let target = cx.target();
     let is_fast = target.str("cpu").is_some_and(|cpu| cpu.starts_with("znver"));
-    is_fast && has_feature(cx, "avx512bf16") && target.int("vector_bits") == Some(512)
+    let has_dots = has_feature(cx, "avx512bf16") && target.int("vector_bits") == Some(512);
+    (is_fast && has_dots).then_some(DEPTH)
 }
 
 /// Whether the right matrix of a product lies column by column; none where it is no plain product.
@@ -81,7 +89,12 @@ fn is_in_columns(rw: &Rewriter, op: &str, attrs: Attrs) -> Option<bool> {
     is_plain.then(|| op == "nn.dense" || read.bool("transpose_b") == Some(true))
 }
 
-fn made(rw: &mut Rewriter, x: Expr, weights: Expr, is_in_columns: bool) -> Option<Expr> {
+fn made(
+    rw: &mut Rewriter,
+    [x, weights]: [Expr; 2],
+    is_in_columns: bool,
+    multiple: i64,
+) -> Option<Expr> {
     let (dtype, mut shape) = rw.tensor(x)?;
     let &[first, second] = rw.extents(weights)?.as_slice() else { return None };
     let is_f32 = dtype == DType::F32 && rw.tensor(weights)?.0 == DType::F32;
@@ -89,7 +102,7 @@ fn made(rw: &mut Rewriter, x: Expr, weights: Expr, is_in_columns: bool) -> Optio
         return None;
     }
     let [depth, columns] = if is_in_columns { [second, first] } else { [first, second] };
-    let whole = [rounded_up(depth, DEPTH), rounded_up(columns, LANES)];
+    let whole = [rounded_up(depth, multiple), rounded_up(columns, LANES)];
     let last = shape.len() - 1;
     let x = rw.in_dtype(x, DType::BF16);
     let x = with_rows(rw, x, &shape);

@@ -16,6 +16,18 @@ pub(crate) fn inline_all(schedule: &mut Schedule) {
     }
 }
 
+/// The same, but what a block reads is computed before it.
+pub(crate) fn inline_all_but(schedule: &mut Schedule, reader: Block) {
+    for block in schedule.all_blocks() {
+        let is_read = |schedule: &mut Schedule| {
+            schedule.consumers(block).is_ok_and(|consumers| consumers.contains(&reader))
+        };
+        if !is_read(schedule) && is_worth_it(schedule, block) {
+            let _ = schedule.inline(block);
+        }
+    }
+}
+
 fn is_worth_it(schedule: &mut Schedule, block: Block) -> bool {
     if schedule.is_reduction(block) || schedule.writes_result(block) {
         return false;

@@ -11,6 +11,7 @@ mod intrinsics;
 mod product;
 mod rows;
 mod threads;
+mod tile_dots;
 mod vectors;
 mod windows;
 mod winograd;

@@ -120,8 +120,8 @@ fn nest(schedule: &Schedule, id: Id, intrinsic: &TensorIntrinsic) -> Result<(Vec
         }
         let extent = schedule.extent(Loop(at));
         if extent != Some(1) || loops.is_empty() {
-            match intrinsic.axes.get(loops.len()) {
-                Some((_, wanted)) if extent == Some(*wanted) => loops.push(at),
+            match extent {
+                Some(extent) if intrinsic.fits(loops.len(), extent) => loops.push(at),
                 _ => return refuse(at, wanted()),
             }
         }

@@ -3,3 +3,5 @@
 mod amx;
 mod dots;
 mod multiply_add;
+
+pub(crate) use amx::ROWS;

@@ -72,6 +72,11 @@ impl<'cx> Emitter<'cx, '_> {
                 args.push(self.asm.index(stride).into());
             }
         }
+        for (&(_, extent), open) in nest.moving.iter().zip(&intrinsic.open) {
+            if open.is_some() {
+                args.push(self.asm.index(extent).into());
+            }
+        }
         self.asm.builder.build_call(function, &args, "")?;
         Ok(())
     }
@@ -136,8 +141,9 @@ impl<'cx> Emitter<'cx, '_> {
         intrinsic: &TensorIntrinsic,
     ) -> std::result::Result<(), String> {
         let stride = |rows: bool| if rows { "ptr, i64" } else { "ptr" };
-        let wanted: Vec<&str> =
-            intrinsic.operands.iter().map(|operand| stride(operand.rows.is_some())).collect();
+        let operands = intrinsic.operands.iter().map(|operand| stride(operand.rows.is_some()));
+        let extents = intrinsic.open.iter().flatten().map(|_| "i64");
+        let wanted: Vec<&str> = operands.chain(extents).collect();
         let wanted = wanted.join(", ");
         let ty = function.get_type();
         let given: Vec<String> = ty
@@ -169,8 +175,8 @@ impl<'cx> Emitter<'cx, '_> {
 struct Nest {
     /// The variables with their first values.
     loops: Vec<(Expr, Expr)>,
-    /// The variables of the loops that have several steps.
-    moving: Vec<Expr>,
+    /// The variables of the loops that have several steps, and how many.
+    moving: Vec<(Expr, i64)>,
     /// Names of values inside, in order.
     names: Vec<(Expr, Expr)>,
     store: Expr,
@@ -189,11 +195,10 @@ impl Nest {
                 View::For { var, min, extent, body: inside, kind: LoopKind::Serial, .. } => {
                     let View::Int(extent) = body.view(extent) else { return Err(wanted()) };
                     if extent != 1 {
-                        let axis = intrinsic.axes.get(moving.len());
-                        if axis.is_none_or(|(_, wanted)| *wanted != extent) {
+                        if !intrinsic.fits(moving.len(), extent) {
                             return Err(wanted());
                         }
-                        moving.push(var);
+                        moving.push((var, extent));
                     }
                     loops.push((var, min));
                     stmt = inside;
@@ -234,7 +239,8 @@ impl Nest {
         for (operand, element) in elements.into_iter().enumerate() {
             let layout =
                 BufferLayout::of(body, element.buffer).map_err(|problem| problem.to_string())?;
-            let step = |&var: &Expr| elements_moved(body, &layout, &element, var, &follow);
+            let step =
+                |&(var, _): &(Expr, i64)| elements_moved(body, &layout, &element, var, &follow);
             let moves: Vec<Option<i64>> = self.moving.iter().map(step).collect();
             let stride = intrinsic.row_stride(operand, &moves)?;
             operands.push((element, stride));
