@@ -200,11 +200,29 @@ fn on_threads(schedule: &mut Schedule, outer: &[Loop], tiles: [Loop; 2], threads
     let steps = |each: &Loop| schedule.extent(*each).unwrap_or(1);
     let outer = if outer.iter().all(|each| steps(each) == 1) { &[] } else { outer };
     let is_enough = outer.iter().chain([&tiles[0]]).map(steps).product::<i64>() >= STEPS * threads;
-    let shared = [outer, if is_enough { &tiles[..1] } else { &tiles[..] }].concat();
+    shared(schedule, &[outer, if is_enough { &tiles[..1] } else { &tiles[..] }].concat());
+}
+
+/// Shares nested loops out among threads, as one.
+pub(crate) fn shared(schedule: &mut Schedule, loops: &[Loop]) {
     crate::attempt(schedule, |schedule| {
-        let joined = if let &[only] = shared.as_slice() { only } else { schedule.fuse(&shared)? };
+        let joined = if let &[only] = loops { only } else { schedule.fuse(loops)? };
         schedule.parallel(joined)
     });
+}
+
+/// Computes rows of a sum and its result one by one.
+pub(crate) fn one_by_one(
+    schedule: &mut Schedule,
+    piece: [Block; 2],
+    dots: Dots,
+    threads: i64,
+) -> Result<()> {
+    let Some(&columns) = schedule.loops(piece[1])?.last() else { return no_dots() };
+    let Some(width) = schedule.extent(columns) else { return no_dots() };
+    let [_, sums] = if dots.are_long() { TILE } else { SMALL_TILE };
+    let size = [1, largest_part(width / LANES, sums)];
+    Tiles { dots, threads, are_cut: false, size }.of(schedule, piece)
 }
 
 /// The largest number up to `most` that divides a number.

@@ -10,7 +10,8 @@
 //!
 //! What 32 columns need of the right matrix is walked over in parts that stay in the first cache while all rows use them; rows come from
 //! the second one. Sums are kept for so many rows as leave room for both there, and what follows is done to them then. What the left
-//! matrix is made of is computed before.
+//! matrix is made of is computed before. Of rows whose number is not known tiles take as many as they can, and the last three go one by one
+//! without them.
 //!
 //! On a core of an Emerald Rapids that reaches 2,170 G operations a second in tile registers, 128 by 768 by 3072 in parts of 12 tiles of the
 //! sum reach 1,080 where tiles are configured once for a part, 830 where that is done for each 32 rows, and 660 without parts.
@@ -18,9 +19,10 @@
 use tenon_plugin_api::rule;
 use tenon_schedule::{Block, Refusal, Result, Schedule, Tail, Task};
 
+use crate::byte_dots::{self, Dots};
 use crate::intrinsics::ROWS;
 use crate::product::cut_off;
-use crate::{attempt, finish, inlining};
+use crate::{finish, inlining};
 
 /// Intrinsics of 32 columns and of 16 by how many products lie side by side, and the feature that they need.
 const INTRINSICS: [(&str, i64, [&str; 2]); 2] = [
@@ -35,12 +37,17 @@ const DEEP: i64 = 16;
 /// Steps of the sum at a time: of 32 columns these are 24 KiB, half of the first cache.
 const PART: i64 = 192;
 
+/// Rows at once where their number is not known: each piece reads the right matrix again, and the last one goes without tiles.
+const OPEN_ROWS: [i64; 3] = [64, 16, 4];
+
 /// Products in tile registers.
 #[rule(schedule, key = "any", benefit = 9)]
 fn tile_dots(task: &mut Task) -> Result<()> {
     let anchor = task.schedule.anchor()?;
     let Some(&last) = task.schedule.loops(anchor)?.last() else { return no_dots() };
-    let Some(intrinsics) = intrinsics(task, task.schedule.extent(last)) else { return no_dots() };
+    let products = task.schedule.extent(last);
+    let Some(intrinsics) = intrinsics(task, products) else { return no_dots() };
+    let dots = Dots::of(task, products);
     let machine = task.machine();
     let (lanes, threads) = (machine.lanes(), machine.threads);
     let schedule = &mut task.schedule;
@@ -55,15 +62,41 @@ fn tile_dots(task: &mut Task) -> Result<()> {
     if *first != sum || !schedule.has_init(sum) || schedule.consumers(sum)? != [*out] {
         return no_dots();
     }
-    let tiles = Tiles::of(schedule, piece, intrinsics, threads)?;
-    for piece in tiles.pieces(schedule, piece)? {
-        tiles.compute(schedule, piece)?;
+    let (known, few) = known_rows(schedule, piece)?;
+    for piece in known {
+        let tiles = Tiles::of(schedule, piece, intrinsics, threads)?;
+        for piece in tiles.pieces(schedule, piece)? {
+            tiles.compute(schedule, piece)?;
+        }
+    }
+    if let Some(few) = few {
+        let Some(dots) = dots else { return no_dots() };
+        byte_dots::one_by_one(schedule, few, dots, threads)?;
     }
     for block in before {
         finish::alone(schedule, block, lanes, threads > 1);
     }
     task.because("32 rows by 32 columns are summed in tiles at once");
     Ok(())
+}
+
+/// A product in pieces whose number of rows is known, and the one that is left where it is not: it has a few rows at most.
+fn known_rows(
+    schedule: &mut Schedule,
+    piece: [Block; 2],
+) -> Result<(Vec<[Block; 2]>, Option<[Block; 2]>)> {
+    let loops = schedule.loops(piece[1])?;
+    let Some(at) = loops.len().checked_sub(2) else { return no_dots() };
+    if schedule.extent(loops[at]).is_some() {
+        return Ok((vec![piece], None));
+    }
+    let (mut known, mut rest) = (Vec::new(), piece);
+    for size in OPEN_ROWS {
+        let left = cut_off(schedule, &rest, at, size)?;
+        known.push(rest);
+        rest = left;
+    }
+    Ok((known, Some(rest)))
 }
 
 /// The intrinsics of a processor that add so many products side by side.
@@ -134,12 +167,7 @@ impl Tiles {
         schedule.unroll(blocks)?;
         schedule.vectorize(lanes)?;
         if self.threads > 1 && !outer.is_empty() {
-            let outer = outer.to_vec();
-            attempt(schedule, |schedule| {
-                let joined =
-                    if let &[only] = outer.as_slice() { only } else { schedule.fuse(&outer)? };
-                schedule.parallel(joined)
-            });
+            byte_dots::shared(schedule, outer);
         }
         Ok(())
     }
