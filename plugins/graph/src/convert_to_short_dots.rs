@@ -9,8 +9,12 @@
 //!
 //! `relax.ToMixedPrecision` leaves what computes much in f32 on processors. Where the instruction for pairs of bf16 takes as long as one
 //! multiply-add of f32, as on AMD's since Zen 4, such products take half the time by it; on Intel's it takes twice as long, so it is only
-//! done where there are tiles (AMX), whose depth of 32 is filled up with zeros. Factors are rounded to bf16, their sums to f32, in the instruction's order, and numbers below the normal ones count as
-//! zero. It is done with `--precision bf16`, and never where floats are strict.
+//! done where there are tiles (AMX), whose depth of 32 is filled up with zeros. Products of bf16 with sums of f32, which
+//! `relax.ToMixedPrecision` makes where the number of rows is not known, are computed so as well; those of one row are not, which take as
+//! long as their weights take to be read.
+//!
+//! Factors are rounded to bf16, their sums to f32, in the instruction's order, and numbers below the normal ones count as zero. It is done
+//! with `--precision bf16`, and never where floats are strict.
 
 use tenon_plugin_api::prelude::*;
 
@@ -85,7 +89,7 @@ fn is_in_columns(rw: &Rewriter, op: &str, attrs: Attrs) -> Option<bool> {
     let is_plain = read.bool("transpose_a") != Some(true)
         && read.str("weight_layout").is_none_or(|layout| layout == "NK")
         && read.int("units").is_none()
-        && read.str("out_dtype").is_none_or(str::is_empty);
+        && read.str("out_dtype").is_none_or(|dtype| dtype.is_empty() || dtype == "f32");
     is_plain.then(|| op == "nn.dense" || read.bool("transpose_b") == Some(true))
 }
 
@@ -97,8 +101,15 @@ fn made(
 ) -> Option<Expr> {
     let (dtype, mut shape) = rw.tensor(x)?;
     let &[first, second] = rw.extents(weights)?.as_slice() else { return None };
-    let is_f32 = dtype == DType::F32 && rw.tensor(weights)?.0 == DType::F32;
-    if !is_f32 || !rw.is_constant(weights) || shape.len() < 2 || first * second == 0 {
+    let dtypes = (dtype, rw.tensor(weights)?.0);
+    let is_one =
+        shape.iter().rev().nth(1).is_some_and(|&rows| rw.terms().dim_value(rows) == Some(1));
+    let is_fit = match dtypes {
+        (DType::F32, DType::F32) => true,
+        (DType::BF16, DType::BF16) => !is_one,
+        _ => false,
+    };
+    if !is_fit || !rw.is_constant(weights) || shape.len() < 2 || first * second == 0 {
         return None;
     }
     let [depth, columns] = if is_in_columns { [second, first] } else { [first, second] };

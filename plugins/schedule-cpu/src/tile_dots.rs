@@ -37,6 +37,9 @@ const DEEP: i64 = 16;
 /// Steps of the sum at a time: of 32 columns these are 24 KiB, half of the first cache.
 const PART: i64 = 192;
 
+/// A sum and its result.
+type Piece = [Block; 2];
+
 /// Rows at once where their number is not known: each piece reads the right matrix again, and the last one goes without tiles.
 const OPEN_ROWS: [i64; 3] = [64, 16, 4];
 
@@ -81,10 +84,7 @@ fn tile_dots(task: &mut Task) -> Result<()> {
 }
 
 /// A product in pieces whose number of rows is known, and the one that is left where it is not: it has a few rows at most.
-fn known_rows(
-    schedule: &mut Schedule,
-    piece: [Block; 2],
-) -> Result<(Vec<[Block; 2]>, Option<[Block; 2]>)> {
+fn known_rows(schedule: &mut Schedule, piece: Piece) -> Result<(Vec<Piece>, Option<Piece>)> {
     let loops = schedule.loops(piece[1])?;
     let Some(at) = loops.len().checked_sub(2) else { return no_dots() };
     if schedule.extent(loops[at]).is_some() {
@@ -120,7 +120,7 @@ impl Tiles {
     /// Of a sum and its result, whose columns are cut into blocks.
     fn of(
         schedule: &mut Schedule,
-        [sum, out]: [Block; 2],
+        [sum, out]: Piece,
         intrinsics: [&'static str; 2],
         threads: i64,
     ) -> Result<Self> {
@@ -141,7 +141,7 @@ impl Tiles {
     }
 
     /// The product in pieces of rows whose sums are kept at once, and of whole pairs of blocks.
-    fn pieces(&self, schedule: &mut Schedule, whole: [Block; 2]) -> Result<Vec<[Block; 2]>> {
+    fn pieces(&self, schedule: &mut Schedule, whole: Piece) -> Result<Vec<Piece>> {
         let mut pieces = vec![whole];
         for (extent, most, behind) in [(self.blocks, WIDE, 2), (self.rows, ROWS, 3)] {
             if extent > most {
@@ -154,7 +154,7 @@ impl Tiles {
     }
 
     /// Computes a piece.
-    fn compute(&self, schedule: &mut Schedule, [sum, out]: [Block; 2]) -> Result<()> {
+    fn compute(&self, schedule: &mut Schedule, [sum, out]: Piece) -> Result<()> {
         let loops = schedule.loops(out)?;
         let &[ref outer @ .., rows, blocks, lanes] = loops.as_slice() else { return no_dots() };
         let inner = match outer.last() {
@@ -194,12 +194,7 @@ impl Tiles {
 
 /// Cuts a loop of a sum and of its result, that before the last `behind` of the result's, into parts of a size, the loop over which comes
 /// first; what does not fill a part is a piece of its own.
-fn cut(
-    schedule: &mut Schedule,
-    piece: [Block; 2],
-    behind: usize,
-    size: i64,
-) -> Result<Vec<[Block; 2]>> {
+fn cut(schedule: &mut Schedule, piece: Piece, behind: usize, size: i64) -> Result<Vec<Piece>> {
     let at = schedule.loops(piece[1])?.len() - behind;
     let extent = schedule.loops(piece[1])?.get(at).and_then(|&each| schedule.extent(each));
     if extent.is_none_or(|extent| extent % size != 0) {
