@@ -286,6 +286,16 @@ fn errors_name_what_is_wrong() {
     assert!(error.contains("such as 90s, 10m or 2h"), "{error}");
 }
 
+/// No more schedules are measured than were asked for, however many a round would have.
+#[test]
+fn trials_are_the_most() {
+    let place = Place::new();
+    let (code, _, error) = say(place.tune().args(["--trials", "3"]));
+    assert_eq!(code, 0, "{error}");
+    let is_measured = |line: &Value| ["tried", "best"].iter().any(|&found| line["found"] == found);
+    assert_eq!(place.lines().iter().filter(|line| is_measured(line)).count(), 3, "{error}");
+}
+
 /// Programs of unknown shapes are not measured, and told of.
 #[test]
 fn what_cannot_be_measured_is_told_of() {

@@ -303,7 +303,8 @@ impl<'s> Tuning<'s> {
             let trials = jobs.iter().map(|job| job.tried).sum();
             let [before, now] = sums(jobs);
             watch(Event::Progress { trials, before, now });
-            if self.is_spent(trials, start) {
+            let left = self.left(trials, start);
+            if left == 0 {
                 return Ok(());
             }
             let hope = |job: &Job| {
@@ -314,13 +315,16 @@ impl<'s> Tuning<'s> {
                 return Ok(());
             };
             watch(Event::At { task: &jobs[number].task.name, op: &jobs[number].task.op });
-            self.round(number, &mut jobs[number], appender, watch)?;
+            self.round(number, &mut jobs[number], left, appender, watch)?;
         }
     }
 
-    fn is_spent(&self, trials: usize, start: Instant) -> bool {
-        self.budget.trials.is_some_and(|most| trials >= most)
-            || self.budget.time.is_some_and(|most| start.elapsed() >= most)
+    /// How many schedules may still be measured.
+    fn left(&self, trials: usize, start: Instant) -> usize {
+        match self.budget.time {
+            Some(most) if start.elapsed() >= most => 0,
+            _ => self.budget.trials.map_or(usize::MAX, |most| most.saturating_sub(trials)),
+        }
     }
 
     /// Measures what the rules choose for a program, and takes up what was found of it before.
@@ -351,11 +355,12 @@ impl<'s> Tuning<'s> {
         Ok(())
     }
 
-    /// Measures some schedules of a program.
+    /// Measures some schedules of a program, as many as are left at most.
     fn round(
         &mut self,
         number: usize,
         job: &mut Job,
+        left: usize,
         appender: &mut Appender,
         watch: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), Ends> {
@@ -370,7 +375,7 @@ impl<'s> Tuning<'s> {
             })?;
         let before = search.best_ms;
         let mut lines = Vec::new();
-        for looked in candidates {
+        for looked in candidates.into_iter().take(left) {
             let found = try_one(measurer, number, job, &looked)?;
             let Some(found) = found else { continue };
             if let Found::Best(best) = &found {
