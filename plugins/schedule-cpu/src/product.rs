@@ -47,9 +47,12 @@ fn product(task: &mut Task) -> Result<()> {
         return no_product();
     }
     let machine = task.machine();
-    let mut chunk = task.wanted("chunk");
-    let wanted =
-        Wanted { rows: task.wanted("rows"), vectors: task.wanted("vectors"), is_even: false };
+    let mut wanted = Wanted {
+        rows: task.wanted("rows"),
+        vectors: task.wanted("vectors"),
+        chunk: task.wanted("chunk"),
+        is_even: false,
+    };
     let schedule = &mut task.schedule;
     if schedule.has_loose_statements() {
         return no_product();
@@ -65,14 +68,16 @@ fn product(task: &mut Task) -> Result<()> {
     if operands.form == Form::Dots {
         before.extend(dots::whole_vectors(schedule, sum, lanes)?);
     }
-    let cut_first = chunks_first(schedule, &operands, &machine, wanted, line, chunk)?;
-    chunk = cut_first.map_or(chunk, |_| Some(1));
+    let cut_first = chunks_first(schedule, &operands, &machine, wanted, line)?;
+    if cut_first.is_some() {
+        wanted.chunk = Some(1);
+    }
     let pieces = whole_tiles(schedule, [sum, out], lanes, &machine, wanted)?;
     let mut first = None;
     for [sum, out] in pieces {
         let operands = Operands::of(schedule, sum, out, lanes)?;
-        let wanted = if first.is_none() { wanted } else { Wanted::ANY };
-        let shape = in_tiles(schedule, &operands, &machine, wanted, chunk)?;
+        let wanted = if first.is_none() { wanted } else { wanted.of_chunk() };
+        let shape = in_tiles(schedule, &operands, &machine, wanted)?;
         first.get_or_insert((operands, shape));
     }
     let Some((operands, mut shape)) = first else { return no_product() };
@@ -91,10 +96,9 @@ fn chunks_first(
     machine: &Machine,
     wanted: Wanted,
     line: Option<i64>,
-    chunk: Option<i64>,
 ) -> Result<Option<i64>> {
     let Some(cut) = Cut::of(operands, line).filter(|cut| cut.is_of_last()) else { return Ok(None) };
-    let steps = match chunk {
+    let steps = match wanted.chunk {
         Some(steps) => steps,
         None if line.is_some() => cut.best(schedule, operands, machine, wanted)?,
         None => 0,
@@ -194,12 +198,11 @@ fn in_tiles(
     operands: &Operands,
     machine: &Machine,
     wanted: Wanted,
-    chunk: Option<i64>,
 ) -> Result<Shape> {
     let best = |schedule: &mut Schedule, wanted| {
         let shape = Shape::best(operands, machine, wanted)?;
         let cut = Cut::of(operands, None).filter(|cut| !cut.is_of_last());
-        let chunk = match (chunk, cut) {
+        let chunk = match (wanted.chunk, cut) {
             (Some(steps), _) => steps,
             (None, Some(cut)) => cut.best(schedule, operands, machine, wanted)?,
             (None, None) => 0,

@@ -42,16 +42,24 @@ pub(crate) struct Tile {
 pub(super) struct Wanted {
     pub(super) rows: Option<i64>,
     pub(super) vectors: Option<i64>,
+    /// Steps of a chunk, zero for none.
+    pub(super) chunk: Option<i64>,
     /// Whether tiles of one size alone will do.
     pub(super) is_even: bool,
 }
 
 impl Wanted {
-    pub(super) const ANY: Self = Self { rows: None, vectors: None, is_even: false };
+    /// Any tiles of the same chunks.
+    pub(super) fn of_chunk(self) -> Self {
+        Self { rows: None, vectors: None, is_even: false, ..self }
+    }
 
-    fn is(self, tile: Tile) -> bool {
+    /// Whether a shape is as wanted: none of its tiles goes from one chunk into the next.
+    fn is(self, shape: &Shape, operands: &Operands) -> bool {
+        let tile = shape.tile(operands);
         self.rows.is_none_or(|rows| rows == tile.rows)
             && self.vectors.is_none_or(|vectors| vectors == tile.vectors)
+            && self.chunk.is_none_or(|steps| steps % shape.outer == 0)
     }
 }
 
@@ -108,7 +116,7 @@ impl Shape {
             _ => Self::in_columns(operands, registers),
         };
         let mut best: Option<(f64, Self)> = None;
-        for shape in all.into_iter().filter(|shape| wanted.is(shape.tile(operands))) {
+        for shape in all.into_iter().filter(|shape| wanted.is(shape, operands)) {
             if wanted.is_even && shape.rows.len() * shape.columns.len() > 1 {
                 continue;
             }
