@@ -13,7 +13,7 @@
 use tenon_plugin_api::rule;
 use tenon_schedule::{Result, Task};
 
-use crate::{inlining, rows, threads, vectors, windows};
+use crate::{inlining, rows, threads, transposes, vectors, windows};
 
 /// A program of more blocks is left to the passes behind: each primitive looks at the whole program.
 const MAX_BLOCKS: usize = 64;
@@ -37,6 +37,7 @@ fn fallback(task: &mut Task) -> Result<()> {
     windows::write_out(schedule);
     for block in schedule.all_blocks() {
         vectors::join_rows(schedule, block);
+        transposes::in_squares(schedule, block, lanes);
     }
     if has_threads {
         for block in schedule.all_blocks() {

@@ -12,6 +12,7 @@ mod product;
 mod rows;
 mod threads;
 mod tile_dots;
+mod transposes;
 mod vectors;
 mod windows;
 mod winograd;
