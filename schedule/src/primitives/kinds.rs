@@ -155,13 +155,14 @@ pub(super) fn independent(schedule: &Schedule, id: Id, reductions: bool) -> Resu
         return refuse(id, "it is no loop");
     };
     let blocks = schedule.tree.blocks_below(id);
-    // Blocks that share a buffer are in nobody's way where each step of the loop has its own part of it.
-    let is_apart = are_steps_apart(schedule, id, var);
+    let shared = shared_by_steps(schedule, id, var);
     for &block in &blocks {
-        let among = if is_apart { &[block][..] } else { &blocks };
+        // Blocks that share a buffer are in nobody's way where each step of the loop has its own part of it.
+        let writes_shared = schedule.buffers(block, true).iter().any(|each| shared.contains(each));
+        let among = if writes_shared { &blocks[..] } else { &[block] };
         check_block(schedule, block, among, var, reductions)?;
     }
-    if is_apart { Ok(()) } else { check_flow(schedule, id, var, &blocks) }
+    if shared.is_empty() { Ok(()) } else { check_flow(schedule, id, var, &blocks) }
 }
 
 /// What a block reads of another one inside of the loop was written in the same step.
@@ -198,23 +199,30 @@ fn check_flow(schedule: &Schedule, id: Id, var: Expr, blocks: &[Id]) -> Result<(
     Ok(())
 }
 
-/// Whether no step of a loop accesses an element that another one writes: on some axis of each buffer that is written, all
-/// accesses are within one multiple of the loop's variable; or some axes together say which step it is.
+/// Whether no step of a loop accesses an element that another one writes.
 pub(super) fn are_steps_apart(schedule: &Schedule, id: Id, var: Expr) -> bool {
+    shared_by_steps(schedule, id, var).is_empty()
+}
+
+/// The buffers of which steps of a loop may access an element that another one writes. None is one where on some axis all accesses are
+/// within one multiple of the loop's variable; or where some axes together say which step it is.
+fn shared_by_steps(schedule: &Schedule, id: Id, var: Expr) -> Vec<Expr> {
     let mut space = schedule.space();
     let accesses = schedule.bound_accesses(&mut space, id);
     let own = schedule.allocated(&schedule.tree.walk(id));
-    let Some(var) = space.find(var) else { return false };
+    let mut written = schedule.buffers(id, true);
+    let Some(var) = space.find(var) else { return written };
     let mut fixed = vec![var];
     for around in schedule.tree.ancestors(id) {
         fixed.extend(schedule.tree.as_for(around).and_then(|each| space.find(each.var)));
     }
     let is_fixed = |atom: AtomId| fixed.contains(&atom);
-    let written = schedule.buffers(id, true);
-    written.iter().filter(|buffer| !own.contains(buffer)).all(|&buffer| {
+    written.retain(|&buffer| {
         let met: Vec<&Access> = accesses.iter().filter(|access| access.buffer == buffer).collect();
-        is_buffer_apart(&mut space, &met, schedule.shape(buffer).len(), var, &is_fixed)
-    })
+        let rank = schedule.shape(buffer).len();
+        !own.contains(&buffer) && !is_buffer_apart(&mut space, &met, rank, var, &is_fixed)
+    });
+    written
 }
 
 /// A loop around a statement whose steps run at once and share elements of a buffer.
