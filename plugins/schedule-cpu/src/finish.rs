@@ -1,4 +1,4 @@
-//! A block that stands alone: its borders apart, on threads and in vectors.
+//! A block in loops of its own: its borders apart, on threads and in vectors.
 //!
 //! ```ir
 //! for %c … { for %y in 0..58 { for %x in 0..58 {              for %c … parallel {
@@ -31,10 +31,11 @@ pub(crate) fn alone(schedule: &mut Schedule, block: Block, lanes: i64, has_threa
     }
 }
 
-/// Cuts the steps off each loop for which a condition does not hold; the blocks that are made of one.
+/// Cuts the steps off each loop that only a block has for which a condition does not hold; the blocks that are made of one.
 fn borders_apart(schedule: &mut Schedule, block: Block) -> Result<Vec<Block>> {
     let (mut inside, mut blocks) = (block, Vec::new());
-    for at in 0..schedule.loops(block)?.len() {
+    let (all, own) = (schedule.loops(block)?.len(), schedule.own_loops(block)?.len());
+    for at in all - own..all {
         let each = schedule.loops(inside)?[at];
         let Some([first, end]) = schedule.interior(each) else { continue };
         if schedule.extent(each).is_none_or(|extent| end - first == extent) {

@@ -29,6 +29,7 @@ use crate::{finish, inlining};
 pub(crate) use self::nest::on_threads;
 pub(crate) use self::operands::groups_apart;
 
+mod bands;
 mod chunks;
 mod dots;
 mod joined;
@@ -39,6 +40,9 @@ pub(crate) mod tile;
 /// Rows of a tile from which on what fills none is computed in tiles of the square root of that, and only the rest of it row by row:
 /// each goes over all columns once more.
 const HIGH: i64 = 8;
+
+/// Steps of a loop for each thread, so that none waits long for the last.
+const STEPS: i64 = 4;
 
 /// Tiles of rows by vectors of columns.
 #[rule(schedule, key = "any", benefit = 2, knobs = [rows = 1..=64, vectors = 1..=32, chunk = 0..=64])]
@@ -77,7 +81,7 @@ fn product(task: &mut Task) -> Result<()> {
     for [sum, out] in pieces {
         let operands = Operands::of(schedule, sum, out, lanes)?;
         let wanted = if first.is_none() { wanted } else { wanted.of_chunk() };
-        let shape = in_tiles(schedule, &operands, &machine, wanted)?;
+        let shape = in_tiles(schedule, &operands, &machine, wanted, &mut before)?;
         first.get_or_insert((operands, shape));
     }
     let Some((operands, mut shape)) = first else { return no_product() };
@@ -198,6 +202,7 @@ fn in_tiles(
     operands: &Operands,
     machine: &Machine,
     wanted: Wanted,
+    before: &mut Vec<Block>,
 ) -> Result<Shape> {
     let best = |schedule: &mut Schedule, wanted| {
         let shape = Shape::best(operands, machine, wanted)?;
@@ -209,15 +214,15 @@ fn in_tiles(
         };
         Ok(Shape { chunk, ..shape })
     };
-    let before = schedule.snapshot();
+    let start = schedule.snapshot();
     let shape = best(schedule, wanted)?;
-    let Err(refusal) = nest::in_tiles(schedule, operands, &shape, machine) else {
+    let Err(refusal) = nest::in_tiles(schedule, operands, &shape, machine, before) else {
         return Ok(shape);
     };
-    schedule.restore(before);
+    schedule.restore(start);
     match best(schedule, Wanted { is_even: true, ..wanted }) {
         Ok(even) if even != shape => {
-            nest::in_tiles(schedule, operands, &even, machine).map(|()| even)
+            nest::in_tiles(schedule, operands, &even, machine, before).map(|()| even)
         }
         _ => Err(refusal),
     }

@@ -2,25 +2,26 @@
 
 use tenon_schedule::{Block, Loop, Machine, Result, Schedule, Tail};
 
+use super::bands::Bands;
 use super::operands::{Form, Operands, UNROLLED_TAPS};
 use super::tile::{Part, Shape};
-use super::{dots, no_product};
-use crate::attempt;
+use super::{STEPS, dots, no_product};
 use crate::vectors::in_registers;
+use crate::{attempt, finish};
 
-/// Steps of a loop for each thread, so that none waits long for the last.
-const STEPS: i64 = 4;
 /// Loops over rows within a chunk of them.
 const IN_CHUNK: usize = 2;
 
-/// Computes a product in tiles.
+/// Computes a product in tiles. Of the blocks before it those are taken that are computed inside of the loops over tiles.
 pub(super) fn in_tiles(
     schedule: &mut Schedule,
     operands: &Operands,
     shape: &Shape,
     machine: &Machine,
+    before: &mut Vec<Block>,
 ) -> Result<()> {
-    let threads = operands.threads(machine);
+    let machine = &Machine { threads: operands.threads(machine), ..*machine };
+    let bands = Bands::of(schedule, operands, shape, before);
     let sums = parts_of_sum(schedule, operands, shape)?;
     let mut nests = Vec::new();
     for (out, columns) in columns_of_result(schedule, operands, shape)? {
@@ -37,8 +38,20 @@ pub(super) fn in_tiles(
         nest.sum(schedule, operands, sum, operands.lanes)?;
         in_registers(schedule, &nest.inner, operands.lanes)?;
     }
-    if threads > 1 {
-        nests.iter().for_each(|nest| on_threads(schedule, &nest.outer, threads));
+    let mut banded = None;
+    if let (Some(bands), Some(nest)) = (bands, nests.first_mut())
+        && let Some(lines) = nest.lines
+        && let Some(around) = bands.compute(schedule, &nest.outer[..=lines], machine)
+    {
+        nest.outer = around;
+        banded = Some(bands.padded);
+        before.clear();
+    }
+    if machine.threads > 1 {
+        nests.iter().for_each(|nest| on_threads(schedule, &nest.outer, machine.threads));
+    }
+    if let Some(padded) = banded {
+        finish::alone(schedule, padded, operands.lanes, false);
     }
     Ok(())
 }
@@ -118,6 +131,8 @@ fn order(operands: &Operands) -> Vec<usize> {
 struct Nest {
     /// Those over tiles, outermost first.
     outer: Vec<Loop>,
+    /// Which of these is over lines of rows.
+    lines: Option<usize>,
     /// Those within a tile.
     inner: Vec<Loop>,
     /// The extents of a tile.
@@ -161,7 +176,9 @@ fn loops_over_tiles(
     let moved = outer[first_column..].iter().chain(rows).chain(&inner);
     let moved: Vec<Loop> = moved.copied().collect();
     schedule.reorder(&moved)?;
-    let Some(&row) = operands.rows.last() else { return Ok(vec![Nest { outer, inner, tile }]) };
+    let Some(&row) = operands.rows.last() else {
+        return Ok(vec![Nest { outer, lines: None, inner, tile }]);
+    };
     let mut inside = rows.len();
     if shape.chunk > 0 {
         let columns = outer.split_off(first_column);
@@ -175,13 +192,15 @@ fn loops_over_tiles(
         let (over_columns, rest) = loops.split_at(outer.len());
         let (rows, within_columns) = rest.split_at(inside);
         let [over, within] = of_rows(schedule, rows, shape, *part)?;
+        let lines = over_columns.len() + rows.len();
         let outer = [over_columns, over.as_slice()].concat();
+        let lines = lines.checked_sub(2).filter(|&at| over_columns.len() <= at && at < outer.len());
         let inner = [within.as_slice(), within_columns].concat();
         let mut tile = tile.clone();
         for (&at, size) in operands.rows.iter().rev().zip([part.size, shape.outer]) {
             tile[at] = size;
         }
-        nests.push(Nest { outer, inner, tile });
+        nests.push(Nest { outer, lines, inner, tile });
     }
     Ok(nests)
 }
