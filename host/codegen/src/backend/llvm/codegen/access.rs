@@ -6,7 +6,7 @@
 //! A[i, ramp(16*j, 1, 16)]     one load of 16 elements side by side
 //! A[ramp(0, 1, 16), 3]        stride of the first axis: 16 loads (2: two and a shuffle)
 //! A[i, broadcast(j, 16)]      one load of one element, for every lane
-//! A[B[ramp(0, 1, 16)]]        16 loads
+//! A[B[ramp(0, 1, 16)]]        16 loads; one of all and a shuffle, where it is known how close they are
 //! ```
 //!
 //! Offsets cannot overflow: a program may only use indices that lie within the buffer.
@@ -164,7 +164,10 @@ impl<'cx> Assembler<'cx, '_> {
                 let offset = |lane| Ok(self.lane(offsets, lane)?.into_int_value());
                 let vector = match self.mask_over(lanes) {
                     Some(mask) => self.gather_masked(buffer, class, mask, offset)?,
-                    None => self.gather(buffer, class, lanes, offset)?,
+                    None => match self.read_window(buffer, class, offsets)? {
+                        Some(vector) => vector,
+                        None => self.gather(buffer, class, lanes, offset)?,
+                    },
                 };
                 Ok(value(lanes, Form::Vector(vector)))
             }
@@ -275,8 +278,12 @@ impl<'cx> Assembler<'cx, '_> {
                 }
                 None => {
                     let offsets = self.whole(index, lanes)?;
-                    let scaled =
-                        self.exact_int_op(Op::Mul, offsets, self.int_like(offsets, step)?)?;
+                    let scaled = match step {
+                        1 => offsets,
+                        step => {
+                            self.exact_int_op(Op::Mul, offsets, self.int_like(offsets, step)?)?
+                        }
+                    };
                     vector = Some(match vector {
                         Some(sum) => self.exact_int_op(Op::Add, sum, scaled)?,
                         None => scaled,

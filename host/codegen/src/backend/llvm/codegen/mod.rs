@@ -49,6 +49,7 @@ mod taking;
 mod tests;
 mod tile;
 mod value;
+mod window;
 
 pub use constants::build_constants;
 pub use device::{build_device_kernel, launch_shape};

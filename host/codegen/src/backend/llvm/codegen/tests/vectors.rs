@@ -57,6 +57,39 @@ fn vector_indices_are_arithmetic() {
     assert_eq!(result[0].elements::<f32>().to_vec(), expected);
 }
 
+/// `y[0..16] = x[first[0] + lane floordiv size * size]`.
+fn of_groups(size: i64) -> std::sync::Arc<Function> {
+    let mut p = Program::new();
+    let (x, first) = (p.buffer("x", DType::F32, &[64]), p.buffer("first", DType::I64, &[1]));
+    let y = p.buffer("y", DType::F32, &[16]);
+    let lanes = ramp(&mut p, 0, 1);
+    let tx = &mut p.tx;
+    let (zero, size) = (tx.index(0), tx.index(size));
+    let start = tx.load(first, &[zero]);
+    let [start, size] = [start, size].map(|each| tx.broadcast(each, 16));
+    let group = tx.binary(BinaryOp::FloorDiv, lanes, size);
+    let beyond = tx.mul(group, size);
+    let index = tx.add(start, beyond);
+    let value = tx.load(x, &[index]);
+    let store = tx.store(y, value, &[lanes]);
+    p.finish(2, store)
+}
+
+#[test]
+fn lanes_that_read_a_few_neighbours_are_one_load() {
+    for (size, first) in [(2, 7), (4, 0), (4, 51), (8, 55), (16, 63)] {
+        let start = Tensor::from_vec(vec![1], vec![first]);
+        let result = run(&of_groups(size), &[counting(64), start]);
+        let expected: Vec<f32> = (0..16).map(|lane| (first + lane / size * size) as f32).collect();
+        assert_eq!(result[0].elements::<f32>().to_vec(), expected, "{size} from {first}");
+    }
+    let target = "x86_64-linux-gnu,cpu=znver4,vector-width=512".parse::<Target>().unwrap();
+    let assembly = compile(&of_groups(4), &target, Emit::Assembly).unwrap();
+    let assembly = String::from_utf8(assembly).unwrap();
+    assert!(assembly.contains("shufps") || assembly.contains("permilps"), "{assembly}");
+    assert!(!assembly.contains("insertps") && !assembly.contains("gather"), "{assembly}");
+}
+
 #[test]
 fn stores_of_every_stride() {
     for stride in [1, 2, 3, -1, -3] {
