@@ -46,7 +46,7 @@ fn byte_conv(task: &mut Task) -> Result<()> {
     inlining::inline_all(schedule);
     let (sum, out) = sum_and_result(schedule)?;
     let before = schedule.producers(sum)?;
-    groups_apart(schedule, sum, out)?;
+    groups_apart(schedule, sum, out, None)?;
     let taps = if machine.registers < REGISTERS { 1 } else { TAPS };
     let sizes = Sizes::of(schedule, [sum, out], dots, taps)?;
     in_quads(schedule, sum, sizes.kept)?;

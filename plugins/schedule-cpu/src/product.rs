@@ -41,6 +41,9 @@ pub(crate) mod tile;
 /// each goes over all columns once more.
 const HIGH: i64 = 8;
 
+/// Lanes of a vector from which on it holds several groups of channels: narrower ones are as a rule of processors whose loads leave no
+/// lanes out.
+const WIDE: i64 = 8;
 /// Steps of a loop for each thread, so that none waits long for the last.
 const STEPS: i64 = 4;
 
@@ -65,7 +68,8 @@ fn product(task: &mut Task) -> Result<()> {
     let (sum, out) = sum_and_result(schedule)?;
     let mut before = schedule.producers(sum)?;
     let lanes = lanes_of(schedule, sum, machine.lanes());
-    operands::groups_apart(schedule, sum, out)?;
+    let wide = Some(lanes).filter(|&lanes| lanes >= WIDE);
+    operands::groups_apart(schedule, sum, out, wide)?;
     let line = joined::join(schedule, [sum, out], lanes, &machine)?;
     known_rows_inside(schedule, [sum, out], lanes)?;
     let operands = Operands::of(schedule, sum, out, lanes)?;

@@ -3,6 +3,7 @@
 use tenon_schedule::{Block, Loop, Machine, Result, Schedule, Tail};
 
 use super::no_product;
+use crate::attempt;
 use crate::threads::WORK_FOR_THREADS;
 
 /// Steps that a loop is taken to have of which the number is not known: many, so that tiles are as high as registers allow, and a
@@ -53,7 +54,8 @@ pub(super) struct Operands {
 /// How operands come into registers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Form {
-    /// Both in vectors of columns, as where each channel has a filter of its own.
+    /// Both in vectors of columns, as where each channel has a filter of its own; or few channels have, of whose elements each then
+    /// stands in the lanes of all of them.
     Depthwise,
     /// One in vectors of columns, the other element by element.
     Columns,
@@ -114,9 +116,13 @@ impl Operands {
         };
         let panel = panel(schedule, kept[column], extents[column], lanes);
         let (beside, lanes) = beside(schedule, kept[column], extents[column], lanes)?;
+        let in_groups = [0, 1].map(|operand| {
+            let is_one = beside[operand].is_none() && extents[column] == lanes;
+            is_one && group(schedule, kept[column], operand).is_some()
+        });
         let found = [0, 1].map(|vector| {
             let is_vector = beside[vector] == Some(1)
-                && matches!(beside[1 - vector], Some(0 | 1))
+                && (matches!(beside[1 - vector], Some(0 | 1)) || in_groups[1 - vector])
                 && (vector == 1 || !is_scaled);
             let others = || (0..extents.len()).filter(|&at| at != column && extents[at] > 1);
             let rows: Vec<usize> = others().filter(|&at| moves[at][vector] == Some(0)).collect();
@@ -129,8 +135,8 @@ impl Operands {
             };
             let blocks = others().rfind(is_block);
             let form = match beside[1 - vector] {
-                Some(1) => Form::Depthwise,
-                _ => Form::Columns,
+                Some(1) | None => Form::Depthwise,
+                Some(_) => Form::Columns,
             };
             let is_packed = depth.len() > 1
                 && depth.last().is_some_and(|&last| {
@@ -275,9 +281,15 @@ fn reads(schedule: &Schedule, each: Loop) -> Vec<Option<i64>> {
 }
 
 /// Cuts loops that move an operand only from group to group, as channels do where each group has inputs of its own, into one over
-/// groups and one within.
-pub(crate) fn groups_apart(schedule: &mut Schedule, sum: Block, out: Block) -> Result<()> {
-    let count = schedule.loops(out)?.len();
+/// groups and one within; but for a loop of so many lanes whose groups a vector holds.
+pub(crate) fn groups_apart(
+    schedule: &mut Schedule,
+    sum: Block,
+    out: Block,
+    lanes: Option<i64>,
+) -> Result<()> {
+    let of_out = schedule.loops(out)?;
+    let count = of_out.len();
     let loops = schedule.loops(sum)?;
     let mut cuts = Vec::new();
     for (at, &each) in loops.iter().enumerate().take(count) {
@@ -285,7 +297,13 @@ pub(crate) fn groups_apart(schedule: &mut Schedule, sum: Block, out: Block) -> R
         if let Some(operand) = found.iter().position(Option::is_none)
             && let Some(steps) = group(schedule, each, operand)
         {
-            cuts.push((at, steps));
+            let is_vector = lanes.is_some()
+                && schedule.extent(each) == lanes
+                && found[1 - operand] == Some(1)
+                && stores_beside(schedule, of_out[at]);
+            if !(is_vector && taps_inside(schedule, sum, count, operand)?) {
+                cuts.push((at, steps));
+            }
         }
     }
     for (at, steps) in cuts.into_iter().rev() {
@@ -295,6 +313,24 @@ pub(crate) fn groups_apart(schedule: &mut Schedule, sum: Block, out: Block) -> R
         }
     }
     Ok(())
+}
+
+/// Lets the taps of a row stand inside of the other loops of a sum, which begin behind so many; whether there are few of them. What
+/// neighbours see is then put into lanes once.
+fn taps_inside(schedule: &mut Schedule, sum: Block, kept: usize, data: usize) -> Result<bool> {
+    let depth = schedule.loops(sum)?[kept..].to_vec();
+    let is_of_taps = |&each: &Loop| {
+        let taps = schedule.extent(each).is_some_and(|taps| (2..=UNROLLED_TAPS).contains(&taps));
+        taps && moves(schedule, each).is_some_and(|moved| !matches!(moved[data], Some(0 | 1)))
+    };
+    let Some(taps) = depth.iter().rposition(is_of_taps) else { return Ok(false) };
+    let mut loops = depth;
+    loops[taps..].rotate_left(1);
+    schedule.reorder(&loops)?;
+    // Where the sum is moved, its loops are made anew in the order of its iterators.
+    let mut order: Vec<i64> = (0..(kept + loops.len()) as i64).collect();
+    order[kept + taps..].rotate_left(1);
+    Ok(attempt(schedule, |schedule| schedule.reorder_iterators(sum, &order)))
 }
 
 /// The most neighbouring steps of a loop, from a multiple of them on, that see the same elements of an operand.
