@@ -14,6 +14,9 @@ use inkwell::{
 
 use super::{access::Buffer, assembler::Assembler, error::Result, value::Class};
 
+/// Terms of a sum that are looked at.
+const MOST_TERMS: usize = 64;
+
 impl<'cx> Assembler<'cx, '_> {
     /// The elements at constant distances from each other, where one vector holds them; none where they lie otherwise.
     pub(super) fn read_window(
@@ -48,7 +51,9 @@ impl<'cx> Assembler<'cx, '_> {
 fn parts_of(sum: VectorValue<'_>) -> Option<(Vec<IntValue<'_>>, Vec<i64>)> {
     let mut beyond = vec![0i64; sum.get_type().get_size() as usize];
     let (mut parts, mut left) = (Vec::new(), vec![sum]);
-    while let Some(part) = left.pop() {
+    // A sum of sums of the same numbers has more terms than nodes.
+    for _ in 0..MOST_TERMS {
+        let Some(part) = left.pop() else { return Some((parts, beyond)) };
         if part.is_constant_data_vector() {
             for (lane, at) in beyond.iter_mut().enumerate() {
                 let element = part.get_element_as_constant(lane as u32).into_int_value();
@@ -69,7 +74,7 @@ fn parts_of(sum: VectorValue<'_>) -> Option<(Vec<IntValue<'_>>, Vec<i64>)> {
             _ => return None,
         }
     }
-    Some((parts, beyond))
+    None
 }
 
 /// The number that a vector has in all lanes, as [`Assembler::splat`] makes it.

@@ -91,6 +91,25 @@ fn lanes_that_read_a_few_neighbours_are_one_load() {
 }
 
 #[test]
+fn an_index_doubled_often_is_no_longer_looked_at() {
+    let mut p = Program::new();
+    let (x, first) = (p.buffer("x", DType::F32, &[64]), p.buffer("first", DType::I64, &[1]));
+    let y = p.buffer("y", DType::F32, &[16]);
+    let lanes = ramp(&mut p, 0, 1);
+    let tx = &mut p.tx;
+    let zero = tx.index(0);
+    let start = tx.load(first, &[zero]);
+    let mut index = tx.broadcast(start, 16);
+    for _ in 0..48 {
+        index = tx.add(index, index);
+    }
+    let value = tx.load(x, &[index]);
+    let store = tx.store(y, value, &[lanes]);
+    let result = run(&p.finish(2, store), &[counting(64), Tensor::from_vec(vec![1], vec![0i64])]);
+    assert_eq!(result[0].elements::<f32>().to_vec(), [0.0; 16]);
+}
+
+#[test]
 fn stores_of_every_stride() {
     for stride in [1, 2, 3, -1, -3] {
         let mut p = Program::new();
