@@ -226,7 +226,7 @@ pub(crate) fn one_by_one(
 }
 
 /// The largest number up to `most` that divides a number.
-fn largest_part(whole: i64, most: i64) -> i64 {
+pub(crate) fn largest_part(whole: i64, most: i64) -> i64 {
     (1..=most.max(1)).rev().find(|part| whole % part == 0).unwrap_or(1)
 }
 

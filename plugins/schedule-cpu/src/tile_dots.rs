@@ -19,7 +19,7 @@
 use tenon_plugin_api::rule;
 use tenon_schedule::{Block, Refusal, Result, Schedule, Tail, Task};
 
-use crate::byte_dots::{self, Dots};
+use crate::byte_dots::{self, Dots, largest_part};
 use crate::intrinsics::ROWS;
 use crate::product::cut_off;
 use crate::{finish, inlining};
@@ -213,11 +213,6 @@ fn evenly(rows: i64, most: i64) -> i64 {
     let parts = (rows + most - 1) / most;
     let even = (rows + parts - 1) / parts;
     (2..=even).rev().find(|each| rows % each != 1).unwrap_or(even)
-}
-
-/// The largest number up to `most` that divides a number.
-fn largest_part(whole: i64, most: i64) -> i64 {
-    (1..=most).rev().find(|part| whole % part == 0).unwrap_or(1)
 }
 
 fn no_dots<T>() -> Result<T> {
