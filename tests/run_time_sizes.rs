@@ -6,7 +6,7 @@ mod compiled;
 use tenon_compiler::diagnostics::Source;
 use tenon_compiler::eval::{Evaluator, Tensor, Value};
 use tenon_compiler::infer::infer_module;
-use tenon_compiler::ir::{DType, Module};
+use tenon_compiler::ir::{Bytes, DType, Module};
 use tenon_compiler::text::{NoWeights, parse_module};
 
 fn module(text: &str) -> Module {
@@ -62,6 +62,34 @@ fn refuses(text: &str, inputs: &[Tensor], says: &str) {
     let model = compiled::compile(&module).unwrap_or_else(|error| panic!("{error}"));
     let error = compiled::run(&model, inputs).expect_err("it is refused");
     assert!(error.contains(says), "{error}");
+}
+
+/// The same as bf16, which holds these numbers.
+fn short_floats(shape: &[usize]) -> Tensor {
+    let floats = floats(shape);
+    let upper = floats.bytes().chunks_exact(4).flat_map(|float| [float[2], float[3]]);
+    let bytes = Bytes::new(upper.collect::<Vec<_>>());
+    Tensor::new(DType::BF16, shape.to_vec(), bytes).expect("as many bytes as the shape says")
+}
+
+/// Each of the pieces that rows of unknown number are cut into has some of them, and none.
+#[test]
+fn packed_products_take_any_number_of_rows() {
+    for (rule, depth) in [("byte_dots", 8), ("tile_dots", 64)] {
+        let path = format!("plugins/schedule-cpu/tests/{rule}/rows_of_unknown_number.ir");
+        let text = std::fs::read_to_string(path).expect("a fixture");
+        let (before, scheduled) = text.split_once("//! expect").expect("two modules");
+        let [before, scheduled] = [before, scheduled].map(module);
+        for rows in [1, 3, 4, 16, 63, 64, 85, 148] {
+            let weights = short_floats(&[2, depth / 2, 16, 2]);
+            let inputs = [short_floats(&[rows, depth]), weights];
+            let [expected, found] = [&before, &scheduled].map(|module| {
+                let results = evaluate(module, &inputs).unwrap_or_else(|error| panic!("{error}"));
+                results[0].elements::<f32>().to_vec()
+            });
+            assert_eq!(expected, found, "{rows} rows by {rule}");
+        }
+    }
 }
 
 const TOPK: &str = "fn @main(%x: f32[n, 6], %k: shape[k]) {

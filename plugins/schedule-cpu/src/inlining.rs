@@ -9,20 +9,19 @@ const OVERLAP: f64 = 1.5;
 
 /// Inlines each block whose readers read every element of it once, when it is cheap or has one reader.
 pub(crate) fn inline_all(schedule: &mut Schedule) {
-    for block in schedule.all_blocks() {
-        if is_worth_it(schedule, block) {
-            let _ = schedule.inline(block);
-        }
-    }
+    inline_where(schedule, |_, _| true);
 }
 
 /// The same, but what a block reads is computed before it.
 pub(crate) fn inline_all_but(schedule: &mut Schedule, reader: Block) {
+    inline_where(schedule, |schedule, block| {
+        schedule.consumers(block).is_ok_and(|consumers| !consumers.contains(&reader))
+    });
+}
+
+fn inline_where(schedule: &mut Schedule, may: impl Fn(&mut Schedule, Block) -> bool) {
     for block in schedule.all_blocks() {
-        let is_read = |schedule: &mut Schedule| {
-            schedule.consumers(block).is_ok_and(|consumers| consumers.contains(&reader))
-        };
-        if !is_read(schedule) && is_worth_it(schedule, block) {
+        if may(schedule, block) && is_worth_it(schedule, block) {
             let _ = schedule.inline(block);
         }
     }

@@ -7,9 +7,8 @@
 //! ```
 //!
 //! Four tiles of 16 by 16 sums take two tiles of each factor, so that each is loaded for two products; for the last rows up to 16, and for
-//! 16 columns, it is half of that. The right side lies by pairs, or quads, of what is summed, in
-//! blocks of 16 columns; rows and blocks may lie any distance apart. Tiles are described in *Intel 64 and IA-32 Architectures
-//! Software Developer's Manual*, volume 1, chapter 18.
+//! 16 columns, it is half of that. The right side lies by pairs, or quads, of what is summed, in blocks of 16 columns; rows and blocks may
+//! lie any distance apart. Tiles are described in *Intel 64 and IA-32 Architectures Software Developer's Manual*, volume 1, chapter 18.
 //!
 //! LLVM gives out the tile registers by itself only where their shapes are constants, so the instructions are named here. A process has
 //! to ask the kernel once before it uses them (`arch_prctl(ARCH_REQ_XCOMP_PERM)`, Linux, `Documentation/arch/x86/xstate.rst`), which the
