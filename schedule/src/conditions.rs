@@ -89,7 +89,7 @@ impl Bound {
     fn of(space: &Space, slack: &Sum, var: AtomId) -> Option<Self> {
         let (factor, rest) = slack.linear_in(var)?;
         let factor = factor.value().filter(|&factor| factor != 0)?;
-        if space.nodes_of(&rest).contains(&var) {
+        if space.holds(&rest, var) {
             return None;
         }
         let low = space.lowest(&rest)?.value()?;

@@ -83,7 +83,7 @@ impl Schedule {
         let place = space.rejoin(place);
         let atom = space.node(var).as_atom()?;
         let (factor, rest) = place.linear_in(atom)?;
-        let is_hidden = |sum: &Sum| space.nodes_of(sum).contains(&atom);
+        let is_hidden = |sum: &Sum| space.holds(sum, atom);
         (!is_hidden(&factor) && !is_hidden(&rest)).then_some(factor)
     }
 

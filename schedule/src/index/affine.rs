@@ -4,6 +4,7 @@
 //! together without gap and overlap: `i0 * 16 + i1` with `i1 in 0..16`, or `f // 128` and `f % 128` of one loop. Several
 //! bindings are independent when no piece is used twice.
 
+use super::sum::Product;
 use super::{Atom, AtomId, Space, Sum};
 
 /// Digits of what `base` is: `base // lower % extent`.
@@ -77,8 +78,8 @@ impl Space {
             match moving.as_slice() {
                 [] => {}
                 &[atom] => {
-                    let mut others = atoms.clone();
-                    others.retain(|other| *other != atom);
+                    let others: Product =
+                        atoms.iter().copied().filter(|other| *other != atom).collect();
                     if others.len() + 1 != atoms.len() || *coefficient <= 0 {
                         return None;
                     }
@@ -147,7 +148,7 @@ impl Space {
     }
 
     fn moves_with(&self, atom: AtomId, vars: &[AtomId]) -> bool {
-        self.nodes_of(&Sum::atom(atom)).iter().any(|node| vars.contains(node))
+        self.nodes_in(atom).iter().any(|node| vars.contains(node))
     }
 }
 

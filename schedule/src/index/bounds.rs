@@ -1,5 +1,7 @@
 //! What the ranges of variables say about sums.
 
+use smallvec::SmallVec;
+
 use super::sum::Product;
 use super::{Atom, AtomId, Space, Sum};
 
@@ -127,7 +129,10 @@ impl Space {
     }
 
     fn extreme(&self, sum: &Sum, side: Side, is_fixed: &dyn Fn(AtomId) -> bool) -> Option<Sum> {
-        let mut sum = sum.clone();
+        let mut sum = match self.with_numbers(sum, side, is_fixed) {
+            Some(bound) => return Some(bound),
+            None => sum.clone(),
+        };
         for _ in 0..MAX_STEPS {
             let moving = sum.atoms().filter(|&atom| self.moves(atom, is_fixed)).max();
             let Some(atom) = moving else { return Some(sum) };
@@ -144,10 +149,64 @@ impl Space {
         None
     }
 
+    /// A bound of a sum whose terms that move are numbers times atoms with numbers as bounds, as those of nearly all programs are: none
+    /// of them can meet another's. It asks nothing that takes more than one look at each atom.
+    fn with_numbers(
+        &self,
+        sum: &Sum,
+        side: Side,
+        is_fixed: &dyn Fn(AtomId) -> bool,
+    ) -> Option<Sum> {
+        let (mut fixed, mut bound) = (SmallVec::<[_; 3]>::new(), 0i64);
+        for (atoms, factor) in sum.terms() {
+            match atoms.as_slice() {
+                [] => bound = bound.wrapping_add(*factor),
+                &[atom] if self.moves(atom, is_fixed) => {
+                    let value = self.number_of(atom, side.of(*factor < 0), is_fixed)?;
+                    bound = bound.wrapping_add(value.wrapping_mul(*factor));
+                }
+                atoms if atoms.iter().any(|&atom| self.moves(atom, is_fixed)) => return None,
+                _ => fixed.push((atoms.clone(), *factor)),
+            }
+        }
+        Some(Sum::of_sorted(fixed).add_int(bound))
+    }
+
+    /// The bound of an atom that moves, where that is a number.
+    fn number_of(
+        &self,
+        atom: AtomId,
+        side: Side,
+        is_fixed: &dyn Fn(AtomId) -> bool,
+    ) -> Option<i64> {
+        let number = |sum: &Sum| match sum.value() {
+            Some(value) => Some(value),
+            None => self.with_numbers(sum, side, is_fixed)?.value(),
+        };
+        Some(match self.atom(atom) {
+            Atom::Node(_) => {
+                let range = self.range(atom)?;
+                let (min, extent) = (range.min.value()?, range.extent.value()?);
+                match side {
+                    Side::Low => min,
+                    Side::High => min.wrapping_add(extent).wrapping_sub(1),
+                }
+            }
+            Atom::Mod(..) if side == Side::Low => 0,
+            Atom::Mod(x, c) => {
+                let (last, c) = (number(x)?, c.value()?);
+                if last >= 0 { last.min(c - 1) } else { c - 1 }
+            }
+            Atom::Div(x, c) => number(x)?.div_euclid(c.value()?),
+            Atom::Min(a, b) => number(a)?.min(number(b)?),
+            Atom::Max(a, b) => number(a)?.max(number(b)?),
+            Atom::Dim(_) => return None,
+        })
+    }
+
     /// Whether an atom holds a variable with a range.
     fn moves(&self, atom: AtomId, is_fixed: &dyn Fn(AtomId) -> bool) -> bool {
-        let nodes = self.nodes_of(&Sum::atom(atom));
-        nodes.into_iter().any(|node| !is_fixed(node))
+        self.nodes_in(atom).iter().any(|&node| !is_fixed(node))
     }
 
     fn bound(&self, atom: AtomId, side: Side, is_fixed: &dyn Fn(AtomId) -> bool) -> Option<Sum> {
@@ -176,7 +235,7 @@ impl Space {
                     _ => {
                         self.known(&Atom::Div(x.clone(), c.clone())).map(Sum::atom).or_else(|| {
                             let c = c.value()?;
-                            let (quotient, rest) = x.divide_terms(&(Product::new(), c));
+                            let (quotient, rest) = x.divide_terms(&(Product::one(), c));
                             let whole = rest.value().map(|rest| Sum::int(rest.div_euclid(c)));
                             let known = || self.known(&Atom::Div(rest, Sum::int(c)));
                             whole.or_else(|| known().map(Sum::atom)).map(|part| quotient.add(&part))

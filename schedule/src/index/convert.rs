@@ -108,11 +108,11 @@ impl Space {
     }
 
     fn build_product(&self, to: &mut impl Build, atoms: &[AtomId], factor: i64) -> Expr {
-        let (symbols, others): (Product, Product) =
-            atoms.iter().copied().partition(|&atom| self.is_symbol(atom));
+        let symbols = atoms.iter().copied().filter(|&atom| self.is_symbol(atom)).collect();
+        let others = atoms.iter().copied().filter(|&atom| !self.is_symbol(atom));
         let scale = self.dim(&to.cx(), &Sum::product(symbols, factor));
         let scale = self.dim_expr(to, scale);
-        let product = others.into_iter().fold(None, |product, atom| {
+        let product = others.fold(None, |product, atom| {
             let value = self.build_atom(to, atom);
             Some(match product {
                 None => value,
@@ -169,6 +169,6 @@ impl Space {
     }
 
     fn is_symbol(&self, atom: AtomId) -> bool {
-        self.is_symbolic(&Sum::atom(atom))
+        self.nodes_in(atom).is_empty()
     }
 }

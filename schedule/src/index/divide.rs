@@ -62,7 +62,7 @@ impl Space {
         steps.retain(|&step| step > 1 && step < number && number % step == 0);
         steps.sort_unstable();
         for step in steps.into_iter().rev() {
-            let (whole, rest) = sum.divide_terms(&(Product::new(), step));
+            let (whole, rest) = sum.divide_terms(&(Product::one(), step));
             if rest.value() == Some(0) || self.within(&rest, &Sum::int(step)) != Some(0) {
                 continue;
             }
@@ -111,7 +111,7 @@ impl Space {
         if let Some(number) = b.value() {
             let factor = gcd(rest.common_factor(), number);
             if factor > 1 && rest.constant() % factor == 0 {
-                rest = rest.divide_terms(&(Product::new(), factor)).0;
+                rest = rest.divide_terms(&(Product::one(), factor)).0;
                 b = Sum::int(number / factor);
                 scale = factor;
             }

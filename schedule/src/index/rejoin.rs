@@ -31,9 +31,7 @@ impl Space {
         let with_atoms = sum.terms().iter().filter_map(|(atoms, scale)| {
             let (at, inner, by) =
                 atoms.iter().enumerate().find_map(|(at, &id)| self.as_mod(at, id))?;
-            let mut others = atoms.clone();
-            others.remove(at);
-            let factor = Sum::product(others, *scale);
+            let factor = Sum::product(atoms.without(at), *scale);
             let term = Sum::product(atoms.clone(), *scale);
             Some(Remainder { term, inner: inner.clone(), by: by.clone(), factor })
         });

@@ -1,13 +1,14 @@
 //! The atoms of index arithmetic, and what is known of them.
 
 use rustc_hash::FxHashMap as HashMap;
+use smallvec::{SmallVec, smallvec};
 
 use tenon_plugin_api::ir::{Dim, Expr};
 
 use super::Sum;
 
 /// An atom of a [`Space`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub(crate) struct AtomId(u32);
 
 /// What an atom is.
@@ -32,31 +33,60 @@ pub(crate) struct Range {
     pub(crate) extent: Sum,
 }
 
+/// Atoms that are nodes, in order.
+pub(crate) type Nodes = SmallVec<[AtomId; 8]>;
+
+/// An atom, the nodes that it holds, and the values that it goes through.
+#[derive(Clone)]
+struct Entry {
+    atom: Atom,
+    nodes: Nodes,
+    range: Option<Range>,
+}
+
 /// Atoms by what they are, and the ranges of variables.
 #[derive(Clone, Default)]
 pub(crate) struct Space {
-    atoms: Vec<Atom>,
+    atoms: Vec<Entry>,
+    ids_of_nodes: HashMap<Expr, AtomId>,
+    /// Those of all others.
     ids: HashMap<Atom, AtomId>,
-    ranges: HashMap<AtomId, Range>,
 }
 
 impl Space {
     pub(crate) fn atom(&self, id: AtomId) -> &Atom {
+        &self.entry(id).atom
+    }
+
+    fn entry(&self, id: AtomId) -> &Entry {
         &self.atoms[id.0 as usize]
     }
 
     pub(crate) fn intern(&mut self, atom: Atom) -> AtomId {
-        if let Some(&id) = self.ids.get(&atom) {
+        if let Some(id) = self.known(&atom) {
             return id;
         }
         let id = AtomId(self.atoms.len() as u32);
-        self.atoms.push(atom.clone());
-        self.ids.insert(atom, id);
+        let nodes = match &atom {
+            Atom::Node(_) => smallvec![id],
+            Atom::Dim(_) => Nodes::new(),
+            Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
+                self.nodes_among(a.atoms().chain(b.atoms()))
+            }
+        };
+        match &atom {
+            Atom::Node(node) => self.ids_of_nodes.insert(*node, id),
+            _ => self.ids.insert(atom.clone(), id),
+        };
+        self.atoms.push(Entry { atom, nodes, range: None });
         id
     }
 
     pub(super) fn known(&self, atom: &Atom) -> Option<AtomId> {
-        self.ids.get(atom).copied()
+        match atom {
+            Atom::Node(node) => self.find(*node),
+            _ => self.ids.get(atom).copied(),
+        }
     }
 
     /// A node as a sum of one atom.
@@ -66,60 +96,63 @@ impl Space {
 
     /// The atom of a node, when it was met.
     pub(crate) fn find(&self, node: Expr) -> Option<AtomId> {
-        self.ids.get(&Atom::Node(node)).copied()
+        self.ids_of_nodes.get(&node).copied()
     }
 
     /// The atoms that are nodes.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = (AtomId, Expr)> {
-        self.atoms.iter().zip(0..).filter_map(|(atom, number)| match atom {
-            Atom::Node(node) => Some((AtomId(number), *node)),
+        self.atoms.iter().zip(0..).filter_map(|(entry, number)| match entry.atom {
+            Atom::Node(node) => Some((AtomId(number), node)),
             _ => None,
         })
     }
 
     pub(crate) fn set_range(&mut self, node: Expr, range: Range) {
         let id = self.intern(Atom::Node(node));
-        self.ranges.insert(id, range);
+        self.atoms[id.0 as usize].range = Some(range);
     }
 
     pub(crate) fn range(&self, id: AtomId) -> Option<&Range> {
-        self.ranges.get(&id)
+        self.entry(id).range.as_ref()
     }
 
     /// Whether a sum holds `node`, within quotients too.
     pub(crate) fn mentions(&self, sum: &Sum, node: Expr) -> bool {
-        self.find(node).is_some_and(|id| self.nodes_of(sum).contains(&id))
+        self.find(node).is_some_and(|id| self.holds(sum, id))
     }
 
-    /// The atoms that are nodes, within quotients too.
-    pub(crate) fn nodes_of(&self, sum: &Sum) -> Vec<AtomId> {
-        let mut nodes = Vec::new();
-        let mut pending: Vec<AtomId> = sum.atoms().collect();
-        let mut seen = rustc_hash::FxHashSet::default();
-        while let Some(id) = pending.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            match self.atom(id) {
-                Atom::Node(_) => nodes.push(id),
-                Atom::Dim(_) => {}
-                Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
-                    pending.extend(a.atoms().chain(b.atoms()));
-                }
-            }
-        }
+    /// Whether a sum holds the node that an atom is, within quotients too.
+    pub(crate) fn holds(&self, sum: &Sum, node: AtomId) -> bool {
+        sum.atoms().any(|atom| self.nodes_in(atom).contains(&node))
+    }
+
+    /// The nodes that an atom is or holds.
+    pub(crate) fn nodes_in(&self, atom: AtomId) -> &[AtomId] {
+        &self.entry(atom).nodes
+    }
+
+    /// The atoms that are nodes, within quotients too, each once.
+    pub(crate) fn nodes_of(&self, sum: &Sum) -> Nodes {
+        self.nodes_among(sum.atoms())
+    }
+
+    fn nodes_among(&self, atoms: impl Iterator<Item = AtomId>) -> Nodes {
+        let mut nodes: Nodes = atoms.flat_map(|atom| self.nodes_in(atom)).copied().collect();
+        nodes.sort_unstable();
+        nodes.dedup();
         nodes
     }
 
     /// A sum with others in the place of atoms.
     pub(crate) fn substitute(&mut self, sum: &Sum, pairs: &HashMap<AtomId, Sum>) -> Sum {
-        if pairs.is_empty() || !self.nodes_of(sum).iter().any(|node| pairs.contains_key(node)) {
+        let is_replaced = |atom| self.nodes_in(atom).iter().any(|node| pairs.contains_key(node));
+        if pairs.is_empty() || !sum.atoms().any(is_replaced) {
             return sum.clone();
         }
         let mut total = Sum::default();
         for (atoms, coefficient) in sum.terms() {
             let mut product = Sum::int(*coefficient);
-            for &atom in atoms {
+            for &atom in atoms.iter() {
                 let value = self.substitute_atom(atom, pairs);
                 product = match product.mul(&value) {
                     Some(product) => product,
@@ -134,6 +167,9 @@ impl Space {
     fn substitute_atom(&mut self, atom: AtomId, pairs: &HashMap<AtomId, Sum>) -> Sum {
         if let Some(value) = pairs.get(&atom) {
             return value.clone();
+        }
+        if !self.nodes_in(atom).iter().any(|node| pairs.contains_key(node)) {
+            return Sum::atom(atom);
         }
         let pair = |space: &mut Self, a: Sum, b: Sum| {
             [space.substitute(&a, pairs), space.substitute(&b, pairs)]
@@ -161,6 +197,6 @@ impl Space {
 
     /// Whether it is made of numbers and symbols alone.
     pub(crate) fn is_symbolic(&self, sum: &Sum) -> bool {
-        self.nodes_of(sum).is_empty()
+        sum.atoms().all(|atom| self.nodes_in(atom).is_empty())
     }
 }

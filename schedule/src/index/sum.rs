@@ -1,5 +1,10 @@
 //! Sums of products of atoms.
 
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
 use smallvec::{SmallVec, smallvec};
 
 use super::AtomId;
@@ -7,30 +12,149 @@ use super::AtomId;
 /// Sums of more terms than this are not multiplied out.
 pub(super) const MAX_TERMS: usize = 64;
 
-/// Atoms that are multiplied. Nearly all products have one or two, and sums few of them: they are made by the million, so those need
-/// no memory of their own.
-pub(crate) type Product = SmallVec<[AtomId; 4]>;
+/// Atoms that are multiplied, in order. Nearly all products have one or two: they are made by the million, so those need no memory of
+/// their own, and are copied as they lie.
+#[derive(Clone)]
+pub(crate) struct Product(Atoms);
+
+#[derive(Clone)]
+enum Atoms {
+    Few(u8, [AtomId; FEW]),
+    Many(Arc<[AtomId]>),
+}
+
+const FEW: usize = 3;
+
+impl Product {
+    /// The empty product, which is 1.
+    pub(crate) fn one() -> Self {
+        Self::of(&[])
+    }
+
+    /// `atoms` are in order.
+    fn of(atoms: &[AtomId]) -> Self {
+        if atoms.len() > FEW {
+            return Self(Atoms::Many(atoms.into()));
+        }
+        let mut few = [AtomId::default(); FEW];
+        few[..atoms.len()].copy_from_slice(atoms);
+        Self(Atoms::Few(atoms.len() as u8, few))
+    }
+
+    pub(crate) fn as_slice(&self) -> &[AtomId] {
+        match &self.0 {
+            Atoms::Few(len, atoms) => &atoms[..usize::from(*len)],
+            Atoms::Many(atoms) => atoms,
+        }
+    }
+
+    /// The product of both.
+    pub(super) fn times(&self, other: &Product) -> Product {
+        match (self.as_slice(), other.as_slice()) {
+            ([], _) => other.clone(),
+            (_, []) => self.clone(),
+            (a, b) => a.iter().chain(b).copied().collect(),
+        }
+    }
+
+    /// What is left without the atom at a place.
+    pub(super) fn without(&self, place: usize) -> Product {
+        let atoms = self.as_slice();
+        match atoms {
+            [_] => Product::one(),
+            _ => atoms[..place].iter().chain(&atoms[place + 1..]).copied().collect(),
+        }
+    }
+
+    /// The quotient by a product that is a part of it.
+    fn over(&self, divisor: &Product) -> Option<Product> {
+        let mut left = self.clone();
+        for atom in divisor.as_slice() {
+            let place = left.as_slice().iter().position(|other| other == atom)?;
+            left = left.without(place);
+        }
+        Some(left)
+    }
+}
+
+impl std::ops::Deref for Product {
+    type Target = [AtomId];
+
+    fn deref(&self) -> &[AtomId] {
+        self.as_slice()
+    }
+}
+
+impl FromIterator<AtomId> for Product {
+    fn from_iter<I: IntoIterator<Item = AtomId>>(atoms: I) -> Self {
+        let mut atoms: SmallVec<[AtomId; 8]> = atoms.into_iter().collect();
+        atoms.sort_unstable();
+        Self::of(&atoms)
+    }
+}
+
+impl PartialEq for Product {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for Product {}
+
+impl PartialOrd for Product {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Product {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_slice().cmp(other.as_slice())
+    }
+}
+
+impl Hash for Product {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_slice().hash(state);
+    }
+}
+
+impl fmt::Debug for Product {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(f)
+    }
+}
 
 /// A sum of products of atoms with integer coefficients. The terms are sorted by their atoms, none has coefficient zero.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Sum {
-    terms: SmallVec<[(Product, i64); 2]>,
+    terms: SmallVec<[(Product, i64); 3]>,
 }
 
 impl Sum {
     pub(crate) fn int(value: i64) -> Self {
-        Self::product(Product::new(), value)
+        Self::product(Product::one(), value)
     }
 
     pub(crate) fn atom(atom: AtomId) -> Self {
-        Self::product(smallvec![atom], 1)
+        Self::product(Product::of(&[atom]), 1)
     }
 
-    pub(crate) fn product(mut atoms: Product, coefficient: i64) -> Self {
-        atoms.sort();
+    pub(crate) fn product(atoms: Product, coefficient: i64) -> Self {
         Self {
             terms: if coefficient == 0 { SmallVec::new() } else { smallvec![(atoms, coefficient)] },
         }
+    }
+
+    /// Terms as [`Sum::terms`] gives them, without some.
+    pub(super) fn of_sorted(terms: impl IntoIterator<Item = (Product, i64)>) -> Self {
+        Self { terms: terms.into_iter().collect() }
+    }
+
+    /// Terms in any order, of which none has the atoms of another.
+    fn of_terms(mut terms: SmallVec<[(Product, i64); 3]>) -> Self {
+        terms.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Self { terms }
     }
 
     pub(crate) fn terms(&self) -> &[(Product, i64)] {
@@ -72,33 +196,35 @@ impl Sum {
 
     /// `self + factor * other`; arithmetic that does not fit wraps, as that of the program does.
     pub(crate) fn plus(&self, other: &Sum, factor: i64) -> Sum {
-        let mut terms = SmallVec::with_capacity(self.terms.len() + other.terms.len());
-        let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
-        loop {
-            let order = match (left.peek(), right.peek()) {
-                (None, None) => break,
-                (Some(_), None) => std::cmp::Ordering::Less,
-                (None, Some(_)) => std::cmp::Ordering::Greater,
-                (Some(a), Some(b)) => a.0.cmp(&b.0),
-            };
-            let mut coefficient = 0i64;
-            let mut atoms = None;
-            if order.is_le()
-                && let Some((key, value)) = left.next()
-            {
-                coefficient = *value;
-                atoms = Some(key);
+        let scaled = |(atoms, value): &(Product, i64)| (atoms.clone(), value.wrapping_mul(factor));
+        let mut terms = SmallVec::new();
+        let mut push = |term: (Product, i64)| {
+            if term.1 != 0 {
+                terms.push(term);
             }
-            if order.is_ge()
-                && let Some((key, value)) = right.next()
-            {
-                coefficient = coefficient.wrapping_add(value.wrapping_mul(factor));
-                atoms = Some(key);
-            }
-            if let Some(atoms) = atoms.filter(|_| coefficient != 0) {
-                terms.push((atoms.clone(), coefficient));
+        };
+        let (mut left, mut right) = (self.terms.as_slice(), other.terms.as_slice());
+        while let ([a, behind_a @ ..], [b, behind_b @ ..]) = (left, right) {
+            match a.0.cmp(&b.0) {
+                Ordering::Less => {
+                    push(a.clone());
+                    left = behind_a;
+                }
+                Ordering::Greater => {
+                    push(scaled(b));
+                    right = behind_b;
+                }
+                Ordering::Equal => {
+                    let sum = a.1.wrapping_add(b.1.wrapping_mul(factor));
+                    if sum != 0 {
+                        push((a.0.clone(), sum));
+                    }
+                    (left, right) = (behind_a, behind_b);
+                }
             }
         }
+        left.iter().for_each(|term| push(term.clone()));
+        right.iter().for_each(|term| push(scaled(term)));
         Sum { terms }
     }
 
@@ -111,11 +237,27 @@ impl Sum {
     }
 
     pub(crate) fn add_int(&self, value: i64) -> Sum {
-        self.plus(&Sum::int(value), 1)
+        let mut sum = self.clone();
+        match sum.terms.first_mut() {
+            _ if value == 0 => {}
+            Some((atoms, constant)) if atoms.is_empty() => {
+                *constant = constant.wrapping_add(value);
+                if *constant == 0 {
+                    sum.terms.remove(0);
+                }
+            }
+            _ => sum.terms.insert(0, (Product::one(), value)),
+        }
+        sum
     }
 
     pub(crate) fn times(&self, factor: i64) -> Sum {
-        Sum::default().plus(self, factor)
+        let mut sum = self.clone();
+        sum.terms.retain(|(_, coefficient)| {
+            *coefficient = coefficient.wrapping_mul(factor);
+            *coefficient != 0
+        });
+        sum
     }
 
     /// The product; `None` where it would have too many terms.
@@ -123,34 +265,36 @@ impl Sum {
         if self.terms.len() * other.terms.len() > MAX_TERMS {
             return None;
         }
+        if let Some(factor) = other.value() {
+            return Some(self.times(factor));
+        }
         let mut product = Sum::default();
         for (atoms, factor) in &self.terms {
-            for (others, coefficient) in &other.terms {
-                let atoms = atoms.iter().chain(others).copied().collect();
-                product = product.add(&Sum::product(atoms, factor.wrapping_mul(*coefficient)));
-            }
+            let times = |(others, coefficient): &(Product, i64)| {
+                (atoms.times(others), factor.wrapping_mul(*coefficient))
+            };
+            let part = other.terms.iter().map(times).filter(|(_, coefficient)| *coefficient != 0);
+            product = product.add(&Sum::of_terms(part.collect()));
         }
         Some(product)
     }
 
     /// `self` as `factor * atom + rest`; `None` where the atom occurs in another power.
     pub(crate) fn linear_in(&self, atom: AtomId) -> Option<(Sum, Sum)> {
-        let (mut factor, mut rest) = (Sum::default(), Sum::default());
+        let (mut factor, mut rest) = (SmallVec::new(), SmallVec::new());
         for (atoms, coefficient) in &self.terms {
-            let place = atoms.iter().position(|&other| other == atom);
-            let mut others = atoms.clone();
-            match place {
-                None => rest = rest.add(&Sum::product(others, *coefficient)),
+            match atoms.iter().position(|&other| other == atom) {
+                None => rest.push((atoms.clone(), *coefficient)),
                 Some(place) => {
-                    others.remove(place);
+                    let others = atoms.without(place);
                     if others.contains(&atom) {
                         return None;
                     }
-                    factor = factor.add(&Sum::product(others, *coefficient));
+                    factor.push((others, *coefficient));
                 }
             }
         }
-        Some((factor, rest))
+        Some((Sum::of_terms(factor), Sum { terms: rest }))
     }
 
     /// The greatest number that divides all coefficients but that of the constant; 0 where there are none.
@@ -161,25 +305,21 @@ impl Sum {
 
     /// The quotient by `divisor` of the terms that it divides, and the terms that it does not.
     pub(crate) fn divide_terms(&self, divisor: &(Product, i64)) -> (Sum, Sum) {
-        let (mut quotient, mut rest) = (Sum::default(), Sum::default());
+        let (mut quotient, mut rest) = (SmallVec::new(), SmallVec::new());
         for (atoms, coefficient) in &self.terms {
             if atoms.is_empty() && divisor.0.is_empty() {
-                let value = (coefficient.div_euclid(divisor.1), coefficient.rem_euclid(divisor.1));
-                quotient = quotient.add_int(value.0);
-                rest = rest.add_int(value.1);
+                let parts = (coefficient.div_euclid(divisor.1), coefficient.rem_euclid(divisor.1));
+                quotient.extend((parts.0 != 0).then(|| (Product::one(), parts.0)));
+                rest.extend((parts.1 != 0).then(|| (Product::one(), parts.1)));
                 continue;
             }
-            let mut left = atoms.clone();
-            let is_multiple = coefficient % divisor.1 == 0
-                && divisor.0.iter().all(|atom| {
-                    left.iter().position(|other| other == atom).map(|at| left.remove(at)).is_some()
-                });
-            match is_multiple {
-                true => quotient = quotient.add(&Sum::product(left, coefficient / divisor.1)),
-                false => rest = rest.add(&Sum::product(atoms.clone(), *coefficient)),
+            let left = atoms.over(&divisor.0).filter(|_| coefficient % divisor.1 == 0);
+            match left {
+                Some(left) => quotient.push((left, coefficient / divisor.1)),
+                None => rest.push((atoms.clone(), *coefficient)),
             }
         }
-        (quotient, rest)
+        (Sum::of_terms(quotient), Sum { terms: rest })
     }
 }
 

@@ -290,7 +290,7 @@ fn is_apart_on(
         let Some(indices) = &access.indices else { return false };
         let Some((factor, rest)) = indices[axis].linear_in(var) else { return false };
         // Not within a quotient or remainder either.
-        let hides = space.nodes_of(&rest).contains(&var);
+        let hides = space.holds(&rest, var);
         let (Some(step), Some([low, high])) = (factor.value(), space.extremes(&rest, is_fixed))
         else {
             return false;

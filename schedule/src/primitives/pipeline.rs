@@ -234,7 +234,7 @@ fn wrap(
 fn kept(space: &Space, range: &Range, var: AtomId, steps: i64) -> Option<i64> {
     let (step, rest) = range.min.linear_in(var)?;
     let (step, extent) = (step.value()?, range.extent.value()?);
-    let is_own = !space.nodes_of(&rest).contains(&var) && 0 < extent && extent <= step;
+    let is_own = !space.holds(&rest, var) && 0 < extent && extent <= step;
     is_own.then(|| step.checked_mul(steps))?
 }
 

@@ -163,13 +163,13 @@ fn window(schedule: &Schedule, space: &mut Space, id: Id, at: Id, buffer: Expr) 
     if !written.iter().zip(&read).all(covers) {
         return refuse(at, "a step is not known to read only what the block writes in it");
     }
-    let moves = |range: &Range| space.nodes_of(&range.min).contains(&var);
+    let moves = |range: &Range| space.holds(&range.min, var);
     let mut moving = written.iter().enumerate().filter(|(_, range)| moves(range));
     let (Some((axis, range)), None) = (moving.next(), moving.next()) else {
         return refuse(at, "the loop does not move what is written along one axis");
     };
     let step = range.min.linear_in(var).and_then(|(step, rest)| {
-        let is_hidden = space.nodes_of(&rest).contains(&var);
+        let is_hidden = space.holds(&rest, var);
         step.value().filter(|_| !is_hidden)
     });
     match (step, range.extent.value()) {
@@ -191,7 +191,7 @@ fn roll(schedule: &mut Schedule, id: Id, axis: usize, written: &Access) -> Resul
     let kind = schedule.symbol("scan").into();
     let block = schedule.tree.block_mut(id);
     for iter in &mut block.iters {
-        if space.find(iter.var).is_some_and(|atom| space.nodes_of(&index).contains(&atom)) {
+        if space.find(iter.var).is_some_and(|atom| space.holds(&index, atom)) {
             iter.kind = kind;
         }
     }
