@@ -1,6 +1,7 @@
 //! Scalars with other parts in the place of theirs.
 
-use rustc_hash::FxHashMap as HashMap;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use smallvec::SmallVec;
 
 use tenon_plugin_api::ir::{BinaryOp, Build, BuildPrim, Expr, Kind, View};
 use tenon_plugin_api::pass::{Calls, Rewriter};
@@ -60,19 +61,42 @@ fn rebuild(rw: &mut Rewriter, expr: Expr, operands: &[Expr]) -> Expr {
     }
 }
 
+/// Nodes that were met. Most expressions have few, which are found faster one by one than by a hash.
+#[derive(Default)]
+struct Seen {
+    few: SmallVec<[Expr; 16]>,
+    many: HashSet<Expr>,
+}
+
+impl Seen {
+    /// Whether a node is met the first time.
+    fn insert(&mut self, node: Expr) -> bool {
+        if self.few.len() < self.few.inline_size() {
+            let is_new = !self.few.contains(&node);
+            if is_new {
+                self.few.push(node);
+            }
+            return is_new;
+        }
+        !self.few.contains(&node) && self.many.insert(node)
+    }
+}
+
 /// All loads of an expression, each once.
 pub(crate) fn loads(rw: &Rewriter, root: Expr) -> Vec<Expr> {
     let body = rw.body();
     let (mut loads, mut stack) = (Vec::new(), vec![root]);
-    let mut seen = rustc_hash::FxHashSet::default();
+    let mut seen = Seen::default();
     while let Some(expr) = stack.pop() {
-        if !seen.insert(expr) {
+        let operands = body.operands(expr);
+        // A variable or a number is met as often as it stands there.
+        if operands.is_empty() || !seen.insert(expr) {
             continue;
         }
         if body.kind(expr) == Kind::LOAD {
             loads.push(expr);
         }
-        stack.extend(body.operands(expr).iter().rev());
+        stack.extend(operands.iter().rev());
     }
     loads
 }
@@ -81,13 +105,14 @@ pub(crate) fn loads(rw: &Rewriter, root: Expr) -> Vec<Expr> {
 pub(crate) fn mentions(rw: &Rewriter, root: Expr, nodes: &[Expr]) -> bool {
     let body = rw.body();
     let mut stack = vec![root];
-    let mut seen = rustc_hash::FxHashSet::default();
+    let mut seen = Seen::default();
     while let Some(expr) = stack.pop() {
         if nodes.contains(&expr) {
             return true;
         }
-        if seen.insert(expr) {
-            stack.extend(body.operands(expr).iter());
+        let operands = body.operands(expr);
+        if !operands.is_empty() && seen.insert(expr) {
+            stack.extend(operands.iter());
         }
     }
     false
@@ -97,7 +122,7 @@ pub(crate) fn mentions(rw: &Rewriter, root: Expr, nodes: &[Expr]) -> bool {
 pub(crate) fn divides(rw: &Rewriter, root: Expr) -> bool {
     let body = rw.body();
     let mut stack = vec![root];
-    let mut seen = rustc_hash::FxHashSet::default();
+    let mut seen = HashSet::default();
     while let Some(expr) = stack.pop() {
         if let View::Binary { op: BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::FloorMod, a, b } =
             body.view(expr)

@@ -117,16 +117,26 @@ impl Schedule {
 
     /// Whether a loop moves an iterator of a block that is not spatial.
     pub fn is_reduced(&self, block: Block, each: Loop) -> bool {
-        let (Some(node), Some(var)) =
-            (self.tree.as_block(block.0), self.tree.as_for(each.0).map(|each| each.var))
-        else {
-            return false;
-        };
+        self.reducing(block)(each)
+    }
+
+    /// Of these loops those for which [`Schedule::is_reduced`] holds, and the others.
+    pub fn reduced_and_kept(&self, block: Block, loops: &[Loop]) -> (Vec<Loop>, Vec<Loop>) {
+        let is_reduced = self.reducing(block);
+        loops.iter().partition(|&&each| is_reduced(each))
+    }
+
+    /// [`Schedule::is_reduced`] of one block, to be asked of many loops.
+    pub(crate) fn reducing(&self, block: Block) -> impl Fn(Loop) -> bool + '_ {
         let mut space = self.space();
-        node.iters.iter().filter(|iter| !self.is_spatial(iter.kind)).any(|iter| {
-            let binding = space.read(self.body(), iter.binding);
-            space.mentions(&binding, var)
-        })
+        let iters = self.tree.as_block(block.0).map_or(&[][..], |block| &block.iters);
+        let reduced = iters.iter().filter(|iter| !self.is_spatial(iter.kind));
+        let bindings: Vec<Sum> =
+            reduced.map(|iter| space.read(self.body(), iter.binding)).collect();
+        move |each| {
+            let var = self.tree.as_for(each.0).map(|each| each.var);
+            var.is_some_and(|var| bindings.iter().any(|binding| space.mentions(binding, var)))
+        }
     }
 
     /// Whether a loop says which elements of what `producer` writes are read inside it.

@@ -231,23 +231,15 @@ impl Schedule {
     pub(crate) fn space(&self) -> Space {
         let mut space = Space::default();
         let body = self.body();
+        let mut set = |var, [min, extent]: [Expr; 2]| {
+            let range = Range { min: space.read(body, min), extent: space.read(body, extent) };
+            space.set_range(var, range);
+        };
         for id in self.tree.all() {
             match self.tree.get(id) {
-                Node::For(each) => {
-                    let range = Range {
-                        min: space.read(body, each.min),
-                        extent: space.read(body, each.extent),
-                    };
-                    space.set_range(each.var, range);
-                }
+                Node::For(each) => set(each.var, [each.min, each.extent]),
                 Node::Block(block) => {
-                    for iter in &block.iters {
-                        let range = Range {
-                            min: space.read(body, iter.min),
-                            extent: space.read(body, iter.extent),
-                        };
-                        space.set_range(iter.var, range);
-                    }
+                    block.iters.iter().for_each(|iter| set(iter.var, [iter.min, iter.extent]));
                 }
                 _ => {}
             }

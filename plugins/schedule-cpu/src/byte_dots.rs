@@ -157,8 +157,7 @@ impl Dots {
     /// innermost of the depth is written out as well, where it has some steps and no more than `taps`.
     pub(crate) fn tile_of_sums(self, schedule: &mut Schedule, sum: Block, taps: i64) -> Result<()> {
         let own = schedule.own_loops(sum)?;
-        let (depth, kept): (Vec<Loop>, Vec<Loop>) =
-            own.into_iter().partition(|&each| schedule.is_reduced(sum, each));
+        let (depth, kept) = schedule.reduced_and_kept(sum, &own);
         let (Some((&four, depth)), Some((&lanes, tile))) = (depth.split_last(), kept.split_last())
         else {
             return no_dots();

@@ -128,8 +128,7 @@ fn tile(extent: i64, lanes: i64) -> (i64, Tail) {
 /// The loops of a reduction with those over what it keeps inside, the innermost of them in vectors; what it starts from is set before.
 fn sum_in_vectors(schedule: &mut Schedule, block: Block) -> Result<()> {
     let loops = schedule.own_loops(block)?;
-    let (reduced, kept): (Vec<Loop>, Vec<Loop>) =
-        loops.iter().partition(|&&each| schedule.is_reduced(block, each));
+    let (reduced, kept) = schedule.reduced_and_kept(block, &loops);
     let [Some(&first), Some(&lanes)] = [reduced.first(), kept.last()] else { return Ok(()) };
     let order: Vec<Loop> = [&kept[..kept.len() - 1], &reduced, &[lanes]].concat();
     schedule.reorder(&order)?;

@@ -64,9 +64,9 @@ fn windows(schedule: &mut Schedule, pixels: Loop) -> Result<Vec<Loop>> {
     let mut loops = Vec::new();
     for block in schedule.children(pixels)? {
         let mut taps = 1;
-        let mut own = schedule.own_loops(block)?;
-        own.retain(|&each| schedule.is_reduced(block, each));
-        for each in own.into_iter().rev() {
+        let own = schedule.own_loops(block)?;
+        let (reduced, _) = schedule.reduced_and_kept(block, &own);
+        for each in reduced.into_iter().rev() {
             let Some(extent @ 1..=WIDTH) = schedule.extent(each) else { break };
             taps *= extent;
             if taps > TAPS {

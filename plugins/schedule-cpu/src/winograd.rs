@@ -358,8 +358,7 @@ pub(crate) fn products(
     in_registers(schedule, &inner, machine.lanes())?;
     schedule.compute_at(sum, at)?;
     let own = schedule.own_loops(sum)?;
-    let (depth, kept): (Vec<Loop>, Vec<Loop>) =
-        own.into_iter().partition(|&each| schedule.is_reduced(sum, each));
+    let (depth, kept) = schedule.reduced_and_kept(sum, &own);
     let extents = [form.blocks(sizes, machine), down_at_once, across_at_once, sizes.lanes];
     let [blocks, rest @ ..] = each_of(schedule, &kept, extents)?;
     let [down, across, lane] = rest;

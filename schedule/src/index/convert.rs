@@ -13,6 +13,11 @@ const MAX_DEPTH: usize = 48;
 impl Space {
     /// The sum that an i64 expression is.
     pub(crate) fn read(&mut self, body: BodyView<'_>, expr: Expr) -> Sum {
+        if let View::Int(value) = body.view(expr)
+            && body.scalar_ty(expr) == Some((DType::I64, 1))
+        {
+            return Sum::int(value);
+        }
         let sum = self.read_to(body, expr, MAX_DEPTH);
         self.rejoin(sum)
     }

@@ -14,7 +14,9 @@ use super::{Atom, AtomId, Space, Sum};
 impl Space {
     /// Puts quotients and remainders together: `(x // c) * c + x % c = x`, and `(z % b) * c + x % c = (z * c + x % c) % (b * c)`.
     pub(crate) fn rejoin(&mut self, mut sum: Sum) -> Sum {
-        while let Some(joined) = self.rejoin_once(&sum) {
+        while sum.terms().len() > 1
+            && let Some(joined) = self.rejoin_once(&sum)
+        {
             sum = joined;
         }
         sum

@@ -30,7 +30,8 @@ pub(super) fn check(schedule: &Schedule, block: Id) -> Result<()> {
 pub(super) fn check_loops(schedule: &Schedule, before: &[Id], after: &[Id]) -> Result<()> {
     let Some(&top) = before.first() else { return Ok(()) };
     for block in schedule.tree.blocks_below(top) {
-        let is_of_sum = |id: &&Id| schedule.is_reduced(Block(block), Loop(**id));
+        let is_reduced = schedule.reducing(Block(block));
+        let is_of_sum = |id: &&Id| is_reduced(Loop(**id));
         if !before.iter().filter(is_of_sum).eq(after.iter().filter(is_of_sum)) {
             check_changed(schedule, block)?;
         }

@@ -62,8 +62,7 @@ fn written_out(
     is_short: bool,
 ) -> Result<()> {
     let own = schedule.own_loops(block)?;
-    let (depth, mut kept): (Vec<Loop>, Vec<Loop>) =
-        own.into_iter().partition(|&each| schedule.is_reduced(block, each));
+    let (depth, mut kept) = schedule.reduced_and_kept(block, &own);
     let mut lanes = None;
     if has_lanes {
         let is_lane = |each: &Loop| {

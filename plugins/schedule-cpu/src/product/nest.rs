@@ -263,8 +263,7 @@ impl Nest {
         lanes: i64,
     ) -> Result<()> {
         let own = schedule.own_loops(sum)?;
-        let (depth, kept): (Vec<Loop>, Vec<Loop>) =
-            own.into_iter().partition(|&each| schedule.is_reduced(sum, each));
+        let (depth, kept) = schedule.reduced_and_kept(sum, &own);
         let Some(&first) = depth.first() else { return no_product() };
         let kept = self.in_order(schedule, operands, kept)?;
         schedule.reorder(&[depth.as_slice(), kept.as_slice()].concat())?;

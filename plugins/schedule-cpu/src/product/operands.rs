@@ -86,8 +86,8 @@ impl Operands {
     pub(super) fn of(schedule: &mut Schedule, sum: Block, out: Block, lanes: i64) -> Result<Self> {
         let (own, of_out) = (schedule.loops(sum)?, schedule.loops(out)?);
         let (kept, depth) = own.split_at(of_out.len().min(own.len()));
-        let is_deep = |each: &Loop| schedule.is_reduced(sum, *each);
-        if depth.is_empty() || kept.iter().any(is_deep) || !depth.iter().all(is_deep) {
+        let is_apart = schedule.reduced_and_kept(sum, &own) == (depth.to_vec(), kept.to_vec());
+        if depth.is_empty() || !is_apart {
             return no_product();
         }
         let [kept_extents, extents, steps] =
