@@ -36,13 +36,16 @@ pub struct Work {
 impl Schedule {
     /// How each access of the blocks inside a loop moves with it; what is of one step of it alone is left out.
     pub fn strides(&self, each: Loop) -> Vec<Stride> {
+        if let Some(known) = self.strides.borrow().get(&each.0) {
+            return known.clone();
+        }
         let mut space = self.space();
         let accesses = self.bound_accesses(&mut space, each.0);
         let own = self.allocated(&self.tree.walk(each.0));
         let written: Vec<Expr> =
             accesses.iter().filter(|access| access.is_store).map(|access| access.buffer).collect();
         let moved = accesses.iter().filter(|access| !own.contains(&access.buffer));
-        moved
+        let strides: Vec<Stride> = moved
             .map(|access| {
                 let factor = self.factor(&mut space, access, each);
                 Stride {
@@ -51,7 +54,9 @@ impl Schedule {
                     elements: factor.and_then(|factor| factor.value()),
                 }
             })
-            .collect()
+            .collect();
+        self.strides.borrow_mut().insert(each.0, strides.clone());
+        strides
     }
 
     /// Whether two loops, the second directly inside the first, go through memory as one loop would: each access moves as far in one

@@ -1,6 +1,7 @@
 //! A program while it is scheduled.
 
 use rustc_hash::FxHashMap as HashMap;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use tenon_plugin_api::ir::{
@@ -13,6 +14,7 @@ use tenon_plugin_api::rule::{INTRINSIC, TensorIntrinsic};
 use crate::exprs::Replacing;
 use crate::index::{Range, Space, Sum};
 use crate::primitives::is_finder;
+use crate::query::Stride;
 use crate::random::Random;
 use crate::refusal::{Refusal, Result};
 use crate::trace::{Args, Handle, Instruction, Primitive, Trace, Value};
@@ -44,6 +46,8 @@ pub struct Schedule {
     /// Whether instructions compute some of its loops, and those that were looked up, by their names.
     pub(crate) has_tiles: bool,
     pub(crate) intrinsics: HashMap<String, Arc<TensorIntrinsic>>,
+    /// What was asked of the program as it is, which rules do several times.
+    pub(crate) strides: RefCell<HashMap<Id, Vec<Stride>>>,
 }
 
 /// A state of a [`Schedule`] to which it can go back.
@@ -96,6 +100,7 @@ impl Schedule {
             drawn: None,
             has_tiles,
             intrinsics,
+            strides: RefCell::default(),
         })
     }
 
@@ -134,6 +139,7 @@ impl Schedule {
     /// Goes back to a state of this schedule.
     pub fn restore(&mut self, snapshot: Snapshot) {
         (self.tree, self.trace) = (snapshot.tree, snapshot.trace);
+        self.strides.take();
     }
 
     /// Applies a primitive and writes it down.
@@ -143,9 +149,9 @@ impl Schedule {
         args: Args,
         names: Option<Vec<String>>,
     ) -> Result<Vec<Handle>> {
-        let before = self.tree.clone();
+        let before = (!is_finder(primitive)).then(|| (self.tree.clone(), self.strides.take()));
         let mut result = args.check_alive(self).and_then(|()| (primitive.apply)(self, &args));
-        if !is_finder(primitive) {
+        if before.is_some() {
             result = result.and_then(|results| self.check_tiles().map(|()| results));
         }
         match result {
@@ -160,7 +166,9 @@ impl Schedule {
                 Ok(results)
             }
             Err(refusal) => {
-                self.tree = before;
+                if let Some((tree, strides)) = before {
+                    (self.tree, self.strides) = (tree, strides.into());
+                }
                 Err(Refusal { primitive: primitive.name, ..refusal })
             }
         }

@@ -151,42 +151,25 @@ impl Schedule {
         None
     }
 
-    /// Whether two blocks touch different elements of a buffer, each where it writes or where it reads.
+    /// Whether two blocks touch different elements of a buffer, each where it writes or where it reads: along some axis one ends before
+    /// the other begins, or they are apart in some [view](are_apart_in_views).
     fn are_apart(&self, a: (Id, bool), b: (Id, bool), buffer: Expr) -> bool {
         let mut space = self.space();
-        let mut touched = |(id, is_store): (Id, bool)| {
-            let accesses = self.bound_accesses(&mut space, id);
-            let own: Vec<&Access> = accesses
-                .iter()
-                .filter(|access| access.is_store == is_store && access.buffer == buffer)
-                .collect();
-            self.region(&mut space, buffer, &own, &|_| false)
-        };
-        let regions = [touched(a), touched(b)];
-        let are_apart = regions[0].iter().zip(&regions[1]).any(|(a, b)| {
+        let [a, b] = [a, b].map(|(id, is_store)| {
+            let mut touched = self.bound_accesses(&mut space, id);
+            touched.retain(|access| access.is_store == is_store && access.buffer == buffer);
+            touched
+        });
+        let [of_a, of_b] = [&a, &b].map(|touched| {
+            let touched: Vec<&Access> = touched.iter().collect();
+            self.region(&mut space, buffer, &touched, &|_| false)
+        });
+        let are_apart = of_a.iter().zip(&of_b).any(|(a, b)| {
             let ends = [a.min.add(&a.extent), b.min.add(&b.extent)];
             space.is_natural(&b.min.sub(&ends[0])) || space.is_natural(&a.min.sub(&ends[1]))
         });
-        are_apart || self.are_apart_otherwise(a, b, buffer)
-    }
-
-    /// Whether two blocks touch elements whose indices along some axis leave other remainders, as `68 * g + i` does for `i` in 0..54
-    /// and in 54..68, or that lie apart along several axes taken together, as `f // 14, f % 14` does for parts of `f`.
-    fn are_apart_otherwise(&self, a: (Id, bool), b: (Id, bool), buffer: Expr) -> bool {
-        let mut space = self.space();
         let whole = self.whole(&mut space, buffer);
-        let mut touched = |(id, is_store): (Id, bool)| -> Option<Vec<Vec<Sum>>> {
-            let accesses = self.bound_accesses(&mut space, id).into_iter();
-            let own = accesses.filter(|it| it.is_store == is_store && it.buffer == buffer);
-            own.map(|access| views(&mut space, &whole, access.indices?)).collect()
-        };
-        let (Some(a), Some(b)) = (touched(a), touched(b)) else { return false };
-        (0..2 * whole.len()).any(|view| {
-            let [a, b] = [&a, &b].map(|all| all.iter().map(|it| &it[view]).collect::<Vec<_>>());
-            are_in_order(&space, &a, &b)
-                || are_in_order(&space, &b, &a)
-                || differ_by_remainders(&mut space, &a, &b)
-        })
+        are_apart || are_apart_in_views(&mut space, &whole, a, b)
     }
 
     /// The loops around a block within its scope, as atoms.
@@ -375,6 +358,21 @@ impl Schedule {
                 })
         })
     }
+}
+
+/// Whether elements of two lists have indices that leave other remainders along some axis, as `68 * g + i` does for `i` in 0..54 and in
+/// 54..68, or lie apart along several axes taken together, as `f // 14, f % 14` does for parts of `f`.
+fn are_apart_in_views(space: &mut Space, whole: &[Range], a: Vec<Access>, b: Vec<Access>) -> bool {
+    let mut all_views = |touched: Vec<Access>| -> Option<Vec<Vec<Sum>>> {
+        touched.into_iter().map(|access| views(space, whole, access.indices?)).collect()
+    };
+    let (Some(a), Some(b)) = (all_views(a), all_views(b)) else { return false };
+    (0..2 * whole.len()).any(|view| {
+        let [a, b] = [&a, &b].map(|all| all.iter().map(|it| &it[view]).collect::<Vec<_>>());
+        are_in_order(space, &a, &b)
+            || are_in_order(space, &b, &a)
+            || differ_by_remainders(space, &a, &b)
+    })
 }
 
 /// The indices of an element along each axis, and along each axis with those inside of it taken together.

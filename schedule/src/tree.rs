@@ -4,6 +4,7 @@
 //! is there. Scalars, and what they are made of, are nodes of the transaction that writes the program back.
 
 use rustc_hash::FxHashMap as HashMap;
+use std::sync::Arc;
 
 use tenon_plugin_api::ir::{Attrs, BodyView, Expr, LoopKind, Symbol, Term, TermView, View, Walk};
 
@@ -87,10 +88,10 @@ pub(crate) struct Iter {
     pub(crate) extent: Expr,
 }
 
-/// Statements by their numbers.
+/// Statements by their numbers. Copies share those that neither has changed: there is one before each primitive, to go back to.
 #[derive(Clone)]
 pub(crate) struct Tree {
-    nodes: Vec<Node>,
+    nodes: Vec<Arc<Node>>,
     parents: Vec<Option<Id>>,
     pub(crate) root: Id,
 }
@@ -123,7 +124,7 @@ impl Tree {
     }
 
     pub(crate) fn get_mut(&mut self, id: Id) -> &mut Node {
-        &mut self.nodes[id.0 as usize]
+        Arc::make_mut(&mut self.nodes[id.0 as usize])
     }
 
     pub(crate) fn as_for(&self, id: Id) -> Option<&For> {
@@ -157,7 +158,7 @@ impl Tree {
     /// A new statement, nowhere yet. Those inside it are taken from where they are by [`Tree::adopt`].
     pub(crate) fn add(&mut self, node: Node) -> Id {
         let id = Id(self.nodes.len() as u32);
-        self.nodes.push(node);
+        self.nodes.push(Arc::new(node));
         self.parents.push(None);
         id
     }

@@ -184,6 +184,7 @@ fn allows(schedule: &mut Schedule, id: Id, at: At) -> Result<()> {
     let before = schedule.tree.clone();
     let result = compute_there(schedule, id, at, "last");
     schedule.tree = before;
+    schedule.strides.take();
     result
 }
 
