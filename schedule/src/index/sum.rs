@@ -128,7 +128,7 @@ impl fmt::Debug for Product {
 /// A sum of products of atoms with integer coefficients. The terms are sorted by their atoms, none has coefficient zero.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Sum {
-    terms: SmallVec<[(Product, i64); 3]>,
+    terms: SmallVec<[(Product, i64); 1]>,
 }
 
 impl Sum {
@@ -152,7 +152,7 @@ impl Sum {
     }
 
     /// Terms in any order, of which none has the atoms of another.
-    fn of_terms(mut terms: SmallVec<[(Product, i64); 3]>) -> Self {
+    fn of_terms(mut terms: SmallVec<[(Product, i64); 1]>) -> Self {
         terms.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         Self { terms }
     }
