@@ -107,6 +107,20 @@ impl Schedule {
             .collect()
     }
 
+    /// The dtypes of what a block reads, each once.
+    pub fn dtypes_read(&self, block: Block) -> Vec<DType> {
+        let body = self.body();
+        let read = self.buffers(block.0, false).into_iter();
+        let dtypes = read.filter_map(|buffer| Some(body.terms().tensor(body.ty(buffer)?)?.0));
+        let mut found = Vec::new();
+        dtypes.for_each(|dtype| {
+            if !found.contains(&dtype) {
+                found.push(dtype);
+            }
+        });
+        found
+    }
+
     /// The name of the buffer that a block writes, where it writes one.
     pub fn written(&self, block: Block) -> Option<String> {
         match self.buffers(block.0, true).as_slice() {

@@ -29,6 +29,7 @@ struct Tile {
 }
 
 const DOTS: Emulator = AARCH64.with("aarch64,features=+dotprod");
+const MIXED_DOTS: Emulator = AARCH64.with("aarch64,features=+i8mm");
 const FMA: Tile = Tile {
     name: "x86.fma.f32x8",
     target: "x86-64-v3",
@@ -59,7 +60,7 @@ const AMX: Tile = Tile {
     ..FMA
 };
 
-const ALL: [Tile; 13] = [
+const ALL: [Tile; 14] = [
     FMA,
     Tile { name: "x86.avx512f.f32x16", target: "x86-64-v4", shape: [1, 16, 1, 1], ..FMA },
     Tile {
@@ -103,6 +104,14 @@ const ALL: [Tile; 13] = [
         sum: DType::I32,
         shape: [1, 4, 4, 4],
         on: Some(&DOTS),
+    },
+    Tile {
+        name: "aarch64.i8mm.u8i8x4x4",
+        target: MIXED_DOTS.target,
+        instruction: "usdot",
+        on: Some(&MIXED_DOTS),
+        shape: [1, 4, 4, 4],
+        ..BYTES
     },
     AMX,
     Tile {

@@ -1284,6 +1284,7 @@ def byte_dots():
         family.case(f"byte_dots_{name}", "nn.byte_dots", [In("u8", rows, depth), In("i8", blocks, depth // 4, 16, 4)],
                     lambda x, w, columns=columns: product(x, w)[:, :columns], columns=columns)
     family.case("byte_dots_batch", "nn.byte_dots", [In("u8", 2, 1, 7, 8), In("i8", 1, 2, 16, 4)], product, columns=16)
+    family.case("byte_dots_signed", "nn.byte_dots", [In("i8", 13, 12), In("i8", 2, 3, 16, 4)], product, columns=32)
     family.write()
 
 
@@ -1342,13 +1343,16 @@ def byte_conv():
         "quarters": ((1, 3, 4, 5, 4), (3, 3, 1, 1, 4, 4), {}),
         "blocks_in_groups": ((1, 2, 4, 5, 8), (2, 2, 3, 3, 16, 4), dict(groups=2)),
     }
+    signed = "plain", "blocks", "quarters"
     for name, (x, w, attrs) in cases.items():
         layouts, compute = {}, plain
         if len(x) == 5:
             compute = blocked
             layouts = dict(data_layout=f"NCHW{x[4]}c", kernel_layout=f"OIHW{w[4]}o4i", out_layout=f"NCHW{w[4]}c")
-        family.case(f"byte_conv2d_{name}", "nn.byte_conv2d", [In("u8", *x), In("i8", *w), In("u8")],
-                    lambda x, w, z, attrs=attrs, compute=compute: compute(x, w, z, **attrs), **attrs, **layouts)
+        for sign in ("", "_signed") if name in signed else ("",):
+            dtype = "i8" if sign else "u8"
+            family.case(f"byte_conv2d_{name}{sign}", "nn.byte_conv2d", [In(dtype, *x), In("i8", *w), In(dtype)],
+                        lambda x, w, z, attrs=attrs, compute=compute: compute(x, w, z, **attrs), **attrs, **layouts)
     family.write()
 
 

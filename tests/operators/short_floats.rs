@@ -9,8 +9,8 @@ use super::case::read;
 use super::compiled;
 use super::emulated::{AARCH64, Emulator};
 
-/// An emulated processor that computes with 16-bit floats.
-pub(crate) const FP16: Emulator = AARCH64.with("aarch64,features=+fullfp16");
+/// An emulated processor that computes with 16-bit floats, and has dot products of bytes of both kinds.
+pub(crate) const FP16: Emulator = AARCH64.with("aarch64,features=+fullfp16,+dotprod,+i8mm");
 
 pub(crate) fn trials() -> Vec<Trial> {
     let emulated = [("converts", &AARCH64), ("computes", &FP16)].map(|(name, emulator)| {

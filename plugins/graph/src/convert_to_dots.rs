@@ -9,8 +9,8 @@
 //! %y = subtract(%d, multiply(%z, sum(const) { axis = [0] }))
 //! ```
 //!
-//! `(x - z) w` is `x w - z s` with the sums s of the columns of w, in integers to the last bit. Data of i8 are moved by 128 to u8, and
-//! so is their zero point. What follows, scales and rounding, fuses with the product as it does with any other.
+//! `(x - z) w` is `x w - z s` with the sums s of the columns of w, in integers to the last bit. `vpdpbusd` of x86-64 and `usdot` of Arm
+//! (i8mm) read data of u8, `sdot` (dotprod) such of i8: others are moved by 128, and so is their zero point. What follows, scales and rounding, fuses with the product as it does with any other.
 //! `relax.FoldConstant` packs the weights, which then take a byte each.
 //!
 //! Depths that are no multiple of four are filled with zeros, and so are columns. Numbers of a column that are no signed bytes, as unsigned
@@ -42,18 +42,18 @@ const MANY: i64 = 24;
     requires = ["relax.FoldConstant"]
 )]
 fn convert_to_dots(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
-    if !has_dots(cx) {
-        return Ok(func);
-    }
+    let Some(data) = data_of_dots(cx) else { return Ok(func) };
     let body = func.view();
     let mut rw = func.edit();
     for expr in body.post_order() {
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
         let made = match (body.op_name(callee), &args.to_vec()[..]) {
             (Some("matmul"), &[a, b]) if attrs == Attrs::NONE => {
-                Product::of(&mut rw, a, b).and_then(|product| product.made(&mut rw))
+                Product::of(&mut rw, a, b).and_then(|product| product.made(&mut rw, data))
             }
-            (Some("nn.conv2d"), &[data, weight]) => convolution::made(&mut rw, data, weight, attrs),
+            (Some("nn.conv2d"), &[x, weight]) => {
+                convolution::made(&mut rw, [x, weight], attrs, data)
+            }
             _ => continue,
         };
         if let Some(made) = made
@@ -65,12 +65,15 @@ fn convert_to_dots(func: Function, _: &Module, cx: &PassContext) -> Result<Funct
     rw.finish()
 }
 
-/// Whether there is `vpdpbusd` on vectors as long as the target wants them.
-pub(crate) fn has_dots(cx: &PassContext) -> bool {
+/// The dtype of the data that instructions for dot products read, of vectors as long as the target wants them; none where it has none.
+pub(crate) fn data_of_dots(cx: &PassContext) -> Option<DType> {
+    let has = |features: &[&str]| features.iter().any(|feature| has_feature(cx, feature));
     match cx.target().int("vector_bits") {
-        Some(512) => has_feature(cx, "avx512vnni"),
-        Some(256) => has_feature(cx, "avx512vnni") || has_feature(cx, "avxvnni"),
-        _ => false,
+        Some(512) if has(&["avx512vnni"]) => Some(DType::U8),
+        Some(256) if has(&["avx512vnni", "avxvnni"]) => Some(DType::U8),
+        Some(128) if has(&["i8mm"]) => Some(DType::U8),
+        Some(128) if has(&["dotprod"]) => Some(DType::I8),
+        _ => None,
     }
 }
 
@@ -84,7 +87,7 @@ pub(crate) fn has_feature(cx: &PassContext, name: &str) -> bool {
 struct Product {
     x: Expr,
     zero: Option<Expr>,
-    is_signed: bool,
+    dtype: DType,
     weights: Weights,
     /// Depth and columns.
     extents: [i64; 2],
@@ -108,18 +111,18 @@ impl Product {
         let x = rw.call_of(cast, "cast")?.args[0];
         let (dtype, dims) = rw.terms().tensor(rw.body().ty(x)?)?;
         let is_bytes = matches!(dtype, DType::U8 | DType::I8) && dims.len() >= 2;
-        let is_signed = dtype == DType::I8;
-        is_bytes.then_some(Self { x, zero, is_signed, weights, extents })
+        is_bytes.then_some(Self { x, zero, dtype, weights, extents })
     }
 
-    fn made(&self, rw: &mut Rewriter) -> Option<Expr> {
+    /// The product of data of `dtype`.
+    fn made(&self, rw: &mut Rewriter, dtype: DType) -> Option<Expr> {
         let [depth, columns] = self.extents;
         let mut shape = rw.terms().tensor(rw.body().ty(self.x)?)?.1.to_vec();
         let last = shape.len() - 1;
         let whole = [rounded_up(depth, DEPTH), rounded_up(columns, LANES)];
         let (mut x, mut zero) = (self.x, self.zero);
-        if self.is_signed {
-            (x, zero) = without_sign(rw, x, zero)?;
+        if self.dtype != dtype {
+            (x, zero) = moved(rw, x, zero, dtype)?;
         }
         let rows = with_rows(rw, x, &shape);
         let x = padded(rw, rows, [0, whole[0] - depth]);
@@ -213,15 +216,31 @@ pub(crate) fn rounded_up(value: i64, multiple: i64) -> i64 {
     (value + multiple - 1) / multiple * multiple
 }
 
-/// Signed bytes as unsigned ones that are greater by 128, and what is zero among these.
-fn without_sign(rw: &mut Rewriter, x: Expr, zero: Option<Expr>) -> Option<(Expr, Option<Expr>)> {
+/// Bytes as those of the other dtype, which are greater or less by 128, and what is zero among these.
+fn moved(
+    rw: &mut Rewriter,
+    x: Expr,
+    zero: Option<Expr>,
+    dtype: DType,
+) -> Option<(Expr, Option<Expr>)> {
+    let as_bytes = |rw: &mut Rewriter, x, dtype: DType| {
+        rw.apply_with("reinterpret", &[x], &[("dtype", dtype.to_string().as_str().into())])
+    };
     let half = rw.number(DType::U8, 128.0)?;
-    let x = rw.apply_with("reinterpret", &[x], &[("dtype", "u8".into())]);
-    let x = rw.apply("bitwise_xor", &[x, half]);
-    let moved = rw.number(DType::I32, 128.0)?;
+    let (x, distance) = match dtype {
+        DType::U8 => {
+            let x = as_bytes(rw, x, DType::U8);
+            (rw.apply("bitwise_xor", &[x, half]), 128.0)
+        }
+        _ => {
+            let x = rw.apply("bitwise_xor", &[x, half]);
+            (as_bytes(rw, x, DType::I8), -128.0)
+        }
+    };
+    let distance = rw.number(DType::I32, distance)?;
     let zero = match zero {
-        Some(zero) => rw.apply("add", &[zero, moved]),
-        None => moved,
+        Some(zero) => rw.apply("add", &[zero, distance]),
+        None => distance,
     };
     Some((x, Some(zero)))
 }

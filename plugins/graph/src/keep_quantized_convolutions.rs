@@ -13,7 +13,7 @@
 
 use tenon_plugin_api::prelude::*;
 
-use crate::convert_to_dots::{Channels, has_dots};
+use crate::convert_to_dots::{Channels, data_of_dots};
 use crate::scaled::Scaled;
 
 /// Has convolutions of bytes on a scale compute in integers.
@@ -24,7 +24,7 @@ use crate::scaled::Scaled;
     before = ["relax.FoldConstant", "relax.ConvertToDots"]
 )]
 fn keep_quantized_convolutions(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
-    if cx.keeps_floats() || !has_dots(cx) {
+    if cx.keeps_floats() || data_of_dots(cx).is_none() {
         return Ok(func);
     }
     let body = func.view();

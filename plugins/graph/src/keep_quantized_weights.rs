@@ -28,7 +28,7 @@ use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
 
-use crate::convert_to_dots::has_dots;
+use crate::convert_to_dots::data_of_dots;
 use crate::panels::Panels;
 use crate::quantized::{Quantized, Width};
 
@@ -61,7 +61,7 @@ fn keep_quantized_weights(
         rw: func.edit(),
         width,
         panels: Panels::of_target(cx),
-        has_dots: has_dots(cx),
+        has_dots: data_of_dots(cx).is_some(),
         made: HashMap::new(),
         integers: HashMap::new(),
     };

@@ -37,7 +37,8 @@ const REGISTERS: i64 = 32;
 /// Tiles of pixels by vectors of output channels.
 #[rule(schedule, key = "any", benefit = 7)]
 fn byte_conv(task: &mut Task) -> Result<()> {
-    let Some(dots) = Dots::of(task, Some(QUAD)) else { return no_convolution() };
+    let anchor = task.schedule.anchor()?;
+    let Some(dots) = Dots::of(task, anchor, Some(QUAD)) else { return no_convolution() };
     let machine = task.machine();
     let schedule = &mut task.schedule;
     if schedule.has_loose_statements() {

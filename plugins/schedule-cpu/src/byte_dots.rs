@@ -12,6 +12,7 @@
 //! and a vector of packed columns. What follows the sum is done to a tile while it is there. Of rows whose number is not known those that
 //! fill tiles are computed so, and the few that are left one by one.
 
+use tenon_plugin_api::ir::DType;
 use tenon_plugin_api::rule;
 use tenon_schedule::{Block, Loop, Refusal, Result, Schedule, Tail, Task};
 
@@ -21,24 +22,55 @@ use crate::product::cut_off;
 /// Instructions by how many sums they have.
 type BySums = &'static [(i64, &'static str)];
 
-/// Instructions by how many products they add and how many sums they have, longest first, and the features that they need.
-const INSTRUCTIONS: [(&str, i64, BySums); 3] = [
-    (
-        "avx512vnni",
-        4,
-        &[
+/// Instructions of a processor.
+struct Family {
+    /// What it needs for them.
+    feature: &'static str,
+    /// The data that they read, beside weights of bytes with a sign, or of the same dtype.
+    data: DType,
+    /// How many products they add.
+    products: i64,
+    /// Longest first.
+    all: BySums,
+}
+
+const FAMILIES: [Family; 5] = [
+    Family {
+        feature: "avx512vnni",
+        data: DType::U8,
+        products: 4,
+        all: &[
             (16, "x86.avx512vnni.u8i8x16x4"),
             (8, "x86.avx512vnni.u8i8x8x4"),
             (4, "x86.avx512vnni.u8i8x4x4"),
         ],
-    ),
-    ("avxvnni", 4, &[(8, "x86.avxvnni.u8i8x8x4"), (4, "x86.avxvnni.u8i8x4x4")]),
-    ("avx512bf16", 2, &[(16, "x86.avx512bf16.bf16x16x2")]),
+    },
+    Family {
+        feature: "avxvnni",
+        data: DType::U8,
+        products: 4,
+        all: &[(8, "x86.avxvnni.u8i8x8x4"), (4, "x86.avxvnni.u8i8x4x4")],
+    },
+    Family {
+        feature: "avx512bf16",
+        data: DType::BF16,
+        products: 2,
+        all: &[(16, "x86.avx512bf16.bf16x16x2")],
+    },
+    Family { feature: "i8mm", data: DType::U8, products: 4, all: &[(4, "aarch64.i8mm.u8i8x4x4")] },
+    Family {
+        feature: "dotprod",
+        data: DType::I8,
+        products: 4,
+        all: &[(4, "aarch64.dotprod.i8x4x4")],
+    },
 ];
 /// Columns that lie together in the packed matrix.
 const LANES: i64 = 16;
 /// Rows of a tile at most, and vectors of sums in it: with those of columns they fill the registers.
 const TILE: [i64; 2] = [6, 24];
+/// The same where a vector is four of 32 registers.
+const ARM_TILE: [i64; 2] = [6, 6];
 /// The same where there are 16 registers and a vector is two.
 const SMALL_TILE: [i64; 2] = [5, 5];
 /// Steps of the loop over tiles for each thread.
@@ -50,8 +82,8 @@ fn byte_dots(task: &mut Task) -> Result<()> {
     let threads = task.machine().threads;
     let anchor = task.schedule.anchor()?;
     let Some(&last) = task.schedule.loops(anchor)?.last() else { return no_dots() };
-    let Some(dots) = Dots::of(task, task.schedule.extent(last)) else { return no_dots() };
-    let [high, sums] = if dots.are_long() { TILE } else { SMALL_TILE };
+    let Some(dots) = Dots::of(task, anchor, task.schedule.extent(last)) else { return no_dots() };
+    let [high, sums] = dots.tile;
     let schedule = &mut task.schedule;
     if schedule.has_loose_statements() {
         return no_dots();
@@ -129,28 +161,39 @@ impl Tiles {
 
 /// The instructions of a processor for dot products of bytes, or of pairs of bf16.
 #[derive(Clone, Copy)]
-pub(crate) struct Dots(BySums);
+pub(crate) struct Dots {
+    all: BySums,
+    /// Rows of a tile at most, and vectors of sums in it.
+    tile: [i64; 2],
+}
 
 impl Dots {
-    /// Those that add so many products.
-    pub(crate) fn of(task: &Task, products: Option<i64>) -> Option<Self> {
-        let lanes = if task.is_for_cpu() { task.machine().lanes() } else { 0 };
-        // Those for longer vectors than the target wants are left out.
-        INSTRUCTIONS.iter().find_map(|&(feature, depth, all)| {
-            let first = all.iter().position(|&(sums, _)| sums <= lanes)?;
-            let is_at_hand = products == Some(depth) && task.has_feature(feature);
-            is_at_hand.then_some(Self(&all[first..]))
+    /// Those that read what a sum reads, and add so many products.
+    pub(crate) fn of(task: &Task, sum: Block, products: Option<i64>) -> Option<Self> {
+        let machine = task.machine();
+        let lanes = if task.is_for_cpu() { machine.lanes() } else { 0 };
+        let read = task.schedule.dtypes_read(sum);
+        let is_at_hand = |family: &&Family| {
+            products == Some(family.products)
+                && read.contains(&family.data)
+                && task.has_feature(family.feature)
+        };
+        FAMILIES.iter().filter(is_at_hand).find_map(|family| {
+            // Those for longer vectors than the target wants are left out.
+            let first = family.all.iter().position(|&(sums, _)| sums <= lanes)?;
+            let all = &family.all[first..];
+            let tile = match all[0].0 {
+                LANES => TILE,
+                4 if machine.registers >= 32 => ARM_TILE,
+                _ => SMALL_TILE,
+            };
+            Some(Self { all, tile })
         })
-    }
-
-    /// Whether there is one for sixteen sums.
-    fn are_long(self) -> bool {
-        self.0.iter().any(|&(sums, _)| sums == LANES)
     }
 
     /// Whether vectors of so many sums have an instruction.
     pub(crate) fn have(self, lanes: i64) -> bool {
-        self.0.iter().any(|&(sums, _)| sums == lanes)
+        self.all.iter().any(|&(sums, _)| sums == lanes)
     }
 
     /// The loops of a tile's sums: those of the depth outside, those of the tile written out inside, and they start before. The
@@ -183,10 +226,10 @@ impl Dots {
     /// Computes a loop of sums by instructions: by one, or by several of the longest.
     fn instead_of(self, schedule: &mut Schedule, lanes: Loop) -> Result<()> {
         let extent = schedule.extent(lanes);
-        if let Some(&(_, one)) = self.0.iter().find(|&&(sums, _)| Some(sums) == extent) {
+        if let Some(&(_, one)) = self.all.iter().find(|&&(sums, _)| Some(sums) == extent) {
             return schedule.tensorize(lanes, one);
         }
-        let Some(&(sums, longest)) = self.0.first() else { return no_dots() };
+        let Some(&(sums, longest)) = self.all.first() else { return no_dots() };
         let parts = schedule.split(lanes, &[None, Some(sums)], Tail::Perfect)?;
         schedule.unroll(parts[0])?;
         schedule.tensorize(parts[1], longest)
@@ -219,7 +262,7 @@ pub(crate) fn one_by_one(
 ) -> Result<()> {
     let Some(&columns) = schedule.loops(piece[1])?.last() else { return no_dots() };
     let Some(width) = schedule.extent(columns) else { return no_dots() };
-    let [_, sums] = if dots.are_long() { TILE } else { SMALL_TILE };
+    let [_, sums] = dots.tile;
     let size = [1, largest_part(width / LANES, sums)];
     Tiles { dots, threads, are_cut: false, size }.of(schedule, piece)
 }

@@ -50,7 +50,7 @@ fn tile_dots(task: &mut Task) -> Result<()> {
     let Some(&last) = task.schedule.loops(anchor)?.last() else { return no_dots() };
     let products = task.schedule.extent(last);
     let Some(intrinsics) = intrinsics(task, products) else { return no_dots() };
-    let dots = Dots::of(task, products);
+    let dots = Dots::of(task, anchor, products);
     let machine = task.machine();
     let (lanes, threads) = (machine.lanes(), machine.threads);
     let schedule = &mut task.schedule;

@@ -13,7 +13,7 @@
 use tenon_plugin_api::prelude::*;
 
 use super::weights::Weights;
-use super::{DEPTH, LANES, longer, rounded_up, without_sign};
+use super::{DEPTH, LANES, longer, moved, rounded_up};
 
 /// Channels of a convolution that dot products compute.
 pub(crate) struct Channels {
@@ -42,8 +42,13 @@ impl Channels {
     }
 }
 
-/// The convolution by dot products.
-pub(super) fn made(rw: &mut Rewriter, data: Expr, weight: Expr, attrs: Attrs) -> Option<Expr> {
+/// The convolution by dot products, which read data of `dtype`.
+pub(super) fn made(
+    rw: &mut Rewriter,
+    [data, weight]: [Expr; 2],
+    attrs: Attrs,
+    dtype: DType,
+) -> Option<Expr> {
     let kernel = rw.extents(weight)?;
     let channels = Channels::of(rw, data, &kernel, attrs)?;
     if rw.tensor(weight)?.0 != DType::I32 || kernel.contains(&0) {
@@ -54,7 +59,7 @@ pub(super) fn made(rw: &mut Rewriter, data: Expr, weight: Expr, attrs: Attrs) ->
         return None;
     }
     let is_padded = rw.terms().attrs(attrs).ints("padding").is_some_and(|all| all != [0; 4]);
-    let bytes = Bytes::of(rw, data, is_padded)?;
+    let bytes = Bytes::of(rw, data, is_padded, dtype)?;
     let more = match channels.groups {
         1 => [rounded_up(channels.outputs, DEPTH), rounded_up(channels.inputs, DEPTH)],
         _ => [channels.outputs, kernel[1]],
@@ -107,16 +112,16 @@ fn sums_of_windows(
 
 /// Data that stand for `x - zero`.
 struct Bytes {
-    /// In u8.
+    /// Of the dtype that is wanted.
     x: Expr,
     /// In i32; none where it is zero.
     zero: Option<Expr>,
-    /// In u8.
+    /// Of the same.
     beyond: Expr,
 }
 
 impl Bytes {
-    fn of(rw: &mut Rewriter, data: Expr, is_padded: bool) -> Option<Self> {
+    fn of(rw: &mut Rewriter, data: Expr, is_padded: bool, wanted: DType) -> Option<Self> {
         let (cast, zero) = match rw.call_of(data, "subtract") {
             Some(difference) => (difference.args[0], Some(difference.args[1])),
             None => (data, None),
@@ -133,12 +138,12 @@ impl Bytes {
             return None;
         }
         let mut zero = zero;
-        if dtype == DType::I8 {
-            (x, zero) = without_sign(rw, x, zero)?;
+        if dtype != wanted {
+            (x, zero) = moved(rw, x, zero, wanted)?;
         }
         let beyond = match zero {
-            Some(zero) if is_padded => rw.in_dtype(zero, DType::U8),
-            _ => rw.number(DType::U8, 0.0)?,
+            Some(zero) if is_padded => rw.in_dtype(zero, wanted),
+            _ => rw.number(wanted, 0.0)?,
         };
         Some(Self { x, zero, beyond })
     }

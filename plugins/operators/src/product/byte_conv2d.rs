@@ -1,21 +1,22 @@
-//! Convolution of u8 with i8, whose sums are exact.
+//! Convolution of u8 or i8 with i8, whose sums are exact.
 //!
 //! ```ir
 //! %y = nn.byte_conv2d(%x, %w, %z) { padding = [1, 1, 1, 1] }    u8[n, 4, 8, 8], i8[8, 4, 3, 3], u8[]  =>  i32[n, 8, 8, 8]
 //! ```
 //!
-//! What lies beyond the data is `z`, the number that stands for zero: so the sums of a kernel say how much it moves a result,
+//! What lies beyond the data is `z`, of the data's dtype, the number that stands for zero: so the sums of a kernel say how much it moves a result,
 //! wherever that is. In the layouts `NCHW16c` and `OIHW16o4i` quads of channels lie as instructions for dot products read them. Sums
 //! are those of i32, exact up to 65,792 products.
 
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
+use super::byte_dots::bytes;
 use super::conv2d::{self, Conv2d};
 use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
 
-/// Convolution of u8 with i8 over two spatial axes, in i32; beyond the data is the third argument
+/// Convolution of u8 or i8 with i8 over two spatial axes, in i32; beyond the data is the third argument
 #[op(name = "nn.byte_conv2d", args = 3, pattern = "out_fusable")]
 pub struct ByteConv2d {
     /// step of the window
@@ -44,9 +45,9 @@ pub struct ByteConv2d {
 impl Operator for ByteConv2d {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
         let zero = cx.tensor_of_rank(2, 0)?;
-        let dtypes = [(0, cx.tensor(0)?.dtype), (1, cx.tensor(1)?.dtype), (2, zero.dtype)];
-        for (index, found) in dtypes {
-            let expected = if index == 1 { DType::I8 } else { DType::U8 };
+        let data = bytes(cx, 0)?;
+        let dtypes = [(1, cx.tensor(1)?.dtype, DType::I8), (2, zero.dtype, data)];
+        for (index, found, expected) in dtypes {
             if found != expected {
                 let expected = expected.to_string();
                 return Err(OpError::WrongDType { index, expected, found });
@@ -58,7 +59,8 @@ impl Operator for ByteConv2d {
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         let plain = parse("NCHW")?;
         let data = relayout(cx.arg(0)?, &self.data_layout, &plain)?;
-        let data = convert(&self.padded(&data, cx.arg(2)?.elements::<u8>()[0])?, DType::I32)?;
+        let beyond = convert(cx.arg(2)?, DType::I32)?.elements::<i32>()[0];
+        let data = self.padded(&convert(&data, DType::I32)?, beyond)?;
         let kernel = convert(cx.arg(1)?, DType::I32)?;
         let out_layout = match self.out_layout.as_str() {
             "" => self.data_layout.text(),
@@ -86,14 +88,14 @@ impl ByteConv2d {
     }
 
     /// Data in the plain layout with a number around it.
-    fn padded(&self, data: &Tensor, beyond: u8) -> Result<Tensor> {
+    fn padded(&self, data: &Tensor, beyond: i32) -> Result<Tensor> {
         let &[batch, channels, height, width] = data.shape() else {
             return Err(OpError::Unsupported("tensors of four dimensions are expected".into()));
         };
         let [top, left, bottom, right] = self.padding.map(|padding| padding as usize);
         let (rows, columns) = (height + top + bottom, width + left + right);
         let mut all = vec![beyond; batch * channels * rows * columns];
-        for (at, row) in data.elements::<u8>().chunks_exact(width.max(1)).enumerate() {
+        for (at, row) in data.elements::<i32>().chunks_exact(width.max(1)).enumerate() {
             let start = (at / height * rows + at % height + top) * columns + left;
             all[start..start + width].copy_from_slice(row);
         }

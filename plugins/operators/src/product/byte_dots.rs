@@ -4,19 +4,21 @@
 //! %y = nn.byte_dots(%x, %w) { columns = 30 }    u8[n, m, 64], i8[2, 16, 16, 4]  =>  i32[n, m, 30]
 //! ```
 //!
-//! `w[c / 16, k / 4, c % 16, k % 4]` is the element in row k and column c. Sums are those of i32, exact up to a depth of 65,792.
+//! `w[c / 16, k / 4, c % 16, k % 4]` is the element in row k and column c. Rows are of u8 or of i8, as the processor's instructions read
+//! them. Sums are those of i32, exact up to a depth of 65,792.
 
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::program::Reducer;
 use tenon_plugin_api::rule::prelude::*;
 
 use super::cost::of_product;
+use crate::kernel::convert::convert;
 
 /// Columns that lie together, and rows of each.
 pub(super) const LANES: i64 = 16;
 pub(super) const DEPTH: i64 = 4;
 
-/// The product of matrices of u8 and one of i8 that is packed in quads of 16 columns, in i32
+/// The product of matrices of u8 or i8 and one of i8 that is packed in quads of 16 columns, in i32
 #[op(name = "nn.byte_dots", args = 2, pattern = "out_fusable")]
 pub struct ByteDots {
     /// how many columns the packed matrix has
@@ -26,12 +28,14 @@ pub struct ByteDots {
 
 impl Operator for ByteDots {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
-        packed_product(cx, [DType::U8, DType::I8, DType::I32], DEPTH, self.columns)
+        let x = bytes(cx, 0)?;
+        packed_product(cx, [x, DType::I8, DType::I32], DEPTH, self.columns)
     }
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
         let (x, w) = (cx.arg(0)?, cx.arg(1)?);
-        let (left, right) = (x.elements::<u8>(), w.elements::<i8>());
+        let (left, right) = (convert(x, DType::I32)?, w.elements::<i8>());
+        let left = left.elements::<i32>();
         let (rows, depth) = rows_of(x);
         let columns = self.columns as usize;
         let quads = depth / DEPTH as usize;
@@ -40,13 +44,19 @@ impl Operator for ByteDots {
             let row = &left[row * depth..][..depth];
             (0..columns).map(move |column| {
                 let terms = row.iter().enumerate();
-                terms.fold(0i32, |sum, (k, &a)| {
-                    sum.wrapping_add(i32::from(a) * i32::from(at(k, column)))
-                })
+                terms.fold(0i32, |sum, (k, &a)| sum.wrapping_add(a * i32::from(at(k, column))))
             })
         };
         let sums = (0..rows.iter().product()).flat_map(row).collect();
         Ok(vec![Tensor::from_vec([rows, &[columns]].concat(), sums)])
+    }
+}
+
+/// The dtype of an argument of bytes with or without a sign.
+pub(super) fn bytes(cx: &InferCx<'_>, index: usize) -> Result<DType> {
+    match cx.tensor(index)?.dtype {
+        found @ (DType::U8 | DType::I8) => Ok(found),
+        found => Err(OpError::WrongDType { index, expected: "u8 or i8".into(), found }),
     }
 }
 

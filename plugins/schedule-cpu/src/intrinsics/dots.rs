@@ -74,6 +74,15 @@ fn arm_bytes(it: &mut Intrinsic) {
     it.llvm(&dots.code("llvm.aarch64.neon.sdot.v4i32.v16i8", "i32", "i8"));
 }
 
+/// Four sums of four products of u8 and i8: those of Armv8.6.
+#[rule(intrinsic, key = "aarch64.i8mm.u8i8x4x4")]
+fn arm_bytes_of_both_kinds(it: &mut Intrinsic) {
+    it.needs("aarch64", &["i8mm"]);
+    let dots = Dots { dtypes: [DType::U8, DType::I8, DType::I32], lanes: 4, depth: 4 };
+    dots.describe(it);
+    it.llvm(&dots.code("llvm.aarch64.neon.usdot.v4i32.v16i8", "i32", "i8"));
+}
+
 /// `lanes` sums of `depth` products each.
 struct Dots {
     /// Of the factors and of the sums.
