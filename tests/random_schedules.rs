@@ -369,3 +369,33 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
     let name = last.split('(').next().unwrap_or_default().to_owned();
     (name, format!("{trace}; {chosen}"))
 }
+
+/// What an index is made of is told up to some depth, so that a long computation takes neither the stack nor more than linear time.
+#[test]
+fn an_index_may_be_computed_in_many_steps() {
+    let registry = registry();
+    let step = |at: usize| match at % 2 {
+        0 => format!("let %x{}: i64 = %x{at} floordiv 2 + %i", at + 1),
+        _ => format!("let %x{}: i64 = %x{at} % 37 + %i * 3", at + 1),
+    };
+    let steps: Vec<String> = (0..500).map(step).collect();
+    let text = format!(
+        "prim @steps(%A: f32[64], out %B: f32[64]) {{
+  for %j in 0..64 {{
+    block \"B\" (%i: spatial = %j) {{
+      let %x0: i64 = %i
+      {}
+      %B[%i] = %A[%x{} % 64]
+    }}
+  }}
+}}
+",
+        steps.join("\n"),
+        steps.len()
+    );
+    let cx = Cx::with_operators(registry.operators());
+    let module = parse_module(&cx, &Source::new("steps", text.as_str()), &mut NoWeights)
+        .unwrap_or_else(|errors| panic!("{}", errors.render(false)));
+    let after = made(&registry, "tir.ApplySchedules, tir.CompactBuffers", &module);
+    assert_eq!(after.map(|module| module.len()), Ok(1));
+}

@@ -52,7 +52,8 @@ impl Schedule {
                 {
                     let value = space.read(self.body(), *value);
                     let value = space.substitute(&value, &bound);
-                    if let Some(var) = space.node(*var).as_atom() {
+                    if let Some(var) = space.node(*var).as_atom().filter(|_| !space.is_deep(&value))
+                    {
                         bound.insert(var, value);
                     }
                 }

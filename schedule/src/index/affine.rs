@@ -148,7 +148,7 @@ impl Space {
     }
 
     fn moves_with(&self, atom: AtomId, vars: &[AtomId]) -> bool {
-        self.nodes_in(atom).iter().any(|node| vars.contains(node))
+        self.holds_one(atom, |node| vars.contains(&node))
     }
 }
 

@@ -206,7 +206,7 @@ impl Space {
 
     /// Whether an atom holds a variable with a range.
     fn moves(&self, atom: AtomId, is_fixed: &dyn Fn(AtomId) -> bool) -> bool {
-        self.nodes_in(atom).iter().any(|&node| !is_fixed(node))
+        self.holds_one(atom, |node| !is_fixed(node))
     }
 
     fn bound(&self, atom: AtomId, side: Side, is_fixed: &dyn Fn(AtomId) -> bool) -> Option<Sum> {

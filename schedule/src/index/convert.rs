@@ -8,7 +8,7 @@ use super::sum::Product;
 use super::{Atom, AtomId, Space, Sum};
 
 /// What is nested deeper than this is one atom.
-const MAX_DEPTH: usize = 48;
+pub(super) const MAX_DEPTH: usize = 48;
 
 impl Space {
     /// The sum that an i64 expression is.
@@ -174,6 +174,6 @@ impl Space {
     }
 
     fn is_symbol(&self, atom: AtomId) -> bool {
-        self.nodes_in(atom).is_empty()
+        !self.holds_one(atom, |_| true)
     }
 }

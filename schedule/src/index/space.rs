@@ -1,11 +1,12 @@
 //! The atoms of index arithmetic, and what is known of them.
 
-use rustc_hash::FxHashMap as HashMap;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use smallvec::{SmallVec, smallvec};
 
 use tenon_plugin_api::ir::{Dim, Expr};
 
 use super::Sum;
+use super::convert::MAX_DEPTH;
 
 /// An atom of a [`Space`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -26,6 +27,17 @@ pub(crate) enum Atom {
     Max(Sum, Sum),
 }
 
+impl Atom {
+    /// The atoms of the sums that it is made of.
+    fn inner(&self) -> impl Iterator<Item = AtomId> {
+        let sums = match self {
+            Atom::Node(_) | Atom::Dim(_) => None,
+            Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => Some([a, b]),
+        };
+        sums.into_iter().flatten().flat_map(Sum::atoms)
+    }
+}
+
 /// The values that a variable goes through: `extent` of them, from `min` on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Range {
@@ -36,11 +48,17 @@ pub(crate) struct Range {
 /// Atoms that are nodes, in order.
 pub(crate) type Nodes = SmallVec<[AtomId; 8]>;
 
-/// An atom, the nodes that it holds, and the values that it goes through.
+/// Of what holds more nodes they are looked for when they are asked for: what is computed from step to step of a long chain holds all that
+/// the steps before it hold.
+const MOST_NODES: usize = 32;
+
+/// An atom, how many quotients and the like stand within each other in it, the nodes that it holds where these are few, and the values
+/// that it goes through.
 #[derive(Clone)]
 struct Entry {
     atom: Atom,
-    nodes: Nodes,
+    depth: u32,
+    nodes: Option<Nodes>,
     range: Option<Range>,
 }
 
@@ -68,18 +86,21 @@ impl Space {
         }
         let id = AtomId(self.atoms.len() as u32);
         let nodes = match &atom {
-            Atom::Node(_) => smallvec![id],
-            Atom::Dim(_) => Nodes::new(),
-            Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
-                self.nodes_among(a.atoms().chain(b.atoms()))
-            }
+            Atom::Node(_) => Some(smallvec![id]),
+            _ => self.few_nodes_among(atom.inner()),
         };
         match &atom {
             Atom::Node(node) => self.ids_of_nodes.insert(*node, id),
             _ => self.ids.insert(atom.clone(), id),
         };
-        self.atoms.push(Entry { atom, nodes, range: None });
+        let depth = atom.inner().map(|inner| self.entry(inner).depth + 1).max().unwrap_or(0);
+        self.atoms.push(Entry { atom, depth, nodes, range: None });
         id
+    }
+
+    /// Whether as many quotients and the like stand within each other in a sum as one is looked at: what is made of it is not told by it.
+    pub(crate) fn is_deep(&self, sum: &Sum) -> bool {
+        sum.atoms().any(|atom| self.entry(atom).depth as usize >= MAX_DEPTH)
     }
 
     pub(super) fn known(&self, atom: &Atom) -> Option<AtomId> {
@@ -123,12 +144,15 @@ impl Space {
 
     /// Whether a sum holds the node that an atom is, within quotients too.
     pub(crate) fn holds(&self, sum: &Sum, node: AtomId) -> bool {
-        sum.atoms().any(|atom| self.nodes_in(atom).contains(&node))
+        sum.atoms().any(|atom| self.holds_one(atom, |held| held == node))
     }
 
-    /// The nodes that an atom is or holds.
-    pub(crate) fn nodes_in(&self, atom: AtomId) -> &[AtomId] {
-        &self.entry(atom).nodes
+    /// Whether an atom is or holds a node for which something is so.
+    pub(crate) fn holds_one(&self, atom: AtomId, is_so: impl Fn(AtomId) -> bool) -> bool {
+        match &self.entry(atom).nodes {
+            Some(nodes) => nodes.iter().any(|&node| is_so(node)),
+            None => self.nodes_among([atom]).into_iter().any(is_so),
+        }
     }
 
     /// The atoms that are nodes, within quotients too, each once.
@@ -136,16 +160,35 @@ impl Space {
         self.nodes_among(sum.atoms())
     }
 
-    fn nodes_among(&self, atoms: impl Iterator<Item = AtomId>) -> Nodes {
-        let mut nodes: Nodes = atoms.flat_map(|atom| self.nodes_in(atom)).copied().collect();
+    fn nodes_among(&self, atoms: impl IntoIterator<Item = AtomId>) -> Nodes {
+        let mut pending: Vec<AtomId> = atoms.into_iter().collect();
+        let (mut nodes, mut seen) = (Nodes::new(), HashSet::default());
+        while let Some(atom) = pending.pop() {
+            let entry = self.entry(atom);
+            match &entry.nodes {
+                Some(few) => nodes.extend_from_slice(few),
+                None if seen.insert(atom) => pending.extend(entry.atom.inner()),
+                None => {}
+            }
+        }
         nodes.sort_unstable();
         nodes.dedup();
         nodes
     }
 
+    fn few_nodes_among(&self, atoms: impl Iterator<Item = AtomId>) -> Option<Nodes> {
+        let mut nodes = Nodes::new();
+        for atom in atoms {
+            nodes.extend_from_slice(self.entry(atom).nodes.as_ref()?);
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        (nodes.len() <= MOST_NODES).then_some(nodes)
+    }
+
     /// A sum with others in the place of atoms.
     pub(crate) fn substitute(&mut self, sum: &Sum, pairs: &HashMap<AtomId, Sum>) -> Sum {
-        let is_replaced = |atom| self.nodes_in(atom).iter().any(|node| pairs.contains_key(node));
+        let is_replaced = |atom| self.holds_one(atom, |node| pairs.contains_key(&node));
         if pairs.is_empty() || !sum.atoms().any(is_replaced) {
             return sum.clone();
         }
@@ -168,7 +211,7 @@ impl Space {
         if let Some(value) = pairs.get(&atom) {
             return value.clone();
         }
-        if !self.nodes_in(atom).iter().any(|node| pairs.contains_key(node)) {
+        if !self.holds_one(atom, |node| pairs.contains_key(&node)) {
             return Sum::atom(atom);
         }
         let pair = |space: &mut Self, a: Sum, b: Sum| {
@@ -197,6 +240,6 @@ impl Space {
 
     /// Whether it is made of numbers and symbols alone.
     pub(crate) fn is_symbolic(&self, sum: &Sum) -> bool {
-        sum.atoms().all(|atom| self.nodes_in(atom).is_empty())
+        !sum.atoms().any(|atom| self.holds_one(atom, |_| true))
     }
 }
