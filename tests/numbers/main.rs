@@ -7,6 +7,7 @@
 //!
 //! Floats may be wrong by units in the last place: see [`TOLERANCES`].
 
+mod borders;
 mod float;
 mod integers;
 mod nans;
@@ -29,10 +30,11 @@ pub(crate) const TOLERANCES: [(&str, u64); 4] = [("f16", 1), ("bf16", 1), ("f32"
 type Check = fn(Machine) -> Result<(), Failed>;
 
 fn main() -> ExitCode {
-    let groups: [(&str, Check); 3] = [
+    let groups: [(&str, Check); 4] = [
         ("functions_of_floats", sweep::functions),
         ("no_number_is_contagious", nans::check),
         ("integers_at_their_extremes", integers::check),
+        ("zeros_around_data_are_multiplied", borders::zeros_are_multiplied),
     ];
     let others = [
         Trial::test("rewrites_at_the_extremes", rewrites::check),

@@ -90,14 +90,18 @@ impl Operator for Conv3d {
                     for tap in 0..inputs * kd * kh * kw {
                         let (input, rest) = (tap / (kd * kh * kw), tap % (kd * kh * kw));
                         let (tz, ty, tx) = (rest / (kh * kw), rest / kw % kh, rest % kw);
-                        let (Some(z), Some(y), Some(column)) =
-                            (index(0, z, tz, d), index(1, y, ty, h), index(2, column, tx, w))
-                        else {
-                            continue;
+                        let place =
+                            (index(0, z, tz, d), index(1, y, ty, h), index(2, column, tx, w));
+                        let value = match place {
+                            (Some(z), Some(y), Some(column)) => {
+                                let from = ((image * channels + first + input) * d + z) * h + y;
+                                x[from * w + column]
+                            }
+                            // Zeros beyond the data are multiplied too.
+                            _ => T::default(),
                         };
-                        let from = ((image * channels + first + input) * d + z) * h + y;
                         let weight = weight[output * inputs * kd * kh * kw + tap];
-                        let term = Sum::mul(x[from * w + column].widen(), weight.widen());
+                        let term = Sum::mul(value.widen(), weight.widen());
                         sum = Sum::add(sum, term);
                     }
                     *out = T::narrow(sum);

@@ -1,4 +1,7 @@
-//! The taps of a convolution's kernel, which are added, one after the other, to planes of the result.
+//! The taps of a convolution's kernel, which are added, one after the other, to planes of the result. What lies beyond the data is zeros,
+//! which are multiplied as well: of a weight that is infinite they are no numbers.
+
+use std::ops::Range;
 
 use tenon_plugin_api::op::number::Sum;
 use tenon_plugin_api::op::prelude::*;
@@ -18,7 +21,7 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// The places of the result that tap `tap` adds to, and the index of the data it meets at the first.
-    fn places(self, tap: usize) -> (std::ops::Range<usize>, usize) {
+    fn places(self, tap: usize) -> (Range<usize>, usize) {
         let shift = tap * self.dilation;
         // Place p meets index p * stride + shift - before.
         let first = self.before.saturating_sub(shift).div_ceil(self.stride);
@@ -48,6 +51,7 @@ impl Tap {
         let plane = sums.len() / N;
         let (places_h, start_h) = self.rows.places(self.tap_h);
         let (places_w, start_w) = self.columns.places(self.tap_w);
+        self.add_beyond(sums, [&places_h, &places_w], weights);
         if places_h.is_empty() || places_w.is_empty() {
             return;
         }
@@ -74,6 +78,27 @@ impl Tap {
             let from = source[line..line + width].iter().skip(start_w).step_by(stride);
             for (i, x) in from.take(places_w.len()).enumerate() {
                 (0..N).for_each(|n| rows[n][i] = rows[n][i].add(x.widen().mul(weights[n])));
+            }
+        }
+    }
+
+    /// Adds zeros times the weights where this tap meets nothing.
+    fn add_beyond<S: Sum, const N: usize>(
+        &self,
+        sums: &mut [S],
+        [rows, columns]: [&Range<usize>; 2],
+        weights: [S; N],
+    ) {
+        let (plane, width) = (sums.len() / N, self.columns.out);
+        for (plane, weight) in sums.chunks_exact_mut(plane.max(1)).zip(weights) {
+            let beyond = S::default().mul(weight);
+            for (number, row) in plane.chunks_exact_mut(width.max(1)).enumerate() {
+                let (before, behind) = match rows.contains(&number) && !columns.is_empty() {
+                    true => (columns.start, columns.end),
+                    false => (width, width),
+                };
+                row[..before].iter_mut().for_each(|to| *to = to.add(beyond));
+                row[behind..].iter_mut().for_each(|to| *to = to.add(beyond));
             }
         }
     }
