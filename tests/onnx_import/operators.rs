@@ -225,6 +225,34 @@ fn split_names_its_parts() {
 }
 
 #[test]
+fn the_last_part_of_an_open_extent_may_be_shorter() {
+    let model = model(18)
+        .input("x", FLOAT, &[S("n")])
+        .node("Split", &["x"], &["a", "b"], &[int("num_outputs", 2)])
+        .output("a")
+        .output("b");
+    let text = model.text();
+    let first = text.lines().next().unwrap_or_default();
+    assert_eq!(
+        first,
+        "fn @main(%x: f32[n]) -> (f32[floordiv(n + 1, 2)], f32[-1*floordiv(n + 1, 2) + n])"
+    );
+}
+
+/// No call has an extent that is not what its parts make together.
+#[test]
+fn equal_parts_of_an_open_extent_make_the_whole() {
+    let model = model(13)
+        .input("x", FLOAT, &[S("n")])
+        .node("Split", &["x"], &["a", "b"], &[])
+        .output("a")
+        .output("b");
+    let text = model.text();
+    let whole = "%a_reshape = reshape(%x, shape(2*floordiv(n, 2)))";
+    assert_eq!(text.lines().nth(1), Some(whole), "{text}");
+}
+
+#[test]
 fn a_weight_that_is_also_an_input_is_no_parameter() {
     let model = model(9)
         .input("x", FLOAT, &[N(1)])

@@ -164,7 +164,8 @@ fn import(node: &mut Node<'_>) -> Outputs {
         }
         Some(lengths) => ("indices", indices(&lengths, extent)?.into()),
         None => {
-            let count = node.int("num_outputs")?.unwrap_or(node.output_count() as i64);
+            let named = node.int("num_outputs")?;
+            let count = named.unwrap_or(node.output_count() as i64);
             if count < 1 || count > node.output_count() as i64 {
                 return invalid(format!(
                     "it has {} outputs for {count} parts",
@@ -177,12 +178,35 @@ fn import(node: &mut Node<'_>) -> Outputs {
                     let starts = (1..count).map(|part| part.saturating_mul(length).min(extent));
                     ("indices", starts.collect::<Vec<i64>>().into())
                 }
+                None if !is_multiple(node, dims[axis], count) => {
+                    let lengths = open_lengths(node, dims[axis], count, named.is_some());
+                    return of_lengths(node, x, &dims, (axis, &lengths));
+                }
                 _ => ("sections", count.into()),
             }
         }
     };
     let parts = node.call("split", &[x], &[attr, ("axis", (axis as i64).into())])?;
     node.items(parts)
+}
+
+/// Whether an extent is known to be divided by a number, whatever its symbols stand for.
+fn is_multiple(node: &Node<'_>, extent: Dim, count: i64) -> bool {
+    let left = node.cx().dim_floor_mod(extent, node.cx().dim(count));
+    node.terms().dim_value(left) == Some(0)
+}
+
+/// The lengths of as many parts of an extent that is not known; the last one may be shorter, or is as long as the others.
+fn open_lengths(node: &Node<'_>, extent: Dim, count: i64, may_be_shorter: bool) -> Vec<Dim> {
+    let cx = node.cx();
+    let room = if may_be_shorter { count - 1 } else { 0 };
+    let length = cx.dim_floor_div(cx.dim_add(extent, cx.dim(room)), cx.dim(count));
+    let mut lengths = vec![length; count as usize];
+    if may_be_shorter {
+        let before = cx.dim_mul(length, cx.dim(count - 1));
+        lengths[count as usize - 1] = cx.dim_sub(extent, before);
+    }
+    lengths
 }
 
 /// Parts whose lengths are dimensions. A call finds whether they are as much together as there is.
@@ -197,7 +221,7 @@ pub(crate) fn of_lengths(
     let mut shape = dims.to_vec();
     shape[axis] = whole;
     // That the lengths make the whole is what makes this possible.
-    let x = reshape_to(node, x, &shape)?;
+    let x = if shape == dims { x } else { reshape_to(node, x, &shape)? };
     let mut first = vec![zero; dims.len()];
     let mut parts = Vec::with_capacity(lengths.len());
     for &length in lengths {
