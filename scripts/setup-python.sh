@@ -3,7 +3,8 @@
 # Usage: scripts/setup-python.sh [--models] [--train] [--cuda] [--bench]
 #   --models   also put the networks that the model tests run into .cache/models (1.5 GB), onnx's node tests into
 #              .cache/onnx-nodes (20 MB), random models of one operator into .cache/onnx-random (15 MB), of many into
-#              .cache/onnx-graphs (10 MB), and models of one operator of com.microsoft into .cache/onnx-microsoft (1 MB)
+#              .cache/onnx-graphs (10 MB), models of one operator of com.microsoft into .cache/onnx-microsoft (1 MB), and
+#              models with open dimensions into .cache/onnx-open (1 MB)
 #   --train    also install scikit-learn, to train the digits network
 #   --cuda     also install NVIDIA's assembler, which tests of the target nvptx ask
 #   --bench    also install OpenVINO, which benches/models.py runs beside Tenon
@@ -95,5 +96,6 @@ if $models; then
   made onnx-random make_random.py "random models of one operator"
   made onnx-graphs make_graphs.py "random models of many operators" make_random.py graph_control.py
   made onnx-microsoft make_microsoft.py "models of com.microsoft"
+  made onnx-open make_open.py "models with open dimensions" make_random.py
 fi
 rm -f .cache/models-unavailable

@@ -159,10 +159,8 @@ fn the_others_name_what_they_do_not_take() {
     let matrix = [S("a"), S("b")];
     assert_eq!(error("HannWindow", &matrix, &["i"], &[]), "input 1 must be a constant here");
     assert_eq!(error("HannWindow", &matrix, &["long"], &[]), "a window of 1099511627776 numbers");
-    assert_eq!(
-        error("CenterCropPad", &matrix, &["x", "shape"], &[]),
-        "a symbolic dimension that is cut or padded"
-    );
+    let volumes = [N(1), N(1), S("a"), S("b"), S("c")];
+    assert_eq!(error("Conv", &volumes, &["x", "x"], &[]), "a symbolic extent of a kernel");
     assert_eq!(
         error("RotaryEmbedding", &[N(1), N(2), N(3), S("d")], &["x", "x", "x"], &[]),
         "a symbolic size of a head"

@@ -1,10 +1,10 @@
-//! The node tests of onnx, models of one operator and of many at random, and models of one operator of `com.microsoft`: each is
-//! imported as it is given, evaluated by the reference, compiled, and run.
+//! The node tests of onnx, models of one operator and of many at random, models of one operator of `com.microsoft`, and models with
+//! open dimensions: each is imported as it is given, evaluated by the reference, compiled, and run.
 //!
 //! The tests come out of the onnx wheel, what is right for the others out of ONNX Runtime
 //! (`scripts/setup-python.sh --models`); where that was not run they count as ignored. A trial holds the cases of one
 //! operator, so that the plugins and LLVM are loaded once for them. What a case that does not pass needs stands in
-//! `unsupported.txt`, `random_unsupported.txt`, `graphs_unsupported.txt` and `microsoft_unsupported.txt`, and how many there are of each kind. Where we
+//! `unsupported.txt`, `random_unsupported.txt`, `graphs_unsupported.txt`, `microsoft_unsupported.txt` and `open_unsupported.txt`, and how many there are of each kind. Where we
 //! and ONNX Runtime differ, `differences.txt` and `microsoft_differences.txt` say who is right, and `node_differences.txt` where
 //! we and onnx's own numbers do.
 
@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         ("random", "onnx-random"),
         ("graphs", "onnx-graphs"),
         ("microsoft", "onnx-microsoft"),
+        ("open", "onnx-open"),
     ];
     let trials = match suites.iter().all(|(_, folder)| root.join(".cache").join(folder).exists()) {
         true => suites
@@ -76,6 +77,7 @@ impl Suite {
             "random" => ("random_unsupported.txt", "differences.txt"),
             "graphs" => ("graphs_unsupported.txt", "graphs_differences.txt"),
             "microsoft" => ("microsoft_unsupported.txt", "microsoft_differences.txt"),
+            "open" => ("open_unsupported.txt", "open_differences.txt"),
             _ => ("unsupported.txt", "node_differences.txt"),
         };
         let (list, differences_list) = (lists.join(list), lists.join(differences));

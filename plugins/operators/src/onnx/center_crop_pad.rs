@@ -2,7 +2,8 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::extent_of;
+use crate::movement::pad::with_around;
+use crate::onnx::steps::not_below_zero;
 
 /// `CenterCropPad`: axes are cut or padded to the extents that the second input says. Of an odd number of elements one
 /// more is cut or padded at the end.
@@ -10,10 +11,7 @@ use crate::onnx::steps::extent_of;
 fn center_crop_pad(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
     let dims = node.dims(x)?;
-    let wanted = match node.elements(node.input(1)?) {
-        Some(known) => known.elements,
-        None => return node.not_extents(1),
-    };
+    let wanted = node.input_dims(1)?;
     let axes = match node.ints("axes")? {
         Some(axes) => node.axes(&axes, dims.len())?,
         None => (0..dims.len()).collect(),
@@ -23,14 +21,16 @@ fn center_crop_pad(node: &mut Node<'_>) -> Outputs {
     }
     let (mut begin, mut end, mut cut) = (Vec::new(), Vec::new(), Vec::new());
     let mut widths = vec![0; 2 * dims.len()];
+    let mut open = Vec::new();
     for (axis, wanted) in axes.into_iter().zip(wanted) {
         if dims[axis] == wanted {
             continue;
         }
-        let (extent, wanted) = (
-            extent_of(node, dims[axis], "dimension that is cut or padded")?,
-            extent_of(node, wanted, "extent to cut or pad to")?,
-        );
+        let values = [dims[axis], wanted].map(|dim| node.terms().dim_value(dim));
+        let [Some(extent), Some(wanted)] = values else {
+            open.push((axis, wanted));
+            continue;
+        };
         if wanted < 0 {
             return invalid(format!("the extent {wanted}"));
         }
@@ -52,5 +52,33 @@ fn center_crop_pad(node: &mut Node<'_>) -> Outputs {
     if widths.iter().any(|&width| width != 0) {
         y = node.call("nn.pad", &[y], &[("pad_width", widths.into())])?;
     }
-    Ok(vec![y])
+    Ok(vec![to_open(node, y, &open)?])
+}
+
+/// Cuts and pads axes, to extents of which a call says whether they are less than those that are there.
+fn to_open(node: &mut Node<'_>, x: Value, wanted: &[(usize, Dim)]) -> Result<Value, Problem> {
+    if wanted.is_empty() {
+        return Ok(x);
+    }
+    let (two, dims) = (node.cx().dim(2), node.dims(x)?);
+    let (mut first, mut sizes) = (vec![node.cx().dim(0); dims.len()], dims.clone());
+    for &(axis, wanted) in wanted {
+        let less = not_below_zero(node, node.cx().dim_sub(dims[axis], wanted));
+        first[axis] = node.cx().dim_floor_div(less, two);
+        sizes[axis] = node.cx().dim_min(dims[axis], wanted);
+    }
+    let mut y = x;
+    if sizes != dims {
+        let (first, sizes) = (node.known(&Known::vector(first))?, node.shape(&sizes)?);
+        y = node.apply("dynamic_slice", &[y, first, sizes])?;
+    }
+    for &(axis, wanted) in wanted {
+        if sizes[axis] == wanted {
+            continue;
+        }
+        let more = not_below_zero(node, node.cx().dim_sub(wanted, dims[axis]));
+        let before = node.cx().dim_floor_div(more, two);
+        y = with_around(node, y, axis, [before, wanted], 0.0)?;
+    }
+    Ok(y)
 }

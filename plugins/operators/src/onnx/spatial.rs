@@ -4,7 +4,7 @@ use tenon_plugin_api::rule::prelude::*;
 
 use crate::onnx::steps::not_among;
 
-use super::window::{open_padding, padding_to_same};
+use super::window::{ToSame, padding_to_same};
 
 /// How a window moves over each spatial axis.
 pub(crate) struct Spatial {
@@ -53,8 +53,8 @@ impl Spatial {
                 }
             }
             "VALID" => {}
-            "SAME_UPPER" => around = this.pad_to_same(node, data, false)?,
-            "SAME_LOWER" => around = this.pad_to_same(node, data, true)?,
+            "SAME_UPPER" => around = this.pad_to_same(node, data, false),
+            "SAME_LOWER" => around = this.pad_to_same(node, data, true),
             other => {
                 return not_among(
                     "auto_pad",
@@ -72,24 +72,20 @@ impl Spatial {
     }
 
     /// The padding that makes as many places as the extent has strides; the odd one comes last, or first when `is_lower`.
-    fn pad_to_same(
-        &mut self,
-        node: &Node<'_>,
-        data: &[Dim],
-        is_lower: bool,
-    ) -> Result<Vec<Around>, Problem> {
+    fn pad_to_same(&mut self, node: &Node<'_>, data: &[Dim], is_lower: bool) -> Vec<Around> {
         let mut all = Vec::new();
         for (axis, &dim) in data.iter().enumerate() {
-            let (reach, stride) = (self.reach(axis), self.strides[axis]);
-            if let Some(around) = open_padding(node, dim, [reach, stride], is_lower) {
-                all.push((axis, around));
-                continue;
+            let steps = [self.dilations[axis], self.strides[axis]];
+            let kernel = node.cx().dim(self.kernel[axis]);
+            match padding_to_same(node, dim, (kernel, steps), is_lower) {
+                ToSame::Open(around) => all.push((axis, around)),
+                ToSame::Known([before, after]) => {
+                    self.pads[0][axis] = before;
+                    self.pads[1][axis] = after;
+                }
             }
-            let [before, after] = padding_to_same(node, dim, [reach, stride], is_lower)?;
-            self.pads[0][axis] = before;
-            self.pads[1][axis] = after;
         }
-        Ok(all)
+        all
     }
 
     /// The padding of one list: before each axis, then behind each.

@@ -17,6 +17,7 @@ use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
 use crate::kernel::parallel::fill;
 use crate::kernel::window::Window;
+use crate::movement::pad::with_around;
 use crate::onnx::spatial::Spatial;
 use crate::onnx::steps::{extent_of, reshape_to};
 use crate::onnx::window::{self, Image};
@@ -293,16 +294,16 @@ pub(crate) fn convolved(
     }
     let mut image = Image::of(node, x)?;
     let weight = Image::of(node, weight)?;
-    let extents = [2, 3].map(|axis| node.terms().dim_value(weight.dims[axis]));
-    let kernel = match (extents, image.pair(node, "kernel_shape")?) {
-        ([Some(h), Some(w)], None) => [h, w],
-        ([Some(h), Some(w)], Some(given)) if given == [h, w] => given,
-        ([Some(h), Some(w)], Some(given)) => {
+    let mut kernel = [weight.dims[2], weight.dims[3]];
+    if let Some(given) = image.pair(node, "kernel_shape")? {
+        let known = kernel.map(|extent| node.terms().dim_value(extent));
+        if let [Some(h), Some(w)] = known
+            && given != [h, w]
+        {
             return invalid(format!("its kernel_shape is {given:?}, but the weight's is {h}, {w}"));
         }
-        (_, Some(given)) => given,
-        (_, None) => return unsupported("a kernel of unknown size"),
-    };
+        kernel = given.map(|extent| node.cx().dim(extent));
+    }
     let window = window::Window::of(node, &mut image, kernel)?;
     let mut attrs = window.attrs();
     attrs.push(("groups", node.int_or("group", 1)?.into()));
@@ -327,7 +328,10 @@ fn convolved_3d(
     if let Some(given) = node.ints("kernel_shape")?.filter(|given| *given != extents) {
         return invalid(format!("its kernel_shape is {given:?}, but the weight's is {extents:?}"));
     }
-    let window = Spatial::of(node, &dims[2..], extents)?;
+    let (window, around) = Spatial::with_open(node, &dims[2..], extents)?;
+    let x = around
+        .into_iter()
+        .try_fold(x, |x, (axis, around)| with_around(node, x, 2 + axis, around, 0.0))?;
     let attrs = [
         ("strides", window.strides.clone().into()),
         ("dilation", window.dilations.clone().into()),

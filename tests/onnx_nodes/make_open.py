@@ -1,0 +1,137 @@
+"""Writes models whose dimensions are open, with what ONNX Runtime makes of them for several sizes, in the form of make_graphs.py.
+
+Usage: make_open.py FOLDER
+"""
+
+import os
+import sys
+import zlib
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper, parser
+
+from make_random import write
+
+onnxruntime.set_default_logger_severity(4)
+
+# Models: a name, the version of the operator set, the text of a graph, and values of the symbols in the order in which they come.
+# An extent of `?` is whatever comes out.
+CASES = [
+    ("split_equal", 13, "(float[n, m] x) => (float[?, ?] a, float[?, ?] b) { a, b = Split <axis = 1> (x) }",
+     [[3, 4], [1, 2], [2, 10]]),
+    ("split_last_is_shorter", 18, "(float[n] x) => (float[?] a, float[?] b) { a, b = Split <num_outputs = 2> (x) }", [[6], [7], [2], [13]]),
+    ("split_three", 18, """(float[2, n] x) => (float[?, ?] a, float[?, ?] d, float[?, ?] e)
+        { a, b, c = Split <num_outputs = 3, axis = -1> (x) d = Neg(b) e = Neg(c) }""", [[9], [8], [5], [11]]),
+    ("split_even", 18, """(float[n, 2] x) => (float[?, ?] a, float[?, ?] c)
+        { t = Concat <axis = 0> (x, x) a, b = Split <num_outputs = 2> (t) c = Add(b, x) }""", [[3], [1], [4]]),
+
+    ("crop_pad_to_number", 18, "(float[n, 3] x) => (float[?, ?] y) <int64[2] to = {5, 4}> { y = CenterCropPad(x, to) }",
+     [[5], [8], [2], [9], [1]]),
+    ("crop_pad_axes", 18, "(float[2, n, m] x) => (float[?, ?, ?] y) <int64[2] to = {6, 4}> { y = CenterCropPad <axes = [-1, 1]> (x, to) }",
+     [[4, 6], [9, 3], [1, 13], [5, 7]]),
+    ("crop_pad_as_asked", 18, "(float[n, 4] x, int64[2] to) => (float[?, ?] y) { y = CenterCropPad(x, to) }",
+     [[5, 5, 4], [5, 2, 7], [3, 8, 1], [4, 7, 5]]),
+    ("crop_pad_whole_numbers", 18, """(int64[3] x, float[n] like) => (int64[?] y) { to = Shape(like) y = CenterCropPad(x, to) }""",
+     [[3, 5, -6, 7], [6, 1, 2, 3], [1, 4, 5, 6]]),
+    ("crop_pad_to_product", 18, """(float[n, m] x, float[n] like) => (float[?, ?] y)
+        <int64[1] two = {2}> { k = Shape(like) to = Mul(k, two) y = CenterCropPad <axes = [0]> (x, to) }""", [[3, 2], [1, 4], [4, 1]]),
+
+    ("convtranspose_shape", 11, """(float[1, 2, n] x) => (float[?, ?, ?] y)
+        <float[2, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, -1, -2, -3, -4, -5, -6, -7, -8, -9}>
+        { y = ConvTranspose <strides = [2], output_shape = [11]> (x, w) }""", [[5], [6], [7]]),
+    ("convtranspose_shape_upper", 11, """(float[b, 1, n, 4] x, float[1, 2, 3, 2] w) => (float[?, ?, ?, ?] y)
+        { y = ConvTranspose <strides = [2, 3], output_shape = [8, 10], auto_pad = "SAME_UPPER", dilations = [2, 1]> (x, w) }""",
+     [[1, 3], [2, 4], [1, 5], [2, 2]]),
+    ("convtranspose_channels", 11, """(float[b, c, n] x, float[c, o, 3] w, float[o] bias) => (float[?, ?, ?] y)
+        { y = ConvTranspose <pads = [1, 0], strides = [2]> (x, w, bias) }""", [[2, 3, 5, 4], [1, 1, 2, 1], [1, 4, 7, 2]]),
+    ("convtranspose_groups", 11, """(float[1, c, 4, 3] x, float[c, 2, 2, 2] w) => (float[?, ?, ?, ?] y)
+        { y = ConvTranspose <group = 2> (x, w) }""", [[4], [2], [6]]),
+    ("convtranspose_kernel", 11, """(float[1, 2, n, 3] x, float[2, 3, k, 2] w) => (float[?, ?, ?, ?] y)
+        { y = ConvTranspose <strides = [2, 1], pads = [1, 0, 0, 1]> (x, w) }""", [[4, 3], [1, 4], [3, 2]]),
+    ("convtranspose_kernel_same", 11, """(float[1, 2, n] x, float[2, 3, k] w) => (float[?, ?, ?] y)
+        { y = ConvTranspose <strides = [2], auto_pad = "SAME_LOWER"> (x, w) }""", [[4, 3], [5, 4], [3, 2], [6, 5]]),
+
+    ("conv_kernel", 11, """(float[1, 2, h, w] x, float[3, 2, k, l] weight, float[3] bias) => (float[?, ?, ?, ?] y)
+        { y = Conv <pads = [1, 0, 2, 1], strides = [1, 2]> (x, weight, bias) }""", [[5, 6, 3, 2], [4, 4, 1, 1], [7, 5, 4, 5]]),
+    ("conv_kernel_same", 11, """(float[1, 2, n] x, float[3, 2, k] weight) => (float[?, ?, ?] y)
+        { y = Conv <auto_pad = "SAME_UPPER", strides = [2]> (x, weight) }""", [[6, 3], [7, 2], [5, 4], [8, 5]]),
+    ("conv_same_of_long_steps", 11, """(float[1, 1, n] x, float[1, 1, 2] weight) => (float[?, ?, ?] y)
+        { y = Conv <auto_pad = "SAME_LOWER", strides = [3]> (x, weight) }""", [[6], [7], [5], [8]]),
+    ("pools_same_of_long_steps", 12, """(float[1, 1, n, m] x) => (float[?, ?, ?, ?] y, float[?, ?, ?, ?] z) {
+            y = MaxPool <auto_pad = "SAME_UPPER", strides = [3, 2], kernel_shape = [2, 2]> (x)
+            z = AveragePool <auto_pad = "SAME_LOWER", strides = [3, 3], kernel_shape = [2, 3]> (x)
+        }""", [[5, 5], [7, 8], [4, 9], [8, 6]]),
+    ("conv_of_volumes_same", 11, """(float[1, 1, n, 4, m] x, float[2, 1, 3, 2, 2] weight) => (float[?, ?, ?, ?, ?] y)
+        { y = Conv <auto_pad = "SAME_UPPER", strides = [2, 1, 2]> (x, weight) }""", [[6, 4], [5, 3], [4, 5]]),
+    ("conv_kernel_in_loop", 13, """(float[1, 1, n] x, float[1, 1, k] weight, int64 trips) => (float[?, ?, ?] y) {
+            y = Loop (trips, , x) <body = body (int64 i, bool go, float[1, 1, n] s) => (bool on, float[?, ?, ?] next) {
+                on = Identity(go)
+                made = Conv <auto_pad = "SAME_UPPER"> (s, weight)
+                next = Tanh(made)
+            }>
+        }""", [[6, 3, 2], [5, 2, 3], [4, 5, 1]]),
+    ("conv_of_kernel_that_grows", 13, """(float[1, 1, n] x, float[1, 1, k] weight, int64 trips) => (float[?, ?, ?] y, float[?, ?, ?] z) {
+            z, y = Loop (trips, , weight, x) <body = body (int64 i, bool go, float[1, 1, l] w, float[1, 1, m] s)
+                => (bool on, float[?, ?, ?] longer, float[?, ?, ?] next) {
+                on = Identity(go)
+                next = Conv (s, w)
+                longer = Concat <axis = 2> (w, w)
+            }>
+        }""", [[20, 2, 2], [9, 3, 1], [30, 1, 3]]),
+
+]
+
+
+def model_of(version, text):
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["": {version}]> graph {text}')
+    onnx.checker.check_model(model)
+    return model
+
+
+def inputs_of(model, values, rng):
+    """Data for each input, where the symbols have these values."""
+    symbols, data = {}, {}
+    for value in model.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        names = [dim.dim_param for dim in dims if dim.dim_param]
+        for name in names:
+            if name not in symbols:
+                symbols[name] = values[len(symbols)]
+        shape = [symbols.get(dim.dim_param, dim.dim_value) for dim in dims]
+        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        if dtype.kind == "f":
+            data[value.name] = (rng.integers(-16, 17, shape) / 8).astype(dtype)
+        else:
+            # A number or sizes: what comes behind the symbols.
+            count = int(np.prod(shape))
+            data[value.name] = np.array(values[-count:], dtype).reshape(shape)
+    return data
+
+
+def main():
+    folder = sys.argv[1]
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    for name, version, text, sizes in CASES:
+        model, rng = model_of(version, text), np.random.default_rng(zlib.crc32(name.encode()))
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+        place = os.path.join(folder, f"test_{name}")
+        for number, values in enumerate(sizes):
+            inner = place if number == 0 else os.path.join(place, f"size_{number - 1}")
+            os.makedirs(inner)
+            given = inputs_of(model, values, rng)
+            for kind, tensors in ("input", list(given.items())), ("output", [(it.name, value) for it, value in
+                                                                 zip(model.graph.output, session.run(None, given))]):
+                for index, (own, value) in enumerate(tensors):
+                    write(os.path.join(inner, f"{kind}_{index}.pb"), numpy_helper.from_array(np.asarray(value), own))
+            with open(os.path.join(inner, "tolerance"), "w") as file:
+                file.write("0.0001 0.00001\n")
+        write(os.path.join(place, "model.onnx"), model)
+    print(f"{len(CASES)} models")
+
+
+if __name__ == "__main__":
+    main()
