@@ -18,6 +18,7 @@ mod refusals;
 mod rules;
 mod sequences;
 mod sizes;
+mod trees;
 #[allow(dead_code, reason = "tests of the reader write what these do not")]
 #[path = "../../host/compiler/src/onnx/writer.rs"]
 mod writer;
@@ -106,6 +107,7 @@ impl Model {
             .int(1, 8)
             .message(8, set("", self.version))
             .message(8, set("own", 1))
+            .message(8, set("ai.onnx.ml", 3))
             .message(7, self.graph.clone());
         self.functions.iter().fold(model, |model, function| model.message(25, function.clone())).0
     }

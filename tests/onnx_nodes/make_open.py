@@ -16,6 +16,35 @@ from make_random import write
 
 onnxruntime.set_default_logger_severity(4)
 
+
+
+def forest(seed, targets, modes, before="Identity", **attrs):
+    """A TreeEnsembleRegressor of trees at random, over rows of what an operator makes of three numbers."""
+    rng, nodes, votes = np.random.default_rng(seed), [], []
+
+    def grow(tree, depth):
+        own = len([node for node in nodes if node[0] == tree])
+        node = [tree, own, int(rng.integers(3)), float(rng.integers(-16, 17) / 8), "LEAF", 0, 0, int(rng.integers(2))]
+        nodes.append(node)
+        if depth and rng.random() < 0.8:
+            node[4] = modes[int(rng.integers(len(modes)))]
+            node[5], node[6] = grow(tree, depth - 1), grow(tree, depth - 1)
+        else:
+            # ONNX Runtime takes the number of a leaf to which no weight belongs for one.
+            node[3], node[7] = 0.0, 0
+            votes.extend((tree, own, target, float(rng.integers(-16, 17) / 8)) for target in range(targets) if rng.random() < 0.8)
+        return own
+
+    for tree, depth in enumerate([4, 1, 0, 6, 2]):
+        grow(tree, depth)
+    names = ["treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids", "missing_value_tracks_true"]
+    lists = {f"nodes_{name}": column for name, column in zip(names, zip(*nodes))}
+    lists.update({f"target_{name}": column for name, column in zip(["treeids", "nodeids", "ids", "weights"], zip(*votes))})
+    given = [f"n_targets = {targets}", *(f"{name} = {value}" for name, value in attrs.items())]
+    given += [f"{name} = {list(column)}".replace("'", '"') for name, column in lists.items()]
+    return f"(float[n, 3] x) => (float[?, ?] y) {{ t = {before}(x) y = ai.onnx.ml.TreeEnsembleRegressor <{', '.join(given)}> (t) }}"
+
+
 # Models: a name, the version of the operator set, the text of a graph, and values of the symbols in the order in which they come.
 # An extent of `?` is whatever comes out.
 CASES = [
@@ -65,6 +94,14 @@ CASES = [
         }""", [[5, 5], [7, 8], [4, 9], [8, 6]]),
     ("conv_of_volumes_same", 11, """(float[1, 1, n, 4, m] x, float[2, 1, 3, 2, 2] weight) => (float[?, ?, ?, ?, ?] y)
         { y = Conv <auto_pad = "SAME_UPPER", strides = [2, 1, 2]> (x, weight) }""", [[6, 4], [5, 3], [4, 5]]),
+    ("trees_sum", 13, forest(1, 1, ["BRANCH_LEQ"], base_values="[0.5]"), [[40], [1], [7]]),
+    ("trees_of_many_modes", 13, forest(2, 3, ["BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_LEQ", "BRANCH_EQ", "BRANCH_NEQ"],
+                                       post_transform='"SOFTMAX"'), [[40], [2]]),
+    # Roots of numbers below zero are missing.
+    ("trees_of_what_is_missing", 13, forest(6, 2, ["BRANCH_LT", "BRANCH_GT", "BRANCH_NEQ"], "Sqrt"), [[40], [2]]),
+    ("trees_average", 13, forest(3, 2, ["BRANCH_LT"], aggregate_function='"AVERAGE"', post_transform='"LOGISTIC"'), [[40], [5]]),
+    ("trees_least", 13, forest(4, 2, ["BRANCH_LEQ"], aggregate_function='"MIN"', base_values="[1.0, -2.0]"), [[40], [3]]),
+    ("trees_most", 13, forest(5, 4, ["BRANCH_GTE"], aggregate_function='"MAX"'), [[40], [9]]),
     ("conv_kernel_in_loop", 13, """(float[1, 1, n] x, float[1, 1, k] weight, int64 trips) => (float[?, ?, ?] y) {
             y = Loop (trips, , x) <body = body (int64 i, bool go, float[1, 1, n] s) => (bool on, float[?, ?, ?] next) {
                 on = Identity(go)
@@ -85,7 +122,7 @@ CASES = [
 
 
 def model_of(version, text):
-    model = parser.parse_model(f'<ir_version: 10, opset_import: ["": {version}]> graph {text}')
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["": {version}, "ai.onnx.ml": 3]> graph {text}')
     onnx.checker.check_model(model)
     return model
 

@@ -61,6 +61,7 @@ mod tensor_scatter;
 mod tfidf;
 mod thresholds;
 mod tile;
+mod tree_ensemble;
 mod triangle;
 pub(crate) mod window;
 mod window_functions;

@@ -1,0 +1,534 @@
+//! Ensembles of decision trees.
+//!
+//! ```text
+//! at[n, t] = the root of tree t
+//! at = x[n, feature[at]] <= split[at] ? true[at] : false[at]      as often as the deepest tree is deep
+//! y[n, k] = sum over t of weight[at[n, t], k]
+//! ```
+//!
+//! Leaves are nodes that lead to themselves, so that trees need not be equally deep.
+
+use std::collections::{BTreeSet, HashMap};
+
+use tenon_plugin_api::rule::prelude::*;
+
+use crate::onnx::steps::{cast_to, not_among, wide};
+
+/// How deep trees may be, since each step is written out.
+const DEEPEST: usize = 128;
+
+/// What a node compares an element with: by the numbers of `TreeEnsemble`, and by those names and operators.
+const MODES: [(&str, &str); 6] = [
+    ("BRANCH_LEQ", "less_equal"),
+    ("BRANCH_LT", "less"),
+    ("BRANCH_GTE", "greater_equal"),
+    ("BRANCH_GT", "greater"),
+    ("BRANCH_EQ", "equal"),
+    ("BRANCH_NEQ", "not_equal"),
+];
+/// Whether the element is in a set.
+const MEMBER: i64 = 6;
+const LEAF: i64 = 7;
+
+const AGGREGATES: [&str; 4] = ["AVERAGE", "SUM", "MIN", "MAX"];
+const TRANSFORMS: [&str; 5] = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"];
+
+/// `TreeEnsemble`: nodes and leaves are counted each by themselves.
+#[rule(import.onnx, domain = "ai.onnx.ml", key = "TreeEnsemble", since = 5)]
+fn tree_ensemble(node: &mut Node<'_>) -> Outputs {
+    node.ignore("nodes_hitrates");
+    let splits = numbers(node, "nodes_splits")?;
+    let modes: Vec<i64> = numbers(node, "nodes_modes")?.iter().map(|&mode| mode as i64).collect();
+    let (inner, weights) = (splits.len(), numbers(node, "leaf_weights")?);
+    let children = |to: &str, kind: &str| -> Result<Vec<i64>, Problem> {
+        let (to, is_leaf) = (list(node, to, inner)?, list(node, kind, inner)?);
+        let place = |(to, is_leaf): (i64, i64)| match is_leaf {
+            0 => to,
+            _ => to.saturating_add(inner as i64),
+        };
+        Ok(to.into_iter().zip(is_leaf).map(place).collect())
+    };
+    let trues = children("nodes_truenodeids", "nodes_trueleafs")?;
+    let falses = children("nodes_falsenodeids", "nodes_falseleafs")?;
+    let targets = list(node, "leaf_targetids", weights.len())?;
+    let votes = (inner..).zip(targets).zip(weights).map(|((leaf, target), weight)| Vote {
+        leaf,
+        target,
+        weight,
+    });
+    let mut forest = Forest {
+        roots: node.ints("tree_roots")?.unwrap_or_default(),
+        features: list(node, "nodes_featureids", inner)?,
+        splits,
+        modes,
+        tracks: tracks(node, inner)?,
+        trues,
+        falses,
+        sets: sets(&numbers_if_any(node, "membership_values")?.unwrap_or_default()),
+        votes: votes.collect(),
+        targets: node.int_or("n_targets", 1)?,
+        base: Vec::new(),
+    };
+    let leaves = forest.votes.len();
+    forest.add_leaves(leaves);
+    let (aggregate, transform) =
+        (node.int_or("aggregate_function", 1)?, node.int_or("post_transform", 0)?);
+    let named = |names: &[&'static str], number: i64| {
+        usize::try_from(number).ok().and_then(|number| names.get(number).copied())
+    };
+    let (Some(aggregate), Some(transform)) =
+        (named(&AGGREGATES, aggregate), named(&TRANSFORMS, transform))
+    else {
+        return invalid(format!("its aggregate is {aggregate}, its transform {transform}"));
+    };
+    let x = node.input(0)?;
+    let dtype = node.dtype(x)?;
+    Ok(vec![forest.evaluated(node, x, dtype, [aggregate, transform])?])
+}
+
+/// `TreeEnsembleRegressor`: leaves are nodes, each of which belongs to a tree.
+#[rule(import.onnx, domain = "ai.onnx.ml", key = "TreeEnsembleRegressor", since = 1)]
+fn regressor(node: &mut Node<'_>) -> Outputs {
+    node.ignore("nodes_hitrates");
+    node.ignore("nodes_hitrates_as_tensor");
+    let trees = node.ints("nodes_treeids")?.unwrap_or_default();
+    let count = trees.len();
+    let ids = list(node, "nodes_nodeids", count)?;
+    let mut places = HashMap::with_capacity(count);
+    places.extend(trees.iter().copied().zip(ids.iter().copied()).zip(0i64..));
+    if places.len() < count {
+        return invalid("two of its nodes have one number in one tree");
+    }
+    let modes = modes(&node.texts("nodes_modes")?, count)?;
+    // A leaf leads nowhere, whatever its numbers are.
+    let children = |name: &str| -> Result<Vec<i64>, Problem> {
+        let to = list(node, name, count)?;
+        let place = |at: usize| match modes[at] {
+            LEAF => at as i64,
+            _ => places.get(&(trees[at], to[at])).copied().unwrap_or(-1),
+        };
+        Ok((0..count).map(place).collect())
+    };
+    let (trues, falses) = (children("nodes_truenodeids")?, children("nodes_falsenodeids")?);
+    let forest = Forest {
+        roots: (0..count).filter(|&at| ids[at] == 0).map(|at| at as i64).collect(),
+        features: list(node, "nodes_featureids", count)?,
+        splits: floats(node, "nodes_values")?,
+        tracks: tracks(node, count)?,
+        votes: votes(node, &places)?,
+        targets: node.int_or("n_targets", 1)?,
+        base: floats(node, "base_values")?,
+        sets: Vec::new(),
+        modes,
+        trues,
+        falses,
+    };
+    let aggregate = node.text("aggregate_function", "SUM")?;
+    let transform = node.text("post_transform", "NONE")?;
+    let x = node.input(0)?;
+    let dtype = if node.dtype(x)? == DType::F64 { DType::F64 } else { DType::F32 };
+    let x = cast_to(node, x, dtype)?;
+    let y = forest.evaluated(node, x, dtype, [&aggregate, &transform])?;
+    Ok(vec![cast_to(node, y, DType::F32)?])
+}
+
+/// What a leaf gives to a target.
+struct Vote {
+    leaf: usize,
+    target: i64,
+    weight: f64,
+}
+
+/// Trees, as lists with an entry for each node, leaves among them.
+struct Forest {
+    roots: Vec<i64>,
+    features: Vec<i64>,
+    splits: Vec<f64>,
+    modes: Vec<i64>,
+    /// Whether what is no number goes where a comparison that holds leads.
+    tracks: Vec<i64>,
+    trues: Vec<i64>,
+    falses: Vec<i64>,
+    /// What nodes of the mode `MEMBER` look for, in the order of these.
+    sets: Vec<Vec<f64>>,
+    votes: Vec<Vote>,
+    targets: i64,
+    /// What is added to each target.
+    base: Vec<f64>,
+}
+
+impl Forest {
+    /// Appends leaves behind the nodes.
+    fn add_leaves(&mut self, count: usize) {
+        let nodes = self.modes.len();
+        let own = (nodes..nodes + count).map(|place| place as i64);
+        self.trues.extend(own.clone());
+        self.falses.extend(own);
+        self.modes.resize(nodes + count, LEAF);
+        self.features.resize(nodes + count, 0);
+        self.tracks.resize(nodes + count, 0);
+        self.splits.resize(nodes + count, 0.0);
+    }
+
+    /// What the trees make of the rows of `x`, whose elements have this type.
+    fn evaluated(
+        &self,
+        node: &mut Node<'_>,
+        x: Value,
+        dtype: DType,
+        [aggregate, transform]: [&str; 2],
+    ) -> Result<Value, Problem> {
+        let &[rows, columns] = node.dims(x)?.as_slice() else {
+            return invalid("its input is no matrix");
+        };
+        let depth = self.checked_depth(node, columns)?;
+        let modes: BTreeSet<i64> =
+            self.modes.iter().copied().filter(|&mode| mode != LEAF).collect();
+        let tables = Tables::of(node, self, dtype, &modes)?;
+        let count = self.roots.len();
+        let roots = constant(node, &self.roots, &[1, count as i64])?;
+        let whole = node.shape(&[rows, node.cx().dim(count as i64)])?;
+        let mut at = node.apply("broadcast_to", &[roots, whole])?;
+        for _ in 0..depth {
+            at = tables.step(node, x, at, &modes)?;
+        }
+        let y = self.gathered(node, at, dtype, aggregate)?;
+        match transform {
+            "NONE" => Ok(y),
+            "SOFTMAX" => node.call("nn.softmax", &[y], &[("axis", (-1).into())]),
+            "LOGISTIC" => node.apply("sigmoid", &[y]),
+            "SOFTMAX_ZERO" | "PROBIT" => unsupported(format!("the transform {transform}")),
+            other => not_among("post_transform", other, &TRANSFORMS),
+        }
+    }
+
+    /// How many steps lead from the roots to leaves at most; an error where a number is none of a node, a column or a target.
+    fn checked_depth(&self, node: &Node<'_>, columns: Dim) -> Result<usize, Problem> {
+        let count = self.modes.len();
+        let is_node = |&place: &i64| usize::try_from(place).is_ok_and(|place| place < count);
+        let links = [&self.roots, &self.trues, &self.falses].into_iter();
+        if self.roots.is_empty() || !links.flatten().all(is_node) {
+            return invalid("its trees lead to nodes that are not there");
+        }
+        let most = node.terms().dim_value(columns).unwrap_or(i64::MAX);
+        if !self.features.iter().all(|feature| (0..most).contains(feature)) {
+            return invalid("it compares a column that is not there");
+        }
+        let is_target = |vote: &Vote| (0..self.targets).contains(&vote.target);
+        let has_base = self.base.is_empty() || self.base.len() as i64 == self.targets;
+        let has_all = self.splits.len() == count && has_base;
+        let members = self.modes.iter().filter(|&&mode| mode == MEMBER).count();
+        if !has_all || !self.votes.iter().all(is_target) || members != self.sets.len() {
+            return invalid("its lists do not fit together");
+        }
+        let mut level: BTreeSet<i64> = self.roots.iter().copied().collect();
+        for depth in 0..=DEEPEST {
+            let inner = level.iter().map(|&place| place as usize);
+            let inner = inner.filter(|&place| self.modes[place] != LEAF);
+            let next: BTreeSet<i64> =
+                inner.flat_map(|place| [self.trues[place], self.falses[place]]).collect();
+            if next.is_empty() {
+                return Ok(depth);
+            }
+            level = next;
+        }
+        unsupported(format!("trees that are deeper than {DEEPEST}"))
+    }
+
+    /// What the leaves of each row give to the targets together.
+    fn gathered(
+        &self,
+        node: &mut Node<'_>,
+        leaves: Value,
+        dtype: DType,
+        aggregate: &str,
+    ) -> Result<Value, Problem> {
+        let (by, beyond) = match aggregate {
+            "SUM" | "AVERAGE" => ("sum", 0.0),
+            "MIN" => ("min", f64::INFINITY),
+            "MAX" => ("max", f64::NEG_INFINITY),
+            other => return not_among("aggregate_function", other, &AGGREGATES),
+        };
+        let (count, targets) = (self.modes.len(), self.targets as usize);
+        let shape = [count as i64, self.targets];
+        if !node.spend(count.saturating_mul(targets).saturating_mul(size_of::<f64>())) {
+            return unsupported(format!("{count} nodes with {targets} targets"));
+        }
+        let (mut weights, mut is_there) = (vec![beyond; count * targets], vec![0; count * targets]);
+        for vote in &self.votes {
+            let own = &mut weights[vote.leaf * targets + vote.target as usize];
+            *own = match by {
+                "sum" => *own + vote.weight,
+                "min" => own.min(vote.weight),
+                _ => own.max(vote.weight),
+            };
+            is_there[vote.leaf * targets + vote.target as usize] = 1;
+        }
+        let weights = table(node, &weights, &shape, dtype)?;
+        let along = [("axis", vec![1].into()), ("keepdims", false.into())];
+        let each = looked_up(node, weights, leaves)?;
+        let mut y = node.call(by, &[each], &along)?;
+        if aggregate == "AVERAGE" {
+            let count = node.scalar(dtype, self.roots.len() as f64)?;
+            y = node.apply("divide", &[y, count])?;
+        }
+        if by != "sum" {
+            // A target that no leaf gives anything to is zero.
+            let is_there = constant(node, &is_there, &shape)?;
+            let is_there = looked_up(node, is_there, leaves)?;
+            let is_there = node.call("max", &[is_there], &along)?;
+            let is_there = cast_to(node, is_there, DType::BOOL)?;
+            let zero = node.scalar(dtype, 0.0)?;
+            y = node.apply("where", &[is_there, y, zero])?;
+        }
+        if !self.base.is_empty() {
+            let base = table(node, &self.base, &[self.targets], dtype)?;
+            y = node.apply("add", &[y, base])?;
+        }
+        Ok(y)
+    }
+}
+
+/// The lists of a forest, as constants.
+struct Tables {
+    features: Value,
+    splits: Value,
+    trues: Value,
+    falses: Value,
+    /// Where nodes compare in several ways.
+    modes: Option<Value>,
+    /// Where some nodes go their way of what is no number.
+    tracks: Option<Value>,
+    /// Which set each node looks into, and the sets.
+    sets: Option<[Value; 2]>,
+}
+
+impl Tables {
+    fn of(
+        node: &mut Node<'_>,
+        forest: &Forest,
+        dtype: DType,
+        modes: &BTreeSet<i64>,
+    ) -> Result<Self, Problem> {
+        let shape = [forest.modes.len() as i64];
+        let mut list = |list: &[i64]| constant(node, list, &shape);
+        let (features, trues) = (list(&forest.features)?, list(&forest.trues)?);
+        let falses = list(&forest.falses)?;
+        let has_modes = modes.len() > 1;
+        let modes = if has_modes { Some(list(&forest.modes)?) } else { None };
+        let has_tracks = forest.tracks.contains(&1);
+        let tracks = if has_tracks { Some(list(&forest.tracks)?) } else { None };
+        let splits = table(node, &forest.splits, &shape, dtype)?;
+        let sets = match forest.sets.as_slice() {
+            [] => None,
+            sets => Some(set_tables(node, &forest.modes, sets, dtype)?),
+        };
+        Ok(Self { features, splits, trues, falses, modes, tracks, sets })
+    }
+
+    /// The nodes that come behind these.
+    fn step(
+        &self,
+        node: &mut Node<'_>,
+        x: Value,
+        at: Value,
+        modes: &BTreeSet<i64>,
+    ) -> Result<Value, Problem> {
+        let feature = looked_up(node, self.features, at)?;
+        let x = node.call("gather_elements", &[x, feature], &[("axis", 1.into())])?;
+        let mut holds = None;
+        for &mode in modes {
+            let own = self.compared(node, x, at, mode)?;
+            holds = Some(match (holds, self.modes) {
+                (Some(before), Some(modes)) => {
+                    let (found, mode) =
+                        (looked_up(node, modes, at)?, node.scalar(DType::I64, mode as f64)?);
+                    let is_own = node.apply("equal", &[found, mode])?;
+                    node.apply("where", &[is_own, own, before])?
+                }
+                _ => own,
+            });
+        }
+        let Some(mut holds) = holds else { return Ok(at) };
+        if let Some(tracks) = self.tracks {
+            let goes = looked_up(node, tracks, at)?;
+            let goes = cast_to(node, goes, DType::BOOL)?;
+            let is_missing = node.apply("not_equal", &[x, x])?;
+            let goes = node.apply("logical_and", &[goes, is_missing])?;
+            holds = node.apply("logical_or", &[holds, goes])?;
+        }
+        let (yes, no) = (looked_up(node, self.trues, at)?, looked_up(node, self.falses, at)?);
+        node.apply("where", &[holds, yes, no])
+    }
+
+    /// Whether the elements of `x` are what nodes of a mode look for.
+    fn compared(
+        &self,
+        node: &mut Node<'_>,
+        x: Value,
+        at: Value,
+        mode: i64,
+    ) -> Result<Value, Problem> {
+        let by = usize::try_from(mode).ok().and_then(|mode| MODES.get(mode));
+        if let Some((_, by)) = by {
+            let split = looked_up(node, self.splits, at)?;
+            return node.apply(by, &[x, split]);
+        }
+        let (MEMBER, Some([set_of, sets])) = (mode, self.sets) else {
+            return invalid(format!("it has a node of mode {mode}"));
+        };
+        let set = looked_up(node, set_of, at)?;
+        let elements = looked_up(node, sets, set)?;
+        let x = node.call("expand_dims", &[x], &[("axis", vec![2].into())])?;
+        let is_one = node.apply("equal", &[x, elements])?;
+        let is_one = cast_to(node, is_one, DType::I64)?;
+        let attrs = [("axis", vec![2].into()), ("keepdims", false.into())];
+        let is_one = node.call("max", &[is_one], &attrs)?;
+        cast_to(node, is_one, DType::BOOL)
+    }
+}
+
+/// For each node which set it looks into, and a matrix of the sets, whose rows end in what equals nothing.
+fn set_tables(
+    node: &mut Node<'_>,
+    modes: &[i64],
+    sets: &[Vec<f64>],
+    dtype: DType,
+) -> Result<[Value; 2], Problem> {
+    let (mut set_of, mut next) = (Vec::with_capacity(modes.len()), 0);
+    for &mode in modes {
+        set_of.push(if mode == MEMBER { next } else { 0 });
+        next += i64::from(mode == MEMBER);
+    }
+    let longest = sets.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    if !node.spend(sets.len().saturating_mul(longest).saturating_mul(size_of::<f64>())) {
+        return unsupported(format!("{} sets of {longest} elements", sets.len()));
+    }
+    let mut elements = vec![f64::NAN; sets.len() * longest];
+    for (row, set) in elements.chunks_exact_mut(longest).zip(sets) {
+        row[..set.len()].copy_from_slice(set);
+    }
+    let set_of = constant(node, &set_of, &[modes.len() as i64])?;
+    let shape = [sets.len() as i64, longest as i64];
+    Ok([set_of, table(node, &elements, &shape, dtype)?])
+}
+
+/// Rows of a table.
+fn looked_up(node: &mut Node<'_>, table: Value, at: Value) -> Result<Value, Problem> {
+    node.call("take", &[table, at], &[("axis", 0.into())])
+}
+
+fn constant(node: &mut Node<'_>, list: &[i64], shape: &[i64]) -> Result<Value, Problem> {
+    let bytes: Vec<u8> = list.iter().flat_map(|number| number.to_le_bytes()).collect();
+    node.constant(DType::I64, shape, &bytes)
+}
+
+fn table(
+    node: &mut Node<'_>,
+    numbers: &[f64],
+    shape: &[i64],
+    dtype: DType,
+) -> Result<Value, Problem> {
+    let bytes: Vec<u8> = match dtype {
+        DType::F64 => numbers.iter().flat_map(|number| number.to_le_bytes()).collect(),
+        _ => numbers.iter().flat_map(|&number| (number as f32).to_le_bytes()).collect(),
+    };
+    let value = node.constant(wide(dtype), shape, &bytes)?;
+    cast_to(node, value, dtype)
+}
+
+/// A list with an entry for each of so many.
+fn list(node: &Node<'_>, name: &str, count: usize) -> Result<Vec<i64>, Problem> {
+    match node.ints(name)? {
+        Some(list) if list.len() == count => Ok(list),
+        list => {
+            let length = list.map_or(0, |list| list.len());
+            invalid(format!("its attribute `{name}` has {length} numbers, expected {count}"))
+        }
+    }
+}
+
+fn tracks(node: &Node<'_>, count: usize) -> Result<Vec<i64>, Problem> {
+    match node.has("nodes_missing_value_tracks_true") {
+        true => list(node, "nodes_missing_value_tracks_true", count),
+        false => Ok(vec![0; count]),
+    }
+}
+
+/// The elements of an attribute that is a tensor.
+fn numbers(node: &mut Node<'_>, name: &str) -> Result<Vec<f64>, Problem> {
+    match numbers_if_any(node, name)? {
+        Some(numbers) => Ok(numbers),
+        None => invalid(format!("it has no attribute `{name}`")),
+    }
+}
+
+fn numbers_if_any(node: &mut Node<'_>, name: &str) -> Result<Option<Vec<f64>>, Problem> {
+    let Some(value) = node.tensor(name)? else { return Ok(None) };
+    let Some(tensor) = node.as_constant(value) else {
+        return invalid(format!("its attribute `{name}` is no constant"));
+    };
+    let bytes = tensor.bytes();
+    let numbers = match tensor.dtype() {
+        DType::U8 => bytes.iter().map(|&byte| f64::from(byte)).collect(),
+        dtype => {
+            let size = dtype.bytes(1).unwrap_or(1) as usize;
+            let number = |bytes: &[u8]| Scalar::of_bytes(dtype, bytes).and_then(Scalar::as_float);
+            let numbers: Option<Vec<f64>> = bytes.chunks_exact(size).map(number).collect();
+            match numbers {
+                Some(numbers) => numbers,
+                None => return unsupported(format!("its attribute `{name}` of {dtype}")),
+            }
+        }
+    };
+    Ok(Some(numbers))
+}
+
+/// A list of floats, or the tensor of f64 that stands for it.
+fn floats(node: &mut Node<'_>, name: &str) -> Result<Vec<f64>, Problem> {
+    if let Some(numbers) = numbers_if_any(node, &format!("{name}_as_tensor"))? {
+        return Ok(numbers);
+    }
+    let list = node.floats(name)?.unwrap_or_default();
+    Ok(list.into_iter().map(f64::from).collect())
+}
+
+/// Sets that stand one behind the other, each of which ends in what is no number.
+fn sets(numbers: &[f64]) -> Vec<Vec<f64>> {
+    let mut parts: Vec<Vec<f64>> = numbers.split(|number| number.is_nan()).map(Vec::from).collect();
+    // Behind the last end stands nothing.
+    if parts.last().is_some_and(Vec::is_empty) {
+        parts.pop();
+    }
+    parts
+}
+
+fn modes(names: &[String], count: usize) -> Result<Vec<i64>, Problem> {
+    if names.len() != count {
+        return invalid(format!("it has {} modes for {count} nodes", names.len()));
+    }
+    let known: Vec<&str> = MODES.iter().map(|&(name, _)| name).chain(["LEAF"]).collect();
+    let mode = |name: &String| match known.iter().position(|known| known == name) {
+        Some(place) if place < MODES.len() => Ok(place as i64),
+        Some(_) => Ok(LEAF),
+        None => not_among("nodes_modes", name, &known),
+    };
+    names.iter().map(mode).collect()
+}
+
+/// What the leaves of a regressor give.
+fn votes(node: &mut Node<'_>, places: &HashMap<(i64, i64), i64>) -> Result<Vec<Vote>, Problem> {
+    let weights = floats(node, "target_weights")?;
+    let count = weights.len();
+    let trees = list(node, "target_treeids", count)?;
+    let (leaves, targets) =
+        (list(node, "target_nodeids", count)?, list(node, "target_ids", count)?);
+    let mut votes = Vec::with_capacity(count);
+    for (at, weight) in weights.into_iter().enumerate() {
+        let Some(&leaf) = places.get(&(trees[at], leaves[at])) else {
+            return invalid(format!("tree {} has no node {}", trees[at], leaves[at]));
+        };
+        votes.push(Vote { leaf: leaf as usize, target: targets[at], weight });
+    }
+    Ok(votes)
+}
