@@ -1,6 +1,7 @@
 """Nodes of random models that hold graphs: choices, loops, and scans, whose bodies grow as make_graphs.py has models grow.
 
-A body takes values of the model around it, and what it is given is given to the model. Each of its nodes is judged by itself, in
+A body takes values of the models around it, may hold such nodes itself, and what it is given is given to the model. What is chosen, how
+often a loop runs, and when it ends may follow from the number of an iteration. Each node of a body is judged by itself, in
 every iteration; a node that is drawn is compared with what ONNX Runtime makes of it as a whole.
 """
 
@@ -11,10 +12,10 @@ from onnx import helper
 
 from make_random import BOOL, Again
 
-# Nodes of a body, at most; iterations; how often a node is one that holds graphs.
-MOST, TRIPS, OFTEN = 3, 3, 0.06
-# Draws of a node.
-TRIES = 8
+# Nodes of a body, at most; iterations; how often a node is one that holds graphs, by how many graphs are around it.
+MOST, TRIPS, OFTEN = 3, 3, [0.08, 0.4, 0.2]
+# Draws of a node, by how many graphs are around it.
+TRIES = [8, 2, 1]
 
 
 class Wrong(BaseException):
@@ -23,9 +24,9 @@ class Wrong(BaseException):
 
 def grow(graph):
     """Adds a node that holds graphs; Again where this draw makes no sense."""
-    kinds = [choice, loop, loop, scan] if graph.version >= 9 else [choice, loop]
+    kinds = [choice, loop, loop, loop, scan, scan] if graph.version >= 9 else [choice, loop, loop]
     draw = kinds[int(graph.rng.integers(len(kinds)))]
-    for _ in range(TRIES):
+    for _ in range(TRIES[graph.depth]):
         state = graph.state()
         try:
             return draw(graph)
@@ -35,7 +36,7 @@ def grow(graph):
 
 
 def choice(graph):
-    cond = given(graph, "cond", np.array(bool(graph.rng.random() < 0.5)))
+    cond = truth(graph)
     bodies = [grown(graph, prefix, []) for prefix in ("then", "else")]
     taken, other = bodies if cond.value else bodies[::-1]
     results = some(graph, taken.own(), 2)
@@ -43,42 +44,51 @@ def choice(graph):
     outputs = [results, others] if cond.value else [others, results]
     attrs = {f"{name}_branch": graph_of(body, f"{name}", [], values)
              for name, body, values in zip(("then", "else"), bodies, outputs)}
-    node = helper.make_node("If", [cond.name], names(graph, "if", len(results)), name=f"If_{len(graph.nodes)}", **attrs)
+    node = helper.make_node("If", [cond.name], names(graph, "if", len(results)), name=f"{graph.prefix}If_{len(graph.nodes)}", **attrs)
 
     def redo(known):
         inner, outer = taken.replayed(known), other.replayed(known)
         if any(inner[a.name].value.shape != outer[b.name].value.shape for a, b in zip(results, others)):
             raise Again
-        return [inner[result.name] for result in results]
+        is_same = bool(known[cond.name].value) == bool(cond.value)
+        return [inner[result.name] for result in results] if is_same else [outer[result.name] for result in others]
 
     graph.hold(node, redo, [cond], bodies)
 
 
 def loop(graph):
-    trips = int(graph.rng.integers(1, TRIPS + 1))
-    count = given(graph, "trips", np.array(trips, np.int64), constant=0.7)
+    count, most = trips_of(graph)
+    first = truth(graph) if graph.rng.random() < 0.15 else None
     states = some(graph, [known for known in graph.values if known.value.dtype.kind in "fiu"], 2)
     if not states:
         raise Again
-    base = f"loop{len(graph.nodes)}"
+    base = f"{graph.prefix}loop{len(graph.nodes)}"
     number = graph.known(f"{base}_i", np.array(0, np.int64))
     going = graph.known(f"{base}_go", np.array(True))
     inner = [renamed(known, f"{base}_s{place}") for place, known in enumerate(states)]
-    body = grown(graph, "body", [number, *inner])
+    body = grown(graph, "body", [number, *inner], number)
     nexts = [next_of(body, state) for state in inner]
+    on = truth(body, number) if graph.rng.random() < 0.3 else None
     # Rows of what has its size from a call are of a size of their own.
-    scanned = some(graph, body.own(), 1) if graph.rng.random() < 0.5 and count.is_constant else []
-    on = f"{base}_on"
-    body.nodes.append(helper.make_node("Identity", [going.name], [on], name=on))
+    is_fixed = on is None and first is None and count.is_constant
+    scanned = some(graph, body.own(), 1) if graph.rng.random() < 0.5 and is_fixed else []
     distinct(nexts, scanned)
-    attr = graph_of(body, "body", [number, going, *inner], [graph.known(on, going.value), *nexts, *scanned])
-    node = helper.make_node("Loop", [count.name, "", *(known.name for known in states)],
-                            names(graph, "loop", len(states) + len(scanned)), name=f"Loop_{len(graph.nodes)}", body=attr)
-    body.nodes.pop()
+    if on is None or on.name not in {known.name for known in body.own()}:
+        source, on = on or going, graph.known(f"{base}_on", going.value)
+        body.nodes.append(helper.make_node("Identity", [source.name], [on.name], name=on.name))
+        ends = source if source is not going else None
+    else:
+        ends = on
+    attr = graph_of(body, "body", [number, going, *inner], [on, *nexts, *scanned], [number, going])
+    node = helper.make_node("Loop", [count.name, first.name if first else "", *(known.name for known in states)],
+                            names(graph, "loop", len(states) + len(scanned)), name=f"{graph.prefix}Loop_{len(graph.nodes)}", body=attr)
+    if ends is not on:
+        body.nodes.pop()
 
     def redo(known):
         now, rows = [known[state.name] for state in states], []
-        for trip in range(trips):
+        goes = first is None or bool(known[first.name].value)
+        for trip in range(min(most, int(known[count.name].value)) if goes else 0):
             around = dict(known)
             around[number.name] = graph.known(number.name, np.array(trip, np.int64))
             around.update((slot.name, renamed(value, slot.name)) for slot, value in zip(inner, now))
@@ -87,9 +97,11 @@ def loop(graph):
             if any(value.value.shape != slot.value.shape for value, slot in zip(now, [known[it.name] for it in states])):
                 raise Again
             rows.append([found[value.name] for value in scanned])
+            if ends is not None and not bool(found[ends.name].value):
+                break
         return now + [stacked(graph, [row[place] for row in rows], 0) for place in range(len(scanned))]
 
-    graph.hold(node, redo, [count, *states], [body])
+    graph.hold(node, redo, [count, *([first] if first else []), *states], [body])
 
 
 def scan(graph):
@@ -101,7 +113,7 @@ def scan(graph):
     axis = int(graph.rng.integers(source.value.ndim))
     if source.value.shape[axis] > 5:
         raise Again
-    base, backward, last = f"scan{len(graph.nodes)}", int(graph.rng.random() < 0.3), int(graph.rng.random() < 0.3)
+    base, backward, last = f"{graph.prefix}scan{len(graph.nodes)}", int(graph.rng.random() < 0.3), int(graph.rng.random() < 0.3)
     states = some(graph, [known for known in graph.values if known.value.dtype.kind in "fiu"], 1)
     inner = [renamed(known, f"{base}_s{place}") for place, known in enumerate(states)]
     row = graph.known(f"{base}_row", *taken_of(source, axis, -1 if backward else 0))
@@ -112,7 +124,7 @@ def scan(graph):
     attr = graph_of(body, "body", [*inner, row], [*nexts, *scanned])
     place = int(graph.rng.integers(scanned[0].value.ndim + 1))
     node = helper.make_node("Scan", [*(known.name for known in states), source.name], names(graph, "scan", len(states) + 1),
-                            name=f"Scan_{len(graph.nodes)}", body=attr, num_scan_inputs=1, scan_input_axes=[axis],
+                            name=f"{graph.prefix}Scan_{len(graph.nodes)}", body=attr, num_scan_inputs=1, scan_input_axes=[axis],
                             scan_input_directions=[backward], scan_output_axes=[place], scan_output_directions=[last])
 
     def redo(known):
@@ -135,12 +147,42 @@ def scan(graph):
 def given(graph, kind, value, constant=0.0):
     """A number that says what runs, which the model is given or has."""
     is_constant = graph.rng.random() < constant
-    return graph.known(f"{kind}{len(graph.nodes)}", value, is_constant=is_constant)
+    return graph.known(f"{graph.prefix}{kind}{len(graph.nodes)}", value, is_constant=is_constant)
 
 
-def grown(graph, kind, params):
-    """A body of some nodes."""
-    body = graph.body(f"{kind}{len(graph.nodes)}_", params)
+def truth(graph, number=None):
+    """Whether something runs: a value of the model, what an iteration's number says, or what the model is given. Behind the
+    iteration of a number what is given is of no use, so it may be None."""
+    numbers = graph.numbers if number is None else [number]
+    if numbers and graph.rng.random() < 0.7:
+        name = f"{graph.prefix}is{len(graph.nodes)}"
+        op = ("Equal", "Less", "Greater")[int(graph.rng.integers(3 if graph.version >= 9 else 1))]
+        other = graph.known(f"{name}_w", np.array(graph.rng.integers(TRIPS), np.int64), is_constant=True)
+        number = numbers[int(graph.rng.integers(len(numbers)))]
+        graph.take(helper.make_node(op, [number.name, other.name], [name], name=name), [number, other])
+        return graph.values[-1]
+    fitting = [known for known in graph.values if known.value.dtype == BOOL and not known.value.shape]
+    if fitting and graph.rng.random() < 0.7:
+        return fitting[-1]
+    return given(graph, "cond", np.array(bool(graph.rng.random() < 0.5))) if number is None else None
+
+
+def trips_of(graph):
+    """How often a loop runs, and what that is at most: a number, or that of an iteration around it."""
+    if graph.numbers and graph.rng.random() < 0.4:
+        number = graph.numbers[int(graph.rng.integers(len(graph.numbers)))]
+        if graph.rng.random() < 0.4:
+            return number, TRIPS
+        name = f"{graph.prefix}more{len(graph.nodes)}"
+        one = graph.known(f"{name}_w", np.array(1, np.int64), is_constant=True)
+        graph.take(helper.make_node("Add", [number.name, one.name], [name], name=name), [number, one])
+        return graph.values[-1], TRIPS
+    return given(graph, "trips", np.array(int(graph.rng.integers(1, TRIPS + 1)), np.int64), constant=0.7), TRIPS
+
+
+def grown(graph, kind, params, number=None):
+    """A body of some nodes, in an iteration of that number."""
+    body = graph.body(f"{graph.prefix}{kind}{len(graph.nodes)}_", params, number)
     wanted = int(graph.rng.integers(1, MOST + 1))
     for _ in range(60):
         if len(body.nodes) >= wanted:
@@ -152,7 +194,7 @@ def grown(graph, kind, params):
 
 
 def names(graph, kind, count):
-    return [f"{kind}{len(graph.values) + number}" for number in range(count)]
+    return [f"{graph.prefix}{kind}{len(graph.values) + number}" for number in range(count)]
 
 
 def some(graph, values, most):
@@ -214,13 +256,16 @@ def like(body, wanted):
     return body.values[-1]
 
 
-def graph_of(body, name, inputs, outputs):
-    typed = lambda known: helper.make_tensor_value_info(known.name, helper.np_dtype_to_tensor_dtype(known.value.dtype), None)
+def graph_of(body, name, inputs, outputs, numbers=()):
+    """A body as a graph, whose inputs may be of any shape, but for those that are numbers, which ONNX Runtime wants to see."""
+    def typed(known):
+        return helper.make_tensor_value_info(known.name, helper.np_dtype_to_tensor_dtype(known.value.dtype), () if known in numbers else None)
+
     return helper.make_graph(body.nodes, name, [typed(known) for known in inputs], [typed(known) for known in outputs])
 
 
 def taken_of(known, axis, place):
-    value, *twins = (np.take(value, place, axis) for value in (known.value, *known.twins))
+    value, *twins = (np.asarray(np.take(value, place, axis)) for value in (known.value, *known.twins))
     return value, twins, False, known.is_narrow
 
 

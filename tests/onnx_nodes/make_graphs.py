@@ -73,8 +73,8 @@ SPECTRA = {"DFT", "STFT"}
 # Of these ONNX Runtime takes more weights than there are classes.
 LOSSES = {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}
 
-# Where the reference is wrong, which differences.txt says as well.
-NOT_BY_REFERENCE = {"GlobalMaxPool", "LRN", "Gelu", "Attention", "RNN", "LSTM", "GRU", "Hardmax"}
+# Where the reference is wrong, which differences.txt says as well, or takes minutes, of wide boxes.
+NOT_BY_REFERENCE = {"GlobalMaxPool", "LRN", "Gelu", "Attention", "RNN", "LSTM", "GRU", "Hardmax", "RoiAlign"}
 
 
 class Known:
@@ -104,8 +104,8 @@ class Graph:
         self.narrow = bool(rng.random() < NARROW) if narrow is None else narrow
         self.version = version or int(rng.integers(13 if self.narrow else OLDEST, NEWEST + 1))
         self.values, self.given, self.weights, self.nodes, self.read = [], [], [], [], set()
-        # What is around a body, and how many of its values come from there.
-        self.around, self.before = [], 0
+        # What is around a body, how many of its values come from there, how many bodies it stands in, and the numbers of their iterations.
+        self.around, self.before, self.depth, self.numbers = [], 0, 0, []
         # What computes a node anew by values of its inputs, and the types of names in bodies.
         self.redo, self.inside = {}, {}
         # The axes of inputs that are open, and what is given and found for other sizes.
@@ -121,7 +121,8 @@ class Graph:
         """Grows, or stays as it is where a draw makes no sense."""
         state = self.state()
         try:
-            if not self.prefix and self.values and self.rng.random() < graph_control.OFTEN:
+            often = graph_control.OFTEN
+            if self.values and self.depth < len(often) and self.rng.random() < often[self.depth]:
                 graph_control.grow(self)
             else:
                 self.grow()
@@ -170,7 +171,7 @@ class Graph:
         results = self.keep(node, redo, inputs)
         read = graph_control.read_by(node)
         self.read |= read
-        known = [known for known in self.everything() if known.name in read]
+        known = list({known.name: known for known in self.everything() if known.name in read}.values())
         if not self.narrow:
             weights = [numpy_helper.from_array(it.value, it.name) for it in known if it.is_constant]
             known = [it for it in known if not it.is_constant]
@@ -201,11 +202,15 @@ class Graph:
             known.update((result.name, result) for result in results)
         return known
 
-    def body(self, prefix, params):
+    def body(self, prefix, params, number=None):
         """What a node of this model may hold."""
         body = Graph(self.rng, self.version, self.narrow, prefix)
         body.around, body.params = [*self.everything(), *params], params
-        body.values = [*self.values[-4:], *params]
+        body.depth, body.numbers = self.depth + 1, [*self.numbers, *([number] if number else [])]
+        # The newest values, and one of those before them, which may be of a body around this one.
+        older = self.values[:-4]
+        chosen = [older[int(self.rng.integers(len(older)))]] if older else []
+        body.values = [*chosen, *self.values[-4:], *params]
         body.before = len(body.values)
         return body
 
@@ -458,7 +463,7 @@ def moved(value, sign, rng, part=1.0, least=0.0):
         return value
     scale = np.abs(value.astype("float64"))
     step = part * ROUNDINGS[value.dtype.char] * (scale + scale.max(initial=least)) * rng.choice([-1.0, 1.0], value.shape)
-    return (value.astype("float64") + sign * step).astype(value.dtype)
+    return np.asarray(value.astype("float64") + sign * step, value.dtype)
 
 
 def runner(model):
