@@ -183,6 +183,31 @@ fn @half(%x: f32[m, 6]) -> f32[] {
 }
 
 #[test]
+fn what_was_found_is_carried_by_a_loop() {
+    let text = "fn @main(%x: f32[n], %count: i64[1], %trips: i64[]) {
+  %dims: shape[k] = bind_dims(%count) { ty = shape[k], most = shape[n] }
+  %y: f32[k] = dynamic_slice(%x, const(i64[1], [0]), shape(k))
+  %body = fn (%i: i64[], %v: f32[k]) -> (bool[], f32[k]) {
+    %w = add(%v, %y)
+    ret (const(bool[], true), %w)
+  }
+  %l: (f32[k],) = loop(%body, %trips, const(bool[], true), (%y,)) { out = (f32[k],) }
+  %z = negative(%l.0)
+  ret %z
+}
+";
+    let trips = |count: i64| Tensor::from_vec(vec![], vec![count]);
+    check(
+        text,
+        &[
+            &[floats(&[5]), sizes(&[3]), trips(2)],
+            &[floats(&[9]), sizes(&[9]), trips(0)],
+            &[floats(&[4]), sizes(&[0]), trips(3)],
+        ],
+    );
+}
+
+#[test]
 fn more_than_was_said_to_be_the_most_is_refused() {
     let text = "fn @main(%x: i64[1]) {
   %s: shape[k] = bind_dims(%x) { ty = shape[k], most = shape[3] }

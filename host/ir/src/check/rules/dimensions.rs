@@ -51,15 +51,18 @@ fn not_negative(subject: &Subject<'_>, report: &mut Report) {
 fn symbols_are_known(subject: &Subject<'_>, report: &mut Report) {
     let body = subject.body;
     let mut known = Symbols::new(body.terms());
+    let mut all_params = FxHashSet::default();
     let is_function = |&expr: &Expr| matches!(body.kind(expr), Kind::FUNCTION | Kind::PRIM_FUNC);
     for expr in body.post_order().filter(is_function) {
         if let View::Function { params, .. } | View::PrimFunc { params, .. } = body.view(expr) {
-            for ty in params.iter().filter_map(|param| body.ty(param)) {
-                known.find(ty.into(), |_| {});
-            }
+            all_params.extend(params.iter());
         }
     }
+    // A parameter stands before what it is a parameter of, and behind what is bound around that: its type may have such symbols.
     for expr in body.post_order() {
+        if all_params.contains(&expr) {
+            body.ty(expr).into_iter().for_each(|ty| known.find(ty.into(), |_| {}));
+        }
         for dim in bound_dims(body, expr) {
             let DimView::Symbol(symbol) = body.terms().dim(dim) else { continue };
             if !known.found.insert(symbol) {
