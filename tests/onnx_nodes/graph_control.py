@@ -69,9 +69,9 @@ def loop(graph):
     body = grown(graph, "body", [number, *inner], number)
     nexts = [next_of(body, state) for state in inner]
     on = truth(body, number) if graph.rng.random() < 0.3 else None
-    # Rows of what has its size from a call are of a size of their own.
+    # How many rows there are may be found by a call, and is then a size of its own.
     is_fixed = on is None and first is None and count.is_constant
-    scanned = some(graph, body.own(), 1) if graph.rng.random() < 0.5 and is_fixed else []
+    scanned = some(graph, body.own(), 1) if graph.rng.random() < (0.5 if is_fixed else 0.3) else []
     distinct(nexts, scanned)
     if on is None or on.name not in {known.name for known in body.own()}:
         source, on = on or going, graph.known(f"{base}_on", going.value)
