@@ -92,6 +92,8 @@ CASES = [
             y = MaxPool <auto_pad = "SAME_UPPER", strides = [3, 2], kernel_shape = [2, 2]> (x)
             z = AveragePool <auto_pad = "SAME_LOWER", strides = [3, 3], kernel_shape = [2, 3]> (x)
         }""", [[5, 5], [7, 8], [4, 9], [8, 6]]),
+    ("lppool_same", 11, """(float[1, 2, n, m] x) => (float[?, ?, ?, ?] y)
+        { y = LpPool <auto_pad = "SAME_UPPER", strides = [2, 3], kernel_shape = [3, 4]> (x) }""", [[6, 5], [7, 9], [5, 4], [8, 7]]),
     ("conv_of_volumes_same", 11, """(float[1, 1, n, 4, m] x, float[2, 1, 3, 2, 2] weight) => (float[?, ?, ?, ?, ?] y)
         { y = Conv <auto_pad = "SAME_UPPER", strides = [2, 1, 2]> (x, weight) }""", [[6, 4], [5, 3], [4, 5]]),
     ("trees_sum", 13, forest(1, 1, ["BRANCH_LEQ"], base_values="[0.5]"), [[40], [1], [7]]),

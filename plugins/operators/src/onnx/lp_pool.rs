@@ -4,13 +4,14 @@ use tenon_plugin_api::rule::prelude::*;
 
 use super::pool::{by_pairs, windows};
 use super::steps::{cast_to, reshape_to, wide};
+use crate::movement::pad::with_around;
 
 /// `LpPool`: the p-th root of the sum of the p-th powers in each window, whose padding counts as zeros.
 #[rule(import.onnx, key = "LpPool", since = 2)]
 fn lp_pool(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
     let dtype = node.dtype(x)?;
-    let (dims, mut window) = windows(node, x)?;
+    let (mut dims, mut window, around) = windows(node, x)?;
     if node.flag("ceil_mode", false)? {
         // What the last window reaches over the end for are zeros too.
         for (axis, &dim) in dims[2..].iter().enumerate() {
@@ -27,7 +28,11 @@ fn lp_pool(node: &mut Node<'_>) -> Outputs {
         }
     }
     let p = node.int_or("p", 2)?;
-    let powers = powers(node, x, p)?;
+    let mut powers = powers(node, x, p)?;
+    for (axis, around) in around {
+        powers = with_around(node, powers, 2 + axis, around, 0.0)?;
+        dims[2 + axis] = around[1];
+    }
     let sums = by_pairs(node, powers, &dims, &window, &mut |node, x, pair| {
         let dims = node.dims(x)?;
         let &[batch, channels, height, width] = dims.as_slice() else {

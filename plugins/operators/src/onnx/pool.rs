@@ -66,12 +66,15 @@ fn least(dtype: DType) -> f64 {
     if dtype.is_float() { f64::NEG_INFINITY } else { dtype.int_bounds().0 as f64 }
 }
 
-/// The dimensions of the data and the windows of a node over them.
-pub(crate) fn windows(node: &Node<'_>, x: Value) -> Result<(Vec<Dim>, Spatial), Problem> {
+/// The dimensions of the data, the windows of a node over them, and what is to come around those that are not known.
+pub(crate) fn windows(
+    node: &Node<'_>,
+    x: Value,
+) -> Result<(Vec<Dim>, Spatial, Vec<Around>), Problem> {
     let dims = node.dims(x)?;
     let kernel = kernel_of(node, dims.len())?;
-    let window = Spatial::of(node, &dims[2..], kernel)?;
-    Ok((dims, window))
+    let (window, around) = Spatial::with_open(node, &dims[2..], kernel)?;
+    Ok((dims, window, around))
 }
 
 /// The extents of the windows over data of so many dimensions.

@@ -110,7 +110,12 @@ fn import(node: &mut Node<'_>) -> Outputs {
     let mut outputs = pool(node, "nn.max_pool2d")?;
     if node.output_count() > 1 {
         let x = node.input(0)?;
-        let (_, window) = pool::windows(node, x)?;
+        let (_, window, around) = pool::windows(node, x)?;
+        if !around.is_empty() {
+            return unsupported(
+                "the places of elements with automatic padding of a symbolic dimension",
+            );
+        }
         let attrs = [
             ("pool_size", window.kernel.clone().into()),
             ("padding", window.padding().into()),
