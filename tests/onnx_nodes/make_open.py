@@ -119,7 +119,58 @@ CASES = [
                 longer = Concat <axis = 2> (w, w)
             }>
         }""", [[20, 2, 2], [9, 3, 1], [30, 1, 3]]),
-
+    ("nested_loop_that_grows", 17, """(float[n] x, int64 trips) => (float[?] y) <int64[1] a = {-1}, int64 one = {1}> {
+          y = Loop (trips, , x) <body = b (int64 i, bool g, float[k] s) => (bool o, float[?] t) {
+            o = Identity(g)
+            c = Add(i, one)
+            t = Loop (c, , s) <body = b2 (int64 j, bool g2, float[l] u) => (bool o2, float[?] v) {
+              o2 = Identity(g2)
+              v = Concat <axis = 0> (u, x)
+            }>
+          }>
+        }""", [[2, 3], [3, 1], [1, 4]]),
+    ("nested_rows_are_summed", 17, """(float[n] x, int64 trips) => (float[?] y, float[?, ?] r) <int64 one = {1}, int64[1] zero = {0}> {
+          y, r = Loop (trips, , x) <body = b (int64 i, bool g, float[n] s) => (bool o, float[n] t, float[n] row) {
+            o = Identity(g)
+            c = Add(i, one)
+            q, rows = Loop (c, , s) <body = b2 (int64 j, bool g2, float[n] u) => (bool o2, float[n] v, float[n] w) {
+              f = Cast <to = 1> (j)
+              o2 = Less(j, one)
+              v = Add(u, f)
+              w = Mul(u, v)
+            }>
+            t = ReduceSum <keepdims = 0> (rows, zero)
+            row = Sub(t, q)
+          }>
+        }""", [[2, 3], [3, 1], [1, 4]]),
+    ("nested_choice_of_shapes", 17, """(float[n] x, int64 trips) => (float[?] y, float z) <int64 one = {1}, int64[1] zero = {0}, int64[1] first = {1}, int64[1] end = {100}> {
+          y = Loop (trips, , x) <body = b (int64 i, bool g, float[k] s) => (bool o, float[?] t) {
+            o = Identity(g)
+            c = Equal(i, one)
+            t = If (c) <then_branch = th () => (float[?] a) { a = Concat <axis = 0> (s, x) }, else_branch = el () => (float[?] b) { b = Slice(s, first, end, zero) }>
+          }>
+          z = ReduceSum <keepdims = 0> (y)
+        }""", [[5, 3], [3, 1], [4, 2]]),
+    ("nested_scan", 17, """(float[n, m] x, float[m] s0, int64 trips) => (float[m] y, float[?, ?, ?] r) {
+          y, r = Loop (trips, , s0) <body = b (int64 i, bool g, float[m] s) => (bool o, float[m] t, float[n, m] row) {
+            o = Identity(g)
+            t, row = Scan <num_scan_inputs = 1, body = sb (float[m] u, float[m] p) => (float[m] v, float[m] q) { w = Add(u, p) v = Tanh(w) q = Mul(v, s) }> (s, x)
+          }>
+        }""", [[2, 3, 3], [3, 1, 2], [1, 4, 1]]),
+    ("nested_conditions", 17, """(float[n] x) => (float[n] y, int64 k) <int64 zero = {0}, int64 two = {2}, float lim = {30}, float c = {1.5}, bool yes = {1}> {
+          y, k = Loop ( , yes, x, zero) <body = b (int64 i, bool g, float[n] s, int64 k0) => (bool o, float[n] t, int64 k2) {
+            t, k2 = Loop (two, g, s, k0) <body = b2 (int64 j, bool g2, float[n] u, int64 k1) => (bool o2, float[n] v, int64 k3) {
+               v = Mul(u, c)
+               k3 = Add(k1, i)
+               m = ReduceMax <keepdims = 0> (v)
+               o2 = Less(m, lim)
+            }>
+            top = ReduceMax <keepdims = 0> (t)
+            near = Less(top, lim)
+            few = Less(i, two)
+            o = And(near, few)
+          }>
+        }""", [[2], [5], [1]]),
 ]
 
 
