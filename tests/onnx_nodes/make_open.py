@@ -62,6 +62,8 @@ CASES = [
      [[4, 6], [9, 3], [1, 13], [5, 7]]),
     ("crop_pad_as_asked", 18, "(float[n, 4] x, int64[2] to) => (float[?, ?] y) { y = CenterCropPad(x, to) }",
      [[5, 5, 4], [5, 2, 7], [3, 8, 1], [4, 7, 5]]),
+    ("crop_pad_truth_values", 18, """(float[n, 3] x) => (bool[?, ?] y) <int64[2] to = {4, 2}, float zero = {0}>
+        { t = Greater(x, zero) y = CenterCropPad(t, to) }""", [[3], [7], [4]]),
     ("crop_pad_whole_numbers", 18, """(int64[3] x, float[n] like) => (int64[?] y) { to = Shape(like) y = CenterCropPad(x, to) }""",
      [[3, 5, -6, 7], [6, 1, 2, 3], [1, 4, 5, 6]]),
     ("crop_pad_to_product", 18, """(float[n, m] x, float[n] like) => (float[?, ?] y)

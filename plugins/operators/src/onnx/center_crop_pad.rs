@@ -3,7 +3,7 @@
 use tenon_plugin_api::rule::prelude::*;
 
 use crate::movement::pad::with_around;
-use crate::onnx::steps::not_below_zero;
+use crate::onnx::steps::{cast_to, not_below_zero};
 
 /// `CenterCropPad`: axes are cut or padded to the extents that the second input says. Of an odd number of elements one
 /// more is cut or padded at the end.
@@ -67,7 +67,10 @@ fn to_open(node: &mut Node<'_>, x: Value, wanted: &[(usize, Dim)]) -> Result<Val
         first[axis] = node.cx().dim_floor_div(less, two);
         sizes[axis] = node.cx().dim_min(dims[axis], wanted);
     }
-    let mut y = x;
+    // Truth values are padded as bytes.
+    let dtype = node.dtype(x)?;
+    let own = if dtype == DType::BOOL { DType::U8 } else { dtype };
+    let mut y = cast_to(node, x, own)?;
     if sizes != dims {
         let (first, sizes) = (node.known(&Known::vector(first))?, node.shape(&sizes)?);
         y = node.apply("dynamic_slice", &[y, first, sizes])?;
@@ -80,5 +83,5 @@ fn to_open(node: &mut Node<'_>, x: Value, wanted: &[(usize, Dim)]) -> Result<Val
         let before = node.cx().dim_floor_div(more, two);
         y = with_around(node, y, axis, [before, wanted], 0.0)?;
     }
-    Ok(y)
+    cast_to(node, y, dtype)
 }
