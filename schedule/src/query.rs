@@ -198,12 +198,20 @@ impl Schedule {
 
     /// The bits of the widest elements that a block writes.
     pub fn bits(&self, block: Block) -> i64 {
-        let dtypes = self.buffers(block.0, true).into_iter().filter_map(|buffer| {
+        self.bits_of(block, true).max().unwrap_or(32)
+    }
+
+    /// The bits of the narrowest elements that a block reads.
+    pub fn bits_read(&self, block: Block) -> i64 {
+        self.bits_of(block, false).min().unwrap_or(32)
+    }
+
+    fn bits_of(&self, block: Block, is_store: bool) -> impl Iterator<Item = i64> + use<'_> {
+        self.buffers(block.0, is_store).into_iter().filter_map(|buffer| {
             let body = self.body();
             let ty = body.ty(buffer)?;
             Some(body.terms().tensor(ty)?.0.bits() as i64)
-        });
-        dtypes.max().unwrap_or(32)
+        })
     }
 
     /// Whether a block writes what is read outside of the program.

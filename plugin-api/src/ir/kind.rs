@@ -200,6 +200,9 @@ macro_rules! coded {
     };
 }
 
+/// The attribute of a loop that reads memory in vectors, once and from one end to the other: whether code asks for it early.
+pub const STREAMS: &str = "streams";
+
 coded! {
     /// How a loop runs.
     LoopKind {

@@ -42,7 +42,7 @@ pub use device::{DEVICE_KINDS, device_problem};
 pub use dtype::DType;
 pub use fit::{FITS, Fit};
 pub use intrinsic::{BARRIER, BOUND, INTRINSICS, IntrinsicArgs, IntrinsicDef, IntrinsicResult};
-pub use kind::{BinaryOp, Kind, LoopKind, Named};
+pub use kind::{BinaryOp, Kind, LoopKind, Named, STREAMS};
 pub use prim::BuildPrim;
 pub use side_table::SideTable;
 pub use source::{NodeSource, SourcePart};

@@ -6,7 +6,7 @@
 //!
 //! A key is one of [`KEYS`], each of which something reads; anything else is refused, since nobody would.
 
-use tenon_plugin_api::ir::{AttrValue, Build, Context};
+use tenon_plugin_api::ir::{AttrValue, Build, Context, STREAMS};
 
 use crate::refusal::{Result, refuse};
 use crate::schedule::Schedule;
@@ -17,12 +17,12 @@ use crate::trace::{Args, Handle, Kind, Param, Primitive};
 pub const SETTLED: &str = "settled";
 
 /// The keys that there are: all of them stand at loops, and are true or false.
-const KEYS: &[&str] = &[SETTLED];
+const KEYS: &[&str] = &[SETTLED, STREAMS];
 
 pub(super) static ANNOTATE: Primitive = Primitive {
     name: "annotate",
     version: 1,
-    summary: "Says of a loop that passes leave it, and those inside of it, as they are: `settled`.",
+    summary: "Says of a loop that passes leave it, and those inside of it, as they are: `settled`; or that memory is asked early for what it reads: `streams`.",
     params: &[
         Param::new("loop", Kind::Loop),
         Param::new("key", Kind::Text),

@@ -1,5 +1,6 @@
 //! The loops over tiles, and those within one.
 
+use tenon_plugin_api::ir::STREAMS;
 use tenon_schedule::{Block, Loop, Machine, Result, Schedule, Tail};
 
 use super::bands::Bands;
@@ -274,9 +275,14 @@ impl Nest {
         let is_short =
             |&last: &Loop| schedule.extent(last).is_some_and(|steps| steps <= UNROLLED_TAPS);
         let is_unrolled = operands.form == Form::Depthwise || operands.is_packed;
-        match depth.last().filter(|last| is_unrolled && is_short(last)) {
-            Some(&last) => schedule.unroll(last),
-            None => Ok(()),
+        let written_out = depth.last().filter(|last| is_unrolled && is_short(last));
+        if let Some(&last) = written_out {
+            schedule.unroll(last)?;
+        }
+        let serial = if written_out.is_some() { &depth[..depth.len() - 1] } else { &depth };
+        match serial.last() {
+            Some(&last) if operands.is_stream(schedule) => schedule.annotate(last, STREAMS, true),
+            _ => Ok(()),
         }
     }
 

@@ -238,6 +238,12 @@ impl Operands {
         if is_long { machine.threads } else { 1 }
     }
 
+    /// Whether bytes are loaded in vectors and read but once, as weights are where there is one row. A step does much with each line of
+    /// memory then, so the processor does not see far ahead; of wider elements it does.
+    pub(super) fn is_stream(&self, schedule: &Schedule) -> bool {
+        self.form == Form::Columns && self.rows.is_empty() && schedule.bits_read(self.sum) <= 8
+    }
+
     /// The extent of a loop.
     pub(super) fn extent(&self, at: usize) -> i64 {
         self.extents[at]

@@ -162,7 +162,8 @@ impl<'cx> Assembler<'cx, '_> {
         Ok(())
     }
 
-    fn memory_intrinsic(
+    /// A call of an intrinsic that touches memory, and may have no value.
+    pub(super) fn memory_intrinsic(
         &self,
         name: &'static str,
         overload: &[BasicTypeEnum<'cx>],

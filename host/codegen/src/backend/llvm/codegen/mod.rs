@@ -44,6 +44,7 @@ mod repeat;
 mod rounding;
 mod scratch;
 mod statement;
+mod streams;
 mod taking;
 #[cfg(test)]
 mod tests;

@@ -24,7 +24,7 @@ use super::{
     scratch::{ALIGN, Placement, ScratchPlan},
     value::{Class, Form, Value},
 };
-use tenon_ir::{Attrs, BodyView, DType, Expr, LoopKind, PrimBlockView, View};
+use tenon_ir::{Attrs, BodyView, DType, Expr, LoopKind, PrimBlockView, STREAMS, View};
 
 /// Emits the statements of one program.
 pub(super) struct Emitter<'cx, 'a> {
@@ -148,8 +148,12 @@ impl<'cx, 'a> Emitter<'cx, 'a> {
             View::For { attrs, .. } if let Some(name) = self.intrinsic_of(attrs) => {
                 self.tile(stmt, name)
             }
-            View::For { var, min, extent, body, kind, .. } => {
-                self.for_loop(var, min, extent, body, kind)
+            View::For { var, min, extent, body, kind, attrs, .. } => {
+                self.for_loop(var, min, extent, body, kind)?;
+                match self.body.terms().attrs(attrs).bool(STREAMS) {
+                    Some(true) => self.ask_ahead(var, body),
+                    _ => Ok(()),
+                }
             }
             View::Block(block) => self.block(block),
             View::Store { buffer, value, indices } => {
