@@ -60,7 +60,7 @@ fn keep_quantized_weights(
     let mut keep = Keep {
         rw: func.edit(),
         width,
-        panels: Panels::of_target(cx),
+        panels: Panels::of_target(cx).of_bytes(),
         has_dots: data_of_dots(cx).is_some(),
         made: HashMap::new(),
         integers: HashMap::new(),
