@@ -10,6 +10,7 @@ mod inlining;
 mod intrinsics;
 mod product;
 mod rows;
+mod scaled;
 mod threads;
 mod tile_dots;
 mod transposes;

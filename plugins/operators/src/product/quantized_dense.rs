@@ -9,7 +9,7 @@
 //! registers, so what is read of memory is as small as it is stored.
 
 use tenon_plugin_api::op::prelude::*;
-use tenon_plugin_api::program::{Reducer, Scalar};
+use tenon_plugin_api::program::{Buffer, Reducer, Scalar};
 use tenon_plugin_api::rule::prelude::*;
 
 use super::cost::of_product;
@@ -105,7 +105,8 @@ impl Operator for QuantizedDense {
     }
 }
 
-/// One element after the other. Where a column has one scale, its sum is scaled; else each weight is.
+/// One element after the other. Where a column has one scale, its sum is scaled; where there is one row, the sum of each block; else each
+/// term is.
 #[rule(compute)]
 fn program(op: &QuantizedDense, program: &mut Program) -> Result<()> {
     let (x, w, s) = (program.input(0), program.input(1), program.input(2));
@@ -119,20 +120,58 @@ fn program(op: &QuantizedDense, program: &mut Program) -> Result<()> {
         return Err(OpError::Unsupported("scales of unknown extents".into()));
     };
     let (of_group, of_element) = (elements / groups, op.in_element());
-    let reduced = [groups, of_group, of_element];
-    let sums = program.reduce("acc", Reducer::Sum, DType::F32, out.shape(), &reduced, |i, r| {
-        let (&column, row) = i.split_last().expect("the result has columns");
-        let element = r[0] * of_group + r[1];
-        let data = x.wide(&[row, &[element * of_element + r[2]]].concat());
-        let code = w.at(&[column / lanes, element, column % lanes]);
-        let weight = if of_element == 1 { code.cast(DType::F32) } else { half(code, r[2]) };
-        data * if groups == 1 { weight } else { weight * s.at(&[r[0], column]) }
+    let terms = Terms { x, w, lanes, of_group, of_element };
+    let is_one_row = terms.x.shape().split_last().is_some_and(|(_, rows)| {
+        rows.iter().all(|&dim| known(dim) == Some(1))
     });
+    let sums = if is_one_row && groups > 1 {
+        let (&columns, rows) = out.shape().split_last().expect("the result has columns");
+        let shape = [rows, &[s.shape()[0], columns]].concat();
+        let reduced = [of_group, of_element];
+        let parts = program.reduce("parts", Reducer::Sum, DType::F32, &shape, &reduced, |i, r| {
+            let [row @ .., group, column] = i else { unreachable!("blocks have columns") };
+            terms.at(row, *column, [*group, r[0], r[1]])
+        });
+        program.reduce("acc", Reducer::Sum, DType::F32, out.shape(), &[groups], |i, r| {
+            let (&column, row) = i.split_last().expect("the result has columns");
+            parts.at(&[row, &[r[0], column]].concat()) * s.at(&[r[0], column])
+        })
+    } else {
+        let reduced = [groups, of_group, of_element];
+        program.reduce("acc", Reducer::Sum, DType::F32, out.shape(), &reduced, |i, r| {
+            let (&column, row) = i.split_last().expect("the result has columns");
+            let sum = terms.at(row, column, [r[0], r[1], r[2]]);
+            if groups == 1 { sum } else { sum * s.at(&[r[0], column]) }
+        })
+    };
     program.set(&out, |i| match groups {
         1 => sums.at(i) * s.at(&[program.index(0), i[i.len() - 1]]),
         _ => sums.at(i),
     });
     Ok(())
+}
+
+/// Data and weight, whose products an element of the result is the sum of.
+struct Terms<'p> {
+    x: Buffer<'p>,
+    w: Buffer<'p>,
+    /// Columns side by side in the weight.
+    lanes: i64,
+    /// Elements of the weight in a block of a column.
+    of_group: i64,
+    /// Weights in an element.
+    of_element: i64,
+}
+
+impl<'p> Terms<'p> {
+    /// The product of one weight, without its scale: a part of an element of a block.
+    fn at(&self, row: &[Scalar<'p>], column: Scalar<'p>, place: [Scalar<'p>; 3]) -> Scalar<'p> {
+        let [group, at, part] = place;
+        let element = group * self.of_group + at;
+        let data = self.x.wide(&[row, &[element * self.of_element + part]].concat());
+        let code = self.w.at(&[column / self.lanes, element, column % self.lanes]);
+        data * if self.of_element == 1 { code.cast(DType::F32) } else { half(code, part) }
+    }
 }
 
 /// The weight in a half of an element: the half goes to the top, and comes down with its sign.
