@@ -18,7 +18,9 @@
 //!
 //! Where `precision` is asked for the whole compilation, less is narrow on processors: their narrow floats become f32 in registers, so what
 //! computes much for each byte that it reads, as convolutions and products of many rows, would only lose by it. There a call is computed
-//! narrow whose rule of the facet `cost` says of it less than 8 operations for each byte, or has unknown sizes. `always` says otherwise.
+//! narrow whose rule of the facet `cost` says of it less than 8 operations for each byte, or has unknown sizes; and whose largest argument
+//! is stored, or narrow already: one that was just computed, as keys and values so far, is read wide in the time in which it is converted.
+//! `always` says otherwise.
 //!
 //! After P. Micikevicius et al., "Mixed Precision Training", 2018.
 
@@ -183,9 +185,9 @@ impl Mixed<'_> {
     /// When a call of an operator is computed narrow: what the options say, else its rule.
     fn precision(&mut self, expr: Expr, op: Symbol) -> Result<Precision> {
         let by_rule = self.rules.precision(&mut self.rw, op, expr)?.unwrap_or(Precision::Never);
-        let computes_much = self.computes_much(expr, op)?;
+        let has_no_gain = self.computes_much(expr, op)? || self.converts_much(expr)?;
         Ok(match (self.said.get(&op), by_rule) {
-            (None, Precision::Always { .. }) if computes_much => Precision::Never,
+            (None, Precision::Always { .. }) if has_no_gain => Precision::Never,
             (None, by_rule) => by_rule,
             (Some(Said::Always), Precision::Always { sums }) => Precision::Always { sums },
             (Some(Said::Always), _) => Precision::Always { sums: None },
@@ -203,6 +205,41 @@ impl Mixed<'_> {
             (Some(flops), Some(bytes)) => flops / OPERATIONS_PER_BYTE >= bytes,
             _ => false,
         })
+    }
+
+    /// Whether the largest argument of a call would have to be converted each time; not where a size is not known.
+    fn converts_much(&mut self, call: Expr) -> Result<bool> {
+        if self.costs.is_none() {
+            return Ok(false);
+        }
+        let mut largest = None;
+        for arg in self.body.operands(call).skip(1).iter() {
+            let Some((_, dims)) = self.rw.tensor(arg) else { return Ok(false) };
+            let extents = dims.iter().map(|&dim| self.body.terms().dim_value(dim));
+            let Some(elements) = extents.product::<Option<i64>>() else { return Ok(false) };
+            if largest.is_none_or(|(most, _)| elements > most) {
+                largest = Some((elements, arg));
+            }
+        }
+        let Some((_, mut at)) = largest else { return Ok(false) };
+        // What follows its arguments is as near to what is stored as these.
+        loop {
+            let definition = self.rw.original_definition(at);
+            if self.sources.contains(&definition) {
+                return Ok(false);
+            }
+            let View::Call { callee, args, .. } = self.body.view(definition) else {
+                let is_stored = matches!(self.body.kind(definition), Kind::CONSTANT | Kind::VAR);
+                return Ok(!is_stored);
+            };
+            let (View::Op { name }, Some(arg)) = (self.body.view(callee), args.get(0)) else {
+                return Ok(true);
+            };
+            match self.rules.precision(&mut self.rw, name, definition)? {
+                Some(Precision::Follow) => at = arg,
+                _ => return Ok(true),
+            }
+        }
     }
 
     /// A field of a tuple that is computed narrow is narrow.
