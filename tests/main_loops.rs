@@ -15,7 +15,7 @@ use std::path::Path;
 use program::tenon;
 
 /// The type of `%x`, and what is computed of it.
-const PROGRAMS: [(&str, &str, &str); 9] = [
+const PROGRAMS: [(&str, &str, &str); 11] = [
     (
         "a convolution of one tap",
         "f32[1, 64, 56, 56]",
@@ -45,6 +45,16 @@ const PROGRAMS: [(&str, &str, &str); 9] = [
     ("one of a prime number of rows", "f32[197, 768]", "matmul(%x, const(f32[768, 768], 0.5))"),
     ("one of which both are computed", "f32[12, 64, 64]", "matmul(%x, %x)"),
     ("one of a single row", "f32[1, 768]", "matmul(%x, const(f32[768, 3072], 0.5))"),
+    (
+        "one of a single row and weights of 8 bits",
+        "f32[1, 768]",
+        "nn.quantized_dense(%x, const(i8[48, 768, 64], 3), const(f32[1, 3072], 0.5)) { columns = 3072 }",
+    ),
+    (
+        "one of a single row and weights of 4 bits",
+        "f32[1, 768]",
+        "nn.quantized_dense(%x, const(i8[48, 384, 64], 3), const(f32[24, 3072], 0.5)) { columns = 3072, bits = 4 }",
+    ),
 ];
 
 /// The same, for processors that multiply bytes.

@@ -175,12 +175,7 @@ fn in_lanes(
 }
 
 /// Writes the loops of a step of the inner sum out: what is loaded of the matrix is unpacked at once, so that it need not be kept.
-fn unpacked(
-    schedule: &mut Schedule,
-    in_element: &[Loop],
-    kept: &[Loop],
-    lanes: i64,
-) -> Result<()> {
+fn unpacked(schedule: &mut Schedule, in_element: &[Loop], kept: &[Loop], lanes: i64) -> Result<()> {
     if let Some((&columns, rows)) = kept.split_last() {
         rows.iter().try_for_each(|&each| schedule.unroll(each))?;
         if schedule.extent(columns).is_some_and(|extent| extent % lanes == 0) {

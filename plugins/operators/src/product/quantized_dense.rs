@@ -106,7 +106,7 @@ impl Operator for QuantizedDense {
 }
 
 /// One element after the other. Where a column has one scale, its sum is scaled; where there is one row, the sum of each block; else each
-/// term is.
+/// weight is.
 #[rule(compute)]
 fn program(op: &QuantizedDense, program: &mut Program) -> Result<()> {
     let (x, w, s) = (program.input(0), program.input(1), program.input(2));
@@ -121,16 +121,19 @@ fn program(op: &QuantizedDense, program: &mut Program) -> Result<()> {
     };
     let (of_group, of_element) = (elements / groups, op.in_element());
     let terms = Terms { x, w, lanes, of_group, of_element };
-    let is_one_row = terms.x.shape().split_last().is_some_and(|(_, rows)| {
-        rows.iter().all(|&dim| known(dim) == Some(1))
-    });
+    let is_one_row = terms
+        .x
+        .shape()
+        .split_last()
+        .is_some_and(|(_, rows)| rows.iter().all(|&dim| known(dim) == Some(1)));
     let sums = if is_one_row && groups > 1 {
         let (&columns, rows) = out.shape().split_last().expect("the result has columns");
         let shape = [rows, &[s.shape()[0], columns]].concat();
         let reduced = [of_group, of_element];
         let parts = program.reduce("parts", Reducer::Sum, DType::F32, &shape, &reduced, |i, r| {
             let [row @ .., group, column] = i else { unreachable!("blocks have columns") };
-            terms.at(row, *column, [*group, r[0], r[1]])
+            let [data, weight] = terms.at(row, *column, [*group, r[0], r[1]]);
+            data * weight
         });
         program.reduce("acc", Reducer::Sum, DType::F32, out.shape(), &[groups], |i, r| {
             let (&column, row) = i.split_last().expect("the result has columns");
@@ -140,8 +143,8 @@ fn program(op: &QuantizedDense, program: &mut Program) -> Result<()> {
         let reduced = [groups, of_group, of_element];
         program.reduce("acc", Reducer::Sum, DType::F32, out.shape(), &reduced, |i, r| {
             let (&column, row) = i.split_last().expect("the result has columns");
-            let sum = terms.at(row, column, [r[0], r[1], r[2]]);
-            if groups == 1 { sum } else { sum * s.at(&[r[0], column]) }
+            let [data, weight] = terms.at(row, column, [r[0], r[1], r[2]]);
+            data * if groups == 1 { weight } else { weight * s.at(&[r[0], column]) }
         })
     };
     program.set(&out, |i| match groups {
@@ -164,13 +167,18 @@ struct Terms<'p> {
 }
 
 impl<'p> Terms<'p> {
-    /// The product of one weight, without its scale: a part of an element of a block.
-    fn at(&self, row: &[Scalar<'p>], column: Scalar<'p>, place: [Scalar<'p>; 3]) -> Scalar<'p> {
+    /// What is multiplied with one weight, and that without its scale: a part of an element of a block.
+    fn at(
+        &self,
+        row: &[Scalar<'p>],
+        column: Scalar<'p>,
+        place: [Scalar<'p>; 3],
+    ) -> [Scalar<'p>; 2] {
         let [group, at, part] = place;
         let element = group * self.of_group + at;
         let data = self.x.wide(&[row, &[element * self.of_element + part]].concat());
         let code = self.w.at(&[column / self.lanes, element, column % self.lanes]);
-        data * if self.of_element == 1 { code.cast(DType::F32) } else { half(code, part) }
+        [data, if self.of_element == 1 { code.cast(DType::F32) } else { half(code, part) }]
     }
 }
 
