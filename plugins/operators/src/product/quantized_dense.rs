@@ -105,8 +105,7 @@ impl Operator for QuantizedDense {
     }
 }
 
-/// One element after the other. Where a column has one scale, its sum is scaled; where there is one row, the sum of each block; else each
-/// weight is.
+/// One element after the other. Where a column has one scale, its sum is scaled; of one row, that of each block; else each weight.
 #[rule(compute)]
 fn program(op: &QuantizedDense, program: &mut Program) -> Result<()> {
     let (x, w, s) = (program.input(0), program.input(1), program.input(2));
