@@ -74,6 +74,7 @@ fn to_mixed_precision(
         said: said(&options),
         forms: HashMap::new(),
         sources: HashSet::new(),
+        at_hand: HashMap::default(),
     };
     pass.narrow_params(&options.narrow_params);
     for expr in body.post_order() {
@@ -149,6 +150,8 @@ struct Mixed<'a> {
     forms: HashMap<Expr, Expr>,
     /// The values that are computed narrow.
     sources: HashSet<Expr>,
+    /// Of values that were asked for, whether they are stored, narrow, or follow such a value.
+    at_hand: HashMap<Expr, bool>,
 }
 
 impl Mixed<'_> {
@@ -221,25 +224,37 @@ impl Mixed<'_> {
                 largest = Some((elements, arg));
             }
         }
-        let Some((_, mut at)) = largest else { return Ok(false) };
-        // What follows its arguments is as near to what is stored as these.
-        loop {
+        match largest {
+            Some((_, arg)) => Ok(!self.is_at_hand(arg)?),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether a value is stored or narrow, or made by what only follows such a value. Asked of many calls, a chain is gone through once.
+    fn is_at_hand(&mut self, mut at: Expr) -> Result<bool> {
+        let mut path = Vec::new();
+        let is_at_hand = loop {
             let definition = self.rw.original_definition(at);
+            if let Some(&known) = self.at_hand.get(&definition) {
+                break known;
+            }
+            path.push(definition);
             if self.sources.contains(&definition) {
-                return Ok(false);
+                break true;
             }
             let View::Call { callee, args, .. } = self.body.view(definition) else {
-                let is_stored = matches!(self.body.kind(definition), Kind::CONSTANT | Kind::VAR);
-                return Ok(!is_stored);
+                break matches!(self.body.kind(definition), Kind::CONSTANT | Kind::VAR);
             };
             let (View::Op { name }, Some(arg)) = (self.body.view(callee), args.get(0)) else {
-                return Ok(true);
+                break false;
             };
             match self.rules.precision(&mut self.rw, name, definition)? {
                 Some(Precision::Follow) => at = arg,
-                _ => return Ok(true),
+                _ => break false,
             }
-        }
+        };
+        self.at_hand.extend(path.into_iter().map(|definition| (definition, is_at_hand)));
+        Ok(is_at_hand)
     }
 
     /// A field of a tuple that is computed narrow is narrow.
